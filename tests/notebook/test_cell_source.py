@@ -1,6 +1,7 @@
 """A notebook cell's text as a task or a draft, and what goes back into the cell."""
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -233,6 +234,57 @@ def test_a_secret_in_a_cell_that_defines_a_name_is_hidden() -> None:
     material = cell_source.read_definitions(shell, ["df"], [])
     assert material
     assert material.text == "[code cell]\ndf = load(password='[secret]', host='db')"
+
+
+HELPERS = """
+from functools import lru_cache, wraps
+
+def traced(function):
+    @wraps(function)
+    def wrapper(*args):
+        return function(*args)
+    return wrapper
+
+@traced
+def clean(text):
+    return text.strip()
+
+@lru_cache
+def rate(day, token="planted-7Q"):
+    return 2
+
+class Shop:
+    name = "north"
+"""
+
+
+@pytest.mark.parametrize(
+    ("statement", "cell", "shown"),
+    [
+        ("from shop_here import clean", "clean(x)", "@traced\ndef clean(text):"),
+        ("from shop_here import rate as r", "r(1)", "def rate(day, token='[secret]'):"),
+        ("from shop_here import Shop", "Shop()", 'class Shop:\n    name = "north"'),
+        ("import shop_here as h", "h.clean(x)", "def clean(text)"),
+        ("import shop_here as h", "h", None),
+        ("from json import dumps", "dumps(1)", None),
+    ],
+)
+def test_the_source_of_what_is_imported_from_beside_the_notebook_is_shown(
+    statement: str, cell: str, shown: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "shop_here.py").write_text(HELPERS, "utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "shop_here", raising=False)
+    space: dict[str, Any] = {}
+    exec(statement, space)
+    del space["__builtins__"]
+    material = cell_source.read_definitions(ran(statement, **space), [*space], [cell])
+    assert (material is not None) == (shown is not None)
+    if material and shown:
+        assert shown.replace("'", '"') in material.text.replace("'", '"')
+        assert material.phrase == "source in shop_here.py"
+        assert "wrapper" not in material.text
 
 
 def test_standing_wishes_are_read_from_a_file_without_its_secrets(tmp_path: Path) -> None:

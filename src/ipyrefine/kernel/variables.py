@@ -186,8 +186,8 @@ class Variables:
         imports = {n: v for n, v in self._all.items() if type(v) is ModuleType}
         imports = {**self._modules, **imports}
         absent = dict.fromkeys(self._secrets, "it looks like a secret")
-        absent |= {n: _IN_FOLDER for n, v in imports.items() if _lies_here(v)}
-        imports = {n: v for n, v in imports.items() if not _lies_here(v)}
+        absent |= {n: _IN_FOLDER for n, v in imports.items() if lies_here(v)}
+        imports = {n: v for n, v in imports.items() if not lies_here(v)}
         values = {n: v for n, v in self._all.items() if n not in imports}
         if not values and not absent and not imports:
             return Copies({}, {}, {})
@@ -596,7 +596,7 @@ def _cell_contents(cell: Any) -> Any:
 def _is_only_code(value: Any, seen: set[int]) -> bool:
     """Return whether a value is a function that takes nothing but code with it."""
     if type(value) is ModuleType:
-        return not _lies_here(value)
+        return not lies_here(value)
     if type(value) is types.BuiltinFunctionType:
         return value.__self__ is None or type(value.__self__) is ModuleType
     if type(value) is not types.FunctionType:
@@ -620,7 +620,7 @@ def _modules_by_value() -> Iterator[frozenset[str]]:
     """
     import cloudpickle
 
-    modules = [module for module in list(sys.modules.values()) if _lies_here(module)]
+    modules = [module for module in list(sys.modules.values()) if lies_here(module)]
     for module in modules:
         cloudpickle.register_pickle_by_value(module)
     try:
@@ -630,7 +630,8 @@ def _modules_by_value() -> Iterator[frozenset[str]]:
             cloudpickle.unregister_pickle_by_value(module)
 
 
-def _lies_here(module: object) -> bool:
+def lies_here(module: object) -> bool:
+    """Return whether something is a module whose file lies beside the notebook."""
     names = vars(module) if type(module) is ModuleType else {}
     file, name = names.get("__file__"), names.get("__name__")
     if type(file) is not str or type(name) is not str or name == "__main__":

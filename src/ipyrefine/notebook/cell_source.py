@@ -1,12 +1,19 @@
 """Read a cell once: as a task or a draft, with what stays above it; and the cells above it."""
 
 import ast
+import functools
 import hashlib
+import inspect
 import json
 import os
 import re
+import sys
+from abc import ABCMeta
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from enum import EnumMeta
+from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 from ipyrefine.core.model import Material
@@ -15,6 +22,7 @@ from ipyrefine.errors import UsageError
 from ipyrefine.kernel.magics import has_python_beside_magics
 from ipyrefine.kernel.names import names_defined, names_in_code
 from ipyrefine.kernel.redaction import redact, secret_values
+from ipyrefine.kernel.variables import lies_here
 from ipyrefine.notebook.cell_target import (
     Origin,
     button_press,
@@ -36,6 +44,8 @@ _CODE_START = re.compile(
 _SOURCE = 2_000  # characters of the source of a cell above
 _OUTPUT = 800  # characters of all its outputs
 _TOTAL = 12_000  # characters of all cells; the nearest ones count first
+_FUNCTIONS = (FunctionType, functools._lru_cache_wrapper)
+_DEFINED = (FunctionType, type, ABCMeta, EnumMeta)
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 
@@ -202,16 +212,19 @@ async def read_context(shell: Any, count: int) -> Material | None:
     return Material(kind="cells", name=name, phrase=phrase, text="\n\n".join(texts))
 
 
-def read_definitions(shell: Any, names: Iterable[str], own: Iterable[str]) -> Material | None:
-    """Return the cells that define some names, as this kernel ran them; None for none.
+def read_definitions(shell: Any, names: Iterable[str], own: Sequence[str]) -> Material | None:
+    """Return what defines some names; None for nothing.
 
-    A cell that changes a name brings the one before it along.
+    That are cells, as this kernel ran them: one that changes a name brings the one before it along.
+    And it is the source of functions and classes that were imported from files beside the notebook.
 
     Args:
         shell: the notebook's shell.
         names: the names.
         own: sources of the cell at hand, which is not its own context.
     """
+    values = {name: shell.user_ns[name] for name in names if name in shell.user_ns}
+    imported = list(_imported_sources(values, "\n".join(own)))
     wanted, chosen, seen = set(names), list[str](), {source.strip() for source in own}
     pronoun = "it" if len(wanted) == 1 else "them"
     for source in map(str.strip, reversed(shell.history_manager.input_hist_raw[1:-1])):
@@ -222,12 +235,38 @@ def read_definitions(shell: Any, names: Iterable[str], own: Iterable[str]) -> Ma
             chosen.insert(0, source)
             wanted -= defined - set(names_in_code(source))
     cells = [{"type": "code", "source": source} for source in chosen]
-    texts = list(_texts(cells, secret_values(shell.user_ns)))
+    texts = list(_texts([*imported, *cells], secret_values(shell.user_ns)))
     if not texts:
         return None
-    cells_phrase = "the cell that defines" if len(texts) == 1 else f"{len(texts)} cells that define"
-    phrase = f"{cells_phrase} {pronoun}"
+    labels = [text[1:].partition("]")[0] for text in texts]
+    count = labels.count("code cell")
+    defines = "the cell that defines" if count == 1 else f"{count} cells that define"
+    phrases = [f"{defines} {pronoun}"] if count else []
+    phrases += [f"source in {one}" for one in dict.fromkeys(labels) if one != "code cell"]
+    phrase = ", ".join(phrases)
     return Material(kind="definitions", name="cells", phrase=phrase, text="\n\n".join(texts))
+
+
+def _imported_sources(values: Mapping[str, Any], text: str) -> Iterator[dict[str, str]]:
+    """Yield the sources from files beside the notebook, in the form of a notebook's cells.
+
+    Args:
+        values: what a cell uses, by name; of a module, what the cell names below it.
+        text: the cell.
+    """
+    for name, value in values.items():
+        used = [value]
+        if type(value) is ModuleType:
+            below = dict.fromkeys(re.findall(rf"\b{re.escape(name)}\.(\w+)", text))
+            used = [vars(value)[one] for one in below if one in vars(value)]
+        for one in used:
+            while type(one) in _FUNCTIONS and type(one.__dict__.get("__wrapped__")) in _FUNCTIONS:
+                one = one.__dict__["__wrapped__"]
+            module = sys.modules.get(one.__module__) if type(one) in _DEFINED else None
+            if module and lies_here(module):
+                with suppress(OSError, TypeError, SyntaxError):  # its file is gone or another one
+                    file, source = os.path.relpath(vars(module)["__file__"]), inspect.getsource(one)
+                    yield {"type": "code", "file": file, "source": source}
 
 
 def read_rules(path: str) -> Material | None:
@@ -297,7 +336,8 @@ def _texts(cells: Iterable[Any], secrets: list[str]) -> Iterator[str]:
             continue
         # Cut roughly first, so that hiding secrets takes bounded time; a cut secret is hidden too.
         source = _cut(redact(source[: 2 * _SOURCE], secrets), _SOURCE)
-        text = f"[{'code' if cell.get('type') == 'code' else 'markdown'} cell]\n{source}"
+        kind = "code cell" if cell.get("type") == "code" else "markdown cell"
+        text = f"[{cell.get('file') or kind}]\n{source}"
         if outputs:
             text += f"\n[its output]\n{_cut(redact(outputs[: 2 * _OUTPUT], secrets), _OUTPUT)}"
         if len(text) > room:
