@@ -57,6 +57,12 @@ def test_a_critique_is_read_in_each_form_that_models_write(reply: str) -> None:
     assert critique.reason == "An empty list is not handled."
 
 
+def test_a_block_in_another_language_hides_no_test_behind_it() -> None:
+    shown = 'It gives\n```json\n{"a": 1}\n```\nwhere 2 is asked.\n'
+    [test] = parse_critique(f"{shown}```python\n{TEST}```\n{DATA}", "").expectations
+    assert test.name == "test_empty"
+
+
 def test_a_finding_keeps_its_demand_and_loses_a_place_that_is_not_there() -> None:
     (found,) = parse_critique(DATA, "Hello.").findings
     assert (found.demand, found.quote) == ("in plain words", "")

@@ -27,8 +27,8 @@ from ipyrefine.core.replies import json_objects
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.errors import ReplyError
 
-_PYTHON = re.compile(
-    r"```(?:python|py)?[^\S\n]*\n(?P<code>.*?)(?:^```|\Z)", re.DOTALL | re.MULTILINE
+_BLOCK = re.compile(
+    r"```(?P<language>[\w+-]*)[^\S\n]*\n(?P<code>.*?)(?:^[^\S\n]*```|\Z)", re.DOTALL | re.MULTILINE
 )
 _TAGGED = re.compile(r"<(?:tests|expectations)>(?P<code>.*?)</", re.DOTALL | re.IGNORECASE)
 _ITEM = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+(?P<item>.+)$")
@@ -87,7 +87,8 @@ def parse_critique(reply: str, text: str, source: str | None = None) -> Critique
 
 
 def _tests(reply: str, fields: Mapping[str, Any]) -> list[Expectation]:
-    sources = [m["code"] for pattern in (_PYTHON, _TAGGED) for m in pattern.finditer(reply)]
+    blocks = [m for m in _BLOCK.finditer(reply) if m["language"].lower() in ("python", "py", "")]
+    sources = [m["code"] for m in (*blocks, *_TAGGED.finditer(reply))]
     tests = fields.get("tests") or fields.get("expectations")
     for item in [tests] if isinstance(tests, str) else _items(tests):
         sources.append(_words(item.get("code") if isinstance(item, dict) else item, flat=False))
