@@ -136,7 +136,7 @@ async def test_verdict_basis_and_accept_come_first_and_the_whole_is_short(
         await assert_accessible(Axe(), lab)
     for name in ("details", "history", "settings"):
         await lab.unfold(name)
-    for form in ("edit", "finding", "rubric", "keys"):
+    for form in ("edit", "finding", "criteria", "keys"):
         await lab.press("open", menu="More", name=form)
         await lab.panel(f'.rf-sheet[data-form="{form}"]').wait_for()
         await assert_accessible(Axe(), lab)

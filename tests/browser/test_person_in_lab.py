@@ -1,4 +1,4 @@
-"""The person in the loop: findings, edits and rubric in JupyterLab, by mouse and by keyboard."""
+"""The person in the loop: findings, edits and criteria in JupyterLab, by mouse and by keyboard."""
 
 import json
 from collections.abc import Iterator

@@ -30,13 +30,13 @@ from ipyrefine.core.decisions import (
     Add,
     Branch,
     Continue,
+    Criteria,
     Decision,
     Dismiss,
     Edit,
     Guide,
     Override,
     Retract,
-    Rubric,
     Select,
 )
 from ipyrefine.core.engine import Refinement
@@ -121,11 +121,11 @@ async def test_adding_a_finding_with_a_known_id_rewrites_that_one() -> None:
 
 async def test_findings_of_a_dropped_criterion_no_longer_count() -> None:
     loop = await stopped(judgement(9))
-    await decide(loop, Rubric(criteria=(WARMTH,)))
+    await decide(loop, Criteria(criteria=(WARMTH,)))
     assert {f.status for f in loop.state.iterations[0].findings} == {Status.DISMISSED}
 
 
-async def test_an_overridden_verdict_outlives_a_new_rubric() -> None:
+async def test_an_overridden_verdict_outlives_new_criteria() -> None:
     loop = evaluated(
         [text("Dear Sir"), judgement(5), judgement(1)],
         limits=Limits(max_revisions=0, critique="never"),
@@ -133,7 +133,7 @@ async def test_an_overridden_verdict_outlives_a_new_rubric() -> None:
     await finish(loop)
     await decide(loop, Override(outcome=Outcome.PASS, reason="fine by me"))
     assert loop.state.stop_reason is StopReason.OVERRIDDEN
-    await decide(loop, Rubric(criteria=(WARMTH,)))
+    await decide(loop, Criteria(criteria=(WARMTH,)))
     verdict = loop.state.iterations[0].verdict
     assert verdict is not None
     assert (verdict.outcome, verdict.score, verdict.basis) == (Outcome.PASS, 0.1, "user")
@@ -181,7 +181,7 @@ IMPOSSIBLE = {
     "an empty finding": Add(
         finding=Finding(criterion="tone", severity=Severity.MINOR, problem=" ")
     ),
-    "an empty rubric": Rubric(),
+    "no criteria at all": Criteria(),
     "a quote that is not there": Add(
         finding=Finding(criterion="tone", severity=Severity.MINOR, quote="Moin", problem="rude")
     ),
@@ -269,10 +269,10 @@ async def test_a_raised_target_says_what_to_change_and_a_lowered_one_takes_it_ba
         limits=Limits(critique="never", max_revisions=0),
     )
     await finish(loop)
-    await decide(loop, Rubric(target=0.95))
+    await decide(loop, Criteria(target=0.95))
     assert [f.problem for f in loop.state.iterations[0].actionable] == ["It scored 0.90 of 0.95."]
     await decide(loop, Continue())
     assert "It scored 0.90 of 0.95." in prompts(loop)[2]
     assert (loop.state.text, loop.state.stop_reason) == ("Hi Ann", StopReason.PASSED)
-    await decide(loop, Rubric(target=0.5))
+    await decide(loop, Criteria(target=0.5))
     assert loop.state.iterations[0].actionable == ()

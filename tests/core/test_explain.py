@@ -54,7 +54,7 @@ async def test_a_question_without_words_or_about_no_text_is_refused() -> None:
     await loop.run()
     with pytest.raises(UsageError, match="want to know"):
         await loop.explain(0, "  ")
-    with pytest.raises(UsageError, match="no iteration 4"):
+    with pytest.raises(UsageError, match="no text 4"):
         await loop.explain(4, WHY)
 
 

@@ -20,7 +20,7 @@ from kit import (
     without_deltas,
 )
 
-from ipyrefine.core.decisions import Continue, Decision, Dismiss, Edit, Override, Rubric
+from ipyrefine.core.decisions import Continue, Criteria, Decision, Dismiss, Edit, Override
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.events import Event, Stopped
 from ipyrefine.core.model import Evidence, Limits, Outcome, Task
@@ -158,7 +158,7 @@ DECISIONS: dict[str, tuple[Decision, Replies]] = {
         Override(outcome=Outcome.NEEDS_IMPROVEMENT, reason="Too stiff."),
         {"revise": [text("Hey")], "judge": [judgement(10)]},
     ),
-    "target": (Rubric(target=0.3), {}),
+    "target": (Criteria(target=0.3), {}),
     "dismiss": (Dismiss(findings=("f2",), reason="It is meant so."), {}),
 }
 

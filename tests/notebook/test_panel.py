@@ -19,6 +19,7 @@ from ipyrefine.core.decisions import (
     Add,
     Branch,
     Continue,
+    Criteria,
     Decision,
     Dismiss,
     Drop,
@@ -27,7 +28,6 @@ from ipyrefine.core.decisions import (
     Guide,
     Override,
     Retract,
-    Rubric,
     Select,
 )
 from ipyrefine.core.events import (
@@ -629,7 +629,7 @@ def test_a_page_shows_what_the_pieces_say_wherever_they_were_cut(pieces: list[st
     assert stream.whole() == {"at": 0, "text": shown}
 
 
-# The findings, the text, the rubric and the question in the user's hands
+# The findings, the text, the criteria and the question in the user's hands
 
 
 WEAK = Finding(
@@ -672,13 +672,13 @@ LISTED = (
         ([*FIRST, *PASSED], "", {"action": "revert"}, {}, Edit(iteration=1, text="Hello.")),
         (
             LISTED,
-            "rubric",
-            {"action": "rubric"},
+            "criteria",
+            {"action": "criteria"},
             {"criteria": "warmth", "target": 0.6},
-            Rubric(criteria=named_criteria(["warmth"], ()), target=0.6),
+            Criteria(criteria=named_criteria(["warmth"], ()), target=0.6),
         ),
     ],
-    ids=["guide", "one finding", "ticked findings", "edit", "revert", "rubric"],
+    ids=["guide", "one finding", "ticked findings", "edit", "revert", "criteria"],
 )
 def test_what_is_typed_and_pressed_is_one_decision(
     desk: Make,

@@ -78,7 +78,7 @@ def html_of(run: Run) -> str:
         panel.show(Stopped(reason=run.stop_reason, message=run.message), run)
         messages = [{"action": "hello"}, {"action": "show", "iteration": 1}]
         messages += [{"action": "fold", "name": name, "open": True} for name in FOLDS]
-        forms = ("edit", "finding", "rubric", "select")
+        forms = ("edit", "finding", "criteria", "select")
         messages += [{"action": "open", "name": name} for name in forms]
         messages += [{"action": "compare"}, {"action": "sides"}]
         for message in messages:

@@ -14,6 +14,7 @@ from ipyrefine.core.decisions import (
     Add,
     Branch,
     Continue,
+    Criteria,
     Decision,
     Dismiss,
     Drop,
@@ -23,7 +24,6 @@ from ipyrefine.core.decisions import (
     Override,
     Predict,
     Retract,
-    Rubric,
     Select,
 )
 from ipyrefine.core.events import BestChanged, DraftReady, EvidenceReady, RunStarted, VerdictReached
@@ -102,7 +102,7 @@ TYPED: list[tuple[list[str], Decision]] = [
      Expect(call="median('a')", result="TypeError", raises=True)),
     (["drop", "length:<=3", "words"], Drop(demand="length:<=3 words")),
     (["guide", "be", "brief"], Guide(guidance="be brief")),
-    (["criteria", "tone", "0.6"], Rubric(criteria=(TONE,), target=0.6)),
+    (["criteria", "tone", "0.6"], Criteria(criteria=(TONE,), target=0.6)),
 ]  # fmt: skip
 
 

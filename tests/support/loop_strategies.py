@@ -12,6 +12,7 @@ from ipyrefine.core.decisions import (
     Add,
     Branch,
     Continue,
+    Criteria,
     Decision,
     Dismiss,
     Drop,
@@ -20,7 +21,6 @@ from ipyrefine.core.decisions import (
     Guide,
     Override,
     Retract,
-    Rubric,
     Select,
 )
 from ipyrefine.core.model import (
@@ -187,7 +187,10 @@ def runs(draw: Callable[..., Any]) -> Run:
 
 
 WISH = Finding(criterion="tone", severity=Severity.MINOR, problem="Name the reader.")
-RUBRIC = (Criterion(name="warmth", definition="Warm."), Criterion(name="tone", definition="Kind."))
+CRITERIA = (
+    Criterion(name="warmth", definition="Warm."),
+    Criterion(name="tone", definition="Kind."),
+)
 
 numbers = st.none() | st.integers(0, 2)
 guidance = st.sampled_from(["", "in German", "shorter"])
@@ -210,5 +213,5 @@ decisions: st.SearchStrategy[Decision] = st.one_of(
     st.builds(Add, finding=st.just(WISH), iteration=numbers),
     st.builds(Expect, call=calls, result=st.sampled_from(["", "0", "[1]"])),
     st.builds(Retract, call=calls),
-    st.builds(Rubric, criteria=st.sampled_from([(), RUBRIC]), target=st.none() | rates),
+    st.builds(Criteria, criteria=st.sampled_from([(), CRITERIA]), target=st.none() | rates),
 )

@@ -117,10 +117,10 @@ class Add(_Decision):
     iteration: Count | None = None  # the text that its quote must be in; None for the chosen one
 
 
-class Rubric(_Decision):
+class Criteria(_Decision):
     """Change what texts are judged on; all of them are judged again."""
 
-    kind: Literal["rubric"] = "rubric"
+    kind: Literal["criteria"] = "criteria"
     criteria: tuple[Criterion, ...] = ()  # the new criteria; empty keeps the present ones
     target: Score | None = None  # the new target score; None keeps the present one
 
@@ -171,7 +171,7 @@ Decision = Annotated[
     | Dismiss
     | Drop
     | Add
-    | Rubric,
+    | Criteria,
     Field(discriminator="kind"),
 ]
 DECISION: TypeAdapter[Decision] = TypeAdapter(Decision)

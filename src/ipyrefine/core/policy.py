@@ -141,7 +141,7 @@ def drafts_left(run: Run, iteration: Iteration) -> int:
 
 
 def unverified(run: Run) -> Iteration | None:
-    """Return the first iteration without a verdict, or with one from before the rubric changed."""
+    """Return the first iteration without a verdict, or whose verdict used other criteria."""
     return next(iter(_unverified(run)), None)
 
 

@@ -284,7 +284,7 @@ def require_possible(run: Run, decision: Decision) -> None:
         UsageError: there is no such text or finding, or a part is missing.
     """
     first = isinstance(decision, decisions.Continue) and not (run.iterations or decision.guidance)
-    if not first and not isinstance(decision, decisions.Rubric):
+    if not first and not isinstance(decision, decisions.Criteria):
         if not run.iterations:
             raise UsageError("There is no text yet. Continue the run first.")
         number = getattr(decision, "iteration", None)
@@ -314,7 +314,7 @@ def require_possible(run: Run, decision: Decision) -> None:
             about = run.chosen if number is None else run.iterations[number]
             if about and not contains_quote(about.text, finding.quote):
                 raise UsageError(f"The quoted words are not in {run.mention(about.number)}.")
-        case decisions.Rubric(criteria=(), target=None):
+        case decisions.Criteria(criteria=(), target=None):
             raise UsageError("Name the new criteria, a target, or both.")
         case decisions.Predict() if not (run.setup.coach and open_puzzle(run)):
             raise UsageError("There is no result to predict.")
@@ -379,7 +379,7 @@ def _decide(run: Run, decision: Decision) -> Run:
         message="",
         unconsumed_replies=(),  # the next question may be another one
     )
-    if run.iterations or isinstance(decision, decisions.Rubric):
+    if run.iterations or isinstance(decision, decisions.Criteria):
         run = _effect(run, decision, number)
     if not run.iterations or decision.settles:
         return run
@@ -405,8 +405,8 @@ def _effect(run: Run, decision: Decision, number: int) -> Run:
             return _drop_demand(run, decision.demand)
         case decisions.Add():
             return _add_finding(run, decision.finding)
-        case decisions.Rubric():
-            return _change_rubric(run, decision)
+        case decisions.Criteria():
+            return _change_criteria(run, decision)
         case decisions.Expect():
             return _expect(run, decision)
         case decisions.Predict(result=result, raises=raises):
@@ -519,7 +519,7 @@ def _add_finding(run: Run, finding: Finding) -> Run:
     return _map_findings(run, findings)
 
 
-def _change_rubric(run: Run, decision: decisions.Rubric) -> Run:
+def _change_criteria(run: Run, decision: decisions.Criteria) -> Run:
     """Judge by other criteria from now on, and every text there is once more."""
     task, limits = run.task, run.limits
     if decision.target is not None:

@@ -114,7 +114,7 @@ class Run(Record):
     selected: tuple[str, ...] = ()
     awaits_user: bool = False  # whether a remark on the stopped run left it waiting for the user
     released: Count = 0  # with ``step``, how many iterations the user has let go by
-    stale: tuple[Count, ...] = ()  # iterations whose verdict is from before the rubric changed
+    stale: tuple[Count, ...] = ()  # iterations whose verdict is from before the criteria changed
     # Whether the user asked for a revision that is not written yet.
     revision_requested: bool = False
     # The tests that critics wrote; every text is tried on them.

@@ -61,7 +61,7 @@ from ipyrefine.render.diff import revert
 from ipyrefine.render.document import SILENCE, WRITING, Progress, seconds_of
 from ipyrefine.render.escape import plain
 from ipyrefine.render.html import View, about_number, panel_html, panel_parts, style
-from ipyrefine.session.commands import make_rubric, predict
+from ipyrefine.session.commands import change_criteria, predict
 from ipyrefine.session.export import kept_suite
 
 _HERE = Path(__file__).parent
@@ -98,7 +98,7 @@ class Click(TypedDict, total=False):
     fix: str
     severity: str
     criterion: str
-    criteria: str  # of a changed rubric, and its target
+    criteria: str  # of the changed ones, and their target
     target: float
     model: str  # to continue with
 
@@ -429,7 +429,7 @@ class Panel:
             form = finding = ""
         self._view = self._view._replace(form=form, finding=finding)
         fields = {
-            "edit": "text", "finding": "problem", "rubric": "criteria", "model": "model",
+            "edit": "text", "finding": "problem", "criteria": "criteria", "model": "model",
             "dismiss": "reason", "needs-work": "words", "why": "question",
         }  # fmt: skip
         return {"focus": fields[form]} if form in fields else None
@@ -479,8 +479,8 @@ class Panel:
             case "retract":
                 row = self._row(click)
                 return Retract(call=row.call, setup=row.setup)
-            case "rubric" if self._run is not None:
-                return make_rubric(self._run, click.get("criteria", ""), click.get("target"))
+            case "criteria" if self._run is not None:
+                return change_criteria(self._run, click.get("criteria", ""), click.get("target"))
         raise ValueError(_STALE_PAGE)
 
     def _expectation(self, click: Click) -> Expect:

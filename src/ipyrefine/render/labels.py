@@ -9,6 +9,7 @@ from ipyrefine.core.decisions import (
     Add,
     Branch,
     Continue,
+    Criteria,
     Decision,
     Dismiss,
     Drop,
@@ -18,7 +19,6 @@ from ipyrefine.core.decisions import (
     Override,
     Predict,
     Retract,
-    Rubric,
     Select,
 )
 from ipyrefine.core.edits import Loss
@@ -645,7 +645,7 @@ def decision_sentence(run: Run, decision: Decision) -> str:
             done = f"predicted {f'that it raises {result}' if raises else result}"
         case Retract(call=call):
             done = f"took back what {call} should give"
-        case Rubric(criteria=criteria, target=target):
+        case Criteria(criteria=criteria, target=target):
             changes = [", ".join(c.name for c in criteria)] if criteria else []
             changes += [] if target is None else [f"target {target:.2f}"]
             done = f"changed the criteria: {'; '.join(changes)}"

@@ -275,7 +275,7 @@ def parse_decision(run: Run, name: str, words: list[str]) -> decisions.Decision:
             return decisions.Add(finding=_parse_finding(run, words))
         case "criteria":
             target = float(words.pop()) if words and _TARGET.fullmatch(words[-1]) else None
-            return make_rubric(run, " ".join(words), target)
+            return change_criteria(run, " ".join(words), target)
         case "predict":
             return predict(" ".join(words))
         case "expect":
@@ -372,7 +372,7 @@ def _numbered_row(run: Run, word: str) -> Row:
     raise UsageError(f"There is no result {word[:40]}: this run {known}.")
 
 
-def make_rubric(run: Run, names: str, target: float | None) -> decisions.Rubric:
+def change_criteria(run: Run, names: str, target: float | None) -> decisions.Criteria:
     """Return the change to criteria written as ``a, b, c`` and the score that passes.
 
     Raises:
@@ -381,7 +381,7 @@ def make_rubric(run: Run, names: str, target: float | None) -> decisions.Rubric:
     if target is not None and not 0 <= target <= 1:
         raise UsageError(f"The target is a score from 0 to 1, not {target:g}.")
     listed = [name.strip() for name in names.split(",") if name.strip()]
-    return decisions.Rubric(criteria=named_criteria(listed, run.task.criteria), target=target)
+    return decisions.Criteria(criteria=named_criteria(listed, run.task.criteria), target=target)
 
 
 def _names_text(word: str) -> bool:
