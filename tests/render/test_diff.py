@@ -1,7 +1,9 @@
 """A diff tells what changed, in signs and not only in colour."""
 
 import random
+import re
 import time
+from html import unescape
 
 import pytest
 from hostile import texts
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 from ipyrefine.render.diff import (
     lay_out,
     line_of,
+    prose_html,
     revert,
     rows,
     side_by_side,
@@ -78,15 +81,46 @@ def test_a_long_unchanged_stretch_is_folded_and_a_note_keeps_its_line_unfolded()
     assert sum(len(part.lines) for part in parts) == 201
 
 
-def test_unchanged_paragraphs_of_prose_are_folded_unless_they_are_short():
+def test_unchanged_sentences_of_prose_are_folded_unless_they_are_short():
     paragraphs = [f"Paragraph {n} goes on. " * 20 for n in range(6)]
     old = "Dear Ann,\n\n" + "\n\n".join(paragraphs)
-    found = text_lines(old.replace("aph 0 goes", "aph 0 went", 1), old, "prose", "", (), None)
+    quotes = ["Paragraph 3 goes on."]
+    found = text_lines(old.replace("aph 0 goes", "aph 0 went", 1), old, "prose", "", quotes, None)
     parts = [*lay_out(found, {8: ["the note"]}, whole=False)]
     assert [(part.fold, part.notes) for part in parts] == [
-        ("", ()), ("2 unchanged paragraphs", ()), ("", ["the note"]), ("2 unchanged paragraphs", ())
+        ("", ()), ("59 unchanged sentences", ()), ("", ["the note"]), ("40 unchanged sentences", ())
     ]  # fmt: skip
     assert parts[0].lines[0].html == "Dear Ann,"
+    assert "".join(line.html for line in parts[0].lines[2:]).startswith("Paragraph 0 <del>goes")
+
+
+def test_markdown_in_a_difference_looks_as_it_means_and_keeps_every_character():
+    old = "# Plan\n\n- **count** the `boats`\n- 5*3*2 and a_b_c\n```\n*x*\n```"
+    head, _, first, second, _, block, _ = html_lines(old, old.replace("boats", "ships"), "prose")
+    assert head == '<strong class="rf-h"><span class="rf-md"># </span>Plan</strong>'
+    assert first == (
+        '<span class="rf-li"><span class="rf-md rf-bullet">- </span>'
+        '<span class="rf-md">**</span><strong>count</strong><span class="rf-md">**</span> the '
+        '<span class="rf-md">`</span><del><code>boats</code></del><ins><code>ships</code></ins>'
+        '<span class="rf-md">`</span></span>'
+    )
+    assert (
+        second
+        == '<span class="rf-li"><span class="rf-md rf-bullet">- </span>5*3*2 and a_b_c</span>'
+    )
+    assert block == '<code class="rf-block">*x*</code>'
+    assert prose_html("<img onerror=x> **<b>**") == (
+        '&lt;img onerror=x&gt; <span class="rf-md">**</span><strong>&lt;b&gt;</strong>'
+        '<span class="rf-md">**</span>'
+    )
+
+
+@given(st.text("ab *_`#-.\n<"), st.text("ab *_`#-.\n<"))
+def test_however_it_is_marked_up_a_text_and_its_difference_are_there_to_the_letter(old, new):
+    assert unescape(re.sub("<(?!br)[^>]*>", "", prose_html(new)).replace("<br>", "\n")) == new
+    lines = text_lines(new, old, "prose", "", ["a"], None)
+    kept = re.sub("<del>.*?</del>", "", "".join(line.html for line in lines))
+    assert unescape(re.sub("<[^>]*>", "", kept)).replace("\n", "") == new.replace("\n", "")
 
 
 def test_a_long_text_that_is_compared_with_nothing_starts_with_its_first_lines():

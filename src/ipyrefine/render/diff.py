@@ -4,6 +4,7 @@ In HTML, changes are ``<ins>`` and ``<del>``, so that it reads without style too
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
@@ -15,10 +16,11 @@ from markupsafe import Markup, escape
 from ipyrefine.core.model import Form
 from ipyrefine.render import labels
 from ipyrefine.render.escape import plain
+from ipyrefine.render.formatting import TextLine, read_markdown
 
 CONTEXT = 3  # unchanged lines around a change
 _SHORTEST_FOLD = 3  # lines of code; fewer are shown rather than counted
-_SHORTEST_PASSAGE = 300  # characters of prose; fewer are shown
+_SHORTEST_PASSAGE = 300  # characters of unchanged sentences; fewer are shown
 _SHOWN_LINES = 40  # of a text that is not compared with another one
 _RUN = 7  # words and spaces in a row that are compared first: few of them occur twice
 _MAX_PAIRS = 250_000  # of equal parts of two texts; aligning more takes seconds
@@ -27,6 +29,7 @@ _MAX_HIGHLIGHTED = 60_000  # characters; colouring more takes longer than it is 
 _COLOURLESS = {"", "n", "o", "p", "w"}  # kinds of tokens
 _WORDS = re.compile(r"\w+|[^\S\n]+|\n|[^\w\s]")
 _SENTENCES = re.compile(r".+?(?:[.!?]\s+|\n\s*\n\s*|\Z)", re.DOTALL)
+_SENTENCE_END = re.compile(r"[.!?]\s+\Z")
 _MATH = re.compile(r"[$\\]")
 _TAGS = {"+": "ins", "-": "del"}
 _SIGNS = {"+": "+", "-": "\N{MINUS SIGN}", " ": " "}
@@ -264,6 +267,7 @@ class Line(NamedTuple):
     tag: Tag = " "  # space for kept, `-` for removed, `+` for added; a line of prose is always kept
     gutter: str = ""  # its number and sign
     control: Markup | str = ""  # what takes its change back, behind the last line of that
+    ends: bool = True  # whether a line break follows; not after a sentence within a paragraph
 
 
 class Stretch(NamedTuple):
@@ -281,6 +285,11 @@ def prose(text: str) -> Markup:
     """
     html = _MATH.sub(r"<span>\g<0></span>", str(escape(plain(text))))
     return Markup(html.replace("\n", "<br>"))
+
+
+def prose_html(text: str) -> Markup:
+    """Return prose with its Markdown shown as what it means, and every character still there."""
+    return Markup("<br>").join(line.html for line in _prose_lines(text, text, (), None))
 
 
 def text_lines(
@@ -329,11 +338,11 @@ def lay_out(
         for n, line in enumerate(lines)
     ]
     is_code = any(line.gutter for line in lines)
-    for visible, numbers in stretches(wanted) if is_code else _paragraphs(lines, wanted):
+    for visible, numbers in stretches(wanted) if is_code else _passages(lines, wanted):
         part = [lines[n] for n in numbers]
         if not visible:
-            paragraphs = sum(has_text for has_text, _ in groupby(bool(one.html) for one in part))
-            size, noun = (len(part), "line") if is_code else (paragraphs, "paragraph")
+            size = len(part) if is_code else sum(bool(one.html) for one in part)
+            noun = "line" if is_code else "paragraph" if whole else "sentence"
             yield Stretch(part, labels.count(size, f"{'more' if whole else 'unchanged'} {noun}"))
             continue
         pending: list[Line] = []
@@ -347,11 +356,9 @@ def lay_out(
             yield Stretch(pending)
 
 
-def _paragraphs(lines: Sequence[Line], wanted: Sequence[bool]) -> Iterator[tuple[bool, range]]:
-    """Yield the paragraphs of prose to show and, if they are long, those to fold."""
-    runs = [[*group] for _, group in groupby(range(len(lines)), lambda n: bool(lines[n].html))]
-    near = [is_near for run in runs for is_near in [any(wanted[n] for n in run)] * len(run)]
-    return _fold_far(near, lambda run: sum(len(lines[n].html) for n in run) > _SHORTEST_PASSAGE)
+def _passages(lines: Sequence[Line], wanted: Sequence[bool]) -> Iterator[tuple[bool, range]]:
+    """Yield the sentences of prose to show and, if they are long, those to fold."""
+    return _fold_far(wanted, lambda run: sum(len(lines[n].html) for n in run) > _SHORTEST_PASSAGE)
 
 
 def line_of(text: str, quote: str) -> int | None:
@@ -412,32 +419,80 @@ def _spans(tokens: _Tokens, marks: Marks = ()) -> Markup:
 
 
 def _prose_lines(text: str, old: str, quotes: Sequence[str], revert: Revert | None) -> list[Line]:
-    """Return the lines of prose, with what was removed and added inside them."""
+    """Return the lines of prose, with what was removed and added inside them.
+
+    Compared with another text, each kept sentence is a line, so that those far from any change can
+    be folded; but not in a list, or where a quote is.
+    """
+    new, before = plain(text), plain(old)
+    markdown = {"+": read_markdown(new), "-": read_markdown(before)}
+    rows, columns = {"+": 0, "-": 0}, {"+": 0, "-": 0}  # in the two texts
     lines: list[Line] = []
-    html, number, hunk, changed = Markup(), 0, -1, False
-    parts = words(old, text) or [Part(" ", plain(text))]
+    html, hunk, changed = Markup(), -1, False
+
+    def end(kind: str, number: int | None, *, ends: bool = True) -> None:
+        nonlocal html, changed
+        lines.append(Line(_set_line(html, kind), number, changed, ends=ends))
+        html, changed = Markup(), False
+
+    parts = words(old, text) or [Part(" ", new)]
     for is_change, group in groupby(parts, lambda part: part.tag != " "):
         hunk += is_change
         for part in group:
+            side = "-" if part.tag == "-" else "+"
+            sides = side if is_change else "+-"
             for n, stretch in enumerate(part.text.split("\n")):
                 if n:
-                    lines.append(Line(html, None if part.tag == "-" else number, changed))
-                    html, changed = Markup(), False
-                    number += part.tag != "-"
-                html += _prose_piece(part.tag, stretch, quotes)
-                changed = changed or is_change
+                    kind = markdown[side][rows[side]].kind
+                    end(kind, None if side == "-" else rows["+"])
+                    rows |= {one: rows[one] + 1 for one in sides}
+                    columns |= dict.fromkeys(sides, 0)
+                line = markdown[side][rows[side]]
+                quoted = side == "+" and any(quote in stretch for quote in quotes if quote)
+                splits = not (is_change or quoted or line.kind) and new != before
+                changed = changed or is_change or quoted
+                for piece in _SENTENCES.findall(stretch) if splits else [stretch]:
+                    html += _prose_piece(part.tag, piece, line, columns[side], quotes)
+                    columns |= {one: columns[one] + len(piece) for one in sides}
+                    if splits and _SENTENCE_END.search(piece):
+                        end("", None, ends=False)
         if revert and is_change:
             html += Markup(revert(hunk))
-    return [*lines, Line(html, number, changed)]
+    end(markdown["+"][-1].kind, rows["+"])
+    return lines
 
 
-def _prose_piece(tag: Tag, text: str, quotes: Sequence[str] = ()) -> Markup:
+_WRAPS = {"heading": '<strong class="rf-h">{}</strong>', "item": '<span class="rf-li">{}</span>'}
+_WRAPS["code"] = '<code class="rf-block">{}</code>'
+
+
+def _set_line(html: Markup, kind: str) -> Markup:
+    return Markup(_WRAPS[kind]).format(html) if kind and html else html
+
+
+def _prose_piece(
+    tag: Tag, text: str, line: TextLine, at: int, quotes: Sequence[str] = ()
+) -> Markup:
+    """Return a piece of a line of prose, in which Markdown's signs are there but not shown."""
     quote = next((one for one in quotes if one and one in text), "") if tag != "-" else ""
-    html = prose(text)
-    if quote:
-        head, _, tail = text.partition(quote)
-        html = prose(head) + Markup("<mark>{}</mark>").format(prose(quote)) + prose(tail)
+    marked = range(text.find(quote), text.find(quote) + len(quote))
+    spans = [*line.within(at, at + len(text))]
+    ends = {0, len(text), *(n for span in spans for n in span[:2]), marked.start, marked.stop}
+    runs = {start: prose(text[start:end]) for start, end in pairwise(sorted(ends))}
+    starts = sorted(runs)
+    for span in spans:
+        for start in starts[bisect_left(starts, span.start) : bisect_left(starts, span.end)]:
+            runs[start] = Markup(_STYLES[span.kind]).format(runs[start])
+    for start in starts[bisect_left(starts, marked.start) : bisect_left(starts, marked.stop)]:
+        runs[start] = Markup("<mark>{}</mark>").format(runs[start])
+    html = Markup("").join(runs[start] for start in starts)
+    html = Markup(html.replace("</mark><mark>", ""))
     return Markup(f"<{_TAGS[tag]}>{html}</{_TAGS[tag]}>") if text and tag != " " else html
+
+
+_STYLES = {name: f"<{name}>{{}}</{name}>" for name in ("strong", "em", "code")}
+_STYLES |= {"sign": '<span class="rf-md">{}</span>'}
+_STYLES |= {"bullet": '<span class="rf-md rf-bullet">{}</span>'}
 
 
 def side_by_side(old: str, new: str, language: str) -> Iterator[tuple[Line | None, Line | None]]:

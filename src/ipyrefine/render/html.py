@@ -22,6 +22,7 @@ from ipyrefine.render.diff import (
     lay_out,
     line_of,
     prose,
+    prose_html,
     rows,
     side_by_side,
     text_lines,
@@ -192,6 +193,7 @@ def _templates() -> Environment:
         "compare": lambda block: _stretches(block.text, block.old, block.form, block.language),
         "kind": lambda block: type(block).__name__,
         "prose": lambda value: prose(str(value)),
+        "written": lambda value: prose_html(str(value)),
     }
     return environment
 
