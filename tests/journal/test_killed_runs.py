@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import re
 import subprocess
 import sys
@@ -18,6 +19,8 @@ from ipyrefine.core.run import Run
 from ipyrefine.journal.store import Journal
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="SIGKILL and fork are POSIX's")
+
+KILLS = int(os.environ.get("IPYREFINE_KILLS", "12"))  # at random moments
 
 REPLIES = [
     text("Hello"), critique(finding("short", "Hello")),
@@ -111,3 +114,23 @@ def test_killed_anywhere_a_run_ends_the_same_and_nothing_paid_for_is_asked_again
         assert again.total() == in_flight, (name, again)
         tried += 1
     assert tried > 40
+
+
+def test_killed_at_a_random_moment_nothing_shown_is_lost_and_at_most_one_reply_is_paid_twice(
+    process: subprocess.Popen[str], remembering: Remembering, tmp_path: Path
+) -> None:
+    assert process.stdin
+    assert process.stdout
+    json.loads(process.stdout.readline())
+    whole = Journal(tmp_path / "whole.db").get().run
+    dice = random.Random(8)
+    for number in range(KILLS):
+        name = f"{number}-{dice.uniform(0.0, 1.1):.4f}"
+        process.stdin.write(f"{name.replace('-', ' ')}\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == "ok\n", name
+        run = Journal(tmp_path / f"{name}.db").get().run
+        assert same(run) == same(whole), name
+        # The reply on its way when the process died is the one that may be asked for again.
+        assert (remembering.asked[name] - remembering.asked["whole"]).total() <= 1, name
+    assert len(list(tmp_path.glob("*.shown"))) > KILLS / 2

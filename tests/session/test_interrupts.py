@@ -2,21 +2,25 @@
 
 import asyncio
 import os
+import random
 import time
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from faulty import GOOD, STAGES, Trial
+from faulty import GOOD, STAGES, Trial, stage_of
 from openai_server import Answer, Behaviour, Failure, ScriptedServer
 from processes import find_processes
 
 from ipyrefine.checks.python import RunsCleanly
 from ipyrefine.core.decisions import Continue
+from ipyrefine.core.events import DraftReady, Event, RevisionReady
 from ipyrefine.core.model import Limits, StopReason
 from ipyrefine.providers import servers
 from ipyrefine.session.session import Session
 
+STOPS = int(os.environ.get("IPYREFINE_STOPS", "12"))  # at random moments
 AT_ONCE = 5.0  # seconds: the claim is one, and a busy machine gets five
 
 
@@ -93,6 +97,36 @@ async def test_a_run_can_be_stopped_at_every_stage_and_moment(server, stage, mom
     assert session.interrupted == (way == "interrupt")
     kept(trial, session)
     await nothing_left()
+
+
+def plays(server: ScriptedServer) -> Trial:
+    return Trial(server, "", Answer())  # no stage of that name: nothing fails
+
+
+@pytest.mark.parametrize("way", ["stop", "interrupt"])
+async def test_stopped_at_a_random_event_a_run_keeps_what_was_shown_and_asked_for_it_once(
+    server: ScriptedServer, way: str
+) -> None:
+    await (undisturbed := plays(server)).run()
+    events, dice = len(undisturbed.events), random.Random(8)
+    for _ in range(STOPS // 2):
+        server.requests.clear()
+        trial, at = plays(server), dice.randrange(events)
+        shown: list[Event] = []
+        session = Session(trial.refinement(), [lambda event, _, shown=shown: shown.append(event)])
+        driving = asyncio.ensure_future(session.go())
+        await until(lambda shown=shown, at=at: len(shown) > at)
+        session.stop() if way == "stop" else driving.cancel()
+        await driving
+        texts = [one.text for one in shown if isinstance(one, DraftReady | RevisionReady)]
+        assert [one.text for one in session.run.iterations] == texts
+        assert max(Counter(map(stage_of, server.bodies)).values(), default=0) <= 1
+        if session.run.stop_reason is StopReason.CANCELLED:
+            session.decide(Continue())
+            await session.settle()
+        assert session.run.stop_reason is StopReason.PASSED
+        assert session.run.text == "Hello again"
+        await nothing_left()
 
 
 async def test_the_wait_before_another_try_can_be_stopped(server):

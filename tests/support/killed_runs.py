@@ -1,9 +1,10 @@
 """Runs that are killed with SIGKILL at a given moment, and then resumed: each in its own process.
 
 ``python killed_runs.py BASE_URL FOLDER``; prints the events of a run that is left alone as a JSON
-list, then reads lines ``NUMBER WHEN`` (``before`` or ``after`` that event is on disk) and answers
-each with ``ok`` once the killed run has been resumed to its end. The journal of a run is
-``NUMBER-WHEN.db``, its model has the same name.
+list, then reads lines ``NUMBER WHEN`` (``before`` or ``after`` that event is on disk, or as a share
+of the time that a whole run takes) and answers each with ``ok`` once the killed run has been
+resumed to its end, or ``lost`` where something was shown that its journal does not hold. The
+journal of a run is ``NUMBER-WHEN.db``, its model has the same name.
 """
 
 import asyncio
@@ -11,6 +12,7 @@ import json
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -40,7 +42,7 @@ class Listing(Recorder):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        self.kinds: list[str] = []
+        self.path, self.kinds = path, list[str]()
 
     async def __call__(self, event: Event, run: Run) -> None:
         self.kinds.append(event.type)
@@ -90,18 +92,40 @@ async def run_to_end(loop: Refinement, journal: Recorder) -> None:
         await session.go()
 
 
-def fork(work: Callable[[], None]) -> int:
-    """Do something in a process of its own and return its exit status."""
+class Showing(Listing):
+    """A recorder that writes down when the latest event was that a display was shown."""
+
+    def display(self, event: Event, run: Run) -> None:
+        if not isinstance(event, TextDelta):
+            self.path.with_suffix(".shown").write_text(str(event.at))
+
+
+def loses(path: Path) -> bool:
+    """Return whether an event was shown that the journal does not hold."""
+    shown = path.with_suffix(".shown")
+    if not shown.exists() or not (text := shown.read_text()):
+        return False
+    return not path.exists() or Journal(path).get().run.seconds < float(text)
+
+
+def fork(work: Callable[[], None], seconds: float | None = None) -> int:
+    """Do something in a process of its own, killed after some seconds; return its exit status."""
     child = os.fork()
     if child == 0:
         work()
         os._exit(0)
+    if seconds is not None:
+        time.sleep(seconds)
+        os.kill(child, signal.SIGKILL)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def main(base_url: str, folder: Path) -> None:
     whole = Listing(folder / "whole.db")
     asyncio.run(run_to_end(begin(base_url, "whole"), whole))
+    began = time.monotonic()
+    fork(lambda: asyncio.run(run_to_end(begin(base_url, "timed"), Recorder(folder / "timed.db"))))
+    usual = time.monotonic() - began
     print(json.dumps(whole.kinds), flush=True)
     for line in sys.stdin:
         number, when = line.split()
@@ -111,7 +135,8 @@ def main(base_url: str, folder: Path) -> None:
         def kill(
             path: Path = path, name: str = name, at: int = int(number), when: str = when
         ) -> None:
-            asyncio.run(run_to_end(begin(base_url, name), Killing(path, at, when)))
+            listing = Killing(path, at, when) if when.isalpha() else Showing(path)
+            asyncio.run(run_to_end(begin(base_url, name), listing))
 
         def resume(path: Path = path, name: str = name) -> None:
             if not path.exists() or not Journal(path).runs():
@@ -122,8 +147,11 @@ def main(base_url: str, folder: Path) -> None:
                 journal = Journal(path).recorder(stored)
             asyncio.run(run_to_end(loop, journal))
 
-        died, ended = fork(kill), fork(resume)
-        print("ok" if (died, ended) == (-signal.SIGKILL, 0) else f"{died} {ended}", flush=True)
+        died = fork(kill, None if when.isalpha() else usual * float(when))
+        lost = loses(path)
+        ended = fork(resume)
+        fine = died == -signal.SIGKILL or not (when.isalpha() or died)
+        print("lost" if lost else "ok" if fine and ended == 0 else f"{died} {ended}", flush=True)
 
 
 if __name__ == "__main__":
