@@ -18,6 +18,7 @@ _STRONG = frozenset(
         *("password", "passwords", "pwd", "secret", "secrets", "passwort", "kennwort", "senha"),
         *("contraseña", "contrasena", "wachtwoord", "lösenord", "adgangskode", "salasana"),
         *("hasło", "heslo", "şifre", "пароль", "密码", "密碼", "パスワード", "비밀번호"),
+        *("passord", "jelszó", "jelszo", "lozinka", "haslo", "sifre", "geheimnis"),
     }
 )
 # Words that also stand for other things, such as a column to sort by.
@@ -35,7 +36,8 @@ _ABOUT = re.compile(
 _PLACE = re.compile(r"(?i)(?:file|path|name|ur[il])$")  # where a secret lies
 _WORD = re.compile(r"[^\W\d_a-z]+(?![a-z])|[^\W\d_]?[^\W\d_A-Z]+")
 _INSIDE = re.compile(
-    r"passwor[dt]|passwd|passphrase|secret(?!ar)|api_?key|credential|mot_?de_?passe", re.IGNORECASE
+    r"passwor[dt]|passwd|passphrase|secret(?!ar)|api[_-]?key|credential|mot[_ ]?de[_ ]?passe",
+    re.IGNORECASE,
 )
 
 # Tokens of a known form. None needs to look far back, so that a long text takes linear time.
@@ -43,7 +45,7 @@ _FORMS = (
     r"-----BEGIN [^-\n]{1,60}-----(?:.{0,10000}?-----END [^-\n]{1,60}-----|.{0,10000})"
     r"|(?<![A-Za-z0-9])(?:(?:[spr]k-|[spr]k_(?:live|test)_|gh[opusr]_|github_pat_|glpat-|pypi-"
     r"|xox[a-z]-|shpat_|dop_v1_|SG\.|ya29\.)[\w.-]{8,500}|(?:hf|npm)_[A-Za-z0-9]{8,100})"
-    r"|(?:AKIA|ASIA)[A-Z0-9]{12,40}|AIza[\w-]{20,60}"
+    r"|(?<![A-Za-z0-9])dapi[0-9a-f]{32}|(?:AKIA|ASIA)[A-Z0-9]{12,40}|AIza[\w-]{20,60}"
     r"|(?<=hooks\.slack\.com/services/)[\w/]{20,100}|(?<=/api/webhooks/)\d{5,30}/[\w-]{20,100}"
     r"|(?<!\d)\d{8,10}:[\w-]{32,40}(?![\w-])"
     r"|eyJ[\w-]{6,300}\.[\w-]{6,4000}(?:\.[\w-]{0,2000})?"
@@ -55,12 +57,17 @@ _MARKS = (
     *(b"-----BEGIN", b"sk-", b"pk-", b"rk-", b"k_live_", b"k_test_", b"github_pat_", b"glpat-"),
     *(b"gho_", b"ghp_", b"ghr_", b"ghs_", b"ghu_", b"pypi-", b"xox", b"shpat_", b"dop_v1_", b"SG."),
     *(b"ya29.", b"hf_", b"npm_", b"AKIA", b"ASIA", b"AIza", b"slack.com/services/", b"eyJ"),
-    b"api/webhooks/",
+    *(b"api/webhooks/", b"dapi"),
 )
 _COLON = re.compile(rb":[\w-]{32}")  # in the form that has none
 _QUOTED = r"""(?:"(?:[^"\n\\]|\\.){0,200}"|'(?:[^'\n\\]|\\.){0,200}')"""
-# What follows a user's name: in an address, and in a call such as `login("me", "…")`.
+# What follows a user's name: in a line for a driver (`user=me password=…`), in an address, and in a
+# call such as `login("me", "…")`.
 _LOGINS = (
+    re.compile(
+        r"(?i)(?:\b\w{1,40}=[^\s\"';,]{1,100}[ ;]|[\"'])(?:password|passwd|pwd)="
+        r"(?P<value>[^\s\"';,(){}]{1,200})(?=[ ;\"'])"
+    ),
     re.compile(r"(?<=://)(?P<value>[^/\s:@]{0,100}:[^/\s@]{1,200})(?=@)"),
     re.compile(r"(?<!\S)(?:-u|--user)[ =][\w.@-]{1,100}:(?P<value>\S{4,200})"),
     re.compile(
@@ -81,10 +88,14 @@ _LITERAL = re.compile(
 _ASSIGNED = re.compile(
     r"""(?<!\w)(?P<name>mot de passe|[^\W\d][\w-]{0,100})["'`\])]{0,3}"""
     r"""(?::[ \t]{0,5}\w{1,40}(?=[ \t]{0,20}=))?"""
-    r"""[ \t]{0,20}(?:[=:]|\b(?:is|ist|lautet|es|est)\b)[ \t]{0,20}"""
+    r"""[ \t]{0,20}(?P<sign>==?|:|\b(?:is|ist|lautet|es|est)\b)[ \t]{0,20}"""
     r"""(?=(?P<value>[bfru]{0,2}(?P<quotes>\"{3}|'{3}|["'])(?P<inside>.{0,1000}?)(?P=quotes)"""
     r"""|(?!//)[^\s"',;(){}\[\]`&]{4,500}))""",
     re.DOTALL | re.IGNORECASE,
+)
+_DEFAULT = re.compile(
+    r"(?:get|getenv|setenv|putenv|setdefault)\(\s{0,9}[\"'](?P<name>\w{1,100})[\"'],\s{0,9}"
+    rf"(?P<value>{_QUOTED})"
 )
 _PAIRS = re.compile(
     rf"(?<!\w)(\w{{1,40}}(?:, \w{{1,40}}){{1,5}}) = ({_QUOTED}(?:, {_QUOTED}){{1,5}})"
@@ -215,8 +226,13 @@ def _spans(text: str) -> Iterator[tuple[int, int]]:
     for match in _ASSIGNED.finditer(text):
         inside = "inside" if match["quotes"] else "value"
         is_text = bool(match["quotes"]) or match["name"].isupper()
+        if match["sign"] == "==" and not _names_a_secret(match["name"], _STRONG | {"pw"}):
+            continue
         if _is_assigned(match["name"], match[inside], is_text=is_text):
             yield match.span(inside)
+    for match in _DEFAULT.finditer(text):
+        if _is_assigned(match["name"], match["value"][1:-1]):
+            yield match.start("value") + 1, match.end("value") - 1
     for match in _PAIRS.finditer(text):
         values = re.finditer(_QUOTED, match[2])
         for name, one in zip(match[1].split(", "), values, strict=False):
