@@ -16,7 +16,7 @@ from typing import Any
 Facts = dict[str, Any]
 Limit = Callable[[float], float]
 
-_DRAW_SECONDS, _SHOW_SECONDS = 5.0, 1.0  # of processor time
+_DRAW_SECONDS, _FRAME_SECONDS, _SHOW_SECONDS = 5.0, 3.0, 1.0  # of processor time
 _MAX_TEXT, _MAX_CELL = 8_000, 400  # characters, before secrets are taken out
 _MAX_ROWS, _MAX_COLUMNS = 10, 20
 _MAX_SIDE, _MAX_PIXELS, _MAX_BYTES = 1_999, 1_500_000, 200_000  # of a picture
@@ -202,6 +202,27 @@ def measure(values: dict[str, Any]) -> dict[str, Facts]:
                 size = {"rows": len(value), "count": len(names), "columns": columns}
                 found[name] = {**size, "lacks": _LACKS[library], "values": _values(value)}
     return found
+
+
+def differ(
+    before: dict[str, Facts], values: dict[str, Any], limit: Limit
+) -> tuple[dict[str, str], list[str]]:
+    """Return what `account` and `compare` say of the frames that a text left, in time of our own.
+
+    Args:
+        before: what `measure` gave before the text ran.
+        values: the values that it left, by name.
+        limit: as for `collect`.
+    """
+    gone, lines = dict[str, str](), list[str]()
+
+    def look() -> None:
+        after = measure(values)
+        lines.extend(compare(before, after))
+        gone.update(account(before, after))
+
+    _within(_FRAME_SECONDS, limit, look)
+    return gone, lines
 
 
 def _values(frame: Any) -> dict[str, tuple[str, set[Any]]]:

@@ -437,14 +437,12 @@ def _run_cell(request: Request, write_event: Callable[..., None]) -> None:
         defined = [name for name in request["names"] if name in after]
         write_event(defined=defined, none=[name for name in defined if after[name] is None])
         own = {n: v for n, v in after.items() if n in variables or n not in ours}
-        frames = outputs["measure"](after) if variables else {}
-        gone = dict[str, str]()
-        with contextlib.suppress(Exception):  # values of the text's own making
-            gone = outputs["account"](before, frames)
+        frames = after if variables else {}
+        gone, effects = outputs["differ"](before, frames, clock.limit)
         held = {**gone, **outputs["show"](own)}.items()
         changes = [(call, shown.get(call, ""), now) for call, now in held if now != shown.get(call)]
         write_event(changes=changes[:_MOST])
-        write_event(effects=outputs["compare"](before, frames))
+        write_event(effects=effects)
     except SystemExit as error:
         lines = _lines(error)
         if error.code or not _is_end(source, lines):
