@@ -4,7 +4,7 @@ import pytest
 
 from ipyrefine.checks.evaluation import Examples
 from ipyrefine.checks.schema import Schema
-from ipyrefine.checks.text import UNITS
+from ipyrefine.checks.text import UNITS, Without, count_sentences
 from ipyrefine.core.model import Task
 
 _RAISES = "Traceback (most recent call last):\nValueError: bad"
@@ -53,10 +53,31 @@ async def test_what_a_task_wants_printed_may_be_printed(task: str) -> None:
         ("60 km/h on example.com", 4),
         ("see https://example.com/some/page", 2),
         ("a well-known don't", 3),
+        ("one—two—three", 3),
+        ("red,green,blue|grey", 4),
+        ("1,204 items x,y", 3),
     ],
 )
 def test_words_joined_without_a_space_are_counted_apart(text: str, words: int) -> None:
     assert UNITS["word"](text) == words
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("The end.Then more.And more", 3),
+        ("一つ目です。二つ目です。「三つ目。」", 3),
+        ("He uses example.com and 3.14.", 1),
+        ("Is it? Yes! Good.", 3),
+    ],
+)
+def test_sentences_joined_without_a_space_are_counted_apart(text: str, sentences: int) -> None:
+    assert count_sentences(text) == sentences
+
+
+@pytest.mark.parametrize("text", ["a cat", "a c\u200bat", "a c\xadat", "CAT\u2060"])
+async def test_a_word_to_leave_out_is_found_behind_invisible_characters(text: str) -> None:
+    assert not (await Without("cat")(text, Task(text="x"))).passed
 
 
 @pytest.mark.parametrize(

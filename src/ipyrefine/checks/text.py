@@ -15,7 +15,10 @@ from ipyrefine.core.prompts import INVISIBLE
 from ipyrefine.errors import UsageError
 from ipyrefine.sandbox.sandbox import describe_failure, load_program, run_python
 
-_SENTENCE_END = re.compile(r"[.!?…。！？]+[\"'”’)\]*_]{0,4}(?=\s|$)")  # noqa: RUF001
+# An end without a space after it is one where a capital follows, or in scripts without spaces.
+_SENTENCE_END = re.compile(
+    r"(?<=[^\W\d_A-Z]{2})[.!?…]+(?=[A-Z])|[.!?…]+[\"'”’)\]*_]{0,4}(?=\s|$)|[。！？]+[」』）”’)]{0,4}"  # noqa: RUF001
+)
 _NO_END = re.compile(
     r"(?:^|[\s(\"'“])(?:(?-i:[A-HJ-Z])|mr|mrs|ms|dr|prof|st|vs|e\.g|i\.e|fig|approx|p\.s|"
     r"(?:\w\.){1,4}\w)$|(?:^|\n)\s*[*-]?\s*\d{1,3}$",
@@ -27,7 +30,7 @@ _NO_END_WITHIN = re.compile(r"\b(?:etc|inc|ltd|co|corp|sr|jr|no|p|pp)$", re.IGNO
 # Between two words without a space; "km/h", "example.com" and addresses are one word.
 _JOINT = re.compile(
     f"{INVISIBLE.pattern}|"
-    r"(?<=[^\W\d_]{2})/(?=[^\W\d_]{2})|(?<=[^\W\d_A-Z]{2})[.!?…]+(?=[A-Z])"
+    r"(?<=[^\W\d_]{2})[/,;|—…](?=[^\W\d_]{2})|(?<=[^\W\d_A-Z]{2})[.!?…]+(?=[A-Z])"
 )
 
 
@@ -176,7 +179,7 @@ class With(_Form):
         pattern = r"\s+".join(map(re.escape, self._term.split()))
         if not self._wanted:
             pattern = rf"(?<!\w){pattern}(?!\w)"
-        straight = text.replace("’", "'")  # noqa: RUF001
+        straight = INVISIBLE.sub("", text).replace("\xad", "").replace("’", "'")  # noqa: RUF001
         count = len(re.findall(pattern, straight, re.IGNORECASE))
         detail = f'It has "{self._term}" {plural(count, "time")}.'
         return self._evidence(bool(count) is self._wanted, detail)
