@@ -129,6 +129,16 @@ async def test_a_think_block_is_told_apart_wherever_it_is_cut(server, model, req
     assert text_of(items, "text") == "x = '<think>'"
 
 
+async def test_while_llama_cpp_reads_the_prompt_it_is_said_how_far_it_is(
+    server, model, request_text
+):
+    read = ({"prompt_progress": {"processed": n, "total": 1_913, "cache": 0}} for n in (512, 1_913))
+    server.then(Answer("Hi", first=tuple(read)))
+    items = await items_of(model, request_text)
+    assert items[0] == Delta(kind="thinking", text="Reading the prompt: 512 of 1,913 tokens\n")
+    assert (text_of(items, "thinking"), items[-1].thinking) == (items[0].text, "")
+
+
 async def test_a_think_block_cut_off_leaves_no_text(server, model, request_text):
     server.then(Answer("<think>still thinking </thi", finish="length"))
     reply = await reply_of(model, request_text)

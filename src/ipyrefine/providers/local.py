@@ -110,7 +110,11 @@ class LlamaServer:
                 self.process = _spawn()
                 address = _load(self.process, self._path, key)
                 self._model = OpenAIModel(
-                    self._path.stem, base_url=f"{address}/v1", api_key=key, price=LocalModel.price
+                    self._path.stem,
+                    base_url=f"{address}/v1",
+                    api_key=key,
+                    price=LocalModel.price,
+                    extra={"return_progress": True},
                 )
             return self._model
 

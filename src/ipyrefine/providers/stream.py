@@ -44,6 +44,9 @@ class Assembly:
     def feed(self, chunk: dict[str, Any]) -> list[Delta]:
         """Take one chunk and return what it adds to the reply."""
         self._usage = _object(chunk.get("usage")) or self._usage
+        if reading := _reading(_object(chunk.get("prompt_progress"))):
+            self.progress += 1
+            return [Delta(kind="thinking", text=f"{reading}\n")]  # no part of the reply
         choices = chunk.get("choices")
         # Azure's first chunk and every final usage chunk hold no choice.
         choice = _object(choices[0]) if isinstance(choices, list) and choices else {}
@@ -161,6 +164,14 @@ def estimate_usage(request: Request, chars: int) -> Usage:
     prompt = sum(len(message.content) for message in request.messages)
     tokens = (max(1, round(count / _CHARS_PER_TOKEN)) for count in (prompt, chars))
     return Usage(calls=1, **dict(zip(_COUNTS, tokens, strict=True)))
+
+
+def _reading(progress: dict[str, Any]) -> str:
+    """Return how far llama.cpp has read a prompt, in words; empty where it says nothing of it."""
+    done, total = (_count(progress.get(name)) for name in ("processed", "total"))
+    if done is None or total is None or done >= total:
+        return ""
+    return f"Reading the prompt: {done:,} of {total:,} tokens"
 
 
 def _deltas(kind: Literal["text", "thinking"], text: str) -> list[Delta]:

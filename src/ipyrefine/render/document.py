@@ -675,7 +675,8 @@ class Progress:
         self._clock = clock
         self._stage: StageStarted | None = None
         self._heard: float | None = None  # when the awaited reply last grew
-        self._first: float | None = None  # when the stage's first reply began
+        self._kind = ""  # what is written, ``thinking`` or ``text``
+        self._first: float | None = None  # when that began
         self._began = clock()
         self._tokens = self._characters = self._streamed = 0
         self._tail = ""
@@ -690,7 +691,9 @@ class Progress:
                 self._tokens = self._characters = self._streamed = 0
                 self._tail = ""
             case TextDelta():
-                self._heard, self._first = now, now if self._first is None else self._first
+                self._heard = now
+                if self._first is None or event.kind != self._kind:
+                    self._kind, self._first, self._streamed = event.kind, now, 0
                 self._characters += len(event.text)
                 self._streamed += len(event.text)
                 if event.stage in WRITING:
@@ -716,7 +719,7 @@ class Progress:
 
     @property
     def rate(self) -> int:
-        """Tokens a second since the stage's first reply began, an estimate; 0 at first."""
+        """Tokens a second since the text or the thinking began, an estimate; 0 at first."""
         span = 0.0 if self._first is None else self._clock() - self._first
         return 0 if span < 1.0 else round(estimate_tokens(self._streamed) / span)
 
