@@ -25,6 +25,11 @@ MEAN = """def median(xs):
     xs = sorted(xs)
     n = len(xs)
     return (xs[(n - 1) // 2] + xs[n // 2]) / 2"""
+EMAIL = "%%refine -p email\nTell Ms. Ortega that parcel 4417 came late. Voucher: 10 euros."
+INVENTED = (
+    "Dear Ms. Ortega, we are sorry that your parcel 4417 came 4 days late. "
+    "Please call Maria Lopez, who will send you a voucher of 10 euros."
+)
 # Clicks a row's button and returns whether it looks taken at once, whether the kernel answered, and
 # by how much the panel's height changed.
 CLICK = """
@@ -100,3 +105,33 @@ async def test_a_result_is_confirmed_taken_back_and_another_refuted_until_the_te
     await lab.wait_verdict("PASS")
     assert await lab.page.locator(".rf-panel .rf-said.rf-good").count() == 2
     await lab.screenshot(OUTPUT / f"results-settled-{app}.png")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+async def test_what_stands_in_no_source_is_kept_or_struck(
+    lab: Lab, theme: Literal["light", "dark"]
+) -> None:
+    from axe_playwright_python.async_playwright import Axe
+
+    def write(body: dict[str, Any]) -> str:
+        asked = str(body["messages"])
+        if '"ready"' in asked:
+            return '{"findings": [], "ready": true, "because": "It says what is asked."}'
+        struck = "stands in no source" in asked
+        return f"<text>\n{INVENTED.replace('4 days ', '') if struck else INVENTED}\n</text>"
+
+    with ScriptedServer(write) as model:
+        await lab.open(["%load_ext ipyrefine", EMAIL], env=kernel(model), theme=theme)
+        await lab.run_and_wait(0)
+        await lab.run(1)
+        await lab.wait_output(1, "In no source")
+        await lab.screenshot(OUTPUT / f"no-source-{theme}.png")
+        await assert_accessible(Axe(), lab)
+        rows = lab.page.locator(".rf-panel [data-row]")
+        await rows.filter(has_text="Maria Lopez").first.focus()
+        await lab.page.keyboard.press("y")
+        await rows.filter(has_text="Maria Lopez").first.wait_for(state="detached")
+        await lab.page.get_by_role("button", name="Strike").click()
+        await lab.wait_output(1, "Revision 1")
+        await rows.first.wait_for(state="detached")
+        assert "In no source" not in await lab.outputs_text(1)

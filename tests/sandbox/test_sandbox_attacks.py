@@ -25,7 +25,7 @@ from ipyrefine.sandbox.sandbox import Protection
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="namespaces are Linux's")
 
 SUPPORT = Path(__file__).parents[1] / "support"
-SOURCES = str(Path(ipyrefine.__file__).parents[1])
+NO_SOURCE = str(Path(ipyrefine.__file__).parents[1])
 NOBODY = 65534
 PLACES = ["this user", "ordinary user", "container", "ordinary user in a container"]
 KEY = "sk-planted-5ecret"
@@ -57,7 +57,7 @@ class Place:
             "PATH": os.environ["PATH"],
             "HOME": self.home,
             "TMPDIR": self.temporary,
-            "PYTHONPATH": SOURCES,
+            "PYTHONPATH": NO_SOURCE,
             "PYTHONDONTWRITEBYTECODE": "1",
             "API_KEY": KEY,
         }

@@ -3,10 +3,21 @@
 import re
 from collections.abc import Callable, Iterable, Sequence
 
+from ipyrefine.core.decisions import Select
 from ipyrefine.core.edits import Loss, losses
 from ipyrefine.core.expectations import contains_quote
-from ipyrefine.core.model import LOW_SCORE, Change, Evidence, Finding, Form, Severity, Status
+from ipyrefine.core.model import (
+    LOW_SCORE,
+    NO_SOURCE,
+    Change,
+    Evidence,
+    Finding,
+    Form,
+    Severity,
+    Status,
+)
 from ipyrefine.core.run import Iteration, Run
+from ipyrefine.core.unsourced import unsourced
 
 SCOPE = "scope"  # criterion of findings about something that nobody asked for
 FEEDBACK = "feedback"  # criterion of findings from the user's evaluator
@@ -178,7 +189,7 @@ def update_from_checks(run: Run, iteration: Iteration) -> tuple[Finding, ...]:
         tried = any(result.passed is not None for result in evidence.results)
         if evidence.passed is not None or tried:
             findings = _update_from_check(run, findings, evidence, iteration.text)
-    return findings
+    return _update_unsourced(run, findings, iteration.text)
 
 
 def first_line(detail: str) -> str:
@@ -203,6 +214,39 @@ def _update_from_check(
 
     followed, fresh = _follow(findings, old, faults, (_equal, only_one, same))
     return followed + with_ids(run, fresh, findings)
+
+
+def _update_unsourced(run: Run, findings: tuple[Finding, ...], text: str) -> tuple[Finding, ...]:
+    """Return findings with a question for each name, number or date that stands in no source.
+
+    What the user keeps is never asked about again. What they strike blocks every text that has it.
+    """
+    faults = [
+        Finding(
+            criterion=NO_SOURCE,
+            severity=Severity.MINOR,
+            quote=words,
+            problem=f"“{words}” stands in no source.",
+            fix="Take it out.",
+            author="check",
+            check=NO_SOURCE,
+        )
+        for words in unsourced(run, text)
+    ]
+    old = [finding for finding in findings if finding.check == NO_SOURCE]
+    followed, fresh = _follow(findings, old, faults, (_equal,))
+    kept = {f.quote for f in dismissed(run) if f.check == NO_SOURCE}
+    chosen = {id_ for one in run.decisions if isinstance(one, Select) for id_ in one.findings}
+    struck = {f.quote for f in run.findings if f.check == NO_SOURCE and f.id in chosen}
+
+    def answered(finding: Finding) -> Finding:
+        if not finding.asks or finding.quote not in kept | struck:
+            return finding
+        if finding.quote in kept:
+            return finding.replace(status=Status.DISMISSED)
+        return finding.replace(severity=Severity.BLOCKING)
+
+    return tuple(map(answered, followed + with_ids(run, fresh, followed)))
 
 
 def _faults(evidence: Evidence, text: str) -> list[Finding]:

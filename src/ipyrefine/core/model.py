@@ -44,6 +44,7 @@ Basis = Literal[
 ]
 
 SUITE = "critic's tests"  # the name of the evidence that they give
+NO_SOURCE = "no source"  # the check that findings about words that stand in no source come from
 RESULTS = "results"  # the name of the evidence that has rows for the user
 MAX_ITERATIONS = 2_000  # of a run
 # Of what checked code printed, returned and drew.
@@ -316,12 +317,21 @@ class Finding(Claim):
     @property
     def binding(self) -> bool:
         """Whether a check's failure rests on it, so that it cannot be dismissed by itself."""
-        return self.author == "check" and self.severity is Severity.BLOCKING and self.check != SUITE
+        blocking = self.author == "check" and self.severity is Severity.BLOCKING
+        return blocking and self.check not in (SUITE, NO_SOURCE)
+
+    @property
+    def asks(self) -> bool:
+        """Whether it only asks the user about words that stand in no source: keep or strike them?
+
+        Struck ones block.
+        """
+        return self.check == NO_SOURCE and self.is_open and self.severity is Severity.MINOR
 
     @property
     def actionable(self) -> bool:
         """Whether a revision should act on it: it is open, and not left to the user."""
-        return self.is_open and not self.disputed
+        return self.is_open and not self.disputed and not self.asks
 
     @property
     def is_open(self) -> bool:

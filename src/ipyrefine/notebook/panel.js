@@ -241,6 +241,10 @@ function render({ model, el }) {
     } else if (key === "n") {
       const no = isOpen(row);
       if (!no) return false;
+      if (no.matches("button")) {
+        press(no);
+        return true;
+      }
       no.open = true;
       row.querySelector("input").focus(); // before the next key
       return true;

@@ -44,6 +44,7 @@ _HEAD = 5  # rows of a table among the results
 _SCORE_ALONE = re.compile(
     r"\W*(?:[\w-]+\W+){0,4}?\d+(?:\.\d+)?\s*(?:/|of|out of)\s*\d+(?:\.\d+)?\W*"
 )
+_NEXT_TO = 32  # characters on either side of words that stand in no source
 _RIVALRIES = {"critic": "the critic expects one, the text gives the other"}
 MAX_SCORES = 50  # a panel sends all of them again with each iteration
 
@@ -126,6 +127,7 @@ class Result(NamedTuple):
     confirmed: bool | None = None  # the user's word on it
     expected: str = ""  # what it should be, where the user says it is something else
     output: tuple["Block", ...] = ()  # a table or a picture that it comes with
+    asks: Literal["right", "keep"] = "right"  # what the user is asked about it
 
     def __str__(self) -> str:
         value = f"{self.before} → {self.value}" if self.before else self.value
@@ -273,9 +275,11 @@ def results(
         iteration: the text.
         waiting: what the user said of results and the run has not taken up yet.
     """
-    found = rows(run, iteration)
-    if not found or run.setup.coach:
+    if run.setup.coach:
         return []
+    found = rows(run, iteration)
+    if not found:
+        return unsourced(iteration)
     said: dict[tuple[str, str], Clarification | Expect | None] = {
         key_of(one.call, one.setup): one for one in run.task.clarifications
     }
@@ -286,6 +290,28 @@ def results(
     title = "What it did" if all(one.source == "cell" for one in found) else "What it gives"
     answered = any(one.confirmed is not None for one in found)
     return [Results(title, shown, labels.results_hint(run, iteration, answered=answered))]
+
+
+def unsourced(iteration: Iteration) -> list[Results]:
+    """Return what names, numbers and dates of prose stand in no source, to keep or to strike."""
+    asked = (one for one in iteration.findings if one.asks)
+    found = tuple(
+        Result(one.id, one.quote, _around(iteration.text, one.quote), sign="", asks="keep")
+        for one in asked
+    )
+    return [Results("In no source", found, labels.UNSOURCED)] if found else []
+
+
+def _around(text: str, words: str) -> str:
+    """Return the line that some words stand in, cut to what is next to them."""
+    place = max(0, text.find(words))
+    start, end = text.rfind("\n", 0, place) + 1, text.find("\n", place)
+    before, after = text[start:place], text[place + len(words) : None if end < 0 else end]
+    if len(before) > _NEXT_TO:
+        before = f"… {before[-_NEXT_TO:].partition(' ')[2]}"
+    if len(after) > _NEXT_TO:
+        after = f"{after[:_NEXT_TO].rpartition(' ')[0]} …"
+    return f"{before}{words}{after}".strip()
 
 
 def row_key(row: Row) -> str:
@@ -555,7 +581,9 @@ def findings(
         found: the findings; all of the iteration's by default.
     """
     every = ranked(iteration.findings if found is None else found)
-    items = tuple(finding_item(f, iteration, form) for f in every if not is_bare(f, iteration))
+    # What only asks the user stands where code has its results.
+    shown = (f for f in every if not f.asks and not is_bare(f, iteration))
+    items = tuple(finding_item(f, iteration, form) for f in shown)
     return [Items("Findings", items, "findings")] if items else []
 
 

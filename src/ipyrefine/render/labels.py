@@ -25,6 +25,7 @@ from ipyrefine.core.edits import Loss
 from ipyrefine.core.expectations import Expectation, counts
 from ipyrefine.core.model import (
     LOW_SCORE,
+    NO_SOURCE,
     Attempt,
     Basis,
     ByUser,
@@ -353,6 +354,9 @@ def claims_title(ends: Mapping[Label, int]) -> str:
     return "Critic's claims: " + ", ".join(counted)
 
 
+UNSOURCED = "did you mean to say this?"  # of words that stand in no source
+
+
 def results_hint(run: Run, iteration: Iteration, *, answered: bool) -> str:
     """Return what to do about results where much rests on the user's word; else nothing.
 
@@ -627,10 +631,14 @@ def decision_sentence(run: Run, decision: Decision) -> str:
             done = f"allowed {count(more, 'more revision')}"
         case Branch():
             done = f"continued from {text}"
+        case Select(findings=ids) if facts := _facts(run, ids):
+            done = f"struck {facts}"
         case Select(findings=ids):
             done = f"chose {', '.join(ids)} to act on"
         case Guide():
             done = "gave guidance"
+        case Dismiss(findings=ids) if facts := _facts(run, ids):
+            done = f"kept {facts}"
         case Dismiss(findings=ids):
             done = f"dismissed {', '.join(ids)}"
         case Add(finding=finding):
@@ -650,6 +658,12 @@ def decision_sentence(run: Run, decision: Decision) -> str:
             changes += [] if target is None else [f"target {target:.2f}"]
             done = f"changed the criteria: {'; '.join(changes)}"
     return f"You {done}{f': {words}' if words else '.'}"
+
+
+def _facts(run: Run, ids: Iterable[str]) -> str:
+    """Return the words that stand in no source which some findings are about."""
+    about = (one for one in run.findings if one.id in ids and one.check == NO_SOURCE)
+    return ", ".join(f"“{one.quote}”" for one in about)
 
 
 def language(text: str, form: Form, language: str = "python") -> str:

@@ -169,7 +169,10 @@ class _Printer:
                     for number, one in enumerate(block.rows, start=1)
                     for line in [*self.result(number, one), *self.blocks(one.output)]
                 ]
-                return [*self.wrap(block.title, "bold"), *rows]
+                first = next(iter(block.rows))
+                keep = f"%refine dismiss {first.key} keeps it; select {first.key} has it struck."
+                hint = self.wrap(keep, "quiet") if first.asks == "keep" else []
+                return [*self.wrap(block.title, "bold"), *rows, *hint]
             case document.Section():
                 return ["", self.heading(str(block)), *self.blocks(block.blocks)]
 
@@ -191,7 +194,8 @@ class _Printer:
 
     def result(self, number: int, one: document.Result) -> list[str]:
         kind = one.word.kind if one.word else "warn" if one.choices else ""
-        return self.wrap(f"{number}  {one}", kind, "  ", "     ")
+        name = one.key if one.asks == "keep" else number
+        return self.wrap(f"{name}  {one}", kind, "  ", "     ")
 
     def difference(self, block: document.Text) -> list[str]:
         """Return what changed: lines of code cut at the width, prose by word and wrapped."""
