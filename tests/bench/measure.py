@@ -123,6 +123,7 @@ def hash_request(request: Request) -> str:
     """Return a hash of what the model is sent, the same in every run."""
     names = {"messages", "json_schema", "max_tokens", "temperature", "seed"}
     sent = request.model_dump(mode="json", include=names)
+    sent["temperature"] = request.temperature or 0.0
     text = json.dumps(sent, sort_keys=True)
     return hashlib.sha256(_VOLATILE.sub("", text).encode()).hexdigest()
 

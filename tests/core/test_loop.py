@@ -25,7 +25,7 @@ CIRCLES = Reply(text="1. A count, and a count of the count he was.\n" * 20, fini
 
 async def test_a_draft_that_repeats_itself_up_to_the_limit_is_sampled_once_instead() -> None:
     """A small model at temperature 0 goes round in circles, and would again."""
-    loop = refinement([CIRCLES, text("Hi"), judgement(9), *NO_FINDINGS])
+    loop = refinement([CIRCLES, text("Hi"), judgement(9), *NO_FINDINGS], weak_editor=True)
     await finish(loop)
     assert loop.state.text == "Hi"
     first, second = requests(loop, Stage.DRAFT)

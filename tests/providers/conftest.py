@@ -20,7 +20,8 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedServer]:
 @pytest.fixture
 def request_text() -> Request:
     """A request for free text."""
-    return Request(messages=(Message(role="user", content="Say hello to the world."),))
+    words = Message(role="user", content="Say hello to the world.")
+    return Request(messages=(words,), temperature=0.0)
 
 
 @pytest.fixture

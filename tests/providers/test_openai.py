@@ -80,6 +80,12 @@ async def test_sends_the_request_as_it_was_asked(server, model, request_json):
     }
 
 
+async def test_without_a_temperature_the_server_uses_its_own(server, model, request_text):
+    server.then("Hi")
+    await reply_of(model, request_text.replace(temperature=None))
+    assert "temperature" not in server.requests[0].body
+
+
 async def test_the_first_text_arrives_before_the_server_has_finished(server, model, request_text):
     server.then(Answer("some words", stall_after=2))
     stream = model.stream(request_text)

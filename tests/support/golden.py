@@ -180,9 +180,10 @@ def _event(event: Event) -> dict[str, Any]:
 
 
 def _request(request: Request) -> dict[str, Any]:
+    warmth = {} if request.temperature is None else {"temperature": request.temperature}
     return {
         "purpose": request.purpose,
-        "temperature": round(request.temperature, 6),
+        **warmth,
         "seed": request.seed,
         "schema": request.json_schema is not None,
         "inputs": [

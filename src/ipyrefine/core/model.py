@@ -761,7 +761,8 @@ class Limits(Record):
         verify_drafts: whether drafts are verified too, or only revisions, as in a pasted template.
         max_tokens: completion tokens allowed per call; None for 16,384 or three times the text,
             and four times that after a reply that was cut off, as hidden reasoning counts too.
-        temperature: sampling temperature of drafts and revisions; critic and evaluator use 0.
+        temperature: sampling temperature of drafts and revisions. Without one none is sent, so a
+            server uses its own; the embedded model and weak writers then use 0 for first drafts.
         seed: sampling seed passed to the server, or None.
         delta: gain in score, 0..1, up to which a better text still counts as no progress.
         candidates: drafts to write, each from the task alone; with checks, at most, and only
@@ -780,7 +781,7 @@ class Limits(Record):
     min_findings: int = Field(default=0, ge=0, le=1_000)
     verify_drafts: bool = True
     max_tokens: int | None = Field(default=2_048, gt=0, le=_MOST)
-    temperature: float = Field(default=0.0, ge=0, le=2)
+    temperature: float | None = Field(default=None, ge=0, le=2)
     seed: int | None = Field(default=None, ge=-_MOST, le=_MOST)
     delta: Score = 0.0
     candidates: int = Field(default=1, ge=1, le=16)

@@ -26,7 +26,7 @@ class Request(Record):
     schema_name: str = "reply"  # servers want one for a schema
     strict: bool = True  # whether the schema is flat and complete, as a strict mode wants it
     max_tokens: int = 2_048  # completion tokens
-    temperature: float = 0.0
+    temperature: float | None = None  # None: the server's own
     seed: int | None = None
     purpose: str = ""  # the stage that asks
     # What it is about, apart from our wording: the task, the texts, the findings, own prompts.

@@ -404,13 +404,13 @@ class Requests:
         think = _FORMS[task.form]["think"]
         places = {"ask": _ask(task), "think": think, "format": _give("Then give", task)}
         options = self._constraint(self.prompts.draft == _STAGES["draft"])
-        options["temperature"] = run.limits.temperature
+        options["temperature"] = _temperature(run)
         if self.is_own(Stage.DRAFT):
             request = self._own(run, Stage.DRAFT, template, None, (), places, **options)
         else:
             prompt = _fill_all(template, {}, **places) + self._look(run, Stage.DRAFT)
             request = self._request(run, Stage.DRAFT, prompt, (), **options)
-        return _resampled(request, "candidate", candidate) if candidate else request
+        return _resampled(run, request, "candidate", candidate) if candidate else request
 
     @_within_level
     def critique(self, run: Run, number: int) -> Request:
@@ -600,9 +600,9 @@ class Requests:
         if self.samples(run, base):
             about["findings"] = _list_findings("Its findings", findings)
             prompt = fill(_PARTS["rewrite"], ask=_ask(run.task), **about)
-            options["temperature"] = run.limits.temperature
+            options["temperature"] = _temperature(run)
             request = self._request(run, Stage.REVISE, prompt, about.values(), **options)
-            return _resampled(request, "anew", len(run.iterations))
+            return _resampled(run, request, "anew", len(run.iterations))
         tried = [i for i in run.iterations if i.parent == number and i.verdict]
         every = run.limits.memory == "all"
         earlier = _attempts(run, base, self.nonce) if every else _rejected(tried, self.nonce)
@@ -615,7 +615,7 @@ class Requests:
             template = self.prompts.draft if template == _STAGES["revise"] else template
             places = {**about, "rejected": earlier, "original": original, "ask": _ask(run.task)}
             places |= {"format": _give("Then give", run.task)}
-            warmth = {"temperature": _warmth(run, tried)}
+            warmth = {"temperature": _temperature(run, _warmth(tried))}
             return self._own(run, Stage.REVISE, template, base, findings, places, **warmth)
         template = self.prompts.revise
         if self._edits(run, base.text):
@@ -625,7 +625,7 @@ class Requests:
         asked = _give("Then give", run.task)
         prompt = _fill_all(template, about, original=original, format=asked)
         prompt += self._look(run, Stage.REVISE)
-        options["temperature"] = _warmth(run, tried)
+        options["temperature"] = _temperature(run, _warmth(tried))
         inputs = (*about.values(), *filter(None, [original]))
         return self._request(run, Stage.REVISE, prompt, inputs, **options)
 
@@ -680,13 +680,20 @@ class Requests:
         return Message(role="system", content=content)
 
 
-def _warmth(run: Run, tried: Sequence[Iteration]) -> float:
-    """Return the temperature of a revision: a greedy model would only repeat what already failed.
+def _temperature(run: Run, least: float = 0.0) -> float | None:
+    """Return a writer's temperature: none, unless one is asked for or the writer is a weak one."""
+    asked = run.limits.temperature
+    if asked is None and not run.setup.weak_editor:
+        return None
+    return max(asked or 0.0, least)
+
+
+def _warmth(tried: Sequence[Iteration]) -> float:
+    """Return what a revision needs at least: greedily written it would repeat what failed.
 
     See arXiv 2506.11930.
     """
-    warmest = min(0.4 + 0.2 * len(tried), 1.0) if tried else 0.0
-    return max(run.limits.temperature, warmest)
+    return min(0.4 + 0.2 * len(tried), 1.0) if tried else 0.0
 
 
 def _criteria(task: Task) -> str:
@@ -716,10 +723,10 @@ def repair(run: Run, request: Request, reply: str, problem: str) -> Request:
     )
 
 
-def _resampled(request: Request, kind: str, number: int) -> Request:
+def _resampled(run: Run, request: Request, kind: str, number: int) -> Request:
     """Return the same request for one more reply besides the first, sampled so that it differs."""
     return request.replace(
-        temperature=max(request.temperature, SAMPLED),
+        temperature=_temperature(run, SAMPLED),
         seed=None if request.seed is None else request.seed + number,
         inputs=(*request.inputs, f"{kind} {number}"),
     )

@@ -175,7 +175,7 @@ def parser() -> MagicParser:
     add("--prompts", metavar="VAR", help="your own prompts: a dict of the notebook, by stage; see "
         "prompts below")
     add("--temperature", type=float, metavar="T",
-        help="sampling temperature of the writer (0, or the profile's)")
+        help="sampling temperature of the writer (the profile's, else the server's own)")
     add("--seed", type=int, metavar="N", help="sampling seed")
     add = p.add_argument_group("result").add_argument
     add("-o", "--output", metavar="NAME", help="variable for the text (refined)")

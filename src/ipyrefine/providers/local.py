@@ -67,7 +67,8 @@ class LocalModel:
         if not server.is_running:
             yield Delta(kind="thinking", text=f"Loading the model {self._name} …\n")
         model = await asyncio.to_thread(server.start)
-        async with aclosing(model.stream(request)) as items:
+        greedy = request.replace(temperature=request.temperature or 0.0)
+        async with aclosing(model.stream(greedy)) as items:
             async for item in items:
                 yield item
 

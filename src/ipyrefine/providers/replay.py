@@ -285,7 +285,7 @@ def request_key(request: Request) -> str:
     """Return a request's key: a digest of its content, stage and sampling settings."""
     content = request.inputs or tuple(message.content for message in request.messages)
     settled = [sorted(_VOLATILE.sub("", text).splitlines()) for text in content]
-    identity = [request.purpose, request.temperature, request.seed, settled]
+    identity = [request.purpose, request.temperature or 0.0, request.seed, settled]
     return hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:16]
 
 
