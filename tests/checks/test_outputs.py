@@ -111,6 +111,40 @@ async def test_a_figure_is_found_however_it_was_drawn(text: str) -> None:
     assert [type(one) for one in await outputs(text)] == [Figure]
 
 
+@pytest.mark.parametrize(
+    ("code", "lines"),
+    [
+        (
+            "plt.plot([0, 1, 2, 3], [5, float('nan'), 7, 60])\nplt.ylim(0, 10)",
+            ["2 of 4 points drawn; x -0.15 to 3.15; y 0 to 10"],
+        ),
+        (
+            "plt.scatter([1, 2, 3], [1, 2, float('nan')])\nplt.axhline(1)\n"
+            "plt.title('Heights')\nplt.xlim(0, 4)\nplt.ylim(0, 4)",
+            ["Heights: 2 of 3 points drawn; x 0 to 4; y 0 to 4"],
+        ),
+        (
+            "from datetime import date\nplt.plot([date(2024, 5, 1), date(2024, 5, 9)], [1, 2])\n"
+            "plt.margins(0)",
+            ["2 of 2 points drawn; x 2024-05-01 to 2024-05-09; y 1 to 2"],
+        ),
+        (
+            "fig, (a, b) = plt.subplots(1, 2)\na.bar([1, 2], [3, 4])\n"
+            "a.set(xlim=(0, 3), ylim=(0, 5))\nb.pie([1, 2])",
+            ["axes 1: x 0 to 3; y 0 to 5"],
+        ),
+    ],
+    ids=["points out of range", "missing points", "dates", "bars and a pie"],
+)
+async def test_of_a_figure_it_is_said_how_many_points_are_drawn_and_what_the_axes_span(
+    code: str, lines: list[str]
+) -> None:
+    pytest.importorskip("matplotlib")
+    (figure, *_) = reversed(await outputs(f"import matplotlib.pyplot as plt\n{code}\nNone"))
+    assert isinstance(figure, Figure)
+    assert [*figure.axes] == lines
+
+
 async def test_a_huge_figure_is_drawn_smaller() -> None:
     pytest.importorskip("matplotlib")
     text = (

@@ -11,6 +11,8 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from ipyrefine.core.model import (
+    MAX_AXES,
+    MAX_AXES_LINE,
     MAX_CELL,
     MAX_COLUMNS,
     MAX_OUTPUT,
@@ -69,7 +71,8 @@ def _tidy(output: Any) -> dict[str, Any]:
                 ],
             }
         case "figure":
-            return dict(output)
+            lines = output.get("axes", ())[:MAX_AXES]
+            return {**output, "axes": [_clean(line, MAX_AXES_LINE) for line in lines]}
     raise KeyError(output["kind"])
 
 

@@ -52,6 +52,7 @@ MAX_OUTPUTS = 4  # of one check
 MAX_OUTPUT = 4_000  # characters of a text
 MAX_ROWS, MAX_COLUMNS, MAX_CELL = 10, 20, 80  # of a table; characters of a cell
 MAX_PNG, MAX_SIDE = 270_000, 2_000  # characters and pixels of a picture
+MAX_AXES, MAX_AXES_LINE = 4, 160  # of a figure; characters on each
 _PNG_START, _PNG_END = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", b"\0\0\0\0IEND\xaeB`\x82"
 LOW_SCORE = "evaluator's score"  # check that findings about a score below the target come from
 # The languages that are not written as their name with a capital.
@@ -354,6 +355,7 @@ class Change(Record):
 
 OutputText = Annotated[str, StringConstraints(max_length=MAX_OUTPUT)]
 Cell = Annotated[str, StringConstraints(max_length=MAX_CELL)]
+AxesLine = Annotated[str, StringConstraints(max_length=MAX_AXES_LINE)]
 Cells = Annotated[tuple[Cell, ...], Field(max_length=MAX_COLUMNS)]
 
 
@@ -403,6 +405,8 @@ class Figure(Record):
 
     kind: Literal["figure"] = "figure"
     png: Annotated[str, StringConstraints(max_length=MAX_PNG)]  # as base64
+    # Of each of its first axes, how many of the given points are drawn, and the ranges.
+    axes: Annotated[tuple[AxesLine, ...], Field(max_length=MAX_AXES)] = ()
 
     @field_validator("png")
     @classmethod

@@ -111,6 +111,7 @@ class Picture(NamedTuple):
     png: str
     size: tuple[int, int]
     caption: str
+    axes: tuple[str, ...] = ()  # what is drawn on each of its axes
 
 
 class Result(NamedTuple):
@@ -563,7 +564,7 @@ def _result(output: model.Output) -> list[Block]:
             body = tuple((label, *row) for label, row in labelled)
             return [Table(f"Table: {size}{first}", (output.index, *output.columns), body)]
         case model.Figure():
-            return [Picture(output.png, output.size, output.phrase.capitalize())]
+            return [Picture(output.png, output.size, output.phrase.capitalize(), output.axes)]
 
 
 def _output(title: str, text: str) -> list[Block]:

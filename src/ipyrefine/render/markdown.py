@@ -59,7 +59,9 @@ def _block(block: document.Block) -> str:
         case document.Table():
             return _fold(block.title, _table(block.head, block.rows))
         case document.Picture():
-            return f"*{markdown_text(block.caption)}*"
+            return "<br>".join(
+                [f"*{markdown_text(block.caption)}*", *map(markdown_text, block.axes)]
+            )
         case document.Results():
             return _bold(block.title, "\n".join(map(_result, block.rows)))
         case document.Section():

@@ -162,7 +162,8 @@ class _Printer:
                 table = align([block.head, *block.rows], self._columns, right=True)
                 return [*self.wrap(block.title, "bold"), *table]
             case document.Picture():
-                return self.wrap(f"{block.caption}.")
+                below = [line for one in block.axes for line in self.wrap(one, "quiet", "  ")]
+                return [*self.wrap(f"{block.caption}."), *below]
             case document.Results():
                 rows = [
                     line

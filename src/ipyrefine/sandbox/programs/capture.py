@@ -10,7 +10,7 @@ import reprlib
 import signal
 import struct
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 Facts = dict[str, Any]
@@ -20,6 +20,7 @@ _DRAW_SECONDS, _FRAME_SECONDS, _SHOW_SECONDS = 5.0, 3.0, 1.0  # of processor tim
 _MAX_TEXT, _MAX_CELL = 8_000, 400  # characters, before secrets are taken out
 _MAX_ROWS, _MAX_COLUMNS = 10, 20
 _MAX_SIDE, _MAX_PIXELS, _MAX_BYTES = 1_999, 1_500_000, 200_000  # of a picture
+_MAX_AXES = 4  # of a figure
 _TRIES = 4  # to make a picture small enough
 _MAX_FRAMES, _MAX_NAMES, _WIDTH = 10, 10, 60  # frames, columns in a line, characters of a name
 _MAX_CELLS = 300_000  # of a frame, which are looked at to say what is gone
@@ -51,6 +52,7 @@ def collect(value: Any, limit: Limit) -> list[dict[str, Any]]:
         picture = None if figure is None else _draw(figure)
         if picture:
             found.append({"kind": "figure", "png": picture})
+            found[-1]["axes"] = _read_axes(figure)  # where time is left
 
     def show() -> None:
         # An artist is what a call that draws returns, and says nothing more than its figure.
@@ -127,6 +129,49 @@ def _draw(figure: Any) -> str:
         else:
             dpi *= min(0.7, 0.9 * math.sqrt(_MAX_BYTES / len(picture)))
     return ""
+
+
+def _read_axes(figure: Any) -> list[str]:
+    """Return a line for each of a figure's axes: its points, and what its scales span.
+
+    Points are those of lines and scatters. One is not drawn that has no number or lies outside.
+    """
+    lines = []
+    for number, axes in enumerate(figure.axes[:_MAX_AXES], start=1):
+        with contextlib.suppress(Exception):  # of the text's own making
+            given = drawn = 0
+            for columns in _points(axes):
+                inside: Any = True
+                for values, ends in zip(columns, (axes.get_xlim(), axes.get_ylim()), strict=True):
+                    inside = inside & (values >= min(ends)) & (values <= max(ends))
+                given, drawn = given + len(columns[0]), drawn + int(inside.sum())
+            said = [f"{drawn:,} of {given:,} points drawn"] if given else []
+            scales = (("x", axes.xaxis), ("y", axes.yaxis)) if axes.axison else ()
+            said += [_span(axis, name) for name, axis in scales if len(axis.get_ticklocs())]
+            name = axes.get_title() or (f"axes {number}" if len(figure.axes) > 1 else "")
+            line = ": ".join(filter(None, [name[:_WIDTH], "; ".join(said)]))
+            lines += [line] if said else []
+    return lines
+
+
+def _points(axes: Any) -> Iterator[list[Any]]:
+    """Yield the x and the y of the points of each line and scatter, NaN for those that lack one."""
+    array = sys.modules["numpy"].ma
+    for line in axes.lines:
+        if line.get_transform() == axes.transData:  # not one across the whole axes
+            columns = (line.get_xdata(orig=False), line.get_ydata(orig=False))
+            yield [array.filled(array.asarray(one, dtype=float), math.nan) for one in columns]
+    for group in axes.collections:
+        if type(group).__name__ == "PathCollection":
+            yield [*array.filled(group.get_offsets().astype(float), math.nan).T]
+
+
+def _span(axis: Any, name: str) -> str:
+    low, high = axis.get_view_interval()
+    if axis.have_units():
+        write = axis.get_major_formatter().format_data_short
+        return f"{name} {str(write(low)).strip()} to {str(write(high)).strip()}"
+    return f"{name} {low:.4g} to {high:.4g}"
 
 
 def _library(value: Any) -> str:
