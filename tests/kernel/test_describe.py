@@ -52,6 +52,16 @@ def hostile_values() -> dict[str, Any]:
     class HostileClass(metaclass=HostileMeta):
         pass
 
+    class HostileModule(ModuleType):
+        __getattribute__ = count
+
+    class HostileZone(datetime.tzinfo):
+        __repr__ = __str__ = tzname = utcoffset = dst = count
+
+    tagged, replaced = (pandas.DataFrame({"a": [1]}) for _ in range(2))
+    tagged.attrs["x"] = Hostile()
+    replaced.__dict__["head"] = count
+
     def with_hostile_default(x: Any = Hostile()) -> None:  # noqa: B008
         pass
 
@@ -62,6 +72,11 @@ def hostile_values() -> dict[str, Any]:
         "str": HostileStr("a"),
         "class": HostileClass,
         "object of the class": object.__new__(HostileClass),
+        "module": HostileModule("x"),
+        "slice": slice(Hostile()),
+        "zone of a time": [datetime.datetime(2026, 1, 1, tzinfo=HostileZone())],
+        "attribute of a frame": tagged,
+        "method of a frame": replaced,
         "in a list": [Hostile(), HostileStr("x")],
         "in a dict": {"a": Hostile()},
         "in a default": with_hostile_default,

@@ -309,6 +309,7 @@ OWN_CODE = {
         "class M(type):\n    __hash__ = __eq__ = __instancecheck__ = boom\n"
         "class C(metaclass=M): pass\nx = [C(), 1]"
     ),
+    "is pickled by a function": "import copyreg\nclass C: pass\ncopyreg.pickle(C, boom)\nx = C()",
     "is used by a function": "class C:\n    __reduce__ = boom\nc = C()\ndef x(): return c",
 }
 

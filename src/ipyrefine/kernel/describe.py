@@ -36,9 +36,11 @@ _NAME = 60
 _DOC = 120
 _SCALARS = (
     *(datetime.date, datetime.datetime, datetime.time, datetime.timedelta, datetime.timezone),
-    *(decimal.Decimal, fractions.Fraction, uuid.UUID, complex, range, slice),
+    *(decimal.Decimal, fractions.Fraction, uuid.UUID, complex, range),
     *(pathlib.PosixPath, pathlib.WindowsPath, pathlib.PurePosixPath, pathlib.PureWindowsPath),
 )
+_PLAIN = (bool, float, int, str, type(None))
+_ZONES = frozenset({"builtins", "datetime", "dateutil", "pandas", "pytz", "zoneinfo"})
 _COLLECTIONS: dict[Any, str] = {dict: "{}", list: "[]", tuple: "()", set: "{}", frozenset: "{}"}
 _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType)
 mro: Callable[[type], tuple[type, ...]] = type.__dict__["__mro__"].__get__
@@ -80,8 +82,20 @@ def columns_of(value: object) -> list[tuple[str, bool]]:
 
 
 def is_frame(value: object) -> TypeGuard[Any]:
-    """Return whether a value is a DataFrame or a Series of pandas or polars."""
-    return any(is_named(value, library, "DataFrame", "Series") for library in ("pandas", "polars"))
+    """Return whether a value is a DataFrame or a Series of pandas or polars, as the library has it.
+
+    One is not whose methods are replaced in it, or with objects in its ``attrs``, which pandas
+    copies along with it.
+    """
+    if is_named(value, "polars", "DataFrame", "Series"):
+        return True
+    if not is_named(value, "pandas", "DataFrame", "Series"):
+        return False
+    own = vars(value)
+    attrs = own.get("_attrs") or {}
+    return not any(name in class_dict(base) for base in mro(type(value)) for name in own) and all(
+        type(one) in _PLAIN for pair in attrs.items() for one in pair
+    )
 
 
 def is_named(value: object, module: str, *names: str) -> bool:
@@ -102,7 +116,7 @@ def _is(value: object, *kinds: type) -> bool:
 def _kind(value: Any) -> str:
     """Return what a value is, with its size."""
     if _is(value, types.ModuleType):
-        name = vars(value).get("__name__")
+        name = object.__getattribute__(value, "__dict__").get("__name__")
         return f"module {name}" if type(name) is str else "module"
     if _is(value, *_FUNCTIONS, type):
         return "class" if _is(value, type) else "function"
@@ -136,7 +150,7 @@ def _lines(value: Any, values: bool) -> Iterator[str]:
         if not _is_secret_column(name, dtype):
             yield f"{name} {_dtype_name(dtype)}".removeprefix("None ")
             yield from _index_lines(value)
-            if values:
+            if values and _has_known_zone(dtype):
                 yield _render(value[:_MAX_ITEMS].to_list())
     elif is_named(value, "numpy", "ndarray"):
         yield str(value.dtype)[:_LONGEST]
@@ -200,14 +214,16 @@ def _holds_text(dtype: Any) -> bool:
 
 def _dtype_name(dtype: Any) -> str:
     library = type(dtype).__module__.partition(".")[0] in ("numpy", "pandas", "polars")
-    return str(dtype)[:_NAME] if library else _type_name(type(dtype))
+    known = library and _has_known_zone(dtype)
+    return str(dtype)[:_NAME] if known else _type_name(type(dtype))
 
 
 def _frame_lines(value: Any, values: bool) -> Iterator[str]:
     names, listed, looked = dict[int, str](), list[str](), 0
     for looked, (name, dtype) in enumerate(islice(_columns(value), 3 * _MAX_COLUMNS), 1):
         if not _is_secret_column(name, dtype):
-            names[looked - 1] = name
+            if _has_known_zone(dtype):
+                names[looked - 1] = name
             listed.append(f"{name} {_dtype_name(dtype)}")
         if len(listed) == _MAX_COLUMNS:
             break
@@ -377,7 +393,7 @@ def _render(value: Any, depth: int = 0) -> str:
         return repr(value)
     if type(value) is int:
         return repr(value) if value.bit_length() < 300 else f"int of {value.bit_length():,} bits"
-    if type(value) in _SCALARS:
+    if type(value) in _SCALARS and _has_known_zone(value):
         return HIDDEN if is_secret(text := _cut(repr(value), _LONGEST)) else text
     if is_environment(value) or depth >= _MAX_DEPTH:
         return "…"
@@ -388,9 +404,18 @@ def _render(value: Any, depth: int = 0) -> str:
         return brackets[0] + ", ".join([*items, *more]) + brackets[1]
     times = ("Timestamp", "Timedelta", "Period")
     if type(value).__module__ == "numpy" or is_named(value, "pandas", *times):
+        if not _has_known_zone(value):
+            return _type_name(type(value))
         return _cut(str(value), _LONGEST)  # its text calls nothing else
     fields = [f"{n}={_render(x, depth + 1)}" for n, x in islice(_public(value), _MAX_ITEMS)]
     return f"{_type_name(type(value))}({', '.join(fields)})"
+
+
+def _has_known_zone(value: Any) -> bool:
+    """Return whether the zone of a time, or of a column's times, is no class of the user's."""
+    kind = type(getattr(value, "tzinfo", getattr(value, "tz", None)))
+    module = class_dict(kind).get("__module__", "builtins")
+    return type(module) is str and module.partition(".")[0] in _ZONES
 
 
 def _render_item(item: tuple[Any, ...], depth: int) -> str:

@@ -12,6 +12,7 @@ as the notebook's own. Everything else is absent, and code that needs it is not 
 
 import ast
 import asyncio
+import copyreg
 import functools
 import io
 import json
@@ -187,7 +188,7 @@ class Variables:
         imports = {**self._modules, **imports}
         absent = dict.fromkeys(self._secrets, "it looks like a secret")
         absent |= {n: _IN_FOLDER for n, v in imports.items() if lies_here(v)}
-        imports = {n: v for n, v in imports.items() if not lies_here(v)}
+        imports = {n: v for n, v in imports.items() if not lies_here(v) and _is_importable(v)}
         values = {n: v for n, v in self._all.items() if n not in imports}
         if not values and not absent and not imports:
             return Copies({}, {}, {})
@@ -210,7 +211,7 @@ class Variables:
         listed = {
             "path": import_path(),
             "variables": [*contents],
-            "modules": {n: str(vars(v)["__name__"]) for n, v in imports.items()},
+            "modules": {n: vars(v)["__name__"] for n, v in imports.items()},
             "data": [n for n in contents if not _is_only_code(values[n], set())],
         }
         files = {
@@ -529,6 +530,9 @@ def _module(kind: type) -> str:
 
 def _is_copied(kind: type, here: frozenset[str]) -> bool:
     """Return whether objects of a type may be pickled: that runs no code of the notebook's."""
+    reducer: Any = copyreg.dispatch_table.get(kind)
+    if reducer and (type(reducer) not in _CODE or {reducer.__module__, _module(kind)} & here):
+        return False
     for base in mro(kind):
         module = _module(base)
         if module in here:
@@ -628,6 +632,10 @@ def _modules_by_value() -> Iterator[frozenset[str]]:
     finally:
         for module in modules:
             cloudpickle.unregister_pickle_by_value(module)
+
+
+def _is_importable(module: ModuleType) -> bool:
+    return type(vars(module).get("__name__")) is str
 
 
 def lies_here(module: object) -> bool:
