@@ -45,6 +45,7 @@ ApiKey = str | Callable[[], str]
 Effort = Literal["low", "medium", "high"]
 EFFORTS: tuple[Effort, ...] = get_args(Effort)
 _EMBEDDED_TOKENS = Limits().max_tokens
+_LOOK_SECONDS = 5.0  # of processor time
 
 IMPROVE = {
     "code": "Improve this code: make it correct, efficient and clear; keep what it is for.",
@@ -265,7 +266,7 @@ def compose(
         files: copies of the variables, for the critic's tests and what the writer looks at.
         **parts: the others, as for `Refinement`.
     """
-    from ipyrefine.checks.python import RunsCleanly
+    from ipyrefine.checks.python import Look, RunsCleanly
 
     setup, suite = start if isinstance(start, Setup) else start.setup, None
     if setup.task.is_python and find_spec("pytest") is not None:
@@ -283,7 +284,7 @@ def compose(
         model=Masked(models.model),
         judge=models.judge and Masked(models.judge),
         suite=suite,
-        look=RunsCleanly(files=files) if runs and holds_data(files) else None,
+        look=Look(files=files, seconds=_LOOK_SECONDS) if runs and holds_data(files) else None,
         clock=monotonic,
         **parts,
     )

@@ -19,7 +19,13 @@ from ipyrefine.core.syntax import ERRORS, compile_cell, is_literal, try_parse_ex
 from ipyrefine.kernel.magics import PythonPart, python_part
 from ipyrefine.kernel.names import names_in_code
 from ipyrefine.kernel.redaction import is_secret_name, redact
-from ipyrefine.kernel.variables import UNDEFINED, explain_absence, files_for, may_compute
+from ipyrefine.kernel.variables import (
+    UNDEFINED,
+    explain_absence,
+    files_for,
+    may_compute,
+    may_read,
+)
 from ipyrefine.sandbox.sandbox import (
     Event,
     ProcessResult,
@@ -152,6 +158,17 @@ class RunOnCopies(RunsCleanly):
 
     name = "run on copies"
     _unasked = True
+
+
+class Look(RunsCleanly):
+    """What a writer wants to see of the variables: an expression that reads nothing else."""
+
+    async def __call__(self, text: str, task: Task) -> Evidence:
+        """Run the expression in the sandbox, unless it may read files."""
+        if may_read(text):
+            detail = "Not run: a look is at the variables, and this may read files."
+            return Evidence(name=self.name, passed=None, not_run=True, detail=detail)
+        return await super().__call__(text, task)
 
 
 def _is_for_want(fault: str, result: ProcessResult, task: Task) -> bool:

@@ -627,7 +627,7 @@ class Refinement:
         if self.sharing.level != "structure":
             evidence = await self.look(expression, self.state.task)
             outputs = "\n".join(output_texts(evidence.outputs, _LOOK))
-            result = outputs if evidence.passed and outputs else evidence.detail
+            result = (outputs or "None") if evidence.passed else evidence.detail
             computed = evidence.computed
         await self.emit(
             events.Looked(

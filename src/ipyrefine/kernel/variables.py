@@ -348,7 +348,12 @@ def may_compute(files: Mapping[str, str | bytes], *sources: str) -> bool:
         *sources: the code, and what calls it.
     """
     data = json.loads(files[_CONTENTS])["data"] if _CONTENTS in files else ()
-    return not _words(sources).isdisjoint(data) or any(map(_READS.search, sources))
+    return not _words(sources).isdisjoint(data) or any(map(may_read, sources))
+
+
+def may_read(source: str) -> bool:
+    """Return whether code may read a file, the environment or an answer of a server."""
+    return _READS.search(source) is not None
 
 
 def holds_data(files: Mapping[str, str | bytes]) -> bool:
