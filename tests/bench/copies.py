@@ -8,7 +8,8 @@ wall time of what runs in another one, and
 made and timed in a process of its own, so that one that kills it costs a row. Rows are kept in
 ``ipyrefine-copies.jsonl`` in the folder for temporary files, and a bench that was stopped goes on
 there; delete the file to measure again. ``pytest -n 0 -m bench tests/bench/copies.py`` prints the
-same.
+same. ``--frames`` times, in the sandbox's program, what keeping the values of frames before and
+after a cell costs.
 """
 
 import asyncio
@@ -18,6 +19,8 @@ import resource
 import subprocess
 import sys
 import tempfile
+import tracemalloc
+from itertools import pairwise
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
@@ -106,6 +109,46 @@ VALUES = {
 }
 
 
+_TEXTS = "numpy.array([f'w{{n}}' for n in numpy.random.randint(0, 10**6, {})], dtype=object)"
+_DATES = "pandas.date_range('2000', periods={}, freq='min')"
+FRAMES = {
+    "5,000 × 3 texts": f"{{c: {_TEXTS.format(5_000)} for c in 'abc'}}",
+    "300,000 × 1 numbers": "{'a': numpy.random.randint(0, 10**6, 300_000)}",
+    "300,000 × 1 texts": f"{{'a': {_TEXTS.format(300_000)}}}",
+    "15,000 × 20 texts": f"{{f'c{{n}}': {_TEXTS.format(15_000)} for n in range(20)}}",
+    "30,000 × 1 dates": f"{{'a': {_DATES.format(30_000)}}}",
+    "10^6 × 3 numbers, over the limit": "{c: numpy.random.randint(0, 9, 10**6) for c in 'abc'}",
+}
+
+
+def frames() -> str:
+    """Return a table of what `capture` takes for a frame and its half, in processor time."""
+    import numpy
+    import pandas
+
+    from ipyrefine.sandbox.programs import capture
+
+    lines = ["| frame | ms before | ms after | ms to compare | MB |", "|---" * 5 + "|"]
+    for name, source in FRAMES.items():
+        df = pandas.DataFrame(eval(source, {"numpy": numpy, "pandas": pandas}))
+        values = {"df": df, "half": df.head(len(df) // 2)}
+        times = [process_time()]
+        tracemalloc.start()
+        before = capture.measure({"df": df})
+        size = tracemalloc.get_traced_memory()[0] / 2**20
+        tracemalloc.stop()
+        times[0] = process_time()
+        before = capture.measure({"df": df})
+        times.append(process_time())
+        after = capture.measure(values)
+        times.append(process_time())
+        capture.account(before, after)
+        times.append(process_time())
+        spent = " | ".join(f"{(b - a) * 1000:.0f}" for a, b in pairwise(times))
+        lines.append(f"| {name} | {spent} | {size:.0f} |")
+    return "\n".join(lines)
+
+
 def measure(name: str) -> dict[str, Any]:
     """Return how long the value of a name takes, in milliseconds, and what became of it."""
     import cloudpickle  # noqa: F401
@@ -183,4 +226,4 @@ if __name__ == "__main__":
         print(json.dumps(measure(sys.argv[2])))
         sys.stdout.flush()
         os._exit(0)
-    print(table(sys.argv[1:] or list(VALUES)))
+    print(frames() if sys.argv[1:] == ["--frames"] else table(sys.argv[1:] or list(VALUES)))

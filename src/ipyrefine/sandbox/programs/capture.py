@@ -24,6 +24,7 @@ _MAX_AXES = 4  # of a figure
 _TRIES = 4  # to make a picture small enough
 _MAX_FRAMES, _MAX_NAMES, _WIDTH = 10, 10, 60  # frames, columns in a line, characters of a name
 _MAX_CELLS = 300_000  # of a frame, which are looked at to say what is gone
+_DATE_CELLS = 10  # cells that one with a date counts for, as these take long to read
 _MAX_ACCOUNTS = 4  # lines on what is gone
 _PLAIN = (bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset, type(None))
 _MAX_SHOWN = 80  # characters of a value that is shown whole
@@ -279,11 +280,14 @@ def _values(frame: Any) -> dict[str, tuple[str, set[Any]]]:
     index = getattr(getattr(frame, "index", None), "name", None)
     if isinstance(index, str):
         columns.setdefault(index, ".index")
-    found = dict[str, tuple[str, set[Any]]]()
+    found, looked = dict[str, tuple[str, set[Any]]](), 0
     for name, access in columns.items():
         column = frame.index if access == ".index" else frame[name]
-        if (len(found) + 1) * len(frame) > _MAX_CELLS or "float" in str(column.dtype).lower():
+        dtype = str(column.dtype).lower()
+        cells = len(frame) * (_DATE_CELLS if "date" in dtype else 1)
+        if looked + cells > _MAX_CELLS or "float" in dtype:
             continue
+        looked += cells
         with contextlib.suppress(TypeError):  # lists
             found[name] = access, {x for x in column.to_list() if x is not None and x == x}
     return found
