@@ -163,6 +163,11 @@ async def test_no_secret_of_the_environment_reaches_the_code(monkeypatch):
     assert set(os.environ) & {"PATH"} <= set(eval(ran.stdout))
 
 
+async def test_a_set_of_words_has_the_same_order_in_every_run():
+    source = 'print({"pear", "fig", "plum", "lime", "date", "kiwi"})'
+    assert len({(await run_python(source)).stdout for _ in range(3)}) == 1
+
+
 async def test_a_text_that_is_no_unicode_is_a_fault_of_the_text():
     ran = await run_python("print('\ud800')")
     assert ran.exit_code == 1

@@ -322,7 +322,7 @@ async def _supervise(request: Mapping[str, Any], folder: str, output_limit: int)
         results, *streams = [files.enter_context(tempfile.TemporaryFile()) for _ in range(3)]
         argument = ascii({**request, "results": results.fileno()})
         process = subprocess.Popen(  # noqa: ASYNC220 - a loop in Jupyter on Windows cannot
-            [sys.executable, "-I", "-X", "utf8", request["script"]]
+            [sys.executable, "-s", "-P", "-X", "utf8", request["script"]]
             if _WINDOWS
             else [sys.executable, "-I", str(LIMITER), argument],
             stdin=subprocess.DEVNULL,
@@ -454,7 +454,8 @@ def _environment(folder: str) -> dict[str, str]:
     # One buffer per core would not fit into the address space on a large machine.
     threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
     known = {name: os.environ[name] for name in names if name in os.environ}
-    return known | folders | threads | {"MPLBACKEND": "Agg"}  # matplotlib opens no window
+    # Matplotlib opens no window, and a set of strings has the same order in every run.
+    return known | folders | threads | {"MPLBACKEND": "Agg", "PYTHONHASHSEED": "0"}
 
 
 def describe_failure(result: ProcessResult, seconds: float) -> str:

@@ -383,7 +383,9 @@ def _become_script(request: Request, protection: dict[str, bool]) -> None:
     refused = request["required"] and not all(in_force.values())
     _write(request, protection=in_force, refused=refused)
     if not refused:
-        os.execv(sys.executable, [sys.executable, "-I", "-X", "utf8", request["script"]])
+        # As isolated as by -I, which would ignore the seed of hashes in the environment.
+        command = [sys.executable, "-s", "-P", "-X", "utf8", request["script"]]
+        os.execv(sys.executable, command)
 
 
 def _limit(resource_id: int, value: int) -> None:
