@@ -373,8 +373,8 @@ class Requests:
         """Return whether a draft is sampled from the task in place of a revision of ``base``.
 
         Measured of the embedded model: shown the code that missed an example, it mended it in 0 of
-        18 tries; from the task, it was right in 13 of 45. Of 41 texts of prose that kept too little
-        of what was asked, edits mended 2, samples 6.
+        18 tries (0 to 19 %); from the task, it was right in 13 of 45 (16 to 44 %). Of 41 texts of
+        prose that kept too little, edits mended 2 (1 to 17 %), samples 6 (6 to 29 %).
         """
         first = base
         while first.author != "user" and first.parent is not None:

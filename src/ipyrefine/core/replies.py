@@ -142,7 +142,7 @@ def repeats_itself(reply: str) -> bool:
     """Return whether a reply goes round in circles: its end compresses to next to nothing.
 
     Of the embedded model's kept replies that holds for 45 of 56 that ran into the token limit, and
-    for 1 of 1,249 others.
+    for 1 of 1,249 others (under 1 %).
     """
     end = reply[-2_000:].encode("utf-8", "replace")
     return len(zlib.compress(end)) < 0.15 * len(end)
