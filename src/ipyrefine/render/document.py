@@ -10,6 +10,7 @@ from zlib import crc32
 from ipyrefine.core import model
 from ipyrefine.core.coaching import open_puzzle, predictions, unmet
 from ipyrefine.core.decisions import Accept, Expect, Retract
+from ipyrefine.core.effects import effects
 from ipyrefine.core.events import CallEnded, Event, StageStarted, Stopped, TextDelta, Warned
 from ipyrefine.core.expectations import Expectation
 from ipyrefine.core.findings import lost_sections
@@ -128,7 +129,7 @@ class Result(NamedTuple):
     confirmed: bool | None = None  # the user's word on it
     expected: str = ""  # what it should be, where the user says it is something else
     output: tuple["Block", ...] = ()  # a table or a picture that it comes with
-    asks: Literal["right", "keep"] = "right"  # what the user is asked about it
+    asks: Literal["right", "keep", ""] = "right"  # what the user is asked about it
 
     def __str__(self) -> str:
         value = f"{self.before} → {self.value}" if self.before else self.value
@@ -280,7 +281,7 @@ def results(
         return []
     found = rows(run, iteration)
     if not found:
-        return unsourced(iteration)
+        return unsourced(iteration) or touched(run, iteration)
     said: dict[tuple[str, str], Clarification | Expect | None] = {
         key_of(one.call, one.setup): one for one in run.task.clarifications
     }
@@ -301,6 +302,14 @@ def unsourced(iteration: Iteration) -> list[Results]:
         for one in asked
     )
     return [Results("In no source", found, labels.UNSOURCED)] if found else []
+
+
+def touched(run: Run, iteration: Iteration) -> list[Results]:
+    """Return what Python that was not run would touch; nothing where a check ran it."""
+    ran = any(one.basis == "run" and one.passed is not None for one in iteration.evidence)
+    named = effects(iteration.text) if run.task.is_python and not ran else ()
+    found = tuple(Result("", one.verb, one.what, sign="", asks="") for one in named)
+    return [Results("Not run; what it would touch", found)] if found else []
 
 
 def _around(text: str, words: str) -> str:

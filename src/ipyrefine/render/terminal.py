@@ -195,7 +195,7 @@ class _Printer:
 
     def result(self, number: int, one: document.Result) -> list[str]:
         kind = one.word.kind if one.word else "warn" if one.choices else ""
-        name = one.key if one.asks == "keep" else number
+        name = {"right": str(number), "keep": one.key, "": "–"}[one.asks]  # noqa: RUF001
         return self.wrap(f"{name}  {one}", kind, "  ", "     ")
 
     def difference(self, block: document.Text) -> list[str]:
