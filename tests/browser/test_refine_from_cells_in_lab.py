@@ -31,9 +31,7 @@ def reply(body: dict[str, Any]) -> str | Answer:
     asked = json.dumps(body["messages"])
     prose = "the the text" in asked or "It is the text" in asked
     if is_critic(body):
-        _, _, latest = body["messages"][-1]["content"].partition("Here is the text so far")
-        latest = latest.partition("What changed")[0]
-        return criticises(ready=not ("+ 2" in latest or "the the" in latest))
+        return criticises(ready="+ 1" in asked or "It is the text." in asked)  # it is mended
     return "<text>\nIt is the text.\n</text>" if prose else f"```python\n{RIGHT}\n```"
 
 

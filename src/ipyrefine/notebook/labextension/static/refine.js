@@ -32,6 +32,9 @@ const LOAD =
 /** How long (ms) a kernel may be busy, with a widget's message for one, before it counts. */
 const PATIENCE = 1500;
 
+/** The room (px) that a panel needs in the window to be of use. */
+const ROOM = 360;
+
 /** Ids of cells. One from a file may hold anything, also further options for the magic. */
 const CELL_ID = /^[a-zA-Z0-9_-]{1,64}$/;
 
@@ -275,11 +278,24 @@ function placeCell(notebook, cell, { lines = null, failed = false, wish = "" }) 
   return above + 1;
 }
 
-/** Select a cell, run it without waiting for its end, and bring it into view. */
+/** Select a cell, run it without waiting for its end, and bring it and its panel into view. */
 function run(app, notebook, index) {
   notebook.deselectAll();
   notebook.mode = "command";
   notebook.activeCellIndex = index;
+  const { node, outputArea, model } = notebook.widgets[index];
+  // Its source says what stands above it; a cell from a file shows at least that there is one.
+  node.classList.toggle("ipyrefine-own", written.has(model.sharedModel));
+  const show = () => {
+    outputArea.outputLengthChanged.disconnect(show);
+    requestAnimationFrame(() => {
+      const room = notebook.node.getBoundingClientRect().bottom - node.getBoundingClientRect().top;
+      if (room < ROOM) {
+        node.scrollIntoView({ block: "center" });
+      }
+    });
+  };
+  outputArea.outputLengthChanged.connect(show);
   void app.commands.execute("notebook:run-cell");
   Promise.resolve(notebook.scrollToItem(index, "smart")).catch(() => undefined);
 }

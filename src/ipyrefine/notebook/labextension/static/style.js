@@ -4,7 +4,8 @@
  * A panel that a saved notebook has no kernel for is hidden: the record beside it says it all. Such
  * a view holds nothing but a line of text ("model not found"); a live one holds elements. The
  * Fix button stands below the output, which has no prompt beside it in a narrow window. And a record
- * has a menu, by which the page takes it away.
+ * has a menu, by which the page takes it away. A refining cell of this page's shows its hidden source
+ * nowhere: the panel stands right below the text that it is about.
  */
 const STYLE =
   ".jp-OutputArea:has(.rf-record) > .jp-OutputArea-child:has(> .jp-OutputArea-output)" +
@@ -14,6 +15,7 @@ const STYLE =
   "color:var(--jp-ui-font-color1);background:var(--jp-layout-color0);border:1px solid var(--jp-brand-color1)}" +
   ".ipyrefine-ask input:focus{outline:1px solid var(--jp-brand-color1)}" +
   ".ipyrefine-ask small{color:var(--jp-ui-font-color2);white-space:nowrap}" +
+  ".ipyrefine-own .jp-Cell-inputWrapper:has(.jp-InputPlaceholder){display:none}" +
   ".ipyrefine-fix{margin:4px 0 8px var(--jp-cell-prompt-width)}" +
   ".rf-record .rf{position:relative}.ipyrefine.rf-record .rf-decided>summary{padding-right:46px}" +
   ".ipyrefine.rf-record .rf-remove{display:block;position:absolute;right:10px;top:9px}" +
