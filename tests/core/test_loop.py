@@ -3,6 +3,7 @@
 import pytest
 from kit import (
     NO_FINDINGS,
+    finding,
     finish,
     judgement,
     refinement,
@@ -34,6 +35,14 @@ async def test_a_draft_that_repeats_itself_up_to_the_limit_is_sampled_once_inste
     assert "Asked scripted again: the reply repeats itself up to the token limit." in (
         loop.state.warnings
     )
+
+
+async def test_a_revision_of_the_user_s_text_without_a_new_text_is_named_as_one() -> None:
+    weak = finding("Flat.")
+    replies = {Stage.CRITIQUE: [judgement(4, weak)] * 2, Stage.REVISE: [CIRCLES] * 4}
+    loop = refinement(replies, draft="Hi", weak_editor=True, limits=Limits(max_revisions=1))
+    await finish(loop)
+    assert any(one.startswith("Revision 1 has no new text:") for one in loop.state.warnings)
 
 
 async def test_a_draft_that_repeats_itself_twice_ends_the_run_with_what_to_do() -> None:

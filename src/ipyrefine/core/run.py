@@ -249,6 +249,7 @@ class Run(Record):
         if number >= len(self.iterations):
             weak = self.limits.revise == "auto" and self.setup.weak_editor
             sampled = weak or self.limits.revise == "sample"
+            sampled = sampled and not any(one.author == "user" for one in self.iterations)
             revised = bool(self.iterations) and self.stage is Stage.REVISE and not sampled
         else:
             one = self.iterations[number]

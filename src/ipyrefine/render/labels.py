@@ -89,7 +89,7 @@ STOPS = {
 class Label(NamedTuple):
     """A word with a symbol, so that its meaning never rests on colour alone."""
 
-    symbol: str  # one character
+    symbol: str  # one character, or none
     word: str  # one or a few words
     # the style: `good`, `warn`, `bad`, `quiet`, `open`, `opinion` (a PASS that a model gave) or
     # `yours` (one that the user gave)
@@ -98,7 +98,7 @@ class Label(NamedTuple):
     hollow: bool = False
 
     def __str__(self) -> str:
-        return f"{self.symbol} {self.word}"
+        return f"{self.symbol} {self.word}".strip()
 
 
 NO_NEW_TEXT = Label("⚠", "no new text", "bad")
@@ -112,7 +112,7 @@ OUTCOMES = {
 STATUSES = {
     Status.OPEN: Label("○", "open", "open"),
     Status.RESOLVED: Label("✓", "resolved", "good"),
-    Status.DISMISSED: Label(NONE, "dismissed by you", "quiet"),
+    Status.DISMISSED: Label("", "dismissed by you", "quiet"),
     Status.REGRESSED: Label("↩", "back again", "bad"),
 }
 # What a PASS rests on; of a text that does not pass, what it failed.
