@@ -139,6 +139,13 @@ async def test_a_right_text_passes(text, task):
     assert evidence.passed, evidence.detail
 
 
+async def test_what_one_assert_changes_the_next_one_sees():
+    calls = "s = set()\ntake(s, 1)\nassert take(s, 2) == 2\nassert take(s, 3) == 3"
+    take = "def take(s, x):\n    s.add(x)\n    return len(s)"
+    evidence = await check(take, f"Write take.\n```python\n{calls}\n```")
+    assert evidence.detail.endswith("2 of 2 stated examples hold.")
+
+
 LIAR = "class L:\n def __eq__(s, o): return True\n def __repr__(s): return '2'\n"
 
 

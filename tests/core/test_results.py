@@ -88,6 +88,21 @@ async def test_results_are_values_for_calls_like_the_tasks(
     assert call in [one.call for one in found] if call else not found
 
 
+async def test_a_class_shows_what_its_scenario_gives_after_the_end() -> None:
+    steps = "s = Pile()\ns.put(1)\ns.put(2)\nassert s.take() == 2\nassert len(s.items) == 1"
+    pile = (
+        "class Pile:\n    def __init__(self): self.items = []\n"
+        "    def put(self, x): self.items.append(x)\n    def take(self): return self.items.pop()"
+    )
+    about = f"Write Pile, where taking from an empty one gives None.\n```python\n{steps}\n```"
+    found = (await Results()(pile, task(about))).rows
+    assert [(one.call, one.result, one.raises) for one in found] == [
+        ("s.take()", "1", False),
+        ("s.take()", "IndexError", True),
+    ]
+    assert found[1].setup == "s = Pile()\ns.put(1)\ns.put(2)\ns.take()\ns.take()"
+
+
 async def test_a_confirmed_result_calls_no_model_and_moves_no_row() -> None:
     loop = await ran(LOWER)
     before, calls = list(gives(loop)), loop.state.usage.calls

@@ -1,5 +1,6 @@
 """The check ``results``: what a text gives on a few inputs, for the user to confirm."""
 
+import ast
 import re
 from collections.abc import Mapping, Sequence
 from time import monotonic
@@ -10,8 +11,10 @@ from ipyrefine.checks.evaluation import Evaluation, Outcome, read_choice
 from ipyrefine.checks.inputs import first_calls, further_inputs, is_edge_case
 from ipyrefine.core.model import RESULTS, Evidence, Row, RowSource, Task
 from ipyrefine.core.stated import Example, read_examples, stated_examples
+from ipyrefine.core.syntax import names_bound, try_parse_expression
 
 _MOST = 6  # inputs of a kind; a run shows fewer, and prefers those on which drafts differ
+_SCENARIO = 5  # lines of a scenario before its last call
 _LONG = 80  # characters of a call or a result; longer ones are not confirmed at a glance
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}")
 
@@ -69,11 +72,35 @@ class Results:
         edges = [one for one in short if is_edge_case(one, seeds)]
         varied = [one for one in short if one not in edges]
         kinds: tuple[tuple[Sequence[Example], RowSource], ...] = (
+            (_steps(stated), "input"),
             (_spread(edges), "edge"),
             (_spread(varied), "input"),
             ([one for one in named if one.source not in {e.source for e in found}], "example"),
         )
         return {one: source for inputs, source in kinds for one in inputs}
+
+
+def _steps(stated: Sequence[Example]) -> list[Example]:
+    """Return the further steps of a scenario that the task states: its last call, made again.
+
+    A scenario makes an object and calls its methods. What it gives after its end is what a stateful
+    class gets wrong most easily.
+    """
+    scenarios = {one.setup.partition("\n")[0]: one for one in stated if _ends_in_method(one)}
+    found = []
+    for one in scenarios.values():  # the longest that begin alike
+        setup = one.setup.splitlines()
+        while len(setup) < _SCENARIO:
+            setup.append(one.source)
+            found.append(one.replace(expected="", kind="equals", setup="\n".join(setup)))
+    return found[:_MOST]
+
+
+def _ends_in_method(one: Example) -> bool:
+    match try_parse_expression(one.source):
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name))):
+            return name in names_bound(ast.parse(one.setup))
+    return False
 
 
 def _spread(inputs: Sequence[Example]) -> Sequence[Example]:

@@ -212,8 +212,10 @@ def _read_test(test: ast.expr, session: _Session, *, asserted: bool) -> Iterator
             left, right = right, left
         source, expected = ast.unparse(left), ast.unparse(right)
         yield Example(source=source, expected=expected, kind="equals", setup=setup)
+        session.add(source, left)  # it may have changed what a later one looks at
     elif asserted or (operator == "Is" and expected in ("True", "False")):
         yield Example(source=ast.unparse(test), expected="True", kind="holds", setup=setup)
+        session.add(ast.unparse(test), test)
 
 
 def _read_docstrings(tree: ast.Module, source: str) -> Iterator[Example]:
