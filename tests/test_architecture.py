@@ -103,6 +103,12 @@ def test_no_two_files_have_the_same_name() -> None:
     assert [name for name, uses in names.items() if uses > 1] == []
 
 
+def test_no_two_test_files_have_the_same_name() -> None:
+    """Pytest imports them by their names alone."""
+    names = Counter(path.name for path in Path(__file__).parent.rglob("test_*.py"))
+    assert [name for name, count in names.items() if count > 1] == []
+
+
 def test_the_core_imports_the_standard_library_pydantic_and_our_errors_only() -> None:
     allowed = {*sys.stdlib_module_names, "pydantic", "ipyrefine"}
     outside = [
