@@ -163,3 +163,8 @@ async def test_the_users_own_words_are_a_source() -> None:
 )
 async def test_without_sources_nothing_is_asked(task: Task, count: int) -> None:
     assert len(asked(await written(critique(), task=task))) == count
+
+
+@pytest.mark.parametrize("piece", ["_", "[", "a@", "Word Name ", "# a\n", "it was Abcd.efgh "])
+def test_an_endless_text_is_read_in_a_moment(piece: str) -> None:
+    assert find_unsourced(piece * 20_000, ["Some words."]) == ()

@@ -12,13 +12,14 @@ _NAME, _ENDING = 4, 3  # letters of a name, at least, and of what a language put
 _NOUNS = 0.28  # new words in capitals among those in small letters, from which capitals say little
 _INVENTED = ("answer", "story")  # profiles whose texts are meant to say more than they were given
 _TOKEN = re.compile(
-    r"(?P<address>\w[\w.+-]*@\w[\w.-]*\w|(?:https?://|www\.)[^\s)\]>]*\w)"
+    r"(?P<address>\w[\w.+-]{0,63}@\w[\w.-]{0,250}\w|(?:https?://|www\.)[^\s)\]>]{0,500}\w)"
     r"|(?P<number>\d+(?:[.,:'\u2019\u00a0\u202f]\d+)*)"
     r"|(?P<word>[^\W\d_]+(?:['\u2019-][^\W\d_]+)*)"
 )
 # Where nothing is said: places to fill in, code, and the numbers of lists.
 _BLANK = re.compile(
-    r"\[[^\]\n]*\](?!\()|\{[^}\n]*\}|<[^>\n]*>|```.*?```|`[^`\n]*`|^[\s>#*_-]*\(?\d{1,2}[.):]\s",
+    r"\[[^\]\n]{0,500}\](?!\()|\{[^}\n]{0,500}\}|<[^>\n]{0,500}>|```.*?```|`[^`\n]{0,500}`"
+    r"|^[\s>#*_-]{0,20}\(?\d{1,2}[.):]\s",
     re.MULTILINE | re.DOTALL,
 )
 _HEADING = re.compile(r"\s*(?:#|\*\*[^*]+\*\*:?\s*$)")
@@ -40,6 +41,7 @@ class _Sources:
     def __init__(self, texts: Iterable[str]) -> None:
         self._text = "\n".join(texts).casefold()
         self._words = set(re.findall(r"[^\W\d_]+", self._text))
+        self._stems = {stem for word in self._words for stem in _stems(word)}
         found = (match["number"] for match in _TOKEN.finditer(self._text) if match["number"])
         numbers = {*found, *re.findall(r"\d+", self._text)}
         self._numbers = set[str]().union(*map(_readings, numbers))
@@ -55,12 +57,13 @@ class _Sources:
         return all(self._has_word(one) for one in re.findall(r"[^\W\d_]{3,}", words))
 
     def _has_word(self, word: str) -> bool:
-        def is_form(one: str) -> bool:
-            short, long = sorted((one, word), key=len)
-            near = len(short) >= _NAME and len(long) - len(short) <= _ENDING
-            return near and long.startswith(short)
+        stems = _stems(word)
+        return word in self._words or word in self._stems or any(s in self._words for s in stems)
 
-        return word in self._words or any(map(is_form, self._words))
+
+def _stems(word: str) -> list[str]:
+    """Return a word without what a language may put behind it."""
+    return [word[:end] for end in range(max(_NAME, len(word) - _ENDING), len(word))]
 
 
 def _readings(number: str) -> set[str]:
@@ -127,6 +130,9 @@ def _facts(text: str, known: _Sources) -> Iterator[_Fact]:
     """Yield what a text names and the sources do not, in its order."""
     text = _BLANK.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
     facts = [_Fact(m.start(), m.end(), str(m.lastgroup), m[0]) for m in _TOKEN.finditer(text)]
+    sentences = bytearray().join(
+        bytes([_is_sentence(line)]) * len(line) for line in text.splitlines(keepends=True)
+    )
     small = {one.words for one in facts if one.words.islower()}
     names = {
         one
@@ -135,6 +141,7 @@ def _facts(text: str, known: _Sources) -> Iterator[_Fact]:
         and len(one.words) >= _NAME
         and one.words[0].isupper()
         and one.words.lower() not in small
+        and sentences[one.start]
         and _is_within(text, one.start)
         and not known.has(one)
     }
@@ -148,12 +155,13 @@ def _facts(text: str, known: _Sources) -> Iterator[_Fact]:
             yield one
 
 
-def _is_within(text: str, place: int) -> bool:
-    """Return whether a word stands within a sentence, and in no line that is a title."""
-    end = text.find("\n", place)
-    line = text[text.rfind("\n", 0, place) + 1 : None if end < 0 else end]
+def _is_sentence(line: str) -> bool:
+    """Return whether a line is no title."""
     words = [word for word in re.findall(r"[^\W\d_]+", line) if len(word) >= _NAME]
     ended = line.rstrip().endswith((".", ",", "!", "?", ";"))
-    if _HEADING.match(line) or not (ended or any(word[0].islower() for word in words)):
-        return False
+    return not _HEADING.match(line) and (ended or any(word[0].islower() for word in words))
+
+
+def _is_within(text: str, place: int) -> bool:
+    """Return whether a word does not begin its sentence."""
     return any(one.end() == place for one in _WITHIN.finditer(text, max(0, place - 8), place))

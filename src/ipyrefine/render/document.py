@@ -43,7 +43,7 @@ _CALLS = 9  # recent calls of a model for a stage, whose seconds tell what is us
 _RECENT: dict[tuple[str, Stage], deque[float]] = {}
 _HEAD = 5  # rows of a table among the results
 _SCORE_ALONE = re.compile(
-    r"\W*(?:[\w-]+\W+){0,4}?\d+(?:\.\d+)?\s*(?:/|of|out of)\s*\d+(?:\.\d+)?\W*"
+    r"\W*(?:[^\W\d_]+\W+){0,6}\d+(?:\.\d+)?\s*(?:/|of|out of)\s*\d+(?:\.\d+)?\W*"
 )
 _NEXT_TO = 32  # characters on either side of words that stand in no source
 _RIVALRIES = {"critic": "the critic expects one, the text gives the other"}
