@@ -4,13 +4,12 @@ from typing import Any
 
 import pytest
 from kit import TASK, critique, decide, finding, finish, refinement, text
+from surfaces import SURFACES
 
 from ipyrefine.core.decisions import Continue, Dismiss, Select
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.model import Limits, Material, Outcome, Task
 from ipyrefine.core.unsourced import find_unsourced
-from ipyrefine.render.html import View, panel_parts, record_html
-from ipyrefine.render.markdown import record_markdown
 from ipyrefine.render.terminal import record_text
 
 EMAIL = (
@@ -87,15 +86,7 @@ async def test_facts_without_a_source_are_asked_about_and_keep_no_text_from_pass
     assert loop.state.verdict.passed
 
 
-@pytest.mark.parametrize(
-    "render",
-    [
-        record_text,
-        record_html,
-        record_markdown,
-        lambda run: "".join(panel_parts(run, View()).values()),
-    ],
-)
+@pytest.mark.parametrize("render", SURFACES)
 async def test_every_surface_shows_them_in_their_sentence(render: Any) -> None:
     page = render((await written(critique())).state)
     assert "In no source" in page

@@ -4,12 +4,11 @@ from typing import Any
 
 import pytest
 from kit import CODE, code, critique, finish, refinement
+from surfaces import SURFACES
 
 from ipyrefine.core.effects import effects
 from ipyrefine.core.model import Evidence
 from ipyrefine.core.ports import Check
-from ipyrefine.render.html import View, panel_parts, record_html
-from ipyrefine.render.markdown import record_markdown
 from ipyrefine.render.terminal import record_text
 
 
@@ -47,15 +46,7 @@ async def rendered(render: Any, *checks: Check) -> str:
     return str(render(loop.state))
 
 
-@pytest.mark.parametrize(
-    "render",
-    [
-        record_text,
-        record_html,
-        record_markdown,
-        lambda run: "".join(panel_parts(run, View()).values()),
-    ],
-)
+@pytest.mark.parametrize("render", SURFACES)
 async def test_every_surface_shows_what_a_cell_would_touch_that_was_not_run(render: Any) -> None:
     assert "Not run; what it would touch" in await rendered(render)
 

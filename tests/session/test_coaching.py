@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from kit import CODE, decide, finish, refinement, stages
 from shells import error_of, run_cell, scripted_shell
+from surfaces import SURFACES, panel_html
 
 from ipyrefine.checks.evaluation import Examples
 from ipyrefine.checks.suite import Suite
@@ -16,9 +17,7 @@ from ipyrefine.core.decisions import Continue, Edit, Expect, Predict
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.model import Limits, Stage
 from ipyrefine.errors import UsageError
-from ipyrefine.render.html import View, panel_parts, record_html
-from ipyrefine.render.markdown import record_markdown
-from ipyrefine.render.terminal import DETAILS, details_text, record_text
+from ipyrefine.render.terminal import DETAILS, details_text
 from ipyrefine.session.export import suite_source
 
 TASK = """Write median(xs): the middle of the sorted list, the mean of the two middle values for an
@@ -125,14 +124,7 @@ async def test_a_student_may_put_in_better_code_of_their_own() -> None:
 
 
 @pytest.mark.parametrize(
-    "render",
-    [
-        record_text,
-        record_html,
-        record_markdown,
-        lambda run: "".join(panel_parts(run, View()).values()),
-        lambda run: "".join(panel_parts(run, View(folds=frozenset({"details"}))).values()),
-    ],
+    "render", [*SURFACES, lambda run: panel_html(run, folds=frozenset({"details"}))]
 )
 async def test_no_surface_gives_a_result_away_before_it_is_predicted(render: Any) -> None:
     loop = await coached()

@@ -16,8 +16,10 @@ from ipyrefine.errors import UsageError
 from ipyrefine.sandbox.sandbox import describe_failure, load_program, run_python
 
 # An end without a space after it is one where a capital follows, or in scripts without spaces.
+_END_BEFORE_CAPITAL = r"(?<=[^\W\d_A-Z]{2})[.!?…]+(?=[A-Z])"
 _SENTENCE_END = re.compile(
-    r"(?<=[^\W\d_A-Z]{2})[.!?…]+(?=[A-Z])|[.!?…]+[\"'”’)\]*_]{0,4}(?=\s|$)|[。！？]+[」』）”’)]{0,4}"  # noqa: RUF001
+    rf"{_END_BEFORE_CAPITAL}|"
+    r"[.!?…]+[\"'”’)\]*_]{0,4}(?=\s|$)|[。！？]+[」』）”’)]{0,4}"  # noqa: RUF001
 )
 _NO_END = re.compile(
     r"(?:^|[\s(\"'“])(?:(?-i:[A-HJ-Z])|mr|mrs|ms|dr|prof|st|vs|e\.g|i\.e|fig|approx|p\.s|"
@@ -29,8 +31,7 @@ _NO_END_WITHIN = re.compile(r"\b(?:etc|inc|ltd|co|corp|sr|jr|no|p|pp)$", re.IGNO
 
 # Between two words without a space; "km/h", "example.com" and addresses are one word.
 _JOINT = re.compile(
-    f"{INVISIBLE.pattern}|"
-    r"(?<=[^\W\d_]{2})[/,;|—…](?=[^\W\d_]{2})|(?<=[^\W\d_A-Z]{2})[.!?…]+(?=[A-Z])"
+    rf"{INVISIBLE.pattern}|(?<=[^\W\d_]{{2}})[/,;|—…](?=[^\W\d_]{{2}})|{_END_BEFORE_CAPITAL}"
 )
 
 

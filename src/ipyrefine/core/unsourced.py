@@ -156,7 +156,7 @@ def _facts(text: str, known: _Sources) -> Iterator[_Fact]:
 
 
 def _is_sentence(line: str) -> bool:
-    """Return whether a line is no title."""
+    """Return whether a line is part of a sentence, and not a title."""
     words = [word for word in re.findall(r"[^\W\d_]+", line) if len(word) >= _NAME]
     ended = line.rstrip().endswith((".", ",", "!", "?", ";"))
     return not _HEADING.match(line) and (ended or any(word[0].islower() for word in words))

@@ -137,9 +137,10 @@ class Journal:
         asked = [" ".join(row[0].split()).rstrip(".") for row in rows]
         short = [one for one in asked if 0 < len(one) <= _HABIT_CHARACTERS]
         counts = Counter(map(str.casefold, short))
-        latest = {one.casefold(): one for one in reversed(short)}
-        every = dict.fromkeys(map(str.casefold, short))
-        return tuple(latest[one] for one in every if counts[one] > 1)[:_HABITS]
+        latest = dict[str, str]()
+        for one in short:
+            latest.setdefault(one.casefold(), one)
+        return tuple(one for key, one in latest.items() if counts[key] > 1)[:_HABITS]
 
     def recorder(self, stored: Stored) -> Recorder:
         """Return the recorder that continues where a stored run ends."""

@@ -412,7 +412,7 @@ def _render(value: Any, depth: int = 0) -> str:
 
 
 def _has_known_zone(value: Any) -> bool:
-    """Return whether the zone of a time, or of a column's times, is no class of the user's."""
+    """Return whether the zone of a time, or of a column's times, comes from a known library."""
     kind = type(getattr(value, "tzinfo", getattr(value, "tz", None)))
     module = class_dict(kind).get("__module__", "builtins")
     return type(module) is str and module.partition(".")[0] in _ZONES
