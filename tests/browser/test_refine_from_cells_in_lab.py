@@ -303,7 +303,7 @@ async def test_a_busy_kernel_and_a_missing_one_get_one_sentence(
 
     await lab.open([WRONG, "last = 1"], app=app, env=env)
     sleep = "import time; time.sleep(600)"
-    # Busy as it starts, a kernel may be idle again before it runs this: its echo is waited for.
+    # The status may say idle in a long run; that this run has begun is seen by its echo.
     await lab.evaluate(
         """const future = panel.sessionContext.session.kernel.requestExecute({code: arg});
         await new Promise((begun) => {
@@ -311,7 +311,6 @@ async def test_a_busy_kernel_and_a_missing_one_get_one_sentence(
         });""",
         sleep,
     )
-    await lab.wait_for("panel.sessionContext.session.kernel.status === 'busy'")
     sentence = lab.page.get_by_text("The kernel is busy. Wait until it is idle").first
     for _ in range(6):  # a click on a toolbar that is still being built may be lost
         await press_button(lab, 0)

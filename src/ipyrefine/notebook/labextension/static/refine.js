@@ -29,7 +29,7 @@ const MOST_WISHES = 20;
 const LOAD =
   "__import__('ipyrefine'); get_ipython().extension_manager.load_extension('ipyrefine')";
 
-/** How long (ms) a kernel may be busy, with a widget's message for one, before it counts. */
+/** How long (ms) a kernel may take to begin, while it answers a widget for one. */
 const PATIENCE = 1500;
 
 /** The room (px) that a panel needs in the window to be of use. */
@@ -46,12 +46,9 @@ const STARTING = ["unknown", "starting", "restarting", "autorestarting"];
 /** A sentence for the user: why nothing was started. */
 class Refusal extends Error {}
 
-/** Wait until a kernel is idle or the patience is over. */
-async function settle(kernel) {
-  const deadline = Date.now() + PATIENCE;
-  while (kernel.status !== "idle" && Date.now() < deadline) {
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
+/** Return what a promise gives, or undefined once the patience is over. */
+function soon(promise) {
+  return Promise.race([promise, new Promise((resolve) => setTimeout(resolve, PATIENCE))]);
 }
 
 /** Load ipyrefine in a kernel, before whatever is sent to it next. */
@@ -85,18 +82,27 @@ async function prepare(panel) {
   if (!kernel || kernel.status === "dead" || kernel.status === "terminating") {
     throw new Refusal("This notebook has no kernel. Start one, then refine the cell.");
   }
-  await settle(kernel);
-  if (kernel.connectionStatus !== "connected" || STARTING.includes(kernel.status)) {
-    throw new Refusal("The kernel is not ready yet. Try again in a moment.");
+  const notReady = new Refusal("The kernel is not ready yet. Try again in a moment.");
+  const info = await soon(kernel.info);
+  if (!info || kernel.connectionStatus !== "connected") {
+    throw notReady;
   }
-  if (kernel.status !== "idle") {
-    throw new Refusal("The kernel is busy. Wait until it is idle, or interrupt it.");
+  const language = info.language_info.name;
+  if (language !== "python") {
+    throw new Refusal(`Refining needs a Python kernel. This one runs ${language}.`);
   }
-  const { language_info: language } = await kernel.info;
-  if (language.name !== "python") {
-    throw new Refusal(`Refining needs a Python kernel. This one runs ${language.name}.`);
+  // Whether a kernel is busy is seen by whether it begins: its status may say idle in a long
+  // run, where something asked beside that run has ended.
+  const loading = load(kernel);
+  const begun = new Promise((resolve) => {
+    loading.onIOPub = resolve;
+  });
+  if (!(await soon(begun))) {
+    throw STARTING.includes(kernel.status)
+      ? notReady
+      : new Refusal("The kernel is busy. Wait until it is idle, or interrupt it.");
   }
-  const { content } = await load(kernel).done;
+  const { content } = await loading.done;
   if (content.status === "ok") {
     return;
   }
