@@ -101,6 +101,7 @@ async def test_a_class_shows_what_its_scenario_gives_after_the_end() -> None:
         ("s.take()", "IndexError", True),
     ]
     assert found[1].setup == "s = Pile()\ns.put(1)\ns.put(2)\ns.take()\ns.take()"
+    assert found[1].steps == ("", "", "", "2", "1")
 
 
 async def test_a_confirmed_result_calls_no_model_and_moves_no_row() -> None:

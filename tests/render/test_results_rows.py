@@ -53,6 +53,14 @@ def words(output: str, read_html) -> str:
 
 
 @EVERY
+def test_a_scenario_shows_what_each_of_its_lines_gives(render, read_html):
+    setup = "s = Pile()\ns.put(1)\ns.take()"
+    row = Row(call="s.take()", result="IndexError", raises=True, setup=setup, steps=("", "", "1"))
+    flat = words(render(run_of(row)), read_html)
+    assert "s = Pile() s.put(1) s.take() → 1 s.take() → IndexError" in flat.replace(";", "")
+
+
+@EVERY
 def test_rows_say_what_a_text_gives(render, read_html):
     flat = words(render(run_of(RIVAL, RAISES, PLAIN)), read_html)
     assert "What it gives" in flat

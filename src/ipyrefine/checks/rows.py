@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Mapping, Sequence
+from itertools import cycle, islice
 from time import monotonic
 from typing import Any, Self
 
@@ -81,18 +82,27 @@ class Results:
 
 
 def _steps(stated: Sequence[Example]) -> list[Example]:
-    """Return the further steps of a scenario that the task states: its last call, made again.
+    """Return the further steps of a scenario that the task states: its calls, made again in turn.
 
     A scenario makes an object and calls its methods. What it gives after its end is what a stateful
     class gets wrong most easily.
     """
-    scenarios = {one.setup.partition("\n")[0]: one for one in stated if _ends_in_method(one)}
+    scenarios: dict[str, list[Example]] = {}
+    for one in filter(_ends_in_method, stated):
+        scenarios.setdefault(one.setup.partition("\n")[0], []).append(one)
     found = []
-    for one in scenarios.values():  # the longest that begin alike
-        setup = one.setup.splitlines()
-        while len(setup) < _SCENARIO:
-            setup.append(one.source)
-            found.append(one.replace(expected="", kind="equals", setup="\n".join(setup)))
+    for calls in scenarios.values():
+        last = calls[-1]
+        setup, source = last.setup.splitlines(), last.source
+        every = [*dict.fromkeys(one.source for one in calls)]
+        for following in islice(cycle(every), every.index(source) + 1, None):
+            if len(setup) >= _SCENARIO:
+                break
+            setup.append(source)
+            source = following
+            found.append(
+                last.replace(source=source, expected="", kind="equals", setup="\n".join(setup))
+            )
     return found[:_MOST]
 
 
@@ -123,5 +133,6 @@ def _row(example: Example, source: RowSource, outcomes: Sequence[Outcome]) -> Ro
         raises=choice.raises,
         message=message,
         setup=example.setup,
+        steps=tuple(one if len(one) <= _LONG else "" for one in outcomes[0].get("steps", ())),
         source=source,
     )

@@ -443,6 +443,7 @@ class Row(Record):
     raises: bool = False  # whether it is an exception
     message: str = ""  # of the exception
     setup: str = ""  # statements to run before it
+    steps: tuple[str, ...] = ()  # what each of these gives as Python; empty for None or no data
     source: RowSource = "input"  # what suggests the input
     rivals: tuple[Choice, ...] = ()  # other results, and how many drafts give each
     before: str = ""  # what the name was before the cell ran

@@ -31,6 +31,7 @@ from ipyrefine.core.ports import Clock
 from ipyrefine.core.results import gives_same, key_of, rows
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import KEPT_HERE
+from ipyrefine.core.syntax import try_parse
 from ipyrefine.render import labels
 from ipyrefine.render.escape import strip_colours
 from ipyrefine.render.labels import Label
@@ -344,7 +345,7 @@ def _row(row: Row, said: Clarification | Expect | None) -> Result:
     call = key_of(row.call)[0] if "\n" in row.call else row.call  # on one line
     return Result(
         key=row_key(row),
-        call=f"{row.setup.strip()}\n{call}".strip(),
+        call="\n".join([*_scenario(row), call]),
         value=f"{row.result}: {row.message}" if row.raises and row.message else row.result,
         sign="→" if row.source != "cell" else "" if row.before else "=",
         before=row.before,
@@ -356,6 +357,16 @@ def _row(row: Row, said: Clarification | Expect | None) -> Result:
             one._replace(rows=one.rows[:_HEAD]) if isinstance(one, Table) else one for one in output
         ),
     )
+
+
+def _scenario(row: Row) -> list[str]:
+    """Return the lines before a call, each with what it gives."""
+    setup = row.setup.strip()
+    lines, tree = setup.splitlines(), try_parse(setup) if row.steps else None
+    for node, gives in zip(tree.body if tree else (), row.steps, strict=False):
+        if gives and node.end_lineno:
+            lines[node.end_lineno - 1] += f" → {gives}"
+    return lines
 
 
 def result(run: Run) -> list[Block]:

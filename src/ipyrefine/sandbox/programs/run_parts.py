@@ -199,18 +199,22 @@ class _Stdout(io.StringIO):
 
 
 def _evaluate_example(example: dict[str, Any], space: dict[str, Any]) -> dict[str, Any]:
-    outcome: dict[str, Any] = {}
+    outcome: dict[str, Any] = {"steps": []}
     stdout = _Stdout()
 
     def steps() -> None:
         with contextlib.redirect_stdout(_Stdout()):
-            exec(example["setup"], space)
+            for node in ast.parse(example["setup"]).body:
+                value = _evaluate([node], space)
+                data = None if value is None else _describe(value).get("data")
+                outcome["steps"].append(data or "")
         with contextlib.redirect_stdout(stdout):
-            value = _evaluate(example["source"], space)
+            value = _evaluate(ast.parse(example["source"].strip()).body, space)
             value = bool(value) if example["holds"] else value
             outcome.update(_describe(value))
         if example["expected"] is not None:
-            expected = _evaluate(example["expected"], {**space, **_BUILTINS})
+            body = ast.parse(example["expected"].strip()).body
+            expected = _evaluate(body, {**space, **_BUILTINS})
             outcome["expected"] = _describe(expected)
             outcome["equal"] = bool(value == expected)
 
@@ -218,9 +222,8 @@ def _evaluate_example(example: dict[str, Any], space: dict[str, Any]) -> dict[st
     return {**outcome, **error, "stdout": stdout.getvalue()}
 
 
-def _evaluate(source: str, space: dict[str, Any]) -> Any:
-    """Run a source as at a prompt, but return the last value instead of printing it."""
-    body = ast.parse(source.strip()).body
+def _evaluate(body: list[ast.stmt], space: dict[str, Any]) -> Any:
+    """Run statements as at a prompt, but return the last value instead of printing it."""
     last = body.pop() if body and isinstance(body[-1], ast.Expr) else None
     for node in body:  # their values are printed, unless None
         exec(_compile(ast.Interactive([node]), "single"), space)
