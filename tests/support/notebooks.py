@@ -233,7 +233,8 @@ async def record(path: Path, *, anew: bool = False) -> bool:
     finished = any(cell.get("outputs") for cell in notebook.cells)
     if finished and not anew and await _replays(path):
         return False
-    replies = _replies_by_hand(recording)
+    written = _written_by_hand(recording)
+    replies = [text for text, _ in written]
     if finished or anew or replies:
         recording.unlink(missing_ok=True)
         for cell in notebook.cells:
@@ -247,14 +248,17 @@ async def record(path: Path, *, anew: bool = False) -> bool:
         await execute(notebook, Path(home), env, seconds=3600, folder=path.parent)
         if server.queue:
             raise CellFailed(f"{len(server.queue)} replies by hand were not asked for", "")
+    for before, after in zip(written, _written_by_hand(recording), strict=True):
+        if before != after:
+            raise CellFailed(f"written for a {before[1]}, asked for as a {after[1]}", before[0])
     store(path, await replay(path))  # a model that failed without a word would be missed here
     return True
 
 
-def _replies_by_hand(recording: Path) -> list[str]:
-    """Return the replies of a recording that a person wrote; of any other, none."""
+def _written_by_hand(recording: Path) -> list[tuple[str, str]]:
+    """Return the replies of a recording that a person wrote, each with the stage it is for."""
     calls = read_recording(recording).calls if recording.exists() else ()
-    return [call.joined("text") for call in calls if call.model == BY_HAND]
+    return [(call.joined("text"), call.purpose) for call in calls if call.model == BY_HAND]
 
 
 async def _replays(path: Path) -> bool:

@@ -31,6 +31,7 @@ from ipyrefine.session.record import RecordDisplay
 from ipyrefine.session.session import SentLog, Session
 
 DECIDED = (StopReason.ACCEPTED, StopReason.OVERRIDDEN)
+_HEARD_S = 0.02  # in which a message that waits reaches us
 
 
 class CellRun:
@@ -115,7 +116,7 @@ class CellRun:
                 await ask(self.session)
             if self._args.apply in ("insert", "replace") and self.session.run.text:
                 self._finish(await self._place())
-            await self._text_inserted()
+            await self._settle()
         self._raise_failure()
 
     async def resume(self) -> None:
@@ -155,7 +156,7 @@ class CellRun:
             if shown and self._uses_panel and self.panel is None:
                 self._open_panel(Placeholder())
             await self.session.go()
-            await self._text_inserted()
+            await self._settle()
         self._raise_failure()
 
     async def apply(self, number: int | None = None, place: Destination | None = None) -> str:
@@ -414,10 +415,14 @@ class CellRun:
             else:
                 self._finish(self._note)
 
-    async def _text_inserted(self) -> None:
-        """Wait until the accepted text is in its cell."""
+    async def _settle(self) -> None:
+        """Wait until the accepted text is in its cell, and what the page said is heard."""
         if self._inserting:
             await self._inserting
+        if self.panel is not None:
+            # ipykernel 7.4 gives the next cell's end to this one where a widget's message is
+            # handled as this one ends; the next then looks as if it ran for ever.
+            await asyncio.sleep(_HEARD_S)
 
     def _finish(self, note: str = "") -> None:
         """Close the panel for good; what stays in the notebook is the record."""
