@@ -67,6 +67,24 @@ def test_a_name_is_left_out_on_request() -> None:
         find(space, named=["df"], without=["df"])
 
 
+async def test_code_about_data_may_use_what_the_task_does_not_name(closed_sandbox: None) -> None:
+    space = notebook(
+        "import pandas\norders = pandas.DataFrame({'who': ['ann'], 'eur': [2]})\n"
+        "people = pandas.DataFrame({'who': ['ann'], 'city': ['Oss']})\n"
+        "api_key = 'sk-proj-4f9a8b7c6d5e4f3a2b1c0d9e8f7a6b5c'\ndef clean(df): return df.dropna()"
+    )
+    used = find(space, text="Add the city to `orders`.")
+    assert [one.name for one in used.materials(values=True)] == ["orders"]
+    assert used.copies.notes == ()
+    [run] = resolve(["run"], {}, variables=used)
+    evidence = await run("clean(orders.merge(people))", TASK)
+    assert evidence.passed, evidence.detail
+    secret = await run("orders.assign(k=api_key)", TASK)
+    assert "NameError" in secret.detail
+    alone = find(space, text="Add the city to `orders`.", without=["all"])
+    assert not any(name.startswith("variable_") for name in alone.files)
+
+
 def test_an_unknown_variable_gets_a_near_match() -> None:
     with pytest.raises(UsageError, match="Did you mean prices"):
         gather(["price"], {"prices": 1})

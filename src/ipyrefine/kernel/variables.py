@@ -1,8 +1,9 @@
 """The user's variables: which of them a task uses, shown to a model, and copied for the sandbox.
 
 Checked code gets copies. One that a user named is copied wherever code is run; one that was found
-in the cell only where the sandbox is closed, so that nothing can leave it. What looks like a secret
-is never shown nor copied.
+in the cell only where the sandbox is closed, so that nothing can leave it. Where a task is about
+data, code may use what else the notebook holds, of which no model is shown anything. What looks
+like a secret is never shown nor copied.
 
 Copying runs none of an object's own code and ends at a size and a time. Copied are values of the
 standard library, NumPy, pandas, polars and Arrow; functions; and objects of the notebook's own
@@ -113,6 +114,7 @@ class Variables:
     Args:
         named: those that the user named, by name; shown with their values.
         found: those that the cell uses, by name.
+        others: what else is there, by name; no model is shown it, but code may need it.
         modules: those that the notebook has imported, by name; checked code has them, too.
 
     Attributes:
@@ -128,16 +130,22 @@ class Variables:
         named: Mapping[str, Any] | None = None,
         found: Mapping[str, Any] | None = None,
         *,
+        others: Mapping[str, Any] | None = None,
         modules: Mapping[str, ModuleType] | None = None,
     ) -> None:
         self.named, self._modules = dict(named or {}), dict(modules or {})
         for name, value in self.named.items():
             if _is_secret(name, value):
                 raise UsageError(f"{name} looks like a secret, so no model is shown it.")
-        others = {n: v for n, v in (found or {}).items() if n not in self.named}
-        self._secrets = [name for name, value in others.items() if _is_secret(name, value)]
-        self.found = {name: value for name, value in others.items() if name not in self._secrets}
+        used = {n: v for n, v in (found or {}).items() if n not in self.named}
+        self._secrets = [name for name, value in used.items() if _is_secret(name, value)]
+        self.found = {name: value for name, value in used.items() if name not in self._secrets}
         self._all = {**self.named, **self.found}
+        self._others = {
+            name: value
+            for name, value in (others or {}).items()
+            if name not in self._all and not _is_secret(name, value)
+        }
         names = ", ".join(self._secrets)
         self.left_out = f"{names} left out: looks like a secret." if names else ""
 
@@ -192,12 +200,13 @@ class Variables:
         values = {n: v for n, v in self._all.items() if n not in imports}
         if not values and not absent and not imports:
             return Copies({}, {}, {})
-        closed = not self.found or sandbox_is_closed()
+        values |= self._others
+        closed = not (self.found or self._others) or sandbox_is_closed()
         contents, failed, samples = dict[str, bytes](), dict[str, str](), dict[str, int]()
         room, deadline = MAX_BYTES, monotonic() + _COPY_SECONDS
         with _modules_by_value() as here:
             for name, value in values.items():
-                if name in self.found and not closed:
+                if name not in self.named and not closed:
                     failed[name] = "code is not cut off from the network here, so -v must name it"
                     continue
                 try:
@@ -208,6 +217,8 @@ class Variables:
                 room -= len(contents[name])
                 if rows is not None:
                     samples[name] = rows
+        # Nobody named the others, so that nobody is told which of them have no copy.
+        told = {name: reason for name, reason in failed.items() if name not in self._others}
         listed = {
             "path": import_path(),
             "variables": [*contents],
@@ -219,7 +230,7 @@ class Variables:
             _ABSENT: json.dumps({**absent, **failed}).encode(),
             **{_COPY.format(name): content for name, content in contents.items()},
         }
-        return Copies(files, failed, samples)
+        return Copies(files, told, samples)
 
     @property
     def labels(self) -> Mapping[str, str]:
@@ -291,8 +302,13 @@ def find(
         for name in dict.fromkeys([*names_in_draft(draft), *names_in_prose(text), *words, *more]):
             if name in namespace and name not in without and name[:1] != "_":
                 found[name] = namespace[name]
+    found = dict(islice(found.items(), _MAX_FOUND))
     modules = {n: v for n, v in namespace.items() if type(v) is ModuleType and n[:1] != "_"}
-    return Variables(chosen, dict(islice(found.items(), _MAX_FOUND)), modules=modules)
+    others = dict[str, Any]()
+    if any(_is_data(name, value) for name, value in {**chosen, **found}.items()):
+        left_out = without | modules.keys()
+        others = {n: v for n, v in namespace.items() if n[:1] != "_" and n not in left_out}
+    return Variables(chosen, found, others={} if "all" in without else others, modules=modules)
 
 
 def data_names(namespace: Mapping[str, Any]) -> frozenset[str]:
