@@ -46,6 +46,19 @@ async def test_a_frame_is_shown_by_its_shape_and_the_values_it_lacks() -> None:
     }
 
 
+async def test_a_short_series_is_shown_whole_and_what_the_task_names_comes_first() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"k": ["a", "b", "a"], "v": [1, 2, 3]})
+    text = "step = df[df.v > 0]\nlong = pandas.Series(range(99))\nper_k = step.groupby('k').v.sum()"
+    check = RunOnCopies(files=Variables({"df": frame, "pandas": pandas}).files)
+    evidence = await check(text, Task(text="Sum `v` of `df` by `k`, as `per_k`.", form="code"))
+    assert [(row.call, row.result) for row in evidence.rows] == [
+        ("per_k.to_dict()", "{'a': 4, 'b': 2}"),
+        ("step.shape", "(3, 2)"),
+        ("long.shape", "(99,)"),
+    ]
+
+
 JOINED = "merged = orders.merge(customers, on='customer')"
 
 

@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
@@ -137,7 +137,7 @@ class RunsCleanly:
             basis="run",
             findings=tuple(remark("run", f"`{n}` is None when the code ends.") for n in empty),
             outputs=read_outputs(events, result.stdout),
-            rows=() if fault else tuple(_changes(events)),
+            rows=() if fault else tuple(sorted(_changes(events), key=_is_unnamed(task))),
             computed=may_compute(self._files, code),
         )
 
@@ -198,6 +198,12 @@ def _effects(events: list[Event]) -> list[str]:
     if not isinstance(lines, list):
         return []
     return [redact(" ".join(x.split()))[:_LINE] for x in lines[:_MAX_LINES] if isinstance(x, str)]
+
+
+def _is_unnamed(task: Task) -> Callable[[Row], bool]:
+    """Return whether a row is about nothing that the task names, such as a step on the way."""
+    words = set(re.findall(r"\w+", task.text))
+    return lambda row: words.isdisjoint(names_in_code(row.call))
 
 
 def _changes(events: list[Event]) -> Iterator[Row]:

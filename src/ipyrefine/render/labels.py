@@ -474,10 +474,11 @@ def running(run: Run) -> bool:
 def rival_sentence(run: Run, rival: Rival) -> str:
     """Return on whose word alone a text stands above another one."""
     first, other = rival.results[0], run.mention(rival.iteration.number)
+    line = first.line.partition(" + where ")[0]  # below it pytest says where the values come from
     more = f" (and {count(len(rival.results) - 1, 'more test')})" if rival.results[1:] else ""
     return (
         f"{other.capitalize()} fails only tests that {run.setup.judge} wrote: {first.name}: "
-        f"{first.line}{more}. If that is wrong, take {other}."
+        f"{line}{more}. If that is wrong, take {other}."
     )
 
 

@@ -27,7 +27,7 @@ _MAX_CELLS = 300_000  # of a frame, which are looked at to say what is gone
 _DATE_CELLS = 10  # cells that one with a date counts for, as these take long to read
 _MAX_ACCOUNTS = 4  # lines on what is gone
 _PLAIN = (bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset, type(None))
-_MAX_SHOWN = 80  # characters of a value that is shown whole
+_MAX_SHOWN, _MAX_ITEMS = 80, 20  # characters, and items of a Series, that are shown whole
 # How code counts what is missing.
 _LACKS = {"pandas": "int({}.isna().sum())", "polars": "{}.null_count()"}
 _DIGITS = 10  # characters of a number that is shown as it is
@@ -336,8 +336,8 @@ def _is_literal(text: str) -> bool:
 def show(values: dict[str, Any]) -> dict[str, str]:
     """Return what some names hold, each as an expression and its value as Python.
 
-    Short values are shown whole, of others the length, of frames and arrays the shape and the
-    missing values.
+    Short values are shown whole, and so are short Series; of others the length, of frames and
+    arrays the shape and the missing values.
     """
     found = dict[str, str]()
     for name, value in values.items():
@@ -350,6 +350,10 @@ def _results(name: str, value: Any) -> dict[str, str]:
     kind = type(value)
     library = kind.__module__.partition(".")[0]
     if library in ("pandas", "polars", "numpy") and hasattr(kind, "shape"):
+        if kind.__name__ == "Series" and library == "pandas" and len(value) <= _MAX_ITEMS:
+            text = repr(value.to_dict())
+            if len(text) <= _MAX_SHOWN and _is_literal(text):
+                return {f"{name}.to_dict()": text}
         found = {f"{name}.shape": repr(tuple(map(int, value.shape)))}
         frame = getattr(sys.modules.get("pandas"), "DataFrame", None)
         if kind is frame and (missing := int(value.isna().sum().sum())):
