@@ -474,11 +474,13 @@ def running(run: Run) -> bool:
 def rival_sentence(run: Run, rival: Rival) -> str:
     """Return on whose word alone a text stands above another one."""
     first, other = rival.results[0], run.mention(rival.iteration.number)
-    line = first.line.partition(" + where ")[0]  # below it pytest says where the values come from
+    tests = {one.name: one for one in run.expectations}
+    asked = first.gives and plain_form(tests[first.name])  # a row below has both results
+    said = first.name if asked else f"{first.name}: {first.line.partition(' + where ')[0]}"
     more = f" (and {count(len(rival.results) - 1, 'more test')})" if rival.results[1:] else ""
     return (
-        f"{other.capitalize()} fails only tests that {run.setup.judge} wrote: {first.name}: "
-        f"{line}{more}. If that is wrong, take {other}."
+        f"{other.capitalize()} fails only tests that {run.setup.judge} wrote: "
+        f"{said}{more}. If that is wrong, take {other}."
     )
 
 
