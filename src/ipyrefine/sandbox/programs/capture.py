@@ -73,14 +73,15 @@ def _within(seconds: float, limit: Limit, action: Callable[[], None]) -> None:
         return
     left = limit(0)  # threads of the text have this time still
     handler = signal.signal(signal.SIGPROF, _stop)
-    try:
-        with contextlib.suppress(BaseException):
+    with contextlib.suppress(BaseException):
+        try:
             limit(seconds)
             action()
-    finally:
-        limit(0)
-        signal.signal(signal.SIGPROF, handler)
-        limit(left)
+        finally:
+            limit(0)
+            signal.signal(signal.SIGPROF, _stop)  # a signal that still waits is raised in here
+    signal.signal(signal.SIGPROF, handler)
+    limit(left)
 
 
 def _stop(*_: Any) -> None:
