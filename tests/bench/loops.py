@@ -1,9 +1,10 @@
-"""Compare five well-known loops with ours on HumanEval, and write what notebook 07 shows.
+"""Compare six well-known loops with ours on HumanEval, and write what notebook 07 shows.
 
 ``python tests/bench/loops.py [--tasks A-B] [--ask]`` (needs the extras ``local`` and ``bench``).
-A single draft, resampling and our loop are those of ``code_tasks.py humaneval``. The five are
-rebuilt with options, as the README says for each: the writer is its own evaluator, and nothing is
-run. Tasks and kept replies are those of ``code_tasks.py``.
+A single draft, resampling and our loop are those of ``code_tasks.py humaneval``. The six are
+rebuilt with options, as the README says for each: in five the writer is its own evaluator, and
+nothing is run; self-debugging runs the task's examples, and the writer explains its code before it
+mends it (arXiv 2304.05128). Tasks and kept replies are those of ``code_tasks.py``.
 
 An arm counts the tasks before the first one for which a reply was not kept. Counting later ones
 would favour tasks that need few replies.
@@ -65,7 +66,16 @@ Rewrite it, and say what you changed for each weakness.
 - [ ] Does it do what the task asks?
 - [ ] Are empty and smallest inputs handled?
 """
-# What `build` takes for each; `suffix` is pasted below the task.
+_EXPLAIN = """\
+This code misses an example of the task.
+
+{text}
+
+{findings}
+
+Explain it line by line, and say where it goes wrong. Then give the complete code, mended, in one
+block that starts with ```python and ends with ```."""
+# What `build` takes for each; `suffix` is pasted below the task. Without `examples` nothing is run.
 LOOPS: dict[str, dict[str, Any]] = {
     "until PASS": {
         "prompts": {"judge": _EVALUATE},
@@ -88,18 +98,23 @@ LOOPS: dict[str, dict[str, Any]] = {
         "limits": {"max_revisions": 1},
         "suffix": _PHASES,
     },
+    "self-debugging": {
+        "prompts": {"revise": _EXPLAIN},
+        "limits": {"max_revisions": 3, "patience": None, "revise": "edit"},
+        "examples": True,
+    },
 }
 
 
 async def run_loop(name: str, case: arms.Case, model: Model) -> arms.Outcome:
-    """Run one of the five loops on a case."""
+    """Run one of the six loops on a case."""
     options, meter = LOOPS[name], Meter(model)
     refinement = build(
         case.text + options.get("suffix", ""),
         model=meter,
         profile=case.profile,
         prompts=options["prompts"],
-        no_checks=["all"],
+        no_checks=["agreement", "results"] if options.get("examples") else ["all"],
         limits=Limits(max_tokens=1_024, seed=0, **options["limits"]),
     )
     run = await refinement.run()
