@@ -40,7 +40,7 @@ _NO_RUNTIME = (
 )
 _FETCH = """\
 Fetching {name}: {size:.1f} GB, about {minutes} min at 100 Mbit/s.
-A run then takes a minute or two. Without a download: set OPENAI_API_KEY,
+A run then takes some 20 s on two cores. Without a download: set OPENAI_API_KEY,
 or see a recorded run with `ipyrefine demo --replay`.
 """
 _LAB = """\

@@ -200,8 +200,9 @@ class Variables:
         values = {n: v for n, v in self._all.items() if n not in imports}
         if not values and not absent and not imports:
             return Copies({}, {}, {})
-        values |= self._others
-        closed = not (self.found or self._others) or sandbox_is_closed()
+        others, self._others = self._others, {}  # what the notebook drops, a run does not keep
+        values |= others
+        closed = not (self.found or others) or sandbox_is_closed()
         contents, failed, samples = dict[str, bytes](), dict[str, str](), dict[str, int]()
         room, deadline = MAX_BYTES, monotonic() + _COPY_SECONDS
         with _modules_by_value() as here:
@@ -218,7 +219,7 @@ class Variables:
                 if rows is not None:
                     samples[name] = rows
         # Nobody named the others, so that nobody is told which of them have no copy.
-        told = {name: reason for name, reason in failed.items() if name not in self._others}
+        told = {name: reason for name, reason in failed.items() if name not in others}
         listed = {
             "path": import_path(),
             "variables": [*contents],
