@@ -157,6 +157,7 @@ def test_a_recording_is_of_the_embedded_model_or_by_hand_and_says_which_and_when
 
 
 @pytest.mark.model
+@pytest.mark.timeout(900)  # its replies are drawn, and some are long
 @pytest.mark.parametrize("digits", ON_THE_MODEL)
 async def test_a_notebook_runs_on_the_embedded_model(digits: str, tmp_path: Path) -> None:
     path = next(path for path in NOTEBOOKS if number(path) == digits)
