@@ -149,8 +149,6 @@ def _error_text(error: BaseException, limit: int | None = None) -> str:
 
 
 def _message(error: BaseException) -> str:
-    if isinstance(error, SyntaxError) and error.filename == _TEXT:
-        return str(error.msg)  # the whole would name the line too
     with contextlib.suppress(BaseException):
         return str(error)
     return ""
