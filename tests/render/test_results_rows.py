@@ -125,6 +125,14 @@ def test_where_only_the_user_can_say_whether_it_is_right_the_rows_say_what_that_
         assert sentence in live(run.replace(iterations=(text,), setup=setup))
 
 
+def test_where_a_critic_read_another_draft_a_confirmed_result_is_enough():
+    run, because = run_of(PLAIN), Undecided(why="not_read")
+    verdict = Verdict(outcome=Outcome.NOT_JUDGED, score=None, basis="none", because=because)
+    other = Iteration(number=1, text="def f(xs): return 1", critiqued=True)
+    run = run.replace(iterations=(run.iterations[0].replace(verdict=verdict), other), best=0)
+    assert "Confirm the first, or any two, and the text passes." in live(run)
+
+
 def test_a_pass_on_one_example_asks_about_the_first_result_where_no_critic_reads():
     verdict = Verdict(
         outcome=Outcome.PASS, score=1.0, basis="examples", because=ChecksPassed(names=("examples",))

@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
@@ -137,7 +137,7 @@ class RunsCleanly:
             basis="run",
             findings=tuple(remark("run", f"`{n}` is None when the code ends.") for n in empty),
             outputs=read_outputs(events, result.stdout),
-            rows=() if fault else tuple(sorted(_changes(events), key=_is_unnamed(task))),
+            rows=() if fault else tuple(_changes(events, task)),
             computed=may_compute(self._files, code),
         )
 
@@ -200,14 +200,12 @@ def _effects(events: list[Event]) -> list[str]:
     return [redact(" ".join(x.split()))[:_LINE] for x in lines[:_MAX_LINES] if isinstance(x, str)]
 
 
-def _is_unnamed(task: Task) -> Callable[[Row], bool]:
-    """Return whether a row is about nothing that the task names, such as a step on the way."""
-    words = set(re.findall(r"\w+", task.text))
-    return lambda row: words.isdisjoint(names_in_code(row.call))
+def _changes(events: list[Event], task: Task) -> list[Row]:
+    """Return what the code defined or changed, first what the task names, not steps on the way.
 
-
-def _changes(events: list[Event]) -> Iterator[Row]:
-    """Yield what the code defined or changed; nothing where it tampered with the report."""
+    There is nothing where the code tampered with the report.
+    """
+    found = []
     reported = next((e["changes"] for e in events if "changes" in e), None)
     for one in reported if isinstance(reported, list) else ():
         match one:
@@ -215,7 +213,9 @@ def _changes(events: list[Event]) -> Iterator[Row]:
                 secret = any(is_secret_name(name, now) for name in re.findall(r"\w+", call))
                 readable = all(redact(x) == x and len(x) <= _LINE for x in (call, before, now))
                 if readable and is_literal(now) and not secret:
-                    yield Row(call=call, before=before, result=now, source="cell")
+                    found.append(Row(call=call, before=before, result=now, source="cell"))
+    words = set(re.findall(r"\w+", task.text))
+    return sorted(found, key=lambda row: words.isdisjoint(names_in_code(row.call)))
 
 
 def _explain_lack(fault: str, events: list[Event], part: PythonPart, *, offline: bool) -> str:

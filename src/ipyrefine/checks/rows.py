@@ -3,7 +3,7 @@
 import ast
 import re
 from collections.abc import Mapping, Sequence
-from itertools import cycle, islice
+from itertools import cycle, islice, pairwise
 from time import monotonic
 from typing import Any, Self
 
@@ -92,17 +92,13 @@ def _steps(stated: Sequence[Example]) -> list[Example]:
         scenarios.setdefault(one.setup.partition("\n")[0], []).append(one)
     found = []
     for calls in scenarios.values():
-        last = calls[-1]
-        setup, source = last.setup.splitlines(), last.source
-        every = [*dict.fromkeys(one.source for one in calls)]
-        for following in islice(cycle(every), every.index(source) + 1, None):
-            if len(setup) >= _SCENARIO:
-                break
-            setup.append(source)
-            source = following
-            found.append(
-                last.replace(source=source, expected="", kind="equals", setup="\n".join(setup))
-            )
+        last, every = calls[-1], [*dict.fromkeys(one.source for one in calls)]
+        setup = last.setup.splitlines()
+        turns = islice(cycle(every), every.index(last.source), None)
+        for done, source in islice(pairwise(turns), max(0, _SCENARIO - len(setup))):
+            setup.append(done)
+            step = last.replace(source=source, expected="", kind="equals")
+            found.append(step.replace(setup="\n".join(setup)))
     return found[:_MOST]
 
 

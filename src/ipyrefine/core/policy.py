@@ -263,10 +263,18 @@ def needs_reading(run: Run, iteration: Iteration) -> bool:
     """Return whether a text passes only if a critic read it.
 
     That is so where a critic is there, unless the user's own tests or functions decide, or the user
-    sees what it is.
+    sees what it is, or confirmed a result of a draft in whose place another one was read.
     """
-    asked = reads(run) and run.limits.critique != "never"
-    return asked and basis_of(iteration) not in OWN and not is_plain(run, iteration)
+    if not reads(run) or run.limits.critique == "never" or is_plain(run, iteration):
+        return False
+    basis = basis_of(iteration)
+    return basis not in OWN and not (basis == "confirmed" and is_another_read(run, iteration))
+
+
+def is_another_read(run: Run, iteration: Iteration) -> bool:
+    """Return whether this is a draft and a critic read another one; of several it reads one."""
+    others = (draft for draft in run.drafts if draft.number != iteration.number)
+    return iteration.parent is None and any(draft.critiqued for draft in others)
 
 
 def is_plain(run: Run, iteration: Iteration) -> bool:
@@ -288,8 +296,7 @@ def _wants_reading(run: Run, iteration: Iteration) -> bool:
         return False
     if iteration.parent is None and run.setup.wish:
         return False  # it is to be changed, whatever a critic says of it
-    others = (draft for draft in run.drafts if draft.number != iteration.number)
-    if iteration.parent is None and any(draft.critiqued for draft in others):
+    if is_another_read(run, iteration):
         return False
     if differs(iteration) or any(evidence.failed for evidence in iteration.evidence):
         return False

@@ -13,7 +13,6 @@ from ipyrefine.core.findings import (
     update_from_checks,
 )
 from ipyrefine.core.model import (
-    Basis,
     Because,
     ByUser,
     CheckFailed,
@@ -55,8 +54,7 @@ def verify(
 
     The user's word stands. The user's evaluator does not pass it: the verdict is its own. A
     required check failed; a finding blocks; drafts differ. Nothing that a PASS may rest on was
-    seen, or nobody read the text and the user confirmed no result. Else it passes, on the strongest
-    basis that it has.
+    seen, or nobody read the text. Else it passes, on the strongest basis that it has.
 
     Args:
         run: the run.
@@ -102,7 +100,7 @@ def verify(
     elif differ and not unread:
         basis, score = "agreement", differ.score
         because = DraftsDiffer(line=first_line(differ.detail))
-    elif unread or (not read and _lacks_reading(run, iteration, basis)):
+    elif unread or (not read and (basis == "none" or policy.needs_reading(run, iteration))):
         outcome, score, because = Outcome.NOT_JUDGED, None, _undecided(run, iteration, unread)
         basis = "run" if because.why != "not_run" and _only_ran(iteration) else "none"
     elif disputed and basis == "none":
@@ -232,11 +230,6 @@ def _in_words(run: Run, findings: tuple[Finding, ...], judgement: Judgement) -> 
     if judgement.score is not None and judgement.stated is None and not feedback:
         return Scored(score=judgement.score, target=run.limits.target)
     return Said(outcome=judgement.stated, feedback=feedback)
-
-
-def _lacks_reading(run: Run, iteration: Iteration, basis: Basis) -> bool:
-    """Return whether a text that nobody read cannot pass: the user confirmed no result of it."""
-    return basis == "none" or (basis != "confirmed" and policy.needs_reading(run, iteration))
 
 
 def _undecided(run: Run, iteration: Iteration, unread: str) -> Undecided:

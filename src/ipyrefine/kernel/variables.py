@@ -2,8 +2,8 @@
 
 Checked code gets copies. One that a user named is copied wherever code is run; one that was found
 in the cell only where the sandbox is closed, so that nothing can leave it. Where a task is about
-data, code may use what else the notebook holds, of which no model is shown anything. What looks
-like a secret is never shown nor copied.
+data, code may use everything else in the notebook too, but no model is shown it. What looks like a
+secret is never shown nor copied.
 
 Copying runs none of an object's own code and ends at a size and a time. Copied are values of the
 standard library, NumPy, pandas, polars and Arrow; functions; and objects of the notebook's own
@@ -141,11 +141,7 @@ class Variables:
         self._secrets = [name for name, value in used.items() if _is_secret(name, value)]
         self.found = {name: value for name, value in used.items() if name not in self._secrets}
         self._all = {**self.named, **self.found}
-        self._others = {
-            name: value
-            for name, value in (others or {}).items()
-            if name not in self._all and not _is_secret(name, value)
-        }
+        self._others = {n: v for n, v in (others or {}).items() if n not in self._all}
         names = ", ".join(self._secrets)
         self.left_out = f"{names} left out: looks like a secret." if names else ""
 
@@ -207,6 +203,8 @@ class Variables:
         room, deadline = MAX_BYTES, monotonic() + _COPY_SECONDS
         with _modules_by_value() as here:
             for name, value in values.items():
+                if name in others and _is_secret(name, value):
+                    continue
                 if name not in self.named and not closed:
                     failed[name] = "code is not cut off from the network here, so -v must name it"
                     continue
@@ -218,7 +216,7 @@ class Variables:
                 room -= len(contents[name])
                 if rows is not None:
                     samples[name] = rows
-        # Nobody named the others, so that nobody is told which of them have no copy.
+        # The task names none of the others, so a missing copy of one is no news to the user.
         told = {name: reason for name, reason in failed.items() if name not in others}
         listed = {
             "path": import_path(),
@@ -306,10 +304,11 @@ def find(
     found = dict(islice(found.items(), _MAX_FOUND))
     modules = {n: v for n, v in namespace.items() if type(v) is ModuleType and n[:1] != "_"}
     others = dict[str, Any]()
-    if any(_is_data(name, value) for name, value in {**chosen, **found}.items()):
+    about_data = any(_is_data(name, value) for name, value in {**chosen, **found}.items())
+    if about_data and "all" not in without:
         left_out = without | modules.keys()
         others = {n: v for n, v in namespace.items() if n[:1] != "_" and n not in left_out}
-    return Variables(chosen, found, others={} if "all" in without else others, modules=modules)
+    return Variables(chosen, found, others=others, modules=modules)
 
 
 def data_names(namespace: Mapping[str, Any]) -> frozenset[str]:

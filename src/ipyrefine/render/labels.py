@@ -54,7 +54,14 @@ from ipyrefine.core.model import (
     Usage,
     Verdict,
 )
-from ipyrefine.core.policy import Rival, forecast, has_evaluator, is_read, needs_reading
+from ipyrefine.core.policy import (
+    Rival,
+    forecast,
+    has_evaluator,
+    is_another_read,
+    is_read,
+    needs_reading,
+)
 from ipyrefine.core.results import gives_same, plain_form
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import Sharing
@@ -370,6 +377,7 @@ def results_hint(run: Run, iteration: Iteration, *, answered: bool) -> str:
         return ""
     if verdict.outcome is Outcome.NOT_JUDGED:
         unread = needs_reading(run, iteration) and not is_read(run, iteration)
+        unread = unread and not is_another_read(run, iteration)
         then = "a critic must read the text too" if unread else "the text passes"
         return f"Confirm the first, or any two{'; ' if unread else ', and '}{then}."
     few = verdict.basis == "examples" and len(read_examples(run.task.text)) < 2

@@ -313,9 +313,10 @@ def account(before: dict[str, Facts], after: dict[str, Facts]) -> dict[str, str]
             source, own = f"set({other}{access})", f"{name}{own_access}"
             if gone := was - now:
                 text = _text(gone)
-                fits = len(text) <= _MAX_SHOWN and _is_literal(text)
                 gone_call = f"{source} - set({own})"
-                found |= {gone_call: text} if fits else {f"len({gone_call})": repr(len(gone))}
+                found |= (
+                    {gone_call: text} if _fits(text) else {f"len({gone_call})": repr(len(gone))}
+                )
             missing, own_missing = (f["columns"].get(column, ("", 0))[1] for f in (old, new))
             if missing and not own_missing:
                 found[old["lacks"].format(f"{other}{access}")] = repr(missing)
@@ -327,7 +328,10 @@ def account(before: dict[str, Facts], after: dict[str, Facts]) -> dict[str, str]
     return dict(itertools.islice(found.items(), _MAX_ACCOUNTS))
 
 
-def _is_literal(text: str) -> bool:
+def _fits(text: str) -> bool:
+    """Return whether a value is short and plain enough to be shown whole."""
+    if len(text) > _MAX_SHOWN:
+        return False
     with contextlib.suppress(ValueError, SyntaxError):
         ast.literal_eval(text)
         return True
@@ -351,19 +355,20 @@ def _results(name: str, value: Any) -> dict[str, str]:
     kind = type(value)
     library = kind.__module__.partition(".")[0]
     if library in ("pandas", "polars", "numpy") and hasattr(kind, "shape"):
-        if kind.__name__ == "Series" and library == "pandas" and len(value) <= _MAX_ITEMS:
+        pandas = sys.modules.get("pandas")
+        if kind is getattr(pandas, "Series", None) and len(value) <= _MAX_ITEMS:
             text = repr(value.to_dict())
-            if len(text) <= _MAX_SHOWN and _is_literal(text):
+            if _fits(text):
                 return {f"{name}.to_dict()": text}
         found = {f"{name}.shape": repr(tuple(map(int, value.shape)))}
-        frame = getattr(sys.modules.get("pandas"), "DataFrame", None)
+        frame = getattr(pandas, "DataFrame", None)
         if kind is frame and (missing := int(value.isna().sum().sum())):
             found[f"int({name}.isna().sum().sum())"] = repr(missing)
         return found
     if kind not in _PLAIN:
         return {}
     text = _text(value)
-    if len(text) <= _MAX_SHOWN and _is_literal(text):
+    if _fits(text):
         return {name: text}
     return {f"len({name})": repr(len(value))} if hasattr(value, "__len__") else {}
 

@@ -206,8 +206,7 @@ def _evaluate_example(example: dict[str, Any], space: dict[str, Any]) -> dict[st
         with contextlib.redirect_stdout(_Stdout()):
             for node in ast.parse(example["setup"]).body:
                 value = _evaluate([node], space)
-                data = None if value is None else _describe(value).get("data")
-                outcome["steps"].append(data or "")
+                outcome["steps"].append("" if value is None else _data(value))
         with contextlib.redirect_stdout(stdout):
             value = _evaluate(ast.parse(example["source"].strip()).body, space)
             value = bool(value) if example["holds"] else value
@@ -243,10 +242,17 @@ def _describe(value: Any) -> dict[str, Any]:
         "none": value is None,
         "type": type(value).__name__,
     }
+    if data := _data(value):
+        description["data"] = data
+    return description
+
+
+def _data(value: Any) -> str:
+    """Return plain data as a literal; empty for anything else, and for what is too long."""
     with contextlib.suppress(ValueError, TypeError, OverflowError, RecursionError):
         if len(data := _literal(value)) <= _MAX_DATA:
-            description["data"] = data
-    return description
+            return data
+    return ""
 
 
 def _literal(value: Any) -> str:
