@@ -131,11 +131,14 @@ async def test_what_only_the_text_can_compare_is_compared_beside_it() -> None:
 # `run`
 
 ENDS = {
+    "a hang": ("while True: pass", "did not end within 1.5 seconds of processor time"),
+    "a crash": ("import ctypes; ctypes.string_at(0)", "killed by signal 11"),
+    "a flood": ("import os\nwhile True: os.write(2, b'x' * 65536)", "printed without end"),
+    "an allocation": ("x = []\nwhile True: x.append(bytearray(10**7))", "Memory"),
     "an exit by name": (
         "import sys\nsys.exit()\n1 / 0",
         "exited with status 0 before its end (line 2)",
     ),
-    "an exit in between": ("exit()\nprint('never')", "It exited with status 0 before its end"),
     "an exit in a guarded function": (
         "import sys\ndef main(): sys.exit(0)\nif __name__ == '__main__':\n    main()",
         "It exited with status 0 before its end (line 2).",
@@ -150,7 +153,6 @@ ENDS = {
     "a skip": ("import unittest\nraise unittest.SkipTest('x')", "SkipTest: x"),
     "an exit by pytest": ("import pytest\npytest.exit('x', returncode=0)", "Exit: x"),
     "an interrupt": ("raise KeyboardInterrupt", "signal 2"),
-    "a signal": ("import os, signal\nos.kill(os.getpid(), signal.SIGTERM)", "signal 15"),
     "a thread that comes late": (
         "import threading, time\ndef work():\n    time.sleep(0.2)\n    1 / 0\n"
         "threading.Thread(target=work).start()",
@@ -176,16 +178,16 @@ ENDS = {
 @pytest.mark.parametrize("end", ENDS)
 async def test_a_script_that_does_not_come_to_its_end_fails_with_what_happened(end: str) -> None:
     text, message = ENDS[end]
-    evidence = await RunsCleanly(seconds=60)(text, Task(text="Write it."))
+    evidence = await RunsCleanly(seconds=1.5)(text, Task(text="Write it."))
     assert evidence.passed is False
     assert message in evidence.detail
+    assert len(evidence.detail) < 2_000
 
 
 @pytest.mark.parametrize(
     "text",
     [
         "import sys\ndef main(): return 0\nsys.exit(main())",
-        "def main(): return None\nraise SystemExit(main())",
         "raise SystemExit(0)",
         "import sys\nif __name__ == '__main__':\n    print(1)\n    sys.exit(0)",
         "import threading\nthreading.Thread(target=print, args=[1]).start()",

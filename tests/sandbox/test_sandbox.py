@@ -39,17 +39,11 @@ def folders(tmp_path, monkeypatch):
     assert find_processes(str(tmp_path)) == set()
 
 
-async def test_code_that_catches_the_signal_of_its_limit_ends_all_the_same():
-    code = (
-        "import signal\nfor n in (24, 27, 14): signal.signal(n, signal.SIG_IGN)\nwhile True: pass"
-    )
-    assert (await run_python(code, seconds=0.5)).timed_out
-
-
-async def test_time_spent_waiting_does_not_count():
-    ran = await run_python("import time; time.sleep(1)", seconds=0.5)
-    assert (ran.exit_code, ran.limit) == (0, None)
-    assert ran.seconds > 1 > 0.5 > ran.processor_seconds
+async def test_code_that_catches_the_signal_of_its_limit_ends_and_what_it_reported_comes_back():
+    catch = "import signal\nfor n in (24, 27, 14): signal.signal(n, signal.SIG_IGN)\n"
+    report = "print('x', file=open('r', 'w'), flush=True)\n"
+    ran = await run_python(f"{catch}{report}while True: pass", seconds=0.5, report="r")
+    assert (ran.timed_out, ran.report) == (True, "x\n")
 
 
 @pytest.fixture
@@ -75,6 +69,9 @@ async def test_a_check_that_hit_the_backstop_neither_passes_nor_fails_a_text(imp
     assert [e.passed for e in evidence] == [None] * 3
     assert all("counts neither for nor against" in e.detail for e in evidence)
     assert run.verdict.basis in ("judge", "none")
+    tests = read_tests("def test_two():\n    assert f(1) == 2\n")
+    evidence = await Suite()(tests, WAITING, Task(text="t", form="code"))
+    assert [one.passed for one in evidence.results] == [None], "a critic's test stays untried"
 
 
 async def test_an_example_that_a_text_misses_counts_though_it_waits_at_the_next(impatient):
@@ -88,11 +85,6 @@ async def test_an_example_that_a_text_misses_counts_though_it_waits_at_the_next(
         await Examples()(text, Task(text="f(1) == 1\nf(2) == 2\nf(3) == 3", form="code"))
 
 
-async def test_what_a_script_reported_before_its_limit_comes_back():
-    code = "print('x', file=open('r', 'w'), flush=True)\nwhile True: pass"
-    assert (await run_python(code, seconds=0.5, report="r")).report == "x\n"
-
-
 async def test_a_draft_that_waits_is_left_out_of_a_comparison(impatient):
     good = "def f(x):\n    return x + 1"
     task = Task(text="Write f.\n\n>>> f(1)\n2", form="code")
@@ -102,12 +94,6 @@ async def test_a_draft_that_waits_is_left_out_of_a_comparison(impatient):
     assert "2 other drafts" in evidence.detail
     with pytest.raises(CheckNotRun):
         await check.among([good])(WAITING, task)
-
-
-async def test_a_critics_test_that_waits_stays_untried(impatient):
-    tests = read_tests("def test_two():\n    assert f(1) == 2\n")
-    evidence = await Suite()(tests, WAITING, Task(text="t", form="code"))
-    assert [one.passed for one in evidence.results] == [None]
 
 
 @pytest.mark.parametrize(
@@ -137,20 +123,11 @@ async def test_a_traceback_after_much_output_is_kept():
 
 
 @linux
-async def test_a_child_left_behind_is_not_waited_for():
-    code = "import subprocess; subprocess.Popen(['/bin/sleep', '600'], start_new_session=True)"
-    ran = await run_python(code, seconds=5)
-    assert (ran.exit_code, ran.limit) == (0, None)
-
-
-@linux
 async def test_cancelling_kills_the_code_and_removes_its_folder(folders):
     task = asyncio.create_task(run_python("import time; time.sleep(60)"))
-    for _ in range(100):
-        await asyncio.sleep(0.02)
-        if find_processes(str(folders)):
-            break
-    assert find_processes(str(folders))
+    async with asyncio.timeout(60):
+        while not find_processes(str(folders)):  # noqa: ASYNC110 - no event tells it
+            await asyncio.sleep(0.02)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -165,7 +142,7 @@ async def test_no_secret_of_the_environment_reaches_the_code(monkeypatch):
 
 async def test_a_set_of_words_has_the_same_order_in_every_run():
     source = 'print({"pear", "fig", "plum", "lime", "date", "kiwi"})'
-    assert len({(await run_python(source)).stdout for _ in range(3)}) == 1
+    assert len({(await run_python(source)).stdout for _ in range(2)}) == 1
 
 
 async def test_a_text_that_is_no_unicode_is_a_fault_of_the_text():
@@ -174,6 +151,7 @@ async def test_a_text_that_is_no_unicode_is_a_fault_of_the_text():
     assert "SyntaxError" in ran.stderr
 
 
+NO_NAMESPACES = ("_LIBC.unshare(", "(lambda _: -1)(")
 NETWORK = """
 import asyncio, socket
 try:
@@ -192,20 +170,18 @@ print([name for _, name in socket.if_nameindex()])
 
 
 @linux
-async def test_there_is_no_network_but_a_private_loopback():
+@pytest.mark.parametrize("refused", [False, True], ids=["namespaces", "no namespaces"])
+async def test_there_is_no_network_but_a_private_loopback(refused, refuse):
+    if refused:
+        refuse(*NO_NAMESPACES)
     ran = await run_python(NETWORK)
     assert (ran.stdout, ran.stderr) == (f"{errno.ENETUNREACH}\n", "")
     assert ran.protection.network
+    local = await run_python(LOOPBACK)
     if ran.protection.disk:  # there are namespaces
-        assert (await run_python(LOOPBACK)).stdout == "['lo']\n"
-
-
-@linux
-async def test_without_namespaces_there_is_no_network_at_all(refusing):
-    ran = await run_python(NETWORK)
-    assert (ran.stdout, ran.stderr) == (f"{errno.ENETUNREACH}\n", "")
-    assert ran.protection.network
-    assert f"[Errno {errno.ENETUNREACH}]" in (await run_python(LOOPBACK)).stderr
+        assert local.stdout == "['lo']\n"
+    else:
+        assert f"[Errno {errno.ENETUNREACH}]" in local.stderr
 
 
 @linux
@@ -213,8 +189,6 @@ async def test_a_text_that_ends_just_beyond_its_limit_neither_passes_nor_fails()
     busy = "import time\nwhile time.process_time() < {}: pass"
     with pytest.raises(CheckNotRun, match="too near to the limit"):
         await run_python(busy.format(1.05), seconds=1)
-    assert (await run_python(busy.format(0.8), seconds=1)).exit_code == 0
-    assert (await run_python(busy.format(9), seconds=1)).timed_out
     assert (await run_python(busy.format(1.05) + "\n1 / 0", seconds=1)).exit_code == 1
 
 
@@ -236,7 +210,7 @@ def refuse(tmp_path, monkeypatch):
 @pytest.fixture
 def refusing(refuse):
     """A system that makes no namespaces."""
-    refuse("_LIBC.unshare(", "(lambda _: -1)(")
+    refuse(*NO_NAMESPACES)
 
 
 @linux
@@ -303,20 +277,24 @@ async def test_a_mode_that_does_not_exist_is_an_error(monkeypatch):
         await run_python("print(1)")
 
 
+NOTE = (
+    "(Sandbox incomplete on this system: the code could read your keys, read your files and reach "
+    "your other processes.)"
+)
+
+
 @pytest.mark.parametrize(
     ("protection", "note"),
     [
         (dict.fromkeys(Protection.model_fields, True), ""),
-        ({**dict.fromkeys(Protection.model_fields, True), "disk": False}, "could fill the disk.)"),
-        ({"network": True, "memory": True, "disk": True}, "could read your keys, read your files "),
+        ({"network": True, "memory": True, "disk": True}, NOTE),
     ],
 )
 def test_the_note_lists_what_was_not_protected(protection, note):
     ran = ProcessResult(
         stdout="", stderr="", exit_code=0, seconds=0, protection=Protection(**protection)
     )
-    assert note in ran.protection_note
-    assert bool(note) is bool(ran.protection_note)
+    assert ran.protection_note == note
 
 
 async def test_a_sandbox_that_cannot_be_set_up_says_nothing_of_the_code(tmp_path, monkeypatch):
@@ -339,7 +317,7 @@ def test_a_folder_is_removed_however_deep_wide_and_closed_it_is(tmp_path):
     os.fchmod(here, 0)
     os.close(here)
     (root / "wide").mkdir()
-    for number in range(3000):
+    for number in range(300):
         (root / "wide" / str(number)).touch()
     (root / "link").symlink_to(tmp_path)
     (tmp_path / "kept").touch()

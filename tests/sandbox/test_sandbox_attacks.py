@@ -359,6 +359,7 @@ for _ in range(3):
     assert place.run(source, seconds=1).limit == "time"
     ran = place.run("time.sleep(0.8)", seconds=0.5)
     assert (ran.exit_code, ran.limit) == (0, None)
+    assert ran.seconds > 0.8 > 0.5 > ran.processor_seconds
     answer = place.run("time.sleep(600)", seconds=0.2, wall_factor=1, wall_floor=0.5)
     assert "it waits, or the machine is busy" in answer.not_run
 
