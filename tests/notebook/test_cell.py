@@ -9,7 +9,7 @@ import pytest
 from kit import critique, finding
 from openai_server import Answer, ScriptedServer
 from pydantic import BaseModel
-from shells import loaded_shell, run_cell
+from shells import change_model, loaded_shell, run_cell
 
 from ipyrefine import api
 from ipyrefine.core.ports import Reply
@@ -182,13 +182,7 @@ def test_how_a_server_is_asked_is_configured_or_an_option_and_holds_for_another_
         first = server.bodies[0]
         assert (first["top_k"], first["reasoning_effort"]) == (20, "low")
         assert first["max_tokens"] >= 16_384
-
-        async def another() -> None:
-            latest = shell.magics_manager.registry["Refine"].latest
-            latest.change_model("other")
-            await latest.session.settle()
-
-        asyncio.run(another())
+        change_model(shell, "other")
         sent = [body for body in server.bodies if body["model"] == "other"]
         assert {(body["top_k"], body["reasoning_effort"]) for body in sent} == {(20, "low")}
         error = run_cell(shell, cell.replace("-m m", "-m silent --timeout 0.2")).error_in_exec

@@ -90,14 +90,6 @@ PASSED: list[Event] = [
 END = Stopped(reason=StopReason.REVISIONS, message="All revisions are used.")
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 class Controls(HTMLParser):
     """The controls in some HTML: the `data-` attributes of each, without the prefix."""
 
@@ -143,6 +135,12 @@ class Page:
         return self.parts["page"]
 
     @property
+    def words_field(self) -> str:
+        """The name of the field for guidance; what is typed stays while the name does."""
+        [name] = re.findall('data-key="(words-[0-9]+)"', self.html)
+        return str(name)
+
+    @property
     def controls(self) -> list[dict[str, str]]:
         return Controls(self.html).found
 
@@ -161,15 +159,15 @@ class Desk:
     """A panel with the run it shows and a page, and what the page's clicks led to."""
 
     def __init__(self, *, listening: bool = True, **options: Any) -> None:
-        self.run = Run.begin(SETUP)
-        self.clock = Clock()
+        self.run, self.now = Run.begin(SETUP), 100.0
         self.decisions: list[Decision] = []
         self.calls: list[str] = []
-        options.setdefault("decide", self.decisions.append)
-        options.setdefault("stop", lambda: self.calls.append("stop"))
-        options.setdefault("close", lambda: self.calls.append("close"))
-        options.setdefault("clock", self.clock)
-        self.panel = Panel(**options)
+        callbacks: dict[str, Any] = {
+            "decide": self.decisions.append,
+            "stop": lambda: self.calls.append("stop"),
+            "close": lambda: self.calls.append("close"),
+        }
+        self.panel = Panel(**{**callbacks, "clock": lambda: self.now, **options})
         self.page = Page(self.panel)
         if listening:
             self.page.say(action="hello")
@@ -177,12 +175,12 @@ class Desk:
     def show(self, *events: Event) -> None:
         for event in events:
             self.run = reducer.apply(self.run, event)
-            self.clock.now += 1  # so that each is drawn by itself
+            self.now += 1  # so that each is drawn by itself
             self.panel.show(event, self.run)
 
     def write(self, *pieces: str, kind: Any = "text", after: float = 0.0) -> None:
         for piece in pieces:
-            self.clock.now += after
+            self.now += after
             event = TextDelta(stage="draft", iteration=0, text=piece, kind=kind)
             self.panel.show(event, self.run)
 
@@ -233,94 +231,120 @@ def test_only_what_can_be_done_now_is_shown(desk: Make) -> None:
     assert failed.page.html.count("No server.") == 1
 
 
-def test_a_model_at_hand_is_chosen_by_a_click_and_shows_what_it_costs(desk: Make) -> None:
+def test_another_model_is_typed_or_chosen_by_what_it_costs(desk: Make) -> None:
+    assert not desk(*FIRST, END).page.has("open", name="model")
     changed: list[tuple[str, ...]] = []
     prices = {"big": Price(prompt=0.25, completion=2), "small": Price(prompt=0, completion=0)}
-    d = desk(
-        OPENING,
-        Stopped(reason=StopReason.FAILED, message="No server."),
-        change_model=lambda *words: changed.append(words),
-        models=lambda: prices,
-    )
-    assert "Another model…" in d.page.html
+    failed = Stopped(reason=StopReason.FAILED, message="No server.")
+    change_model = lambda *words: changed.append(words)  # noqa: E731
+    d = desk(OPENING, failed, change_model=change_model, models=lambda: prices)
     assert "$0.25 and $2" not in d.page.html
     d.page.click("open", name="model")
     assert "$0.25 and $2 per million tokens" in d.page.html
     d.page.click("model", model="small")
-    assert changed == [("small", "")]
+    d.page.click("open", name="model")
+    d.page.click("model", submit="", fields={"model": " other ", "words": "shorter"})
+    assert changed == [("small", ""), ("other", "shorter")]
 
 
-def test_another_model_and_what_was_sent_are_offered_where_there_is_any(desk: Make) -> None:
-    d = desk(*FIRST, END)
-    assert not d.page.has("open", name="model")
-    assert not d.page.has("open", name="sent")
-    changed: list[tuple[str, str]] = []
-    d = desk(
-        change_model=lambda *words: changed.append(words), prompts=lambda: [("1 · Writing", "<b>")]
-    )
-    d.show(*FIRST, END)
+def test_what_was_sent_is_shown_as_text(desk: Make) -> None:
+    assert not desk(*FIRST, END).page.has("open", name="sent")
+    d = desk(*FIRST, END, prompts=lambda: [("1 · Writing", "<b>")])
     d.page.click("open", name="sent")
     assert "1 · Writing" in d.page.html
     assert "&lt;b&gt;" in d.page.html
-    d.page.click("open", name="model")
-    d.page.click("model", fields={"model": " other ", "words": "shorter"})
-    assert changed == [("other", "shorter")]
 
 
 def test_one_click_starts_again_as_the_other_kind_of_text_where_that_can_be_done(
     desk: Make,
 ) -> None:
-    d = desk(*FIRST)
-    assert not d.page.has("switch")
-    switched: list[bool] = []
-    d = desk(*FIRST, *SECOND, switch=lambda: switched.append(True))
+    assert not desk(*FIRST).page.has("switch")
+    d = desk(*FIRST, *SECOND, switch=lambda: d.calls.append("switch"))
     d.page.click("show", iteration="0")
     d.page.click("switch")
-    assert switched == [True]
+    assert d.calls == ["switch"]
     d.run = Run.begin(SETUP)
     d.show(OPENING, DRAFTING)
-    assert not d.page.has("show")  # nothing of the run before
+    assert not d.page.has("show"), "nothing of the run before"
 
 
 def test_tests_are_offered_where_there_are_any(desk: Make) -> None:
-    asked: list[bool] = []
-    d = desk(*FIRST, END, add_tests=lambda: asked.append(True))
-    assert not d.page.has("tests")
     task = Task(text="Write f. f(1) == 2", form="code")
     opening = RunStarted(setup=SETUP.model_copy(update={"task": task}))
-    d = desk(opening, *FIRST[1:], END, add_tests=lambda: asked.append(True))
+    d = desk(*FIRST, END, add_tests=lambda: d.calls.append("tests"))
+    assert not d.page.has("tests")
+    d = desk(opening, *FIRST[1:], END, add_tests=lambda: d.calls.append("tests"))
     d.page.click("tests")
-    assert asked == [True]
+    assert d.calls == ["tests"]
 
 
 # Decisions
 
 
-@pytest.mark.parametrize(
-    ("action", "decision"),
-    [
-        ("accept", Accept(iteration=0, reason="why")),
-        ("pass", Override(iteration=0, outcome=Outcome.PASS, reason="why")),
-        ("needs-work", Override(iteration=0, outcome=Outcome.NEEDS_IMPROVEMENT, reason="why")),
-        ("continue", Continue(revisions=3, guidance="why")),
-    ],
+WEAK = Finding(
+    id="f1", criterion="clarity", severity=Severity.MINOR, problem="Flat.", quote="Hello"
 )
-def test_each_button_sends_its_decision_about_the_shown_text_and_takes_the_words(
-    desk: Make, action: str, decision: Decision
+ROUGH = Finding(id="f2", criterion="clarity", severity=Severity.BLOCKING, problem="Too short.")
+FOUND = VerdictReached(iteration=0, verdict=NEEDS, findings=(WEAK, ROUGH))
+LISTED = [*FIRST[:3], FOUND, BestChanged(iteration=0), END]
+NEEDS_WORK = Outcome.NEEDS_IMPROVEMENT
+DECISIONS: list[tuple[str, Sequence[Event], str, dict[str, str], dict[str, Any], Decision]] = [
+    ("accept", LISTED, "", {}, {"words": " why\n"}, Accept(iteration=0, reason="why")),
+    ("pass", LISTED, "", {}, {"words": "why"},
+     Override(iteration=0, outcome=Outcome.PASS, reason="why")),
+    ("needs-work", LISTED, "", {}, {"words": "why"},
+     Override(iteration=0, outcome=NEEDS_WORK, reason="why")),
+    ("continue", LISTED, "", {}, {"words": "why", "revisions": 3},
+     Continue(revisions=3, guidance="why")),
+    ("continue", LISTED, "", {"habit": "shorter"}, {"words": "warm", "revisions": 1},
+     Continue(guidance="warm\nshorter")),
+    ("guide", FIRST, "", {}, {"words": "shorter"}, Guide(guidance="shorter")),
+    ("act", LISTED, "", {"finding": "f2"}, {"words": "briefly"},
+     Select(iteration=0, findings=("f2",), guidance="briefly")),
+    ("select", LISTED, "select", {}, {"findings": ["f1"]},
+     Select(iteration=0, findings=("f1",))),
+    ("edit", LISTED, "edit", {}, {"text": "Good morning."},
+     Edit(iteration=0, text="Good morning.")),
+    ("revert", [*FIRST, *PASSED], "", {}, {}, Edit(iteration=1, text="Hello.")),
+    ("criteria", LISTED, "criteria", {}, {"criteria": "warmth", "target": 0.6},
+     Criteria(criteria=named_criteria(["warmth"], ()), target=0.6)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("action", "events", "opened", "pressed", "fields", "decision"),
+    DECISIONS,
+    ids=[f"{action}{''.join(pressed)}" for action, _, _, pressed, _, _ in DECISIONS],
+)
+def test_what_is_typed_and_pressed_is_one_decision_about_the_shown_text(
+    desk: Make,
+    action: str,
+    events: Sequence[Event],
+    opened: str,
+    pressed: dict[str, str],
+    fields: dict[str, Any],
+    decision: Decision,
 ) -> None:
-    d = desk(*FIRST, END)
-    before = re.findall('data-key="(words-[0-9]+)"', d.page.html)
-    d.page.click(action, fields={"words": " why\n", "revisions": 3})
+    d = desk(*events, habits=lambda: ["shorter"])
+    if opened:
+        d.page.click("open", name=opened)
+    d.page.click(action, fields=fields, **pressed)
     assert d.decisions == [decision]
-    after = re.findall('data-key="(words-[0-9]+)"', d.page.html)
-    assert (len(before), len(after)) == (1, 1)
-    assert before != after, "the field would keep words that were taken"
 
 
-def test_what_the_user_often_asks_for_is_a_click_that_keeps_the_typed_words(desk: Make) -> None:
-    d = desk(*FIRST, END, habits=lambda: ["shorter"])
-    d.page.click("continue", habit="shorter", fields={"words": "warm", "revisions": 1})
-    assert d.decisions == [Continue(guidance="warm\nshorter")]
+def test_the_field_for_words_is_emptied_by_a_decision_and_kept_by_a_failed_one(
+    desk: Make,
+) -> None:
+    def refuse(_: Decision) -> None:
+        raise ValueError("The cell is <b>gone</b>.")
+
+    taken, refused = desk(*FIRST, END), desk(*FIRST, END, decide=refuse)
+    before = taken.page.words_field, refused.page.words_field
+    for d in (taken, refused):
+        d.page.click("continue", fields={"words": "shorter"})
+    assert taken.page.words_field != before[0]
+    assert refused.page.words_field == before[1]
+    assert "The cell is &lt;b&gt;gone&lt;/b&gt;." in refused.page.html
 
 
 def test_needs_work_without_words_asks_what_is_missing_first(desk: Make) -> None:
@@ -329,7 +353,7 @@ def test_needs_work_without_words_asks_what_is_missing_first(desk: Make) -> None
     assert d.decisions == []
     assert d.page.focus == "words"
     d.page.click("needs-work", sure="1", fields={"words": ""})
-    assert d.decisions == [Override(iteration=1, outcome=Outcome.NEEDS_IMPROVEMENT)]
+    assert d.decisions == [Override(iteration=1, outcome=NEEDS_WORK)]
 
 
 def test_the_shown_iteration_is_what_the_buttons_are_about(desk: Make) -> None:
@@ -348,24 +372,26 @@ def test_the_shown_iteration_is_what_the_buttons_are_about(desk: Make) -> None:
 
 
 def test_where_the_best_is_not_the_last_attempt_a_button_shows_that(desk: Make) -> None:
-    worse = VerdictReached(iteration=1, verdict=NEEDS)
-    d = desk(*FIRST, *SECOND, worse, END)
+    d = desk(*FIRST, *SECOND, VerdictReached(iteration=1, verdict=NEEDS), END)
     assert "Show revision 1" in d.page.html
     d.page.click("show", iteration="1")
     assert "Hello<ins>, you</ins>" in d.page.html
 
 
-def test_a_number_shows_any_of_many_iterations(desk: Make) -> None:
-    d = desk(*FIRST, *(revised(number) for number in range(1, 30)), END)
-    d.page.say(action="fold", name="history", open=True)
-    assert "Go to text" in d.page.html
-    assert "Revision 17" not in d.page.html
-    d.page.click("show", submit="", fields={"number": 17})
-    assert "Revision 17" in d.page.html
-
-
 def revised(number: int) -> Event:
     return RevisionReady(iteration=number, parent=number - 1, text=f"Hello, {number}.")
+
+
+def test_hundreds_of_iterations_are_sent_as_small_as_few_and_a_number_shows_any(
+    desk: Make,
+) -> None:
+    d = desk(*FIRST, *(revised(number) for number in range(1, 300)), END, listening=False)
+    assert len(d.page.html) < 16_000
+    d.page.say(action="fold", name="history", open=True)
+    assert "Revision 17<" not in d.page.html
+    d.page.click("show", submit="", fields={"number": 17})
+    assert "Hello, <del>16</del>" in d.page.html
+    assert len(str(d.page.messages[-1])) < 16_000
 
 
 def test_where_the_text_goes_is_part_of_the_decision(desk: Make) -> None:
@@ -374,12 +400,8 @@ def test_where_the_text_goes_is_part_of_the_decision(desk: Make) -> None:
     for place in places:
         d.page.click("accept", place=place)
     assert d.decisions == [Accept(iteration=0, destination=place) for place in places]
-
-
-def test_accept_and_run_is_for_the_cell_that_the_text_is_from(desk: Make) -> None:
-    d = desk(
-        *FIRST, END, cell_target=CellTarget(object(), "refined", origin=Origin("home", "x = 1"))
-    )
+    target = CellTarget(object(), "refined", origin=Origin("home", "x = 1"))
+    d = desk(*FIRST, END, cell_target=target)
     assert "Put the text in place of the cell, and run that cell." in d.page.html
 
 
@@ -395,48 +417,124 @@ def test_a_text_is_copied_whole_and_stop_and_close_call_back(desk: Make) -> None
     assert d.calls == ["stop", "close"]
 
 
-def test_a_failing_callback_becomes_a_note_and_the_words_stay(desk: Make) -> None:
-    def refuse(_: Decision) -> None:
-        raise ValueError("The cell is <b>gone</b>.")
-
-    d = desk(*FIRST, END, decide=refuse)
-    before = re.findall('data-key="(words-[0-9]+)"', d.page.html)
-    d.page.click("continue", fields={"words": "shorter"})
-    assert "The cell is &lt;b&gt;gone&lt;/b&gt;." in d.page.html
-    assert re.findall('data-key="(words-[0-9]+)"', d.page.html) == before
-
-
 def test_a_message_that_is_none_of_ours_becomes_a_note(desk: Make) -> None:
     d = desk(*FIRST, END)
     for message in ({"action": "accept", "iteration": "x"}, {"action": "nonsense"}, {}, {"a": 1}):
         d.page.say(**message)
         assert "Reload it." in d.page.html
+    d.page.say(action="expect", row="0", choice=0)
+    assert "This result is not shown any more." in d.page.html
     assert d.decisions == []
+
+
+def test_a_finding_is_dismissed_with_a_reason_unless_it_is_a_checks(desk: Make) -> None:
+    d = desk(*LISTED)
+    d.page.click("open", name="dismiss", finding="f1")
+    d.page.click("dismiss", finding="f1", fields={"reason": "I like it flat"})
+    assert d.decisions == [Dismiss(findings=("f1",), reason="I like it flat")]
+    d.show(Decided(decision=d.decisions[0]))
+    assert not d.page.has("act", finding="f1")
+    binding = ROUGH.model_copy(update={"author": "check", "check": "examples"})
+    d = desk(*FIRST[:3], VerdictReached(iteration=0, verdict=NEEDS, findings=(binding,)), END)
+    assert d.page.has("act", finding="f2")
+    assert not d.page.has("open", name="dismiss", finding="f2")
+
+
+def test_one_click_drops_a_demand_that_was_read_wrongly(desk: Make) -> None:
+    demand = "length:<=3 words"
+    start = RunStarted(setup=SETUP.model_copy(update={"checks": (demand,), "demands": (demand,)}))
+    evidence = Evidence(name=demand, passed=False, basis="constraints", detail="It has 4 words.")
+    d = desk(start, *FIRST[1:3], EvidenceReady(iteration=0, evidence=evidence), *FIRST[3:], END)
+    d.page.click("drop", name=demand)
+    assert d.decisions == [Drop(demand=demand)]
+    d.show(Decided(decision=d.decisions[0]))
+    assert "3 words" not in d.page.html
+
+
+def test_a_finding_of_the_users_own_is_added_and_another_one_edited(desk: Make) -> None:
+    d = desk(*LISTED)
+    d.page.click("open", name="finding", finding="f1")
+    assert 'value="Flat."' in d.page.html
+    fields = {"problem": "Flat and cold.", "quote": "Hello", "fix": "", "severity": "minor",
+              "criterion": "clarity"}  # fmt: skip
+    d.page.click("add", fields=fields)
+    assert not d.page.has("add")
+    d.page.click("open", name="finding")
+    d.page.click("add", fields={"problem": "No name."})
+    changed, added = (one.finding for one in d.decisions if isinstance(one, Add))
+    assert (changed.id, changed.problem, changed.quote) == ("f1", "Flat and cold.", "Hello")
+    assert (added.id, added.problem, added.author) == ("", "No name.", "user")
+
+
+# Results
+
+
+RESULTS = Evidence(
+    name="results",
+    passed=None,
+    required=False,
+    rows=(
+        Row(call="f([])", result="0", source="drafts", rivals=(Choice(result="None"),)),
+        Row(call="f([1])", result="1", setup="import math"),
+    ),
+)
+SHOWN = (*FIRST[:3], EvidenceReady(iteration=0, evidence=RESULTS), *FIRST[3:])
+
+
+def the_row(d: Desk, call: str) -> str:
+    """The name of a row with this call."""
+    names = re.findall('<li [^>]*data-row="([0-9a-f]+)"[^>]*>(.*?)</li>', d.page.html, re.S)
+    return next(name for name, body in names if call in body)
+
+
+def test_a_result_is_confirmed_and_taken_back_with_a_click_each(desk: Make) -> None:
+    d = desk(*SHOWN, *PASSED)
+    d.page.click("show", iteration="0")
+    row, field = the_row(d, "f([1])"), d.page.words_field
+    d.page.click("expect", row=row, choice="0")
+    right = Expect(call="f([1])", result="1", setup="import math")
+    assert d.decisions == [right]
+    assert d.page.words_field == field, "typed guidance stays, and so does the shown text"
+    assert d.page.has("retract", row=row), "before the run has taken it up"
+    d.show(Decided(decision=right))
+    d.page.click("retract", row=row)
+    assert d.decisions[1:] == [Retract(call="f([1])", setup="import math")]
+    assert d.page.has("expect", row=row, choice="0")
+
+
+@pytest.mark.parametrize(
+    ("call", "pressed", "fields", "said"),
+    [
+        ("f([1])", {"submit": ""}, {"result": " 2 "},
+         Expect(call="f([1])", result="2", setup="import math")),
+        ("f([1])", {"submit": ""}, {"result": "ValueError"},
+         Expect(call="f([1])", result="ValueError", raises=True, setup="import math")),
+        ("f([])", {"choice": "2"}, {}, Expect(call="f([])", result="None")),
+    ],
+    ids=["a value", "an error", "another draft's"],
+)  # fmt: skip
+def test_a_wrong_result_is_said_to_be_another(
+    desk: Make, call: str, pressed: dict[str, str], fields: dict[str, Any], said: Expect
+) -> None:
+    d = desk(*SHOWN, END)
+    d.page.click("expect", row=the_row(d, call), fields=fields, **pressed)
+    assert d.decisions == [said]
+    assert f"should be {said.result}" in d.page.html or not fields
 
 
 # Messages to the page
 
 
-def test_a_page_that_opens_is_sent_everything_and_none_before(desk: Make) -> None:
-    d = desk(*FIRST, END, listening=False)
-    assert d.page.messages == []
-    assert "Hello." in d.page.html
-
-
-def test_only_the_parts_that_changed_are_sent_again(desk: Make) -> None:
+def test_only_the_parts_that_changed_are_sent_again_and_every_click_is_answered(
+    desk: Make,
+) -> None:
     d = desk(*FIRST, END)
-    del d.page.messages[:]
     d.page.click("open", name="keys")
-    *_, last = d.page.messages
-    assert set(last["parts"]) == {"form"}
-
-
-def test_a_click_is_answered_even_if_nothing_changed(desk: Make) -> None:
-    d = desk(*FIRST, END)
-    d.page.say(action="follow")
-    count = len(d.page.messages)
-    d.page.say(action="follow")
-    assert len(d.page.messages) == count + 1
+    assert set(d.page.messages[-1]["parts"]) == {"form"}
+    for _ in range(2):
+        del d.page.messages[:]
+        d.page.say(action="follow")
+        assert len(d.page.messages) == 1
 
 
 def test_no_trait_carries_the_state(desk: Make) -> None:
@@ -448,13 +546,6 @@ def test_no_trait_carries_the_state(desk: Make) -> None:
     assert "Hello" not in str(before)
 
 
-def test_a_run_of_hundreds_of_iterations_is_sent_as_small_as_a_short_one(desk: Make) -> None:
-    d = desk(*FIRST, *(revised(number) for number in range(1, 300)), END, listening=False)
-    assert len(d.page.html) < 16_000
-    d.page.click("show", iteration="0")
-    assert len(str(d.page.messages[-1])) < 16_000
-
-
 async def test_events_on_each_others_heels_are_drawn_together_and_none_is_lost(desk: Make) -> None:
     d = desk(*FIRST[:3], StageStarted(stage="check", iteration=0), interval=0.05)
     before = len(d.page.messages)
@@ -464,12 +555,11 @@ async def test_events_on_each_others_heels_are_drawn_together_and_none_is_lost(d
         d.panel.show(event, d.run)
     assert len(d.page.messages) == before
     while len(d.page.messages) == before:
-        d.clock.now += 0.1
+        d.now += 0.1
         await asyncio.sleep(0.01)
     assert len(d.page.messages) == before + 1
-    assert all(
-        f"check-{number}" in d.page.messages[-1]["parts"]["evidence"] for number in range(20)
-    )
+    shown = d.page.messages[-1]["parts"]["evidence"]
+    assert all(f"check-{number}" in shown for number in range(20))
 
 
 async def test_a_click_on_another_thread_is_handled_on_the_loops(desk: Make) -> None:
@@ -498,22 +588,22 @@ async def test_closing_leaves_no_widget_and_shows_nothing_more() -> None:
 # The text while it is written
 
 
-async def test_every_character_is_sent_once(desk: Make) -> None:
+async def test_a_fast_stream_is_sent_once_in_ten_messages_a_second_with_its_pace(
+    desk: Make,
+) -> None:
     d = desk(OPENING, DRAFTING)
-    written = [f"word {number} " for number in range(500)]
-    d.write(*written, after=0.02)
+    before = len(d.page.messages)
+    written = [f"word {number:03} " for number in range(500)]
+    d.write(*written, after=0.02)  # ten seconds
+    assert 50 <= len(d.page.messages) - before <= 101
     d.show(Warned(message="slow"))
     assert d.page.text == "".join(written)
     pieces = [message["text"] for message in d.page.messages if "text" in message]
     assert sum(map(len, pieces)) == len(d.page.text)
-    assert not any("word 7 " in part for part in d.page.parts.values())
-
-
-async def test_a_fast_stream_makes_ten_messages_a_second_at_most(desk: Make) -> None:
-    d = desk(OPENING, DRAFTING)
-    before = len(d.page.messages)
-    d.write(*["x" * 64] * 300, after=1 / 30)  # ten seconds
-    assert 50 <= len(d.page.messages) - before <= 101
+    assert not any("word 007" in part for part in d.page.parts.values())
+    rates = [message["rate"] for message in d.page.messages if "rate" in message]
+    assert " · 113 tokens/s" in rates
+    assert len(rates) <= 11
 
 
 async def test_a_slow_stream_waits_for_enough_to_say_but_not_for_long(desk: Make) -> None:
@@ -536,34 +626,26 @@ async def test_what_waits_is_shown_when_nothing_follows(desk: Make) -> None:
     assert d.page.text == "ab"
 
 
-async def test_the_pace_is_shown_and_neither_sent_with_every_piece(desk: Make) -> None:
-    d = desk(OPENING, DRAFTING)
-    d.write(*["x" * 10] * 100, after=0.1)  # ten seconds of 25 tokens each
-    rates = [message["rate"] for message in d.page.messages if "rate" in message]
-    assert " · 25 tokens/s" in rates
-    assert len(rates) <= 11
-
-
 def test_a_long_silence_is_shown_with_a_button_that_ends_it(desk: Make) -> None:
     d = desk(OPENING, DRAFTING)
-    d.clock.now += 19
+    d.now += 19
     assert "No reply for" not in d.page.html
-    d.clock.now += 1
+    d.now += 1
     assert "No reply for" in d.page.html
     assert sum(one["action"] == "stop" for one in d.page.controls) == 2
-    d.clock.now += 1
+    d.now += 1
     d.write("Hello")
     assert "No reply for" not in d.page.parts["top"]
-    d.clock.now += 60
+    d.now += 60
     d.show(CallEnded(stage="draft", iteration=0, usage=Usage()), DraftReady(text="Hello."))
     d.show(StageStarted(stage="check", iteration=0))
-    d.clock.now += 60
+    d.now += 60
     assert "No reply for" not in d.page.html  # no model is asked
     d.show(StageStarted(stage="judge", iteration=0))
-    d.clock.now += 60
+    d.now += 60
     assert "No reply for" in d.page.html
     d.show(END)
-    d.clock.now += 60
+    d.now += 60
     assert "No reply for" not in d.page.html
 
 
@@ -572,7 +654,7 @@ async def test_a_silence_is_shown_though_nothing_happens(
 ) -> None:
     monkeypatch.setattr("ipyrefine.notebook.panel.SILENCE", 0.05)
     d = desk(OPENING, DRAFTING)
-    d.clock.now += 1
+    d.now += 1
     while "No reply for" not in d.page.parts.get("top", ""):  # noqa: ASYNC110 - see above
         await asyncio.sleep(0.01)
     assert d.page.has("stop")
@@ -598,20 +680,23 @@ async def test_a_revision_is_written_over_the_text_that_it_revises(desk: Make) -
     assert d.page.text == "a revision"
 
 
-async def test_a_judges_and_a_critics_words_are_counted_and_not_shown(desk: Make) -> None:
+async def test_a_critics_words_are_counted_and_not_shown(desk: Make) -> None:
     d = desk(*FIRST[:3], StageStarted(stage="critique", iteration=0))
     for _ in range(4):
-        d.clock.now += 1
+        d.now += 1
         d.panel.show(TextDelta(stage="critique", iteration=0, text='{"findings": []}'), d.run)
     assert d.page.text == ""
     assert any("tokens/s" in message.get("rate", "") for message in d.page.messages)
 
 
-async def test_a_page_that_opens_midway_is_sent_the_text_so_far_and_then_pieces(desk: Make) -> None:
+async def test_a_page_that_opens_midway_is_sent_everything_so_far_and_then_pieces(
+    desk: Make,
+) -> None:
     d = desk(OPENING, DRAFTING, listening=False)
     d.write("Hello, ", after=1)
     assert d.page.messages == []
     d.page.say(action="hello")
+    assert "data-stream=" in d.page.parts["page"]
     assert d.page.text == "Hello, "
     d.write("you.", after=1)
     assert d.page.text == "Hello, you."
@@ -627,189 +712,3 @@ def test_a_page_shows_what_the_pieces_say_wherever_they_were_cut(pieces: list[st
         shown += message["text"]
     assert shown == plain("".join(pieces).removesuffix("\r"))
     assert stream.whole() == {"at": 0, "text": shown}
-
-
-# The findings, the text, the criteria and the question in the user's hands
-
-
-WEAK = Finding(
-    id="f1", criterion="clarity", severity=Severity.MINOR, problem="Flat.", quote="Hello"
-)
-ROUGH = Finding(id="f2", criterion="clarity", severity=Severity.BLOCKING, problem="Too short.")
-LISTED = (
-    *FIRST[:3],
-    VerdictReached(iteration=0, verdict=NEEDS, findings=(WEAK, ROUGH)),
-    BestChanged(iteration=0),
-    END,
-)
-
-
-@pytest.mark.parametrize(
-    ("events", "opened", "pressed", "fields", "decision"),
-    [
-        (FIRST, "", {"action": "guide"}, {"words": "shorter"}, Guide(guidance="shorter")),
-        (
-            LISTED,
-            "",
-            {"action": "act", "finding": "f2"},
-            {"words": "briefly"},
-            Select(iteration=0, findings=("f2",), guidance="briefly"),
-        ),
-        (
-            LISTED,
-            "select",
-            {"action": "select"},
-            {"findings": ["f1"]},
-            Select(iteration=0, findings=("f1",)),
-        ),
-        (
-            LISTED,
-            "edit",
-            {"action": "edit"},
-            {"text": "Good morning."},
-            Edit(iteration=0, text="Good morning."),
-        ),
-        ([*FIRST, *PASSED], "", {"action": "revert"}, {}, Edit(iteration=1, text="Hello.")),
-        (
-            LISTED,
-            "criteria",
-            {"action": "criteria"},
-            {"criteria": "warmth", "target": 0.6},
-            Criteria(criteria=named_criteria(["warmth"], ()), target=0.6),
-        ),
-    ],
-    ids=["guide", "one finding", "ticked findings", "edit", "revert", "criteria"],
-)
-def test_what_is_typed_and_pressed_is_one_decision(
-    desk: Make,
-    events: Sequence[Event],
-    opened: str,
-    pressed: dict[str, str],
-    fields: dict[str, Any],
-    decision: Decision,
-) -> None:
-    d = desk(*events)
-    if opened:
-        d.page.click("open", name=opened)
-    d.page.click(**pressed, fields=fields)
-    assert d.decisions == [decision]
-
-
-def test_a_finding_is_dismissed_with_a_reason(desk: Make) -> None:
-    d = desk(*LISTED)
-    d.page.click("open", name="dismiss", finding="f1")
-    assert d.page.has("dismiss", finding="f1")
-    d.page.click("dismiss", fields={"reason": "I like it flat"})
-    assert d.decisions == [Dismiss(findings=("f1",), reason="I like it flat")]
-    d.show(Decided(decision=d.decisions[0]))
-    assert not d.page.has("act", finding="f1")
-
-
-def test_one_click_drops_a_demand_that_was_read_wrongly(desk: Make) -> None:
-    demand = "length:<=3 words"
-    start = RunStarted(setup=SETUP.model_copy(update={"checks": (demand,), "demands": (demand,)}))
-    evidence = Evidence(name=demand, passed=False, basis="constraints", detail="It has 4 words.")
-    d = desk(start, *FIRST[1:3], EvidenceReady(iteration=0, evidence=evidence), *FIRST[3:], END)
-    d.page.click("drop", name=demand)
-    assert d.decisions == [Drop(demand=demand)]
-    d.show(Decided(decision=d.decisions[0]))
-    assert "3 words" not in d.page.html
-
-
-def test_a_checks_finding_cannot_be_dismissed(desk: Make) -> None:
-    d = desk()
-    binding = ROUGH.model_copy(update={"author": "check", "check": "examples"})
-    d.show(*FIRST[:3], VerdictReached(iteration=0, verdict=NEEDS, findings=(binding,)), END)
-    assert d.page.has("act", finding="f2")
-    assert not d.page.has("open", name="dismiss", finding="f2")
-
-
-def test_a_finding_of_the_users_own_is_added_and_another_one_edited(desk: Make) -> None:
-    d = desk(*LISTED)
-    d.page.click("open", name="finding", finding="f1")
-    assert 'value="Flat."' in d.page.html
-    fields = {"problem": "Flat and cold.", "quote": "Hello", "fix": "", "severity": "minor",
-              "criterion": "clarity"}  # fmt: skip
-    d.page.click("add", fields=fields)
-    assert not d.page.has("add")
-    d.page.click("open", name="finding")
-    d.page.click("add", fields={"problem": "No name."})
-    changed, added = (one.finding for one in d.decisions if isinstance(one, Add))
-    assert (changed.id, changed.problem, changed.quote) == ("f1", "Flat and cold.", "Hello")
-    assert (added.id, added.problem, added.author) == ("", "No name.", "user")
-
-
-# Results
-
-
-GIVES = EvidenceReady(
-    iteration=0,
-    evidence=Evidence(
-        name="results",
-        passed=None,
-        required=False,
-        rows=(
-            Row(call="f([])", result="0", source="drafts", rivals=(Choice(result="None"),)),
-            Row(call="f([1])", result="1", setup="import math"),
-        ),
-    ),
-)
-SHOWN = (*FIRST[:3], GIVES, *FIRST[3:])
-
-
-def the_row(d: Desk, call: str) -> str:
-    """The name of a row with this call."""
-    names = re.findall('<li [^>]*data-row="([0-9a-f]+)"[^>]*>(.*?)</li>', d.page.html, re.S)
-    return next(name for name, body in names if call in body)
-
-
-def test_a_result_is_confirmed_and_taken_back_with_a_click_each(desk: Make) -> None:
-    d = desk(*SHOWN, END)
-    d.page.say(action="show", iteration=0)
-    row = the_row(d, "f([1])")
-    d.page.click("expect", row=row, choice="0")
-    right = Expect(call="f([1])", result="1", setup="import math")
-    assert d.decisions == [right]
-    assert d.page.has("retract", row=row)  # before the run has taken it up
-    d.show(Decided(decision=right))
-    assert d.page.has("retract", row=row)
-    d.page.click("retract", row=row)
-    assert d.decisions[1:] == [Retract(call="f([1])", setup="import math")]
-    assert d.page.has("expect", row=row, choice="0")
-
-
-@pytest.mark.parametrize(
-    ("words", "result", "raises"), [(" 2 ", "2", False), ("ValueError", "ValueError", True)]
-)
-def test_a_wrong_result_is_said_to_be_another(
-    desk: Make, words: str, result: str, raises: bool
-) -> None:
-    d = desk(*SHOWN, END)
-    row = the_row(d, "f([1])")
-    d.page.click("expect", row=row, submit="", fields={"result": words})
-    [said] = d.decisions
-    assert said == Expect(call="f([1])", result=result, raises=raises, setup="import math")
-    assert f"should be {result}" in d.page.html
-
-
-def test_a_result_that_drafts_disagree_on_is_chosen(desk: Make) -> None:
-    d = desk(*SHOWN, END)
-    row = the_row(d, "f([])")
-    d.page.click("expect", row=row, choice="2")
-    assert d.decisions == [Expect(call="f([])", result="None")]
-
-
-def test_an_answer_on_a_result_keeps_typed_guidance_and_the_shown_text(desk: Make) -> None:
-    d = desk(*SHOWN, *PASSED)
-    d.page.click("show", iteration="0")
-    field = re.findall('data-key="(words-[0-9]+)"', d.page.html)
-    d.page.click("expect", row=the_row(d, "f([1])"), choice="0")
-    assert re.findall('data-key="(words-[0-9]+)"', d.page.html) == field
-    assert d.page.has("retract")
-
-
-def test_a_click_on_a_result_that_is_gone_becomes_a_note(desk: Make) -> None:
-    d = desk(*FIRST, END)
-    d.page.say(action="expect", row="0", choice=0)
-    assert "This result is not shown any more." in d.page.html
-    assert d.decisions == []

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
-from IPython.utils.capture import capture_output
-from shells import Front, run_cell
+from shells import Front, change_model
 
 from ipyrefine import api
 from ipyrefine.errors import NoModel, UsageError
@@ -27,21 +26,17 @@ ALREADY = "You decided this run already."
 
 
 class Cells(Front):
-    """A shell in a kernel that the notebook names its cells to.
+    """A shell before a notebook, whose model counts how often it was asked.
 
     Attributes:
-        asked: how often the model was asked.
-        replies: what it answers; the last one for ever.
+        replies: what the model answers; the last one for ever.
     """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        super().__init__(monkeypatch)
-        self.monkeypatch = monkeypatch
-        self.asked = 0
-        self.shell.user_ns["changed"] = lambda text: not any(text in cell for cell in self._cells)
+        super().__init__(monkeypatch, self._reply())
+        self.monkeypatch, self.replies, self.asked = monkeypatch, [REPLY], 0
         self._cells: list[str] = []
-        self.replies = [REPLY]
-        monkeypatch.setattr(api, "choose_model", lambda *_, **__: ScriptedModel(self._reply()))
+        self.shell.user_ns["changed"] = lambda text: not any(text in cell for cell in self._cells)
 
     def _reply(self) -> Iterator[str]:
         while True:
@@ -49,13 +44,27 @@ class Cells(Front):
             yield self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
 
     def run(self, cell: str, cell_id: str | None = "refining", **metadata: Any) -> str:
-        """Run a cell and return what it displayed, as plain text."""
         self._cells.append(cell)
-        self.enter(cell, cell_id, **metadata)
-        with capture_output() as captured:
-            run_cell(self.shell, cell).raise_error()
-        shown = [output.data.get("text/html", "") for output in captured.outputs]
-        return "\n".join([captured.stdout, *shown])
+        return super().run(cell, cell_id, **metadata)
+
+    def accept(self, *words: str) -> None:
+        """Accept a text from another cell."""
+        self.run(" ".join(["%refine accept", *words]), "later")
+
+    def resume(self) -> None:
+        """Lose the run, as a kernel that restarts does, and resume it by its name."""
+        self.magics.latest = None
+        self.run("%refine resume mine --check changed", "later")
+
+    def without_a_model(self) -> "Cells":
+        """Return a fresh kernel that finds no model."""
+        fresh = Cells(self.monkeypatch)
+
+        def no_model(*_: Any, **__: Any) -> Any:
+            raise NoModel("There is no model.")
+
+        self.monkeypatch.setattr(api, "choose_model", no_model)
+        return fresh
 
 
 @pytest.fixture
@@ -69,8 +78,8 @@ REFINE = "%%refine --cell home -c changed -n 1"
 
 def test_a_second_acceptance_replaces_what_the_first_one_put(front: Cells) -> None:
     front.run(f"{REFINE}\n{WRONG}")
-    front.run("%refine accept 1", "later")
-    front.run("%refine accept 0", "later")
+    front.accept("1")
+    front.accept("0")
     assert [put["expected_source"] for put in front.puts] == [WRONG, CODE]
 
 
@@ -103,7 +112,7 @@ def test_accepting_replaces_the_cell_that_the_text_is_from_below_its_head(
     front.run(f"{REFINE}{options_}\n{source}")
     assert front.last.setup.draft == draft
     assert front.last.task.profile == ("prose" if options_ else "code")
-    front.run("%refine accept", "later")
+    front.accept()
     [request] = front.puts
     assert (request["op"], request["cell_id"], request["text"]) == ("replace", "home", put)
     assert request["expected_source"] == source
@@ -124,25 +133,18 @@ def test_a_resumed_run_keeps_to_its_lines_and_its_cell(front: Cells) -> None:
     front.replies = ["no code", "no code", f"```python\n{TWO.replace('2', '1')}\n```"]
     front.run(f"{REFINE} --lines 1-2 --name mine\n{TWO}")
     assert front.last.text == TWO
-    front.magics.latest = None
-    front.run("%refine resume mine --check changed", "later")
+    front.resume()
     front.run("%refine continue 1", "later")
     assert front.last.text == TWO.replace("+ 2", "+ 1")
-    front.run("%refine accept", "later")
-    put = front.puts[0]
+    front.accept()
+    [put] = front.puts
     assert (put["op"], put["cell_id"], put["expected_source"]) == ("replace", "home", TWO)
 
 
 def test_another_model_keeps_to_the_lines_too(front: Cells) -> None:
     front.replies = ["no code", "no code", f"```python\n{TWO.replace('2', '1')}\n```"]
     front.run(f"{REFINE} --lines 1-2\n{TWO}")
-    cell = front.magics.latest
-
-    async def change_model() -> None:
-        cell.change_model("other")
-        await cell.session.settle()
-
-    asyncio.run(change_model())
+    change_model(front.shell, "other")
     assert front.last.text == TWO.replace("+ 2", "+ 1")
 
 
@@ -200,7 +202,7 @@ def test_a_cell_that_is_not_a_decided_one_asks(
 ) -> None:
     front.run(CELL, cell_id and "refining")
     if decided:
-        front.run("%refine accept", "later")
+        front.accept()
     asked = front.asked
     front.run(cell, cell_id)
     assert front.asked > asked
@@ -208,7 +210,7 @@ def test_a_cell_that_is_not_a_decided_one_asks(
 
 def test_each_press_of_the_button_asks_and_its_cell_is_known_by_it(front: Cells) -> None:
     front.run(CELL, ipyrefine={"press": "1"})
-    front.run("%refine accept", "later")
+    front.accept()
     asked = front.asked
     assert ALREADY in front.run(CELL, ipyrefine={"press": "1"})
     assert front.asked == asked
@@ -220,7 +222,7 @@ def test_each_press_of_the_button_asks_and_its_cell_is_known_by_it(front: Cells)
 def test_a_run_asked_for_anew_counts_from_then_on(front: Cells, journal: str) -> None:
     cell = CELL.replace("-n 1", f"-n 1{journal}")
     front.run(cell)
-    front.run("%refine accept", "later")
+    front.accept()
     front.run(cell.replace("-n 1", "-n 1 --again"))
     asked = front.asked
     front.run(cell)  # the latest run of this cell is not decided
@@ -229,7 +231,7 @@ def test_a_run_asked_for_anew_counts_from_then_on(front: Cells, journal: str) ->
 
 def test_a_fresh_kernel_knows_it_from_the_journal_and_can_go_on(front: Cells) -> None:
     front.run(CELL)
-    front.run("%refine accept", "later")
+    front.accept()
     fresh = Cells(front.monkeypatch)
     assert ALREADY in fresh.run(CELL)
     assert fresh.asked == 0
@@ -238,33 +240,17 @@ def test_a_fresh_kernel_knows_it_from_the_journal_and_can_go_on(front: Cells) ->
     assert fresh.asked > 0
 
 
-def test_without_its_model_the_record_is_shown_all_the_same(front: Cells) -> None:
+def test_without_its_model_the_record_is_shown_and_replaces_nothing_that_the_journal_names(
+    front: Cells,
+) -> None:
     front.run(CELL)
-    front.run("%refine accept", "later")
-    fresh = Cells(front.monkeypatch)
-
-    def no_model(*_: Any, **__: Any) -> Any:
-        raise NoModel("There is no model.")
-
-    front.monkeypatch.setattr(api, "choose_model", no_model)
-    assert ALREADY in fresh.run(CELL)
-    assert CODE in fresh.shell.user_ns["refined"]
-
-
-def test_a_decided_cells_text_replaces_no_function_that_the_journal_names(front: Cells) -> None:
-    front.run(CELL)
-    front.run("%refine accept", "later")
+    front.accept()
     with contextlib.closing(sqlite3.connect(writer.default_path())) as database, database:
         database.execute("UPDATE runs SET settings = json_set(settings, '$.output', 'print')")
-    fresh = Cells(front.monkeypatch)
-
-    def no_model(*_: Any, **__: Any) -> Any:
-        raise NoModel("There is no model.")
-
-    front.monkeypatch.setattr(api, "choose_model", no_model)
+    fresh = front.without_a_model()
     assert ALREADY in fresh.run(CELL)
-    assert "print" not in fresh.shell.user_ns
     assert CODE in fresh.shell.user_ns["refined"]
+    assert "print" not in fresh.shell.user_ns
 
 
 # Starting again as code or as prose
@@ -340,16 +326,12 @@ def test_a_switched_text_does_not_take_the_place_of_the_cell_that_asked_for_the_
     front: Cells,
 ) -> None:
     front.run(f"{REFINE}\n# Write inc(n).")
-    front.replies = ["<text>\nIt adds one.\n</text>"]
-    front.run("%refine kind prose", "later")
-    front.run("%refine accept", "later")
-    front.replies = [REPLY]
-    front.run("%refine kind code", "later")
-    front.run("%refine accept", "later")
-    assert [(put["op"], put["cell_type"]) for put in front.puts] == [
-        ("insert", "markdown"),
-        ("replace", "code"),
-    ]
+    front.replies = ["<text>\nIt adds one.\n</text>", REPLY]
+    for kind in ("prose", "code"):
+        front.run(f"%refine kind {kind}", "later")
+        front.accept()
+    puts = [(put["op"], put["cell_type"]) for put in front.puts]
+    assert puts == [("insert", "markdown"), ("replace", "code")]
 
 
 @pytest.mark.parametrize(
@@ -372,7 +354,6 @@ def test_a_run_that_cannot_be_switched_is_left_as_it_is(
 
 def test_a_resumed_run_is_not_switched(front: Cells) -> None:
     front.run(KIND.format(""))
-    front.magics.latest = None
-    front.run("%refine resume mine --check changed", "later")
+    front.resume()
     with pytest.raises(UsageError, match="cannot be switched"):
         front.run("%refine kind prose", "later")

@@ -1,6 +1,5 @@
 """Which key goes to a server that a cell or a setting names."""
 
-import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,7 +7,8 @@ from typing import Any
 import pytest
 from faulty import Trial
 from openai_server import Answer, Failure, ScriptedServer
-from shells import loaded_shell, run_cell
+from shells import change_model, loaded_shell
+from shells import error_of as run
 
 from ipyrefine.errors import AccessDenied, UsageError
 from ipyrefine.journal.store import Journal
@@ -43,12 +43,6 @@ def shell(home: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any
     monkeypatch.setenv("OTHER_KEY", OTHER_KEY)
     with loaded_shell(monkeypatch) as shell:
         yield shell
-
-
-def run(shell: Any, cell: str) -> BaseException | None:
-    """Run a cell and return its error."""
-    error: BaseException | None = run_cell(shell, cell).error_in_exec
-    return error
 
 
 def keys(server: ScriptedServer) -> set[str]:
@@ -98,13 +92,8 @@ def test_another_model_for_a_run_keeps_the_runs_server_and_its_key(
     shell: Any, other: ScriptedServer
 ) -> None:
     assert run(shell, CELL.format(f"--base-url {other.base_url} --api-key-env OTHER_KEY")) is None
-    latest, before = shell.magics_manager.registry["Refine"].latest, len(other.requests)
-
-    async def go() -> None:
-        latest.change_model("better", "warmer")
-        await latest.session.go()
-
-    asyncio.run(go())
+    before = len(other.requests)
+    change_model(shell, "better", "warmer")
     assert len(other.requests) > before
     assert keys(other) == {OTHER_KEY}
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
 from traitlets.config import Config
 
 from ipyrefine import api
@@ -58,16 +59,34 @@ def error_of(shell: Any, cell: str) -> BaseException | None:
     return error
 
 
+def change_model(shell: Any, *words: str) -> None:
+    """Have another model continue the latest run, as the panel's button does, to its end."""
+
+    async def go() -> None:
+        latest = shell.magics_manager.registry["Refine"].latest
+        latest.change_model(*words)
+        await latest.session.settle()
+
+    asyncio.run(go())
+
+
 class Front:
-    """A shell, and the notebook before it, which takes every text that it is sent.
+    """A shell in a kernel, and the notebook before it, which takes every text that it is sent.
+
+    Args:
+        monkeypatch: pytest's.
+        replies: what each model that is chosen answers.
 
     Attributes:
         puts: the texts that it was asked to put, with all that was said of them.
+        shown: what the last cell displayed.
     """
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, replies: Iterable[Any] = ()) -> None:
         self.shell = new_shell()
         self.puts: list[dict[str, Any]] = []
+        self.shown = ""
+        monkeypatch.setattr(api, "choose_model", lambda *_, **__: ScriptedModel(replies))
         monkeypatch.setattr(cell_target, "put_text", self._put_text)
         monkeypatch.setattr(cell_target, "hears_comms_while_running", lambda: True)
         monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
@@ -83,6 +102,24 @@ class Front:
         self.shell.run_line_magic("config", "Refine.ui = 'plain'")
         metadata |= {} if cell_id is None else {"cellId": cell_id}
         self.shell.get_parent = lambda: {"metadata": metadata, "content": {"code": cell}}
+
+    def attempt(
+        self, cell: str, cell_id: str | None = None, **metadata: Any
+    ) -> BaseException | None:
+        """Run a cell and return what it raised."""
+        self.enter(cell, cell_id, **metadata)
+        with capture_output() as captured:
+            result = self.shell.run_cell(cell, cell_id=cell_id)
+        html = [output.data.get("text/html", "") for output in captured.outputs]
+        self.shown = "\n".join([captured.stdout, *html])
+        error: BaseException | None = result.error_before_exec or result.error_in_exec
+        return error
+
+    def run(self, cell: str, cell_id: str | None = None, **metadata: Any) -> str:
+        """Run a cell and return what it displayed."""
+        if error := self.attempt(cell, cell_id, **metadata):
+            raise error
+        return self.shown
 
     @property
     def magics(self) -> Any:
