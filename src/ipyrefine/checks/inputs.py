@@ -42,14 +42,12 @@ class _Call(NamedTuple):
 
     @property
     def source(self) -> str:
-        """The call as Python."""
         first = len(self.arguments) - len(self.keywords)
         words = [*[""] * first, *(f"{word}=" for word in self.keywords)]
         arguments = [f"{w}{a!r}" for w, a in zip(words, self.arguments, strict=True)]
         return f"{self.name}({', '.join(arguments)})"
 
     def replace(self, place: int, value: Any) -> "_Call":
-        """Return the call with another value in one place."""
         arguments = (*self.arguments[:place], value, *self.arguments[place + 1 :])
         return self._replace(arguments=arguments)
 
@@ -196,7 +194,6 @@ def _variants(call: _Call, calls: Sequence[_Call]) -> Iterator[_Call]:
 
 
 def _changes(value: Any) -> list[Any]:
-    """Return changed values of the same type."""
     match value:
         case bool():
             return [not value]
@@ -267,7 +264,6 @@ def _size(value: Any) -> float:
 
 
 def _is_filler(node: ast.stmt) -> bool:
-    """Return whether a statement is a docstring, ``pass`` or ``...``."""
     constant = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     return constant or isinstance(node, ast.Pass)
 

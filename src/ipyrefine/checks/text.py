@@ -93,7 +93,6 @@ class _Form:
 
     @classmethod
     def from_argument(cls, argument: str, context: Context, **settings: Any) -> Self:
-        """Build the check of what follows its colon."""
         return cls(argument, **settings)
 
     def _evidence(self, passed: bool, detail: str, **fields: Any) -> Evidence:

@@ -16,8 +16,6 @@ Destination = Literal["insert", "replace", "run", "none"]
 
 
 class _Decision(Record):
-    """Base of all decisions."""
-
     is_remark: ClassVar[bool] = False  # an earlier decision to accept or pass stays in force
     asks_for_revision: ClassVar[bool] = False  # unless it ends the run
 

@@ -25,8 +25,6 @@ from ipyrefine.core.model import (
 
 
 class _Event(Record):
-    """Base of all events."""
-
     at: Amount = 0.0  # seconds since the run started
 
 

@@ -36,8 +36,6 @@ class _Fact(NamedTuple):
 
 
 class _Sources:
-    """What some texts name."""
-
     def __init__(self, texts: Iterable[str]) -> None:
         self._text = "\n".join(texts).casefold()
         self._words = set(re.findall(r"[^\W\d_]+", self._text))

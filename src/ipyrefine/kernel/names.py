@@ -133,7 +133,6 @@ def _called(source: str) -> Iterator[str]:
 
 
 def _defined(tree: ast.Module) -> Iterator[str]:
-    """Return the names of a module's functions and classes."""
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield node.name

@@ -464,7 +464,6 @@ class _Buffer(io.BytesIO):
         self.limit, self._deadline = limit, deadline
 
     def write(self, data: Any) -> int:
-        """Append data."""
         self.ask_for(memoryview(data).nbytes)
         return super().write(data)
 

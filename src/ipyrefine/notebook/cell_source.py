@@ -309,7 +309,6 @@ def _stored_outputs(history: Any, number: int) -> Iterator[dict[str, Any]]:
 
 
 def _outputs(outputs: Any) -> str:
-    """Return a cell's outputs as text, in short."""
     parts = []
     for output in outputs or ():
         match output:

@@ -58,7 +58,6 @@ def complete(shell: Any, line: str) -> tuple[str, list[str]]:
 
 
 def _offers(shell: Any, command: str, before: list[str]) -> Iterable[str]:
-    """Return everything that may follow these words."""
     variables = {n: v for n, v in visible_names(shell).items() if n[:1] != "_"}
     if command == "%refine" and before[:1] == ["fix"]:
         command, before = "%%refine", before[1:]
@@ -99,7 +98,6 @@ _VALUES: dict[str, Callable[[dict[str, Any]], Iterable[str]]] = {
 def _arguments(
     run: Run | None, variables: dict[str, Any], command: str, *given: str
 ) -> Iterable[str]:
-    """Return what may follow a command of `%refine`."""
     numbers = [str(one.number) for one in run.iterations] if run else []
     match command:
         case "accept" | "apply" if not {*given} & {*PLACES}:

@@ -158,7 +158,6 @@ def _ipython_lines(text: str) -> tuple[str, ...]:
 
 
 def _traceback(failure: Failure, shell: Any) -> Material:
-    """Return the traceback as a model is shown it."""
     raised = f"{failure.kind}: {failure.message}".rstrip(": ")
     head = "[what the code to fix raised in the notebook]"
     text = "\n".join([head, *failure.frames, raised])

@@ -515,7 +515,6 @@ class Panel:
 
 
 def _finding(click: Click) -> Finding:
-    """Return the finding that the user filled in."""
     return Finding(
         id=click.get("finding", ""),
         criterion=click.get("criterion", ""),

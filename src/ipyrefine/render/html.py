@@ -203,7 +203,6 @@ def _render(name: str, context: dict[str, Any]) -> str:
 
 
 def _context(run: Run, view: View, note: str, *, live: bool) -> dict[str, Any]:
-    """Return what the templates of a run need."""
     number = about_number(run, view)
     about = None if number is None else run.iterations[number]
     running = labels.running(run)

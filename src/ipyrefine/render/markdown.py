@@ -86,7 +86,6 @@ def _difference(block: document.Text) -> str:
 
 
 def _item(item: document.Item) -> str:
-    """Return one row as a list item, followed by its program output."""
     head = markdown_text(", ".join(map(str, item.labels))) if item.labels else ""
     name = f"**{markdown_text(item.name)}**" if item.name else ""
     title = ": ".join(part for part in (head, name) if part)

@@ -237,7 +237,6 @@ class _Watched:
         return getattr(self._model, name)
 
     async def stream(self, request: Request) -> AsyncIterator[Delta | Notice | Reply]:
-        """Stream the model's reply."""
         self._log.add(self._model.name, request)
         async with contextlib.aclosing(self._model.stream(request)) as parts:  # type: ignore[type-var]
             async for part in parts:

@@ -345,15 +345,12 @@ class _Reporter:
         items[:] = [i for i in items if re.split(r"::|\[", _name(i.nodeid))[0] in self._names]
 
     def pytest_collection_finish(self, session: Any) -> None:
-        """Report which tests exist."""
         self._write(collected=[_name(item.nodeid) for item in session.items])
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
-        """Limit the time of a test."""
         self._clock.limit(self._seconds)
 
     def pytest_runtest_makereport(self, item: Any, call: Any) -> Generator[None, Any, Any]:
-        """Report the outcome of a test or a part of it."""
         report = yield
         crash = getattr(report.longrepr, "reprcrash", None)
         outcome, why = report.outcome, crash.message if crash else _last_line(report.longreprtext)
