@@ -72,6 +72,15 @@ async def test_a_test_that_rests_on_nothing_in_the_task_blocks_nothing() -> None
     assert run.stop_reason is StopReason.PASSED
 
 
+async def test_a_test_may_rest_on_what_the_user_asked_for_later() -> None:
+    loop = criticised(READY, critique(TUPLE), drafts=(RIGHT, RENAMED))
+    await loop.run()
+    loop.decide(Continue(guidance="Tuples are lists, too."))
+    await loop.run()
+    assert suites(loop)[-1] == {"test_tuple": False}
+    assert loop.state.iterations[-1].findings[-1].check == SUITE
+
+
 INT = 'def test_list():\n    """the last item of a list"""\n    assert last([2.0]) is 2\n'
 KEEP = "f2: KEEP: the task names no type"
 

@@ -82,6 +82,12 @@ def test_what_is_open_is_a_line_for_each_of_the_first_findings(make_run):
     assert "⋯ 5 more lines: show findings" in with_findings(*many)
 
 
+def test_what_the_critic_asks_about_the_task_stands_below_a_passing_text(make_run):
+    asked = make_run().iterations[0].replace(questions=("Are equal names merged? (yes / no)",))
+    output = closing(make_run().replace(iterations=(asked,), best=0, question=None))
+    assert "The task leaves open\n? question: Are equal names merged? (yes / no)" in output
+
+
 @pytest.mark.parametrize("reason", [StopReason.ACCEPTED, StopReason.OVERRIDDEN])
 def test_a_decision_is_answered_with_the_verdict_alone(make_run, reason):
     assert closing(make_run(), reason).startswith("── Revision 1: ✓ PASS · tests ──")

@@ -834,7 +834,9 @@ class Refinement:
     def _source(self) -> str:
         """Return all that the user gave, whose words a critic quotes."""
         task, draft = self.state.task, self.state.setup.draft or ""
-        return "\n".join([task.request, *task.checklist, *(m.text for m in task.materials), draft])
+        asked = (one.problem for one in self.state.findings if one.author == "user")
+        materials = (one.text for one in task.materials)
+        return "\n".join([task.request, *task.checklist, *materials, draft, *asked])
 
     async def _revise(self) -> None:
         """Ask for a better text, or for another draft where samples were measured to be better."""

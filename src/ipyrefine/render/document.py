@@ -616,19 +616,25 @@ def reading(run: Run, iteration: Iteration) -> list[Block]:
         for one in run.expectations
         if one.name in results or one.iteration == iteration.number
     ]
-    questions = [Item(labels=(labels.QUESTION,), text=one) for one in iteration.questions]
-    ends = Counter(item.labels[0] for item in (*tests, *questions))
+    ends = Counter(item.labels[0] for item in tests)
+    ends.update(labels.QUESTION for _ in iteration.questions)
     if not has_evaluator(run):
         found = (one for one in iteration.findings if one.author == "model")
         ends.update(map(labels.finding_status, found))
     blocks: list[Block] = [Items(labels.claims_title(ends), tuple(tests))] if ends else []
-    blocks += _items("The task leaves open", questions)
+    blocks += left_open(iteration)
     if iteration.ready is False and iteration.reason:
         blocks.append(Paragraph(f"The critic takes it for not ready: {iteration.reason}"))
     if iteration.compared == "worse" and iteration.parent is not None:
         worse = f"The critic calls it worse than {run.mention(iteration.parent)}"
         blocks.append(Paragraph(f"{worse}{f': {iteration.lost}' if iteration.lost else '.'}"))
     return blocks
+
+
+def left_open(iteration: Iteration) -> list[Block]:
+    """Return the critic's questions about the task, if any."""
+    asked = (Item(labels=(labels.QUESTION,), text=one) for one in iteration.questions)
+    return _items("The task leaves open", asked)
 
 
 def _test_item(test: Expectation, result: TestResult | None) -> Item:

@@ -276,6 +276,7 @@ class _Printer:
             "checks": document.checks(chosen),
             "output": document.outputs(chosen),
             "findings": [document.Items("Findings", items)] if items else [],
+            "tests": document.left_open(chosen),
         }
         above = [*self.left_behind(run, run.iterations, chosen), heading]
         below = [
