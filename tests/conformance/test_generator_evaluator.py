@@ -11,17 +11,180 @@
 """
 
 import json
+import re
 from typing import Any
 
 import pytest
-from kit import evaluated, finding, finish, judgement, requests, text
+from kit import READY, code, evaluated, finish, judgement, text
+from own_prompts import EVALUATOR, GENERATOR, STACK, looped, outcomes, said, sent
 
 from ipyrefine import refine
 from ipyrefine.core.model import Limits, Outcome, StopReason
-from ipyrefine.core.prompts import Prompts
+from ipyrefine.core.run import Run
+from ipyrefine.errors import UsageError
 from ipyrefine.providers.scripted import ScriptedModel
 
-BARE = Limits(critique="never")  # trust the evaluator's first word, as this system does
+ATTEMPTS = [f"class MinStack:\n    size = {n}" for n in range(5)]
+PLANS = [f"I think of plan {n}." for n in range(5)]
+COMPLAINTS = ["pop is linear", "no docstrings", "crashes when empty", "getMin is slow", ""]
+OUTCOMES = ["FAIL", "NEEDS_IMPROVEMENT", "NEEDS_IMPROVEMENT", "FAIL", "PASS"]
+ROUNDS = [said(*pair) for pair in zip(OUTCOMES, COMPLAINTS, strict=True)]
+GENERATED = [
+    f"Thoughts: {plan}\n\nResponse:\n{code}" for plan, code in zip(PLANS, ATTEMPTS, strict=True)
+]
+
+
+def words(content: str) -> list[str]:
+    return content.split()
+
+
+def pieces(numbers: range) -> list[str]:
+    """Attempts, each with the complaint about it."""
+    return [piece for n in numbers for piece in (ATTEMPTS[n], COMPLAINTS[n])]
+
+
+@pytest.mark.parametrize("memory", ["best", "all"])
+async def test_four_complaints_and_a_pass_go_from_attempt_to_attempt(memory: str) -> None:
+    run, writer, judge = await looped(GENERATED, ROUNDS, memory=memory, max_revisions=9)
+    assert (run.text, run.stop_reason, run.usage.calls) == (ATTEMPTS[4], "passed", 10)
+    assert [(i.thoughts, i.text) for i in run.iterations] == [*zip(PLANS, ATTEMPTS, strict=True)]
+    assert [i.parent for i in run.iterations] == [None, 0, 1, 2, 3]
+    assert outcomes(run) == OUTCOMES
+    assert (run.setup.model, run.setup.judge) == ("writer", "evaluator")
+    for number, asked in enumerate(writer[1:]):
+        assert asked.startswith(GENERATOR)
+        assert STACK in asked
+        remembered = pieces(range(0 if memory == "all" else number, number + 1))
+        assert [piece for piece in pieces(range(4)) if piece in asked] == remembered
+        assert [asked.count(piece) for piece in remembered] == [1] * len(remembered)
+        assert sorted(remembered, key=asked.index) == remembered, "each with its own complaint"
+    assert not any(plan in asked for plan in PLANS for asked in [*writer, *judge])
+
+
+async def test_both_prompts_are_sent_with_the_task_and_the_text_and_nothing_else() -> None:
+    writer, judge = ScriptedModel(GENERATED), ScriptedModel(["FAIL: pop is linear", "PASS"])
+    await refine(STACK, model=writer, judge=judge, prompts={"draft": GENERATOR, "judge": EVALUATOR})
+    assert words(sent(writer)[0]) == words(f"{GENERATOR}\nTask: {STACK}")
+    for asked, tried in zip(sent(judge), ATTEMPTS, strict=False):
+        expected = f"{EVALUATOR}\nOriginal task: {STACK}\nContent to evaluate: {tried}"
+        assert words(asked) == words(expected)
+    everything = [*writer.requests, *judge.requests]
+    assert [len(request.messages) for request in everything] == [1] * 4
+    assert not any(request.json_schema for request in everything)
+
+
+async def test_a_function_that_returns_the_outcome_and_the_feedback_is_the_evaluator() -> None:
+    seen: list[str] = []
+
+    def evaluate(text: str) -> tuple[str, str]:
+        seen.append(text)
+        return OUTCOMES[len(seen) - 1], COMPLAINTS[len(seen) - 1]
+
+    writer = ScriptedModel(GENERATED)
+    run = await refine(STACK, model=writer, checks=[evaluate], prompts={"draft": GENERATOR})
+    assert seen == ATTEMPTS
+    assert (run.text, run.stop_reason, run.usage.calls) == (ATTEMPTS[4], "passed", 5)
+    for number, asked in enumerate(sent(writer)[1:]):
+        assert [piece for piece in pieces(range(4)) if piece in asked] == pieces(
+            range(number, number + 1)
+        )
+
+
+@pytest.mark.parametrize("task", [STACK, "Write `f(n)`.\n\nf(2) == 4"], ids=["judged", "failing"])
+async def test_the_latest_is_returned_where_all_are_equally_bad(task: str) -> None:
+    left = iter(COMPLAINTS)
+    run = await refine(
+        task,
+        model=ScriptedModel(code(f"def f(n):\n    return -{n}") for n in range(3)),
+        checks=[lambda text: ("NEEDS_IMPROVEMENT", next(left))],
+        max_revisions=2,
+    )
+    assert (run.text, run.stop_reason) == ("def f(n):\n    return -2", StopReason.REVISIONS)
+
+
+@pytest.mark.parametrize("first", ["PASS", "FAIL"])
+async def test_a_stated_example_blocks_a_pass_and_stands_beside_the_feedback(first: str) -> None:
+    replies = [code("def double(n):\n    return n + 1"), code("def double(n):\n    return 2 * n")]
+    task = "Write `double(n)`.\n\ndouble(2) == 4"
+    rounds = [said(first, "" if first == "PASS" else "It is slow."), said("PASS")]
+    run, writer, judge = await looped(replies, rounds, task)
+    assert outcomes(run) == ["NEEDS_IMPROVEMENT" if first == "PASS" else "FAIL", "PASS"]
+    assert len(judge) == 2, "it is asked whatever the example shows"
+    feedback = writer[1].split("Feedback:")[1]
+    assert re.search("expected 4, got 3" if first == "PASS" else "slow.\n\n.*expected 4", feedback)
+
+
+# The places of prompts
+
+
+@pytest.mark.parametrize("place", ["text", "content", "response", "response.code", "solution"])
+async def test_places_of_an_evaluators_prompt_are_filled(place: str) -> None:
+    prompt = f"Original task: {{task}}\nTo evaluate: <<{{{place}}}>>"
+    _, _, [asked] = await looped([code("x = 1")], [said("PASS")], prompts={"judge": prompt})
+    assert asked == f"Original task: {STACK}\nTo evaluate: <<x = 1>>"
+
+
+async def test_places_of_a_generators_prompt_are_filled() -> None:
+    prompt = "Do it.\n{context}\nTask: {task}"
+    _, [first, second], _ = await looped(
+        GENERATED, [ROUNDS[0], ROUNDS[4]], prompts={"draft": prompt}
+    )
+    assert words(first) == words(f"Do it.\nTask: {STACK}")
+    assert all(piece in second for piece in pieces(range(1)))
+    assert "{" not in second
+
+
+async def test_places_of_a_prompt_for_revisions_are_filled() -> None:
+    places = ["attempts", "feedback", "evidence", "text", "content", "task"]
+    prompt = "Do better." + "".join(f" <<{{{place}}}>>" for place in places)
+    _, [_, asked], _ = await looped(GENERATED, [ROUNDS[0], ROUNDS[4]], prompts={"revise": prompt})
+    assert asked.startswith("Do better. <<")
+    assert not any(f"{{{place}}}" in asked for place in places)
+
+
+async def test_a_place_that_nobody_fills_is_named_before_the_first_call() -> None:
+    writer, judge = ScriptedModel([code("x = 1")]), ScriptedModel(["PASS"])
+    warned: list[int] = []
+
+    def watch(event: Any, run: Run) -> None:
+        if event.type == "warned" and "{audience}" in event.message:
+            warned.append(len(writer.requests))
+
+    prompts = {"draft": "For {audience}.", "judge": 'Say {"evaluation": "PASS"} or not.'}
+    run = await refine(STACK, model=writer, judge=judge, prompts=prompts, on_event=watch)
+    assert (warned, run.stop_reason, len(run.warnings)) == ([0], "passed", 1)
+
+
+@pytest.mark.parametrize("stage", ["system", "critique", "judge", "revise"])
+async def test_no_place_is_compulsory(stage: str) -> None:
+    own = {stage: "Be strict and say PASS or FAIL."}
+    judge = ScriptedModel(["PASS" if stage == "judge" else READY])
+    run = await refine(
+        "Write an email.", model=ScriptedModel([text("Hi")]), judge=judge, prompts=own
+    )
+    assert run.text == "Hi"
+    assert "Hi" in sent(judge)[0]
+    assert "Write an email." in sent(judge)[0]
+
+
+@pytest.mark.parametrize("memory", ["best", "all"])
+@pytest.mark.parametrize("own", [{}, {"draft": GENERATOR}], ids=["our prompt", "own prompt"])
+async def test_feedback_of_several_paragraphs_keeps_them(memory: str, own: dict[str, str]) -> None:
+    rounds = ScriptedModel([json.dumps(said("FAIL", "First.\n\nSecond:\n- a\n- b")), "PASS"])
+    writer, prompts = ScriptedModel(map(code, ATTEMPTS)), {"judge": EVALUATOR, **own}
+    await refine(STACK, model=writer, judge=rounds, prompts=prompts, memory=memory)
+    assert re.search(r"First\.\n\s*\n\s*Second:\n\s*- a\n\s*- b", sent(writer)[1])
+
+
+@pytest.mark.parametrize("own", [{"jugde": "x"}, {"judge": ""}, {"judge": 3}], ids=str)
+async def test_prompts_that_cannot_be_used_are_refused_before_any_call(own: Any) -> None:
+    writer = ScriptedModel([])
+    with pytest.raises(UsageError, match="prompt"):
+        await refine(STACK, model=writer, prompts=own)
+    assert not writer.requests
+
+
+# The evaluator that ships, and replies that are no evaluation
 
 
 @pytest.mark.parametrize(
@@ -30,47 +193,24 @@ BARE = Limits(critique="never")  # trust the evaluator's first word, as this sys
 async def test_an_evaluation_is_pass_needs_improvement_or_fail_by_its_score(
     score: int, outcome: Outcome
 ) -> None:
-    loop = evaluated(
-        [text("Hi"), judgement(score)], limits=Limits(max_revisions=0, critique="never")
-    )
+    limits = Limits(max_revisions=0, critique="never")
+    loop = evaluated([text("Hi"), judgement(score)], limits=limits)
     await finish(loop)
-    assert loop.state.verdict is not None
-    assert loop.state.verdict.outcome is outcome
-    assert loop.state.verdict.score == score / 10
-    assert loop.state.verdict.basis == "evaluator"
+    verdict = loop.state.verdict
+    assert verdict is not None
+    assert (verdict.outcome, verdict.score, verdict.basis) == (outcome, score / 10, "evaluator")
 
 
-async def test_generator_and_evaluator_may_be_different_models() -> None:
-    evaluator = ScriptedModel([judgement(9)], name="strict")
-    loop = evaluated([text("Hi")], judge=evaluator, limits=BARE)
-    await finish(loop)
-    assert (loop.state.setup.model, loop.state.setup.judge) == ("scripted", "strict")
-    assert (len(requests(loop)), len(evaluator.requests)) == (1, 1)
-
-
-async def test_generator_and_evaluator_prompts_may_be_ones_own() -> None:
-    own = Prompts(draft="GENERATE", judge="EVALUATE {text}")
-    loop = evaluated([text("Hi"), judgement(9)], prompts=own, limits=BARE)
-    await finish(loop)
-    asked = [request.messages[-1].content for request in requests(loop)]
-    assert [prompt.split()[0] for prompt in asked] == ["GENERATE", "EVALUATE"]
-    assert loop.state.stop_reason is StopReason.PASSED
-
-
-@pytest.mark.parametrize("said", ["Lovely!", '{"evaluation": "SUPER"}'])
-async def test_a_reply_that_is_no_evaluation_is_feedback_and_the_loop_goes_on_to_its_cap(
-    said: str,
+@pytest.mark.parametrize(
+    "reply",
+    ["Hm, hard to say.", '{"note": "unsure"}', '{"evaluation": "SUPER"}', "It is all right."],
+)
+async def test_an_evaluation_that_stays_unreadable_is_feedback_and_the_run_goes_on(
+    reply: str,
 ) -> None:
-    loop = evaluated(
-        [text("Hi"), said, said, text("Ho"), said, said], limits=Limits(max_revisions=1)
-    )
-    await finish(loop)
-    verdicts = [i.verdict for i in loop.state.iterations if i.verdict]
-    assert [(v.outcome, v.basis) for v in verdicts] == [
-        (Outcome.NEEDS_IMPROVEMENT, "evaluator")
-    ] * 2
-    assert said in requests(loop)[3].messages[-1].content
-    assert (loop.state.text, loop.state.stop_reason) == ("Ho", StopReason.REVISIONS)
+    run, writer, _ = await looped(GENERATED, [reply, reply, said("PASS")])
+    assert (outcomes(run), run.text) == (["NEEDS_IMPROVEMENT", "PASS"], ATTEMPTS[1])
+    assert reply in writer[1]
 
 
 async def test_an_empty_evaluation_neither_passes_nor_loops() -> None:
@@ -80,130 +220,3 @@ async def test_an_empty_evaluation_neither_passes_nor_loops() -> None:
     assert (loop.state.verdict.outcome, loop.state.verdict.basis) == (Outcome.NOT_JUDGED, "none")
     assert (loop.state.text, loop.state.stop_reason) == ("Hi", StopReason.UNJUDGED)
     assert loop.state.usage.calls == 3
-
-
-async def test_an_evaluator_that_never_passes_cannot_keep_it_going_for_ever() -> None:
-    def endless() -> Any:
-        for number in range(1_000):
-            yield text(f"version {number}")
-            yield judgement(number % 7, finding(f"problem{number}"))
-
-    loop = evaluated(endless(), limits=Limits(critique="never"))
-    await finish(loop)
-    assert loop.state.stop_reason in (StopReason.REVISIONS, StopReason.PLATEAU)
-    assert len(loop.state.iterations) <= 5
-
-
-# With a generator's and an evaluator's own prompts and replies, over five rounds
-
-STACK = "Write a Python class MinStack with push(x), pop() and get_min(), all in O(1)."
-GENERATOR = (
-    "Solve the task. Reflect on feedback to an earlier try, if there is any.\n\n"
-    "Thoughts: what the task and the feedback ask for\nResponse: the code"
-)
-EVALUATOR = (
-    "Look at correctness, speed and style.\n\n{text}\n\nAnswer with JSON:\n"
-    '{"evaluation": "PASS, NEEDS_IMPROVEMENT or FAIL", "feedback": "what to change and why"}'
-)
-OWN = {
-    "draft": GENERATOR,
-    "revise": f"{GENERATOR}\n\nThe latest try:\n{{text}}",
-    "judge": EVALUATOR,
-}
-ATTEMPTS = [f"class MinStack:\n    size = {n}" for n in range(5)]
-PLANS = [f"I think of plan {n}." for n in range(5)]
-COMPLAINTS = ["pop is linear", "no docstrings", "crashes when empty", "get_min is slow"]
-OUTCOMES = ["FAIL", "NEEDS_IMPROVEMENT", "NEEDS_IMPROVEMENT", "FAIL", "PASS"]
-
-
-def generated(*, fenced: bool) -> list[str]:
-    written = [f"```python\n{code}\n```" if fenced else code for code in ATTEMPTS]
-    return [
-        f"Thoughts: {plan}\n\nResponse:\n{code}" for plan, code in zip(PLANS, written, strict=True)
-    ]
-
-
-def evaluations() -> list[str]:
-    pairs = zip(OUTCOMES, [*COMPLAINTS, ""], strict=True)
-    return [json.dumps({"evaluation": outcome, "feedback": said}) for outcome, said in pairs]
-
-
-def assert_each_latest_complaint_is_acted_on(asked: list[str]) -> None:
-    """Each revision is asked for with the latest attempt and the complaint about it."""
-    assert len(asked) == len(COMPLAINTS)
-    for number, prompt in enumerate(asked):
-        assert ATTEMPTS[number] in prompt
-        assert COMPLAINTS[number] in prompt
-        later = [*ATTEMPTS[number + 1 :], *COMPLAINTS[number + 1 :]]
-        assert not any(words in prompt for words in (*later, *PLANS))
-
-
-@pytest.mark.parametrize("fenced", [True, False], ids=["fenced", "plain"])
-@pytest.mark.parametrize("memory", ["best", "all"])
-async def test_four_complaints_and_a_pass_go_from_attempt_to_attempt(
-    fenced: bool, memory: str
-) -> None:
-    writer, judge = ScriptedModel(generated(fenced=fenced)), ScriptedModel(evaluations())
-    run = await refine(STACK, model=writer, judge=judge, prompts=OWN, memory=memory)
-    assert (run.text, run.stop_reason) == (ATTEMPTS[4], StopReason.PASSED)
-    assert [i.parent for i in run.iterations] == [None, 0, 1, 2, 3]
-    assert [i.text for i in run.iterations] == ATTEMPTS
-    assert [i.thoughts for i in run.iterations] == PLANS
-    assert [i.verdict.outcome for i in run.iterations if i.verdict] == OUTCOMES
-    assert run.usage.calls == 10
-    asked = [request.messages[-1].content for request in writer.requests[1:]]
-    assert_each_latest_complaint_is_acted_on(asked)
-    remembered = [sum(code in prompt for code in ATTEMPTS) for prompt in asked]
-    assert remembered == ([1, 2, 3, 4] if memory == "all" else [1, 1, 1, 1])
-    for number, request in enumerate(judge.requests):
-        prompt = request.messages[-1].content
-        assert [code in prompt for code in ATTEMPTS].index(True) == number
-        assert not any(plan in request.model_dump_json() for plan in PLANS)
-        assert request.json_schema is None, "the evaluator's own prompt says how to answer"
-
-
-async def test_a_function_that_returns_the_outcome_and_the_feedback_is_the_evaluator() -> None:
-    seen: list[str] = []
-
-    def evaluate(text: str) -> tuple[str, str]:
-        seen.append(text)
-        return OUTCOMES[len(seen) - 1], [*COMPLAINTS, ""][len(seen) - 1]
-
-    writer = ScriptedModel(generated(fenced=False))
-    run = await refine(STACK, model=writer, checks=[evaluate], prompts=OWN | {"judge": EVALUATOR})
-    assert seen == ATTEMPTS
-    assert (run.text, run.stop_reason) == (ATTEMPTS[4], StopReason.PASSED)
-    assert [i.parent for i in run.iterations] == [None, 0, 1, 2, 3]
-    assert run.usage.calls == 5
-    asked = [request.messages[-1].content for request in writer.requests[1:]]
-    assert_each_latest_complaint_is_acted_on(asked)
-
-
-async def test_an_evaluator_that_only_complains_never_keeps_the_first_draft() -> None:
-    writer, judge = ScriptedModel(generated(fenced=True)), ScriptedModel(evaluations())
-    run = await refine(STACK, model=writer, judge=judge, prompts=OWN, max_revisions=2)
-    assert run.stop_reason is StopReason.REVISIONS
-    assert run.text == ATTEMPTS[2]
-    assert COMPLAINTS[2] in run.verdict.because.problem
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        "PASS",
-        "**PASS**",
-    ],
-)
-async def test_the_word_pass_alone_passes_where_the_evaluators_prompt_asks_for_it(
-    said: str,
-) -> None:
-    judge = ScriptedModel(["FAIL: pop is linear", "NEEDS_IMPROVEMENT\nNo docstrings.", said])
-    run = await refine(
-        STACK,
-        model=ScriptedModel(generated(fenced=False)),
-        judge=judge,
-        prompts=OWN | {"judge": "Say PASS, NEEDS_IMPROVEMENT or FAIL, and why.\n\n{text}"},
-    )
-    assert (run.text, run.stop_reason) == (ATTEMPTS[2], StopReason.PASSED)
-    findings = [[f.problem for f in i.findings if f.actionable] for i in run.iterations]
-    assert findings == [["pop is linear"], ["No docstrings."], []]
