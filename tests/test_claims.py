@@ -3,17 +3,19 @@
 import json
 from typing import Any
 
+import pytest
 from kit import CODE, code, refinement, text
 
 from ipyrefine import api, refine
-from ipyrefine.checks import from_record
+from ipyrefine.checks import evaluation, from_record, tests
 from ipyrefine.checks.suite import Suite
 from ipyrefine.core.decisions import Accept, Continue, Dismiss
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.model import SUITE, Limits, Outcome, Stage, Status, StopReason
+from ipyrefine.core.model import SUITE, Limits, Outcome, Stage, Status, StopReason, Task
 from ipyrefine.core.policy import rival_of
 from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.render.html import View, panel_parts, record_html
+from ipyrefine.sandbox.sandbox import run_parts
 
 TASK = CODE.model_copy(
     update={"text": "Write last(xs): the last item of a list, or None if it is empty."}
@@ -26,20 +28,39 @@ TUPLE = 'def test_tuple():\n    """Tuples are lists, too."""\n    assert last((1
 READY = '```json\n{"findings": [], "ready": true, "because": "It holds."}\n```'
 
 
+RAN: dict[str, Any] = {}
+
+
+@pytest.fixture(autouse=True)
+def each_text_runs_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same tests on the same text give the same, so that one process is enough for them."""
+
+    async def run_once(*args: Any, **options: Any) -> Any:
+        key = repr((args, options))
+        if key not in RAN:
+            RAN[key] = await run_parts(*args, **options)
+        return RAN[key]
+
+    for module in (tests, evaluation):
+        monkeypatch.setattr(module, "run_parts", run_once)
+
+
 def critique(*tests: str) -> str:
     return f"It breaks.\n```python\n{''.join(tests)}```\n{READY}"
 
 
-def criticised(
-    *critiques: Any, drafts: tuple[str, ...] = (WRONG, RIGHT), **limits: Any
+def criticised(*critiques: str, texts: tuple[str, ...] = (WRONG, RIGHT), **limits: Any) -> Any:
+    """A refinement whose writer writes these texts, and whose critic is soon content."""
+    return by_stage([code(texts[0])], [*critiques, *[READY] * 3], map(code, texts[1:]), **limits)
+
+
+def by_stage(
+    drafts: Any, critiques: Any, revisions: Any, task: Task = TASK, **limits: Any
 ) -> Refinement:
-    first, *revisions = map(code, drafts)
-    replies = {
-        Stage.DRAFT: [first],
-        Stage.CRITIQUE: [*critiques, *[READY] * 3],
-        Stage.REVISE: revisions,
-    }
-    return refinement(replies, TASK, suite=Suite(), limits=Limits(**limits))
+    stages = (Stage.DRAFT, Stage.CRITIQUE, Stage.REVISE)
+    replies = dict(zip(stages, map(list, (drafts, critiques, revisions)), strict=True))
+    suite = Suite() if task.form == "code" else None
+    return refinement(replies, task, suite=suite, limits=Limits(**limits))
 
 
 def suites(loop: Refinement) -> list[dict[str, bool | None]]:
@@ -49,24 +70,32 @@ def suites(loop: Refinement) -> list[dict[str, bool | None]]:
     ]
 
 
+def asked(loop: Any) -> list[str]:
+    return [request.purpose for request in loop.model.requests]
+
+
+def last_prompt(loop: Any, number: int = -1) -> str:
+    return str(loop.model.requests[number].messages[-1].content)
+
+
 async def test_a_failing_test_blocks_is_sent_to_the_reviser_and_run_on_the_revision() -> None:
     loop = criticised(critique(EMPTY))
     run = await loop.run()
     assert suites(loop) == [{"test_empty": False}, {"test_empty": True}]
-    (request,) = [r for r in loop.model.requests if r.purpose == Stage.REVISE]
-    assert "IndexError" in request.messages[-1].content
-    assert "None if it is empty" in request.messages[-1].content
+    assert asked(loop)[2] == "revise"
+    assert "IndexError" in last_prompt(loop, 2)
+    assert "None if it is empty" in last_prompt(loop, 2)
     assert (run.text, run.stop_reason) == (RIGHT, StopReason.PASSED)
 
 
 async def test_a_finding_that_a_test_shows_is_not_closed_by_renaming() -> None:
-    run = await criticised(critique(EMPTY), drafts=(WRONG, RENAMED), max_revisions=1).run()
+    run = await criticised(critique(EMPTY), texts=(WRONG, RENAMED), max_revisions=1).run()
     outcomes = {i.verdict.outcome for i in run.iterations if i.verdict}
     assert outcomes == {Outcome.NEEDS_IMPROVEMENT}
 
 
 async def test_a_test_that_rests_on_nothing_in_the_task_blocks_nothing() -> None:
-    loop = criticised(critique(TUPLE), drafts=(RIGHT,))
+    loop = criticised(critique(TUPLE), texts=(RIGHT,))
     run = await loop.run()
     assert suites(loop) == [{"test_tuple": False}]
     assert run.stop_reason is StopReason.PASSED
@@ -85,36 +114,25 @@ INT = 'def test_list():\n    """the last item of a list"""\n    assert last([2.0
 KEEP = "f2: KEEP: the task names no type"
 
 
-def read(critiques: list[str], revisions: list[str]) -> Refinement:
-    replies = {
-        Stage.DRAFT: [code(WRONG)],
-        Stage.CRITIQUE: critiques,
-        Stage.REVISE: [code(text, KEEP) for text in revisions],
-    }
-    return refinement(replies, TASK, suite=Suite(), limits=Limits())
-
-
 async def test_a_test_that_the_reviser_calls_wrong_blocks_nothing_while_nobody_upholds_it() -> None:
-    loop = read([critique(EMPTY, INT), READY], [RIGHT])
+    loop = by_stage([code(WRONG)], [critique(EMPTY, INT), READY], [code(RIGHT, KEEP)])
     run = await loop.run()
-    asked = [r for r in loop.model.requests if r.purpose == Stage.CRITIQUE][1]
-    assert "the task names no type" in asked.messages[-1].content
+    assert "the task names no type" in last_prompt(loop, 3)
     assert suites(loop)[1] == {"test_empty": True, "test_list": False}
     assert (run.stop_reason, run.text) == (StopReason.PASSED, RIGHT)
 
 
 async def test_a_test_that_the_critic_upholds_blocks_until_it_is_called_wrong_again() -> None:
     upheld = '{"findings": [], "upheld": ["test_list"], "ready": false, "because": "An int."}'
-    loop = read([critique(EMPTY, INT), upheld, READY], [RIGHT, RIGHT.replace("xs", "items")])
+    revisions = [code(RIGHT, KEEP), code(RIGHT.replace("xs", "items"), KEEP)]
+    loop = by_stage([code(WRONG)], [critique(EMPTY, INT), upheld, READY], revisions)
     run = await loop.run()
-    assert [r.purpose for r in loop.model.requests][2:] == [
-        "revise", "critique", "revise", "critique"
-    ]  # fmt: skip
+    assert asked(loop)[2:] == ["revise", "critique", "revise", "critique"]
     assert run.stop_reason is StopReason.PASSED, "now it is the user's to decide"
 
 
 async def test_a_dismissed_test_counts_no_more() -> None:
-    loop = criticised(critique(EMPTY), drafts=(WRONG,), max_revisions=0)
+    loop = criticised(critique(EMPTY), texts=(WRONG,), max_revisions=0)
     run = await loop.run()
     (shown,) = [f for f in run.iterations[0].findings if f.check == SUITE]
     loop.decide(Dismiss(findings=(shown.id,)))
@@ -122,16 +140,6 @@ async def test_a_dismissed_test_counts_no_more() -> None:
     assert run.iterations[0].verdict
     assert run.iterations[0].verdict.passed
     assert suites(loop) == [{}]
-
-
-async def test_a_run_that_is_resumed_keeps_its_tests() -> None:
-    loop = criticised(critique(EMPTY), max_revisions=0)
-    run = await loop.run()
-    model = {Stage.REVISE: [code(RIGHT)], Stage.CRITIQUE: [READY]}
-    again = refinement(model, TASK, suite=Suite(), run=run)
-    again.decide(Continue(revisions=1))
-    await again.run()
-    assert suites(again)[-1] == {"test_empty": True}
 
 
 async def test_a_resumed_run_tries_its_tests_on_the_variables_too() -> None:
@@ -158,33 +166,32 @@ async def test_a_resumed_run_tries_its_tests_on_the_variables_too() -> None:
 
 
 async def test_a_contest_without_a_change_goes_to_the_critic_not_to_the_reviser_again() -> None:
-    keep = code(RIGHT, "f1: KEEP: the task names no type")
-    replies = {Stage.DRAFT: [code(RIGHT)], Stage.CRITIQUE: [critique(INT), READY]}
-    loop = refinement(replies | {Stage.REVISE: [keep]}, TASK, suite=Suite(), limits=Limits())
+    keep = code(RIGHT, KEEP.replace("f2", "f1"))
+    loop = by_stage([code(RIGHT)], [critique(INT), READY], [keep])
     run = await loop.run()
-    assert [r.purpose for r in loop.model.requests] == ["draft", "critique", "revise", "critique"]
-    assert "the task names no type" in loop.model.requests[-1].messages[-1].content
+    assert asked(loop) == ["draft", "critique", "revise", "critique"]
+    assert "the task names no type" in last_prompt(loop)
     assert (run.stop_reason, run.text, run.usage.calls) == (StopReason.PASSED, RIGHT, 4)
 
 
 async def test_a_test_is_new_where_only_its_parameters_are() -> None:
     tried = '@pytest.mark.parametrize("xs", [{}])\n' + (
-        'def test_types(xs):\n    """the last item of a list"""\n    assert last(xs) is {}\n'
+        'def test_types(xs):\n    """the last item of a list"""\n    assert last(xs) {}\n'
     )
-    first = critique("import pytest\n", tried.format("[1]", 1).replace("is 1", "in (1, 2)"))
-    second = critique("import pytest\n", tried.format("[2]", 2).replace("is 2", "in (1, 2)"))
-    run = await criticised(first, second, drafts=(RIGHT,), max_revisions=0).run()
+    first, second = (
+        critique("import pytest\n", tried.format(f"[{n}]", "in (1, 2)")) for n in (1, 2)
+    )
+    run = await criticised(first, second, texts=(RIGHT,), max_revisions=0).run()
     assert [one.name for one in run.expectations] == ["test_types"]
     other = second.replace("[2]", "[[]]")
-    again = criticised(critique(EMPTY), other, drafts=(WRONG, RIGHT), critique="always")
-    run = await again.run()
+    run = await criticised(critique(EMPTY), other, critique="always").run()
     assert [one.name for one in run.expectations] == ["test_empty", "test_types"]
 
 
 async def test_a_critique_that_cannot_be_read_is_asked_for_as_a_critique() -> None:
-    loop = criticised(code("x = 1"), drafts=(RIGHT,))
+    loop = criticised(code("x = 1"), texts=(RIGHT,))
     await loop.run()
-    assert "JSON object" in loop.model.requests[-1].messages[-1].content
+    assert "JSON object" in last_prompt(loop)
 
 
 async def test_a_text_that_only_a_critics_test_fails_can_be_taken_back_without_a_call() -> None:
@@ -240,27 +247,20 @@ def critique_of(*findings: dict[str, Any], **fields: Any) -> str:
 
 
 MAIL = "Come on Friday at nine. Bring the keys."
-LATER = "Come on Friday at ten. Bring the keys."
 VAGUE = {"criterion": "clarity", "task": "the keys", "problem": "Which keys?", "blocks": True}
 STAYS = text(MAIL, "f1: KEEP: the reader knows the keys")
 
 
 def mail(*critiques: str, revisions: list[str], **limits: Any) -> Refinement:
-    replies = {
-        Stage.DRAFT: [text(MAIL)],
-        Stage.CRITIQUE: list(critiques),
-        Stage.REVISE: revisions,
-    }
-    return refinement(
-        replies, TASK.replace(text="Ask for the keys.", form="prose"), limits=Limits(**limits)
-    )
+    task = TASK.replace(text="Ask for the keys.", form="prose")
+    return by_stage([text(MAIL)], critiques, revisions, task=task, **limits)
 
 
 async def test_a_finding_that_the_writer_contests_and_the_critic_lets_go_blocks_no_more() -> None:
     loop = mail(critique_of(VAGUE), READY, revisions=[STAYS])
     run = await loop.run()
-    assert [r.purpose for r in loop.model.requests] == ["draft", "critique", "revise", "critique"]
-    assert "the reader knows the keys" in loop.model.requests[-1].messages[-1].content
+    assert asked(loop) == ["draft", "critique", "revise", "critique"]
+    assert "the reader knows the keys" in last_prompt(loop)
     assert (run.text, run.stop_reason) == (MAIL, StopReason.PASSED)
     (finding,) = run.iterations[0].findings
     assert (finding.status, finding.upheld) == (Status.RESOLVED, False)
@@ -271,12 +271,8 @@ async def test_a_finding_that_the_critic_stands_by_and_the_writer_contests_again
     upheld = critique_of(upheld=["f1"])
     loop = mail(critique_of(VAGUE), upheld, revisions=[STAYS, STAYS])
     run = await loop.run()
-    assert [r.purpose for r in loop.model.requests][1:] == [
-        "critique", "revise", "critique", "revise"
-    ]  # fmt: skip
-    assert (
-        "You contested it; the critic stands by it." in loop.model.requests[4].messages[-1].content
-    )
+    assert asked(loop)[1:] == ["critique", "revise", "critique", "revise"]
+    assert "You contested it; the critic stands by it." in last_prompt(loop, 4)
     assert (run.text, run.stop_reason) == (MAIL, StopReason.UNJUDGED)
     assert "critic and writer disagree" in "".join(panel_parts(run, View()).values())
     loop.decide(Dismiss(findings=("f1",)))
@@ -287,17 +283,15 @@ async def test_a_finding_that_the_critic_stands_by_and_the_writer_contests_again
 
 async def test_a_revision_that_the_critic_calls_worse_leaves_its_parent_the_best() -> None:
     worse = critique_of(VAGUE, than_before="worse", lost="The time is gone.")
-    loop = mail(
-        critique_of(VAGUE), worse, revisions=[text("Come on Friday. Bring the keys.")],
-        max_revisions=1,
-    )  # fmt: skip
+    shorter = text("Come on Friday. Bring the keys.")
+    loop = mail(critique_of(VAGUE), worse, revisions=[shorter], max_revisions=1)
     run = await loop.run()
     assert run.text == MAIL
     assert "worse than the draft: The time is gone." in record_html(run)
 
 
 async def test_a_test_that_is_no_python_is_shown_as_not_tried() -> None:
-    run = await criticised(critique(EMPTY.replace("()", "(")), drafts=(RIGHT,)).run()
+    run = await criticised(critique(EMPTY.replace("()", "(")), texts=(RIGHT,)).run()
     assert run.expectations[0].untried == "broken"
     page = record_html(run)
     assert "1 not tried" in page
