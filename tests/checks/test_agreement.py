@@ -16,43 +16,26 @@ TASK = Task(text="Write total(xs), the sum of a list.\n>>> total([1, 2])\n3\n>>>
 RIGHT = "def total(xs):\n    return sum(xs)"
 ALSO_RIGHT = "def total(xs):\n    n = 0\n    for x in xs:\n        n += x\n    return n"
 EMPTY_FAILS = "def total(xs):\n    n = xs[0]\n    for x in xs[1:]:\n        n += x\n    return n"
-WRONG = "def total(xs):\n    return xs[0] if len(xs) == 1 else 3"
 
 
-async def test_a_text_that_gives_what_the_others_give_passes_and_settles_the_verdict():
-    evidence = await Agreement().among([ALSO_RIGHT, RIGHT])(RIGHT, TASK)
-    assert evidence.passed
-    assert evidence.decisive
-    assert "2 other drafts" in evidence.detail
-    assert "2 of 2 stated examples hold" in evidence.detail
-
-
-async def test_a_text_that_meets_the_examples_but_differs_elsewhere_fails_with_the_inputs():
-    text = EMPTY_FAILS
-    evidence = await Agreement().among([ALSO_RIGHT, RIGHT])(text, TASK)
-    assert evidence.passed is False
-    assert 0 < evidence.score < 1
-    first = evidence.detail.splitlines()[0]
+async def test_three_drafts_are_judged_by_what_two_of_them_give_on_further_inputs():
+    right = await Agreement().among([ALSO_RIGHT, RIGHT])(RIGHT, TASK)
+    assert (right.passed, right.decisive) == (True, True)
+    assert "2 other drafts" in right.detail
+    assert "2 of 2 stated examples hold" in right.detail
+    wrong = await Agreement().among([ALSO_RIGHT, RIGHT])(EMPTY_FAILS, TASK)
+    assert wrong.passed is False
+    assert 0 < wrong.score < 1
+    first = wrong.detail.splitlines()[0]
     assert first.startswith("total([")
     assert "2 of 3 drafts agree" in first
-
-
-async def test_where_no_result_has_most_of_the_drafts_behind_it_nothing_is_settled():
-    knows = "def total(xs):\n    return {(1, 2): 3, (4,): 4}.get(tuple(xs), -1)"
-    for other in (knows, WRONG):
-        evidence = await Agreement().among([other])(RIGHT, TASK)
-        assert (evidence.passed, evidence.decisive, evidence.drafts) == (None, False, "differ")
-        assert evidence.basis == "agreement"
-        assert "2 of 2 stated examples hold" in evidence.detail
 
 
 async def test_a_draft_that_misses_a_stated_example_has_no_say():
     misses = "def total(xs):\n    return {1: 5, 2: 3}.get(len(xs), 0)"
     also = "def total(xs):\n    return {1: xs[0], 2: 3}.get(len(xs), 0) if xs else 0"
     alone = await Agreement().among([misses], left=1)(also, TASK)
-    assert alone.passed
-    assert not alone.decisive
-    assert alone.basis == "examples"
+    assert (alone.passed, alone.decisive, alone.basis) == (True, False, "examples")
     assert alone.detail == (await Agreement()(also, TASK)).detail
     outvoted = await Agreement().among([RIGHT, misses, misses])(also, TASK)
     assert not outvoted.decisive
@@ -74,8 +57,7 @@ async def test_right_drafts_that_differ_where_the_task_leaves_it_open_settle_the
     plain = "def mean(xs):\n    return sum(xs) / len(xs)"
     guarded = f"def mean(xs):\n    if not xs:\n        {refusal}\n    return sum(xs) / len(xs)"
     evidence = await Agreement().among([guarded])(plain, task)
-    assert evidence.passed
-    assert evidence.decisive
+    assert (evidence.passed, evidence.decisive) == (True, True)
 
 
 @pytest.mark.parametrize(
@@ -154,7 +136,6 @@ async def test_where_no_example_is_stated_three_drafts_have_to_agree(others, pas
             ["f({'hello world': 7, 'Abc 12': 12, 'zxya': 3}, (7, 2.5))"],
         ),
         ("def f(n: int, *, k: str, quiet: bool = True):\n    ...", ["f(7, k='hello world')"]),
-        ("def f(n):\n    ...", []),
         ("def f(n: int):\n    return n", []),
         ("def f(n: int", []),
     ],
@@ -172,7 +153,6 @@ def test_first_calls_are_made_of_the_annotated_types(head, calls):
         ("Write `f(xs: list[int], k: int = 1)`; it is like g(n: int).", "f([7, 12, 3], 7)"),
         ("Write clamp(x, lo, hi).", None),
         ("Write f(n: Money).", None),
-        ("Print f(a: 1, b).", None),
     ],
 )
 def test_first_calls_are_made_of_a_head_in_words(task, call):

@@ -30,18 +30,16 @@ async def ask(*drafts: str, task: Task = TASK) -> Question | None:
 async def test_drafts_without_a_quorum_differ_and_ask_about_one_input():
     evidence = await compare(LOWER, UPPER, MEAN)
     for one in evidence:
-        assert (one.passed, one.decisive, one.drafts) == (None, False, "differ")
-        assert one.basis == "agreement"
+        facts = (one.passed, one.decisive, one.drafts, one.basis)
+        assert facts == (None, False, "differ", "agreement")
         assert "2 of 2 stated examples hold" in one.detail
     question, *others = (one.question for one in evidence)
     assert question is not None
     for one, other in zip(evidence[1:], others, strict=True):
         assert other == question.replace(own=other and other.own), one.detail
-    assert {one and one.own and one.own.result for one in (question, *others)} == {
-        choice.result for choice in question.choices
-    }
-    assert question.call in evidence[0].detail.splitlines()[0]
     results = {choice.result for choice in question.choices}
+    assert {one and one.own and one.own.result for one in (question, *others)} == results
+    assert question.call in evidence[0].detail.splitlines()[0]
     assert len(results) == 3
     assert {choice.votes for choice in question.choices} == {1}
 
@@ -112,10 +110,7 @@ ODD_NAME = (
 )
 
 
-@pytest.mark.parametrize(
-    "hostile", [OBJECT, ODD_NAME],
-    ids=["object", "name"],
-)  # fmt: skip
+@pytest.mark.parametrize("hostile", [OBJECT, ODD_NAME], ids=["object", "name"])
 async def test_what_cannot_be_written_down_as_a_result_is_not_asked_about(hostile):
     plain = "def f(x):\n    return x - 7"
     check = Agreement(seconds=2).among([hostile])

@@ -22,9 +22,6 @@ def task(text: str, form: Form = "code", **fields: Any) -> Task:
     return Task(text=text, form=form, **fields)
 
 
-QUIET = ("results",)
-
-
 def names(checks: Any) -> list[str]:
     return [check.name for check in checks]
 
@@ -33,27 +30,22 @@ def build(text: str, **options: Any) -> Any:
     return api.build(text, model=ScriptedModel([]), **options)
 
 
-def test_code_that_states_nothing_can_still_be_confirmed_result_by_result():
-    assert names(find_demands(task("Write inc(n)."), ()).checks) == ["examples", "results"]
-
-
 @pytest.mark.parametrize(
-    "stated",
+    ("stated", "checks"),
     [
-        task("Write inc(n)."),
-        task("Describe the sea, briefly.", "prose"),
-        task("", "prose"),
-        task(EXAMPLES, "prose"),
-        task(PROSE),
+        (task("Write inc(n)."), ["examples", "results"]),
+        (task("Describe the sea, briefly.", "prose"), []),
+        (task("", "prose"), []),
+        (task(EXAMPLES, "prose"), []),
+        (task(PROSE), ["examples", "results"]),
+        (task(EXAMPLES, language="java"), []),
     ],
-    ids=["code", "prose", "nothing", "examples in a task for prose", "words in a task for code"],
+    ids=["code", "prose", "nothing", "examples in prose", "words in code", "another language"],
 )
-def test_a_task_that_states_nothing_to_check_gets_no_check(stated):
-    assert find_demands(stated, (), without=QUIET) == NOTHING
-
-
-def test_code_in_another_language_cannot_be_run_and_gets_no_check():
-    assert find_demands(task(EXAMPLES, language="java"), ()) == NOTHING
+def test_what_a_task_states_is_checked_and_results_of_code_can_be_confirmed(stated, checks):
+    found = find_demands(stated, ())
+    assert names(found.checks) == checks
+    assert checks or found == NOTHING
 
 
 async def test_examples_may_use_the_variables():
@@ -83,28 +75,31 @@ def test_code_that_uses_variables_is_run_on_their_copies_and_the_first_line_says
 @pytest.mark.parametrize(
     "options",
     [
-        {"variables": {"xs": [1]}, "no_checks": ["run"]},
-        {"variables": {"xs": [1]}, "no_checks": ["all"]},
+        {"no_checks": ["run"]},
+        {"no_checks": ["all"]},
         {"variables": {}},
         {"variables": {"gen": (n for n in ())}},
-        {"variables": {"xs": [1]}, "profile": "prose"},
-        {"variables": {"xs": [1]}, "language": "java"},
+        {"profile": "prose"},
+        {"language": "java"},
     ],
     ids=["run", "all", "no variables", "no copy", "prose", "another language"],
 )
 def test_code_is_not_run_unasked_where_that_is_switched_off_or_there_is_nothing_to_run(options):
-    setup = build("Do it.", **{"profile": "code", **options}).state.setup
+    given = {"profile": "code", "variables": {"xs": [1]}, **options}
+    setup = build("Do it.", **given).state.setup
     assert set(setup.checks) <= {"examples", "results"}
     assert set(setup.demands) <= {"outputs stay here"}
 
 
-USES = task("Use `xs`.", materials=(Material(kind="variable", name="xs", phrase="xs", text="xs"),))
+def variable(name: str) -> Material:
+    return Material(kind="variable", name=name, phrase=name, text=name)
 
 
-async def run_on_copies(text: str, **variables: Any) -> Evidence:
-    files = Variables(variables).files
-    _, check = find_demands(USES, (), files=files, runs=True).checks
-    return await check(text, USES)
+async def run_on_copies(text: str) -> Evidence:
+    """The check's evidence on a text that may use `xs` and, without a copy, `ys`."""
+    used = task("Use `xs`.", materials=(variable("xs"), variable("ys")))
+    _, check = find_demands(used, (), files=Variables({"xs": [1]}).files, runs=True).checks
+    return await check(text, used)
 
 
 @pytest.mark.parametrize(
@@ -118,17 +113,14 @@ async def run_on_copies(text: str, **variables: Any) -> Evidence:
     ],
 )
 async def test_what_only_the_sandbox_is_the_reason_for_is_no_failure(text):
-    materials = [Material(kind="variable", name=n, phrase=n, text=n) for n in ("xs", "ys")]
-    used = USES.model_copy(update={"materials": tuple(materials)})
-    _, check = find_demands(used, (), files=Variables({"xs": [1]}).files, runs=True).checks
-    evidence = await check(text, used)
+    evidence = await run_on_copies(text)
     assert evidence.passed is None, evidence.detail
     assert evidence.detail.startswith(("Nothing can be said in the sandbox: ", "Not run: it "))
 
 
 @pytest.mark.parametrize("text", ["zs", "open('no such file.csv')"])
 async def test_what_the_notebook_does_not_have_either_is_the_texts_own_fault(text):
-    assert (await run_on_copies(text, xs=[1])).failed
+    assert (await run_on_copies(text)).failed
 
 
 def test_a_run_that_is_resumed_has_it_again_by_its_name():
@@ -141,14 +133,16 @@ def test_a_run_that_is_resumed_has_it_again_by_its_name():
 # What the user says about them
 
 
-@pytest.mark.parametrize("name", ["examples", "examples seconds=3", "examples decisive=no"])
-def test_a_check_that_the_user_named_is_not_added_once_more(name):
-    assert names(find_demands(task(EXAMPLES), resolve([name], {})).checks) == ["results"]
-
-
-def test_constraints_that_the_user_named_are_not_added_once_more():
-    found = find_demands(task(PROSE, "prose"), resolve(["length:<=50 words"], {}))
-    assert names(found.checks) == ["with:salt"]
+@pytest.mark.parametrize(
+    ("stated", "named", "added"),
+    [
+        (task(EXAMPLES), "examples", ["results"]),
+        (task(EXAMPLES), "examples seconds=3 decisive=no", ["results"]),
+        (task(PROSE, "prose"), "length:<=50 words", ["with:salt"]),
+    ],
+)
+def test_a_check_that_the_user_named_is_not_added_once_more(stated, named, added):
+    assert names(find_demands(stated, resolve([named], {})).checks) == added
 
 
 @pytest.mark.parametrize(
@@ -161,7 +155,7 @@ def test_constraints_that_the_user_named_are_not_added_once_more():
     ],
 )
 def test_what_the_words_ask_for_may_be_switched_off(stated, without):
-    assert find_demands(stated, (), without=(*without, *QUIET)) == NOTHING
+    assert find_demands(stated, (), without=(*without, "results")) == NOTHING
 
 
 def test_a_wrong_name_gets_a_sentence_with_the_right_ones():

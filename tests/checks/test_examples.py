@@ -3,7 +3,7 @@
 import pytest
 
 from ipyrefine.checks.evaluation import Examples
-from ipyrefine.core.model import Clarification, Evidence, Task
+from ipyrefine.core.model import Clarification, Task
 from ipyrefine.core.stated import read_examples
 
 DOUBLE = "def f(x): return x * 2"
@@ -17,12 +17,10 @@ async def check(text, task, seconds=10.0):
     ("line", "stated"),
     [
         ("f(1) == 2", [("f(1)", "2")]),
-        ("assert f(1) == 2, 'why'", [("f(1)", "2")]),
-        ("- f(1) -> 2", [("f(1)", "2")]),
+        ("- assert f(1) == 2, 'why'", [("f(1)", "2")]),
         ("f([1,2]) returns 3.", [("f([1, 2])", "3")]),
         ("add(2, 3) returns 5, add(1, 1) returns 2", [("add(2, 3)", "5"), ("add(1, 1)", "2")]),
         ("f(1) == 2 and f(2) == 4", [("f(1)", "2"), ("f(2)", "4")]),
-        ("f([]) is None", [("f([])", "None")]),
         ("f(1) is True and f(2) is False", [("f(1) is True", "True"), ("f(2) is False", "True")]),
         ("f(1) is g(1)", []),
         ("is_even(2) returns true", [("is_even(2)", "True")]),
@@ -30,11 +28,9 @@ async def check(text, task, seconds=10.0):
         ("f(15)   # returns 'db'", [("f(15)", "'db'")]),
         ("Let f(x) = x", []),
         ("y = f(1)", []),
-        ("def f(x: int) -> int:", []),
         ("f(n) returns n squared", []),
         ("s.pop() == 1", []),
         ("It returns True", []),
-        ("", []),
     ],
 )
 def test_a_line_states_these_examples(line, stated):
@@ -67,7 +63,7 @@ def test_an_example_brings_the_statements_it_needs_and_no_others():
     [
         ('def f(x):\n    """Twice.\n\n    f(1) == 2\n    f(2) ==> 4\n    """', ["f(1)", "f(2)"]),
         ("def f(x):\n    # f(1) -> 2\n    ...", ["f(1)"]),
-        ('def f(x):\n    """g(1) == 2, len([1]) == 1"""', []),
+        ('def f(x):\n    """g(1) == 2"""', []),
     ],
 )
 def test_a_stub_states_examples_of_what_it_defines(stub, stated):
@@ -77,21 +73,12 @@ def test_a_stub_states_examples_of_what_it_defines(stub, stated):
 LIST = [*range(1_000)]
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        f"f({LIST}) == 499500",
-        ", ".join(f"f([{n}]) = {n}" for n in range(99)) + f", f({LIST}) = 499500",
-    ],
-)
-async def test_an_example_of_many_characters_is_run_too(line):
-    assert len(line) > 1_000
-    task = Task(text=f"Write f(xs), the sum.\n{line}", form="code")
-    count = len(read_examples(task.text))
-    assert count in (1, 100)
-    good = await Examples()("def f(xs):\n    return sum(xs)", task)
-    assert f"{count} of {count} stated examples hold." in good.detail
-    assert not (await Examples()("def f(xs):\n    return sum(xs[:99])", task)).passed
+async def test_an_example_of_many_characters_is_run_too():
+    line = ", ".join(f"f([{n}]) = {n}" for n in range(99)) + f", f({LIST}) = 499500"
+    task = f"Write f(xs), the sum.\n{line}"
+    good = await check("def f(xs):\n    return sum(xs)", task)
+    assert "100 of 100 stated examples hold." in good.detail
+    assert (await check("def f(xs):\n    return sum(xs[:99])", task)).passed is False
 
 
 async def test_a_task_of_endless_near_examples_is_read_in_a_moment():
@@ -117,10 +104,6 @@ async def test_a_failing_example_comes_first_with_input_expected_and_got():
         ("def f(x): print(x)", "Print x.\n>>> f(1)\n1"),
         ("def f(x): print('a\\n\\nb')", ">>> f(1)\na\n<BLANKLINE>\nb"),
         (
-            "def f(x): raise ValueError('no')",
-            ">>> f(1)\nTraceback (most recent call last):\nValueError: no",
-        ),
-        (
             "class P:\n def __init__(s, x): s.x = x\n def __eq__(s, o): return s.x == o.x",
             "P(1) == P(1)",
         ),
@@ -130,6 +113,7 @@ async def test_a_failing_example_comes_first_with_input_expected_and_got():
             "f() == 1",
         ),
         (DOUBLE + "\nif __name__ == '__main__': input()", "f(1) == 2"),
+        (DOUBLE, ">>> print(f(1))\n2"),
         (DOUBLE, ">>> x = 2; f(x)\n4"),
         (DOUBLE, ">>> for x in 1, 2: f(x)\n2\n4"),
     ],
@@ -137,6 +121,33 @@ async def test_a_failing_example_comes_first_with_input_expected_and_got():
 async def test_a_right_text_passes(text, task):
     evidence = await check(text, task)
     assert evidence.passed, evidence.detail
+
+
+RAISES = "Traceback (most recent call last):\nValueError: bad"
+
+
+@pytest.mark.parametrize(
+    ("expected", "body", "passes"),
+    [
+        ("2", "print(2)", False),
+        ("'a'", "print(repr('a'))", False),
+        ("a", "print('a')", True),  # as at a prompt, where nothing is quoted
+        ("'...'", "return 'abc'", False),
+        ("'Hello...'", "return 'Hello world'", False),
+        ("'Hello...'", "return 'Hello...'", True),
+        ("[1, ..., 4]", "return [1, 2, 3, 4]", True),
+        (RAISES, "raise ValueError('other')", False),
+        (RAISES, "raise ValueError('bad')", True),
+        ("nan", "return 1.0", False),
+        ("nan", "return float('nan')", True),
+        ("1000000000000000000", "return 1e18 + 1000", False),
+        ("1000000000000000000", "return 1e18", True),
+        ("1e18", "return 1e18 + 1e8", False),
+    ],
+)
+async def test_a_doctest_passes_only_what_gives_its_result(expected, body, passes):
+    evidence = await check(f"def f(x):\n    {body}\n", f"Write f.\n\n>>> f(1)\n{expected}\n")
+    assert evidence.passed is passes, evidence.detail
 
 
 async def test_what_one_assert_changes_the_next_one_sees():
@@ -155,13 +166,11 @@ LIAR = "class L:\n def __eq__(s, o): return True\n def __repr__(s): return '2'\n
         LIAR + "def f(x): return L()",
         "import builtins\nbuiltins.repr = lambda x: '2'\ndef f(x): return 99",
         'print(\'{"event": "done", "index": 0}\')\ndef f(x): return 99',
-        "import os; os._exit(0)",
         "def f(x): return f(x)",
     ],
 )
 async def test_a_text_that_pretends_does_not_pass(text):
-    evidence = await check(text, "f(1) == 2", seconds=2)
-    assert (evidence.passed, evidence.score) == (False, 0.0)
+    assert (await check(text, "f(1) == 2")).score == 0.0
 
 
 @pytest.mark.parametrize(
@@ -200,10 +209,6 @@ def reciprocal(n):
 """
 
 
-async def examine(text: str, *clarifications: Clarification, task: str = "Write it.") -> Evidence:
-    return await Examples()(text, Task(text=task, form="code", clarifications=clarifications))
-
-
 @pytest.mark.parametrize(
     ("clarification", "passed"),
     [
@@ -212,12 +217,12 @@ async def examine(text: str, *clarifications: Clarification, task: str = "Write 
         (Clarification(call="reciprocal(0)", result="NoReciprocal", raises=True), True),
         (Clarification(call="reciprocal(0)", result="ValueError", raises=True), True),
         (Clarification(call="reciprocal(0)", result="TypeError", raises=True), False),
-        (Clarification(call="reciprocal(4)", result="ValueError", raises=True), False),
         (Clarification(call="reciprocal(0)", result="None"), False),
         (Clarification(call="reciprocal(n)", result="0.5", setup="n = 2"), True),
     ],
 )
 async def test_what_the_user_answered_is_one_more_example(clarification, passed):
-    evidence = await examine(RECIPROCAL, clarification)
+    task = Task(text="Write it.", form="code", clarifications=(clarification,))
+    evidence = await Examples()(RECIPROCAL, task)
     assert (evidence.passed, evidence.basis) == (passed, "examples")
     assert clarification.call in evidence.detail

@@ -25,7 +25,6 @@ TASK = Task(text="t")
     [
         (True, True, None),
         (False, False, None),
-        ("too long", False, None),
         ("PASS", True, None),
         ("FAIL", False, None),
         ("NEEDS_IMPROVEMENT", False, None),
@@ -36,10 +35,7 @@ TASK = Task(text="t")
         (("FAIL", "too long"), False, None),
         ((False, ["a", "b"]), False, None),
         ((0.9, ""), True, 0.9),
-        ({"evaluation": "PASS", "feedback": ""}, True, None),
         ('{"evaluation": "FAIL", "feedback": "a"}', False, None),
-        ({"done": False, "feedback": ["a", "b"]}, False, None),
-        ({"score": 0.5, "feedback": "a"}, False, 0.5),
         ({"evaluation": "FAIL", "score": 0.9}, False, 0.9),
         ({"evaluation": "PASS", "score": 0.9, "thoughts": "…"}, True, 0.9),
     ],
@@ -57,20 +53,19 @@ async def test_a_result_is_read(result, passed, score):
         ({"done": False}, "It returned NEEDS_IMPROVEMENT.", []),
         ({"done": False, "feedback": ["a", "", "b"]}, "a\nb", ["blocking", "blocking"]),
         ({"score": 0.5, "feedback": "a"}, "a\nIt scored 0.50 of 0.80.", ["blocking"]),
-        ({"score": 0.5}, "It scored 0.50 of 0.80.", []),
         ((False, [{"problem": "a", "severity": "minor"}, "b"]), "b\na", ["blocking", "minor"]),
     ],
 )
 async def test_feedback_becomes_findings(result, detail, severities):
     evidence = await CallableCheck(lambda text: result)("x", TASK)
-    assert evidence.detail == detail
+    assert (evidence.passed, evidence.detail) == (False, detail)
     assert [finding.severity for finding in evidence.findings] == severities
 
 
 @pytest.mark.parametrize(
     "result",
     [
-        *(1.5, float("nan"), -1, {}, object(), [1], b"x", (0.5, 0.7), (True, 1), (True, "", "")),
+        *(1.5, float("nan"), -1, {}, object(), [1], (0.5, 0.7), (True, 1), (True, "", "")),
         *({"score": True}, {"score": 7}, {"evaluation": "GOOD"}, {"done": 0.5}, {"problem": "a"}),
     ],
 )
@@ -82,20 +77,16 @@ async def test_no_result_is_an_error_that_names_the_function(result):
         await CallableCheck(tone)("x", TASK)
 
 
-async def returns_later(text) -> float:
-    return None
+async def returns_later(text) -> float: ...
 
 
-def returns_quoted(text) -> "tuple[str, str]":
-    return None
+def returns_quoted(text) -> "tuple[str, str]": ...
 
 
-def returns_nothing(text) -> None:
-    return None
+def returns_perhaps(text) -> "float | None": ...
 
 
-def returns_perhaps(text) -> "float | None":
-    return None
+def returns_nothing(text) -> None: ...
 
 
 def asserts(text):
@@ -215,14 +206,10 @@ async def test_an_exception_that_the_text_is_to_blame_for_fails_it(function, tex
     assert f"raised {message}" in evidence.detail
 
 
-async def test_an_async_function_is_awaited_and_limited():
-    async def good(text):
-        return True
-
+async def test_an_async_function_is_limited():
     async def slow(text):
         await asyncio.sleep(30)
 
-    assert (await CallableCheck(good)("x", TASK)).passed
     evidence = await CallableCheck(slow, seconds=0.1)("x", TASK)
     assert evidence.detail == "check slow did not end within 0.1 s"
 

@@ -18,13 +18,12 @@ async def run(text: str, variables: Variables | None = None) -> Evidence:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The notebook's folder, with data, a helper and a place for results."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "data.csv").write_text("price\n1\n")
     (tmp_path / "out").mkdir()
     (tmp_path / "helper_here.py").write_text("RATE = 2\n")
-    return tmp_path
 
 
 WANTS = {
@@ -37,14 +36,24 @@ WANTS = {
 }
 
 
-@pytest.mark.parametrize("text", WANTS)
-async def test_code_that_needs_a_file_of_the_notebook_is_not_judged(
-    folder: Path, text: str
+LACKS = {
+    **{text: f"{wants}, which checked code cannot reach" for text, wants in WANTS.items()},
+    "name = input('Name? ')": "it asks for input, which checked code cannot get",
+    "get_ipython().system('ls')": "it uses IPython itself, which checked code does not have",
+    "import asyncio\nawait asyncio.sleep(0)": (
+        "it awaits outside a function, which only a notebook does"
+    ),
+    "files = !ls\nlen(files)": "it needs files, which only a line for IPython gives",
+}
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("text", LACKS)
+async def test_code_that_needs_a_file_of_the_notebook_or_the_notebook_itself_is_not_judged(
+    text: str,
 ) -> None:
-    evidence = await run(text.replace("{folder}", str(folder)))
-    assert evidence.passed is None, evidence.detail
-    wants = WANTS[text].replace("{folder}", str(folder))[:105]
-    assert evidence.detail == f"Not run: {wants}, which checked code cannot reach."
+    evidence = await run(text)
+    assert (evidence.passed, evidence.detail) == (None, f"Not run: {LACKS[text]}.")
 
 
 FAULTS = {
@@ -59,27 +68,12 @@ FAULTS = {
 }
 
 
+@pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("text", FAULTS)
-async def test_a_fault_of_the_codes_own_stays_one(folder: Path, text: str) -> None:
+async def test_a_fault_of_the_codes_own_stays_one(text: str) -> None:
     evidence = await run(text)
     assert evidence.passed is False
     assert FAULTS[text] in evidence.detail
-
-
-LACKS = {
-    "name = input('Name? ')": "it asks for input, which checked code cannot get",
-    "get_ipython().system('ls')": "it uses IPython itself, which checked code does not have",
-    "import asyncio\nawait asyncio.sleep(0)": (
-        "it awaits outside a function, which only a notebook does"
-    ),
-    "files = !ls\nlen(files)": "it needs files, which only a line for IPython gives",
-}
-
-
-@pytest.mark.parametrize("text", LACKS)
-async def test_code_that_needs_the_notebook_itself_is_not_judged(text: str) -> None:
-    evidence = await run(text)
-    assert (evidence.passed, evidence.detail) == (None, f"Not run: {LACKS[text]}.")
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ from ipyrefine.checks.python import RunsCleanly
 from ipyrefine.core.model import (
     MAX_OUTPUT,
     MAX_ROWS,
-    Evidence,
     Figure,
     Output,
     Printed,
@@ -26,12 +25,8 @@ TASK = Task(text="Show it.", form="code")
 SECRET = "sk-abcdefghijkl"
 
 
-async def run(text: str, seconds: float = 60) -> Evidence:
-    return await RunsCleanly(seconds=seconds)(text, TASK)
-
-
 async def outputs(text: str) -> tuple[Output, ...]:
-    evidence = await run(text)
+    evidence = await RunsCleanly(seconds=60)(text, TASK)
     assert evidence.passed, evidence.detail
     return evidence.outputs
 
@@ -54,10 +49,7 @@ async def test_long_output_and_long_values_are_cut() -> None:
 
 @pytest.mark.parametrize("body", ["raise SystemExit(3)", "while True: pass"])
 async def test_a_value_that_cannot_be_shown_is_no_fault(body: str) -> None:
-    assert not any(
-        isinstance(one, TableValue)
-        for one in await outputs(f"class A:\n    def __repr__(self):\n        {body}\nA()")
-    )
+    await outputs(f"class A:\n    def __repr__(self):\n        {body}\nA()")
 
 
 # Tables
@@ -87,28 +79,26 @@ async def test_a_polars_frame_is_a_table_too() -> None:
 
 # Figures
 
-
-async def test_the_first_figure_is_a_picture_and_what_draws_it_says_nothing_beside_it() -> None:
-    pytest.importorskip("matplotlib")
-    text = "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.figure()\nplt.plot([1, 3])"
-    (figure,) = await outputs(text)
-    assert isinstance(figure, Figure)
-    assert max(abs(a - b) for a, b in zip(figure.size, (640, 480), strict=True)) < 120
+PLOT = "import matplotlib.pyplot as plt\nplt.plot([1])"
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "import matplotlib\nmatplotlib.use('svg')\nimport matplotlib.pyplot as plt\nplt.hist([1])",
+        f"{PLOT}\nplt.figure()\nplt.plot([1, 3])",
+        f"import matplotlib\nmatplotlib.use('svg')\n{PLOT}",
         "from matplotlib.figure import Figure\nf = Figure()\nf.add_subplot().plot([1])\nf",
-        "import sys, matplotlib.pyplot as plt\nplt.plot([1])\nsys.exit(int())",
+        f"import sys\n{PLOT}\nsys.exit(int())",
     ],
-    ids=["another backend", "no pyplot", "before an exit"],
+    ids=["the first of two", "another backend", "no pyplot", "before an exit"],
 )
-async def test_a_figure_is_found_however_it_was_drawn(text: str) -> None:
+async def test_a_figure_is_a_picture_however_it_was_drawn_and_nothing_is_said_beside_it(
+    text: str,
+) -> None:
     pytest.importorskip("matplotlib")
-    pytest.importorskip("pandas")
-    assert [type(one) for one in await outputs(text)] == [Figure]
+    (figure,) = await outputs(text)
+    assert isinstance(figure, Figure)
+    assert max(abs(a - b) for a, b in zip(figure.size, (640, 480), strict=True)) < 120
 
 
 @pytest.mark.parametrize(
@@ -159,8 +149,7 @@ async def test_a_huge_figure_is_drawn_smaller() -> None:
 
 async def test_code_with_a_figure_that_cannot_be_drawn_passes_as_well() -> None:
     pytest.importorskip("matplotlib")
-    text = "import matplotlib.pyplot as plt\nplt.title('$\\\\frac{$')"
-    assert not any(isinstance(one, Figure) for one in await outputs(text))
+    await outputs(f"{PLOT}\nplt.title('$\\\\frac{{$')")
 
 
 # Time
@@ -170,7 +159,7 @@ async def test_what_code_imports_takes_none_of_its_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ipyrefine.sandbox.sandbox._WALL_FACTOR", 200)  # this machine may be busy
-    slow = "import time\nwhile time.process_time() < 1.5: pass\nx = 1\n"
+    slow = "import time\nwhile time.process_time() < 1: pass\nx = 1\n"
     tmp_path.joinpath("slow_package.py").write_text(slow)
     monkeypatch.syspath_prepend(str(tmp_path))
     text = "from slow_package import x\ny, x\nx"
@@ -191,18 +180,8 @@ def test_the_packages_that_code_imports_are_found_and_the_standard_library_is_no
 # Hostile reports
 
 
-def reported(*found: Any) -> tuple[Output, ...]:
-    return read_outputs([{"outputs": list(found)}], "")
-
-
-TABLE = {
-    "kind": "table",
-    "columns": ["n"],
-    "labels": ["0"],
-    "rows": [["1"]],
-    "height": 1,
-    "width": 1,
-}
+ONE = {"columns": ["n"], "labels": ["0"], "rows": [["1"]], "height": 1, "width": 1}
+TABLE = {"kind": "table", **ONE}
 
 
 @pytest.mark.parametrize(
@@ -217,17 +196,15 @@ TABLE = {
     ids=repr,
 )
 def test_what_only_a_forged_report_can_hold_is_left_out(forged: Any) -> None:
-    assert reported(forged) == ()
-    assert reported(forged, {"kind": "value", "text": "1"})[-1:] == (Value(text="1"),)
+    value = {"kind": "value", "text": "1"}
+    assert read_outputs([{"outputs": [forged, value]}], "") == (Value(text="1"),)
     assert read_outputs([{"outputs": forged}], "") == ()
 
 
 def test_secrets_are_taken_out_of_every_text() -> None:
-    table = {
-        "kind": "table", "columns": [SECRET, "password", "max_tokens"], "labels": [SECRET],
-        "index": SECRET,
-        "rows": [[SECRET, "hunter", "12"]], "height": 1, "width": 3,
-    }  # fmt: skip
+    columns, rows = [SECRET, "password", "max_tokens"], [[SECRET, "hunter", "12"]]
+    table = {**TABLE, "columns": columns, "labels": [SECRET], "index": SECRET, "rows": rows}
+    table["width"] = 3
     found = read_outputs(
         [{"outputs": [{"kind": "value", "text": f"'{SECRET}'"}, table]}], f"token: {SECRET}"
     )

@@ -1,14 +1,12 @@
 """The table of built-in checks: names, settings, help; and what hostile code cannot do to them."""
 
 import asyncio
-from typing import Any
 
 import pytest
 
 from ipyrefine.api import choose_profile
 from ipyrefine.checks import BUILTIN, from_record, resolve
 from ipyrefine.checks.python import find_ruff
-from ipyrefine.checks.text import Contains, Length, Matches
 from ipyrefine.core.model import Task
 from ipyrefine.errors import UsageError
 
@@ -16,19 +14,27 @@ TASK = Task(text="Write inc.\n\n>>> inc(1)\n2\n\ninc(2) == 3")
 
 
 def tone(text: str) -> bool:
-    return True
+    return len(text) < 10
 
 
 SPACE = {"tone": tone, "suite": "def test_inc(): assert inc(1) == 2", "ten": {"const": 10}}
-INC = "def inc(n): return n + 1"
-RUNS = {
-    "examples": INC,
-    "agreement": INC,
-    "run": "x = 1",
-    "lint": "x = 1",
-    "tests:suite": INC,
-    "schema:ten": "10",
-    "tone": "a",
+INC, SAME = "def inc(n): return n + 1", "def inc(n): return n"
+# By the check: a text that passes, one that does not, what both verdicts rest on, and whether the
+# user can have a pass settle the verdict.
+TEXTS = {
+    "examples": (INC, SAME, "examples", True),
+    "agreement": (INC, SAME, "examples", True),  # of one draft alone
+    "run": (INC, "1 / 0", "run", False),
+    "lint": (INC, "import os\nprint(x)\n", "tests", True),
+    "tests:suite": (INC, SAME, "tests", True),
+    "schema:ten": ("10", "11", "schema", True),
+    "tone": ("Hi.", "Hi, how are you?", "function", True),
+    "json": ("[1]", "{1}", "constraints", False),
+    "with:Ann": ("Hi ann.", "Hi.", "constraints", False),
+    "without:Ann": ("Hi Anna.", "Hi Ann.", "constraints", False),
+    "length:<=3 words": ("Hi Ann.", "Hi Ann, how are you?", "constraints", False),
+    "contains:Ann": ("Hi Ann.", "Hi.", "constraints", False),
+    "matches:^Hi": ("Hi Ann.", "Dear Ann.", "constraints", False),
 }
 
 
@@ -41,19 +47,42 @@ def test_every_built_in_check_is_made_by_its_line_of_the_table() -> None:
     assert [check.name for check in checks] == names
 
 
+@pytest.mark.parametrize("name", TEXTS)
+async def test_a_check_says_what_it_rests_on_and_the_user_whether_that_settles_the_verdict(
+    name: str,
+) -> None:
+    if name == "lint" and not find_ruff():
+        pytest.skip("ruff is not installed")
+    good, bad, basis, settles = TEXTS[name]
+    (check,) = resolve([name], SPACE)
+    passed, failed = await check(good, TASK), await check(bad, TASK)
+    assert (passed.passed, passed.basis) == (True, basis), passed.detail
+    assert (failed.passed, failed.basis) == (False, basis), failed.detail
+    if settles:
+        yes, no = resolve([f"{name} decisive", f"{name} decisive=no"], SPACE)
+        settled, opened = await yes(good, TASK), await no(good, TASK)
+        assert settled.name == f"{name} decisive"
+        assert (settled.passed, settled.decisive) == (True, True)
+        assert (opened.passed, opened.decisive) == (True, False)
+    else:
+        assert not passed.decisive
+
+
 async def test_that_code_runs_settles_nothing_whatever_the_user_says() -> None:
     (check,) = resolve(["run decisive"], SPACE)
-    evidence = await check(RUNS["run"], TASK)
+    evidence = await check(INC, TASK)
     assert (check.name, evidence.passed, evidence.grounds) == ("run decisive", True, False)
 
 
-@pytest.mark.parametrize("name", [n for n in RUNS if n != "run" and (n != "lint" or find_ruff())])
-async def test_the_user_says_whether_a_check_settles_the_verdict(name: str) -> None:
-    yes, no = resolve([f"{name} decisive", f"{name} decisive=no"], SPACE)
-    settled, opened = await yes(RUNS[name], TASK), await no(RUNS[name], TASK)
-    assert (settled.passed, settled.decisive) == (True, True)
-    assert (opened.passed, opened.decisive) == (True, False)
-    assert settled.name == f"{name} decisive"
+@pytest.mark.parametrize("name", ["examples", "agreement", "run", "lint", "tests:suite"])
+async def test_a_check_of_python_says_of_another_language_that_it_is_not_run(name: str) -> None:
+    (check,) = resolve([name], SPACE)
+    task = Task(text="Write f. f(1) == 2", form="code", language="java")
+    evidence = await check("class A {}", task)
+    assert (evidence.name, evidence.passed, evidence.score) == (name, None, None)
+    assert evidence.detail == "This check runs Python, and the text is Java."
+    (own,) = resolve([tone], {})
+    assert (await own("class A {", task)).passed
 
 
 SLOW = "while True:\n    pass\n"
@@ -99,14 +128,6 @@ def test_a_wrong_setting_is_refused_with_a_sentence(name: str, message: str) -> 
     with pytest.raises(UsageError) as raised:
         resolve([name], SPACE)
     assert message in str(raised.value)
-
-
-@pytest.mark.parametrize("check", [Length("1 word"), Contains("a"), Matches("a")])
-async def test_a_check_of_a_text_s_form_settles_no_verdict(check: Any) -> None:
-    evidence = await check("a", TASK)
-    assert (evidence.passed, evidence.decisive) == (True, False)
-    with pytest.raises(TypeError, match="decisive"):
-        type(check)("a", decisive=True)
 
 
 def test_settings_leave_a_check_what_it_is_for() -> None:

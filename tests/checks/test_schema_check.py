@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from pydantic import BaseModel, Field, RootModel, field_validator
+from pydantic import BaseModel, Field, RootModel
 
 from ipyrefine.checks import resolve
 from ipyrefine.checks.schema import Schema
@@ -18,13 +18,6 @@ TASK = Task(text="t")
 class Person(BaseModel):
     name: str
     age: int = Field(ge=0)
-
-    @field_validator("name")
-    @classmethod
-    def no_digits(cls, value: str) -> str:
-        if value == "boom":
-            raise RuntimeError("broken validator")
-        return value
 
 
 @dataclass
@@ -60,7 +53,8 @@ def made(name: str) -> Schema:
 )
 async def test_a_text_that_follows_it_becomes_an_object(name: str, text: str, value: Any) -> None:
     check = made(name)
-    assert (await check(text, TASK)).passed
+    evidence = await check(text, TASK)
+    assert (evidence.passed, evidence.findings) == (True, ())
     assert check.value(text) == value
 
 
@@ -80,6 +74,9 @@ async def test_each_fault_is_listed_with_its_place(
     evidence = await made(name)(text, TASK)
     assert (evidence.passed, evidence.score) == (False, score)
     assert message in evidence.detail
+    places = [f"schema:{name}"] if score == 0 else ["$.name", "$.age"]
+    assert {f.criterion for f in evidence.findings} <= {*places}
+    assert evidence.findings
 
 
 @pytest.mark.parametrize(
@@ -88,7 +85,6 @@ async def test_each_fault_is_listed_with_its_place(
         ('{"a": [1, NaN]}', "It is not JSON: NaN is not a JSON number"),
         ('{"a": 1e999}', "It is not JSON: 1e999 is not a JSON number"),
         ('{"a": 1, "a": 2}', "It is not JSON: the key 'a' is repeated"),
-        ("NaN", "It is not JSON: NaN is not a JSON number"),
         ('{"a": 1' + "0" * 5_000 + "}", "It is not JSON: Exceeds the limit"),
         ('{"a": ' * 5_000 + "1" + "}" * 5_000, "It is not JSON: maximum recursion depth"),
         ('{"a": 1,}', "It is not JSON: "),
@@ -96,11 +92,22 @@ async def test_each_fault_is_listed_with_its_place(
     ],
 )
 async def test_what_only_lenient_readers_take_for_json_is_a_fault(text: str, message: str) -> None:
-    name = "loose model"
-    evidence = await Schema({"loose model": RootModel[Any], "anything": {}}[name])(text, TASK)
+    evidence = await Schema(RootModel[Any])(text, TASK)
     assert evidence.passed is False
     assert message in evidence.detail
     assert len(evidence.detail) < 500
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "passes"),
+    [
+        ("^[a-z]+$", '"abc\\n"', False),
+        ("^[a-z]+$", '"abc"', True),
+        (r"^[a$]+\$$", '"a$$"', True),
+    ],
+)
+async def test_a_pattern_ends_where_json_schema_says(pattern: str, text: str, passes: bool) -> None:
+    assert (await Schema({"type": "string", "pattern": pattern})(text, TASK)).passed is passes
 
 
 async def test_a_text_with_countless_faults_or_endless_names_is_evidence() -> None:
@@ -112,20 +119,11 @@ async def test_a_text_with_countless_faults_or_endless_names_is_evidence() -> No
     assert (evidence.score or 0) < 0.01
 
 
-@pytest.mark.parametrize("name", ["Person", "plain"])
-async def test_each_fault_is_a_finding_under_its_place(name: str) -> None:
-    evidence = await made(name)('{"name": 3, "age": "x"}', TASK)
-    assert sorted(f.criterion for f in evidence.findings) == ["$.age", "$.name"]
-    broken = await made(name)("Anna is 3", TASK)
-    assert [f.criterion for f in broken.findings] == [f"schema:{name}"]
-    assert (await made(name)(GOOD, TASK)).findings == ()
-
-
 async def test_a_pattern_that_never_ends_is_stopped() -> None:
-    check = Schema({"type": "string", "pattern": "^(a+)+$"}, seconds=1)
+    check = Schema({"type": "string", "pattern": "^(a+)+$"}, seconds=0.5)
     evidence = await check('"' + "a" * 50 + '!"', TASK)
     assert evidence.passed is False
-    assert "did not end within 1 seconds" in evidence.detail
+    assert "did not end within 0.5 seconds" in evidence.detail
 
 
 @pytest.mark.parametrize(

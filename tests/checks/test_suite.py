@@ -125,10 +125,3 @@ async def test_a_test_that_says_nothing_of_the_text_is_vacuous() -> None:
     )
     vacuous = partial(Suite().vacuous, grounded(source))
     assert await vacuous("def f(x): return x * x") == {"test_other", "test_any"}
-
-
-async def test_a_test_that_rests_on_nothing_in_the_task_fails_no_text() -> None:
-    tests = read_tests("def test_nine():\n    assert f(3) == 9\n")
-    evidence = await Suite()(tests, "def f(x): return 0", TASK)
-    assert not evidence.failed
-    assert evidence.results[0].passed is False

@@ -32,6 +32,14 @@ async def checked(name: str, text: str) -> Evidence:
         ("3 words", "* Don't – well-known\n*** 3", True, "3 words"),  # noqa: RUF001
         ("2 bullets", "So:\n* a\n  - b", True, "2 bullets"),
         ("=1 word", "", False, "0 words: 1 too few, as exactly 1 word are asked for."),
+        # Words that are joined without a space count apart.
+        ("3 words", "either/or/both", True, "3 words"),
+        ("3 words", "one\u200btwo\u2060three", True, "3 words"),
+        ("4 words", "The end.Then more", True, "4 words"),
+        ("4 words", "60 km/h on example.com", True, "4 words"),
+        ("2 words", "see https://example.com/some/page", True, "2 words"),
+        ("3 words", "one—two—three", True, "3 words"),
+        ("3 words", "1,204 items x,y", True, "3 words"),
     ],
 )
 async def test_length(bounds: str, text: str, passed: bool, message: str) -> None:
@@ -49,6 +57,9 @@ async def test_length(bounds: str, text: str, passed: bool, message: str) -> Non
         ("She said no. He is 30. So am I. Salt, oil, etc. is on p. x. Eat, drink, etc. Go.", 6),
         ('"Why?" he asked. "Go!" Then he left.', 3),
         ("好。 是。", 2),
+        ("The end.Then more.And more", 3),
+        ("一つ目です。二つ目です。「三つ目。」", 3),
+        ("He uses example.com and 3.14.", 1),
     ],
 )
 async def test_sentences(text: str, sentences: int) -> None:
@@ -70,6 +81,7 @@ async def test_a_hostile_text_is_measured_soon(unit: str, text: str) -> None:
         ("with:it's", "It’s", True, "1 time"),  # noqa: RUF001
         ("without:key", "monkeys", True, 'It has "key" 0 times.'),
         ("without:key", "A Key. A key", False, 'It has "key" 2 times.'),
+        ("without:cat", "a c\u200bat, a c\xadat, CAT\u2060", False, 'It has "cat" 3 times.'),
         ("json", '```json\n{"a": 1}\n```', True, "It is JSON."),
         ("json", "{a}", False, "It is not JSON: "),
         ("contains:f(1)", "so f(1) it is", True, "It contains 'f(1)'."),
@@ -86,9 +98,9 @@ async def test_contains_and_matches(name: str, text: str, passed: bool, message:
 
 
 async def test_an_expression_that_never_ends_is_evidence() -> None:
-    evidence = await Matches("^(a+)+$", seconds=1)("a" * 60 + "!", TASK)
+    evidence = await Matches("^(a+)+$", seconds=0.5)("a" * 60 + "!", TASK)
     assert evidence.passed is False
-    assert "did not end within 1 seconds" in evidence.detail
+    assert "did not end within 0.5 seconds" in evidence.detail
 
 
 @pytest.mark.parametrize(
