@@ -49,9 +49,9 @@ def critique(*tests: str) -> str:
     return f"It breaks.\n```python\n{''.join(tests)}```\n{READY}"
 
 
-def criticised(*critiques: str, texts: tuple[str, ...] = (WRONG, RIGHT), **limits: Any) -> Any:
+def criticised(*critiques: str, drafts: tuple[str, ...] = (WRONG, RIGHT), **limits: Any) -> Any:
     """A refinement whose writer writes these texts, and whose critic is soon content."""
-    return by_stage([code(texts[0])], [*critiques, *[READY] * 3], map(code, texts[1:]), **limits)
+    return by_stage([code(drafts[0])], [*critiques, *[READY] * 3], map(code, drafts[1:]), **limits)
 
 
 def by_stage(
@@ -89,13 +89,13 @@ async def test_a_failing_test_blocks_is_sent_to_the_reviser_and_run_on_the_revis
 
 
 async def test_a_finding_that_a_test_shows_is_not_closed_by_renaming() -> None:
-    run = await criticised(critique(EMPTY), texts=(WRONG, RENAMED), max_revisions=1).run()
+    run = await criticised(critique(EMPTY), drafts=(WRONG, RENAMED), max_revisions=1).run()
     outcomes = {i.verdict.outcome for i in run.iterations if i.verdict}
     assert outcomes == {Outcome.NEEDS_IMPROVEMENT}
 
 
 async def test_a_test_that_rests_on_nothing_in_the_task_blocks_nothing() -> None:
-    loop = criticised(critique(TUPLE), texts=(RIGHT,))
+    loop = criticised(critique(TUPLE), drafts=(RIGHT,))
     run = await loop.run()
     assert suites(loop) == [{"test_tuple": False}]
     assert run.stop_reason is StopReason.PASSED
@@ -132,7 +132,7 @@ async def test_a_test_that_the_critic_upholds_blocks_until_it_is_called_wrong_ag
 
 
 async def test_a_dismissed_test_counts_no_more() -> None:
-    loop = criticised(critique(EMPTY), texts=(WRONG,), max_revisions=0)
+    loop = criticised(critique(EMPTY), drafts=(WRONG,), max_revisions=0)
     run = await loop.run()
     (shown,) = [f for f in run.iterations[0].findings if f.check == SUITE]
     loop.decide(Dismiss(findings=(shown.id,)))
@@ -181,7 +181,7 @@ async def test_a_test_is_new_where_only_its_parameters_are() -> None:
     first, second = (
         critique("import pytest\n", tried.format(f"[{n}]", "in (1, 2)")) for n in (1, 2)
     )
-    run = await criticised(first, second, texts=(RIGHT,), max_revisions=0).run()
+    run = await criticised(first, second, drafts=(RIGHT,), max_revisions=0).run()
     assert [one.name for one in run.expectations] == ["test_types"]
     other = second.replace("[2]", "[[]]")
     run = await criticised(critique(EMPTY), other, critique="always").run()
@@ -189,7 +189,7 @@ async def test_a_test_is_new_where_only_its_parameters_are() -> None:
 
 
 async def test_a_critique_that_cannot_be_read_is_asked_for_as_a_critique() -> None:
-    loop = criticised(code("x = 1"), texts=(RIGHT,))
+    loop = criticised(code("x = 1"), drafts=(RIGHT,))
     await loop.run()
     assert "JSON object" in last_prompt(loop)
 
@@ -291,7 +291,7 @@ async def test_a_revision_that_the_critic_calls_worse_leaves_its_parent_the_best
 
 
 async def test_a_test_that_is_no_python_is_shown_as_not_tried() -> None:
-    run = await criticised(critique(EMPTY.replace("()", "(")), texts=(RIGHT,)).run()
+    run = await criticised(critique(EMPTY.replace("()", "(")), drafts=(RIGHT,)).run()
     assert run.expectations[0].untried == "broken"
     page = record_html(run)
     assert "1 not tried" in page
