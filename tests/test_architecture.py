@@ -149,10 +149,9 @@ HEAVY = {
     [
         ("import ipyrefine", HEAVY | {"IPython", "pydantic"}),
         ("import ipyrefine.core.engine", HEAVY | {"IPython"}),
-        ("import ipyrefine.api, ipyrefine.providers.replay", HEAVY | {"genai_prices"}),
         (LOADED, HEAVY | {"pydantic"}),
     ],
-    ids=["import", "engine", "a recording", "load_ext"],
+    ids=["import", "engine", "load_ext"],
 )
 def test_importing_and_loading_stay_light(statement: str, heavy: set[str]) -> None:
     code = f"{statement}\nimport sys\nprint(*sorted({heavy} & set(sys.modules)))"

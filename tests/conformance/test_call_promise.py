@@ -18,7 +18,6 @@ from ipyrefine.core.model import StopReason
 from ipyrefine.core.run import Run
 from ipyrefine.providers.scripted import ScriptedModel
 
-PROSE: dict[str, Any] = {"profile": "prose", "criteria": ["tone"], "journal": False}
 TARGET = 0.9
 
 
@@ -71,13 +70,22 @@ def number(opinion: Opinion) -> str:
     return f"{opinion.score / 10}"
 
 
-SHAPES: dict[str, tuple[Callable[[Opinion], str], dict[str, Any]]] = {
-    "an evaluation": (evaluation, {"prompts": {"judge": "{text}: PASS or FAIL, as JSON?"}}),
-    "a word": (word, {"prompts": {"judge": "{text}: PASS or FAIL?"}}),
-    "actions and done": (actions, {"prompts": {"judge": "{text}: what is to be done, in JSON?"}}),
-    "a score and feedback": (score, {"prompts": {"judge": "{text}: score it, in JSON."}}),
-    "a number": (number, {"prompts": {"judge": "{text}: a score from 0 to 1."}}),
+SHAPES: dict[str, tuple[Callable[[Opinion], str], str]] = {
+    "an evaluation": (evaluation, "{text}: PASS or FAIL, as JSON?"),
+    "a word": (word, "{text}: PASS or FAIL?"),
+    "actions and done": (actions, "{text}: what is to be done, in JSON?"),
+    "a score and feedback": (score, "{text}: score it, in JSON."),
+    "a number": (number, "{text}: a score from 0 to 1."),
 }
+whatever_is_said = given(history=histories, revisions=st.integers(0, 4))
+so_often = settings(max_examples=25, deadline=None, derandomize=True, phases=[Phase.generate])
+
+
+async def refined(revisions: int, **options: Any) -> Run:
+    """A run of as many texts as it takes, or as are allowed."""
+    writer = ScriptedModel(text(f"text {n}") for n in range(9))
+    options = {"profile": "prose", "criteria": ["tone"], "max_revisions": revisions, **options}
+    return await refine("Greet.", model=writer, journal=False, **options)
 
 
 def assert_promised(run: Run, history: Sequence[Opinion], revisions: int, each: int) -> None:
@@ -92,28 +100,19 @@ def assert_promised(run: Run, history: Sequence[Opinion], revisions: int, each: 
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@given(history=histories, revisions=st.integers(0, 4))
-@settings(max_examples=25, deadline=None, derandomize=True, phases=[Phase.generate])
+@whatever_is_said
+@so_often
 async def test_with_a_judge_each_text_costs_two_calls_at_most(
     shape: str, history: list[Opinion], revisions: int
 ) -> None:
-    reply, options = SHAPES[shape]
+    reply, prompt = SHAPES[shape]
     judge = ScriptedModel(map(reply, history))
-    writer = ScriptedModel(text(f"text {n}") for n in range(9))
-    run = await refine(
-        "Greet.",
-        model=writer,
-        judge=judge,
-        target=TARGET,
-        max_revisions=revisions,
-        **PROSE,
-        **options,
-    )
+    run = await refined(revisions, judge=judge, target=TARGET, prompts={"judge": prompt})
     assert_promised(run, history, revisions, each=2)
 
 
-@given(history=histories, revisions=st.integers(0, 4))
-@settings(max_examples=25, deadline=None, derandomize=True, phases=[Phase.generate])
+@whatever_is_said
+@so_often
 async def test_with_a_critic_each_text_costs_two_calls_at_most(
     history: list[Opinion], revisions: int
 ) -> None:
@@ -122,50 +121,26 @@ async def test_with_a_critic_each_text_costs_two_calls_at_most(
         return READY if opinion.passes else critique(*blocking, finding("It is not there yet."))
 
     critic = ScriptedModel(map(read, history))
-    writer = ScriptedModel(text(f"text {n}") for n in range(9))
-    run = await refine(
-        "Greet.", model=writer, judge=critic, max_revisions=revisions, patience=None, **PROSE
-    )
+    run = await refined(revisions, judge=critic, patience=None)
     assert_promised(run, history, revisions, each=2)
 
 
-def as_score(opinion: Opinion) -> Any:
-    return opinion.score / 10
+RESULTS: dict[str, Callable[[Opinion], Any]] = {
+    "a score": lambda one: one.score / 10,
+    "a pair": lambda one: ("PASS" if one.passes else "FAIL", "; ".join(one.remarks)),
+    "a bool": lambda one: one.passes,
+    "feedback": lambda one: "" if one.passes else "; ".join(["change it", *one.remarks]),
+    "a dict": lambda one: {"score": one.score / 10, "feedback": list(one.remarks)},
+    "actions and done": lambda one: {"done": one.passes, "feedback": list(one.remarks)},
+}
 
 
-def as_pair(opinion: Opinion) -> Any:
-    return ("PASS" if opinion.passes else "FAIL", "; ".join(opinion.remarks))
-
-
-def as_bool(opinion: Opinion) -> Any:
-    return opinion.passes
-
-
-def as_feedback(opinion: Opinion) -> Any:
-    return "" if opinion.passes else "; ".join(["change it", *opinion.remarks])
-
-
-def as_dict(opinion: Opinion) -> Any:
-    return {"score": opinion.score / 10, "feedback": list(opinion.remarks)}
-
-
-def as_done(opinion: Opinion) -> Any:
-    return {"done": opinion.passes, "feedback": list(opinion.remarks)}
-
-
-@pytest.mark.parametrize("result", [as_score, as_pair, as_bool, as_feedback, as_dict, as_done])
-@given(history=histories, revisions=st.integers(0, 4))
-@settings(max_examples=25, deadline=None, derandomize=True, phases=[Phase.generate])
+@pytest.mark.parametrize("result", RESULTS)
+@whatever_is_said
+@so_often
 async def test_with_a_function_each_text_costs_one_call(
-    result: Callable[[Opinion], Any], history: list[Opinion], revisions: int
+    result: str, history: list[Opinion], revisions: int
 ) -> None:
-    left = iter(history)
-
-    def evaluate(text: str) -> Any:
-        return result(next(left))
-
-    writer = ScriptedModel(text(f"text {n}") for n in range(9))
-    run = await refine(
-        "Greet.", model=writer, checks=[evaluate], target=TARGET, max_revisions=revisions, **PROSE
-    )
+    left = map(RESULTS[result], history)
+    run = await refined(revisions, checks=[lambda text: next(left)], target=TARGET)
     assert_promised(run, history, revisions, each=1)

@@ -1,170 +1,134 @@
 """Evidence first: what a task states is run without an option, and no opinion passes a failure."""
 
-import json
-from collections import Counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
-from kit import READY, code, critique, finding, finish, in_order, text
+from kit import READY, Finds, code, critique, finding, finish, in_order, text
 
 from ipyrefine import api, refine
-from ipyrefine.core.decisions import Accept, Continue, Override
-from ipyrefine.core.model import Evidence, Limits, Outcome, StopReason, Task
-from ipyrefine.core.run import Run
+from ipyrefine.core.decisions import Accept, Continue, Decision, Override
+from ipyrefine.core.model import Evidence, Limits, Outcome, StopReason
 from ipyrefine.providers.scripted import ScriptedModel
 
 INC = "Write inc(n), which adds one.\n\n>>> inc(1)\n2\n>>> inc(4)\n5\n"
 RIGHT = "def inc(n):\n    return n + 1"
 WRONG = ["def inc(n):\n    return n", "def inc(n):\n    return 2", "def inc(n):\n    return 5"]
 SEA = "Describe the sea in at most five words."
+SHORT, LONG = "Salt, wind and long light.", "The sea is salty and wide and deep."
 
 
-def purposes(model: ScriptedModel) -> Counter[str]:
-    return Counter(request.purpose for request in model.requests)
+def own_tests(*, passed: bool) -> Finds:
+    """Unit tests of the user's, with what they find."""
+    found = Evidence(name="tests:x", passed=passed, decisive=True, basis="tests", detail="ran")
+    return Finds(found)
 
 
-async def test_a_task_that_states_examples_passes_on_them_once_it_was_read() -> None:
-    model = ScriptedModel([code(RIGHT), READY])
-    run = await refine(INC, model=model)
-    assert run.verdict is not None
-    assert (run.verdict.outcome, run.verdict.basis) == (Outcome.PASS, "examples")
-    assert run.stop_reason is StopReason.PASSED
-    assert purposes(model) == {"draft": 1, "critique": 1}
-    assert (run.setup.checks, run.setup.demands) == (("examples", "results"), ("2 examples",))
+class Case(NamedTuple):
+    """What is asked and replied, the stages that were asked, and each verdict with its basis."""
+
+    task: str
+    replies: list[str]
+    stages: str
+    verdicts: str
+    options: dict[str, Any] | None = None
 
 
-async def test_a_draft_that_misses_an_example_is_revised_before_anybody_reads_it() -> None:
-    model = ScriptedModel([code(WRONG[0]), code(RIGHT), READY])
-    run = await refine(INC, model=model)
-    assert (run.text, run.stop_reason) == (RIGHT, StopReason.PASSED)
-    assert [r.purpose for r in model.requests] == ["draft", "revise", "critique"]
-    assert "inc(1): expected 2, got 1" in model.requests[1].messages[-1].content
-    first = run.iterations[0].verdict
-    assert first is not None
-    assert (first.outcome, first.basis) == (Outcome.NEEDS_IMPROVEMENT, "examples")
+CASES = {
+    "examples that hold, once the code was read": Case(
+        INC, [code(RIGHT), READY], "draft critique", "PASS by examples"
+    ),
+    "an example that is missed is mended before anybody reads the code": Case(
+        INC,
+        [code(WRONG[0]), code(RIGHT), READY],
+        "draft revise critique",
+        "NEEDS_IMPROVEMENT by examples, PASS by examples",
+    ),
+    "examples that are not to be run": Case(
+        INC, [code(RIGHT), READY], "draft critique", "PASS by critique", {"no_checks": ["examples"]}
+    ),
+    "a function of the user's does not pass a failed example": Case(
+        INC,
+        [code(WRONG[0])],
+        "draft",
+        "NEEDS_IMPROVEMENT by examples",
+        {"checks": [lambda text: 1.0], "target": 0.9, "max_revisions": 0},
+    ),
+    "tests of the user's are the strongest": Case(
+        INC, [code(RIGHT)], "draft", "PASS by tests", {"checks": [own_tests(passed=True)]}
+    ),
+    "tests of the user's must pass too": Case(
+        INC,
+        [code(RIGHT)],
+        "draft",
+        "NEEDS_IMPROVEMENT by tests",
+        {"checks": [own_tests(passed=False)], "max_revisions": 0},
+    ),
+    "a constraint settles itself, and a critic reads the rest": Case(
+        SEA, [text(SHORT), READY], "draft critique", "PASS by critique"
+    ),
+    "a constraint that is missed is mended before anybody reads the text": Case(
+        SEA,
+        [text(LONG), text(SHORT), READY],
+        "draft revise critique",
+        "NEEDS_IMPROVEMENT by constraints, PASS by critique",
+    ),
+    "prose is read, revised and read again": Case(
+        "Describe the sea.",
+        [text("The sea."), critique(finding("too curt")), text("The wide sea."), READY],
+        "draft critique revise critique",
+        "NEEDS_IMPROVEMENT by critique, PASS by critique",
+    ),
+    "prose that nobody reads is not judged": Case(
+        "Describe the sea.", [text("Sea.")], "draft", "NOT_JUDGED by none", {"critique": "never"}
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+async def test_a_verdict_rests_on_the_strongest_evidence_there_is(case: Case) -> None:
+    model = ScriptedModel(case.replies)
+    run = await refine(case.task, model=model, **(case.options or {}))
+    assert " ".join(request.purpose for request in model.requests) == case.stages
+    verdicts = [i.verdict for i in run.iterations if i.verdict]
+    assert ", ".join(f"{v.outcome} by {v.basis}" for v in verdicts) == case.verdicts
+    assert run.converged is verdicts[-1].passed
 
 
 @pytest.mark.parametrize("critic", ["auto", "always", "never"])
-async def test_no_reader_passes_a_text_that_fails_an_example(critic: Any) -> None:
-    replies = {
-        "draft": [code(WRONG[0])],
-        "revise": [code(text) for text in WRONG[1:]],
-        "critique": [critique()] * 9,
-    }
+async def test_no_reader_passes_a_text_that_fails_an_example(critic: str) -> None:
+    texts = iter(map(code, WRONG))
 
-    def answer(request: Any) -> Any:
-        item = replies[request.purpose].pop(0)
-        return item if isinstance(item, str) else item(request)
+    def answer(request: Any) -> str:
+        return critique() if request.purpose == "critique" else next(texts)
 
     model = ScriptedModel([answer] * 20)
-    limits = Limits(max_revisions=2, critique=critic)
-    run = await refine(INC, model=model, limits=limits)
+    run = await refine(INC, model=model, max_revisions=2, critique=critic)
     assert [i.text for i in run.iterations] == WRONG
     assert not any(i.verdict and i.verdict.passed for i in run.iterations)
     assert not run.converged
 
 
-async def failed() -> Any:
+@pytest.mark.parametrize(
+    ("decision", "stop", "verdict"),
+    [
+        (Override(iteration=0, outcome=Outcome.PASS, reason="Good enough."),
+         StopReason.OVERRIDDEN, ("PASS", "user", True)),
+        (Accept(iteration=0), StopReason.ACCEPTED, ("NEEDS_IMPROVEMENT", "examples", False)),
+    ],
+    ids=["override", "accept"],
+)  # fmt: skip
+async def test_the_user_may_take_a_text_that_fails_an_example_and_then_it_says_so(
+    decision: Decision, stop: StopReason, verdict: tuple[str, str, bool]
+) -> None:
     loop = api.build(INC, model=in_order([code(WRONG[0])]), limits=Limits(max_revisions=0))
     await finish(loop)
     assert loop.state.stop_reason is StopReason.REVISIONS
-    return loop
-
-
-async def test_the_user_may_pass_a_failed_example_and_then_it_says_so() -> None:
-    loop = await failed()
-    loop.decide(Override(iteration=0, outcome=Outcome.PASS, reason="Good enough."))
+    loop.decide(decision)
     await finish(loop)
-    verdict = loop.state.verdict
-    assert (verdict.outcome, verdict.basis) == (Outcome.PASS, "user")
-    assert verdict.over_failed_check
-    assert loop.state.stop_reason is StopReason.OVERRIDDEN
-
-
-async def test_accepting_a_failed_text_is_the_users_choice_and_no_pass() -> None:
-    loop = await failed()
-    loop.decide(Accept(iteration=0))
-    await finish(loop)
-    assert loop.state.stop_reason is StopReason.ACCEPTED
-    assert loop.state.text == WRONG[0]
-    assert loop.state.verdict.outcome is Outcome.NEEDS_IMPROVEMENT
-
-
-async def test_a_function_of_the_users_does_not_pass_a_failed_example() -> None:
-    model = ScriptedModel([code(WRONG[0])])
-    run = await refine(INC, model=model, checks=[lambda text: 1.0], target=0.9, max_revisions=0)
-    assert run.verdict is not None
-    assert (run.verdict.outcome, run.verdict.required_passed) == ("NEEDS_IMPROVEMENT", False)
-
-
-async def test_without_the_check_the_text_is_read_and_the_basis_says_so() -> None:
-    model = in_order([code(RIGHT), READY])
-    run = await refine(INC, model=model, no_checks=["examples"])
-    assert run.verdict is not None
-    assert (run.verdict.outcome, run.verdict.basis) == (Outcome.PASS, "critique")
-    assert run.setup.checks == ("results",)
-
-
-async def test_constraints_settle_themselves_and_a_critic_reads_the_rest() -> None:
-    model = in_order([text("Salt, wind and long light."), READY])
-    run = await refine(SEA, model=model)
-    assert run.verdict is not None
-    assert (run.verdict.outcome, run.verdict.basis) == (Outcome.PASS, "critique")
-    assert run.setup.demands == ("length:<=5 words",)
-    assert run.usage.calls == 2
-
-
-async def test_a_constraint_that_is_missed_is_revised_before_anybody_reads_it() -> None:
-    long = "The sea is salty and wide and deep."
-    model = in_order([text(long), text("Salt, wind and long light."), READY])
-    run = await refine(SEA, model=model)
-    first = run.iterations[0].verdict
-    assert first is not None
-    assert (first.outcome, first.basis) == (Outcome.NEEDS_IMPROVEMENT, "constraints")
-    assert run.stop_reason is StopReason.PASSED
-    assert run.usage.calls == 3
-
-
-async def test_prose_is_read_revised_and_read_again() -> None:
-    replies = [text("The sea."), critique(finding("too curt")), text("The wide sea."), READY]
-    run = await refine("Describe the sea.", model=in_order(replies))
-    outcomes = [i.verdict.outcome for i in run.iterations if i.verdict]
-    assert outcomes == [Outcome.NEEDS_IMPROVEMENT, Outcome.PASS]
-    assert (run.text, run.stop_reason) == ("The wide sea.", StopReason.PASSED)
-    assert run.usage.calls == 4
-
-
-async def test_prose_that_nobody_reads_is_not_judged() -> None:
-    model = in_order([text("The sea.")])
-    run = await refine("Describe the sea.", model=model, critique="never")
-    assert run.verdict is not None
-    assert (run.verdict.outcome, run.verdict.basis) == (Outcome.NOT_JUDGED, "none")
-    assert run.stop_reason is StopReason.UNJUDGED
-    assert not run.converged
-
-
-class Suite:
-    """A unit test of the user's, with what it was told to find."""
-
-    name = "tests:suite"
-
-    def __init__(self, *passed: bool) -> None:
-        self._passed = list(passed)
-
-    async def __call__(self, text: str, task: Task) -> Evidence:
-        passed = self._passed.pop(0)
-        return Evidence(name=self.name, passed=passed, decisive=True, basis="tests", detail="test")
-
-
-async def test_the_strongest_evidence_names_the_verdict_and_all_of_it_must_pass() -> None:
-    run = await refine(INC, model=ScriptedModel([code(RIGHT)]), checks=[Suite(True)])
-    assert run.verdict is not None
-    assert (run.verdict.outcome, run.verdict.basis) == (Outcome.PASS, "tests")
-    run = await refine(
-        INC, model=ScriptedModel([code(RIGHT)]), checks=[Suite(False)], max_revisions=0
-    )
-    assert run.verdict is not None
-    assert not run.verdict.passed
+    assert (loop.state.stop_reason, loop.state.text) == (stop, WRONG[0])
+    found = loop.state.verdict
+    assert found is not None
+    assert (found.outcome, found.basis, found.over_failed_check) == verdict
 
 
 async def test_a_suggestion_beside_a_pass_is_acted_on_when_the_user_continues() -> None:
@@ -174,15 +138,7 @@ async def test_a_suggestion_beside_a_pass_is_acted_on_when_the_user_continues() 
     await finish(loop)
     loop.decide(Continue())
     await finish(loop)
-    run: Run = loop.state
-    [found] = [f for f in run.iterations[0].findings if f.author == "model"]
-    assert found.problem == "It has no docstring."
-    assert run.iterations[0].verdict is not None
-    assert run.iterations[0].verdict.passed
-    assert run.stop_reason is StopReason.PASSED
-
-
-async def test_the_record_of_a_run_says_the_basis_of_each_verdict() -> None:
-    run = await refine(INC, model=ScriptedModel([code(WRONG[0]), code(RIGHT), READY]))
-    stored = json.loads(run.model_dump_json())
-    assert [i["verdict"]["basis"] for i in stored["iterations"]] == ["examples", "examples"]
+    first, second = loop.state.iterations
+    assert [f.problem for f in first.findings if f.author == "model"] == ["It has no docstring."]
+    assert [i.verdict and i.verdict.passed for i in (first, second)] == [True, True]
+    assert loop.state.stop_reason is StopReason.PASSED

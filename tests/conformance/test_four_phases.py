@@ -32,6 +32,7 @@ from own_prompts import problems, sent
 from ipyrefine import refine
 from ipyrefine.core.model import Limits, Outcome, StopReason
 from ipyrefine.core.run import Run
+from ipyrefine.core.template import read_template
 from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.render.labels import stop_sentence
 
@@ -129,6 +130,17 @@ async def test_a_template_with_named_phases_and_a_checklist_is_read_too(cell: st
     ):
         assert words in asked
     assert run.task.checklist == ("Under 120 words?", "One call to action?")
+
+
+def test_a_phase_is_known_by_its_name_before_its_number() -> None:
+    template = read_template("T\n[ITERATION 1] critique\nA\n[ITERATION 2] rewrite\nB\n")
+    assert template is not None
+    assert (template.critique, template.revise, template.draft) == ("A", "B", "")
+
+
+@pytest.mark.parametrize("body", ["", "Write a poem.", "See [ITERATION 1] of the plan."])
+def test_a_text_without_such_headings_is_no_template(body: str) -> None:
+    assert read_template(body) is None
 
 
 @pytest.mark.parametrize(

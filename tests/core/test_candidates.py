@@ -18,22 +18,8 @@ from kit import (
     without_deltas,
 )
 
-from ipyrefine.core.engine import Refinement
-from ipyrefine.core.events import (
-    DraftReady,
-    Event,
-    EvidenceReady,
-    StageStarted,
-    TextDelta,
-)
-from ipyrefine.core.model import (
-    Evidence,
-    Limits,
-    Outcome,
-    StopReason,
-    Task,
-    Usage,
-)
+from ipyrefine.core.events import DraftReady, EvidenceReady, TextDelta
+from ipyrefine.core.model import Evidence, Limits, Outcome, StopReason, Task, Usage
 from ipyrefine.core.ports import Check, Reply
 from ipyrefine.core.prompts import Prompts
 from ipyrefine.core.reducer import replay
@@ -69,74 +55,40 @@ class Wants:
 
 
 class Neighbours:
-    """A check that notes the texts it was given to compare with, and is content with so many.
+    """A check that compares a text with others, and is content with so many of them.
 
     With ``final`` of them it says that further ones change nothing.
     """
 
     name = "neighbours"
 
-    def __init__(
-        self,
-        content: int = 1,
-        others: Sequence[str] = (),
-        seen: dict[str, list[str]] | None = None,
-        final: int | None = None,
-    ) -> None:
-        self.seen: dict[str, list[str]] = {} if seen is None else seen
-        self._content, self._others, self._final = content, list(others), final
+    def __init__(self, content: int = 1, others: Sequence[str] = (), final: int = -1) -> None:
+        self._content, self._others, self._final = content, others, final
 
     def among(self, others: Sequence[str], left: int = 0) -> Check:
-        return Neighbours(self._content, others, self.seen, self._final)
+        return Neighbours(self._content, others, self._final)
 
     async def __call__(self, text: str, task: Task) -> Evidence:
-        self.seen[text] = self._others
-        settled, final = len(self._others) >= self._content, len(self._others) == self._final
         return Evidence(
             name=self.name,
             passed=True,
             score=1.0,
-            decisive=settled,
-            drafts="differ" if final else "open",
+            decisive=len(self._others) >= self._content,
+            drafts="differ" if len(self._others) == self._final else "open",
         )
 
 
-def at_once(model: AllAtOnce, limits: Limits = THREE) -> Refinement:
-    """A run without checks, so that all candidates are wanted, with a judge of its own."""
-    judge = ScriptedModel([judgement(9)] * 3)
-    return evaluated(model, judge=judge, limits=limits)
-
-
-def drafts_at_once(events: Sequence[Event]) -> list[int]:
-    """How many drafts each of the run's stages of drafting brought."""
-    counts: list[int] = []
-    for event in events:
-        if isinstance(event, StageStarted) and event.stage == "draft":
-            counts.append(0)
-        elif isinstance(event, DraftReady):
-            counts[-1] += 1
-    return counts
-
-
 async def test_candidates_are_asked_for_at_once_and_given_in_their_order() -> None:
-    model = AllAtOnce(3, version)
-    loop = at_once(model)
+    judge = ScriptedModel([judgement(9)] * 3)
+    loop = evaluated(AllAtOnce(3, version), judge=judge, limits=THREE)
     events = await finish(loop)
-    drafts = [e for e in events if isinstance(e, DraftReady)]
-    assert [e.text for e in drafts] == ["version 0", "version 1", "version 2"]
+    drafts = [e.text for e in events if isinstance(e, DraftReady)]
+    assert drafts == ["version 0", "version 1", "version 2"]
     assert [i.parent for i in loop.state.iterations] == [None, None, None]
     assert loop.state.stop_reason is StopReason.PASSED
     deltas = [e for e in events if isinstance(e, TextDelta) and e.stage == "draft"]
     streamed = [e.iteration for e in deltas]
     assert streamed == sorted(streamed), "only one text streams at a time"
-
-
-async def test_no_further_candidate_is_written_once_it_could_not_change_the_outcome() -> None:
-    limits = THREE.model_copy(update={"candidates": 6})
-    replies = [*(text(f"version {n}") for n in range(3)), *[judgement(9)] * 3]
-    loop = evaluated(replies, checks=[Neighbours(9, final=2)], limits=limits)
-    events = await finish(loop)
-    assert drafts_at_once(events) == [1, 1, 1]
 
 
 class Silent:
@@ -158,10 +110,11 @@ class Silent:
         ([Silent()], EVALUATED, 3),
         ([Silent(), Wants("version 9")], Prompts(), 3),
         ([Silent(), Wants("version 0")], Prompts(), 1),
+        ([Neighbours(9, final=1)], EVALUATED, 2),
     ],
-    ids=["nothing", "an evaluator", "a check that fails", "a check that passes"],
+    ids=["nothing", "an evaluator", "a check that fails", "a check that passes", "a comparison"],
 )
-async def test_drafts_that_nothing_could_tell_apart_are_not_written(
+async def test_drafts_that_could_not_change_the_outcome_are_not_written(
     checks: list[Check], prompts: Prompts, drafts: int
 ) -> None:
     replies = [version(number) for number in range(3)]
@@ -216,8 +169,8 @@ async def test_each_candidate_has_its_own_usage() -> None:
     assert [i.usage.prompt_tokens for i in loop.state.iterations] == [10, 11, 12]
 
 
-@pytest.mark.parametrize("checks", [[], [Neighbours(9)]], ids=["all at once", "in steps"])
-async def test_a_run_cut_anywhere_goes_on_without_asking_twice(checks: list[Check]) -> None:
+async def test_a_run_that_compares_step_by_step_is_cut_anywhere_and_asks_nothing_twice() -> None:
+    checks = [Neighbours(9)]
     replies = {
         "draft": [text("one"), text("two"), text("three")],
         "judge": [judgement(3), judgement(9), judgement(5)],

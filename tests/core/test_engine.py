@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from typing import Any, NamedTuple
 
 import pytest
@@ -193,7 +193,9 @@ async def test_a_run_through_every_stage() -> None:
 # The order of emits
 
 
-async def test_an_event_is_stored_then_committed_then_shown() -> None:
+async def test_an_event_is_stored_then_committed_then_shown_and_a_piece_of_a_reply_only_shown() -> (
+    None
+):
     loop = begin()
     log: list[tuple[str, Event]] = []
 
@@ -209,28 +211,15 @@ async def test_an_event_is_stored_then_committed_then_shown() -> None:
         log.append(("shown", event))
 
     await finish(loop, show, journal=Watching())
-    assert [kind for kind, event in log if not isinstance(event, TextDelta)][:4] == [
-        "stored", "shown", "stored", "shown"
-    ]  # fmt: skip
+    assert any(isinstance(event, TextDelta) for _, event in log)
+    kept = [(kind, event) for kind, event in log if not isinstance(event, TextDelta)]
+    assert [kind for kind, _ in kept] == ["stored", "shown"] * (len(kept) // 2)
     stored = [event for kind, event in log if kind == "stored"]
-    shown = [event for kind, event in log if kind == "shown"]
-    assert without_deltas(shown) == stored
-    for place, (kind, event) in enumerate(log):
-        assert kind == "stored" or isinstance(event, TextDelta) or log[place - 1][1] is event
-
-
-async def test_every_event_has_its_time_and_they_never_run_backwards() -> None:
-    times = [event.at for event in without_deltas(await whole())]
+    assert [event for kind, event in kept if kind == "shown"] == stored
+    assert replay(stored) == loop.state
+    times = [event.at for event in stored]
     assert times == sorted(times)
     assert times[0] > 0
-
-
-async def test_a_piece_of_a_reply_is_shown_but_neither_stored_nor_folded() -> None:
-    journal = MemoryJournal()
-    ended = await end(begin(), journal)
-    assert [e for e in ended.shown if isinstance(e, TextDelta)]
-    assert without_deltas(ended.shown) == journal.stored
-    assert replay(journal.stored) == ended.loop.state
 
 
 @pytest.mark.parametrize("kind", ["stage_started", "text_delta", "verdict_reached"])
@@ -279,23 +268,23 @@ class Unprintable(Exception):
         return str(10**5_000)  # more digits than Python writes
 
 
+# Of each: what is raised after so many pieces of a reply, and how the run ends.
 ERRORS = {
-    "ValueError": (ValueError("odd"), ModelError, "faulty failed: ValueError: odd."),
-    "RuntimeError": (RuntimeError("odd"), ModelError, "faulty failed: RuntimeError: odd."),
-    "Unprintable": (Unprintable(), ModelError, "faulty failed: Unprintable."),
-    "a page": (OSError("a\n" * 999), ModelError, "faulty failed: OSError: " + "a " * 145 + "a."),
-    "ModelError": (Unreachable("No server."), Unreachable, "No server."),
-    "UsageError": (UsageError("No reply."), UsageError, "No reply."),
+    "ValueError": (ValueError("odd"), 0, ModelError, "faulty failed: ValueError: odd."),
+    "RuntimeError": (RuntimeError("odd"), 2, ModelError, "faulty failed: RuntimeError: odd."),
+    "Unprintable": (Unprintable(), 2, ModelError, "faulty failed: Unprintable."),
+    "a page": (OSError("a\n" * 999), 0, ModelError, f"faulty failed: OSError: {'a ' * 145}a."),
+    "ModelError": (Unreachable("No server."), 2, Unreachable, "No server."),
+    "UsageError": (UsageError("No reply."), 0, UsageError, "No reply."),
 }
 
 
-@pytest.mark.parametrize("pieces", [0, 2])
 @pytest.mark.parametrize("error", ERRORS)
 @pytest.mark.parametrize("stage", ENDED_AS)
 async def test_a_model_that_fails_at_any_stage_ends_the_run_and_running_again_goes_on(
-    stage: str, error: str, pieces: int
+    stage: str, error: str
 ) -> None:
-    raised, kind, sentence = ERRORS[error]
+    raised, pieces, kind, sentence = ERRORS[error]
     loop = begin(Faulty(stage, raised, pieces))
     ended = await end(loop, MemoryJournal())
     assert_failed(ended, kind, sentence)
@@ -307,34 +296,30 @@ async def test_a_model_that_fails_at_any_stage_ends_the_run_and_running_again_go
     assert sum(calls(every).values()) == sum(map(len, REPLIES.values())) + 1
 
 
+@pytest.mark.parametrize(
+    ("streamed", "kind", "sentence"),
+    [
+        (["Hello"], ModelError,
+         "faulty failed: TypeError: it streams str, not Delta, Notice or Reply."),
+        ([], ServerFailed, "faulty ended its stream without a reply."),
+    ],
+    ids=["something else", "no reply"],
+)  # fmt: skip
 @pytest.mark.parametrize("stage", ENDED_AS)
-async def test_a_stream_of_anything_else_is_a_failure_of_the_model(stage: str) -> None:
+async def test_a_stream_that_brings_no_reply_is_a_failure(
+    stage: str, streamed: list[Any], kind: type[RefineError], sentence: str
+) -> None:
     class Odd(Faulty):
         async def stream(self, request: Request) -> AsyncIterator[Delta | Notice | Reply]:
             try:
                 async for part in super().stream(request):
                     yield part
             except ZeroDivisionError:
-                yield "Hello"  # type: ignore[misc]
-
-    loop = begin(Odd(stage, ZeroDivisionError(), 1))
-    ended = await end(loop, MemoryJournal())
-    sentence = "faulty failed: TypeError: it streams str, not Delta, Notice or Reply."
-    assert_failed(ended, ModelError, sentence)
-    assert loop.state.text == ENDED_AS[stage]
-
-
-@pytest.mark.parametrize("stage", ENDED_AS)
-async def test_a_stream_that_ends_without_a_reply_is_a_failure_of_the_server(stage: str) -> None:
-    class Silent(Faulty):
-        async def stream(self, request: Request) -> AsyncIterator[Delta | Notice | Reply]:
-            with suppress(ZeroDivisionError):
-                async for part in super().stream(request):
+                for part in streamed:
                     yield part
 
-    loop = begin(Silent(stage, ZeroDivisionError(), 1))
-    ended = await end(loop, MemoryJournal())
-    assert_failed(ended, ServerFailed, "faulty ended its stream without a reply.")
+    loop = begin(Odd(stage, ZeroDivisionError(), 1))
+    assert_failed(await end(loop, MemoryJournal()), kind, sentence)
     assert loop.state.text == ENDED_AS[stage]
 
 
@@ -387,9 +372,7 @@ def breaking(number: int, error: Exception, *, waits: bool) -> Callable[[Event, 
 
 
 @pytest.mark.parametrize("waits", [False, True], ids=["function", "coroutine"])
-async def test_a_consumer_that_breaks_at_any_event_ends_the_run_for_the_others(
-    waits: bool,
-) -> None:
+async def test_a_consumer_that_breaks_at_any_event_ends_the_run_for_the_others(waits: bool) -> None:
     events = await whole()
     for number in range(len(events) - 1):
         loop = begin()
@@ -401,11 +384,10 @@ async def test_a_consumer_that_breaks_at_any_event_ends_the_run_for_the_others(
 
 
 async def test_a_consumer_that_breaks_at_the_stop_leaves_its_error_and_one_failed_stop() -> None:
-    events = await whole()
-    loop = begin()
-    journal = MemoryJournal()
-    ended = await end(loop, journal, breaking(len(events) - 1, ValueError("odd"), waits=False))
-    assert stops(ended.shown) == stops(journal.stored) == [StopReason.PASSED, StopReason.FAILED]
+    loop, last = begin(), len(await whole()) - 1
+    ended = await end(loop, MemoryJournal(), breaking(last, ValueError("odd"), waits=False))
+    expected = [StopReason.PASSED, StopReason.FAILED]
+    assert stops(ended.shown) == stops(ended.journal.stored) == expected
     assert isinstance(loop.error, InternalError)
     assert loop.state.text == "Hello there"
 
@@ -413,21 +395,19 @@ async def test_a_consumer_that_breaks_at_the_stop_leaves_its_error_and_one_faile
 async def test_a_consumer_that_broke_is_not_called_again_and_all_of_them_may_break() -> None:
     heard: list[str] = []
 
-    def break_one(event: Event, run: Run) -> None:
-        heard.append("one")
-        raise ValueError("odd")
+    def broken(name: str) -> Callable[[Event, Run], None]:
+        def consume(event: Event, run: Run) -> None:
+            heard.append(name)
+            raise ValueError(name)
 
-    def break_two(event: Event, run: Run) -> None:
-        heard.append("two")
-        raise ValueError("odd too")
+        return consume
 
-    loop = begin()
-    journal = MemoryJournal()
-    await loop.run(break_one, break_two, journal=journal)
+    loop, journal = begin(), MemoryJournal()
+    await loop.run(broken("one"), broken("two"), journal=journal)
     assert heard == ["one", "two"]
     assert stops(journal.stored) == [StopReason.FAILED]
     assert isinstance(loop.error, InternalError)
-    assert str(loop.error).startswith("A display of the run broke: ValueError: odd.")
+    assert str(loop.error).startswith("A display of the run broke: ValueError: one.")
 
 
 @pytest.mark.parametrize(
@@ -485,12 +465,6 @@ async def assert_continues(stored: list[Event]) -> None:
     assert replies_read([*stored, *rest]) == {stage: len(items) for stage, items in REPLIES.items()}
 
 
-async def test_a_run_cut_after_any_event_continues_without_paying_twice() -> None:
-    events = without_deltas(await whole())
-    for cut in range(1, len(events) + 1):
-        await assert_continues(events[:cut])
-
-
 async def test_a_cancel_at_any_event_is_stored_and_shown_and_then_raised() -> None:
     events = await whole()
     for number in range(len(events)):
@@ -543,7 +517,7 @@ def begin_three_drafts() -> Refinement:
 
 
 @pytest.mark.parametrize("begin", [begin, begin_three_drafts], ids=["every stage", "three drafts"])
-@pytest.mark.parametrize("again", [0, 1, 2])
+@pytest.mark.parametrize("again", [0, 1, 2], ids=["once", "twice", "twice, a turn apart"])
 async def test_cancels_at_any_turn_of_the_event_loop_leave_one_stop_and_no_task(
     again: int, begin: Callable[[], Refinement]
 ) -> None:
@@ -693,28 +667,38 @@ async def test_a_decision_that_cannot_be_carried_out_changes_nothing_of_a_runnin
     assert stages(events) == STAGES
 
 
-async def test_ending_a_pause_keeps_the_best_text() -> None:
+async def paused() -> Refinement:
+    """A run that waits for the user at its first text."""
     loop = begin(limits=LIMITS.model_copy(update={"step": True}))
     await finish(loop)
     assert loop.state.stop_reason is StopReason.PAUSED
-    journal, shown = MemoryJournal(), list[Event]()
-    await loop.end(lambda event, run: shown.append(event), journal=journal)
+    return loop
+
+
+@pytest.mark.parametrize("turns", [None, 1], ids=["alone", "cancelled meanwhile"])
+async def test_ending_a_pause_keeps_the_best_text(turns: int | None) -> None:
+    loop, journal, shown = await paused(), MemoryJournal(), list[Event]()
+    ending = loop.end(lambda event, run: shown.append(event), journal=journal)
+    task = asyncio.create_task(ending)
+    if turns:
+        assert await cancel_after(task, turns)
+        assert task.cancelled(), "a cancel comes out too"
+    else:
+        await task
     assert stops(shown) == stops(journal.stored) == [StopReason.CANCELLED]
     assert (loop.state.text, loop.state.stop_reason) == ("Hello", StopReason.CANCELLED)
     assert loop.state.message == "You stopped it. The best text so far is kept."
 
 
 async def test_ending_with_a_decision_stops_with_its_reason() -> None:
-    loop = begin(limits=LIMITS.model_copy(update={"step": True}))
-    await finish(loop)
+    loop = await paused()
     loop.decide(Accept())
     await loop.end()
     assert loop.state.stop_reason is StopReason.ACCEPTED
 
 
 async def test_ending_with_a_decision_that_asks_for_a_revision_waits_and_asks_nobody() -> None:
-    loop = begin(limits=LIMITS.model_copy(update={"step": True}))
-    await finish(loop)
+    loop = await paused()
     asked = len(loop.model.requests)
     loop.decide(Override(outcome=Outcome.NEEDS_IMPROVEMENT, reason="Too short."))
     await loop.end()
@@ -723,16 +707,6 @@ async def test_ending_with_a_decision_that_asks_for_a_revision_waits_and_asks_no
     assert len(loop.model.requests) == asked
     await finish(loop)
     assert len(loop.state.iterations) == 2, "it is revised once the run is continued"
-
-
-async def test_a_cancel_while_it_is_ended_comes_out_too() -> None:
-    loop = begin(limits=LIMITS.model_copy(update={"step": True}))
-    await finish(loop)
-    journal = MemoryJournal()
-    task = asyncio.create_task(loop.end(journal=journal))
-    assert await cancel_after(task, 1)
-    assert task.cancelled()
-    assert stops(journal.stored) == [StopReason.CANCELLED]
 
 
 async def test_a_refinement_that_is_running_cannot_be_run_a_second_time() -> None:
@@ -755,31 +729,19 @@ async def test_a_refinement_that_is_running_cannot_be_run_a_second_time() -> Non
 # async for
 
 
-def timeless(events: list[Event]) -> list[Event]:
-    return [event.model_copy(update={"at": 0.0}) for event in without_deltas(events)]
-
-
-async def test_async_for_gives_the_events_of_a_run_each_after_it_took_effect() -> None:
-    loop = begin()
-    events, states = [], []
+async def test_async_for_gives_each_event_after_it_took_effect_and_waits_for_its_body() -> None:
+    model = staged(REPLIES)
+    loop, events = begin(model), list[Event]()
     async for event in loop:
         events.append(event)
-        states.append(loop.state)
-    assert timeless(events) == timeless(await whole())
-    assert states[-1] == loop.state == replay(without_deltas(events))
-    for event, state in zip(events, states, strict=True):
-        assert isinstance(event, TextDelta) or state.seconds == event.at
-    assert_no_task_is_left()
-
-
-async def test_the_loop_waits_for_the_body_of_an_async_for() -> None:
-    model = staged(REPLIES)
-    loop = begin(model)
-    async for event in loop:
+        assert isinstance(event, TextDelta) or loop.state.seconds == event.at
         asked = len(model.requests)
         for _ in range(10):
             await asyncio.sleep(0)
         assert len(model.requests) == asked, event
+    assert [event.type for event in events] == [event.type for event in await whole()]
+    assert loop.state == replay(without_deltas(events))
+    assert_no_task_is_left()
 
 
 async def test_breaking_out_of_async_for_at_any_event_cancels_and_leaves_no_task() -> None:

@@ -2,20 +2,9 @@
 
 import asyncio
 
-from kit import (
-    EVALUATED,
-    finish,
-    judgement,
-    prompts,
-    refinement,
-    text,
-)
+from kit import EVALUATED, finish, judgement, prompts, refinement, text
 
-from ipyrefine.core.model import (
-    Evidence,
-    Limits,
-    Task,
-)
+from ipyrefine.core.model import Evidence, Limits, Task
 from ipyrefine.providers.scripted import ScriptedModel
 
 ONCE = Limits(max_revisions=0, critique="never")

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from kit import READY, finish, refinement, text
+from kit import READY, Finds, finish, refinement, text
 
 from ipyrefine.checks.functions import CallableCheck
 from ipyrefine.core.decisions import Dismiss
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.model import Evidence, Finding, Limits, Severity, StopReason, Task
+from ipyrefine.core.model import Evidence, Finding, Limits, Severity, StopReason
 from ipyrefine.errors import UsageError
 
 Result = Callable[[str], Any]
@@ -52,38 +52,39 @@ async def test_each_fault_is_a_finding_with_its_quote_criterion_severity_and_fix
     assert {f.check for f in (first, second)} == {"style"}
 
 
-async def test_a_fault_keeps_its_id_is_resolved_when_gone_and_back_again_when_it_returns() -> None:
-    loop = await checked(
-        by_text(a=["too long", "no name"], b=["no name"], c=["no date", "no name", "too long"]),
-        "a",
-        "b",
-        "c",
-    )
-    assert standing(loop, 0) == {"f1": ("too long", "open"), "f2": ("no name", "open")}
-    assert standing(loop, 1) == {"f1": ("too long", "resolved"), "f2": ("no name", "open")}
-    assert standing(loop, 2) == {
-        "f1": ("too long", "regressed"),
-        "f2": ("no name", "open"),
-        "f3": ("no date", "open"),
-    }
+EIGHTY = ["line 3 is longer than eighty", "line 9 is longer than eighty"]
+# What is said of the texts a, b and c, and the standing of each finding at the last of them.
+FOLLOWED: dict[str, tuple[list[Any], dict[str, tuple[str, str]]]] = {
+    "a fault that is gone is resolved": (
+        [["too long", "no name"], ["no name"]],
+        {"f1": ("too long", "resolved"), "f2": ("no name", "open")},
+    ),
+    "a fault that returns has regressed": (
+        [["too long", "no name"], ["no name"], ["no date", "no name", "too long"]],
+        {"f1": ("too long", "regressed"), "f2": ("no name", "open"), "f3": ("no date", "open")},
+    ),
+    "much the same words are told apart within one text": (
+        [EIGHTY, EIGHTY[1:]],
+        {"f1": (EIGHTY[0], "resolved"), "f2": (EIGHTY[1], "open")},
+    ),
+    "a number that moves makes no other fault": (
+        [["130 words, too many"], ["125 words, too many"]],
+        {"f1": ("125 words, too many", "open")},
+    ),
+    "feedback in one string is a fault like any other": (
+        ["too long", "no name", ""],
+        {"f1": ("too long", "resolved"), "f2": ("no name", "resolved")},
+    ),
+}
 
 
-async def test_faults_in_much_the_same_words_are_told_apart_within_one_text() -> None:
-    lines = ["line 3 is longer than eighty", "line 9 is longer than eighty"]
-    loop = await checked(by_text(a=lines, b=lines[1:]), "a", "b")
-    assert standing(loop, 1) == {"f1": (lines[0], "resolved"), "f2": (lines[1], "open")}
-
-
-async def test_a_number_that_moves_does_not_make_another_fault() -> None:
-    loop = await checked(by_text(a=["130 words, too many"], b=["125 words, too many"]), "a", "b")
-    assert standing(loop, 1) == {"f1": ("125 words, too many", "open")}
-
-
-async def test_feedback_in_one_string_is_a_fault_like_any_other() -> None:
-    loop = await checked(by_text(a="too long", b="no name", c=""), "a", "b", "c")
-    assert standing(loop, 1) == {"f1": ("too long", "resolved"), "f2": ("no name", "open")}
-    assert standing(loop, 2)["f2"] == ("no name", "resolved")
-    assert loop.state.stop_reason is StopReason.PASSED
+@pytest.mark.parametrize("case", FOLLOWED)
+async def test_a_fault_keeps_its_id_from_text_to_text(case: str) -> None:
+    said, last = FOLLOWED[case]
+    texts = "abc"[: len(said)]
+    loop = await checked(by_text(**dict(zip(texts, said, strict=True))), *texts)
+    assert standing(loop, len(said) - 1) == last
+    assert (loop.state.stop_reason is StopReason.PASSED) is (not said[-1])
 
 
 async def test_a_check_that_only_fails_has_one_finding_whatever_it_says() -> None:
@@ -116,18 +117,10 @@ async def test_words_that_are_not_in_the_text_are_told_but_are_no_quote() -> Non
     assert finding.actionable
 
 
-class Advisory:
-    """A check that only advises: its faults never block."""
-
-    name = "advice"
-
-    async def __call__(self, text: str, task: Task) -> Evidence:
-        fault = Finding(criterion="x", severity=Severity.BLOCKING, problem="dull")
-        return Evidence(name=self.name, passed=False, required=False, findings=(fault,))
-
-
 async def test_what_an_advisory_check_finds_is_minor() -> None:
-    loop = refinement([text("Hi"), READY], checks=[Advisory()])
+    fault = Finding(criterion="x", severity=Severity.BLOCKING, problem="dull")
+    advice = Evidence(name="advice", passed=False, required=False, findings=(fault,))
+    loop = refinement([text("Hi"), READY], checks=[Finds(advice)])
     await finish(loop)
     assert loop.state.iterations[0].findings[0].severity is Severity.MINOR
     assert loop.state.stop_reason is StopReason.PASSED

@@ -83,7 +83,7 @@ def test_the_next_revision_is_estimated_from_those_before_it() -> None:
                 Iteration(number=0, text="a"),
                 Iteration(number=1, parent=0, text="b", usage=usage),
                 Iteration(number=2, parent=1, text="c", usage=usage),
-            ),
+            )
         }
     )
     assert forecast(run).revision == 1_000

@@ -18,13 +18,7 @@ from kit import (
 
 from ipyrefine.core.decisions import Continue
 from ipyrefine.core.findings import changes
-from ipyrefine.core.model import (
-    Change,
-    Finding,
-    Limits,
-    Severity,
-    Stage,
-)
+from ipyrefine.core.model import Change, Finding, Limits, Severity, Stage
 from ipyrefine.core.prompts import SAMPLED
 
 NO_CRITIC = Limits(critique="never")

@@ -9,13 +9,7 @@ from kit import EVALUATED
 
 from ipyrefine.core.events import CritiqueReady, DraftReady, EvidenceReady, RunStarted
 from ipyrefine.core.expectations import Critique
-from ipyrefine.core.model import (
-    Evidence,
-    Finding,
-    Setup,
-    Severity,
-    Task,
-)
+from ipyrefine.core.model import Evidence, Finding, Setup, Severity, Task
 from ipyrefine.core.prompts import Requests, fence
 from ipyrefine.core.reducer import replay
 from ipyrefine.core.run import Run

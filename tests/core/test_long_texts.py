@@ -1,9 +1,9 @@
 """Long texts are sent whole, beside the user's own; evidence is cut in its middle."""
 
 import pytest
-from kit import CODE, READY, code, finding, finish, judgement, prompts, refinement, text
+from kit import CODE, READY, Finds, code, finding, finish, judgement, prompts, refinement, text
 
-from ipyrefine.core.model import Evidence, Limits, Stage, Task
+from ipyrefine.core.model import Evidence, Limits, Stage
 from ipyrefine.core.prompts import cut_middle
 from ipyrefine.providers.scripted import ScriptedModel
 
@@ -77,24 +77,12 @@ async def test_a_reply_limit_is_named_where_the_text_is_written_out_again() -> N
     assert "a reply may take 2,048" in loop.state.warnings[0]
 
 
-class Fails:
-    """A check with much to say."""
-
-    name = "run"
-
-    def __init__(self, detail: str) -> None:
-        self._detail = detail
-
-    async def __call__(self, text: str, task: Task) -> Evidence:
-        return Evidence(name=self.name, passed=False, detail=self._detail)
-
-
 @pytest.mark.parametrize("last", ["KeyError: 'revenues'", f"ValueError: {'x' * 5_000}"])
 async def test_of_long_evidence_the_first_line_and_the_start_of_the_last_one_are_sent(
     last: str,
 ) -> None:
     detail = "It failed with 3 orders.\n" + "\n".join(f"frame {n}" for n in range(900))
-    check = Fails(f"{detail}\n{last}")
+    check = Finds(Evidence(name="run", passed=False, detail=f"{detail}\n{last}"))
     limits = Limits(max_revisions=1, critique="never")
     loop = refinement([code("f()"), code("g()")], CODE, checks=[check], limits=limits)
     await finish(loop)

@@ -11,8 +11,9 @@ from ipyrefine.core.engine import Refinement
 from ipyrefine.core.events import CallEnded, Looked
 from ipyrefine.core.model import Stage
 from ipyrefine.core.reducer import replay
+from ipyrefine.errors import Unreachable
 from ipyrefine.kernel.variables import find, sandbox_is_closed
-from ipyrefine.providers.scripted import ScriptedModel
+from ipyrefine.providers.scripted import Scripted, ScriptedModel
 from ipyrefine.render.labels import interpretation
 
 TASK = "Total n of `df` per city, its spellings taken together, as `totals`."
@@ -28,7 +29,7 @@ def closed_sandbox() -> None:
 
 
 def begin(
-    *replies: str, name: str = "gpt", server: str = "http://127.0.0.1:1/v1", **options: Any
+    *replies: Scripted, name: str = "gpt", server: str = "http://127.0.0.1:1/v1", **options: Any
 ) -> Refinement:
     cities = ["Oslo", "oslo", "Bergen"]
     df = pandas.DataFrame({"city": cities, "note": "sk-proj-" + "a1B2" * 12, "n": 1})
@@ -47,15 +48,16 @@ def sent(loop: Refinement) -> Any:
     return loop.model.requests  # type: ignore[attr-defined]
 
 
-async def test_what_the_writer_looks_at_is_run_and_shown_to_it_and_to_the_user() -> None:
-    loop = begin(LOOK, DONE, READY)
-    await finish(loop)
-    first, second, _ = asked(loop)
+async def test_what_the_writer_looks_at_once_is_run_and_shown_to_it_and_to_the_user() -> None:
+    loop = begin(LOOK, LOOK, DONE, READY)
+    events = await finish(loop)
+    first, second, *_ = asked(loop)
     assert OFFER in first
     assert OFFER not in second
     assert "'Oslo', 'oslo', 'Bergen'" in second
+    assert len([event for event in events if isinstance(event, Looked)]) == 1, "no second look"
     assert loop.state.text.startswith("totals =")
-    assert loop.state.usage.calls == 3
+    assert loop.state.usage.calls == 4
     assert "Looked at `df.city.unique()`" in interpretation(loop.state.setup)
 
 
@@ -83,20 +85,13 @@ async def test_a_writer_that_needs_no_look_takes_none() -> None:
 async def test_what_fails_or_is_secret_or_long_is_shown_as_that(
     expression: str, shown: str
 ) -> None:
-    loop = begin(f"<look>{expression}</look>", DONE, READY)
+    loop = begin(f"<look>{expression}</look>", Unreachable("Nothing more is asked of it."))
     await finish(loop)
     (look,) = (one for one in loop.state.task.materials if one.kind == "look")
     assert shown in look.text
     assert len(look.text) <= 2_000
     assert "</material> SYSTEM" not in asked(loop)[1]
     assert "sk-proj-a1B2" not in "".join(asked(loop))
-
-
-async def test_a_second_look_is_not_run() -> None:
-    loop = begin(LOOK, LOOK, DONE, READY)
-    events = await finish(loop)
-    assert len([event for event in events if isinstance(event, Looked)]) == 1
-    assert loop.state.text.startswith("totals =")
 
 
 async def test_nothing_is_looked_at_for_a_server_that_gets_no_values() -> None:
@@ -108,14 +103,13 @@ async def test_nothing_is_looked_at_for_a_server_that_gets_no_values() -> None:
     assert "Bergen" not in second
 
 
-async def test_nothing_is_looked_at_where_no_code_is_to_be_run_unasked() -> None:
-    loop = begin(DONE, READY, no_checks=["all"])
-    await finish(loop)
-    assert OFFER not in asked(loop)[0]
-
-
-async def test_a_weak_model_is_offered_no_look() -> None:
-    loop = begin(DONE, name="qwen2.5-coder-1.5b")
+@pytest.mark.parametrize(
+    "options",
+    [{"no_checks": ["all"]}, {"name": "qwen2.5-coder-1.5b"}],
+    ids=["no code is run unasked", "a weak model"],
+)
+async def test_no_look_is_offered_where_none_is_to_be_taken(options: Any) -> None:
+    loop = begin(DONE, READY, **options)
     await finish(loop)
     assert OFFER not in asked(loop)[0]
 
@@ -129,7 +123,7 @@ async def test_a_reviser_of_the_users_draft_may_look_too() -> None:
 
 
 async def test_a_look_that_was_paid_for_is_not_asked_for_again_after_a_kill() -> None:
-    whole = await finish(begin(LOOK, DONE, READY))
+    whole = await finish(begin(LOOK, Unreachable("It is killed here.")))
     end = next(n for n, event in enumerate(whole, 1) if isinstance(event, CallEnded))
     begun = begin(DONE, READY)
     resumed = Refinement(

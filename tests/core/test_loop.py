@@ -1,23 +1,11 @@
 """The loop on a scripted model: which stages run, and why it stops."""
 
 import pytest
-from kit import (
-    NO_FINDINGS,
-    finding,
-    finish,
-    judgement,
-    refinement,
-    requests,
-    text,
-)
+from kit import NO_FINDINGS, finding, finish, judgement, refinement, requests, text
 
 from ipyrefine.core.decisions import Continue
 from ipyrefine.core.events import TextDelta
-from ipyrefine.core.model import (
-    Limits,
-    Stage,
-    StopReason,
-)
+from ipyrefine.core.model import Limits, Stage, StopReason
 from ipyrefine.core.ports import Reply
 from ipyrefine.errors import UsageError
 

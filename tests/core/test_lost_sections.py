@@ -58,11 +58,7 @@ def test_without_headings_paragraphs_are_listed_by_their_first_words() -> None:
 async def loop_of(revision: str, problem: str = "It rambles.", criterion: str = "tone") -> Any:
     critic = [judgement(4, finding(problem, criterion=criterion)), judgement(9, fixed=["f1"])]
     loop = refinement(
-        {
-            Stage.DRAFT: [text(DOCUMENT)],
-            Stage.CRITIQUE: critic,
-            Stage.REVISE: [text(revision)],
-        },
+        {Stage.DRAFT: [text(DOCUMENT)], Stage.CRITIQUE: critic, Stage.REVISE: [text(revision)]},
         limits=Limits(max_revisions=1),
     )
     await finish(loop)

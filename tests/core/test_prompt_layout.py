@@ -36,10 +36,7 @@ async def run_prompts(*scores: int) -> tuple[Run, list[str]]:
     replies = []
     for number, score in enumerate(scores):
         weak = finding(f"weakness{number} number{number}", quote=f"version {number}")
-        replies += [
-            text(BODY.replace("{}", str(number))),
-            judgement(score, weak),
-        ]
+        replies += [text(BODY.replace("{}", str(number))), judgement(score, weak)]
     loop = evaluated(
         replies, DETAILED, limits=Limits(max_revisions=len(scores) - 1, patience=9, target=1.0)
     )

@@ -5,6 +5,7 @@ import re
 import pytest
 from kit import (
     TASK,
+    Finds,
     critique,
     finding,
     finish,
@@ -113,29 +114,12 @@ OUTPUTS = (
 )
 
 
-class Ran:
-    """A check that gives evidence with outputs, or without."""
-
-    name = "run on copies"
-
-    def __init__(self, *outputs: Output) -> None:
-        self._outputs = outputs
-
-    async def __call__(self, text: str, task: Task) -> Evidence:
-        return Evidence(
-            name=self.name,
-            passed=True,
-            detail="It runs without an error.",
-            basis="none",
-            outputs=self._outputs,
-        )
-
-
 async def asked(*outputs: Output) -> dict[str, str]:
     """What critic, judge and reviser are asked about a text with these outputs."""
     replies = [text("Hi"), critique(finding("dull")), text("Ho"), judgement(9)]
     limits = Limits(max_revisions=1, critique="always")
-    loop = refinement(replies, checks=[Ran(*outputs)] if outputs else [], limits=limits)
+    ran = Evidence(name="run on copies", passed=True, detail="It runs.", outputs=outputs)
+    loop = refinement(replies, checks=[Finds(ran)] if outputs else [], limits=limits)
     await finish(loop)
     about = {request.purpose: request.messages[1].content for request in requests(loop)[:4]}
     return {str(stage): without_nonce(prompt) for stage, prompt in about.items()}

@@ -7,15 +7,7 @@ from kit import CODE, code, decide, finish, prompts, refinement, stages
 
 from ipyrefine.core.decisions import Continue, Expect
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.model import (
-    Choice,
-    Evidence,
-    Limits,
-    Question,
-    Stage,
-    StopReason,
-    Task,
-)
+from ipyrefine.core.model import Choice, Evidence, Limits, Question, Stage, StopReason, Task
 from ipyrefine.core.ports import Check
 
 CALL = "f([])"

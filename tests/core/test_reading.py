@@ -1,13 +1,22 @@
 """Which texts a critic reads with `critique="auto"`, and how the others end."""
 
 import json
+from typing import Any
 
 import pytest
-from kit import CODE, READY, code, finish, judgement, refinement, text
+from kit import CODE, READY, Finds, Suite, code, finish, judgement, refinement, text
 from png import PNG
 
 from ipyrefine import refine
-from ipyrefine.core.model import Evidence, Figure, Outcome, Stage, StopReason, Task, Undecided
+from ipyrefine.core.model import (
+    Evidence,
+    Figure,
+    Limits,
+    Outcome,
+    Stage,
+    StopReason,
+    Undecided,
+)
 from ipyrefine.core.run import Run
 from ipyrefine.providers.scripted import ScriptedModel
 
@@ -34,10 +43,19 @@ def critic(*findings: dict[str, str]) -> str:
 
 
 async def revised(
-    revision: str, *more: str, reading: str = critic(), critique: str = "auto"
+    revision: str, *more: str, reading: str = critic(), critique: Any = "auto"
 ) -> Run:
-    replies = [code(WRONG), reading, code(revision), *more]
-    return await refine(ASK, model=ScriptedModel(replies), journal=False, critique=critique)
+    loop = refinement(
+        [code(WRONG), reading, code(revision), *more],
+        CODE.replace(text=ASK),
+        suite=Suite(lambda text: "None" not in text),
+        limits=Limits(critique=critique),
+    )
+    await finish(loop)
+    return loop.state
+
+
+DOCSTRING = {"criterion": "scope", "problem": "It has no docstring.", "place": ""}
 
 
 async def test_a_small_edit_that_passes_the_tests_of_its_critic_is_not_read_again() -> None:
@@ -47,47 +65,33 @@ async def test_a_small_edit_that_passes_the_tests_of_its_critic_is_not_read_agai
     assert (run.verdict.outcome, run.verdict.basis) == (Outcome.PASS, "critique")
 
 
+@pytest.mark.parametrize(
+    ("revision", "options"),
+    [(LONGER, {}), (MENDED, {"critique": "always"}), (MENDED, {"reading": critic(DOCSTRING)})],
+    ids=["a larger edit", "where it is always read", "where a finding waits for its critic"],
+)
+async def test_any_other_revision_is_read(revision: str, options: dict[str, str]) -> None:
+    run = await revised(revision, READY, **options)
+    assert run.usage.calls == 4
+    assert run.iterations[1].critiqued
+
+
 @pytest.mark.parametrize("critique", ["auto", "always"])
-async def test_a_larger_edit_or_one_that_is_always_criticised_is_read(critique: str) -> None:
-    revision = LONGER if critique == "auto" else MENDED
-    run = await revised(revision, READY, critique=critique)
-    assert run.usage.calls == 4
-    assert run.iterations[1].critiqued
-
-
-async def test_a_small_edit_is_read_where_a_finding_waits_for_its_critic() -> None:
-    reading = critic({"criterion": "scope", "problem": "It has no docstring.", "place": ""})
-    run = await revised(MENDED, READY, reading=reading)
-    assert run.usage.calls == 4
-    assert run.iterations[1].critiqued
-
-
-async def test_microcopy_is_left_to_the_user_unread() -> None:
-    model = ScriptedModel([text("Saves it.")])
-    run = await refine("Write a tooltip for Save.", model=model, journal=False)
+async def test_microcopy_is_left_to_the_user_unless_it_is_always_to_be_read(critique: str) -> None:
+    model, task = ScriptedModel([text("Saves it."), READY]), "Write a tooltip for Save."
+    run = await refine(task, model=model, journal=False, critique=critique)
     assert run.task.profile == "microcopy"
-    assert (run.usage.calls, run.stop_reason) == (1, StopReason.UNJUDGED)
     assert run.verdict is not None
-    assert run.verdict.because == Undecided(why="plain")
-
-
-async def test_microcopy_is_read_where_that_is_asked_for() -> None:
-    model = ScriptedModel([text("Saves it."), READY])
-    run = await refine("Write a tooltip for Save.", model=model, journal=False, critique="always")
-    assert (run.usage.calls, run.stop_reason) == (2, StopReason.PASSED)
-
-
-class Draws:
-    """A check that ran a text, which drew a figure."""
-
-    name = "run"
-
-    async def __call__(self, text: str, task: Task) -> Evidence:
-        return Evidence(name=self.name, passed=True, basis="run", outputs=(Figure(png=PNG),))
+    if critique == "always":
+        assert (run.usage.calls, run.stop_reason) == (2, StopReason.PASSED)
+    else:
+        assert (run.usage.calls, run.stop_reason) == (1, StopReason.UNJUDGED)
+        assert run.verdict.because == Undecided(why="plain")
 
 
 async def test_a_plot_is_left_to_the_user_unread() -> None:
-    loop = refinement([code("axes = frame.plot()")], CODE, checks=[Draws()])
+    drew = Evidence(name="run", passed=True, basis="run", outputs=(Figure(png=PNG),))
+    loop = refinement([code("axes = frame.plot()")], CODE, checks=[Finds(drew)])
     await finish(loop)
     assert loop.state.stop_reason is StopReason.UNJUDGED
     assert loop.state.verdict is not None

@@ -1,28 +1,21 @@
-"""A run is the fold of its events, whatever models, checks and users do."""
+"""Whatever models, checks and users do, a run is the fold of its events and holds its promises."""
 
 from contextlib import suppress
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from kit import refinement, without_deltas
-from loop_strategies import checks, decisions, limits, scripts
+from kit import TASK, refinement, without_deltas
+from loop_strategies import checks, decisions, limits, rates, scripts
 
-from ipyrefine.core.events import EVENT, Event, StageStarted
-from ipyrefine.core.model import Stage
-from ipyrefine.core.policy import best_of, unverified
+from ipyrefine.core.events import EVENT, Event, StageStarted, Stopped
+from ipyrefine.core.model import Evidence, Limits, Outcome, Setup, Stage, StopReason, Verdict
+from ipyrefine.core.policy import MAX_REPAIRS, best_of, standing, unverified
 from ipyrefine.core.reducer import apply, replay
-from ipyrefine.core.run import Run
+from ipyrefine.core.run import Iteration, Run
 from ipyrefine.errors import UsageError
-
-SCRIPT: dict[str, Any] = {
-    "replies": scripts,
-    "checks": checks,
-    "limits": limits,
-    "decided": st.lists(decisions, max_size=3),
-}
 
 
 class Played(NamedTuple):
@@ -30,6 +23,12 @@ class Played(NamedTuple):
 
     events: list[Event]
     states: list[Run]
+
+    @property
+    def first_stop(self) -> Run:
+        """The run when it stopped for the first time, before anything was decided."""
+        ends = (n for n, event in enumerate(self.events) if isinstance(event, Stopped))
+        return self.states[next(ends)]
 
 
 async def play(replies: Any, checks: Any, limits: Any, decided: Any) -> Played:
@@ -49,10 +48,22 @@ async def play(replies: Any, checks: Any, limits: Any, decided: Any) -> Played:
     return played
 
 
-@given(**SCRIPT)
-async def test_a_run_is_the_fold_of_its_events_from_any_point_and_from_json(**script: Any) -> None:
-    """Pieces of replies change nothing but the time, so a journal may leave them out."""
-    events, states = await play(**script)
+@settings(max_examples=150)
+@given(replies=scripts, checks=checks, limits=limits, decided=st.lists(decisions, max_size=3))
+async def test_a_run_is_the_fold_of_its_events_whatever_is_said_found_and_decided(
+    replies: Any, checks: Any, limits: Limits, decided: Any
+) -> None:
+    played = await play(replies, checks, limits, decided)
+    assert_folds(played)
+    assert_nothing_written_changes(played.states)
+    assert_stops_with_its_best_text(played.states[-1])
+    assert_adds_up(played.states[-1])
+    assert_undecided_run_keeps_the_rules(played.first_stop, limits)
+
+
+def assert_folds(played: Played) -> None:
+    """From any point, and from JSON; pieces of replies change nothing but the time."""
+    events, states = played
     run = Run.begin(states[0].setup)
     for event, state in zip(events, states, strict=True):
         run = apply(run, event)
@@ -63,19 +74,8 @@ async def test_a_run_is_the_fold_of_its_events_from_any_point_and_from_json(**sc
     assert Run.model_validate_json(states[-1].model_dump_json()) == states[-1]
 
 
-@given(**SCRIPT)
-async def test_what_a_run_consumed_is_the_sum_of_its_parts(**script: Any) -> None:
-    _, states = await play(**script)
-    run = states[-1]
-    parts = [iteration.usage for iteration in run.iterations] + [*run.pending_usage.values()]
-    assert run.usage.calls == sum(part.calls for part in parts)
-    assert run.usage.tokens == sum(part.tokens for part in parts)
-    assert run.usage.calls == sum(part.calls for part in run.spent.values())
-
-
-@given(**SCRIPT)
-async def test_texts_and_the_names_of_findings_never_change_once_written(**script: Any) -> None:
-    _, states = await play(**script)
+def assert_nothing_written_changes(states: list[Run]) -> None:
+    """Neither texts, nor the ids of findings and what they say."""
     for earlier, later in pairwise(states):
         kept = later.iterations[: len(earlier.iterations)]
         assert [(i.number, i.text, i.parent) for i in kept] == [
@@ -92,18 +92,56 @@ async def test_texts_and_the_names_of_findings_never_change_once_written(**scrip
     assert len(pairs) == len(dict(pairs))
 
 
-@given(**SCRIPT)
-async def test_whatever_the_user_decides_the_run_stops_with_its_best_text(**script: Any) -> None:
-    _, states = await play(**script)
-    run = states[-1]
+def assert_stops_with_its_best_text(run: Run) -> None:
     assert run.stop_reason is not None
     assert run.message
     assert run.stale or unverified(run) or run.best == best_of(run)
     assert run.text or not run.iterations
 
 
-def test_a_fold_begins_with_the_start_of_a_run() -> None:
+def assert_adds_up(run: Run) -> None:
+    """What a run consumed is the sum of its parts."""
+    parts = [iteration.usage for iteration in run.iterations] + [*run.pending_usage.values()]
+    assert run.usage.calls == sum(part.calls for part in parts)
+    assert run.usage.tokens == sum(part.tokens for part in parts)
+    assert run.usage.calls == sum(part.calls for part in run.spent.values())
+
+
+def assert_undecided_run_keeps_the_rules(run: Run, limits: Limits) -> None:
+    """It ends with the text that stands highest, passed by evidence or a reader, within bounds."""
+    texts = [iteration.text for iteration in run.iterations]
+    assert all(text.strip() for text in texts)
+    assert texts or run.stop_reason in (StopReason.FAILED, StopReason.BUDGET)
+    assert run.text == (texts[run.best or 0] if texts else "")
+    places = {i.number: place for i in run.iterations if (place := standing(run, i))}
+    assert (run.best is None) is not bool(places)
+    assert run.best is None or places[run.best] == max(places.values())
+    for iteration in run.iterations:
+        if iteration.verdict and iteration.verdict.passed:
+            assert iteration.verdict.basis not in ("user", "none", "run")
+            assert iteration.verdict.required_passed
+            assert not [f for f in iteration.findings if f.blocks]
+    most = limits.max_revisions + limits.candidates
+    assert len(texts) <= most
+    assert run.usage.calls <= 2 * most + MAX_REPAIRS
+
+
+@given(scores=st.tuples(rates, rates))
+def test_a_failed_required_check_is_never_outranked_by_a_score(scores: tuple[float, float]) -> None:
+    run = Run.begin(Setup(task=TASK))
+    kept, failed = (
+        Iteration(
+            number=number,
+            text="Hi",
+            verdict=Verdict(outcome=Outcome.NEEDS_IMPROVEMENT, score=score),
+            evidence=(Evidence(name="it", passed=passed),),
+        )
+        for number, (passed, score) in enumerate(zip((True, False), scores, strict=True))
+    )
+    assert standing(run, kept) > standing(run, failed)
+
+
+@pytest.mark.parametrize("events", [[], [StageStarted(stage=Stage.DRAFT, iteration=0)]])
+def test_a_fold_begins_with_the_start_of_a_run(events: list[Event]) -> None:
     with pytest.raises(ValueError, match="begins with run_started"):
-        replay([StageStarted(stage=Stage.DRAFT, iteration=0)])
-    with pytest.raises(ValueError, match="begins with run_started"):
-        replay([])
+        replay(events)

@@ -7,6 +7,7 @@ import pytest
 from kit import (
     EVALUATED,
     READY,
+    Finds,
     calls,
     clock,
     critique,
@@ -23,7 +24,7 @@ from kit import (
 from ipyrefine.core.decisions import Continue, Criteria, Decision, Dismiss, Edit, Override
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.events import Event, Stopped
-from ipyrefine.core.model import Evidence, Limits, Outcome, Task
+from ipyrefine.core.model import Evidence, Limits, Outcome
 from ipyrefine.core.ports import Reply
 from ipyrefine.core.reducer import replay
 from ipyrefine.core.run import Run
@@ -31,15 +32,6 @@ from ipyrefine.errors import Unreachable
 from ipyrefine.providers.scripted import Scripted
 
 Replies = Mapping[str, Sequence[Scripted]]
-
-
-class Polite:
-    """A check that looks at the text alone and leaves the verdict to the judge."""
-
-    name = "polite"
-
-    async def __call__(self, text: str, task: Task) -> Evidence:
-        return Evidence(name=self.name, passed=None, detail="looked")
 
 
 class Script(NamedTuple):
@@ -105,7 +97,7 @@ def begin(script: Script, stored: Sequence[Event] = ()) -> Refinement:
     """A refinement that continues from stored events, with the replies that are not paid for."""
     return refinement(
         staged(script.replies, replies_read(stored)),
-        checks=[Polite()],
+        checks=[Finds(Evidence(name="polite", passed=None, detail="looked"))],
         limits=script.limits,
         prompts=EVALUATED,
         run=replay(stored) if stored else None,

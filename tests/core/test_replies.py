@@ -10,17 +10,9 @@ from kit import CODE, NO_FINDINGS, finish, judgement, refinement
 
 from ipyrefine.core.critiques import parse_critique
 from ipyrefine.core.evaluations import parse_evaluation
-from ipyrefine.core.model import (
-    Form,
-    Limits,
-    Outcome,
-)
+from ipyrefine.core.model import Form, Limits
 from ipyrefine.core.ports import Reply
-from ipyrefine.core.replies import (
-    Splitter,
-    parse_text,
-    repeats_itself,
-)
+from ipyrefine.core.replies import Splitter, parse_text, repeats_itself
 from ipyrefine.errors import ReplyError
 
 # Texts
@@ -178,13 +170,6 @@ def test_no_reply_is_anything_but_read_or_refused(reply: str) -> None:
 JAVA = "public class A {\n    int size;\n}"
 
 
-def test_java_in_json_is_told_from_the_thoughts_beside_it() -> None:
-    written = parse_text(
-        json.dumps({"thoughts": "Short.", "response": JAVA}), "code", language="java"
-    )
-    assert (written.text, written.thoughts) == (JAVA, "Short.")
-
-
 @pytest.mark.parametrize(
     ("reply", "language"),
     [("x = 1", "java"), (JAVA, "java"), (JAVA, "python"), ('{"a": 1}', "python")],
@@ -193,9 +178,6 @@ def test_code_of_another_language_needs_a_fence(reply: str, language: str) -> No
     with pytest.raises(ReplyError, match="no code block"):
         parse_text(reply, "code", language=language)
     assert parse_text(reply, "code", language=language, own=True).text == reply
-
-
-PASS, NEEDS, FAIL = Outcome.PASS, Outcome.NEEDS_IMPROVEMENT, Outcome.FAIL
 
 
 # Replies that go round in circles

@@ -4,13 +4,7 @@ import pytest
 
 from ipyrefine.checks.outputs import imports_of
 from ipyrefine.core.stated import read_examples
-from ipyrefine.core.syntax import (
-    ERRORS,
-    compile_cell,
-    is_literal,
-    parse,
-    try_parse,
-)
+from ipyrefine.core.syntax import ERRORS, compile_cell, is_literal, parse, try_parse
 from ipyrefine.kernel.magics import python_part
 from ipyrefine.kernel.names import names_in_code, names_in_draft
 from ipyrefine.profiles.recognise import is_python

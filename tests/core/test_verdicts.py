@@ -7,56 +7,41 @@ import pytest
 from kit import (
     EVALUATED,
     READY,
+    Finds,
     critique,
     decide,
     finding,
     finish,
     judgement,
     refinement,
-    stages,
     text,
 )
 from png import PNG
 
-from ipyrefine.core.decisions import Continue, Dismiss, Guide, Override
+from ipyrefine.core.decisions import Continue, Dismiss, Guide
 from ipyrefine.core.model import (
     Basis,
     CheckFailed,
     ChecksPassed,
-    Choice,
     DraftsDiffer,
     Evidence,
     Figure,
     Limits,
     Outcome,
-    Question,
     Status,
     StopReason,
-    Task,
     Undecided,
     Verdict,
 )
 
 ONCE = Limits(max_revisions=0, critique="never")
 PASS, NEEDS, NOT_JUDGED = Outcome.PASS, Outcome.NEEDS_IMPROVEMENT, Outcome.NOT_JUDGED
-QUESTION = Question(call="f([])", choices=(Choice(result="None"), Choice(result="0")))
 
 
 def found(basis: Basis, passed: bool | None = True, **fields: Any) -> Evidence:
     """Evidence of a check named as its basis; one that passes settles the verdict."""
     fields = {"name": basis, "decisive": bool(passed), "detail": f"{basis} ran", **fields}
     return Evidence(basis=basis, passed=passed, **fields)
-
-
-class Finds:
-    """A check that gives evidence, one after another; the last again and again."""
-
-    def __init__(self, *evidence: Evidence) -> None:
-        self.name = evidence[0].name
-        self._left = list(evidence)
-
-    async def __call__(self, text: str, task: Task) -> Evidence:
-        return self._left.pop(0) if len(self._left) > 1 else self._left[0]
 
 
 async def first_verdict(*evidence: Evidence, judge: Sequence[Any] = (), **options: Any) -> Verdict:
@@ -72,12 +57,25 @@ async def first_verdict(*evidence: Evidence, judge: Sequence[Any] = (), **option
 
 # The table of bases
 
+SPLIT = found("agreement", None, drafts="differ", detail="2 of 4 agree", score=0.5)
+DECIDED: dict[str, tuple[list[Evidence], Outcome, str]] = {
+    "tests settle it": ([found("tests")], PASS, "tests"),
+    "a function settles it": ([found("function")], PASS, "function"),
+    "examples settle it": ([found("examples")], PASS, "examples"),
+    "the user's tests outweigh drafts that disagree": ([found("tests"), SPLIT], PASS, "tests"),
+    "so does a function": ([found("function"), SPLIT], PASS, "function"),
+    "drafts that disagree outweigh examples": ([found("examples"), SPLIT], NEEDS, "agreement"),
+}
 
-@pytest.mark.parametrize("basis", ["tests", "function", "examples"])
-async def test_evidence_that_settles_a_text_passes_it_without_a_reader(basis: Basis) -> None:
-    verdict = await first_verdict(found(basis))
-    assert (verdict.outcome, verdict.basis, verdict.score) == (PASS, basis, 1.0)
-    assert verdict.because == ChecksPassed(names=(basis,))
+
+@pytest.mark.parametrize("case", DECIDED)
+async def test_evidence_settles_a_text_without_a_reader(case: str) -> None:
+    evidence, outcome, basis = DECIDED[case]
+    verdict = await first_verdict(*evidence)
+    assert (verdict.outcome, verdict.basis) == (outcome, basis)
+    assert verdict.score == (1.0 if outcome is PASS else 0.5)
+    passed = ChecksPassed(names=(basis,))
+    assert verdict.because == (passed if outcome is PASS else DraftsDiffer(line="2 of 4 agree"))
 
 
 @pytest.mark.parametrize("basis", ["tests", "function", "schema", "examples", "constraints"])
@@ -86,37 +84,6 @@ async def test_a_required_check_that_fails_is_the_basis_of_the_verdict(basis: Ba
     assert (verdict.outcome, verdict.basis) == (NEEDS, basis)
     assert not verdict.required_passed
     assert verdict.because == CheckFailed(name=basis, line="2 of 3")
-
-
-async def test_agreement_without_a_quorum_outweighs_examples_that_hold() -> None:
-    split = found("agreement", None, drafts="differ", detail="2 of 4 agree", score=0.5)
-    verdict = await first_verdict(found("examples"), split)
-    assert (verdict.outcome, verdict.basis, verdict.score) == (NEEDS, "agreement", 0.5)
-    assert verdict.because == DraftsDiffer(line="2 of 4 agree")
-
-
-@pytest.mark.parametrize("basis", ["tests", "function"])
-async def test_the_user_s_own_checks_outweigh_drafts_that_disagree(basis: Basis) -> None:
-    split = found("agreement", None, drafts="differ", detail="2 of 4 agree")
-    verdict = await first_verdict(found(basis), split)
-    assert (verdict.outcome, verdict.basis) == (PASS, basis)
-
-
-async def test_drafts_that_disagree_stop_with_the_question_that_tells_them_apart() -> None:
-    split = found("agreement", None, drafts="differ", detail="split", question=QUESTION)
-    loop = refinement([text("Hi")], checks=[Finds(split)], limits=Limits(max_revisions=3))
-    events = await finish(loop)
-    assert stages(events) == ["draft", "check"], "nobody is asked what the user has to say"
-    assert loop.state.stop_reason is StopReason.QUESTION
-    assert loop.state.question == QUESTION
-    assert "f([])" in loop.state.message
-
-
-@pytest.mark.parametrize(("score", "outcome"), [(9, PASS), (5, NEEDS)])
-async def test_constraints_that_hold_settle_only_themselves(score: int, outcome: Outcome) -> None:
-    kept = found("constraints", decisive=False)
-    verdict = await first_verdict(kept, judge=[judgement(score)], prompts=EVALUATED)
-    assert (verdict.outcome, verdict.basis) == (outcome, "evaluator")
 
 
 @pytest.mark.parametrize("basis", ["schema", "agreement", "constraints", "run"])
@@ -128,11 +95,17 @@ async def test_what_may_hold_of_a_wrong_text_too_is_no_basis_alone(basis: Basis)
     assert (loop.state.verdict.outcome, loop.state.verdict.basis) == (PASS, "critique")
 
 
-async def test_a_right_length_alone_is_not_judged_where_nobody_is_asked() -> None:
-    kept = found("constraints", name="length:<=120 words", decisive=True)
-    verdict = await first_verdict(kept)
-    assert verdict.outcome is NOT_JUDGED
-    assert verdict.because.passed == ("length:<=120 words",)
+@pytest.mark.parametrize("decisive", [True, False])
+async def test_a_text_that_nobody_judged_says_what_holds_of_it(decisive: bool) -> None:
+    verdict = await first_verdict(found("constraints", name="length", decisive=decisive))
+    assert (verdict.outcome, verdict.basis) == (NOT_JUDGED, "none")
+    assert verdict.because == Undecided(why="no_critic", passed=("length",))
+
+
+async def test_a_critic_that_was_measured_too_weak_is_not_asked() -> None:
+    verdict = await first_verdict(weak_critic=True, limits=Limits(max_revisions=0))
+    assert (verdict.outcome, verdict.basis) == (NOT_JUDGED, "none")
+    assert verdict.because == Undecided(why="weak_critic")
 
 
 RAN = found("run", name="run on copies")
@@ -167,32 +140,13 @@ async def test_code_that_runs_is_better_than_code_that_fails_whatever_came_later
     assert loop.state.verdict.because.why == "only_ran"
 
 
-# A required check that failed is passed by nobody but the user
-
-
-async def test_the_user_passes_it_and_the_verdict_says_over_what() -> None:
-    loop = refinement(
-        [text("Hi")], checks=[Finds(found("tests", passed=False))], limits=Limits(max_revisions=0)
-    )
-    await finish(loop)
-    await decide(loop, Override(outcome=PASS, reason="The test is wrong."))
-    verdict = loop.state.verdict
-    assert verdict is not None
-    assert (verdict.outcome, verdict.basis) == (PASS, "user")
-    assert verdict.over_failed_check
-    assert loop.state.stop_reason is StopReason.OVERRIDDEN
-
-
-# Not judged
-
-
-READ = Limits()
+# What a critic said
 
 
 async def test_what_the_critic_no_longer_has_to_say_is_resolved() -> None:
     fixed = '{"findings": [], "fixed": ["f1"], "ready": false, "because": "f2 stands."}'
     replies = [text("Hi"), critique(finding("curt"), finding("no name")), text("Hi you"), fixed]
-    loop = refinement(replies, limits=READ.model_copy(update={"max_revisions": 1}))
+    loop = refinement(replies, limits=Limits(max_revisions=1))
     await finish(loop)
     curt, nameless = loop.state.iterations[1].findings[:2]
     assert (curt.status, nameless.status) == (Status.RESOLVED, Status.OPEN)
@@ -203,7 +157,7 @@ async def test_what_the_critic_no_longer_has_to_say_is_resolved() -> None:
 
 async def test_a_bare_not_ready_is_one_finding_that_can_be_dismissed() -> None:
     word = '{"findings": [], "ready": false, "because": "It lacks warmth."}'
-    loop = refinement([text("Hi"), word], limits=READ.model_copy(update={"max_revisions": 0}))
+    loop = refinement([text("Hi"), word], limits=Limits(max_revisions=0))
     await finish(loop)
     (bare,) = loop.state.iterations[0].findings
     assert (bare.problem, bare.blocks) == ("It lacks warmth.", True)
@@ -215,26 +169,10 @@ async def test_a_bare_not_ready_is_one_finding_that_can_be_dismissed() -> None:
 async def test_a_late_finding_about_words_that_stood_before_is_a_suggestion() -> None:
     late = critique(finding("stiff", quote="Dear all"), finding("lost the date"))
     replies = [text("Dear all, hi"), critique(finding("curt")), text("Dear all, hello"), late]
-    loop = refinement(replies, limits=READ.model_copy(update={"max_revisions": 1}))
+    loop = refinement(replies, limits=Limits(max_revisions=1))
     await finish(loop)
     blocks = {f.problem: f.blocks for f in loop.state.iterations[1].findings}
     assert (blocks["stiff"], blocks["lost the date"]) == (False, True)
-
-
-async def test_a_not_judged_text_says_what_evidence_there_is_beside() -> None:
-    kept = found("constraints", decisive=False)
-    verdict = await first_verdict(kept)
-    assert (verdict.outcome, verdict.basis) == (NOT_JUDGED, "none")
-    assert verdict.because == Undecided(why="no_critic", passed=("constraints",))
-
-
-async def test_a_critic_that_was_measured_too_weak_is_not_asked() -> None:
-    verdict = await first_verdict(weak_critic=True, limits=Limits(max_revisions=0))
-    assert (verdict.outcome, verdict.basis) == (NOT_JUDGED, "none")
-    assert verdict.because == Undecided(why="weak_critic")
-
-
-# Suggestions
 
 
 async def test_without_an_evaluator_a_revision_is_taken_to_meet_what_it_was_written_for() -> None:

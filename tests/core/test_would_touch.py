@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from kit import CODE, code, critique, finish, refinement
+from kit import CODE, Finds, code, critique, finish, refinement
 from surfaces import SURFACES
 
 from ipyrefine.core.effects import effects
@@ -51,12 +51,7 @@ async def test_every_surface_shows_what_a_cell_would_touch_that_was_not_run(rend
     assert "Not run; what it would touch" in await rendered(render)
 
 
-class Ran:
-    name = "run"
-
-    async def __call__(self, text: str, task: Any) -> Evidence:
-        return Evidence(name="run", passed=True, basis="run")
-
-
 async def test_of_a_cell_that_a_check_ran_nothing_is_said() -> None:
-    assert "would touch" not in await rendered(record_text, Ran())
+    assert "would touch" not in await rendered(
+        record_text, Finds(Evidence(name="run", passed=True, basis="run"))
+    )

@@ -126,9 +126,7 @@ async def test_a_run_stopped_while_its_journal_is_taken_is_shown_and_kept_whole(
     assert Journal(other.path).get().run == session.run == replay(display.events)
 
 
-async def test_a_second_interrupt_waits_for_nothing_and_still_shows_the_best(
-    other: Other,
-) -> None:
+async def test_a_second_interrupt_waits_for_nothing_and_still_shows_the_best(other: Other) -> None:
     session, display = session_with(other, "draft_ready")
     driving = asyncio.ensure_future(session.go())
     await event_in_hand(session, display)

@@ -56,16 +56,18 @@ Runner = Callable[[Any, str], Any]
 
 
 @RUNNERS
-@pytest.mark.parametrize(
-    ("outer", "printed"),
-    [("", "return n + 1"), ("%%time\n", "Wall time: "), ("%%capture out\n", "")],
-)
-def test_a_cell_is_refined_inside_another_magic_that_does_its_own_part(
-    shell: Any, runner: Runner, outer: str, printed: str
-) -> None:
-    with capture_output() as captured:
-        runner(shell, outer + CELL).raise_error()
+@pytest.mark.parametrize("outer", ["", "%%time\n"])
+def test_a_cell_is_refined_inside_another_magic(shell: Any, runner: Runner, outer: str) -> None:
+    result = runner(shell, outer + CELL)
+    assert result.error_before_exec is None
+    assert result.error_in_exec is None
     assert "return n + 1" in shell.user_ns["refined"]
+
+
+@pytest.mark.parametrize(("outer", "printed"), [("%%time", "Wall time: "), ("%%capture out", "")])
+def test_the_other_magic_does_its_own_part(shell: Any, outer: str, printed: str) -> None:
+    with capture_output() as captured:
+        run_cell(shell, f"{outer}\n{CELL}")
     assert printed in captured.stdout
     if not printed:
         assert captured.stdout == ""
@@ -89,7 +91,11 @@ def test_an_error_inside_another_magic_is_the_cells_own(shell: Any, runner: Runn
 
 @RUNNERS
 @pytest.mark.parametrize(
-    "cell", [f"def go():\n    {CALL}\ngo()\n'inc' in refined", f"x = {CALL}\n'inc' in refined"]
+    "cell",
+    [
+        f"def go():\n    {CALL}\ngo()\n'inc' in refined",
+        f"x = {CALL}\n'inc' in refined",
+    ],
 )
 def test_a_synchronous_caller_has_the_text_when_the_call_returns(
     shell: Any, runner: Runner, cell: str
@@ -173,11 +179,11 @@ def kernel(server: ScriptedServer, tmp_path_factory: pytest.TempPathFactory) -> 
         yield running
 
 
-def test_a_kernel_refines_where_nothing_can_be_awaited(kernel: Kernel) -> None:
-    for cell in (f"%%time\n{CELL}", f"x = {CALL}"):
-        kernel.run("refined = ''")
-        assert kernel.run(cell)["status"] == "ok"
-        assert "return n + 1" in kernel.value("refined")
+@pytest.mark.parametrize("cell", [f"%%time\n{CELL}", f"x = {CALL}"])
+def test_a_kernel_refines_where_nothing_can_be_awaited(kernel: Kernel, cell: str) -> None:
+    kernel.run("refined = ''")
+    assert kernel.run(cell)["status"] == "ok"
+    assert "return n + 1" in kernel.value("refined")
     kernel.run("%refine accept")
     assert kernel.value("refined_run.stop_reason.value") == "'accepted'"
 
@@ -205,37 +211,40 @@ def embed(**options):
     IPython.embed(display_banner=False, confirm_exit=False, **options)
 async def program():
     embed(simple_prompt=True)  # prompt_toolkit cannot run within a running loop
-embed()
-asyncio.run(program())
+{start}
 """
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pexpect needs a pseudo-terminal")
-def test_an_embedded_shell_refines_and_so_does_one_in_a_running_loop(
-    server: ScriptedServer, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize(
+    "start",
+    ["embed()", "asyncio.run(program())"],
+    ids=["plain", "in a running loop"],
+)
+def test_an_embedded_shell_refines(server: ScriptedServer, tmp_path: Path, start: str) -> None:
     import pexpect
 
     script = tmp_path / "program.py"
-    script.write_text(EMBED)
+    script.write_text(EMBED.format(start=start))
     env = {**os.environ, **settings(server, str(tmp_path))}
     env |= {"PROMPT_TOOLKIT_NO_CPR": "1", "TERM": "xterm", "IPYREFINE_UI": "plain"}
     terminal = pexpect.spawn(
-        sys.executable, [str(script)], env=env, dimensions=(60, 100), timeout=60, encoding="utf-8"
+        sys.executable,
+        [str(script)],
+        env=env,
+        dimensions=(60, 100),
+        timeout=60,
+        encoding="utf-8",
     )
     try:
-        for _ in range(2):
-            terminal.expect(r"In \[")
-            terminal.send("%load_ext ipyrefine\r")
-            terminal.expect(r"In \[")
-            terminal.send("%%refine -q -c examples\r")
-            terminal.expect(r"\.\.\.:")
-            terminal.send(f"{TASK}\r\r\r")
-            terminal.expect(r"In \[")
-            terminal.send("print('got', 'return n + 1' in refined)\r")
-            terminal.expect("got True")
-            terminal.expect(r"In \[")
-            terminal.send("exit\r")
-        terminal.expect(pexpect.EOF)
+        terminal.expect(r"In \[")
+        terminal.send("%load_ext ipyrefine\r")
+        terminal.expect(r"In \[")
+        terminal.send("%%refine -q -c examples\r")
+        terminal.expect(r"\.\.\.:")
+        terminal.send(f"{TASK}\r\r\r")
+        terminal.expect(r"In \[")
+        terminal.send("print('got', 'return n + 1' in refined)\r")
+        terminal.expect("got True")
     finally:
         terminal.close(force=True)

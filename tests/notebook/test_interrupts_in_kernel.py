@@ -108,8 +108,9 @@ def test_running_the_cell_again_ends_what_its_first_run_was_still_at(kernel, ser
     assert kernel.value("refined") == "'Hello again'"
 
 
-def test_shutting_the_kernel_down_leaves_the_server(server, tmp_path):
-    trial = fresh(server, "revise")
+@pytest.mark.parametrize("stage", ["draft", "revise"])
+def test_shutting_the_kernel_down_leaves_the_server(server, tmp_path, stage):
+    trial = fresh(server, stage)
     folders = {"IPYTHONDIR": str(tmp_path), "JUPYTER_RUNTIME_DIR": str(tmp_path)}
     with Kernel({**settings(server), **folders}) as running:
         running.run("%load_ext ipyrefine")
@@ -122,9 +123,10 @@ def test_shutting_the_kernel_down_leaves_the_server(server, tmp_path):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a terminal is a pty here")
-def test_ctrl_c_in_a_terminal_keeps_the_best_and_the_session(server, tmp_path):
+@pytest.mark.parametrize("stage", ["draft", "judge"])
+def test_ctrl_c_in_a_terminal_keeps_the_best_and_the_session(server, tmp_path, stage):
     pexpect = pytest.importorskip("pexpect")
-    trial = fresh(server, "judge")
+    trial = fresh(server, stage)
     env = {**os.environ, **settings(server), "IPYTHONDIR": str(tmp_path), "TERM": "xterm"}
     env["PROMPT_TOOLKIT_NO_CPR"] = "1"  # nobody answers where the cursor is
     command = "-m IPython --no-banner --no-confirm-exit --colors=nocolor --ext=ipyrefine"
@@ -146,7 +148,8 @@ def test_ctrl_c_in_a_terminal_keeps_the_best_and_the_session(server, tmp_path):
         assert server.left_at - began < AT_ONCE
         shell.expect(r"In \[")
         shell.send("print('kept', ascii(refined), refined_run.stop_reason.value)\r")
-        shell.expect("kept 'Hello' cancelled")
+        shell.expect(r"kept ('[^']*') cancelled")
+        assert shell.match[1] == ("''" if stage == "draft" else "'Hello'")
         shell.expect(r"In \[")
         shell.send("exit\r")
         shell.expect(pexpect.EOF)

@@ -35,6 +35,29 @@ def test_the_cell_waits_for_the_loop_and_leaves_the_text_in_the_namespace(shell:
     assert shell.rl_next_input == shell.user_ns["refined"]
 
 
+@pytest.mark.parametrize(
+    ("cell", "sentence"),
+    [
+        ("%%refine\n  \n", "The cell is empty"),
+        ("%%refine --chek run\nx", "Did you mean --check?"),
+        ("%%refine -c exampels\nx", "There is no check 'exampels'"),
+        ("%%refine --budget cheap\nx", "is not an amount"),
+        ("%%refine --pairwise\nx", "--pairwise is gone: examples and your tests (--check)"),
+        ("%%refine --opinion auto\nx", "--opinion is gone: a critic reads each text"),
+        ("%%refine --gate\nx", "your tests (--check) decide"),
+        ("%%refine --goal 'open\nx", "not closed"),
+        ("%refine frobnicate", "There is no command 'frobnicate'"),
+    ],
+)
+def test_bad_input_gets_one_sentence_and_starts_nothing(
+    shell: Any, cell: str, sentence: str
+) -> None:
+    error = run_cell(shell, cell).error_in_exec
+    assert isinstance(error, UsageError)
+    assert sentence in str(error)
+    assert "refined" not in shell.user_ns
+
+
 def test_the_revisions_allowed_are_configured_and_the_variable_named(shell: Any) -> None:
     shell.run_line_magic("config", "Refine.max_revisions = 3")
     run_cell(shell, "%%refine -c examples -o mine\nWrite inc(n). inc(1) == 2")
@@ -42,21 +65,18 @@ def test_the_revisions_allowed_are_configured_and_the_variable_named(shell: Any)
     assert "inc" in shell.user_ns["mine"]
 
 
-@pytest.mark.parametrize(
-    ("budget", "bounds"),
-    [
-        ("20k tokens, 30 calls, $0.05, 2 min",
-         {"tokens": 20_000, "calls": 30, "cost": 0.05, "seconds": 120}),
-        ("10k prompt tokens, 5k completion tokens, 12k tokens",
-         {"prompt_tokens": 10_000, "completion_tokens": 5_000, "tokens": 12_000}),
-        ("10k input tokens, 5 K Output Tokens",
-         {"prompt_tokens": 10_000, "completion_tokens": 5_000}),
-    ],
-)  # fmt: skip
-def test_a_budget_reads_tokens_of_each_side_calls_money_and_time(
-    budget: str, bounds: dict[str, float]
-) -> None:
-    assert options.parse_budget(budget).model_dump(exclude_none=True) == bounds
+def test_a_budget_reads_tokens_calls_money_and_time() -> None:
+    budget = options.parse_budget("20k tokens, 30 calls, $0.05, 2 min")
+    assert (budget.tokens, budget.calls, budget.cost, budget.seconds) == (20_000, 30, 0.05, 120)
+
+
+def test_a_budget_bounds_each_side_of_the_tokens() -> None:
+    budget = options.parse_budget("10k prompt tokens, 5k completion tokens, 12k tokens")
+    assert (budget.prompt_tokens, budget.completion_tokens) == (10_000, 5_000)
+    assert budget.tokens == 12_000
+    assert options.parse_budget("10k input tokens, 5 K Output Tokens") == options.parse_budget(
+        "10k prompt tokens, 5k completion tokens"
+    )
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
-from shells import Front
+from IPython.utils.capture import capture_output
+from shells import new_shell
 from test_panel import Desk, desk  # noqa: F401 - a fixture
 
 from ipyrefine import api
@@ -46,15 +47,16 @@ def nobody_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ipyrefine.providers.choose._asked", set())
 
 
-class Book(Front):
+class Book:
     """A shell whose every model is one on a server elsewhere."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        super().__init__(monkeypatch)
+        self.shell = new_shell()
         self.shell.user_ns["prices"] = {"a": SECRET}
         self.models: list[ScriptedModel] = []
         monkeypatch.setattr(api, "choose_model", self._choose)
         monkeypatch.setattr(variables, "sandbox_is_closed", lambda: True)
+        monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
 
     def _choose(self, *_: Any, **__: Any) -> ScriptedModel:
         texts = [BROKEN + "\n# again", "first = prices['a'][:1]"]
@@ -63,14 +65,22 @@ class Book(Front):
         self.models.append(model)
         return model
 
-    def fix(self, options: str = "-n 1 -q") -> str:
-        return self.run(f"%refine fix --apply none {options}")
+    def run(self, cell: str) -> str:
+        """Run a cell and return what it printed."""
+        with capture_output() as captured:
+            result = self.shell.run_cell(cell)
+        error = result.error_before_exec or result.error_in_exec
+        if error is not None:
+            raise error
+        return captured.stdout
+
+    def fail(self) -> None:
+        with pytest.raises(ValueError, match=SECRET):
+            self.run(BROKEN)
 
     @property
     def sent(self) -> str:
-        sent = "\n".join(r.model_dump_json() for one in self.models for r in one.requests)
-        assert sent
-        return sent
+        return "\n".join(r.model_dump_json() for one in self.models for r in one.requests)
 
 
 @pytest.fixture
@@ -85,25 +95,30 @@ def book(monkeypatch: pytest.MonkeyPatch) -> Iterator[Book]:
 def test_fix_sends_type_and_line_of_a_traceback_and_says_so_before_the_first_call(
     book: Book,
 ) -> None:
-    book.attempt(BROKEN)
-    printed = book.fix("-n 2")
+    book.fail()
+    printed = book.run("%refine fix -n 2 --apply none")
+    assert book.sent
     assert SECRET not in book.sent
     assert "line 2: raise ValueError(first)" in book.sent
     said = " ".join(printed.split())
     assert "The model is sent the traceback: line 2: raise ValueError(first); ValueError: …" in said
     assert said.index("The model is sent") < said.index("Outputs stay here")
-    assert SECRET in book.last.iterations[0].evidence[0].detail, "the user sees it all"
+    record = book.shell.user_ns["refined_run"]
+    assert SECRET in record.iterations[0].evidence[0].detail, "the user sees it all"
 
 
 def test_an_exception_whose_class_is_named_after_a_value_is_not_named(book: Book) -> None:
-    book.attempt("raise type(prices['a'].replace('-', '_'), (Exception,), {})('x')")
-    book.fix()
+    made = "raise type(prices['a'].replace('-', '_'), (Exception,), {})('x')"
+    with pytest.raises(Exception, match="x"):
+        book.run(made)
+    book.run("%refine fix -n 1 -q --apply none")
+    assert book.sent
     assert SECRET.replace("-", "_") not in book.sent
 
 
 def test_the_command_shows_what_was_kept_and_sends_it_from_then_on(book: Book) -> None:
-    book.attempt(BROKEN)
-    book.fix()
+    book.fail()
+    book.run("%refine fix -n 1 -q --apply none")
     assert SECRET in book.run("%refine share")
     with pytest.raises(UsageError, match="once, always, never"):
         book.run("%refine share sometimes")
@@ -115,13 +130,14 @@ def test_the_command_shows_what_was_kept_and_sends_it_from_then_on(book: Book) -
 
 @pytest.mark.parametrize(("answer", "sent"), [("always", True), ("never", False)])
 def test_an_answer_for_good_holds_for_the_next_run(book: Book, answer: str, sent: bool) -> None:
-    book.attempt(BROKEN)
-    book.fix()
+    book.fail()
+    book.run("%refine fix -n 1 -q --apply none")
     book.run(f"%refine share {answer}")
     book.models.clear()
-    book.fix()
+    book.run("%refine fix -n 1 -q --apply none")
+    assert book.sent
     assert (SECRET in book.sent) is sent
-    assert not book.magics.latest.session.refinement.sharing.asks
+    assert not book.shell.magics_manager.registry["Refine"].latest.session.refinement.sharing.asks
 
 
 # In the panel
@@ -198,10 +214,13 @@ def test_an_answer_closes_the_question_and_the_chip_says_what_holds(
     assert answers.given == [answer]
     assert says in asking.page.html
     assert not asking.page.has("share")
-    if answer == "never":
-        asking.page.click("open", name="share")
-        assert asking.page.has("share", name="once"), "it can be asked again"
-        assert SECRET in asking.page.html
+
+
+def test_the_chip_opens_the_question_again(asking: Desk) -> None:
+    asking.page.click("share", name="never")
+    asking.page.click("open", name="share")
+    assert asking.page.has("share", name="once")
+    assert SECRET in asking.page.html
 
 
 @pytest.mark.parametrize(

@@ -230,15 +230,15 @@ def test_one_part_of_a_run_is_shown_by_its_name(shell: Any, capsys: Any) -> None
     assert capsys.readouterr().out == "Version 0\n"
 
 
-LINEAGE = [(None, "model"), (None, "model"), (1, "model"), (2, "user"), (2, "model")]
-FIVE = Run(
+FOUR = Run(
     setup=Setup(task=Task(text="Greet."), model="m"),
     iterations=tuple(
         Iteration(number=number, parent=parent, author=author, text=str(number))
-        for number, (parent, author) in enumerate(LINEAGE)
+        for number, (parent, author) in enumerate(
+            [(None, "model"), (None, "model"), (1, "model"), (2, "user")]
+        )
     ),
 )
-FOUR = FIVE.replace(iterations=FIVE.iterations[:4])
 
 
 @pytest.mark.parametrize(
@@ -267,5 +267,7 @@ def test_words_that_name_no_text_are_the_reason() -> None:
 
 
 def test_a_number_in_two_names_is_asked_about() -> None:
+    revised = Iteration(number=4, parent=2, text="E")
+    run = FOUR.model_copy(update={"iterations": (*FOUR.iterations, revised)})
     with pytest.raises(UsageError, match="say which of draft-2, revision-2"):
-        parse_iteration(FIVE, ["2"])
+        parse_iteration(run, ["2"])

@@ -4,7 +4,6 @@ import itertools
 import json
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -64,16 +63,24 @@ def hostile_run(draft: str, *checks: str, **setup: Any) -> Run:
     )
 
 
-@pytest.mark.parametrize(
-    "name", ["getoutput", "eval", "tests:secret.py", "schema:note", "run seconds=86400"]
-)
+@pytest.mark.parametrize("name", [
+    "getoutput", "eval", "tests:secret.py", "schema:note", "run seconds=86400",
+])  # fmt: skip
 def test_a_record_cannot_choose_what_is_called_or_read(
     shell: Any, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     taken: list[Any] = []
-    shell.user_ns |= dict.fromkeys(("note", "getoutput", "system"), taken.append)
+
+    class Secret(dict[str, Any]):
+        def __getattribute__(self, name: str) -> Any:
+            taken.append(name)
+            return super().__getattribute__(name)
+
+    shell.user_ns |= {"note": taken.append, "Secret": Secret(type="object")}
+    shell.user_ns["getoutput"] = shell.user_ns["system"] = taken.append
     saved(tmp_path / "secret.py", "def test_x():\n    raise SystemExit('secret')\n")
+    taken.clear()
     path = saved(tmp_path / "x.json", as_json(hostile_run("touch owned", name)))
     error = error_of(shell, f"%refine resume {path}")
     assert isinstance(error, UsageError)
@@ -86,19 +93,24 @@ def test_a_function_that_the_reader_names_checks_a_record(shell: Any, tmp_path: 
     taken: list[str] = []
 
     def note(text: str) -> bool:
-        return not taken.append(text)
+        taken.append(text)
+        return True
 
     shell.user_ns["note"] = note
     path = saved(tmp_path / "x.json", as_json(hostile_run("x = 1", "length:<=9 words", "note")))
-    assert "add --check note" in str(error_of(shell, f"%refine resume {path}"))
+    error = error_of(shell, f"%refine resume {path}")
+    assert "add --check note" in str(error)
     assert error_of(shell, f"%refine resume {path} --check note") is None
     assert taken == ["x = 1"]
-    evidence = shell.user_ns["refined_run"].chosen.evidence
-    assert [one.name for one in evidence] == ["length:<=9 words", "note"]
+    assert [e.name for e in shell.user_ns["refined_run"].chosen.evidence] == [
+        "length:<=9 words",
+        "note",
+    ]
 
 
+@pytest.mark.parametrize("again", ["", "%refine resume", "%refine continue"])
 def test_a_file_s_run_gets_nothing_of_the_reader_s_namespace(
-    shell: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shell: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, again: str
 ) -> None:
     monkeypatch.setattr(variables, "sandbox_is_closed", lambda: True)
     shell.user_ns["plans"] = ["Zwolle-7731-qx"]
@@ -106,18 +118,19 @@ def test_a_file_s_run_gets_nothing_of_the_reader_s_namespace(
     run = hostile_run("print(plans)\nmade = list(plans)", "run")
     setup = run.setup.replace(task=run.setup.task.replace(materials=(taken,)))
     path = saved(tmp_path / "x.json", as_json(Run.begin(setup)))
-    for command in (f"%refine resume {path}", "%refine resume", "%refine continue"):
-        error_of(shell, command)
-        refined = shell.user_ns["refined_run"]
-        assert refined.iterations
-        assert "Zwolle" not in refined.model_dump_json(), command
+    error_of(shell, f"%refine resume {path}")
+    if again:
+        error_of(shell, again)
+    refined = shell.user_ns["refined_run"]
+    assert refined.iterations
+    assert "Zwolle" not in refined.model_dump_json()
 
 
-def journal_of(shell: Any, settings: dict[str, Any]) -> None:
-    """Run a cell, and change what the journal says that it was started with."""
-    error_of(shell, "%%refine -p prose --criteria tone --task\nWrite a greeting.")
-    with closing(sqlite3.connect(default_path())) as connection, connection:
-        connection.execute("UPDATE runs SET settings = ?", (json.dumps(settings),))
+def change_settings(change: dict[str, Any]) -> None:
+    """Change what the latest run of the journal was started with."""
+    with sqlite3.connect(default_path()) as connection:
+        connection.execute("UPDATE runs SET settings = ?", (json.dumps(change),))
+    connection.close()
 
 
 @pytest.mark.parametrize(("settings", "option"), [
@@ -130,7 +143,8 @@ def test_a_journal_cannot_choose_data_or_a_server(
 ) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:1/v1")
     shell.user_ns["secret"] = "the secret"
-    journal_of(shell, settings)
+    error_of(shell, "%%refine -p prose --criteria tone --task\nWrite a greeting.")
+    change_settings(settings)
     error = error_of(shell, "%refine resume")
     assert isinstance(error, UsageError)
     assert f"To resume, add {option}" in str(error)
@@ -139,7 +153,8 @@ def test_a_journal_cannot_choose_data_or_a_server(
 @pytest.mark.parametrize("name", ["print", "used", 7])
 def test_a_journal_cannot_hide_what_the_notebook_uses(shell: Any, name: Any) -> None:
     shell.user_ns["used"] = used = len
-    journal_of(shell, {"output": name, "apply": "replace; rm", "check": 7, "var": "x"})
+    error_of(shell, "%%refine -p prose --criteria tone --task\nWrite a greeting.")
+    change_settings({"output": name, "apply": "replace; rm", "check": 7, "var": "x"})
     before = shell.user_ns.get(name) if isinstance(name, str) else None
     assert not isinstance(error_of(shell, "%refine resume"), TypeError)
     assert shell.user_ns["refined"] == "Hello"

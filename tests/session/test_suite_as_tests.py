@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kit import READY
 from shells import Front, run_cell
 
+from ipyrefine import api
 from ipyrefine.core.expectations import Expectation, read_tests
 from ipyrefine.core.model import Clarification, Setup, Status, Task
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.errors import UsageError
+from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.session.export import export, suite_source
 
 TASK = """\
@@ -147,56 +148,64 @@ def test_the_cell_asserts_in_the_notebook_and_leaves_its_variables_alone() -> No
         exec(code, namespace)
 
 
-def test_a_run_without_a_suite_says_so() -> None:
+def test_a_run_without_a_suite_says_so(tmp_path: Path) -> None:
     for run in (kept(text=""), kept(language="java")):
         with pytest.raises(UsageError, match="no examples"):
-            suite_source(run)
+            export(run, tmp_path / "test_x.py")
 
 
-REPLY = "```python\n{}\n```"
+PUT = ["# Stated in the task\nassert f(1) == 2\n"]
 CELL = "%%refine -p code --task\nWrite f. f(1) == 2"
-BELOW = "# Stated in the task\nassert f(1) == 2\n"
 
 
 @pytest.mark.parametrize("ipytest", [False, True])
 def test_a_command_puts_them_into_a_cell_below(
-    ipytest: bool, monkeypatch: pytest.MonkeyPatch
+    ipytest: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    front = Front(monkeypatch, [REPLY.format("def f(x): return x + 1"), READY])
+    front = Front(monkeypatch)
+    replies = ScriptedModel(["```python\ndef f(x): return x + 1\n```"])
+    monkeypatch.setattr(api, "choose_model", lambda *_, **__: replies)
     if ipytest:
         front.shell.register_magic_function(print, "cell", "ipytest")
-    front.run(CELL, "home")
-    assert "in a new cell below the text" in front.run("%refine tests below", "later")
+    for cell, cell_id in ((CELL, "home"), ("%refine tests below", "later")):
+        front.enter(cell, cell_id)
+        run_cell(front.shell, cell)
+    assert "in a new cell below the text" in capsys.readouterr().out
     [put] = front.puts
     assert (put["cell_id"], put["op"]) == ("home", "insert")
-    test = "# Stated in the task\ndef test_stated_1():\n    assert f(1) == 2\n"
-    assert put["text"] == (f"%%ipytest\n\n{test}" if ipytest else BELOW)
+    assert put["text"] == (
+        "%%ipytest\n\n# Stated in the task\ndef test_stated_1():\n    assert f(1) == 2\n"
+        if ipytest
+        else "# Stated in the task\nassert f(1) == 2\n"
+    )
 
 
 @pytest.mark.parametrize(
-    ("cell", "sentence"),
+    ("text", "sentence"),
     [
-        (CELL, "The tests are in a new cell below the text."),
-        (CELL.partition(". ")[0], "no examples"),
+        ("def f(x): return x + 1", "The tests are in a new cell below the text."),
+        ("", "no examples"),
     ],
-    ids=["examples", "none"],
 )
 def test_a_click_puts_them_into_a_cell_and_the_panel_says_where(
-    cell: str, sentence: str, monkeypatch: pytest.MonkeyPatch
+    text: str, sentence: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    front = Front(monkeypatch, [REPLY.format("def f(x): return x + 1")])
-    front.enter(cell, "home")
+    front = Front(monkeypatch)
+    replies = ScriptedModel([f"```python\n{text or 'x = 1'}\n```"])
+    monkeypatch.setattr(api, "choose_model", lambda *_, **__: replies)
+    task = CELL if text else CELL.partition(". ")[0]
+    front.enter(task, "home")
     front.shell.run_line_magic("config", "Refine.ui = 'widgets'")
-    run_cell(front.shell, cell)
-    latest = front.magics.latest
+    run_cell(front.shell, task)
+    cell = front.magics.latest
     notes: asyncio.Queue[str] = asyncio.Queue()
-    monkeypatch.setattr(latest.panel, "note", notes.put_nowait)
+    monkeypatch.setattr(cell.panel, "note", notes.put_nowait)
 
     async def click() -> str:
-        latest.panel.widget._handle_custom_msg({"action": "tests"}, [])
+        cell.panel.widget._handle_custom_msg({"action": "tests"}, [])
         return await notes.get()
 
     note = asyncio.run(click())
-    latest.close()
+    cell.close()
     assert sentence in note
-    assert [put["text"] for put in front.puts] == ([BELOW] if cell == CELL else [])
+    assert [put["text"] for put in front.puts] == PUT * bool(text)

@@ -12,7 +12,17 @@ from typing import Any
 from ipyrefine.core.decisions import Decision
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.events import CallEnded, Event, StageStarted, TextDelta
-from ipyrefine.core.model import Basis, Criterion, Evidence, Limits, Setup, Stage, Task
+from ipyrefine.core.expectations import Expectation, suite_evidence
+from ipyrefine.core.model import (
+    Basis,
+    Criterion,
+    Evidence,
+    Limits,
+    Setup,
+    Stage,
+    Task,
+    TestResult,
+)
 from ipyrefine.core.ports import Clock, Consumer, Journal, Reply, Request
 from ipyrefine.core.prompts import SCORE, Prompts
 from ipyrefine.core.run import Run
@@ -159,6 +169,35 @@ class Scores:
             decisive=True,
             basis=self._basis,
         )
+
+
+class Finds:
+    """A check that gives evidence, one after another; the last again and again."""
+
+    def __init__(self, *evidence: Evidence) -> None:
+        self.name, self._left = evidence[0].name, list(evidence)
+
+    async def __call__(self, text: str, task: Task) -> Evidence:
+        return self._left.pop(0) if len(self._left) > 1 else self._left[0]
+
+
+class Suite:
+    """Runs a critic's tests in words: a text passes all of them, or fails with a line.
+
+    Args:
+        passes: whether a text does.
+    """
+
+    def __init__(self, passes: Callable[[str], bool] = bool) -> None:
+        self._passes = passes
+
+    async def __call__(self, tests: Sequence[Expectation], text: str, task: Task) -> Evidence:
+        passed = self._passes(text)
+        results = [TestResult(name=one.name, passed=passed, line="It raises.") for one in tests]
+        return suite_evidence(tests, results)
+
+    async def vacuous(self, expectations: Any, text: str) -> frozenset[str]:
+        return frozenset()
 
 
 def clock() -> Clock:
