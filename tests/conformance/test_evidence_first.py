@@ -127,7 +127,6 @@ async def test_the_user_may_take_a_text_that_fails_an_example_and_then_it_says_s
     await finish(loop)
     assert (loop.state.stop_reason, loop.state.text) == (stop, WRONG[0])
     found = loop.state.verdict
-    assert found is not None
     assert (found.outcome, found.basis, found.over_failed_check) == verdict
 
 

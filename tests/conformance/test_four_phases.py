@@ -114,7 +114,6 @@ async def test_a_pasted_template_is_four_calls_with_its_own_words(shape: str) ->
     assert not any("ITERATION" in one.upper() for one in asked)
     assert [i.usage.calls for i in run.iterations] == [2, 2]
     assert run.usage.tokens == sum(i.usage.tokens for i in run.iterations) > 0
-    assert run.verdict is not None
     assert "Nothing is missing." in str(run.verdict.because)
 
 
@@ -134,7 +133,6 @@ async def test_a_template_with_named_phases_and_a_checklist_is_read_too(cell: st
 
 def test_a_phase_is_known_by_its_name_before_its_number() -> None:
     template = read_template("T\n[ITERATION 1] critique\nA\n[ITERATION 2] rewrite\nB\n")
-    assert template is not None
     assert (template.critique, template.revise, template.draft) == ("A", "B", "")
 
 
@@ -217,7 +215,6 @@ async def test_the_verification_names_the_unchecked_items() -> None:
     loop = refinement([text("a"), critique(unmet)], task, limits=Limits(max_revisions=0))
     await finish(loop)
     assert "2. Is there a name?" in requests(loop)[1].messages[0].content
-    assert loop.state.verdict is not None
     assert loop.state.verdict.outcome is Outcome.NEEDS_IMPROVEMENT
     assert "Is there a name?" in loop.state.verdict.because.problem
     assert "Is there a name?" in stop_sentence(loop.state)
@@ -228,7 +225,6 @@ async def test_what_is_missing_is_answered_in_words_that_the_user_sees() -> None
     replies = (text("a"), critique(*WEAK), text("b"), missing, text("c"), READY)
     run, _ = await pasted(PASTED, *replies, max_revisions=1)
     assert "No price yet." in problems(run)
-    assert run.verdict is not None
     assert "No price yet." in str(run.verdict.because)
 
 

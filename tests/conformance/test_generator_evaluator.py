@@ -197,7 +197,6 @@ async def test_an_evaluation_is_pass_needs_improvement_or_fail_by_its_score(
     loop = evaluated([text("Hi"), judgement(score)], limits=limits)
     await finish(loop)
     verdict = loop.state.verdict
-    assert verdict is not None
     assert (verdict.outcome, verdict.score, verdict.basis) == (outcome, score / 10, "evaluator")
 
 
@@ -216,7 +215,6 @@ async def test_an_evaluation_that_stays_unreadable_is_feedback_and_the_run_goes_
 async def test_an_empty_evaluation_neither_passes_nor_loops() -> None:
     loop = evaluated([text("Hi"), "", ""], limits=Limits(max_revisions=0))
     await finish(loop)
-    assert loop.state.verdict is not None
     assert (loop.state.verdict.outcome, loop.state.verdict.basis) == (Outcome.NOT_JUDGED, "none")
     assert (loop.state.text, loop.state.stop_reason) == ("Hi", StopReason.UNJUDGED)
     assert loop.state.usage.calls == 3

@@ -190,7 +190,6 @@ async def test_an_evaluator_decides_once_a_constraint_that_the_task_states_holds
     assert run.setup.demands == ("length:<=3 words",)
     assert outcomes(run) == ["NEEDS_IMPROVEMENT", "PASS"]
     assert "5 words: 2 too many" in sent(writer)[1]
-    assert run.verdict is not None
     assert (run.text, run.verdict.basis) == ("Hi Ann.", "function")
     assert run.usage.calls == 2, "no model is asked to judge beside an evaluator"
 
@@ -290,12 +289,11 @@ async def raises_later(text: str, context: object) -> float:
 async def test_an_evaluator_that_raises_ends_the_run_with_its_error(function: Any) -> None:
     with pytest.raises(RefineError, match=function.__name__) as raised:
         await refine(TASK.text, model=texts(), checks=[function], target=0.9)
-    assert raised.value.run is not None
     assert (raised.value.run.text, raised.value.run.stop_reason) == ("version 0", "failed")
     assert raised.value.__cause__ is not None
 
 
-def nothing(text):  # type: ignore[no-untyped-def]
+def nothing(text):
     len(text)
 
 

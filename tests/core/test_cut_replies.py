@@ -1,14 +1,34 @@
-"""Replies that end at the token limit: asked for once more with a higher one, or said to be cut."""
+"""Replies that end early, or go in circles up to the limit: asked for once more, kept, or said."""
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
-from kit import evaluated, finish, judgement, requests, text
+from kit import (
+    CODE,
+    NO_FINDINGS,
+    READY,
+    code,
+    evaluated,
+    finding,
+    finish,
+    judgement,
+    refinement,
+    requests,
+    text,
+)
 
-from ipyrefine.core.events import CallEnded
-from ipyrefine.core.model import Budget, Limits, Stage, StopReason, Usage
+from ipyrefine.core.decisions import Continue
+from ipyrefine.core.engine import Refinement
+from ipyrefine.core.events import CallEnded, Event, TextDelta
+from ipyrefine.core.model import Budget, Limits, Setup, Stage, StopReason, Usage
 from ipyrefine.core.ports import Delta, Reply, Request
+from ipyrefine.core.reducer import replay
+from ipyrefine.core.run import Run
+from ipyrefine.errors import ServerFailed
+from ipyrefine.render.markdown import record_markdown
+from ipyrefine.session.session import Session
 
 DEFAULT = Limits(max_tokens=None, max_revisions=0, critique="never")
 SPENT = Usage(calls=1, prompt_tokens=100, completion_tokens=16_384)
@@ -28,17 +48,20 @@ async def test_a_cut_reply_is_asked_for_once_more_with_four_times_the_limit(cut:
     assert sum(event.usage.calls for event in events if isinstance(event, CallEnded)) == 3
 
 
-async def test_a_limit_that_the_user_set_stands() -> None:
-    loop = evaluated([THOUGHT], limits=DEFAULT.model_copy(update={"max_tokens": 16_384}))
+@pytest.mark.parametrize(
+    ("cut", "max_tokens", "words"),
+    [
+        (THOUGHT, 16_384, "Raise --max-tokens."),
+        (HALF.replace(capped=True), None, "the longest that the server allows"),
+    ],
+    ids=["the user's", "the server's"],
+)
+async def test_a_limit_that_would_only_be_met_again_is_named(
+    cut: Reply, max_tokens: int | None, words: str
+) -> None:
+    loop = evaluated([cut], limits=DEFAULT.model_copy(update={"max_tokens": max_tokens}))
     await finish(loop)
-    assert loop.state.message.endswith("Raise --max-tokens.")
-
-
-async def test_a_limit_of_the_servers_is_not_run_into_twice() -> None:
-    loop = evaluated([HALF.model_copy(update={"capped": True})], limits=DEFAULT)
-    await finish(loop)
-    assert "the longest that the server allows" in loop.state.message
-    assert "another model" in loop.state.message
+    assert words in loop.state.message
 
 
 @pytest.mark.parametrize(
@@ -77,3 +100,113 @@ async def test_the_seconds_of_the_budget_end_the_wait_for_a_silent_server() -> N
     async with asyncio.timeout(10):
         await finish(loop)
     assert loop.state.stop_reason is StopReason.BUDGET
+
+
+# Replies that repeat themselves
+CIRCLES = Reply(text="1. A count, and a count of the count he was.\n" * 20, finish="length")
+
+
+async def test_a_draft_that_repeats_itself_up_to_the_limit_is_sampled_once_instead() -> None:
+    """A small model at temperature 0 goes round in circles, and would again."""
+    loop = refinement([CIRCLES, text("Hi"), judgement(9), *NO_FINDINGS], weak_editor=True)
+    await finish(loop)
+    assert loop.state.text == "Hi"
+    first, second = requests(loop, Stage.DRAFT)
+    assert first.messages == second.messages
+    assert first.temperature == 0 < second.temperature
+    assert "Asked scripted again: the reply repeats itself up to the token limit." in (
+        loop.state.warnings
+    )
+
+
+async def test_a_revision_of_the_user_s_text_without_a_new_text_is_named_as_one() -> None:
+    weak = finding("Flat.")
+    replies = {Stage.CRITIQUE: [judgement(4, weak)] * 2, Stage.REVISE: [CIRCLES] * 4}
+    loop = refinement(replies, draft="Hi", weak_editor=True, limits=Limits(max_revisions=1))
+    await finish(loop)
+    assert any(one.startswith("Revision 1 has no new text:") for one in loop.state.warnings)
+
+
+async def test_a_draft_that_repeats_itself_twice_ends_the_run_with_what_to_do() -> None:
+    loop = refinement([CIRCLES, CIRCLES])
+    await finish(loop)
+    assert loop.state.stop_reason is StopReason.FAILED
+    assert loop.state.message == (
+        "scripted gave no draft: the reply repeats itself up to the token limit. "
+        "Word the task differently, or use a larger model."
+    )
+
+
+async def test_the_thoughts_of_the_next_reply_are_not_shown_as_text() -> None:
+    """Though the reply before it broke off in the middle of its text."""
+    cut = Reply(text=f"<text>\n{CIRCLES.text}and on", finish="length")
+    loop = refinement([cut, Reply(text="A plan.\n<text>\nHi\n</text>"), judgement(9), *NO_FINDINGS])
+    shown = [event for event in await finish(loop) if isinstance(event, TextDelta)]
+    assert ("thinking", "A plan.\n") in [(event.kind, event.text) for event in shown]
+
+
+async def test_one_of_several_drafts_that_repeats_itself_is_left_out() -> None:
+    loop = refinement(
+        [CIRCLES, text("Hi"), judgement(9), *NO_FINDINGS], limits=Limits(candidates=2)
+    )
+    await finish(loop)
+    assert loop.state.text == "Hi"
+    assert len(requests(loop, Stage.DRAFT)) == 2
+
+
+# What there is of a text whose call ends early
+BEGUN = "def last(xs):\n    return"
+
+
+class Stuttering:
+    """A model whose first reply stops in its middle: it fails, or waits for ever."""
+
+    name = "m"
+
+    def __init__(self, fails: bool) -> None:
+        self.fails, self.asked, self.silent = fails, 0, asyncio.Event()
+
+    async def stream(self, request: Request) -> AsyncIterator[Any]:
+        if request.purpose == Stage.CRITIQUE:
+            yield Reply(text=READY)
+            return
+        self.asked += 1
+        if self.asked == 1:
+            yield Delta(text=f"I think.\n```python\n{BEGUN}")
+            if self.fails:
+                raise ServerFailed("It broke.")
+            self.silent.set()
+            await asyncio.Event().wait()
+        yield Reply(text=code(f"{BEGUN} xs[-1]"))
+
+
+async def broken_off(*, fails: bool) -> tuple[Session, list[Event]]:
+    model, seen = Stuttering(fails), list[Event]()
+
+    def take(event: Event, run: Run) -> None:
+        seen.append(event)
+
+    refinement = Refinement(Setup(task=CODE), model=model, clock=asyncio.get_running_loop().time)
+    session = Session(refinement, [take])
+    session.start()
+    if not fails:
+        await model.silent.wait()
+        session.stop()
+    await session.settle()
+    return session, seen
+
+
+@pytest.mark.parametrize("fails", [True, False], ids=["failure", "stop"])
+async def test_it_is_kept_told_and_gone_once_the_text_is_written_anew(fails: bool) -> None:
+    session, seen = await broken_off(fails=fails)
+    run = session.run
+    assert run.stop_reason is (StopReason.FAILED if fails else StopReason.CANCELLED)
+    assert run.unfinished.strip() == BEGUN
+    assert fails or run.message == "You stopped it. What was written so far is kept."
+    assert not run.iterations
+    assert BEGUN in record_markdown(run)
+    assert replay(seen).unfinished == run.unfinished
+    session.decide(Continue())
+    await session.settle()
+    assert session.run.text == f"{BEGUN} xs[-1]"
+    assert not session.run.unfinished

@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit import (
     NO_FINDINGS,
+    Finds,
     at,
+    calls,
     critique,
     decide,
     evaluated,
@@ -24,6 +26,8 @@ from kit import (
 )
 from loop_strategies import decisions
 
+from ipyrefine import api
+from ipyrefine.checks.text import Length
 from ipyrefine.core.decisions import (
     DECISION,
     Accept,
@@ -33,6 +37,7 @@ from ipyrefine.core.decisions import (
     Criteria,
     Decision,
     Dismiss,
+    Drop,
     Edit,
     Guide,
     Override,
@@ -43,6 +48,7 @@ from ipyrefine.core.engine import Refinement
 from ipyrefine.core.events import Decided
 from ipyrefine.core.model import (
     Criterion,
+    Evidence,
     Finding,
     Limits,
     Outcome,
@@ -55,6 +61,7 @@ from ipyrefine.core.model import (
 from ipyrefine.core.reducer import apply, require_possible
 from ipyrefine.core.run import Run
 from ipyrefine.errors import UsageError
+from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.render.labels import decision_sentence
 from ipyrefine.session.commands import parse_decision
 
@@ -135,7 +142,6 @@ async def test_an_overridden_verdict_outlives_new_criteria() -> None:
     assert loop.state.stop_reason is StopReason.OVERRIDDEN
     await decide(loop, Criteria(criteria=(WARMTH,)))
     verdict = loop.state.iterations[0].verdict
-    assert verdict is not None
     assert (verdict.outcome, verdict.score, verdict.basis) == (Outcome.PASS, 0.1, "user")
 
 
@@ -276,3 +282,63 @@ async def test_a_raised_target_says_what_to_change_and_a_lowered_one_takes_it_ba
     assert (loop.state.text, loop.state.stop_reason) == ("Hi Ann", StopReason.PASSED)
     await decide(loop, Criteria(target=0.5))
     assert loop.state.iterations[0].actionable == ()
+
+
+async def test_a_run_stopped_before_its_first_draft_is_continued() -> None:
+    loop = refinement([text("Hello"), judgement(9), *NO_FINDINGS])
+    await loop.end()
+    assert loop.state.stop_reason is StopReason.CANCELLED
+    with pytest.raises(UsageError, match="no text yet"):
+        loop.decide(Continue(guidance="shorter"))
+    loop.decide(Continue())
+    await finish(loop)
+    assert loop.state.text == "Hello"
+
+
+# Demands that were read wrongly
+SHORT = "length:<=3 words"
+ONCE = Limits(max_revisions=0, critique="never")
+
+
+# The user's own tests, which pass and settle the verdict.
+TESTED = Evidence(name="tests:suite", passed=True, score=1.0, decisive=True, basis="tests")
+
+
+async def demanded(*replies: str, checks: tuple[object, ...] = (), **options: object) -> Refinement:
+    checks = (Length("<=3 words"), *checks)
+    loop = evaluated(list(replies), checks=checks, demands=(SHORT,), limits=ONCE, **options)
+    await finish(loop)
+    return loop
+
+
+async def test_a_text_that_only_the_demand_failed_is_judged_on_the_rest() -> None:
+    loop = await demanded(text("Hello to all of you"), judgement(9))
+    assert loop.state.verdict.outcome is Outcome.NEEDS_IMPROVEMENT
+    assert loop.state.verdict.score == 0.9
+    assert calls(await decide(loop, Drop(demand=SHORT))) == {}
+    assert (loop.state.verdict.outcome, loop.state.verdict.basis) == (Outcome.PASS, "evaluator")
+    assert loop.state.stop_reason is StopReason.PASSED
+    assert (loop.state.setup.checks, loop.state.setup.demands) == ((), ())
+    assert not loop.state.iterations[0].actionable
+
+
+async def test_evidence_that_is_left_settles_the_text_without_a_call_or_a_check() -> None:
+    loop = await demanded(text("Hello to all of you"), checks=(Finds(TESTED),))
+    assert stages(await decide(loop, Drop(demand=SHORT))) == []
+    assert (loop.state.verdict.outcome, loop.state.verdict.basis) == (Outcome.PASS, "tests")
+
+
+async def test_neither_later_texts_nor_a_resumed_run_are_held_to_it() -> None:
+    loop = await demanded(text("Hello to all of you"), judgement(9), judgement(8))
+    await decide(loop, Drop(demand=SHORT))
+    await decide(loop, Edit(text="Hello to each and all"))
+    assert [i.evidence for i in loop.state.iterations] == [(), ()]
+    again = api.resume(loop.state, model=ScriptedModel([text("Hi")]))
+    assert (again.checks, again.state.demands) == ((), ())
+
+
+async def test_only_what_is_demanded_of_the_form_can_be_dropped() -> None:
+    loop = await demanded(text("Hello"), checks=(Finds(TESTED),))
+    for name in ("tests:suite", "length:<=9 words"):
+        with pytest.raises(UsageError, match=f"There is no demand '{name}'. This run has: {SHORT}"):
+            loop.decide(Drop(demand=name))

@@ -41,7 +41,7 @@ async def test_the_answer_is_kept_with_its_cost_and_nothing_else_changes() -> No
     )  # fmt: skip
     assert run.usage.calls == before.usage.calls + 1
     assert replay(seen).model_dump() == run.model_dump()
-    asked = loop.model.requests[-1]  # type: ignore[attr-defined]
+    asked = loop.model.requests[-1]
     assert WHY in asked.messages[-1].content
     assert "x = {1}" in asked.messages[-1].content
     for shown in (record_html(run), panel_parts(run, View())["guide"]):
@@ -49,31 +49,26 @@ async def test_the_answer_is_kept_with_its_cost_and_nothing_else_changes() -> No
     assert WHY in record_markdown(run)
 
 
-async def test_a_question_without_words_or_about_no_text_is_refused() -> None:
-    loop = refinement({"draft": DRAFT, "critique": [READY]}, CODE)
+@pytest.mark.parametrize(
+    ("number", "question", "limits", "error", "words"),
+    [
+        (0, "  ", Limits(), UsageError, "want to know"),
+        (4, WHY, Limits(), UsageError, "no text 4"),
+        (0, WHY, Limits(budget=Budget(calls=2)), UsageError, "budget"),
+        (0, WHY, Limits(), ModelError, r"Down\."),
+    ],
+    ids=["no words", "no such text", "no budget", "a failure"],
+)
+async def test_a_question_that_is_refused_or_fails_leaves_the_run_as_it_was(
+    number: int, question: str, limits: Limits, error: type[Exception], words: str
+) -> None:
+    replies = {"draft": DRAFT, "critique": [READY], "explain": [ServerFailed("Down.")]}
+    loop = refinement(replies, CODE, limits=limits)
     await loop.run()
-    with pytest.raises(UsageError, match="want to know"):
-        await loop.explain(0, "  ")
-    with pytest.raises(UsageError, match="no text 4"):
-        await loop.explain(4, WHY)
-
-
-async def test_a_failed_answer_is_an_error_and_the_run_stays_as_it_was() -> None:
-    loop = refinement(
-        {"draft": DRAFT, "critique": [READY], "explain": [ServerFailed("Down.")]}, CODE
-    )
-    await loop.run()
-    with pytest.raises(ModelError, match=r"Down\."):
-        await loop.explain(0, WHY)
+    with pytest.raises(error, match=words):
+        await loop.explain(number, question)
     assert loop.state.stop_reason is StopReason.PASSED
-
-
-async def test_the_budget_is_asked_before() -> None:
-    limits = Limits(budget=Budget(calls=2))
-    loop = refinement({"draft": DRAFT, "critique": [READY]}, CODE, limits=limits)
-    await loop.run()
-    with pytest.raises(UsageError, match="budget"):
-        await loop.explain(0, WHY)
+    assert not loop.state.explanations
 
 
 class Slow:

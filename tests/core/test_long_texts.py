@@ -64,7 +64,7 @@ async def test_a_limit_that_cannot_hold_the_text_is_named_before_the_first_call(
     limits: Limits, window: int | None, sentence: str
 ) -> None:
     model = ScriptedModel([READY])
-    model.context_tokens = window  # type: ignore[attr-defined]
+    model.context_tokens = window
     loop = refinement(model, draft=LONG, limits=limits)
     await finish(loop)
     assert bool(loop.state.warnings) is bool(sentence)

@@ -34,7 +34,7 @@ def begin(
     cities = ["Oslo", "oslo", "Bergen"]
     df = pandas.DataFrame({"city": cities, "note": "sk-proj-" + "a1B2" * 12, "n": 1})
     model = ScriptedModel(replies, name=name)
-    model.base_url = server  # type: ignore[attr-defined]
+    model.base_url = server
     draft = options.get("draft") or ""
     used = find({"df": df, "pd": pandas}, text=TASK, draft=draft)
     return api.build(TASK, model=model, profile="code", variables=used, **options)
@@ -45,7 +45,7 @@ def asked(loop: Refinement) -> list[str]:
 
 
 def sent(loop: Refinement) -> Any:
-    return loop.model.requests  # type: ignore[attr-defined]
+    return loop.model.requests
 
 
 async def test_what_the_writer_looks_at_once_is_run_and_shown_to_it_and_to_the_user() -> None:

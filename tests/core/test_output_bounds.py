@@ -42,34 +42,30 @@ def test_what_is_not_a_picture_within_bounds_is_refused(fake: str) -> None:
         Figure(png=base64.b64encode(FAKES[fake]).decode())
 
 
-LONG = "x" * (MAX_OUTPUT + 1)
 TABLE: dict[str, Any] = {
-    "columns": ["n"], "labels": ["0"], "rows": [["1"]], "height": 1, "width": 1,
+    "kind": "table", "columns": ["n"], "labels": ["0"], "rows": [["1"]], "height": 1, "width": 1,
 }  # fmt: skip
+WIDE = ["x" * (MAX_CELL + 1)]
+BEYOND: dict[str, dict[str, Any]] = {
+    "too long": {"kind": "printed", "text": "x" * (MAX_OUTPUT + 1)},
+    "a long value": {"kind": "value", "text": "x" * (MAX_OUTPUT + 1)},
+    "no such kind": {"kind": "page", "text": "x"},
+    "another field": {"kind": "printed", "text": "x", "html": "<b>"},
+    "a row too wide": TABLE | {"rows": [["1", "2"]]},
+    "a row too many": TABLE | {"rows": [["1"], ["2"]]},
+    "no labels": TABLE | {"labels": []},
+    "no height": TABLE | {"height": 0},
+    "no width": TABLE | {"width": 0},
+    "a long cell": TABLE | {"rows": [WIDE]},
+    "a long column": TABLE | {"columns": WIDE},
+    "many rows": TABLE
+    | {"rows": [["1"]] * (MAX_ROWS + 1), "labels": ["0"] * (MAX_ROWS + 1), "height": 99},
+    "many columns": TABLE
+    | {"columns": ["n"] * (MAX_COLUMNS + 1), "rows": [["1"] * (MAX_COLUMNS + 1)], "width": 99},
+}
 
 
-@pytest.mark.parametrize(
-    "output",
-    [
-        {"kind": "printed", "text": LONG},
-        {"kind": "value", "text": LONG},
-        {"kind": "page", "text": "x"},
-        {"text": "x"},
-        {"kind": "printed", "text": "x", "html": "<b>"},
-        {"kind": "table", **TABLE, "rows": [["1", "2"]]},
-        {"kind": "table", **TABLE, "rows": [["1"], ["2"]]},
-        {"kind": "table", **TABLE, "labels": []},
-        {"kind": "table", **TABLE, "height": 0},
-        {"kind": "table", **TABLE, "width": 0},
-        {"kind": "table", **TABLE, "height": -1},
-        {"kind": "table", **TABLE, "rows": [["x" * (MAX_CELL + 1)]]},
-        {"kind": "table", **TABLE, "columns": ["x" * (MAX_CELL + 1)]},
-        {"kind": "table", **TABLE, "rows": [["1"]] * (MAX_ROWS + 1),
-         "labels": ["0"] * (MAX_ROWS + 1), "height": 99},
-        {"kind": "table", **TABLE, "columns": ["n"] * (MAX_COLUMNS + 1),
-         "rows": [["1"] * (MAX_COLUMNS + 1)], "width": 99},
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("output", BEYOND.values(), ids=BEYOND)
 def test_an_output_beyond_its_bounds_or_shape_is_refused(output: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         Evidence.model_validate({"name": "run", "passed": True, "outputs": [output]})

@@ -6,12 +6,10 @@ from contextlib import suppress
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kit import CODE, NO_FINDINGS, finish, judgement, refinement
 
 from ipyrefine.core.critiques import parse_critique
 from ipyrefine.core.evaluations import parse_evaluation
-from ipyrefine.core.model import Form, Limits
-from ipyrefine.core.ports import Reply
+from ipyrefine.core.model import Form
 from ipyrefine.core.replies import Splitter, parse_text, repeats_itself
 from ipyrefine.errors import ReplyError
 
@@ -54,19 +52,6 @@ def test_the_same_tags_inside_a_text_are_a_part_of_it(reply: str, text: str) -> 
 
 
 # Texts that are cut off
-
-WHOLE = "f1: mend\n```python\nx = 1\n```\nThis code sets x to"
-BLOCK = "```python\nx = 0\n```"
-
-
-async def test_a_closed_block_before_the_cut_is_the_revision_and_no_failure() -> None:
-    loop = refinement(
-        [BLOCK, judgement(4), *NO_FINDINGS, Reply(text=WHOLE, finish="length"), judgement(9)],
-        CODE,
-        limits=Limits(max_revisions=1),
-    )
-    await finish(loop)
-    assert (loop.state.iterations[1].text, loop.state.iterations[1].failure) == ("x = 1", "")
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import pytest
 from kit import finish, prompts, refinement, text
 
 from ipyrefine.checks.schema import Schema
@@ -40,8 +41,11 @@ async def extracted(*readings: str, texts: tuple[str, ...] = (WRONG, RIGHT)) -> 
 GOOD = {"name": "Anna Weber", "total": "paid 12.50 EUR"}
 
 
-async def test_data_whose_values_stand_in_the_source_passes() -> None:
-    loop = await extracted(read(GOOD), texts=(RIGHT,))
+@pytest.mark.parametrize("sources", [GOOD, {}], ids=["found", "made up on request"])
+async def test_data_whose_values_stand_in_the_source_or_need_none_passes(
+    sources: dict[str, str],
+) -> None:
+    loop = await extracted(read(sources), texts=(RIGHT,))
     assert loop.state.verdict.outcome is Outcome.PASS
     assert '"sources"' in prompts(loop, Stage.CRITIQUE)[0]
 
@@ -72,11 +76,6 @@ async def test_a_finding_is_not_closed_by_a_critic_that_still_has_no_words_for_t
     again = '{"name": "A. Weber", "total": 99}'
     loop = await extracted(read({"total": ""}), read({"total": ""}), texts=(WRONG, again))
     assert loop.state.verdict.outcome is Outcome.NEEDS_IMPROVEMENT
-
-
-async def test_fields_that_are_made_up_on_request_need_no_source() -> None:
-    loop = await extracted(read({}), texts=(RIGHT,))
-    assert loop.state.verdict.outcome is Outcome.PASS
 
 
 async def test_without_a_schema_no_sources_are_asked_for() -> None:

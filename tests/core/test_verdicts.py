@@ -1,5 +1,6 @@
 """What a verdict rests on: evidence first, then a reader's word, else nothing."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from kit import (
     finding,
     finish,
     judgement,
+    prompts,
     refinement,
     text,
 )
@@ -30,9 +32,11 @@ from ipyrefine.core.model import (
     Outcome,
     Status,
     StopReason,
+    Task,
     Undecided,
     Verdict,
 )
+from ipyrefine.providers.scripted import ScriptedModel
 
 ONCE = Limits(max_revisions=0, critique="never")
 PASS, NEEDS, NOT_JUDGED = Outcome.PASS, Outcome.NEEDS_IMPROVEMENT, Outcome.NOT_JUDGED
@@ -49,7 +53,7 @@ async def first_verdict(*evidence: Evidence, judge: Sequence[Any] = (), **option
     checks = [Finds(one) for one in evidence]
     loop = refinement([text("Hi"), *judge], checks=checks, **{"limits": ONCE, **options})
     await finish(loop)
-    assert len(loop.model.requests) == 1 + len(judge)  # type: ignore[attr-defined]
+    assert len(loop.model.requests) == 1 + len(judge)
     verdict = loop.state.verdict
     assert verdict is not None
     return verdict
@@ -91,7 +95,6 @@ async def test_what_may_hold_of_a_wrong_text_too_is_no_basis_alone(basis: Basis)
     assert (await first_verdict(found(basis))).outcome is NOT_JUDGED
     loop = refinement([text("Hi"), READY], checks=[Finds(found(basis))])
     await finish(loop)
-    assert loop.state.verdict
     assert (loop.state.verdict.outcome, loop.state.verdict.basis) == (PASS, "critique")
 
 
@@ -106,6 +109,23 @@ async def test_a_critic_that_was_measured_too_weak_is_not_asked() -> None:
     verdict = await first_verdict(weak_critic=True, limits=Limits(max_revisions=0))
     assert (verdict.outcome, verdict.basis) == (NOT_JUDGED, "none")
     assert verdict.because == Undecided(why="weak_critic")
+
+
+async def test_the_evaluator_is_asked_after_the_slowest_check_and_told_what_it_found() -> None:
+    model = ScriptedModel([text("Hi there"), judgement(9)])
+
+    class Slow(Finds):
+        async def __call__(self, text: str, task: Task) -> Evidence:
+            for _ in range(50):
+                await asyncio.sleep(0)
+            assert len(model.requests) == 1
+            return await super().__call__(text, task)
+
+    check = Slow(Evidence(name="links", passed=True, detail="all 17 links work"))
+    loop = refinement(model, checks=[check], limits=ONCE, prompts=EVALUATED)
+    await finish(loop)
+    assert loop.error is None
+    assert "links: passed. all 17 links work" in prompts(loop)[-1]
 
 
 RAN = found("run", name="run on copies")
@@ -151,7 +171,6 @@ async def test_what_the_critic_no_longer_has_to_say_is_resolved() -> None:
     curt, nameless = loop.state.iterations[1].findings[:2]
     assert (curt.status, nameless.status) == (Status.RESOLVED, Status.OPEN)
     verdict = loop.state.iterations[1].verdict
-    assert verdict
     assert verdict.outcome is Outcome.NEEDS_IMPROVEMENT
 
 
@@ -162,7 +181,6 @@ async def test_a_bare_not_ready_is_one_finding_that_can_be_dismissed() -> None:
     (bare,) = loop.state.iterations[0].findings
     assert (bare.problem, bare.blocks) == ("It lacks warmth.", True)
     await decide(loop, Dismiss(findings=(bare.id,)))
-    assert loop.state.verdict
     assert loop.state.verdict.passed
 
 

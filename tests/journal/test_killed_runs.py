@@ -64,7 +64,7 @@ def process(remembering: Remembering, tmp_path: Path) -> Iterator[subprocess.Pop
         )
         with child:
             yield child
-            child.stdin.close()  # type: ignore[union-attr]
+            child.stdin.close()
 
 
 def timeless(value: Any) -> Any:
@@ -94,7 +94,6 @@ def test_killed_anywhere_a_run_ends_the_same_and_nothing_paid_for_is_asked_again
     process: subprocess.Popen[str], remembering: Remembering, tmp_path: Path
 ) -> None:
     assert process.stdin
-    assert process.stdout
     events = json.loads(process.stdout.readline())
     whole = Journal(tmp_path / "whole.db").get().run
     assert len(whole.iterations) == 3
@@ -120,7 +119,6 @@ def test_killed_at_a_random_moment_nothing_shown_is_lost_and_at_most_one_reply_i
     process: subprocess.Popen[str], remembering: Remembering, tmp_path: Path
 ) -> None:
     assert process.stdin
-    assert process.stdout
     json.loads(process.stdout.readline())
     whole = Journal(tmp_path / "whole.db").get().run
     dice = random.Random(8)

@@ -1,16 +1,36 @@
-"""A long text is revised by edits; of selected lines alone, whatever a model writes elsewhere."""
+"""How a text is revised: by edits, anew, in selected lines alone, and as its user wishes."""
+
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kit import READY, critique, finding, refinement, requests, text
+from kit import (
+    CODE,
+    READY,
+    Scores,
+    code,
+    critique,
+    decide,
+    finding,
+    finish,
+    prompts,
+    refinement,
+    requests,
+    stages,
+    text,
+)
 
+from ipyrefine.core.decisions import Continue
 from ipyrefine.core.edits import Edit, Selection, apply, read_edits
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.model import Limits, Stage
+from ipyrefine.core.findings import changes
+from ipyrefine.core.model import Change, Finding, Limits, Severity, Stage, StopReason
+from ipyrefine.core.prompts import SAMPLED
 from ipyrefine.errors import UsageError
 
-CODE = "def f(x):\n    if x:\n        return 1\n    return 2\n\n\ndef g(x):\n    return 2\n"
+# Edits
+SOURCE = "def f(x):\n    if x:\n        return 1\n    return 2\n\n\ndef g(x):\n    return 2\n"
 
 
 def edit(find: str, replace: str) -> str:
@@ -36,8 +56,8 @@ def test_edits_are_read_in_each_form_that_models_write(reply: str) -> None:
     ("old", "find", "replace", "new"),
     [
         ("one two three", "two", "2", "one 2 three"),
-        (CODE, "    if x:\n        return 1", "    if not x:\n        return 1", None),
-        (CODE, "if x:\n    return 1\n", "if not x:\n    return 1", None),  # its own indentation
+        (SOURCE, "    if x:\n        return 1", "    if not x:\n        return 1", None),
+        (SOURCE, "if x:\n    return 1\n", "if not x:\n    return 1", None),  # its own indentation
         ("The long\nline of “prose”.", 'line  of "prose".', "end.", "The long\nend."),
         ("a\nb\nc\n", "b", "", "a\nc\n"),
         ("a b c", "b ", "", "a c"),
@@ -49,19 +69,19 @@ def test_a_piece_is_found_loosely_and_replaced(
 ) -> None:
     changed, misses = apply(old, [Edit(find.strip("\n"), replace)])
     assert misses == []
-    assert changed == (new or CODE.replace("if x:", "if not x:"))
+    assert changed == (new or SOURCE.replace("if x:", "if not x:"))
 
 
 def test_an_edit_that_fits_nowhere_or_twice_changes_nothing_and_says_where_it_might() -> None:
-    changed, misses = apply(CODE, [Edit("return 2", "return 3"), Edit("if y:\n    return 1", "")])
-    assert changed == CODE
+    changed, misses = apply(SOURCE, [Edit("return 2", "return 3"), Edit("if y:\n    return 1", "")])
+    assert changed == SOURCE
     assert [(miss.number, miss.times) for miss in misses] == [(1, 2), (2, 0)]
     assert "if x:\n        return 1" in misses[1].nearest
 
 
 LONG = "\n".join(f"Line {n} of the letter." for n in range(100))
 MISSING = edit("Line 7 of the lettter.", "Seven.")
-FITTING = edit("Line 7 of the letter.", "Seven.")
+FITTING = "f1: seven\n" + edit("Line 7 of the letter.", "Seven.")
 
 
 def revised(draft: str, *revisions: str) -> Refinement:
@@ -72,10 +92,18 @@ def revised(draft: str, *revisions: str) -> Refinement:
     return refinement(replies, draft=draft, limits=Limits(max_revisions=1))
 
 
-async def test_a_long_text_is_revised_by_edits() -> None:
-    loop = revised(LONG, "f1: seven\n" + FITTING)
-    run = await loop.run()
-    assert run.iterations[1].text == LONG.replace("Line 7 of the letter.", "Seven.")
+@pytest.mark.parametrize(
+    ("draft", "revision"),
+    [
+        (LONG, FITTING),
+        (LONG, text(LONG.replace("Line 7 of the letter.", "Seven."), "f1: seven")),
+        ("Line 7 of the letter.\nLine 8", FITTING),
+    ],
+    ids=["a long text", "a long text that is given whole", "a short text, unasked"],
+)
+async def test_a_text_is_revised_by_edits_or_by_a_whole_new_text(draft: str, revision: str) -> None:
+    run = await revised(draft, revision).run()
+    assert run.iterations[1].text == draft.replace("Line 7 of the letter.", "Seven.")
     assert [change.finding for change in run.iterations[1].changes] == ["f1"]
     assert run.usage.calls == 3
 
@@ -100,16 +128,6 @@ async def test_edits_that_all_miss_leave_the_text_as_it_was() -> None:
     run = await revised(LONG, MISSING, MISSING).run()
     assert run.iterations[1].failure
     assert run.iterations[1].text == LONG
-
-
-async def test_a_model_that_gives_the_whole_long_text_is_taken_at_its_word() -> None:
-    run = await revised(LONG, text(LONG.replace("Line 7 of the letter.", "Seven."))).run()
-    assert "Seven." in run.iterations[1].text
-
-
-async def test_edits_of_a_short_text_are_made_though_none_were_asked_for() -> None:
-    run = await revised("Line 7\nLine 8", "f1: seven\n" + edit("Line 7", "Seven.")).run()
-    assert run.iterations[1].text == "Seven.\nLine 8"
 
 
 # A selection
@@ -189,3 +207,84 @@ def test_whatever_is_written_the_lines_around_the_selection_are_the_drafts(
     assert len(restored) >= len(before) + len(after)
     assert restored[: len(before)] == before
     assert restored[len(restored) - len(after) :] == after
+
+
+# Samples, where a writer is too weak to edit
+NO_CRITIC = Limits(critique="never")
+
+
+def test_a_note_counts_where_it_names_a_finding_that_was_to_be_acted_on() -> None:
+    known = Finding(id="f1", criterion="tone", severity=Severity.MINOR, problem="wrong")
+    notes = "Plan.\n- **f1**: mended\nf2: never asked for\nf1 is not a note"
+    assert changes(notes, (known,)) == (Change(finding="f1", summary="mended"),)
+
+
+@pytest.mark.parametrize("weak", [True, False])
+async def test_a_writer_too_weak_to_edit_is_sampled_which_makes_a_draft(weak: bool) -> None:
+    """From what is wrong with the text and without its words, which it would only repeat."""
+    check = Scores(0.2, 0.4, 1.0, target=1.0, basis="examples")
+    replies = [code("x = 0"), code("x = 1"), code("y = 9")]
+    loop = refinement(replies, CODE, checks=[check], limits=NO_CRITIC, weak_editor=weak)
+    await finish(loop)
+    asked = requests(loop, Stage.REVISE)
+    assert [("x = " in one.messages[-1].content) for one in asked] == [not weak] * 2
+    assert [one.temperature for one in asked] == [SAMPLED if weak else None] * 2
+    names = ["Draft 2", "Draft 3"] if weak else ["Revision 1", "Revision 2"]
+    assert [loop.state.name(n) for n in (1, 2)] == names
+    assert loop.state.message == f"{names[1]} passes."
+
+
+async def test_what_the_user_says_of_such_code_is_acted_on_in_its_own_words() -> None:
+    replies = [code("x = 0"), code("y = 9")]
+    check = Scores(0.2, 0.3, target=1.0, basis="examples")
+    limits = Limits(max_revisions=0, critique="never")
+    loop = refinement(replies, CODE, checks=[check], limits=limits, weak_editor=True)
+    await finish(loop)
+    await decide(loop, Continue(guidance="keep the name x"))
+    assert "x = 0" in prompts(loop)[-1]
+
+
+async def test_a_text_of_the_user_s_is_always_edited() -> None:
+    limits = Limits(max_revisions=1, revise="sample")
+    loop = refinement([critique(finding("dull")), text("Ho"), READY], draft="Hi", limits=limits)
+    await finish(loop)
+    assert "Hi" in prompts(loop, Stage.REVISE)[0]
+
+
+# A wish of the user's
+
+SLOW = "def has(xs, x):\n    return x in list(xs)"
+BETTER = code("def has(xs, x):\n    return x in set(xs)")
+STILL = critique(finding("It still walks through a list."))
+WISHED: dict[str, tuple[dict[str, list[str]], dict[str, Any], list[str]]] = {
+    "it is met, then read": ({"revise": [BETTER], "critique": [READY]}, {}, ["revise", "critique"]),
+    "a critic finds that it is missed": (
+        {"revise": [code(SLOW + "  #"), BETTER], "critique": [STILL, READY]},
+        {},
+        ["revise", "critique", "revise", "critique"],
+    ),
+    "where it is always read, that comes first": (
+        {"revise": [BETTER], "critique": [STILL, READY]},
+        {"limits": Limits(critique="always")},
+        ["critique", "revise", "critique"],
+    ),
+    "by a writer too weak to criticise": ({"revise": [BETTER]}, {"weak_critic": True}, ["revise"]),
+    "by one too weak to edit": (
+        {"revise": [BETTER]},
+        {"weak_critic": True, "weak_editor": True},
+        ["revise"],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WISHED)
+async def test_what_the_user_wants_changed_in_a_text_of_their_own_is_done_at_once(
+    case: str,
+) -> None:
+    replies, options, expected = WISHED[case]
+    wish = "Make it O(1)."
+    loop = refinement(replies, CODE.replace(text=wish), draft=SLOW, wish=wish, **options)
+    assert stages(await finish(loop)) == expected
+    assert loop.state.text.endswith("set(xs)")
+    read = "critique" in replies
+    assert loop.state.stop_reason is (StopReason.PASSED if read else StopReason.UNJUDGED)
