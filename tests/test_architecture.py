@@ -98,15 +98,13 @@ def test_no_files_import_each_other_in_a_circle() -> None:
     TopologicalSorter(graph).prepare()
 
 
-def test_no_two_files_have_the_same_name() -> None:
-    names = Counter(path.name for path in SOURCE.rglob("*.py") if path.stem != "__init__")
-    assert [name for name, uses in names.items() if uses > 1] == []
-
-
-def test_no_two_test_files_have_the_same_name() -> None:
-    """Pytest imports them by their names alone."""
-    names = Counter(path.name for path in Path(__file__).parent.rglob("test_*.py"))
-    assert [name for name, count in names.items() if count > 1] == []
+@pytest.mark.parametrize(
+    ("folder", "names"), [(SOURCE, "*.py"), (Path(__file__).parent, "test_*.py")]
+)
+def test_no_two_files_have_the_same_name(folder: Path, names: str) -> None:
+    """Pytest imports tests by their names alone."""
+    found = Counter(path.name for path in folder.rglob(names) if path.stem != "__init__")
+    assert [name for name, uses in found.items() if uses > 1] == []
 
 
 def test_the_core_imports_the_standard_library_pydantic_and_our_errors_only() -> None:
@@ -120,38 +118,26 @@ def test_the_core_imports_the_standard_library_pydantic_and_our_errors_only() ->
 
 
 def test_openai_is_imported_where_its_requests_and_its_errors_are_made_ours_only() -> None:
-    files = {
-        path.relative_to(SOURCE).as_posix()
-        for path, name in imports()
-        if name.partition(".")[0] == "openai"
-    }
-    assert files <= OPENAI
+    users = {path for path, name in imports() if name.partition(".")[0] == "openai"}
+    assert {path.relative_to(SOURCE).as_posix() for path in users} <= OPENAI
 
 
 LOADED = (
     "from IPython.core.interactiveshell import InteractiveShell as S; "
     "S.instance().extension_manager.load_extension('ipyrefine')"
 )
-HEAVY = {
-    "anywidget",
-    "distributed",
-    "ipywidgets",
-    "nbformat",
-    "openai",
-    "pandas",
-    "tqdm",
-    "xllamacpp",
-}
+HEAVY = {"anywidget", "distributed", "ipywidgets", "nbformat"}
+HEAVY |= {"openai", "pandas", "tqdm", "xllamacpp"}
 
 
 @pytest.mark.parametrize(
     ("statement", "heavy"),
     [
         ("import ipyrefine", HEAVY | {"IPython", "pydantic"}),
-        ("import ipyrefine.core.engine", HEAVY | {"IPython"}),
+        ("import ipyrefine.api, ipyrefine.providers.replay", HEAVY | {"genai_prices"}),
         (LOADED, HEAVY | {"pydantic"}),
     ],
-    ids=["import", "engine", "load_ext"],
+    ids=["import", "a recording", "load_ext"],
 )
 def test_importing_and_loading_stay_light(statement: str, heavy: set[str]) -> None:
     code = f"{statement}\nimport sys\nprint(*sorted({heavy} & set(sys.modules)))"

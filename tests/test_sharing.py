@@ -144,22 +144,16 @@ async def test_no_value_that_code_gives_reaches_a_server_elsewhere(
     assert all(code.startswith(("globals", "raise SystemExit")) for code in unseen), "by the user"
 
 
-async def test_nor_does_it_as_a_draft_of_the_users() -> None:
-    model = Server(FINE)
-    await refinement(model, "Mend it.", draft=LEAKS[0]).run()
-    assert leaked(model.sent) == []
-
-
-async def test_nor_does_it_by_the_users_tests_or_by_drafts_that_differ() -> None:
+async def test_nor_does_it_by_the_users_draft_and_tests() -> None:
     tests = (
         "import pytest\n@pytest.mark.parametrize('name', [row['region'] for row in rows])\n"
         "def test_short(name):\n    assert len(shorten(name)) == 1, shorten(name)\n"
     )
     task = "Write `shorten(name)`, the first region of `rows`.\n\nshorten(1) == 2"
-    codes = [f"def shorten(name):\n    return rows[0]['region'][{n}:]" for n in range(4)]
+    draft, *codes = (f"def shorten(name):\n    return rows[0]['region'][{n}:]" for n in range(4))
     model = Server(*codes)
     space = notebook() | {"suite": tests}
-    loop = refinement(model, task, checks=["tests:suite"], namespace=space)
+    loop = refinement(model, task, draft=draft, checks=["tests:suite"], namespace=space)
     run = await loop.run()
     assert leaked(run.model_dump_json())
     assert leaked(model.sent) == []
@@ -195,24 +189,20 @@ async def test_nor_does_a_run_that_is_resumed_send_it() -> None:
     assert leaked(model.sent) == []
 
 
-async def test_type_line_and_the_words_of_the_code_and_the_columns_are_sent() -> None:
-    model = Server("shares = df['revenues'] / df['revenue']\nshares", "shares = 1")
-    task = "Share of `revenue` in `df`."
-    await refinement(model, task, namespace=frames(), limits={"critique": "never"}).run()
-    asked = model.requests[-1].messages[-1].content
-    assert "KeyError: 'revenues' (line 1)" in asked
-    assert "shares = df['revenues'] / df['revenue']" in asked
-
-
-async def test_shapes_and_what_happened_to_frames_are_sent() -> None:
-    code = "kept = df[df.revenue > 5]\nprint(kept)\nint(str(kept.region[0]))"
-    model = Server(code, "kept = df[df.revenue > 5]\nkept", "kept = 1")
-    await refinement(model, "Total of `df`.", namespace=frames()).run()
-    first, second, *_ = (r for r in model.requests if r.purpose == Stage.CRITIQUE)
-    assert "ValueError: invalid literal for int() with base 10: …" in first.messages[-1].content
-    asked = second.messages[-1].content
-    assert "kept: new, 1 rows × 2 columns" in asked
-    assert "a table of 1 row × 2 columns" in asked
+async def test_types_and_lines_of_errors_names_of_columns_and_shapes_of_frames_are_sent() -> None:
+    model = Server(
+        "shares = df['revenues'] / df['revenue']\nshares",
+        "kept = df[df.revenue > 5]\nprint(kept)\nint(str(kept.region[0]))",
+        "kept = df[df.revenue > 5]\nkept",
+    )
+    await refinement(model, "Share of `revenue` in `df`.", namespace=frames()).run()
+    critiques = (one for one in model.requests if one.purpose == Stage.CRITIQUE)
+    first, second, third, *_ = (one.messages[-1].content for one in critiques)
+    assert "KeyError: 'revenues' (line 1)" in first
+    assert "shares = df['revenues'] / df['revenue']" in first
+    assert "ValueError: invalid literal for int() with base 10: …" in second
+    assert "kept: new, 1 rows × 2 columns" in third
+    assert "a table of 1 row × 2 columns" in third
 
 
 async def test_what_code_gave_on_literals_is_sent() -> None:
@@ -223,34 +213,32 @@ async def test_what_code_gave_on_literals_is_sent() -> None:
     assert "got 'forty-two'" in model.sent
 
 
-async def test_messages_and_outputs_are_sent_where_the_user_says_so() -> None:
-    model = Server("raise ValueError(rows[0]['region'])", "print(rows[0]['region'])\n1 / 0", FINE)
-    await refinement(model, share="values").run()
-    assert f"ValueError: {SECRET}" in model.sent
-    assert f"It printed:\\n{SECRET}" in model.sent
-    assert str(AMOUNT) in model.requests[0].messages[0].content
-
-
-async def test_outputs_are_sent_from_the_moment_the_user_says_so() -> None:
-    model = Server("raise ValueError(rows[0]['region'])", "raise KeyError(rows[0]['region'])", FINE)
-    loop = refinement(model, limits={"max_revisions": 1})
+async def test_messages_and_outputs_are_sent_from_the_moment_the_user_says_so() -> None:
+    model = Server("raise KeyError(rows[0]['region'])", "print(rows[0]['region'])\n1 / 0", FINE)
+    loop = refinement(model, limits={"max_revisions": 0})
     await loop.run()
     assert leaked(model.sent) == []
     loop.sharing = loop.sharing._replace(level="outputs")
-    loop.decide(Continue())
+    loop.decide(Continue(revisions=2))
     await loop.run()
     assert f"KeyError: '{SECRET}'" in model.sent
+    assert f"It printed:\\n{SECRET}" in model.sent
+
+
+async def test_values_of_the_variables_are_sent_where_the_user_says_so() -> None:
+    model = Server(FINE)
+    await refinement(model, share="values", limits={"max_revisions": 0}).run()
+    assert str(AMOUNT) in model.requests[0].messages[0].content
 
 
 # Which level holds
 
 
-class Other(ScriptedModel):
+def other(url: str) -> ScriptedModel:
     """A model at an address."""
-
-    def __init__(self, url: str) -> None:
-        super().__init__([], name="other")
-        self.base_url = url
+    model: Any = ScriptedModel([], name="other")
+    model.base_url = url
+    return model  # type: ignore[no-any-return]
 
 
 HERE, THERE = "http://127.0.0.1:8080/v1", "https://models.example.com/v1"
@@ -268,19 +256,19 @@ HERE, THERE = "http://127.0.0.1:8080/v1", "https://models.example.com/v1"
 def test_servers_elsewhere_get_structure_and_this_machine_gets_values(
     urls: list[str], level: str, asks: bool
 ) -> None:
-    sharing = choose_sharing(map(Other, urls))
+    sharing = choose_sharing(map(other, urls))
     assert (sharing.level, sharing.asks) == (level, asks)
-    assert choose_sharing(map(Other, urls), "outputs")[::2] == ("outputs", False)
+    assert choose_sharing(map(other, urls), "outputs")[::2] == ("outputs", False)
 
 
 def test_what_the_user_said_of_a_server_is_remembered_for_it_alone() -> None:
-    other = "https://other.example.com/v1"
+    far = "https://other.example.com/v1"
     assert remember_sharing([THERE], "outputs")
-    assert choose_sharing([Other(THERE)])[::2] == ("outputs", False)
-    assert choose_sharing([Other(other)])[::2] == ("structure", True)
-    assert choose_sharing([Other(THERE), Other(other)])[::2] == ("structure", True)
-    assert remember_sharing([other], "structure")
-    assert choose_sharing([Other(THERE), Other(other)])[::2] == ("structure", False)
+    assert choose_sharing([other(THERE)])[::2] == ("outputs", False)
+    assert choose_sharing([other(far)])[::2] == ("structure", True)
+    assert choose_sharing([other(THERE), other(far)])[::2] == ("structure", True)
+    assert remember_sharing([far], "structure")
+    assert choose_sharing([other(THERE), other(far)])[::2] == ("structure", False)
 
 
 # Recordings
@@ -289,9 +277,8 @@ def test_what_the_user_said_of_a_server_is_remembered_for_it_alone() -> None:
 async def test_a_recording_is_asked_as_ever_and_a_live_server_in_its_place_is_not_sent_values(
     tmp_path: Any,
 ) -> None:
-    def recorded(live: ScriptedModel | None, *, record: bool = False) -> RecordedModel:
-        make: Callable[[], Any] | None = (lambda: live) if live else None
-        return RecordedModel(tmp_path / "run.json", live=make, record=record)
+    def recorded(live: ScriptedModel, *, record: bool = False) -> RecordedModel:
+        return RecordedModel(tmp_path / "run.json", live=lambda: live, record=record)
 
     local = Server("raise ValueError(rows[0]['region'])", FINE)
     local.base_url = HERE  # type: ignore[misc]
@@ -314,33 +301,22 @@ async def test_a_recording_is_asked_as_ever_and_a_live_server_in_its_place_is_no
 # Modules of the notebook
 
 
-async def check_run(code: str, space: dict[str, Any], task: str = ASKED) -> tuple[Any, str]:
-    used = find(space, text=task)
-    (check,) = resolve(["run"], space, variables=used)
-    loop = api.build(task, model=Server(code), profile="code", variables=used)
-    evidence = await check(code, loop.state.task)
-    return evidence.passed, evidence.detail
-
-
-@pytest.mark.parametrize(
-    "code", ["frame = pd.DataFrame({'a': [1]})\nframe", "tree.fromstring('<a/>').tag"]
-)
-async def test_checked_code_has_the_modules_of_the_notebook(code: str) -> None:
+async def test_checked_code_has_the_modules_of_the_notebook_but_not_those_of_the_users_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import xml.dom.minidom
     import xml.etree.ElementTree as tree
 
-    space = {"pd": pandas, "tree": tree, "xml": xml}
-    assert (await check_run(code, space, "Write it."))[0] is True
-
-
-async def test_a_module_of_the_users_folder_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
     (tmp_path / "folder_helpers.py").write_text("x = 1")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     helpers = importlib.import_module("folder_helpers")
     monkeypatch.delitem(sys.modules, "folder_helpers")
-    passed, detail = await check_run("helpers.x", {"helpers": helpers}, "Write it.")
-    assert passed is None
-    assert "the code needs helpers, and it lies in your folder" in detail
+    used = find({"pd": pandas, "tree": tree, "xml": xml, "helpers": helpers}, text="Write it.")
+    (check,) = resolve(["run"], {}, variables=used)
+    task = api.build("Write it.", model=Server(FINE), profile="code", variables=used).state.task
+    for code in ("frame = pd.DataFrame({'a': [1]})\nframe", "tree.fromstring('<a/>').tag"):
+        assert (await check(code, task)).passed
+    evidence = await check("helpers.x", task)
+    assert evidence.passed is None
+    assert "the code needs helpers, and it lies in your folder" in evidence.detail

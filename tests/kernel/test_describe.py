@@ -84,12 +84,12 @@ def hostile_values() -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("values", [False, True])
-@pytest.mark.parametrize("name", hostile_values().keys())
-def test_no_code_of_the_user_is_called(name: str, values: bool) -> None:
+@pytest.mark.parametrize("name", hostile_values())
+def test_no_code_of_the_user_is_called(name: str) -> None:
     value = hostile_values()[name]
     COUNTED.clear()
-    assert describe("x", value, values=values).startswith("x (")
+    for values in (False, True):
+        assert describe("x", value, values=values).startswith("x (")
     assert label("x", value).startswith("x")
     assert COUNTED == []
 
@@ -104,23 +104,16 @@ def test_cells_of_a_frame_are_shown_without_their_code() -> None:
     assert COUNTED == []
 
 
-def test_a_frame_is_described_by_its_columns() -> None:
+def test_a_frame_a_series_an_array_and_a_module_are_described() -> None:
     df = pandas.DataFrame({"n": [1, 2], "when": pandas.to_datetime(["2024-01-01"] * 2)})
-    text = describe("df", df.set_index("when"))
-    assert text.startswith(
+    assert describe("df", df.set_index("when")).startswith(
         "df (pandas DataFrame, 2 rows × 1 columns):\nn int64\nindex: when Datetime"
     )
-    assert label("df", pandas.DataFrame({f"c{n}": range(1_204) for n in range(8)})) == (
-        "df (1,204 × 8)"
-    )
-
-
-def test_a_series_an_array_and_a_module_are_described() -> None:
-    dated = pandas.Series([1.5], index=pandas.to_datetime(["2024-01-01"]))
-    assert "float64\nindex: DatetimeIndex datetime64" in describe("s", dated)
-    assert (
-        describe("s", pandas.Series([1.5], name="p")) == "s (pandas Series of length 1):\np float64"
-    )
+    long = pandas.DataFrame({f"c{n}": range(1_204) for n in range(8)})
+    assert label("df", long) == "df (1,204 × 8)"
+    dated = pandas.Series([1.5], index=pandas.to_datetime(["2024-01-01"]), name="p")
+    start = "s (pandas Series of length 1):\np float64\nindex: DatetimeIndex datetime64"
+    assert describe("s", dated).startswith(start)
     assert describe("a", numpy.zeros((3, 4))) == "a (ndarray of shape (3, 4)):\nfloat64"
     assert "first items: [0, 1, 2]" in describe("a", numpy.arange(3), values=True)
     assert describe("np", numpy) == "np (module numpy)"
@@ -176,7 +169,6 @@ def test_a_function_is_described_by_its_signature_and_first_line() -> None:
 @pytest.mark.parametrize(
     ("value", "types"),
     [
-        ([1, 2], "list[int]"),
         ([{"a": 1}, {"a": "x"}], "list[dict[str, int] | dict[str, str]]"),
         ({"a": [1.5]}, "dict[str, list[float]]"),
         ((1, "a"), "tuple[int | str]"),
@@ -185,12 +177,10 @@ def test_a_function_is_described_by_its_signature_and_first_line() -> None:
     ],
 )
 def test_a_collection_is_described_by_its_length_and_element_types(value: Any, types: str) -> None:
-    text = describe("x", value)
-    assert text.endswith(f" of length {len(value)}):\n{types}")
+    assert describe("x", value).endswith(f" of length {len(value)}):\n{types}")
 
 
-@pytest.mark.parametrize("values", [False, True])
-def test_a_description_is_short_whatever_the_value(values: bool) -> None:
+def test_a_description_is_short_whatever_the_value() -> None:
     nested: list[Any] = []
     nested.append(nested)
     huge = {
@@ -203,13 +193,17 @@ def test_a_description_is_short_whatever_the_value(values: bool) -> None:
         "args": eval(f"lambda {', '.join(f'a{n}' for n in range(500))}: 0"),
     }
     for name, value in huge.items():
-        assert len(describe(name, value, values=values)) < (4_100 if name == "s" else 820)
+        most = 4_100 if name == "s" else 820
+        assert all(len(describe(name, value, values=values)) < most for values in (False, True))
+
+
+def connect() -> None:
+    """Connect with sk-zzzzzzzzzzzz."""
 
 
 SECRETS = {
     "environment": os.environ,
     "copied environment": {"PATH": "zzz", "HOME": "zzz", "USER": "zzz"},
-    "key": {"api_key": "zzz"},
     "deep": [{"a": {"token": "zzz"}}],
     "default": eval("lambda token='zzz', key='zzz', x='sk-zzzzzzzzzzzz': 0"),
     "column": pandas.DataFrame({"token": ["zzz"], "x": ["sk-zzzzzzzzzzzz"]}),
@@ -219,20 +213,13 @@ SECRETS = {
     "secret string": pydantic.SecretStr("zzz"),
     "module": ModuleType("secrets"),
     "bytes": b"sk-zzzzzzzzzzzz",
+    "docstring": connect,
 }
 
 
-@pytest.mark.parametrize("values", [False, True])
 @pytest.mark.parametrize("value", SECRETS.values(), ids=SECRETS)
-def test_a_secret_inside_a_variable_is_not_shown(value: Any, values: bool) -> None:
-    assert "zzz" not in describe("x", value, values=values)
-
-
-def test_a_docstring_that_holds_a_secret_is_not_shown() -> None:
-    def connect() -> None:
-        """Connect with sk-zzzzzzzzzzzz."""
-
-    assert "zzz" not in describe("connect", connect)
+def test_a_secret_inside_a_variable_is_not_shown(value: Any) -> None:
+    assert all("zzz" not in describe("x", value, values=values) for values in (False, True))
 
 
 def test_structure_holds_no_value() -> None:

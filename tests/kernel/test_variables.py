@@ -13,10 +13,10 @@ from ipyrefine.api import build
 from ipyrefine.checks import resolve
 from ipyrefine.checks.suite import Suite
 from ipyrefine.core.expectations import read_tests
-from ipyrefine.core.model import Task
+from ipyrefine.core.model import Evidence, Task
 from ipyrefine.errors import UsageError
 from ipyrefine.kernel import variables
-from ipyrefine.kernel.variables import find, gather
+from ipyrefine.kernel.variables import Variables, find, gather
 from ipyrefine.providers.scripted import ScriptedModel
 
 TASK = Task(text="Write total(). total() == 6", form="code")
@@ -49,6 +49,12 @@ def closed_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(variables, "sandbox_is_closed", lambda: True)
 
 
+async def run(code: str, used: Variables | dict[str, Any]) -> Evidence:
+    """The evidence of `run` on code that has these variables."""
+    (check,) = resolve(["run"], {}, variables=used)
+    return await check(code, TASK)
+
+
 # What is found
 
 
@@ -76,11 +82,9 @@ async def test_code_about_data_may_use_what_the_task_does_not_name(closed_sandbo
     used = find(space, text="Add the city to `orders`.")
     assert [one.name for one in used.materials(values=True)] == ["orders"]
     assert used.copies.notes == ()
-    [run] = resolve(["run"], {}, variables=used)
-    evidence = await run("clean(orders.merge(people))", TASK)
+    evidence = await run("clean(orders.merge(people))", used)
     assert evidence.passed, evidence.detail
-    secret = await run("orders.assign(k=api_key)", TASK)
-    assert "NameError" in secret.detail
+    assert "NameError" in (await run("orders.assign(k=api_key)", used)).detail
     alone = find(space, text="Add the city to `orders`.", without=["all"])
     assert not any(name.startswith("variable_") for name in alone.files)
 
@@ -151,21 +155,27 @@ async def test_code_that_needs_what_has_no_copy_is_not_judged(
     space = {"check": "def test_it(): assert total() == 6"}
     used = find({"xs": [1, 2, 3]}, draft="sum(xs)")
     (check,) = resolve([name], space, variables=used)
-    evidence = await check("def total():\n    return sum(xs)\n", TASK)
-    if name != "run":  # it only defines the function
-        assert evidence.passed is None
-        assert evidence.detail == (
-            "Not run: the code needs xs, and code is not cut off from the network here, so -v "
-            "must name it."
-        )
+    evidence = await check("def total():\n    return sum(xs)\ntotal()", TASK)
+    assert evidence.passed is None
+    assert evidence.detail == (
+        "Not run: the code needs xs, and code is not cut off from the network here, so -v "
+        "must name it."
+    )
     wrong = await check("def total():\n    return 1 / 0\n1 / 0", TASK)
     assert wrong.passed is False, "another error is one"
 
 
-async def test_a_helper_beside_the_notebook_goes_along_by_value(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+HELPERS = """
+RATE = 3
+def triple(x): return RATE * x
+def reads_key(): return API_KEY
+"""
+
+
+async def test_a_helper_beside_the_notebook_goes_along_by_value_if_it_holds_no_secret(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closed_sandbox: None
 ) -> None:
-    (tmp_path / "helpers_here.py").write_text("RATE = 3\ndef triple(x):\n    return RATE * x\n")
+    (tmp_path / "helpers_here.py").write_text(HELPERS)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend("")
     import helpers_here  # type: ignore[import-not-found]
@@ -173,17 +183,8 @@ async def test_a_helper_beside_the_notebook_goes_along_by_value(
     (check,) = resolve(["run"], {}, variables={"triple": helpers_here.triple})
     (tmp_path / "helpers_here.py").unlink()
     assert (await check("assert triple(2) == 6", TASK)).passed
-
-
-async def test_a_helper_module_that_holds_a_secret_has_no_copy(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closed_sandbox: None
-) -> None:
-    (tmp_path / "helpers_with_key.py").write_text("API_KEY = 'abc'\ndef f():\n    return API_KEY\n")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend("")
-    import helpers_with_key  # type: ignore[import-not-found]
-
-    space = {"m": helpers_with_key, "f": helpers_with_key.f}
+    helpers_here.API_KEY = "abc"
+    space = {"m": helpers_here, "f": helpers_here.reads_key}
     reason = "it holds what looks like a secret"
     assert find(space, draft="m.f(f)").copies.absent == {"m": reason, "f": reason}
 
@@ -227,9 +228,9 @@ async def test_a_variable_that_cannot_be_read_in_the_sandbox_is_named(
     module = ModuleType("only_here")
     exec("def f(): pass", vars(module))
     monkeypatch.setitem(sys.modules, "only_here", module)
-    (check,) = resolve(["run"], {}, variables={"x": module.f, "y": 1})
-    assert (await check("assert y == 1", TASK)).passed
-    evidence = await check("x", TASK)
+    used = {"x": module.f, "y": 1}
+    assert (await run("assert y == 1", used)).passed
+    evidence = await run("x", used)
     assert evidence.passed is None
     assert evidence.detail == "Not run: the code needs x, which cannot be read in the sandbox."
 
@@ -247,12 +248,10 @@ def test_a_large_frame_goes_as_its_first_rows_and_this_is_said(
 
 
 SECRETIVE = {
-    "a dict": "x = {'api_key': 'abc'}",
     "deep inside": "x = [{'a': [{'db_password': 'abc'}]}]",
     "a value": "x = ['sk-abcdefghijklmnop']",
     "an attribute": "class C: pass\nx = C()\nx.auth_token = 'abc'",
     "a class": "class C:\n    password = 'abc'\nx = C()",
-    "a global of a function": "API_KEY = 'abc'\ndef x(): return API_KEY",
     "a global of a function of a function": "API_KEY = 'a'\ndef f(): return API_KEY\ndef x(): f()",
     "a default": "def x(token='abc'): pass",
     "a closure": "def f(secret):\n    return lambda: secret\nx = f('abc')",
@@ -346,8 +345,8 @@ def test_copying_runs_no_code_of_the_objects(source: str, by: str, closed_sandbo
 async def test_a_function_that_remembers_its_results_is_copied_with_what_it_calls() -> None:
     source = "import functools\n@functools.lru_cache(maxsize=None)\ndef fib(n):\n"
     space = notebook(f"{source}    return n if n < 2 else fib(n - 1) + fib(n - 2)\n")
-    (check,) = resolve(["run"], {}, variables=find(space, named=["fib"]))
-    evidence = await check("assert fib(90) == 2880067194370816120\nfib.cache_clear()", TASK)
+    code = "assert fib(90) == 2880067194370816120\nfib.cache_clear()"
+    evidence = await run(code, find(space, named=["fib"]))
     assert evidence.passed, evidence.detail
 
 

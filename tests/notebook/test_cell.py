@@ -1,6 +1,5 @@
 """From a cell's options and body to its run: profile, limits, checklist, variables, checks."""
 
-import asyncio
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -74,16 +73,12 @@ def asked(shell: Any, cell: str) -> Any:
         ),
     ],
 )
-def test_the_profile_is_the_named_one_or_chosen(
-    shell: Any, model: Any, cell: str, profile: str
-) -> None:
+def test_the_profile_is_the_named_one_or_chosen(shell, model, cell, profile):
     shell.user_ns.update(Person=Person, mine={"criteria": {"wit": "It makes one smile."}})
     assert asked(shell, cell).task.profile == profile
 
 
-def test_a_profiles_threshold_gives_way_to_the_configured_and_that_to_the_option(
-    shell: Any, model: Any
-) -> None:
+def test_a_profiles_threshold_gives_way_to_the_configured_and_that_to_the_option(shell, model):
     cell = "%%refine -q {}-p data\nx"
     assert asked(shell, cell.format("")).limits.target == 0.9
     shell.run_line_magic("config", "Refine.target = 0.7")
@@ -106,8 +101,8 @@ QUESTIONS = ("Is it short?", "Is it sweet?")
     ],
 )
 def test_criteria_categories_and_checklist_are_the_profiles_or_the_users(
-    shell: Any, model: Any, options: str, checklist: tuple[str, ...]
-) -> None:
+    shell, model, options, checklist
+):
     shell.user_ns["mine"] = [*QUESTIONS]
     task = asked(shell, f"%%refine -q --categories 'tone, facts' {options}\nWrite an email.").task
     assert task.checklist == checklist
@@ -150,24 +145,20 @@ Mend them.
     ],
 )  # fmt: skip
 def test_options_a_number_of_revisions_and_a_pasted_template_set_limits(
-    shell: Any, model: Any, options: str, body: str, limits: dict[str, Any]
-) -> None:
+    shell, model, options, body, limits
+):
     found = asked(shell, f"%%refine -q {options}\n{body}").limits
     assert found.model_dump(include=set(limits)) == limits
 
 
-def test_a_reply_that_is_cut_off_names_the_option_that_allows_more(
-    shell: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_reply_that_is_cut_off_names_the_option_that_allows_more(shell, monkeypatch):
     cut = Reply(text="<text>\nHello, dear fr", finish="length")
     monkeypatch.setattr(api, "choose_model", lambda *_, **__: ScriptedModel([cut]))
     error = run_cell(shell, "%%refine -q --max-tokens 9\nSay hello.").error_in_exec
     assert "cut off at the token limit. Raise --max-tokens." in str(error)
 
 
-def test_how_a_server_is_asked_is_configured_or_an_option_and_holds_for_another_model(
-    shell: Any,
-) -> None:
+def test_how_a_server_is_asked_is_configured_or_an_option_and_holds_for_another_model(shell):
     def reply(body: dict[str, Any]) -> str | Answer:
         if body["model"] == "silent":
             return Answer(hold=True)
@@ -188,63 +179,59 @@ def test_how_a_server_is_asked_is_configured_or_an_option_and_holds_for_another_
         error = run_cell(shell, cell.replace("-m m", "-m silent --timeout 0.2")).error_in_exec
         assert isinstance(error, Unreachable)
         assert "--timeout" in str(error)
+        error = run_cell(shell, cell.replace("-m m", "-m m --timeout 0")).error_in_exec
+        assert isinstance(error, UsageError)
         shell.run_line_magic("config", "Refine.timeout = 0.2")
         assert isinstance(
             run_cell(shell, cell.replace("-m m", "-m silent")).error_in_exec, Unreachable
         )
 
 
-@pytest.mark.parametrize("option", ["--timeout 0", "--timeout soon", "--effort hard"])
-def test_a_setting_of_a_server_that_cannot_be_used_is_one_sentence(shell: Any, option: str) -> None:
-    line = f"%%refine -q -m m --base-url http://127.0.0.1:1/v1 {option}\nSay hello."
-    assert isinstance(run_cell(shell, line).error_in_exec, UsageError)
-
-
-def test_prompts_are_the_users_where_they_say_so(
-    shell: Any, model: ScriptedModel, replies: list[str]
-) -> None:
+def test_prompts_are_the_users_where_they_say_so(shell, model, replies):
     replies[:] = ["<text>\nHi\n</text>"]
     shell.user_ns["mine"] = {"draft": "WRITE IT", "judge": "JUDGE {text}"}
     run_cell(shell, "%%refine -q -n 0 --prompts mine\nSay hello.")
     assert [r.messages[-1].content.split()[0] for r in model.requests] == ["WRITE", "JUDGE"]
 
 
-def test_a_variable_and_what_a_check_requires_are_part_of_the_task(shell: Any, model: Any) -> None:
+def test_a_variable_and_what_a_check_requires_are_part_of_the_task(shell, model):
     shell.user_ns["prices"] = [3, 4]
     task = asked(shell, "%%refine -q -v prices -c 'length:<=9 words'\nSum them.").task
     assert task.text == "Sum them.\n\nIts length must be at most 9 words."
     assert [one.text for one in task.materials] == ["prices (list of length 2):\n[3, 4]"]
 
 
-def test_names_that_the_cell_uses_are_shown_by_structure_and_said(shell: Any, model: Any) -> None:
+def test_names_that_the_cell_uses_are_shown_by_structure_and_said(shell, model):
     shell.user_ns["prices"] = [3, 4]
     cell = "%%refine -q --no-check run{}\ntotal = sum(prices)\nprint(total)"
     setup = asked(shell, cell.format("")).setup
     assert labels.interpretation(setup) == "draft to improve (code). Uses prices (2)"
     assert [one.text for one in setup.task.materials] == ["prices (list of length 2):\nlist[int]"]
-    assert asked(shell, "%%refine -q\nx = In, Out, exit\nget_ipython()").task.materials == ()
-    assert asked(shell, cell.format(" --no-var prices")).task.materials == ()
-    assert asked(shell, cell.format(" --no-var all")).task.materials == ()
+    for none in ("%%refine -q\nx = In, Out, exit\nget_ipython()", cell.format(" --no-var prices"),
+                 cell.format(" --no-var all")):  # fmt: skip
+        assert asked(shell, none).task.materials == ()
     shell.run_line_magic("config", "Refine.variables = 'none'")
     assert asked(shell, cell.format("")).task.materials == ()
 
 
-def test_values_of_names_are_for_models_on_this_machine_or_where_the_user_says_so(
-    shell: Any, model: Any
-) -> None:
+def test_values_of_names_are_for_models_on_this_machine_or_where_the_user_says_so(shell, model):
     shell.user_ns["prices"] = [31, 47]
-    cell = "%%refine -q {}\ntotal = sum(prices)"
-    assert "31" not in asked(shell, cell.format("")).task.materials[0].text
-    assert "31" in asked(shell, cell.format("--share values")).task.materials[0].text
+
+    def shown(options: str = "") -> bool:
+        run = asked(shell, f"%%refine -q --no-check run {options}\ntotal = sum(prices)")
+        return "31" in run.task.materials[0].text
+
+    assert not shown()
+    assert shown("--share values")
     shell.run_line_magic("config", "Refine.share = 'values'")
-    assert "31" in asked(shell, cell.format("")).task.materials[0].text
-    assert "31" not in asked(shell, cell.format("--share outputs")).task.materials[0].text
+    assert shown()
+    assert not shown("--share outputs")
     shell.run_line_magic("config", "Refine.share = None")
     model.base_url = "http://localhost:8080/v1"
-    assert "31" in asked(shell, cell.format("")).task.materials[0].text
+    assert shown()
 
 
-def test_what_looks_like_a_secret_is_left_out_and_said(shell: Any, model: Any) -> None:
+def test_what_looks_like_a_secret_is_left_out_and_said(shell, model):
     shell.user_ns["api_key"] = "planted-secret"
     run_ = asked(shell, "%%refine -q\nclient = connect(api_key)")
     assert run_.task.materials == ()
@@ -252,7 +239,7 @@ def test_what_looks_like_a_secret_is_left_out_and_said(shell: Any, model: Any) -
     assert "planted-secret" not in run_.model_dump_json()
 
 
-def test_magics_and_shell_lines_are_kept_and_never_run(shell: Any, model: Any) -> None:
+def test_magics_and_shell_lines_are_kept_and_never_run(shell, model):
     run_ = asked(shell, "%%refine -q -c run\n%time f()\n!touch made\nx = 1")
     assert (run_.task.profile, run_.text) == ("code", "%time f()\n!touch made\nx = 1")
     assert run_.task.text.endswith("for IPython as they are:\n%time f()\n!touch made")
@@ -261,40 +248,28 @@ def test_magics_and_shell_lines_are_kept_and_never_run(shell: Any, model: Any) -
     assert run_.iterations[0].evidence[0].passed
 
 
-def test_cells_that_ran_before_are_shown_on_request(shell: Any, model: Any) -> None:
-    for number, cell in enumerate(
-        ("first = 1", "print('so far', 6 * 7)", "first + 10", "1 / 0"), start=1
-    ):
+def test_cells_that_ran_before_are_shown_on_request_only(shell, model):
+    cells = ["first = 1", "print('so far', 6 * 7)", "first + 10", "1 / 0"]
+    for number, cell in enumerate(cells, start=1):
         shell.run_cell(cell, store_history=True)
         assert shell.history_manager.input_hist_raw[number] == cell
-    cell = "%%refine -q --context 3\nSay hello."
-
-    async def go() -> Any:
-        line = shell.transform_cell(cell)
-        return await shell.run_cell_async(cell, transformed_cell=line, store_history=True)
-
-    asyncio.run(go())
+    for cell in ("\nSay hello.", " --draft --goal 'Keep --context'\nHello."):
+        assert asked(shell, f"%%refine -q{cell}").task.materials == ()
+    model.requests.clear()
+    shell.run_cell("%%refine -q --context 3\nSay hello.", store_history=True)
     run_ = shell.user_ns["refined_run"]
-    (cells,) = run_.task.materials
+    (shown,) = run_.task.materials
     assert labels.interpretation(run_.setup) == "task (prose). Uses 3 cells that ran last"
-    assert "first = 1" not in cells.text
-    assert "print('so far', 6 * 7)\n[its output]\nso far 42" in cells.text
-    assert "first + 10\n[its output]\n11" in cells.text
-    assert "1 / 0\n[its output]\nZeroDivisionError: division by zero" in cells.text
-    assert "Say hello" not in cells.text
+    assert "first = 1" not in shown.text
+    assert "print('so far', 6 * 7)\n[its output]\nso far 42" in shown.text
+    assert "first + 10\n[its output]\n11" in shown.text
+    assert "1 / 0\n[its output]\nZeroDivisionError: division by zero" in shown.text
+    assert "Say hello" not in shown.text
     prompt = model.requests[0].messages[0].content
     assert "<material-" in prompt.partition("Cells of the notebook")[2]
 
 
-@pytest.mark.parametrize("cell", ["\nSay hello.", " --draft --goal 'Keep --context'\nHello."])
-def test_without_context_no_cell_is_shown(shell: Any, model: Any, cell: str) -> None:
-    shell.run_cell("first = 1", store_history=True)
-    assert asked(shell, f"%%refine -q{cell}").task.materials == ()
-
-
-def test_data_is_left_as_an_object_once_a_schema_accepts_it(
-    shell: Any, model: ScriptedModel, replies: list[str]
-) -> None:
+def test_data_is_left_as_an_object_once_a_schema_accepts_it(shell, model, replies):
     text = '{"name": "Anna", "age": 3}'
     names = [c.name for c in builtin()["data"].criteria]
     shell.user_ns["Person"] = Person
@@ -332,6 +307,13 @@ def test_data_is_left_as_an_object_once_a_schema_accepts_it(
         ("--prompts prices", "--prompts: prices must be a dict of prompts by stage"),
         ("--prompts misspelt", "There is no stage 'juge' to prompt"),
         ("--prompts numbers", "The prompt for draft must be a text, not 7"),
+        ("--chek run", "Did you mean --check?"),
+        ("-c exampels", "There is no check 'exampels'"),
+        ("--budget cheap", "is not an amount"),
+        ("--pairwise", "--pairwise is gone: examples and your tests (--check)"),
+        ("--opinion auto", "--opinion is gone: a critic reads each text"),
+        ("--gate", "your tests (--check) decide"),
+        ("--goal 'open", "not closed"),
         ("--target 2", "--target"),
         ("-n many", "-n/--max-revisions: invalid int value: 'many'. %%refine? lists"),
         ("--patience 0", "--patience"),
@@ -350,15 +332,12 @@ def test_data_is_left_as_an_object_once_a_schema_accepts_it(
         ("--step -q", "--step and --quiet contradict each other"),
         ("--name mine --no-journal", "--name and --no-journal contradict each other"),
         ("-p email -c run", "The check run is for Python code, and the profile email"),
-        (
-            "-p mine -c tests:tested",
-            "The check tests:tested is for Python code, and the profile mine is not",
-        ),
+        ("-p mine -c tests:tested", "is for Python code, and the profile mine is not"),
+        ("--timeout soon", "--timeout"),
+        ("--effort hard", "--effort"),
     ],
 )
-def test_what_cannot_be_used_gets_a_sentence_before_any_model_call(
-    shell: Any, model: ScriptedModel, options: str, sentence: str
-) -> None:
+def test_what_cannot_be_used_gets_a_sentence_before_any_model_call(shell, model, options, sentence):
     shell.user_ns.update(
         prices=[1],
         broken={},
@@ -373,9 +352,14 @@ def test_what_cannot_be_used_gets_a_sentence_before_any_model_call(
     assert isinstance(error, UsageError)
     assert sentence in str(error)
     assert model.requests == []
+    assert "refined" not in shell.user_ns
 
 
-def test_profiles_are_listed_with_their_criteria(shell: Any, capsys: Any) -> None:
+def test_an_empty_cell_is_refused(shell):
+    assert "The cell is empty" in str(run_cell(shell, "%%refine\n  \n").error_in_exec)
+
+
+def test_profiles_are_listed_with_their_criteria(shell, capsys):
     run_cell(shell, "%refine profiles")
     printed = capsys.readouterr().out
     for name in NAMES:
@@ -392,24 +376,22 @@ JAVA = "public class Stack {}"
     [
         "%%refine -q -n 0\nImplement a Java class Stack.",
         "%%refine -q -n 0 --language Java\nImplement a class Stack.",
-        f"%%refine -q -n 0\n```java\n{JAVA}\n```",
         f"%%refine -q -n 0 --draft\n```java\n{JAVA}\n```",
     ],
+    ids=["named in the task", "option", "fence"],
 )
-def test_java_stays_java(shell: Any, model: ScriptedModel, replies: list[str], cell: str) -> None:
+def test_java_stays_java(shell, model, replies, cell):
     replies += [f"```java\n{JAVA}\n```"] if "Implement" in cell else []
     replies += [judged("correctness", "efficiency", "clarity", score=5)]
     result = asked(shell, cell)
-    task = result.task
-    assert (task.profile, task.form, task.language) == ("code", "code", "java")
+    assert (result.task.profile, result.task.form, result.task.language) == ("code", "code", "java")
     assert result.iterations[0].text == JAVA
-    prompts = "\n".join(m.content for one in model.requests for m in one.messages)
-    assert "Python" not in prompts
+    assert "Python" not in "\n".join(m.content for one in model.requests for m in one.messages)
 
 
 def test_the_cells_that_define_a_name_and_standing_wishes_are_shown_and_named(
-    shell: Any, model: ScriptedModel, capsys: Any, tmp_path: Any, monkeypatch: Any
-) -> None:
+    shell, model, capsys, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "AGENTS.md").write_text("Use one line.", "utf-8")
     cell = "%%refine --plain\nCall `double` on 2."

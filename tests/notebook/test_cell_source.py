@@ -1,9 +1,9 @@
 """A notebook cell's text as a task or a draft, and what goes back into the cell."""
 
 import os
+import re
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,6 +11,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from shells import new_shell
 
+from ipyrefine.core.model import Material
 from ipyrefine.errors import UsageError
 from ipyrefine.notebook import cell_source
 from ipyrefine.notebook.cell_source import read_code_cell, read_source
@@ -23,43 +24,33 @@ def shell() -> Iterator[Any]:
     InteractiveShell.clear_instance()
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        "x = 1",
-        "df.groupby('a').sum()",
-        "[1, 2]",
-        "%matplotlib inline\nimport numpy",
-        "!ls\nf()",
-        "for i in range(3)\n    print(i)",
-        "def f(:\n    pass",
-        "x = [1, 2",
-        "print 'hello'",
-        "import os; os.listdir(",
-        "# add them\na + b",
-    ],
-)
-def test_code_is_a_draft_also_where_it_is_broken(shell: Any, source: str) -> None:
+CODE = [
+    "x = 1",
+    "df.groupby('a').sum()",
+    "%matplotlib inline\nimport numpy",
+    "!ls\nf()",
+    "for i in range(3)\n    print(i)",
+    "def f(:\n    pass",
+    "print 'hello'",
+    "import os; os.listdir(",
+    "# add them\na + b",
+]
+WORDS = [
+    "Write inc(n). inc(1) == 2",
+    "Return the median of xs\n\n>>> median([1, 2, 4])\n2",
+    "Sort the people by age, then by name.",
+    "sort the people by age",
+    "'''Write a stack.'''",
+]
+
+
+@pytest.mark.parametrize("source", CODE + WORDS)
+def test_code_is_a_draft_also_where_it_is_broken_and_words_are_a_task(shell, source):
     cell = read_code_cell(source, shell)
-    assert (cell.text, cell.is_draft, cell.head) == (source, True, "")
+    assert (cell.text, cell.is_draft, cell.head) == (source, source in CODE, "")
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        "Write inc(n). inc(1) == 2",
-        "Return the median of xs\n\n>>> median([1, 2, 4])\n2",
-        "Sort the people by age, then by name.",
-        "sort the people by age",
-        "'''Write a stack.'''",
-    ],
-)
-def test_words_are_a_task_that_the_code_replaces(shell: Any, source: str) -> None:
-    cell = read_code_cell(source, shell)
-    assert (cell.text, cell.is_draft, cell.head) == (source, False, "")
-
-
-def test_comments_are_a_task_and_stay_above_its_code(shell: Any) -> None:
+def test_comments_are_a_task_and_stay_above_its_code(shell):
     cell = read_code_cell("# Write inc(n).\n#\n# >>> inc(1)\n# 2\n", shell)
     assert (cell.text, cell.is_draft) == ("Write inc(n).\n\n>>> inc(1)\n2", False)
     assert cell.head == "# Write inc(n).\n#\n# >>> inc(1)\n# 2\n\n"
@@ -75,14 +66,12 @@ def test_comments_are_a_task_and_stay_above_its_code(shell: Any) -> None:
         ("%%html", "html"),
     ],
 )
-def test_a_magics_line_stays_above_the_code_of_its_language(
-    shell: Any, magic: str, language: str | None
-) -> None:
+def test_a_magics_line_stays_above_the_code_of_its_language(shell, magic, language):
     cell = read_code_cell(f"{magic}\nbody\n", shell)
     assert cell == ("body\n", True, f"{magic}\n", language, None, "")
 
 
-def test_a_magic_whose_body_is_no_code_is_refused(shell: Any) -> None:
+def test_a_magic_whose_body_is_no_code_is_refused(shell):
     with pytest.raises(UsageError, match="A %%writefile cell can't be refined"):
         read_code_cell("%%writefile a.txt\nHello", shell)
 
@@ -90,10 +79,17 @@ def test_a_magic_whose_body_is_no_code_is_refused(shell: Any) -> None:
 # The cells above
 
 
-def notebook(**variables: Any) -> Any:
-    """A shell that has run nothing but the cell that asks."""
-    history = SimpleNamespace(input_hist_raw=["", "%%refine --context 2"], outputs={})
+def ran(*sources: str, **variables: Any) -> Any:
+    """A shell that ran some cells, and then the one that asks."""
+    history = SimpleNamespace(input_hist_raw=["", *sources, "%%refine --context 2"], outputs={})
     return SimpleNamespace(history_manager=history, user_ns=variables)
+
+
+async def context(count: int, shell: Any) -> Material:
+    """The cells above, which are there."""
+    material = await cell_source.read_context(shell, count)
+    assert material is not None
+    return material
 
 
 def code(source: str, *outputs: dict[str, Any]) -> dict[str, Any]:
@@ -114,7 +110,7 @@ def page(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return cells
 
 
-async def test_the_page_says_which_cells_are_above(page: list[Any]) -> None:
+async def test_the_page_says_which_cells_are_above(page):
     page += [
         code("far = 0"),
         {"type": "markdown", "source": "# Prices"},
@@ -125,8 +121,7 @@ async def test_the_page_says_which_cells_are_above(page: list[Any]) -> None:
             {"output_type": "error", "ename": "KeyError", "evalue": "'a'", "traceback": ["long"]},
         ),
     ]
-    material = await cell_source.read_context(notebook(), 2)
-    assert material is not None
+    material = await context(2, ran())
     assert (material.kind, material.phrase) == ("cells", "2 cells above")
     assert material.text == (
         "[markdown cell]\n# Prices\n\n[code cell]\ndf.head()\n[its output]\n"
@@ -135,38 +130,28 @@ async def test_the_page_says_which_cells_are_above(page: list[Any]) -> None:
 
 
 async def test_where_the_page_does_not_answer_the_cells_that_ran_last_are_read_and_named(
-    page: list[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+    page, monkeypatch
+):
     async def silent(cell_id: str, count: int) -> None:
         return None
 
+    assert await cell_source.read_context(ran(), 3) is None, "a page without cells"
     monkeypatch.setattr(cell_source, "read_cells_above", silent)
-    one = notebook()
-    one.history_manager.input_hist_raw[1:1] = ["a = 1", "b = 2"]
-    material = await cell_source.read_context(one, 1)
-    assert material is not None
+    material = await context(1, ran("a = 1", "b = 2"))
     assert (material.phrase, material.text) == ("the cell that ran last", "[code cell]\nb = 2")
 
 
-async def test_without_cells_there_is_no_material(page: list[Any]) -> None:
-    assert await cell_source.read_context(notebook(), 3) is None
-
-
-async def test_secrets_in_cells_are_hidden(page: list[Any]) -> None:
+async def test_secrets_in_cells_are_hidden(page):
     printed = {"output_type": "stream", "text": "got planted-value and sk-abcdefghijklmnop"}
     page += [code("API_KEY = 'zzz9'\nurl = 'https://me:zzz9@host'", printed)]
-    material = await cell_source.read_context(notebook(my_password="planted-value"), 1)
-    assert material is not None
-    assert "zzz9" not in material.text
-    assert "planted-value" not in material.text
-    assert "abcdefghijklmnop" not in material.text
+    material = await context(1, ran(my_password="planted-value"))
+    assert not re.search("zzz9|planted-value|abcdefghijklmnop", material.text)
 
 
-async def test_cells_are_cut_and_the_nearest_come_first(page: list[Any]) -> None:
+async def test_cells_are_cut_and_the_nearest_come_first(page):
     big = {"output_type": "stream", "text": "y" * 50_000}
     page += [code(f"{n} " + "x " * 50_000, big) for n in range(30)]
-    material = await cell_source.read_context(notebook(), 30)
-    assert material is not None
+    material = await context(30, ran())
     assert len(material.text) < 13_000
     assert "\n29 x" in material.text
     assert "\n0 x" not in material.text
@@ -178,39 +163,35 @@ async def test_cells_are_cut_and_the_nearest_come_first(page: list[Any]) -> None
     [{}, {"source": 3}, {"source": "x", "outputs": [3, {"data": []}, {"output_type": "error"}]},
      "text", None],
 )  # fmt: skip
-async def test_a_page_that_answers_strangely_breaks_nothing(page: list[Any], broken: Any) -> None:
+async def test_a_page_that_answers_strangely_breaks_nothing(page, broken):
     page.append(broken)
     page.append(code("y"))
-    material = await cell_source.read_context(notebook(), 2)
-    assert material is not None
+    material = await context(2, ran())
     assert material.text.endswith("[code cell]\ny")
 
 
 # The cells that define what a cell uses, and the user's standing wishes
 
 
-def ran(*sources: str, **variables: Any) -> Any:
-    """A shell that ran some cells, and then the one that asks."""
-    history = SimpleNamespace(input_hist_raw=["", *sources, "%%refine"], outputs={})
-    return SimpleNamespace(history_manager=history, user_ns=variables)
-
-
 CHAIN = ("df = read()", "print(df)", "other = 1", "df = df.dropna()", "df.plot()")
 
 
-def test_the_cells_that_define_a_name_are_found_without_their_outputs() -> None:
-    material = cell_source.read_definitions(ran(*CHAIN), ["df"], [])
+@pytest.mark.parametrize(
+    ("sources", "name", "text", "phrase"),
+    [
+        (CHAIN, "df", "[code cell]\ndf = read()\n\n[code cell]\ndf = df.dropna()",
+         "2 cells that define it"),
+        (["def f(x):\n    return 1", "def f(x):\n    return 2", "g = f"], "f",
+         "[code cell]\ndef f(x):\n    return 2", "the cell that defines it"),
+        (["df = load(password='planted', host='db')"], "df",
+         "[code cell]\ndf = load(password='[secret]', host='db')", "the cell that defines it"),
+    ],
+    ids=["changed on the way", "bound anew", "with a secret"],
+)  # fmt: skip
+def test_the_cells_that_define_a_name_are_found_without_their_outputs(sources, name, text, phrase):
+    material = cell_source.read_definitions(ran(*sources, token="by hand"), [name], [])
     assert material
-    assert material.text == "[code cell]\ndf = read()\n\n[code cell]\ndf = df.dropna()"
-    assert material.phrase == "2 cells that define it"
-
-
-def test_a_name_is_defined_where_it_was_bound_last() -> None:
-    shell = ran("def f(x):\n    return 1", "def f(x):\n    return 2", "g = f")
-    material = cell_source.read_definitions(shell, ["f"], [])
-    assert material
-    assert material.text == "[code cell]\ndef f(x):\n    return 2"
-    assert material.phrase == "the cell that defines it"
+    assert (material.text, material.phrase) == (text, phrase)
 
 
 @pytest.mark.parametrize(
@@ -223,17 +204,8 @@ def test_a_name_is_defined_where_it_was_bound_last() -> None:
         ([], ["df"], []),
     ],
 )
-def test_what_defines_nothing_of_it_is_not_shown(
-    sources: list[str], names: list[str], own: list[str]
-) -> None:
+def test_what_defines_nothing_of_it_is_not_shown(sources, names, own):
     assert cell_source.read_definitions(ran(*sources), names, own) is None
-
-
-def test_a_secret_in_a_cell_that_defines_a_name_is_hidden() -> None:
-    shell = ran("df = load(password='planted', host='db')", token="by hand")
-    material = cell_source.read_definitions(shell, ["df"], [])
-    assert material
-    assert material.text == "[code cell]\ndf = load(password='[secret]', host='db')"
 
 
 HELPERS = """
@@ -270,8 +242,8 @@ class Shop:
     ],
 )
 def test_the_source_of_what_is_imported_from_beside_the_notebook_is_shown(
-    statement: str, cell: str, shown: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    statement, cell, shown, tmp_path, monkeypatch
+):
     (tmp_path / "shop_here.py").write_text(HELPERS, "utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
@@ -287,25 +259,21 @@ def test_the_source_of_what_is_imported_from_beside_the_notebook_is_shown(
         assert "wrapper" not in material.text
 
 
-def test_standing_wishes_are_read_from_a_file_without_its_secrets(tmp_path: Path) -> None:
+def test_standing_wishes_are_read_from_a_file_of_text_without_its_secrets(tmp_path):
     file = tmp_path / "AGENTS.md"
+    assert cell_source.read_rules(str(file)) is None
     file.write_text("Use polars.\nThe password is planted1\n", "utf-8")
     rules = cell_source.read_rules(str(file))
     assert rules
     assert (rules.kind, rules.phrase) == ("rules", "AGENTS.md")
     assert rules.text == "Use polars.\nThe password is [secret]"
-
-
-def test_without_a_file_of_text_there_are_no_wishes(tmp_path: Path) -> None:
-    assert cell_source.read_rules(str(tmp_path / "AGENTS.md")) is None
-    assert cell_source.read_rules(str(tmp_path)) is None
-    (tmp_path / "empty").write_text(" \n")
-    assert cell_source.read_rules(str(tmp_path / "empty")) is None
-    (tmp_path / "binary").write_bytes(b"\xff\xfe")
-    with pytest.raises(UsageError, match="can't be read as your standing wishes"):
-        cell_source.read_rules(str(tmp_path / "binary"))
+    file.write_text(" \n")
     os.mkfifo(tmp_path / "pipe")
-    assert cell_source.read_rules(str(tmp_path / "pipe")) is None
+    for none in (file, tmp_path, tmp_path / "pipe"):
+        assert cell_source.read_rules(str(none)) is None
+    file.write_bytes(b"\xff\xfe")
+    with pytest.raises(UsageError, match="can't be read as your standing wishes"):
+        cell_source.read_rules(str(file))
 
 
 @pytest.mark.parametrize(
@@ -321,9 +289,7 @@ def test_without_a_file_of_text_there_are_no_wishes(tmp_path: Path) -> None:
         ("Write f.\n\nIt takes a list.\n", ""),
     ],
 )  # fmt: skip
-def test_code_below_an_instruction_is_a_draft_that_it_changes(
-    shell: Any, body: str, wish: str
-) -> None:
+def test_code_below_an_instruction_is_a_draft_that_it_changes(shell, body, wish):
     source = read_source(parse(""), body, shell)
     assert source.wish == wish
     if wish:

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
@@ -66,18 +66,22 @@ def comm(monkeypatch: pytest.MonkeyPatch) -> ScriptedComm:
     return scripted
 
 
-async def ask(comm: ScriptedComm, play: Callable[[], object], **options: Any) -> Placed:
-    """Put a text while the front-end plays its part; a wait for the timeout fails the test."""
-    options = {"cell_id": "home", "timeout": 30, **options}
+async def played(comm: ScriptedComm, call: Coroutine[Any, Any, Any], *play: object) -> Any:
+    """What a call gives while the front-end answers so; a wait for its timeout fails the test."""
     comm.listening.clear()
-    task = asyncio.create_task(put_text("x = 1", **options))
+    task = asyncio.create_task(call)
     await comm.listening.wait()
-    play()
+    for answer in play:
+        comm.answer(answer)
     return await asyncio.wait_for(task, 5)
 
 
-async def test_an_insertion_sends_everything_the_front_end_needs(comm: ScriptedComm) -> None:
-    await ask(comm, lambda: comm.answer(ACK), op_id="1", cell_type="markdown")
+def put(**options: Any) -> Coroutine[Any, Any, Placed]:
+    return put_text("x = 1", **{"cell_id": "home", "timeout": 30, **options})
+
+
+async def test_an_insertion_sends_everything_the_front_end_needs(comm):
+    await played(comm, put(op_id="1", cell_type="markdown"), ACK)
     assert comm.target_name == "ipyrefine.cells"
     assert json.loads(json.dumps(comm.data)) == {
         "op": "insert",
@@ -90,61 +94,59 @@ async def test_an_insertion_sends_everything_the_front_end_needs(comm: ScriptedC
     }
 
 
+REFUSED = Placed(how="refused", reason="error")
+
+
 @pytest.mark.parametrize(
-    ("answer", "placed", "ok"),
+    ("answer", "placed"),
     [
-        (ACK, Placed(how="inserted", cell_id="new"), True),
-        ({**ACK, "how": "replaced"}, Placed(how="replaced", cell_id="new"), True),
-        ({**ACK, "how": "already"}, Placed(how="already", cell_id="new"), True),
-        (
-            {**ACK, "how": "refused", "cell_id": None, "reason": "changed"},
-            Placed(how="refused", reason="changed"),
-            False,
-        ),
-        (None, Placed(how="refused", reason="error"), False),
-        ({}, Placed(how="refused", reason="error"), False),
-        ({**ACK, "how": "sideways"}, Placed(how="refused", reason="error"), False),
-        ({**ACK, "cell_id": "a1 --base-url x"}, Placed(how="refused", reason="error"), False),
-        ({"how": "inserted"}, Placed(how="refused", reason="error"), False),
+        *((ACK | {"how": how}, Placed(how=how, cell_id="new"))
+          for how in ("inserted", "replaced", "already")),
+        (ACK | {"how": "refused", "cell_id": None, "reason": "changed"},
+         Placed(how="refused", reason="changed")),
+        (None, REFUSED),
+        ({}, REFUSED),
+        (ACK | {"how": "sideways"}, REFUSED),
+        (ACK | {"cell_id": "a1 --base-url x"}, REFUSED),
+        ({"how": "inserted"}, REFUSED),
     ],
-)
+)  # fmt: skip
 async def test_the_front_ends_answer_is_the_result_and_an_unreadable_one_a_refusal(
-    comm: ScriptedComm, answer: Any, placed: Placed, ok: bool
-) -> None:
-    assert await ask(comm, lambda: comm.answer(answer)) == placed
-    assert placed.ok is ok
+    comm, answer, placed
+):
+    assert await played(comm, put(), answer) == placed
+    assert placed.ok is (placed.how != "refused")
     assert comm.closed == 1
 
 
-async def test_an_answer_on_another_thread_is_handed_to_the_loop(comm: ScriptedComm) -> None:
-    thread = threading.Thread(target=comm.answer, args=(ACK,))
-    placed = await ask(comm, thread.start)
-    thread.join()
-    assert placed == Placed(how="inserted", cell_id="new")
+async def test_an_answer_on_another_thread_counts_and_so_does_the_first_of_two_pages(comm):
+    class Threaded(ScriptedComm):
+        def answer(self, data: Any) -> None:
+            thread = threading.Thread(target=comm.answer, args=(data,))
+            thread.start()
+            thread.join()
+
+    inserted = Placed(how="inserted", cell_id="new")
+    other = Threaded()
+    other.listening = comm.listening
+    assert await played(other, put(), ACK) == inserted
+    assert await played(comm, put(), ACK, ACK | {"how": "already", "cell_id": "other"}) == inserted
 
 
-async def test_the_first_of_two_open_pages_that_answer_counts(comm: ScriptedComm) -> None:
-    def play() -> None:
-        comm.answer(ACK)
-        comm.answer({**ACK, "how": "already", "cell_id": "other"})
-
-    assert await ask(comm, play) == Placed(how="inserted", cell_id="new")
-
-
-async def test_a_front_end_that_cannot_do_it_is_a_result(comm: ScriptedComm) -> None:
-    assert await ask(comm, comm.hang_up) == Placed(how="unavailable", reason="closed")
-    silent = await put_text("x", cell_id="home", timeout=0.01)
-    assert silent == Placed(how="unavailable", reason="timeout")
+async def test_a_front_end_that_cannot_do_it_is_a_result(comm):
+    comm.answer = lambda _: comm.hang_up()  # type: ignore[method-assign]
+    assert await played(comm, put(), None) == Placed(how="unavailable", reason="closed")
+    assert await put(timeout=0.01) == Placed(how="unavailable", reason="timeout")
     assert comm.closed == 2
 
 
-async def test_without_a_kernel_it_is_unavailable_at_once() -> None:
-    placed = await asyncio.wait_for(put_text("x", cell_id="home", timeout=30), 5)
+async def test_without_a_kernel_it_is_unavailable_at_once():
+    placed = await asyncio.wait_for(put(), 5)
     assert placed == Placed(how="unavailable", reason="no-kernel")
 
 
-async def test_a_cancelled_request_closes_its_comm(comm: ScriptedComm) -> None:
-    task = asyncio.create_task(put_text("x", cell_id="home", timeout=30))
+async def test_a_cancelled_request_closes_its_comm(comm):
+    task = asyncio.create_task(put())
     await comm.listening.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -153,9 +155,7 @@ async def test_a_cancelled_request_closes_its_comm(comm: ScriptedComm) -> None:
 
 
 @pytest.mark.parametrize("cell_id", [None, "home"])
-async def test_a_replacement_must_name_the_cell_and_its_text(
-    comm: ScriptedComm, cell_id: str | None
-) -> None:
+async def test_a_replacement_must_name_the_cell_and_its_text(comm, cell_id):
     with pytest.raises(UsageError, match="expected to hold"):
         await put_text("x", op="replace", cell_id=cell_id)
     assert comm.target_name == ""
@@ -168,28 +168,21 @@ ERROR = {"output_type": "error", "ename": "E", "evalue": "x"}
 @pytest.mark.parametrize(
     ("answer", "cell"),
     [
-        ({**READ, "cells": [{"outputs": [ERROR, 3]}]}, {"source": "1 / 0", "outputs": [ERROR]}),
+        (READ | {"cells": [{"outputs": [ERROR, 3]}]}, {"source": "1 / 0", "outputs": [ERROR]}),
         ({**READ, "cells": "x"}, {"source": "1 / 0", "outputs": []}),
         ({**READ, "cells": [3]}, {"source": "1 / 0", "outputs": []}),
         ({**READ, "text": None}, None),
         ({**ACK, "how": "refused", "cell_id": None, "reason": "no-cell"}, None),
     ],
 )
-async def test_a_cell_is_read_with_its_outputs(
-    comm: ScriptedComm, answer: dict[str, Any], cell: Any
-) -> None:
-    task = asyncio.create_task(read_cell("home"))
-    await comm.listening.wait()
-    comm.answer(answer)
-    assert await asyncio.wait_for(task, 5) == cell
+async def test_a_cell_is_read_with_its_outputs(comm, answer, cell):
+    assert await played(comm, read_cell("home"), answer) == cell
     assert (comm.data["op"], comm.data["cell_id"]) == ("read", "home")
 
 
-async def test_the_cells_above_are_asked_for(comm: ScriptedComm) -> None:
-    task = asyncio.create_task(read_cells_above("home", 2))
-    await comm.listening.wait()
-    comm.answer({**READ, "cells": [{"source": "x"}]})
-    assert await asyncio.wait_for(task, 5) == [{"source": "x"}]
+async def test_the_cells_above_are_asked_for(comm):
+    above = [{"source": "x"}]
+    assert await played(comm, read_cells_above("home", 2), READ | {"cells": above}) == above
     assert (comm.data["op"], comm.data["cell_id"], comm.data["count"]) == ("above", "home", 2)
 
 
@@ -212,9 +205,7 @@ class Kernel:
     ],
     ids=["jupyterlab", "vscode", "nbclient", "idle", "terminal", "script"],
 )
-def test_the_running_cell_is_known_where_the_front_end_names_it(
-    monkeypatch: pytest.MonkeyPatch, shell: object, cell_id: str | None, text: str | None
-) -> None:
+def test_the_running_cell_is_known_where_the_front_end_names_it(monkeypatch, shell, cell_id, text):
     monkeypatch.setattr("IPython.get_ipython", lambda: shell)
     assert cell_target.source_cell_id() == cell_id
     assert cell_target.source_cell_text() == text
@@ -261,27 +252,60 @@ def front(monkeypatch: pytest.MonkeyPatch) -> Front:
     return Front(monkeypatch)
 
 
-async def test_while_the_cell_runs_the_front_end_is_asked_first_and_says_that_it_did(
-    front: Front,
-) -> None:
-    front.answer = Placed(how="inserted", cell_id="new")
-    assert await front.put("insert") == "The text is in a new cell below."
-    assert front.payloads == []
-    assert (front.asked[0]["cell_id"], front.asked[0]["cell_type"]) == ("home", "markdown")
+INSERTED = Placed(how="inserted", cell_id="new")
+REPLACED = Placed(how="replaced", cell_id="home")
+ABSENT = Placed(how="unavailable", reason="closed")
+CHANGED = Placed(how="refused", reason="changed")
+FAILED = Origin("failed", "1 / 0", "%%time\n")
+INSERT, REPLACE = ("insert", "home"), ("replace", "home")
 
 
-async def test_a_second_text_takes_the_place_of_the_first_in_the_cell_added_for_it(
-    front: Front,
-) -> None:
+@pytest.mark.parametrize(
+    ("place", "options", "answer", "asked", "payloads", "sentence"),
+    [
+        ("insert", {}, INSERTED, [INSERT], [], "The text is in a new cell below."),
+        ("insert", {"running": "later"}, INSERTED, [("insert", "later")], [],
+         "The text is in a new cell below."),
+        ("replace", {"running": "later"}, REPLACED, [REPLACE], [],
+         "The text replaced the cell's source; undo brings it back."),
+        ("insert", {"destination": "replace"}, REPLACED, [REPLACE], [],
+         "The text replaced the cell's source; undo brings it back."),
+        ("replace", {"destination": "none"}, REPLACED, [], [], "The text is in `refined`."),
+        ("replace", {}, ABSENT, [REPLACE], [("Hello", True)], "The text replaces the cell."),
+        ("replace", {"running": "later"}, ABSENT, [REPLACE], [("Hello", False)],
+         "The text is in the next cell."),
+        ("insert", {"executing": False}, ABSENT, [INSERT], [],
+         "The text is in `refined`; run `%refine apply insert`"),
+        ("replace", {}, CHANGED, [REPLACE], [],
+         "The cell has changed since, so it was left as it is."),
+        ("replace", {"executing": False}, CHANGED, [REPLACE], [],
+         "The cell has changed since, so it was left as it is."),
+    ],
+    ids=["inserted", "inserted below the running cell", "source replaced from another cell",
+         "replaced as the user says", "nowhere as the user says", "by the cell's reply",
+         "by another cell's reply", "absent after the cell", "changed", "changed after the cell"],
+)  # fmt: skip
+async def test_a_text_goes_where_the_front_end_the_place_and_the_user_let_it(
+    front, place, options, answer, asked, payloads, sentence
+):
+    front.answer = answer
+    assert (await front.put(place, **options)).startswith(sentence)
+    assert [(one["op"], one["cell_id"]) for one in front.asked] == asked
+    assert front.payloads == payloads
+    for one in front.asked:
+        assert one["cell_type"] == "markdown"
+        assert one.get("expected_source") == ("%%refine" if one["op"] == "replace" else None)
+
+
+async def test_a_second_text_takes_the_place_of_the_first_in_the_cell_added_for_it(front):
     target = CellTarget(front, "refined")
-    front.answer = Placed(how="inserted", cell_id="new")
-    await target.put("one", form="code", executing=False)
-    front.answer = Placed(how="replaced", cell_id="new")
-    said = await target.put("two", form="code", executing=False)
-    assert said == "The text replaced the cell's source; undo brings it back."
-    await target.put("three", form="code", executing=False)
-    front.answer = Placed(how="inserted", cell_id="newer")
-    await target.put("four", form="code", executing=False, destination="insert")
+    puts: list[tuple[str, Any, str]] = [
+        ("one", None, "inserted"), ("two", None, "replaced"), ("three", None, "replaced"),
+        ("four", "insert", "inserted"),
+    ]  # fmt: skip
+    for text, destination, how in puts:
+        front.answer = Placed(how=how, cell_id="new")  # type: ignore[arg-type]
+        await target.put(text, form="code", executing=False, destination=destination)
     asked = [(one["op"], one["cell_id"], one.get("expected_source")) for one in front.asked]
     assert asked == [
         ("insert", "home", None),
@@ -291,28 +315,9 @@ async def test_a_second_text_takes_the_place_of_the_first_in_the_cell_added_for_
     ]
 
 
-async def test_from_another_cell_it_is_inserted_there_but_replaces_the_source(front: Front) -> None:
-    front.answer = Placed(how="inserted", cell_id="new")
-    await front.put("insert", running="later")
-    front.answer = Placed(how="replaced", cell_id="home")
-    await front.put("replace", running="later")
-    assert [asked["cell_id"] for asked in front.asked] == ["later", "home"]
-    assert front.asked[1]["expected_source"] == "%%refine"
-
-
-async def test_the_users_destination_goes_before_the_default_one(front: Front) -> None:
-    front.answer = Placed(how="replaced", cell_id="home")
-    await front.put("insert", destination="replace")
-    assert await front.put("replace", destination="none") == "The text is in `refined`."
-    assert [asked["op"] for asked in front.asked] == ["replace"]
-
-
-async def test_a_text_that_is_to_run_runs_in_the_cell_that_it_replaces_below_its_head(
-    front: Front,
-) -> None:
+async def test_a_text_that_is_to_run_runs_in_the_cell_that_it_replaces_below_its_head(front):
     front.answer = Placed(how="replaced", cell_id="failed", reason="ran")
-    origin = Origin("failed", "1 / 0", "%%time\n")
-    sentence = await front.put("insert", executing=False, origin=origin, destination="run")
+    sentence = await front.put("insert", executing=False, origin=FAILED, destination="run")
     assert sentence == (
         "The text replaced the cell's source, and the cell runs now; undo brings it back."
     )
@@ -321,33 +326,7 @@ async def test_a_text_that_is_to_run_runs_in_the_cell_that_it_replaces_below_its
     assert asked["text"] == "%%time\nHello"
 
 
-@pytest.mark.parametrize(("running", "replaces"), [("home", True), ("later", False)])
-async def test_without_an_answer_the_running_cells_reply_carries_it(
-    front: Front, running: str, replaces: bool
-) -> None:
-    sentence = await front.put("replace", running=running)
-    assert front.payloads == [("Hello", replaces)]
-    assert sentence == f"The text {'replaces the' if replaces else 'is in the next'} cell."
-
-
-async def test_a_kernel_that_hears_nothing_while_it_runs_asks_nothing(front: Front) -> None:
+async def test_a_kernel_that_hears_nothing_while_it_runs_asks_nothing(front):
     front.hears = False
     await front.put("insert")
     assert (front.asked, front.payloads) == ([], [("Hello", False)])
-
-
-@pytest.mark.parametrize("executing", [True, False])
-async def test_a_cell_that_changed_is_left_alone_and_inserting_is_offered(
-    front: Front, executing: bool
-) -> None:
-    front.answer = Placed(how="refused", reason="changed")
-    sentence = await front.put("replace", executing=executing)
-    assert sentence.startswith("The cell has changed since, so it was left as it is.")
-    assert "`%refine apply insert`" in sentence
-    assert front.payloads == []
-
-
-async def test_after_the_cell_an_absent_front_end_leaves_it_in_the_variable(front: Front) -> None:
-    sentence = await front.put("insert", executing=False)
-    assert sentence.startswith("The text is in `refined`; run `%refine apply insert`")
-    assert front.payloads == []

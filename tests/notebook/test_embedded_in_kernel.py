@@ -56,9 +56,7 @@ def world(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(("stage", "end"), [("draft", "shutdown"), ("judge", "killed")])
-def test_a_kernel_that_ends_takes_the_embedded_model_with_it(
-    tmp_path: Path, world: dict[str, str], stage: str, end: str
-) -> None:
+def test_a_kernel_that_ends_takes_the_embedded_model_with_it(tmp_path, world, stage, end):
     (tmp_path / "stage").write_text(stage)
     with Kernel(world) as kernel:
         kernel.run(SETUP.format(str(tmp_path / "model.gguf")))

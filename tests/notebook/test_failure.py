@@ -24,7 +24,7 @@ IGNORED = "It catches an error and ignores it."
         ("f(x)", 1, "with suppress(ValueError):\n    f(x)", [IGNORED]),
     ],
 )
-def test_what_is_lost_is_said(cell: str, line: int, text: str, sentences: list[str]) -> None:
+def test_what_is_lost_is_said(cell, line, text, sentences):
     assert lost_effects(cell, line, text) == sentences
 
 
@@ -43,7 +43,5 @@ def test_what_is_lost_is_said(cell: str, line: int, text: str, sentences: list[s
         ("f(x", 1, "g(x)"),
     ],
 )
-def test_nothing_is_said_of_a_text_that_still_does_it(
-    cell: str, line: int | None, text: str
-) -> None:
+def test_nothing_is_said_of_a_text_that_still_does_it(cell, line, text):
     assert lost_effects(cell, line, text) == []

@@ -108,9 +108,8 @@ def test_running_the_cell_again_ends_what_its_first_run_was_still_at(kernel, ser
     assert kernel.value("refined") == "'Hello again'"
 
 
-@pytest.mark.parametrize("stage", ["draft", "revise"])
-def test_shutting_the_kernel_down_leaves_the_server(server, tmp_path, stage):
-    trial = fresh(server, stage)
+def test_shutting_the_kernel_down_leaves_the_server(server, tmp_path):
+    trial = fresh(server, "revise")
     folders = {"IPYTHONDIR": str(tmp_path), "JUPYTER_RUNTIME_DIR": str(tmp_path)}
     with Kernel({**settings(server), **folders}) as running:
         running.run("%load_ext ipyrefine")
@@ -123,10 +122,9 @@ def test_shutting_the_kernel_down_leaves_the_server(server, tmp_path, stage):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a terminal is a pty here")
-@pytest.mark.parametrize("stage", ["draft", "judge"])
-def test_ctrl_c_in_a_terminal_keeps_the_best_and_the_session(server, tmp_path, stage):
+def test_ctrl_c_in_a_terminal_keeps_the_best_and_the_session(server, tmp_path):
     pexpect = pytest.importorskip("pexpect")
-    trial = fresh(server, stage)
+    trial = fresh(server, "judge")
     env = {**os.environ, **settings(server), "IPYTHONDIR": str(tmp_path), "TERM": "xterm"}
     env["PROMPT_TOOLKIT_NO_CPR"] = "1"  # nobody answers where the cursor is
     command = "-m IPython --no-banner --no-confirm-exit --colors=nocolor --ext=ipyrefine"
@@ -148,8 +146,7 @@ def test_ctrl_c_in_a_terminal_keeps_the_best_and_the_session(server, tmp_path, s
         assert server.left_at - began < AT_ONCE
         shell.expect(r"In \[")
         shell.send("print('kept', ascii(refined), refined_run.stop_reason.value)\r")
-        shell.expect(r"kept ('[^']*') cancelled")
-        assert shell.match[1] == ("''" if stage == "draft" else "'Hello'")
+        shell.expect("kept 'Hello' cancelled")
         shell.expect(r"In \[")
         shell.send("exit\r")
         shell.expect(pexpect.EOF)

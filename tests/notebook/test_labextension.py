@@ -25,7 +25,7 @@ def chords(shortcuts: list[dict[str, Any]]) -> Iterator[frozenset[str]]:
                     yield frozenset(keys.replace("Accel", accel).split())
 
 
-def test_no_shortcut_is_one_of_the_applications() -> None:
+def test_no_shortcut_is_one_of_the_applications():
     jupyterlab = pytest.importorskip("jupyterlab.commands")
     schemas = Path(jupyterlab.get_app_dir()) / "schemas"
     shipped = [json.loads(path.read_text("utf-8")) for path in schemas.rglob("*.json")]
@@ -36,7 +36,7 @@ def test_no_shortcut_is_one_of_the_applications() -> None:
     assert not ours & taken
 
 
-def test_every_command_of_the_schema_is_one_that_the_extension_adds() -> None:
+def test_every_command_of_the_schema_is_one_that_the_extension_adds():
     added = re.findall(
         r'addCommand\("([\w:-]+)"', (EXTENSION / "static/refine.js").read_text("utf-8")
     )
@@ -44,7 +44,7 @@ def test_every_command_of_the_schema_is_one_that_the_extension_adds() -> None:
     assert set(named) == set(added)
 
 
-def test_the_schema_is_the_one_of_the_plugin() -> None:
+def test_the_schema_is_the_one_of_the_plugin():
     plugin = re.search(r'id: "([\w-]+):(\w+)"', (EXTENSION / "static/extension.js").read_text())
     assert plugin is not None
     assert (EXTENSION / f"schemas/{plugin[1]}/{plugin[2]}.json").is_file()
@@ -52,7 +52,7 @@ def test_the_schema_is_the_one_of_the_plugin() -> None:
     assert (package["name"], package["jupyterlab"]["schemaDir"]) == (plugin[1], "schemas")
 
 
-def test_the_extension_is_installed_where_jupyterlab_looks_and_has_the_projects_version() -> None:
+def test_the_extension_is_installed_where_jupyterlab_looks_and_has_the_projects_version():
     root = Path(__file__).parents[2]
     project = tomllib.loads((root / "pyproject.toml").read_text())
     shared = project["tool"]["hatch"]["build"]["targets"]["wheel"]["shared-data"]

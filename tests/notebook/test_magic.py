@@ -25,7 +25,7 @@ def shell(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         yield shell
 
 
-def test_the_cell_waits_for_the_loop_and_leaves_the_text_in_the_namespace(shell: Any) -> None:
+def test_the_cell_waits_for_the_loop_and_leaves_the_text_in_the_namespace(shell):
     result = run_cell(shell, "%%refine -c examples\nWrite inc(n). inc(1) == 2")
     assert result.error_in_exec is None
     assert "return n + 1" in shell.user_ns["refined"]
@@ -35,48 +35,26 @@ def test_the_cell_waits_for_the_loop_and_leaves_the_text_in_the_namespace(shell:
     assert shell.rl_next_input == shell.user_ns["refined"]
 
 
-@pytest.mark.parametrize(
-    ("cell", "sentence"),
-    [
-        ("%%refine\n  \n", "The cell is empty"),
-        ("%%refine --chek run\nx", "Did you mean --check?"),
-        ("%%refine -c exampels\nx", "There is no check 'exampels'"),
-        ("%%refine --budget cheap\nx", "is not an amount"),
-        ("%%refine --pairwise\nx", "--pairwise is gone: examples and your tests (--check)"),
-        ("%%refine --opinion auto\nx", "--opinion is gone: a critic reads each text"),
-        ("%%refine --gate\nx", "your tests (--check) decide"),
-        ("%%refine --goal 'open\nx", "not closed"),
-        ("%refine frobnicate", "There is no command 'frobnicate'"),
-    ],
-)
-def test_bad_input_gets_one_sentence_and_starts_nothing(
-    shell: Any, cell: str, sentence: str
-) -> None:
-    error = run_cell(shell, cell).error_in_exec
-    assert isinstance(error, UsageError)
-    assert sentence in str(error)
-    assert "refined" not in shell.user_ns
-
-
-def test_the_revisions_allowed_are_configured_and_the_variable_named(shell: Any) -> None:
+def test_the_revisions_allowed_are_configured_and_the_variable_named(shell):
     shell.run_line_magic("config", "Refine.max_revisions = 3")
     run_cell(shell, "%%refine -c examples -o mine\nWrite inc(n). inc(1) == 2")
     assert shell.user_ns["refined_run"].limits.max_revisions == 3
     assert "inc" in shell.user_ns["mine"]
 
 
-def test_a_budget_reads_tokens_calls_money_and_time() -> None:
-    budget = options.parse_budget("20k tokens, 30 calls, $0.05, 2 min")
-    assert (budget.tokens, budget.calls, budget.cost, budget.seconds) == (20_000, 30, 0.05, 120)
-
-
-def test_a_budget_bounds_each_side_of_the_tokens() -> None:
-    budget = options.parse_budget("10k prompt tokens, 5k completion tokens, 12k tokens")
-    assert (budget.prompt_tokens, budget.completion_tokens) == (10_000, 5_000)
-    assert budget.tokens == 12_000
-    assert options.parse_budget("10k input tokens, 5 K Output Tokens") == options.parse_budget(
-        "10k prompt tokens, 5k completion tokens"
-    )
+@pytest.mark.parametrize(
+    ("budget", "bounds"),
+    [
+        ("20k tokens, 30 calls, $0.05, 2 min",
+         {"tokens": 20_000, "calls": 30, "cost": 0.05, "seconds": 120}),
+        ("10k prompt tokens, 5k completion tokens, 12k tokens",
+         {"prompt_tokens": 10_000, "completion_tokens": 5_000, "tokens": 12_000}),
+        ("10k input tokens, 5 K Output Tokens",
+         {"prompt_tokens": 10_000, "completion_tokens": 5_000}),
+    ],
+)  # fmt: skip
+def test_a_budget_reads_tokens_of_each_side_calls_money_and_time(budget, bounds):
+    assert options.parse_budget(budget).model_dump(exclude_none=True) == bounds
 
 
 @pytest.mark.parametrize(
@@ -92,18 +70,18 @@ def test_a_budget_bounds_each_side_of_the_tokens() -> None:
         ("5k input tokens, 6k prompt tokens", "bounds the prompt tokens twice"),
     ],
 )
-def test_a_budget_that_cannot_be_read_names_the_part(budget: str, sentence: str) -> None:
+def test_a_budget_that_cannot_be_read_names_the_part(budget, sentence):
     with pytest.raises(UsageError, match=sentence):
         options.parse_budget(budget)
 
 
-def test_its_documentation_lists_options_and_commands(shell: Any) -> None:
+def test_its_documentation_lists_options_and_commands(shell):
     text = getdoc(shell.find_cell_magic("refine")) or ""
     assert "--max-revisions" in text
     assert "override pass|fail" in text
 
 
-def test_loading_again_leaves_one_transformer(shell: Any) -> None:
+def test_loading_again_leaves_one_transformer(shell):
     shell.extension_manager.reload_extension("ipyrefine")
     names = [getattr(t, "__name__", "") for t in shell.input_transformers_post]
     assert names.count("await_refine") == 1
@@ -112,13 +90,11 @@ def test_loading_again_leaves_one_transformer(shell: Any) -> None:
 @pytest.mark.parametrize(
     ("typed", "status"), [("%%refine -n 1\n", "incomplete"), ("%%refine\nWrite f.\n\n", "complete")]
 )
-def test_a_terminal_waits_for_the_body_and_ends_at_a_blank_line(
-    shell: Any, typed: str, status: str
-) -> None:
+def test_a_terminal_waits_for_the_body_and_ends_at_a_blank_line(shell, typed, status):
     assert shell.check_complete(typed)[0] == status
 
 
-def test_doctests_in_the_cell_reach_the_task_as_they_were_written(shell: Any) -> None:
+def test_doctests_in_the_cell_reach_the_task_as_they_were_written(shell):
     run_cell(shell, "%%refine -c examples\nWrite inc(n).\n\n>>> inc(1)\n2\n")
     assert shell.user_ns["refined_run"].task.text == "Write inc(n).\n\n>>> inc(1)\n2"
 
@@ -153,16 +129,14 @@ def completions(shell: Any, typed: str) -> set[str]:
         ("%refine fix -q --apply r", ["replace"]),
     ],
 )
-def test_tab_offers_options_fitting_values_and_commands_and_nothing_else(
-    shell: Any, typed: str, offered: list[str]
-) -> None:
+def test_tab_offers_options_fitting_values_and_commands_and_nothing_else(shell, typed, offered):
     shell.user_ns.update(mine=lambda text: True, mine_too={"criteria": {}}, prices=[1])
     word = typed.split(" ")[-1].lstrip("'")
     assert completions(shell, typed) == {typed.removesuffix(word) + text for text in offered}
 
 
 @pytest.mark.parametrize("name", ["", "-", "--"])
-def test_tab_offers_every_option_and_nothing_else(shell: Any, name: str) -> None:
+def test_tab_offers_every_option_and_nothing_else(shell, name):
     known = {option for option in options.parser().options if option.startswith(name)}
     assert completions(shell, f"%%refine {name}") == {f"%%refine {option}" for option in known}
 
@@ -181,16 +155,16 @@ def test_tab_offers_every_option_and_nothing_else(shell: Any, name: str) -> None
         "%refine history pr",
     ],
 )
-def test_where_nothing_fits_tab_changes_nothing(shell: Any, typed: str) -> None:
+def test_where_nothing_fits_tab_changes_nothing(shell, typed):
     assert completions(shell, typed) == {typed}
 
 
 @pytest.mark.parametrize("typed", ["%%refine -n 3\npri", "x = 1\n%%refi", "pri"])
-def test_elsewhere_tab_works_as_before(shell: Any, typed: str) -> None:
+def test_elsewhere_tab_works_as_before(shell, typed):
     assert {"print", "%%refine"} & {line.split("\n")[-1] for line in completions(shell, typed)}
 
 
-def test_tab_offers_the_results_to_confirm(shell: Any) -> None:
+def test_tab_offers_the_results_to_confirm(shell):
     found = Evidence(name="results", passed=None, rows=(Row(call="f(0)", result="1"),))
     text = Iteration(number=0, text="def f(x): return 1", evidence=(found,))
     shell.user_ns["refined_run"] = Run(setup=Setup(task=Task(text="Write.")), iterations=(text,))

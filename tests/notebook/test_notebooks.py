@@ -28,10 +28,7 @@ from ipyrefine.providers.replay import Recording, read_recording
 from ipyrefine.providers.weights import WEIGHTS
 from ipyrefine.session.record import MIME
 
-each = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 ON_THE_MODEL = ("01", "02")  # the others only need more of its minutes
-EXERCISES_DECIDE = ("01", "03")  # on the run above them, whose record is another one then
-
 
 # What a machine, a moment or a live page leaves in a notebook.
 VOLATILE = re.compile(
@@ -40,69 +37,28 @@ VOLATILE = re.compile(
 )
 
 
+each = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+
+
 def outputs_of(notebook: Any, source: str) -> list[Any]:
     return next(c.outputs for c in notebook.cells if c.source.startswith(source))
 
 
-def code_cells(path: Path) -> list[Any]:
-    return [c for c in nbformat.read(path, as_version=4).cells if c.cell_type == "code"]
+def cells_of(path: Path, kind: str) -> list[Any]:
+    return [c for c in nbformat.read(path, as_version=4).cells if c.cell_type == kind]
 
 
 @each
-def test_a_notebook_is_valid_names_its_kernel_and_is_executed_from_top_to_bottom(
-    path: Path,
-) -> None:
+def test_a_notebook_is_valid_and_stored_as_executed_from_top_to_bottom(path):
+    """It shows each run without a kernel, and nothing of a machine."""
     notebook = nbformat.read(path, as_version=nbformat.NO_CONVERT)
     nbformat.validate(notebook)
     assert notebook.metadata.kernelspec.name == "python3"
     assert "widgets" not in notebook.metadata
-    counts = [cell.execution_count for cell in code_cells(path)]
-    assert counts == [*range(1, len(counts) + 1)]
-    assert counts
-
-
-@each
-def test_a_notebook_is_titled_by_one_idea_and_ends_with_exercises(path: Path) -> None:
-    texts = [c.source for c in nbformat.read(path, as_version=4).cells if c.cell_type == "markdown"]
-    titles = [line for text in texts for line in text.splitlines() if re.match("# ", line)]
-    assert texts[0].startswith("# ")
-    assert len(titles) == 1
-    assert any("**What to look at:**" in text for text in texts)
-    assert texts[-1].startswith("## Exercise")
-
-
-@each
-def test_a_notebook_has_an_objective_solutions_and_the_minutes_that_teachers_are_told(
-    path: Path,
-) -> None:
-    cells = nbformat.read(path, as_version=4).cells
-    minutes = re.search(r"\*\*Objective:\*\* .+ \*\*Minutes:\*\* (\d+)\.", cells[0].source)
-    assert minutes
-    assert "**Before it:** " in cells[0].source
-    table = (FOLDER / "README.md").read_text("utf-8")
-    assert re.search(rf"^\| \[{number(path)}\].+ \| {minutes[1]} \| .+ \|$", table, re.MULTILINE)
-    assert "<details>\n<summary>Solutions</summary>\n\n1. " in cells[-1].source
-
-
-@each
-def test_a_link_to_a_file_of_the_project_leads_there(path: Path) -> None:
-    cells = nbformat.read(path, as_version=4).cells
-    links = re.findall(r"\]\(((?!http)[^)#]+)", "".join(c.source + "\n" for c in cells))
-    assert [link for link in links if not (FOLDER / link).exists()] == []
-
-
-@each
-def test_a_teaching_cell_imports_public_names_only(path: Path) -> None:
-    """`ipyrefine` itself, and no module inside it."""
-    internal = re.compile(r"^\s*(?:from|import) ipyrefine\.\S+", re.MULTILINE)
-    assert [line for cell in code_cells(path) for line in internal.findall(cell.source)] == []
-
-
-@each
-def test_stored_outputs_show_each_run_without_a_kernel_and_nothing_of_a_machine(
-    path: Path,
-) -> None:
-    for cell in code_cells(path):
+    cells = cells_of(path, "code")
+    assert cells
+    assert [cell.execution_count for cell in cells] == [*range(1, len(cells) + 1)]
+    for cell in cells:
         assert not VOLATILE.search(json.dumps([cell.outputs, cell.metadata]))
         if cell.source.startswith("%%refine"):
             [record] = [output.data for output in cell.outputs if MIME in output.get("data", {})]
@@ -110,16 +66,44 @@ def test_stored_outputs_show_each_run_without_a_kernel_and_nothing_of_a_machine(
 
 
 @each
-async def test_the_recording_gives_the_stored_outputs_and_what_the_exercises_start_from(
-    path: Path,
-) -> None:
+def test_a_notebook_has_one_idea_an_objective_solutions_and_the_minutes_that_teachers_are_told(
+    path,
+):
+    texts = [cell.source for cell in cells_of(path, "markdown")]
+    titles = [line for text in texts for line in text.splitlines() if line.startswith("# ")]
+    assert texts[0].startswith("# ")
+    assert len(titles) == 1
+    minutes = re.search(r"\*\*Objective:\*\* .+ \*\*Minutes:\*\* (\d+)\.", texts[0])
+    assert minutes
+    assert "**Before it:** " in texts[0]
+    table = (FOLDER / "README.md").read_text("utf-8")
+    assert re.search(rf"^\| \[{number(path)}\].+ \| {minutes[1]} \| .+ \|$", table, re.MULTILINE)
+    assert any("**What to look at:**" in text for text in texts)
+    assert texts[-1].startswith("## Exercise")
+    assert "<details>\n<summary>Solutions</summary>\n\n1. " in texts[-1]
+
+
+@each
+def test_its_links_to_the_project_lead_there_and_its_code_imports_public_names_only(path):
+    cells = nbformat.read(path, as_version=4).cells
+    links = re.findall(r"\]\(((?!http)[^)#]+)", "".join(c.source + "\n" for c in cells))
+    assert [link for link in links if not (FOLDER / link).exists()] == []
+    internal = re.compile(r"^\s*(?:from|import) ipyrefine\.\S+", re.MULTILINE)
+    code = "\n".join(cell.source for cell in cells_of(path, "code"))
+    assert internal.findall(code) == []
+
+
+@each
+async def test_the_recording_gives_the_stored_outputs_and_what_the_exercises_start_from(path):
     """Without a model or a key; a call that is not in the recording fails the notebook."""
     stored = nbformat.read(path, as_version=4)
-    deciding = number(path) in EXERCISES_DECIDE
-    executed = await replayed(path, exercises=not deciding)
-    if deciding:
-        await replayed(path, exercises=True)
-    del executed.cells[len(stored.cells) :]
+    try:
+        executed = await replay(path, exercises=True)
+    except CellFailed as failure:
+        if "not in the recording" in failure.said:
+            command = UPDATE.format(number(path))
+            pytest.fail(f"The loop asks other things now. Record it with `{command}`.\n{failure}")
+        raise
     assert outcomes(executed) == outcomes(stored)
     if not is_current(path, executed):
         assert outputs(stored) == outputs(executed), (
@@ -127,20 +111,8 @@ async def test_the_recording_gives_the_stored_outputs_and_what_the_exercises_sta
         )
 
 
-async def replayed(path: Path, **options: Any) -> Any:
-    try:
-        return await replay(path, **options)
-    except CellFailed as failure:
-        if "not in the recording" in failure.said:
-            command = UPDATE.format(number(path))
-            pytest.fail(f"The loop asks other things now. Record it with `{command}`.\n{failure}")
-        raise
-
-
 @pytest.mark.parametrize("path", sorted(RECORDINGS.glob("*.json")), ids=lambda path: path.stem)
-def test_a_recording_is_of_the_embedded_model_or_by_hand_and_says_which_and_when(
-    path: Path,
-) -> None:
+def test_a_recording_is_of_the_embedded_model_or_by_hand_and_says_which_and_when(path):
     recording: Recording = read_recording(path)
     assert recording.calls
     names = [source.name for source in recording.models]
@@ -159,7 +131,7 @@ def test_a_recording_is_of_the_embedded_model_or_by_hand_and_says_which_and_when
 @pytest.mark.model
 @pytest.mark.timeout(900)  # its replies are drawn, and some are long
 @pytest.mark.parametrize("digits", ON_THE_MODEL)
-async def test_a_notebook_runs_on_the_embedded_model(digits: str, tmp_path: Path) -> None:
+async def test_a_notebook_runs_on_the_embedded_model(digits, tmp_path):
     path = next(path for path in NOTEBOOKS if number(path) == digits)
     notebook = live(nbformat.read(path, as_version=4))
     confirming = [c for c in notebook.cells if c.source.startswith("%refine confirm")]

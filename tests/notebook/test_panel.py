@@ -211,7 +211,7 @@ def offered(d: Desk) -> set[str]:
     return {one["action"] for one in d.page.controls} & main
 
 
-def test_only_what_can_be_done_now_is_shown(desk: Make) -> None:
+def test_only_what_can_be_done_now_is_shown(desk):
     d = desk(*FIRST[:2])
     assert offered(d) == {"stop", "close"}
     d.show(FIRST[2])
@@ -231,7 +231,7 @@ def test_only_what_can_be_done_now_is_shown(desk: Make) -> None:
     assert failed.page.html.count("No server.") == 1
 
 
-def test_another_model_is_typed_or_chosen_by_what_it_costs(desk: Make) -> None:
+def test_another_model_is_typed_or_chosen_by_what_it_costs(desk):
     assert not desk(*FIRST, END).page.has("open", name="model")
     changed: list[tuple[str, ...]] = []
     prices = {"big": Price(prompt=0.25, completion=2), "small": Price(prompt=0, completion=0)}
@@ -247,7 +247,7 @@ def test_another_model_is_typed_or_chosen_by_what_it_costs(desk: Make) -> None:
     assert changed == [("small", ""), ("other", "shorter")]
 
 
-def test_what_was_sent_is_shown_as_text(desk: Make) -> None:
+def test_what_was_sent_is_shown_as_text(desk):
     assert not desk(*FIRST, END).page.has("open", name="sent")
     d = desk(*FIRST, END, prompts=lambda: [("1 · Writing", "<b>")])
     d.page.click("open", name="sent")
@@ -255,9 +255,7 @@ def test_what_was_sent_is_shown_as_text(desk: Make) -> None:
     assert "&lt;b&gt;" in d.page.html
 
 
-def test_one_click_starts_again_as_the_other_kind_of_text_where_that_can_be_done(
-    desk: Make,
-) -> None:
+def test_one_click_starts_again_as_the_other_kind_of_text_where_that_can_be_done(desk):
     assert not desk(*FIRST).page.has("switch")
     d = desk(*FIRST, *SECOND, switch=lambda: d.calls.append("switch"))
     d.page.click("show", iteration="0")
@@ -268,7 +266,7 @@ def test_one_click_starts_again_as_the_other_kind_of_text_where_that_can_be_done
     assert not d.page.has("show"), "nothing of the run before"
 
 
-def test_tests_are_offered_where_there_are_any(desk: Make) -> None:
+def test_tests_are_offered_where_there_are_any(desk):
     task = Task(text="Write f. f(1) == 2", form="code")
     opening = RunStarted(setup=SETUP.model_copy(update={"task": task}))
     d = desk(*FIRST, END, add_tests=lambda: d.calls.append("tests"))
@@ -317,14 +315,8 @@ DECISIONS: list[tuple[str, Sequence[Event], str, dict[str, str], dict[str, Any],
     ids=[f"{action}{''.join(pressed)}" for action, _, _, pressed, _, _ in DECISIONS],
 )
 def test_what_is_typed_and_pressed_is_one_decision_about_the_shown_text(
-    desk: Make,
-    action: str,
-    events: Sequence[Event],
-    opened: str,
-    pressed: dict[str, str],
-    fields: dict[str, Any],
-    decision: Decision,
-) -> None:
+    desk, action, events, opened, pressed, fields, decision
+):
     d = desk(*events, habits=lambda: ["shorter"])
     if opened:
         d.page.click("open", name=opened)
@@ -332,9 +324,7 @@ def test_what_is_typed_and_pressed_is_one_decision_about_the_shown_text(
     assert d.decisions == [decision]
 
 
-def test_the_field_for_words_is_emptied_by_a_decision_and_kept_by_a_failed_one(
-    desk: Make,
-) -> None:
+def test_the_field_for_words_is_emptied_by_a_decision_and_kept_by_a_failed_one(desk):
     def refuse(_: Decision) -> None:
         raise ValueError("The cell is <b>gone</b>.")
 
@@ -347,7 +337,7 @@ def test_the_field_for_words_is_emptied_by_a_decision_and_kept_by_a_failed_one(
     assert "The cell is &lt;b&gt;gone&lt;/b&gt;." in refused.page.html
 
 
-def test_needs_work_without_words_asks_what_is_missing_first(desk: Make) -> None:
+def test_needs_work_without_words_asks_what_is_missing_first(desk):
     d = desk(*FIRST, *PASSED)
     d.page.say(action="needs-work", iteration=1, words=" ")
     assert d.decisions == []
@@ -356,7 +346,7 @@ def test_needs_work_without_words_asks_what_is_missing_first(desk: Make) -> None
     assert d.decisions == [Override(iteration=1, outcome=NEEDS_WORK)]
 
 
-def test_the_shown_iteration_is_what_the_buttons_are_about(desk: Make) -> None:
+def test_the_shown_iteration_is_what_the_buttons_are_about(desk):
     d = desk(*FIRST, *PASSED)
     d.page.click("accept")
     d.page.click("show", iteration="0")
@@ -371,7 +361,7 @@ def test_the_shown_iteration_is_what_the_buttons_are_about(desk: Make) -> None:
     ]
 
 
-def test_where_the_best_is_not_the_last_attempt_a_button_shows_that(desk: Make) -> None:
+def test_where_the_best_is_not_the_last_attempt_a_button_shows_that(desk):
     d = desk(*FIRST, *SECOND, VerdictReached(iteration=1, verdict=NEEDS), END)
     assert "Show revision 1" in d.page.html
     d.page.click("show", iteration="1")
@@ -382,9 +372,7 @@ def revised(number: int) -> Event:
     return RevisionReady(iteration=number, parent=number - 1, text=f"Hello, {number}.")
 
 
-def test_hundreds_of_iterations_are_sent_as_small_as_few_and_a_number_shows_any(
-    desk: Make,
-) -> None:
+def test_hundreds_of_iterations_are_sent_as_small_as_few_and_a_number_shows_any(desk):
     d = desk(*FIRST, *(revised(number) for number in range(1, 300)), END, listening=False)
     assert len(d.page.html) < 16_000
     d.page.say(action="fold", name="history", open=True)
@@ -394,7 +382,7 @@ def test_hundreds_of_iterations_are_sent_as_small_as_few_and_a_number_shows_any(
     assert len(str(d.page.messages[-1])) < 16_000
 
 
-def test_where_the_text_goes_is_part_of_the_decision(desk: Make) -> None:
+def test_where_the_text_goes_is_part_of_the_decision(desk):
     d = desk(*FIRST, END, cell_target=CellTarget(object(), "refined", "replace"))
     places = ("none", "run", "replace")
     for place in places:
@@ -405,7 +393,7 @@ def test_where_the_text_goes_is_part_of_the_decision(desk: Make) -> None:
     assert "Put the text in place of the cell, and run that cell." in d.page.html
 
 
-def test_a_text_is_copied_whole_and_stop_and_close_call_back(desk: Make) -> None:
+def test_a_text_is_copied_whole_and_stop_and_close_call_back(desk):
     d = desk(*FIRST)
     d.page.click("copy")
     assert d.page.clipboard == "Hello."
@@ -417,7 +405,7 @@ def test_a_text_is_copied_whole_and_stop_and_close_call_back(desk: Make) -> None
     assert d.calls == ["stop", "close"]
 
 
-def test_a_message_that_is_none_of_ours_becomes_a_note(desk: Make) -> None:
+def test_a_message_that_is_none_of_ours_becomes_a_note(desk):
     d = desk(*FIRST, END)
     for message in ({"action": "accept", "iteration": "x"}, {"action": "nonsense"}, {}, {"a": 1}):
         d.page.say(**message)
@@ -427,7 +415,7 @@ def test_a_message_that_is_none_of_ours_becomes_a_note(desk: Make) -> None:
     assert d.decisions == []
 
 
-def test_a_finding_is_dismissed_with_a_reason_unless_it_is_a_checks(desk: Make) -> None:
+def test_a_finding_is_dismissed_with_a_reason_unless_it_is_a_checks(desk):
     d = desk(*LISTED)
     d.page.click("open", name="dismiss", finding="f1")
     d.page.click("dismiss", finding="f1", fields={"reason": "I like it flat"})
@@ -440,7 +428,7 @@ def test_a_finding_is_dismissed_with_a_reason_unless_it_is_a_checks(desk: Make) 
     assert not d.page.has("open", name="dismiss", finding="f2")
 
 
-def test_one_click_drops_a_demand_that_was_read_wrongly(desk: Make) -> None:
+def test_one_click_drops_a_demand_that_was_read_wrongly(desk):
     demand = "length:<=3 words"
     start = RunStarted(setup=SETUP.model_copy(update={"checks": (demand,), "demands": (demand,)}))
     evidence = Evidence(name=demand, passed=False, basis="constraints", detail="It has 4 words.")
@@ -451,7 +439,7 @@ def test_one_click_drops_a_demand_that_was_read_wrongly(desk: Make) -> None:
     assert "3 words" not in d.page.html
 
 
-def test_a_finding_of_the_users_own_is_added_and_another_one_edited(desk: Make) -> None:
+def test_a_finding_of_the_users_own_is_added_and_another_one_edited(desk):
     d = desk(*LISTED)
     d.page.click("open", name="finding", finding="f1")
     assert 'value="Flat."' in d.page.html
@@ -487,7 +475,7 @@ def the_row(d: Desk, call: str) -> str:
     return next(name for name, body in names if call in body)
 
 
-def test_a_result_is_confirmed_and_taken_back_with_a_click_each(desk: Make) -> None:
+def test_a_result_is_confirmed_and_taken_back_with_a_click_each(desk):
     d = desk(*SHOWN, *PASSED)
     d.page.click("show", iteration="0")
     row, field = the_row(d, "f([1])"), d.page.words_field
@@ -513,9 +501,7 @@ def test_a_result_is_confirmed_and_taken_back_with_a_click_each(desk: Make) -> N
     ],
     ids=["a value", "an error", "another draft's"],
 )  # fmt: skip
-def test_a_wrong_result_is_said_to_be_another(
-    desk: Make, call: str, pressed: dict[str, str], fields: dict[str, Any], said: Expect
-) -> None:
+def test_a_wrong_result_is_said_to_be_another(desk, call, pressed, fields, said):
     d = desk(*SHOWN, END)
     d.page.click("expect", row=the_row(d, call), fields=fields, **pressed)
     assert d.decisions == [said]
@@ -525,9 +511,7 @@ def test_a_wrong_result_is_said_to_be_another(
 # Messages to the page
 
 
-def test_only_the_parts_that_changed_are_sent_again_and_every_click_is_answered(
-    desk: Make,
-) -> None:
+def test_only_the_parts_that_changed_are_sent_again_and_every_click_is_answered(desk):
     d = desk(*FIRST, END)
     d.page.click("open", name="keys")
     assert set(d.page.messages[-1]["parts"]) == {"form"}
@@ -537,7 +521,7 @@ def test_only_the_parts_that_changed_are_sent_again_and_every_click_is_answered(
         assert len(d.page.messages) == 1
 
 
-def test_no_trait_carries_the_state(desk: Make) -> None:
+def test_no_trait_carries_the_state(desk):
     d = desk()
     before = d.panel.widget.get_state()
     d.show(*FIRST, *PASSED)
@@ -546,7 +530,7 @@ def test_no_trait_carries_the_state(desk: Make) -> None:
     assert "Hello" not in str(before)
 
 
-async def test_events_on_each_others_heels_are_drawn_together_and_none_is_lost(desk: Make) -> None:
+async def test_events_on_each_others_heels_are_drawn_together_and_none_is_lost(desk):
     d = desk(*FIRST[:3], StageStarted(stage="check", iteration=0), interval=0.05)
     before = len(d.page.messages)
     for number in range(20):
@@ -562,7 +546,7 @@ async def test_events_on_each_others_heels_are_drawn_together_and_none_is_lost(d
     assert all(f"check-{number}" in shown for number in range(20))
 
 
-async def test_a_click_on_another_thread_is_handled_on_the_loops(desk: Make) -> None:
+async def test_a_click_on_another_thread_is_handled_on_the_loops(desk):
     threads: list[int] = []
     d = desk(*FIRST, stop=lambda: threads.append(threading.get_ident()))
     await asyncio.to_thread(d.page.say, action="stop")
@@ -570,7 +554,7 @@ async def test_a_click_on_another_thread_is_handled_on_the_loops(desk: Make) -> 
     assert threads == [threading.get_ident()]
 
 
-async def test_closing_leaves_no_widget_and_shows_nothing_more() -> None:
+async def test_closing_leaves_no_widget_and_shows_nothing_more():
     before = set(Widget.get_manager_state()["state"])
     d = Desk()
     d.show(*FIRST, *SECOND)
@@ -588,9 +572,7 @@ async def test_closing_leaves_no_widget_and_shows_nothing_more() -> None:
 # The text while it is written
 
 
-async def test_a_fast_stream_is_sent_once_in_ten_messages_a_second_with_its_pace(
-    desk: Make,
-) -> None:
+async def test_a_fast_stream_is_sent_once_in_ten_messages_a_second_with_its_pace(desk):
     d = desk(OPENING, DRAFTING)
     before = len(d.page.messages)
     written = [f"word {number:03} " for number in range(500)]
@@ -606,7 +588,7 @@ async def test_a_fast_stream_is_sent_once_in_ten_messages_a_second_with_its_pace
     assert len(rates) <= 11
 
 
-async def test_a_slow_stream_waits_for_enough_to_say_but_not_for_long(desk: Make) -> None:
+async def test_a_slow_stream_waits_for_enough_to_say_but_not_for_long(desk):
     d = desk(OPENING, DRAFTING)
     d.write("first ", after=1)
     assert d.page.text == "first "
@@ -616,7 +598,7 @@ async def test_a_slow_stream_waits_for_enough_to_say_but_not_for_long(desk: Make
     assert d.page.text == "first then last"
 
 
-async def test_what_waits_is_shown_when_nothing_follows(desk: Make) -> None:
+async def test_what_waits_is_shown_when_nothing_follows(desk):
     d = desk(OPENING, DRAFTING)
     d.write("a", after=1)
     d.write("b")
@@ -626,7 +608,7 @@ async def test_what_waits_is_shown_when_nothing_follows(desk: Make) -> None:
     assert d.page.text == "ab"
 
 
-def test_a_long_silence_is_shown_with_a_button_that_ends_it(desk: Make) -> None:
+def test_a_long_silence_is_shown_with_a_button_that_ends_it(desk):
     d = desk(OPENING, DRAFTING)
     d.now += 19
     assert "No reply for" not in d.page.html
@@ -649,9 +631,7 @@ def test_a_long_silence_is_shown_with_a_button_that_ends_it(desk: Make) -> None:
     assert "No reply for" not in d.page.html
 
 
-async def test_a_silence_is_shown_though_nothing_happens(
-    desk: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_silence_is_shown_though_nothing_happens(desk, monkeypatch):
     monkeypatch.setattr("ipyrefine.notebook.panel.SILENCE", 0.05)
     d = desk(OPENING, DRAFTING)
     d.now += 1
@@ -660,7 +640,7 @@ async def test_a_silence_is_shown_though_nothing_happens(
     assert d.page.has("stop")
 
 
-async def test_thoughts_give_way_to_the_text_and_do_not_come_back(desk: Make) -> None:
+async def test_thoughts_give_way_to_the_text_and_do_not_come_back(desk):
     d = desk(OPENING, DRAFTING)
     d.write("hm", kind="thinking", after=1)
     assert (d.page.text, "Thinking…" in d.page.html) == ("hm", True)
@@ -669,7 +649,7 @@ async def test_thoughts_give_way_to_the_text_and_do_not_come_back(desk: Make) ->
     assert (d.page.text, "Thinking…" in d.page.html) == ("Hello", False)
 
 
-async def test_a_revision_is_written_over_the_text_that_it_revises(desk: Make) -> None:
+async def test_a_revision_is_written_over_the_text_that_it_revises(desk):
     d = desk(OPENING, DRAFTING)
     d.write("a draft", after=1)
     assert 'data-stream="text"' in d.page.html
@@ -680,7 +660,7 @@ async def test_a_revision_is_written_over_the_text_that_it_revises(desk: Make) -
     assert d.page.text == "a revision"
 
 
-async def test_a_critics_words_are_counted_and_not_shown(desk: Make) -> None:
+async def test_a_critics_words_are_counted_and_not_shown(desk):
     d = desk(*FIRST[:3], StageStarted(stage="critique", iteration=0))
     for _ in range(4):
         d.now += 1
@@ -689,9 +669,7 @@ async def test_a_critics_words_are_counted_and_not_shown(desk: Make) -> None:
     assert any("tokens/s" in message.get("rate", "") for message in d.page.messages)
 
 
-async def test_a_page_that_opens_midway_is_sent_everything_so_far_and_then_pieces(
-    desk: Make,
-) -> None:
+async def test_a_page_that_opens_midway_is_sent_everything_so_far_and_then_pieces(desk):
     d = desk(OPENING, DRAFTING, listening=False)
     d.write("Hello, ", after=1)
     assert d.page.messages == []
@@ -703,7 +681,7 @@ async def test_a_page_that_opens_midway_is_sent_everything_so_far_and_then_piece
 
 
 @given(pieces=st.lists(texts | st.sampled_from(["\r", "\n", "\r\n", "😀"]), max_size=12))
-def test_a_page_shows_what_the_pieces_say_wherever_they_were_cut(pieces: list[str]) -> None:
+def test_a_page_shows_what_the_pieces_say_wherever_they_were_cut(pieces):
     stream, shown = Stream(), ""
     for piece in pieces:
         stream.add(piece)

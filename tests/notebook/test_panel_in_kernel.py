@@ -69,7 +69,7 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Kernel]]:
             kernel.__exit__()
 
 
-def test_many_runs_in_one_kernel_leave_no_growing_list(start: Callable[..., Kernel]) -> None:
+def test_many_runs_in_one_kernel_leave_no_growing_list(start):
     """Accepted, discarded and run again in turn: widgets, comms, panels, runs and tasks."""
     support = str(Path(__file__).parents[1] / "support")
     kernel = start(PYTHONPATH=os.pathsep.join([support, os.environ.get("PYTHONPATH", "")]))
@@ -79,9 +79,7 @@ def test_many_runs_in_one_kernel_leave_no_growing_list(start: Callable[..., Kern
     assert kernel.value("after") == kernel.value("before")
 
 
-def test_without_anywidget_one_sentence_and_the_plain_record_take_the_panels_place(
-    start: Callable[..., Kernel], tmp_path: Path
-) -> None:
+def test_without_anywidget_one_sentence_and_the_plain_record_take_the_panels_place(start, tmp_path):
     blocked = tmp_path / "blocked"
     blocked.mkdir()
     (blocked / "anywidget.py").write_text("raise ImportError('not here')")
@@ -96,9 +94,7 @@ def test_without_anywidget_one_sentence_and_the_plain_record_take_the_panels_pla
     assert kernel.run("%refine accept")["payload"][0]["text"] == "Hello"
 
 
-def test_the_first_line_comes_before_anything_heavy_and_gives_way_to_the_panel_or_an_error(
-    start: Callable[..., Kernel],
-) -> None:
+def test_the_first_line_comes_before_anything_heavy_and_gives_way_to_the_panel_or_an_error(start):
     kernel = start()
     kernel.run("from ipyrefine.notebook.waiting import Placeholder\noriginal = Placeholder.show")
     kernel.run(

@@ -76,7 +76,7 @@ def front(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cells]:
 REFINE = "%%refine --cell home -c changed -n 1"
 
 
-def test_a_second_acceptance_replaces_what_the_first_one_put(front: Cells) -> None:
+def test_a_second_acceptance_replaces_what_the_first_one_put(front):
     front.run(f"{REFINE}\n{WRONG}")
     front.accept("1")
     front.accept("0")
@@ -106,8 +106,8 @@ EMAIL = "Write a sales email to a dentist."
     ids=["code", "comments", "words", "magic", "another language", "markdown"],
 )
 def test_accepting_replaces_the_cell_that_the_text_is_from_below_its_head(
-    front: Cells, options_: str, source: str, draft: str | None, reply: str, put: str
-) -> None:
+    front, options_, source, draft, reply, put
+):
     front.replies = [reply]
     front.run(f"{REFINE}{options_}\n{source}")
     assert front.last.setup.draft == draft
@@ -119,9 +119,7 @@ def test_accepting_replaces_the_cell_that_the_text_is_from_below_its_head(
 
 
 @pytest.mark.parametrize(("lines", "head"), [("1-2", ""), ("1-3", "%%time\n")])
-def test_only_the_named_lines_change_counted_from_the_top_of_the_cell(
-    front: Cells, lines: str, head: str
-) -> None:
+def test_only_the_named_lines_change_counted_from_the_top_of_the_cell(front, lines, head):
     front.replies = [f"```python\n{TWO.replace('2', '1')}\n```"]
     front.run(f"{REFINE} --lines {lines}\n{head}{TWO}")
     assert front.last.text == TWO.replace("+ 2", "+ 1")
@@ -129,7 +127,7 @@ def test_only_the_named_lines_change_counted_from_the_top_of_the_cell(
     assert front.last.setup.demands == ()
 
 
-def test_a_resumed_run_keeps_to_its_lines_and_its_cell(front: Cells) -> None:
+def test_a_resumed_run_keeps_to_its_lines_and_its_cell(front):
     front.replies = ["no code", "no code", f"```python\n{TWO.replace('2', '1')}\n```"]
     front.run(f"{REFINE} --lines 1-2 --name mine\n{TWO}")
     assert front.last.text == TWO
@@ -141,7 +139,7 @@ def test_a_resumed_run_keeps_to_its_lines_and_its_cell(front: Cells) -> None:
     assert (put["op"], put["cell_id"], put["expected_source"]) == ("replace", "home", TWO)
 
 
-def test_another_model_keeps_to_the_lines_too(front: Cells) -> None:
+def test_another_model_keeps_to_the_lines_too(front):
     front.replies = ["no code", "no code", f"```python\n{TWO.replace('2', '1')}\n```"]
     front.run(f"{REFINE} --lines 1-2\n{TWO}")
     change_model(front.shell, "other")
@@ -158,9 +156,7 @@ def test_another_model_keeps_to_the_lines_too(front: Cells) -> None:
         ("", "%%writefile a\nx", "A %%writefile cell can't be refined"),
     ],
 )
-def test_what_cannot_be_refined_gets_a_sentence(
-    front: Cells, options_: str, body: str, sentence: str
-) -> None:
+def test_what_cannot_be_refined_gets_a_sentence(front, options_, body, sentence):
     with pytest.raises(UsageError, match=sentence.replace("(", r"\(")):
         front.run(f"{REFINE} {options_}\n{body}")
     assert front.asked == 0
@@ -173,9 +169,7 @@ CELL = f"%%refine -c changed -n 1\n{WRONG}"
 
 @pytest.mark.parametrize("decision", ["accept", "override pass"])
 @pytest.mark.parametrize("journal", ["", " --no-journal"])
-def test_a_decided_cell_shows_its_record_instead_of_asking_anew(
-    front: Cells, decision: str, journal: str
-) -> None:
+def test_a_decided_cell_shows_its_record_instead_of_asking_anew(front, decision, journal):
     cell = CELL.replace("-n 1", f"-n 1{journal}")
     front.run(cell)
     front.run(f"%refine {decision}", "later")
@@ -197,9 +191,7 @@ def test_a_decided_cell_shows_its_record_instead_of_asking_anew(
     ],
     ids=["again", "other options", "another text", "another cell", "no named cell", "undecided"],
 )
-def test_a_cell_that_is_not_a_decided_one_asks(
-    front: Cells, cell: str, cell_id: Any, decided: bool
-) -> None:
+def test_a_cell_that_is_not_a_decided_one_asks(front, cell, cell_id, decided):
     front.run(CELL, cell_id and "refining")
     if decided:
         front.accept()
@@ -208,7 +200,7 @@ def test_a_cell_that_is_not_a_decided_one_asks(
     assert front.asked > asked
 
 
-def test_each_press_of_the_button_asks_and_its_cell_is_known_by_it(front: Cells) -> None:
+def test_each_press_of_the_button_asks_and_its_cell_is_known_by_it(front):
     front.run(CELL, ipyrefine={"press": "1"})
     front.accept()
     asked = front.asked
@@ -219,7 +211,7 @@ def test_each_press_of_the_button_asks_and_its_cell_is_known_by_it(front: Cells)
 
 
 @pytest.mark.parametrize("journal", ["", " --no-journal"])
-def test_a_run_asked_for_anew_counts_from_then_on(front: Cells, journal: str) -> None:
+def test_a_run_asked_for_anew_counts_from_then_on(front, journal):
     cell = CELL.replace("-n 1", f"-n 1{journal}")
     front.run(cell)
     front.accept()
@@ -229,7 +221,7 @@ def test_a_run_asked_for_anew_counts_from_then_on(front: Cells, journal: str) ->
     assert front.asked > asked
 
 
-def test_a_fresh_kernel_knows_it_from_the_journal_and_can_go_on(front: Cells) -> None:
+def test_a_fresh_kernel_knows_it_from_the_journal_and_can_go_on(front):
     front.run(CELL)
     front.accept()
     fresh = Cells(front.monkeypatch)
@@ -240,9 +232,7 @@ def test_a_fresh_kernel_knows_it_from_the_journal_and_can_go_on(front: Cells) ->
     assert fresh.asked > 0
 
 
-def test_without_its_model_the_record_is_shown_and_replaces_nothing_that_the_journal_names(
-    front: Cells,
-) -> None:
+def test_without_its_model_the_record_is_shown_and_replaces_nothing_that_the_journal_names(front):
     front.run(CELL)
     front.accept()
     with contextlib.closing(sqlite3.connect(writer.default_path())) as database, database:
@@ -258,7 +248,7 @@ def test_without_its_model_the_record_is_shown_and_replaces_nothing_that_the_jou
 KIND = "%%refine -n 0 -c changed --seed 7 --name mine{}\nDouble the number of items."
 
 
-def test_a_run_starts_again_as_the_other_kind_with_the_same_options(front: Cells) -> None:
+def test_a_run_starts_again_as_the_other_kind_with_the_same_options(front):
     front.run(KIND.format(""))
     before = front.last
     front.replies = ["<text>\nTwice as many.\n</text>"]
@@ -270,7 +260,7 @@ def test_a_run_starts_again_as_the_other_kind_with_the_same_options(front: Cells
     assert [one.run.task.form for one in map(Journal().get, ("1", "2"))] == ["code", "prose"]
 
 
-def test_switched_twice_a_run_has_the_profile_that_it_was_started_with(front: Cells) -> None:
+def test_switched_twice_a_run_has_the_profile_that_it_was_started_with(front):
     front.run(KIND.format(" -p story"))
     profiles = []
     for _ in range(2):
@@ -280,8 +270,8 @@ def test_switched_twice_a_run_has_the_profile_that_it_was_started_with(front: Ce
 
 
 def test_a_run_that_is_switched_while_its_cell_runs_keeps_the_cell_until_the_other_stops(
-    front: Cells, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    front, monkeypatch
+):
     forms = []
 
     class Silent(ScriptedModel):
@@ -304,9 +294,7 @@ def test_a_run_that_is_switched_while_its_cell_runs_keeps_the_cell_until_the_oth
     assert (front.last.task.form, front.last.text) == ("prose", "Twice as many.")
 
 
-def test_variables_are_copied_in_a_thread_by_a_start_and_by_a_switch(
-    front: Cells, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_variables_are_copied_in_a_thread_by_a_start_and_by_a_switch(front, monkeypatch):
     threads = []
 
     def import_path() -> list[str]:  # which every copy takes along
@@ -322,9 +310,7 @@ def test_variables_are_copied_in_a_thread_by_a_start_and_by_a_switch(
     assert threading.main_thread() not in threads
 
 
-def test_a_switched_text_does_not_take_the_place_of_the_cell_that_asked_for_the_other_kind(
-    front: Cells,
-) -> None:
+def test_a_switched_text_does_not_take_the_place_of_the_cell_that_asked_for_the_other_kind(front):
     front.run(f"{REFINE}\n# Write inc(n).")
     front.replies = ["<text>\nIt adds one.\n</text>", REPLY]
     for kind in ("prose", "code"):
@@ -342,9 +328,7 @@ def test_a_switched_text_does_not_take_the_place_of_the_cell_that_asked_for_the_
         (" -c run", "kind prose", "The check run is for Python code, and the profile prose is not"),
     ],
 )
-def test_a_run_that_cannot_be_switched_is_left_as_it_is(
-    front: Cells, options_: str, command: str, sentence: str
-) -> None:
+def test_a_run_that_cannot_be_switched_is_left_as_it_is(front, options_, command, sentence):
     front.run(KIND.format(options_))
     before = front.last
     with pytest.raises(UsageError, match=sentence):
@@ -352,7 +336,7 @@ def test_a_run_that_cannot_be_switched_is_left_as_it_is(
     assert front.last == before
 
 
-def test_a_resumed_run_is_not_switched(front: Cells) -> None:
+def test_a_resumed_run_is_not_switched(front):
     front.run(KIND.format(""))
     front.resume()
     with pytest.raises(UsageError, match="cannot be switched"):

@@ -8,7 +8,6 @@ import pickle
 import re
 import traceback
 from collections.abc import Iterator
-from contextlib import redirect_stderr, redirect_stdout
 from typing import Any
 
 import pytest
@@ -79,27 +78,20 @@ async def test_a_key_given_as_a_callable_is_asked_before_every_call(server, logg
 
 @pytest.mark.parametrize("way", ["environment", "callable", "argument", "address"])
 async def test_no_repr_record_or_log_of_a_run_holds_the_key(server, monkeypatch, logged, way):
-    url, options = server.base_url, {}
+    url = with_login(server.base_url) if way == "address" else server.base_url
     if way == "environment":
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
         monkeypatch.setenv("OPENAI_BASE_URL", url)
-    elif way == "callable":
-        options["api_key"] = lambda: KEY
-    elif way == "argument":
-        options["api_key"] = KEY
-    else:
-        url = with_login(url)
+    options = {"callable": {"api_key": lambda: KEY}, "argument": {"api_key": KEY}}.get(way, {})
     refinement = build("Write a greeting.", model="m", base_url=url, **options)
     events: list[Event] = []
     await refinement.run(lambda event, run: events.append(event))
     sent = server.requests[0].headers["authorization"]
     assert sent.startswith(f"Basic {ENCODED}" if way == "address" else f"Bearer {KEY}")
-    clean(refinement.model, refinement, refinement.state, events)
-    clean(refinement.state.model_dump_json())
-    clean(*(event.model_dump_json() for event in events))
+    clean(refinement.model, refinement, refinement.state, events, str(server.bodies))
+    clean(refinement.state.model_dump_json(), *(event.model_dump_json() for event in events))
     clean(json.dumps(bundle(refinement.state)), logged.getvalue())
     assert "127.0.0.1" in logged.getvalue()  # the loggers did speak
-    clean(str(server.bodies))
     with pytest.raises((TypeError, AttributeError, pickle.PicklingError)):
         pickle.dumps(refinement.model)
 
@@ -148,21 +140,19 @@ def shell(monkeypatch: pytest.MonkeyPatch, server: ScriptedServer) -> Iterator[A
         yield shell
 
 
-async def test_traits_namespace_and_output_of_a_cell_hold_no_key(shell, server, logged):
-    out = io.StringIO()
-    with redirect_stdout(out), redirect_stderr(out):
-        result = await shell.run_cell_async(CELL, transformed_cell=shell.transform_cell(CELL))
-        shell.run_line_magic("config", "Refine")
+async def test_traits_namespace_and_output_of_a_cell_hold_no_key(shell, server, logged, capsys):
+    result = await shell.run_cell_async(CELL, transformed_cell=shell.transform_cell(CELL))
+    shell.run_line_magic("config", "Refine")
     assert result.error_in_exec is None
     assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
     magics = shell.magics_manager.registry["Refine"]
     clean(str(magics.trait_values()), str(magics.trait_defaults()), str(magics.config))
     ours = {name: value for name, value in shell.user_ns.items() if name.startswith("refined")}
-    clean(ours, out.getvalue(), logged.getvalue(), vars(magics.latest))
+    clean(ours, *capsys.readouterr(), logged.getvalue(), vars(magics.latest))
     assert [name for name in magics.trait_names() if "key" in name] == ["api_key_env"]
 
 
-def test_a_password_in_the_cell_is_masked_for_the_model_and_is_in_the_text(monkeypatch):
+def test_a_password_in_the_cell_is_masked_for_the_model_and_is_in_the_text(monkeypatch, capsys):
     asked: list[str] = []
 
     def answer(request: Any) -> str:
@@ -171,17 +161,13 @@ def test_a_password_in_the_cell_is_masked_for_the_model_and_is_in_the_text(monke
         assert masked
         return f"engine = create_engine('{masked[0]}')"
 
+    cell = (
+        "%%refine -p prose --task --critique never -n 0 --plain\nWrite the line that connects to "
+    )
     with scripted_shell(monkeypatch, [answer]) as shell:
-        out = io.StringIO()
-        with redirect_stdout(out):
-            run_cell(
-                shell,
-                "%%refine -p prose --task --critique never -n 0 --plain\n"
-                "Write the line that connects to mysql://etl:planted-pa55word@db/shop.",
-            )
-        text = str(shell.user_ns["refined"])
-    assert "planted-pa55word" in text
-    assert "1 secret masked" in out.getvalue()
+        run_cell(shell, f"{cell}mysql://etl:{PASSWORD}@db/shop.")
+        assert PASSWORD in shell.user_ns["refined"]
+    assert "1 secret masked" in capsys.readouterr().out
     clean(*asked)
 
 
@@ -206,7 +192,7 @@ except ipyrefine.RefineError as error:
     ],
     ids=["magic", "environment", "argument", "batch", "option"],
 )
-async def test_a_verbose_traceback_shows_no_key(shell, server, monkeypatch, fault, cell):
+async def test_a_verbose_traceback_shows_no_key(shell, server, monkeypatch, capsys, fault, cell):
     shell.user_ns["keyring"] = lambda: KEY
     if fault == "status":
         server.default = lambda _: Failure(400, {"error": {"message": f"bad key {KEY}"}})
@@ -216,11 +202,9 @@ async def test_a_verbose_traceback_shows_no_key(shell, server, monkeypatch, faul
         monkeypatch.setenv("OPENAI_API_KEY", f"{KEY}-ü")
         shell.user_ns["keyring"] = lambda: f"{KEY}-ü"
     shell.run_line_magic("xmode", "Verbose")
-    out = io.StringIO()
-    with redirect_stdout(out), redirect_stderr(out):
-        result = await shell.run_cell_async(cell, transformed_cell=shell.transform_cell(cell))
+    result = await shell.run_cell_async(cell, transformed_cell=shell.transform_cell(cell))
     assert result.error_in_exec is not None
-    shown = re.sub(r"\x1b\[[0-9;]*m", "", out.getvalue())
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", "".join(capsys.readouterr()))
     assert cell == CELL or "RuntimeError: mine" in shown
     clean(shown)
 

@@ -11,7 +11,6 @@ from ipyrefine.profiles.recognise import language_of, read_fence, suggest
 TASKS = [
     ("Implement a Stack with push(x), pop() and getMin(), all O(1).", "code"),
     ("Write a function that validates an email address.", "code"),
-    ("Write an email validation function.", "code"),
     ("Refactor this to be async.", "code"),
     ("Double it.\n\n>>> twice(2)\n4", "code"),
     ("Write unit tests for the story generator.", "code"),
@@ -19,10 +18,8 @@ TASKS = [
     ("Please write an email explaining the new class schedule.", "email"),
     ("Write an RFC for rate limiting in our API.", "rfc"),
     ("Extract the names and dates as JSON.\n\nAnna met Bo on 3 May. Write a story.", "data"),
-    ("Convert this table to JSON:\na b\n1 2", "data"),
     ("Write an error message for a failed upload.", "microcopy"),
     ("Why is the sky blue?", "answer"),
-    ("How do tides work? Answer in three sentences.", "answer"),
     ("Explain the difference between a list and a tuple.", "answer"),
     ("Write a limerick about tides.", "story"),
     ("Write a summary of this email thread.", "prose"),
@@ -31,26 +28,25 @@ TASKS = [
     ("fizzbuzz", "code"),
 ]
 DRAFTS = [
-    ("def f(x):\n    return x", "", "code"),
-    ('{"name": "Anna"}', "", "data"),
-    ("Hi Anna,\n\nthe parcel is late.\n\nBo", "", "email"),
-    ("The parcel is late.", "", "prose"),
-    ("The parcel is late.", "Make it a story in three sentences.", "story"),
-    ("def f(x):\n    return x", "Write a story", "code"),
-    ("The class has a method.", "Improve this code", "prose"),
-    ("```python\nx = 1\n```", "", "code"),
-    ("```text\nThe parcel is late.\n```", "", "prose"),
+    ("", "def f(x):\n    return x", "code"),
+    ("", '{"name": "Anna"}', "data"),
+    ("", "Hi Anna,\n\nthe parcel is late.\n\nBo", "email"),
+    ("", "The parcel is late.", "prose"),
+    ("Make it a story in three sentences.", "The parcel is late.", "story"),
+    ("Write a story", "def f(x):\n    return x", "code"),
+    ("Improve this code", "The class has a method.", "prose"),
+    ("", "```python\nx = 1\n```", "code"),
+    ("", "```text\nThe parcel is late.\n```", "prose"),
 ]
 
 
-@pytest.mark.parametrize(("body", "name"), TASKS)
-def test_a_task_is_taken_for_what_it_asks_to_be_written(body: str, name: str) -> None:
-    assert suggest(body).name == name
-
-
-@pytest.mark.parametrize(("draft", "goal", "name"), DRAFTS)
-def test_a_draft_is_taken_for_what_it_is(draft: str, goal: str, name: str) -> None:
-    assert suggest(goal, draft=draft).name == name
+@pytest.mark.parametrize(
+    ("task", "draft", "name"), [*((task, None, name) for task, name in TASKS), *DRAFTS]
+)
+def test_a_request_is_taken_for_what_it_asks_for_and_a_draft_for_what_it_is(
+    task: str, draft: str | None, name: str
+) -> None:
+    assert suggest(task, draft=draft).name == name
 
 
 def test_what_a_schema_checks_is_data() -> None:
@@ -72,6 +68,7 @@ CODE = [
     "Plot `df` revenue per region",
     "Merge `orders` and `customers` on customer_id",
     "Summarise df by month",
+    "What is the mean revenue per region?",
     "Write a function that returns an email address from a first and a last name.",
     "Write a SQL query that lists the customers without an order.",
     "Extract the month from the date column as a number",
@@ -81,9 +78,13 @@ CODE = [
     "写一个函数，返回邮件地址的域名",
 ]
 PROSE = [
+    "Summarise the plot of Hamlet",
+    "What is the mean height of adults?",
+    "Update for the team: dark mode is here",
+    "Translate `notes` to Spanish",
+    "Describe the trend of the revenue in two sentences",
     "Write a polite email to a supplier whose delivery is two weeks late.",
     "Explain `merge_sort` in one paragraph.",
-    "Translate to Spanish: The museum is closed on Mondays.",
     "RFC: move the nightly jobs from cron to a queue",
     "Schreibe eine E-Mail an den Vermieter wegen der kaputten Heizung.",
     "Rédige une lettre de motivation pour un poste d'ingénieur.",
@@ -93,35 +94,17 @@ PROSE = [
 
 
 @pytest.mark.parametrize(
-    ("task", "form"),
-    [
-        ("Summarise df by month", "code"),
-        ("Summarise the plot of Hamlet", "prose"),
-        ("What is the mean revenue per region?", "code"),
-        ("What is the mean height of adults?", "answer"),
-        ("Explain `merge_sort`", "answer"),
-        ("Update for the team: dark mode is here", "prose"),
-        ("Translate `notes` to Spanish", "prose"),
-        ("Describe the trend of the revenue in two sentences", "prose"),
-    ],
-)
-def test_data_of_the_notebook_make_a_request_code_unless_it_asks_for_a_kind_of_prose(
-    task: str, form: str
-) -> None:
-    assert choose_profile(None, task, variables=VARIABLES).name == form
-
-
-@pytest.mark.parametrize(
     ("task", "form"), [*((task, "code") for task in CODE), *((task, "prose") for task in PROSE)]
 )
-def test_a_task_is_taken_for_code_or_prose_in_any_language(task: str, form: str) -> None:
+def test_data_of_the_notebook_make_a_request_code_unless_it_asks_for_prose_in_any_language(
+    task: str, form: str
+) -> None:
     assert choose_profile(None, task, variables=VARIABLES).form == form
 
 
 LANGUAGES = [
     ("Implement a Java class LRUCache with get and put.", "java"),
     ("Write a C++ class Matrix.", "cpp"),
-    ("Write a C# method.", "csharp"),
     ("Write a C program that sorts.", "c"),
     ("Write a bash script that renames files.", "bash"),
     ("Implement a stack in Go.", "go"),
@@ -132,7 +115,6 @@ LANGUAGES = [
     ("Write a function that builds an SQL query from a dict.", "python"),
     ("Write a function that moves the disks from A to C.", "python"),
     ("Write a go function that may return None.", "python"),
-    ("", "python"),
     ("用Java实现一个Stack类", "java"),
     ("Schreibe eine Java-Klasse für Brüche.", "java"),
     ("Schreibe ein Python-Skript, das Java-Dateien zählt.", "python"),

@@ -26,14 +26,6 @@ def test_a_built_in_profile_says_all_that_a_loop_asks_of_it(name: str) -> None:
     assert profile.summary.endswith(".")
 
 
-def test_a_task_takes_criteria_categories_and_checklist_from_its_profile() -> None:
-    email = profiles.find("email")
-    task = email.task("Write to Anna.")
-    assert (task.profile, task.form) == ("email", "prose")
-    assert (task.criteria, task.categories) == (email.criteria, email.categories)
-    assert task.checklist == email.checklist
-
-
 def test_a_profiles_own_target_leaves_critiques_on_and_the_users_switches_them_off() -> None:
     profile = profiles.find("data")
     assert profile.limited().critique == "auto"
@@ -41,17 +33,14 @@ def test_a_profiles_own_target_leaves_critiques_on_and_the_users_switches_them_o
     assert profile.limited(Limits(target=0.5, critique="always")).critique == "always"
 
 
-def test_a_dict_of_the_namespace_is_a_profile_and_hides_a_built_in_one() -> None:
-    profile = profiles.find("email", {"email": OWN})
-    assert (profile.name, [c.name for c in profile.criteria]) == ("email", ["wit", "length"])
-    assert profile.criteria[1].definition == "Short."
-
-
-def test_a_toml_file_is_a_profile_named_after_it(tmp_path: Path) -> None:
+def test_a_dict_or_a_toml_file_is_a_profile_that_hides_a_built_in_one(tmp_path: Path) -> None:
+    own = profiles.find("email", {"email": OWN})
+    assert (own.name, [c.name for c in own.criteria]) == ("email", ["wit", "length"])
+    assert own.criteria[1].definition == "Short."
     path = tmp_path / "limerick.toml"
     path.write_text('[criteria]\nwit = "It makes one smile."\n[limits]\ntarget = 0.7\n')
-    profile = profiles.find(str(path))
-    assert (profile.name, profile.limited().target) == ("limerick", 0.7)
+    read = profiles.find(str(path))
+    assert (read.name, read.limited().target) == ("limerick", 0.7)
 
 
 @pytest.mark.parametrize(

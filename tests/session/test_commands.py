@@ -107,14 +107,12 @@ TYPED: list[tuple[list[str], Decision]] = [
 
 
 @pytest.mark.parametrize(("words", "decision"), TYPED, ids=[" ".join(words) for words, _ in TYPED])
-def test_what_is_typed_is_the_decision_of_the_panels_control(
-    words: list[str], decision: Decision
-) -> None:
+def test_what_is_typed_is_the_decision_of_the_panels_control(words, decision):
     name, *args = words
     assert parse_decision(RUN, name, args) == decision
 
 
-def test_every_kind_of_decision_is_typed_above_or_has_its_own_command() -> None:
+def test_every_kind_of_decision_is_typed_above_or_has_its_own_command():
     schema = decisions.DECISION.json_schema()["discriminator"]["mapping"]
     typed = {*(type(decision) for _, decision in TYPED), Edit}
     assert {one.model_fields["kind"].default for one in typed} == set(schema)
@@ -133,13 +131,13 @@ def test_every_kind_of_decision_is_typed_above_or_has_its_own_command() -> None:
     (["expect", "median([])"], "Use %refine expect"),
     (["expect", "f(x) == g(x)"], "A result is a value as Python"),
 ])  # fmt: skip
-def test_words_that_mean_nothing_here_are_refused(words: list[str], sentence: str) -> None:
+def test_words_that_mean_nothing_here_are_refused(words, sentence):
     name, *args = words
     with pytest.raises(UsageError, match=sentence):
         parse_decision(RUN, name, args)
 
 
-def test_results_are_confirmed_by_their_numbers() -> None:
+def test_results_are_confirmed_by_their_numbers():
     first, second = Expect(call="median([])", result="0"), Expect(call="median([1])", result="1")
     assert confirmations(RUN, ["1", "2"]) == [first, second]
     for words in ([], ["3"], ["x"]):
@@ -159,7 +157,7 @@ def run(shell: Any, cell: str) -> None:
         raise error
 
 
-def test_a_branch_a_diff_and_the_users_own_text_by_command(shell: Any, capsys: Any) -> None:
+def test_a_branch_a_diff_and_the_users_own_text_by_command(shell, capsys):
     run(shell, CELL)
     run(shell, "%refine continue")
     run(shell, "%refine branch 0")
@@ -175,7 +173,7 @@ def test_a_branch_a_diff_and_the_users_own_text_by_command(shell: Any, capsys: A
     assert "Your edit" in capsys.readouterr().out
 
 
-def test_the_last_word_of_accept_says_where_the_text_goes(shell: Any) -> None:
+def test_the_last_word_of_accept_says_where_the_text_goes(shell):
     run(shell, CELL)
     run(shell, "%refine accept none")
     assert getattr(shell, "rl_next_input", None) is None
@@ -183,7 +181,7 @@ def test_the_last_word_of_accept_says_where_the_text_goes(shell: Any) -> None:
     assert shell.rl_next_input == "Version 0"
 
 
-def test_stop_ends_a_pause_and_close_the_run(shell: Any) -> None:
+def test_stop_ends_a_pause_and_close_the_run(shell):
     run(shell, CELL.replace("-n 0", "-n 2 --step"))
     assert shell.user_ns["refined_run"].stop_reason == "paused"
     run(shell, "%refine stop")
@@ -200,9 +198,7 @@ def test_stop_ends_a_pause_and_close_the_run(shell: Any) -> None:
     ("show 3", "There is no text 3."),
     ("show setings", "There is no 'setings' to show. Did you mean settings?"),
 ])  # fmt: skip
-def test_a_command_that_cannot_be_carried_out_says_why(
-    shell: Any, words: str, sentence: str
-) -> None:
+def test_a_command_that_cannot_be_carried_out_says_why(shell, words, sentence):
     shell.user_ns.update(mine="Good morning", number=3)
     run(shell, CELL)
     error = error_of(shell, f"%refine {words}")
@@ -210,14 +206,14 @@ def test_a_command_that_cannot_be_carried_out_says_why(
     assert sentence in str(error)
 
 
-def test_without_a_command_the_commands_to_decide_with_are_printed(shell: Any, capsys: Any) -> None:
+def test_without_a_command_the_commands_to_decide_with_are_printed(shell, capsys):
     run(shell, "%refine")
     help_text = capsys.readouterr().out
     assert "  accept [k]" in help_text
     assert len(help_text.splitlines()) <= 24
 
 
-def test_one_part_of_a_run_is_shown_by_its_name(shell: Any, capsys: Any) -> None:
+def test_one_part_of_a_run_is_shown_by_its_name(shell, capsys):
     run(shell, CELL)
     capsys.readouterr()
     run(shell, "%refine show settings")
@@ -230,15 +226,15 @@ def test_one_part_of_a_run_is_shown_by_its_name(shell: Any, capsys: Any) -> None
     assert capsys.readouterr().out == "Version 0\n"
 
 
-FOUR = Run(
+LINEAGE = [(None, "model"), (None, "model"), (1, "model"), (2, "user"), (2, "model")]
+FIVE = Run(
     setup=Setup(task=Task(text="Greet."), model="m"),
     iterations=tuple(
         Iteration(number=number, parent=parent, author=author, text=str(number))
-        for number, (parent, author) in enumerate(
-            [(None, "model"), (None, "model"), (1, "model"), (2, "user")]
-        )
+        for number, (parent, author) in enumerate(LINEAGE)
     ),
 )
+FOUR = FIVE.replace(iterations=FIVE.iterations[:4])
 
 
 @pytest.mark.parametrize(
@@ -254,20 +250,18 @@ FOUR = Run(
         ("edit", 3),
     ],
 )
-def test_an_iteration_is_found_by_the_name_that_is_shown(words: str, number: int) -> None:
+def test_an_iteration_is_found_by_the_name_that_is_shown(words, number):
     assert parse_iteration(FOUR, words.split()) == number
     assert show(FOUR, words.split()) == str(number)
     overridden = parse_decision(FOUR, "override", ["pass", *words.split()])
     assert getattr(overridden, "iteration", None) == number
 
 
-def test_words_that_name_no_text_are_the_reason() -> None:
+def test_words_that_name_no_text_are_the_reason():
     decision = parse_decision(FOUR, "override", ["pass", "revision", "of", "mine"])
     assert decision == Override(outcome=Outcome.PASS, reason="revision of mine")
 
 
-def test_a_number_in_two_names_is_asked_about() -> None:
-    revised = Iteration(number=4, parent=2, text="E")
-    run = FOUR.model_copy(update={"iterations": (*FOUR.iterations, revised)})
+def test_a_number_in_two_names_is_asked_about():
     with pytest.raises(UsageError, match="say which of draft-2, revision-2"):
-        parse_iteration(run, ["2"])
+        parse_iteration(FIVE, ["2"])

@@ -22,9 +22,7 @@ def cells_of(path: Path) -> Any:
     return notebook.cells
 
 
-async def test_the_notebook_has_a_cell_for_the_task_each_text_and_the_result(
-    tmp_path: Path,
-) -> None:
+async def test_the_notebook_has_a_cell_for_the_task_each_text_and_the_result(tmp_path):
     run = await finished(scores=(4, 10))
     cells = cells_of(export(run, tmp_path / "run.ipynb"))
     titles = [cell.source.partition("\n")[0].partition(" ·")[0] for cell in cells]
@@ -34,12 +32,12 @@ async def test_the_notebook_has_a_cell_for_the_task_each_text_and_the_result(
 
 
 @pytest.mark.parametrize("ending", ["ipynb", "json"])
-async def test_an_exported_run_is_read_back_whole(tmp_path: Path, ending: str) -> None:
+async def test_an_exported_run_is_read_back_whole(tmp_path, ending):
     run = await finished()
     assert ipyrefine.load(export(run, tmp_path / f"run.{ending}")) == [run]
 
 
-async def test_only_accepted_code_can_be_run(tmp_path: Path) -> None:
+async def test_only_accepted_code_can_be_run(tmp_path):
     run = await finished()
     task = run.task.model_copy(update={"form": "code"})
     code = run.model_copy(update={"setup": run.setup.model_copy(update={"task": task})})
@@ -52,7 +50,7 @@ async def test_only_accepted_code_can_be_run(tmp_path: Path) -> None:
     assert (last.cell_type, last.source) == ("code", "Version 0")
 
 
-async def test_an_existing_file_is_replaced_only_by_force(tmp_path: Path) -> None:
+async def test_an_existing_file_is_replaced_only_by_force(tmp_path):
     run = await finished()
     path = export(run, tmp_path / "run.json")
     path.write_text("mine")
@@ -63,9 +61,7 @@ async def test_an_existing_file_is_replaced_only_by_force(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(("name", "sentence"), [("run.pdf", "ending"), ("no/run.md", "cannot be")])
-async def test_a_place_that_cannot_be_written_is_named(
-    tmp_path: Path, name: str, sentence: str
-) -> None:
+async def test_a_place_that_cannot_be_written_is_named(tmp_path, name, sentence):
     run = await finished()
     with pytest.raises(UsageError, match=sentence):
         export(run, tmp_path / name)

@@ -3,8 +3,6 @@
 import re
 from argparse import ArgumentParser
 
-import pytest
-
 from ipyrefine.core.decisions import Accept, Decision, Override
 from ipyrefine.core.events import (
     BestChanged,
@@ -43,12 +41,12 @@ PASS_IT = Override(iteration=0, outcome=Outcome.PASS)
 NEEDS_WORK = Override(iteration=0, outcome=Outcome.NEEDS_IMPROVEMENT)
 
 
-def test_without_a_decision_there_is_nothing_to_compare() -> None:
+def test_without_a_decision_there_is_nothing_to_compare():
     assert agreement([]).startswith("Nothing to compare yet.")
     assert agreement([run_with(Outcome.PASS)]).startswith("Nothing to compare yet.")
 
 
-def test_verdicts_are_counted_by_basis_as_they_were_before_the_users_word() -> None:
+def test_verdicts_are_counted_by_basis_as_they_were_before_the_users_word():
     runs = [
         *[run_with(Outcome.PASS, ACCEPT, basis="examples")] * 3,
         run_with(Outcome.PASS, NEEDS_WORK, basis="examples"),
@@ -68,20 +66,18 @@ def test_verdicts_are_counted_by_basis_as_they_were_before_the_users_word() -> N
     ]
 
 
-def test_the_latest_word_on_a_text_counts() -> None:
+def test_the_latest_word_on_a_text_counts():
     lines = agreement([run_with(Outcome.PASS, ACCEPT, NEEDS_WORK, basis="tests")]).splitlines()
     assert "0 of 1" in lines[1]
 
 
-def test_a_text_that_was_accepted_before_it_was_read_is_not_counted() -> None:
+def test_a_text_that_was_accepted_before_it_was_read_is_not_counted():
     run = run_with(Outcome.PASS, ACCEPT, basis="tests")
     late = run.iterations[0].replace(read_late=True)
     assert agreement([run.replace(iterations=(late,))]).startswith("Nothing to compare yet.")
 
 
-def test_a_list_of_runs_has_sixty_characters_of_each_task_at_eighty_columns(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_list_of_runs_has_sixty_characters_of_each_task_at_eighty_columns(monkeypatch):
     task = "Write `median(xs)`, the middle of the sorted numbers, for even lengths the mean of both"
     one = Summary(12, "letter", 1e9, task, "NEEDS_IMPROVEMENT", "evaluator", "accepted", 14)
     monkeypatch.setenv("COLUMNS", "80")

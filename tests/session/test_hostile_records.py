@@ -4,6 +4,7 @@ import itertools
 import json
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -63,24 +64,14 @@ def hostile_run(draft: str, *checks: str, **setup: Any) -> Run:
     )
 
 
-@pytest.mark.parametrize("name", [
-    "getoutput", "eval", "tests:secret.py", "schema:note", "run seconds=86400",
-])  # fmt: skip
-def test_a_record_cannot_choose_what_is_called_or_read(
-    shell: Any, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize(
+    "name", ["getoutput", "eval", "tests:secret.py", "schema:note", "run seconds=86400"]
+)
+def test_a_record_cannot_choose_what_is_called_or_read(shell, tmp_path, name, monkeypatch):
     monkeypatch.chdir(tmp_path)
     taken: list[Any] = []
-
-    class Secret(dict[str, Any]):
-        def __getattribute__(self, name: str) -> Any:
-            taken.append(name)
-            return super().__getattribute__(name)
-
-    shell.user_ns |= {"note": taken.append, "Secret": Secret(type="object")}
-    shell.user_ns["getoutput"] = shell.user_ns["system"] = taken.append
+    shell.user_ns |= dict.fromkeys(("note", "getoutput", "system"), taken.append)
     saved(tmp_path / "secret.py", "def test_x():\n    raise SystemExit('secret')\n")
-    taken.clear()
     path = saved(tmp_path / "x.json", as_json(hostile_run("touch owned", name)))
     error = error_of(shell, f"%refine resume {path}")
     assert isinstance(error, UsageError)
@@ -89,48 +80,40 @@ def test_a_record_cannot_choose_what_is_called_or_read(
     assert not (tmp_path / "owned").exists()
 
 
-def test_a_function_that_the_reader_names_checks_a_record(shell: Any, tmp_path: Path) -> None:
+def test_a_function_that_the_reader_names_checks_a_record(shell, tmp_path):
     taken: list[str] = []
 
     def note(text: str) -> bool:
-        taken.append(text)
-        return True
+        return not taken.append(text)
 
     shell.user_ns["note"] = note
     path = saved(tmp_path / "x.json", as_json(hostile_run("x = 1", "length:<=9 words", "note")))
-    error = error_of(shell, f"%refine resume {path}")
-    assert "add --check note" in str(error)
+    assert "add --check note" in str(error_of(shell, f"%refine resume {path}"))
     assert error_of(shell, f"%refine resume {path} --check note") is None
     assert taken == ["x = 1"]
-    assert [e.name for e in shell.user_ns["refined_run"].chosen.evidence] == [
-        "length:<=9 words",
-        "note",
-    ]
+    evidence = shell.user_ns["refined_run"].chosen.evidence
+    assert [one.name for one in evidence] == ["length:<=9 words", "note"]
 
 
-@pytest.mark.parametrize("again", ["", "%refine resume", "%refine continue"])
-def test_a_file_s_run_gets_nothing_of_the_reader_s_namespace(
-    shell: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, again: str
-) -> None:
+def test_a_file_s_run_gets_nothing_of_the_reader_s_namespace(shell, tmp_path, monkeypatch):
     monkeypatch.setattr(variables, "sandbox_is_closed", lambda: True)
     shell.user_ns["plans"] = ["Zwolle-7731-qx"]
     taken = Material(kind="variable", name="plans", phrase="plans", text="plans (list)")
     run = hostile_run("print(plans)\nmade = list(plans)", "run")
     setup = run.setup.replace(task=run.setup.task.replace(materials=(taken,)))
     path = saved(tmp_path / "x.json", as_json(Run.begin(setup)))
-    error_of(shell, f"%refine resume {path}")
-    if again:
-        error_of(shell, again)
-    refined = shell.user_ns["refined_run"]
-    assert refined.iterations
-    assert "Zwolle" not in refined.model_dump_json()
+    for command in (f"%refine resume {path}", "%refine resume", "%refine continue"):
+        error_of(shell, command)
+        refined = shell.user_ns["refined_run"]
+        assert refined.iterations
+        assert "Zwolle" not in refined.model_dump_json(), command
 
 
-def change_settings(change: dict[str, Any]) -> None:
-    """Change what the latest run of the journal was started with."""
-    with sqlite3.connect(default_path()) as connection:
-        connection.execute("UPDATE runs SET settings = ?", (json.dumps(change),))
-    connection.close()
+def journal_of(shell: Any, settings: dict[str, Any]) -> None:
+    """Run a cell, and change what the journal says that it was started with."""
+    error_of(shell, "%%refine -p prose --criteria tone --task\nWrite a greeting.")
+    with closing(sqlite3.connect(default_path())) as connection, connection:
+        connection.execute("UPDATE runs SET settings = ?", (json.dumps(settings),))
 
 
 @pytest.mark.parametrize(("settings", "option"), [
@@ -138,23 +121,19 @@ def change_settings(change: dict[str, Any]) -> None:
     ({"base_url": "http://evil.test/v1"}, "--base-url http://evil.test/v1"),
     ({"base_url": "http://evil.test/v1'; x"}, "--base-url"),
 ])  # fmt: skip
-def test_a_journal_cannot_choose_data_or_a_server(
-    shell: Any, settings: dict[str, Any], option: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_journal_cannot_choose_data_or_a_server(shell, settings, option, monkeypatch):
     monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:1/v1")
     shell.user_ns["secret"] = "the secret"
-    error_of(shell, "%%refine -p prose --criteria tone --task\nWrite a greeting.")
-    change_settings(settings)
+    journal_of(shell, settings)
     error = error_of(shell, "%refine resume")
     assert isinstance(error, UsageError)
     assert f"To resume, add {option}" in str(error)
 
 
 @pytest.mark.parametrize("name", ["print", "used", 7])
-def test_a_journal_cannot_hide_what_the_notebook_uses(shell: Any, name: Any) -> None:
+def test_a_journal_cannot_hide_what_the_notebook_uses(shell, name):
     shell.user_ns["used"] = used = len
-    error_of(shell, "%%refine -p prose --criteria tone --task\nWrite a greeting.")
-    change_settings({"output": name, "apply": "replace; rm", "check": 7, "var": "x"})
+    journal_of(shell, {"output": name, "apply": "replace; rm", "check": 7, "var": "x"})
     before = shell.user_ns.get(name) if isinstance(name, str) else None
     assert not isinstance(error_of(shell, "%refine resume"), TypeError)
     assert shell.user_ns["refined"] == "Hello"
@@ -162,7 +141,7 @@ def test_a_journal_cannot_hide_what_the_notebook_uses(shell: Any, name: Any) -> 
     assert not isinstance(name, str) or shell.user_ns.get(name) is before
 
 
-def test_a_record_cannot_choose_a_file_to_read_replies_from(tmp_path: Path) -> None:
+def test_a_record_cannot_choose_a_file_to_read_replies_from(tmp_path):
     run = hostile_run("x = 1", model="recorded:/a/b")
     path = saved(tmp_path / "x.json", as_json(run))
     with pytest.raises(UsageError, match="the recording /a/b"):
@@ -197,7 +176,7 @@ def wrong_in_one_place(run: Run) -> dict[str, dict[str, Any]]:
     }
 
 
-async def test_a_record_that_contradicts_itself_is_refused(tmp_path: Path) -> None:
+async def test_a_record_that_contradicts_itself_is_refused(tmp_path):
     run = await finished()
     assert load(saved(tmp_path / "good.json", as_json(run))) == [run]
     taken = [
@@ -221,16 +200,14 @@ FILES: dict[str, str] = {
 
 @pytest.mark.parametrize("content", FILES.values(), ids=FILES)
 @pytest.mark.parametrize("ending", ["json", "ipynb"])
-def test_a_file_that_is_none_is_refused_in_a_sentence(
-    tmp_path: Path, content: str, ending: str
-) -> None:
+def test_a_file_that_is_none_is_refused_in_a_sentence(tmp_path, content, ending):
     path = tmp_path / f"x.{ending}"
     path.write_bytes(content.encode("utf-8", "surrogateescape"))
     for use in (load, load_whole, read_recording):
         assert refused(use, path) in (None, [])
 
 
-def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
+def test_a_file_that_is_too_large_is_not_read(tmp_path):
     path = tmp_path / "x.ipynb"
     with path.open("wb") as file:
         file.truncate(2**40)
@@ -263,9 +240,7 @@ async def uses(run: Run, path: Path) -> None:
     assert not isinstance(again.error, InternalError), again.error
 
 
-async def test_damaged_records_are_read_or_refused_and_never_break_their_reader(
-    tmp_path: Path,
-) -> None:
+async def test_damaged_records_are_read_or_refused_and_never_break_their_reader(tmp_path):
     tried = count = 0
     for seed, path in enumerate(golden.SCENARIOS):
         played = await golden.play(golden.read(path))
@@ -279,7 +254,7 @@ async def test_damaged_records_are_read_or_refused_and_never_break_their_reader(
     assert 0 < count < tried
 
 
-async def test_lone_surrogates_anywhere_in_a_record_can_be_written_again(tmp_path: Path) -> None:
+async def test_lone_surrogates_anywhere_in_a_record_can_be_written_again(tmp_path):
     content = as_json(await finished())
     content["setup"]["checks"] = ["\ud800"]
     content["setup"]["prompts"] = {"\udfff": "\ud800"}

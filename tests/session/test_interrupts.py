@@ -105,8 +105,8 @@ def plays(server: ScriptedServer) -> Trial:
 
 @pytest.mark.parametrize("way", ["stop", "interrupt"])
 async def test_stopped_at_a_random_event_a_run_keeps_what_was_shown_and_asked_for_it_once(
-    server: ScriptedServer, way: str
-) -> None:
+    server, way
+):
     await (undisturbed := plays(server)).run()
     events, dice = len(undisturbed.events), random.Random(8)
     for _ in range(STOPS // 2):

@@ -26,9 +26,7 @@ def saved(path: Path, content: Any) -> Path:
     return path
 
 
-async def test_a_long_run_is_shortened_says_so_and_is_never_resumed_without_its_texts(
-    tmp_path: Path,
-) -> None:
+async def test_a_long_run_is_shortened_says_so_and_is_never_resumed_without_its_texts(tmp_path):
     count, run = 40, await finished(scores=(4, 5))
     looks = Evidence(name="looks", passed=True, detail="looked " * 300)
     changes = {"text": "word " * 4_000, "evidence": (looks,), "thoughts": "I think " * 100}
@@ -59,7 +57,7 @@ async def test_a_long_run_is_shortened_says_so_and_is_never_resumed_without_its_
         (f'{{"version": {VERSION}, "setup": {{"task": {{"text": "x"}}}}, "more": 1}}', "damaged"),
     ],
 )
-def test_a_file_that_holds_no_run_is_named(tmp_path: Path, content: str, sentence: str) -> None:
+def test_a_file_that_holds_no_run_is_named(tmp_path, content, sentence):
     (tmp_path / "x.json").write_text(content)
     with pytest.raises(UsageError, match=sentence):
         ipyrefine.load(tmp_path / "x.json")
@@ -67,7 +65,7 @@ def test_a_file_that_holds_no_run_is_named(tmp_path: Path, content: str, sentenc
         ipyrefine.load(tmp_path / "none.ipynb")
 
 
-async def test_a_record_names_its_version_and_holds_every_field() -> None:
+async def test_a_record_names_its_version_and_holds_every_field():
     """So that nothing on disk depends on a default that a later version may change."""
     run = await finished()
     record = bundle(run)[MIME]
@@ -84,7 +82,7 @@ def fields(record: type[BaseModel]) -> set[str]:
 
 
 @pytest.mark.parametrize("version", [VERSION - 1, VERSION + 1], ids=["older", "newer"])
-async def test_a_record_of_another_version_is_refused_as_such(tmp_path: Path, version: int) -> None:
+async def test_a_record_of_another_version_is_refused_as_such(tmp_path, version):
     data = bundle(await finished())
     data[MIME]["version"] = version
     path = saved(tmp_path / "x.ipynb", notebook(data))
@@ -92,7 +90,7 @@ async def test_a_record_of_another_version_is_refused_as_such(tmp_path: Path, ve
         load_whole(path)
 
 
-async def test_one_run_of_a_file_is_chosen_by_its_place(tmp_path: Path) -> None:
+async def test_one_run_of_a_file_is_chosen_by_its_place(tmp_path):
     first, second = await finished("one"), await finished("two")
     path = saved(tmp_path / "x.ipynb", notebook(bundle(first), bundle(second)))
     assert load_whole(path) == second

@@ -9,11 +9,12 @@ from typing import Any
 
 import nbformat
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 from kit import finished, text
 from kit import greeting as refinement
 from kit import judgement as judged
 from openai_server import Answer, Failure, ScriptedServer
-from shells import error_of, new_shell, scripted_shell
+from shells import error_of, new_shell
 
 from ipyrefine import api
 from ipyrefine.core.decisions import Continue, Guide
@@ -32,46 +33,66 @@ OPTIONS = "-p prose --criteria tone --min-findings 0 -n 2"
 GONE = Unreachable("gone")
 
 
-@pytest.fixture
-def replies() -> list[Any]:
-    """What the model answers next, whichever shell asks."""
-    return []
+class Shell:
+    """A shell whose models give the replies that the last cell was run with.
+
+    A later kernel on the same journal takes its place.
+    """
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.replies: list[Any] = []
+        self.model = ScriptedModel(self.replies)
+        monkeypatch.setattr(api, "choose_model", self._choose)
+        self.shell = new_shell()
+
+    def _choose(self, *_: Any, **__: Any) -> ScriptedModel:
+        self.model = ScriptedModel(self.replies)
+        return self.model
+
+    def restart(self) -> None:
+        self.shell = new_shell()
+
+    @property
+    def names(self) -> dict[str, Any]:
+        return self.shell.user_ns
+
+    def run(self, cell: str, *replies: Any) -> BaseException | None:
+        """Run a cell and return its error."""
+        self.replies[:] = replies
+        return error_of(self.shell, cell)
+
+    def refine(self, *replies: Any, options: str = "") -> BaseException | None:
+        return self.run(f"%%refine {OPTIONS} {options}\nWrite a greeting.", *replies)
 
 
 @pytest.fixture
-def shell(monkeypatch: pytest.MonkeyPatch, replies: list[Any]) -> Iterator[Any]:
-    with scripted_shell(monkeypatch, replies) as shell:
-        yield shell
+def book(monkeypatch: pytest.MonkeyPatch) -> Iterator[Shell]:
+    monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
+    yield Shell(monkeypatch)
+    InteractiveShell.clear_instance()
 
 
-def refined(shell: Any, replies: list[Any], *items: Any, options: str = "") -> Any:
-    replies[:] = items
-    return error_of(shell, f"%%refine {OPTIONS} {options}\nWrite a greeting.")
-
-
-def test_a_new_kernel_continues_where_the_old_one_stopped(shell: Any, replies: list[Any]) -> None:
-    refined(shell, replies, text("Hello"), GONE, options="--name hi -o greeting")
-    later = new_shell()
-    replies[:] = [judged(4), text("Hello there"), judged(10)]
-    assert error_of(later, "%refine resume hi") is None
-    assert later.user_ns["greeting"] == "Hello there"
-    assert later.user_ns["refined_run"].stop_reason == "passed"
+def test_a_new_kernel_continues_where_the_old_one_stopped(book):
+    book.refine(text("Hello"), GONE, options="--name hi -o greeting")
+    book.restart()
+    assert book.run("%refine resume hi", judged(4), text("Hello there"), judged(10)) is None
+    assert book.names["greeting"] == "Hello there"
+    assert book.names["refined_run"].stop_reason == "passed"
     assert [one.name for one in Journal().runs()] == ["hi"]
-    assert Journal().get("hi").run == later.user_ns["refined_run"]
+    assert Journal().get("hi").run == book.names["refined_run"]
 
 
-def test_a_run_that_is_not_over_is_not_resumed_a_second_time(
-    shell: Any, replies: list[Any]
-) -> None:
-    refined(shell, replies, text("Hello"), GONE)
-    session = shell.magics_manager.registry["Refine"].latest.session
-    replies[:] = [lambda _: judged(10) + " " * 10_000]  # many pieces, a while to come
+def test_a_run_that_is_not_over_is_not_resumed_a_second_time(book):
+    book.refine(text("Hello"), GONE)
+    session = book.shell.magics_manager.registry["Refine"].latest.session
+    book.replies[:] = [lambda _: judged(10) + " " * 10_000]  # many pieces, a while to come
 
     async def both() -> Any:
         session.start()
         await asyncio.sleep(0)
         cell = "%refine resume"
-        result = await shell.run_cell_async(cell, transformed_cell=shell.transform_cell(cell))
+        line = book.shell.transform_cell(cell)
+        result = await book.shell.run_cell_async(cell, transformed_cell=line)
         session.stop()
         await session.go()
         return result.error_in_exec
@@ -81,20 +102,15 @@ def test_a_run_that_is_not_over_is_not_resumed_a_second_time(
     assert "not over" in str(error)
 
 
-def test_a_check_of_the_notebook_has_to_be_there_and_named_again(
-    shell: Any, replies: list[Any]
-) -> None:
-    shell.user_ns["polite"] = lambda text: True
-    refined(shell, replies, GONE, options="-c polite")
-    later = new_shell()
-    error = error_of(later, "%refine resume --check polite")
-    assert isinstance(error, UsageError)
-    assert "no check 'polite'" in str(error)
-    later.user_ns["polite"] = lambda text: True
-    replies[:] = [text("Hello"), judged(10)]
-    assert str(error_of(later, "%refine resume")).endswith("To resume, add --check polite.")
-    error_of(later, "%refine resume --check polite")
-    assert later.user_ns["refined"] == "Hello"
+def test_a_check_of_the_notebook_has_to_be_there_and_named_again(book):
+    book.names["polite"] = lambda text: True
+    book.refine(GONE, options="-c polite")
+    book.restart()
+    assert "no check 'polite'" in str(book.run("%refine resume --check polite"))
+    book.names["polite"] = lambda text: True
+    assert str(book.run("%refine resume")).endswith("To resume, add --check polite.")
+    book.run("%refine resume --check polite", text("Hello"), judged(10))
+    assert book.names["refined"] == "Hello"
 
 
 @pytest.mark.parametrize(("words", "sentence"), [
@@ -104,25 +120,21 @@ def test_a_check_of_the_notebook_has_to_be_there_and_named_again(
     ("export", "Name a file"),
     ("history --verdct pass", "no option --verdct. Did you mean --verdict?"),
 ])  # fmt: skip
-def test_a_command_that_cannot_be_carried_out_says_why(
-    shell: Any, replies: list[Any], words: str, sentence: str
-) -> None:
-    refined(shell, replies, text("Hello"), judged(10))
-    error = error_of(shell, f"%refine {words}")
+def test_a_command_that_cannot_be_carried_out_says_why(book, words, sentence):
+    book.refine(text("Hello"), judged(10))
+    error = book.run(f"%refine {words}")
     assert isinstance(error, UsageError)
     assert sentence in str(error)
 
 
-def test_history_lists_finds_and_forgets(
-    shell: Any, replies: list[Any], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_history_lists_finds_and_forgets(book, capsys):
     def output(command: str) -> str:
         capsys.readouterr()
-        error_of(shell, f"%refine {command}")
+        book.run(f"%refine {command}")
         return capsys.readouterr().out
 
-    refined(shell, replies, text("Hello"), judged(10), options="--name first")
-    refined(shell, replies, text("Hello"), GONE, options="--name second")
+    book.refine(text("Hello"), judged(10), options="--name first")
+    book.refine(text("Hello"), GONE, options="--name second")
     second, its_task, first, task = output("history greeting").split("\n")[1:5]
     assert second.startswith("2    today ")
     assert second.split()[3:] == ["an", "error", "1"]
@@ -136,32 +148,23 @@ def test_history_lists_finds_and_forgets(
     assert "journal is empty" in output("history")
 
 
-@pytest.mark.parametrize("how", ["option", "environment"])
-def test_a_run_can_be_kept_out_of_the_journal(
-    shell: Any, replies: list[Any], how: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if how == "environment":
-        monkeypatch.setenv("IPYREFINE_JOURNAL", "off")
-    option = "--no-journal" if how == "option" else ""
-    refined(shell, replies, text("Hello"), judged(10), options=option)
-    assert shell.user_ns["refined"] == "Hello"
+@pytest.mark.parametrize(("setting", "option"), [("", "--no-journal"), ("off", "")])
+def test_a_run_can_be_kept_out_of_the_journal(book, setting, option, monkeypatch):
+    monkeypatch.setenv("IPYREFINE_JOURNAL", setting)
+    book.refine(text("Hello"), judged(10), options=option)
+    assert book.names["refined"] == "Hello"
     assert not default_path().exists()
 
 
-def test_a_journal_that_cannot_be_opened_stops_before_anything_is_paid(
-    shell: Any, replies: list[Any]
-) -> None:
-    default_path().parent.mkdir(parents=True)
-    default_path().mkdir()
-    error = refined(shell, replies, text("Hello"), judged(10))
+def test_a_journal_that_cannot_be_opened_stops_before_anything_is_paid(book):
+    default_path().mkdir(parents=True)
+    error = book.refine(text("Hello"), judged(10))
     assert isinstance(error, JournalError)
     assert "--no-journal" in str(error)
-    assert len(replies) == 2
+    assert book.model.requests == []
 
 
-async def test_a_full_disk_ends_the_run_with_its_best_text_shown(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_full_disk_ends_the_run_with_its_best_text_shown(tmp_path, monkeypatch):
     """Continuing once there is room again writes what was missed."""
     opened, connect, full = list[sqlite3.Connection](), writer.connect, [False]
 
@@ -201,7 +204,7 @@ async def test_a_full_disk_ends_the_run_with_its_best_text_shown(
     assert Journal(tmp_path / "runs.db").get().run == session.run
 
 
-async def test_refine_in_python_is_journalled_too_unless_told_otherwise() -> None:
+async def test_refine_in_python_is_journalled_too_unless_told_otherwise():
     model = ScriptedModel([text("Hello"), judged(10)] * 2)
     options: dict[str, Any] = {"model": model, "profile": "prose", "criteria": ["tone"]}
     limits = Limits(critique="never")
@@ -211,9 +214,7 @@ async def test_refine_in_python_is_journalled_too_unless_told_otherwise() -> Non
     assert Journal().get().run == kept
 
 
-def test_a_run_in_a_notebook_from_another_machine_is_resumed_here(
-    shell: Any, replies: list[Any], tmp_path: Path
-) -> None:
+def test_a_run_in_a_notebook_from_another_machine_is_resumed_here(book, tmp_path):
     stopped = asyncio.run(finished("Greet me.", scores=(4,)))
     other = asyncio.run(finished("Something else.", scores=(10,)))
     v4: Any = nbformat.v4
@@ -221,17 +222,18 @@ def test_a_run_in_a_notebook_from_another_machine_is_resumed_here(
     cells = [v4.new_code_cell("%%refine\nx", outputs=[one]) for one in outputs]
     path = tmp_path / "theirs.ipynb"
     nbformat.write(v4.new_notebook(cells=[v4.new_markdown_cell("Hello"), *cells]), path)
-    replies[:] = [text("Hello there"), judged(10)]
-    assert error_of(shell, f"%refine resume {path} 0") is None
-    error_of(shell, "%refine continue 1 warmer")
-    assert shell.user_ns["refined"] == "Hello there"
-    later = new_shell()
-    assert error_of(later, "%refine resume greet-me") is None
-    assert later.user_ns["refined_run"].iterations == shell.user_ns["refined_run"].iterations
-    assert isinstance(error_of(shell, f"%refine resume {path} 2"), UsageError)
+    replies = [text("Hello there"), judged(10)]
+    assert book.run(f"%refine resume {path} 0", *replies) is None
+    book.run("%refine continue 1 warmer", *replies)
+    assert book.names["refined"] == "Hello there"
+    resumed = book.names["refined_run"]
+    book.restart()
+    assert book.run("%refine resume greet-me") is None
+    assert book.names["refined_run"].iterations == resumed.iterations
+    assert isinstance(book.run(f"%refine resume {path} 2"), UsageError)
 
 
-def test_no_key_is_in_the_journal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_no_key_is_in_the_journal(monkeypatch, tmp_path):
     """Not from the environment, an address, or a server that repeats it."""
     key, password = "sk-planted-7431", "hunter2-planted"
     monkeypatch.setenv("OPENAI_API_KEY", key)

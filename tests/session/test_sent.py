@@ -5,7 +5,7 @@ from kit import greeting
 from ipyrefine.session.session import SentLog
 
 
-async def test_every_request_is_kept_with_its_stage_and_model_in_order() -> None:
+async def test_every_request_is_kept_with_its_stage_and_model_in_order():
     log, loop = SentLog(), greeting("Write to Ann.", model="m")
     loop.model = loop.judge = log.watch(loop.model)
     run = await loop.run()

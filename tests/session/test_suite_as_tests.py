@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kit import READY
 from shells import Front, run_cell
 
-from ipyrefine import api
 from ipyrefine.core.expectations import Expectation, read_tests
 from ipyrefine.core.model import Clarification, Setup, Status, Task
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.errors import UsageError
-from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.session.export import export, suite_source
 
 TASK = """\
@@ -98,7 +97,7 @@ def pytest_on(path: Path) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
-def test_the_file_passes_under_pytest_on_the_text_and_fails_on_another(tmp_path: Path) -> None:
+def test_the_file_passes_under_pytest_on_the_text_and_fails_on_another(tmp_path):
     path = export(kept(), tmp_path / "test_mean.py")
     status, out = pytest_on(path)
     assert status == 0, out
@@ -110,7 +109,7 @@ def test_the_file_passes_under_pytest_on_the_text_and_fails_on_another(tmp_path:
     assert "test_one" in out
 
 
-def test_the_tests_run_on_a_module_once_the_text_is_imported_from_there(tmp_path: Path) -> None:
+def test_the_tests_run_on_a_module_once_the_text_is_imported_from_there(tmp_path):
     code = suite_source(kept(), "file")
     text = code[code.index("class NothingHere") : code.index("import pytest")]
     (tmp_path / "stats.py").write_text(text)
@@ -122,7 +121,7 @@ def test_the_tests_run_on_a_module_once_the_text_is_imported_from_there(tmp_path
     assert status == 0, out
 
 
-def test_each_test_names_its_source_in_a_comment_that_stays_one() -> None:
+def test_each_test_names_its_source_in_a_comment_that_stays_one():
     code = suite_source(kept(), "file")
     sources = [one for one in code.splitlines() if one.startswith("# ")]
     assert sources == [
@@ -136,7 +135,7 @@ def test_each_test_names_its_source_in_a_comment_that_stays_one() -> None:
     assert "test_dropped" not in code
 
 
-def test_the_cell_asserts_in_the_notebook_and_leaves_its_variables_alone() -> None:
+def test_the_cell_asserts_in_the_notebook_and_leaves_its_variables_alone():
     code = suite_source(kept(), "cell")
     assert "assert mean([1, 3]) == 2\n" in code
     namespace: dict[str, Any] = {"big": "mine"}
@@ -148,64 +147,52 @@ def test_the_cell_asserts_in_the_notebook_and_leaves_its_variables_alone() -> No
         exec(code, namespace)
 
 
-def test_a_run_without_a_suite_says_so(tmp_path: Path) -> None:
+def test_a_run_without_a_suite_says_so():
     for run in (kept(text=""), kept(language="java")):
         with pytest.raises(UsageError, match="no examples"):
-            export(run, tmp_path / "test_x.py")
+            suite_source(run)
 
 
-PUT = ["# Stated in the task\nassert f(1) == 2\n"]
+REPLY = "```python\n{}\n```"
 CELL = "%%refine -p code --task\nWrite f. f(1) == 2"
+BELOW = "# Stated in the task\nassert f(1) == 2\n"
 
 
 @pytest.mark.parametrize("ipytest", [False, True])
-def test_a_command_puts_them_into_a_cell_below(
-    ipytest: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    front = Front(monkeypatch)
-    replies = ScriptedModel(["```python\ndef f(x): return x + 1\n```"])
-    monkeypatch.setattr(api, "choose_model", lambda *_, **__: replies)
+def test_a_command_puts_them_into_a_cell_below(ipytest, monkeypatch):
+    front = Front(monkeypatch, [REPLY.format("def f(x): return x + 1"), READY])
     if ipytest:
         front.shell.register_magic_function(print, "cell", "ipytest")
-    for cell, cell_id in ((CELL, "home"), ("%refine tests below", "later")):
-        front.enter(cell, cell_id)
-        run_cell(front.shell, cell)
-    assert "in a new cell below the text" in capsys.readouterr().out
+    front.run(CELL, "home")
+    assert "in a new cell below the text" in front.run("%refine tests below", "later")
     [put] = front.puts
     assert (put["cell_id"], put["op"]) == ("home", "insert")
-    assert put["text"] == (
-        "%%ipytest\n\n# Stated in the task\ndef test_stated_1():\n    assert f(1) == 2\n"
-        if ipytest
-        else "# Stated in the task\nassert f(1) == 2\n"
-    )
+    test = "# Stated in the task\ndef test_stated_1():\n    assert f(1) == 2\n"
+    assert put["text"] == (f"%%ipytest\n\n{test}" if ipytest else BELOW)
 
 
 @pytest.mark.parametrize(
-    ("text", "sentence"),
+    ("cell", "sentence"),
     [
-        ("def f(x): return x + 1", "The tests are in a new cell below the text."),
-        ("", "no examples"),
+        (CELL, "The tests are in a new cell below the text."),
+        (CELL.partition(". ")[0], "no examples"),
     ],
+    ids=["examples", "none"],
 )
-def test_a_click_puts_them_into_a_cell_and_the_panel_says_where(
-    text: str, sentence: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    front = Front(monkeypatch)
-    replies = ScriptedModel([f"```python\n{text or 'x = 1'}\n```"])
-    monkeypatch.setattr(api, "choose_model", lambda *_, **__: replies)
-    task = CELL if text else CELL.partition(". ")[0]
-    front.enter(task, "home")
+def test_a_click_puts_them_into_a_cell_and_the_panel_says_where(cell, sentence, monkeypatch):
+    front = Front(monkeypatch, [REPLY.format("def f(x): return x + 1")])
+    front.enter(cell, "home")
     front.shell.run_line_magic("config", "Refine.ui = 'widgets'")
-    run_cell(front.shell, task)
-    cell = front.magics.latest
+    run_cell(front.shell, cell)
+    latest = front.magics.latest
     notes: asyncio.Queue[str] = asyncio.Queue()
-    monkeypatch.setattr(cell.panel, "note", notes.put_nowait)
+    monkeypatch.setattr(latest.panel, "note", notes.put_nowait)
 
     async def click() -> str:
-        cell.panel.widget._handle_custom_msg({"action": "tests"}, [])
+        latest.panel.widget._handle_custom_msg({"action": "tests"}, [])
         return await notes.get()
 
     note = asyncio.run(click())
-    cell.close()
+    latest.close()
     assert sentence in note
-    assert [put["text"] for put in front.puts] == PUT * bool(text)
+    assert [put["text"] for put in front.puts] == ([BELOW] if cell == CELL else [])

@@ -57,8 +57,8 @@ def refine(terminal: Any, options: str, check: str = "-c examples") -> None:
 
 
 def test_every_stage_is_printed_guidance_reaches_the_writer_and_accepting_fills_the_next_input(
-    terminal: Any, server: ScriptedServer
-) -> None:
+    terminal, server
+):
     refine(terminal, "-n 0")
     for output in ("Writing", "expected 2, got 3", "leave it:"):
         terminal.expect(output)
@@ -73,7 +73,7 @@ def test_every_stage_is_printed_guidance_reaches_the_writer_and_accepting_fills_
     terminal.expect(r"n \+ 1")
 
 
-def test_the_first_lines_say_what_the_cell_was_taken_for_and_how_to_switch(terminal: Any) -> None:
+def test_the_first_lines_say_what_the_cell_was_taken_for_and_how_to_switch(terminal):
     refine(terminal, "-n 0", check="")
     terminal.expect(r"Interpreted as: task \(code\)")
     terminal.expect("Not code[?] Use %refine kind prose")

@@ -2,23 +2,21 @@
 
 import asyncio
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
-from shells import Front, run_cell
+from kit import READY
+from shells import Front
 
-from ipyrefine import api
+from ipyrefine import cli
 from ipyrefine.core.decisions import Accept
 from ipyrefine.core.expectations import read_tests
 from ipyrefine.core.model import Clarification, Material, Setup, StopReason, Task
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.stored import VERSION
 from ipyrefine.errors import UsageError
-from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.session.export import export
 from ipyrefine.session.record import KEY, MIME, bundle
 from ipyrefine.session.verify import Verified, exit_status, verify
@@ -40,15 +38,13 @@ def run_of(
     **more: Any,
 ) -> Run:
     asked = Task(text=task, form="code", clarifications=confirmed, **more)
-    run = Run(
+    decided: Any = {"decisions": (Accept(iteration=0),), "stop_reason": StopReason.ACCEPTED}
+    return Run(
         setup=Setup(task=asked, model="m", judge="critic"),
         iterations=(Iteration(number=0, text=text),),
         expectations=tuple(one.replace(grounded=True) for one in read_tests(tests)),
+        **decided if accepted else {},
     )
-    if accepted:
-        decisions = {"decisions": (Accept(iteration=0),), "stop_reason": StopReason.ACCEPTED}
-        run = run.replace(**decisions)
-    return run
 
 
 def notebook(path: Path, *runs: Run, below: str | None = None, cell: str = "") -> Path:
@@ -74,7 +70,7 @@ def verified(path: Path, **options: Any) -> list[Verified]:
 ALL = "1 of 1 example, 1 of 1 result confirmed in this file, 1 of 1 test"
 
 
-def test_a_suite_that_holds_says_what_holds(tmp_path: Path) -> None:
+def test_a_suite_that_holds_says_what_holds(tmp_path):
     [one] = verified(notebook(tmp_path / "x.ipynb", run_of(), below=RIGHT))
     assert (one.cell, one.state, one.why, one.altered) == (1, "holds", ALL, ())
     assert str(one) == f"cell 1: holds ({ALL}) · Write half. half(4) == 2"
@@ -88,63 +84,52 @@ def test_a_suite_that_holds_says_what_holds(tmp_path: Path) -> None:
         (RIGHT.replace("/ 2", "/ 3"), "half(4): expected 2, got 1.333"),
         (RIGHT.replace("half", "third"), "half(4): expected 2, raised NameError"),
         ("def half(x):\n    raise SystemExit", "half(4): expected 2"),
+        ("def half(x):\n    return 0 if not x else x / 2", ""),
     ],
+    ids=["confirmed", "example", "name", "exit", "kept"],
 )
-def test_a_cell_that_changed_is_tried_where_that_is_asked(
-    tmp_path: Path, text: str, line: str
-) -> None:
+def test_a_cell_that_changed_is_tried_where_that_is_asked(tmp_path, text, line):
     path = notebook(tmp_path / "x.ipynb", run_of(), below=f"%%time\n{text}", cell="held")
     [one] = verified(path)
     assert (one.state, exit_status([one])) == ("changed since", 1)
     [one] = verified(path, cells=True)
-    assert one.state == "fails"
-    assert one.why.startswith(line)
+    assert (one.state, exit_status([one])) == (("fails", 1) if line else ("holds", 0))
+    assert one.why.startswith(line or ALL)
     assert one.why.endswith("; its cell has changed since")
-    assert exit_status([one]) == 1
 
 
-def test_a_change_that_keeps_the_suite_holds(tmp_path: Path) -> None:
-    text = "def half(x):\n    return 0 if not x else x / 2"
-    path = notebook(tmp_path / "x.ipynb", run_of(), below=text, cell="held")
-    [one] = verified(path, cells=True)
-    assert (one.state, one.why) == ("holds", f"{ALL}; its cell has changed since")
-    assert exit_status([one]) == 0
+def test_an_accepted_text_without_its_cell_is_not_taken_for_the_cells(tmp_path):
+    path = notebook(tmp_path / "x.ipynb", run_of(), run_of(accepted=False), below="x = 1")
+    assert [one.state for one in verified(path)] == ["holds", "holds"]
+    found = verified(path, cells=True)
+    assert [one.state for one in found] == ["not run", "holds"]
+    assert exit_status(found[:1]) == 3
 
 
-def test_an_accepted_text_without_its_cell_is_not_taken_for_the_cells(tmp_path: Path) -> None:
-    path = notebook(tmp_path / "x.ipynb", run_of(), below="x = 1")
-    assert [one.state for one in verified(path)] == ["holds"]
-    [one] = verified(path, cells=True)
-    assert (one.state, exit_status([one])) == ("not run", 3)
-    other = notebook(tmp_path / "y.ipynb", run_of(accepted=False), below="x = 1")
-    assert [one.state for one in verified(other, cells=True)] == ["holds"]
-
-
-def test_a_critics_failing_test_is_named(tmp_path: Path) -> None:
+def test_a_critics_failing_test_is_named(tmp_path):
     run = run_of("def half(x):\n    return x / 2 if x else 0 if x is None else 1")
     [one] = verified(notebook(tmp_path / "x.ipynb", run))
     assert one.state == "fails"
     assert one.why.startswith("test_nothing: assert 1 == 0")
 
 
-def test_what_needs_a_variable_or_a_module_that_is_not_there_is_not_run(tmp_path: Path) -> None:
+def test_what_needs_a_variable_or_a_module_that_is_not_there_is_not_run(tmp_path):
     df = Material(kind="variable", name="df", phrase="df", text="df")
     needs = {
         "df": run_of("total = df['a'].sum()\ndef half(x): return 2", materials=(df,)),
         "helper": run_of("def half(x): return helper(x)"),
         "nowhere_to_be_found": run_of("import nowhere_to_be_found\ndef half(x): return 2"),
     }
-    found = verified(notebook(tmp_path / "x.ipynb", *needs.values()))
+    part = run_of("def half(x): return 2 if x else helper(x)")
+    *found, partly = verified(notebook(tmp_path / "x.ipynb", *needs.values(), part))
     assert [one.state for one in found] == ["not run"] * 3
     assert all(name in one.why for name, one in zip(needs, found, strict=True))
     assert exit_status(found) == 3
-    part = run_of("def half(x): return 2 if x else helper(x)")
-    [one] = verified(notebook(tmp_path / "y.ipynb", part))
-    assert (one.state, one.why.partition(";")[0]) == ("holds", "1 of 1 example")
-    assert "helper" in one.why
+    assert (partly.state, partly.why.partition(";")[0]) == ("holds", "1 of 1 example")
+    assert "helper" in partly.why
 
 
-def test_a_notebook_without_tests_or_records_says_so(tmp_path: Path) -> None:
+def test_a_notebook_without_tests_or_records_says_so(tmp_path):
     bare = run_of(task="Write half.", confirmed=(), tests="")
     found = verified(notebook(tmp_path / "x.ipynb", bare))
     assert ([one.state for one in found], exit_status(found)) == (["no tests"], 4)
@@ -153,66 +138,36 @@ def test_a_notebook_without_tests_or_records_says_so(tmp_path: Path) -> None:
         verified(tmp_path / "none.ipynb")
 
 
-def alter(path: Path, change: Any) -> list[Verified]:
-    content = json.loads(path.read_text())
-    change(content["cells"][0]["outputs"][0]["data"])
-    path.write_text(json.dumps(content))
-    return verified(path)
-
-
-def set_text(data: Any) -> None:
-    data[MIME]["iterations"][0]["text"] = RIGHT + "\n"
-
-
-def set_verdict(data: Any) -> None:
-    data[MIME]["iterations"][0]["verdict"] = {"outcome": "PASS", "score": None}
-
-
-def set_task(data: Any) -> None:
-    data[MIME]["setup"]["task"]["text"] = TASK + " Now."
-
-
-def set_html(data: Any) -> None:
-    data["text/html"] = "".join(data["text/html"]).replace("ACCEPTED", "PASS") + "<p>PASS</p>"
-
-
-def set_markdown(data: Any) -> None:
-    data["text/markdown"] = "PASS"
-
-
-def drop_html(data: Any) -> None:
-    del data["text/html"]
-
-
-def break_it(data: Any) -> None:
-    data[MIME]["iterations"] = 1
-
-
-def make_older(data: Any) -> None:
-    data[MIME]["version"] = VERSION - 1
-
-
 @pytest.mark.parametrize(
-    ("change", "altered", "status"),
+    ("place", "value", "altered", "status"),
     [
-        (set_text, ("a text",), 1),
-        (set_verdict, ("a verdict",), 1),
-        (set_task, ("the record",), 1),
-        (set_html, ("its HTML",), 1),
-        (set_markdown, ("its Markdown",), 1),
-        (drop_html, (), 0),
-        (break_it, ("the record",), 1),
-        (make_older, (), 3),
+        ((MIME, "iterations", 0, "text"), RIGHT + "\n", ("a text",), 1),
+        ((MIME, "iterations", 0, "verdict"), {"outcome": "PASS", "score": None}, ("a verdict",), 1),
+        ((MIME, "setup", "task", "text"), TASK + " Now.", ("the record",), 1),
+        (("text/html",), "<p>PASS</p>", ("its HTML",), 1),
+        (("text/markdown",), "PASS", ("its Markdown",), 1),
+        (("text/html",), None, (), 0),
+        ((MIME, "iterations"), 1, ("the record",), 1),
+        ((MIME, "version"), VERSION - 1, (), 3),
     ],
+    ids=["text", "verdict", "task", "HTML", "Markdown", "no HTML", "damaged", "older"],
 )
-def test_what_was_altered_is_named(
-    tmp_path: Path, change: Any, altered: tuple[str, ...], status: int
-) -> None:
-    found = alter(notebook(tmp_path / "x.ipynb", run_of()), change)
+def test_what_was_altered_is_named(tmp_path, place, value, altered, status):
+    path = notebook(tmp_path / "x.ipynb", run_of())
+    content = json.loads(path.read_text())
+    part = content["cells"][0]["outputs"][0]["data"]
+    *way, last = place
+    for name in way:
+        part = part[name]
+    part[last] = value
+    if value is None:
+        del part[last]
+    path.write_text(json.dumps(content))
+    found = verified(path)
     assert ([one.altered for one in found], exit_status(found)) == ([altered], status)
 
 
-def test_an_exported_run_is_verified_and_its_cell_is_the_last(tmp_path: Path) -> None:
+def test_an_exported_run_is_verified_and_its_cell_is_the_last(tmp_path):
     for ending in ("ipynb", "json"):
         [one] = verified(export(run_of(), tmp_path / f"run.{ending}"))
         assert (one.cell, one.state, one.altered) == (0, "holds", ())
@@ -227,7 +182,7 @@ def test_an_exported_run_is_verified_and_its_cell_is_the_last(tmp_path: Path) ->
     assert (one.state, one.altered) == ("fails", ("a text",))
 
 
-def test_nothing_of_a_file_runs_outside_of_the_sandbox(tmp_path: Path) -> None:
+def test_nothing_of_a_file_runs_outside_of_the_sandbox(tmp_path):
     mark = tmp_path / "owned"
     text = f"open({str(mark)!r}, 'w').write('x')\n{RIGHT}"
     asked = run_of(text, confirmed=(CONFIRMED.replace(setup=f"open({str(mark)!r}, 'w')"),))
@@ -235,32 +190,25 @@ def test_nothing_of_a_file_runs_outside_of_the_sandbox(tmp_path: Path) -> None:
     assert not mark.exists()
 
 
-def test_the_cell_that_a_text_was_put_into_is_in_the_record(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    front = Front(monkeypatch)
-    replies = ScriptedModel([f"```python\n{RIGHT}\n```"])
-    monkeypatch.setattr(api, "choose_model", lambda *_, **__: replies)
+def test_the_cell_that_a_text_was_put_into_is_in_the_record(monkeypatch):
+    front = Front(monkeypatch, [f"```python\n{RIGHT}\n```", READY])
     shown: list[dict[str, Any]] = []
     monkeypatch.setattr(
         "ipyrefine.session.record.RecordDisplay.show",
         lambda _, run, **options: shown.append(bundle(run, **options)[MIME]),
     )
     for cell in (f"%%refine -p code --task\n{TASK}", "%refine accept 0 replace"):
-        front.enter(cell, "home")
-        run_cell(front.shell, cell)
+        front.run(cell, "home")
     assert "cell" not in shown[0]
     assert shown[-1]["cell"] == "home"
 
 
-def test_the_command_prints_a_line_for_each_and_ends_with_the_status(tmp_path: Path) -> None:
-    path = notebook(tmp_path / "x.ipynb", run_of(), run_of(WRONG))
-    command = [sys.executable, "-m", "ipyrefine", "verify", str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 1, done.stderr
-    assert [line.partition(" (")[0] for line in done.stdout.splitlines()[:2]] == [
-        "cell 1: holds",
-        "cell 2: fails",
-    ]
-    done = subprocess.run([*command, "--json"], capture_output=True, text=True, check=False)
-    assert [one["state"] for one in json.loads(done.stdout)] == ["holds", "fails"]
+def test_the_command_prints_a_line_for_each_and_ends_with_the_status(tmp_path, capsys):
+    path = str(notebook(tmp_path / "x.ipynb", run_of(), run_of(WRONG)))
+    assert cli.main(["verify", path]) == 1
+    first, second, *_ = capsys.readouterr().out.splitlines()
+    assert first.startswith("cell 1: holds (")
+    assert second.startswith("cell 2: fails (")
+    assert cli.main(["verify", path, "--json"]) == 1
+    printed = json.loads(capsys.readouterr().out)
+    assert [one["state"] for one in printed] == ["holds", "fails"]

@@ -18,7 +18,7 @@ from ipyrefine.core.events import (
     TextDelta,
 )
 from ipyrefine.core.model import Outcome, Setup, StopReason, Task, Usage
-from ipyrefine.core.reducer import apply
+from ipyrefine.core.reducer import apply, replay
 from ipyrefine.core.run import Run
 from ipyrefine.errors import UsageError
 from ipyrefine.session.screen import Transcript, ask, read_answer
@@ -78,8 +78,8 @@ END = Stopped(reason=StopReason.REVISIONS, message="All used.")
 
 
 async def test_a_line_moves_while_the_model_is_silent_and_is_gone_before_the_next_output(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     screen = Screen(monkeypatch)
     screen.take(*WAITING)
     for seconds in (1, 2):
@@ -94,7 +94,7 @@ async def test_a_line_moves_while_the_model_is_silent_and_is_gone_before_the_nex
     assert len(screen.out.getvalue()) == length
 
 
-async def test_a_pipe_gets_nothing_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_pipe_gets_nothing_of_it(monkeypatch):
     screen = Screen(monkeypatch, tty=False)
     screen.take(*WAITING)
     await screen.after(1)
@@ -103,7 +103,7 @@ async def test_a_pipe_gets_nothing_of_it(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "Critiquing" not in screen.out.getvalue()
 
 
-async def test_it_shows_the_line_that_is_being_written(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_it_shows_the_line_that_is_being_written(monkeypatch):
     screen = Screen(monkeypatch)
     screen.take(*WAITING[:2])
     for piece, line in (("def f():\n    ret", "ret"), ("urn 1\n", "return 1")):
@@ -113,21 +113,28 @@ async def test_it_shows_the_line_that_is_being_written(monkeypatch: pytest.Monke
     screen.take(CallEnded(stage="draft", iteration=0, usage=Usage()), END)
 
 
-def test_an_answer_at_the_prompt_is_a_command_in_short() -> None:
-    assert read_answer("a") == ["accept"]
-    assert read_answer("c 2 shorter") == ["continue", "2", "shorter"]
-    assert read_answer("needs work too cold") == ["override", "fail", "too", "cold"]
-    assert read_answer("show diff") == ["show", "diff"]
-    assert read_answer("") == read_answer("q") == []
-    for typo in ("cancel", "x", "=2"):
-        with pytest.raises(UsageError, match=r"is not an answer here\. Type a letter in brackets"):
-            read_answer(typo)
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ("a", ["accept"]),
+        ("c 2 shorter", ["continue", "2", "shorter"]),
+        ("needs work too cold", ["override", "fail", "too", "cold"]),
+        ("show diff", ["show", "diff"]),
+        ("", []),
+        ("q", []),
+        ("2", ["confirm", "2"]),
+        ("2 = ValueError", ["expect", "2", "ValueError"]),
+        ("1=?", ["expect", "1", "?"]),
+    ],
+)
+def test_an_answer_at_the_prompt_is_a_command_in_short(typed, words):
+    assert read_answer(typed) == words
 
 
-def test_a_number_at_the_prompt_confirms_a_result_and_with_a_value_corrects_it() -> None:
-    assert read_answer("2") == ["confirm", "2"]
-    assert read_answer("2 = ValueError") == ["expect", "2", "ValueError"]
-    assert read_answer("1=?") == ["expect", "1", "?"]
+@pytest.mark.parametrize("typo", ["cancel", "x", "=2"])
+def test_a_typo_at_the_prompt_is_no_answer(typo):
+    with pytest.raises(UsageError, match=r"is not an answer here\. Type a letter in brackets"):
+        read_answer(typo)
 
 
 class Undriven(Session):
@@ -152,20 +159,11 @@ class Undriven(Session):
     ("typed", "reason"),
     [(["n", " too cold "], "too cold"), (["n too cold"], "too cold"), (["n", ""], "")],
 )
-async def test_what_needs_work_is_asked_for_where_it_was_not_said(
-    monkeypatch: pytest.MonkeyPatch, typed: list[str], reason: str
-) -> None:
+async def test_what_needs_work_is_asked_for_where_it_was_not_said(monkeypatch, typed, reason):
     answers: Iterator[str] = iter(typed)
     monkeypatch.setattr("builtins.input", lambda _: next(answers, ""))
     monkeypatch.setattr("sys.stdin", Terminal())
-    session = Undriven(apply_all(Run.begin(SETUP), [*WAITING[:3], END]))
+    session = Undriven(replay([*WAITING[:3], END]))
     await ask(session)
     assert session.decided == [Override(outcome=Outcome.NEEDS_IMPROVEMENT, reason=reason)]
     assert next(answers, None) is None
-
-
-def apply_all(run: Run, events: list[Event]) -> Run:
-    """The run after these events."""
-    for event in events:
-        run = apply(run, event)
-    return run

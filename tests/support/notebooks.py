@@ -69,20 +69,35 @@ def live(notebook: Any) -> Any:
 
 
 async def execute(
-    notebook: Any, home: Path, env: Mapping[str, str], seconds: int = 120, folder: Path = FOLDER
+    notebook: Any,
+    home: Path,
+    env: Mapping[str, str],
+    seconds: int = 120,
+    folder: Path = FOLDER,
+    keep: int | None = None,
 ) -> Any:
     """Execute a notebook in a folder, with a journal of its own; returns it with outputs.
+
+    Of a notebook with more than ``keep`` cells, what it was before the next began is returned.
 
     Raises:
         CellFailed: a cell raised, took more than so many seconds, or ended the kernel.
     """
-    reached = ["the start"]
+    reached, kept = ["the start"], notebook
+
+    def start(cell: Any, cell_index: int) -> None:
+        nonlocal kept
+        reached.append(_place(cell, cell_index))
+        if cell_index == keep:
+            kept = copy.deepcopy(notebook)
+            del kept.cells[keep:]
+
     client = NotebookClient(
         notebook,
         timeout=seconds,
         kernel_name="python3",
         resources={"metadata": {"path": str(folder)}},
-        on_cell_start=lambda cell, cell_index: reached.append(_place(cell, cell_index)),
+        on_cell_start=start,
     )
     given = os.environ | {"IPYREFINE_HOME": str(home), "MPLBACKEND": _INLINE} | dict(env)
     try:
@@ -93,7 +108,7 @@ async def execute(
     except (CellControlSignal, DeadKernelError) as error:
         said = str(error).splitlines()[0]
         raise CellFailed(f"{reached[-1]}: {said}", said) from None
-    return notebook
+    return kept
 
 
 def _place(cell: Any, index: int) -> str:
@@ -129,18 +144,19 @@ async def replay(path: Path, *, exercises: bool = False) -> Any:
 
     Args:
         path: the notebook.
-        exercises: whether the cells that its exercises propose are executed after its own.
+        exercises: whether the cells that its exercises propose must run after its own.
 
     Raises:
         CellFailed: a cell asks what is not in the recording, or fails otherwise.
     """
     notebook = nbformat.read(path, as_version=4)
+    own = len(notebook.cells)
     if exercises:
         proposed = _EXERCISE.findall(notebook.cells[-1].source)
         notebook.cells += map(nbformat.v4.new_code_cell, proposed)
     with tempfile.TemporaryDirectory() as home:
-        await execute(notebook, Path(home), _NO_MODEL, folder=path.parent)
-    return _stable(notebook)
+        executed = await execute(notebook, Path(home), _NO_MODEL, folder=path.parent, keep=own)
+    return _stable(executed)
 
 
 def _stable(notebook: Any) -> Any:
