@@ -1,12 +1,15 @@
 """For every test: no network beyond this machine, and none of the user's own files or settings."""
 
+import functools
 import ipaddress
 import os
 import socket
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 HOMES = ("HOME", "USERPROFILE")
@@ -24,6 +27,7 @@ FOLDERS = (
     "XDG_STATE_HOME",
 )
 SETTINGS = ("OPENAI_", "IPYREFINE_")
+MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
 
 class NetworkBlocked(BaseException):
@@ -101,25 +105,33 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
         GUARD.open = False
 
 
+@pytest.fixture(autouse=True, scope="session")
+def one_tls_context() -> Iterator[None]:
+    """The certificates of this machine, read once, as that takes 25 ms for each model."""
+    with pytest.MonkeyPatch.context() as patches:
+        patches.setattr("httpx2.create_ssl_context", functools.cache(httpx2.create_ssl_context))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def own_world(
-    request: pytest.FixtureRequest,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Path | None:
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Path | None]:
     """The user's settings gone and, by default, an empty home; the home, where there is one.
 
-    ``model`` and ``browser`` tests keep the home and the model directory they were given.
+    It is in memory where that can be, as a journal waits for its disk at every event. ``model`` and
+    ``browser`` tests keep the home and the model directory they were given.
     """
     given = any(request.node.get_closest_marker(name) for name in ("model", "browser"))
     for name in list(os.environ):
         if name.startswith(SETTINGS) and not (given and name == "IPYREFINE_MODEL_DIR"):
             monkeypatch.delenv(name)
     if given:
-        return None
-    home = tmp_path_factory.mktemp("home")
-    for name in HOMES:
-        monkeypatch.setenv(name, str(home))
-    for name in FOLDERS:
-        monkeypatch.setenv(name, str(home / name.lower()))
-    return home
+        yield None
+        return
+    with tempfile.TemporaryDirectory(dir=MEMORY, ignore_cleanup_errors=True) as home:
+        for name in HOMES:
+            monkeypatch.setenv(name, home)
+        for name in FOLDERS:
+            monkeypatch.setenv(name, os.path.join(home, name.lower()))
+        yield Path(home)

@@ -53,11 +53,17 @@ def remembering() -> Remembering:
 
 
 @pytest.fixture
-def process(remembering: Remembering, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+def folder(own_world: Path) -> Path:
+    """Where the journals are: in memory, as a process that is killed takes no disk along."""
+    return own_world
+
+
+@pytest.fixture
+def process(remembering: Remembering, folder: Path) -> Iterator[subprocess.Popen[str]]:
     script = Path(__file__).parents[1] / "support" / "killed_runs.py"
     with ScriptedServer(remembering) as server:
         child = subprocess.Popen(
-            [sys.executable, "-W", "error", str(script), server.base_url, str(tmp_path)],
+            [sys.executable, "-W", "error", str(script), server.base_url, str(folder)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -91,11 +97,11 @@ def moments(events: list[str]) -> Iterator[tuple[int, str]]:
 
 
 def test_killed_anywhere_a_run_ends_the_same_and_nothing_paid_for_is_asked_again(
-    process: subprocess.Popen[str], remembering: Remembering, tmp_path: Path
+    process: subprocess.Popen[str], remembering: Remembering, folder: Path
 ) -> None:
     assert process.stdin
     events = json.loads(process.stdout.readline())
-    whole = Journal(tmp_path / "whole.db").get().run
+    whole = Journal(folder / "whole.db").get().run
     assert len(whole.iterations) == 3
     assert whole.iterations[0].critiqued
     assert whole.stop_reason == "passed"
@@ -106,7 +112,7 @@ def test_killed_anywhere_a_run_ends_the_same_and_nothing_paid_for_is_asked_again
         process.stdin.flush()
         assert process.stdout.readline() == "ok\n", (number, when)
         name = f"{number}-{when}"
-        run = Journal(tmp_path / f"{name}.db").get().run
+        run = Journal(folder / f"{name}.db").get().run
         assert same(run) == same(whole), name
         in_flight = when == "before" or events[number - 1] == "text_delta"
         again = remembering.asked[name] - remembering.asked["whole"]
@@ -116,19 +122,19 @@ def test_killed_anywhere_a_run_ends_the_same_and_nothing_paid_for_is_asked_again
 
 
 def test_killed_at_a_random_moment_nothing_shown_is_lost_and_at_most_one_reply_is_paid_twice(
-    process: subprocess.Popen[str], remembering: Remembering, tmp_path: Path
+    process: subprocess.Popen[str], remembering: Remembering, folder: Path
 ) -> None:
     assert process.stdin
     json.loads(process.stdout.readline())
-    whole = Journal(tmp_path / "whole.db").get().run
+    whole = Journal(folder / "whole.db").get().run
     dice = random.Random(8)
     for number in range(KILLS):
         name = f"{number}-{dice.uniform(0.0, 1.1):.4f}"
         process.stdin.write(f"{name.replace('-', ' ')}\n")
         process.stdin.flush()
         assert process.stdout.readline() == "ok\n", name
-        run = Journal(tmp_path / f"{name}.db").get().run
+        run = Journal(folder / f"{name}.db").get().run
         assert same(run) == same(whole), name
         # The reply on its way when the process died is the one that may be asked for again.
         assert (remembering.asked[name] - remembering.asked["whole"]).total() <= 1, name
-    assert len(list(tmp_path.glob("*.shown"))) > KILLS / 2
+    assert len(list(folder.glob("*.shown"))) > KILLS / 2

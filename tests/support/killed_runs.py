@@ -8,6 +8,7 @@ journal of a run is ``NUMBER-WHEN.db``, its model has the same name.
 """
 
 import asyncio
+import functools
 import json
 import os
 import signal
@@ -15,6 +16,8 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+
+import httpx2
 
 import ipyrefine.providers.openai  # noqa: F401 - imported before the forks, once for all
 from ipyrefine import api
@@ -106,6 +109,10 @@ def loses(path: Path) -> bool:
     if not shown.exists() or not (text := shown.read_text()):
         return False
     return not path.exists() or Journal(path).get().run.seconds < float(text)
+
+
+# The certificates of the machine are read before the forks, too.
+httpx2.create_ssl_context = functools.cache(httpx2.create_ssl_context)
 
 
 def fork(work: Callable[[], None], seconds: float | None = None) -> int:
