@@ -25,7 +25,17 @@ from ipyrefine.core.decisions import Continue
 from ipyrefine.core.edits import Edit, Selection, apply, read_edits
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.findings import changes
-from ipyrefine.core.model import Change, Finding, Limits, Severity, Stage, StopReason
+from ipyrefine.core.model import (
+    Change,
+    Evidence,
+    Finding,
+    Limits,
+    Severity,
+    Stage,
+    StopReason,
+    Task,
+)
+from ipyrefine.core.ports import Reply
 from ipyrefine.core.prompts import SAMPLED
 from ipyrefine.errors import UsageError
 
@@ -288,3 +298,19 @@ async def test_what_the_user_wants_changed_in_a_text_of_their_own_is_done_at_onc
     assert loop.state.text.endswith("set(xs)")
     read = "critique" in replies
     assert loop.state.stop_reason is (StopReason.PASSED if read else StopReason.UNJUDGED)
+
+
+class Has:
+    def __init__(self, word: str) -> None:
+        self.name, self._word = f"has {word}", word
+
+    async def __call__(self, text: str, task: Task) -> Evidence:
+        return Evidence(name=self.name, passed=self._word in text, basis="tests")
+
+
+@pytest.mark.parametrize("repeated", [text("neither"), Reply(text="", finish="length")])
+async def test_a_text_that_only_repeats_another_is_no_better_than_it(repeated: str | Reply) -> None:
+    replies = {Stage.DRAFT: [text("only a")], Stage.REVISE: [text("neither"), *[repeated] * 3]}
+    loop = refinement(replies, checks=[Has("a"), Has("b")], limits=Limits(critique="never"))
+    await finish(loop)
+    assert (loop.state.best, loop.state.text) == (0, "only a")

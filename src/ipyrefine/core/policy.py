@@ -418,11 +418,21 @@ def best_of(run: Run) -> int | None:
     """Return the number of the verified iteration that stands highest.
 
     Texts from before the latest one that the user wrote no longer compete: it is the best,
-    whatever it scores, until one that follows it stands higher.
+    whatever it scores, until one that follows it stands higher. One that repeats another, on which
+    the checks ran, is not better than it.
     """
     first = run.latest_edit.number if run.latest_edit else 0
-    places = {i.number: place for i in run.iterations[first:] if (place := standing(run, i))}
+    places = {
+        i.number: place
+        for i in run.iterations[first:]
+        if (place := standing(run, i)) and (i.override or not _repeats_one_from(first, run, i))
+    }
     return max(places, key=places.__getitem__, default=None)
+
+
+def _repeats_one_from(first: int, run: Run, iteration: Iteration) -> bool:
+    earlier = find_duplicate(run, iteration)
+    return earlier is not None and earlier.number >= first
 
 
 def base_of(run: Run) -> Iteration | None:
