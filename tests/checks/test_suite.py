@@ -125,3 +125,25 @@ async def test_a_test_that_says_nothing_of_the_text_is_vacuous() -> None:
     )
     vacuous = partial(Suite().vacuous, grounded(source))
     assert await vacuous("def f(x): return x * x") == {"test_other", "test_any"}
+
+
+@pytest.mark.parametrize(
+    ("source", "claim", "gives"),
+    [
+        ('def test_f():\n    """q"""\n    assert f(1) == 1\n    assert f(2) == 4\n', 1, "2"),
+        (
+            '@pytest.mark.parametrize("x", [1, 0])\ndef test_f(x):\n    """q"""\n'
+            "    with pytest.raises(ZeroDivisionError):\n        1 / f(x)\n",
+            0,
+            "1.0",
+        ),
+    ],
+    ids=["several lines", "parameters"],
+)
+async def test_of_several_results_the_first_that_is_missed_is_known(
+    source: str, claim: int, gives: str
+) -> None:
+    evidence = await run("def f(x):\n    return x", f"import pytest\n{source}")
+    (result,) = evidence.results
+    assert result.gives
+    assert (result.claim, result.gives.result) == (claim, gives)

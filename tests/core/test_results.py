@@ -10,7 +10,7 @@ from ipyrefine.core.engine import Refinement
 from ipyrefine.core.events import Event, Stopped
 from ipyrefine.core.expectations import Expectation
 from ipyrefine.core.model import Limits, Outcome, Row, Stage, StopReason, Task
-from ipyrefine.core.results import expect, plain_form, read_expectation, read_result, rows
+from ipyrefine.core.results import claims, expect, read_expectation, read_result, rows
 from ipyrefine.core.run import Run
 from ipyrefine.errors import UsageError
 from ipyrefine.session.session import Session
@@ -193,22 +193,52 @@ async def test_drafts_that_differ_ask_which_is_right_first() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "row"),
+    ("body", "expected"),
     [
-        ("    assert f([]) == 0", ("f([])", "0")),
-        ("    xs = [2, 1]\n    assert f(xs) == [1, 2]", ("f(xs)", "[1, 2]")),
-        ("    with pytest.raises(ValueError):\n        f(-1)", ("f(-1)", "ValueError")),
-        ("    assert f(1) is None", ("f(1)", "None")),
-        ("    assert f(1) < 2", None),
-        ("    assert f(1) == 1\n    assert f(2) == 2", None),
-        ("    assert f(1) == g(1)", None),
+        ("    assert f([]) == 0", [("f([])", "0")]),
+        ("    xs = [2, 1]\n    assert f(xs) == [1, 2]", [("f(xs)", "[1, 2]")]),
+        ("    with pytest.raises(ValueError):\n        f(-1)", [("f(-1)", "ValueError")]),
+        ("    assert f(1) is None\n    assert f(2) == 2", [("f(1)", "None"), ("f(2)", "2")]),
+    ],
+    ids=["comparison", "set up", "exception", "several"],
+)
+def test_a_critics_test_that_compares_results_has_a_row_for_each(
+    body: str, expected: list[tuple[str, str]]
+) -> None:
+    found = claims(Expectation(name="test_it", code=f"def test_it():\n{body}", quote="q"))
+    assert [(one.call, one.result) for one in found] == expected
+
+
+@pytest.mark.parametrize(
+    ("listed", "cases", "expected"),
+    [
+        ('"x, y"', "[(1, 2), (3, 4)]", [("f(1)", "2"), ("f(3)", "4")]),
+        ('("x", "y")', "([1, 2],)", [("f(1)", "2")]),
+        ('"x, y"', "[(1, 2, 3)]", []),
+        ('"x, y"', "CASES", []),
     ],
 )
-def test_a_critics_test_that_only_compares_once_is_a_row(
-    body: str, row: tuple[str, str] | None
+def test_a_critics_test_with_parameters_has_a_row_for_each_case(
+    listed: str, cases: str, expected: list[tuple[str, str]]
 ) -> None:
-    found = plain_form(Expectation(name="test_it", code=f"def test_it():\n{body}", quote="q"))
-    assert (found and (found.call, found.result)) == row
+    source = (
+        f"@pytest.mark.parametrize({listed}, {cases})\ndef test_it(x, y):\n    assert f(x) == y"
+    )
+    found = claims(Expectation(name="test_it", code=source, quote="q"))
+    assert [(one.call, one.result) for one in found] == expected
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "    assert f(1) < 2",
+        "    assert f(1) == g(1)",
+        "    box = []\n    assert f(box) == 1\n    assert f(box) == 2",
+    ],
+    ids=["another comparison", "two calls", "state"],
+)
+def test_a_critics_test_that_does_more_has_no_row(body: str) -> None:
+    assert claims(Expectation(name="t", code=f"def t():\n{body}", quote="q")) == ()
 
 
 async def test_a_users_result_overrules_a_critics_test_that_says_otherwise() -> None:

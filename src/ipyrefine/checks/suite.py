@@ -2,14 +2,16 @@
 
 import ast
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import islice
 from textwrap import indent
 from time import monotonic
+from typing import Any, Literal
 
-from ipyrefine.checks.evaluation import Evaluation, read_choice, shorten
+from ipyrefine.checks.evaluation import Evaluation, holds, read_choice, shorten
 from ipyrefine.checks.tests import WIDTH, Report, run_tests
 from ipyrefine.core.expectations import Expectation, suite_evidence
-from ipyrefine.core.model import Evidence, Task, TestResult
-from ipyrefine.core.results import plain_form
+from ipyrefine.core.model import Evidence, Row, Task, TestResult
+from ipyrefine.core.results import claims
 from ipyrefine.core.stated import Example
 from ipyrefine.core.syntax import names_bound, names_used, parse, try_parse
 from ipyrefine.errors import CheckNotRun
@@ -54,19 +56,27 @@ class Suite:
     async def _with_values(
         self, expectations: Sequence[Expectation], results: list[TestResult], text: str
     ) -> list[TestResult]:
-        """Return the results with what the text gives where a test that fails is one comparison."""
+        """Return the results with what the text gives where a test that fails compares results."""
         failing = {one.name for one in results if one.passed is False}
-        tests = (one for one in expectations if one.name in failing)
-        rows = {one.name: row for one in tests if (row := plain_form(one))}
-        if not rows:
+        tried = [
+            (one.name, [_example(row) for row in claims(one)])
+            for one in expectations
+            if one.name in failing
+        ]
+        calls = tuple(call for _, of_test in tried for call in of_test)
+        if not calls:
             return results
-        calls = tuple(
-            Example(source=row.call, expected="", kind="equals", setup=row.setup)
-            for row in rows.values()
-        )
-        outcomes = await Evaluation(text, seconds=_SECONDS, files=self._files).outcomes(calls)
-        gives = dict(zip(rows, map(read_choice, outcomes), strict=True))
-        return [one.replace(gives=gives.get(one.name)) for one in results]
+        evaluation = Evaluation(text, seconds=_SECONDS, files=self._files)
+        outcomes = iter(await evaluation.outcomes(calls))
+        missed = dict[str, dict[str, Any]]()
+        for name, of_test in tried:
+            given = list(islice(outcomes, len(of_test)))
+            wrong = (n for n, one in enumerate(of_test) if not holds(one, given[n]))
+            # A single claim is the one that fails, though its values may be equal: `f(1) is 1`.
+            number = 0 if len(of_test) == 1 else next(wrong, None)
+            if number is not None and given:
+                missed[name] = {"claim": number, "gives": read_choice(given[number])}
+        return [one.replace(**missed.get(one.name, {})) for one in results]
 
     async def vacuous(self, expectations: Sequence[Expectation], text: str) -> frozenset[str]:
         """Return the names of tests that say nothing of a text.
@@ -145,6 +155,11 @@ class Suite:
             if name not in found or _WORST.index(result[0]) < _WORST.index(found[name][0]):
                 found[name] = result
         return found
+
+
+def _example(claim: Row) -> Example:
+    kind: Literal["raises", "equals"] = "raises" if claim.raises else "equals"
+    return Example(source=claim.call, expected=claim.result, kind=kind, setup=claim.setup)
 
 
 def _module(expectations: Iterable[Expectation]) -> str:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from ipyrefine.core.expectations import Expectation, counts, in_force
 from ipyrefine.core.model import Attempt, Choice, Row, TestResult
-from ipyrefine.core.results import key_of, plain_form
+from ipyrefine.core.results import key_of, missed_claim
 from ipyrefine.core.run import Run
 
 
@@ -46,8 +46,9 @@ def open_puzzle(run: Run) -> Puzzle | None:
 
 
 def unmet(run: Run) -> tuple[str, ...]:
-    """Return the task's words behind failing tests that do more than compare one call's result."""
-    return tuple(dict.fromkeys(test.quote for test, _ in _failing(run) if plain_form(test) is None))
+    """Return the task's words behind failing tests that do more than compare results."""
+    left = (test for test, result in _failing(run) if missed_claim(test, result) is None)
+    return tuple(dict.fromkeys(test.quote for test in left))
 
 
 def _stated(run: Run) -> Iterator[Puzzle]:
@@ -59,10 +60,10 @@ def _stated(run: Run) -> Iterator[Puzzle]:
 
 def _by_critic(run: Run) -> Iterator[Puzzle]:
     for test, result in _failing(run):
-        form = plain_form(test)
-        if form and result.gives:
-            row = form.replace(result=result.gives.result, raises=result.gives.raises)
-            yield Puzzle(row, Choice(result=form.result, raises=form.raises), test.quote)
+        claim = missed_claim(test, result)
+        if claim and result.gives:
+            row = claim.replace(result=result.gives.result, raises=result.gives.raises)
+            yield Puzzle(row, Choice(result=claim.result, raises=claim.raises), test.quote)
 
 
 def _failing(run: Run) -> Iterator[tuple[Expectation, TestResult]]:

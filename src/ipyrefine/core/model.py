@@ -486,7 +486,8 @@ class TestResult(Record):
     name: str
     passed: bool | None  # whether it passes; None where it could not be tried
     line: str = ""  # what it shows where it fails, or why it could not be tried
-    gives: Choice | None = None  # what the text gives where the test only compares a call's result
+    claim: int = 0  # which of the test's claims it misses, if any
+    gives: Choice | None = None  # what the text gives there, where the test only compares results
 
 
 class Evidence(Record):

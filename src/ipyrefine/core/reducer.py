@@ -36,7 +36,7 @@ from ipyrefine.core.model import (
     Verdict,
 )
 from ipyrefine.core.policy import judgement_of
-from ipyrefine.core.results import gives_same, is_exception, key_of, plain_form, rows
+from ipyrefine.core.results import claims, gives_same, is_exception, key_of, rows
 from ipyrefine.core.run import Explanation, Iteration, Run, UnconsumedReply
 from ipyrefine.core.syntax import is_literal, try_parse_expression
 from ipyrefine.errors import UsageError
@@ -555,9 +555,10 @@ def _expect(run: Run, expected: decisions.Expect) -> Run:
     against = [
         test.name
         for test in run.expectations
-        if (form := plain_form(test))
-        and key_of(form.call, form.setup) == key
-        and not gives_same(expected, form)
+        if any(
+            key_of(claim.call, claim.setup) == key and not gives_same(expected, claim)
+            for claim in claims(test)
+        )
     ]
     run = _change_tests(run, against, lambda test: test.replace(status=Status.DISMISSED))
     run = _change_examples(run, key, example)

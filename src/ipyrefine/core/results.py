@@ -6,10 +6,12 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping
+from copy import deepcopy
+from itertools import chain, zip_longest
 
 from ipyrefine.core.decisions import Expect
 from ipyrefine.core.expectations import Expectation, in_force
-from ipyrefine.core.model import Choice, Clarification, Row
+from ipyrefine.core.model import Choice, Clarification, Row, TestResult
 from ipyrefine.core.policy import rival_of
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.stated import read_examples
@@ -70,25 +72,63 @@ def gives_same(one: Row | Choice | Clarification | Expect, other: Row | Choice) 
     return equal_values(value, other_value)
 
 
-def plain_form(test: Expectation) -> Row | None:
-    """Return what a critic's test expects as a call and its result; None where it does more.
+def claims(test: Expectation) -> tuple[Row, ...]:
+    """Return what a critic's test expects as calls with their results; none where it does more.
 
-    It then ends in ``assert f(x) == literal``, or in one call under ``pytest.raises``.
+    Each of its lines is then ``assert f(x) == literal``, or a call under ``pytest.raises``; or the
+    last one alone is, below a few lines that set it up. ``parametrize`` makes several of one.
     """
     tree = try_parse(test.code)
     function = tree.body[-1] if tree and tree.body else None
-    if not isinstance(function, ast.FunctionDef) or function.args.args or function.decorator_list:
-        return None
+    if tree is None or not isinstance(function, ast.FunctionDef):
+        return ()
+    above = [one for one in tree.body[:-1] if not _is_own_import(one)]
     body = function.body[1:] if ast.get_docstring(function) is not None else function.body
-    if not body or not (found := _read(body[-1])):
-        return None
-    assert tree is not None, "the function is from it"
-    before = [one for one in (*tree.body[:-1], *body[:-1]) if not _is_own_import(one)]
-    setup = ast.unparse(ast.Module(before, []))
-    tests = any(isinstance(one, ast.Assert | ast.With) for one in before)
-    if tests or len(setup.splitlines()) > _SETUP_LINES:
-        return None
-    return found.replace(setup=setup)
+    found: list[Row] = []
+    for case in _cases(function) if body else ():
+        lines = [_Filler(case).visit(deepcopy(one)) for one in body]
+        read = [_read(one) for one in lines]
+        start = 0 if all(read) else len(read) - 1
+        before = [*above, *(one for one in lines[:start] if not _is_own_import(one))]
+        setup = ast.unparse(ast.Module(before, []))
+        tests = any(isinstance(one, ast.Assert | ast.With) for one in before)
+        if tests or read[-1] is None or len(setup.splitlines()) > _SETUP_LINES:
+            return ()
+        found += [row.replace(setup=setup) for row in read[start:] if row]
+    return tuple(found)
+
+
+def missed_claim(test: Expectation, result: TestResult) -> Row | None:
+    """Return the claim of a critic's test that a text misses, if what the text gives is known."""
+    found = claims(test)
+    return found[result.claim] if result.gives and result.claim < len(found) else None
+
+
+class _Filler(ast.NodeTransformer):
+    def __init__(self, values: Mapping[str, ast.expr]) -> None:
+        self._values = values
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return self._values.get(node.id, node)
+
+
+def _cases(function: ast.FunctionDef) -> list[dict[str, ast.expr]]:
+    """Return the arguments that a test is run with, by name: once without any, or parametrized."""
+    names = [one.arg for one in function.args.args]
+    match function.decorator_list:
+        case []:
+            return [] if names else [{}]
+        case [
+            ast.Call(
+                func=ast.Attribute(attr="parametrize"),
+                args=[listed, ast.List(elts=values) | ast.Tuple(elts=values)],
+            )
+        ] if all(is_literal(ast.unparse(one)) for one in values):
+            named = re.findall(r"\w+", ast.unparse(listed))
+            cases = [[one] if len(named) == 1 else getattr(one, "elts", []) for one in values]
+            if sorted(named) == sorted(names) and all(len(one) == len(named) for one in cases):
+                return [dict(zip(named, one, strict=True)) for one in cases]
+    return []
 
 
 def _read(node: ast.stmt) -> Row | None:
@@ -119,7 +159,7 @@ def _changed(run: Run, iteration: Iteration) -> Iterator[Row]:
     rival = rival_of(run, iteration)
     tests = {one.name: one for one in run.expectations}
     for result in rival.results if rival else ():
-        if (row := plain_form(tests[result.name])) and result.gives:
+        if (row := missed_claim(tests[result.name], result)) and result.gives:
             yield row.replace(rivals=(result.gives,))
 
 
@@ -137,19 +177,17 @@ def _asked(iteration: Iteration) -> Iterator[Row]:
 
 
 def _by_critic(run: Run, iteration: Iteration) -> list[Row]:
-    """Return a critic's tests in their plain form; first those of which the text fails."""
+    """Return what a critic's tests claim: what the text misses, then the first of each test."""
     results = {one.name: one for one in iteration.tests}
-    found = []
+    missed, held = list[Row](), list[tuple[Row, ...]]()
     for test in in_force(run.expectations):
-        result, row = results.get(test.name), plain_form(test)
-        if row is None or result is None or result.passed is None:
-            continue
-        if result.passed:
-            found.append(row)
-        elif gives := result.gives:
-            rival = Choice(result=row.result, raises=row.raises)
-            found.append(row.replace(result=gives.result, raises=gives.raises, rivals=(rival,)))
-    return sorted(found, key=lambda row: not row.rivals)
+        result = results.get(test.name)
+        if result and result.passed:
+            held.append(claims(test))
+        elif result and result.gives and (row := missed_claim(test, result)):
+            gives, rival = result.gives, Choice(result=row.result, raises=row.raises)
+            missed.append(row.replace(result=gives.result, raises=gives.raises, rivals=(rival,)))
+    return [*missed, *filter(None, chain.from_iterable(zip_longest(*held)))]
 
 
 def _by_check(run: Run, iteration: Iteration) -> list[Row]:

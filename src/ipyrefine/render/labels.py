@@ -62,7 +62,7 @@ from ipyrefine.core.policy import (
     is_read,
     needs_reading,
 )
-from ipyrefine.core.results import gives_same, plain_form
+from ipyrefine.core.results import gives_same, missed_claim
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import Sharing
 from ipyrefine.core.stated import read_examples
@@ -483,7 +483,7 @@ def rival_sentence(run: Run, rival: Rival) -> str:
     """Return on whose word alone a text stands above another one."""
     first, other = rival.results[0], run.mention(rival.iteration.number)
     tests = {one.name: one for one in run.expectations}
-    asked = first.gives and plain_form(tests[first.name])  # a row below has both results
+    asked = missed_claim(tests[first.name], first)  # a row below has both results
     said = first.name if asked else f"{first.name}: {first.line.partition(' + where ')[0]}"
     more = f" (and {count(len(rival.results) - 1, 'more test')})" if rival.results[1:] else ""
     return (
@@ -582,7 +582,7 @@ def late_sentence(run: Run) -> str:
 
 def _call_line(test: Expectation, result: TestResult) -> str:
     """Return what a failing test shows as ``call → result``, else by its name."""
-    row, gives = plain_form(test), result.gives
+    row, gives = missed_claim(test, result), result.gives
     if row is None or gives is None:
         return f"{test.name}: {result.line}"
     return f"{row.call} → {gives.result}, expected {row.result}"
