@@ -196,11 +196,13 @@ async def test_drafts_that_differ_ask_which_is_right_first() -> None:
     ("body", "expected"),
     [
         ("    assert f([]) == 0", [("f([])", "0")]),
-        ("    xs = [2, 1]\n    assert f(xs) == [1, 2]", [("f(xs)", "[1, 2]")]),
+        ("    xs = [2, 1]\n    want = [1, 2]\n    assert f(xs) == want", [("f([2, 1])", "[1, 2]")]),
+        ("    n = 1\n    n += 1\n    assert f(n) == 2", [("f(n)", "2")]),
+        ("    box = Box()\n    assert box.size() == 0", [("box.size()", "0")]),
         ("    with pytest.raises(ValueError):\n        f(-1)", [("f(-1)", "ValueError")]),
         ("    assert f(1) is None\n    assert f(2) == 2", [("f(1)", "None"), ("f(2)", "2")]),
     ],
-    ids=["comparison", "set up", "exception", "several"],
+    ids=["comparison", "named values", "variables", "set up", "exception", "several"],
 )
 def test_a_critics_test_that_compares_results_has_a_row_for_each(
     body: str, expected: list[tuple[str, str]]

@@ -84,9 +84,10 @@ def claims(test: Expectation) -> tuple[Row, ...]:
         return ()
     above = [one for one in tree.body[:-1] if not _is_own_import(one)]
     body = function.body[1:] if ast.get_docstring(function) is not None else function.body
+    body, named = _named(body)
     found: list[Row] = []
     for case in _cases(function) if body else ():
-        lines = [_Filler(case).visit(deepcopy(one)) for one in body]
+        lines = [_Filler({**named, **case}).visit(deepcopy(one)) for one in body]
         read = [_read(one) for one in lines]
         start = 0 if all(read) else len(read) - 1
         before = [*above, *(one for one in lines[:start] if not _is_own_import(one))]
@@ -102,6 +103,30 @@ def missed_claim(test: Expectation, result: TestResult) -> Row | None:
     """Return the claim of a critic's test that a text misses, if what the text gives is known."""
     found = claims(test)
     return found[result.claim] if result.gives and result.claim < len(found) else None
+
+
+def _named(body: list[ast.stmt]) -> tuple[list[ast.stmt], dict[str, ast.expr]]:
+    """Return lines without those that only name a value, and the values by these names.
+
+    A list or dict that has several uses stays where it is, as calls may change it.
+    """
+    nodes = [node for line in body for node in ast.walk(line)]
+    read = Counter(n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+    bound = Counter(n.id for n in nodes if isinstance(n, ast.Name))
+    bound.subtract(read)
+    bound.update(n.arg for n in nodes if isinstance(n, ast.arg))
+    left, values = list[ast.stmt](), dict[str, ast.expr]()
+    for line in body:
+        match line:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if (
+                bound[name] == 1
+                and is_literal(ast.unparse(value))
+                and (read[name] == 1 or isinstance(value, ast.Constant))
+            ):
+                values[name] = value
+            case _:
+                left.append(line)
+    return left, values
 
 
 class _Filler(ast.NodeTransformer):
