@@ -59,19 +59,16 @@ def test_mbpp_gets_the_results_of_its_reference_and_runs_no_other(
     }
 
 
-def test_mbpp_keeps_the_first_inputs(convert: Any, use: Any, tmp_path: Path) -> None:
+def test_mbpp_keeps_forty_inputs_and_names_a_reference_that_fails(
+    convert: Any, use: Any, tmp_path: Path
+) -> None:
     original = tmp_path / "MbppPlus.jsonl"
     original.write_text(json.dumps(mbpp_task(3, "return x", *([n] for n in range(50)))), "utf-8")
     use("mbpp", {"Mbpp/3": ""})
     convert.convert("mbpp", original, tmp_path)
     [row] = rows(tmp_path / "mbpp_plus.jsonl")
     assert len(row["cases"]) == 40
-
-
-def test_a_reference_that_fails_is_named(convert: Any, use: Any, tmp_path: Path) -> None:
-    original = tmp_path / "MbppPlus.jsonl"
     original.write_text(json.dumps(mbpp_task(3, "return 1 / 0")), "utf-8")
-    use("mbpp", {"Mbpp/3": ""})
     with pytest.raises(SystemExit, match="Mbpp/3: the reference fails"):
         convert.convert("mbpp", original, tmp_path)
 
@@ -80,21 +77,15 @@ def test_exercism_joins_its_pages_and_needs_no_other_exercise(
     convert: Any, use: Any, tmp_path: Path
 ) -> None:
     folder = tmp_path / "exercises/practice/two-fer"
+    parts = {"solution": ["two_fer.py"], "test": ["two_fer_test.py"]}
+    parts["example"] = [".meta/example.py"]
     files = {
         ".docs/instructions.md": "# Instructions\n",
         ".docs/instructions.append.md": "# Instructions append\n",
         "two_fer.py": "def two_fer():\n    pass\n",
         "two_fer_test.py": "import unittest\n",
         ".meta/example.py": "def two_fer():\n    return 1\n",
-        ".meta/config.json": json.dumps(
-            {
-                "files": {
-                    "solution": ["two_fer.py"],
-                    "test": ["two_fer_test.py"],
-                    "example": [".meta/example.py"],
-                }
-            }
-        ),
+        ".meta/config.json": json.dumps({"files": parts}),
     }
     for name, content in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -123,11 +114,3 @@ def test_ifeval_keeps_the_requests_that_are_used(convert: Any, use: Any, tmp_pat
     use("ifeval", {"8": convert.digest(all_rows[2]), "7": "other"})
     assert convert.convert("ifeval", original, tmp_path) == ["7"]
     assert rows(tmp_path / "ifeval.jsonl") == [all_rows[2], all_rows[0]]
-
-
-def test_the_benches_use_no_other_case_than_those_that_are_converted(convert: Any) -> None:
-    assert {name: len(cases) for name, cases in convert.USED.items()} == {
-        "mbpp": 37,
-        "exercism": 9,
-        "ifeval": 50,
-    }

@@ -248,6 +248,8 @@ HERE, THERE = "http://127.0.0.1:8080/v1", "https://models.example.com/v1"
     ("urls", "level", "asks"),
     [
         ([HERE], "values", False),
+        (["http://[::1]:8080/v1"], "values", False),
+        (["http://127.0.0.1.example.com/v1"], "structure", True),
         ([THERE], "structure", True),
         ([""], "structure", True),
         ([HERE, THERE], "structure", True),

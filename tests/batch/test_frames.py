@@ -35,23 +35,20 @@ async def test_a_column_in_a_table_out_with_the_same_index() -> None:
 async def test_a_column_of_drafts_is_improved() -> None:
     model = ScriptedModel([judged(10), judged(10)])
     frame = pandas.DataFrame({"task": ["Greet.", ""], "old": ["Hello there", "Dear all"]})
-    args = {
-        "profile": "prose",
-        "criteria": ["tone"],
-        "limits": ipyrefine.Limits(critique="never"),
-    }
-    out = await ipyrefine.refine_frame(
-        frame, "task", drafts="old", model=model, **args, progress=False
-    )
+    limits = ipyrefine.Limits(critique="never")
+    args = {"profile": "prose", "criteria": ["tone"], "limits": limits, "progress": False}
+    out = await ipyrefine.refine_frame(frame, "task", drafts="old", model=model, **args)
     assert list(out["text"]) == ["Hello there", "Dear all"]
 
 
-async def test_a_column_that_is_not_there_is_named() -> None:
+@pytest.mark.parametrize(
+    ("column", "message"), [("tasks", "Did you mean task?"), ("prompt", "It has task.")]
+)
+async def test_a_column_that_is_not_there_is_named(column: str, message: str) -> None:
     frame = pandas.DataFrame({"task": ["Greet."]})
-    with pytest.raises(errors.UsageError, match=r"no column 'tasks'\. Did you mean task\?"):
-        await ipyrefine.refine_frame(frame, "tasks", model=ScriptedModel([]))
-    with pytest.raises(errors.UsageError, match=r"no column 'prompt'\. It has task\."):
-        await ipyrefine.refine_frame(frame, "prompt", model=ScriptedModel([]))
+    with pytest.raises(errors.UsageError) as raised:
+        await ipyrefine.refine_frame(frame, column, model=ScriptedModel([]))
+    assert f"no column '{column}'. {message}" in str(raised.value)
 
 
 async def test_a_missing_pandas_is_an_error_with_advice(monkeypatch: pytest.MonkeyPatch) -> None:

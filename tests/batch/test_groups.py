@@ -54,46 +54,40 @@ GUARDED = "def first(xs):\n    if not xs:\n        raise {}('empty')\n    return
 GREET = "Write greet(name).\n>>> greet('Ann')\nHello, Ann"
 
 
-@pytest.mark.parametrize(
-    ("task", "texts", "members"),
-    [
-        (TASK, ["def middle(xs): return 1", "def middle(xs): return 1.0"], [(0, 1)]),
-        (FIRST, [GUARDED.format("IndexError"), GUARDED.format("ValueError")], [(0, 1)]),
-        (FIRST, [GUARDED.format("ValueError"), "def first(xs): return (xs or [0])[0]"], None),
-        (FIRST, ["def first(xs): yield xs[0]", "def first(xs):\n    yield xs[0]"], [(0, 1)]),
-        (
-            FIRST,
-            ["def first(xs): return xs[0]", "```python\ndef first(a): return a[0]\n```"],
-            [(0, 1)],
-        ),
-        (GREET, ["def greet(n): print('Hello, ' + n)", "def greet(n): print('Hi')"], None),
-        (TASK, [BROKEN, "import no_such_module"], None),
-        (
-            "```python\ndef area(a: float, b: float):\n    ...\n```",
-            ["def area(a, b): return a * b", "def area(a, b): return b * a"],
-            [(0, 1)],
-        ),
-        (
-            "Write square(n).\n>>> square(3)\n9",
-            ["def square(n): return n * n", "def square(n): return n * n if n != 64 else 0"],
-            None,
-        ),
-    ],
-    ids=[
-        "1 is 1.0",
-        "what an edge raises is open",
-        "but not that it raises",
-        "objects without an equal",
-        "a fence around the code",
-        "what is printed",
-        "other errors",
-        "by annotated types",
-        "constants of the code",
-    ],
-)
-async def test_submissions_are_alike_if_they_do_the_same_on_every_input(task, texts, members):
+ALIKE = {
+    "1 is 1.0": (TASK, "def middle(xs): return 1", "def middle(xs): return 1.0"),
+    "what an edge raises is open": (FIRST, *map(GUARDED.format, ("IndexError", "ValueError"))),
+    "objects without an equal": (
+        FIRST, "def first(xs): yield xs[0]", "def first(xs):\n    yield xs[0]"
+    ),
+    "a fence around the code": (
+        FIRST, "def first(xs): return xs[0]", "```python\ndef first(a): return a[0]\n```"
+    ),
+    "by annotated types": (
+        "```python\ndef area(a: float, b: float):\n    ...\n```",
+        "def area(a, b): return a * b", "def area(a, b): return b * a",
+    ),
+}  # fmt: skip
+APART = {
+    "whether an edge raises": (
+        FIRST, GUARDED.format("ValueError"), "def first(xs): return (xs or [0])[0]"
+    ),
+    "what is printed": (
+        GREET, "def greet(n): print('Hello, ' + n)", "def greet(n): print('Hi')"
+    ),
+    "other errors": (TASK, BROKEN, "import no_such_module"),
+    "constants of the code": (
+        "Write square(n).\n>>> square(3)\n9",
+        "def square(n): return n * n", "def square(n): return n * n if n != 64 else 0",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", [*ALIKE, *APART])
+async def test_submissions_are_alike_if_they_do_the_same_on_every_input(case):
+    task, *texts = (ALIKE | APART)[case]
     groups = await grouped(texts, task, seconds=2.0)
-    assert [group.members for group in groups] == (members or [(0,), (1,)])
+    assert [group.members for group in groups] == ([(0, 1)] if case in ALIKE else [(0,), (1,)])
 
 
 async def test_a_ruling_is_spread_over_its_group_and_says_so(groups):

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
+from typing import Any
 
 import pytest
 from greetings import CALLS, Greeter, options, tasks
@@ -125,25 +126,19 @@ async def test_processes_take_functions_of_the_notebook_and_share_the_journal(
 
 async def test_a_task_that_cannot_travel_says_so() -> None:
     model = ScriptedModel(text(word) for word in "ab")
+    args = {"model": model, "progress": False}
     with ThreadPoolExecutor(1) as pool:
-        (item,) = await ipyrefine.refine_many(
-            ["Greet."], executor=pool, model=model, progress=False
-        )
+        (item,) = await ipyrefine.refine_many(["Greet."], executor=pool, **args)
     assert isinstance(item.error, errors.PoolError)
     assert "generator" in str(item.error)
 
 
 async def test_a_hundred_runs_at_once_are_each_whole_in_the_journal_and_paid_for_once() -> None:
     models = [ScriptedModel([text(f"Greeting {n}"), READY]) for n in range(100)]
+    args: dict[str, Any] = {"profile": "prose", "critique": "always"}
     runs = await asyncio.gather(
         *(
-            ipyrefine.refine(
-                f"Write greeting {n}.",
-                model=model,
-                profile="prose",
-                critique="always",
-                name=f"r{n}",
-            )
+            ipyrefine.refine(f"Write greeting {n}.", model=model, name=f"r{n}", **args)
             for n, model in enumerate(models)
         )
     )

@@ -9,7 +9,6 @@ from typing import Any
 import pandas
 import pytest
 
-from ipyrefine.api import build
 from ipyrefine.checks import resolve
 from ipyrefine.checks.suite import Suite
 from ipyrefine.core.expectations import read_tests
@@ -17,15 +16,8 @@ from ipyrefine.core.model import Evidence, Task
 from ipyrefine.errors import UsageError
 from ipyrefine.kernel import variables
 from ipyrefine.kernel.variables import Variables, find, gather
-from ipyrefine.providers.scripted import ScriptedModel
 
 TASK = Task(text="Write total(). total() == 6", form="code")
-
-
-class Local(ScriptedModel):
-    """A scripted model at a loopback address."""
-
-    base_url = "http://127.0.0.1:8080/v1"
 
 
 def frame(rows: int = 1_204) -> pandas.DataFrame:
@@ -103,25 +95,6 @@ def test_a_found_variable_is_shown_by_its_structure_and_a_named_one_with_its_val
     (named, found) = used.materials(values=False)
     assert (named.phrase, named.text) == ("ys (1)", "ys (list of length 1):\n[8765]")
     assert (found.phrase, found.text) == ("xs (2)", "xs (list of length 2):\nlist[int]")
-
-
-@pytest.mark.parametrize(
-    ("url", "shown"),
-    [
-        ("http://127.0.0.1:8080/v1", True),
-        ("http://[::1]:8080/v1", True),
-        ("http://127.0.0.1.example.com/v1", False),
-    ],
-)
-def test_a_model_is_on_this_machine_by_its_address(url: str, shown: bool) -> None:
-    model = Local([])
-    model.base_url = url
-    used = find({"xs": [1234]}, text="Describe `xs`.")
-    task = build("Describe `xs`.", model=model, variables=used).state.task
-    assert ("1234" in task.materials[0].text) is shown
-    # The judge reads the same prompts.
-    task = build("Describe `xs`.", model=Local([]), judge=model, variables=used).state.task
-    assert ("1234" in task.materials[0].text) is shown
 
 
 def test_many_or_large_variables_add_a_bounded_number_of_characters() -> None:
