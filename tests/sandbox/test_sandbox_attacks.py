@@ -389,16 +389,6 @@ except OSError as error:
     assert ("fill the disk" in ran.note) is not ran.protection.disk
 
 
-def test_required_protections_that_are_missing_keep_the_code_from_running(place):
-    incomplete = place.run("pass").note
-    answer = place.run("print('ran')", mode="required")
-    if incomplete:
-        assert "a complete sandbox is required" in answer.not_run
-        assert not hasattr(answer, "stdout")
-    else:
-        assert answer.stdout == "ran\n"
-
-
 @pytest.mark.parametrize(
     ("code", "report"),
     [
