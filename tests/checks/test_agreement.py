@@ -153,6 +153,7 @@ def test_first_calls_are_made_of_the_annotated_types(head, calls):
         ("Write `f(xs: list[int], k: int = 1)`; it is like g(n: int).", "f([7, 12, 3], 7)"),
         ("Write clamp(x, lo, hi).", None),
         ("Write f(n: Money).", None),
+        ("Print f(a: 1, b).", None),
     ],
 )
 def test_first_calls_are_made_of_a_head_in_words(task, call):

@@ -166,6 +166,7 @@ LIAR = "class L:\n def __eq__(s, o): return True\n def __repr__(s): return '2'\n
         LIAR + "def f(x): return L()",
         "import builtins\nbuiltins.repr = lambda x: '2'\ndef f(x): return 99",
         'print(\'{"event": "done", "index": 0}\')\ndef f(x): return 99',
+        "import os; os._exit(0)",
         "def f(x): return f(x)",
     ],
 )

@@ -69,9 +69,9 @@ async def test_sentences(text: str, sentences: int) -> None:
 @pytest.mark.parametrize("unit", ["sentences", "bullets"])
 @pytest.mark.parametrize("text", ["." * 500_000, "* \n" * 200_000])
 async def test_a_hostile_text_is_measured_soon(unit: str, text: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     await checked(f"length:>1 {unit}", text)
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < 2
 
 
 @pytest.mark.parametrize(
