@@ -33,7 +33,8 @@ ACTING = re.compile(
 )
 COLUMNS = 100
 HOLD_WORDS = {"title", "value", "data-finding", "data-key"}  # nothing acts on what is in these
-STORABLE = [ATTACK, *(one for one in SNIPPETS[::20] if "\ud800" not in one)]
+# Of a long snippet the start is enough: what a terminal shows is never wider than it.
+STORABLE = [ATTACK, *(one[:600] for one in SNIPPETS[::20] if "\ud800" not in one)]
 RECORD = full_record.full_record()
 PROSE = full_record.full_record("prose")
 STUDENT = full_record.full_record(coach=True)
