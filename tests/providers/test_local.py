@@ -107,20 +107,11 @@ def test_a_container_s_limit_of_processors_is_respected(tmp_path, monkeypatch, t
     assert local.allowed_processors(tmp_path / "absent") == 3
 
 
-def _weights() -> Path | None:
-    found = os.environ.get("IPYREFINE_TEST_WEIGHTS")
-    if found:
-        return Path(found)
-    directory = os.environ.get("IPYREFINE_MODEL_DIR")
-    files = sorted(Path(directory).glob("*.gguf")) if directory else []
-    return min(files, key=lambda file: file.stat().st_size, default=None)
-
-
 @pytest.fixture
 def weights() -> Path:
-    path = _weights()
+    path = find(LIGHT)
     if path is None:
-        pytest.skip("set IPYREFINE_TEST_WEIGHTS to a GGUF file")
+        pytest.skip(f"fetch the weights first: ipyrefine pull {LIGHT}")
     return path
 
 
@@ -138,6 +129,8 @@ async def test_a_truncated_file_is_an_error_and_not_a_crash(weights, tmp_path, s
 async def test_answers_from_this_process_alone(weights):
     model = LocalModel(weights, name="qwen")
     first = await items_of(model)
+    process = local.server_for(weights).process
+    assert os.getpgid(process.pid) != os.getpgid(0), "interrupting ours leaves it alone"
     assert first[0].kind == "thinking"
     reply = first[-1]
     assert isinstance(reply, Reply)
@@ -235,13 +228,6 @@ def test_exiting_in_the_middle_of_a_reply_is_quick_and_quiet_and_leaves_nothing(
         os.kill(pid, 0)
 
 
-@pytest.mark.model
-async def test_interrupting_our_process_group_does_not_end_the_server(weights):
-    await items_of(LocalModel(weights, name="m"))
-    process = local.server_for(weights).process
-    assert os.getpgid(process.pid) != os.getpgid(0)
-
-
 # --- the prefix cache, in runs of the whole loop
 
 TASK = """\
@@ -278,22 +264,14 @@ def replies(scores: tuple[int, ...]) -> Iterator[str]:
         yield json.dumps({"score": met / 10})
 
 
-@pytest.fixture
-def light() -> Path:
-    path = find(LIGHT)
-    if path is None:
-        pytest.skip(f"fetch the weights first: ipyrefine pull {LIGHT}")
-    return path
-
-
 @pytest.mark.model
 @pytest.mark.parametrize("scores", [(0, 0, 1, 2), (2, 1, 1, 0)], ids=["better", "stalled"])
 async def test_from_the_second_iteration_on_most_prompt_tokens_come_from_the_cache(
-    scores: tuple[int, ...], light: Path
+    scores: tuple[int, ...], weights: Path
 ) -> None:
     limits = Limits(max_revisions=3, patience=9, target=1.0)
     script = replies(scores)
-    model = Metered(light, lambda _: next(script))
+    model = Metered(weights, lambda _: next(script))
     loop = build(TASK, model=model, limits=limits, profile="code", no_checks=["all"])
     used, calls = Usage(), []
     for event in await finish(loop):

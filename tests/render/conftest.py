@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from html.parser import HTMLParser
-from typing import Any, Literal
+from typing import Literal
 
 import pytest
 
@@ -26,7 +26,6 @@ from ipyrefine.core.model import (
 )
 from ipyrefine.core.run import Iteration, Run
 
-Say = Callable[[str], str]
 _VOID = {"br", "line", "circle", "img", "input"}
 
 
@@ -42,7 +41,7 @@ class Page(HTMLParser):
         self.balanced = True
         self.feed(html)
         self.close()
-        self.balanced = self.balanced and not self.open
+        self.balanced &= not self.open
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.add(tag)
@@ -71,98 +70,90 @@ def read_html() -> Callable[[str], Page]:
     return Page
 
 
-def _findings(say: Say) -> tuple[Finding, ...]:
-    """Findings of every status, with every free field filled by `say`."""
-    common: dict[str, Any] = {
-        "criterion": say("criterion"),
-        "quote": say("quote"),
-        "problem": say("problem"),
-        "fix": say("fix"),
-    }
+def _findings() -> tuple[Finding, ...]:
+    """Findings of every status, with every free field filled."""
+    whole = Finding(
+        id="the id",
+        severity=Severity.BLOCKING,
+        criterion="the criterion",
+        quote="the quote",
+        problem="the problem",
+        fix="the fix",
+    )
+    minor = whole.replace(severity=Severity.MINOR)
     return (
-        Finding(id=say("id"), severity=Severity.BLOCKING, **common),
-        Finding(id="f2", severity=Severity.MINOR, status=Status.RESOLVED, **common),
-        Finding(id="f3", severity=Severity.MINOR, author="user", **common),
-        Finding(
-            id="f4",
-            severity=Severity.MINOR,
-            status=Status.REGRESSED,
-            demand=say("demand"),
-            **common,
-        ),
+        whole,
+        minor.replace(id="f2", status=Status.RESOLVED),
+        minor.replace(id="f3", author="user"),
+        minor.replace(id="f4", status=Status.REGRESSED, demand="the demand"),
     )
 
 
-def _question(say: Say) -> Question:
-    return Question(
-        call=say("call"),
-        choices=(Choice(result=say("result"), votes=2), Choice(result="E", raises=True)),
-        setup=say("setup"),
+QUESTION = Question(
+    call="the call",
+    choices=(Choice(result="the result", votes=2), Choice(result="E", raises=True)),
+    setup="the setup",
+)
+
+
+def _iterations(draft: str) -> tuple[Iteration, ...]:
+    """A draft that fails, a revision that passes, and a reply without a text."""
+    failed = Evidence(name="the check", passed=False, score=0.5, detail="the detail")
+    passed = Evidence(name="examples", passed=True, score=1.0, question=QUESTION)
+    fail = Verdict(
+        outcome=Outcome.FAIL,
+        score=0.42,
+        basis="tests",
+        because=CheckFailed(name="c", line="the why"),
+        required_passed=False,
     )
-
-
-def _iterations(say: Say) -> tuple[Iteration, ...]:
-    """A draft that fails and a revision that passes."""
-    failed = Evidence(name=say("check"), passed=False, score=0.5, detail=say("detail"))
-    nothing = Evidence(name="schema", passed=None, required=False)
     return (
         Iteration(
             number=0,
-            text=say("draft"),
-            thoughts=say("thoughts"),
-            findings=_findings(say),
+            text=draft,
+            thoughts="the thoughts",
+            findings=_findings(),
             critiqued=True,
-            evidence=(failed, nothing),
-            verdict=Verdict(
-                outcome=Outcome.FAIL,
-                score=0.42,
-                basis="tests",
-                because=CheckFailed(name="c", line=say("why")),
-                required_passed=False,
-            ),
+            evidence=(failed, Evidence(name="schema", passed=None, required=False)),
+            verdict=fail,
             usage=Usage(calls=2, prompt_tokens=1000, completion_tokens=234, seconds=65.2),
         ),
         Iteration(
             number=1,
             parent=0,
-            text=say("revised"),
-            changes=(Change(finding="f2", summary=say("summary")),),
-            evidence=(Evidence(name="examples", passed=True, score=1.0, question=_question(say)),),
+            text="the revised",
+            changes=(Change(finding="f2", summary="the summary"),),
+            evidence=(passed,),
             verdict=Verdict(outcome=Outcome.PASS, score=0.91, basis="tests"),
         ),
-        Iteration(number=2, parent=1, text=say("revised"), failure=say("flaw")),
+        Iteration(number=2, parent=1, text="the revised", failure="the flaw"),
     )
 
 
 @pytest.fixture(scope="session")
 def make_run() -> Callable[..., Run]:
-    """Make a finished run whose free text fields all say what `say` makes of their names."""
+    """Make a finished run with every part filled."""
 
-    def make(
-        say: Say = lambda field: f"the {field}", form: Literal["code", "prose"] = "code"
-    ) -> Run:
-        criteria = (Criterion(name=say("named"), definition=say("definition")),)
+    def make(*, draft: str = "the draft", form: Literal["code", "prose"] = "code") -> Run:
         task = Task(
-            text=say("task"),
+            text="the task",
             form=form,
-            profile=say("profile"),
-            criteria=criteria,
-            checklist=(say("item"),),
+            profile="the profile",
+            criteria=(Criterion(name="the named", definition="the definition"),),
+            checklist=("the item",),
         )
-        setup = Setup(task=task, model=say("model"), judge=say("judge"), checks=(say("checkname"),))
+        usage = Usage(calls=5, prompt_tokens=3000, completion_tokens=456, seconds=60.0, cost=0.0012)
         return Run(
-            setup=setup,
+            setup=Setup(task=task, model="the model", judge="the judge", checks=("the checkname",)),
             allowed_revisions=4,
-            iterations=_iterations(say),
+            iterations=_iterations(draft),
             best=1,
-            usage=Usage(
-                calls=5, prompt_tokens=3000, completion_tokens=456, seconds=60.0, cost=0.0012
-            ),
-            question=_question(say),
-            warnings=(say("warning"),),
-            decisions=(Guide(guidance=say("guidance")),),
+            usage=usage,
+            question=QUESTION,
+            warnings=("the warning",),
+            decisions=(Guide(guidance="the guidance"),),
             stop_reason=StopReason.PASSED,
-            message=say("message"),
+            message="the message",
             seconds=12.3,
         )
 

@@ -56,7 +56,7 @@ def test_a_stopped_run_is_one_screen_verdict_first(make_run):
 
 def test_a_long_text_is_cut_to_the_screen_and_says_how_to_see_all(make_run):
     lines = "\n".join(f"line_{n} = {n}" for n in range(99))
-    run = make_run(lambda field: lines if field == "draft" else field)
+    run = make_run(draft=lines)
     run = run.model_copy(update={"best": 0, "iterations": run.iterations[:1], "question": None})
     for rows in (24, 40):
         output = closing(run, rows=rows).split("\n")

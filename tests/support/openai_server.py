@@ -68,9 +68,8 @@ Rule = Callable[[Body], Failure | None]
 class ScriptedServer:
     """Answers requests from a queue, then from `default`; `rules` may reject any of them first.
 
-    Use it as a context manager; it records `requests`, sets `asked` at the first, `held` when one
-    is left without an answer, and `left` when a reader goes away (`left_at`, in seconds of
-    `time.monotonic`).
+    Use it as a context manager; it records `requests`, sets `asked` at the first, and `left`
+    when a reader goes away (`left_at`, in seconds of `time.monotonic`).
     """
 
     def __init__(
@@ -85,7 +84,6 @@ class ScriptedServer:
         self.default = default
         self.requests: list[Seen] = []
         self.asked = threading.Event()
-        self.held = threading.Event()
         self.left = threading.Event()
         self.left_at = 0.0
         self.closing = threading.Event()
@@ -201,7 +199,6 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _stream(self, answer: Answer, body: Body) -> None:
         if answer.hold:
-            self.server.owner.held.set()
             return self._wait_for_reader_to_leave()
         if answer.wire is not None:
             self.wfile.write(answer.wire)
