@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import arms
 import code_tasks
 import measure
-from measure import Meter, Replies
+from measure import Meter
 
 from ipyrefine.checks.rows import Results
 from ipyrefine.core.engine import Refinement
@@ -169,8 +169,7 @@ def main() -> None:
     for case in cases:
         if isinstance(case, code_tasks.HumanEval):
             hide_examples(case)
-    path = measure.replies_path(options.set, options.model, options.replies)
-    replies = Replies(options.model, path, ask=options.ask)
+    replies = measure.kept_replies(options.set, options)
     plan = arms.plan(options)
 
     async def run_one(case: Any) -> list[State]:

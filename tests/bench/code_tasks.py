@@ -299,8 +299,7 @@ def main() -> None:
         if options.validate:
             asyncio.run(validate(cases))
             continue
-        path = measure.replies_path(name, options.model, options.replies)
-        replies = measure.Replies(options.model, path, ask=options.ask)
+        replies = measure.kept_replies(name, options)
         rows = arms.run(SETS[name], cases, replies, plan)
         measure.stop(replies, len(rows), len(cases))
 

@@ -5,11 +5,8 @@ value: wide, long, nested and hostile ones. *look* finds the variable and the na
 *structure* and *values* describe it, all in the kernel's thread: processor time. *copy* is the
 wall time of what runs in another one, and
 *gap* is the longest processor time for which the kernel's loop stood still meanwhile. Each value is
-made and timed in a process of its own, so that one that kills it costs a row. Rows are kept in
-``ipyrefine-copies.jsonl`` in the folder for temporary files, and a bench that was stopped goes on
-there; delete the file to measure again. ``pytest -n 0 -m bench tests/bench/copies.py`` prints the
-same. ``--frames`` times, in the sandbox's program, what keeping the values of frames before and
-after a cell costs.
+made and timed in a process of its own, so that one that kills it costs a row. ``--frames`` times,
+in the sandbox's program, what keeping the values of frames before and after a cell costs.
 """
 
 import asyncio
@@ -18,16 +15,11 @@ import os
 import resource
 import subprocess
 import sys
-import tempfile
 import tracemalloc
 from itertools import pairwise
-from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
 
-import pytest
-
-KEPT = Path(tempfile.gettempdir()) / "ipyrefine-copies.jsonl"
 _COLUMNS = ("value", "look", "structure", "values", "copy", "gap", "MB more", "copied")
 _OWN = """
 calls = []
@@ -195,30 +187,17 @@ def measure(name: str) -> dict[str, Any]:
 
 
 def table(names: list[str]) -> str:
-    """Measure what is not kept yet, and return all of it as a table."""
-    rows = {}
-    if KEPT.exists():
-        rows = {(row := json.loads(line))["value"]: row for line in KEPT.open(encoding="utf-8")}
+    """Measure values, each in a process of its own, and return all of it as a table."""
+    lines = ["| " + " | ".join(_COLUMNS) + " |", "|---" * len(_COLUMNS) + "|"]
+    ran = []
     for name in names:
-        if name in rows:
-            continue
         command = [sys.executable, __file__, "--one", name]
         done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
         lost = {"value": name, "copied": f"ended with {done.returncode}: {done.stderr[-200:]}"}
-        rows[name] = json.loads(done.stdout) if done.returncode == 0 else lost
-        with KEPT.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(rows[name]) + "\n")
-    lines = ["| " + " | ".join(_COLUMNS) + " |", "|---" * len(_COLUMNS) + "|"]
-    lines += [
-        "| " + " | ".join(str(rows[name].get(one, "")) for one in _COLUMNS) + " |" for name in names
-    ]
-    ran = [name for name in names if rows[name].get("ran")]
+        row = json.loads(done.stdout) if done.returncode == 0 else lost
+        lines.append("| " + " | ".join(str(row.get(one, "")) for one in _COLUMNS) + " |")
+        ran += [name] * bool(row.get("ran"))
     return "\n".join([*lines, f"Code of the values' own ran for: {', '.join(ran) or 'none'}."])
-
-
-@pytest.mark.bench
-def test_how_long_variables_take() -> None:
-    print("\n" + table(list(VALUES)))
 
 
 if __name__ == "__main__":

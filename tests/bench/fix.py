@@ -333,8 +333,7 @@ def main() -> None:
     cases = [cases[place] for place in measure.task_range(options.tasks, f"0-{last}", last)]
     if options.validate:
         asyncio.run(validate(cases))
-    path = measure.replies_path("fix", options.model, options.replies)
-    replies = measure.Replies(options.model, path, ask=options.ask)
+    replies = measure.kept_replies("fix", options)
 
     def note(rows: Sequence[Row]) -> str:
         reasked, fixed = (_count([row[n] for row in rows]) for n in (1, 2))

@@ -168,8 +168,7 @@ def main() -> None:
     """Run all arms, print the counts and write them."""
     options = measure.parser(__doc__).parse_args()
     cases = code_tasks.load("humaneval", options.data, options.tasks)
-    path = measure.replies_path("humaneval", options.model, options.replies)
-    replies = Replies(options.model, path, ask=options.ask)
+    replies = measure.kept_replies("humaneval", options)
     found = run_arms(cases, replies)
     heads = ["loop", "tasks", "solved", "accepted", "wrong", "tokens"]
     print(measure.table(heads, [(name, *count(some).values()) for name, some in found.items()]))

@@ -150,12 +150,13 @@ def parser(description: str | None) -> argparse.ArgumentParser:
     return options
 
 
-def replies_path(name: str, model: str, path: Path | None) -> Path:
-    """Return where the replies on a set are kept: in the project, or in the user's cache."""
+def kept_replies(name: str, options: argparse.Namespace) -> Replies:
+    """Return the replies on a set, which are kept in the project or in the user's cache."""
     kept = Path(__file__).parent / "kept" / f"{name}.jsonl"
     folder = Path(platformdirs.user_cache_dir("ipyrefine")) / "bench"
-    other = folder / f"{name}-{model.replace('/', '_')}.jsonl"
-    return path or (kept if model == MODEL and kept.exists() else other)
+    other = folder / f"{name}-{options.model.replace('/', '_')}.jsonl"
+    path = options.replies or (kept if options.model == MODEL and kept.exists() else other)
+    return Replies(options.model, path, ask=options.ask)
 
 
 def task_range(wanted: str | None, default: str, last: int) -> range:

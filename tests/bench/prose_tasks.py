@@ -114,8 +114,7 @@ def main() -> None:
     arms.add_options(parser)
     options = parser.parse_args()
     cases = load(options.data, options.tasks)
-    path = measure.replies_path("ifeval", options.model, options.replies)
-    replies = measure.Replies(options.model, path, ask=options.ask)
+    replies = measure.kept_replies("ifeval", options)
     rows = arms.run("IFEval", cases, replies, arms.plan(options))
     if rows:
         done = cases[: len(rows)]
