@@ -12,10 +12,9 @@ import pytest
 import pytest_asyncio
 from lab_driver import Lab, Server
 from lab_server import browsing, serving
+from openai_server import ScriptedServer
 
 OUTPUT = Path(__file__).parents[1] / "output"
-
-_FAILED = pytest.StashKey[bool]()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -23,14 +22,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.browser)
             item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
-    report = yield
-    if report.when == "call":
-        item.stash[_FAILED] = report.failed
-    return report
 
 
 @pytest.fixture(scope="session")
@@ -47,12 +38,19 @@ async def browser() -> AsyncIterator[Any]:
         yield chromium
 
 
+@pytest.fixture
+def model(request: pytest.FixtureRequest) -> Iterator[ScriptedServer]:
+    """A server that answers with the `reply` of the test's module, where it has one."""
+    with ScriptedServer(getattr(request.module, "reply", None)) as running:
+        yield running
+
+
 @pytest_asyncio.fixture(loop_scope="session")
 async def lab(server: Server, browser: Any, request: pytest.FixtureRequest) -> AsyncIterator[Lab]:
-    """Opens notebooks; a test that fails leaves a picture of its last page in tests/output."""
+    """Opens notebooks; each test leaves a picture of its last page in tests/output."""
     opened = Lab(server, browser)
     yield opened
-    if request.node.stash.get(_FAILED, False) and opened.page:
+    if opened.page and not opened.page.is_closed():
         name = re.sub(r"[^\w-]+", "-", request.node.name)
         await opened.screenshot(OUTPUT / f"{name}.png")
     await opened.close()

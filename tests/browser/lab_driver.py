@@ -9,10 +9,16 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import nbformat
+import pytest
 from nbformat import v4
+from openai_server import ScriptedServer
 
 App = Literal["lab", "notebook"]
+Theme = Literal["light", "dark"]
+APPS = pytest.mark.parametrize("app", ["lab", "notebook"])
 WAIT_MS = 60_000
+STARS = '.jp-Cell.jp-mod-active .jp-cell-toolbar [data-jp-item-name="refine"]'
+FIELD = ".ipyrefine-ask input"
 
 # The panel in front, in JupyterLab and in Notebook 7 alike.
 PANEL = "const panel = window.jupyterapp?.shell?.currentWidget;"
@@ -29,7 +35,7 @@ class Server(NamedTuple):
     def notebooks(self) -> Path:
         return self.home / "notebooks"
 
-    def set_theme(self, theme: Literal["light", "dark"]) -> None:
+    def set_theme(self, theme: Theme) -> None:
         """Set the user's theme; pages opened from now on have it."""
         settings = self.home / "settings/@jupyterlab/apputils-extension"
         settings.mkdir(parents=True, exist_ok=True)
@@ -76,12 +82,13 @@ class Lab:
         cells: Sequence[str | nbformat.NotebookNode],
         *,
         app: App = "lab",
-        theme: Literal["light", "dark"] = "light",
+        theme: Theme = "light",
         width: int = 1280,
         height: int = 900,
+        model: ScriptedServer | None = None,
         env: Mapping[str, str] | None = None,
     ) -> Any:
-        """Write a notebook of code cells, open it and wait for its kernel.
+        """Write a notebook of code cells, open it and wait for its kernel; return the page.
 
         Args:
             cells: the cells' sources, or whole cells.
@@ -89,23 +96,37 @@ class Lab:
             theme: the application's theme.
             width: of the window, in CSS pixels.
             height: of the window, in CSS pixels.
-            env: environment variables for the kernel.
-
-        Returns:
-            The Playwright page.
+            model: the server that the kernel asks; None for one without any.
+            env: further environment variables for the kernel.
         """
-        self._write(cells, env)
+        asked = {"OPENAI_BASE_URL": model.base_url, "IPYREFINE_MODEL": "scripted"} if model else {}
+        self._write(cells, asked | dict(env or {}))
         self.server.set_theme(theme)
         return await self.open_again(app=app, width=width, height=height)
 
-    def _write(
-        self, cells: Sequence[str | nbformat.NotebookNode], env: Mapping[str, str] | None
-    ) -> None:
+    async def start(
+        self, model: ScriptedServer, *cells: str, wait: bool = True, **options: Any
+    ) -> Any:
+        """Open a notebook that loads the extension in a first cell, and run the one after it.
+
+        Args:
+            model: the server that the kernel asks.
+            *cells: those after the first.
+            wait: whether for the end of the cell.
+            **options: as for `open`.
+        """
+        page = await self.open(["%load_ext ipyrefine", *cells], model=model, **options)
+        await self.run_and_wait(0)
+        await (self.run_and_wait(1) if wait else self.run(1))
+        return page
+
+    def _write(self, cells: Sequence[str | nbformat.NotebookNode], env: Mapping[str, str]) -> None:
         number = next(self._numbers)
         kernel = "python3"
         if env:
             kernel = f"python3-{number}"
-            self.server.add_kernel(kernel, env)
+            journal = {"IPYREFINE_HOME": str(self.server.home / f"journal{number}")}
+            self.server.add_kernel(kernel, journal | dict(env))
         spec = {"name": kernel, "display_name": kernel, "language": "python"}
         # With no kernel named, the application would ask for one in a dialog.
         book = v4.new_notebook()
@@ -117,7 +138,7 @@ class Lab:
 
     async def open_beside(self, cells: Sequence[str]) -> None:
         """Open one more notebook in the same JupyterLab window, and bring it to the front."""
-        self._write(cells, None)
+        self._write(cells, {})
         await self.evaluate(
             "await window.jupyterapp.commands.execute('docmanager:open', {path: arg});",
             self.path.name,
@@ -143,6 +164,19 @@ class Lab:
         await self.page.wait_for_function(
             f"(arg) => {{ {PANEL} return {condition}; }}", arg=argument, timeout=WAIT_MS
         )
+
+    async def wait_source(self, index: int, text: str) -> None:
+        """Wait until a cell's text is this."""
+        source = "panel.content.model.sharedModel.cells[arg[0]]?.getSource()"
+        await self.wait_for(f"{source} === arg[1]", [index, text])
+
+    async def wait_cells(self, count: int) -> None:
+        """Wait until the notebook has so many cells."""
+        await self.wait_for("panel.content.model.cells.length === arg", count)
+
+    async def wait_closed(self) -> None:
+        """Wait until no panel is shown."""
+        await self.wait_for("!document.querySelector('.rf-panel')")
 
     async def wait_idle(self) -> None:
         """Wait until the kernel has nothing to do."""
@@ -233,6 +267,34 @@ class Lab:
             [index, text],
         )
 
+    async def press_stars(self, index: int) -> None:
+        """Press the button that refines, in a cell's toolbar."""
+        await self.select(index)
+        await self.page.locator(STARS).locator("button, jp-button").first.click()
+
+    async def ask(self, words: str = "") -> None:
+        """Write what is to change into the line that opens then, or nothing in particular."""
+        await self.page.locator(FIELD).fill(words)
+        await self.page.locator(FIELD).press("Enter")
+
+    async def read_notice(self) -> str:
+        """What the application tells the user, in a notification or a dialog."""
+        notice = self.page.locator(".Toastify__toast, .jp-Dialog").first
+        await notice.wait_for()
+        return await notice.inner_text()
+
+    async def assert_accessible(self) -> None:
+        """Assert that axe finds nothing serious in the panel, in either theme."""
+        from axe_playwright_python.async_playwright import Axe
+
+        for theme in ("JupyterLab Dark", "JupyterLab Light"):
+            change = "await window.jupyterapp.commands.execute('apputils:change-theme', arg);"
+            await self.evaluate(change, {"theme": theme})
+            await self.wait_for("document.body.dataset.jpThemeName === arg", theme)
+            found = (await Axe().run(self.page, context=".rf-panel")).response["violations"]
+            serious = [v for v in found if v["impact"] in ("serious", "critical")]
+            assert not serious, [(v["id"], [n["html"] for n in v["nodes"]][:3]) for v in serious]
+
     async def click_button(self, name: str) -> None:
         """Click the widget button with this label."""
         await self.page.locator(".jp-OutputArea").get_by_role("button", name=name).first.click()
@@ -270,11 +332,6 @@ class Lab:
         """Write a picture of the window."""
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         await self.page.screenshot(path=path)
-
-    async def picture(self, path: str | Path) -> None:
-        """Write a picture of the notebook alone, without the application around it."""
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        await self.page.locator(".jp-NotebookPanel-notebook").screenshot(path=path)
 
     async def close(self) -> None:
         """Close the windows and end the kernels."""

@@ -4,7 +4,6 @@ from typing import Any
 
 from judging import is_critic
 from kit import READY
-from openai_server import ScriptedServer
 
 STACK = (
     "Implement a Stack with push(x), pop() and getMin(), all O(1).\n\n"
@@ -54,8 +53,3 @@ def reply(body: dict[str, Any]) -> str:
     if is_critic(body):
         return READY
     return CONSTANT if "text so far" in asked else LINEAR
-
-
-def kernel(server: ScriptedServer) -> dict[str, str]:
-    """Environment of a kernel that asks this server."""
-    return {"OPENAI_BASE_URL": server.base_url, "IPYREFINE_MODEL": "scripted"}

@@ -1,11 +1,6 @@
 """A text put into a cell from a real kernel arrives in JupyterLab and in Notebook 7."""
 
-from typing import Literal
-
-import pytest
-from lab_driver import Lab
-
-APPS = pytest.mark.parametrize("app", ["lab", "notebook"])
+from lab_driver import APPS, App, Lab
 
 IMPORT = "from ipyrefine.notebook.cell_target import put_text, source_cell_id, source_cell_text"
 
@@ -39,8 +34,8 @@ def button_cell(arguments: str) -> str:
 
 
 @APPS
-async def test_an_async_cell_inserts_a_runnable_cell_below_itself(
-    lab: Lab, app: Literal["lab", "notebook"]
+async def test_an_async_cell_inserts_a_runnable_cell_below_itself_which_can_be_undone(
+    lab: Lab, app: App
 ) -> None:
     await lab.open(["first = 1", WHILE_RUNNING, "last = 1"], app=app)
     await lab.run_and_wait(1)
@@ -48,6 +43,9 @@ async def test_an_async_cell_inserts_a_runnable_cell_below_itself(
     text = "print('in' + 'serted', 6 * 7)"
     assert await lab.cell_sources() == ["first = 1", WHILE_RUNNING, text, "last = 1"]
     assert await lab.active_index() == 2
+    await lab.command("notebook:undo-cell-action")
+    assert await lab.cell_sources() == ["first = 1", WHILE_RUNNING, "last = 1"]
+    await lab.command("notebook:redo-cell-action")
     assert await lab.outputs_text(2) == ""
     await lab.run_and_wait(2)
     assert await lab.outputs_text(2) == "inserted 42"
@@ -62,9 +60,7 @@ print(material.phrase, repr(material.text))
 
 
 @APPS
-async def test_the_cells_above_are_read_with_their_outputs(
-    lab: Lab, app: Literal["lab", "notebook"]
-) -> None:
+async def test_the_cells_above_are_read_with_their_outputs(lab: Lab, app: App) -> None:
     cells = ["far = 1", "print('out' + 'put')\n6 * 7", "1 / 0", "never_run = 1", ABOVE, "below = 1"]
     await lab.open(cells, app=app)
     for number in (5, 1, 2, 4):
@@ -77,23 +73,7 @@ async def test_the_cells_above_are_read_with_their_outputs(
 
 
 @APPS
-async def test_undo_takes_an_inserted_cell_back_and_redo_returns_it(
-    lab: Lab, app: Literal["lab", "notebook"]
-) -> None:
-    await lab.open([WHILE_RUNNING, "last = 1"], app=app)
-    await lab.run_and_wait(0)
-    await lab.wait_output(0, "inserted")
-    assert len(await lab.cell_sources()) == 3
-    await lab.command("notebook:undo-cell-action")
-    assert await lab.cell_sources() == [WHILE_RUNNING, "last = 1"]
-    await lab.command("notebook:redo-cell-action")
-    assert len(await lab.cell_sources()) == 3
-
-
-@APPS
-async def test_replace_changes_the_source_cell_and_ctrl_z_restores_it(
-    lab: Lab, app: Literal["lab", "notebook"]
-) -> None:
+async def test_replace_changes_the_source_cell_and_ctrl_z_restores_it(lab: Lab, app: App) -> None:
     cell = button_cell(REPLACE)
     page = await lab.open([cell, "last = 1"], app=app)
     await lab.run_and_wait(0)
@@ -115,12 +95,9 @@ async def test_replace_leaves_a_protected_cell_alone(lab: Lab) -> None:
     assert (await lab.cell_sources())[0] == cell
 
 
-@APPS
-async def test_the_same_request_sent_twice_inserts_once(
-    lab: Lab, app: Literal["lab", "notebook"]
-) -> None:
+async def test_the_same_request_sent_twice_inserts_once(lab: Lab) -> None:
     cell = button_cell("'x = 1', cell_id=here, op_id='once'")
-    await lab.open([cell], app=app)
+    await lab.open([cell])
     await lab.run_and_wait(0)
     await lab.click_button("Accept")
     await lab.wait_output(0, "answer: inserted -")
@@ -130,22 +107,15 @@ async def test_the_same_request_sent_twice_inserts_once(
 
 
 @APPS
-async def test_it_works_again_after_the_kernel_was_restarted(
-    lab: Lab, app: Literal["lab", "notebook"]
-) -> None:
-    await lab.open([WHILE_RUNNING, "last = 1"], app=app)
+async def test_it_works_again_after_a_restart_and_on_another_kernel(lab: Lab, app: App) -> None:
+    await lab.open([WHILE_RUNNING, "last = 1"], app=app, env={"OTHER": "1"})
     await lab.restart_kernel()
     await lab.run_and_wait(0)
     await lab.wait_output(0, "inserted -")
     assert len(await lab.cell_sources()) == 3
-
-
-async def test_it_works_on_another_kernel_chosen_later(lab: Lab) -> None:
-    await lab.open([WHILE_RUNNING, "last = 1"], env={"OTHER": "1"})
     await lab.change_kernel("python3")
     await lab.run_and_wait(0)
-    await lab.wait_output(0, "inserted -")
-    assert len(await lab.cell_sources()) == 3
+    await lab.wait_cells(4)
 
 
 async def test_when_the_source_cell_is_gone_it_inserts_below_the_active_one(lab: Lab) -> None:

@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 import pytest
 from lab_driver import Lab
 from openai_server import Answer, ScriptedServer
-from stack_task import CONSTANT, STACK, kernel, reply
+from stack_task import CONSTANT, STACK, reply
 
 REFINE = f"%%refine --check examples -n 2\n{STACK}"
-CELLS = ["%load_ext ipyrefine", REFINE, "%refine show", "print(refined_run.stop_reason.value)"]
 
 
 class Gated(NamedTuple):
@@ -39,9 +38,8 @@ def gated() -> Iterator[Gated]:
 async def test_a_run_whose_tab_is_closed_goes_on_and_its_best_text_is_found_again(
     lab: Lab, gated: Gated
 ) -> None:
-    page = await lab.open(CELLS, env=kernel(gated.server), height=1400)
-    await lab.run_and_wait(0)
-    await lab.run(1)
+    after = ("%refine show", "print(refined_run.stop_reason.value)")
+    page = await lab.start(gated.server, REFINE, *after, wait=False, height=1400)
     await lab.panel(".rf-step", "Draft").wait_for()
     assert gated.asked.wait(10)
     await page.close()

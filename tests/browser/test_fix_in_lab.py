@@ -1,25 +1,17 @@
 """A cell that failed: the Fix button below its output, the toolbar, and Accept and run."""
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from lab_driver import App, Lab
+from lab_driver import APPS, App, Lab
 from openai_server import ScriptedServer
 
 from ipyrefine.kernel.variables import sandbox_is_closed
-
-APPS = pytest.mark.parametrize("app", ["lab", "notebook"])
-OUTPUT = Path(__file__).parents[1] / "output"
 
 SETUP = "prices = {'a': 1, 'b': 41}\ndef total(d): return sum(d.values())"
 BROKEN = "answer = total(price)\nprint('total', answer)"
 FIXED = BROKEN.replace("(price)", "(prices)")
 OTHER = "print('b is', prices['c'])"
-BUTTON = '.jp-Cell.jp-mod-active .jp-cell-toolbar [data-jp-item-name="refine"]'
-FIELD = ".ipyrefine-ask input"
-SOURCE = "panel.content.model.sharedModel.cells[arg[0]].getSource() === arg[1]"
 
 
 def reply(body: dict[str, Any]) -> str:
@@ -36,24 +28,16 @@ def copies() -> None:
         pytest.skip("the sandbox is not closed here")
 
 
-@pytest.fixture
-def model() -> Iterator[ScriptedServer]:
-    with ScriptedServer(reply) as server:
-        yield server
-
-
-@pytest.fixture
-def env(model: ScriptedServer, tmp_path: Path) -> dict[str, str]:
-    return {
-        "OPENAI_BASE_URL": model.base_url,
-        "IPYREFINE_MODEL": "m",
-        "IPYREFINE_HOME": str(tmp_path / "journal"),
-    }
-
-
 def fix_button(lab: Lab, index: int) -> Any:
     """The Fix button below the outputs of a cell."""
     return lab.page.locator(".jp-Notebook .jp-Cell").nth(index).locator(".ipyrefine-fix button")
+
+
+async def fix(lab: Lab, index: int) -> None:
+    """Press a cell's Fix button and wait for the text."""
+    await fix_button(lab, index).click()
+    await lab.wait_verdict("NOT JUDGED")
+    await lab.wait_idle()
 
 
 async def run_all(lab: Lab, *cells: int) -> None:
@@ -63,23 +47,19 @@ async def run_all(lab: Lab, *cells: int) -> None:
 
 @APPS
 async def test_a_failed_cell_is_fixed_accepted_and_run(
-    lab: Lab, env: dict[str, str], app: App, model: ScriptedServer
+    lab: Lab, model: ScriptedServer, app: App
 ) -> None:
-    page = await lab.open([SETUP, BROKEN, "last = 1"], app=app, env=env)
+    page = await lab.open([SETUP, BROKEN, "last = 1"], app=app, model=model)
     await run_all(lab, 0, 1)
     await lab.wait_output(1, "NameError")
     await fix_button(lab, 1).wait_for()
     assert await fix_button(lab, 0).count() == 0
-    await lab.screenshot(OUTPUT / f"fix-button-{app}.png")
-    await fix_button(lab, 1).click()
-    await lab.wait_verdict("NOT JUDGED")
-    await lab.wait_idle()
+    await fix(lab, 1)
     cell_id = (await lab.cell_ids())[1]
     assert await lab.cell_sources() == [
         SETUP, BROKEN, f"%refine fix --cell {cell_id}", "last = 1",
     ]  # fmt: skip
     assert await lab.evaluate("return panel.content.widgets[2].inputHidden;")
-    await lab.screenshot(OUTPUT / f"fix-runs-{app}.png")
     await lab.panel("summary", "✓ run").click()
     assert "It runs on copies of total() and prices." in await lab.outputs_text(2)
     above = [await lab.panel(f'[data-part="{part}"]').inner_text() for part in ("top", "notices")]
@@ -88,7 +68,7 @@ async def test_a_failed_cell_is_fixed_accepted_and_run(
     first = lab.panel(".rf-acts button")
     assert await first.inner_text() == "Accept and run"
     await first.click()
-    await lab.wait_for(SOURCE, [1, FIXED])
+    await lab.wait_source(1, FIXED)
     await lab.wait_output(1, "total 42")
     await lab.wait_output(2, "and the cell runs now; undo brings it back")
     await lab.wait_for("panel.content.activeCellIndex === 3")  # past the cell with the record
@@ -97,18 +77,16 @@ async def test_a_failed_cell_is_fixed_accepted_and_run(
     assert len(await lab.cell_sources()) == 4
     await page.locator(".jp-Notebook .jp-Cell").nth(1).locator(".cm-content").click()
     await page.keyboard.press("Control+z")
-    await lab.wait_for(SOURCE, [1, BROKEN])
+    await lab.wait_source(1, BROKEN)
 
 
 async def test_each_button_fixes_the_cell_that_it_stands_under(
-    lab: Lab, env: dict[str, str]
+    lab: Lab, model: ScriptedServer
 ) -> None:
-    await lab.open([SETUP, "%load_ext ipyrefine", BROKEN, OTHER], env=env)
+    await lab.open([SETUP, "%load_ext ipyrefine", BROKEN, OTHER], model=model)
     await run_all(lab, 0, 1, 2, 3)
     await fix_button(lab, 3).wait_for()
-    await fix_button(lab, 2).click()
-    await lab.wait_verdict("NOT JUDGED")
-    await lab.wait_idle()
+    await fix(lab, 2)
     assert (await lab.cell_sources())[3] == f"%refine fix --cell {(await lab.cell_ids())[2]}"
     await lab.press("accept", menu="Where the accepted text goes", place="run")
     await lab.wait_output(2, "total 42")
@@ -117,13 +95,11 @@ async def test_each_button_fixes_the_cell_that_it_stands_under(
 
 
 async def test_an_accepted_cell_that_fails_when_it_runs_stays_the_active_one(
-    lab: Lab, env: dict[str, str]
+    lab: Lab, model: ScriptedServer
 ) -> None:
-    await lab.open([SETUP, BROKEN, "del prices"], env=env)
+    await lab.open([SETUP, BROKEN, "del prices"], model=model)
     await run_all(lab, 0, 1)
-    await fix_button(lab, 1).click()
-    await lab.wait_verdict("NOT JUDGED")
-    await lab.wait_idle()
+    await fix(lab, 1)
     await lab.run_and_wait(3)
     await lab.press("accept", menu="Where the accepted text goes", place="run")
     await lab.wait_output(1, "name 'prices' is not defined")
@@ -132,15 +108,13 @@ async def test_an_accepted_cell_that_fails_when_it_runs_stays_the_active_one(
 
 
 async def test_a_failure_of_before_the_extension_was_loaded_is_read_from_the_page(
-    lab: Lab, env: dict[str, str]
+    lab: Lab, model: ScriptedServer
 ) -> None:
-    await lab.open([SETUP, BROKEN, OTHER], env=env)
+    await lab.open([SETUP, BROKEN, OTHER], model=model)
     await run_all(lab, 0, 1, 2)
-    await fix_button(lab, 1).click()
-    await lab.wait_verdict("NOT JUDGED")
-    await lab.wait_idle()
+    await fix(lab, 1)
     await lab.press("accept", menu="Where the accepted text goes", place="replace")
-    await lab.wait_for(SOURCE, [1, FIXED])
+    await lab.wait_source(1, FIXED)
     await lab.wait_output(2, "undo brings it back")
     await lab.wait_for("panel.content.activeCell.node.contains(document.activeElement)")
     await lab.page.keyboard.press("ArrowUp")  # the keys are the notebook's again
@@ -148,13 +122,12 @@ async def test_a_failure_of_before_the_extension_was_loaded_is_read_from_the_pag
 
 
 async def test_the_toolbar_fixes_a_failed_cell_and_refines_one_that_was_edited_since(
-    lab: Lab, env: dict[str, str]
+    lab: Lab, model: ScriptedServer
 ) -> None:
-    page = await lab.open([SETUP, BROKEN], env=env)
+    await lab.open([SETUP, BROKEN], model=model)
     await run_all(lab, 0, 1)
     await fix_button(lab, 1).wait_for()
-    await lab.select(1)
-    await page.locator(BUTTON).locator("button, jp-button").first.click()
+    await lab.press_stars(1)
     await lab.wait_verdict("NOT JUDGED")
     await lab.wait_idle()
     fixing = f"%refine fix --cell {(await lab.cell_ids())[1]}"
@@ -164,9 +137,8 @@ async def test_the_toolbar_fixes_a_failed_cell_and_refines_one_that_was_edited_s
     await lab.wait_output(2, "The cell has changed since it failed. Run it again, then fix it.")
     assert len(await lab.cell_sources()) == 3
     await lab.wait_idle()
-    await lab.select(1)
-    await page.locator(BUTTON).locator("button, jp-button").first.click()
-    await page.locator(FIELD).press("Enter")
+    await lab.press_stars(1)
+    await lab.ask()
     await lab.wait_for(
         "panel.content.model.sharedModel.cells[2].getSource().startsWith('%%refine --cell')"
     )
@@ -174,10 +146,10 @@ async def test_the_toolbar_fixes_a_failed_cell_and_refines_one_that_was_edited_s
 
 
 async def test_an_interrupted_cell_and_a_refused_command_offer_no_fix(
-    lab: Lab, env: dict[str, str]
+    lab: Lab, model: ScriptedServer
 ) -> None:
     await lab.open(
-        ["%load_ext ipyrefine", "raise KeyboardInterrupt", "%refine fix", "1 / 0"], env=env
+        ["%load_ext ipyrefine", "raise KeyboardInterrupt", "%refine fix", "1 / 0"], model=model
     )
     await run_all(lab, 0, 1, 2, 3)
     await lab.wait_output(2, "No failed cell is known")

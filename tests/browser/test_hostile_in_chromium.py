@@ -2,7 +2,6 @@
 
 import html
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -52,12 +51,9 @@ def page_of(cases: tuple[str, ...]) -> str:
 @pytest.mark.parametrize("kind", CASES)
 async def test_no_record_runs_fetches_or_breaks_out_of_its_place(browser: Any, kind: str) -> None:
     page = await browser.new_page(viewport={"width": WIDTH, "height": 800})
-    asked: list[str] = []
-    dialogs: list[str] = []
-    errors: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
-    page.on("dialog", lambda dialog: dialogs.append(dialog.message))
-    page.on("pageerror", lambda error: errors.append(str(error)))
+    happened: list[object] = []
+    for event in ("request", "dialog", "pageerror"):
+        page.on(event, lambda one: happened.append(one))
     await page.set_content(page_of(CASES[kind]))
     await page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
     for selector in ("summary", "[tabindex]"):
@@ -83,7 +79,7 @@ async def test_no_record_runs_fetches_or_breaks_out_of_its_place(browser: Any, k
         })"""
     )
     await page.close()
-    assert (asked, dialogs, errors) == ([], [], [])
+    assert happened == []
     assert seen["hostile"] == "undefined"
     assert seen["strangers"] == []
     assert seen["commands"] == seen["above"] == 0
@@ -91,30 +87,24 @@ async def test_no_record_runs_fetches_or_breaks_out_of_its_place(browser: Any, k
     assert seen["wide"] == []
 
 
-def reply(body: dict[str, Any]) -> str:
+def reply(body: dict[str, Any]) -> Answer:
     """A draft, findings and scores whose every word is hostile."""
     everything = "\n".join(case for case in ACTING if "text>" not in case)
     if not is_critic(body):
-        return f"{everything}\n<text>\n{everything}\nThe end.\n</text>"
+        return Answer(f"{everything}\n<text>\n{everything}\nThe end.\n</text>", chunk=400)
     finding = {"criterion": "correctness", "quote": "The end.", "problem": everything[:3_000],
                "fix": everything[:3_000], "severity": "minor"}  # fmt: skip
-    return json.dumps({"findings": [finding]})
-
-
-@pytest.fixture
-def scripted() -> Iterator[ScriptedServer]:
-    with ScriptedServer(lambda body: Answer(reply(body), chunk=400)) as server:
-        yield server
+    return Answer(json.dumps({"findings": [finding]}), chunk=400)
 
 
 @pytest.mark.parametrize("ui", ["", "--plain"], ids=["panel", "record"])
 async def test_a_hostile_model_does_nothing_in_jupyterlab(
-    lab: Lab, scripted: ScriptedServer, ui: str
+    lab: Lab, model: ScriptedServer, ui: str
 ) -> None:
     task = "Write a greeting. <img src=x onerror=window.hostile=1> [x](javascript:alert(1))"
     cell = f"%%refine -p prose --task -n 1 --criteria correctness {ui}\n{task}"
-    env = {"OPENAI_BASE_URL": scripted.base_url, "IPYREFINE_MODEL": "m<svg onload=hostile=1>"}
-    await lab.open(["%load_ext ipyrefine", cell, "last = 1"], env=env, height=1400)
+    named = {"IPYREFINE_MODEL": "m<svg onload=hostile=1>"}
+    await lab.open(["%load_ext ipyrefine", cell, "last = 1"], model=model, env=named, height=1400)
     dialogs: list[str] = []
     asked: list[str] = []
     lab.page.on("dialog", lambda dialog: dialogs.append(dialog.message))

@@ -1,17 +1,12 @@
 """The chip that says what a cell was taken for, and starts it again as the other kind of text."""
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-import pytest
 from judging import is_critic
 from kit import READY
 from lab_driver import Lab
 from openai_server import Answer, ScriptedServer
-from stack_task import kernel
 
-OUTPUT = Path(__file__).parents[1] / "output"
 TASK = "%%refine -n 1\nHow the museum can win more visitors on weekdays: three ideas"
 CODE = "```python\n" + "ideas = ['late opening', 'school visits', 'concerts']\n" * 30 + "```"
 PROSE = (
@@ -27,23 +22,14 @@ def reply(body: dict[str, Any]) -> Answer:
     return Answer(PROSE)
 
 
-@pytest.fixture
-def model() -> Iterator[ScriptedServer]:
-    with ScriptedServer(reply) as server:
-        yield server
-
-
 async def test_one_press_of_the_chip_stops_the_run_and_starts_it_as_prose_in_the_same_cell(
     lab: Lab, model: ScriptedServer
 ) -> None:
-    cells = ["%load_ext ipyrefine", TASK, "refined_run.task.form, refined_run.stop_reason.value"]
-    await lab.open(cells, env=kernel(model), width=800)
-    await lab.run_and_wait(0)
-    await lab.run(1)
+    ended = "refined_run.task.form, refined_run.stop_reason.value"
+    await lab.start(model, TASK, ended, wait=False, width=800)
     await lab.wait_output(1, "late opening")
     chip = lab.panel('[data-action="switch"]')
     assert await chip.inner_text() == "code ▾"
-    await lab.screenshot(OUTPUT / "kind-code.png")
     await lab.run(2)  # waits behind the cell that runs
     await chip.focus()
     await lab.page.keyboard.press("Enter")
@@ -53,4 +39,3 @@ async def test_one_press_of_the_chip_stops_the_run_and_starts_it_as_prose_in_the
     assert "Open late on Tuesdays" in await lab.outputs_text(1)
     assert "late opening" not in await lab.outputs_text(1)
     assert await lab.page.locator(".rf-panel").count() == 1
-    await lab.screenshot(OUTPUT / "kind-prose.png")

@@ -1,18 +1,13 @@
 """What each draft printed, returned and drew, as a person sees it in JupyterLab."""
 
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 from judging import is_critic
 from kit import READY
 from lab_driver import Lab
 from openai_server import Answer, ScriptedServer
-from stack_task import kernel
-from test_panel_in_lab import assert_accessible
 
-OUTPUT = Path(__file__).parents[1] / "output"
 FRAME = (
     "import pandas as pd\n"
     "df = pd.DataFrame({'city': ['Oslo', 'Rome', 'Lima'] * 10, 'sales': range(30)})"
@@ -36,24 +31,12 @@ def reply(body: dict[str, Any]) -> Answer:
     return Answer(REVISION if "text so far" in body["messages"][-1]["content"] else DRAFT)
 
 
-@pytest.fixture
-def model() -> Iterator[ScriptedServer]:
-    with ScriptedServer(reply) as server:
-        yield server
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
 async def test_a_table_and_a_figure_stand_beside_what_the_draft_printed(
-    lab: Lab, model: ScriptedServer, theme: Literal["light", "dark"]
+    lab: Lab, model: ScriptedServer
 ) -> None:
-    from axe_playwright_python.async_playwright import Axe
-
     pytest.importorskip("matplotlib")
     pytest.importorskip("pandas")
-    await lab.open(
-        ["%load_ext ipyrefine", FRAME, TASK],
-        env=kernel(model), width=1280, height=1000, theme=theme,
-    )  # fmt: skip
+    await lab.open(["%load_ext ipyrefine", FRAME, TASK], model=model, height=1000)
     for index in range(3):
         await lab.run_and_wait(index)
     await lab.wait_verdict("NOT JUDGED")
@@ -70,8 +53,7 @@ async def test_a_table_and_a_figure_stand_beside_what_the_draft_printed(
     assert drawn[1] > 300
     assert drawn[2] <= drawn[1]
     await picture.scroll_into_view_if_needed()
-    await lab.screenshot(OUTPUT / f"outputs-{theme}.png")
-    await assert_accessible(Axe(), lab)
+    await lab.assert_accessible()
     boxes = [await columns.nth(n).bounding_box() for n in range(2)]
     assert boxes[0]["y"] == boxes[1]["y"]
     await lab.page.set_viewport_size({"width": 560, "height": 1000})

@@ -1,18 +1,14 @@
 """What a person sees of the panel at once, in both applications, sizes and themes."""
 
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 from judging import is_critic
 from kit import READY
-from lab_driver import Lab
+from lab_driver import App, Lab
 from openai_server import Answer, ScriptedServer
-from stack_task import kernel
 
-OUTPUT = Path(__file__).parents[1] / "output"
 TASK = """%%refine -n 2 --critique never
 Write median(xs): for an even number of items the mean of the two middle ones.
 
@@ -82,13 +78,9 @@ const look = () => {
 };
 look();
 """
-App = Literal["lab", "notebook"]
-Theme = Literal["light", "dark"]
-EVERYWHERE = [
-    pytest.mark.parametrize("app", ["lab", "notebook"]),
-    pytest.mark.parametrize("width", [1440, 800]),
-    pytest.mark.parametrize("theme", ["light", "dark"]),
-]
+EVERYWHERE = pytest.mark.parametrize(
+    ("app", "width"), [("lab", 1440), ("lab", 800), ("notebook", 1440), ("notebook", 800)]
+)
 
 
 def reply(body: dict[str, Any]) -> Answer:
@@ -98,34 +90,16 @@ def reply(body: dict[str, Any]) -> Answer:
     return Answer(RIGHT if "text so far" in asked else WRONG, chunk=40, delay=0.02)
 
 
-@pytest.fixture
-def model() -> Iterator[ScriptedServer]:
-    with ScriptedServer(reply) as server:
-        yield server
-
-
-async def everywhere(lab: Lab, model: ScriptedServer, app: App, width: int, theme: Theme) -> None:
-    await lab.open(
-        ["%load_ext ipyrefine", TASK, "1 + 1"],
-        env=kernel(model), app=app, width=width, height=900, theme=theme,
-    )  # fmt: skip
-    await lab.run_and_wait(0)
-
-
-@EVERYWHERE[0]
-@EVERYWHERE[1]
-@EVERYWHERE[2]
+@EVERYWHERE
 async def test_verdict_basis_and_accept_come_first_and_the_whole_is_short(
-    lab: Lab, model: ScriptedServer, app: App, width: int, theme: Theme
+    lab: Lab, model: ScriptedServer, app: App, width: int
 ) -> None:
-    from axe_playwright_python.async_playwright import Axe
-
-    await everywhere(lab, model, app, width, theme)
+    await lab.open(["%load_ext ipyrefine", TASK], model=model, app=app, width=width)
+    await lab.run_and_wait(0)
     await lab.evaluate(WATCH)
     await lab.run_and_wait(1)
     await lab.wait_verdict("PASS")
     await lab.panel(".rf-basis", "2 of 2 examples hold").wait_for()
-    await lab.screenshot(OUTPUT / f"passed-{app}-{width}-{theme}.png")
     lowest = await lab.evaluate("return window.lowest;")
     assert lowest["frames"] > 0
     assert max(lowest["badge"], lowest["basis"], lowest["accept"]) <= 120, lowest
@@ -133,29 +107,30 @@ async def test_verdict_basis_and_accept_come_first_and_the_whole_is_short(
     assert box["height"] <= (700 if width > 1000 else 800)  # five results, and lines that wrap
     for name in ("More", "Where the accepted text goes"):
         await lab.panel(f'.rf-menu > summary[aria-label="{name}"]').click()
-        await assert_accessible(Axe(), lab)
+        await lab.assert_accessible()
     for name in ("details", "history", "settings"):
         await lab.unfold(name)
     for form in ("edit", "finding", "criteria", "keys"):
         await lab.press("open", menu="More", name=form)
         await lab.panel(f'.rf-sheet[data-form="{form}"]').wait_for()
-        await assert_accessible(Axe(), lab)
+        await lab.assert_accessible()
 
 
-async def assert_accessible(axe: Any, lab: Lab) -> None:
-    found = (await axe.run(lab.page, context=".rf-panel")).response["violations"]
-    serious = [v for v in found if v["impact"] in ("serious", "critical")]
-    assert not serious, [(v["id"], [n["html"] for n in v["nodes"]][:3]) for v in serious]
-
-
-@EVERYWHERE[0]
-@EVERYWHERE[1]
-async def test_the_header_stays_in_sight_while_the_notebook_scrolls(
+@EVERYWHERE
+async def test_the_header_stays_in_sight_while_the_notebook_scrolls_and_its_menu_is_whole(
     lab: Lab, model: ScriptedServer, app: App, width: int
 ) -> None:
-    await everywhere(lab, model, app, width, "light")
-    await lab.run_and_wait(1)
+    await lab.start(model, TASK, "1 + 1", app=app, width=width)
     await lab.wait_verdict("PASS")
+    await lab.panel('.rf-menu > summary[aria-label="More"]').click()
+    hidden = await lab.evaluate(
+        "const items = [...document.querySelectorAll('.rf-menu[open] li button')];"
+        "return items.map((one) => { const r = one.getBoundingClientRect();"
+        " const at = document.elementFromPoint(r.x + r.width / 2, r.y + r.height / 2);"
+        " return at === one ? '' : one.innerText; }).filter(Boolean);"
+    )
+    assert hidden == []
+    await lab.page.keyboard.press("Escape")
     for name in ("details", "history", "settings"):
         await lab.unfold(name)
     await lab.panel(".rf-foot").evaluate("(foot) => foot.scrollIntoView({block: 'end'})")
@@ -170,84 +145,62 @@ async def test_the_header_stays_in_sight_while_the_notebook_scrolls(
     await lab.panel(".rf-sheet").wait_for()
 
 
-async def test_a_menu_is_whole_and_above_what_follows(lab: Lab, model: ScriptedServer) -> None:
-    await everywhere(lab, model, "lab", 1440, "light")
-    await lab.run_and_wait(1)
+async def test_a_revision_is_written_over_the_text_and_the_panel_does_not_shrink(
+    lab: Lab, model: ScriptedServer
+) -> None:
+    model.default = lambda body: replace(reply(body), delay=0.05)
+    await lab.open(["%load_ext ipyrefine", TASK], model=model, width=1440)
+    await lab.run_and_wait(0)
+    await lab.evaluate(HEIGHTS)
+    await lab.run(1)
+    await lab.panel("[data-rest]", "def describe").wait_for()
+    await lab.panel("[data-stream]", "len(xs) % 2").wait_for()
     await lab.wait_verdict("PASS")
-    await lab.panel('.rf-menu > summary[aria-label="More"]').click()
-    last = await lab.evaluate(
-        "const items = [...document.querySelectorAll('.rf-menu[open] li button')];"
-        "return items.map((one) => { const r = one.getBoundingClientRect();"
-        " const at = document.elementFromPoint(r.x + r.width / 2, r.y + r.height / 2);"
-        " return at === one ? '' : one.innerText; }).filter(Boolean);"
-    )
-    assert last == []
-
-
-async def test_a_revision_is_written_over_the_text_and_the_panel_does_not_shrink(lab: Lab) -> None:
-    def slow(body: dict[str, Any]) -> Answer:
-        return replace(reply(body), delay=0.05)
-
-    with ScriptedServer(slow) as model:
-        await everywhere(lab, model, "lab", 1440, "light")
-        await lab.evaluate(HEIGHTS)
-        await lab.run(1)
-        await lab.panel("[data-rest]", "def describe").wait_for()
-        await lab.panel("[data-stream]", "len(xs) % 2").wait_for()
-        await lab.wait_verdict("PASS")
     heights = await lab.evaluate("return window.heights;")
     assert heights == sorted(heights)
     assert len(set(heights)) <= 2  # with results once there is a text that gives some
 
 
-async def test_the_clock_goes_on_while_the_model_is_silent(lab: Lab) -> None:
-    stalled = Answer(WRONG, chunk=20, delay=0.1, stall_after=10)
-    with ScriptedServer(lambda _: stalled) as model:
-        await everywhere(lab, model, "lab", 1440, "light")
-        await lab.run(1)
-        await lab.panel("[data-clock]").wait_for()
-        await lab.panel("[data-stream]", "def median").wait_for()
-        clocks = "[...document.querySelectorAll('.rf-panel [data-clock]')]"
-        first = await lab.evaluate(f"return {clocks}.map((c) => c.textContent);")
-        assert len(first) == 1
-        await lab.wait_for(f"{clocks}[0].textContent !== arg", first[0])
-        await lab.press("stop")
-        await lab.wait_idle()
+async def test_the_clock_goes_on_while_the_model_is_silent(lab: Lab, model: ScriptedServer) -> None:
+    model.then(Answer(WRONG, chunk=20, delay=0.1, stall_after=10))
+    await lab.start(model, TASK, wait=False)
+    await lab.panel("[data-clock]").wait_for()
+    await lab.panel("[data-stream]", "def median").wait_for()
+    clocks = "[...document.querySelectorAll('.rf-panel [data-clock]')]"
+    [first] = await lab.evaluate(f"return {clocks}.map((c) => c.textContent);")
+    await lab.wait_for(f"{clocks}[0].textContent !== arg", first)
+    await lab.press("stop")
+    await lab.wait_idle()
 
 
 async def test_two_pages_on_one_kernel_show_the_same_and_both_can_decide(
     lab: Lab, model: ScriptedServer
 ) -> None:
-    await everywhere(lab, model, "lab", 1440, "light")
-    await lab.run_and_wait(1)
+    first = await lab.start(model, TASK)
     await lab.wait_verdict("PASS")
-    first = lab.page
     await lab.command("docmanager:save")
-    await lab.open_again()
+    second = await lab.open_again()
     await lab.wait_verdict("PASS")
-    await lab.press("show", iteration="0")
-    await lab.panel(".rf-badge", "NEEDS IMPROVEMENT").wait_for()
-    second, lab.page = lab.page, first
-    await lab.panel(".rf-badge", "NEEDS IMPROVEMENT").wait_for()
-    await lab.press("show", iteration="1")
-    await lab.panel(".rf-badge", "PASS").wait_for()
-    lab.page = second
-    await lab.panel(".rf-badge", "PASS").wait_for()
+    for lab.page, other, number, word in (
+        (second, first, "0", "NEEDS IMPROVEMENT"),
+        (first, second, "1", "PASS"),
+    ):
+        await lab.press("show", iteration=number)
+        await lab.panel(".rf-badge", word).wait_for()
+        lab.page = other
+        await lab.panel(".rf-badge", word).wait_for()
 
 
-async def test_closing_while_it_revises_says_what_became_of_the_run(lab: Lab) -> None:
-    def answer(body: dict[str, Any]) -> Answer:
-        revising = "text so far" in body["messages"][-1]["content"]
-        return Answer(RIGHT, chunk=20, delay=0.1, stall_after=10) if revising else Answer(WRONG)
-
-    with ScriptedServer(answer) as model:
-        await everywhere(lab, model, "lab", 1440, "light")
-        await lab.run(1)
-        await lab.panel(".rf-badge", "Revising").wait_for()
-        await lab.panel("[data-stream]", "def median").wait_for()
-        close = lab.panel('.rf-menu [data-action="close"]')
-        assert await close.text_content() == "Stop and close"
-        await lab.press("close", menu="More")
-        await lab.wait_output(1, "Stopped and closed. The best text so far is in `refined`.")
-        await lab.wait_idle()
-        assert not await lab.page.locator(".rf-panel").count()
+async def test_closing_while_it_revises_says_what_became_of_the_run(
+    lab: Lab, model: ScriptedServer
+) -> None:
+    model.then(Answer(WRONG), Answer(RIGHT, chunk=20, delay=0.1, stall_after=10))
+    await lab.start(model, TASK, wait=False)
+    await lab.panel(".rf-badge", "Revising").wait_for()
+    await lab.panel("[data-stream]", "def median").wait_for()
+    close = lab.panel('.rf-menu [data-action="close"]')
+    assert await close.text_content() == "Stop and close"
+    await lab.press("close", menu="More")
+    await lab.wait_output(1, "Stopped and closed. The best text so far is in `refined`.")
+    await lab.wait_idle()
+    assert not await lab.page.locator(".rf-panel").count()

@@ -1,18 +1,14 @@
 """The person in the loop: findings, edits and criteria in JupyterLab, by mouse and by keyboard."""
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 from judging import is_critic
 from kit import READY
-from lab_driver import Lab
+from lab_driver import APPS, App, Lab
 from openai_server import ScriptedServer
-from stack_task import kernel
 
-OUTPUT = Path(__file__).parents[1] / "output"
 CELL = "%%refine -n 1 --min-findings 2\nWrite inc(n), which adds one."
 WEAK = [
     {"criterion": "clarity", "quote": "n + 1", "problem": "The name says little.",
@@ -34,30 +30,15 @@ def reply(body: dict[str, Any]) -> str:
     return SECOND if "text so far" in asked else FIRST
 
 
-@pytest.fixture
-def model() -> Iterator[ScriptedServer]:
-    with ScriptedServer(reply) as server:
-        yield server
-
-
-async def start(
-    lab: Lab, model: ScriptedServer, cell: str = CELL, *, width: int = 1280, height: int = 1700,
-    theme: Literal["light", "dark"] = "light", app: Literal["lab", "notebook"] = "lab",
-) -> Any:  # fmt: skip
-    page = await lab.open(
-        ["%load_ext ipyrefine", cell, "1 + 1"],
-        env=kernel(model) | {"IPYREFINE_HOME": str(lab.server.home / "kept")},
-        width=width, height=height, theme=theme, app=app,
-    )  # fmt: skip
-    await lab.run_and_wait(0)
-    await lab.run_and_wait(1)
+async def start(lab: Lab, model: ScriptedServer, cell: str = CELL, *, app: App = "lab") -> Any:
+    page = await lab.start(model, cell, "1 + 1", height=1700, app=app)
     await lab.panel('[data-action="continue"]').wait_for()
     return page
 
 
-@pytest.mark.parametrize("app", ["lab", "notebook"])
+@APPS
 async def test_a_revision_acts_on_ticked_findings_and_on_the_users_own(
-    lab: Lab, model: ScriptedServer, app: Literal["lab", "notebook"]
+    lab: Lab, model: ScriptedServer, app: App
 ) -> None:
     page = await start(lab, model, app=app)
     await lab.press("open", menu="More", name="finding")
@@ -77,44 +58,20 @@ async def test_a_revision_acts_on_ticked_findings_and_on_the_users_own(
     assert "The name says little." not in revision
 
 
-async def test_a_finding_below_its_line_is_dismissed_with_a_reason(
-    lab: Lab, model: ScriptedServer
-) -> None:
-    page = await start(lab, model)
-    above = await lab.panel(".rf-finding", "The name says little.").evaluate(
-        "(note) => note.previousElementSibling.innerText.trimEnd().split('\\n').at(-1)"
-    )
-    assert "n + 1" in above
-    await lab.press("open", name="dismiss", finding="f1")
-    await lab.panel('[name="reason"]:focus').wait_for()
-    await page.keyboard.type("short names are our style")
-    await page.keyboard.press("Enter")
-    await lab.panel(".rf-finding", "The name says little.").wait_for(state="detached")
-    await lab.unfold("history")
-    await lab.wait_output(1, "You dismissed f1: short names are our style")
-
-
-@pytest.mark.parametrize("app", ["lab", "notebook"])
-@pytest.mark.parametrize("change", ["edit", "revert"])
+@pytest.mark.parametrize(("app", "change"), [("lab", "edit"), ("notebook", "revert")])
 async def test_after_a_run_that_passes_accept_takes_the_persons_own_text(
-    lab: Lab, model: ScriptedServer, app: Literal["lab", "notebook"], change: str
+    lab: Lab, model: ScriptedServer, app: App, change: str
 ) -> None:
     example = "inc(1) == 2" if change == "edit" else "inc(1.5) == 3"
     draft = "def inc(n):\n    return n + 1"
-    model.default = lambda body: (
-        READY
-        if is_critic(body)
-        else f"f1: rounded\n```python\n{draft.replace('n + 1', 'round(n) + 1')}\n```"
-        if "text so far" in body["messages"][-1]["content"]
-        else f"```python\n{draft}\n```"
-    )
-    page = await lab.open(
-        ["%load_ext ipyrefine", f"%%refine\nWrite inc(n).\n\n{example}", "1 + 1"],
-        env=kernel(model) | {"IPYREFINE_HOME": str(lab.server.home / "kept")},
-        width=1280, height=900, app=app,
-    )  # fmt: skip
-    await lab.run_and_wait(0)
-    await lab.run_and_wait(1)
+    revision = f"f1: rounded\n```python\n{draft.replace('n + 1', 'round(n) + 1')}\n```"
+
+    def write(body: dict[str, Any]) -> str:
+        revises = "text so far" in body["messages"][-1]["content"]
+        return READY if is_critic(body) else revision if revises else f"```python\n{draft}\n```"
+
+    model.default = write
+    page = await lab.start(model, f"%%refine\nWrite inc(n).\n\n{example}", "1 + 1", app=app)
     await lab.panel(".rf-badge", "PASS").wait_for()
     own = draft
     if change == "edit":
@@ -125,29 +82,24 @@ async def test_after_a_run_that_passes_accept_takes_the_persons_own_text(
     await lab.press(change)
     await lab.panel('.rf-step[aria-current="step"]', "Your edit").wait_for()
     await lab.panel(".rf-badge", "NEEDS IMPROVEMENT").wait_for()
-    OUTPUT.mkdir(exist_ok=True)
-    await page.screenshot(path=OUTPUT / f"own-text-{change}-{app}.png")
     await lab.press("accept")
-    await lab.wait_for("panel.content.model.sharedModel.cells.length === 4")
+    await lab.wait_cells(4)
     assert (await lab.cell_sources())[2] == own
 
 
-async def test_step_pauses_after_every_verdict_with_the_kernel_free(
-    lab: Lab, model: ScriptedServer
+@pytest.mark.parametrize("option", ["--step", "--background"])
+async def test_a_stepped_or_background_run_leaves_the_kernel_free(
+    lab: Lab, model: ScriptedServer, option: str
 ) -> None:
-    await start(lab, model, CELL.replace("-n 1", "-n 3 --step"))
+    await start(lab, model, CELL.replace("-n 1", f"-n 3 {option}"))
     await lab.run_and_wait(2)
     assert (await lab.outputs_text(2)).endswith("2")
-    await lab.press("continue")
-    await lab.panel(".rf-step", "Revision 1").wait_for()
-
-
-async def test_in_the_background_the_cell_returns_at_once(lab: Lab, model: ScriptedServer) -> None:
-    await start(lab, model, CELL.replace("-n 1", "-n 1 --background"))
-    await lab.run_and_wait(2)
-    assert (await lab.outputs_text(2)).endswith("2")
-    await lab.press("accept")
-    await lab.wait_for("panel.content.model.sharedModel.cells.length === 4")
+    if option == "--step":
+        await lab.press("continue")
+        await lab.panel(".rf-step", "Revision 1").wait_for()
+    else:
+        await lab.press("accept")
+        await lab.wait_cells(4)
 
 
 async def test_the_keys_press_the_buttons_and_leave_the_notebook_alone(
@@ -172,7 +124,7 @@ async def test_the_keys_press_the_buttons_and_leave_the_notebook_alone(
     assert len(await lab.cell_sources()) == 3
     await lab.panel('.rf-menu > summary[aria-label="More"]').focus()
     await page.keyboard.press("a")
-    await lab.wait_for("panel.content.model.sharedModel.cells.length === 4")
+    await lab.wait_cells(4)
     assert "def inc" in (await lab.cell_sources())[2]
 
 
@@ -214,26 +166,12 @@ async def test_a_menu_is_used_by_keyboard_alone(lab: Lab, model: ScriptedServer)
     assert len(await lab.cell_sources()) == 3
 
 
-async def test_the_panel_is_back_after_a_restart_and_resume(
+async def test_what_was_changed_in_the_inserted_cell_comes_back_with_edit(
     lab: Lab, model: ScriptedServer
 ) -> None:
-    await start(lab, model)
-    await lab.restart_kernel()
-    await lab.set_source(2, "%refine resume")
-    await lab.run_and_wait(0)
-    await lab.run_and_wait(2)
-    await lab.page.locator(".jp-Cell").nth(2).locator('[data-action="accept"]').first.click()
-    await lab.wait_for("panel.content.model.sharedModel.cells.length === 4")
-    assert "def inc" in (await lab.cell_sources())[3]
-
-
-@pytest.mark.parametrize("app", ["lab", "notebook"])
-async def test_what_was_changed_in_the_inserted_cell_comes_back_with_edit(
-    lab: Lab, model: ScriptedServer, app: Literal["lab", "notebook"]
-) -> None:
-    await start(lab, model, app=app)
+    await start(lab, model, app="notebook")
     await lab.press("accept")
-    await lab.wait_for("panel.content.model.sharedModel.cells.length === 4")
+    await lab.wait_cells(4)
     await lab.wait_output(1, "The text is in a new cell below.")
     await lab.set_source(2, "def inc(mine):\n    return mine + 1")
     await lab.set_source(3, "%refine edit")
@@ -244,33 +182,19 @@ async def test_what_was_changed_in_the_inserted_cell_comes_back_with_edit(
     assert await lab.outputs_text(3) == "def inc(mine):\n    return mine + 1"
 
 
-async def test_the_text_is_copied_from_the_menu(lab: Lab, model: ScriptedServer) -> None:
+async def test_the_menu_copies_the_text_and_shows_what_was_sent_prompt_by_prompt(
+    lab: Lab, model: ScriptedServer
+) -> None:
     page = await start(lab, model)
     await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     await lab.press("copy", menu="More")
     await page.wait_for_function(
         "async () => (await navigator.clipboard.readText()).startsWith('def inc(n):')"
     )
-
-
-async def test_what_was_sent_is_shown_prompt_by_prompt(lab: Lab, model: ScriptedServer) -> None:
-    await start(lab, model)
     await lab.press("open", menu="More", name="sent")
     await lab.panel(".rf-sheet summary", "1 · Writing").click()
     await lab.wait_output(1, "Write inc(n), which adds one.")
     assert await lab.panel(".rf-sheet").locator("details").count() == len(model.bodies)
-
-
-async def test_the_run_goes_on_with_another_model(lab: Lab, model: ScriptedServer) -> None:
-    page = await start(lab, model)
-    await lab.panel(".rf-chip", "scripted").click()
-    await lab.panel('[data-action="model"][data-model="scripted"]').wait_for()
-    await lab.panel('[name="model"]:focus').wait_for()
-    await page.locator(":focus").fill("another")
-    await page.keyboard.press("Enter")
-    await lab.panel(".rf-step", "Revision 2").wait_for()
-    await lab.wait_idle()
-    assert {body["model"] for body in model.bodies} == {"scripted", "another"}
 
 
 async def test_typed_words_focus_and_open_folds_survive_an_update(
@@ -291,7 +215,7 @@ async def test_typed_words_focus_and_open_folds_survive_an_update(
 
 @pytest.mark.parametrize(("app", "boxed"), [("lab", True), ("notebook", False)])
 async def test_only_the_user_puts_a_panel_into_a_box_that_scrolls(
-    lab: Lab, model: ScriptedServer, app: Literal["lab", "notebook"], boxed: bool
+    lab: Lab, model: ScriptedServer, app: App, boxed: bool
 ) -> None:
     """Notebook does so itself with any tall output, which would leave a panel of a few lines."""
     await start(lab, model, app=app)
@@ -309,7 +233,7 @@ async def test_only_the_user_puts_a_panel_into_a_box_that_scrolls(
 async def test_where_no_widget_is_shown_a_sentence_says_what_to_do_instead(
     lab: Lab, model: ScriptedServer
 ) -> None:
-    page = await lab.open(["%load_ext ipyrefine", CELL, "%refine accept"], env=kernel(model))
+    page = await lab.open(["%load_ext ipyrefine", CELL, "%refine accept"], model=model)
     await page.route("**/jupyterlab-manager/**", lambda route: route.abort())
     await page.reload()
     await lab.wait_for("panel?.content?.model && panel.content.widgets.length > 0")
@@ -319,5 +243,5 @@ async def test_where_no_widget_is_shown_a_sentence_says_what_to_do_instead(
     await lab.wait_output(1, "The panel needs widgets and a live kernel.")
     await lab.wait_output(1, "NOTHING FOUND")
     await lab.run_and_wait(2)
-    await lab.wait_for("panel.content.model.sharedModel.cells.length === 4")
+    await lab.wait_cells(4)
     assert "def inc" in (await lab.cell_sources())[3]

@@ -2,17 +2,14 @@
 
 import threading
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 from judging import is_critic
 from kit import READY
-from lab_driver import Lab
+from lab_driver import APPS, App, Lab
 from openai_server import ScriptedServer
-from stack_task import kernel
 
-OUTPUT = Path(__file__).parents[1] / "output"
 CELL = """%%refine -n 2
 Write last(xs), which returns the last item of a list, and None for an empty one.
 
@@ -29,16 +26,14 @@ def test_of_an_empty_list():
 {"findings": [], "ready": false, "because": "It fails on an empty list."}'''
 
 
-class Model:
+class Reader:
     """A model whose first reading waits until a test lets it go on."""
 
     def __init__(self) -> None:
-        self.reading, self.go_on = FAILING, threading.Event()
-        self.begun, self.wrote = threading.Event(), 0
+        self.reading, self.go_on, self.wrote = FAILING, threading.Event(), 0
 
     def __call__(self, body: dict[str, Any]) -> str:
         if is_critic(body):
-            self.begun.set()
             self.go_on.wait(60)
             return self.reading if self.wrote < 2 else READY
         self.wrote += 1
@@ -46,128 +41,91 @@ class Model:
 
 
 @pytest.fixture
-def model() -> Iterator[Model]:
-    model = Model()
-    yield model
-    model.go_on.set()
+def reader(model: ScriptedServer) -> Iterator[Reader]:
+    model.default = Reader()
+    yield model.default
+    model.default.go_on.set()
 
 
-async def accept_while_it_is_read(
-    lab: Lab, served: ScriptedServer, model: Model, **options: Any
-) -> None:
-    await lab.open(
-        ["%load_ext ipyrefine", CELL, "1 + 1"], env=kernel(served), height=700, **options
-    )
-    await lab.run_and_wait(0)
-    await lab.run(1)
+async def accept_while_it_is_read(lab: Lab, model: ScriptedServer, **options: Any) -> None:
+    await lab.start(model, CELL, "1 + 1", wait=False, height=700, **options)
     await lab.panel(".rf-basis", "not read yet").wait_for()
     await lab.press("accept")
     await lab.panel(".rf-receipt", "is reading it").wait_for()
     await lab.wait_idle()
-    await lab.wait_for("panel.content.model.cells.length === 4")
+    await lab.wait_cells(4)
 
 
 RECEIPT = "document.querySelector('.rf-receipt').getBoundingClientRect()"
 
 
-@pytest.mark.parametrize(
-    ("app", "theme", "width"),
-    [("lab", "light", 1280), ("lab", "dark", 800), ("notebook", "light", 800)],
-)
+@pytest.mark.parametrize(("app", "width"), [("lab", 1280), ("notebook", 800)])
 async def test_a_test_that_the_accepted_text_fails_turns_the_receipt_amber(
-    lab: Lab, model: Model, app: Literal["lab", "notebook"], theme: Any, width: int
+    lab: Lab, model: ScriptedServer, reader: Reader, app: App, width: int
 ) -> None:
-    with ScriptedServer(model) as served:
-        await accept_while_it_is_read(lab, served, model, app=app, theme=theme, width=width)
-        await lab.run_and_wait(3)  # the kernel is free
-        await lab.screenshot(OUTPUT / f"receipt-reading-{app}-{theme}.png")
-        await lab.evaluate(f"const r = {RECEIPT}; window.before = [r.top, r.height];")
-        model.go_on.set()
-        await lab.panel(".rf-receipt", "FAILS A TEST").wait_for()
-        await lab.panel(".rf-receipt", "last([])").wait_for()
-        moved = await lab.evaluate(
-            f"const r = {RECEIPT}; return [r.top - before[0], r.height - before[1]];"
-        )
-        assert max(map(abs, moved)) < 1, moved
-        await lab.screenshot(OUTPUT / f"receipt-amber-{app}-{theme}.png")
-        await lab.panel('.rf-receipt [data-action="continue"]').click()
-        await lab.wait_verdict("PASS")
-        assert "if xs" not in (await lab.cell_sources())[2]
-        await lab.press("accept")
-        await lab.wait_for("!document.querySelector('.rf-panel')")
-        sources = await lab.cell_sources()
-        assert len(sources) == 4
-        assert sources[2].endswith("return xs[-1] if xs else None")
+    await accept_while_it_is_read(lab, model, app=app, width=width)
+    await lab.run_and_wait(3)  # the kernel is free
+    await lab.evaluate(f"const r = {RECEIPT}; window.before = [r.top, r.height];")
+    reader.go_on.set()
+    await lab.panel(".rf-receipt", "FAILS A TEST").wait_for()
+    await lab.panel(".rf-receipt", "last([])").wait_for()
+    moved = await lab.evaluate(
+        f"const r = {RECEIPT}; return [r.top - before[0], r.height - before[1]];"
+    )
+    assert max(map(abs, moved)) < 1, moved
+    await lab.panel('.rf-receipt [data-action="continue"]').click()
+    await lab.wait_verdict("PASS")
+    assert "if xs" not in (await lab.cell_sources())[2]
+    await lab.press("accept")
+    await lab.wait_closed()
+    sources = await lab.cell_sources()
+    assert len(sources) == 4
+    assert sources[2].endswith("return xs[-1] if xs else None")
 
 
-async def test_nothing_found_leaves_the_receipt_green(lab: Lab, model: Model) -> None:
-    model.reading = READY
-    with ScriptedServer(model) as served:
-        await accept_while_it_is_read(lab, served, model)
-        model.go_on.set()
-        await lab.wait_output(1, "read afterwards: nothing found")
-        await lab.wait_for("!document.querySelector('.rf-panel')")
-        await lab.screenshot(OUTPUT / "receipt-read.png")
+async def test_closing_the_panel_ends_the_reading(
+    lab: Lab, model: ScriptedServer, reader: Reader
+) -> None:
+    await accept_while_it_is_read(lab, model)
+    await lab.panel('.rf-receipt [data-action="close"]').click()
+    await lab.wait_closed()
+    await lab.wait_output(1, "not read")
 
 
-@pytest.mark.parametrize("app", ["lab", "notebook"])
+@APPS
 async def test_a_decided_run_is_one_line_that_opens_in_place_and_can_be_removed(
-    lab: Lab, model: Model, app: Literal["lab", "notebook"]
+    lab: Lab, model: ScriptedServer, app: App
 ) -> None:
-    model.reading = READY
-    model.go_on.set()
-    with ScriptedServer(model) as served:
-        await lab.open(
-            ["%load_ext ipyrefine", CELL, "1 + 1"], env=kernel(served), height=700, app=app
-        )
-        await lab.run_and_wait(0)
-        await lab.run_and_wait(1)
-        await lab.wait_verdict("PASS")
-        await lab.press("accept")
-        await lab.wait_for("!document.querySelector('.rf-panel')")
-        record = lab.page.locator(".rf-record")
-        assert (await record.bounding_box())["height"] < 60
-        await lab.wait_output(1, "1 of 1 examples hold · accepted")
-        assert "return xs[-1]" not in await lab.outputs_text(1)
-        await lab.screenshot(OUTPUT / f"receipt-{app}.png")
-        await record.locator("summary").first.click()
-        await lab.wait_output(1, "return xs[-1]")
-        await lab.screenshot(OUTPUT / f"receipt-open-{app}.png")
-        await record.locator(".rf-remove summary").click()
-        await lab.screenshot(OUTPUT / f"receipt-menu-{app}.png")
-        await record.get_by_role("button", name="Remove this record").click()
-        await lab.wait_for("!document.querySelector('.rf-record')")
-        assert await lab.outputs_text(1) == ""
-        assert len(await lab.cell_sources()) == 4
+    model.default = lambda body: READY if is_critic(body) else WRONG
+    await lab.start(model, CELL, "1 + 1", height=700, app=app)
+    await lab.wait_verdict("PASS")
+    await lab.press("accept")
+    await lab.wait_closed()
+    record = lab.page.locator(".rf-record")
+    assert (await record.bounding_box())["height"] < 60
+    await lab.wait_output(1, "1 of 1 examples hold · accepted")
+    assert "return xs[-1]" not in await lab.outputs_text(1)
+    await record.locator("summary").first.click()
+    await lab.wait_output(1, "return xs[-1]")
+    await record.locator(".rf-remove summary").click()
+    await record.get_by_role("button", name="Remove this record").click()
+    await lab.wait_for("!document.querySelector('.rf-record')")
+    assert await lab.outputs_text(1) == ""
+    assert len(await lab.cell_sources()) == 4
 
 
 async def test_removing_the_record_of_a_refined_cell_takes_the_cell_made_for_it(
-    lab: Lab, model: Model
+    lab: Lab, model: ScriptedServer
 ) -> None:
-    model.reading = READY
-    model.go_on.set()
-    with ScriptedServer(model) as served:
-        await lab.open(
-            ["%load_ext ipyrefine", "def last(xs):\n    return xs[0]", "1 + 1"],
-            env=kernel(served),
-        )
-        await lab.run_and_wait(0)
-        await lab.select(1)
-        await lab.evaluate("void window.jupyterapp.commands.execute('ipyrefine:refine-cell');")
-        await lab.page.locator(".ipyrefine-ask input").press("Enter")
-        await lab.panel('[data-action="accept"]').wait_for()
-        await lab.wait_idle()
-        await lab.press("accept")
-        await lab.wait_for("!document.querySelector('.rf-panel')")
-        await lab.page.locator(".rf-record .rf-remove summary").click()
-        await lab.page.get_by_role("button", name="Remove this record").click()
-        await lab.wait_for("panel.content.widgets.length === 3")
-        assert (await lab.cell_sources())[2] == "1 + 1"
-
-
-async def test_closing_the_panel_ends_the_reading(lab: Lab, model: Model) -> None:
-    with ScriptedServer(model) as served:
-        await accept_while_it_is_read(lab, served, model)
-        await lab.panel('.rf-receipt [data-action="close"]').click()
-        await lab.wait_for("!document.querySelector('.rf-panel')")
-        await lab.wait_output(1, "not read")
+    model.default = lambda body: READY if is_critic(body) else WRONG
+    await lab.open(["def last(xs):\n    return xs[0]", "1 + 1"], model=model)
+    await lab.press_stars(0)
+    await lab.ask()
+    await lab.panel('[data-action="accept"]').wait_for()
+    await lab.wait_idle()
+    await lab.press("accept")
+    await lab.wait_closed()
+    await lab.page.locator(".rf-record .rf-remove summary").click()
+    await lab.page.get_by_role("button", name="Remove this record").click()
+    await lab.wait_for("panel.content.widgets.length === 2")
+    assert (await lab.cell_sources())[1] == "1 + 1"

@@ -1,29 +1,20 @@
 """A refinement started from a cell: its toolbar, the palette, the shortcuts, and the way back."""
 
+import asyncio
 import json
 import sys
-import time
-from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 from judging import criticises, is_critic
-from lab_driver import App, Lab
+from lab_driver import APPS, FIELD, App, Lab
 from openai_server import Answer, ScriptedServer
-
-APPS = pytest.mark.parametrize("app", ["lab", "notebook"])
-OUTPUT = Path(__file__).parents[1] / "output"
 
 WRONG = "def inc(n):\n    return n + 2\n\ndef dec(n):\n    return n - 2"
 RIGHT = WRONG.replace("n + 2", "n + 1").replace("n - 2", "n - 1")
 PROSE = "It is the the text."
-BUTTON = '.jp-Cell.jp-mod-active .jp-cell-toolbar [data-jp-item-name="refine"]'
-FIELD = ".ipyrefine-ask input"
 HIDDEN = "panel.content.widgets[1].inputHidden"
-SOURCE = "panel.content.model.sharedModel.cells[arg[0]].getSource() === arg[1]"
-TOLD = ".Toastify__toast, .jp-Dialog"
 
 
 def reply(body: dict[str, Any]) -> str | Answer:
@@ -35,36 +26,10 @@ def reply(body: dict[str, Any]) -> str | Answer:
     return "<text>\nIt is the text.\n</text>" if prose else f"```python\n{RIGHT}\n```"
 
 
-@pytest.fixture
-def model() -> Iterator[ScriptedServer]:
-    with ScriptedServer(reply) as server:
-        yield server
-
-
-@pytest.fixture
-def env(model: ScriptedServer, tmp_path: Path) -> dict[str, str]:
-    return {
-        "OPENAI_BASE_URL": model.base_url,
-        "IPYREFINE_MODEL": "m",
-        "IPYREFINE_HOME": str(tmp_path / "journal"),
-    }
-
-
-async def press_button(lab: Lab, index: int) -> None:
-    """Press the button in a cell's toolbar."""
-    await lab.select(index)
-    await lab.page.locator(BUTTON).locator("button, jp-button").first.click()
-
-
-async def just_improve(lab: Lab) -> None:
-    """Ask for nothing in particular."""
-    await lab.page.locator(FIELD).press("Enter")
-
-
 async def improve(lab: Lab, index: int) -> None:
     """Press the button, and ask for nothing in particular."""
-    await press_button(lab, index)
-    await just_improve(lab)
+    await lab.press_stars(index)
+    await lab.ask()
 
 
 async def accept(lab: Lab) -> None:
@@ -72,104 +37,82 @@ async def accept(lab: Lab) -> None:
     await lab.click_button("Accept")
 
 
-async def wait_asked(lab: Lab, model: ScriptedServer, times: int) -> None:
-    """Wait until the model was asked more often than that."""
-    deadline = time.monotonic() + 120
-    while len(model.requests) <= times:
-        assert time.monotonic() < deadline, "the model was not asked"
-        await lab.page.wait_for_timeout(200)
-
-
-async def read_notice(lab: Lab) -> str:
-    """Read what the application tells the user, in a notification or a dialog."""
-    notice = lab.page.locator(TOLD).first
-    await notice.wait_for()
-    return await notice.inner_text()
-
-
 @APPS
-@pytest.mark.parametrize("theme", ["light", "dark"])
 async def test_the_button_refines_a_code_cell_and_accepting_changes_it_undone_by_one_undo(
-    lab: Lab, env: dict[str, str], app: App, theme: Literal["light", "dark"]
+    lab: Lab, model: ScriptedServer, app: App
 ) -> None:
-    page = await lab.open([WRONG, "last = 1"], app=app, theme=theme, env=env)
-    await lab.select(0)
-    await page.locator(BUTTON).wait_for()
-    await lab.screenshot(OUTPUT / f"cell-button-{app}-{theme}.png")
+    page = await lab.open([WRONG, "last = 1"], app=app, model=model)
     await improve(lab, 0)
     await lab.wait_output(1, "NOTHING FOUND")
     cell_id = (await lab.cell_ids())[0]
     assert await lab.cell_sources() == [WRONG, f"%%refine --cell {cell_id}\n{WRONG}", "last = 1"]
     assert await lab.evaluate(f"return {HIDDEN};")
-    await lab.wait_idle()
-    await lab.screenshot(OUTPUT / f"cell-refined-{app}-{theme}.png")
     await accept(lab)
-    await lab.wait_for(SOURCE, [0, RIGHT])
+    await lab.wait_source(0, RIGHT)
     await lab.wait_output(1, "undo brings it back")
-    await lab.screenshot(OUTPUT / f"cell-accepted-{app}-{theme}.png")
     await page.locator(".jp-Notebook .cm-content").first.click()
     await page.keyboard.press("Control+z")
-    await lab.wait_for(SOURCE, [0, WRONG])
+    await lab.wait_source(0, WRONG)
     assert len(await lab.cell_sources()) == 3
+    await lab.wait_idle()
+    model.asked.clear()
+    await improve(lab, 0)
+    assert await asyncio.to_thread(model.asked.wait, 60), "after an undo it asks anew"
 
 
 @APPS
 async def test_the_shortcut_refines_a_markdown_cell_as_prose(
-    lab: Lab, env: dict[str, str], app: App
+    lab: Lab, model: ScriptedServer, app: App
 ) -> None:
-    page = await lab.open([PROSE, "last = 1"], app=app, env=env)
+    page = await lab.open([PROSE, "last = 1"], app=app, model=model)
     await lab.select(0)
     await lab.command("notebook:change-cell-to-markdown")
     await lab.command("notebook:run-cell")  # renders it
     await page.locator(".jp-MarkdownOutput").first.click()
     await page.keyboard.press("Alt+r")
-    await just_improve(lab)
+    await lab.ask()
     await lab.wait_output(1, "NOTHING FOUND")
     options = f"%%refine --cell {(await lab.cell_ids())[0]} --draft -p prose"
     assert (await lab.cell_sources())[1] == f"{options}\n{PROSE}"
     await accept(lab)
-    await lab.wait_for(SOURCE, [0, "It is the text."])
+    await lab.wait_source(0, "It is the text.")
     await lab.wait_for(
         "panel.content.widgets[0].node.querySelector('.jp-MarkdownOutput')?.innerText"
         ".includes('It is the text.')"
     )
 
 
-@APPS
-@pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 800)])
+@pytest.mark.parametrize(("app", "width"), [("lab", 1280), ("notebook", 800)])
 async def test_shortcut_words_enter_and_accept_change_a_cell_with_one_wait(
-    lab: Lab, env: dict[str, str], model: ScriptedServer, app: App, theme: Any, width: int
+    lab: Lab, model: ScriptedServer, app: App, width: int
 ) -> None:
-    page = await lab.open([WRONG, "last = 1"], app=app, env=env, theme=theme, width=width)
+    page = await lab.open([WRONG, "last = 1"], app=app, model=model, width=width)
     await page.locator(".jp-Notebook .cm-content").first.click()
     await page.keyboard.press("Alt+r")
     await page.locator(f"{FIELD}:focus").wait_for()
-    await lab.screenshot(OUTPUT / f"ask-{app}-{theme}.png")
     await page.keyboard.type('Add "one" only')
     await page.keyboard.press("Enter")
     await lab.panel('[data-action="accept"]').wait_for()
     await lab.wait_output(1, "NOTHING FOUND")
-    await lab.screenshot(OUTPUT / f"asked-{app}-{theme}.png")
     options = f"%%refine --cell {(await lab.cell_ids())[0]}"
     assert (await lab.cell_sources())[1] == f'{options} --change="Add \\"one\\" only"\n{WRONG}'
     assert [is_critic(body) for body in model.bodies] == [False, True]
     assert 'Add "one" only' in model.bodies[0]["messages"][-1]["content"]
     await accept(lab)
-    await lab.wait_for(SOURCE, [0, RIGHT])
+    await lab.wait_source(0, RIGHT)
 
 
 async def test_the_line_knows_what_was_asked_before_and_escape_leaves(
-    lab: Lab, env: dict[str, str], model: ScriptedServer
+    lab: Lab, model: ScriptedServer
 ) -> None:
-    page = await lab.open([WRONG, "last = 1"], env=env)
+    page = await lab.open([WRONG, "last = 1"], model=model)
     for wish in ("first", "second"):
-        await press_button(lab, 0)
-        await page.locator(FIELD).fill(wish)
-        await page.locator(FIELD).press("Enter")
+        await lab.press_stars(0)
+        await lab.ask(wish)
         await lab.wait_output(1, "NOTHING FOUND")
         await lab.wait_idle()
     asked = len(model.requests)
-    await press_button(lab, 0)
+    await lab.press_stars(0)
     seen = []
     for key in ("ArrowUp", "ArrowUp", "ArrowDown", "ArrowDown"):
         await page.locator(FIELD).press(key)
@@ -182,16 +125,16 @@ async def test_the_line_knows_what_was_asked_before_and_escape_leaves(
 
 
 async def test_a_cell_of_comments_is_a_task_and_is_written_at_once(
-    lab: Lab, env: dict[str, str]
+    lab: Lab, model: ScriptedServer
 ) -> None:
-    await lab.open(["# Write inc and dec.", "last = 1"], env=env)
-    await press_button(lab, 0)
+    await lab.open(["# Write inc and dec.", "last = 1"], model=model)
+    await lab.press_stars(0)
     await lab.wait_output(1, "NOTHING FOUND")
 
 
 @APPS
-async def test_only_the_selected_lines_change(lab: Lab, env: dict[str, str], app: App) -> None:
-    page = await lab.open([WRONG, "last = 1"], app=app, env=env)
+async def test_only_the_selected_lines_change(lab: Lab, model: ScriptedServer, app: App) -> None:
+    page = await lab.open([WRONG, "last = 1"], app=app, model=model)
     await page.locator(".jp-Notebook .cm-content").first.click()
     await page.keyboard.press("Control+Home")
     await page.keyboard.press("Shift+ArrowDown")
@@ -201,20 +144,19 @@ async def test_only_the_selected_lines_change(lab: Lab, env: dict[str, str], app
     await line.wait_for()
     marked = page.locator(".jp-Cell").first.locator(".cm-selectionBackground")
     assert await marked.count() > 0
-    await lab.screenshot(OUTPUT / f"ask-lines-{app}.png")
     await line.press("Enter")
     await lab.wait_output(1, "NOTHING FOUND")
     options = f"%%refine --cell {(await lab.cell_ids())[0]} --lines 1-2"
     assert (await lab.cell_sources())[1] == f"{options}\n{WRONG}"
     await accept(lab)
-    await lab.wait_for(SOURCE, [0, WRONG.replace("n + 2", "n + 1")])
+    await lab.wait_source(0, WRONG.replace("n + 2", "n + 1"))
 
 
 @APPS
 async def test_a_cell_that_was_edited_meanwhile_is_left_alone_and_inserting_is_offered(
-    lab: Lab, env: dict[str, str], app: App
+    lab: Lab, model: ScriptedServer, app: App
 ) -> None:
-    page = await lab.open([WRONG, "last = 1"], app=app, env=env)
+    page = await lab.open([WRONG, "last = 1"], app=app, model=model)
     await improve(lab, 0)
     await lab.wait_output(1, "NOTHING FOUND")
     await page.locator(".jp-Notebook .cm-content").first.click()
@@ -225,38 +167,37 @@ async def test_a_cell_that_was_edited_meanwhile_is_left_alone_and_inserting_is_o
     assert (await lab.cell_sources())[0] == f"{WRONG}  # mine"
     await lab.set_source(2, "%refine apply insert")
     await lab.run_and_wait(2)
-    await lab.wait_for("panel.content.model.sharedModel.cells.length === 4")
+    await lab.wait_cells(4)
     assert (await lab.cell_sources())[3] == RIGHT
 
 
-@APPS
 async def test_a_decided_cell_shows_its_record_and_asks_anew_only_when_told(
-    lab: Lab, env: dict[str, str], model: ScriptedServer, app: App
+    lab: Lab, model: ScriptedServer
 ) -> None:
-    await lab.open([WRONG, "last = 1"], app=app, env=env)
+    await lab.open([WRONG, "last = 1"], model=model)
     await improve(lab, 0)
     await lab.wait_output(1, "NOTHING FOUND")
     await accept(lab)
-    await lab.wait_for(SOURCE, [0, RIGHT])
+    await lab.wait_source(0, RIGHT)
     await lab.wait_idle()
     asked = len(model.requests)
     await lab.run_and_wait(1)
     await lab.wait_output(1, "You decided this run already.")
-    await lab.screenshot(OUTPUT / f"cell-decided-{app}.png")
     await lab.restart_kernel()
     await lab.run_and_wait(1)
     await lab.wait_output(1, "You decided this run already.")
     assert len(model.requests) == asked
     first, _, body = (await lab.cell_sources())[1].partition("\n")
     await lab.set_source(1, f"{first} --again\n{body}")
+    model.asked.clear()
     await lab.run_and_wait(1)
-    await wait_asked(lab, model, asked)
+    assert await asyncio.to_thread(model.asked.wait, 60)
 
 
 async def test_pressing_it_again_refines_in_the_same_cell_with_the_options_kept(
-    lab: Lab, env: dict[str, str]
+    lab: Lab, model: ScriptedServer
 ) -> None:
-    await lab.open([WRONG, "last = 1"], env=env)
+    await lab.open([WRONG, "last = 1"], model=model)
     await improve(lab, 0)
     await lab.wait_output(1, "NOTHING FOUND")
     await lab.wait_idle()
@@ -264,29 +205,13 @@ async def test_pressing_it_again_refines_in_the_same_cell_with_the_options_kept(
     await lab.set_source(1, f"{first} -n 1\n{WRONG}")
     await lab.set_source(0, RIGHT)
     await improve(lab, 0)
-    await lab.wait_for(SOURCE, [1, f"{first} -n 1\n{RIGHT}"])
+    await lab.wait_source(1, f"{first} -n 1\n{RIGHT}")
     await lab.wait_idle()
     assert len(await lab.cell_sources()) == 3
 
 
-@APPS
-async def test_pressing_it_after_an_undo_asks_anew(
-    lab: Lab, env: dict[str, str], model: ScriptedServer, app: App
-) -> None:
-    await lab.open([WRONG, "last = 1"], app=app, env=env)
-    await improve(lab, 0)
-    await lab.wait_output(1, "NOTHING FOUND")
-    await accept(lab)
-    await lab.wait_for(SOURCE, [0, RIGHT])
-    await lab.set_source(0, WRONG)
-    await lab.wait_idle()
-    asked = len(model.requests)
-    await improve(lab, 0)
-    await wait_asked(lab, model, asked)
-
-
-async def test_the_palette_lists_both_commands(lab: Lab, env: dict[str, str]) -> None:
-    page = await lab.open([WRONG], env=env)
+async def test_the_palette_lists_both_commands(lab: Lab, model: ScriptedServer) -> None:
+    page = await lab.open([WRONG], model=model)
     await lab.command("apputils:activate-command-palette")
     await page.keyboard.type("refine")
     for label in ("Refine Cell", "Refine Selection"):
@@ -297,11 +222,11 @@ async def test_the_palette_lists_both_commands(lab: Lab, env: dict[str, str]) ->
 
 @APPS
 async def test_a_busy_kernel_and_a_missing_one_get_one_sentence(
-    lab: Lab, env: dict[str, str], app: App
+    lab: Lab, model: ScriptedServer, app: App
 ) -> None:
     from playwright.async_api import Error
 
-    await lab.open([WRONG, "last = 1"], app=app, env=env)
+    await lab.open([WRONG, "last = 1"], app=app, model=model)
     sleep = "import time; time.sleep(600)"
     # The status may say idle in a long run; that this run has begun is seen by its echo.
     await lab.evaluate(
@@ -313,39 +238,29 @@ async def test_a_busy_kernel_and_a_missing_one_get_one_sentence(
     )
     sentence = lab.page.get_by_text("The kernel is busy. Wait until it is idle").first
     for _ in range(6):  # a click on a toolbar that is still being built may be lost
-        await press_button(lab, 0)
+        await lab.press_stars(0)
         with suppress(Error):
             await sentence.wait_for(timeout=10_000)
             break
     assert await sentence.is_visible()
-    await lab.screenshot(OUTPUT / f"cell-busy-{app}.png")
     await lab.evaluate("await panel.sessionContext.shutdown();")
-    await press_button(lab, 0)
+    await lab.press_stars(0)
     await lab.page.get_by_text("This notebook has no kernel.").first.wait_for()
     assert len(await lab.cell_sources()) == 2
 
 
-@pytest.mark.parametrize(
-    ("setup", "sentence"),
-    [
-        ("import sys; sys.modules['ipyrefine'] = None", "This kernel lacks ipyrefine."),
-        ("", "This cell is empty."),
-    ],
-)
-async def test_what_cannot_be_refined_gets_one_sentence(
-    lab: Lab, env: dict[str, str], setup: str, sentence: str
-) -> None:
-    await lab.open([setup, "x = 1"], env=env)
-    await lab.run_and_wait(0)
-    await press_button(lab, 1 if setup else 0)
-    assert sentence in await read_notice(lab)
-    assert len(await lab.cell_sources()) == 2
-
-
-async def test_nothing_selected_gets_one_sentence(lab: Lab, env: dict[str, str]) -> None:
-    await lab.open(["x = 1"], env=env)
+async def test_what_cannot_be_refined_gets_one_sentence(lab: Lab, model: ScriptedServer) -> None:
+    await lab.open(["", "x = 1"], model=model)
+    await lab.press_stars(0)
+    await lab.page.get_by_text("This cell is empty.").first.wait_for()
+    await lab.select(1)
     await lab.command("ipyrefine:refine-selection")
-    assert "Nothing is selected." in await read_notice(lab)
+    await lab.page.get_by_text("Nothing is selected.").first.wait_for()
+    await lab.set_source(0, "import sys; sys.modules['ipyrefine'] = None")
+    await lab.run_and_wait(0)
+    await lab.press_stars(1)
+    await lab.page.get_by_text("This kernel lacks ipyrefine.").first.wait_for()
+    assert len(await lab.cell_sources()) == 2
 
 
 SCHEME = """\
@@ -369,6 +284,6 @@ async def test_a_kernel_of_another_language_gets_one_sentence(lab: Lab) -> None:
     spec.write_text(json.dumps(fields | {"language": "scheme"}))
     await lab.open(["(+ 1 2)"])
     await lab.change_kernel("scheme")
-    await press_button(lab, 0)
-    assert "Refining needs a Python kernel. This one runs scheme." in await read_notice(lab)
+    await lab.press_stars(0)
+    assert "Refining needs a Python kernel. This one runs scheme." in await lab.read_notice()
     assert len(await lab.cell_sources()) == 1

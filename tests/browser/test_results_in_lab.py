@@ -1,17 +1,12 @@
 """What a text gives, confirmed and refuted by mouse and by keyboard in JupyterLab and Notebook."""
 
 import ast
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-import pytest
-from lab_driver import Lab
+from kit import READY
+from lab_driver import APPS, App, Lab
 from openai_server import ScriptedServer
-from stack_task import kernel
-from test_panel_in_lab import assert_accessible
 
-OUTPUT = Path(__file__).parents[1] / "output"
 CELL = """%%refine -n 1 --critique never
 Write median(xs), the middle of the sorted items; of an even number, the mean of the two.
 
@@ -51,33 +46,18 @@ def reply(body: dict[str, Any]) -> str:
     return f"```python\n{LOWER}\n```"
 
 
-@pytest.fixture
-def model() -> Iterator[ScriptedServer]:
-    with ScriptedServer(reply) as server:
-        yield server
-
-
-@pytest.mark.parametrize("app", ["lab", "notebook"])
+@APPS
 async def test_a_result_is_confirmed_taken_back_and_another_refuted_until_the_text_gives_it(
-    lab: Lab, model: ScriptedServer, app: Literal["lab", "notebook"]
+    lab: Lab, model: ScriptedServer, app: App
 ) -> None:
-    from axe_playwright_python.async_playwright import Axe
-
-    await lab.open(
-        ["%load_ext ipyrefine", CELL, "1 + 1"],
-        env=kernel(model), app=app, width=1000, height=1100,
-    )  # fmt: skip
-    await lab.run_and_wait(0)
-    await lab.run_and_wait(1)
+    await lab.start(model, CELL, "1 + 1", app=app, width=1000, height=1100)
     await lab.panel(".rf-res").wait_for()
     below = await lab.evaluate(
-        "const cell = panel.content.widgets[1].node;"
-        "return cell.querySelector('.rf-res').getBoundingClientRect().top"
-        " - cell.querySelector('.jp-Cell-inputWrapper').getBoundingClientRect().bottom;"
+        "const box = (s) => panel.content.widgets[1].node.querySelector(s).getBoundingClientRect();"
+        "return box('.rf-res').top - box('.jp-Cell-inputWrapper').bottom;"
     )
     assert below <= 400
-    await lab.screenshot(OUTPUT / f"results-{app}.png")
-    await assert_accessible(Axe(), lab)
+    await lab.assert_accessible()
 
     rows = lab.page.locator(".rf-panel .rf-res")
     calls = [
@@ -99,39 +79,30 @@ async def test_a_result_is_confirmed_taken_back_and_another_refuted_until_the_te
     await lab.page.keyboard.press("n")
     mean = sum(ast.literal_eval(calls[wrong].removeprefix("median"))) / 2
     await lab.page.keyboard.type(repr(mean))
-    await assert_accessible(Axe(), lab)
+    await lab.assert_accessible()
     await lab.page.keyboard.press("Enter")
     await lab.panel(".rf-step", "Revision 1").wait_for()
     await lab.wait_verdict("PASS")
     assert await lab.page.locator(".rf-panel .rf-said.rf-good").count() == 2
-    await lab.screenshot(OUTPUT / f"results-settled-{app}.png")
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-async def test_what_stands_in_no_source_is_kept_or_struck(
-    lab: Lab, theme: Literal["light", "dark"]
-) -> None:
-    from axe_playwright_python.async_playwright import Axe
-
+async def test_what_stands_in_no_source_is_kept_or_struck(lab: Lab, model: ScriptedServer) -> None:
     def write(body: dict[str, Any]) -> str:
         asked = str(body["messages"])
         if '"ready"' in asked:
-            return '{"findings": [], "ready": true, "because": "It says what is asked."}'
+            return READY
         struck = "stands in no source" in asked
         return f"<text>\n{INVENTED.replace('4 days ', '') if struck else INVENTED}\n</text>"
 
-    with ScriptedServer(write) as model:
-        await lab.open(["%load_ext ipyrefine", EMAIL], env=kernel(model), theme=theme)
-        await lab.run_and_wait(0)
-        await lab.run(1)
-        await lab.wait_output(1, "In no source")
-        await lab.screenshot(OUTPUT / f"no-source-{theme}.png")
-        await assert_accessible(Axe(), lab)
-        rows = lab.page.locator(".rf-panel [data-row]")
-        await rows.filter(has_text="Maria Lopez").first.focus()
-        await lab.page.keyboard.press("y")
-        await rows.filter(has_text="Maria Lopez").first.wait_for(state="detached")
-        await lab.page.get_by_role("button", name="Strike").click()
-        await lab.wait_output(1, "Revision 1")
-        await rows.first.wait_for(state="detached")
-        assert "In no source" not in await lab.outputs_text(1)
+    model.default = write
+    await lab.start(model, EMAIL, wait=False)
+    await lab.wait_output(1, "In no source")
+    await lab.assert_accessible()
+    rows = lab.page.locator(".rf-panel [data-row]")
+    await rows.filter(has_text="Maria Lopez").first.focus()
+    await lab.page.keyboard.press("y")
+    await rows.filter(has_text="Maria Lopez").first.wait_for(state="detached")
+    await lab.page.get_by_role("button", name="Strike").click()
+    await lab.wait_output(1, "Revision 1")
+    await rows.first.wait_for(state="detached")
+    assert "In no source" not in await lab.outputs_text(1)

@@ -1,7 +1,6 @@
 """A notebook from somebody else: what a press of our buttons in it sends, and to whom."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,10 +14,7 @@ KEY = "sk-the-readers-own"
 CODE = "def inc(n):\n    return n + 2"
 BROKEN = "1 / 0"
 ID = "theirs"
-BUTTON = '.jp-Cell.jp-mod-active .jp-cell-toolbar [data-jp-item-name="refine"]'
-FIELD = ".ipyrefine-ask input"
 FIX = ".ipyrefine-fix button"
-NOTICE = ".Toastify__toast, .jp-Dialog"
 
 
 def reply(body: dict[str, Any]) -> str:
@@ -29,13 +25,6 @@ def reply(body: dict[str, Any]) -> str:
 
 
 @pytest.fixture
-def home() -> Iterator[ScriptedServer]:
-    """The reader's own server."""
-    with ScriptedServer(reply) as server:
-        yield server
-
-
-@pytest.fixture
 def theirs() -> Iterator[ScriptedServer]:
     """The server of whoever wrote the notebook."""
     with ScriptedServer(reply) as server:
@@ -43,13 +32,12 @@ def theirs() -> Iterator[ScriptedServer]:
 
 
 @pytest.fixture
-def env(home: ScriptedServer, tmp_path: Path) -> dict[str, str]:
-    return {
-        "OPENAI_BASE_URL": home.base_url,
-        "OPENAI_API_KEY": KEY,
-        "IPYREFINE_MODEL": "m",
-        "IPYREFINE_HOME": str(tmp_path / "journal"),
-    }
+def home(model: ScriptedServer) -> ScriptedServer:
+    """The reader's own server."""
+    return model
+
+
+OWN = {"OPENAI_API_KEY": KEY}
 
 
 def cell(source: str, cell_id: str = ID, *, hidden: bool = False, refines: str = "") -> Any:
@@ -62,22 +50,17 @@ def cell(source: str, cell_id: str = ID, *, hidden: bool = False, refines: str =
     return made
 
 
-async def press_stars(lab: Lab, index: int) -> None:
-    await lab.select(index)
-    await lab.page.locator(BUTTON).locator("button, jp-button").first.click()
-    await lab.page.locator(FIELD).press("Enter")
-
-
 @pytest.mark.parametrize(
     ("app", "more"), [("lab", ""), ("notebook", " --api-key-env OPENAI_API_KEY")]
 )
 async def test_the_stars_take_no_options_from_a_hidden_cell_of_the_file(
-    lab: Lab, env: dict[str, str], home: ScriptedServer, theirs: ScriptedServer, app: App, more: str
+    lab: Lab, home: ScriptedServer, theirs: ScriptedServer, app: App, more: str
 ) -> None:
     line = f"%%refine --cell {ID} --base-url {theirs.base_url}{more}"
     planted = cell(f"{line}\n{CODE}", "helper", hidden=True, refines=ID)
-    await lab.open([cell(CODE), planted], app=app, env=env)
-    await press_stars(lab, 0)
+    await lab.open([cell(CODE), planted], app=app, model=home, env=OWN)
+    await lab.press_stars(0)
+    await lab.ask()
     await lab.wait_output(1, "NOTHING FOUND")
     assert [seen.headers["authorization"] for seen in theirs.requests] == []
     assert {seen.headers["authorization"] for seen in home.requests} == {f"Bearer {KEY}"}
@@ -85,11 +68,11 @@ async def test_the_stars_take_no_options_from_a_hidden_cell_of_the_file(
 
 
 async def test_fix_takes_no_options_from_a_hidden_cell_of_the_file(
-    lab: Lab, env: dict[str, str], theirs: ScriptedServer
+    lab: Lab, home: ScriptedServer, theirs: ScriptedServer
 ) -> None:
     line = f"%refine fix --cell {ID} --base-url {theirs.base_url}"
     planted = cell(line, "helper", hidden=True, refines=ID)
-    await lab.open([cell(BROKEN), planted], env=env)
+    await lab.open([cell(BROKEN), planted], model=home, env=OWN)
     await lab.run_and_wait(0)
     await lab.page.locator(FIX).click()
     await lab.wait_for("panel.content.widgets[1].model.outputs.length > 0")
@@ -100,27 +83,28 @@ async def test_fix_takes_no_options_from_a_hidden_cell_of_the_file(
 
 @pytest.mark.parametrize("button", ["stars", "fix"])
 async def test_a_cells_id_that_holds_options_is_refused(
-    lab: Lab, env: dict[str, str], theirs: ScriptedServer, button: str
+    lab: Lab, home: ScriptedServer, theirs: ScriptedServer, button: str
 ) -> None:
     source = BROKEN if button == "fix" else CODE
-    await lab.open([cell(source, f"a1 --base-url {theirs.base_url}")], env=env)
+    await lab.open([cell(source, f"a1 --base-url {theirs.base_url}")], model=home, env=OWN)
     if button == "fix":
         await lab.run_and_wait(0)
         await lab.page.locator(FIX).click()
     else:
-        await press_stars(lab, 0)
-    await lab.page.locator(NOTICE, has_text="This cell's id is not valid.").first.wait_for()
+        await lab.press_stars(0)
+        await lab.ask()
+    assert "This cell's id is not valid." in await lab.read_notice()
     assert [seen.headers["authorization"] for seen in theirs.requests] == []
     assert await lab.cell_sources() == [source]
 
 
 async def test_a_hidden_cell_of_the_file_is_shown_before_the_shortcut_runs_it(
-    lab: Lab, env: dict[str, str], home: ScriptedServer, theirs: ScriptedServer
+    lab: Lab, home: ScriptedServer, theirs: ScriptedServer
 ) -> None:
     line = f"%%refine --base-url {theirs.base_url} --api-key-env OPENAI_API_KEY"
-    await lab.open([cell(f"{line}\n{CODE}", hidden=True)], env=env)
+    await lab.open([cell(f"{line}\n{CODE}", hidden=True)], model=home, env=OWN)
     await lab.command("ipyrefine:refine-cell")
-    await lab.page.locator(NOTICE, has_text="This cell's code was hidden.").first.wait_for()
+    assert "This cell's code was hidden." in await lab.read_notice()
     assert not await lab.evaluate("return panel.content.widgets[0].inputHidden;")
     assert theirs.requests == home.requests == []
     await lab.set_source(0, f"%%refine\n{CODE}")

@@ -1,16 +1,10 @@
 """A text that streams is seen whole, as text, in every view of the panel."""
 
 import asyncio
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Literal
 
-import pytest
-from lab_driver import Lab
+from lab_driver import APPS, App, Lab
 from openai_server import Answer, ScriptedServer
-from stack_task import kernel
 
-OUTPUT = Path(__file__).parents[1] / "output"
 CELL = "%%refine -p prose --task -n 0 --no-journal{}\nWrite a long letter."
 LINES = [f"Line {number} of a letter that is long enough to scroll. 😀\n" for number in range(120)]
 HOSTILE = (
@@ -22,40 +16,24 @@ TEXT = "querySelector('[data-stream]').textContent"
 # Whether every place that shows the text holds the argument, and there are so many of them.
 FILLED = f"{PLACES}.length === arg[0] && {PLACES}.every((p) => p.{TEXT}.includes(arg[1]))"
 
-Serve = Callable[[str], ScriptedServer]
 PIECE = 40  # characters
 
 
-@pytest.fixture
-def serve() -> Iterator[Serve]:
-    """Serves a text up to a last line that never comes."""
-    servers: list[ScriptedServer] = []
-
-    def serving(text: str) -> ScriptedServer:
-        said = f"<text>\n{text}"
-        pieces = len(said) // PIECE + 2
-        answer = Answer(f"{said}{'.' * 400}", chunk=PIECE, delay=0.04, stall_after=pieces)
-        servers.append(ScriptedServer(lambda _: answer).start())
-        return servers[-1]
-
-    yield serving
-    for server in servers:
-        server.stop()
-
-
 async def start(
-    lab: Lab, server: ScriptedServer, app: Literal["lab", "notebook"] = "lab", how: str = ""
+    lab: Lab, model: ScriptedServer, text: str, app: App = "lab", how: str = ""
 ) -> None:
-    await lab.open(["%load_ext ipyrefine", CELL.format(how)], env=kernel(server), app=app)
-    await lab.run_and_wait(0)
-    await lab.run(1)
+    """Begin a run whose model writes a text up to a last line that never comes."""
+    said = f"<text>\n{text}"
+    pieces = len(said) // PIECE + 2
+    model.then(Answer(f"{said}{'.' * 400}", chunk=PIECE, delay=0.04, stall_after=pieces))
+    await lab.start(model, CELL.format(how), wait=False, app=app)
 
 
-@pytest.mark.parametrize("app", ["lab", "notebook"])
+@APPS
 async def test_all_of_a_text_is_there_and_its_end_in_view_unless_the_reader_scrolled_up(
-    lab: Lab, serve: Serve, app: Literal["lab", "notebook"]
+    lab: Lab, model: ScriptedServer, app: App
 ) -> None:
-    await start(lab, serve("".join(LINES)), app)
+    await start(lab, model, "".join(LINES), app)
     await lab.wait_for(FILLED, [1, LINES[40]])
     left = f"const p = {PLACES}[0]; return p.scrollHeight - p.scrollTop - p.clientHeight;"
     assert await lab.evaluate(left) < 24
@@ -69,9 +47,9 @@ async def test_all_of_a_text_is_there_and_its_end_in_view_unless_the_reader_scro
 
 
 async def test_a_second_view_and_a_second_window_opened_midway_show_all_of_it(
-    lab: Lab, serve: Serve
+    lab: Lab, model: ScriptedServer
 ) -> None:
-    await start(lab, serve("".join(LINES)), how=" --background")
+    await start(lab, model, "".join(LINES), how=" --background")
     await lab.wait_for(FILLED, [1, LINES[-1].rstrip()])
     await lab.command("docmanager:save")
     await lab.select(1)
@@ -81,8 +59,10 @@ async def test_a_second_view_and_a_second_window_opened_midway_show_all_of_it(
     await lab.wait_for(FILLED, [1, "".join(LINES)])
 
 
-async def test_a_hostile_text_is_only_text_while_it_streams(lab: Lab, serve: Serve) -> None:
-    await start(lab, serve(f"{HOSTILE}\nThe end."))
+async def test_a_hostile_text_is_only_text_while_it_streams(
+    lab: Lab, model: ScriptedServer
+) -> None:
+    await start(lab, model, f"{HOSTILE}\nThe end.")
     asked: list[str] = []
     lab.page.on("request", lambda request: asked.append(request.url))
     await lab.wait_for(FILLED, [1, "The end."])
@@ -97,15 +77,16 @@ async def test_a_hostile_text_is_only_text_while_it_streams(lab: Lab, serve: Ser
     assert not [url for url in asked if "evil" in url or url.endswith("/x")]
 
 
-async def test_a_long_silence_is_shown_and_its_button_ends_the_wait(lab: Lab) -> None:
+async def test_a_long_silence_is_shown_and_its_button_ends_the_wait(
+    lab: Lab, model: ScriptedServer
+) -> None:
+    model.then(Answer(hold=True))
     sooner = "import ipyrefine.notebook.panel as p\np.SILENCE = 2\n%load_ext ipyrefine"
-    with ScriptedServer(lambda _: Answer(hold=True)) as server:
-        await lab.open([sooner, CELL.format("")], env=kernel(server))
-        await lab.run_and_wait(0)
-        await lab.run(1)
-        for seconds in (3, 5):  # the page's own clock
-            await lab.wait_output(1, f"No reply for {seconds} s")
-        await lab.screenshot(OUTPUT / "silence.png")
-        await lab.panel(".rf-small", "No reply for").get_by_role("button", name="Stop").click()
-        assert await asyncio.to_thread(server.left.wait, 10)
-        await lab.panel(".rf-badge", "STOPPED").wait_for()
+    await lab.open([sooner, CELL.format("")], model=model)
+    await lab.run_and_wait(0)
+    await lab.run(1)
+    for seconds in (3, 5):  # the page's own clock
+        await lab.wait_output(1, f"No reply for {seconds} s")
+    await lab.panel(".rf-small", "No reply for").get_by_role("button", name="Stop").click()
+    assert await asyncio.to_thread(model.left.wait, 10)
+    await lab.panel(".rf-badge", "STOPPED").wait_for()

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kit import EVALUATED, TONE, text
+from kit import EVALUATED, TONE, refinement, text
 from kit import judgement as judged
+from openai_server import ScriptedServer
 
 from ipyrefine import choose_model
 from ipyrefine.api import finish
-from ipyrefine.core.engine import Refinement
-from ipyrefine.core.model import Limits, Price, Setup, Task, Usage
+from ipyrefine.core.model import Limits, Price, Task, Usage
 from ipyrefine.core.ports import Message, Model, Notice, Reply, Request
 from ipyrefine.core.prompts import Prompts
 from ipyrefine.core.run import Run
@@ -34,22 +34,12 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "greeting.json"
 
 
-def greeting(
-    model: Model, task: str = "Write a greeting.", prompts: Prompts | None = None
-) -> Refinement:
-    return Refinement(
-        Setup(
-            task=Task(text=task, criteria=(TONE,)),
-            limits=Limits(max_revisions=1, critique="never"),
-            prompts=(prompts or EVALUATED).own(),
-        ),
-        model=model,
-        clock=lambda: 0.0,
-    )
-
-
-async def run_on(model: Model, task: str = "Write a greeting.", **options: Any) -> Run:
-    return await finish(greeting(model, task, **options))
+async def run_on(
+    model: Model, task: str = "Write a greeting.", prompts: Prompts = EVALUATED
+) -> Run:
+    asked = Task(text=task, criteria=(TONE,))
+    limits = Limits(max_revisions=1, critique="never")
+    return await finish(refinement(model, asked, limits=limits, prompts=prompts, clock=lambda: 0.0))
 
 
 async def record(path: Path, *replies: str, task: str = "Write a greeting.") -> Run:
@@ -197,22 +187,20 @@ def test_a_recording_of_another_version_is_refused_as_such(path: Path, version: 
         choose_model(f"recorded:{path}")
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        pytest.param("", id="empty"),
-        pytest.param("[]", id="a list"),
-        pytest.param('{"format": 5}', id="no fields"),
-        pytest.param('{"format": 6}', id="a newer format"),
-        pytest.param('{"format": "1"}', id="a format in quotes"),
-        pytest.param('{"calls": [{}]}', id="a call without fields"),
-        pytest.param('{"calls": 3}', id="no list"),
-        pytest.param("[" * 100_000, id="very deep"),
-    ],
-)
-def test_a_file_that_is_not_a_recording_is_refused_before_any_call(
-    path: Path, content: str
-) -> None:
+NOT_RECORDINGS = {
+    "empty": "",
+    "a list": "[]",
+    "no fields": '{"format": 5}',
+    "a newer format": '{"format": 6}',
+    "a format in quotes": '{"format": "1"}',
+    "a call without fields": '{"calls": [{}]}',
+    "no list": '{"calls": 3}',
+    "very deep": "[" * 100_000,
+}
+
+
+@pytest.mark.parametrize("content", NOT_RECORDINGS.values(), ids=NOT_RECORDINGS)
+def test_what_is_no_recording_is_refused_before_any_call(path: Path, content: str) -> None:
     path.write_text(content)
     with pytest.raises(UsageError, match="recording"):
         choose_model(f"recorded:{path}")
@@ -228,8 +216,6 @@ async def test_a_speed_has_to_be_a_positive_number(path: Path, speed: str) -> No
 async def test_the_environment_makes_a_recording_of_the_configured_model(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from openai_server import ScriptedServer
-
     monkeypatch.setenv("IPYREFINE_RECORD", "1")
     monkeypatch.setenv("IPYREFINE_MODEL", "served")
     ask = Request(messages=(Message(role="user", content="Go."),))

@@ -4,8 +4,8 @@ A stage is told by a request's ``purpose``, never by the words of its prompt.
 """
 
 import json
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count, repeat
 from typing import Any
 
@@ -121,28 +121,21 @@ def staged(
         used: how many replies of each stage an earlier run has had already.
     """
     used = used or {}
-    left = {stage: deque(items[used.get(stage, 0) :]) for stage, items in replies.items()}
-
-    def answer(request: Request) -> str | Reply:
-        queue = left.get(request.purpose)
-        if not queue:
-            raise UsageError(f"There is no further reply for the stage {request.purpose}.")
-        item = queue.popleft()
-        if isinstance(item, Exception):
-            raise item
-        return item(request) if callable(item) else item
-
-    return ScriptedModel(repeat(answer), chunk=200)
+    left = {stage: iter(items[used.get(stage, 0) :]) for stage, items in replies.items()}
+    return _answering(lambda request: left.get(request.purpose, iter(())))
 
 
 def in_order(replies: Iterable[Scripted]) -> ScriptedModel:
     """A model that gives replies in order."""
     left = iter(replies)
+    return _answering(lambda _: left)
 
+
+def _answering(left: Callable[[Request], Iterator[Scripted]]) -> ScriptedModel:
     def answer(request: Request) -> str | Reply:
-        item = next(left, None)
+        item = next(left(request), None)
         if item is None:
-            raise UsageError("The script is too short: add another reply.")
+            raise UsageError(f"The script lacks a reply for the stage {request.purpose}.")
         if isinstance(item, Exception):
             raise item
         return item(request) if callable(item) else item

@@ -51,15 +51,15 @@ async def main() -> None:
         async with browsing() as chromium:
             lab = Lab(server, chromium)
             try:
-                await film(lab, model.base_url)
+                await film(lab, model)
             finally:
                 await lab.close()
 
 
-async def film(lab: Lab, base_url: str) -> None:
+async def film(lab: Lab, model: ScriptedServer) -> None:
     """Take the picture in one notebook."""
-    env = {"OPENAI_BASE_URL": base_url, "IPYREFINE_MODEL": "by-hand"}
-    await lab.open([FRAMES, TASK], env=env, **SIZE)
+    named = {"IPYREFINE_MODEL": "by-hand"}
+    await lab.open([FRAMES, TASK], model=model, env=named, **SIZE)
     await lab.command("application:toggle-left-area")
     await lab.run_and_wait(0)
     frames, times = list[Any](), list[int]()
@@ -87,7 +87,7 @@ async def film(lab: Lab, base_url: str) -> None:
     await lab.page.keyboard.press("Enter")
     await until(f"({badge}).includes('PASS')")
     await lab.page.get_by_role("button", name="Accept", exact=True).click()
-    await lab.wait_for("panel.content.model.sharedModel.cells.length === 3")
+    await lab.wait_cells(3)
     await asyncio.sleep(2)  # the page scrolls to the new cell
     await show(HOLD_MS)
     still = [frame.quantize(COLOURS, dither=Image.Dither.NONE) for frame in frames]
