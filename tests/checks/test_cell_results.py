@@ -56,38 +56,39 @@ async def test_a_short_series_is_shown_whole_and_what_the_task_names_comes_first
     ]
 
 
-JOINED = "merged = orders.merge(customers, on='customer')"
+ORDERS_GONE, CUSTOMER_LACKS = "set(orders['id'])", "int(orders['customer'].isna().sum())"
+GONE = [
+    (
+        "merged = orders.merge(customers, on='customer')\n"
+        "many = orders.merge(customers, how='left'); many['customer'] = 'a'\n"
+        "total = orders.groupby('customer')[['price']].sum()",
+        {
+            f"{ORDERS_GONE} - set(merged['id'])": "{3, 4}",
+            "set(customers['customer']) - set(many['customer'])": "{'b'}",
+            CUSTOMER_LACKS: "1",
+        },
+    ),
+    (
+        "both = orders.merge(rates)",
+        {
+            f"{ORDERS_GONE} - set(both['id'])": "{3, 4}",
+            "len(both['id']) - len(set(both['id']))": "2",
+        },
+    ),
+    (
+        "few = orders[orders.price > 8][['customer']]",
+        {
+            "set(orders['customer']) - set(few['customer'])": "{'a'}",
+            CUSTOMER_LACKS: "1",
+        },
+    ),
+    ("same = orders.assign(tax=orders.price * 0.2)", {}),
+    ("orders = orders.dropna(); out = orders.head(1)", {}),
+]
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (JOINED, {"set(orders['id']) - set(merged['id'])": "{3, 4}"}),
-        (
-            "many = orders.merge(customers, how='left'); many['customer'] = 'a'",
-            {"set(customers['customer']) - set(many['customer'])": "{'b'}"},
-        ),
-        (
-            "both = orders.merge(rates)",
-            {
-                "set(orders['id']) - set(both['id'])": "{3, 4}",
-                "len(both['id']) - len(set(both['id']))": "2",
-            },
-        ),
-        (
-            "total = orders.groupby('customer')[['price']].sum()",
-            {"int(orders['customer'].isna().sum())": "1"},
-        ),
-        (
-            "few = orders[orders.price > 8][['customer']]",
-            {
-                "set(orders['customer']) - set(few['customer'])": "{'a'}",
-                "int(orders['customer'].isna().sum())": "1",
-            },
-        ),
-        ("same = orders.assign(tax=orders.price * 0.2)", {}),
-        ("orders = orders.dropna(); out = orders.head(1)", {}),
-    ],
+    ("text", "expected"), GONE, ids=["lost", "repeated", "filtered", "all kept", "on purpose"]
 )
 async def test_rows_that_a_frame_lost_or_repeats_are_shown_before_its_shape(
     text: str, expected: dict[str, str]

@@ -70,14 +70,14 @@ def test_a_stub_states_examples_of_what_it_defines(stub, stated):
     assert [e.source for e in read_examples(f"Write it.\n```python\n{stub}\n```")] == stated
 
 
-LIST = [*range(1_000)]
+LIST = [*range(300)]
 
 
 async def test_an_example_of_many_characters_is_run_too():
-    line = ", ".join(f"f([{n}]) = {n}" for n in range(99)) + f", f({LIST}) = 499500"
+    line = ", ".join(f"f([{n}]) = {n}" for n in range(70)) + f", f({LIST}) = 44850"
     task = f"Write f(xs), the sum.\n{line}"
     good = await check("def f(xs):\n    return sum(xs)", task)
-    assert "100 of 100 stated examples hold." in good.detail
+    assert "71 of 71 stated examples hold." in good.detail
     assert (await check("def f(xs):\n    return sum(xs[:99])", task)).passed is False
 
 

@@ -100,7 +100,7 @@ async def test_a_failing_test_says_what_came_out_and_quotes_the_task() -> None:
     assert (found.criterion, found.demand) == ("test_nine", "The square of 3.")
 
 
-@pytest.mark.parametrize("end", ["while True: pass", "import os; os._exit(0)", "raise SystemExit"])
+@pytest.mark.parametrize("end", ["import os; os._exit(0)", "raise SystemExit"])
 async def test_a_test_that_ends_the_process_fails_alone(end: str) -> None:
     calls = {"a": "f(1)", "b": "g()", "c": "f(2)"}
     source = "".join(f"def test_{n}():\n    assert {call}\n" for n, call in calls.items())

@@ -49,9 +49,9 @@ async def test_the_evidence_says_what_became_of_each_frame_that_changed_and_no_s
 async def test_saying_what_became_of_frames_takes_nothing_of_a_texts_time() -> None:
     text = (
         "import pandas\nn = len(df)\na = pandas.DataFrame({'x': range(300_000)})\n"
-        "globals().update({f'a{n}': a for n in range(60)})"  # three seconds to look at
+        "globals().update({f'a{n}': a for n in range(40)})"  # two seconds to look at
     )
-    (check,) = resolve(["run seconds=1.5"], {}, variables=Variables({"df": frame()}))
+    (check,) = resolve(["run seconds=1"], {}, variables=Variables({"df": frame()}))
     evidence = await check(text, TASK)
     assert evidence.passed, evidence.detail
 
