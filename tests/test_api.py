@@ -107,19 +107,24 @@ def test_its_help_lists_every_limit() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "sentence"),
+    ("options", "words"),
     [
         ({"tarfet": 0.9}, "refine has no option 'tarfet'. Did you mean target?"),
         ({"colour": "red"}, "refine has no option 'colour'."),
         ({"target": 5}, "target: input should be less than or equal to 1, not 5."),
         ({"budget": {"calls": 0}}, "budget.calls: input should be greater than 0, not 0."),
+        ({"profile": "cod"}, "Did you mean code?"),
+        ({"checks": ["rnu"]}, "Did you mean run?"),
+        ({"checks": [3]}, "must be a function or a name"),
+        ({"variables": {"api_key": "sk-abcdefghijklmnop"}}, "looks like a secret"),
     ],
 )
-async def test_an_option_that_cannot_be_used_is_one_sentence(
-    options: dict[str, Any], sentence: str
+async def test_an_option_that_cannot_be_used_is_refused_in_words_before_any_call(
+    options: dict[str, Any], words: str
 ) -> None:
     model = ScriptedModel([])
     with pytest.raises(UsageError) as raised:
         await refine("Greet.", model=model, **options)
-    assert str(raised.value) == sentence
+    assert words in str(raised.value)
+    assert "\n" not in str(raised.value)
     assert model.requests == []

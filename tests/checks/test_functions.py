@@ -208,14 +208,6 @@ async def test_an_exception_that_the_text_is_to_blame_for_fails_it(function, tex
     assert f"raised {message}" in evidence.detail
 
 
-async def test_an_async_function_is_limited():
-    async def slow(text):
-        await asyncio.sleep(30)
-
-    evidence = await CallableCheck(slow, seconds=0.1)("x", TASK)
-    assert evidence.detail == "check slow did not end within 0.1 s"
-
-
 @pytest.mark.parametrize("wait", [0.0, 30.0], ids=["computes", "waits"])
 async def test_a_sync_function_that_hangs_is_evidence(wait):
     released = threading.Event()

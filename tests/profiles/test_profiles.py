@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from ipyrefine import profiles, refine
+from ipyrefine import profiles
 from ipyrefine.core.model import Limits
 from ipyrefine.errors import UsageError
-from ipyrefine.providers.scripted import ScriptedModel
 
 OWN = {"criteria": {"wit": "It makes one smile.", "length": {"definition": "Short."}}}
 
@@ -86,21 +85,3 @@ def test_a_file_that_is_not_toml_is_refused_by_its_name(tmp_path: Path) -> None:
         profiles.find(path)
     with pytest.raises(UsageError, match=r"Did you mean .*x\.toml"):
         profiles.find(tmp_path / "xx.toml")
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"profile": "cod"}, "Did you mean code?"),
-        ({"checks": ["rnu"]}, "Did you mean run?"),
-        ({"checks": [3]}, "must be a function or a name"),
-        ({"variables": {"api_key": "sk-abcdefghijklmnop"}}, "looks like a secret"),
-    ],
-)
-async def test_what_cannot_be_used_is_refused_before_any_call(
-    options: dict[str, Any], message: str
-) -> None:
-    model = ScriptedModel([])
-    with pytest.raises(UsageError, match=message.replace("?", r"\?")):
-        await refine("Write it.", model=model, **options)
-    assert model.requests == []
