@@ -4,6 +4,7 @@ import functools
 import ipaddress
 import os
 import socket
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -135,3 +136,5 @@ def own_world(
         for name in FOLDERS:
             monkeypatch.setenv(name, os.path.join(home, name.lower()))
         yield Path(home)
+    if IPython := sys.modules.get("IPython"):
+        IPython.InteractiveShell.clear_instance()

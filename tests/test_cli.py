@@ -42,12 +42,16 @@ def test_without_a_command_it_prints_help(capsys: pytest.CaptureFixture[str]) ->
     assert not err
 
 
-def test_the_demo_uses_the_server_that_is_configured_and_fits_one_screen() -> None:
+def test_the_demo_uses_the_server_that_is_configured_and_fits_one_screen(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     with ScriptedServer() as server:
         server.then(AVERAGE.replace("len(known)", "len(grades)"), AVERAGE, READY)
-        env = {"OPENAI_BASE_URL": server.base_url, "IPYREFINE_MODEL": "scripted"}
-        code, out, err = ipyrefine("demo", env=env)
-    assert (code, err) == (0, "")
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        assert cli.main(["demo", "-m", "scripted"]) == 0
+    out, err = capsys.readouterr()
+    assert not err
     parts = (
         "Interpreted as: task (code), 3 examples",
         "Draft: ✎ NEEDS IMPROVEMENT · examples failed\n  average([1, None, 3]): expected 2,",
@@ -138,7 +142,7 @@ def test_ctrl_c_is_for_jupyterlab_to_answer(tmp_path: Path) -> None:
         "    print('READY', flush=True)\n"
         "    time.sleep(60)\n"
         "except KeyboardInterrupt:\n"
-        "    time.sleep(1)\n"
+        "    time.sleep(0.3)\n"
         "    print('ENDED IN ORDER', flush=True)\n"
     )
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])

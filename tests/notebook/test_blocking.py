@@ -4,14 +4,13 @@ import asyncio
 import os
 import sys
 import threading
-import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from IPython.utils.capture import capture_output
-from kernel import Kernel
+from kernel import Kernel, until
 from openai_server import Answer, ScriptedServer
 from shells import run_cell, scripted_shell
 
@@ -24,9 +23,8 @@ CALL = f"get_ipython().run_cell_magic('refine', '-c examples', {TASK!r})"
 
 
 @pytest.fixture
-def shell(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    with scripted_shell(monkeypatch, [CODE] * 4) as shell:
-        yield shell
+def shell(monkeypatch: pytest.MonkeyPatch) -> Any:
+    return scripted_shell(monkeypatch, [CODE] * 4)
 
 
 @pytest.fixture(autouse=True)
@@ -50,11 +48,12 @@ def run_inside_a_program(shell: Any, cell: str) -> Any:
     return asyncio.run(run_from_a_running_loop(shell, cell))
 
 
-RUNNERS = pytest.mark.parametrize("runner", [run, run_cell, run_inside_a_program])
-Runner = Callable[[Any, str], Any]
+@pytest.fixture(params=[run, run_cell, run_inside_a_program], ids=lambda way: way.__name__)
+def runner(request: pytest.FixtureRequest) -> Any:
+    """A way to run a cell."""
+    return request.param
 
 
-@RUNNERS
 @pytest.mark.parametrize(
     ("outer", "printed"),
     [("", "return n + 1"), ("%%time\n", "Wall time: "), ("%%capture out\n", "")],
@@ -71,7 +70,6 @@ def test_a_cell_is_refined_inside_another_magic_that_does_its_own_part(
         assert "return n + 1" in str(shell.user_ns["out"])
 
 
-@RUNNERS
 def test_timeit_says_what_to_use_instead_and_refines_nothing(shell, runner):
     error = runner(shell, f"%%timeit\n{CELL}").error_in_exec
     assert isinstance(error, UsageError)
@@ -79,14 +77,12 @@ def test_timeit_says_what_to_use_instead_and_refines_nothing(shell, runner):
     assert "refined" not in shell.user_ns
 
 
-@RUNNERS
 def test_an_error_inside_another_magic_is_the_cells_own(shell, runner):
     error = runner(shell, "%%time\n%%refine --chek run\nx").error_in_exec
     assert isinstance(error, UsageError)
     assert "Did you mean --check?" in str(error)
 
 
-@RUNNERS
 @pytest.mark.parametrize(
     "cell", [f"def go():\n    {CALL}\ngo()\n'inc' in refined", f"x = {CALL}\n'inc' in refined"]
 )
@@ -105,7 +101,6 @@ def test_a_call_that_is_awaited_by_hand_works(shell, cell):
     assert "inc" in shell.user_ns["refined"]
 
 
-@RUNNERS
 @pytest.mark.parametrize("cell", [CELL, CALL])
 def test_a_call_as_the_last_line_displays_nothing_of_its_own(shell, runner, cell):
     with capture_output() as captured:
@@ -114,7 +109,6 @@ def test_a_call_as_the_last_line_displays_nothing_of_its_own(shell, runner, cell
     assert "Out[" not in captured.stdout
 
 
-@RUNNERS
 def test_a_command_inside_a_block_is_carried_out(shell, runner):
     runner(shell, CELL)
     runner(shell, "if True:\n    %refine accept").raise_error()
@@ -128,7 +122,6 @@ def test_a_thread_may_refine(shell):
     assert "inc" in shell.user_ns["refined"]
 
 
-@RUNNERS
 @pytest.mark.parametrize(("name", "text"), [("script.py", CALL), ("script.ipy", CELL)])
 def test_run_runs_a_script_that_refines(shell, runner, tmp_path, name, text):
     script = tmp_path / name
@@ -179,10 +172,7 @@ def test_an_interrupt_ends_a_blocking_run(kernel, server):
     server.requests.clear()
     server.left.clear()
     request = kernel.start(f"%%time\n{CELL} Stall.")
-    deadline = time.monotonic() + 30
-    while not server.requests:
-        assert time.monotonic() < deadline, "the model was never asked"
-        time.sleep(0.02)
+    until(lambda: server.requests)
     kernel.interrupt()
     content = kernel.finish(request)
     assert (content["status"], content["ename"]) == ("error", "Interrupted")

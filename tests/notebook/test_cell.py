@@ -11,7 +11,6 @@ from pydantic import BaseModel
 from shells import change_model, loaded_shell, run_cell
 
 from ipyrefine import api
-from ipyrefine.core.ports import Reply
 from ipyrefine.errors import Unreachable, UsageError
 from ipyrefine.profiles import NAMES, builtin
 from ipyrefine.providers.scripted import ScriptedModel
@@ -29,9 +28,8 @@ def judged(*names: str, score: int = 10) -> str:
 
 
 @pytest.fixture
-def shell(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    with loaded_shell(monkeypatch) as shell:
-        yield shell
+def shell(monkeypatch: pytest.MonkeyPatch) -> Any:
+    return loaded_shell(monkeypatch)
 
 
 @pytest.fixture
@@ -78,13 +76,15 @@ def test_the_profile_is_the_named_one_or_chosen(shell, model, cell, profile):
     assert asked(shell, cell).task.profile == profile
 
 
-def test_a_profiles_threshold_gives_way_to_the_configured_and_that_to_the_option(shell, model):
+def test_a_profiles_limits_give_way_to_the_configured_and_those_to_the_options(shell, model):
     cell = "%%refine -q {}-p data\nx"
     assert asked(shell, cell.format("")).limits.target == 0.9
     shell.run_line_magic("config", "Refine.target = 0.7")
     assert asked(shell, cell.format("")).limits.target == 0.7
     assert asked(shell, cell.format("--target 0.6 ")).limits.target == 0.6
     assert asked(shell, cell.format("")).limits.max_revisions == 4
+    shell.run_line_magic("config", "Refine.max_revisions = 3")
+    assert asked(shell, cell.format("")).limits.max_revisions == 3
 
 
 QUESTIONS = ("Is it short?", "Is it sweet?")
@@ -149,13 +149,6 @@ def test_options_a_number_of_revisions_and_a_pasted_template_set_limits(
 ):
     found = asked(shell, f"%%refine -q {options}\n{body}").limits
     assert found.model_dump(include=set(limits)) == limits
-
-
-def test_a_reply_that_is_cut_off_names_the_option_that_allows_more(shell, monkeypatch):
-    cut = Reply(text="<text>\nHello, dear fr", finish="length")
-    monkeypatch.setattr(api, "choose_model", lambda *_, **__: ScriptedModel([cut]))
-    error = run_cell(shell, "%%refine -q --max-tokens 9\nSay hello.").error_in_exec
-    assert "cut off at the token limit. Raise --max-tokens." in str(error)
 
 
 def test_how_a_server_is_asked_is_configured_or_an_option_and_holds_for_another_model(shell):

@@ -3,12 +3,10 @@
 import os
 import re
 import sys
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from IPython.core.interactiveshell import InteractiveShell
 from shells import new_shell
 
 from ipyrefine.core.model import Material
@@ -19,9 +17,8 @@ from ipyrefine.notebook.options import parse
 
 
 @pytest.fixture(scope="module")
-def shell() -> Iterator[Any]:
-    yield new_shell()
-    InteractiveShell.clear_instance()
+def shell() -> Any:
+    return new_shell()
 
 
 CODE = [

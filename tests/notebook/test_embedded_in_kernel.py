@@ -7,12 +7,10 @@ itself, which that program serves, is a stand-in that needs no weights.
 import os
 import signal
 import sys
-import time
 from pathlib import Path
-from typing import Any
 
 import pytest
-from kernel import Kernel
+from kernel import Kernel, until
 
 from ipyrefine.journal.store import Journal
 
@@ -27,13 +25,6 @@ api.choose_model = lambda *_, **__: LocalModel(Path({!r}), name="embedded")
 CELL = "%%refine -p prose --target 0.8 --critique always --task -n 2\nWrite a greeting."
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL is POSIX's")
-
-
-def until(condition: Any, seconds: float = 20) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it never came to that"
-        time.sleep(0.02)
 
 
 def is_there(pid: int) -> bool:

@@ -41,9 +41,8 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedServer]:
 
 
 @pytest.fixture
-def shell(server: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    with loaded_shell(monkeypatch) as shell:
-        yield shell
+def shell(server: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> Any:
+    return loaded_shell(monkeypatch)
 
 
 @pytest.mark.parametrize("fault", FAULTS)

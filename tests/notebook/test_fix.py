@@ -1,11 +1,9 @@
 """`%refine fix` in a shell: from a cell that failed to a text that runs on copies."""
 
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from IPython.core.interactiveshell import InteractiveShell
 from shells import Front
 
 from ipyrefine import api
@@ -45,6 +43,12 @@ class Notebook(Front):
     async def _read_cell(self, cell_id: str) -> dict[str, Any] | None:
         return self.cells.get(cell_id)
 
+    def fail(self, *replies: str, cell_id: str | None = None) -> None:
+        """Run a cell that fails on what one above it defines, and have the model reply."""
+        self.run(SETUP, "above")
+        self.attempt(BROKEN, cell_id)
+        self.reply(*replies)
+
     def fix(self, options: str = "", cell_id: str | None = None) -> Any:
         """Run ``%refine fix`` and return the run."""
         self.run(f"{FIX} {options}", cell_id)
@@ -63,9 +67,8 @@ def runs(run: Any) -> bool:
 
 
 @pytest.fixture
-def book(monkeypatch: pytest.MonkeyPatch) -> Iterator[Notebook]:
-    yield Notebook(monkeypatch)
-    InteractiveShell.clear_instance()
+def book(monkeypatch: pytest.MonkeyPatch) -> Notebook:
+    return Notebook(monkeypatch)
 
 
 def test_a_cell_that_failed_is_refined_until_it_runs_on_copies(book):
@@ -106,9 +109,7 @@ def test_a_fix_that_runs_is_not_judged_and_says_what_it_no_longer_does(book, rep
 
 
 def test_an_attempt_that_fails_as_the_cell_does_is_not_progress_and_another_error_is(book):
-    book.run(SETUP)
-    book.attempt(BROKEN)
-    book.reply(*(f"{BROKEN}\nprint({number})" for number in range(3)))
+    book.fail(*(f"{BROKEN}\nprint({number})" for number in range(3)))
     run = book.fix("-n 3 --patience 2")
     assert run.stop_reason is StopReason.PLATEAU
     assert (run.text, len(run.iterations)) == (BROKEN, 3)
@@ -223,23 +224,21 @@ def test_an_unknown_name_brings_the_near_ones_along_or_all(book, name):
 
 
 @pytest.mark.filterwarnings("ignore:To exit")
-def test_the_last_failed_cell_counts_and_cells_that_ran_since_do_not(book):
-    book.attempt("first = 1 / 0")
-    book.run(SETUP)
-    book.attempt(BROKEN)
-    for cell in ("1 + 1", "%refine contine", "%%refine --no-such-option\nx",
-                 "raise KeyboardInterrupt", "raise SystemExit"):  # fmt: skip
+@pytest.mark.parametrize(
+    ("cells", "draft", "fixed"),
+    [
+        (["first = 1 / 0", BROKEN, "1 + 1", "%refine contine", "%%refine --no-such-option\nx",
+          "raise KeyboardInterrupt", "raise SystemExit"], BROKEN, FIXED),
+        (["first = 1 / zero", "second = 2 / zero", "zero = 1", "second = 2 / zero", "del zero"],
+         "first = 1 / zero", "first = 1"),
+    ],
+    ids=["those that ran since", "those that ran again without an error"],
+)  # fmt: skip
+def test_the_last_cell_that_failed_and_did_not_run_again_counts(book, cells, draft, fixed):
+    for cell in (SETUP, *cells):
         book.attempt(cell)
-    book.reply(FIXED)
-    assert book.fix().setup.draft == BROKEN
-
-
-def test_a_cell_that_ran_again_without_an_error_has_not_failed(book):
-    for cell in ("first = 1 / zero", "second = 2 / zero", "zero = 1", "second = 2 / zero"):
-        book.attempt(cell)
-    book.run("del zero")
-    book.reply("first = 1")
-    assert book.fix().setup.draft == "first = 1 / zero"
+    book.reply(fixed)
+    assert book.fix().setup.draft == draft
 
 
 def test_the_one_that_failed_before_the_extension_was_loaded_counts(book):
@@ -428,9 +427,7 @@ def test_a_failure_that_only_the_notebook_knows_is_read_from_its_outputs(book):
 
 
 def test_a_decided_fix_shows_its_record_when_nothing_has_failed_since(book):
-    book.run(SETUP, "above")
-    book.attempt(BROKEN, "failed")
-    book.reply(FIXED)
+    book.fail(FIXED, cell_id="failed")
     book.fix("--cell failed", cell_id="fixing")
     book.run("%refine accept", "later")
     book.run(FIXED, "failed")
@@ -444,9 +441,7 @@ def test_a_decided_fix_shows_its_record_when_nothing_has_failed_since(book):
 
 
 def test_a_fix_resumes_with_its_cell_its_copies_and_the_names_it_wants(book):
-    book.run(SETUP, "above")
-    book.attempt(BROKEN, "failed")
-    book.reply(BROKEN.replace("'c'", "'d'"), "print(prices)", FIXED)
+    book.fail(BROKEN.replace("'c'", "'d'"), "print(prices)", FIXED, cell_id="failed")
     book.fix("-n 1 --name mine", cell_id="fixing")
     book.magics.latest = None
     book.run("%refine resume mine", "later")

@@ -6,11 +6,10 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from faulty import GOOD, STAGES, Trial
-from kernel import Kernel
+from kernel import Kernel, until
 from openai_server import Answer, ScriptedServer
 
 AT_ONCE = 5.0  # seconds: the claim is one, and a busy machine gets five
@@ -41,13 +40,6 @@ def fresh(server: ScriptedServer, stage: str) -> Trial:
     server.requests.clear()
     server.left.clear()
     return Trial(server, stage, Answer(GOOD[stage], chunk=4, stall_after=3))
-
-
-def until(condition: Any) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline, "it never came to that"
-        time.sleep(0.01)
 
 
 @pytest.mark.parametrize("stage", STAGES)

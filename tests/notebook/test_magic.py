@@ -1,6 +1,5 @@
 """`%%refine` and its options in a real shell without a kernel, on a scripted model."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -19,27 +18,9 @@ CODE = "```python\ndef inc(n):\n    return n + 1\n```"
 
 
 @pytest.fixture
-def shell(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def shell(monkeypatch: pytest.MonkeyPatch) -> Any:
     replies = [CODE, READY, CODE, READY]
-    with scripted_shell(monkeypatch, replies) as shell:
-        yield shell
-
-
-def test_the_cell_waits_for_the_loop_and_leaves_the_text_in_the_namespace(shell):
-    result = run_cell(shell, "%%refine -c examples\nWrite inc(n). inc(1) == 2")
-    assert result.error_in_exec is None
-    assert "return n + 1" in shell.user_ns["refined"]
-    assert shell.user_ns["refined_run"].stop_reason == "passed"
-    run_cell(shell, "%refine accept 0")
-    assert shell.user_ns["refined_run"].stop_reason == "accepted"
-    assert shell.rl_next_input == shell.user_ns["refined"]
-
-
-def test_the_revisions_allowed_are_configured_and_the_variable_named(shell):
-    shell.run_line_magic("config", "Refine.max_revisions = 3")
-    run_cell(shell, "%%refine -c examples -o mine\nWrite inc(n). inc(1) == 2")
-    assert shell.user_ns["refined_run"].limits.max_revisions == 3
-    assert "inc" in shell.user_ns["mine"]
+    return scripted_shell(monkeypatch, replies)
 
 
 @pytest.mark.parametrize(

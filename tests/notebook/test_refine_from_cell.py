@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from IPython.core.interactiveshell import InteractiveShell
 from shells import Front, change_model
 
 from ipyrefine import api
@@ -68,9 +67,8 @@ class Cells(Front):
 
 
 @pytest.fixture
-def front(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cells]:
-    yield Cells(monkeypatch)
-    InteractiveShell.clear_instance()
+def front(monkeypatch: pytest.MonkeyPatch) -> Cells:
+    return Cells(monkeypatch)
 
 
 REFINE = "%%refine --cell home -c changed -n 1"

@@ -20,7 +20,6 @@ from ipyrefine.core.events import Event
 from ipyrefine.errors import RefineError, UsageError
 from ipyrefine.providers import servers
 from ipyrefine.providers.openai import OpenAIModel
-from ipyrefine.sandbox.sandbox import run_python
 from ipyrefine.session.record import bundle
 
 KEY = "sk-planted-5ecret-key"
@@ -132,12 +131,11 @@ async def test_the_error_of_an_unreadable_key_leaves_out_its_reason(server):
 
 
 @pytest.fixture
-def shell(monkeypatch: pytest.MonkeyPatch, server: ScriptedServer) -> Iterator[Any]:
+def shell(monkeypatch: pytest.MonkeyPatch, server: ScriptedServer) -> Any:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
     monkeypatch.setenv("IPYREFINE_MODEL", "m")
-    with loaded_shell(monkeypatch) as shell:
-        yield shell
+    return loaded_shell(monkeypatch)
 
 
 async def test_traits_namespace_and_output_of_a_cell_hold_no_key(shell, server, logged, capsys):
@@ -164,9 +162,9 @@ def test_a_password_in_the_cell_is_masked_for_the_model_and_is_in_the_text(monke
     cell = (
         "%%refine -p prose --task --critique never -n 0 --plain\nWrite the line that connects to "
     )
-    with scripted_shell(monkeypatch, [answer]) as shell:
-        run_cell(shell, f"{cell}mysql://etl:{PASSWORD}@db/shop.")
-        assert PASSWORD in shell.user_ns["refined"]
+    shell = scripted_shell(monkeypatch, [answer])
+    run_cell(shell, f"{cell}mysql://etl:{PASSWORD}@db/shop.")
+    assert PASSWORD in shell.user_ns["refined"]
     assert "1 secret masked" in capsys.readouterr().out
     clean(*asked)
 
@@ -211,16 +209,3 @@ async def test_a_verbose_traceback_shows_no_key(shell, server, monkeypatch, caps
 
 async def _break(*_: Any) -> None:
     raise RecursionError
-
-
-async def test_code_in_the_sandbox_finds_no_secret_in_its_environment(monkeypatch):
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "MY_TOKEN", "PYTHONPATH_SECRET"):
-        monkeypatch.setenv(name, KEY)
-    ran = await run_python(
-        "import os, sys, pathlib\n"
-        "print(dict(os.environ), sys.argv, os.getcwd())\n"
-        "print(*(p.read_bytes() for p in pathlib.Path('.').rglob('*') if p.is_file()))"
-    )
-    assert ran.exit_code == 0
-    assert "PATH" in ran.stdout
-    clean(ran.stdout, ran.stderr)

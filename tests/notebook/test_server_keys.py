@@ -42,10 +42,9 @@ def other() -> Iterator[ScriptedServer]:
 
 
 @pytest.fixture
-def shell(home: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def shell(home: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setenv("OTHER_KEY", OTHER_KEY)
-    with loaded_shell(monkeypatch) as shell:
-        yield shell
+    return loaded_shell(monkeypatch)
 
 
 def keys(server: ScriptedServer) -> set[str]:

@@ -1,10 +1,9 @@
 """What a run's servers are sent, as the user sees and settles it in a shell and in the panel."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from IPython.core.interactiveshell import InteractiveShell
 from shells import Front
 from test_panel import Desk, desk  # noqa: F401 - a fixture
 
@@ -73,9 +72,8 @@ class Book(Front):
 
 
 @pytest.fixture
-def book(monkeypatch: pytest.MonkeyPatch) -> Iterator[Book]:
-    yield Book(monkeypatch)
-    InteractiveShell.clear_instance()
+def book(monkeypatch: pytest.MonkeyPatch) -> Book:
+    return Book(monkeypatch)
 
 
 # In a shell

@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -153,9 +152,8 @@ async def test_no_part_of_a_run_gives_a_result_away_before_it_is_predicted(part)
 
 
 @pytest.fixture
-def shell(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    with scripted_shell(monkeypatch, [CRITIQUE, CRITIQUE]) as shell:
-        yield shell
+def shell(monkeypatch: pytest.MonkeyPatch) -> Any:
+    return scripted_shell(monkeypatch, [CRITIQUE, CRITIQUE])
 
 
 CELL = f"%%refine --coach --plain\n{TASK}\n{OWN}\n"

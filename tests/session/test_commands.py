@@ -1,6 +1,5 @@
 """`%refine` in words: every decision of the panel can be typed, and means the same."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -146,10 +145,9 @@ def test_results_are_confirmed_by_their_numbers():
 
 
 @pytest.fixture
-def shell(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def shell(monkeypatch: pytest.MonkeyPatch) -> Any:
     replies = [part for n in range(9) for part in (text(f"Version {n}"), judged(4))]
-    with scripted_shell(monkeypatch, replies) as shell:
-        yield shell
+    return scripted_shell(monkeypatch, replies)
 
 
 def run(shell: Any, cell: str) -> None:
@@ -197,6 +195,11 @@ def test_stop_ends_a_pause_and_close_the_run(shell):
     ("edit number", "'number' is a variable of type int, not a text."),
     ("show 3", "There is no text 3."),
     ("show setings", "There is no 'setings' to show. Did you mean settings?"),
+    ("resume nobody", "no run 'nobody'"),
+    ("resume -n 3", "--max-revisions was settled"),
+    ("resume none.ipynb", "cannot be read"),
+    ("export", "Name a file"),
+    ("history --verdct pass", "no option --verdct. Did you mean --verdict?"),
 ])  # fmt: skip
 def test_a_command_that_cannot_be_carried_out_says_why(shell, words, sentence):
     shell.user_ns.update(mine="Good morning", number=3)

@@ -3,7 +3,7 @@
 import itertools
 import json
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -51,9 +51,8 @@ def refused(use: Callable[[Path], Any], path: Path) -> Any:
 
 
 @pytest.fixture
-def shell(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    with scripted_shell(monkeypatch, ["<text>\nHello\n</text>"] * 9) as shell:
-        yield shell
+def shell(monkeypatch: pytest.MonkeyPatch) -> Any:
+    return scripted_shell(monkeypatch, ["<text>\nHello\n</text>"] * 9)
 
 
 def hostile_run(draft: str, *checks: str, **setup: Any) -> Run:

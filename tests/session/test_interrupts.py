@@ -16,7 +16,7 @@ from processes import find_processes
 from ipyrefine.checks.python import RunsCleanly
 from ipyrefine.core.decisions import Continue
 from ipyrefine.core.events import DraftReady, Event, RevisionReady
-from ipyrefine.core.model import Limits, StopReason
+from ipyrefine.core.model import StopReason
 from ipyrefine.providers import servers
 from ipyrefine.session.session import Session
 
@@ -50,6 +50,14 @@ async def until(condition: Any) -> None:
     async with asyncio.timeout(5):
         while not condition():  # noqa: ASYNC110 - what is waited for sets no event
             await asyncio.sleep(0.005)
+
+
+async def stop(session: Session) -> None:
+    """Stop a run, which ends at once."""
+    began = time.monotonic()
+    session.stop()
+    await session.settle()
+    assert time.monotonic() - began < AT_ONCE
 
 
 async def nothing_left() -> None:
@@ -104,7 +112,7 @@ def plays(server: ScriptedServer) -> Trial:
 
 
 @pytest.mark.parametrize("way", ["stop", "interrupt"])
-async def test_stopped_at_a_random_event_a_run_keeps_what_was_shown_and_asked_for_it_once(
+async def test_stopped_at_a_random_event_a_run_keeps_what_was_shown_and_continues_from_it(
     server, way
 ):
     await (undisturbed := plays(server)).run()
@@ -134,10 +142,7 @@ async def test_the_wait_before_another_try_can_be_stopped(server):
     session = Session(trial.refinement(), [])
     session.start()
     await until(lambda: any("trying again in 30 s" in w for w in session.run.warnings))
-    began = time.monotonic()
-    session.stop()
-    await session.settle()
-    assert time.monotonic() - began < AT_ONCE
+    await stop(session)
     kept(trial, session)
     await nothing_left()
 
@@ -151,24 +156,8 @@ async def test_a_check_under_way_is_killed_with_its_process(server, tmp_path, mo
     await until(lambda: session.run.stage == "check")
     if os.path.exists("/proc/self/environ"):  # noqa: ASYNC240 - a file of the kernel's
         await until(lambda: find_processes(str(tmp_path)))
-    began = time.monotonic()
-    session.stop()
-    await session.settle()
-    assert time.monotonic() - began < AT_ONCE
+    await stop(session)
     assert session.run.stop_reason is StopReason.CANCELLED
     assert "while True" in session.run.text
     await until(lambda: find_processes(str(tmp_path)) == set())
     await nothing_left()
-
-
-async def test_a_stopped_run_continues_where_it_was(server):
-    trial = Trial(server, "revise", Answer(GOOD["revise"], stall_after=1), times=1)
-    session = Session(trial.refinement(limits=Limits(max_revisions=2)), [])
-    driving = asyncio.ensure_future(session.go())
-    await until(lambda: trial.asked == 1)
-    session.stop()
-    await driving
-    session.decide(Continue())
-    await session.settle()
-    assert session.run.text == "Hello again"
-    assert session.run.stop_reason is StopReason.PASSED

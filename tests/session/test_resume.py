@@ -3,13 +3,11 @@
 import asyncio
 import json
 import sqlite3
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
-from IPython.core.interactiveshell import InteractiveShell
 from kit import finished, text
 from kit import greeting as refinement
 from kit import judgement as judged
@@ -66,10 +64,9 @@ class Shell:
 
 
 @pytest.fixture
-def book(monkeypatch: pytest.MonkeyPatch) -> Iterator[Shell]:
+def book(monkeypatch: pytest.MonkeyPatch) -> Shell:
     monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
-    yield Shell(monkeypatch)
-    InteractiveShell.clear_instance()
+    return Shell(monkeypatch)
 
 
 def test_a_new_kernel_continues_where_the_old_one_stopped(book):
@@ -111,20 +108,6 @@ def test_a_check_of_the_notebook_has_to_be_there_and_named_again(book):
     assert str(book.run("%refine resume")).endswith("To resume, add --check polite.")
     book.run("%refine resume --check polite", text("Hello"), judged(10))
     assert book.names["refined"] == "Hello"
-
-
-@pytest.mark.parametrize(("words", "sentence"), [
-    ("resume nobody", "no run 'nobody'"),
-    ("resume -n 3", "--max-revisions was settled"),
-    ("resume none.ipynb", "cannot be read"),
-    ("export", "Name a file"),
-    ("history --verdct pass", "no option --verdct. Did you mean --verdict?"),
-])  # fmt: skip
-def test_a_command_that_cannot_be_carried_out_says_why(book, words, sentence):
-    book.refine(text("Hello"), judged(10))
-    error = book.run(f"%refine {words}")
-    assert isinstance(error, UsageError)
-    assert sentence in str(error)
 
 
 def test_history_lists_finds_and_forgets(book, capsys):

@@ -4,12 +4,20 @@ import contextlib
 import os
 import queue
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 from jupyter_client.manager import KernelManager
 
 WAIT_S = 60.0
+
+
+def until(condition: Callable[[], object], seconds: float = 20.0) -> None:
+    """Wait until something is so; a test whose time is up fails."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it never came to that"
+        time.sleep(0.01)
 
 
 class Kernel:

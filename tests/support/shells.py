@@ -1,8 +1,7 @@
 """How tests make IPython shells, and the notebook before one."""
 
 import asyncio
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -27,21 +26,17 @@ def new_shell() -> Any:
     return shell
 
 
-@contextmanager
-def loaded_shell(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """A shell with the extension loaded, at which nobody types."""
+def loaded_shell(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return a shell with the extension loaded, at which nobody types."""
     monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
-    yield new_shell()
-    InteractiveShell.clear_instance()
+    return new_shell()
 
 
-@contextmanager
-def scripted_shell(monkeypatch: pytest.MonkeyPatch, replies: Iterable[Any]) -> Iterator[Any]:
-    """A shell with the extension loaded, whose models give these replies, later ones too."""
+def scripted_shell(monkeypatch: pytest.MonkeyPatch, replies: Iterable[Any]) -> Any:
+    """Return a shell with the extension loaded, whose models give these replies, later ones too."""
     replies = replies if isinstance(replies, list) else list(replies)
     monkeypatch.setattr(api, "choose_model", lambda *_, **__: ScriptedModel(replies))
-    with loaded_shell(monkeypatch) as shell:
-        yield shell
+    return loaded_shell(monkeypatch)
 
 
 def run_cell(shell: Any, cell: str) -> Any:
