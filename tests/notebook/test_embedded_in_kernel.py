@@ -40,10 +40,7 @@ def is_there(pid: int) -> bool:
 def world(tmp_path: Path) -> dict[str, str]:
     (tmp_path / "model.gguf").write_bytes(b"GGUF")
     paths = [str(SUPPORT), str(SUPPORT / "fake_llama"), os.environ.get("PYTHONPATH", "")]
-    own = ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "IPYREFINE_HOME", "FAKE_LLAMA")
-    return {name: str(tmp_path) for name in own} | {
-        "PYTHONPATH": os.pathsep.join(filter(None, paths))
-    }
+    return {"FAKE_LLAMA": str(tmp_path), "PYTHONPATH": os.pathsep.join(filter(None, paths))}
 
 
 @pytest.mark.parametrize(("stage", "end"), [("draft", "shutdown"), ("judge", "killed")])
@@ -60,5 +57,5 @@ def test_a_kernel_that_ends_takes_the_embedded_model_with_it(tmp_path, world, st
         else:
             kernel.shutdown()
         until(lambda: not is_there(child), seconds=5)
-    kept = Journal(tmp_path / "journal" / "runs.db").get().run
+    kept = Journal().get().run
     assert kept.text == ("" if stage == "draft" else "Hello")

@@ -100,10 +100,9 @@ def test_running_the_cell_again_ends_what_its_first_run_was_still_at(kernel, ser
     assert kernel.value("refined") == "'Hello again'"
 
 
-def test_shutting_the_kernel_down_leaves_the_server(server, tmp_path):
+def test_shutting_the_kernel_down_leaves_the_server(server):
     trial = fresh(server, "revise")
-    folders = {"IPYTHONDIR": str(tmp_path), "JUPYTER_RUNTIME_DIR": str(tmp_path)}
-    with Kernel({**settings(server), **folders}) as running:
+    with Kernel(settings(server)) as running:
         running.run("%load_ext ipyrefine")
         running.start(CELL)
         until(lambda: trial.asked == 1)
@@ -114,10 +113,10 @@ def test_shutting_the_kernel_down_leaves_the_server(server, tmp_path):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a terminal is a pty here")
-def test_ctrl_c_in_a_terminal_keeps_the_best_and_the_session(server, tmp_path):
+def test_ctrl_c_in_a_terminal_keeps_the_best_and_the_session(server):
     pexpect = pytest.importorskip("pexpect")
     trial = fresh(server, "judge")
-    env = {**os.environ, **settings(server), "IPYTHONDIR": str(tmp_path), "TERM": "xterm"}
+    env = {**os.environ, **settings(server), "TERM": "xterm"}
     env["PROMPT_TOOLKIT_NO_CPR"] = "1"  # nobody answers where the cursor is
     command = "-m IPython --no-banner --no-confirm-exit --colors=nocolor --ext=ipyrefine"
     shell = pexpect.spawn(

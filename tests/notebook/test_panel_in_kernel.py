@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -52,21 +53,17 @@ def reply(body: dict[str, Any]) -> str:
 
 
 @pytest.fixture
-def start(tmp_path: Path) -> Iterator[Callable[..., Kernel]]:
+def start() -> Iterator[Callable[..., Kernel]]:
     """Starts a kernel that shows panels and asks a scripted model."""
-    home = str(tmp_path)
-    env = {"IPYTHONDIR": home, "JUPYTER_RUNTIME_DIR": home, "IPYREFINE_MODEL": "m"}
-    kernels: list[Kernel] = []
-    with ScriptedServer(reply) as server:
+    with ScriptedServer(reply) as server, ExitStack() as kernels:
 
-        def started(**more: str) -> Kernel:
-            kernels.append(Kernel({**env, "OPENAI_BASE_URL": server.base_url, **more}))
-            kernels[-1].run("%load_ext ipyrefine\n%config Refine.ui = 'widgets'")
-            return kernels[-1]
+        def started(**env: str) -> Kernel:
+            env |= {"IPYREFINE_MODEL": "m", "OPENAI_BASE_URL": server.base_url}
+            kernel = kernels.enter_context(Kernel(env))
+            kernel.run("%load_ext ipyrefine\n%config Refine.ui = 'widgets'")
+            return kernel
 
         yield started
-        for kernel in kernels:
-            kernel.__exit__()
 
 
 def test_many_runs_in_one_kernel_leave_no_growing_list(start):
