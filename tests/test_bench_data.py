@@ -9,16 +9,12 @@ import pytest
 
 @pytest.fixture
 def convert(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The converter, with `USED` for a test to fill: a set's cases and the hashes measured."""
     monkeypatch.syspath_prepend(Path(__file__).parent / "bench")
     import convert
 
+    monkeypatch.setattr(convert, "USED", {})
     return convert
-
-
-@pytest.fixture
-def use(convert: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Have a set use some cases, with the hashes that were measured."""
-    return lambda name, cases: monkeypatch.setitem(convert.USED, name, cases)
 
 
 def rows(path: Path) -> list[Any]:
@@ -40,14 +36,14 @@ def mbpp_task(number: int, body: str, *inputs: Any) -> dict[str, Any]:
 
 
 def test_mbpp_gets_the_results_of_its_reference_and_runs_no_other(
-    convert: Any, use: Any, tmp_path: Path
+    convert: Any, tmp_path: Path
 ) -> None:
     """Sets and tuples become lists, an input that the reference changes stays as it was."""
     body = "x = x if isinstance(x, list) else [x]; x.append(1); return {*x}, (1,)"
     kept, other = mbpp_task(3, body, [[2, 3]]), mbpp_task(2, "1 / 0")
     original = tmp_path / "MbppPlus.jsonl"
     original.write_text("".join(f"{json.dumps(one)}\n" for one in (other, kept)), "utf-8")
-    use("mbpp", {"Mbpp/3": "other"})
+    convert.USED["mbpp"] = {"Mbpp/3": "other"}
     assert convert.convert("mbpp", original, tmp_path / "data") == ["Mbpp/3"]
     [row] = rows(tmp_path / "data/mbpp_plus.jsonl")
     assert row == {
@@ -60,11 +56,11 @@ def test_mbpp_gets_the_results_of_its_reference_and_runs_no_other(
 
 
 def test_mbpp_keeps_forty_inputs_and_names_a_reference_that_fails(
-    convert: Any, use: Any, tmp_path: Path
+    convert: Any, tmp_path: Path
 ) -> None:
     original = tmp_path / "MbppPlus.jsonl"
     original.write_text(json.dumps(mbpp_task(3, "return x", *([n] for n in range(50)))), "utf-8")
-    use("mbpp", {"Mbpp/3": ""})
+    convert.USED["mbpp"] = {"Mbpp/3": ""}
     convert.convert("mbpp", original, tmp_path)
     [row] = rows(tmp_path / "mbpp_plus.jsonl")
     assert len(row["cases"]) == 40
@@ -73,9 +69,7 @@ def test_mbpp_keeps_forty_inputs_and_names_a_reference_that_fails(
         convert.convert("mbpp", original, tmp_path)
 
 
-def test_exercism_joins_its_pages_and_needs_no_other_exercise(
-    convert: Any, use: Any, tmp_path: Path
-) -> None:
+def test_exercism_joins_its_pages_and_needs_no_other_exercise(convert: Any, tmp_path: Path) -> None:
     folder = tmp_path / "exercises/practice/two-fer"
     parts = {"solution": ["two_fer.py"], "test": ["two_fer_test.py"]}
     parts["example"] = [".meta/example.py"]
@@ -98,12 +92,12 @@ def test_exercism_joins_its_pages_and_needs_no_other_exercise(
         "module": "two_fer",
         "solution": files[".meta/example.py"],
     }
-    use("exercism", {"two-fer": convert.digest(expected)})
+    convert.USED["exercism"] = {"two-fer": convert.digest(expected)}
     assert convert.convert("exercism", tmp_path, tmp_path) == []
     assert rows(tmp_path / "exercism.jsonl") == [expected]
 
 
-def test_ifeval_keeps_the_requests_that_are_used(convert: Any, use: Any, tmp_path: Path) -> None:
+def test_ifeval_keeps_the_requests_that_are_used(convert: Any, tmp_path: Path) -> None:
     original = tmp_path / "input_data.jsonl"
     kinds = ["punctuation:no_comma"]
     all_rows = [
@@ -111,6 +105,6 @@ def test_ifeval_keeps_the_requests_that_are_used(convert: Any, use: Any, tmp_pat
         for key in (7, 9, 8)
     ]
     original.write_text("".join(f"{json.dumps(one)}\n" for one in all_rows), "utf-8")
-    use("ifeval", {"8": convert.digest(all_rows[2]), "7": "other"})
+    convert.USED["ifeval"] = {"8": convert.digest(all_rows[2]), "7": "other"}
     assert convert.convert("ifeval", original, tmp_path) == ["7"]
     assert rows(tmp_path / "ifeval.jsonl") == [all_rows[2], all_rows[0]]

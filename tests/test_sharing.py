@@ -263,6 +263,16 @@ def test_servers_elsewhere_get_structure_and_this_machine_gets_values(
     assert choose_sharing(map(other, urls), "outputs")[::2] == ("outputs", False)
 
 
+@pytest.mark.parametrize(("writer", "judge"), [(HERE, HERE), (HERE, THERE), (THERE, HERE)])
+def test_a_prompt_holds_values_where_all_who_read_it_are_on_this_machine(
+    writer: str, judge: str
+) -> None:
+    used = find({"xs": [1234]}, text="Describe `xs`.")
+    models = {"model": other(writer), "judge": other(judge)}
+    task = api.build("Describe `xs`.", **models, variables=used).state.task
+    assert ("1234" in task.materials[0].text) is (writer == judge == HERE)
+
+
 def test_what_the_user_said_of_a_server_is_remembered_for_it_alone() -> None:
     far = "https://other.example.com/v1"
     assert remember_sharing([THERE], "outputs")
