@@ -132,7 +132,7 @@ async def test_a_template_with_named_phases_and_a_checklist_is_read_too(cell: st
 
 
 def test_a_phase_is_known_by_its_name_before_its_number() -> None:
-    template = read_template("T\n[ITERATION 1] critique\nA\n[ITERATION 2] rewrite\nB\n")
+    template = read_template("T\n[ITERATION 1] CRITIQUE\nA\n[ITERATION 2] rewrite\nB\n")
     assert (template.critique, template.revise, template.draft) == ("A", "B", "")
 
 

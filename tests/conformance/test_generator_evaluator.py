@@ -142,6 +142,14 @@ async def test_places_of_a_prompt_for_revisions_are_filled() -> None:
     assert not any(f"{{{place}}}" in asked for place in places)
 
 
+async def test_a_prompt_for_revisions_without_a_place_for_feedback_has_it_all_the_same() -> None:
+    prompt = "Do better.\n{text}"
+    _, [_, asked], _ = await looped(GENERATED, [ROUNDS[0], ROUNDS[4]], prompts={"revise": prompt})
+    assert words(asked) == words(
+        f"Do better. {ATTEMPTS[0]} Feedback: {COMPLAINTS[0]} Task: {STACK}"
+    )
+
+
 async def test_a_place_that_nobody_fills_is_named_before_the_first_call() -> None:
     writer, judge = ScriptedModel([code("x = 1")]), ScriptedModel(["PASS"])
     warned: list[int] = []

@@ -225,6 +225,7 @@ def endless() -> Iterable[Scripted]:
         {"prompt_tokens": 500},
         {"completion_tokens": 10},
         {"seconds": 0.02},
+        {"seconds": 0.016},  # in the middle of a call
         {"cost": 0.0005},
     ],
     ids=lambda budget: next(iter(budget)),
@@ -285,32 +286,34 @@ async def raises_later(text: str, context: object) -> float:
     raise RuntimeError("no key")
 
 
-@pytest.mark.parametrize("function", [raises, asserts, parses, raises_later])
-async def test_an_evaluator_that_raises_ends_the_run_with_its_error(function: Any) -> None:
-    with pytest.raises(RefineError, match=function.__name__) as raised:
-        await refine(TASK.text, model=texts(), checks=[function], target=0.9)
-    assert (raised.value.run.text, raised.value.run.stop_reason) == ("version 0", "failed")
-    assert raised.value.__cause__ is not None
-
-
-def nothing(text):
+def returns_nothing(text):  # type: ignore[no-untyped-def]
     len(text)
 
 
-def nothing_annotated(text: str) -> float | None:
+def returns_none(text: str) -> float | None:
     return None
 
 
-@pytest.mark.parametrize("function", [nothing, nothing_annotated, lambda text: None])
-async def test_an_evaluator_that_returns_nothing_is_an_error(function: Any) -> None:
-    with pytest.raises(RefineError, match="None"):
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        *((function, function.__name__) for function in (raises, asserts, parses, raises_later)),
+        *((function, "None") for function in (returns_nothing, returns_none, lambda text: None)),
+        (lambda text: 1.2, "returned"),
+        (lambda text: -0.1, "returned"),
+        (lambda text: float("nan"), "returned"),
+        (lambda text: float("inf"), "returned"),
+    ],
+)
+async def test_an_evaluator_that_raises_or_returns_no_score_ends_the_run_with_an_error(
+    function: Any, words: str
+) -> None:
+    with pytest.raises(RefineError, match=words) as raised:
         await refine(TASK.text, model=texts(), checks=[function], target=0.9)
-
-
-@pytest.mark.parametrize("score", [1.2, -0.1, float("nan"), float("inf")])
-async def test_a_score_out_of_range_is_an_error(score: float) -> None:
-    with pytest.raises(RefineError, match="returned"):
-        await refine(TASK.text, model=texts(), checks=[lambda text: score], target=0.9)
+    run = raised.value.run
+    assert (run.text, run.stop_reason) == ("version 0", "failed")
+    if function in (raises, asserts, parses, raises_later):
+        assert raised.value.__cause__ is not None
 
 
 async def test_a_busy_server_is_asked_again_after_its_wait_and_a_refused_key_is_final() -> None:

@@ -128,6 +128,11 @@ async def test_d_a_java_class_stays_java(shape: str) -> None:
     assert run.usage.calls == 1
 
 
+async def test_d_a_java_class_in_json_needs_no_prompt_that_asks_for_it() -> None:
+    run = await generated(shapes(JAVA)["JSON"], JAVA_TASK, revise="Mend it.")
+    assert (run.text, run.iterations[0].thoughts) == (JAVA, PLAN)
+
+
 @pytest.mark.parametrize("shape", [*IN_PROSE, "the response alone", "plain"])
 async def test_a_prose_is_read_in_the_same_shapes(shape: str) -> None:
     alone = {"the response alone": f"Response:\n{MAIL}", "plain": MAIL}
