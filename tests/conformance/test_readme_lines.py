@@ -1,7 +1,7 @@
 """Each line of the README's "Coming from another loop" runs as it stands there.
 
-It does in a kernel, in IPython's terminal, and from the command line, with prompts and an
-evaluator as that loop has them.
+It does in IPython's terminal, and in a notebook that the command line runs in a kernel, with
+prompts and an evaluator as that loop has them.
 """
 
 import json
@@ -15,7 +15,6 @@ from typing import Any
 
 import nbformat
 import pytest
-from kernel import Kernel
 from kit import READY, code, critique, finding, text
 from openai_server import Answer, ScriptedServer
 
@@ -110,13 +109,6 @@ def cells() -> list[str]:
     return ["%load_ext ipyrefine", *(cell for parts in lines for cell in parts if cell)]
 
 
-def in_kernel(folder: Path, env: dict[str, str]) -> str:
-    with Kernel(env) as kernel:
-        for cell in cells():
-            assert kernel.run(cell)["status"] == "ok", cell
-        return "".join(str(content.get("text", "")) for content in kernel.outputs())
-
-
 def in_terminal(folder: Path, env: dict[str, str]) -> str:
     driver = folder / "driver.py"
     driver.write_text(
@@ -143,7 +135,7 @@ def run(command: list[str], env: dict[str, str]) -> str:
     return ended.stdout
 
 
-@pytest.mark.parametrize("where", [in_kernel, in_terminal, in_shell], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("where", [in_terminal, in_shell], ids=lambda f: f.__name__)
 def test_every_line_runs_as_it_stands(
     where: Callable[[Path, dict[str, str]], str], tmp_path: Path
 ) -> None:

@@ -1,6 +1,6 @@
 """Several drafts: no more than it takes, in order, compared, and continued from the best."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -33,49 +33,46 @@ def version(number: int) -> str:
     return text(f"version {number}")
 
 
-class Longest:
-    """A check that scores a text by its length, and leaves the verdict to the judge."""
+class Looks:
+    """A check that finds what a function says of a text, and of those it is compared with."""
 
-    name = "longest"
+    name = "looks"
 
-    async def __call__(self, text: str, task: Task) -> Evidence:
-        return Evidence(name=self.name, passed=True, score=min(1.0, len(text) / 20))
-
-
-class Wants:
-    """A check that is settled by one text alone."""
-
-    name = "wants"
-
-    def __init__(self, wanted: str) -> None:
-        self._wanted = wanted
+    def __init__(self, find: Callable[..., dict[str, Any]], others: Sequence[str] = ()) -> None:
+        self._find, self._others = find, others
 
     async def __call__(self, text: str, task: Task) -> Evidence:
-        return Evidence(name=self.name, passed=text == self._wanted, decisive=True)
+        return Evidence(name=self.name, **self._find(text, *self._others))
 
 
-class Neighbours:
-    """A check that compares a text with others, and is content with so many of them.
+class Compares(Looks):
+    """The same, of a check that compares drafts."""
 
-    With ``final`` of them it says that further ones change nothing.
-    """
-
-    name = "neighbours"
-
-    def __init__(self, content: int = 1, others: Sequence[str] = (), final: int = -1) -> None:
-        self._content, self._others, self._final = content, others, final
+    name = "compares"
 
     def among(self, others: Sequence[str], left: int = 0) -> Check:
-        return Neighbours(self._content, others, self._final)
+        return Compares(self._find, others)
 
-    async def __call__(self, text: str, task: Task) -> Evidence:
-        return Evidence(
-            name=self.name,
-            passed=True,
-            score=1.0,
-            decisive=len(self._others) >= self._content,
-            drafts="differ" if len(self._others) == self._final else "open",
-        )
+
+LONGEST = Looks(lambda text: {"passed": True, "score": min(1.0, len(text) / 20)})
+SILENT = Compares(lambda *_: {"passed": None, "drafts": "agree"})
+
+
+def wants(wanted: str) -> Looks:
+    """A check that is settled by one text alone."""
+    return Looks(lambda text: {"passed": text == wanted, "decisive": True})
+
+
+def neighbours(content: int, final: int = -1) -> Compares:
+    """A check that is content with so many others, or says that further ones change nothing."""
+    return Compares(
+        lambda _, *others: {
+            "passed": True,
+            "score": 1.0,
+            "decisive": len(others) >= content,
+            "drafts": "differ" if len(others) == final else "open",
+        }
+    )
 
 
 async def test_candidates_are_asked_for_at_once_and_given_in_their_order() -> None:
@@ -91,26 +88,14 @@ async def test_candidates_are_asked_for_at_once_and_given_in_their_order() -> No
     assert streamed == sorted(streamed), "only one text streams at a time"
 
 
-class Silent:
-    """A check that can compare nothing."""
-
-    name = "silent"
-
-    def among(self, others: Sequence[str], left: int = 0) -> Check:
-        return self
-
-    async def __call__(self, text: str, task: Task) -> Evidence:
-        return Evidence(name=self.name, passed=None, drafts="agree")
-
-
 @pytest.mark.parametrize(
     ("checks", "prompts", "drafts"),
     [
-        ([Silent()], Prompts(), 1),
-        ([Silent()], EVALUATED, 3),
-        ([Silent(), Wants("version 9")], Prompts(), 3),
-        ([Silent(), Wants("version 0")], Prompts(), 1),
-        ([Neighbours(9, final=1)], EVALUATED, 2),
+        ([SILENT], Prompts(), 1),
+        ([SILENT], EVALUATED, 3),
+        ([SILENT, wants("version 9")], Prompts(), 3),
+        ([SILENT, wants("version 0")], Prompts(), 1),
+        ([neighbours(9, final=1)], EVALUATED, 2),
     ],
     ids=["nothing", "an evaluator", "a check that fails", "a check that passes", "a comparison"],
 )
@@ -128,18 +113,18 @@ async def test_drafts_that_could_not_change_the_outcome_are_not_written(
 async def test_the_checks_that_do_not_compare_run_once_on_each_candidate() -> None:
     limits = THREE.model_copy(update={"candidates": 5})
     replies = [text("x" * n) for n in (3, 9, 5, 4, 8)]
-    loop = refinement(replies, checks=[Longest(), Neighbours(9)], limits=limits)
+    loop = refinement(replies, checks=[LONGEST, neighbours(9)], limits=limits)
     events = await finish(loop)
     found = [(e.iteration, e.evidence.name) for e in events if isinstance(e, EvidenceReady)]
-    assert sorted(n for n, name in found if name == "longest") == [0, 1, 2, 3, 4]
-    assert [n for n, name in found if name == "neighbours"].count(0) == 4
+    assert sorted(n for n, name in found if name == "looks") == [0, 1, 2, 3, 4]
+    assert [n for n, name in found if name == "compares"].count(0) == 4
     assert all(len(i.evidence) == 2 for i in loop.state.iterations)
     assert loop.state.text == "x" * 9
 
 
 async def test_where_nothing_decides_the_draft_that_its_checks_say_most_for_is_the_best() -> None:
     texts = [text("short"), text("a longer one"), text("mid one")]
-    loop = refinement(texts, checks=[Longest()], limits=THREE)
+    loop = refinement(texts, checks=[LONGEST], limits=THREE)
     events = await finish(loop)
     assert loop.state.text == "a longer one"
     assert stages(events) == ["draft", "check", "draft", "check", "check"]
@@ -164,13 +149,13 @@ async def test_each_candidate_has_its_own_usage() -> None:
         Reply(text=text(f"version {n}"), usage=Usage(calls=1, prompt_tokens=10 + n))
         for n in (0, 1, 2)
     ]
-    loop = evaluated(replies, checks=[Neighbours(content=2)], limits=THREE)
+    loop = evaluated(replies, checks=[neighbours(2)], limits=THREE)
     await finish(loop)
     assert [i.usage.prompt_tokens for i in loop.state.iterations] == [10, 11, 12]
 
 
 async def test_a_run_that_compares_step_by_step_is_cut_anywhere_and_asks_nothing_twice() -> None:
-    checks = [Neighbours(9)]
+    checks = [neighbours(9)]
     replies = {
         "draft": [text("one"), text("two"), text("three")],
         "judge": [judgement(3), judgement(9), judgement(5)],

@@ -1,13 +1,12 @@
 """Sections of prose that a revision loses or shortens are listed, for the critic and the user."""
 
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from kit import finding, finish, judgement, prompts, refinement, text
 
 from ipyrefine.core.edits import losses
 from ipyrefine.core.model import Limits, Stage
-from ipyrefine.core.run import Run
 from ipyrefine.render import document, labels
 from ipyrefine.render.html import record_html
 from ipyrefine.render.markdown import record_markdown
@@ -65,11 +64,6 @@ async def loop_of(revision: str, problem: str = "It rambles.", criterion: str = 
     return loop
 
 
-async def run_of(revision: str, **options: str) -> Run:
-    loop = await loop_of(revision, **options)
-    return cast("Run", loop.state)
-
-
 SHORTER = DOCUMENT.replace(PRICING, "").replace("# Pricing\n\n\n", "").replace(RISKS, "Prices.")
 LINE = "Lost: section “Pricing”; shortened: “Risks” 30 → 1 word"
 
@@ -82,7 +76,7 @@ async def test_the_next_critique_reads_what_was_lost() -> None:
 
 
 async def test_the_user_reads_it_below_the_difference() -> None:
-    run = await run_of(SHORTER)
+    run = (await loop_of(SHORTER)).state
     shown = document.writing(run, run.iterations[1])
     assert document.Paragraph(LINE, "warning") in shown
     assert LINE in blocks_text(shown, 200)
@@ -91,7 +85,7 @@ async def test_the_user_reads_it_below_the_difference() -> None:
 
 
 async def test_a_cut_that_a_finding_about_scope_asked_for_is_not_listed() -> None:
-    run = await run_of(SHORTER, problem="Nobody asked for Pricing.", criterion="scope")
+    run = (await loop_of(SHORTER, "Nobody asked for Pricing.", "scope")).state
     assert labels.losses_sentence(document.lost_sections(run, run.iterations[1])) == (
         "Shortened: “Risks” 30 → 1 word"
     )

@@ -38,22 +38,6 @@ def test_a_revision_is_never_asked_for_beyond_those_allowed_and_every_stop_says_
         assert (step.reason is StopReason.PASSED) == passes
 
 
-@given(used=usages, budget=budgets, seconds=st.floats(0, 2), estimate=st.integers(0, 500))
-def test_a_call_is_allowed_only_while_every_bound_has_room(
-    used: Usage, budget: Budget, seconds: float, estimate: int
-) -> None:
-    run = run_within(budget, used)
-    # The cost is None once a call was made at an unknown price.
-    cost = used.cost if used.calls else used.cost or 0.0
-    room = [
-        budget.calls is None or used.calls < budget.calls,
-        budget.tokens is None or used.tokens + estimate < budget.tokens,
-        budget.cost is None or (cost is not None and cost < budget.cost),
-        budget.seconds is None or seconds < budget.seconds,
-    ]
-    assert (over_budget(run, seconds, estimate) is None) == all(room)
-
-
 @given(used=usages, limit=st.integers(1, 20_000), estimate=st.integers(0, 500))
 def test_a_reply_may_be_no_longer_than_the_tokens_that_are_left(
     used: Usage, limit: int, estimate: int
