@@ -23,7 +23,7 @@ from kit import (
     without_deltas,
 )
 
-from ipyrefine.core.decisions import Accept, Continue, Override
+from ipyrefine.core.decisions import Accept, Continue, Decision, Override
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.events import Event, Stopped, TextDelta
 from ipyrefine.core.model import Evidence, Limits, Outcome, Stage, StopReason, Task
@@ -465,20 +465,28 @@ async def assert_continues(stored: list[Event]) -> None:
     assert replies_read([*stored, *rest]) == {stage: len(items) for stage, items in REPLIES.items()}
 
 
+async def cut_at(loop: Refinement, number: int, *decided: Decision, **options: Any) -> list[Event]:
+    """Decide and cancel a run at its event of this number; return what was shown."""
+    shown: list[Event] = []
+
+    def note(event: Event, run: Run) -> None:
+        shown.append(event)
+        if len(shown) == number + 1:
+            for decision in decided:
+                loop.decide(decision)
+            task.cancel()
+
+    task = asyncio.create_task(loop.run(note, **options))
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    return shown
+
+
 async def test_a_cancel_at_any_event_is_stored_and_shown_and_then_raised() -> None:
     events = await whole()
     for number in range(len(events)):
-        loop, journal, shown = begin(), MemoryJournal(), list[Event]()
-        tasks: list[asyncio.Task[Run]] = []
-
-        def cancel(event: Event, run: Run) -> None:
-            shown.append(event)  # noqa: B023 - it is called before the next round
-            if len(shown) == number + 1:  # noqa: B023
-                tasks[0].cancel()  # noqa: B023
-
-        tasks.append(asyncio.create_task(loop.run(cancel, journal=journal)))
-        with pytest.raises(asyncio.CancelledError):
-            await tasks[0]
+        loop, journal = begin(), MemoryJournal()
+        shown = await cut_at(loop, number, journal=journal)
         last = number == len(events) - 1
         assert stops(shown) == [StopReason.PASSED if last else StopReason.CANCELLED], number
         assert without_deltas(shown) == journal.stored
@@ -488,6 +496,13 @@ async def test_a_cancel_at_any_event_is_stored_and_shown_and_then_raised() -> No
         assert journal.closed == 1
         assert_no_task_is_left()
         await assert_continues(journal.stored)
+
+
+def watched(loop: Refinement, journal: MemoryJournal) -> tuple["asyncio.Task[Run]", list[Event]]:
+    """The task of a run, and what its consumers hear."""
+    shown: list[Event] = []
+    running = loop.run(lambda event, run: shown.append(event), journal=journal)
+    return asyncio.create_task(running), shown
 
 
 def turns() -> Iterator[int]:
@@ -523,9 +538,8 @@ async def test_cancels_at_any_turn_of_the_event_loop_leave_one_stop_and_no_task(
 ) -> None:
     """Once, and twice within so many turns."""
     for number in turns():
-        loop, journal, shown = begin(), MemoryJournal(), list[Event]()
-        note: Any = lambda event, run, to=shown: to.append(event)  # noqa: E731
-        task = asyncio.create_task(loop.run(note, journal=journal))
+        loop, journal = begin(), MemoryJournal()
+        task, shown = watched(loop, journal)
         if not await cancel_after(task, number, again):
             break
         assert task.cancelled(), number
@@ -541,9 +555,8 @@ async def test_cancels_at_any_turn_of_the_event_loop_leave_one_stop_and_no_task(
 async def test_a_second_cancel_does_not_wait_for_a_stuck_journal_and_loses_no_event() -> None:
     events = without_deltas(await whole())
     for number in range(len(events)):
-        loop, journal, shown = begin(), MemoryJournal(stuck_at=number), list[Event]()
-        note: Any = lambda event, run, to=shown: to.append(event)  # noqa: E731
-        task = asyncio.create_task(loop.run(note, journal=journal))
+        loop, journal = begin(), MemoryJournal(stuck_at=number)
+        task, shown = watched(loop, journal)
         await journal.stuck.wait()
         task.cancel()
         for _ in range(50):
@@ -626,21 +639,11 @@ async def test_a_decision_while_it_runs_takes_effect_before_the_next_stage() -> 
 
 async def test_accepting_while_it_runs_stops_at_once_as_accepted() -> None:
     """As a user does who accepts: the decision is handed in, and the run is cancelled."""
-    events = without_deltas(await whole())
+    events = await whole()
     first = next(n for n, event in enumerate(events) if event.type == "draft_ready")
     for number in range(first, len(events) - 1):
-        loop, heard = begin(), list[Event]()
-        tasks: list[asyncio.Task[Run]] = []
-
-        def accept(event: Event, run: Run) -> None:
-            heard.append(event)  # noqa: B023 - it is called before the next round
-            if len(without_deltas(heard)) == number + 1 and not run.decisions:  # noqa: B023
-                loop.decide(Accept(iteration=0))  # noqa: B023
-                tasks[0].cancel()  # noqa: B023
-
-        tasks.append(asyncio.create_task(loop.run(accept)))
-        with pytest.raises(asyncio.CancelledError):
-            await tasks[0]
+        loop = begin()
+        heard = await cut_at(loop, number, Accept(iteration=0))
         assert stops(heard) == [StopReason.ACCEPTED], number
         assert (loop.state.text, loop.state.stop_reason) == ("Hello", StopReason.ACCEPTED)
         assert stages(heard[:-1]) == stages(events[: number + 1]), "no stage begins after it"
