@@ -12,7 +12,7 @@ from loop_strategies import checks, decisions, limits, rates, scripts
 
 from ipyrefine.core.events import EVENT, Event, StageStarted, Stopped
 from ipyrefine.core.model import Evidence, Limits, Outcome, Setup, Stage, StopReason, Verdict
-from ipyrefine.core.policy import MAX_REPAIRS, best_of, standing, unverified
+from ipyrefine.core.policy import MAX_REPAIRS, best_of, find_duplicate, standing, unverified
 from ipyrefine.core.reducer import apply, replay
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.errors import UsageError
@@ -108,12 +108,16 @@ def assert_adds_up(run: Run) -> None:
 
 
 def assert_undecided_run_keeps_the_rules(run: Run, limits: Limits) -> None:
-    """It ends with the text that stands highest, passed by evidence or a reader, within bounds."""
+    """It ends with the text that stands highest, passed by evidence or a reader, within bounds.
+
+    A text that repeats an earlier one does not stand above it.
+    """
     texts = [iteration.text for iteration in run.iterations]
     assert all(text.strip() for text in texts)
     assert texts or run.stop_reason in (StopReason.FAILED, StopReason.BUDGET)
     assert run.text == (texts[run.best or 0] if texts else "")
-    places = {i.number: place for i in run.iterations if (place := standing(run, i))}
+    new = [i for i in run.iterations if not find_duplicate(run, i)]
+    places = {i.number: place for i in new if (place := standing(run, i))}
     assert (run.best is None) is not bool(places)
     assert run.best is None or places[run.best] == max(places.values())
     for iteration in run.iterations:
