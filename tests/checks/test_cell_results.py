@@ -43,16 +43,23 @@ async def test_a_frame_is_shown_by_its_shape_and_the_values_it_lacks() -> None:
     }
 
 
-async def test_a_short_series_is_shown_whole_and_what_the_task_names_comes_first() -> None:
+async def test_short_series_and_numbers_are_shown_whole_and_what_the_task_names_first() -> None:
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"k": ["a", "b", "a"], "v": [1, 2, 3]})
-    text = "step = df[df.v > 0]\nlong = pandas.Series(range(99))\nper_k = step.groupby('k').v.sum()"
+    text = (
+        "step = df[df.v > 0]\nlong = pandas.Series(range(99))\nper_k = step.groupby('k').v.sum()\n"
+        "on_days = per_k.set_axis(pandas.to_datetime(['2026-01-02', '2026-01-05']))\n"
+        "total, counts, day = df.v.sum(), df.v.to_numpy(), on_days.index.to_numpy()[0]"
+    )
     check = RunOnCopies(files=Variables({"df": frame, "pandas": pandas}).files)
     evidence = await check(text, Task(text="Sum `v` of `df` by `k`, as `per_k`.", form="code"))
     assert [(row.call, row.result) for row in evidence.rows] == [
         ("per_k.to_dict()", "{'a': 4, 'b': 2}"),
         ("step.shape", "(3, 2)"),
         ("long.shape", "(99,)"),
+        ("on_days.tolist()", "[4, 2]"),
+        ("total.item()", "6"),
+        ("counts.tolist()", "[1, 2, 3]"),
     ]
 
 

@@ -110,7 +110,8 @@ async def ask(session: Session) -> None:
         shown = len(rows(run, run.chosen)) if run.chosen else 0
         if run.setup.coach and open_puzzle(run) is None:
             return
-        choices = f"1 to {shown} if that result is right, 1=VALUE if not, " if shown else ""
+        numbers = f"1 to {shown}" if shown > 1 else "1"
+        choices = f"{numbers} if that result is right, 1=VALUE if not, " if shown else ""
         try:
             question = PREDICTION if run.setup.coach else choices + QUESTION
             answer = input(question)  # noqa: ASYNC250 - nothing else runs here

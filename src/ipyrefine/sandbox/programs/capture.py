@@ -341,8 +341,8 @@ def _fits(text: str) -> bool:
 def show(values: dict[str, Any]) -> dict[str, str]:
     """Return what some names hold, each as an expression and its value as Python.
 
-    Short values are shown whole, and so are short Series; of others the length, of frames and
-    arrays the shape and the missing values.
+    Short values are shown whole, and so are short Series and arrays; of others the length, of
+    frames and long arrays the shape and the missing values.
     """
     found = dict[str, str]()
     for name, value in values.items():
@@ -356,11 +356,17 @@ def _results(name: str, value: Any) -> dict[str, str]:
     library = kind.__module__.partition(".")[0]
     if library in ("pandas", "polars", "numpy") and hasattr(kind, "shape"):
         pandas = sys.modules.get("pandas")
-        if kind is getattr(pandas, "Series", None) and len(value) <= _MAX_ITEMS:
-            text = repr(value.to_dict())
+        is_series = kind is getattr(pandas, "Series", None)
+        whole = [
+            *(["to_dict"] if is_series else []),
+            *(["tolist"] if is_series or kind.__name__ == "ndarray" else []),
+            *(["item"] if value.shape == () else []),
+        ]
+        for method in whole if math.prod(value.shape) <= _MAX_ITEMS else ():
+            text = repr(getattr(value, method)())
             if _fits(text):
-                return {f"{name}.to_dict()": text}
-        found = {f"{name}.shape": repr(tuple(map(int, value.shape)))}
+                return {f"{name}.{method}()": text}
+        found = {f"{name}.shape": repr(tuple(map(int, value.shape)))} if value.shape else {}
         frame = getattr(pandas, "DataFrame", None)
         if kind is frame and (missing := int(value.isna().sum().sum())):
             found[f"int({name}.isna().sum().sum())"] = repr(missing)
