@@ -7,6 +7,7 @@ import pytest
 from kit import finish, prompts, refinement, text
 
 from ipyrefine.checks.schema import Schema
+from ipyrefine.core.critiques import parse_critique
 from ipyrefine.core.model import Limits, Outcome, Stage, Status, Task
 
 SCHEMA = {
@@ -64,6 +65,16 @@ async def test_each_field_without_a_source_is_a_finding_of_its_own() -> None:
     loop = await extracted(read({"name": "", "total": ""}), texts=(WRONG,))
     problems = [one.problem for one in loop.state.iterations[0].findings]
     assert problems == ["name has no source.", "total has no source."]
+
+
+@pytest.mark.parametrize(
+    ("path", "empty"),
+    [("total", True), ("$.items[0].name", True), ("items[1].name", False), ("other", False)],
+)
+async def test_a_field_that_holds_nothing_needs_no_source(path: str, empty: bool) -> None:
+    told = '{"total": null, "items": [{"name": ""}, {"name": "A"}]}'
+    critique = parse_critique(read({path: ""}), told, "It names nothing.")
+    assert bool(critique.findings) is not empty
 
 
 async def test_a_mended_value_closes_its_finding() -> None:

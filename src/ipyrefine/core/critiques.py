@@ -1,5 +1,6 @@
 """Read a critic's reply: tests, findings, questions, and whether the text is ready."""
 
+import json
 import re
 from collections.abc import Mapping
 from typing import Any, get_args
@@ -72,7 +73,8 @@ def parse_critique(reply: str, text: str, source: str | None = None) -> Critique
     compared = [one for one in get_args(Comparison) if one in spoken]
     findings = [_finding(item) for item in _items(fields.get("findings"))]
     if source is not None and isinstance(sources := fields.get("sources"), dict):
-        findings += [_unsourced(str(path), words, source) for path, words in sources.items()]
+        named = {str(path): words for path, words in sources.items()}
+        findings += [_unsourced(p, w, source) for p, w in named.items() if not _is_empty(text, p)]
     return Critique(
         findings=ground((one for one in findings if one), text),
         expectations=tuple(tests),
@@ -136,6 +138,17 @@ def _finding(item: object) -> Finding | None:
         problem=problem,
         fix=_first(item, _FIX),
     )
+
+
+def _is_empty(text: str, path: str) -> bool:
+    """Return whether a field of JSON holds nothing, which no words of a source need to give."""
+    try:
+        value: Any = json.loads(text)
+        for step in re.findall(r"[^.\[\]$]+", path):
+            value = value[int(step)] if isinstance(value, list) else value[step]
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return False
+    return value in (None, "", [], {})
 
 
 def _unsourced(path: str, words: object, source: str) -> Finding | None:
