@@ -692,8 +692,9 @@ def language(text: str, form: Form, language: str = "python") -> str:
 
 
 def form_name(task: Task) -> str:
-    """Return what a task asks for: ``prose``, ``code``, or ``Java code``."""
-    return f"{task.language_name} code" if task.is_foreign else task.form
+    """Return what a task asks for: ``prose``, ``code``, ``Java code`` or ``data``."""
+    form = "data" if task.profile == "data" else task.form
+    return f"{task.language_name} code" if task.is_foreign else form
 
 
 def other_form(task: Task) -> Form:
@@ -704,7 +705,7 @@ def other_form(task: Task) -> Form:
 def switch_hint(task: Task) -> str:
     """Return how to start again as the other kind of text, for a terminal."""
     other = other_form(task)
-    return f"Not {task.form}? Use %refine kind {other}, or next time %%refine -p {other}."
+    return f"Not {form_name(task)}? Use %refine kind {other}, or next time %%refine -p {other}."
 
 
 def interpretation(setup: Setup) -> str:
