@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from kit import (
     CODE,
     READY,
-    Scores,
     code,
     critique,
     decide,
@@ -17,6 +16,7 @@ from kit import (
     prompts,
     refinement,
     requests,
+    scoring,
     stages,
     text,
 )
@@ -232,7 +232,7 @@ def test_a_note_counts_where_it_names_a_finding_that_was_to_be_acted_on() -> Non
 @pytest.mark.parametrize("weak", [True, False])
 async def test_a_writer_too_weak_to_edit_is_sampled_which_makes_a_draft(weak: bool) -> None:
     """From what is wrong with the text and without its words, which it would only repeat."""
-    check = Scores(0.2, 0.4, 1.0, target=1.0, basis="examples")
+    check = scoring(0.2, 0.4, 1.0, target=1.0, basis="examples")
     replies = [code("x = 0"), code("x = 1"), code("y = 9")]
     loop = refinement(replies, CODE, checks=[check], limits=NO_CRITIC, weak_editor=weak)
     await finish(loop)
@@ -246,7 +246,7 @@ async def test_a_writer_too_weak_to_edit_is_sampled_which_makes_a_draft(weak: bo
 
 async def test_what_the_user_says_of_such_code_is_acted_on_in_its_own_words() -> None:
     replies = [code("x = 0"), code("y = 9")]
-    check = Scores(0.2, 0.3, target=1.0, basis="examples")
+    check = scoring(0.2, 0.3, target=1.0, basis="examples")
     limits = Limits(max_revisions=0, critique="never")
     loop = refinement(replies, CODE, checks=[check], limits=limits, weak_editor=True)
     await finish(loop)

@@ -174,8 +174,8 @@ _LARGE: dict[str, tuple[Behaviour, str]] = {
     "400": (Failure(400, _BOMBS["gzip"], _PACKED), "(HTTP 400)"),
     "500": (Failure(500, _BOMBS["gzip"], _PACKED), "(HTTP 500)"),
     "one line": (Answer(raw=b"data: " + b"x" * 17 * 2**20), "more than 16 MB"),
-    "heartbeats": (Answer(raw=b"data: {}\n\n" * 2**20), ""),
-    "comments": (Answer(raw=b":\n\n" * 2**22), ""),
+    "heartbeats": (Answer(raw=b"data: {}\n\n" * 2**18), ""),
+    "comments": (Answer(raw=b":\n\n" * 2**20), ""),
 }
 
 

@@ -95,23 +95,22 @@ def test_unchanged_sentences_of_prose_are_folded_unless_they_are_short():
 
 
 def test_markdown_in_a_difference_looks_as_it_means_and_keeps_every_character():
+    def tags(html):
+        return re.sub(" class=[^>]*", "", html)
+
     old = "# Plan\n\n- **count** the `boats`\n- 5*3*2 and a_b_c\n```\n*x*\n```"
-    head, _, first, second, _, block, _ = html_lines(old, old.replace("boats", "ships"), "prose")
-    assert head == '<strong class="rf-h"><span class="rf-md"># </span>Plan</strong>'
+    lines = html_lines(old, old.replace("boats", "ships"), "prose")
+    head, _, first, second, _, block, _ = map(tags, lines)
+    assert head == "<strong><span># </span>Plan</strong>"
     assert first == (
-        '<span class="rf-li"><span class="rf-md rf-bullet">- </span>'
-        '<span class="rf-md">**</span><strong>count</strong><span class="rf-md">**</span> the '
-        '<span class="rf-md">`</span><del><code>boats</code></del><ins><code>ships</code></ins>'
-        '<span class="rf-md">`</span></span>'
+        "<span><span>- </span><span>**</span><strong>count</strong><span>**</span> the "
+        "<span>`</span><del><code>boats</code></del><ins><code>ships</code></ins>"
+        "<span>`</span></span>"
     )
-    assert (
-        second
-        == '<span class="rf-li"><span class="rf-md rf-bullet">- </span>5*3*2 and a_b_c</span>'
-    )
-    assert block == '<code class="rf-block">*x*</code>'
-    assert prose_html("<img onerror=x> **<b>**") == (
-        '&lt;img onerror=x&gt; <span class="rf-md">**</span><strong>&lt;b&gt;</strong>'
-        '<span class="rf-md">**</span>'
+    assert second == "<span><span>- </span>5*3*2 and a_b_c</span>"
+    assert block == "<code>*x*</code>"
+    assert tags(prose_html("<img onerror=x> **<b>**")) == (
+        "&lt;img onerror=x&gt; <span>**</span><strong>&lt;b&gt;</strong><span>**</span>"
     )
 
 

@@ -143,27 +143,6 @@ def _answering(left: Callable[[Request], Iterator[Scripted]]) -> ScriptedModel:
     return ScriptedModel(repeat(answer), chunk=200)
 
 
-class Scores:
-    """A check that gives the scores it was told, and settles the verdict with them."""
-
-    name = "scores"
-
-    def __init__(self, *scores: float, target: float, basis: Basis = "tests") -> None:
-        self._scores, self._target, self._basis = iter(scores), target, basis
-
-    async def __call__(self, text: str, task: Task) -> Evidence:
-        score = next(self._scores)
-        passed = score >= self._target
-        return Evidence(
-            name=self.name,
-            passed=passed,
-            score=score,
-            detail="scored",
-            decisive=True,
-            basis=self._basis,
-        )
-
-
 class Finds:
     """A check that gives evidence, one after another; the last again and again."""
 
@@ -172,6 +151,13 @@ class Finds:
 
     async def __call__(self, text: str, task: Task) -> Evidence:
         return self._left.pop(0) if len(self._left) > 1 else self._left[0]
+
+
+def scoring(*scores: float, target: float, basis: Basis = "tests") -> Finds:
+    """A check that gives these scores, and settles the verdict with them."""
+    settled = Evidence(name="scores", passed=None, detail="scored", decisive=True, basis=basis)
+    each = ({"passed": score >= target, "score": score} for score in scores)
+    return Finds(*(settled.model_copy(update=one) for one in each))
 
 
 class Suite:
@@ -243,7 +229,7 @@ def scored(*scores: float, target: float, **limits: Any) -> Refinement:
     """A refinement whose texts get these scores from a check."""
     return refinement(
         [text(f"version {number}") for number in range(len(scores))],
-        checks=[Scores(*scores, target=target)],
+        checks=[scoring(*scores, target=target)],
         limits=Limits(target=target, **limits),
     )
 
