@@ -35,7 +35,7 @@ async def attack(
     server: ScriptedServer, cases: Iterable[tuple[str, Behaviour]], stage: str = "judge"
 ) -> int:
     """Run every case and return how many there were; fail with the names of those that got in."""
-    model = OpenAIModel("m", base_url=server.base_url, api_key=KEY, timeout=5, sleep=no_wait)
+    model = OpenAIModel("m", base_url=server.base_url, api_key=KEY, timeout=2, sleep=no_wait)
     broken, count = [], 0
     for name, behaviour in cases:
         count += 1
@@ -185,7 +185,7 @@ async def test_no_body_is_unpacked_and_a_long_one_ends_and_leaves_the_event_loop
 ):
     body, words = _LARGE[name]
     trial = Trial(server, "judge", body)
-    run, pause = await _longest_pause(trial.run(limits=Limits(max_revisions=0)))
+    run, pause = await _longest_pause(trial.run(idle=1, limits=Limits(max_revisions=0)))
     assert (run.stop_reason, run.text) == (StopReason.FAILED, "Hello")
     assert words in run.message
     assert pause < 10
