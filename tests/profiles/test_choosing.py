@@ -113,6 +113,8 @@ LANGUAGES = [
     ("Write a Python class that emits Java.", "python"),
     ("Write a function that parses Java stack traces.", "python"),
     ("Write a function that builds an SQL query from a dict.", "python"),
+    ("Write a PostgreSQL query: for each customer their latest order.", "sql"),
+    ("Write a SQLite-backed cache with get and set.", "python"),
     ("Write a function that moves the disks from A to C.", "python"),
     ("Write a go function that may return None.", "python"),
     ("用Java实现一个Stack类", "java"),

@@ -173,11 +173,14 @@ _LANGUAGES = {
     "ruby": r"Ruby",
     "rust": r"Rust",
     "scala": r"Scala",
+    # A database by its name is the language only where a query for it is asked for.
+    "sql": r"(?i:sql|(?:postgres(?:ql)?|mysql|mariadb|sqlite|bigquery|duckdb|snowflake)"
+    r"(?= (?:query|queries|statements?|views?|triggers?|procedures?|migrations?)\b))",
     "swift": r"Swift",
 } | {
     name: f"(?i:{name})"
     for name in (
-        "haskell", "java", "kotlin", "lua", "matlab", "perl", "php", "powershell", "python", "sql",
+        "haskell", "java", "kotlin", "lua", "matlab", "perl", "php", "powershell", "python",
         "typescript",
     )
 }  # fmt: skip
