@@ -205,17 +205,6 @@ async def test_drafts_that_differ_ask_which_is_right_first() -> None:
         ("    assert f(1) == g(1)", []),
         ("    box = []\n    assert f(box) == 1\n    assert f(box) == 2", []),
     ],
-    ids=[
-        "comparison",
-        "named values",
-        "variables",
-        "set up",
-        "exception",
-        "several",
-        "another comparison",
-        "two calls",
-        "state",
-    ],
 )
 def test_a_critics_test_that_compares_results_has_a_row_for_each(
     body: str, expected: list[tuple[str, str]]
