@@ -14,6 +14,7 @@ from ipyrefine.core.expectations import (
     rests_on,
 )
 from ipyrefine.core.model import Severity
+from ipyrefine.core.results import claims
 from ipyrefine.errors import ReplyError
 
 TEST = 'def test_empty():\n    """An empty list gives 0."""\n    assert f([]) == 0\n'
@@ -149,3 +150,11 @@ def test_a_test_that_cannot_be_run_is_kept_with_the_reason() -> None:
         ("test_one", "broken"), ("test_two", "long")
     ]  # fmt: skip
     assert not in_force([broken, long])
+
+
+def test_a_test_that_is_nested_too_deeply_is_kept_and_not_tried() -> None:
+    deep = f"def test_f():\n    assert f() == {'-' * 900}1\n"
+    (test,) = read_tests(deep)
+    assert test.untried
+    assert name_apart([test], [], 0)[0].name == "test_f"
+    assert claims(test) == claims(Expectation(name="test_f", code=deep)) == ()

@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping
 from copy import deepcopy
+from functools import lru_cache
 from itertools import chain, zip_longest
 
 from ipyrefine.core.decisions import Expect
@@ -78,7 +79,15 @@ def claims(test: Expectation) -> tuple[Row, ...]:
     Each of its lines is then ``assert f(x) == literal``, or a call under ``pytest.raises``; or the
     last one alone is, below a few lines that set it up. ``parametrize`` makes several of one.
     """
-    tree = try_parse(test.code)
+    try:
+        return _claims(test.code)
+    except RecursionError:  # it is nested too deeply to be looked at
+        return ()
+
+
+@lru_cache(maxsize=128)
+def _claims(code: str) -> tuple[Row, ...]:
+    tree = try_parse(code)
     function = tree.body[-1] if tree and tree.body else None
     if tree is None or not isinstance(function, ast.FunctionDef):
         return ()
