@@ -66,6 +66,15 @@ def test_that_one_model_writes_and_evaluates_is_a_tooltip(make_run):
     assert "same model" not in panel_parts(other, View())["top"]
 
 
+def test_what_the_critic_asks_stands_once_in_words(make_run):
+    run = make_run()
+    asked = run.iterations[0].replace(questions=("What of an empty list?",))
+    run = run.replace(iterations=(asked, *run.iterations[1:]), best=0)
+    html = "".join(panel_parts(run, View(iteration=0)).values())
+    assert html.count("What of an empty list?") == 1
+    assert "The task leaves open: What of an empty list?" in html
+
+
 def test_a_score_without_a_reason_is_a_chip_and_no_finding(make_run, read_html):
     run = make_run()
     last = run.iterations[-1]
