@@ -221,11 +221,12 @@ class Lab:
 
     async def _wait_new_kernel(self) -> None:
         # The application asks a new kernel once how it is; the answer is lost when the server is
-        # not listening to that kernel yet, and nothing would ever say that it is idle.
+        # not listening to that kernel yet, and nothing would ever say that it is idle. In one run
+        # of hundreds no further question was answered either: after 20 s, connect anew.
         await self.evaluate(
             "const kernel = () => panel.sessionContext.session?.kernel;"
-            "while (kernel()?.status !== 'idle') {"
-            "  void kernel()?.requestKernelInfo();"
+            "for (let n = 1; kernel()?.status !== 'idle'; n++) {"
+            "  void (n % 40 ? kernel()?.requestKernelInfo() : kernel()?.reconnect());"
             "  await new Promise((done) => setTimeout(done, 500));"
             "}"
         )
