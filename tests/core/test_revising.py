@@ -314,3 +314,14 @@ async def test_a_text_that_only_repeats_another_is_no_better_than_it(repeated: s
     loop = refinement(replies, checks=[Has("a"), Has("b")], limits=Limits(critique="never"))
     await finish(loop)
     assert (loop.state.best, loop.state.text) == (0, "only a")
+
+
+async def test_a_revision_that_changes_nothing_is_no_progress_that_others_are_held_to() -> None:
+    replies = {
+        Stage.DRAFT: [text("neither")],
+        Stage.REVISE: [text(one) for one in ("neither", "only a", "just a", "a and b")],
+    }
+    limits = Limits(critique="never", patience=2)
+    loop = refinement(replies, checks=[Has("a"), Has("b")], limits=limits)
+    await finish(loop)
+    assert loop.state.text == "a and b"

@@ -349,11 +349,14 @@ def standing(run: Run, iteration: Iteration) -> tuple[float, ...] | None:
     does not call it worse than the text it was made from; its score. A text that the user passed is
     above its checks and findings. Of ties, one that only fails some checks is better than one that
     misses the task, and the first is the best, but for a new revision that nothing gives a score:
-    it answers the feedback on those before it.
+    it answers the feedback on those before it. A text that repeats another, on which the checks
+    ran, stands where that one does.
 
     Returns:
         A number for each of these; None before its verdict.
     """
+    if not iteration.override and (earlier := find_duplicate(run, iteration)):
+        return standing(run, earlier)
     verdict = iteration.verdict
     if verdict is None:
         return None
@@ -418,21 +421,11 @@ def best_of(run: Run) -> int | None:
     """Return the number of the verified iteration that stands highest.
 
     Texts from before the latest one that the user wrote no longer compete: it is the best,
-    whatever it scores, until one that follows it stands higher. One that repeats another, on which
-    the checks ran, is not better than it.
+    whatever it scores, until one that follows it stands higher.
     """
     first = run.latest_edit.number if run.latest_edit else 0
-    places = {
-        i.number: place
-        for i in run.iterations[first:]
-        if (place := standing(run, i)) and (i.override or not _repeats_one_from(first, run, i))
-    }
+    places = {i.number: place for i in run.iterations[first:] if (place := standing(run, i))}
     return max(places, key=places.__getitem__, default=None)
-
-
-def _repeats_one_from(first: int, run: Run, iteration: Iteration) -> bool:
-    earlier = find_duplicate(run, iteration)
-    return earlier is not None and earlier.number >= first
 
 
 def base_of(run: Run) -> Iteration | None:
