@@ -5,14 +5,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import islice
 from textwrap import indent
 from time import monotonic
-from typing import Any, Literal
+from typing import Any
 
 from ipyrefine.checks.evaluation import Evaluation, holds, read_choice, shorten
 from ipyrefine.checks.tests import WIDTH, Report, run_tests
 from ipyrefine.core.expectations import Expectation, suite_evidence
-from ipyrefine.core.model import Evidence, Row, Task, TestResult
+from ipyrefine.core.model import Evidence, Task, TestResult
 from ipyrefine.core.results import claims
-from ipyrefine.core.stated import Example
+from ipyrefine.core.stated import as_example
 from ipyrefine.core.syntax import names_bound, names_used, parse, try_parse
 from ipyrefine.errors import CheckNotRun
 from ipyrefine.kernel.magics import python_part
@@ -59,7 +59,7 @@ class Suite:
         """Return the results with what the text gives where a test that fails compares results."""
         failing = {one.name for one in results if one.passed is False}
         tried = [
-            (one.name, [_example(row) for row in claims(one)])
+            (one.name, [*map(as_example, claims(one))])
             for one in expectations
             if one.name in failing
         ]
@@ -155,11 +155,6 @@ class Suite:
             if name not in found or _WORST.index(result[0]) < _WORST.index(found[name][0]):
                 found[name] = result
         return found
-
-
-def _example(claim: Row) -> Example:
-    kind: Literal["raises", "equals"] = "raises" if claim.raises else "equals"
-    return Example(source=claim.call, expected=claim.result, kind=kind, setup=claim.setup)
 
 
 def _module(expectations: Iterable[Expectation]) -> str:

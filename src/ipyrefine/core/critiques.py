@@ -26,6 +26,7 @@ from ipyrefine.core.findings import (
 from ipyrefine.core.model import Finding, Severity
 from ipyrefine.core.replies import json_objects
 from ipyrefine.core.run import Iteration, Run
+from ipyrefine.core.syntax import NO_VALUE
 from ipyrefine.errors import ReplyError
 
 _BLOCK = re.compile(
@@ -73,8 +74,9 @@ def parse_critique(reply: str, text: str, source: str | None = None) -> Critique
     compared = [one for one in get_args(Comparison) if one in spoken]
     findings = [_finding(item) for item in _items(fields.get("findings"))]
     if source is not None and isinstance(sources := fields.get("sources"), dict):
+        data = _read_json(text)
         named = {str(path): words for path, words in sources.items()}
-        findings += [_unsourced(p, w, source) for p, w in named.items() if not _is_empty(text, p)]
+        findings += [_unsourced(p, w, source) for p, w in named.items() if not _is_empty(data, p)]
     return Critique(
         findings=ground((one for one in findings if one), text),
         expectations=tuple(tests),
@@ -140,13 +142,19 @@ def _finding(item: object) -> Finding | None:
     )
 
 
-def _is_empty(text: str, path: str) -> bool:
-    """Return whether a field of JSON holds nothing, which no words of a source need to give."""
+def _read_json(text: str) -> Any:
     try:
-        value: Any = json.loads(text)
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return NO_VALUE
+
+
+def _is_empty(value: Any, path: str) -> bool:
+    """Return whether a field of data holds nothing, which no words of a source need to give."""
+    try:
         for step in re.findall(r"[^.\[\]$]+", path):
             value = value[int(step)] if isinstance(value, list) else value[step]
-    except (ValueError, LookupError, TypeError, RecursionError):
+    except (ValueError, LookupError, TypeError):
         return False
     return value in (None, "", [], {})
 

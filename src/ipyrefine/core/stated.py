@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import islice, zip_longest
 from typing import Literal, TypeGuard
 
-from ipyrefine.core.model import Record, Task
+from ipyrefine.core.model import Clarification, Record, Row, Task
 from ipyrefine.core.syntax import is_literal, names_bound, try_parse, try_parse_expression
 
 _LONG = 1_000  # characters of a line
@@ -33,16 +33,13 @@ class Example(Record):
 
 def stated_examples(task: Task) -> tuple[Example, ...]:
     """Return the examples of a task: those its text states, then the user's clarifications."""
-    answers = (
-        Example(
-            source=one.call,
-            expected=one.result,
-            kind="raises" if one.raises else "equals",
-            setup=one.setup,
-        )
-        for one in task.clarifications
-    )
-    return (*read_examples(task.text), *answers)
+    return (*read_examples(task.text), *map(as_example, task.clarifications))
+
+
+def as_example(one: Clarification | Row) -> Example:
+    """Return a call with its result as an example."""
+    kind: Literal["raises", "equals"] = "raises" if one.raises else "equals"
+    return Example(source=one.call, expected=one.result, kind=kind, setup=one.setup)
 
 
 @lru_cache(maxsize=8)

@@ -216,7 +216,7 @@ class Variables:
                 room -= len(contents[name])
                 if rows is not None:
                     samples[name] = rows
-        # The task names none of the others, so a missing copy of one is no news to the user.
+        # The task does not name the others, so the user is not told of one that has no copy.
         told = {name: reason for name, reason in failed.items() if name not in others}
         listed = {
             "path": import_path(),

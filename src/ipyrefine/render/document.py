@@ -634,7 +634,7 @@ def reading(run: Run, iteration: Iteration) -> list[Block]:
 def left_open(iteration: Iteration) -> list[Block]:
     """Return the critic's questions about the task, if any."""
     asked = (Item(labels=(labels.QUESTION,), text=one) for one in iteration.questions)
-    return _items("The task leaves open", asked)
+    return _items(labels.LEFT_OPEN, asked)
 
 
 def _test_item(test: Expectation, result: TestResult | None) -> Item:

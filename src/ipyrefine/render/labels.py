@@ -307,6 +307,7 @@ def severity_label(severity: Severity, *, passed: bool = False) -> Label:
 
 
 QUESTION = Label("?", "question", "warn")
+LEFT_OPEN = "The task leaves open"
 
 
 def test_label(test: Expectation, result: TestResult | None) -> Label:
