@@ -59,7 +59,7 @@ async def test_java_is_what_is_asked_for_and_fenced_without_a_word_about_python(
 
 async def test_the_solution_is_the_last_one_that_was_accepted() -> None:
     loop = refinement(
-        [text("Hi"), judgement(5, finding("dull")), text("Ho"), judgement(3, finding("odd"))],
+        [text("Hi"), judgement(5, finding("dull")), text("Ho"), judgement(3, finding("odd", "Ho"))],
         limits=Limits(max_revisions=1),
     )
     await finish(loop)

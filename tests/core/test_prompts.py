@@ -69,7 +69,14 @@ DULL = finding("too dull")
 
 
 async def test_what_a_writer_is_told_of_earlier_revisions_does_not_grow_with_the_run() -> None:
-    replies = [part for n in range(24) for part in (text(f"text {n:02}"), judgement(4, DULL))]
+    replies = [
+        part
+        for n in range(24)
+        for part in (
+            text(f"text {n:02}"),
+            judgement(4, DULL, *[finding("odd", f"text {n:02}")] * (n > 0)),
+        )
+    ]
     loop = refinement(replies, limits=Limits(max_revisions=23, patience=99, base="best"))
     await finish(loop)
     revisions = prompts(loop, Stage.REVISE)

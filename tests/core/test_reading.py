@@ -31,7 +31,7 @@ LONGER = """def total(items):
 
 
 def critic(*findings: dict[str, str]) -> str:
-    return TEST + json.dumps({"findings": findings})
+    return TEST + json.dumps({"findings": findings, "ready": not findings})
 
 
 async def revised(

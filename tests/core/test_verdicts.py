@@ -174,12 +174,13 @@ async def test_what_the_critic_no_longer_has_to_say_is_resolved() -> None:
     assert verdict.outcome is Outcome.NEEDS_IMPROVEMENT
 
 
-async def test_a_bare_not_ready_is_one_finding_that_can_be_dismissed() -> None:
+async def test_a_bare_not_ready_is_one_finding_that_the_user_can_take_back() -> None:
     word = '{"findings": [], "ready": false, "because": "It lacks warmth."}'
     loop = refinement([text("Hi"), word], limits=Limits(max_revisions=0))
     await finish(loop)
     (bare,) = loop.state.iterations[0].findings
-    assert (bare.problem, bare.blocks) == ("It lacks warmth.", True)
+    assert (bare.problem, bare.actionable) == ("It lacks warmth.", True)
+    assert loop.state.verdict.because == Undecided(why="not_ready", detail="It lacks warmth.")
     await decide(loop, Dismiss(findings=(bare.id,)))
     assert loop.state.verdict.passed
 

@@ -42,7 +42,7 @@ def test_twice():
         assert median(xs) == sum(xs) / 2
 ```
 '''
-CRITIQUE = TESTS + json.dumps({"findings": [], "ready": False, "because": "Even lengths fail."})
+CRITIQUE = TESTS + json.dumps({"findings": [], "ready": True, "because": "No more."})
 RIGHT = """def median(xs):
     if not xs:
         raise ValueError("empty")

@@ -162,7 +162,7 @@ def test_a_branch_a_diff_and_the_users_own_text_by_command(shell, capsys):
     shell.user_ns["mine"] = "Good morning"
     run(shell, "%refine edit mine")
     refined = shell.user_ns["refined_run"]
-    assert [i.parent for i in refined.iterations] == [None, 0, 0, 0]
+    assert [i.parent for i in refined.iterations] == [None, 0, 0, 2]
     assert refined.iterations[3].author == "user"
     capsys.readouterr()
     run(shell, "%refine diff 0 edit")

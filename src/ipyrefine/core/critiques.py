@@ -10,11 +10,9 @@ from ipyrefine.core.expectations import (
     Critique,
     Expectation,
     contains_quote,
-    in_force,
     read_tests,
 )
 from ipyrefine.core.findings import (
-    VERDICT,
     drop_known,
     ground,
     regress,
@@ -35,10 +33,15 @@ _BLOCK = re.compile(
 _TAGGED = re.compile(r"<(?:tests|expectations)>(?P<code>.*?)</", re.DOTALL | re.IGNORECASE)
 _ITEM = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+(?P<item>.+)$")
 _HEADING = re.compile(
-    r"^[\s*#_>-]*(?P<name>findings|questions|verdict|ready|not ready)\b\W*(?P<rest>.*)$",
+    r"^[\s*#_>-]*(?P<name>findings|questions|verdict|ready|not ready)\b(?P<mark>\W*)(?P<rest>.*)$",
     re.IGNORECASE,
 )
-_NOT_READY = re.compile(r"\bnot\W+(?:yet\W+)?ready\b", re.IGNORECASE)
+# All that says Yes, alone or with further sentences after it; anything else is a No.
+_YES = re.compile(
+    r"\W*(?:yes|true|ready|pass(?:ed|es)?|approved?|accept(?:ed)?|ok(?:ay)?|ja|oui|s[ií]|да|是|はい)"
+    r"[*_`\"'\s]*(?:[.!。！]|\Z)",  # noqa: RUF001
+    re.IGNORECASE,
+)
 # What a field of a finding may be called.
 _PROBLEM = ("problem", "issue", "weakness", "description", "finding")
 _PLACE = ("place", "quote", "where", "location")
@@ -81,7 +84,7 @@ def parse_critique(reply: str, text: str, source: str | None = None) -> Critique
         findings=ground((one for one in findings if one), text),
         expectations=tuple(tests),
         questions=tuple(filter(None, map(_question, _items(fields.get("questions"))))),
-        ready=_ready(fields.get("ready")),
+        ready=_ready(fields.get("ready", fields.get("verdict"))),
         reason=_words(fields.get("because") or fields.get("reason")),
         fixed=tuple(filter(None, map(_words, _items(fields.get("fixed"))))),
         upheld=tuple(filter(None, map(_words, _items(fields.get("upheld"))))),
@@ -108,17 +111,25 @@ def _json_fields(reply: str) -> dict[str, Any]:
 def _listed_fields(reply: str) -> dict[str, Any]:
     """Read the fields from headings with lists below them; empty without such headings."""
     fields: dict[str, Any] = {}
-    section = ""
-    for line in reply.splitlines():
+    section, asked = "", False
+    for line in filter(str.strip, reply.splitlines()):
         if heading := _HEADING.match(line):
             section, rest = heading["name"].lower(), heading["rest"]
             if section in ("findings", "questions"):
                 fields.setdefault(section, [])
-            else:
-                fields["ready"] = not _NOT_READY.search(line)
-                fields["because"] = rest
+                continue
+            # "Ready." says it by itself; after "Ready:" and "Verdict:" an answer follows.
+            says = section == "ready" and heading["mark"][:1] in (".", "!")
+            asked = not (rest or says)
+            fields["ready"] = section if says or (asked and section == "ready") else rest
+            fields["because"] = rest
+            if section == "not ready":
+                fields["ready"], asked = False, False
         elif section in ("findings", "questions") and (item := _ITEM.match(line)):
             fields[section].append(item["item"])
+        elif asked:
+            fields["ready"] = fields["because"] = line.strip()
+            asked = False
     return fields
 
 
@@ -187,8 +198,8 @@ def _question(item: object) -> str:
 
 def _ready(value: object) -> bool | None:
     if isinstance(value, str):
-        return not re.match(r"(?i)\W*(not|no|false)\b", value)
-    return value if isinstance(value, bool) else None
+        return bool(_YES.match(value))
+    return None if value is None else value is True
 
 
 def _words(value: object, *, flat: bool = True) -> str:
@@ -219,14 +230,10 @@ def settle(run: Run, base: Iteration, critique: Critique) -> tuple[Critique, tup
     unsourced = [f for f in named if f.criterion.startswith(_FIELD)]
     named_again = {f.id for f in base.findings if any(same(f, other) for other in unsourced)}
     fixed = tuple(one for one in fixed if one not in named_again)
-    waiting = [f for f in base.findings if f.is_open and f.unanswered]
+    waiting = [f for f in base.findings if f.is_open and f.unanswered and f.author != "check"]
     again = {f.id for f in waiting if any(same(f, other) for other in named)}
     upheld = tuple(dict.fromkeys([*critique.upheld, *sorted(again)]))
     dropped = tuple(f.id for f in waiting if f.id not in upheld and not critique.failure)
-    stands = any(f.id in upheld for f in waiting)
-    if critique.ready is False and not (new or stands or in_force(critique.expectations)):
-        problem = critique.reason or "The critic takes the text for not ready, without a reason."
-        new = (Finding(criterion=VERDICT, severity=Severity.BLOCKING, problem=problem),)
     findings = with_ids(run, new)
     settled = critique.replace(findings=findings, fixed=fixed, upheld=upheld, dropped=dropped)
     return settled, regressed

@@ -235,6 +235,11 @@ def counts(test: Expectation) -> bool:
     return test.grounded and test.undoubted
 
 
+def is_open_claim(test: Expectation) -> bool:
+    """Return whether a text that fails a test cannot pass yet: it counts, or its answer waits."""
+    return counts(test) or (test.grounded and (test.unanswered or test.disputed))
+
+
 def contested(expectations: Iterable[Expectation]) -> tuple[Expectation, ...]:
     """Return the tests that a critic has still to answer for."""
     return tuple(one for one in in_force(expectations) if one.unanswered)
@@ -246,10 +251,13 @@ def suite_evidence(
     """Return what the tests show of a text, as evidence.
 
     It fails where a test fails that counts. It says nothing where none of those could be tried.
+    A failing test that a reviser contests is a finding too, which waits for the critic or the user.
     """
-    counting = {one.name: one for one in expectations if counts(one)}
+    tests = {one.name: one for one in expectations}
+    counting = {name: one for name, one in tests.items() if counts(one)}
     tried = [one for one in results if one.passed is not None and one.name in counting]
     failing = [one for one in tried if not one.passed]
+    open_claims = [one for one in results if one.passed is False and is_open_claim(tests[one.name])]
     held = len(tried) - len(failing)
     lines = [f"{one.name} (“{counting[one.name].quote}”): {one.line}" for one in failing]
     lines += [counting[one.name].code for one in failing[:_QUOTED_TESTS]]
@@ -267,10 +275,13 @@ def suite_evidence(
             Finding(
                 criterion=one.name,
                 severity=Severity.BLOCKING,
-                demand=counting[one.name].quote,
+                demand=tests[one.name].quote,
                 problem=one.line,
                 author="check",
+                contests=tests[one.name].contests,
+                contest=tests[one.name].contest,
+                upheld=tests[one.name].upheld,
             )
-            for one in failing
+            for one in open_claims
         ),
     )

@@ -9,6 +9,8 @@ from ipyrefine.core.expectations import contains_quote
 from ipyrefine.core.model import (
     LOW_SCORE,
     NO_SOURCE,
+    NOT_READY,
+    Author,
     Change,
     Evidence,
     Finding,
@@ -155,19 +157,23 @@ def replace_feedback(
     return tuple(updated)
 
 
-def apply_bare_verdict(run: Run, findings: Iterable[Finding], problem: str) -> tuple[Finding, ...]:
+def apply_bare_verdict(
+    run: Run, findings: Iterable[Finding], problem: str, source: str = LOW_SCORE
+) -> tuple[Finding, ...]:
     """Return findings with the one for a verdict that comes without feedback.
 
     Args:
         run: the run.
         findings: the findings of the text.
         problem: what the verdict says; empty if there is feedback, or the text passes.
+        source: whose verdict it is, ``LOW_SCORE`` or ``NOT_READY``.
     """
+    author: Author = "model" if source == NOT_READY else "check"
     fault = Finding(
-        criterion=VERDICT, severity=Severity.MINOR, problem=problem, author="check", check=LOW_SCORE
+        criterion=VERDICT, severity=Severity.MINOR, problem=problem, author=author, check=source
     )
     findings = tuple(findings)
-    old = [finding for finding in findings if finding.check == LOW_SCORE]
+    old = [finding for finding in findings if finding.check == source]
     rules = (lambda one, other: True,)
     followed, fresh = _follow(findings, old, [fault] if problem else [], rules)
     return followed + with_ids(run, fresh, followed)

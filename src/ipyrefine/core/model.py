@@ -54,7 +54,8 @@ MAX_ROWS, MAX_COLUMNS, MAX_CELL = 10, 20, 80  # of a table; characters of a cell
 MAX_PNG, MAX_SIDE = 270_000, 2_000  # characters and pixels of a picture
 MAX_AXES, MAX_AXES_LINE = 4, 160  # of a figure; characters on each
 _PNG_START, _PNG_END = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", b"\0\0\0\0IEND\xaeB`\x82"
-LOW_SCORE = "evaluator's score"  # check that findings about a score below the target come from
+# What findings for a word without feedback come from: an evaluator's, a critic's.
+LOW_SCORE, NOT_READY = "evaluator's score", "critic's word"
 # The languages that are not written as their name with a capital.
 _SPELLED = ("CSS", "HTML", "JavaScript", "JSON", "PHP", "SQL", "TypeScript", "XML", "YAML")
 _LANGUAGES = {"cpp": "C++", "csharp": "C#", "fsharp": "F#", **{n.lower(): n for n in _SPELLED}}
@@ -609,14 +610,16 @@ class Undecided(Record):
     """Nothing decides on the text."""
 
     kind: Literal["undecided"] = "undecided"
-    # What is missing: a check could not run, nobody checked what the code gives, no critic
-    # was asked, or only a weak one is there, or its reply could not be read; critic and reviser
-    # disagree about a claim; or it is a text that is left to the user.
+    # What is missing: critic and reviser disagree about a claim, or its critic takes the text for
+    # not ready, or for ready if a test passes that was dropped since; a check or a test could not
+    # run; nobody checked what the code gives, no critic was asked, or only a weak one is there, or
+    # its reply could not be read; or it is a text that is left to the user.
     why: Literal[
-        "not_run", "only_ran", "no_critic", "weak_critic", "unreadable", "not_read", "disputed",
-        "plain",
+        "disputed", "not_ready", "test_dropped", "not_run", "only_ran", "no_critic", "weak_critic",
+        "unreadable", "not_read", "plain",
     ]  # fmt: skip
     detail: str = ""  # of a check that could not run, of a reply, or the claim
+    finding: str = ""  # the id of the disputed claim
     passed: tuple[str, ...] = ()  # the checks that passed all the same
 
 

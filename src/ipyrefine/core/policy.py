@@ -9,6 +9,7 @@ from ipyrefine.core.expectations import contested, in_force
 from ipyrefine.core.findings import up_for_review
 from ipyrefine.core.model import (
     LOW_SCORE,
+    NOT_READY,
     SUITE,
     Basis,
     Budget,
@@ -233,19 +234,29 @@ def is_read(run: Run, iteration: Iteration) -> bool:
 
     It does not while the critic has still to answer a reviser.
     """
-    if awaits_answer(iteration):
-        return False
-    read = iteration.critiqued and not iteration.unread
-    return reads(run) and (read or _is_small_edit(run, iteration))
+    return reads(run) and not awaits_answer(iteration) and reading_of(run, iteration) is not None
+
+
+def reading_of(run: Run, iteration: Iteration) -> Iteration | None:
+    """Return the text that holds the latest reading of a text: it, the same one, or its parent.
+
+    It is the parent where the text is a small edit of one that its critic takes for ready.
+    """
+    same = (i for i in run.iterations if i.text == iteration.text and i.critiqued and not i.unread)
+    if (found := max(same, key=lambda i: i.number, default=None)) is not None:
+        return found
+    if not _is_small_edit(run, iteration) or iteration.parent is None:
+        return None
+    return reading_of(run, run.iterations[iteration.parent])
 
 
 def awaits_answer(iteration: Iteration) -> bool:
-    """Return whether the critic has still to answer a reviser about a finding on a text."""
+    """Return whether the critic has still to answer a reviser about a claim that a text misses."""
     return any(f.is_open and f.unanswered for f in iteration.findings)
 
 
 def _is_small_edit(run: Run, iteration: Iteration) -> bool:
-    """Return whether a text is a small edit of one that was read, and the critic's tests pass.
+    """Return whether a text is a small edit of one read as ready, and the critic's tests pass.
 
     Nothing that the critic named, and no test that a reviser contests, waits for its answer.
     """
@@ -254,21 +265,25 @@ def _is_small_edit(run: Run, iteration: Iteration) -> bool:
     parent = run.iterations[iteration.parent]
     suite = next((e for e in iteration.evidence if e.name == SUITE), None)
     passes = suite and suite.passed and all(r.passed is not False for r in suite.results)
-    if not passes or not parent.critiqued or parent.unread or contested(run.expectations):
+    if not passes or not (parent.critiqued and parent.ready) or contested(run.expectations):
         return False
     return not up_for_review(iteration) and changed_lines(parent.text, iteration.text) < _SMALL
 
 
 def needs_reading(run: Run, iteration: Iteration) -> bool:
-    """Return whether a text passes only if a critic read it.
+    """Return whether a text passes only if a critic read it; not where the user confirmed it."""
+    return is_to_read(run, iteration) and basis_of(iteration) != "confirmed"
+
+
+def is_to_read(run: Run, iteration: Iteration) -> bool:
+    """Return whether a critic is to read a text, by `needs_reading` or to say more than a result.
 
     That is so where a critic is there, unless the user's own tests or functions decide, or the user
-    sees what it is, or confirmed a result of a draft in whose place another one was read.
+    sees what it is.
     """
     if not reads(run) or run.limits.critique == "never" or is_plain(run, iteration):
         return False
-    basis = basis_of(iteration)
-    return basis not in OWN and not (basis == "confirmed" and is_another_read(run, iteration))
+    return basis_of(iteration) not in OWN
 
 
 def is_another_read(run: Run, iteration: Iteration) -> bool:
@@ -292,7 +307,7 @@ def _wants_reading(run: Run, iteration: Iteration) -> bool:
 
     A failure decides by itself, and so do drafts that differ.
     """
-    if iteration.critiqued or not reads(run) or iteration.override or is_read(run, iteration):
+    if iteration.critiqued or not reads(run) or iteration.override:
         return False
     if iteration.parent is None and run.setup.wish:
         return False  # it is to be changed, whatever a critic says of it
@@ -305,7 +320,9 @@ def _wants_reading(run: Run, iteration: Iteration) -> bool:
     if find_duplicate(run, iteration) is not None:  # what its writer contests is the critic's
         waits = bool(contested(run.expectations)) or awaits_answer(iteration)
         return waits and any(one.keeps for one in iteration.changes)
-    return run.limits.critique == "always" or needs_reading(run, iteration)
+    if is_read(run, iteration):
+        return False
+    return run.limits.critique == "always" or is_to_read(run, iteration)
 
 
 # Which text is the best, and what is revised
@@ -364,7 +381,9 @@ def standing(run: Run, iteration: Iteration) -> tuple[float, ...] | None:
     settled = by_user or evaluator_score(run, iteration) is not None
     failed = 0 if settled else sum(e.failed for e in iteration.evidence)
     users = any(f.actionable and f.author == "user" for f in iteration.findings)
-    blocking = iteration.blocking_claims if reads(run) and not by_user else 0
+    blocking = 0
+    if reads(run) and not by_user:
+        blocking = iteration.blocking_claims + _named_later(run, iteration)
     undecided = verdict.outcome is Outcome.NOT_JUDGED
     return (
         verdict.passed,
@@ -377,6 +396,21 @@ def standing(run: Run, iteration: Iteration) -> tuple[float, ...] | None:
         verdict.outcome is not Outcome.FAIL,
         iteration.number if _answers_feedback(run, iteration) else -1,
     )
+
+
+def _named_later(run: Run, iteration: Iteration) -> int:
+    """Count what blocks a later text and holds of this one: it lacks it as well, or has its words.
+
+    A critic that names a weakness once more in other words so counts against both texts.
+    """
+    later = {
+        f.id: f.quote
+        for other in run.iterations[iteration.number + 1 :]
+        for f in other.findings
+        if f.blocks and f.author != "check"
+    }
+    own = {f.id for f in iteration.findings}
+    return sum(quote in iteration.text for id_, quote in later.items() if id_ not in own)
 
 
 def _answers_feedback(run: Run, iteration: Iteration) -> bool:
@@ -479,7 +513,8 @@ def finished(run: Run) -> Stop | None:
     spent = revisions >= run.allowed_revisions
     tried = len(run.iterations) - 1 > run.patience_from and revisions > 0
     undecided = best.verdict and best.verdict.outcome is Outcome.NOT_JUDGED
-    if undecided and not run.revision_requested and (tried or spent):
+    told = any(f.check == NOT_READY and f.actionable for f in best.findings)
+    if undecided and not run.revision_requested and ((tried and not told) or spent):
         return _NOT_JUDGED
     patience = run.limits.patience
     if patience is not None and revisions_without_improvement(run) >= patience:

@@ -325,7 +325,7 @@ def _fate(iteration: Iteration) -> str:
 
 def _contested(run: Run, iteration: Iteration) -> str:
     waiting = [(one.name, one.contest) for one in contested(run.expectations)]
-    waiting += [(f.id, f.contest) for f in iteration.findings if f.is_open and f.unanswered]
+    waiting += [(f.id, f.contest) for f in up_for_review(iteration) if f.unanswered]
     lines = [f"- {name}: {_line(reason)}" for name, reason in waiting]
     head = "The writer contests these claims of yours, with a reason from the task:"
     return "\n\n" + "\n".join([head, *lines]) if lines else ""
@@ -438,6 +438,7 @@ class Requests:
             "least": f"at least {count}" if count else "the",
             "names": ", ".join(dict.fromkeys([*names, SCOPE])),
             "rest": " that no run can show" if tests else "",
+            "when": "once all of your tests pass" if tests else "as it is",
             "fixed": _PARTS["fixed"] if standing else "",
             "sources": _PARTS["sources"] if self.schema else "",
             "upheld": _PARTS["upheld"] if about["contested"] else "",

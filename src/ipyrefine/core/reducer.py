@@ -468,8 +468,18 @@ def _change_tests(
 
 def _dismiss(run: Run, decision: decisions.Dismiss) -> Run:
     tests = {f.criterion for f in run.findings if f.id in decision.findings and f.check == SUITE}
+    before = run.iterations
     run = _change_tests(run, tests, lambda test: test.replace(status=Status.DISMISSED))
-    return _dismiss_all(run, decision.reason, lambda finding: finding.id in decision.findings)
+    run = _dismiss_all(run, decision.reason, lambda finding: finding.id in decision.findings)
+    for old, new in zip(before, run.iterations, strict=True):
+        gone = [f for f in old.findings if f.is_open and f.id in decision.findings]
+        left = [f for f in new.findings if f.is_open and f.id not in decision.findings]
+        if any(f.blocks for f in gone):
+            left = [f for f in left if f.blocks]
+        if new.ready is False and gone and not left:  # the user takes the critic's No back
+            why = "You dismissed what its critic named."
+            run = _amend(run, new.number, ready=True, reason=why)
+    return run
 
 
 def _dismiss_all(run: Run, reason: str, wanted: Callable[[Finding], bool]) -> Run:

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from ipyrefine.core import policy
 from ipyrefine.core.events import VerdictReached
+from ipyrefine.core.expectations import is_open_claim
 from ipyrefine.core.findings import (
     FEEDBACK,
     apply_bare_verdict,
@@ -13,6 +14,7 @@ from ipyrefine.core.findings import (
     update_from_checks,
 )
 from ipyrefine.core.model import (
+    NOT_READY,
     Because,
     ByUser,
     CheckFailed,
@@ -53,8 +55,10 @@ def verify(
     """Return a text's verdict, by the first of these that holds.
 
     The user's word stands. The user's evaluator does not pass it: the verdict is its own. A
-    required check failed; a finding blocks; drafts differ. Nothing that a PASS may rest on was
-    seen, or nobody read the text. Else it passes, on the strongest basis that it has.
+    required check failed; a finding blocks; drafts differ. Nothing passes over a No: a claim is
+    disputed, the critic takes the text for not ready, or something could not be tried. Nothing
+    that a PASS may rest on was seen, or nobody read the text. Else it passes, on the strongest
+    basis that it has.
 
     Args:
         run: the run.
@@ -78,7 +82,7 @@ def verify(
     # What the user's own function says comes before what the task states.
     failed = next((e for e in [*policy.evaluations(iteration), *fails] if e.failed), None)
     differ = None if basis in policy.OWN else policy.differs(iteration)
-    disputed = next((f for f in findings if f.is_open and f.disputed), None)
+    objection = _objection(run, iteration, findings)
     score = policy.score_by_evidence(iteration) if failed or basis != "none" else None
     decided = basis in policy.OWN or any(e.basis in policy.OWN for e in fails) or differ
     outcome = Outcome.NEEDS_IMPROVEMENT
@@ -90,7 +94,7 @@ def verify(
     if failed and word in (None, Outcome.PASS):
         outcome, basis = failed.stated or outcome, failed.basis
         because = CheckFailed(name=failed.name, line=first_line(failed.detail))
-    elif judgement and word:
+    elif judgement and word and (blocking or word is not Outcome.PASS or not objection):
         outcome = Outcome.NEEDS_IMPROVEMENT if blocking and word is Outcome.PASS else word
         basis = "evaluator"
         because = _still_open(blocking, word) if blocking else _in_words(run, findings, judgement)
@@ -100,12 +104,14 @@ def verify(
     elif differ and not unread:
         basis, score = "agreement", differ.score
         because = DraftsDiffer(line=first_line(differ.detail))
-    elif unread or (not read and (basis == "none" or policy.needs_reading(run, iteration))):
-        outcome, score, because = Outcome.NOT_JUDGED, None, _undecided(run, iteration, unread)
-        basis = "run" if because.why != "not_run" and _only_ran(iteration) else "none"
-    elif disputed and basis == "none":
+    elif (
+        objection
+        or unread
+        or (not read and (basis == "none" or policy.needs_reading(run, iteration)))
+    ):
+        because = objection or _undecided(run, iteration, unread)
         outcome, score = Outcome.NOT_JUDGED, None
-        because = Undecided(why="disputed", detail=f"{disputed.id}: {disputed.problem}")
+        basis = "run" if not objection and _only_ran(iteration) else "none"
     elif basis == "none":
         outcome, basis = Outcome.PASS, "critique"
         held = sum(bool(result.passed) for result in iteration.tests)
@@ -190,8 +196,10 @@ def _findings(
             if not judgement.stated:
                 bare = f"It scored {judgement.score or 0:.2f} of {run.limits.target:.2f}."
         return apply_bare_verdict(run, findings, bare)
-    if policy.is_read(run, iteration) or policy.has_evaluator(run):
+    if policy.has_evaluator(run):
         return findings
+    if policy.is_read(run, iteration):
+        return _with_refusal(run, iteration, findings)
     findings = _trust_revision(findings, iteration)
     if policy.basis_of(iteration) == "none":
         return findings
@@ -199,6 +207,41 @@ def _findings(
         f.replace(severity=Severity.MINOR) if f.blocks and f.author == "model" else f
         for f in findings
     )
+
+
+def _with_refusal(
+    run: Run, iteration: Iteration, findings: tuple[Finding, ...]
+) -> tuple[Finding, ...]:
+    """Return findings with the critic's No, where nothing else says what is to be changed."""
+    refusal, said = _refusal(run, iteration), ""
+    told = any(f.actionable and f.check != NOT_READY for f in findings)
+    if refusal is not None and not told:
+        said = refusal or "The critic says that it isn't ready, without a reason."
+    return apply_bare_verdict(run, findings, said, NOT_READY)
+
+
+def _refusal(run: Run, iteration: Iteration) -> str | None:
+    """Return the sentence of the critic's No on a text; None where there is no No."""
+    reading = policy.reading_of(run, iteration) if policy.reads(run) else None
+    return reading.reason if reading and reading.ready is False else None
+
+
+def _objection(run: Run, iteration: Iteration, findings: tuple[Finding, ...]) -> Undecided | None:
+    """Return what no PASS may pass over, if anything: a dispute, a No, or what was not tried."""
+    if disputed := next((f for f in findings if f.is_open and f.disputed), None):
+        problem = f"{disputed.id}: {disputed.problem}"
+        return Undecided(why="disputed", detail=problem, finding=disputed.id)
+    if (refusal := _refusal(run, iteration)) is not None:
+        return Undecided(why="not_ready", detail=refusal)
+    passed = tuple(e.name for e in iteration.evidence if e.passed)
+    if unable := next((e for e in iteration.evidence if e.not_run and e.required), None):
+        return Undecided(why="not_run", detail=first_line(unable.detail), passed=passed)
+    tests = {one.name for one in run.expectations if is_open_claim(one)}
+    for result in iteration.tests:
+        if result.name in tests and result.passed is None:
+            line = f"{result.name} was not tried: {result.line}"
+            return Undecided(why="not_run", detail=line, passed=passed)
+    return None
 
 
 def _trust_revision(findings: tuple[Finding, ...], iteration: Iteration) -> tuple[Finding, ...]:
@@ -235,14 +278,11 @@ def _in_words(run: Run, findings: tuple[Finding, ...], judgement: Judgement) -> 
 def _undecided(run: Run, iteration: Iteration, unread: str) -> Undecided:
     """Return why nothing decides on a text, and what passed all the same."""
     unread = unread or (iteration.unread if policy.needs_reading(run, iteration) else "")
-    unable = next((e for e in iteration.evidence if e.not_run), None)
-    if not unread and not unable and _only_ran(iteration):
+    if not unread and _only_ran(iteration):
         return Undecided(why="only_ran")
     passed = tuple(e.name for e in iteration.evidence if e.passed)
     if unread:
         return Undecided(why="unreadable", detail=unread, passed=passed)
-    if unable:
-        return Undecided(why="not_run", detail=first_line(unable.detail), passed=passed)
     if run.limits.critique == "never":
         return Undecided(why="no_critic", passed=passed)
     if policy.reads(run) and policy.is_plain(run, iteration):

@@ -793,6 +793,8 @@ _UNDECIDED = {
     "no_critic": "Nobody was asked to read it.",
     "weak_critic": "This model was measured too weak to criticise.",
     "disputed": "Yours to decide: critic and writer disagree about a claim.",
+    "not_ready": "The critic says that it isn't ready:",
+    "test_dropped": "The critic says that it is ready if its tests pass. One can't be run:",
     "not_read": "Another draft was read instead.",
     "plain": "Yours to judge: no critic reads plots, displays and microcopy (--critique always).",
 }
@@ -821,7 +823,8 @@ def because_sentence(run: Run, verdict: Verdict | None) -> str:
         case Undecided(why=why, detail=detail, passed=passed):
             sentence = f"Couldn't read the critique: {detail}." if why == "unreadable" else detail
             sentence = _UNDECIDED.get(why, sentence)
-            sentence += f" {detail}" if why == "disputed" else ""
+            if why in ("disputed", "not_ready", "test_dropped"):
+                sentence = f"{sentence} {detail or 'no reason given.'}"
             return f"{sentence} Passed: {', '.join(passed)}." if passed else sentence
         case Repeats(failure=failure) if failure:
             return failure
