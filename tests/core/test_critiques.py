@@ -58,6 +58,50 @@ def test_a_critique_is_read_in_each_form_that_models_write(reply: str) -> None:
     assert critique.reason == "An empty list is not handled."
 
 
+@pytest.mark.parametrize(
+    ("words", "ready"),
+    [
+        ("Verdict: FAIL. The price is missing.", False),
+        ("Ready? No.", False),
+        ("Ready: No \N{EN DASH} the price is missing.", False),
+        ("Verdict: needs work", False),
+        ("## Verdict\n\nReject.", False),
+        ("**Verdict:** not ready", False),
+        ("Not ready: the price is missing.", False),
+        ("Ready: almost", False),
+        ("Ready: yes, but the price is missing", False),
+        ("Verdict: ready once the price is there", False),
+        ("Verdict: nein", False),
+        ("## Ready\n\nNo, the price is missing.", False),
+        ("Ready: yes", True),
+        ("Ready? Yes. All three wishes are there.", True),
+        ("Ready. All three wishes are there.", True),
+        ("**Ready**: true", True),
+        ("Verdict: PASS", True),
+        ("Verdict: **approved**", True),
+        ("## Verdict\n\nReady.", True),
+        ("### Ready\n\n是。", True),
+    ],
+)
+def test_only_a_yes_is_a_yes_in_words(words: str, ready: bool) -> None:
+    assert parse_critique(f"Findings:\n{words}\n", "x").ready is ready
+
+
+@pytest.mark.parametrize(
+    ("word", "ready"),
+    [
+        *[(yes, True) for yes in (True, "true", "Yes", "ready", "Yes.", "ja")],
+        *[(no, False) for no in (False, "false", "almost", "not yet", "needs work", "", 0, [])],
+        ("yes, once the price is there", False),
+        ("ready if you add the price", False),
+        (None, None),
+    ],
+)
+def test_only_a_yes_is_a_yes_in_json(word: object, ready: bool | None) -> None:
+    assert parse_critique(json.dumps({"findings": [], "ready": word}), "x").ready is ready
+    assert parse_critique(json.dumps({"findings": [], "verdict": word}), "x").ready is ready
+
+
 def test_a_block_in_another_language_hides_no_test_behind_it() -> None:
     shown = 'It gives\n```json\n{"a": 1}\n```\nwhere 2 is asked.\n'
     [test] = parse_critique(f"{shown}```python\n{TEST}```\n{DATA}", "").expectations

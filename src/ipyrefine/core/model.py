@@ -622,6 +622,11 @@ class Undecided(Record):
     finding: str = ""  # the id of the disputed claim
     passed: tuple[str, ...] = ()  # the checks that passed all the same
 
+    @property
+    def stands(self) -> bool:
+        """Whether it keeps a text from passing whatever else holds."""
+        return self.why in ("disputed", "not_ready", "test_dropped", "not_run")
+
 
 class Repeats(Record):
     """The text is that of an earlier iteration; ``failure`` says why no new one could be used."""

@@ -221,9 +221,19 @@ def _with_refusal(
 
 
 def _refusal(run: Run, iteration: Iteration) -> str | None:
-    """Return the sentence of the critic's No on a text; None where there is no No."""
-    reading = policy.reading_of(run, iteration) if policy.reads(run) else None
-    return reading.reason if reading and reading.ready is False else None
+    """Return the sentence of the critic's No on a text; None where there is no No.
+
+    Where the text was to be read and could not be, a No on the one before it stands.
+    """
+    if not policy.reads(run):
+        return None
+    if reading := policy.reading_of(run, iteration):
+        return reading.reason if reading.ready is False else None
+    if iteration.parent is None or not policy.is_to_read(run, iteration):
+        return None
+    parent = run.iterations[iteration.parent]
+    blocking = (f.problem for f in parent.findings if f.blocks and f.author == "model")
+    return next(blocking, None) or _refusal(run, parent)
 
 
 def _objection(run: Run, iteration: Iteration, findings: tuple[Finding, ...]) -> Undecided | None:

@@ -26,6 +26,7 @@ from ipyrefine.core.expectations import Expectation, counts
 from ipyrefine.core.model import (
     LOW_SCORE,
     NO_SOURCE,
+    SUITE,
     Attempt,
     Basis,
     ByUser,
@@ -59,8 +60,7 @@ from ipyrefine.core.policy import (
     forecast,
     has_evaluator,
     is_another_read,
-    is_read,
-    needs_reading,
+    is_to_read,
 )
 from ipyrefine.core.results import gives_same, missed_claim
 from ipyrefine.core.run import Iteration, Run
@@ -223,7 +223,8 @@ def basis_phrases(run: Run, iteration: Iteration) -> list[tuple[str, str]]:
             phrases += _evidence_phrases(one)
     if not phrases and not verdict.passed and reason and verdict.basis != "evaluator":
         phrases = [("", reason)]
-    return phrases or [("", _basis(iteration, verdict))]
+    phrases = phrases or [("", _basis(iteration, verdict))]
+    return [*phrases, ("", "nobody read it")] if verdict.passed and iteration.unread else phrases
 
 
 def _evidence_phrases(evidence: Evidence) -> list[tuple[str, str]]:
@@ -376,10 +377,12 @@ def results_hint(run: Run, iteration: Iteration, *, answered: bool) -> str:
     verdict = iteration.verdict
     if verdict is None:
         return ""
+    if isinstance(verdict.because, Undecided) and verdict.because.stands:
+        return ""
     if verdict.outcome is Outcome.NOT_JUDGED:
-        unread = needs_reading(run, iteration) and not is_read(run, iteration)
+        unread = is_to_read(run, iteration) and not iteration.critiqued
         unread = unread and not is_another_read(run, iteration)
-        then = "a critic must read the text too" if unread else "the text passes"
+        then = "a critic reads the text too" if unread else "the text passes"
         return f"Confirm the first, or any two{'; ' if unread else ', and '}{then}."
     few = verdict.basis == "examples" and len(read_examples(run.task.text)) < 2
     alone = verdict.outcome is Outcome.PASS and few and run.setup.weak_critic and not answered
@@ -820,10 +823,12 @@ def because_sentence(run: Run, verdict: Verdict | None) -> str:
         case StillOpen(finding=id_, criterion=criterion, problem=problem, over_score=over):
             but = f"The evaluator's score passes, but {id_} still blocks. " if over else ""
             return f"{but}{criterion}: {problem}"
+        case Undecided(why="disputed", detail=detail, finding=id_):
+            return f"{_UNDECIDED['disputed']} {_rival_results(run, id_) or detail}"
         case Undecided(why=why, detail=detail, passed=passed):
             sentence = f"Couldn't read the critique: {detail}." if why == "unreadable" else detail
             sentence = _UNDECIDED.get(why, sentence)
-            if why in ("disputed", "not_ready", "test_dropped"):
+            if why in ("not_ready", "test_dropped"):
                 sentence = f"{sentence} {detail or 'no reason given.'}"
             return f"{sentence} Passed: {', '.join(passed)}." if passed else sentence
         case Repeats(failure=failure) if failure:
@@ -834,6 +839,18 @@ def because_sentence(run: Run, verdict: Verdict | None) -> str:
         case ByUser(words=words) if verdict:
             return f"Marked {OUTCOMES[verdict.outcome].word} by you{f': {words}' if words else '.'}"
     return ""
+
+
+def _rival_results(run: Run, id_: str) -> str:
+    """Return what a disputed test expects and what the text gives; empty where that isn't known."""
+    name = next((f.criterion for f in run.findings if f.id == id_ and f.check == SUITE), "")
+    test = next((one for one in run.expectations if one.name == name), None)
+    results = (r for i in reversed(run.iterations) for r in i.tests if r.name == name)
+    result = next((one for one in results if one.passed is False), None)
+    row = missed_claim(test, result) if test and result else None
+    if row is None or result is None or result.gives is None:
+        return ""
+    return f"{row.call}: the critic expects {row.result}, the text gives {result.gives.result}."
 
 
 def stop_sentence(run: Run) -> str:
