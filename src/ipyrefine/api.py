@@ -188,7 +188,7 @@ def build(
     models = choose_models(model, judge, **server)
     sharing = choose_sharing((models.model, models.judge or models.model), share)
     materials = variables.materials(values=sharing.level == "values", copied=task.is_python)
-    if models.are_embedded:
+    if models.are_embedded or (sharing.servers and sharing.level != "values"):
         cells = [one for one in cells if one.kind != "definitions"]
     task = task.replace(materials=(*materials, *cells))
     own = set(limits.model_fields_set) if limits else set()

@@ -3,9 +3,11 @@
 import collections
 import dataclasses
 import datetime
+import enum
+import functools
 import os
 from types import ModuleType
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy
 import pandas
@@ -152,15 +154,20 @@ def clean(frame: pandas.DataFrame, *, strict: bool = True, mode: str = "fast") -
 
 
 def test_fields_of_a_dataclass_and_a_model_are_described() -> None:
-    assert describe("Point", Point) == "Point (class):\nx: float, tags: list[str] | None\nA point."
+    fields = "Point (class):\nx: float, tags: list[str] | None"
+    assert describe("Point", Point) == fields
+    assert describe("Point", Point, values=True) == f"{fields}\nA point."
     assert describe("p", Point(1.5)) == "p (Point):\nx: float\ntags: NoneType"
     assert describe("p", Point(1.5), values=True) == "p (Point):\nx: 1.5\ntags: None"
     assert describe("Person", Person) == "Person (class):\nname: str, age: int"
     assert describe("p", Person(name="Ann")) == "p (Person):\nname: str\nage: int"
 
 
-def test_a_function_is_described_by_its_signature_and_first_line() -> None:
+def test_a_function_is_described_by_its_signature_and_among_values_by_its_first_line() -> None:
     assert describe("clean", clean) == (
+        "clean (function):\n(frame: DataFrame, *, strict: bool = True, mode: str = …) -> DataFrame"
+    )
+    assert describe("clean", clean, values=True) == (
         "clean (function):\n(frame: DataFrame, *, strict: bool = True, mode: str = 'fast')"
         " -> DataFrame\nDrop rows without a price."
     )
@@ -223,8 +230,51 @@ def test_a_secret_inside_a_variable_is_not_shown(value: Any) -> None:
     assert all("zzz" not in describe("x", value, values=values) for values in (False, True))
 
 
-def test_structure_holds_no_value() -> None:
-    value = {"first": ["second", 3_333], "more": datetime.date(2031, 1, 1)}
-    for held in (value, [value], pandas.DataFrame({"c": ["second", "3333"]}), "second"):
-        text = describe("x", held)
-        assert not any(word in text for word in ("first", "second", "3333", "2031"))
+HELD = {"first": ["second", 3_333], "more": datetime.date(2031, 1, 1)}
+
+
+class Region(enum.Enum):
+    FIRST = "second"
+
+
+@dataclasses.dataclass
+class Order:
+    """Of the second."""
+
+    region: Literal["second"] = "second"
+    amount: "Literal[3333]" = 3333  # type: ignore[assignment]
+
+
+def priced(
+    region: Literal["first", "second"] = "second",
+    tagged: Annotated[int, "second"] = 3_333,
+    told: "second, 3333" = None,  # type: ignore  # noqa
+    held: Any = HELD,
+) -> None:
+    """Return 3333 for the second."""
+
+
+STRUCTURES = {
+    **{"dict": HELD, "list": [HELD], "text": "second", "function": priced},
+    **{"enum": Region, "member": Region.FIRST, "dataclass": Order, "object": Order()},
+    "frame": pandas.DataFrame({"c": ["second", "3333"]}),
+    "levels": pandas.Series(["second"], dtype="category"),
+    "levels of an index": pandas.CategoricalIndex(["second"]),
+    "fill value": pandas.DataFrame({"c": pandas.arrays.SparseArray([3333], fill_value=3333)}),
+    "lambda": eval("lambda x='second', *, y=3333: x"),
+    "partial": functools.partial(priced, "second"),
+    "module": ModuleType("m", "Of the second."),
+}
+
+
+@pytest.mark.parametrize("held", STRUCTURES.values(), ids=STRUCTURES)
+def test_structure_holds_no_value(held: Any) -> None:
+    text = describe("x", held)
+    assert not any(word in text for word in ("first", "second", "3333", "2031"))
+
+
+def test_levels_of_a_polars_column_are_values() -> None:
+    polars = pytest.importorskip("polars")
+    kind = polars.Enum(["second"])
+    for dtype in (kind, polars.List(kind)):
+        assert "second" not in describe("df", polars.DataFrame(schema={"c": dtype}))

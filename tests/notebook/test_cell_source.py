@@ -3,6 +3,7 @@
 import os
 import re
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -265,12 +266,58 @@ def test_standing_wishes_are_read_from_a_file_of_text_without_its_secrets(tmp_pa
     assert (rules.kind, rules.phrase) == ("rules", "AGENTS.md")
     assert rules.text == "Use polars.\nThe password is [secret]"
     file.write_text(" \n")
-    os.mkfifo(tmp_path / "pipe")
-    for none in (file, tmp_path, tmp_path / "pipe"):
-        assert cell_source.read_rules(str(none)) is None
+    assert cell_source.read_rules(str(file)) is None
     file.write_bytes(b"\xff\xfe")
     with pytest.raises(UsageError, match="can't be read as your standing wishes"):
         cell_source.read_rules(str(file))
+    file.write_text("word " * 1_000_000)
+    assert len(cell_source.read_rules(str(file)).text) < 20_000
+
+
+def linked(at: Path, to: Path | str) -> str:
+    at.symlink_to(to)
+    return at.name
+
+
+PLANTED = {  # what lies in a stranger's folder, and the name that the user gave
+    "a link to the environment": lambda here: linked(here / "AGENTS.md", "/proc/self/environ"),
+    "a link to a file": lambda here: linked(here / "AGENTS.md", here.parent / "private.md"),
+    "a link to a file beside it": lambda here: linked(here / "AGENTS.md", here / "own.md"),
+    "a folder that is a link": lambda here: linked(here / "docs", here.parent) + "/private.md",
+    "a folder of the system": lambda here: linked(here / "docs", "/proc/self") + "/environ",
+    "a way out and back": lambda here: linked(here / "up", "..") + f"/{here.name}/own.md",
+    "a link to nothing": lambda here: linked(here / "AGENTS.md", here / "absent.md"),
+    "a pipe": lambda here: os.mkfifo(here / "AGENTS.md") or "AGENTS.md",
+    "a link to a pipe": lambda here: (
+        os.mkfifo(here / "p") or linked(here / "AGENTS.md", here / "p")
+    ),
+    "a link to a device": lambda here: linked(here / "AGENTS.md", "/dev/zero"),
+    "a folder": lambda here: os.mkdir(here / "AGENTS.md") or "AGENTS.md",
+    "nothing": lambda here: "AGENTS.md",
+}
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes")
+@pytest.mark.parametrize("whole", [False, True], ids=["below", "whole path"])
+@pytest.mark.parametrize("plant", PLANTED.values(), ids=PLANTED)
+def test_standing_wishes_are_read_from_no_link_pipe_or_device(tmp_path, monkeypatch, plant, whole):
+    here = tmp_path / "theirs"
+    here.mkdir()
+    for file in (tmp_path / "private.md", here / "own.md"):
+        file.write_text("The user's own words.")
+    monkeypatch.chdir(here)
+    name = plant(here)
+    assert cell_source.read_rules(str(here / name) if whole else name) is None
+
+
+def test_standing_wishes_are_read_where_the_notebooks_folder_itself_is_behind_a_link(
+    tmp_path, monkeypatch
+):
+    (tmp_path / "real" / "notes").mkdir(parents=True)
+    (tmp_path / "real" / "notes" / "mine.md").write_text("Use polars.")
+    monkeypatch.chdir(tmp_path / linked(tmp_path / "link", tmp_path / "real"))
+    for name in ("notes/mine.md", "./notes/../notes/mine.md", tmp_path / "real/notes/mine.md"):
+        assert cell_source.read_rules(str(name)).text == "Use polars."
 
 
 @pytest.mark.parametrize(

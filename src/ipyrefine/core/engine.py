@@ -487,11 +487,11 @@ class Refinement:
 
     def _computed_materials(self) -> list[str]:
         sharing, run = self.sharing, self.state
-        sent = withhold(run) if sharing.level == "structure" else run
+        sent = withhold(run, sharing.level)
         return [
             f"The model is sent {one.phrase}: {'; '.join(one.text.splitlines()[1:])}"
             for one in sent.task.materials
-            if one.computed and sharing.servers
+            if one.computed and one.kind != "variable" and sharing.servers
         ]
 
     async def _say_withheld(self, stage: Stage) -> None:
@@ -835,7 +835,7 @@ class Refinement:
         """Return all that the user gave, whose words a critic quotes."""
         task, draft = self.state.task, self.state.setup.draft or ""
         asked = (one.problem for one in self.state.findings if one.author == "user")
-        materials = (one.text for one in task.materials)
+        materials = (one.text for one in task.materials if one.kind != "rules")
         return "\n".join([task.request, *task.checklist, *materials, draft, *asked])
 
     async def _revise(self) -> None:

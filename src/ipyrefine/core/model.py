@@ -188,12 +188,14 @@ class Material(Record):
     """What a task is about besides its words."""
 
     # A variable of the notebook; cells above, or what one raised; cells that define what the cell
-    # uses, for a model that reads well; the user's standing wishes; what its writer looked at.
+    # uses, for a model that reads well; a file of standing wishes; what its writer looked at.
     kind: Literal["variable", "cells", "definitions", "rules", "look"]
     name: str  # the variable's name, the expression of a look, or what the others are called
     phrase: str  # what the first line says was used: ``df (1,204 × 8)``
-    text: str  # what the prompts show of it, in a fence but for the user's wishes
-    computed: bool = False  # whether code computed it from the notebook's variables or files
+    text: str  # what the prompts show of it, in a fence
+    # Whether code computed it from the notebook's variables or files, or it shows what a variable
+    # holds that the user did not name.
+    computed: bool = False
 
 
 class Task(Record):

@@ -201,17 +201,18 @@ def _paragraphs(text: str) -> str:
 
 
 def _whole_request(task: Task, fenced: Callable[[str], str] = str) -> str:
-    """Return the request with the user's wishes, and with what it is about, which is fenced."""
-    rules = [_PARTS["rules"] + _neutralise(m.text) for m in task.materials if m.kind == "rules"]
+    """Return the request with what it is about, which is fenced."""
+    rules = "\n\n".join(m.text for m in task.materials if m.kind == "rules")
     variables = "\n".join(m.text for m in task.materials if m.kind == "variable")
     for one in task.materials:
         if one.kind == "look":
             look = fill(_PARTS["looked"], expression=f"`{one.name}`", result=one.text)
             variables = f"{variables}\n\n{look}"
     cells = "\n\n".join(m.text for m in task.materials if m.kind in ("cells", "definitions"))
-    parts = [(_FORMS[task.form]["variables"], variables), (_PARTS["cells"], cells)]
+    parts = [(_PARTS["rules"], rules), (_FORMS[task.form]["variables"], variables)]
+    parts.append((_PARTS["cells"], cells))
     about = [f"{head}\n{fenced(text)}" for head, text in parts if text]
-    return "\n\n".join([task.request, *rules, *about])
+    return "\n\n".join([task.request, *about])
 
 
 def _evidence(iteration: Iteration, nonce: Nonce, listed: Sequence[Finding] = ()) -> str:
@@ -347,10 +348,9 @@ def _within_level(make: Callable[..., Request]) -> Callable[..., Request]:
 
     @wraps(make)
     def build(self: "Requests", run: Run, number: int = 0, *words: str) -> Request:
-        if self.level != "structure":
-            return make(self, run, number, *words)
-        request = make(self, withhold(run, self.names), number, *words)
-        if request.purpose not in self.replayed:
+        sent = withhold(run, self.level, self.names)
+        request = make(self, sent, number, *words)
+        if sent is run or request.purpose not in self.replayed:
             return request
         return make(self, run, number, *words).replace(guarded=request.messages)
 

@@ -90,21 +90,40 @@ def is_computed(run: Run) -> bool:
     )
 
 
-def withhold(run: Run, names: str = "") -> Run:
-    """Return a run as prompts may show it at the level `structure`.
+def withhold(run: Run, level: Level, names: str = "") -> Run:
+    """Return a run as prompts may show it at a level.
 
-    Everything that a prompt takes from computed evidence is replaced: details, outputs, the
-    findings of its checks, the reasons of verdicts, answers to its questions.
+    Below `values` the code of other cells is left out, and what variables hold that nobody named.
+    At `structure` everything that a prompt takes from computed evidence is replaced, too: details,
+    outputs, the findings of its checks, the reasons of verdicts, answers to its questions.
 
     Args:
         run: the run.
+        level: the level.
         names: further words that may be sent, such as those in the user's tests.
     """
-    if not is_computed(run):
+    if level == "values":
+        return run
+    run = _without_values(run)
+    if level == "outputs" or not is_computed(run):
         return run
     words = _Words(run, names)
     setup = run.setup.replace(task=words.task(run.task))
     return run.replace(setup=setup, iterations=tuple(map(words.iteration, run.iterations)))
+
+
+def _without_values(run: Run) -> Run:
+    materials = tuple(
+        one.replace(text=one.text.partition("\n")[0].rstrip(":"), computed=False)
+        if one.kind == "variable" and one.computed
+        else one
+        for one in run.task.materials
+        if one.kind != "definitions"
+    )
+    if materials == run.task.materials:
+        return run
+    task = run.task.replace(materials=materials)
+    return run.replace(setup=run.setup.replace(task=task))
 
 
 def withheld(run: Run) -> str:
@@ -112,6 +131,7 @@ def withheld(run: Run) -> str:
 
     That is of the task, and of the latest text that something was computed for.
     """
+    run = _without_values(run)
     words = _Words(run)
     parts = [m.text for m in run.task.materials if m.computed and words.text(m.text) != m.text]
     for iteration in reversed(run.iterations):

@@ -10,13 +10,14 @@ import decimal
 import fractions
 import inspect
 import pathlib
+import re
 import sys
 import types
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import islice
-from typing import Any, TypeGuard, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeGuard, get_args, get_origin
 
 from ipyrefine.kernel.redaction import HIDDEN, is_environment, is_secret, is_secret_name
 
@@ -40,6 +41,8 @@ _SCALARS = (
     *(pathlib.PosixPath, pathlib.WindowsPath, pathlib.PurePosixPath, pathlib.PureWindowsPath),
 )
 _PLAIN = (bool, float, int, str, type(None))
+_SWITCHES = (bool, type(None))  # defaults that are no data
+_FORWARD = re.compile(r"(?:[^\W\d]\w*|[.\[\], |])+")  # an annotation that is a text: names alone
 _ZONES = frozenset({"builtins", "datetime", "dateutil", "pandas", "pytz", "zoneinfo"})
 _COLLECTIONS: dict[Any, str] = {dict: "{}", list: "[]", tuple: "()", set: "{}", frozenset: "{}"}
 _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType)
@@ -139,10 +142,11 @@ def _lines(value: Any, values: bool) -> Iterator[str]:
         if values:
             yield _render(value)
     elif _is(value, *_FUNCTIONS):
-        yield from _signature(value)
-        yield from _doc_line(getattr(value, "__doc__", None))
+        yield from _signature(value, values)
+        if values:
+            yield from _doc_line(getattr(value, "__doc__", None))
     elif _is(value, type):
-        yield from _class_lines(value)
+        yield from _class_lines(value, values)
     elif is_frame(value) and len(value.shape) == 2:
         yield from _frame_lines(value, values)
     elif is_frame(value) or is_named(value, "pandas", "Index"):
@@ -214,8 +218,10 @@ def _holds_text(dtype: Any) -> bool:
 
 def _dtype_name(dtype: Any) -> str:
     library = type(dtype).__module__.partition(".")[0] in ("numpy", "pandas", "polars")
-    known = library and _has_known_zone(dtype)
-    return str(dtype)[:_NAME] if known else _type_name(type(dtype))
+    text = str(dtype) if library and _has_known_zone(dtype) else ""
+    # Two say which values there are: polars' Enum, which another may hold, and pandas' Sparse.
+    known = text and "categories=" not in text and not is_named(dtype, "pandas", "SparseDtype")
+    return text[:_NAME] if known else _type_name(type(dtype))
 
 
 def _frame_lines(value: Any, values: bool) -> Iterator[str]:
@@ -264,12 +270,12 @@ class _Words(str):
     __repr__ = str.__str__
 
 
-def _signature(function: Any, *, method: bool = False) -> Iterator[str]:
-    """Yield a function's parameters with their types and the harmless ones of their defaults."""
+def _signature(function: Any, values: bool, *, method: bool = False) -> Iterator[str]:
+    """Yield a function's parameters with their types and, among values, harmless defaults."""
     with suppress(ValueError, TypeError):
         signature = inspect.signature(function, follow_wrapped=False)
         parameters = [
-            one.replace(annotation=_annotated(one.annotation), default=_default(one))
+            one.replace(annotation=_annotated(one.annotation), default=_default(one, values))
             for one in list(signature.parameters.values())[int(method) :]
         ]
         returns = inspect.Signature.empty if method else _annotated(signature.return_annotation)
@@ -281,11 +287,11 @@ def _annotated(annotation: Any) -> Any:
     return _Words(words) if words else inspect.Parameter.empty
 
 
-def _default(parameter: inspect.Parameter) -> Any:
+def _default(parameter: inspect.Parameter, values: bool) -> Any:
     default = parameter.default
     if default is inspect.Parameter.empty:
         return default
-    harmless = type(default) in (bool, int, float, type(None), str)
+    harmless = type(default) in ((bool, int, float, type(None), str) if values else _SWITCHES)
     long = type(default) is str and len(default) > 20
     hidden = not harmless or long or is_secret_name(parameter.name, default)
     return _Words("…" if hidden else _render(default))
@@ -297,12 +303,17 @@ def _annotation(annotation: Any, depth: int = 0) -> str:
     if annotation is None or annotation is type(None):
         return "None"
     if type(annotation) is str:
-        return "" if is_secret(annotation) else _cut(annotation, _NAME)
+        is_name = _FORWARD.fullmatch(annotation[:WIDTH]) and not is_secret(annotation)
+        return _cut(annotation, _NAME) if is_name else "…"
     if type(annotation) in (types.GenericAlias, types.UnionType) or (
         type(annotation).__module__ == "typing" and get_origin(annotation)
     ):
-        inner = [_annotation(one, depth + 1) or "…" for one in get_args(annotation)[:_MAX_ITEMS]]
-        origin = get_origin(annotation)
+        origin, held = get_origin(annotation), get_args(annotation)[:_MAX_ITEMS]
+        if origin is Annotated:
+            return _annotation(held[0], depth)
+        if origin is Literal:
+            held = tuple(dict.fromkeys(map(type, held)))
+        inner = [_annotation(one, depth + 1) or "…" for one in held]
         if origin is types.UnionType or getattr(origin, "__name__", "") == "Union":
             return " | ".join(inner)
         name = _type_name(origin) if _is(origin, type) else "…"
@@ -316,15 +327,16 @@ def _doc_line(doc: object) -> Iterator[str]:
         yield HIDDEN if is_secret(line) else _cut(line, _DOC)
 
 
-def _class_lines(kind: type) -> Iterator[str]:
+def _class_lines(kind: type, values: bool) -> Iterator[str]:
     fields = [f"{n}: {typed or 'Any'}" for n, typed in _declared_fields(kind)]
     fields = [field for field in fields if not is_secret_name(field.partition(":")[0])]
     made = next((d["__init__"] for k in mro(kind) if "__init__" in (d := class_dict(k))), None)
     if fields:
         yield ", ".join(fields)
     elif type(made) is types.FunctionType:
-        yield from _signature(made, method=True)
-    yield from _doc_line(class_dict(kind).get("__doc__"))
+        yield from _signature(made, values, method=True)
+    if values:
+        yield from _doc_line(class_dict(kind).get("__doc__"))
 
 
 def _declared_fields(kind: type) -> Iterator[tuple[str, str]]:

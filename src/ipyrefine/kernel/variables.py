@@ -176,6 +176,7 @@ class Variables:
                 name=name,
                 phrase=label(name, self._all[name]) + notes.get(name, ""),
                 text=text,
+                computed=values and name in self.found,
             )
             for name, text in texts.items()
         )

@@ -7,6 +7,7 @@ import inspect
 import json
 import os
 import re
+import stat
 import sys
 from abc import ABCMeta
 from argparse import Namespace
@@ -270,16 +271,24 @@ def _imported_sources(values: Mapping[str, Any], text: str) -> Iterator[dict[str
 
 
 def read_rules(path: str) -> Material | None:
-    """Return the user's standing wishes from a file; None where there is no such text.
+    """Return the standing wishes in a file that the user named; None where there is no such text.
+
+    Whoever gave the user the folder may have put a link, a pipe or a device there: it is not read.
 
     Raises:
         UsageError: the file is not UTF-8 text, or cannot be read.
     """
-    if not os.path.isfile(path):
-        return None
+    here, path = os.path.realpath("."), os.path.abspath(os.path.expanduser(path))
+    below = os.path.relpath(path, os.path.abspath("."))
+    is_linked = below[:2] != ".." and os.path.realpath(path) != os.path.join(here, below)
     try:
-        with open(path, encoding="utf-8") as file:
+        if is_linked or not stat.S_ISREG(os.lstat(path).st_mode):
+            return None
+        flags = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+        with open(os.open(path, os.O_RDONLY | flags), encoding="utf-8") as file:
             text = file.read(2 * _TOTAL)
+    except FileNotFoundError:
+        return None
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} can't be read as your standing wishes: {error}.") from None
     name = os.path.basename(path)

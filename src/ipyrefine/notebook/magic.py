@@ -88,12 +88,14 @@ class Refine(Magics, Configurable):
         None,
         allow_none=True,
         help="What a model's server is sent of what code computed from variables or files: "
-        "structure (types, shapes, lines), outputs, or values (of the names used, too); None: "
-        "values on this machine, elsewhere structure until you allow more.",
+        "structure (types, shapes, lines), outputs, or values (of the names used, and the code "
+        "that defines them, too); None: values on this machine, elsewhere structure until you "
+        "allow more.",
     ).tag(config=True)
     rules = Unicode(
-        "AGENTS.md",
-        help="File of your standing wishes, which every model is shown; empty for none.",
+        "",
+        help="File of your standing wishes, such as AGENTS.md, which every model is shown; empty "
+        "for none. A link is not read.",
     ).tag(config=True)
     results = Bool(True, help="Show what code gives on a few inputs, for you to confirm.").tag(
         config=True

@@ -112,7 +112,8 @@ def parser() -> MagicParser:
     add("--share", choices=LEVELS,
         help="what a model's server is sent of what code computed from variables or files: types, "
         "shapes and lines (structure, the default elsewhere); messages and short outputs "
-        "(outputs); the values of the names that the cell uses, too (values, on this machine)")
+        "(outputs); the values of the names that the cell uses and the code that defines them, too "
+        "(values, the default on this machine)")
     add = p.add_argument_group("verdict").add_argument
     add("-c", "--check", action="append", default=[], metavar="NAME", help=checks.option_help())
     add("--no-check", action="append", default=[], metavar="NAME",
