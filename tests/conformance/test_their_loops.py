@@ -177,6 +177,16 @@ FAILED = {
     "labelled, bold": f"**Evaluation:** FAIL\n\n**Feedback:** {WHY}",
     "labelled, feedback first": f"Feedback: {WHY}\nVerdict: FAIL",
     "headings": f"## Evaluation\nFAIL\n\n## Feedback\n{WHY}",
+    "criteria in JSON": f'{{"speed": {{"verdict": "FAIL", "feedback": "{WHY}"}}, "style": "PASS"}}',
+    "criteria in a list": (
+        f'[{{"name": "speed", "verdict": "FAIL", "feedback": "{WHY}"}},'
+        ' {"name": "style", "verdict": "PASS"}]'
+    ),
+    "criteria, line by line": (
+        f'{{"name": "speed", "verdict": "FAIL", "feedback": "{WHY}"}}\n'
+        '{"name": "style", "verdict": "PASS", "feedback": ""}'
+    ),
+    "numbered criteria": f"1. Speed: FAIL\n2. Style: PASS\n\nFeedback: {WHY}",
     "tags": f"<evaluation>FAIL</evaluation>\n<feedback>{WHY}</feedback>",
 }
 NEEDED = {
@@ -230,6 +240,11 @@ DENIED = [
     f"Not PASS: {WHY}.",
     f"It would PASS if not for this: {WHY}.",
     f"To PASS, mend this: {WHY}.",
+    f"The tests PASS, but {WHY}.",
+    f"PASS criteria are not met: {WHY}.",
+    f"{WHY}. Das ist kein PASS",
+    f"{WHY}。不是 PASS",
+    f"1. Correctness: PASS\n2. Complexity: no, {WHY}\n3. Style: PASS",
 ]
 
 
@@ -337,6 +352,9 @@ RESULTS: dict[str, Any] = {
     "an enum by name": Data(Number.FAIL, WHY),
     "an enum of texts": Data(Text.FAIL, WHY),
     "an enum and why": (Word.FAIL, WHY),
+    "by criterion": {"speed": {"verdict": "FAIL", "feedback": WHY}, "style": "PASS"},
+    "a list by criterion": [{"verdict": "PASS"}, {"verdict": "FAIL", "feedback": WHY}],
+    "words by criterion": {"speed": "FAIL", "style": "PASS", "feedback": WHY},
 }
 
 
@@ -344,6 +362,15 @@ RESULTS: dict[str, Any] = {
 async def test_a_a_functions_word_keeps_its_kind(shape: str) -> None:
     run = await checked(lambda text: RESULTS[shape])
     assert (outcomes(run), problems(run)) == (["FAIL"], [WHY])
+
+
+@pytest.mark.parametrize("result", [["PASS", "FAIL", "PASS"], ("PASS", "FAIL"), (0.95, "FAIL")])
+async def test_a_one_fail_among_a_functions_words_is_a_fail(result: Any) -> None:
+    assert outcomes(await checked(lambda text: result)) == ["FAIL"]
+
+
+async def test_c_a_functions_score_may_have_a_decimal_comma() -> None:
+    assert (await checked(lambda text: {"score": "0,85"})).score_history == (0.85,)
 
 
 @pytest.mark.parametrize(

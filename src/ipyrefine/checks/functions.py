@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary
 
 from pydantic import ValidationError
 
-from ipyrefine.core.evaluations import Said, read_fields, read_outcome
+from ipyrefine.core.evaluations import Said, read_fields, read_items, read_outcome
 from ipyrefine.core.model import Evidence, Finding, Outcome, Severity, Task
 from ipyrefine.errors import CheckError, UsageError, describe
 
@@ -251,9 +251,14 @@ def _read(result: Any) -> _Result | None:
         return _Result(passed=result)
     if (said := _read_verdict(result)) is not None:
         return _Result(said)
+    if isinstance(result, list | tuple) and (said := read_items(result)):
+        feedback = _items(said.feedback)
+        return None if feedback is None else _Result(said._replace(feedback=feedback))
     if isinstance(result, list | tuple) and len(result) == 2:
         first, feedback = result[0], _items(result[1])
         said = Said(read_outcome(first)) if isinstance(first, bool) else _read_verdict(first)
+        if said is not None and (word := read_items(result[1:])):
+            return _Result(said._replace(outcome=word.outcome))
         if said is not None and feedback is not None:
             return _Result(said._replace(feedback=feedback))
     feedback = None if isinstance(result, Finding) else _items(result)
@@ -276,10 +281,11 @@ def _plain(value: Any) -> Any:
         return {name: _plain(one) for name, one in value.items()}
     if isinstance(value, list | tuple):
         return type(value)(map(_plain, value)) if type(value) in (list, tuple) else list(value)
-    if isinstance(value, str) and value.lstrip().startswith("{"):
+    if isinstance(value, str) and value.lstrip().startswith(("{", "[")):
         with suppress(ValueError, RecursionError):
             data = json.loads(value)
-            return data if read_fields(data) else value
+            read = read_fields(data) if isinstance(data, dict) else read_items(data)
+            return data if read else value
     return value
 
 
