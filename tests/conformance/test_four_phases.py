@@ -162,6 +162,45 @@ async def test_the_least_number_of_weaknesses_is_read(words: str, least: int) ->
     assert words.splitlines()[-1] in sent(model)[1]
 
 
+ONE, TWO = finding("too dull to be read"), finding("no link to the page")
+NOTHING = '{"findings": [], "ready": true, "because": "There are no more."}'
+
+
+@pytest.mark.parametrize(
+    ("first", "again", "kept"),
+    [
+        (critique(ONE), NOTHING, [ONE]),
+        (critique(ONE), critique(), [ONE]),
+        (critique(ONE), critique(ONE, TWO), [ONE, TWO]),
+        (critique(ONE), critique(TWO), [TWO, ONE]),
+        (critique(ONE, TWO), critique(ONE), [ONE, TWO]),
+        (critique(ONE), "There are no more.", [ONE]),
+        (critique(), critique(ONE), [ONE]),
+    ],
+    ids=["ready", "none", "more", "another", "fewer", "in words", "late"],
+)
+async def test_a_critic_that_is_asked_for_more_keeps_what_it_named(
+    first: str, again: str, kept: list[dict[str, str]]
+) -> None:
+    limits = Limits(max_revisions=0, critique="always", min_findings=3)
+    loop = refinement([text("a"), first, again], limits=limits)
+    await finish(loop)
+    base = loop.state.iterations[0]
+    assert [one.problem for one in base.findings] == [one["problem"] for one in kept]
+    assert loop.state.stop_reason != "passed"
+    assert f"The critique names {len(kept)} of 3 findings." in loop.state.warnings
+
+
+async def test_a_no_stands_though_the_critic_is_asked_for_more() -> None:
+    limits = Limits(max_revisions=0, critique="always", min_findings=3)
+    no = last_word(ready=False, because="The price is missing.")
+    loop = refinement([text("a"), no, NOTHING], limits=limits)
+    await finish(loop)
+    base = loop.state.iterations[0]
+    assert (base.ready, base.reason) == (False, "The price is missing.")
+    assert loop.state.stop_reason != "passed"
+
+
 @pytest.mark.parametrize(
     "words",
     [

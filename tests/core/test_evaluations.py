@@ -66,7 +66,7 @@ PASSES = [
 FAILS = [
     "1. Correctness: PASS\n2. Complexity: FAIL (O(n))\n3. Style: PASS",
     "- **Correctness**: PASS\n- **Complexity**: FAIL – O(n)\n- **Style**: PASS",
-    "| Criterion | Verdict |\n|---|---|\n| Correctness | PASS |\n| Speed | **FAIL** |\n| Style | PASS |",
+    "| Criterion | Verdict |\n|---|---|\n| Style | PASS |\n| Speed | **FAIL** |\n| Docs | PASS |",
     "| Correctness | Complexity | Style |\n|---|---|---|\n| PASS | FAIL | PASS |",
     '{"correctness":"PASS","complexity":"FAIL","style":"PASS"}',
     '{"correctness":{"verdict":"PASS"},"complexity":{"verdict":"FAIL"},"style":{"verdict":"PASS"}}',

@@ -207,6 +207,24 @@ def _words(value: object, *, flat: bool = True) -> str:
     return " ".join(words.split()) if flat else words.strip("\n")
 
 
+def together(first: Critique, again: Critique) -> Critique:
+    """Return what a critic says in two replies about one text: no weakness and no No is lost."""
+    by_length = sorted((again, first), key=lambda one: -len(one.findings))
+    longer, shorter = by_length
+    left = (f for f in shorter.findings if not any(same(f, other) for other in longer.findings))
+    word = next((one for one in (first, again) if one.ready is False), again)
+    if word.ready is None:
+        word = first
+    return longer.replace(
+        findings=(*longer.findings, *left),
+        expectations=first.expectations + again.expectations,
+        questions=tuple(dict.fromkeys(first.questions + again.questions)),
+        ready=word.ready,
+        reason=word.reason,
+        upheld=tuple(dict.fromkeys(first.upheld + again.upheld)),
+    )
+
+
 def settle(run: Run, base: Iteration, critique: Critique) -> tuple[Critique, tuple[str, ...]]:
     """Return a critique with what becomes of its findings in the run.
 

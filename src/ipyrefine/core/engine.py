@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from ipyrefine.core import events, policy, replies, verdicts
 from ipyrefine.core.calls import ModelCall, OutOfBudget, warn
-from ipyrefine.core.critiques import parse_critique, settle
+from ipyrefine.core.critiques import parse_critique, settle, together
 from ipyrefine.core.decisions import Accept, Decision
 from ipyrefine.core.edits import Selection, read_edits
 from ipyrefine.core.evaluations import feedback_findings, parse_evaluation
@@ -131,6 +131,7 @@ class Refinement:
         self.model, self.judge, self.checks = model, judge or model, tuple(checks)
         self.clock, self.selection, self.suite, self.look = clock, selection, suite, look
         self.error: RefineError | None = None
+        self.prompts_read: dict[str, list[str]] = {}
         if isinstance(start, Run):
             self.state = start
         else:
@@ -761,6 +762,7 @@ class Refinement:
         least = self.state.limits.min_findings
         source = self._source() if self._requests.schema else None
         wanted = [least]  # too few are asked for once more, then taken for what they are
+        short: list[Critique] = []
 
         def is_short(critique: Critique, fewest: int) -> bool:
             # A revision may be ready, or lack one thing: nobody could find faults in it for ever.
@@ -771,12 +773,15 @@ class Refinement:
             fewest = wanted.pop() if wanted else 0
             critique = parse_critique(reply.text, base.text, source)
             if is_short(critique, fewest):
+                short.append(critique)
                 raise ReplyError(f"it names {len(critique.findings)} of {fewest} findings")
             return critique
 
         critic = self.judge if policy.reads(self.state) else self.model
         call = ModelCall(critic, parse, Stage.CRITIQUE, base.number)
         critique = await call.make(self, self._requests.critique(self.state, base.number))
+        for first in short:
+            critique = together(first, critique) if critique else first
         if critique is None:
             await warn(self, f"No critique of {self.state.mention(base.number)}: {call.advice}.")
             critique = Critique(failure=call.failure)

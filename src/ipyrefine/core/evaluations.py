@@ -403,7 +403,7 @@ def _from_text(reply: str) -> Said | None:
         return None if heard.words else _score_in_words(reply)
     why = next((feedback[name] for name in _FEEDBACK if name in feedback), rest or before)
     if not parts:
-        why = _EDGE.sub("", reply).strip() if heard.count == 1 else reply.strip()
+        why = _EDGE.sub("", reply).strip() if heard.alone == 1 else reply.strip()
     return Said(outcome, score, of, (why,))
 
 
@@ -431,7 +431,7 @@ def _score_in_words(reply: str) -> Said | None:
 class _Heard(NamedTuple):
     outcome: Outcome | None
     whole: bool = False  # whether a label says that it is of the whole
-    count: int = 0  # how many verdicts stand by themselves
+    alone: int = 0  # how many verdicts stand by themselves
     words: int = 0  # how many there are in all
 
 
