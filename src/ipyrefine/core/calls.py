@@ -1,6 +1,8 @@
 """One model call: its share of the budget, its stream, its cost, and its reply once it is read."""
 
 import asyncio
+import re
+from bisect import bisect
 from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing, suppress
@@ -25,6 +27,8 @@ from ipyrefine.errors import ModelError, RefineError, ReplyError, ServerFailed, 
 
 T = TypeVar("T")
 
+_SMALLEST_WINDOW = 256  # tokens of a prompt; a smaller count is of something else
+_REMEMBERED = 8  # prompts of a model
 FAILURES = {
     "length": "the reply was cut off at the token limit",
     "refused": "the model refused to answer",
@@ -34,6 +38,7 @@ FAILURES = {
 _CIRCLES = "the reply repeats itself up to the token limit"
 _THOUGHT = "the model reached the token limit before its first word"
 _CAPPED = "the reply was cut off at the longest that the server allows"
+_SHORTENED = "its server read only"
 _REMEDIES = {
     _CIRCLES: "Word the task differently, or use a larger model",
     _CAPPED: "Ask for a shorter text, or use another model",
@@ -52,6 +57,7 @@ class Loop(Protocol):
     """What a call needs of the loop that makes it."""
 
     clock: Clock
+    prompts_read: dict[str, list[str]]  # by the models' names, which their servers may have cached
 
     @property
     def state(self) -> Run:
@@ -107,6 +113,8 @@ class ModelCall(Generic[T]):
     def advice(self) -> str:
         """Return the failure with its remedy: two clauses, without a full stop."""
         remedy = _REMEDIES.get(self.failure, "")
+        if self.failure.startswith(_SHORTENED):
+            remedy = "Raise its context length, or shorten the text"
         if self.failure in (FAILURES["length"], _THOUGHT):
             remedy = f"Raise {'--budget' if self._bounded_by_budget else '--max-tokens'}"
         return f"{self.failure}. {remedy}" if remedy else self.failure
@@ -148,6 +156,14 @@ class ModelCall(Generic[T]):
                     await warn(loop, f"Asked {self._model.name} again: {self.failure}.")
                 split = splitter() if splitter else None
                 reply = await self._ask(loop, bounded, split, emit or loop.emit)
+            if shortened := _shortened(loop, self._model.name, request, reply.usage):
+                if self._stage in (
+                    Stage.JUDGE,
+                    Stage.CRITIQUE,
+                ):  # of half a text it settles nothing
+                    self.failure = shortened
+                    return None
+                await warn(loop, f"{self._model.name}: {shortened}. Raise its context length.")
             if reply.finish != "stop":
                 again = await self._rescue(loop, reply, request)
                 if again is None:
@@ -186,7 +202,7 @@ class ModelCall(Generic[T]):
 
     def _unconsumed(self, run: Run) -> list[Reply]:
         return [
-            Reply(text=reply.text, finish=reply.finish)
+            Reply(text=reply.text, finish=reply.finish, usage=reply.usage)
             for reply in run.unconsumed_replies
             if (reply.stage, reply.iteration) == (self._stage, self._iteration)
         ]
@@ -298,6 +314,41 @@ def _estimate_usage(request: Request, written: int, run: Run) -> Usage:
     price = run.setup.price
     cost = price.cost(read, wrote) if price else None
     return Usage(calls=1, prompt_tokens=read, completion_tokens=wrote, cost=cost)
+
+
+def _shortened(loop: Loop, name: str, request: Request, usage: Usage) -> str:
+    """Return how much a server read of a prompt where that is far from all of it; else nothing.
+
+    Some servers count only what they have not cached. Where one doesn't say how much that is, the
+    start that a prompt shares with an earlier one is not expected of it.
+    """
+    prompt = "\n".join(message.content for message in request.guarded or request.messages)
+    earlier = loop.prompts_read.setdefault(name, [])
+    start = 0
+    if usage.cached_tokens is None:
+        start = max((_shared(prompt, one) for one in earlier), default=0)
+    read = usage.prompt_tokens + (usage.cached_tokens or 0)
+    if usage.prompt_tokens and _SMALLEST_WINDOW <= read < _least_tokens(prompt[start:]):
+        sent = max(estimate_tokens(len(prompt)), _least_tokens(prompt))
+        return f"{_SHORTENED} {read:,} of about {sent:,} tokens"
+    earlier[:] = [*earlier[1 - _REMEMBERED :], prompt]
+    return ""
+
+
+def _shared(text: str, other: str) -> int:
+    """Return how many characters two texts start with in common."""
+    length = min(len(text), len(other))
+    return bisect(range(length), False, key=lambda n: text[: n + 1] != other[: n + 1])
+
+
+def _least_tokens(text: str) -> int:
+    """Return fewer tokens than any tokenizer makes of a text, be it prose, code or Chinese.
+
+    Each word takes one at least, 20 characters take three, and three of a dense script take one.
+    """
+    text = re.sub(r"(\W)\1{2,}", r"\1", text)
+    dense = len(re.findall("[\u2e80-\ud7ff\uf900-\ufaff\uff00-\uffef]", text))
+    return max(len(text.split()), 3 * (len(text) - dense) // 20 + dense // 3)
 
 
 def _prompt_tokens(request: Request) -> int:

@@ -243,6 +243,7 @@ def _add_call(run: Run, event: events.CallEnded) -> Run:
             text=event.text,
             finish=event.finish,
             warnings=len(run.warnings),
+            usage=event.usage,
         )
         replies = (*replies, reply)
     if event.finish is None and event.stage in (Stage.DRAFT, Stage.REVISE):

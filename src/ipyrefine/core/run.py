@@ -91,6 +91,7 @@ class UnconsumedReply(Record):
     text: str
     finish: Finish  # how it ended
     warnings: Count  # how many warnings the run had when it came
+    usage: Usage = Usage()
 
 
 class Run(Record):
