@@ -181,7 +181,7 @@ def measure(name: str) -> dict[str, Any]:
     more = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024
     copied = copies.absent.get("value") or "yes"
     if "value" in copies.samples:
-        copied = f"first {copies.samples['value']:,} rows"
+        copied = f"first {copies.samples['value'].rows:,} rows"
     row = [name, *(round(one, 1) for one in times), round(longest * 1000, 1), more, copied]
     return {**dict(zip(_COLUMNS, row, strict=True)), "ran": len(space["calls"])}
 

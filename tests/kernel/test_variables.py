@@ -214,7 +214,7 @@ def test_a_large_frame_goes_as_its_first_rows_and_this_is_said(
     monkeypatch.setattr(variables, "MAX_BYTES", 100_000)
     used = find({"df": frame(20_000)}, draft="df")
     (shown,) = used.materials(values=False, copied=True)
-    rows = used.copies.samples["df"]
+    rows = used.copies.samples["df"].rows
     assert 100 < rows < 20_000
     assert shown.phrase == f"df (20,000 × 2), checks get its first {rows:,} rows"
     assert not used.copies.absent

@@ -88,6 +88,18 @@ def test_a_cell_that_failed_is_refined_until_it_runs_on_copies(book):
     assert book.values() == before, "nothing of the notebook's has changed"
 
 
+def test_a_cell_that_fails_only_beyond_the_first_rows_is_still_to_be_fixed(book, monkeypatch):
+    monkeypatch.setattr(variables, "MAX_BYTES", 100_000)
+    book.run("import pandas\ndf = pandas.DataFrame({'a': ['1'] * 20_000 + ['x'], 'b': '2'})")
+    assert isinstance(book.attempt("total = df.a.astype(int).sum()"), ValueError)
+    book.reply("total = pandas.to_numeric(df.a, 'coerce').sum()")
+    run = book.fix("-q --apply none")
+    assert run.iterations[0].evidence[0].passed is False
+    assert runs(run)
+    assert "on the first" in run.chosen.evidence[0].detail
+    assert run.chosen.conditions[0].of == 20_001
+
+
 @pytest.mark.parametrize(
     ("reply", "remark"),
     [

@@ -1,18 +1,24 @@
 """The rows `call → result`, on every surface the same."""
 
 import pytest
+from png import picture
 
 from ipyrefine.core.model import (
     ChecksPassed,
     Choice,
     Clarification,
     Evidence,
+    Figure,
+    FirstRows,
+    NothingFound,
     Outcome,
+    Printed,
     Setup,
     TableValue,
     Tally,
     Task,
     Undecided,
+    Value,
     Verdict,
 )
 from ipyrefine.core.results import Row
@@ -124,3 +130,74 @@ def test_a_pass_on_one_example_asks_about_the_first_result_where_no_critic_reads
         passed = run.iterations[0].replace(verdict=verdict)
         run = run.replace(iterations=(passed,), setup=run.setup.replace(weak_critic=weak))
         assert ("Is the first result right?" in live(run)) is asks
+
+
+PARTIAL = (FirstRows(name="df", rows=202_206, of=2_000_000),)
+SAID = "on the first 202,206 of 2,000,000 rows of df"
+
+
+def on_first_rows(*outputs) -> Run:
+    """A run whose cell gives `total` and these outputs on first rows, and `n` on nothing cut."""
+    run = run_of()
+    found = Evidence(
+        name="run on copies",
+        passed=True,
+        basis="run",
+        outputs=outputs,
+        rows=(
+            Row(call="total", result="526541.0", source="cell", conditions=PARTIAL),
+            Row(call="n", result="3", source="cell"),
+        ),
+        conditions=PARTIAL,
+    )
+    verdict = Verdict(
+        outcome=Outcome.PASS, score=None, basis="critique",
+        because=NothingFound(critic="gpt", tests=0),
+    )  # fmt: skip
+    text = run.iterations[0].replace(evidence=(found,), verdict=verdict)
+    return run.replace(iterations=(text,), best=0)
+
+
+@EVERY
+@pytest.mark.parametrize(
+    ("output", "title"),
+    [
+        (Value(text="526541.0"), "Value"),
+        (Printed(text="526541.0"), "Printed"),
+        (TABLE, "Table: 900 rows × 2 columns, the first 6 rows"),
+        (Figure(png=picture(640, 480)), ""),
+    ],
+    ids=["value", "printed", "table", "figure"],
+)
+def test_the_verdict_a_row_and_an_output_say_that_they_are_of_first_rows(
+    render, read_html, output, title
+):
+    flat = words(render(on_first_rows(output)), read_html)
+    label, *_ = flat.partition("total")
+    assert SAID in label
+    assert any(f"526541.0{apart}{SAID}" in flat for apart in (" ", " · "))
+    assert f"{title}, {SAID}" in flat
+    assert "first rows only" in flat
+    assert f"n = 3 {SAID}" not in flat.replace(" · ", " ")
+
+
+def test_a_result_of_first_rows_has_no_buttons_and_no_number():
+    parts = panel_parts(on_first_rows(Value(text="526541.0")), View())
+    total, _, n = parts["results"].partition("<code>n</code>")
+    assert "<button" not in total
+    assert "<button" in n
+    assert SAID in parts["top"]
+    assert f"Value, {SAID}" in parts["evidence"]
+    text = record_text(on_first_rows())
+    assert "–  total = 526541.0" in text  # noqa: RUF001
+    assert "2  n = 3" in text
+
+
+def test_nothing_is_asked_where_no_result_can_be_confirmed():
+    because = Undecided(why="only_ran")
+    run = on_first_rows()
+    verdict = Verdict(outcome=Outcome.NOT_JUDGED, score=None, basis="run", because=because)
+    evidence = run.iterations[0].evidence[0]
+    for rows, asks in ((evidence.rows, True), (evidence.rows[:1], False)):
+        text = run.iterations[0].replace(verdict=verdict, evidence=(evidence.replace(rows=rows),))
+        assert ("Confirm the first" in live(run.replace(iterations=(text,)))) is asks

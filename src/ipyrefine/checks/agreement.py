@@ -29,7 +29,8 @@ from ipyrefine.checks.inputs import first_calls, further_inputs, is_edge_case
 from ipyrefine.core.model import Evidence, Question, Tally, Task
 from ipyrefine.core.stated import Example, read_examples, stated_examples
 from ipyrefine.errors import CheckNotRun
-from ipyrefine.kernel.variables import may_compute
+from ipyrefine.kernel.magics import python_part
+from ipyrefine.kernel.variables import conditions, may_compute
 
 _SETTLED_PER_OPEN = 8  # inputs on which most drafts agree, for each on which they do not
 _MIN_DRAFTS = 3  # drafts that must give a result where no stated example vouches for any of them
@@ -95,7 +96,9 @@ class Agreement:
         # An answer does not say what an edge case is, but its call is not asked about again.
         inputs = further_inputs((*seeds, *stated[len(in_text) :]))
         examples, outcomes = await self._examples(text, task), list[list[Outcome]]()
-        for other in self._others if inputs and examples.passed is not False else ():
+        inputs = tuple(one for one in inputs if not self._lacks(text, one))
+        compares = inputs and examples.passed is not False and not examples.conditions
+        for other in self._others if compares else ():
             with suppress(CheckNotRun):
                 if (await self._examples(other, task)).passed is not False:
                     outcomes.append(await self._outcomes(other, inputs))
@@ -120,6 +123,11 @@ class Agreement:
             seconds=monotonic() - start,
             computed=examples.computed or may_compute(self._files, *sources),
         )
+
+    def _lacks(self, text: str, example: Example) -> bool:
+        """Return whether what any draft gives on an input comes of first rows only."""
+        texts = (text, *self._others)
+        return any(conditions(self._files, python_part(t).code, example.source) for t in texts)
 
     def _count(self, examples: Evidence, votes: Sequence["_Vote"], drafts: int) -> Evidence:
         """Return what the votes say of the text."""

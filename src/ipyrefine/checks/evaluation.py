@@ -11,7 +11,7 @@ from typing import Any, Literal, Self
 
 from ipyrefine.checks import Context
 from ipyrefine.checks.functions import not_python
-from ipyrefine.core.model import Choice, Evidence, Row, Tally, Task
+from ipyrefine.core.model import Choice, Condition, Evidence, Row, Tally, Task, on_conditions
 from ipyrefine.core.stated import Example, stated_examples
 from ipyrefine.core.syntax import (
     NO_VALUE,
@@ -22,7 +22,13 @@ from ipyrefine.core.syntax import (
 )
 from ipyrefine.errors import CheckNotRun
 from ipyrefine.kernel.magics import python_part
-from ipyrefine.kernel.variables import explain_absence, files_for, may_compute
+from ipyrefine.kernel.variables import (
+    conditions,
+    explain_absence,
+    files_for,
+    may_compute,
+    wants_rows,
+)
 from ipyrefine.sandbox.sandbox import EXCESSES, Event, ProcessResult, run_parts
 
 _SHARE = 4  # one example may take this fraction of the whole time
@@ -59,7 +65,7 @@ class Evaluation:
     def __init__(self, text: str, *, seconds: float, files: Mapping[str, bytes]) -> None:
         self._text, self._seconds, self._files = python_part(text).code, seconds, dict(files)
         self.load_error = self.protection_note = self.absence = ""
-        self.computed = False
+        self.computed = self._wants_rows = False
 
     async def outcomes(
         self, examples: tuple[Example, ...], *, required: bool = False
@@ -92,6 +98,7 @@ class Evaluation:
                 error = format_error(load)
                 self.load_error = f"The code does not load: {shorten(error)}"
                 self.absence = explain_absence(self._files, error, stderr)
+                self._wants_rows = wants_rows(error)
                 return [{"error": error}] * len(examples)
             for event in events:
                 if event.get("event") == "done" and event.get("index") == start:
@@ -110,6 +117,13 @@ class Evaluation:
                 outcomes[start] = {"error": _process_end(result, self._seconds / _SHARE)}
                 start += 1
         return outcomes
+
+    def conditions(self, example: Example) -> tuple[Condition, ...]:
+        """Return what makes an example's outcome less than the real thing."""
+        if self.load_error:
+            return conditions(self._files, self._text) if self._wants_rows else ()
+        calls = (f"{example.setup}\n{example.source}", example.expected)
+        return conditions(self._files, self._text, *filter(None, calls))
 
     async def _run(
         self,
@@ -165,9 +179,15 @@ class Examples:
         start = monotonic()
         evaluation = Evaluation(text, seconds=self._seconds, files=self._files)
         outcomes = await evaluation.outcomes(examples, required=True)
-        ran = [(e, o, holds(e, o)) for e, o in zip(examples, outcomes, strict=True)]
-        count = len(ran) - len(task.clarifications)
-        stated, expected = ran[:count], ran[count:]
+        lacks = [evaluation.conditions(one) for one in examples]
+        # What comes of first rows says nothing.
+        whole = [
+            None if lack else (e, o, holds(e, o))
+            for e, o, lack in zip(examples, outcomes, lacks, strict=True)
+        ]
+        count = len(examples) - len(task.clarifications)
+        stated, expected = ([*filter(None, some)] for some in (whole[:count], whole[count:]))
+        ran = [*stated, *expected]
         ranked = sorted([*expected, *stated], key=lambda one: one[2])  # first those that are missed
         lines = [format_example(example, outcome) for example, outcome, _ in ranked]
         if len(lines) > _MAX_LISTED:
@@ -180,6 +200,11 @@ class Examples:
         missed = [outcome for _, outcome, held in ran if not held]
         if not all(outcome.get("absence", evaluation.load_error) for outcome in missed):
             absence = ""
+        partial = tuple(dict.fromkeys(one for lack in lacks for one in lack))
+        if partial:
+            some = f"{len(examples) - len(ran)} of {len(examples)} examples"
+            lines.insert(-1 if missed else 0, not_tried(some, partial))
+            absence = absence or ("" if missed else "\n".join(lines).rstrip())
         return Evidence(
             name=self.name,
             passed=None if absence else not missed,
@@ -193,7 +218,13 @@ class Examples:
             basis="confirmed" if task.confirmed else "examples",
             rows=tuple(filter(None, (_missed_row(e, o) for e, o, held in stated if not held))),
             computed=evaluation.computed,
+            conditions=partial,
         )
+
+
+def not_tried(what: str, conditions: Sequence[Condition]) -> str:
+    """Return the sentence on tests or examples that ran without all rows."""
+    return f"Not tried on all rows: {what} ran {on_conditions(conditions)}."
 
 
 def _missed_row(example: Example, outcome: Outcome) -> Row | None:

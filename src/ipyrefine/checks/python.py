@@ -14,17 +14,19 @@ from typing import Any, Self
 from ipyrefine.checks import Context
 from ipyrefine.checks.functions import MAX_FINDINGS, blocking_finding, not_python, remark
 from ipyrefine.checks.outputs import IMPORT_SECONDS, imports_of, read_outputs
-from ipyrefine.core.model import Evidence, Finding, Row, Task
+from ipyrefine.core.model import Condition, Evidence, Finding, Row, Task, on_conditions
 from ipyrefine.core.syntax import ERRORS, compile_cell, is_literal, try_parse_expression
 from ipyrefine.kernel.magics import PythonPart, python_part
 from ipyrefine.kernel.names import names_in_code
 from ipyrefine.kernel.redaction import is_secret_name, redact
 from ipyrefine.kernel.variables import (
     UNDEFINED,
+    conditions,
     explain_absence,
     files_for,
     may_compute,
     may_read,
+    wants_rows,
 )
 from ipyrefine.sandbox.sandbox import (
     Event,
@@ -65,7 +67,8 @@ class RunsCleanly:
     value of its last expression, and its first figure.
 
     A text that fails for want of what only the notebook has (a variable without a copy, the
-    network, its files, its input, IPython) is not judged, and the detail says what that is.
+    network, its files, its input, IPython) is not judged, and the detail says what that is. Nor is
+    one that may fail only as further rows of a large frame are not there.
 
     Args:
         seconds: processor time it may take, its imports apart.
@@ -124,9 +127,15 @@ class RunsCleanly:
         if fault and not absence:
             offline = result.protection.network
             absence = _explain_lack(fault, events, python_part(text), offline=offline)
+        partial = conditions(self._files, code)
+        if fault and partial and not absence:
+            first, *more = fault.split("\n")
+            fault = "\n".join([f"{first.rstrip('.')}, {on_conditions(partial)}.", *more])
+            if wants_rows(fault):
+                absence = f"Not tried on all rows: {fault}"
         tells = not (self._unasked and fault and _is_for_want(fault, result, task))
         prefix = "" if tells or absence else "Nothing can be said in the sandbox: "
-        lines = [fault or self._success(text), *_effects(events), result.protection_note]
+        lines = [fault or self._success(text, partial), *_effects(events), result.protection_note]
         empty = [n for n in self._names if n in defined.get("none", ()) and not fault]
         return Evidence(
             name=self.name,
@@ -137,17 +146,25 @@ class RunsCleanly:
             basis="run",
             findings=tuple(remark("run", f"`{n}` is None when the code ends.") for n in empty),
             outputs=read_outputs(events, result.stdout),
-            rows=() if fault else tuple(_changes(events, task)),
+            rows=() if fault else tuple(self._changes(events, task, code)),
             computed=may_compute(self._files, code),
+            conditions=partial,
         )
 
-    def _success(self, text: str) -> str:
+    def _success(self, text: str, partial: tuple[Condition, ...]) -> str:
         """Return the sentence that says what a text that runs has run on."""
-        copied = [self._labels[n] for n in names_in_code(text) if n in self._labels]
-        if not copied:
-            return "It runs without an error."
-        *others, last = copied
-        return f"It runs on copies of {', '.join(others)}{' and ' * bool(others)}{last}."
+        whole = self._labels.keys() - {one.name for one in partial}
+        copied = [self._labels[n] for n in names_in_code(text) if n in whole]
+        *others, last = copied or [""]
+        copies = f"copies of {', '.join(others)}{' and ' * bool(others)}{last}" if copied else ""
+        found = " and ".join(filter(None, [copies, *map(str, partial)]))
+        return f"It runs on {found}." if found else "It runs without an error."
+
+    def _changes(self, events: list[Event], task: Task, code: str) -> list[Row]:
+        return [
+            row.replace(conditions=conditions(self._files, code, row.call))
+            for row in _changes(events, task)
+        ]
 
 
 class RunOnCopies(RunsCleanly):

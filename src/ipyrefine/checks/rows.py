@@ -47,7 +47,7 @@ class Results:
         outcomes = await evaluation.outcomes((*inputs, *inputs))
         half = len(inputs)
         rows = [
-            row
+            row.replace(conditions=evaluation.conditions(one))
             for (one, source), *pair in zip(
                 inputs.items(), outcomes[:half], outcomes[half:], strict=True
             )
@@ -60,6 +60,7 @@ class Results:
             rows=() if evaluation.load_error else tuple(rows),
             seconds=monotonic() - start,
             computed=evaluation.computed,
+            conditions=tuple(dict.fromkeys(c for row in rows for c in row.conditions)),
         )
 
     def inputs(self, task: Task) -> dict[Example, RowSource]:

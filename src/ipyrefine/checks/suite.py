@@ -7,7 +7,7 @@ from textwrap import indent
 from time import monotonic
 from typing import Any
 
-from ipyrefine.checks.evaluation import Evaluation, holds, read_choice, shorten
+from ipyrefine.checks.evaluation import Evaluation, holds, not_tried, read_choice, shorten
 from ipyrefine.checks.tests import WIDTH, Report, run_tests
 from ipyrefine.core.expectations import Expectation, suite_evidence
 from ipyrefine.core.model import Evidence, Task, TestResult
@@ -16,7 +16,7 @@ from ipyrefine.core.stated import as_example
 from ipyrefine.core.syntax import names_bound, names_used, parse, try_parse
 from ipyrefine.errors import CheckNotRun
 from ipyrefine.kernel.magics import python_part
-from ipyrefine.kernel.variables import explain_absence, may_compute
+from ipyrefine.kernel.variables import conditions, explain_absence, may_compute
 from ipyrefine.sandbox.sandbox import describe_failure
 
 _SECONDS = 10.0  # processor time for all tests of a text
@@ -49,9 +49,24 @@ class Suite:
         found = [
             TestResult(name=name, passed=ok, line=line) for name, (ok, line) in results.items()
         ]
+        found = self._with_conditions(expectations, found, code)
         found = await self._with_values(expectations, found, text)
         evidence = suite_evidence(expectations, found, monotonic() - start)
         return evidence.model_copy(update={"computed": may_compute(self._files, code, source)})
+
+    def _with_conditions(
+        self, expectations: Sequence[Expectation], results: list[TestResult], code: str
+    ) -> list[TestResult]:
+        """Return the results; those of tests that ran on first rows say nothing."""
+        tests = {one.name: one.code for one in expectations}
+        found = []
+        for one in results:
+            lack = conditions(self._files, code, tests[one.name])
+            if lack and one.passed is not None:
+                line = not_tried("it", lack) + (f" {one.line}" if one.line else "")
+                one = one.replace(passed=None, line=line)
+            found.append(one.replace(conditions=lack))
+        return found
 
     async def _with_values(
         self, expectations: Sequence[Expectation], results: list[TestResult], text: str

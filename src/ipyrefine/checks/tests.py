@@ -14,13 +14,19 @@ from time import monotonic
 from typing import Any, NamedTuple, Self
 
 from ipyrefine.checks import Context
-from ipyrefine.checks.evaluation import shorten
+from ipyrefine.checks.evaluation import not_tried, shorten
 from ipyrefine.checks.functions import MAX_FINDINGS, blocking_finding, not_python
 from ipyrefine.core.model import Evidence, Finding, Tally, Task
 from ipyrefine.core.syntax import ERRORS, names_bound, parse
 from ipyrefine.errors import UsageError
 from ipyrefine.kernel.magics import python_part
-from ipyrefine.kernel.variables import explain_absence, files_for, may_compute
+from ipyrefine.kernel.variables import (
+    conditions,
+    explain_absence,
+    files_for,
+    may_compute,
+    wants_rows,
+)
 from ipyrefine.sandbox.sandbox import Event, ProcessResult, describe_failure, run_parts
 
 WIDTH = 300  # characters of what a failing test shows
@@ -111,21 +117,26 @@ class Tests:
             names=sorted(self._names),
             seconds=self._seconds,
         )
+        partial = conditions(self._files, code, self._source)
         absence = self._explain_absence(report)
+        if partial and (not report.fault or wants_rows(report.fault.partition(": ")[2])):
+            absence = not_tried(self.name, partial)
         passed, lines, failing, tally = self._assess(report)
         score = 0.0 if passed is False else None
+        shown = [*lines, report.result.protection_note] if partial or not absence else []
         return Evidence(
             name=self.name,
             passed=None if absence else passed,
             not_run=bool(absence),
             score=None if absence else tally.held / tally.of if tally else score,
-            detail=absence or "\n".join([*lines, report.result.protection_note]).rstrip(),
+            detail="\n".join(filter(None, [absence, *shown])),
             tallies=(tally,) if tally and not absence else (),
             seconds=monotonic() - start,
             decisive=self._decisive,
             basis="tests",
             findings=() if absence else tuple(failing[:MAX_FINDINGS]),
             computed=may_compute(self._files, code, self._source),
+            conditions=partial,
         )
 
     def _assess(

@@ -41,6 +41,7 @@ from ipyrefine.core.model import (
     StopReason,
     Task,
     TestResult,
+    on_conditions,
 )
 from ipyrefine.core.policy import Stop
 from ipyrefine.core.ports import (
@@ -628,6 +629,8 @@ class Refinement:
         if self.sharing.level != "structure":
             evidence = await self.look(expression, self.state.task)
             outputs = "\n".join(output_texts(evidence.outputs, _LOOK))
+            if ran_on := on_conditions(evidence.conditions):
+                outputs = f"It ran {ran_on}:\n{outputs or 'None'}"
             result = (outputs or "None") if evidence.passed else evidence.detail
             computed = evidence.computed
         await self.emit(

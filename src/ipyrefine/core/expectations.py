@@ -271,6 +271,7 @@ def suite_evidence(
         seconds=seconds,
         basis="critique",
         results=tuple(results),
+        conditions=tuple(dict.fromkeys(c for one in results for c in one.conditions)),
         findings=tuple(
             Finding(
                 criterion=one.name,

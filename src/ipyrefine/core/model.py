@@ -437,6 +437,30 @@ class Figure(Record):
 Output = Annotated[Printed | Value | TableValue | Figure, Field(discriminator="kind")]
 
 
+class FirstRows(Record):
+    """Only the first rows of a variable were there."""
+
+    kind: Literal["first_rows"] = "first_rows"
+    name: str
+    rows: Count
+    of: Count
+
+    def __str__(self) -> str:
+        name = " ".join(self.name.split())[:MAX_CELL]  # a file may hold any
+        return f"the first {self.rows:,} of {self.of:,} rows of {name}"
+
+
+# What makes a result less than the real thing. Such a result is told with it. It passes and fails
+# nothing, and is no example: it cannot be confirmed, expected or exported.
+Condition = FirstRows
+
+
+def on_conditions(conditions: Iterable[Condition]) -> str:
+    """Return what results were computed on: ``on the first 5 of 9 rows of df``; or nothing."""
+    phrases = list(map(str, dict.fromkeys(conditions)))
+    return f"on {' and '.join(phrases)}" if phrases else ""
+
+
 class Row(Record):
     """What a text gives on one input, for the user to confirm."""
 
@@ -453,6 +477,7 @@ class Row(Record):
     output: Output | None = None  # the value, where it is a table or a figure
     # Whether the user expects the result; False where they expect another, None before they say.
     confirmed: bool | None = None
+    conditions: tuple[Condition, ...] = ()
 
 
 class Outcome(StrEnum):
@@ -491,6 +516,7 @@ class TestResult(Record):
     line: str = ""  # what it shows where it fails, or why it could not be tried
     claim: int = 0  # which of the test's claims it misses, if any
     gives: Choice | None = None  # what the text gives there, where the test only compares results
+    conditions: tuple[Condition, ...] = ()
 
 
 class Evidence(Record):
@@ -518,6 +544,7 @@ class Evidence(Record):
     results: tuple[TestResult, ...] = ()
     rows: tuple[Row, ...] = ()  # what the text gives on inputs that the user may confirm
     outdated: bool = False  # whether the user has since changed the examples it was tried on
+    conditions: tuple[Condition, ...] = ()  # of all that it shows
 
     @property
     def failed(self) -> bool:

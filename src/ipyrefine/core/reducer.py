@@ -34,10 +34,12 @@ from ipyrefine.core.model import (
     StopReason,
     Usage,
     Verdict,
+    on_conditions,
 )
 from ipyrefine.core.policy import judgement_of
 from ipyrefine.core.results import claims, gives_same, is_exception, key_of, rows
 from ipyrefine.core.run import Explanation, Iteration, Run, UnconsumedReply
+from ipyrefine.core.scopes import names_needed
 from ipyrefine.core.syntax import is_literal, try_parse_expression
 from ipyrefine.errors import UsageError
 
@@ -357,6 +359,17 @@ def _require_result(run: Run, expected: decisions.Expect) -> None:
     if try_parse_expression(expected.call) is None:
         raise UsageError(f"{expected.call[:80]!r} is not a Python expression.")
     _require_value(expected.result, raises=expected.raises)
+    lacks = {
+        one
+        for iteration in run.iterations
+        for one in iteration.conditions
+        if one.name in names_needed(iteration.text, f"{expected.setup}\n{expected.call}")
+    }
+    if lacks:
+        raise UsageError(
+            f"This was computed {on_conditions(sorted(lacks, key=str))}, so it can't become an "
+            "example. Accept the text and run it to see what all rows give."
+        )
 
 
 def _require_value(result: str, *, raises: bool) -> None:
@@ -560,7 +573,7 @@ def _expect(run: Run, expected: decisions.Expect) -> Run:
         result=expected.result,
         raises=expected.raises,
         setup=expected.setup,
-        leading=not shown or row is shown[0],
+        leading=row is next((one for one in shown if not one.conditions), None),
         computed=_is_computed(run, expected),
     )
     against = [

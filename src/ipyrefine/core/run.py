@@ -13,6 +13,7 @@ from ipyrefine.core.model import (
     Attempt,
     Author,
     Change,
+    Condition,
     Count,
     Evidence,
     Finding,
@@ -68,6 +69,11 @@ class Iteration(Record):
     def tests(self) -> tuple[TestResult, ...]:
         """What each of the critic's tests shows of this text."""
         return tuple(result for evidence in self.evidence for result in evidence.results)
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """What makes some results of this text less than the real thing."""
+        return tuple(dict.fromkeys(c for evidence in self.evidence for c in evidence.conditions))
 
     @property
     def blocking_claims(self) -> int:

@@ -10,7 +10,17 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Literal, NamedTuple, get_args
 
-from ipyrefine.core.model import Evidence, Figure, Finding, Output, Printed, TableValue, Task, Value
+from ipyrefine.core.model import (
+    Evidence,
+    Figure,
+    Finding,
+    Output,
+    Printed,
+    TableValue,
+    Task,
+    Value,
+    on_conditions,
+)
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.syntax import NO_VALUE, is_literal, read_literal
 
@@ -236,7 +246,9 @@ class _Words:
         )
 
     def _evidence(self, evidence: Evidence, text: str) -> Evidence:
-        lines = [self.text(evidence.detail), *map(_shape, evidence.outputs)]
+        ran_on = on_conditions(evidence.conditions)
+        lines = [f"It ran {ran_on}." if ran_on else "", self.text(evidence.detail)]
+        lines += map(_shape, evidence.outputs)
         source = text.splitlines()
         if evidence.passed is False and (place := _LINE_NUMBER.search(evidence.detail)):
             number = int(place[1])

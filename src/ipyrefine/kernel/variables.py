@@ -30,7 +30,8 @@ from time import monotonic
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from ipyrefine.core.model import Material
+from ipyrefine.core.model import FirstRows, Material
+from ipyrefine.core.scopes import names_needed
 from ipyrefine.core.syntax import try_parse
 from ipyrefine.errors import UsageError, did_you_mean
 from ipyrefine.kernel.describe import (
@@ -95,7 +96,7 @@ class Copies(NamedTuple):
 
     files: Mapping[str, bytes]
     absent: Mapping[str, str]
-    samples: Mapping[str, int]
+    samples: Mapping[str, FirstRows]
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -169,7 +170,7 @@ class Variables:
             text = describe(name, value, values=values)
             texts[name] = text if len(text) <= room else text.partition("\n")[0]
             room -= len(texts[name])
-        notes = {n: f", checks get its first {rows:,} rows" for n, rows in samples.items()}
+        notes = {one.name: f", checks get its first {one.rows:,} rows" for one in samples.values()}
         return tuple(
             Material(
                 kind="variable",
@@ -200,7 +201,7 @@ class Variables:
         others, self._others = self._others, {}  # what the notebook drops, a run does not keep
         values |= others
         closed = not (self.found or others) or sandbox_is_closed()
-        contents, failed, samples = dict[str, bytes](), dict[str, str](), dict[str, int]()
+        contents, failed, samples = dict[str, bytes](), dict[str, str](), dict[str, FirstRows]()
         room, deadline = MAX_BYTES, monotonic() + _COPY_SECONDS
         with _modules_by_value() as here:
             for name, value in values.items():
@@ -216,7 +217,7 @@ class Variables:
                     continue
                 room -= len(contents[name])
                 if rows is not None:
-                    samples[name] = rows
+                    samples[name] = FirstRows(name=name, rows=rows, of=value.shape[0])
         # The task does not name the others, so the user is not told of one that has no copy.
         told = {name: reason for name, reason in failed.items() if name not in others}
         listed = {
@@ -224,6 +225,7 @@ class Variables:
             "variables": [*contents],
             "modules": {n: vars(v)["__name__"] for n, v in imports.items()},
             "data": [n for n in contents if not _is_only_code(values[n], set())],
+            "first_rows": {name: (one.rows, one.of) for name, one in samples.items()},
         }
         files = {
             _CONTENTS: json.dumps(listed).encode(),
@@ -378,8 +380,35 @@ def holds_data(files: Mapping[str, str | bytes]) -> bool:
     return bool(json.loads(files.get(_CONTENTS, "{}")).get("data")) and sandbox_is_closed()
 
 
+def conditions(files: Mapping[str, str | bytes], code: str, *calls: str) -> tuple[FirstRows, ...]:
+    """Return of which variables that some code needs only the first rows are there.
+
+    Args:
+        files: the files that bring the copies into the sandbox.
+        code: the code.
+        *calls: what is evaluated below it, if only what that depends on is asked about.
+    """
+    listed = json.loads(files.get(_CONTENTS, "{}"))
+    cut = listed.get("first_rows")
+    if not cut:
+        return ()
+    imports = "".join(f"import {name}\n" for name in listed["modules"])
+    needed = names_needed(imports + code, *calls)
+    return tuple(
+        FirstRows(name=name, rows=rows, of=of) for name, (rows, of) in cut.items() if name in needed
+    )
+
+
+def wants_rows(error: str) -> bool:
+    """Return whether code may have failed only as further rows of a frame are not there."""
+    return re.match(r"(?:AssertionError|IndexError)\b", error) is not None
+
+
 def files_for(files: Mapping[str, str | bytes], *sources: str) -> dict[str, str | bytes]:
     """Return the files for a run of some code, with what it names of the notebook.
+
+    First rows are left out where the code does not say that it needs them: what it gave would not
+    be known to come from them.
 
     Arguments as for `may_compute`.
     """
@@ -387,6 +416,8 @@ def files_for(files: Mapping[str, str | bytes], *sources: str) -> dict[str, str 
         return dict(files)
     listed = json.loads(files[_CONTENTS])
     needed = _words(sources).intersection(listed["variables"])
+    if cut := needed.intersection(listed["first_rows"]):
+        needed -= cut.difference(*map(names_needed, sources))
     modules, submodules = _modules_in(listed["modules"], sources)
     unused = {_COPY.format(name) for name in listed["variables"] if name not in needed}
     chosen = {n: content for n, content in files.items() if n not in {_CONTENTS, _ABSENT, *unused}}

@@ -103,7 +103,8 @@ def _arguments(
         case "accept" | "apply" if not {*given} & {*PLACES}:
             return [*numbers, *(p for p in PLACES if command == "accept" or p != "none")]
         case "confirm" | "expect" if run and run.chosen and not (given and command == "expect"):
-            return [str(n) for n, _ in enumerate(rows(run, run.chosen), start=1)]
+            found = enumerate(rows(run, run.chosen), start=1)
+            return [str(n) for n, one in found if not one.conditions]
         case "share":
             return ANSWERS
         case "override":

@@ -215,11 +215,11 @@ async def _rerun(
         except CheckNotRun as error:
             evidence = Evidence(name=run.name, passed=None, not_run=True, detail=str(error))
         detail = first_line(evidence.detail)
-        if evidence.passed:
+        if evidence.passed and not evidence.conditions:
             raise UsageError(
                 f"Nothing to fix: {detail[:1].lower()}{detail[1:-1]} now. Run the cell again."
             )
-        if evidence.passed is None:
+        if evidence.passed is not False:
             failed = _failed(run, f"{summary}\n{evidence.detail}")
         elif _kind(evidence) == failure.kind:
             failed = evidence

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import Literal, NamedTuple
 from zlib import crc32
@@ -114,6 +114,17 @@ class Picture(NamedTuple):
     size: tuple[int, int]
     caption: str
     axes: tuple[str, ...] = ()  # what is drawn on each of its axes
+    condition: str = ""  # what its code ran on, where that is less than the real thing
+
+    @property
+    def title(self) -> str:
+        """What stands above it."""
+        return ", ".join(filter(None, ("Figure", self.condition)))
+
+    @property
+    def sentence(self) -> str:
+        """What stands in its place."""
+        return ", ".join(filter(None, (self.caption, self.condition)))
 
 
 class Result(NamedTuple):
@@ -131,6 +142,7 @@ class Result(NamedTuple):
     expected: str = ""  # what it should be, where the user says it is something else
     output: tuple["Block", ...] = ()  # a table or a picture that it comes with
     asks: Literal["right", "keep", ""] = "right"  # what the user is asked about it
+    condition: str = ""  # what it was computed on, where that is less than the real thing
 
     def __str__(self) -> str:
         value = f"{self.before} → {self.value}" if self.before else self.value
@@ -138,7 +150,7 @@ class Result(NamedTuple):
             value = f"{' or '.join(one.result for one in self.choices)}? ({self.rivalry})"
         call = self.call.replace("\n", "; ")
         line = f"{call} {self.sign} {value}" if self.sign else f"{call}: {value}"
-        return f"{line} · {self.word}" if self.word else line
+        return " · ".join(map(str, filter(None, (line, self.condition, self.word))))
 
     @property
     def word(self) -> Label | None:
@@ -340,7 +352,7 @@ def row_choices(row: Row) -> tuple[Choice, ...]:
 def _row(row: Row, said: Clarification | Expect | None) -> Result:
     """Return a row as it is shown; ``said`` is what the user expects of it."""
     confirmed = gives_same(said, row) if said else None
-    asked = bool(row.rivals) and confirmed is None
+    asked = bool(row.rivals) and confirmed is None and not row.conditions
     output = tuple(_result(row.output)) if row.output else ()
     call = key_of(row.call)[0] if "\n" in row.call else row.call  # on one line
     return Result(
@@ -356,6 +368,7 @@ def _row(row: Row, said: Clarification | Expect | None) -> Result:
         output=tuple(
             one._replace(rows=one.rows[:_HEAD]) if isinstance(one, Table) else one for one in output
         ),
+        condition=model.on_conditions(row.conditions),
     )
 
 
@@ -564,11 +577,19 @@ def checks(iteration: Iteration, *, suite: bool = True) -> list[Block]:
 
 def outputs(iteration: Iteration) -> list[Block]:
     """Return what a text printed, returned and drew when a check ran it."""
-    every = (one for evidence in iteration.evidence for one in evidence.outputs)
-    return [block for one in every for block in _result(one)]
+    found: list[Block] = []
+    for evidence in iteration.evidence:
+        ran_on = model.on_conditions(evidence.conditions)
+        for block in (block for one in evidence.outputs for block in _result(one)):
+            if isinstance(block, Picture):
+                block = block._replace(condition=ran_on)
+            elif ran_on:
+                block = block._replace(title=f"{block.title}, {ran_on}")
+            found.append(block)
+    return found
 
 
-def _result(output: model.Output) -> list[Block]:
+def _result(output: model.Output) -> Sequence[Output | Table | Picture]:
     match output:
         case model.Printed():
             return _output("Printed", output.text)
@@ -587,7 +608,7 @@ def _result(output: model.Output) -> list[Block]:
             return [Picture(output.png, output.size, output.phrase.capitalize(), output.axes)]
 
 
-def _output(title: str, text: str) -> list[Block]:
+def _output(title: str, text: str) -> list[Output]:
     return [Output(title, strip_colours(text))] if text.strip() else []
 
 

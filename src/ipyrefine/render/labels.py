@@ -54,6 +54,7 @@ from ipyrefine.core.model import (
     Undecided,
     Usage,
     Verdict,
+    on_conditions,
 )
 from ipyrefine.core.policy import (
     Rival,
@@ -62,7 +63,7 @@ from ipyrefine.core.policy import (
     is_another_read,
     is_to_read,
 )
-from ipyrefine.core.results import gives_same, missed_claim
+from ipyrefine.core.results import gives_same, missed_claim, rows
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import Sharing
 from ipyrefine.core.stated import read_examples
@@ -176,9 +177,10 @@ def iteration_label(iteration: Iteration | None) -> Label:
     if iteration is None or verdict is None:
         return label
     if verdict.over_failed_check:
-        return label._replace(word=f"{label.word}, over a failed check")
+        label = label._replace(word=f"{label.word}, over a failed check")
     basis = "" if verdict.basis == "user" else _basis(iteration, verdict)
-    return label._replace(word=f"{label.word} · {basis}") if basis else label
+    parts = (label.word, basis, on_conditions(iteration.conditions))
+    return label._replace(word=" · ".join(filter(None, parts)))
 
 
 def _basis(iteration: Iteration, verdict: Verdict) -> str:
@@ -204,9 +206,19 @@ def _basis(iteration: Iteration, verdict: Verdict) -> str:
 
 def basis_phrases(run: Run, iteration: Iteration) -> list[tuple[str, str]]:
     """Return what a verdict rests on as phrases: what stands out, and what follows it."""
-    verdict = iteration.verdict
-    if verdict is None:
+    if iteration.verdict is None:
         return []
+    phrases, ran_on = _basis_phrases(run, iteration, iteration.verdict), _ran_on(iteration)
+    told = any(words in phrase for _, phrase in phrases for _, words in ran_on)
+    return phrases if told else [*phrases, *ran_on]
+
+
+def _ran_on(iteration: Iteration) -> list[tuple[str, str]]:
+    """Return as a phrase that a text ran on less than the real thing; none where it did not."""
+    return [("", words)] if (words := on_conditions(iteration.conditions)) else []
+
+
+def _basis_phrases(run: Run, iteration: Iteration, verdict: Verdict) -> list[tuple[str, str]]:
     reason = because_sentence(run, verdict).partition("\n")[0]
     if verdict.basis == "user":
         failed = [f"{e.name} failed" for e in iteration.evidence if e.failed]
@@ -284,6 +296,7 @@ def check_chip(evidence: Evidence) -> Label:
     if evidence.basis == "function" and evidence.score not in (None, 0, 1):
         words += f" {score(evidence.score)}"
     words += "" if evidence.required or evidence.passed else " (advisory)"
+    words += " · first rows only" if evidence.conditions else ""
     if evidence.drafts == "differ":
         return Label("≠", f"{words}: drafts disagree", "warn")
     if evidence.passed is None:
@@ -375,7 +388,7 @@ def results_hint(run: Run, iteration: Iteration, *, answered: bool) -> str:
         answered: whether the user has said what one of the results should be.
     """
     verdict = iteration.verdict
-    if verdict is None:
+    if verdict is None or all(one.conditions for one in rows(run, iteration)):
         return ""
     if isinstance(verdict.because, Undecided) and verdict.because.stands:
         return ""
@@ -511,7 +524,8 @@ def unread_label(iteration: Iteration) -> Label:
 def unread_phrases(iteration: Iteration) -> list[tuple[str, str]]:
     """Return what is known of a text that a critic has still to read."""
     passed = (e for e in iteration.evidence if e.passed and e.required and e.grounds)
-    return [*(phrase for e in passed for phrase in _evidence_phrases(e)), ("", "not read yet")]
+    phrases = [phrase for e in passed for phrase in _evidence_phrases(e)]
+    return [*phrases, *_ran_on(iteration), ("", "not read yet")]
 
 
 def is_amber(run: Run) -> bool:

@@ -60,7 +60,7 @@ def _block(block: document.Block) -> str:
             return _fold(block.title, _table(block.head, block.rows))
         case document.Picture():
             return "<br>".join(
-                [f"*{markdown_text(block.caption)}*", *map(markdown_text, block.axes)]
+                [f"*{markdown_text(block.sentence)}*", *map(markdown_text, block.axes)]
             )
         case document.Results():
             return _bold(block.title, "\n".join(map(_result, block.rows)))

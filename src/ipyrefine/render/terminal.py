@@ -163,7 +163,7 @@ class _Printer:
                 return [*self.wrap(block.title, "bold"), *table]
             case document.Picture():
                 below = [line for one in block.axes for line in self.wrap(one, "quiet", "  ")]
-                return [*self.wrap(f"{block.caption}."), *below]
+                return [*self.wrap(f"{block.sentence}."), *below]
             case document.Results():
                 rows = [
                     line
@@ -195,7 +195,8 @@ class _Printer:
 
     def result(self, number: int, one: document.Result) -> list[str]:
         kind = one.word.kind if one.word else "warn" if one.choices else ""
-        name = {"right": str(number), "keep": one.key, "": "–"}[one.asks]  # noqa: RUF001
+        asks = "" if one.condition else one.asks
+        name = {"right": str(number), "keep": one.key, "": "–"}[asks]  # noqa: RUF001
         return self.wrap(f"{name}  {one}", kind, "  ", "     ")
 
     def difference(self, block: document.Text) -> list[str]:

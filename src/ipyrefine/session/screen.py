@@ -107,7 +107,8 @@ class Transcript:
 async def ask(session: Session) -> None:
     """Ask a user at a terminal what to do with the text, and carry it out until it is settled."""
     while sys.stdin.isatty() and (run := session.run).text and not session.interrupted:
-        shown = len(rows(run, run.chosen)) if run.chosen else 0
+        found = rows(run, run.chosen) if run.chosen else ()
+        shown = max((n for n, one in enumerate(found, start=1) if not one.conditions), default=0)
         if run.setup.coach and open_puzzle(run) is None:
             return
         numbers = f"1 to {shown}" if shown > 1 else "1"

@@ -1,0 +1,176 @@
+"""Tell which names of a module code reads and binds, as Python itself compiles it."""
+
+import ast
+import builtins
+import dis
+import inspect
+import re
+import types
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ipyrefine.core.syntax import ERRORS, compile_cell, names_used, try_parse
+
+_READS = frozenset(
+    {"LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS", "DELETE_NAME", "DELETE_GLOBAL"}
+)
+_BINDS = frozenset({"STORE_NAME", "STORE_GLOBAL"})
+_DEFINITION = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+# Statements that have bound their names once they ran.
+_SURE = _DEFINITION | ast.Import | ast.ImportFrom | ast.Assign | ast.AnnAssign
+# With one of these words an attribute may be a name of the module.
+_REFLECTS = re.compile(r"\b(?:__main__|__name__|modules)\b")
+
+
+class Read(NamedTuple):
+    """A place where code reads a name of its module, or a built-in one."""
+
+    name: str
+    line: int
+    column: int
+    inside: bool  # whether a function or a class does, which may be later
+    bound: bool  # whether the module has bound it above, or at all where it is read inside
+
+
+class Names(NamedTuple):
+    """The names of a module that code reads, as it runs from top to bottom, and binds."""
+
+    reads: tuple[Read, ...]
+    binds: frozenset[str]
+
+
+def module_names(source: str | ast.Module) -> Names:
+    """Return the names of its module that code reads and binds; a class's own are not.
+
+    Raises:
+        SyntaxError: it cannot be compiled; other faults raise another of `syntax.ERRORS`.
+    """
+    codes = [compile_cell(source)]
+    for code in codes:
+        codes += [one for one in code.co_consts if isinstance(one, types.CodeType)]
+    binds = {name for code in codes for name in _bound(code) - _own(code, code is codes[0])}
+    reads, above = list[Read](), set[str]()
+    for code in codes:  # functions run later, when everything is bound
+        top = code is codes[0]
+        own = _own(code, top)
+        for one in dis.get_instructions(code):
+            if one.opname in _READS and one.argval not in own:
+                line, column = one.positions.lineno, one.positions.col_offset  # type: ignore[union-attr]
+                bound = one.argval in (above if top else binds)
+                reads.append(Read(one.argval, line or 0, column or 0, not top, bound))
+            elif top and one.opname in _BINDS:
+                above.add(one.argval)
+    return Names(tuple(dict.fromkeys(reads)), frozenset(binds))
+
+
+def _bound(code: types.CodeType) -> set[str]:
+    return {one.argval for one in dis.get_instructions(code) if one.opname in _BINDS}
+
+
+def _own(code: types.CodeType, top: bool) -> set[str]:
+    """Return the names that a class binds for itself."""
+    if top or code.co_flags & inspect.CO_OPTIMIZED:
+        return set()
+    return {one.argval for one in dis.get_instructions(code) if one.opname == "STORE_NAME"}
+
+
+def names_needed(source: str, *calls: str) -> set[str]:
+    """Return the names that some code may read before it binds them.
+
+    Names in its strings count too, as ``eval`` and queries read them; docstrings do not. Of what is
+    not Python every word counts.
+
+    Args:
+        source: the code.
+        *calls: what is evaluated below it; what these do not depend on then does not count.
+    """
+    tree = try_parse(source)
+    if tree is None:
+        return set(re.findall(r"\w+", f"{source} {' '.join(calls)}"))
+    reflects, parts, sure = bool(_REFLECTS.search(source)), list[_Part](), set[str]()
+    for node in tree.body:
+        part = _part(node, reflects=reflects)
+        parts.append(part._replace(free=part.reads - sure))
+        sure |= part.binds if isinstance(node, _SURE) else frozenset()
+    if not calls:
+        return set[str]().union(*(part.free for part in parts))
+    wanted = set[str]().union(*map(names_needed, calls), *map(_imported, calls))
+    return (wanted - sure).union(*(part.free for part in _behind(parts, wanted)))
+
+
+def _imported(source: str) -> set[str]:
+    """Return the names that tests take from the module of the code, as it may be any."""
+    nodes = [*ast.walk(try_parse(source) or ast.Module([], []))]
+    names = {one.name for node in nodes if isinstance(node, ast.ImportFrom) for one in node.names}
+    if any(isinstance(one, ast.Import) for one in nodes):
+        names |= {one.attr for one in nodes if isinstance(one, ast.Attribute)}
+    return names
+
+
+class _Part(NamedTuple):
+    """A statement of a module."""
+
+    node: ast.stmt
+    reads: frozenset[str]
+    binds: frozenset[str]
+    changes: frozenset[str]  # these, and those of which it assigns an attribute or an item
+    free: frozenset[str] = frozenset()  # what it reads that nothing above is sure to have bound
+
+
+def _part(node: ast.stmt, *, reflects: bool) -> _Part:
+    words = {word for text in _strings(node) for word in re.findall(r"\w+", text)}
+    if reflects:
+        words |= {one.attr for one in ast.walk(node) if isinstance(one, ast.Attribute)}
+    try:
+        names = module_names(ast.Module([node], []))
+    except ERRORS:  # such as `return` outside of a function
+        every = frozenset(re.findall(r"\w+", ast.unparse(node)))
+        return _Part(node, every, every, every)
+    places = (one for one in ast.walk(node) if isinstance(one, ast.Attribute | ast.Subscript))
+    stored = {
+        name for one in places if isinstance(one.ctx, ast.Store) for name in names_used(one.value)
+    }
+    read = {one.name for one in names.reads if one.inside or not one.bound}
+    return _Part(node, frozenset(words | read), names.binds, names.binds | stored)
+
+
+def _strings(node: ast.AST) -> Iterator[str]:
+    """Yield the strings in code, but for docstrings and others that stand alone."""
+    alone = {id(one.value) for one in ast.walk(node) if isinstance(one, ast.Expr)}
+    for one in ast.walk(node):
+        if isinstance(one, ast.Constant) and isinstance(one.value, str) and id(one) not in alone:
+            yield one.value
+
+
+def _behind(parts: list[_Part], wanted: set[str]) -> list[_Part]:
+    """Return the statements that bind some names, or may change what these hold.
+
+    Functions, imports and constants stay as they are, so that a call of one changes only what the
+    function itself reads.
+    """
+    bodies = dict.fromkeys(dir(builtins), frozenset[str]())
+    bodies |= {name: one.reads for one in parts if _is_fixed(one.node) for name in one.binds}
+    for name in (name for one in parts if not _is_fixed(one.node) for name in one.changes):
+        bodies.pop(name, None)
+
+    def reached(part: _Part) -> set[str]:
+        names = [*part.reads]
+        for name in names:
+            names += bodies.get(name, frozenset()) - {*names}
+        return {*names} - bodies.keys()
+
+    found, left, growing = list[_Part](), [(one, reached(one) | one.changes) for one in parts], True
+    while growing:
+        now = [one for one, names in left if not names.isdisjoint(wanted)]
+        found, left = found + now, [one for one in left if one[0] not in now]
+        wanted, growing = wanted.union(*(one.reads for one in now)), bool(now)
+    return found
+
+
+def _is_fixed(node: ast.stmt) -> bool:
+    match node:
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Import() | ast.ImportFrom():
+            return True
+        case ast.Assign(targets=[ast.Name()], value=ast.Constant()):
+            return True
+    return False

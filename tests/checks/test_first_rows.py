@@ -1,0 +1,246 @@
+"""What is computed on the first rows of a large frame says so, and is not taken for the result."""
+
+from pathlib import Path
+from typing import Any
+
+import pandas
+import pytest
+from kit import READY, code, finish
+
+from ipyrefine import api
+from ipyrefine.checks import resolve
+from ipyrefine.checks.agreement import Agreement
+from ipyrefine.checks.evaluation import Examples
+from ipyrefine.checks.rows import Results
+from ipyrefine.checks.suite import Suite
+from ipyrefine.core.engine import Refinement
+from ipyrefine.core.expectations import read_tests
+from ipyrefine.core.model import Evidence, FirstRows, Outcome, Task
+from ipyrefine.core.results import expect, read_expectation, rows
+from ipyrefine.core.sharing import withhold
+from ipyrefine.errors import UsageError
+from ipyrefine.kernel import variables
+from ipyrefine.kernel.variables import Variables, find
+from ipyrefine.providers.scripted import ScriptedModel
+from ipyrefine.session.commands import confirmations
+from ipyrefine.session.export import suite_source
+
+SIZE = 20_000
+TASK = Task(text="Do it.", form="code")
+STATED = "Count.\n>>> f([1])\n1\n>>> len(df)\n20000\n"
+F = "def f(xs): return len(xs)"
+TOTAL = "total = float(df.price.sum())\nn = 3\ntotal"
+
+
+@pytest.fixture(autouse=True)
+def small_copies(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(variables, "MAX_BYTES", 100_000)
+    monkeypatch.setattr(variables, "sandbox_is_closed", lambda: True)
+
+
+def notebook(**more: Any) -> Variables:
+    df = pandas.DataFrame({"city": ["Oslo"] * SIZE, "price": [1.5] * SIZE})
+    return find({"df": df, "pd": pandas, **more}, text="`df`")
+
+
+def lack(used: Variables, name: str = "df") -> FirstRows:
+    return used.copies.samples[name]
+
+
+async def ran(text: str, used: Variables, check: str = "run", **space: str) -> Evidence:
+    (made,) = resolve([check], space, variables=used)
+    return await made(text, TASK)
+
+
+async def refined(*replies: Any, **options: Any) -> Refinement:
+    model = ScriptedModel(replies, name="gpt")
+    used = notebook()
+    loop = api.build("Total `df`.", model=model, profile="code", variables=used, **options)
+    await finish(loop)
+    return loop
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize("kind", ["DataFrame", "Series"])
+async def test_a_count_of_first_rows_is_known_to_be_one(library: str, kind: str) -> None:
+    make = getattr(pytest.importorskip(library), kind)
+    used = find(
+        {"df": make({"a": range(SIZE)} if kind == "DataFrame" else range(SIZE))}, text="`df`"
+    )
+    evidence = await ran("len(df)", used)
+    (found,) = evidence.conditions
+    assert (found.name, found.of) == ("df", SIZE)
+    assert evidence.outputs[0].text == str(found.rows)  # type: ignore[union-attr]
+    assert found.rows < SIZE
+
+
+@pytest.mark.parametrize(
+    ("source", "value"), [("len(xs)", [1.5] * SIZE), ("xs.sum()", bytearray(200_000))]
+)
+async def test_what_is_not_cut_and_too_large_is_not_run(source: str, value: Any) -> None:
+    evidence = await ran(source, notebook(xs=value))
+    assert (evidence.passed, evidence.conditions) == (None, ())
+    assert evidence.detail == "Not run: the code needs xs, and it is too large to copy."
+
+
+async def test_only_names_that_depend_on_a_cut_frame_carry_it() -> None:
+    evidence = await ran(TOTAL, used := notebook())
+    assert {row.call: row.conditions for row in evidence.rows} == {
+        "total": (lack(used),),
+        "n": (),
+    }
+    assert evidence.detail.splitlines()[0] == f"It runs on {lack(used)}."
+
+
+async def test_several_cut_frames_are_all_named_and_whole_ones_are_copies() -> None:
+    wide = pandas.DataFrame({"a": range(SIZE)})
+    used = find({"df": wide, "other": wide, "few": wide.head(2)}, text="`df` `other` `few`")
+    evidence = await ran("len(df) + len(other) + len(few)", used)
+    assert evidence.conditions == (lack(used), lack(used, "other"))
+    assert (
+        evidence.detail == f"It runs on copies of few and {lack(used)} and {lack(used, 'other')}."
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [f"{F}\nf([1])", "def clean(df): return df.dropna()", "df = pd.DataFrame({'a': [1]})\ndf"],
+)
+async def test_code_that_needs_no_cut_frame_carries_nothing(text: str) -> None:
+    evidence = await ran(text, notebook())
+    assert (evidence.passed, evidence.conditions) == (True, ())
+
+
+@pytest.mark.parametrize(
+    ("text", "passed", "start"),
+    [
+        ("df.iloc[19_999]", None, "Not tried on all rows: IndexError: "),
+        ("assert len(df) == 20_000", None, "Not tried on all rows: AssertionError"),
+        ("df['cost']", False, "KeyError: 'cost' (line 1), on "),
+        ("df.total()", False, "AttributeError: "),
+    ],
+)
+async def test_code_fails_on_first_rows_unless_further_ones_may_be_what_it_wants(
+    text: str, passed: bool | None, start: str
+) -> None:
+    evidence = await ran(text, used := notebook())
+    assert evidence.passed is passed
+    first = evidence.detail.splitlines()[0]
+    assert first.startswith(start)
+    assert first.endswith(f"on {lack(used)}.")
+
+
+@pytest.mark.parametrize(
+    ("text", "passed", "tallies"),
+    [(F, None, []), (F + " + 1", False, [(0, 1)])],
+)
+async def test_examples_on_first_rows_are_neither_met_nor_missed(
+    text: str, passed: bool | None, tallies: list[tuple[int, int]]
+) -> None:
+    used = notebook()
+    for check in Examples(files=used.files), Agreement(files=used.files):
+        evidence = await check(text, TASK.replace(text=STATED))
+        assert (evidence.passed, evidence.not_run) == (passed, passed is None)
+        assert evidence.conditions == (lack(used),)
+        assert f"Not tried on all rows: 1 of 2 examples ran on {lack(used)}." in evidence.detail
+        assert [(t.held, t.of) for t in evidence.tallies] == tallies
+
+
+async def test_examples_of_a_function_count_though_a_cell_shows_it_on_a_cut_frame() -> None:
+    evidence = await Examples(files=notebook().files)(
+        f"{F}\nprint(f(df))", TASK.replace(text="Count.\n>>> f([1])\n1\n")
+    )
+    assert (evidence.passed, evidence.conditions) == (True, ())
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def test_it(): assert len(df) == 20_000",
+        "from mine import total\ndef test_it(): assert total() == 20_000",
+        "import pytest\n@pytest.fixture\ndef d(): return df\ndef test_it(d): assert len(d) > 1",
+    ],
+)
+async def test_the_users_tests_on_first_rows_are_not_tried(source: str) -> None:
+    used, text = notebook(), f"{F}\ndef total(): return len(df)"
+    evidence = await ran(text, used, "tests:mine", mine=source)
+    assert (evidence.passed, evidence.not_run, evidence.findings) == (None, True, ())
+    assert evidence.detail.startswith(f"Not tried on all rows: tests:mine ran on {lack(used)}.")
+    other = await ran(text, used, "tests:mine", mine="def test_it(): assert f([1]) == 1")
+    assert (other.passed, other.conditions) == (True, ())
+
+
+async def test_a_critics_test_on_first_rows_is_not_tried_and_its_number_is_no_row() -> None:
+    used, text = notebook(), f"{F}\ndef total(): return len(df)"
+    tests = read_tests(
+        'def test_all():\n    """Count."""\n    assert total() == 20_000\n\n'
+        'def test_few():\n    """Count."""\n    assert f([1]) == 2\n'
+    )
+    tests = tuple(one.replace(grounded=True) for one in tests)
+    evidence = await Suite(used.files)(tests, text, TASK)
+    every, few = evidence.results
+    assert (every.passed, every.gives, every.conditions) == (None, None, (lack(used),))
+    assert every.line.startswith(f"Not tried on all rows: it ran on {lack(used)}.")
+    assert (few.passed, few.conditions, evidence.conditions) == (False, (), (lack(used),))
+    assert [one.criterion for one in evidence.findings] == ["test_few"]
+
+
+async def test_what_a_function_gives_on_inputs_carries_it_row_by_row() -> None:
+    used = notebook()
+    text = "rate = len(df)\ndef f(n: int) -> int: return n * rate"
+    evidence = await Results(files=used.files)(text, TASK.replace(text="Write f(n: int) -> int."))
+    assert evidence.rows
+    assert {row.conditions for row in evidence.rows} == {(lack(used),)}
+
+
+@pytest.mark.parametrize("words", ["total == 30000.0", "round(total) == 30000", "len(df) == 20000"])
+async def test_a_result_of_first_rows_is_no_example(words: str) -> None:
+    loop = await refined(code(TOTAL), READY)
+    shown = rows(loop.state, loop.state.chosen)  # type: ignore[arg-type]
+    (found,) = (row for row in shown if row.call == "total")
+    for decision in (
+        *confirmations(loop.state, [str(shown.index(found) + 1)]),
+        expect(found, "30000.0"),
+        read_expectation(words),
+    ):
+        with pytest.raises(UsageError, match=r"computed on the first [\d,]+ of 20,000 rows of df"):
+            loop.decide(decision)
+    loop.decide(read_expectation("n == 3"))
+
+
+async def test_a_result_of_an_earlier_text_on_first_rows_is_no_example() -> None:
+    loop = await refined(code("total = 0\nassert total"), code(TOTAL), READY)
+    first = loop.state.iterations[0].replace(text=TOTAL, evidence=loop.state.iterations[1].evidence)
+    second = loop.state.iterations[1].replace(text="total = 5", evidence=())
+    loop.state = loop.state.replace(iterations=(first, second), best=1)
+    with pytest.raises(UsageError, match="can't become an example"):
+        loop.decide(read_expectation("total == 526541.0"))
+
+
+async def test_models_are_told_of_first_rows_at_every_level() -> None:
+    loop = await refined(code(TOTAL), READY)
+    assert loop.state.chosen
+    said = str(loop.state.chosen.conditions[0])
+    assert said in loop.model.requests[-1].messages[-1].content  # type: ignore[attr-defined]
+    (evidence,) = (e for e in withhold(loop.state).iterations[0].evidence if e.computed)
+    assert said in evidence.detail
+    assert not evidence.outputs
+
+
+async def test_a_look_at_first_rows_says_so() -> None:
+    loop = await refined("<look>len(df)</look>", code(TOTAL), READY, share="values")
+    (look,) = (one for one in loop.state.task.materials if one.kind == "look")
+    assert look.text.startswith(f"It ran on {lack(notebook())}:\n")
+
+
+async def test_no_test_of_a_critics_that_ran_on_first_rows_is_exported(tmp_path: Path) -> None:
+    critique = (
+        '```python\ndef test_total():\n    """Total `df`."""\n    assert total > 3\n\n'
+        'def test_n():\n    """Total `df`."""\n    assert n == 3\n```\n' + READY
+    )
+    loop = await refined(code(TOTAL), critique)
+    source = suite_source(loop.state, "cell")
+    assert "test_n" in source
+    assert "test_total" not in source
+    assert loop.state.verdict
+    assert loop.state.verdict.outcome is not Outcome.NEEDS_IMPROVEMENT
