@@ -7,12 +7,13 @@ import pytest
 from kit import CODE, code, refinement, text
 
 from ipyrefine import api, refine
-from ipyrefine.checks import evaluation, from_record, tests
+from ipyrefine.checks import from_record
 from ipyrefine.checks.suite import Suite
 from ipyrefine.core.decisions import Accept, Continue, Dismiss
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.model import SUITE, Limits, Outcome, Stage, Status, StopReason, Task
 from ipyrefine.core.policy import rival_of
+from ipyrefine.kernel import stand_ins
 from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.render.html import View, panel_parts, record_html
 from ipyrefine.sandbox.sandbox import run_parts
@@ -41,8 +42,7 @@ def each_text_runs_once(monkeypatch: pytest.MonkeyPatch) -> None:
             RAN[key] = await run_parts(*args, **options)
         return RAN[key]
 
-    for module in (tests, evaluation):
-        monkeypatch.setattr(module, "run_parts", run_once)
+    monkeypatch.setattr(stand_ins, "run_parts", run_once)
 
 
 def critique(*tests: str) -> str:

@@ -273,6 +273,8 @@ def compose(
         from ipyrefine.checks.suite import Suite
 
         suite = Suite(files)
+    written = () if isinstance(start, Setup) else [one.text for one in start.iterations]
+    texts = (setup.task.request, setup.draft or "", *setup.prompts.values(), *written)
     runs = any(isinstance(check, RunsCleanly) for check in parts.get("checks", ()))
     reader = models.judge or models.model
     setup = setup.replace(
@@ -281,8 +283,8 @@ def compose(
     )
     return Refinement(
         setup if isinstance(start, Setup) else start.replace(setup=setup),
-        model=Masked(models.model),
-        judge=models.judge and Masked(models.judge),
+        model=Masked(models.model, *texts),
+        judge=models.judge and Masked(models.judge, *texts),
         suite=suite,
         look=Look(files=files, seconds=_LOOK_SECONDS) if runs and holds_data(files) else None,
         clock=monotonic,

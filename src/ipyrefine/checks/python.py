@@ -19,6 +19,7 @@ from ipyrefine.core.syntax import ERRORS, compile_cell, is_literal, try_parse_ex
 from ipyrefine.kernel.magics import PythonPart, python_part
 from ipyrefine.kernel.names import names_in_code
 from ipyrefine.kernel.redaction import is_secret_name, redact
+from ipyrefine.kernel.stand_ins import run_without_secrets
 from ipyrefine.kernel.variables import (
     UNDEFINED,
     conditions,
@@ -33,7 +34,6 @@ from ipyrefine.sandbox.sandbox import (
     ProcessResult,
     describe_failure,
     load_program,
-    run_parts,
     run_python,
 )
 
@@ -109,7 +109,7 @@ class RunsCleanly:
             return not_python(self.name, task)
         code = python_part(text).code
         outputs = {"candidate.py": code, "outputs_program.py": load_program("capture")}
-        result, events = await run_parts(
+        result, events = await run_without_secrets(
             "cell",
             {**files_for(self._files, code), **outputs},
             seconds=self._seconds,

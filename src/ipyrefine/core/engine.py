@@ -45,6 +45,7 @@ from ipyrefine.core.model import (
 )
 from ipyrefine.core.policy import Stop
 from ipyrefine.core.ports import (
+    MODELS,
     Check,
     Clock,
     ComparingCheck,
@@ -436,6 +437,7 @@ class Refinement:
         self._began = self.clock() - self.state.seconds  # the user's thinking time is not counted
         self._consumers, self._journal = list(consumers), journal
         self._stopping = self._hurrying = cancelled = False
+        MODELS.set((self.model, self.judge))
         try:
             try:
                 await work()

@@ -1,6 +1,7 @@
 """What the engine needs from outside: a model, checks, consumers of events, and a clock."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextvars import ContextVar
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from pydantic import Field
@@ -80,6 +81,10 @@ class Model(Protocol):
         Raises:
             ModelError: the model or its server failed.
         """
+
+
+# Those of the run that is under way here; checks don't run the secrets that these have seen.
+MODELS: ContextVar[tuple[Model, ...]] = ContextVar("MODELS", default=())
 
 
 def price_of(model: Model) -> Price | None:

@@ -13,6 +13,7 @@ _PLACEHOLDER = re.compile(r"MASKED_SECRET_\d{1,4}")
 _UNFINISHED = re.compile(r"M(?:[A-Z_]{0,12}|ASKED_SECRET_\d{0,4})\Z")  # at the end of a piece
 _Kind = Literal["text", "thinking"]
 _RARE = 6  # characters of a secret that no other word is likely to be
+_LEAST = 4  # of one that is hidden where a text quotes it
 
 
 class Masked:
@@ -20,11 +21,18 @@ class Masked:
 
     Args:
         inner: the model that answers.
+        *texts: texts of the run that may state secrets, which later ones repeat.
+
+    Attributes:
+        placeholders: what stands for each secret.
     """
 
-    def __init__(self, inner: Model) -> None:
+    def __init__(self, inner: Model, *texts: str) -> None:
         self.inner = inner
-        self._placeholders: dict[str, str] = {}  # by secret
+        self.placeholders: dict[str, str] = {}
+        self._words = set[str]()  # those that a reply holds outside of quotes
+        for text in texts:
+            self._hide(text)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
@@ -41,7 +49,7 @@ class Masked:
             async for part in parts:
                 if isinstance(part, Delta):
                     text = waiting.pop(part.kind, "") + part.text
-                    if self._placeholders and (match := _UNFINISHED.search(text[-20:])):
+                    if self.placeholders and (match := _UNFINISHED.search(text[-20:])):
                         waiting[part.kind] = match[0]
                         text = text.removesuffix(match[0])
                     if text:
@@ -65,23 +73,46 @@ class Masked:
 
     def _hide(self, text: str) -> str:
         text = replace_secrets(text, lambda secret: self._placeholder(secret, text))
-        for secret, placeholder in self._placeholders.items():
-            if len(secret) >= _RARE and not secret.isalpha():
-                text = text.replace(secret, placeholder)
+        for secret, placeholder in self.placeholders.items():
+            is_number = secret.isdecimal() and len(secret) >= _RARE
+            if is_rare(secret) or is_number or secret in self._words:
+                text = re.sub(pattern_of(secret), placeholder, text)
+            elif len(secret) >= _LEAST:
+                quoted = rf"(?<=[\"']){re.escape(secret)}(?=[\"'])"
+                text = re.sub(quoted, placeholder, text)
         return text
 
     def _placeholder(self, secret: str, text: str) -> str:
-        if secret not in self._placeholders:
-            taken = {*_PLACEHOLDER.findall(text), *self._placeholders.values()}
+        if secret not in self.placeholders:
+            taken = {*_PLACEHOLDER.findall(text), *self.placeholders.values()}
             names = (f"MASKED_SECRET_{n}" for n in range(1, 10_000))
-            self._placeholders[secret] = next(name for name in names if name not in taken)
-        return self._placeholders[secret]
+            self.placeholders[secret] = next(name for name in names if name not in taken)
+        return self.placeholders[secret]
 
     def _fill(self, text: str, inside_json: bool) -> str:
-        secrets = {placeholder: secret for secret, placeholder in self._placeholders.items()}
-        if inside_json:
-            secrets = {name: json.dumps(secret)[1:-1] for name, secret in secrets.items()}
-        return _PLACEHOLDER.sub(lambda match: secrets.get(match[0], match[0]), text)
+        secrets = {placeholder: secret for secret, placeholder in self.placeholders.items()}
+
+        def fill(match: re.Match[str]) -> str:
+            secret = secrets.get(match[0], match[0])
+            beside = text[max(0, match.start() - 1) : match.start()] + text[match.end() :][:1]
+            if not is_rare(secret) and re.search(r"\w", beside):
+                return match[0]  # within a word nobody would know the secret again
+            if not re.fullmatch(r"[\"']{2}", beside):
+                self._words.add(secret)
+            return json.dumps(secret)[1:-1] if inside_json else secret
+
+        return _PLACEHOLDER.sub(fill, text)
+
+
+def is_rare(secret: str) -> bool:
+    """Return whether a secret is hidden wherever it stands: no other word or number is like it."""
+    return len(secret) >= _RARE and not secret.isalpha() and not secret.isdecimal()
+
+
+def pattern_of(secret: str) -> str:
+    """Return the pattern of a secret in a text."""
+    word = re.escape(secret)
+    return word if is_rare(secret) else rf"(?<!\w){word}(?!\w)"
 
 
 def count_secrets(*texts: str | None) -> int:

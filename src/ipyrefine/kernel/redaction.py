@@ -142,6 +142,11 @@ def has_known_form(text: str | bytes) -> bool:
     return has_mark and _KNOWN_BYTES.search(text) is not None
 
 
+def known_mark(text: str) -> str:
+    """Return how a token of a known form begins, such as ``sk-``; empty for any other text."""
+    return next((mark.decode() for mark in _MARKS if text.startswith(mark.decode())), "")
+
+
 def is_environment(value: object) -> bool:
     """Return whether a value is the process's environment, or a copy of one."""
     if type(value) is type(os.environ):

@@ -77,6 +77,7 @@ UNDEFINED = re.compile(r"NameError: name '(\w+)' is not defined")
 _UNREADABLE = re.compile(r"^ipyrefine: the variable (\w+) cannot be read here", re.MULTILINE)
 _IN_FOLDER = "it lies in your folder, which checked code cannot reach"
 _SECRET = "it holds what looks like a secret"
+NEEDS_SECRET = "It depends on a secret"  # how code failed, or a result that it gives
 # Words of code that may read a file, the environment or an answer of a server.
 _READS = re.compile(
     r"\b(?:open|Path|exec|eval|FileIO|memmap|imread|loadtxt|genfromtxt|fromfile|load)\s*\(|"
@@ -454,6 +455,8 @@ def explain_absence(files: Mapping[str, str | bytes], error: str, stderr: str = 
         error: how the code failed.
         stderr: what the sandbox's process wrote there.
     """
+    if NEEDS_SECRET in error:
+        return "Not run: it depends on a secret, which checked code does not get."
     missing = UNDEFINED.search(error)
     if missing is None or _ABSENT not in files:
         return ""

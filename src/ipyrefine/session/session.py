@@ -204,12 +204,10 @@ class SentLog:
 
     def watch(self, model: Model) -> Model:
         """Return a model that does what the given one does, and keeps its requests here."""
-        # Inside of what masks: it is what was sent that is kept.
-        return (
-            Masked(_Watched(model.inner, self))
-            if isinstance(model, Masked)
-            else _Watched(model, self)
-        )
+        if not isinstance(model, Masked):
+            return _Watched(model, self)
+        model.inner = _Watched(model.inner, self)  # it is what was sent that is kept
+        return model
 
     def add(self, name: str, request: Request) -> None:
         """Keep a request to the model of a name."""

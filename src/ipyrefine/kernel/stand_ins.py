@@ -1,0 +1,139 @@
+"""Run code without the secrets in it: something else stands in their place.
+
+What code makes of a secret (its length, its letters in another order) no pattern knows again, so
+code whose outputs a model may read must not have it. It runs twice, with different stand-ins. What
+differs then rests on the secret, and neither counts nor is shown.
+"""
+
+import builtins
+import json
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from ipyrefine.core.ports import MODELS
+from ipyrefine.core.syntax import read_literal
+from ipyrefine.kernel.masking import Masked, pattern_of
+from ipyrefine.kernel.redaction import find_secrets, known_mark
+from ipyrefine.kernel.variables import NEEDS_SECRET
+from ipyrefine.sandbox.sandbox import Event, ProcessResult, describe_failure, run_parts
+
+_CODE = ("candidate.py", "test_text.py")
+_FIELDS = ("setup", "source", "expected", "stated")  # of an example
+_LEAST = 4  # characters of a secret; a shorter one stands in too many words
+_NAME = re.compile(r"([^\W\d]\w*)(?:\.\w+)*")
+_VOLATILE = re.compile(r" at 0x[0-9a-f]+|ipyrefine-\w+")  # addresses, the sandbox's folder
+_StandIns = Mapping[str, str]  # by secret
+
+
+async def run_without_secrets(
+    kind: Literal["examples", "tests", "cell"],
+    files: Mapping[str, str | bytes],
+    *,
+    examples: Sequence[Mapping[str, Any]] = (),
+    **options: Any,
+) -> tuple[ProcessResult, list[Event]]:
+    """Run the parts of a text as `run_parts` does, without the secrets that the code holds.
+
+    Args:
+        kind: as for `run_parts`.
+        files: as for `run_parts`.
+        examples: those of that kind, each with what it ``stated``, which the code is not to see.
+        **options: as for `run_parts`.
+
+    Raises:
+        CheckNotRun: as for `run_parts`.
+    """
+    texts = [str(files[name]) for name in _CODE if name in files]
+    texts += [str(one[field] or "") for one in examples for field in _FIELDS]
+    ends = []
+    for stand_ins in _stand_ins("\n".join(texts)):
+        asked = [{**one, **{f: _hide(one[f], stand_ins) for f in _FIELDS}} for one in examples]
+        theirs = {one["index"] for one in asked if one not in examples}
+        request: dict[str, Any] = {"examples": asked} if examples else {}
+        for one in asked:
+            del one["stated"]
+        hidden = {name: _hide(files[name], stand_ins) for name in _CODE if name in files}
+        result, events = await run_parts(kind, {**files, **hidden}, **request, **options)
+        ends.append((result, [_end(event, stand_ins, theirs) for event in events]))
+        if not stand_ins:
+            return result, events
+    (result, events), (other, others) = ends
+    if kind == "cell":
+        return _common_cell(result, events, other, others)
+    return result, [one if one in others else _needs_secret(one) for one in events]
+
+
+def _common_cell(
+    result: ProcessResult, events: list[Event], other: ProcessResult, others: list[Event]
+) -> tuple[ProcessResult, list[Event]]:
+    if _fault(result, events) != _fault(other, others):
+        return result.replace(exit_code=1, limit=None, stderr=NEEDS_SECRET, stdout=""), []
+    stdout = result.stdout if result.stdout == other.stdout else ""
+    theirs = [change for event in others for change in event.get("changes", ())]
+    for event in events:
+        if "changes" in event:
+            event["changes"] = [one for one in event["changes"] if one in theirs]
+    kept = [one for one in events if one in others or "changes" in one]
+    return result.replace(stdout=stdout), kept
+
+
+def _fault(result: ProcessResult, events: list[Event]) -> tuple[Any, ...]:
+    how = result.exit_code and _VOLATILE.sub("", describe_failure(result, 1))
+    return result.limit, how, [one for one in events if "exit" in one or "failure" in one]
+
+
+def _end(event: Event, stand_ins: _StandIns, theirs: set[int]) -> Event:
+    """Return an event to compare; that of an example that states a secret has it again."""
+    text = _VOLATILE.sub("", json.dumps({**event, "token": ""}))
+    if event.get("index") in theirs:
+        for secret, stand_in in stand_ins.items():
+            text = text.replace(stand_in, json.dumps(secret)[1:-1])
+    return json.loads(text)  # type: ignore[no-any-return]
+
+
+def _needs_secret(event: Event) -> Event:
+    if "index" in event:
+        return {"event": "done", "index": event["index"], "error": NEEDS_SECRET}
+    if "test" in event:
+        return {**event, "outcome": "failed", "why": NEEDS_SECRET}
+    return {n: NEEDS_SECRET if n in ("error", "fault") else text for n, text in event.items()}
+
+
+def _stand_ins(code: str) -> tuple[_StandIns, ...]:
+    """Return two that differ in form and length for each secret, or none where there is no secret.
+
+    The first are the placeholders that the models of the run know.
+    """
+    models = [model for model in reversed(MODELS.get()) if isinstance(model, Masked)]
+    known = {secret: name for model in models for secret, name in model.placeholders.items()}
+    free = (name for n in range(1, 10_000) if (name := f"MASKED_SECRET_{n}") not in known.values())
+    found = dict.fromkeys([*known, *find_secrets(code)])
+    secrets = [one for one in found if one in code and len(one) >= _LEAST and not _is_code(one)]
+    first, second = dict[str, str](), dict[str, str]()
+    for number, secret in enumerate(sorted(secrets, key=len, reverse=True), start=1):
+        if isinstance(read_literal(secret), int | float):
+            least = 10 ** (len(secret) - 1) + number
+            first[secret], second[secret] = str(least), str(20 * least)
+            continue
+        lines = "\n" * secret.count("\n")
+        own = known.get(secret)
+        first[secret] = (next(free) if own is None or own in first.values() else own) + lines
+        start = known_mark(secret) or "user:" * (":" in secret)
+        second[secret] = f"{start}abcdef0123456789abcdef01234567{number % 100:02}{lines}"
+    return (first, second) if secrets else ({},)
+
+
+def _is_code(secret: str) -> bool:
+    """Return whether what stands where a secret is written is an expression: ``os.environ``."""
+    name = _NAME.fullmatch(secret)
+    return bool(name and (hasattr(builtins, name[1]) or name[1] in sys.stdlib_module_names))
+
+
+def _hide(text: Any, stand_ins: _StandIns) -> Any:
+    """Return a text with its stand-ins; anything else as it is."""
+    if not stand_ins or not isinstance(text, str):
+        return text
+    pattern = "|".join(map(pattern_of, stand_ins))
+    return re.sub(pattern, lambda match: stand_ins[match[0]], text)

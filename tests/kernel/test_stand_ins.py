@@ -1,0 +1,196 @@
+"""Checked code runs without the secrets in it: nothing that it makes of one reaches a server."""
+
+import base64
+import json
+from collections.abc import Iterator
+from itertools import repeat
+
+import pytest
+
+from ipyrefine import api
+from ipyrefine.checks import resolve
+from ipyrefine.core.model import Evidence, Limits, Stage
+from ipyrefine.core.ports import Request
+from ipyrefine.providers.scripted import ScriptedModel
+
+SECRETS = {
+    "password": 'password = "corr-ect7horses"',
+    "word": 'password = "Rumpelstilz"',
+    "token": 'key = "sk-proj-Zq81xYw7Qm3vT9"',
+    "number": "PIN = 80417263",
+    "login": 'url = "postgres://ada:Zq81xYw@db.example.com/x"',
+}
+VALUES = {
+    "password": "corr-ect7horses",
+    "word": "Rumpelstilz",
+    "token": "sk-proj-Zq81xYw7Qm3vT9",
+    "number": "80417263",
+    "login": "ada:Zq81xYw",
+}
+# What a model writes of a placeholder S, and how it gets it out.
+WAYS = {
+    "hex": "raise ValueError(str(S).encode().hex())",
+    "reversed": "raise KeyError(str(S)[::-1])",
+    "base64": "import base64\nprint(base64.b64encode(str(S).encode()))\n1 / 0",
+    "length": "raise ValueError(f'LENGTH={len(str(S))}=')",
+    "letters": "raise ValueError(' '.join(str(S)))",
+    "codes": "raise ValueError([ord(c) for c in str(S)])",
+    "value": "str(S)[::-1]",
+    "exit": "raise SystemExit(str(S)[::-1])",
+    "name": "x = type(str(S)[::-1], (Exception,), {})\nraise x()",
+    "thread": "import threading\ndef f(): raise KeyError(str(S)[::-1])\n"
+    "t = threading.Thread(target=f)\nt.start()\nt.join()",
+    "bits": "assert bin(int(str(S).encode().hex(), 16)) == ''",
+    "in a word": "raise ValueError('xSx'[::-1])",
+    "source": "raise ValueError(open('candidate.py').read()[::-1])  # S",
+    "names": "def f(a): return a\nraise ValueError(str(f.__code__.co_consts) + repr(S)[::-1])",
+}
+
+
+def encodings(secret: str) -> Iterator[str]:
+    data = secret.encode()
+    yield from (
+        secret,
+        secret[::-1],
+        data.hex(),
+        " ".join(secret),
+        str([*data]),
+        bin(int.from_bytes(data)),
+    )
+    yield from (base64.b64encode(data).decode(), f"LENGTH={len(secret)}=")
+
+
+class Elsewhere(ScriptedModel):
+    """A model of a server that writes some texts of what it was sent.
+
+    Args:
+        *ways: what it writes, with S for the first placeholder that it sees.
+        tests: what it writes as a critic.
+    """
+
+    base_url = "https://models.example.com/v1"
+
+    def __init__(self, *ways: str, tests: str = "") -> None:
+        self._ways, self._tests = list(ways), tests
+        super().__init__(repeat(self._reply), name="gpt")
+
+    def _reply(self, request: Request) -> str:
+        assert any("MASKED_SECRET_1" in one.content for one in request.messages)
+        if request.purpose == Stage.CRITIQUE:
+            said = json.dumps({"findings": [], "ready": False, "because": "Not yet."})
+            return f"```python\n{self._tests}\n```\n```json\n{said}\n```" if self._tests else said
+        way = self._ways.pop(0) if len(self._ways) > 1 else self._ways[0]
+        return f"f1: mended\n```python\n{placeheld(way)}\n```"
+
+    @property
+    def sent(self) -> str:
+        return "\n".join(one.content for request in self.requests for one in request.messages)
+
+
+def placeheld(code: str) -> str:
+    """Return code with the placeholder of a secret as a text, as a number it is converted."""
+    return (
+        code.replace("xSx", "xMASKED_SECRET_1x")
+        .replace("(S)", '("MASKED_SECRET_1")')
+        .replace("# S", "# MASKED_SECRET_1")
+    )
+
+
+@pytest.mark.parametrize("kind", SECRETS)
+async def test_nothing_that_code_makes_of_a_secret_reaches_a_server(kind: str) -> None:
+    tests = "\n".join(
+        f"def test_{n}():\n    '''Improve this cell'''\n    raise ValueError(str(S){way})"
+        for n, way in enumerate(("[::-1]", ".encode().hex()", "[0]"))
+    )
+    model = Elsewhere(*WAYS.values(), "x = 1", tests=placeheld(tests))
+    loop = api.build(
+        "Improve this cell.\n\nx == 2",
+        model=model,
+        profile="code",
+        draft=f"{SECRETS[kind]}\nx = 1",
+        checks=resolve(["run"], {}),
+        limits=Limits(max_revisions=len(WAYS) + 1, patience=None, critique="always"),
+    )
+    run = await loop.run()
+    assert len(run.iterations) > len(WAYS)
+    assert VALUES[kind] in run.iterations[1].text, "the text itself has the secret"
+    assert any("\n    raise ValueError" in one.code for one in run.expectations)
+    found = [one for one in encodings(VALUES[kind]) if one in model.sent]
+    assert found == []
+
+
+async def checked(code: str, task: str = "Improve it.", *names: str) -> Evidence:
+    loop = api.build(
+        task,
+        model=ScriptedModel([]),
+        profile="code",
+        draft=code,
+        checks=resolve([*names], {}),
+        limits=Limits(max_revisions=0, critique="never"),
+    )
+    run = await loop.run()
+    return run.iterations[0].evidence[0]
+
+
+KEY = 'KEY = "sk-live-0a1b2c3d4e5f6a7b"\n'
+
+
+@pytest.mark.parametrize(
+    ("code", "passed"),
+    [
+        (KEY + "print(1)", True),
+        (KEY + "1 / 0", False),
+        (KEY + "raise KeyError('price')", False),
+        (KEY + "def f(x): return x\nf(2)", True),
+        (KEY + "assert KEY.startswith('sk-')", None),
+        (KEY + "def f(x): return x[KEY]\nf({'MASKED_SECRET_1': 1})", None),
+        (KEY + "assert len(KEY) == 24", False),
+        (KEY + "raise ValueError(KEY)", None),
+        ('import uuid\npassword = "6f1c2a3b4d5e6f708192a3b4c5d6e7f8"\nuuid.UUID(password)', None),
+        ("import os\nPASSWORD = os.environ.get('DB')", True),
+        ("PIN = 4711\nassert 1000 <= PIN <= 9999", None),
+        ("PIN = 4711\n[1, 2][PIN % 2]", True),
+        ('PASSWORD = """two\nlines"""\nraise KeyError("x")', False),
+        ('password = "test"\ndef test(data): return data["latest"]\ntest({"latest": 1})', True),
+    ],
+)
+async def test_a_cell_with_a_secret_fails_for_what_is_wrong_with_it_only(
+    code: str, passed: bool | None
+) -> None:
+    evidence = await checked(code, "Improve it.", "run")
+    assert evidence.passed is passed, evidence.detail
+    if passed is None:
+        assert evidence.detail == (
+            "Not run: it depends on a secret, which checked code does not get."
+        )
+    if "two\nlines" in code:
+        assert evidence.detail == "KeyError: 'x' (line 3)"
+
+
+SIGN = """
+import hashlib, hmac
+KEY = "sk-live-0a1b2c3d4e5f6a7b"
+def sign(text):
+    return hmac.new(KEY.encode(), text.encode(), hashlib.sha256).hexdigest()[:4]
+def key():
+    return KEY
+def double(x):
+    return 2 * x
+"""
+
+
+@pytest.mark.parametrize(
+    ("example", "passed"),
+    [
+        ("double(2) == 4", True),
+        ("double(2) == 5", False),
+        ("sign('a') == '12ab'", None),
+        ("key() == 'sk-live-0a1b2c3d4e5f6a7b'", True),
+        ("key() == 'sk-live-ffffffffffffffff'", False),
+    ],
+)
+async def test_an_example_whose_result_rests_on_a_secret_is_not_tried(
+    example: str, passed: bool | None
+) -> None:
+    evidence = await checked(SIGN, f"Improve it.\n\n{example}")
+    assert (evidence.name, evidence.passed) == ("examples", passed), evidence.detail
