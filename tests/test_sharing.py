@@ -2,8 +2,9 @@
 
 import importlib
 import json
+import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import repeat
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from ipyrefine import api
 from ipyrefine.checks import resolve
 from ipyrefine.core.decisions import Continue, Expect
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.model import Budget, Limits, Stage
+from ipyrefine.core.model import SUITE, Budget, Limits, Stage
 from ipyrefine.core.ports import Request
 from ipyrefine.core.run import Run
 from ipyrefine.kernel import variables
@@ -203,6 +204,91 @@ async def test_types_and_lines_of_errors_names_of_columns_and_shapes_of_frames_a
     assert "ValueError: invalid literal for int() with base 10: …" in second
     assert "kept: new, 1 rows × 2 columns" in third
     assert "a table of 1 row × 2 columns" in third
+
+
+class Critic(Server):
+    """The same, which writes tests once as a critic.
+
+    Args:
+        tests: the tests.
+        *texts: as for `Server`.
+    """
+
+    def __init__(self, tests: str, *texts: str) -> None:
+        self._tests = tests
+        super().__init__(*texts)
+
+    def _reply(self, request: Request) -> str:
+        if request.purpose != Stage.CRITIQUE or not self._tests:
+            return super()._reply(request)
+        tests, self._tests = self._tests, ""
+        return f"```python\n{tests}\n```\n```json\n{super()._reply(request)}\n```"
+
+
+TOTALS = "Write `totals(rows)`: the total `revenue` of `rows` per region, as a number."
+BY_REGION = "def totals(rows):\n    return {row['region']: str(row['revenue']) for row in rows}"
+# What a critic's test does, and how its failure is told. Each quotes the task.
+OUTCOMES = {
+    "assert totals(rows) == {'a': 1}": "AssertionError: it gives dict[str, str] of length 2",
+    "assert len(totals(rows)) == 4": "AssertionError: int compared with int",
+    "assert [*totals(rows)] == [1]": (
+        "AssertionError: list[str] of length 2 compared with list[int] of length 1"
+    ),
+    "assert totals(rows)['Nowhere']": "KeyError: 'Nowhere'",
+    "raise KeyError([*totals(rows)][0][::-1])": "KeyError: …",
+    "assert not rows, [*totals(rows)]": "AssertionError",
+    "assert not totals(rows)": "AssertionError",
+    "got = [*totals(rows)][0]\n    assert got == 'x', f'it is {got}'": (
+        "AssertionError: it gives str of length 14"
+    ),
+    "pytest.fail([*totals(rows)][0])": "Failed: …",
+    "with pytest.raises(ValueError):\n        totals(rows)": "Failed: DID NOT RAISE ValueError",
+    "raise type([*totals(rows)][0][:6], (Exception,), {})": "…",
+}
+
+
+def module_of(bodies: Iterable[str]) -> str:
+    quote = "the total `revenue` of `rows` per region"
+    return "import pytest\n\n" + "\n\n".join(
+        f'def test_{n}():\n    """{quote}"""\n    {body}' for n, body in enumerate(bodies)
+    )
+
+
+@pytest.mark.parametrize("bodies", [[*OUTCOMES][:6], [*OUTCOMES][6:]])
+async def test_a_critics_tests_and_how_many_pass_are_sent_whole_but_no_value_that_they_show(
+    bodies: list[str],
+) -> None:
+    tests = module_of(["assert totals([]) == {}", *bodies, "assert isinstance(totals(rows), dict)"])
+    model = Critic(tests, BY_REGION)
+    run = await refinement(model, TOTALS, limits={"max_revisions": 1}).run()
+    failing = next(one for one in run.iterations[0].evidence if one.name == SUITE)
+    assert leaked(failing.detail), "the user sees it"
+    assert leaked(model.sent) == []
+    revise = next(one for one in model.requests if one.purpose == Stage.REVISE)
+    prompt = revise.messages[-1].content
+    count = len(bodies)
+    assert (
+        f"{failing.tallies[0].held} of {failing.tallies[0].of} tests of the critic's pass."
+        in prompt
+    )
+    assert failing.tallies[0].of - failing.tallies[0].held == count
+    for expected in run.expectations[1:4]:
+        assert expected.code.partition("def ")[2] in prompt, "three of those that fail"
+    for number, body in enumerate(bodies, start=1):
+        assert re.search(rf"test_{number}\b.*: {re.escape(OUTCOMES[body])}", prompt), body
+
+
+async def test_a_critics_test_with_parameters_from_a_variable_sends_none_of_them() -> None:
+    test = (
+        "import pytest\n\n@pytest.mark.parametrize('name', [row['region'] for row in rows])\n"
+        'def test_short(name):\n    """per region, as a number"""\n'
+        "    assert totals(rows)[name] == 1\n"
+    )
+    model = Critic(test, BY_REGION)
+    run = await refinement(model, TOTALS, limits={"max_revisions": 1}).run()
+    assert leaked(run.iterations[0].model_dump_json())
+    assert leaked(model.sent) == []
+    assert "str of length 9 compared with int" in model.sent
 
 
 async def test_what_code_gave_on_literals_is_sent() -> None:

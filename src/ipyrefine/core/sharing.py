@@ -5,12 +5,15 @@ anyway: those of the code, of the task and of the variables' structure. Whatever
 one of them is left out, so that a check which words its result differently sends less, never more.
 """
 
+import ast
 import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Literal, NamedTuple, get_args
 
+from ipyrefine.core.expectations import suite_evidence
 from ipyrefine.core.model import (
+    SUITE,
     Evidence,
     Figure,
     Finding,
@@ -18,11 +21,12 @@ from ipyrefine.core.model import (
     Printed,
     TableValue,
     Task,
+    TestResult,
     Value,
     on_conditions,
 )
 from ipyrefine.core.run import Iteration, Run
-from ipyrefine.core.syntax import NO_VALUE, is_literal, read_literal
+from ipyrefine.core.syntax import NO_VALUE, is_literal, read_literal, try_parse_expression
 
 Level = Literal["structure", "outputs", "values"]
 LEVELS: tuple[Level, ...] = get_args(Level)  # the strictest first
@@ -66,7 +70,13 @@ maximum recursion depth exceeded|does not match length of index
 All arrays must be of the same length|cannot reindex on an axis with duplicate labels
 Columns must be same length as key|No such file or directory|invalid syntax
 [Uu]nknown format|does not match format
+^Failed: DID NOT RAISE|^did not end\.
 """
+_PARAMETERS = re.compile(r"^\[\S*\] ")  # of a test that has some, which may be values
+# What pytest says below a comparison.
+_BELOW = re.compile(
+    r" (?:\+ {1,2}where|Differing|Omitting|At index|(?:Left|Right|Extra|Full) \w+) "
+)
 _FIXED = "|".join(_PHRASES.strip().splitlines())
 _PIECE = re.compile(rf"(?P<fixed>{_FIXED})|\w+|[^\w\s]{{4,}}|\s{{2,}}|…")
 _UNKNOWN = re.compile(r"""['"]?…(?:[^\w…]*…)*['"]?""")
@@ -146,7 +156,8 @@ def withheld(run: Run) -> str:
     parts = [m.text for m in run.task.materials if m.computed and words.text(m.text) != m.text]
     for iteration in reversed(run.iterations):
         computed = [e for e in iteration.evidence if e.computed]
-        lines = [line for e in computed for line in _full_lines(e) if words.line(line) != line]
+        sent = {line for e in words.iteration(iteration).evidence for line in e.detail.splitlines()}
+        lines = [line for e in computed for line in _full_lines(e) if line not in sent]
         if lines:
             return "\n".join([*parts, *lines])
     return "\n".join(parts)
@@ -193,6 +204,26 @@ def _shape(output: Output) -> str:
             size = f" of length {len(value)}" if hasattr(value, "__len__") else ""
             return f"It ends with a value of type {type(value).__name__}{size}."
     raise TypeError(output)
+
+
+def _compared(line: str) -> Iterator[str]:
+    """Yield the types of the two values that a failed assertion compares, if it states them."""
+    tree = try_parse_expression(_BELOW.split(line.partition("assert ")[2], maxsplit=1)[0])
+    for side in (tree.left, tree.comparators[0]) if isinstance(tree, ast.Compare) else ():
+        if (value := read_literal(ast.unparse(side))) is not NO_VALUE:
+            yield _type_of(value)
+
+
+def _type_of(value: object) -> str:
+    """Return a value's type, with those of its items and its length: ``list[int] of length 2``."""
+    name = type(value).__name__
+    if not isinstance(value, list | tuple | dict | set | frozenset | str | bytes):
+        return name
+    parts = [] if isinstance(value, str | bytes) else [list(value)]
+    parts += [list(value.values())] if isinstance(value, dict) else []
+    held = [" | ".join(sorted({type(one).__name__ for one in part})) for part in parts if part]
+    inner = f"[{', '.join(held)}]" if held else ""
+    return f"{name}{inner} of length {len(value)}"
 
 
 class _Words:
@@ -242,13 +273,19 @@ class _Words:
             evidence=tuple(
                 self._evidence(e, iteration.text) if e.computed else e for e in iteration.evidence
             ),
-            findings=tuple(self._finding(f) if f in theirs else f for f in iteration.findings),
+            findings=tuple(
+                self._finding(f, iteration) if f in theirs else f for f in iteration.findings
+            ),
         )
 
     def _evidence(self, evidence: Evidence, text: str) -> Evidence:
+        if evidence.name == SUITE:  # a model wrote the tests, and knows them
+            results = [one.replace(line=self._result(one)) for one in evidence.results]
+            shown = suite_evidence(self._run.expectations, results).detail
+        else:
+            shown = self.text(evidence.detail)
         ran_on = on_conditions(evidence.conditions)
-        lines = [f"It ran {ran_on}." if ran_on else "", self.text(evidence.detail)]
-        lines += map(_shape, evidence.outputs)
+        lines = [f"It ran {ran_on}." if ran_on else "", shown, *map(_shape, evidence.outputs)]
         source = text.splitlines()
         if evidence.passed is False and (place := _LINE_NUMBER.search(evidence.detail)):
             number = int(place[1])
@@ -257,7 +294,22 @@ class _Words:
         detail = "\n".join(line for line in lines if line)
         return evidence.replace(detail=detail, outputs=(), findings=(), results=())
 
-    def _finding(self, finding: Finding) -> Finding:
+    def _result(self, result: TestResult) -> str:
+        """Return what a test shows: its exception, and the types that it compares."""
+        line = _PARAMETERS.sub("", result.line)
+        if not line.startswith("AssertionError"):
+            return self.line(line)
+        if len(types := list(_compared(line))) == 2:
+            return f"AssertionError: {types[0]} compared with {types[1]}"
+        value = read_literal(result.gives.result) if result.gives else NO_VALUE
+        return "AssertionError" + ("" if value is NO_VALUE else f": it gives {_type_of(value)}")
+
+    def _finding(self, finding: Finding, iteration: Iteration) -> Finding:
+        if finding.check == SUITE:
+            results = [r for e in iteration.evidence if e.name == SUITE for r in e.results]
+            alone = TestResult(name=finding.criterion, passed=False, line=finding.problem)
+            shown = (one for one in results if (one.name, one.line) == (alone.name, alone.line))
+            return finding.replace(problem=self._result(next(shown, alone)))
         texts = {n: self.text(getattr(finding, n)) for n in ("problem", "fix", "criterion")}
         return finding.replace(**texts)
 
