@@ -128,7 +128,8 @@ async def test_a_test_that_the_critic_upholds_blocks_until_it_is_called_wrong_ag
     loop = by_stage([code(WRONG)], [critique(EMPTY, INT), upheld, READY], revisions)
     run = await loop.run()
     assert asked(loop)[2:] == ["revise", "critique", "revise", "critique"]
-    assert run.stop_reason is StopReason.PASSED, "now it is the user's to decide"
+    assert run.stop_reason is StopReason.UNJUDGED, "now it is the user's to decide"
+    assert [i.verdict and i.verdict.passed for i in run.iterations] == [False] * 3
 
 
 async def test_a_dismissed_test_counts_no_more() -> None:
@@ -219,12 +220,12 @@ async def test_a_text_that_fails_more_than_a_critics_tests_is_no_rival() -> None
     assert rival_of(run, run.iterations[1]) is None
 
 
-async def test_not_ready_blocks_where_its_tests_cannot_be_run() -> None:
+async def test_a_text_that_is_not_ready_does_not_pass_where_its_tests_cannot_be_run() -> None:
     said = critique(EMPTY).replace('"ready": true, "because": "It holds."', '"ready": false')
     replies = {Stage.DRAFT: [code(WRONG)], Stage.CRITIQUE: [said]}
     run = await refinement(replies, TASK, suite=None, limits=Limits(max_revisions=0)).run()
     assert run.verdict
-    assert run.verdict.outcome is Outcome.NEEDS_IMPROVEMENT
+    assert run.verdict.outcome is Outcome.NOT_JUDGED
 
 
 async def test_a_new_error_in_one_word_of_a_sentence_blocks() -> None:

@@ -222,7 +222,9 @@ async def test_models_are_told_of_first_rows_at_every_level() -> None:
     assert loop.state.chosen
     said = str(loop.state.chosen.conditions[0])
     assert said in loop.model.requests[-1].messages[-1].content  # type: ignore[attr-defined]
-    (evidence,) = (e for e in withhold(loop.state).iterations[0].evidence if e.computed)
+    (evidence,) = (
+        e for e in withhold(loop.state, "structure").iterations[0].evidence if e.computed
+    )
     assert said in evidence.detail
     assert not evidence.outputs
 

@@ -71,6 +71,7 @@ def verify(
     """
     if earlier := policy.find_duplicate(run, iteration):
         return _inherit(iteration, earlier)
+    iteration = iteration.replace(findings=update_from_checks(run, iteration))
     basis, read = policy.basis_of(iteration), policy.is_read(run, iteration)
     word = _word(run, judgement)
     findings = _findings(run, iteration, judgement, word)
@@ -185,7 +186,7 @@ def _findings(
     run: Run, iteration: Iteration, judgement: Judgement | None, word: Outcome | None
 ) -> tuple[Finding, ...]:
     """Return the findings of a text as they stand with its evidence and what is said of it."""
-    findings = update_from_checks(run, iteration)
+    findings = iteration.findings
     if judgement:
         if word is Outcome.PASS:  # it has no way to say that a finding is mended
             findings = _trust_revision(findings, iteration)
@@ -214,7 +215,7 @@ def _with_refusal(
 ) -> tuple[Finding, ...]:
     """Return findings with the critic's No, where nothing else says what is to be changed."""
     refusal, said = _refusal(run, iteration), ""
-    told = any(f.actionable and f.check != NOT_READY for f in findings)
+    told = any((f.actionable or f.disputed) and f.is_open for f in findings if f.check != NOT_READY)
     if refusal is not None and not told:
         said = refusal or "The critic says that it isn't ready, without a reason."
     return apply_bare_verdict(run, findings, said, NOT_READY)
@@ -311,7 +312,8 @@ def _inherit(iteration: Iteration, earlier: Iteration) -> Ruling:
     before = earlier.verdict or Verdict(outcome=Outcome.NOT_JUDGED, score=None)
     from_parent = earlier.number == iteration.parent
     repeats = Repeats(iteration=earlier.number, of_parent=from_parent, failure=iteration.failure)
-    return Ruling(
-        before.replace(because=repeats),
-        iteration.findings if from_parent else earlier.findings,
-    )
+    if not from_parent:
+        return Ruling(before.replace(because=repeats), earlier.findings)
+    checked = {f.id: f for f in earlier.findings if f.author == "check"}
+    findings = tuple(checked.get(f.id, f) for f in iteration.findings)
+    return Ruling(before.replace(because=repeats), findings)
