@@ -237,6 +237,21 @@ def _refusal(run: Run, iteration: Iteration) -> str | None:
     return next(blocking, None) or _refusal(run, parent)
 
 
+def _dropped_test(run: Run, iteration: Iteration) -> str:
+    """Return a test that was dropped after its critic called a text ready as if it passed."""
+    reading = policy.reading_of(run, iteration) if policy.reads(run) else None
+    if reading is None:
+        return ""
+    passed = {one.name for one in iteration.tests if one.passed}
+    dropped = (
+        one.name
+        for one in run.expectations
+        if one.iteration == reading.number
+        and (one.untried == "broken" or (one.upheld is False and one.name not in passed))
+    )
+    return next(dropped, "")
+
+
 def _objection(run: Run, iteration: Iteration, findings: tuple[Finding, ...]) -> Undecided | None:
     """Return what no PASS may pass over, if anything: a dispute, a No, or what was not tried."""
     if disputed := next((f for f in findings if f.is_open and f.disputed), None):
@@ -244,6 +259,8 @@ def _objection(run: Run, iteration: Iteration, findings: tuple[Finding, ...]) ->
         return Undecided(why="disputed", detail=problem, finding=disputed.id)
     if (refusal := _refusal(run, iteration)) is not None:
         return Undecided(why="not_ready", detail=refusal)
+    if dropped := _dropped_test(run, iteration):
+        return Undecided(why="test_dropped", detail=dropped)
     passed = tuple(e.name for e in iteration.evidence if e.passed)
     if unable := next((e for e in iteration.evidence if e.not_run and e.required), None):
         return Undecided(why="not_run", detail=first_line(unable.detail), passed=passed)

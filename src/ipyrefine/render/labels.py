@@ -811,7 +811,7 @@ _UNDECIDED = {
     "weak_critic": "This model was measured too weak to criticise.",
     "disputed": "Yours to decide: critic and writer disagree about a claim.",
     "not_ready": "The critic says that it isn't ready:",
-    "test_dropped": "The critic says that it is ready if its tests pass. One can't be run:",
+    "test_dropped": "The critic called it ready once its tests pass, and one of them was dropped:",
     "not_read": "Another draft was read instead.",
     "plain": "Yours to judge: no critic reads plots, displays and microcopy (--critique always).",
 }
