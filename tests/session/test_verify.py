@@ -11,9 +11,17 @@ from kit import READY
 from shells import Front
 
 from ipyrefine import cli
-from ipyrefine.core.decisions import Accept
+from ipyrefine.core.decisions import Accept, Override
 from ipyrefine.core.expectations import read_tests
-from ipyrefine.core.model import Clarification, Material, Setup, StopReason, Task
+from ipyrefine.core.model import (
+    Clarification,
+    Material,
+    Outcome,
+    Setup,
+    StopReason,
+    Task,
+    Verdict,
+)
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.stored import VERSION
 from ipyrefine.errors import UsageError
@@ -37,7 +45,7 @@ def run_of(
     accepted: bool = True,
     **more: Any,
 ) -> Run:
-    asked = Task(text=task, form="code", clarifications=confirmed, **more)
+    asked = Task(text=task, clarifications=confirmed, **{"form": "code", **more})
     decided: Any = {"decisions": (Accept(iteration=0),), "stop_reason": StopReason.ACCEPTED}
     return Run(
         setup=Setup(task=asked, model="m", judge="critic"),
@@ -125,8 +133,9 @@ def test_what_needs_a_variable_or_a_module_that_is_not_there_is_not_run(tmp_path
     assert [one.state for one in found] == ["not run"] * 3
     assert all(name in one.why for name, one in zip(needs, found, strict=True))
     assert exit_status(found) == 3
-    assert (partly.state, partly.why.partition(";")[0]) == ("holds", "1 of 1 example")
+    assert (partly.state, partly.why.partition(";")[0]) == ("not confirmed", "1 of 1 example")
     assert "helper" in partly.why
+    assert exit_status([partly]) == 3
 
 
 def test_a_notebook_without_tests_or_records_says_so(tmp_path):
@@ -165,6 +174,132 @@ def test_what_was_altered_is_named(tmp_path, place, value, altered, status):
     path.write_text(json.dumps(content))
     found = verified(path)
     assert ([one.altered for one in found], exit_status(found)) == ([altered], status)
+
+
+def passing(basis: Any, **more: Any) -> Run:
+    """A run whose text passed on some basis."""
+    run = run_of(**more)
+    verdict = Verdict(outcome=Outcome.PASS, score=None, basis=basis)
+    return run.replace(iterations=(run.iterations[0].replace(verdict=verdict),))
+
+
+def pop(part: Any, name: str) -> None:
+    del part[name]
+
+
+# What somebody may do to a record for a wrong text to be taken for a right one.
+TAMPERS: dict[str, Any] = {
+    "text": lambda run: run["iterations"][0].update(text=RIGHT + "\n# better"),
+    "verdict": lambda run: run["iterations"][0]["verdict"].update(outcome="FAIL"),
+    "basis": lambda run: run["iterations"][0]["verdict"].update(basis="confirmed"),
+    "because": lambda run: run["iterations"][0]["verdict"].update(
+        because={"kind": "by_user", "words": "Fine."}
+    ),
+    "score": lambda run: run["iterations"][0]["verdict"].update(score=1.0),
+    "no verdict": lambda run: run["iterations"][0].update(verdict=None),
+    "evidence": lambda run: run["iterations"][0]["evidence"].append(
+        {"name": "suite", "passed": True, "basis": "tests"}
+    ),
+    "findings": lambda run: run["iterations"][0].update(critiqued=True),
+    "no tests": lambda run: run.update(expectations=[]),
+    "another test": lambda run: run["expectations"][0].update(code="def test_x(): pass"),
+    "a dismissed test": lambda run: run["expectations"][0].update(status="dismissed"),
+    "a test without grounds": lambda run: run["expectations"][0].update(grounded=False),
+    "an empty test": lambda run: run["expectations"][0].update(vacuous=True),
+    "task": lambda run: run["setup"]["task"].update(text=TASK.replace("== 2", "== 2.0")),
+    "no examples": lambda run: run["setup"]["task"].update(text="Write half."),
+    "confirmed": lambda run: run["setup"]["task"]["clarifications"][0].update(result="0.0"),
+    "none confirmed": lambda run: run["setup"]["task"].update(clarifications=[]),
+    "checks": lambda run: run["setup"].update(checks=["examples"]),
+    "form": lambda run: run["setup"]["task"].update(form="prose"),
+    "model": lambda run: run["setup"].update(model="gpt-99", judge="gpt-99"),
+    "best": lambda run: run.update(best=0),
+    "decisions": lambda run: run["decisions"].append(
+        {"kind": "override", "iteration": 0, "outcome": "PASS"}
+    ),
+    "another reason": lambda run: run["decisions"][0].update(reason="Checked by Ada."),
+    "warnings": lambda run: run["warnings"].append("All is well."),
+    "nothing": lambda run: None,
+}
+# And what it does to the digests, which would tell.
+UNSEALED: dict[str, Any] = {
+    "kept": lambda record: None,
+    "deleted": lambda record: pop(record, "digests"),
+    "emptied": lambda record: record.update(digests={}),
+    "of another form": lambda record: record.update(digests=[1]),
+    "of the text and verdict alone": lambda record: pop(record["digests"], "run"),
+    "of the page alone": lambda record: [
+        pop(record["digests"], n) for n in ("run", "text", "verdict")
+    ],
+    "of others": lambda record: record.update(digests=dict.fromkeys(record["digests"], "0" * 64)),
+}
+
+
+@pytest.mark.parametrize("unseal", UNSEALED.values(), ids=UNSEALED)
+@pytest.mark.parametrize("tamper", TAMPERS.values(), ids=TAMPERS)
+def test_no_record_that_was_altered_or_lost_its_digests_is_said_to_hold(
+    tmp_path, monkeypatch, tamper, unseal
+):
+    async def all_hold(*_: Any) -> tuple[str, str, str]:
+        return "holds", ALL, ""
+
+    monkeypatch.setattr("ipyrefine.session.verify._try", all_hold)
+    path = notebook(tmp_path / "x.ipynb", passing("confirmed"))
+    content = json.loads(path.read_text())
+    record = content["cells"][0]["outputs"][0]["data"][MIME]
+    before = json.dumps(record, sort_keys=True)
+    tamper(record)
+    unseal(record)
+    path.write_text(json.dumps(content))
+    [one] = verified(path)
+    if json.dumps(record, sort_keys=True) == before:
+        assert (one.state, one.altered, exit_status([one])) == ("holds", (), 0)
+    else:
+        assert one.state != "holds"
+        assert one.altered
+        assert exit_status([one]) == 1
+
+
+@pytest.mark.parametrize("name", ["text/plain", "text/markdown", "text/html"])
+def test_a_page_whose_digest_was_deleted_is_not_confirmed(tmp_path, name):
+    path = notebook(tmp_path / "x.ipynb", run_of())
+    content = json.loads(path.read_text())
+    data = content["cells"][0]["outputs"][0]["data"]
+    data[name] = "PASS"
+    del data[MIME]["digests"][name]
+    path.write_text(json.dumps(content))
+    [one] = verified(path)
+    assert (one.state, one.altered) == ("not confirmed", ("its digests",))
+
+
+@pytest.mark.parametrize(
+    ("run", "state", "why"),
+    [
+        (passing("examples"), "holds", ALL),
+        (passing("confirmed"), "holds", ALL),
+        (passing("tests"), "not confirmed", "your tests"),
+        (passing("function"), "not confirmed", "your function"),
+        (passing("evaluator"), "not confirmed", "your evaluator"),
+        (passing("critique"), "not confirmed", "a critic's reading"),
+        (passing("schema"), "not confirmed", "`schema`"),
+        (passing("confirmed", confirmed=()), "not confirmed", "confirmed results"),
+        (passing("examples", task="Write half."), "not confirmed", "examples"),
+        (passing("user"), "not confirmed", "`user`"),
+        (passing("evaluator", task="Write half.", confirmed=(), tests=""), "not confirmed",
+         "your evaluator"),
+        (passing("critique", form="prose"), "not confirmed", "a critic's reading"),
+        (passing("tests", text=WRONG), "fails", "half(None)"),
+        (passing("user").replace(decisions=(Override(iteration=0, outcome=Outcome.PASS),),
+                                 stop_reason=StopReason.OVERRIDDEN), "holds",
+         "PASS is the user's word"),
+        (run_of(), "holds", ALL),
+    ],
+)  # fmt: skip
+def test_a_pass_holds_only_where_what_it_rests_on_was_run_again(tmp_path, run, state, why):
+    [one] = verified(notebook(tmp_path / "x.ipynb", run))
+    assert (one.state, one.altered) == (state, ()), one.why
+    assert why in one.why
+    assert exit_status([one]) == {"holds": 0, "fails": 1}.get(state, 3)
 
 
 def test_an_exported_run_is_verified_and_its_cell_is_the_last(tmp_path):

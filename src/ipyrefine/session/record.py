@@ -26,6 +26,7 @@ from ipyrefine.render.terminal import record_text
 MIME = "application/vnd.ipyrefine.run+json"
 KEY = "ipyrefine"  # of a notebook's, or a cell's, metadata
 
+_SHOWN = ("text/plain", "text/markdown", "text/html")
 MAX_FILE = 128 * 2**20  # bytes of a file with records
 LIMIT = 650_000  # characters of a run's JSON; the renderings next to it grow with it
 _TEXT_LIMIT, _DETAIL_LIMIT = 40_000, 1_000  # characters, in a run that is longer
@@ -112,7 +113,8 @@ class Recorded(NamedTuple):
         run: the run.
         whole: whether it can be resumed; False when its texts were cut to fit a notebook.
         cell: the number of the cell that shows it, from 1; 0 for none.
-        altered: what is not as it was written: ``text``, ``verdict``, ``run``, or a MIME type.
+        altered: what is not as it was written: ``text``, ``verdict``, ``run``, a MIME type, or
+            ``digests`` where one is missing, so that nobody can tell.
         now: what the cell holds now that the text was put into; None where that is not known.
     """
 
@@ -246,9 +248,10 @@ def read_one(stored: Stored, path: Path) -> Recorded:
     except (ValueError, TypeError, RecursionError, OverflowError):
         raise UsageError(f"{path} holds a record that is damaged or was changed by hand.") from None
     before = digests if isinstance(digests, dict) else {}
-    shown = {name: _text(stored.shown[name]) for name in before if name in stored.shown}
-    now = _digests(run, shown) if before else {}
-    altered = tuple(name for name in now if before.get(name, now[name]) != now[name])
+    shown = {name: _text(stored.shown[name]) for name in _SHOWN if name in stored.shown}
+    now = _digests(run, shown)
+    altered = tuple(name for name in now if name in before and before[name] != now[name])
+    altered += ("digests",) * (not now.keys() <= before.keys())
     return Recorded(run, whole, stored.cell, altered, _text_now(stored, cell_id, run))
 
 

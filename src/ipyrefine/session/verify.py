@@ -2,13 +2,14 @@
 
 import builtins
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from ipyrefine.checks.evaluation import Evaluation, format_example, holds
 from ipyrefine.checks.suite import Suite
-from ipyrefine.core.model import StopReason
+from ipyrefine.core.decisions import Override
+from ipyrefine.core.model import Outcome, StopReason
 from ipyrefine.core.run import Run
 from ipyrefine.core.stored import OtherVersion
 from ipyrefine.core.syntax import names_bound, names_used, try_parse
@@ -20,12 +21,20 @@ from ipyrefine.render.escape import plain
 from ipyrefine.session.export import Kept, kept_suite
 from ipyrefine.session.record import Recorded, holds_text, read_content, read_one, stored_records
 
-State = Literal["holds", "fails", "changed since", "not run", "no tests"]
+State = Literal["holds", "fails", "not confirmed", "changed since", "not run", "no tests"]
 HOLD, FAIL, NOT_RUN, NOTHING = 0, 1, 3, 4  # exit statuses
 _NO_MODULE = re.compile(r"No module named '[\w.]+'")
+_NOUNS = {"examples": "example", "confirmed": "result"}
 _PARTS = {
-    **{"text": "a text", "verdict": "a verdict", "run": "the record"},
+    **{"text": "a text", "verdict": "a verdict", "run": "the record", "digests": "its digests"},
     **{"text/html": "its HTML", "text/markdown": "its Markdown", "text/plain": "its plain text"},
+}
+
+
+# What a PASS may rest on, in words; examples and results are run again.
+_BASES = {
+    **{"tests": "your tests", "function": "your function", "evaluator": "your evaluator"},
+    **{"critique": "a critic's reading", "examples": "examples", "confirmed": "confirmed results"},
 }
 
 
@@ -35,7 +44,8 @@ class Verified(NamedTuple):
     Attributes:
         cell: the number of the cell that shows it, from 1; 0 for none.
         task: the task's first line.
-        state: what came of its suite.
+        state: what came of its suite; ``not confirmed`` where it holds, but was altered, or its
+            PASS rests on something else.
         why: how much holds, the first failing call, or why nothing was run.
         altered: what of the record is not as it was written.
         note: what the sandbox did not protect, for people; empty for nothing.
@@ -79,11 +89,13 @@ async def verify(path: Path, *, cells: bool = False) -> list[Verified]:
 
 
 def exit_status(found: Iterable[Verified]) -> int:
-    """Return the exit status for these: all hold, one does not, nothing was run, no tests."""
+    """Return the exit status: all hold, one does not, what one rests on was not run, no tests."""
     found = list(found)
     states = {one.state for one in found}
     if states & {"fails", "changed since"} or any(one.altered for one in found):
         return FAIL
+    if "not confirmed" in states:
+        return NOT_RUN
     return HOLD if "holds" in states else NOT_RUN if "not run" in states else NOTHING
 
 
@@ -93,6 +105,8 @@ async def _verify(one: Recorded, *, cells: bool) -> Verified:
     state: State = "not run"
     if not any(suite):
         state, why = "no tests", "no examples, confirmed results or critic's tests"
+        if lacking := _unrepeated(run, ()):
+            state, why = "not confirmed", lacking
     elif not one.whole or not run.text:
         why = "its texts were cut to fit the notebook" if run.text else "it has no text"
     elif changed and not cells:
@@ -106,6 +120,7 @@ async def _verify(one: Recorded, *, cells: bool) -> Verified:
     # Whoever alters a text or a verdict alters the record.
     finer = {"text", "verdict"} & {*one.altered}
     altered = [_PARTS.get(p, p) for p in one.altered if not (p == "run" and finer)]
+    state = "not confirmed" if state == "holds" and altered else state
     return Verified(one.cell, run.task.text.partition("\n")[0], state, why, tuple(altered), note)
 
 
@@ -146,7 +161,29 @@ async def _try(run: Run, suite: Kept, text: str) -> tuple[State, str, str]:
         return "fails", f"{failed}; {tallies}", note
     if not tallies:
         return "not run", left, note
-    return "holds", f"{tallies}; others not run: {left}" if left else tallies, note
+    if left:
+        return "not confirmed", f"{tallies}; others not run: {left}", note
+    if lacking := _unrepeated(run, {one.noun for one in tried}):
+        return "not confirmed", f"{tallies}; {lacking}", note
+    by_user = run.verdict and run.verdict.passed and run.verdict.basis == "user"
+    return "holds", tallies + "; PASS is the user's word" * bool(by_user), note
+
+
+def _unrepeated(run: Run, tried: Collection[str]) -> str:
+    """Return why a PASS is not confirmed by what was run again; empty where it is, or for none.
+
+    Args:
+        run: the run.
+        tried: the nouns of what was run again, and holds.
+    """
+    verdict = run.verdict
+    if verdict is None or not verdict.passed or _NOUNS.get(verdict.basis) in tried:
+        return ""
+    words = (d for d in run.decisions if isinstance(d, Override) and d.outcome is Outcome.PASS)
+    if verdict.basis == "user" and any(words):
+        return ""
+    basis = _BASES.get(verdict.basis, f"`{verdict.basis}`")
+    return f"PASS rests on {basis}, which can't be run from this file"
 
 
 def _tallies(tried: list[_Tried]) -> Iterator[str]:
