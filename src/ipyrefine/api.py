@@ -509,9 +509,13 @@ def choose_profile(
         UsageError: there is no such profile, or it is not valid; or it is for another kind of text
             than a check.
     """
-    from ipyrefine.checks import form_of
+    from ipyrefine.checks import form_of, is_built_in
 
-    names = [check if isinstance(check, str) else getattr(check, "name", "") for check in checks]
+    names = [
+        one if isinstance(one, str) else getattr(one, "name", "")
+        for one in checks
+        if isinstance(one, str) or is_built_in(one)
+    ]
     code_checks = [name for name in names if form_of(name) == "code"]
     if profile is not None:
         chosen = profiles.find(profile, namespace)

@@ -165,10 +165,36 @@ def resolve(
     context = Context(namespace, target, known.files, known.labels, known.names)
     names = dict.fromkeys(check for check in checks if isinstance(check, str))
     objects = [check for check in checks if not isinstance(check, str)]
-    return (
+    found = (
         *(_from_name(name, context) for name in names),
         *(_from_object(check, context) for check in objects),
     )
+    taken = set[str]()
+    for check in found:
+        if not is_built_in(check) and (check.name in taken or _is_reserved(check.name)):
+            _rename(check, taken)
+        taken.add(check.name)
+    return found
+
+
+def is_built_in(check: Any) -> bool:
+    """Return whether a check is one of ours, and not a function or an object of the user's."""
+    ours = type(check).__module__.startswith("ipyrefine.")
+    return ours and not getattr(check, "is_evaluator", False)
+
+
+def _is_reserved(name: str) -> bool:
+    from ipyrefine.core.model import FEEDBACK, LOW_SCORE, NO_SOURCE, NOT_READY, SUITE
+
+    return _find(name) is not None or name in (SUITE, NO_SOURCE, LOW_SCORE, NOT_READY, FEEDBACK)
+
+
+def _rename(check: Any, taken: Iterable[str]) -> None:
+    """Give a user's check the next name that is neither of ours nor another check's."""
+    name, number = re.sub(r"\W+", "_", check.name), 1
+    while check.name in taken or _is_reserved(check.name):
+        check.name = f"{name}()" if number == 1 else f"{name}() {number}"
+        number += 1
 
 
 def from_record(
@@ -253,7 +279,7 @@ def _from_name(name: str, context: Context) -> "Check":
             raise UsageError(f"The check {bare!r} lacks what follows the colon: {kind.usage}.")
         factory: Any = resolve_name(f"ipyrefine.checks.{kind.factory}")
         check = factory.from_argument(argument, context, **settings)
-    elif bare not in namespace:
+    elif (bare := bare.removesuffix("()")) not in namespace:
         raise UsageError(_unknown_check(bare, namespace))
     elif not callable(namespace[bare]):
         raise UsageError(f"The check {bare!r} is a variable, not a function that can be called.")

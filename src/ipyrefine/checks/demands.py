@@ -67,10 +67,12 @@ def find_demands(
         return Demands(resolve(missing, {}), missing)
     from ipyrefine.checks.agreement import Agreement
     from ipyrefine.checks.evaluation import Examples
-    from ipyrefine.checks.python import RunOnCopies
+    from ipyrefine.checks.python import RunOnCopies, RunsCleanly
     from ipyrefine.checks.rows import Results
 
-    present = {check.name.split()[0] for check in checks if check.name} | set(without)
+    kinds = {"examples": Examples, "agreement": Agreement, "results": Results, "run": RunsCleanly}
+    present = {n for n, kind in kinds.items() if any(isinstance(one, kind) for one in checks)}
+    present |= set(without)
     count = 0 if "examples" in without else len(stated_examples(task))
     phrases = (f"{count} example{'' if count == 1 else 's'}",) if count else ()
     found: tuple[Check, ...] = ()

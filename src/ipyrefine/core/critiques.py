@@ -144,7 +144,7 @@ def _finding(item: object) -> Finding | None:
         return None
     blocks = item.get("blocks", item.get("blocking", _words(item.get("severity")) != "minor"))
     return Finding(
-        criterion=_words(item.get("criterion")),
+        criterion=_words(item.get("criterion")).removeprefix(_FIELD),
         severity=Severity.BLOCKING if blocks is True or blocks == "true" else Severity.MINOR,
         demand=_first(item, _DEMAND),
         quote=_first(item, _PLACE, flat=False),

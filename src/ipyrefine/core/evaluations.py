@@ -7,8 +7,7 @@ from contextlib import nullcontext, suppress
 from math import isclose
 from typing import Any, NamedTuple
 
-from ipyrefine.core.findings import FEEDBACK
-from ipyrefine.core.model import Finding, Judgement, Outcome, Severity
+from ipyrefine.core.model import FEEDBACK, Finding, Judgement, Outcome, Severity
 from ipyrefine.core.replies import json_objects, labelled
 from ipyrefine.errors import ReplyError
 
@@ -148,7 +147,9 @@ def feedback_findings(feedback: Iterable[Any], severity: Severity) -> tuple[Find
     """Return an evaluator's feedback as findings, each as it stands."""
     texts = (_text(item) for item in feedback)
     return tuple(
-        Finding(criterion=FEEDBACK, severity=severity, problem=text) for text in texts if text
+        Finding(criterion=FEEDBACK, severity=severity, problem=text, check=FEEDBACK)
+        for text in texts
+        if text
     )
 
 

@@ -7,6 +7,7 @@ from ipyrefine.core.decisions import Select
 from ipyrefine.core.edits import Loss, losses
 from ipyrefine.core.expectations import contains_quote
 from ipyrefine.core.model import (
+    FEEDBACK,
     LOW_SCORE,
     NO_SOURCE,
     NOT_READY,
@@ -22,7 +23,6 @@ from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.unsourced import unsourced
 
 SCOPE = "scope"  # criterion of findings about something that nobody asked for
-FEEDBACK = "feedback"  # criterion of findings from the user's evaluator
 VERDICT = "verdict"  # criterion of the finding for an evaluator's verdict without feedback
 _ALIKE = 0.7  # share of words in common from which two problems are one
 _KEEP = re.compile(r"[*_]*KEEP[*_]*\s*[:,.-]\s*")
@@ -113,9 +113,7 @@ def up_for_review(iteration: Iteration) -> tuple[Finding, ...]:
     Checks and the user's evaluator close their own. No rewording closes one: a reader does.
     """
     return tuple(
-        f
-        for f in iteration.findings
-        if f.is_open and f.author != "check" and f.criterion != FEEDBACK
+        f for f in iteration.findings if f.is_open and f.author != "check" and f.check != FEEDBACK
     )
 
 
@@ -143,13 +141,13 @@ def replace_feedback(
     resolved.
     """
     findings = tuple(findings)
-    old = [finding for finding in findings if finding.criterion == FEEDBACK]
+    old = [finding for finding in findings if finding.check == FEEDBACK]
     followed, fresh = _follow(findings, old, feedback, (_equal,))
-    updated = [f if f.criterion == FEEDBACK else regress(f, feedback) for f in followed]
+    updated = [f if f.check == FEEDBACK else regress(f, feedback) for f in followed]
     settled = dismissed(run)
     fresh = [one for one in fresh if not any(same(one, other) for other in settled)]
     updated += with_ids(run, fresh, updated)
-    places = [n for n, f in enumerate(updated) if f.criterion == FEEDBACK and f.actionable]
+    places = [n for n, f in enumerate(updated) if f.check == FEEDBACK and f.actionable]
     order = {finding.problem: n for n, finding in reversed([*enumerate(feedback)])}
     named = sorted((updated[n] for n in places), key=lambda f: order.get(f.problem, 0))
     for place, finding in zip(places, named, strict=True):
@@ -332,10 +330,13 @@ def lost_sections(run: Run, iteration: Iteration) -> tuple[Loss, ...]:
     if run.task.form != "prose" or iteration.parent is None or iteration.failure:
         return ()
     parent = run.iterations[iteration.parent]
+    task = run.task
+    named = SCOPE in (*task.categories, *(one.name for one in task.criteria))  # another's
     asked = [
         f
         for f in parent.findings
-        if f.id in iteration.acted_on and (f.criterion == SCOPE or f.author == "user")
+        if f.id in iteration.acted_on
+        and ((f.criterion == SCOPE and not named) or f.author == "user")
     ]
     names = [f"{f.problem} {f.fix} {f.quote}".lower() for f in asked]
     found = losses(parent.text, iteration.text)

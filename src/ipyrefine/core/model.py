@@ -54,6 +54,7 @@ MAX_ROWS, MAX_COLUMNS, MAX_CELL = 10, 20, 80  # of a table; characters of a cell
 MAX_PNG, MAX_SIDE = 270_000, 2_000  # characters and pixels of a picture
 MAX_AXES, MAX_AXES_LINE = 4, 160  # of a figure; characters on each
 _PNG_START, _PNG_END = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", b"\0\0\0\0IEND\xaeB`\x82"
+FEEDBACK = "feedback"  # check that findings in the words of the user's evaluator come from
 # What findings for a word without feedback come from: an evaluator's, a critic's.
 LOW_SCORE, NOT_READY = "evaluator's score", "critic's word"
 # The languages that are not written as their name with a capital.
@@ -315,7 +316,7 @@ class Finding(Claim):
     fix: str = ""
     status: Status = Status.OPEN
     author: Author = "model"
-    check: str = ""  # name of the check that found it; empty when somebody else did
+    check: str = ""  # name of the check that found it, or of ours above; else empty
     reason: str = ""  # why it was dismissed, in the user's words
 
     @property

@@ -22,7 +22,6 @@ from typing import Any
 
 from ipyrefine.core.expectations import contested
 from ipyrefine.core.findings import (
-    FEEDBACK,
     SCOPE,
     dismissed,
     first_line,
@@ -30,6 +29,7 @@ from ipyrefine.core.findings import (
     up_for_review,
 )
 from ipyrefine.core.model import (
+    FEEDBACK,
     Finding,
     Form,
     Record,
@@ -253,7 +253,7 @@ def _list_findings(title: str, findings: Sequence[Finding]) -> str:
     lines = [
         f"- {f.id} ({f.severity}, {f.criterion})"
         + (f' at "{_line(f.quote)}"' if f.quote else "")
-        + f": {_paragraphs(f.problem) if f.criterion == FEEDBACK else _line(f.problem)}"
+        + f": {_paragraphs(f.problem) if f.check == FEEDBACK else _line(f.problem)}"
         + (f" Fix: {_line(f.fix)}" if f.fix else "")
         + (" You contested it; the critic stands by it." if f.upheld else "")
         for f in findings
@@ -297,7 +297,7 @@ def _attempt(text: str, feedback: str) -> str:
 def _feedback(findings: Sequence[Finding]) -> str:
     """Return findings as their authors wrote them; each author's stand in a paragraph."""
     paragraphs = []
-    for _, group in groupby(findings, lambda f: (f.author, f.check, f.criterion == FEEDBACK)):
+    for _, group in groupby(findings, lambda f: (f.author, f.check)):
         items = [f"{f.problem} {f.fix}".strip() for f in group]
         paragraphs.append("\n".join(f"- {i}" for i in items) if len(items) > 1 else items[0])
     return _neutralise("\n\n".join(paragraphs))

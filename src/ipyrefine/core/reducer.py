@@ -16,8 +16,9 @@ from ipyrefine.core.expectations import (
     in_force,
     suite_evidence,
 )
-from ipyrefine.core.findings import FEEDBACK, resolve, with_ids
+from ipyrefine.core.findings import resolve, with_ids
 from ipyrefine.core.model import (
+    FEEDBACK,
     GUIDANCE,
     RESULTS,
     SUITE,
@@ -162,13 +163,14 @@ def _add_revision(run: Run, event: events.RevisionReady) -> Run:
         head=None, selected=(), revision_requested=False, awaits_user=False
     )
     kept = {change.finding: change.summary for change in event.changes if change.keeps}
-    reasons = {f.criterion: kept[f.id] for f in revision.findings if f.id in kept}
+    contested_tests = (f for f in revision.findings if f.id in kept and f.check == SUITE)
+    reasons = {f.criterion: kept[f.id] for f in contested_tests}
     run = _change_tests(run, reasons, lambda test: test.contested_for(reasons[test.name]))
     return _map_findings(
         run,
         lambda iteration: (
             f.contested_for(kept[f.id])
-            if f.id in kept and f.author == "model" and f.criterion != FEEDBACK
+            if f.id in kept and f.author == "model" and f.check != FEEDBACK
             else f
             for f in iteration.findings
         ),
@@ -554,7 +556,9 @@ def _change_criteria(run: Run, decision: decisions.Criteria) -> Run:
         run = _dismiss_all(
             run,
             "Its criterion was dropped.",
-            lambda finding: finding.author == "model" and finding.criterion in dropped,
+            lambda finding: (
+                finding.author == "model" and not finding.check and finding.criterion in dropped
+            ),
         )
         run = run.replace(
             iterations=tuple(i.replace(critiqued=False) for i in run.iterations),

@@ -6,7 +6,6 @@ from ipyrefine.core import policy
 from ipyrefine.core.events import VerdictReached
 from ipyrefine.core.expectations import is_open_claim
 from ipyrefine.core.findings import (
-    FEEDBACK,
     apply_bare_verdict,
     first_line,
     ground,
@@ -14,6 +13,7 @@ from ipyrefine.core.findings import (
     update_from_checks,
 )
 from ipyrefine.core.model import (
+    FEEDBACK,
     NOT_READY,
     Because,
     ByUser,
@@ -78,7 +78,7 @@ def verify(
     untried = {e.name for e in iteration.evidence if e.not_run}  # what they found may be gone
     blocking = [f for f in findings if f.blocks and f.check not in untried]
     if word is Outcome.PASS:
-        blocking = [f for f in blocking if f.criterion != FEEDBACK]
+        blocking = [f for f in blocking if f.check != FEEDBACK]
     fails = [e for e in iteration.evidence if e.failed]
     # What the user's own function says comes before what the task states.
     failed = next((e for e in [*policy.evaluations(iteration), *fails] if e.failed), None)
@@ -190,7 +190,7 @@ def _findings(
     if judgement:
         if word is Outcome.PASS:  # it has no way to say that a finding is mended
             findings = _trust_revision(findings, iteration)
-        feedback = any(f.actionable and f.criterion == FEEDBACK for f in findings)
+        feedback = any(f.actionable and f.check == FEEDBACK for f in findings)
         bare = ""
         if word is not Outcome.PASS and not feedback:
             bare = f"The evaluator says {judgement.stated}."
@@ -297,7 +297,7 @@ def _still_open(blocking: list[Finding], word: Outcome | None = None) -> StillOp
 
 def _in_words(run: Run, findings: tuple[Finding, ...], judgement: Judgement) -> Because:
     """Return what the user's evaluator said, in its own words where it gave any."""
-    feedback = next((f.problem for f in findings if f.criterion == FEEDBACK and f.actionable), "")
+    feedback = next((f.problem for f in findings if f.check == FEEDBACK and f.actionable), "")
     if judgement.score is not None and judgement.stated is None and not feedback:
         return Scored(score=judgement.score, target=run.limits.target)
     return Said(outcome=judgement.stated, feedback=feedback)

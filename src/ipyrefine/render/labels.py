@@ -280,10 +280,11 @@ def lenient_evaluator(run: Run) -> str:
 
 def check_name(name: str) -> str:
     """Return a check's name for people: ``tests:suite``, ``at most 120 words``."""
-    kind, _, argument = name.removesuffix(" decisive").partition(":")
-    if kind == "length":
+    name = name.removesuffix(" decisive")
+    kind, colon, argument = name.partition(":")
+    if colon and kind == "length":
         return argument.replace("<=", "at most ").replace(">=", "at least ")
-    return f'{kind} "{argument}"' if kind in ("with", "without") else name.removesuffix(" decisive")
+    return f'{kind} "{argument}"' if colon and kind in ("with", "without") else name
 
 
 def check_chip(evidence: Evidence) -> Label:
