@@ -1,11 +1,15 @@
-"""A critic's tests are run on a text as ordinary pytest, each by itself."""
+"""A critic's tests are run on a text as ordinary pytest, in their modules."""
 
+import re
 from functools import partial
+from textwrap import dedent
 
 import pytest
 
+from ipyrefine.checks import suite as suite_module
 from ipyrefine.checks.suite import Suite
-from ipyrefine.core.expectations import Expectation, read_tests
+from ipyrefine.core.critiques import parse_tests
+from ipyrefine.core.expectations import Expectation, name_apart, read_tests
 from ipyrefine.core.model import Evidence, Task
 from ipyrefine.kernel.variables import Variables
 
@@ -117,14 +121,54 @@ async def test_a_text_that_does_not_load_fails_all_of_them() -> None:
     assert evidence.failed
 
 
-async def test_a_test_that_says_nothing_of_the_text_is_vacuous() -> None:
+async def test_only_what_passes_on_a_text_that_does_nothing_is_vacuous() -> None:
     source = (
-        "def test_other():\n    assert 1 + 1 == 3\n"
+        "def test_other():\n    assert 1 + 1 == 2\n"
         "def test_any():\n    assert f(0) is None or True\n"
+        "def test_false():\n    assert 1 + 1 == 3\n"
         "def test_real():\n    assert f(3) == 9\n"
     )
     vacuous = partial(Suite().vacuous, grounded(source))
     assert await vacuous("def f(x): return x * x") == {"test_other", "test_any"}
+
+
+IN_PLACE = {
+    "an item": "bills['net'] = bills['gross'] * 2",
+    "an attribute": "bills.columns = ['net']",
+    "a method": "xs.append(3)",
+    "a deletion": "del bills['gross']",
+    "an augmented assignment": "xs += [3]",
+    "a loop": "for n in (3, 4):\n    xs.append(n)",
+    "a keyword": "bills.dropna(inplace=True)",
+    "beside a function": "def double(n):\n    return n * 2\n\nbills['net'] = bills['gross'] * 2",
+}
+
+
+@pytest.mark.parametrize("text", IN_PLACE.values(), ids=IN_PLACE)
+async def test_a_test_of_what_a_text_changes_in_place_says_something_of_it(text: str) -> None:
+    import pandas as pd
+
+    variables = {"bills": pd.DataFrame({"gross": [1.0, None]}), "xs": [1, 2]}
+    source = (
+        "def test_changed():\n"
+        "    assert 'net' in bills or len(xs) > 2 or len(bills) == 1 or 'gross' not in bills\n"
+        "def test_kept():\n    assert xs[:2] == [1, 2]\n"
+        "def test_missed():\n    assert xs == bills['net'][0]\n"
+    )
+    suite, tests = Suite(Variables.of(variables).files), grounded(source)
+    assert await suite.vacuous(tests, text) == {"test_kept"}
+    passed = {one.name: one.passed for one in (await suite(tests, text, TASK)).results}
+    assert passed == {"test_changed": True, "test_kept": True, "test_missed": False}
+
+
+async def test_a_test_that_a_text_doing_nothing_passes_counts_where_a_later_text_fails_it() -> None:
+    [kept] = grounded("def test_kept():\n    xs = [2, 1]\n    f(xs)\n    assert xs == [2, 1]\n")
+    kept = kept.replace(vacuous=True, quote="keep xs as it is")
+    held = await Suite()([kept], "def f(xs): return sorted(xs)", TASK)
+    assert (held.passed, held.tallies, held.results[0].counts) == (None, (), False)
+    broken = await Suite()([kept], "def f(xs): xs.sort()", TASK)
+    assert broken.failed
+    assert broken.findings[0].demand == "keep xs as it is"
 
 
 @pytest.mark.parametrize(
@@ -147,3 +191,303 @@ async def test_of_several_results_the_first_that_is_missed_is_known(
     (result,) = evidence.results
     assert result.gives
     assert (result.claim, result.gives.result) == (claim, gives)
+
+
+ADD = "def add(a, b):\n    return a + b\n"
+ADDS = Task(text="Write add(a, b), which adds two numbers.", form="code")
+MODULES = {
+    "constants above parameters": """
+        import pytest
+        CASES = [(1, 3), (2, 4)]
+        @pytest.mark.parametrize("n, want", CASES)
+        def test_a(n, want):
+            assert add(n, 2) == want
+    """,
+    "names of pytest's": """
+        from pytest import mark, raises
+        @mark.parametrize("n", [1, 2])
+        def test_a(n):
+            with raises(TypeError):
+                add(n, "a")
+    """,
+    "fixtures": """
+        import pytest
+        pytestmark = pytest.mark.usefixtures("ready")
+        @pytest.fixture
+        def ready():
+            SEEN.append(1)
+        SEEN = []
+        @pytest.fixture(autouse=True)
+        def pair_of_all():
+            yield
+        @pytest.fixture
+        def pair():
+            return 1, 2
+        def test_a(pair):
+            assert add(*pair) == 3 and SEEN
+    """,
+    "annotations and defaults": """
+        from pathlib import Path
+        LIMIT = 3
+        def test_a(tmp_path: Path, n: "int" = LIMIT):
+            (tmp_path / "n").write_text("1")
+            assert add(n, int((tmp_path / "n").read_text())) == 4
+    """,
+    "indirect parameters": """
+        import pytest
+        @pytest.fixture
+        def doubled(request):
+            return request.param * 2
+        @pytest.mark.parametrize("doubled", [1, 2], indirect=True)
+        def test_a(doubled):
+            assert add(doubled, 0) % 2 == 0
+    """,
+    "hypothesis": """
+        from hypothesis import given, strategies as st
+        @given(st.integers(), st.integers())
+        def test_a(a, b):
+            assert add(a, b) == a + b
+    """,
+    "statements that define nothing": """
+        import random
+        random.seed(3)
+        CASES = []
+        for n in range(3):
+            CASES.append((n, random.random()))
+        def test_a():
+            assert CASES and all(add(*case) == sum(case) for case in CASES)
+    """,
+    "what the text gives, above": "THREE = add(1, 2)\ndef test_a():\n    assert THREE == 3\n",
+    "its own module": "from __main__ import add as plus\nimport solution\n"
+    "def test_a():\n    assert plus(1, 2) == solution.add(1, 2) == 3\n",
+    "a copy of the text": "def add(a, b):\n    return a * b\n"
+    "def test_a():\n    assert add(1, 2) == 3\n",
+    "a class": """
+        import pytest
+        class TestAdd:
+            ONE = 1
+            @pytest.fixture
+            def two(self):
+                return 2
+            def setup_method(self):
+                self.three = 3
+            def test_a(self, two):
+                assert add(self.ONE, two) == self.three
+    """,
+    "unittest": """
+        import unittest
+        class Adds(unittest.TestCase):
+            def setUp(self):
+                self.one = 1
+            def test_a(self):
+                self.assertEqual(add(self.one, 2), 3)
+        if __name__ == "__main__":
+            unittest.main()
+    """,
+    "a coroutine": """
+        import asyncio, pytest
+        @pytest.mark.asyncio
+        async def test_a():
+            await asyncio.sleep(0)
+            assert add(1, 2) == 3
+    """,
+    "a test that is expected to fail, marked": """
+        import pytest
+        @pytest.mark.xfail(reason="it subtracts")
+        def test_a():
+            assert add(1, 2) == 3
+    """,
+}
+
+
+def written(source: str, text: str = ADD) -> list[Expectation]:
+    tests = parse_tests(f"```python\n{dedent(source)}\n```", text)
+    return [one.replace(grounded=True) for one in tests]
+
+
+@pytest.mark.parametrize("source", MODULES.values(), ids=MODULES)
+async def test_tests_are_run_in_the_module_that_they_were_written_in(source: str) -> None:
+    tests = written(source)
+    right = (await Suite()(tests, ADD, ADDS)).results
+    assert [(one.name, one.passed, one.line) for one in right] == [("test_a", True, "")]
+    [wrong] = (await Suite()(tests, "def add(a, b):\n    return 0.5\n", ADDS)).results
+    assert (wrong.passed, wrong.broken) == (False, False)
+
+
+async def test_a_name_that_stands_in_two_critiques_is_looked_up_in_the_module_of_each() -> None:
+    source = "N = {}\ndef test_a():\n    assert add(N, 0) == {}\n"
+    first = name_apart(written(source.format(1, 1)), (), 0)
+    both = [*first, *name_apart(written(source.format(2, 2)), first, 1)]
+    results = (await Suite()(both, ADD, ADDS)).results
+    assert [(one.name, one.passed) for one in results] == [("test_a", True), ("test_a_2", True)]
+
+
+STUCK = {
+    "sleeps": "time.sleep(500)",
+    "takes a lock twice": "lock.acquire() and lock.acquire()",
+    "waits for a queue": "queue.Queue().get()",
+    "sleeps in turns": "[time.sleep(0.01) for _ in iter(int, 1)]",
+    "waits in a loop of events": "asyncio.run(asyncio.sleep(500))",
+}
+
+
+@pytest.mark.parametrize("stuck", STUCK.values(), ids=STUCK)
+async def test_results_beside_a_test_that_waits_count(stuck: str, monkeypatch) -> None:
+    monkeypatch.setattr(suite_module, "_WAITS", 0.5)
+    text = (
+        "import asyncio, queue, threading, time\nlock = threading.Lock()\n"
+        f"def add(a, b):\n    if a > 40: {stuck}\n    return a - b\n"
+    )
+    calls = {"first": (1, 2, 3), "waits": (50, 50, 100), "last": (2, 0, 2)}
+    source = [
+        f"def test_{n}():\n    assert add({a}, {b}) == {c}\n" for n, (a, b, c) in calls.items()
+    ]
+    evidence = await Suite()(written("".join(source)), text, ADDS)
+    first, waits, last = evidence.results
+    assert [first.passed, waits.passed, last.passed] == [False, None, True]
+    assert "did not end within 0.5 seconds" in waits.line
+    assert not waits.broken
+    assert evidence.failed
+
+
+@pytest.mark.parametrize("end", ["while True: pass", "import os; os._exit(0)"])
+async def test_a_text_that_runs_on_or_ends_the_process_fails_that_test_alone(end: str) -> None:
+    text = f"def add(a, b):\n    if a > 40: \n        {end}\n    return a - b\n"
+    calls = {"first": (1, 2, 3), "ends": (50, 50, 100), "last": (2, 0, 2)}
+    source = [
+        f"def test_{n}():\n    assert add({a}, {b}) == {c}\n" for n, (a, b, c) in calls.items()
+    ]
+    results = (await Suite()(written("".join(source)), text, ADDS)).results
+    assert [one.passed for one in results] == [False, False, True]
+
+
+async def test_of_several_parameters_one_that_ends_the_process_fails_the_test() -> None:
+    source = """
+        import pytest
+        @pytest.mark.parametrize("n", [1, 50])
+        def test_a(n):
+            assert add(n, 0) == n
+        def test_b():
+            assert add(1, 0) == 1
+    """
+    text = "import os\ndef add(a, b):\n    return os._exit(1) if a > 40 else a\n"
+    results = (await Suite()(written(source), text, ADDS)).results
+    assert [(one.name, one.passed) for one in results] == [("test_a", False), ("test_b", True)]
+
+
+BESIDE = "\ndef test_b():\n    assert add(1, 2) == 3\n"
+OWN_FAULTS = {
+    "a fixture of a plugin": "def test_a(mocker):\n    assert add(1, 2) == 3",
+    "self outside of a class": "def test_a(self):\n    assert add(1, 2) == 3",
+    "an unknown name": "def test_a():\n    assert add(1, 2) == expected",
+    "a parameter of the text": "def test_a():\n    assert add(a, 2) == 3",
+    "a name that is bound later": "def test_a():\n    assert add(n, 2) == 3\n    n = 1",
+    "an unknown name above": "CASES = [THREE]\n"
+    "def test_a():\n    for case in CASES:\n        assert add(1, 2) == case",
+    "an unknown decorator": "@slow\ndef test_a():\n    assert add(1, 2) == 3",
+    "a missing module": "import freezer\n"
+    "@freezer.at(2020)\ndef test_a():\n    assert add(1, 2) == 3",
+    "a name that a module lacks": "from math import added\n"
+    "def test_a():\n    assert added(add(1, 2))",
+    "the text's name in another module": "from code import add as plus\n"
+    "def test_a():\n    assert plus(1, 2) == 3",
+    "a slip in a tool's name": "import pytest\n"
+    "def test_a():\n    with pytest.rais(ValueError):\n        add(1, 2)",
+    "parameters that fit no argument": "import pytest\n"
+    "@pytest.mark.parametrize('m', [1])\ndef test_a(n):\n    assert add(n, 2) == 3",
+    "a value of its own": "import datetime\n"
+    "def test_a():\n    assert add(1, 2) == datetime.date(2024, 2, 30)",
+    "an own key beside the call": "WANT = {}\ndef test_a():\n    assert add(1, 2) == WANT['x']",
+    "a helper called wrongly": "def check(n, want):\n    assert add(n, 2) == want\n"
+    "def test_a():\n    check(1)",
+    "a fixture that is called": "import pytest\n@pytest.fixture\ndef one():\n    return 1\n"
+    "def test_a():\n    assert add(one(), 2) == 3",
+    "a skip": "import pytest\ndef test_a():\n    pytest.skip('no network')",
+    "a class that cannot be made": "class TestAdd:\n    def __init__(self):\n        pass\n"
+    "    def test_a(self):\n        assert add(1, 2) == 3",
+    "strategies that give nothing": "from hypothesis import given, strategies as st\n"
+    "@given(st.integers(5, 1))\ndef test_a(n):\n    assert add(n, 0) == n",
+    "a slip in what the text calls": "def test_a():\n    def job():\n        return nothing\n"
+    "    assert add(job(), 2) == 3",
+    "a file that nobody asked for": "def test_a():\n"
+    "    assert add(1, 2) == len(open('rows.csv').read())",
+}
+
+
+@pytest.mark.parametrize("source", OWN_FAULTS.values(), ids=OWN_FAULTS)
+async def test_a_fault_of_a_tests_own_lines_is_no_miss_of_the_text(source: str) -> None:
+    evidence = await Suite()(written(source + BESIDE), ADD, ADDS)
+    own, beside = evidence.results
+    assert (own.name, own.passed, own.broken) == ("test_a", None, True)
+    assert own.line
+    assert not re.search(r"(^|[ '(])/\w|ipyrefine-", own.line), "no folder is named"
+    assert (beside.name, beside.passed) == ("test_b", True)
+    assert not evidence.failed
+
+
+MISSES = {
+    "a value without items": ("None", "def test_a():\n    assert add(1, 2)[0] == 3"),
+    "a value in a helper": (
+        "None",
+        "def first(xs):\n    return xs[0]\ndef test_a():\n    assert first(add(1, 2)) == 3",
+    ),
+    "a value by another name": (
+        "None",
+        "def test_a():\n    found = add(1, 2)\n    again = found\n    assert again + 1 == 4",
+    ),
+    "nothing raised": (
+        "None",
+        "import pytest\ndef test_a():\n    with pytest.raises(ValueError):\n        add(1, 2)",
+    ),
+    "said to fail": (
+        "None",
+        "import pytest\ndef test_a():\n    if add(1, 2) is None:\n        pytest.fail('None')",
+    ),
+    "an unknown name in the text": ("c", "def test_a():\n    assert add(1, 2) == 3"),
+    "an error above the tests": ("a[0]", "N = add(1, 2)\ndef test_a():\n    assert N == 3"),
+    "an error in a fixture": (
+        "a[0]",
+        "import pytest\n@pytest.fixture\ndef three():\n    return add(1, 2)\n"
+        "def test_a(three):\n    assert three == 3",
+    ),
+    "an error in what the test hands over": (
+        "a(b)",
+        "def test_a():\n    assert add(lambda n: n[0], 2) == 3",
+    ),
+    "two errors that Hypothesis finds": (
+        "{0: 1}[a] if a < 9 else [][a]",
+        "from hypothesis import given, strategies as st\n"
+        "@given(st.integers())\ndef test_a(n):\n    assert add(n, 0) == n",
+    ),
+}
+
+
+@pytest.mark.parametrize(("gives", "source"), MISSES.values(), ids=MISSES)
+async def test_what_the_text_gives_or_raises_is_its_own(gives: str, source: str) -> None:
+    text = f"def add(a, b):\n    return {gives}\n"
+    [result] = (await Suite()(written(source, text), text, ADDS)).results
+    assert (result.passed, result.broken) == (False, False)
+
+
+@pytest.mark.parametrize(
+    "call", ["add(1, 2)", "solution.add(1, 2)", "added(1, 2)"], ids=["by name", "module", "import"]
+)
+async def test_a_text_misses_a_name_that_the_task_writes(call: str) -> None:
+    source = f"import solution\ndef test_a():\n    assert {call} == 3\n"
+    if call.startswith("added"):
+        source = f"from solution import add as added\n{source}"
+    [result] = (await Suite()(written(source), "def plus(a, b):\n    return a + b\n", ADDS)).results
+    assert result.passed is False
+
+
+async def test_a_helper_that_a_later_text_no_longer_has_is_not_missed() -> None:
+    source = "def test_a():\n    assert _digits(12) == [1, 2]\n"
+    [result] = (await Suite()(written(source), ADD, ADDS)).results
+    assert (result.passed, result.broken) == (None, True)
+
+
+async def test_a_text_misses_a_file_that_the_task_writes() -> None:
+    task = Task(text="Save the sum as sum.txt.", form="code")
+    source = "def test_a():\n    assert open('sum.txt').read() == '3'\n"
+    [result] = (await Suite()(written(source), ADD, task)).results
+    assert result.passed is False

@@ -55,6 +55,7 @@ class Evaluation:
         text: the code.
         seconds: processor time for up to 60 examples together; one may take a quarter of it.
         files: files to put next to it, such as `kernel.variables.Variables.files`.
+        waits: seconds that an example may wait; 0 for any time.
 
     Attributes:
         load_error: why the text does not load, or empty.
@@ -63,7 +64,10 @@ class Evaluation:
         computed: whether the outcomes may come from the user's variables or files.
     """
 
-    def __init__(self, text: str, *, seconds: float, files: Mapping[str, bytes]) -> None:
+    def __init__(
+        self, text: str, *, seconds: float, files: Mapping[str, bytes], waits: float = 0.0
+    ) -> None:
+        self._waits = waits
         self._text, self._seconds, self._files = python_part(text).code, seconds, dict(files)
         self.load_error = self.protection_note = self.absence = ""
         self.computed = self._wants_rows = False
@@ -137,7 +141,7 @@ class Evaluation:
         each = self._seconds / _SHARE
         try:
             result, events = await run_without_secrets(
-                "examples", files, seconds=seconds, each=each, examples=asked
+                "examples", files, seconds=seconds, each=each, examples=asked, waits=self._waits
             )
         except CheckNotRun as error:
             return error, error.events

@@ -1,32 +1,43 @@
 """Run a critic's tests on a text, in the sandbox, with pytest."""
 
 import ast
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import islice
 from textwrap import indent
 from time import monotonic
-from typing import Any
+from typing import Any, NamedTuple
 
+from ipyrefine.checks.blame import is_own_fault
 from ipyrefine.checks.evaluation import Evaluation, holds, not_tried, read_choice, shorten
-from ipyrefine.checks.tests import WIDTH, Report, run_tests
-from ipyrefine.core.expectations import Expectation, suite_evidence
+from ipyrefine.checks.tests import SHARE, WIDTH, Report, run_tests
+from ipyrefine.core.expectations import Expectation, needed, suite_evidence
 from ipyrefine.core.model import Evidence, Task, TestResult
 from ipyrefine.core.results import claims
 from ipyrefine.core.stated import as_example
-from ipyrefine.core.syntax import names_bound, names_used, parse, try_parse
+from ipyrefine.core.syntax import parse, try_parse
 from ipyrefine.errors import CheckNotRun
 from ipyrefine.kernel.magics import python_part
 from ipyrefine.kernel.variables import conditions, explain_absence, may_compute
-from ipyrefine.sandbox.sandbox import describe_failure
+from ipyrefine.sandbox.sandbox import Event, ProcessResult, describe_failure
 
 _SECONDS = 10.0  # processor time for all tests of a text
+_WAITS = 5.0  # seconds that a test may wait
 _WORST = (False, None, True)  # of the results of a test with parameters
 
 
-class Suite:
-    """Runs pytest functions on a text.
+class _Result(NamedTuple):
+    passed: bool | None
+    line: str = ""
+    broken: bool = False  # by its own lines
 
-    Each is a test by itself: where one ends the process, the others run in another.
+
+_Results = dict[str, _Result]
+
+
+class Suite:
+    """Runs pytest functions on a text, as the modules they were written in.
+
+    Where one ends the process, or waits, the others run in another.
 
     Args:
         files: files to put next to the text, such as `kernel.variables.Variables.files`.
@@ -41,24 +52,19 @@ class Suite:
         """Return what the tests show of a text."""
         start = monotonic()
         code = python_part(text).code
-        source = _module(expectations)
-        try:
-            results = await self._results(expectations, code)
-        except CheckNotRun as error:
-            results = {one.name: (None, str(error)) for one in expectations}
-        found = [
-            TestResult(name=name, passed=ok, line=line) for name, (ok, line) in results.items()
-        ]
+        results = await self._results(expectations, code, task.text)
+        found = [TestResult(name=name, **one._asdict()) for name, one in results.items()]
         found = self._with_conditions(expectations, found, code)
         found = await self._with_values(expectations, found, text)
         evidence = suite_evidence(expectations, found, monotonic() - start)
+        source = "\n".join(f"{one.module}\n{one.code}" for one in expectations)
         return evidence.model_copy(update={"computed": may_compute(self._files, code, source)})
 
     def _with_conditions(
         self, expectations: Sequence[Expectation], results: list[TestResult], code: str
     ) -> list[TestResult]:
         """Return the results; those of tests that ran on first rows say nothing."""
-        tests = {one.name: one.code for one in expectations}
+        tests = {one.name: f"{one.module}\n{one.code}" for one in expectations}
         found = []
         for one in results:
             lack = conditions(self._files, code, tests[one.name])
@@ -81,8 +87,11 @@ class Suite:
         calls = tuple(call for _, of_test in tried for call in of_test)
         if not calls:
             return results
-        evaluation = Evaluation(text, seconds=_SECONDS, files=self._files)
-        outcomes = iter(await evaluation.outcomes(calls))
+        evaluation = Evaluation(text, seconds=_SECONDS, files=self._files, waits=_WAITS)
+        try:
+            outcomes = iter(await evaluation.outcomes(calls))
+        except CheckNotRun:
+            return results
         missed = dict[str, dict[str, Any]]()
         for name, of_test in tried:
             given = list(islice(outcomes, len(of_test)))
@@ -94,87 +103,161 @@ class Suite:
         return [one.replace(**missed.get(one.name, {})) for one in results]
 
     async def vacuous(self, expectations: Sequence[Expectation], text: str) -> frozenset[str]:
-        """Return the names of tests that say nothing of a text.
+        """Return the names of tests that pass on a text, and on one that does nothing as well.
 
-        They use none of its names, or pass both on it and on a text whose functions are all empty.
         One that an empty function passes and the text fails does say something: that None is right.
         """
         code = python_part(text).code
         tree = try_parse(code)
-        if tree is None:
-            return frozenset()
-        own = set[str]().union(*map(names_bound, tree.body))
-        idle = {one.name for one in expectations if not _uses(one.code, own)}
-        left = [one for one in expectations if one.name not in idle]
-        stub = _emptied(tree)
-        if not stub:
-            return frozenset(idle)
-        try:
-            for source in (stub, code):
-                results = await self._results(left, source)
-                left = [one for one in left if results[one.name][0]]
-        except CheckNotRun:
-            return frozenset(idle)
-        return frozenset(idle | {one.name for one in left})
+        left = list(expectations) if tree else []
+        for source in (_emptied(tree), code) if tree else ():
+            results = await self._results(left, source)
+            left = [one for one in left if results[one.name].passed]
+        return frozenset(one.name for one in left)
 
     async def _results(
-        self, expectations: Sequence[Expectation], code: str
-    ) -> dict[str, tuple[bool | None, str]]:
-        left, results = list(expectations), dict[str, tuple[bool | None, str]]()
+        self, expectations: Sequence[Expectation], code: str, task: str = ""
+    ) -> _Results:
+        left, results, apart = list(expectations), _Results(), set[str]()
         deadline = monotonic() + 3 * _SECONDS
         while left and monotonic() < deadline:
-            results |= await self._run(left, code)
+            results |= await self._run(left, code, task, apart)
             left = [one for one in left if one.name not in results]
-        late = (None, "No time was left to run it.")
+        late = _Result(None, "No time was left to run it.")
         return {one.name: results.get(one.name, late) for one in expectations}
 
     async def _run(
-        self, expectations: Sequence[Expectation], code: str
-    ) -> dict[str, tuple[bool | None, str]]:
-        """Return the results up to the first test that ends the process, which has failed."""
+        self, expectations: Sequence[Expectation], code: str, task: str, apart: set[str]
+    ) -> _Results:
+        """Return the results up to the first test that ends the process.
+
+        Args:
+            expectations: the tests.
+            code: the text's Python.
+            task: the task's words.
+            apart: the tests whose module does not load, so that each is run without the others;
+                it grows.
+        """
+        modules = _modules(expectations, apart)
+        sources = {file: source for file, (source, _) in modules.items()}
         names = [one.name for one in expectations]
-        report = await run_tests(
-            _module(expectations),
-            code,
-            self._files,
-            functions=names,
-            names=names,
-            seconds=_SECONDS,
-        )
-        if report.fault:
-            why = explain_absence(self._files, report.fault, report.result.stderr)
-            line = why or shorten(report.fault, WIDTH)
-            return dict.fromkeys(names, (None if why else False, line))
-        results = self._outcomes(report)
-        if len(results) < len(names):
-            why = report.end or describe_failure(report.result, _SECONDS)
-            first = next(name for name in names if name not in results)
-            if not report.collected:
-                return dict.fromkeys(names, (None, why))
-            results[first] = (False, shorten(f"did not end. {why}", WIDTH))
-        return results
+        classes = [node.name for node in map(_node, expectations) if isinstance(node, ast.ClassDef)]
+        why = ""
+        try:
+            report = await run_tests(
+                sources,
+                code,
+                self._files,
+                functions=names,
+                names=names + classes,
+                seconds=_SECONDS,
+                waits=_WAITS,
+                runs_xfail=True,
+            )
+        except CheckNotRun as error:
+            ended = ProcessResult(stdout="", stderr="", exit_code=None, seconds=0.0)
+            report, why = Report.of(ended, error.events), str(error)
 
-    def _outcomes(self, report: Report) -> dict[str, tuple[bool | None, str]]:
-        found = dict[str, tuple[bool | None, str]]()
-        for test, event in report.outcomes.items():
-            # A test with parameters is as good as the worst of them.
-            name, _, parameters = test.partition("[")
-            why = str(event.get("why", ""))
-            why = f"[{parameters} {why}" if parameters else why
-            result: tuple[bool | None, str] = (True, "")
-            if event["outcome"] == "skipped":
-                result = (None, f"It was skipped: {shorten(why, WIDTH)}")
-            elif event["outcome"] != "passed":
-                absence = explain_absence(self._files, why, report.result.stderr)
-                result = (None if absence else False, absence or shorten(why, WIDTH))
-            if name not in found or _WORST.index(result[0]) < _WORST.index(found[name][0]):
-                found[name] = result
-        return found
+        def judge(event: Event) -> _Result:
+            said = str(event.get("why") or event["fault"]).removeprefix("The tests do not load: ")
+            if absence := explain_absence(self._files, said, report.result.stderr):
+                return _Result(None, absence)
+            if is_own_fault(event, sources, code, task):
+                return _Result(None, shorten(f"It fails in its own lines: {said}", WIDTH), True)
+            return _Result(False, shorten(said, WIDTH))
+
+        if report.fault and not report.faults:  # the text does not load
+            return dict.fromkeys(names, judge({"why": report.fault}))
+        results = _outcomes(report, judge)
+        for file, fault in report.faults.items():
+            for name in modules[file][1]:
+                if name in apart:
+                    results[name] = judge(fault)
+                apart.add(name)
+        results |= _skipped(report, modules)
+        missing = [name for name in names if name not in results and name not in apart]
+        if report.complete and not report.end:
+            lost = _Result(None, "It fails in its own lines: pytest finds no test in it.", True)
+            return results | dict.fromkeys(missing, lost)
+        if report.wait:
+            own = is_own_fault(report.wait, sources, code, task)
+            end = _Result(
+                None, f"It did not end within {_WAITS:g} seconds, in which it waited.", own
+            )
+        elif why:
+            end = _Result(None, why)
+        else:
+            most = _SECONDS if report.result.limit else _SECONDS / SHARE
+            why = report.end or describe_failure(report.result, most)
+            end = _Result(False, shorten(why, WIDTH))
+        reached = next((one for one in report.collected if one not in report.outcomes), None)
+        if reached is not None:
+            return _merged(results, _base(reached), end)
+        if report.collected:  # all of them were
+            return results
+        return results | dict.fromkeys(missing, _Result(None, end.line))
 
 
-def _module(expectations: Iterable[Expectation]) -> str:
-    """Return the tests as one module, each with its imports and helpers inside of it."""
-    return "\n\n".join(filter(None, map(as_function, expectations)))
+def _outcomes(report: Report, judge: Callable[[Event], _Result]) -> _Results:
+    found = _Results()
+    for test, event in report.outcomes.items():
+        # A test with parameters is as good as the worst of them.
+        _, bracket, parameters = test.partition("[")
+        event = {**event, "why": f"{bracket}{parameters} {event.get('why', '')}".strip()}
+        if event["outcome"] == "passed":
+            result = _Result(True)
+        elif event["outcome"] == "skipped":
+            result = _Result(None, f"It was skipped: {shorten(event['why'], WIDTH)}", True)
+        else:
+            result = judge(event)
+        found = _merged(found, _base(test), result)
+    return found
+
+
+def _skipped(report: Report, modules: Mapping[str, tuple[str, list[str]]]) -> _Results:
+    """Return the results of modules that are skipped as a whole."""
+    skipped = {file: event for file, event in report.outcomes.items() if file in modules}
+    return {
+        name: _Result(None, f"It was skipped: {shorten(str(event.get('why')), WIDTH)}", True)
+        for file, event in skipped.items()
+        for name in modules[file][1]
+    }
+
+
+def _merged(results: _Results, name: str, result: _Result) -> _Results:
+    """Return results with another one of a test: the worst counts."""
+    both = [one for one in (results.get(name), result) if one]
+    return results | {name: min(both, key=lambda one: _WORST.index(one.passed))}
+
+
+def _base(test: str) -> str:
+    return test.partition("[")[0].rpartition("::")[2]
+
+
+def _node(expectation: Expectation) -> ast.stmt | None:
+    tree = try_parse(expectation.code)
+    return tree.body[-1] if tree and tree.body else None
+
+
+def _modules(
+    expectations: Iterable[Expectation], apart: Collection[str]
+) -> dict[str, tuple[str, list[str]]]:
+    """Return the source and the names of the tests of each module, by its file.
+
+    A class has a module of its own, as it stands there with a single one of its tests.
+    """
+    parts: dict[str, tuple[list[str], list[str]]] = {}
+    for one in expectations:
+        node = _node(one)
+        alone = one.name in apart or not one.module or node is None
+        key = one.name if alone or isinstance(node, ast.ClassDef) else one.module
+        sources, names = parts.setdefault(key, ([] if alone else [one.module], []))
+        sources.append(one.code if alone or node is None else ast.unparse(node))
+        names.append(one.name)
+    return {
+        f"test_{number}.py": ("\n\n\n".join(sources), names)
+        for number, (sources, names) in enumerate(parts.values())
+    }
 
 
 def as_function(expectation: Expectation, own: Collection[str] = ()) -> str:
@@ -215,19 +298,13 @@ class _OwnImports(ast.NodeTransformer):
         return ast.Pass() if {one.asname or one.name for one in node.names} <= self._own else node
 
 
-def _uses(code: str, names: set[str]) -> bool:
-    """Return whether a test reads one of a text's names, also by importing it."""
-    tree = try_parse(code)
-    if tree is None:
-        return False
-    imports = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
-    imported = {alias.name for node in imports for alias in node.names}
-    return bool((names_used(tree) | imported) & names)
-
-
 def _emptied(tree: ast.Module) -> str:
-    """Return a module's source with all of its functions empty; nothing where it has none."""
-    functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
-    for function in functions:
-        function.body = [ast.Pass()]
-    return ast.unparse(tree) if functions else ""
+    """Return a module that does nothing: its definitions, empty, and what they need to be read."""
+    body = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            node.body = [ast.Pass()]
+    definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
+    body = [one for one in tree.body if isinstance(one, definitions)]
+    body = needed(body, tree.body)
+    return ast.unparse(ast.Module(body, []))

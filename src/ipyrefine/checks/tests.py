@@ -32,7 +32,7 @@ from ipyrefine.sandbox.sandbox import Event, ProcessResult, describe_failure
 
 WIDTH = 300  # characters of what a failing test shows
 _MAX_LINES = 30
-_SHARE = 4  # one test may take this fraction of the whole time
+SHARE = 4  # one test may take this fraction of the whole time
 _RANK = {"passed": 0, "skipped": 1, "failed": 2}
 
 
@@ -111,7 +111,7 @@ class Tests:
         start = monotonic()
         code = python_part(text).code
         report = await run_tests(
-            self._source,
+            {"test_text.py": self._source},
             code,
             self._files,
             functions=self._functions,
@@ -184,7 +184,7 @@ class Tests:
 
     def _process_end(self, result: ProcessResult) -> str:
         if (result.timed_out and result.limit is None) or "Timeout (" in result.stderr:
-            share = f"{self._seconds / _SHARE:.3g} seconds of processor time"
+            share = f"{self._seconds / SHARE:.3g} seconds of processor time"
             return f"A test did not end within {share}."
         return describe_failure(result, self._seconds)
 
@@ -195,63 +195,80 @@ class Report(NamedTuple):
     Attributes:
         result: how the process ended.
         fault: why the text or the tests do not load, or empty.
+        faults: the same of each module of tests that does not load.
         collected: the tests that there are.
         outcomes: what happened in each that was reached: of its fixtures and parts, the worst.
         complete: whether the run came to its end.
         end: what ended it before its last test, as a sentence, or empty.
+        wait: where it waited, and was ended for that.
     """
 
     result: ProcessResult
     fault: str
+    faults: dict[str, Event]
     collected: list[str]
     outcomes: dict[str, Event]
     complete: bool
     end: str
+    wait: Event | None
+
+    @classmethod
+    def of(cls, result: ProcessResult, events: Sequence[Event]) -> Self:
+        """Read what the program wrote."""
+        outcomes: dict[str, Event] = {}
+        for event in events:
+            if event.get("outcome") in _RANK:
+                worst = outcomes.setdefault(event["test"], event)
+                if _RANK[event["outcome"]] > _RANK[worst["outcome"]]:
+                    outcomes[event["test"]] = event
+        end = next((e["end"] for e in events if e.get("end")), "")
+        return cls(
+            result=result,
+            fault=next((str(e["fault"]) for e in events if "fault" in e), ""),
+            faults={e["module"]: e for e in events if "fault" in e and "module" in e},
+            collected=next((e["collected"] for e in events if "collected" in e), []),
+            outcomes=outcomes,
+            complete=any("end" in e for e in events),
+            end=f"{end} ended the run." if end else "",
+            wait=next((e for e in events if "waited" in e), None),
+        )
 
 
 async def run_tests(
-    source: str,
+    modules: Mapping[str, str],
     code: str,
     files: Mapping[str, bytes],
     *,
     functions: Sequence[str],
     names: Sequence[str],
     seconds: float,
+    waits: float = 0.0,
+    runs_xfail: bool = False,
 ) -> Report:
     """Run pytest on a text in the sandbox.
 
     Args:
-        source: the tests.
+        modules: the source of the tests' modules, by the names of their files: ``test_….py``.
         code: the text's Python.
         files: files to put next to them, such as `kernel.variables.Variables.files`.
         functions: the tests whose names need not begin with ``test``.
         names: what the tests define; others of a text's own are left out.
         seconds: processor time for all of them; one may take a quarter of it.
+        waits: seconds that a test may wait, three times that for loading; 0 for any time.
+        runs_xfail: whether tests that are marked as expected to fail are ordinary ones.
     """
-    texts = {"candidate.py": code, "test_text.py": source}
     result, events = await run_without_secrets(
         "tests",
-        {**files_for(files, code, source), **texts},
+        {**files_for(files, code, *modules.values()), "candidate.py": code, **modules},
         seconds=seconds,
-        each=seconds / _SHARE,
+        each=seconds / SHARE,
+        modules=[*modules],
         functions=functions,
         names=names,
+        waits=waits,
+        runs_xfail=runs_xfail,
     )
-    outcomes: dict[str, Event] = {}
-    for event in events:
-        if event.get("outcome") in _RANK:
-            worst = outcomes.setdefault(event["test"], event)
-            if _RANK[event["outcome"]] > _RANK[worst["outcome"]]:
-                outcomes[event["test"]] = event
-    end = next((e["end"] for e in events if e.get("end")), "")
-    return Report(
-        result=result,
-        fault=next((str(e["fault"]) for e in events if "fault" in e), ""),
-        collected=next((e["collected"] for e in events if "collected" in e), []),
-        outcomes=outcomes,
-        complete=any("end" in e for e in events),
-        end=f"{end} ended the run." if end else "",
-    )
+    return Report.of(result, events)
 
 
 def _source(name: str, namespace: Mapping[str, Any]) -> str:

@@ -86,8 +86,10 @@ class ModelCall(Generic[T]):
         parse_cut: reads a reply that was cut off, if what was asked for is whole in it.
         sampled: what to ask in place of a reply that repeats itself up to the limit; None to leave
             it at that.
+        after: how many replies of the stage were read before; with any, it counts as asking again.
 
     Attributes:
+        read: how many replies of the stage were read by now.
         value: what was read, or None.
         failure: why there is no value; it may reach a prompt.
         advice: the failure, and what the user can do about it.
@@ -101,9 +103,10 @@ class ModelCall(Generic[T]):
         iteration: int,
         parse_cut: Callable[[Reply], T] | None = None,
         sampled: Request | None = None,
+        after: int = 0,
     ) -> None:
         self._model, self._parse, self._parse_cut = model, parse, parse_cut
-        self._sampled = sampled
+        self._sampled, self._again, self.read = sampled, after > 0, after
         self._stage, self._iteration = stage, iteration
         self.value: T | None = None
         self.failure = ""
@@ -141,7 +144,7 @@ class ModelCall(Generic[T]):
                 more seconds than it holds.
             ModelError: the model failed.
         """
-        replies = deque(self._unconsumed(loop.state))
+        replies = deque(self._unconsumed(loop.state)[self.read :])
         cut_at = 0  # a higher limit that the budget doesn't allow is not worth a call
         for attempt in range(2):
             if replies:
@@ -149,19 +152,17 @@ class ModelCall(Generic[T]):
             else:
                 bounded = _within_budget(request, loop.state, loop.elapsed())
                 self._bounded_by_budget = bounded.max_tokens < request.max_tokens
-                spent = attempt and loop.state.repairs >= MAX_REPAIRS
+                spent = (attempt or self._again) and loop.state.repairs >= MAX_REPAIRS
                 if spent or bounded.max_tokens <= cut_at:
                     return None
                 if attempt:
                     await warn(loop, f"Asked {self._model.name} again: {self.failure}.")
                 split = splitter() if splitter else None
                 reply = await self._ask(loop, bounded, split, emit or loop.emit)
+            self.read += 1
             if shortened := _shortened(loop, self._model.name, request, reply.usage):
-                if self._stage in (
-                    Stage.JUDGE,
-                    Stage.CRITIQUE,
-                ):  # of half a text it settles nothing
-                    self.failure = shortened
+                if self._stage in (Stage.JUDGE, Stage.CRITIQUE):
+                    self.failure = shortened  # what was read of half a text settles nothing
                     return None
                 await warn(loop, f"{self._model.name}: {shortened}. Raise its context length.")
             if reply.finish != "stop":

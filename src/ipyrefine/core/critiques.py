@@ -68,7 +68,7 @@ def parse_critique(reply: str, text: str, source: str | None = None) -> Critique
         ReplyError: nothing of it can be read.
     """
     fields = _json_fields(reply)
-    tests = _tests(reply, fields)
+    tests = _tests(reply, fields, text)
     if not fields:
         fields = _listed_fields(reply)
     if not fields and not tests:
@@ -93,13 +93,23 @@ def parse_critique(reply: str, text: str, source: str | None = None) -> Critique
     )
 
 
-def _tests(reply: str, fields: Mapping[str, Any]) -> list[Expectation]:
+def parse_tests(reply: str, text: str) -> list[Expectation]:
+    """Read the tests of a reply about a text, in whichever readable form they come."""
+    return _tests(reply, _json_fields(reply), text)
+
+
+def _tests(reply: str, fields: Mapping[str, Any], text: str) -> list[Expectation]:
     blocks = [m for m in _BLOCK.finditer(reply) if m["language"].lower() in ("python", "py", "")]
     sources = [m["code"] for m in (*blocks, *_TAGGED.finditer(reply))]
     tests = fields.get("tests") or fields.get("expectations")
     for item in [tests] if isinstance(tests, str) else _items(tests):
         sources.append(_words(item.get("code") if isinstance(item, dict) else item, flat=False))
-    return [test for source in dict.fromkeys(sources) for test in read_tests(source)]
+    sources = [*dict.fromkeys(sources)]
+    return [
+        test
+        for source in sources
+        for test in read_tests(source, [one for one in sources if one != source], text)
+    ]
 
 
 def _json_fields(reply: str) -> dict[str, Any]:

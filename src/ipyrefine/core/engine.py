@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from ipyrefine.core import events, policy, replies, verdicts
 from ipyrefine.core.calls import ModelCall, OutOfBudget, warn
-from ipyrefine.core.critiques import parse_critique, settle, together
+from ipyrefine.core.critiques import parse_critique, parse_tests, settle, together
 from ipyrefine.core.decisions import Accept, Decision
 from ipyrefine.core.edits import Selection, read_edits
 from ipyrefine.core.evaluations import feedback_findings, parse_evaluation
@@ -57,7 +57,7 @@ from ipyrefine.core.ports import (
     Suite,
     price_of,
 )
-from ipyrefine.core.prompts import Nonce, Prompts, Requests, make_nonce
+from ipyrefine.core.prompts import Nonce, Prompts, Requests, make_nonce, mend
 from ipyrefine.core.reducer import apply, require_iteration, require_possible
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import (
@@ -774,7 +774,11 @@ class Refinement:
             answered = base.parent is not None and critique.ready is not None
             return len(critique.findings) < fewest and not answered
 
+        said = ""
+
         def parse(reply: Reply) -> Critique:
+            nonlocal said
+            said = reply.text
             fewest = wanted.pop() if wanted else 0
             critique = parse_critique(reply.text, base.text, source)
             if is_short(critique, fewest):
@@ -784,7 +788,8 @@ class Refinement:
 
         critic = self.judge if policy.reads(self.state) else self.model
         call = ModelCall(critic, parse, Stage.CRITIQUE, base.number)
-        critique = await call.make(self, self._requests.critique(self.state, base.number))
+        request = self._requests.critique(self.state, base.number)
+        critique = await call.make(self, request)
         for first in short:
             critique = together(first, critique) if critique else first
         if critique is None:
@@ -792,7 +797,18 @@ class Refinement:
             critique = Critique(failure=call.failure)
         elif is_short(critique, least):
             await warn(self, f"The critique names {len(critique.findings)} of {least} findings.")
-        tests = await self._new_tests(critique.expectations, base)
+
+        async def mended(tests: Sequence[Expectation]) -> list[Expectation]:
+            again = ModelCall(critic, read, Stage.CRITIQUE, base.number, after=call.read)
+            problems = [f"- {one.name}: {one.reason}" for one in tests]
+            with suppress(OutOfBudget, ModelError):  # what was said of the text stands
+                return await again.make(self, mend(request, said, problems)) or []
+            return []
+
+        def read(reply: Reply) -> list[Expectation]:
+            return parse_tests(reply.text, base.text)
+
+        tests = await self._new_tests(critique.expectations, base, mended)
         return critique.replace(expectations=tests)
 
     async def _take_critique(self, number: int, critique: Critique) -> None:
@@ -824,21 +840,47 @@ class Refinement:
             await self._update_best()
 
     async def _new_tests(
-        self, tests: Sequence[Expectation], base: Iteration
+        self,
+        tests: Sequence[Expectation],
+        base: Iteration,
+        mended: Callable[[Sequence[Expectation]], Awaitable[Sequence[Expectation]]],
     ) -> tuple[Expectation, ...]:
-        """Return the tests of a critique by their names in the run, with what they are worth."""
-        run, task = self.state, self.state.task
-        fresh = name_apart(tests, run.expectations, base.number)
-        if self.suite is None or not task.is_python:
+        """Return the tests of a critique by their names in the run, with what they are worth.
+
+        Those that fail in their own lines are mended by their critic, once, or dropped.
+        """
+        known = self.state.expectations
+        fresh = name_apart(tests, known, base.number)
+        if self.suite is None or not self.state.task.is_python:
             return tuple(one.replace(untried=one.untried or "no_suite") for one in fresh)
-        vacuous = await self.suite.vacuous(in_force(fresh), base.text) if fresh else ()
-        words = self._source()
+        fresh = await self._tried(self.suite, fresh, base)
+        broken = [one for one in fresh if one.untried == "broken"]
+        if not broken:
+            return fresh
+        kept = [one for one in fresh if one not in broken]
+        again = name_apart(await mended(broken), [*known, *kept], base.number)[: len(broken)]
+        again = await self._tried(self.suite, again, base)
+        names = {one.name for one in again}
+        return (*kept, *again, *(one for one in broken if one.name not in names))
+
+    async def _tried(
+        self, suite: Suite, tests: Sequence[Expectation], base: Iteration
+    ) -> tuple[Expectation, ...]:
+        """Return tests with what trying them on the text that they were written for shows."""
+        tried, words = in_force(tests), self._source()
+        evidence = await suite(tried, base.text, self.state.task) if tried else None
+        results = {one.name: one for one in evidence.results} if evidence else {}
+        passing = [one for one in tried if results[one.name].passed]
+        vacuous = await suite.vacuous(passing, base.text) if passing else ()
+        broken = {name: one.line for name, one in results.items() if one.broken}
         return tuple(
             one.replace(
                 grounded=bool(one.quote) and rests_on(words, one.quote),
                 vacuous=one.name in vacuous,
+                untried="broken" if one.name in broken else one.untried,
+                reason=broken.get(one.name, one.reason),
             )
-            for one in fresh
+            for one in tests
         )
 
     def _source(self) -> str:

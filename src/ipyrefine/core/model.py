@@ -515,6 +515,8 @@ class TestResult(Record):
     name: str
     passed: bool | None  # whether it passes; None where it could not be tried
     line: str = ""  # what it shows where it fails, or why it could not be tried
+    broken: bool = False  # whether it could not be tried because of its own lines
+    counts: bool = True  # whether a text that does nothing would give something else
     claim: int = 0  # which of the test's claims it misses, if any
     gives: Choice | None = None  # what the text gives there, where the test only compares results
     conditions: tuple[Condition, ...] = ()

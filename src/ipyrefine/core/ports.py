@@ -126,7 +126,7 @@ class Suite(Protocol):
         """Return what the tests show of a text."""
 
     async def vacuous(self, expectations: Sequence[Expectation], text: str) -> frozenset[str]:
-        """Return the names of those that say nothing of a text."""
+        """Return the names of those that a text passes, and one that does nothing as well."""
 
 
 # Takes every event, and the run with it applied, after it took effect; the loop waits for it.

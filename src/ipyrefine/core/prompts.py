@@ -712,10 +712,21 @@ def repair(run: Run, request: Request, reply: str, problem: str) -> Request:
         kind = "edits"
     shape = _TEXTS["shapes"][kind] if kind else _FORMS[run.task.form]["shape"]
     shape = fill(shape, tag=run.task.language)
+    return _ask_again(request, reply, fill(_PARTS["repair"], problem=problem, shape=shape))
+
+
+def mend(request: Request, reply: str, problems: Iterable[str]) -> Request:
+    """Ask a critic once more for tests that fail in their own lines."""
+    return _ask_again(
+        request, reply, fill(_PARTS["mend"], problem=_neutralise("\n".join(problems)))
+    )
+
+
+def _ask_again(request: Request, reply: str, words: str) -> Request:
     quoted = reply[:REPAIR_CHARACTERS]
     turns = (
         Message(role="assistant", content=quoted or "(empty)"),
-        Message(role="user", content=fill(_PARTS["repair"], problem=problem, shape=shape)),
+        Message(role="user", content=words),
     )
     return request.replace(
         messages=request.messages + turns,

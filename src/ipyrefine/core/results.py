@@ -216,7 +216,7 @@ def _by_critic(run: Run, iteration: Iteration) -> list[Row]:
     missed, held = list[Row](), list[tuple[Row, ...]]()
     for test in in_force(run.expectations):
         result = results.get(test.name)
-        if result and result.passed:
+        if result and result.passed and result.counts:
             held.append(claims(test))
         elif result and result.gives and (row := missed_claim(test, result)):
             gives, rival = result.gives, Choice(result=row.result, raises=row.raises)

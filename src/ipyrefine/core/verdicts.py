@@ -115,7 +115,7 @@ def verify(
         basis = "run" if not objection and _only_ran(iteration) else "none"
     elif basis == "none":
         outcome, basis = Outcome.PASS, "critique"
-        held = sum(bool(result.passed) for result in iteration.tests)
+        held = sum(bool(r.passed and r.counts) for r in iteration.tests)
         reason = iteration.reason if iteration.ready else ""
         because = NothingFound(critic=run.setup.judge, tests=held, reason=reason)
     else:

@@ -19,7 +19,7 @@ from ipyrefine.kernel.redaction import find_secrets, known_mark
 from ipyrefine.kernel.variables import NEEDS_SECRET
 from ipyrefine.sandbox.sandbox import Event, ProcessResult, describe_failure, run_parts
 
-_CODE = ("candidate.py", "test_text.py")
+_CODE = re.compile(r"candidate\.py|test_\w+\.py")
 _FIELDS = ("setup", "source", "expected", "stated")  # of an example
 _LEAST = 4  # characters of a secret; a shorter one stands in too many words
 _NAME = re.compile(r"([^\W\d]\w*)(?:\.\w+)*")
@@ -45,7 +45,8 @@ async def run_without_secrets(
     Raises:
         CheckNotRun: as for `run_parts`.
     """
-    texts = [str(files[name]) for name in _CODE if name in files]
+    code = [name for name in files if _CODE.fullmatch(name)]
+    texts = [str(files[name]) for name in code]
     texts += [str(one[field] or "") for one in examples for field in _FIELDS]
     ends = []
     for stand_ins in _stand_ins("\n".join(texts)):
@@ -54,7 +55,7 @@ async def run_without_secrets(
         request: dict[str, Any] = {"examples": asked} if examples else {}
         for one in asked:
             del one["stated"]
-        hidden = {name: _hide(files[name], stand_ins) for name in _CODE if name in files}
+        hidden = {name: _hide(files[name], stand_ins) for name in code}
         result, events = await run_parts(kind, {**files, **hidden}, **request, **options)
         ends.append((result, [_end(event, stand_ins, theirs) for event in events]))
         if not stand_ins:

@@ -329,10 +329,10 @@ def test_label(test: Expectation, result: TestResult | None) -> Label:
     """Return how a test of the critic's ended on a text."""
     if test.status is Status.DISMISSED:
         return STATUSES[Status.DISMISSED]
-    if test.vacuous:
-        return Label("·", "says nothing of the text", "quiet")
     if result is None or result.passed is None:
         return Label("?", "not tried", "quiet")
+    if result.passed and not result.counts:
+        return Label("·", "holds for an empty text, too", "quiet")
     if result.passed:
         return Label("✓", "passes", "good")
     return Label("✗", "fails", "bad") if counts(test) else QUESTION
@@ -354,7 +354,7 @@ def contest_sentence(claim: Claim) -> str:
 def untried_sentence(test: Expectation, result: TestResult | None) -> str:
     """Return why a test of the critic's was not tried on a text; empty where it was."""
     if test.untried:
-        return _UNTRIED[test.untried]
+        return test.reason or _UNTRIED[test.untried]
     return "" if result else "It came after this text."
 
 

@@ -1,11 +1,13 @@
 """Load the user's variables and ``candidate.py``, and run what ``request.json`` asks for.
 
 That is one of three: ``examples`` (each evaluated in the text's namespace), ``tests`` (pytest on
-``test_text.py``) or ``cell`` (the text as the main script). Lines of JSON, each with the request's
-token, go to the file that the request names: what came of each part, as plain data that is compared
-outside, and last that the end was reached, which a process that was left early never says.
+the request's modules) or ``cell`` (the text as the main script). Lines of JSON, each with the
+request's token, go to the file that the request names: what came of each part, as plain data that
+is compared outside, and last that the end was reached, which a process that was left early never
+says.
 """
 
+import _thread
 import ast
 import atexit
 import builtins
@@ -15,6 +17,7 @@ import errno
 import faulthandler
 import importlib.util
 import io
+import itertools
 import json
 import numbers
 import os
@@ -29,15 +32,17 @@ import threading
 import time
 import traceback
 import types
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from typing import Any
 
-_TEXT, _TESTS = "candidate.py", "test_text.py"
+_TEXT = "candidate.py"
 _VARIABLES, _COPY, _OUTPUTS = "variables.json", "variable_{}.pickle", "outputs_program.py"
 _VALUE = "value of the last expression"  # a name that no text can have
 _MAX_OUTPUT, _MAX_DATA = 20_000, 20_000  # characters of standard output, of a value as a literal
 _MAX_REPR, _MAX_NAME = 2_000, 100
-_MOST = 20  # errors of a chain, and paths
+_MOST = 20  # errors of a chain, paths, and frames
+_NAP, _IDLE = 0.1, 0.05  # seconds; the share of them that a process which waits may run
+_LOADING = 3  # times the seconds of a test that the text and the tests may wait as they load
 _BUILTINS = dict(vars(builtins))  # before the text can replace any
 _NETWORK = (errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ECONNREFUSED)
 _FILES = (errno.ENOENT, errno.EACCES, errno.EPERM, errno.EROFS)
@@ -61,7 +66,7 @@ def main() -> None:
     _PARTS[request["kind"]](request, write_event)
 
 
-# Processor time
+# Processor time, and waiting
 
 
 class _Clock:
@@ -93,6 +98,34 @@ class _Clock:
             return signal.setitimer(signal.ITIMER_PROF, seconds)[0]
         faulthandler.dump_traceback_later(seconds, exit=True, file=self._errors)
         return 0.0
+
+
+class _Watch:
+    """Ends the process, and says where, once the text or a test has waited for some seconds.
+
+    On a busy machine its own thread is late as well: what counts are its naps in which nothing ran.
+    """
+
+    def __init__(self, seconds: float, write: Callable[..., None]) -> None:
+        self._seconds, self._write, self._waited = seconds, write, -_LOADING * seconds
+        self._sleep, self._used = time.sleep, time.process_time  # a test may replace them
+        self._main = threading.get_ident()
+        if seconds:  # no thread that `threading` knows: a test may count those
+            _thread.start_new_thread(self._run, ())
+
+    def begin(self) -> None:
+        self._waited = 0.0
+
+    def _run(self) -> None:
+        used = self._used()
+        while self._waited < self._seconds:
+            self._sleep(_NAP)
+            before, used = used, self._used()
+            self._waited += _NAP if used - before < _IDLE * _NAP else 0.0
+        stack = traceback.walk_stack(sys._current_frames()[self._main])
+        frames = [(frame.f_code, frame.f_lasti) for frame, _ in stack]
+        self._write(waited=True, frames=_places(reversed(frames)))
+        os._exit(1)
 
 
 # The user's variables, and the text
@@ -171,11 +204,12 @@ def _line(error: BaseException) -> int | None:
 
 def _run_examples(request: Request, write_event: Callable[..., None]) -> None:
     loaded: list[types.ModuleType] = []
-    clock = _Clock()
+    clock, watch = _Clock(), _Watch(request["waits"], write_event)
     error = _catch(lambda: loaded.append(_load_text()))
     write_event(event="loaded", **error)
     for example in [] if error else request["examples"]:
         clock.limit(request["seconds"])
+        watch.begin()
         outcome = _evaluate_example(example, dict(vars(loaded[0])))
         write_event(event="done", index=example["index"], **outcome)
     os._exit(0)  # threads of the text must not keep the process alive
@@ -297,48 +331,76 @@ _WRITERS: dict[type, Callable[[Any], str]] = {
 
 
 def _run_tests(request: Request, write_event: Callable[..., None]) -> None:
-    with open(_TESTS, "rb") as file:
-        tests = file.read()
+    sources = {}
+    for name in request["modules"]:
+        with open(name, "rb") as file:
+            sources[name] = file.read()
     import pytest
 
-    clock = _Clock()
+    clock, watch = _Clock(), _Watch(request["waits"], write_event)
     hook = pytest.hookimpl(wrapper=True, tryfirst=True)
     hook(_Reporter.pytest_runtest_makereport)
+    hook(_Reporter.pytest_make_collect_report)
     try:
-        names = vars(_load_text(lambda: _missing_modules(tests)))
+        names = vars(_load_text(lambda: set().union(*map(_missing_modules, sources.values()))))
     except BaseException as error:  # SystemExit is an outcome too
         place = f" (line {line})" if (line := _line(error)) else ""
         write_event(fault=f"The code does not load: {_error_text(error)}{place}")
         os._exit(1)
+    if any(b"hypothesis" in source for source in sources.values()):
+        _settle_hypothesis()
     # Tests that were written in a notebook use names without importing them.
     for name, value in {**names, "pytest": pytest}.items():
         if not hasattr(builtins, name):
             setattr(builtins, name, value)
-    # The text may have written to these.
-    with open(_TESTS, "wb") as file:
-        file.write(tests)
+    for name, source in sources.items():  # the text may have written to these
+        with open(name, "wb") as file:
+            file.write(source)
     with open("pytest.ini", "w", encoding="utf-8") as ini:
         ini.write(f"[pytest]\npython_functions = test* {' '.join(request['functions'])}\n")
+        ini.write(f"python_classes = Test {' '.join(request['names'])}\n")
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     options = ["-q", "-p", "no:cacheprovider", "-p", "no:faulthandler", "--import-mode=importlib"]
-    reporter = _Reporter(request, write_event, clock)
-    pytest.main([*options, "--noconftest", "-c", "pytest.ini", _TESTS], plugins=[reporter])
+    options += ["--noconftest", "-c", "pytest.ini", "--continue-on-collection-errors"]
+    options += ["--runxfail"] * request["runs_xfail"]
+    reporter = _Reporter(request, write_event, clock, watch)
+    pytest.main([*options, *sources], plugins=[reporter])
     os._exit(0)  # threads of the text must not keep the process alive
+
+
+def _settle_hypothesis() -> None:
+    """Have Hypothesis try the same inputs in each run, however slow the machine is."""
+    with contextlib.suppress(ImportError):
+        from hypothesis import settings
+
+        settings.register_profile("sandbox", deadline=None, derandomize=True, database=None)
+        settings.load_profile("sandbox")
 
 
 class _Reporter:
     """A pytest plugin that reports which tests exist, and what came of each; it decides nothing."""
 
-    def __init__(self, request: Request, write: Callable[..., None], clock: _Clock) -> None:
+    def __init__(
+        self, request: Request, write: Callable[..., None], clock: _Clock, watch: _Watch
+    ) -> None:
         self._seconds, self._names = request["seconds"], set(request["names"])
-        self._write, self._clock, self._end = write, clock, ""
+        self._write, self._clock, self._watch, self._end = write, clock, watch, ""
+        self._folder = os.getcwd()
 
-    def pytest_collectreport(self, report: Any) -> None:
-        """Report that the tests themselves do not load, or are skipped as a whole."""
+    def pytest_make_collect_report(self, collector: Any) -> Generator[None, Any, Any]:
+        """Report that tests themselves do not load, or are skipped as a whole."""
+        report = yield
         if report.failed:
-            self._write(fault=f"The tests do not load: {_last_line(report.longreprtext)}")
+            error = report.call.excinfo.value
+            if type(error).__name__ == "CollectError":
+                error = error.__cause__ or error
+            why = f"The tests do not load: {self._plain(_last_line(report.longreprtext))}"
+            module = report.nodeid.partition("::")[0]
+            self._write(fault=why, module=module, **_describe_error(error))
         elif report.skipped:
-            self._write(test=_name(report.nodeid), outcome="skipped", why=report.longrepr[2])
+            why = str(report.longrepr[2]).removeprefix("Skipped: ")
+            self._write(test=_name(report.nodeid), outcome="skipped", why=why)
+        return report
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
         """Leave out tests that the text brought along."""
@@ -349,6 +411,18 @@ class _Reporter:
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         self._clock.limit(self._seconds)
+        self._watch.begin()
+
+    def pytest_pyfunc_call(self, pyfuncitem: Any) -> bool | None:
+        """Run a test that is a coroutine function; pytest alone cannot."""
+        import asyncio
+        import inspect
+
+        if not inspect.iscoroutinefunction(pyfuncitem.obj):
+            return None
+        names = pyfuncitem._fixtureinfo.argnames
+        asyncio.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names}))
+        return True
 
     def pytest_runtest_makereport(self, item: Any, call: Any) -> Generator[None, Any, Any]:
         report = yield
@@ -359,8 +433,12 @@ class _Reporter:
             why = str(report.longrepr[2]).removeprefix("Skipped: ")
         if report.when == "call" or outcome != "passed":
             why = getattr(report, "wasxfail", "") or why
-            line = _test_line(report)
-            self._write(test=_name(report.nodeid), outcome=outcome, why=why, line=line)
+            error = call.excinfo and call.excinfo.value
+            if missing := getattr(error, "argname", ""):
+                why = f"There is no fixture {missing!r}."
+            said = _describe_error(error) if outcome == "failed" and error else {}
+            test, line = _name(report.nodeid), _test_line(report)
+            self._write(test=test, outcome=outcome, why=self._plain(why), line=line, **said)
         return report
 
     def pytest_keyboard_interrupt(self, excinfo: Any) -> None:
@@ -371,17 +449,62 @@ class _Reporter:
         """Report that the run came to its end, or what ended it."""
         self._write(end=self._end)
 
+    def _plain(self, text: str) -> str:
+        """Return words without the folders of this machine."""
+        for folder in sorted({self._folder, *filter(None, sys.path)}, key=len, reverse=True):
+            text = text.replace(folder + os.sep, "")
+        return text
+
+
+def _describe_error(error: BaseException) -> dict[str, Any]:
+    """Return an error's type, the name that it lacks, and where it went through."""
+    lacks = None
+    if isinstance(error, ImportError):
+        found = re.match(r"cannot import name '(\w+)'", _message(error))
+        lacks = found[1] if found else error.name
+    elif isinstance(error, NameError | AttributeError):
+        of_module = isinstance(getattr(error, "obj", None), types.ModuleType)
+        lacks = error.name if of_module or isinstance(error, NameError) else None
+    elif isinstance(error, FileNotFoundError):
+        lacks = os.path.basename(next(iter(_paths(error)), ""))
+    frames, trace = [], error.__traceback__
+    while trace:
+        frames.append((trace.tb_frame.f_code, trace.tb_lasti))
+        trace = trace.tb_next
+    return {
+        "raised": type(error).__name__[:_MAX_NAME],
+        "origin": type(error).__module__.partition(".")[0][:_MAX_NAME],
+        "lacks": str(lacks or "")[:_MAX_NAME],
+        "frames": _places(frames)[-_MOST:],
+    }
+
+
+def _places(frames: Iterable[tuple[types.CodeType, int]]) -> list[list[Any]]:
+    """Return where frames are in the text and the tests: a file, a range of lines and of columns.
+
+    Args:
+        frames: their code, with the number of the instruction.
+    """
+    found = []
+    for code, instruction in frames:
+        name = os.path.basename(code.co_filename)
+        if name == _TEXT or name.startswith("test_"):
+            places = itertools.islice(code.co_positions(), instruction // 2, None)
+            found.append([name, *next(places, ())])
+    return found
+
 
 def _missing_modules(tests: bytes) -> set[str]:
     """Return the modules that the tests import and that do not exist, with their packages."""
     found = set()
-    for node in ast.walk(ast.parse(tests)):
-        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found.add(node.module)
-        elif isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-    missing = set()
-    for name in found - {"__main__"}:
+    with contextlib.suppress(SyntaxError, ValueError):  # pytest says so
+        for node in ast.walk(ast.parse(tests)):
+            if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                found.add(node.module)
+            elif isinstance(node, ast.Import):
+                found |= {alias.name for alias in node.names}
+    missing = found & {"__main__"}
+    for name in found - missing:
         parts = name.split(".")
         if importlib.util.find_spec(parts[0]) is None:
             missing |= {".".join(parts[: end + 1]) for end in range(len(parts))}
@@ -401,7 +524,7 @@ def _test_line(report: Any) -> int | None:
     """Return the last line of the tests that the failure went through."""
     entries = getattr(getattr(report.longrepr, "reprtraceback", None), "reprentries", [])
     places = [entry.reprfileloc for entry in entries if getattr(entry, "reprfileloc", None)]
-    lines = [place.lineno for place in places if place.path.endswith(_TESTS)]
+    lines = [place.lineno for place in places if os.path.basename(place.path).startswith("test_")]
     return lines[-1] if lines else None
 
 
