@@ -163,6 +163,13 @@ async def test_the_shipped_evaluator_scores_what_is_fenced_from_0_to_10() -> Non
     assert "</material-1>" not in sent(said)[0]
 
 
+async def test_the_shipped_evaluator_is_shown_the_users_own_draft() -> None:
+    said = ScriptedModel(['{"score": 9, "feedback": ""}'])
+    draft = "Hello dear friend, how are you?"
+    await refine("Shorten it.", draft=draft, model=ScriptedModel([]), judge=said, target=0.8)
+    assert draft in sent(said)[0]
+
+
 async def test_an_evaluator_is_asked_whatever_a_schema_says() -> None:
     class Person(BaseModel):
         age: int

@@ -520,10 +520,8 @@ class Requests:
         """Ask the user's evaluator what it says of a text, in the user's own words."""
         iteration = run.iterations[number]
         standing = up_for_review(iteration)
-        ours = "critique" not in run.setup.prompts
-        original = self._original(run, iteration, ours)
         about = {
-            "text": self._text(run, iteration, INVISIBLE.sub("", iteration.text), original),
+            "text": fence(INVISIBLE.sub("", iteration.text), self.nonce),
             "evidence": _evidence(iteration, self.nonce),
             "findings": _list_findings("Weaknesses found in an earlier version", standing),
             "dismissed": _dismissed(run),
