@@ -267,15 +267,19 @@ def compose(
         **parts: the others, as for `Refinement`.
     """
     from ipyrefine.checks.python import Look, RunsCleanly
+    from ipyrefine.checks.undefined import NameReader
 
+    checks = tuple(parts.pop("checks", ()))
     setup, suite = start if isinstance(start, Setup) else start.setup, None
     if setup.task.is_python and find_spec("pytest") is not None:
         from ipyrefine.checks.suite import Suite
 
         suite = Suite(files)
-    written = () if isinstance(start, Setup) else [one.text for one in start.iterations]
-    texts = (setup.task.request, setup.draft or "", *setup.prompts.values(), *written)
-    runs = any(isinstance(check, RunsCleanly) for check in parts.get("checks", ()))
+        written = () if isinstance(start, Setup) else [one.text for one in start.iterations]
+        texts = (setup.task.request, setup.draft or "", *setup.prompts.values(), *written)
+        runs = any(isinstance(check, RunsCleanly) for check in checks)
+        kind = RunsCleanly if runs else NameReader
+        looks: Any = next((one for one in checks if isinstance(one, kind)), None)  # for names
     reader = models.judge or models.model
     setup = setup.replace(
         weak_critic=setup.limits.critique != "always" and is_weak(reader, "critic"),
@@ -288,6 +292,7 @@ def compose(
         suite=suite,
         look=Look(files=files, seconds=_LOOK_SECONDS) if runs and holds_data(files) else None,
         clock=monotonic,
+        checks=[looks.knowing(checks) if one is looks else one for one in checks],
         **parts,
     )
 

@@ -1,9 +1,19 @@
 """The names that a cell uses, and its lines that only IPython understands."""
 
+import sys
+from types import ModuleType
+
 import pytest
 
+from ipyrefine.core.model import Material, Task
 from ipyrefine.kernel.magics import has_python_beside_magics, python_part
-from ipyrefine.kernel.names import names_defined, names_in_code, names_in_draft, names_in_prose
+from ipyrefine.kernel.names import (
+    names_defined,
+    names_in_code,
+    names_in_draft,
+    names_in_prose,
+    undefined_names,
+)
 
 
 @pytest.mark.parametrize(
@@ -88,3 +98,139 @@ def test_a_draft_is_about_its_names_also_where_it_is_no_python_yet(
 )
 def test_the_names_that_code_leaves_to_the_cells_below(source: str, names: list[str]) -> None:
     assert sorted(names_defined(source)) == sorted(names)
+
+
+# What nothing defines
+
+TASK = Task(text="Do it.", form="code")
+DEFINED = [
+    "x = 1\nprint(x, len([]), __name__, __file__)",
+    "def f():\n    return later()\ndef later(): return 1",
+    "def f(a, *b, c=1, **d): return a, b, c, d",
+    "[y for x in [[1]] for y in x if y]",
+    "total = sum(n * n for n in range(3))",
+    "f = lambda a, b=2: a + b",
+    "if (n := 3) > 2: print(n)",
+    "[last := n for n in range(3)]\nprint(last)",
+    "class A:\n    size = 3\n    double = size * 2\n    def m(self): return A.size",
+    "def outer():\n    n = 1\n    def inner():\n        nonlocal n\n        n += 1\n"
+    "        return n\n    return inner",
+    "def load():\n    global data\n    data = 1\nload()\nprint(data)\ndata = 2",
+    "for n in range(3):\n    if n: print(before)\n    before = n",
+    "if False: print(sales)\nsales = 1",
+    "x: int\nx = 1\nprint(x)",
+    "def load():\n    global data\n    data = 1\ndef use(): return data",
+    "try:\n    import ujson as js\nexcept ImportError:\n    import json as js\njs.dumps(1)",
+    "try: 1\nexcept ValueError as error: print(error)",
+    "with open('x') as file, file: print(file)",
+    "match [1, {'a': 2}]:\n    case [one, {'a': two, **rest}]: print(one, two, rest)\n"
+    "    case [*many]: print(many)",
+    "for i, (a, *b) in []: print(i, a, b)",
+    "x = 1\ndel x\nx = 2\nprint(x)",
+    "import os.path\nprint(os.path.join('a'))",
+    "from math import *\nprint(sin(0))",
+    "from __future__ import annotations\ndef f(a: Frame) -> Frame: return a",
+    "def f(a: 'Frame') -> 'Frame':\n    b: Frame = a\n    return b",
+    "def f(xs):\n    '''>>> f(sales)\n    3\n    '''\n    return 3",
+    "try:\n    unicode\nexcept NameError:\n    unicode = str",
+    "try:\n    print(sales)\nexcept Exception:\n    pass",
+    "from contextlib import suppress\nwith suppress(Exception):\n    print(sales)",
+    "if 'sales' in globals(): print(sales)",
+    "exec('sales = 1')\nprint(sales)",
+    "globals()['sales'] = 1\nprint(sales)",
+    "import builtins\nbuiltins.sales = 1\nprint(sales)",
+    "import sys\nsetattr(sys.modules[__name__], 'sales', 1)\nprint(sales)",
+    "from sympy import *\nprint(x)",
+    "import sympy\nsympy.var('x')\nprint(x)",
+    "print(_, __, _1, _i, _i3, In[1], Out[1])\ndisplay(get_ipython())",
+    "display(In, Out, _oh)",
+    "files = !ls\nprint(files)",
+    "%run other.py\nprint(sales)",
+    "%%time\nx = 1\nprint(x)",
+    "import functools\n@functools.cache\ndef f(n: int) -> int: return f(n - 1) if n else 0",
+    "async def f():\n    async with a() as b: return [c async for c in b]\n"
+    "async def a(): ...\nawait f()",
+    "this is no Python, sales",
+    "return sales",
+    "if False: print(sales)",
+]
+UNDEFINED = [
+    ("df.head()", [("df", 1)]),
+    ("import pandas as pd\n\ntotal = df.v.sum()", [("df", 3)]),
+    ("def mean(): return df.v.mean()", [("df", 1)]),
+    ("def f(xs):\n    return np.mean(xs)", [("np", 2)]),
+    ("from typing import Dict\ndef f(xs: List[int]) -> int: return 1", [("List", 2)]),
+    ("@cache\ndef f(n): return n", [("cache", 1)]),
+    ("class A(Base):\n    x = start", [("Base", 1), ("start", 2)]),
+    ("class A:\n    n = 3\n    def m(self): return n", [("n", 3)]),
+    ("class A:\n    n = 3\n    xs = [n for _ in range(2)]", [("n", 3)]),
+    ("[i for i in range(3)]\nprint(i)", [("i", 2)]),
+    ("def f():\n    inside = 1\nprint(inside)", [("inside", 3)]),
+    ("print(f'{sales:.2f}')", [("sales", 1)]),
+    ("f = lambda: sales", [("sales", 1)]),
+    ("try:\n    print(sales)\nexcept ValueError:\n    pass", [("sales", 2)]),
+    ("try:\n    print(sales)\nexcept Exception:\n    pass\nsales.x", [("sales", 5)]),
+    ("if __name__ == '__main__':\n    main()", [("main", 2)]),
+    ("def f(n=size): return n", [("size", 1)]),
+    ("match sales:\n    case Kind(): pass", [("sales", 1), ("Kind", 2)]),
+    ("for x in xrange(3): print(x)", [("xrange", 1)]),
+    ("sales['a'] = 1", [("sales", 1)]),
+    ("sales += 1", [("sales", 1)]),
+    ("sales = sales.dropna()\nsales.head()", [("sales", 1)]),
+    ("print(sales)\nsales = 1", [("sales", 1)]),
+    ("del sales", [("sales", 1)]),
+    ("%matplotlib inline\nsales.plot()", [("sales", 2)]),
+    ("!pip install x\nsales.plot()", [("sales", 2)]),
+    ("print(df, pd, df)", [("df", 1), ("pd", 1)]),
+]
+
+
+@pytest.fixture
+def empty_kernel(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
+    """The namespace of a kernel in which nothing is defined."""
+    main = ModuleType("__main__")
+    monkeypatch.setitem(sys.modules, "__main__", main)
+    monkeypatch.setattr("IPython.get_ipython", lambda: None)
+    return vars(main)
+
+
+def undefined(text: str, task: Task = TASK, *known: str) -> list[tuple[str, int]]:
+    return [(one.name, one.line) for one in undefined_names(text, task, known)]
+
+
+@pytest.mark.parametrize("text", DEFINED)
+@pytest.mark.usefixtures("empty_kernel")
+def test_a_name_that_something_may_define_is_not_undefined(text: str) -> None:
+    assert undefined(text) == []
+
+
+@pytest.mark.parametrize(("text", "names"), UNDEFINED)
+@pytest.mark.usefixtures("empty_kernel")
+def test_a_name_that_nothing_defines_is_told_with_its_first_line(
+    text: str, names: list[tuple[str, int]]
+) -> None:
+    assert undefined(text) == names
+
+
+def test_names_of_the_kernel_the_task_and_cells_above_are_defined(
+    empty_kernel: dict[str, object],
+) -> None:
+    text = "df.head()"
+    cells = Material(
+        kind="cells",
+        name="cell above",
+        phrase="",
+        text="[code cell]\ndf = load()\n[its output]\nsales\n\n[markdown cell]\n# Words",
+    )
+    raised = cells.replace(text="[what the code to fix raised]\nNameError: df", computed=True)
+    fence = "Use this.\n```python\ndef df(): ...\n```"
+    assert undefined(text, TASK.replace(text=fence)) == []
+    assert undefined(text, TASK.replace(text="Show the head of `df`.")) == [("df", 1)]
+    assert undefined(text, TASK, "df") == []
+    assert undefined(text, TASK.replace(materials=(cells,))) == []
+    assert undefined("sales", TASK.replace(materials=(cells,))) == [("sales", 1)]
+    star = cells.replace(text="[code cell]\nfrom fastai import *")
+    assert undefined(text, TASK.replace(materials=(star,))) == []
+    assert undefined(text, TASK.replace(materials=(raised,))) == [("df", 1)]
+    empty_kernel["df"] = 1
+    assert undefined(text) == []

@@ -26,6 +26,7 @@ from ipyrefine.checks.evaluation import (
 )
 from ipyrefine.checks.functions import not_python
 from ipyrefine.checks.inputs import first_calls, further_inputs, is_edge_case
+from ipyrefine.checks.undefined import NameReader
 from ipyrefine.core.model import Evidence, Question, Tally, Task
 from ipyrefine.core.stated import Example, read_examples, stated_examples
 from ipyrefine.errors import CheckNotRun
@@ -39,7 +40,7 @@ _MAX_CHOICES = 4
 _MAX_RESULT = 200  # characters of a result that a question shows
 
 
-class Agreement:
+class Agreement(NameReader):
     """The task's examples hold, and on further inputs most drafts give what the text gives.
 
     Only drafts that meet the examples are compared. An input is settled where more than half of
@@ -65,8 +66,9 @@ class Agreement:
         decisive: bool | None = None,
         files: Mapping[str, bytes] | None = None,
     ) -> None:
+        super().__init__(files)
         self.name = "agreement"
-        self._seconds, self._decisive, self._files = seconds, decisive, dict(files or {})
+        self._seconds, self._decisive, self._given = seconds, decisive, None
         self._others, self._left = tuple[str, ...](), 0
         self._cache: dict[Any, Any] = {}
 
@@ -88,6 +90,9 @@ class Agreement:
 
     async def __call__(self, text: str, task: Task) -> Evidence:
         """Run the stated examples, then the further inputs with every draft."""
+        return await self.or_undefined(await self._try(text, task), text, task)
+
+    async def _try(self, text: str, task: Task) -> Evidence:
         if task.is_foreign:
             return not_python(self.name, task)
         start = monotonic()

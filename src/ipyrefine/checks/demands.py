@@ -82,7 +82,7 @@ def find_demands(
         found = (Examples(files=files),)
     if "results" not in present and not (runs and "run" in without):
         if not found and not {"agreement", "examples"} & present:
-            found = (Examples(files=files),)  # for those that the user will confirm
+            found = (Examples(files=files),)  # for those that the user will confirm, and for names
         # A cell's run says what it defines and changes.
         if not runs and "run" not in present - set(without):
             found = (*found, Results(files=files))

@@ -11,6 +11,7 @@ from typing import Any, Literal, Self
 
 from ipyrefine.checks import Context
 from ipyrefine.checks.functions import not_python
+from ipyrefine.checks.undefined import NameReader
 from ipyrefine.core.model import Choice, Condition, Evidence, Row, Tally, Task, on_conditions
 from ipyrefine.core.stated import Example, stated_examples
 from ipyrefine.core.syntax import (
@@ -149,8 +150,10 @@ class Evaluation:
         return result, events
 
 
-class Examples:
+class Examples(NameReader):
     """The examples that the task states hold.
+
+    Where no other check runs the text, it also fails one that reads names which nothing defines.
 
     Args:
         seconds: processor time for all examples together; one may take a quarter of it.
@@ -165,8 +168,9 @@ class Examples:
         decisive: bool = True,
         files: Mapping[str, bytes] | None = None,
     ) -> None:
+        super().__init__(files)
         self.name = "examples"
-        self._seconds, self._decisive, self._files = seconds, decisive, dict(files or {})
+        self._seconds, self._decisive, self._given = seconds, decisive, None
 
     @classmethod
     def from_argument(cls, argument: str, context: Context, **settings: Any) -> Self:
@@ -175,6 +179,9 @@ class Examples:
 
     async def __call__(self, text: str, task: Task) -> Evidence:
         """Run the text and every example in the sandbox."""
+        return await self.or_undefined(await self._try(text, task), text, task)
+
+    async def _try(self, text: str, task: Task) -> Evidence:
         if task.is_foreign:
             return not_python(self.name, task)
         examples = stated_examples(task)

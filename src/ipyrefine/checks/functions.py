@@ -63,6 +63,20 @@ def not_python(name: str, task: Task) -> Evidence:
     return Evidence(name=name, passed=None, detail=detail)
 
 
+def _source_of(function: Any, seen: tuple[Any, ...] = ()) -> str | None:
+    whole = function if inspect.isroutine(function) else type(function)
+    try:
+        parts: list[str | None] = [inspect.getsource(whole)]
+    except (OSError, TypeError):
+        return None
+    used = getattr(function, "__globals__", {}), getattr(function, "__code__", None)
+    for name in used[1].co_names if used[1] else ():
+        other = used[0].get(name)
+        if inspect.isfunction(other) and other.__globals__ is used[0] and other not in seen:
+            parts.append(_source_of(other, seen=(*seen, function)))
+    return None if None in parts else "\n".join(filter(None, parts))
+
+
 class _Result(NamedTuple):
     """A function's result in one shape.
 
@@ -130,6 +144,11 @@ class CallableCheck:
         self._evaluates = bool(self._promise) and not (
             _SILENT.fullmatch(self._promise) or _CHECKS.fullmatch(self._promise)
         )
+
+    @property
+    def source(self) -> str | None:
+        """The source of the function, with that of others it reads from its module; or None."""
+        return _source_of(self._function)
 
     async def __call__(self, text: str, task: Task) -> Evidence:
         """Call the function and assess its result.

@@ -14,6 +14,7 @@ from typing import Any, Self
 from ipyrefine.checks import Context
 from ipyrefine.checks.functions import MAX_FINDINGS, blocking_finding, not_python, remark
 from ipyrefine.checks.outputs import IMPORT_SECONDS, imports_of, read_outputs
+from ipyrefine.checks.undefined import NameReader, name_errors
 from ipyrefine.core.model import Condition, Evidence, Finding, Row, Task, on_conditions
 from ipyrefine.core.syntax import ERRORS, compile_cell, is_literal, try_parse_expression
 from ipyrefine.kernel.magics import PythonPart, python_part
@@ -54,13 +55,14 @@ _WRITES = re.compile(
 )
 
 
-class RunsCleanly:
+class RunsCleanly(NameReader):
     """The text is Python that compiles and runs to its end without an exception.
 
     A failure blocks. A pass settles nothing, as code that does nothing runs too.
 
     An exit before the last statement fails, whatever its status, and so does an exception in a
-    thread. A text written against this very check can still pretend to have ended well.
+    thread. So does one that reads a name which nothing defines, in a function that nobody calls
+    too. A text written against this very check can still pretend to have ended well.
 
     Its detail says what the text did to the DataFrames among the variables: rows and columns before
     and after, types that changed, nulls that were added. Its outputs are what the text printed, the
@@ -88,8 +90,8 @@ class RunsCleanly:
         files: Mapping[str, bytes] | None = None,
         labels: Mapping[str, str] | None = None,
     ) -> None:
-        self._seconds, self._files = seconds, dict(files or {})
-        self._labels = dict(labels or {})
+        super().__init__(files)
+        self._seconds, self._labels = seconds, dict(labels or {})
         self._names: tuple[str, ...] = ()
 
     @classmethod
@@ -108,6 +110,7 @@ class RunsCleanly:
         if task.is_foreign:
             return not_python(self.name, task)
         code = python_part(text).code
+        undefined = await self.undefined(text, task)
         outputs = {"candidate.py": code, "outputs_program.py": load_program("capture")}
         result, events = await run_without_secrets(
             "cell",
@@ -116,9 +119,10 @@ class RunsCleanly:
             each=self._seconds,
             startup=IMPORT_SECONDS,
             imports=imports_of(code),
-            names=self._names,
+            names=(*self._names, *(one.name for one in undefined)),
         )
         defined = next((event for event in events if "defined" in event), {})
+        undefined = [one for one in undefined if one.name not in defined.get("defined", ())]
         fault = _find_fault(events, result, self._seconds)
         missing = [n for n in self._names if defined and n not in defined["defined"]]
         if missing and not fault:
@@ -127,6 +131,8 @@ class RunsCleanly:
         if fault and not absence:
             offline = result.protection.network
             absence = _explain_lack(fault, events, python_part(text), offline=offline)
+        if undefined and (absence or not fault):
+            fault, absence = name_errors(undefined), ""
         partial = conditions(self._files, code)
         if fault and partial and not absence:
             first, *more = fault.split("\n")

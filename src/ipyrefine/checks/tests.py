@@ -50,6 +50,7 @@ class Tests:
         files: files to put next to them, such as `kernel.variables.Variables.files`.
 
     Attributes:
+        source: the tests.
         test_names: what the source defines, as words, which a model may see.
 
     Raises:
@@ -68,7 +69,7 @@ class Tests:
         files: Mapping[str, bytes] | None = None,
     ) -> None:
         self.name = f"tests:{label}"
-        self._source, self._files = source, dict(files or {})
+        self.source, self._files = source, dict(files or {})
         self._seconds, self._decisive = seconds, decisive
         tree = _parse(source, self.name)
         functions = [
@@ -111,14 +112,14 @@ class Tests:
         start = monotonic()
         code = python_part(text).code
         report = await run_tests(
-            {"test_text.py": self._source},
+            {"test_text.py": self.source},
             code,
             self._files,
             functions=self._functions,
             names=sorted(self._names),
             seconds=self._seconds,
         )
-        partial = conditions(self._files, code, self._source)
+        partial = conditions(self._files, code, self.source)
         absence = self._explain_absence(report)
         if partial and (not report.fault or wants_rows(report.fault.partition(": ")[2])):
             absence = not_tried(self.name, partial)
@@ -136,7 +137,7 @@ class Tests:
             decisive=self._decisive,
             basis="tests",
             findings=() if absence else tuple(failing[:MAX_FINDINGS]),
-            computed=may_compute(self._files, code, self._source),
+            computed=may_compute(self._files, code, self.source),
             conditions=partial,
         )
 

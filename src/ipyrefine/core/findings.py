@@ -191,9 +191,17 @@ def update_from_checks(run: Run, iteration: Iteration) -> tuple[Finding, ...]:
     for evidence in iteration.evidence:
         # No result of the critic's tests may mean that none counts any more.
         tried = any(result.passed is not None for result in evidence.results)
-        if evidence.passed is not None or tried:
+        if evidence.passed is not None or tried or _gets_further(run, evidence):
             findings = _update_from_check(run, findings, evidence, iteration.text)
     return _update_unsourced(run, findings, iteration.text)
+
+
+def _gets_further(run: Run, evidence: Evidence) -> bool:
+    """Return whether a check found nothing to try on a text, where earlier ones did not run."""
+    every = (one for iteration in run.iterations for one in iteration.evidence)
+    earlier = (one for one in every if one.name == evidence.name and one.basis == "run")
+    ran = evidence.basis != "run" and not evidence.not_run
+    return ran and any(one.failed for one in earlier)
 
 
 def first_line(detail: str) -> str:

@@ -29,7 +29,7 @@ class Read(NamedTuple):
     line: int
     column: int
     inside: bool  # whether a function or a class does, which may be later
-    bound: bool  # whether the module has bound it above, or at all where it is read inside
+    bound: bool  # whether the module may have bound it above, or at all where it is read inside
 
 
 class Names(NamedTuple):
@@ -47,9 +47,11 @@ def module_names(source: str | ast.Module) -> Names:
     """
     codes = [compile_cell(source)]
     for code in codes:
-        codes += [one for one in code.co_consts if isinstance(one, types.CodeType)]
-    binds = {name for code in codes for name in _bound(code) - _own(code, code is codes[0])}
-    reads, above = list[Read](), set[str]()
+        inner = (one for one in code.co_consts if isinstance(one, types.CodeType))
+        codes += [one for one in inner if one.co_name != "__annotate__"]  # which nothing may call
+    # Names that functions bind may be bound from the start.
+    above = {name for code in codes[1:] for name in _bound(code) - _own(code, False)}
+    reads, binds = list[Read](), above | _bound(codes[0])
     for code in codes:  # functions run later, when everything is bound
         top = code is codes[0]
         own = _own(code, top)

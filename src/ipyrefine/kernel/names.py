@@ -2,19 +2,30 @@
 
 import ast
 import builtins
-import dis
 import re
-import types
+import sys
 from collections.abc import Iterable, Iterator
 
+from ipyrefine.core.model import Task
+from ipyrefine.core.scopes import Read, module_names
 from ipyrefine.core.stated import fenced_python, read_examples
-from ipyrefine.core.syntax import ERRORS, compile_cell, names_bound, parse, try_parse
+from ipyrefine.core.syntax import ERRORS, names_bound, parse, try_parse
 from ipyrefine.kernel.magics import python_part
 
 _MAX_SOURCE = 200_000  # characters of code that are read
 _BUILTINS = frozenset(dir(builtins))
-_LOADS = frozenset({"LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS"})
-_STORES = frozenset({"STORE_NAME", "STORE_GLOBAL"})
+_IPYTHON = re.compile(r"_+|_i+|_i?\d+|_[iod]h|In|Out|display|get_ipython|exit|quit|__\w+")
+# Magics that bind no names.
+_HARMLESS = re.compile(r"%%(?:time|timeit|prun)\b|%(?:autoreload|conda|config|matplotlib|pip)\b")
+# With one of these, code may bind or test names that it does not write as such.
+_BINDS_UNSEEN = frozenset(
+    {
+        *("exec", "eval", "globals", "locals", "get_ipython", "NameError", "__builtins__"),
+        *("builtins", "__main__", "modules", "f_globals", "f_locals", "runpy", "sympy"),
+    }
+)
+_PLAIN = ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Expr | ast.Delete | ast.Assert
+_CELL = re.compile(r"^\[([^\]\n]+)\]\n", re.MULTILINE)  # heads the cells that a model is shown
 _BACKTICKS = re.compile(r"(?<!`)`([^`\n]{1,200})`(?!`)")
 _CALLED = re.compile(r"(?<![\w.])([A-Za-z_]\w{0,100})\((?!e?s\))")  # not the plural of "file(s)"
 # What a request asks to write is not there yet; an older one of that name must not stand in for it.
@@ -69,6 +80,107 @@ def names_defined(source: str) -> list[str]:
     return [name for name in names if name[:1] != "_" and name not in deleted]
 
 
+def undefined_names(text: str, task: Task, known: Iterable[str]) -> list[Read]:
+    """Return where code reads names that nothing defines, so that it fails once it runs there.
+
+    Nothing: not the code, Python, IPython, this kernel, the task's own code or a cell above. What
+    is tried under ``except Exception`` does not count, and code that may bind names unseen (by
+    ``exec``, ``import *`` or ``%run``) has none.
+
+    Args:
+        text: the code.
+        task: the task.
+        known: further names that are defined.
+    """
+    part = python_part(text)
+    tree = try_parse(part.code)
+    if tree is None or _binds_unseen(tree) or not all(map(_is_harmless, part.lines)):
+        return []
+    try:
+        names = module_names(tree)
+    except ERRORS:  # it fails in another way
+        return []
+    defined = {*known, *part.names, *_BUILTINS, *_defined_here()}
+    reads = [
+        one
+        for one in names.reads
+        if one.name not in defined
+        and not _IPYTHON.fullmatch(one.name)
+        and (one.name not in names.binds or _is_too_early(one, tree))
+    ]
+    if not reads or "*" in (given := _given_by(task)):
+        return []
+    guards = [guard for one in ast.walk(tree) if (guard := _guarded(one))]
+    first = dict[str, Read]()
+    for one in sorted(reads, key=lambda one: (one.line, one.column)):
+        if one.name not in given and not any(_is_within(one, guard) for guard in guards):
+            first.setdefault(one.name, one)
+    return [*first.values()]
+
+
+def _defined_here() -> set[str]:
+    """Return the names of this kernel, or else of the program that runs."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return {*vars(sys.modules["__main__"]), *(shell.user_ns if shell else ())}
+
+
+def _is_too_early(read: Read, tree: ast.Module) -> bool:
+    """Return whether a plain statement reads a name that only those below it bind."""
+    plain = (one for one in tree.body if isinstance(one, _PLAIN))
+    return not (read.inside or read.bound) and any(_is_within(read, [one]) for one in plain)
+
+
+def _binds_unseen(tree: ast.Module) -> bool:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name) | ast.Attribute(attr=name) if name in _BINDS_UNSEEN:
+                return True
+            case ast.Import(names=names) | ast.ImportFrom(names=names) if any(
+                one.name == "*" or one.name.partition(".")[0] in _BINDS_UNSEEN for one in names
+            ):
+                return True
+            case ast.Call(func=ast.Name(id="vars" | "dir"), args=[]):
+                return True
+    return False
+
+
+def _is_harmless(line: str) -> bool:
+    return not line.startswith("%") or _HARMLESS.match(line) is not None
+
+
+def _guarded(node: ast.AST) -> list[ast.stmt]:
+    """Return the body of a statement that keeps any exception in it to itself; else nothing."""
+    match node:
+        case ast.Try(handlers=handlers, body=body):
+            caught = [ast.unparse(one.type) if one.type else "Exception" for one in handlers]
+        case ast.With(items=items, body=body):
+            caught = [ast.unparse(one.context_expr) for one in items]
+            caught = [one for one in caught if "suppress" in one]
+        case _:
+            return []
+    return body if any(re.search(r"\b(?:Base)?Exception\b", one) for one in caught) else []
+
+
+def _is_within(read: Read, body: list[ast.stmt]) -> bool:
+    start, end = body[0], (body[-1].end_lineno or 0, body[-1].end_col_offset or 0)
+    return (start.lineno, start.col_offset) <= (read.line, read.column) < end
+
+
+def _given_by(task: Task) -> set[str]:
+    """Return the names that a task's code and the cells that a model is shown bind."""
+    examples = [_source(example) for example in read_examples(task.text)]
+    trees = [*fenced_python(task.text), *filter(None, map(try_parse, examples))]
+    names = {alias for tree in trees for alias in names_bound(tree)}
+    for one in task.materials:
+        if one.kind in ("cells", "definitions") and not one.computed:
+            _, *parts = _CELL.split(one.text)
+            for head, source in zip(parts[::2], parts[1::2], strict=True):
+                if head != "its output":
+                    tree = try_parse(python_part(source).code)
+                    names |= names_bound(tree) if tree else {*re.findall(r"\w+", source)}
+    return names
+
+
 def names_in_prose(text: str) -> list[str]:
     """Return the names that a request in words is about, in their order.
 
@@ -94,24 +206,14 @@ def names_in_prose(text: str) -> list[str]:
 
 
 def _free_names(tree: ast.Module) -> list[str]:
-    """Return the names that a module reads and has not bound before, as Python compiles them."""
+    """Return the names that a module reads and has not bound before."""
     try:
-        code = compile_cell(tree)
+        reads = module_names(tree).reads
     except SyntaxError:  # such as `return` outside of a function
         nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
         stored = {node.id for node in nodes if not isinstance(node.ctx, ast.Load)}
         return [node.id for node in nodes if node.id not in stored]
-    free, bound, codes = list[str](), set[str](), [code]
-    for code in codes:  # functions run later, when everything is bound
-        own = bound if code is codes[0] else set[str]()
-        for instruction in dis.get_instructions(code):
-            if instruction.opname in _LOADS and instruction.argval not in bound | own:
-                free.append(instruction.argval)
-            elif instruction.opname in _STORES:
-                own.add(instruction.argval)
-            elif isinstance(instruction.argval, types.CodeType):
-                codes.append(instruction.argval)
-    return [name for name in free if name[:2] != "__"]
+    return [one.name for one in reads if not one.bound and one.name[:2] != "__"]
 
 
 def _names_in_span(span: str) -> Iterable[str]:

@@ -381,6 +381,13 @@ def holds_data(files: Mapping[str, str | bytes]) -> bool:
     return bool(json.loads(files.get(_CONTENTS, "{}")).get("data")) and sandbox_is_closed()
 
 
+def names_brought(files: Mapping[str, str | bytes]) -> set[str]:
+    """Return the names of variables and modules that files bring, and of those without a copy."""
+    listed = json.loads(files.get(_CONTENTS, "{}"))
+    absent = json.loads(files.get(_ABSENT, "{}"))
+    return {*listed.get("variables", ()), *listed.get("modules", ()), *absent}
+
+
 def conditions(files: Mapping[str, str | bytes], code: str, *calls: str) -> tuple[FirstRows, ...]:
     """Return of which variables that some code needs only the first rows are there.
 

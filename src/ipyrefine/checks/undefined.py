@@ -1,0 +1,64 @@
+"""Names that a text reads and nothing defines, which code that runs would fail on."""
+
+import asyncio
+import copy
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Self
+
+from ipyrefine.core.model import Evidence, Task
+from ipyrefine.core.scopes import Read
+from ipyrefine.kernel.names import undefined_names
+from ipyrefine.kernel.variables import names_brought
+
+
+class NameReader:
+    """A check that looks for undefined names, in functions that nobody calls too.
+
+    Args:
+        files: files to put next to the text, which bring names.
+    """
+
+    def __init__(self, files: Mapping[str, bytes] | None = None) -> None:
+        self._files = dict(files or {})
+        # Words that may be names which other checks give to the text; None has it look for none.
+        self._given: frozenset[str] | None = frozenset()
+
+    def knowing(self, checks: Iterable[Any]) -> Self:
+        """Return this check for texts that other checks are run on, too."""
+        other = copy.copy(self)
+        sources = [getattr(check, "source", "" if _is_ours(check) else None) for check in checks]
+        words = re.findall(r"\w+", " ".join(filter(None, sources)))
+        other._given = None if None in sources else frozenset(words)
+        return other
+
+    async def undefined(self, text: str, task: Task) -> list[Read]:
+        """Return where a text reads names that nothing defines."""
+        if not task.is_python or self._given is None:
+            return []
+        known = self._given | names_brought(self._files)
+        return await asyncio.to_thread(undefined_names, text, task, known)
+
+    async def or_undefined(self, evidence: Evidence, text: str, task: Task) -> Evidence:
+        """Return evidence; of a text that does not fail, that it reads undefined names, if any."""
+        if evidence.passed is False or not (undefined := await self.undefined(text, task)):
+            return evidence
+        return Evidence(
+            name=evidence.name,
+            passed=False,
+            detail=name_errors(undefined),
+            seconds=evidence.seconds,
+            drafts=evidence.drafts,
+            basis="run",
+        )
+
+
+def name_errors(undefined: Iterable[Read]) -> str:
+    """Return what code raises that reads undefined names, a line for each."""
+    return "\n".join(
+        f"NameError: name {one.name!r} is not defined (line {one.line})" for one in undefined
+    )
+
+
+def _is_ours(check: object) -> bool:
+    return type(check).__module__.startswith("ipyrefine.")
