@@ -11,7 +11,16 @@ from ipyrefine.checks import from_record
 from ipyrefine.checks.suite import Suite
 from ipyrefine.core.decisions import Accept, Continue, Dismiss
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.model import SUITE, Limits, Outcome, Stage, Status, StopReason, Task
+from ipyrefine.core.model import (
+    SUITE,
+    Budget,
+    Limits,
+    Outcome,
+    Stage,
+    Status,
+    StopReason,
+    Task,
+)
 from ipyrefine.core.policy import rival_of
 from ipyrefine.kernel import stand_ins
 from ipyrefine.providers.scripted import ScriptedModel
@@ -297,3 +306,90 @@ async def test_a_test_that_is_no_python_is_shown_as_not_tried() -> None:
     page = record_html(run)
     assert "1 not tried" in page
     assert "It is not Python." in page
+
+
+TYPO = EMPTY.replace("[]", "no_items")
+MOCKED = TYPO.replace("test_empty()", "test_empty(mocker)")
+
+
+def fenced(*tests: str) -> str:
+    return f"```python\n{''.join(tests)}```"
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [TYPO, MOCKED, EMPTY.replace("():", "("), f"{EMPTY}\n@slow\n{INT}"],
+    ids=["a name", "a fixture", "no Python", "a decorator of another"],
+)
+async def test_a_test_that_fails_in_its_own_lines_is_mended_by_its_critic(broken: str) -> None:
+    named = broken.replace("@slow\n", "") if "@slow" in broken else EMPTY
+    loop = criticised(critique(broken), fenced(named), max_revisions=0)
+    run = await loop.run()
+    assert asked(loop) == ["draft", "critique", "critique"]
+    assert "fail in their own lines" in last_prompt(loop)
+    assert suites(loop)[0]["test_empty"] is False
+    assert not any(one.untried for one in run.expectations)
+    assert run.repairs == 1
+
+
+async def test_a_test_that_its_critic_does_not_mend_is_dropped_with_the_reason() -> None:
+    loop = criticised(critique(TYPO, TUPLE), fenced(TYPO), drafts=(RIGHT,))
+    run = await loop.run()
+    assert asked(loop) == ["draft", "critique", "critique"]
+    assert suites(loop) == [{"test_tuple": False}]
+    [dropped] = [one for one in run.expectations if one.untried]
+    assert (dropped.name, dropped.untried) == ("test_empty", "broken")
+    assert "name 'no_items' is not defined" in dropped.reason
+    assert "name &#39;no_items&#39; is not defined" in record_html(run)
+
+
+async def test_no_test_is_mended_once_no_reply_may_be_asked_for_again() -> None:
+    loop = by_stage(["", code(RIGHT)], ["?", critique(TYPO), fenced(EMPTY)], [], max_revisions=0)
+    run = await loop.run()
+    assert asked(loop) == ["draft", "draft", "critique", "critique"]
+    assert [one.untried for one in run.expectations] == ["broken"]
+
+
+async def test_the_budget_may_forbid_to_mend_a_test() -> None:
+    loop = criticised(critique(TYPO), drafts=(RIGHT,), budget=Budget(calls=2))
+    run = await loop.run()
+    assert [one.untried for one in run.expectations] == ["broken"]
+    assert run.iterations[0].critiqued
+
+
+async def test_a_mended_test_is_not_paid_for_twice() -> None:
+    loop = criticised(critique(TYPO), fenced(EMPTY), max_revisions=0)
+    seen: list[Any] = []
+    await loop.run(lambda event, run: seen.append(run))
+    cut = next(run for run in reversed(seen) if len(run.unconsumed_replies) == 2)
+    again = refinement({Stage.CRITIQUE: []}, TASK, suite=Suite(), run=cut)
+    run = await again.run()
+    assert [one.code for one in run.expectations] == [one.code for one in loop.state.expectations]
+    assert run.usage.calls == loop.state.usage.calls
+
+
+KEPT = '''
+def test_kept():
+    """the list stays as it is"""
+    xs = [1, 2]
+    last(xs)
+    assert xs == [1, 2]
+'''
+
+
+async def test_what_a_text_that_does_nothing_passes_is_tried_on_later_texts() -> None:
+    task = TASK.replace(text=f"{TASK.text} The list stays as it is.")
+    pops = "def last(xs):\n    return xs.pop() if xs else None"
+    loop = by_stage([code(WRONG)], [critique(EMPTY, KEPT)], [code(pops)], task, max_revisions=1)
+    run = await loop.run()
+    assert suites(loop)[1] == {"test_empty": True, "test_kept": False}
+    assert run.iterations[1].verdict.outcome is Outcome.NEEDS_IMPROVEMENT
+
+
+async def test_what_a_text_that_does_nothing_passes_is_not_counted_as_shown() -> None:
+    task = TASK.replace(text=f"{TASK.text} The list stays as it is.")
+    run = await by_stage([code(RIGHT)], [critique(EMPTY, KEPT)], [], task).run()
+    empty, kept = run.expectations
+    assert (empty.vacuous, kept.vacuous) == (True, True), "an empty function gives None, too"
+    assert run.verdict.because.tests == 0
+    assert "holds for an empty text, too" in record_html(run)

@@ -202,3 +202,158 @@ def test_a_test_that_is_nested_too_deeply_is_kept_and_not_tried() -> None:
     assert test.untried
     assert name_apart([test], [], 0)[0].name == "test_f"
     assert claims(test) == claims(Expectation(name="test_f", code=deep)) == ()
+
+
+FORMS = {
+    "a class": (
+        "class TestF:\n    def setup_method(self):\n        self.n = 1\n"
+        "    def test_one(self):\n        \'\'\'Words.\'\'\'\n        assert f(self.n) == 1\n"
+        "    def test_two(self):\n        assert f(2) == 2\n",
+        {"test_one": "Words.", "test_two": ""},
+    ),
+    "unittest": (
+        "import unittest\nclass F(unittest.TestCase):\n    \'\'\'Words.\'\'\'\n"
+        "    def test_one(self):\n        self.assertEqual(f(1), 1)\n"
+        "if __name__ == '__main__':\n    unittest.main()\n",
+        {"test_one": "Words."},
+    ),
+    "bare assertions": (
+        "n = 1\n# Words.\nassert f(n) == 1\nassert f(2) == 2, 'More words.'\n"
+        "assert f(3) == 3  # The last.\n",
+        {"test_f": "Words.", "test_f_2": "More words.", "test_f_3": "The last."},
+    ),
+    "assertions between statements": (
+        "s = Stack()\ns.push(1)\nassert s.pop() == 1\nassert not s\n",
+        {"test_Stack": ""},
+    ),
+    "comparisons": ("f(1) == 1\nf(2) == 2\n", {"test_f": "", "test_f_2": ""}),
+    "a function of another name": (
+        "def check_one():\n    \'\'\'Words.\'\'\'\n    assert f(1) == 1\n",
+        {"check_one": "Words."},
+    ),
+    "a main block": (
+        "def check_one():\n    assert f(1) == 1\n"
+        "def same(a, b):\n    assert a == b\n"
+        "if __name__ == '__main__':\n    same(f(2), 2)\n    print('fine')\n",
+        {"check_one": "", "test_same": ""},
+    ),
+    "a check that is called": (
+        "def check(candidate):\n    assert candidate(1) == 1\ncheck(f)\n",
+        {"test_check": ""},
+    ),
+    "a comment instead of a docstring": (
+        "# Words.\ndef test_one():\n    assert f(1) == 1\n", {"test_one": "Words."},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("source", "found"), FORMS.values(), ids=FORMS)
+def test_tests_are_read_in_whatever_form_they_are_written(
+    source: str, found: dict[str, str]
+) -> None:
+    reply = f"```python\n{source}```\n{DATA}"
+    tests = name_apart(parse_critique(reply, "def f(x):\n    return x").expectations, (), 0)
+    assert {one.name: one.quote for one in tests} == found
+    assert not any(one.untried for one in tests)
+    for one in tests:
+        compile(f"{one.module}\n{one.code}", "test", "exec")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [">>> f(1)\n1\n", "def check(candidate):\n    assert candidate(1) == 1\n", "assert f(1) ==\n"],
+    ids=["a prompt", "a check that nothing calls", "no Python"],
+)
+def test_what_cannot_be_run_as_a_test_is_named(source: str) -> None:
+    [test] = parse_critique(f"```python\n{source}```\n{DATA}", "x = 1").expectations
+    assert test.untried == "broken"
+    assert test.reason
+
+
+def test_code_that_a_critic_quotes_or_proposes_is_no_test() -> None:
+    text = "def f(x):\n    return x\nassert f(1) == 1\n"
+    proposed = "def f(x):\n    assert x\n    return x + 1\n"
+    for source in (text, proposed):
+        assert not parse_critique(f"```python\n{source}```\n{DATA}", text).expectations
+
+
+def test_a_test_gets_what_another_block_of_the_reply_defines() -> None:
+    helper = "CASES = [1]\ndef f(x):\n    return 7\n"
+    source = "def test_one():\n    assert all(f(n) for n in CASES)\n"
+    reply = f"```python\n{helper}```\n```python\n{source}```\n{DATA}"
+    [test] = parse_critique(reply, "def f(x):\n    return x").expectations
+    assert test.module == "CASES = [1]"
+    assert test.code.startswith("CASES = [1]\n")
+
+
+ASKED = """\
+Write a function `total(items)`. Return the sum of the squares of all **positive** numbers in a \
+list; an empty list gives 0.
+- Raise ValueError if an item is not a number.
+- Sort the words by length, the longest first, and keep ties in their order.
+Such as total([2]) → 4. It adds two numbers.
+Gib die Summe aller Zahlen zurück. Leere Listen ergeben 0.
+返回列表中所有正数的平方和。空列表返回0。
+Renvoie la somme des nombres positifs, sans modifier la liste.
+No gaps.
+"""
+QUOTED = [
+    'Task: "an empty list gives 0"',
+    "«an empty list gives 0»",
+    "„Gib die Summe aller Zahlen zurück“",
+    "「返回列表中所有正数的平方和」",
+    "空列表返回0。",
+    "任务\uff1a空列表返回0",
+    '"the longest first" / "keep ties in their order"',
+    "an empty list gives 0: so f([]) is 0",
+    "an empty list gives 0 - and not None",
+    "keep ties in their order\n\nSo the first stays first.",
+    "Return the sum [...] in a list",
+    "Return the sum of the squares … in a list",
+    "Returns the sum of the squares",
+    "It raises ValueError: raises ValueError if an item is not a number",
+    "Gibt die Summe aller Zahlen zurück",
+    "- Raise ValueError if an item\n  is not a number",
+    "positive numbers in a list",
+    "(an empty list gives 0)",
+    "[an empty list gives 0]",
+    "RAISE VALUEERROR IF AN ITEM IS NOT A NUMBER!",
+    "returns the sum of squares of all positive numbers",
+    "sans modifier la liste",
+    "Leere Listen ergeben 0",
+    "[2] → 4",
+    "No gaps",
+]
+NOT_QUOTED = [
+    '"the"',
+    '","',
+    "",
+    "…",
+    "Task:",
+    "two numbers",
+    '"two numbers" … must return a list',
+    "It adds two lists",
+    "must return a list",
+    "an empty string gives 0",
+    "gives 0 … an empty string",
+    "in a list … Write a function",
+    "Ties keep the order of input.",
+    "Raise TypeError if an item is not a number",
+    "keep gaps",
+    "-4 numbers in a list",
+    "[2] → 5",
+    "返回",
+    "返回字符串",
+    "列表为空时抛出异常",
+    "Die Liste wird sortiert",
+    "renvoie une liste vide",
+]
+
+
+@pytest.mark.parametrize(
+    ("docstring", "rests"),
+    [*((one, True) for one in QUOTED), *((one, False) for one in NOT_QUOTED)],
+)
+def test_a_test_rests_on_words_of_the_task_in_their_order(docstring: str, rests: bool) -> None:
+    [test] = read_tests(f"def test_one():\n    {docstring!r}\n    assert total([]) == 0\n")
+    assert rests_on(ASKED, test.quote) is rests

@@ -93,6 +93,11 @@ async def test_a_plot_is_left_to_the_user_unread() -> None:
     [
         ("import pandas as pd\n\nframe.head()", True),
         ("frame.groupby('x').y.mean()\nframe.describe()", True),
+        ("xs.append(1)", False),
+        ("frame.dropna(inplace=True)", False),
+        ("frame.dropna(inplace=False)", True),
+        ("random.shuffle(xs)", False),
+        ("[seen.add(x) for x in xs]", False),
         ("merged = frame.merge(other)\nmerged.head()", False),
         ("def f():\n    return 1", False),
         ("import math", False),

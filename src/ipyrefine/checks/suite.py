@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from copy import copy
 from itertools import islice
 from textwrap import indent
 from time import monotonic
@@ -261,18 +262,27 @@ def _modules(
 
 
 def as_function(expectation: Expectation, own: Collection[str] = ()) -> str:
-    """Return a test as one function, with the imports and helpers that it needs inside of it.
+    """Return a test as one piece of a module that has others, with what it needs inside of it.
+
+    What its head needs, and fixtures, stand above it. A class gets a name of its own.
 
     Args:
         expectation: the test.
         own: the text's names where it stands above, so that no test needs to import them.
     """
     tree = try_parse(expectation.code) or ast.Module([], [])
-    *needed, test = _OwnImports(own).visit(tree).body or [ast.Pass()]
+    *before, test = _OwnImports(own).visit(tree).body or [ast.Pass()]
+    before = [one for one in before if ast.unparse(one) not in ("pass", "import pytest")]
+    if isinstance(test, ast.ClassDef):
+        test.name += f"_{expectation.name}"
+        return "\n\n".join(map(ast.unparse, [*before, test]))
     if not isinstance(test, ast.FunctionDef | ast.AsyncFunctionDef):
         return ""
-    outer = [one for one in needed if "import *" in ast.unparse(one)]  # no function may hold it
-    inner = [one for one in needed if one not in outer and not isinstance(one, ast.Pass)]
+    head = copy(test)
+    head.body = [ast.Pass()]
+    outer = needed([head], before)[:-1]
+    outer += [one for one in before if "import *" in ast.unparse(one)]  # no function may hold it
+    inner = [one for one in before if one not in outer]
     start = 1 if ast.get_docstring(test) is not None else 0
     body = "\n".join(map(ast.unparse, test.body[start:] or [ast.Pass()]))
     if isinstance(test, ast.AsyncFunctionDef):

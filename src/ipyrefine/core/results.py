@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import chain, zip_longest
 
 from ipyrefine.core.decisions import Expect
-from ipyrefine.core.expectations import Expectation, in_force
+from ipyrefine.core.expectations import Expectation, in_force, needed
 from ipyrefine.core.model import Choice, Clarification, Row, TestResult
 from ipyrefine.core.policy import rival_of
 from ipyrefine.core.run import Iteration, Run
@@ -91,11 +91,15 @@ def _claims(code: str) -> tuple[Row, ...]:
     function = tree.body[-1] if tree and tree.body else None
     if tree is None or not isinstance(function, ast.FunctionDef):
         return ()
-    above = [one for one in tree.body[:-1] if not _is_own_import(one)]
+    cases = _cases(function, _Filler(_constants(tree.body)))
+    function.decorator_list = []
+    above = [one for one in needed([function], tree.body[:-1])[:-1] if not _is_own_import(one)]
+    if any("fixture" in ast.unparse(one) for one in above):
+        return ()
     body = function.body[1:] if ast.get_docstring(function) is not None else function.body
     body, named = _named(body)
     found: list[Row] = []
-    for case in _cases(function) if body else ():
+    for case in cases if body else ():
         lines = [_Filler({**named, **case}).visit(deepcopy(one)) for one in body]
         read = [_read(one) for one in lines]
         start = 0 if all(read) else len(read) - 1
@@ -146,10 +150,22 @@ class _Filler(ast.NodeTransformer):
         return self._values.get(node.id, node)
 
 
-def _cases(function: ast.FunctionDef) -> list[dict[str, ast.expr]]:
+def _constants(body: list[ast.stmt]) -> dict[str, ast.expr]:
+    """Return the names that stand for literals in a module."""
+    values = dict[str, ast.expr]()
+    for line in body:
+        match line:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if is_literal(
+                ast.unparse(value)
+            ):
+                values[name] = value
+    return values
+
+
+def _cases(function: ast.FunctionDef, filler: _Filler) -> list[dict[str, ast.expr]]:
     """Return the arguments that a test is run with, by name: once without any, or parametrized."""
     names = [one.arg for one in function.args.args]
-    match function.decorator_list:
+    match [filler.visit(one) for one in function.decorator_list]:
         case []:
             return [] if names else [{}]
         case [
@@ -172,7 +188,13 @@ def _read(node: ast.stmt) -> Row | None:
         ) if is_literal(result := ast.unparse(value)) and not is_literal(ast.unparse(call)):
             return Row(call=ast.unparse(call), result=result, source="critic")
         case ast.With(
-            items=[ast.withitem(context_expr=ast.Call(func=ast.Attribute(attr="raises"), args=a))],
+            items=[
+                ast.withitem(
+                    context_expr=ast.Call(
+                        func=ast.Attribute(attr="raises") | ast.Name(id="raises"), args=a
+                    )
+                )
+            ],
             body=[ast.Expr(value=call)],
         ) if len(a) == 1 and isinstance(a[0], ast.Name | ast.Attribute):
             name = ast.unparse(a[0]).rpartition(".")[2]

@@ -4,6 +4,7 @@ import ast
 import math
 import types
 import warnings
+from collections.abc import Mapping, MutableMapping
 from typing import Any
 
 # What `ast` and `compile` raise for what is not Python, or is too long or too deep for them.
@@ -62,11 +63,32 @@ def names_bound(node: ast.AST) -> set[str]:
 
 
 def is_display(source: str) -> bool:
-    """Return whether Python only shows something: besides imports, it is expressions alone."""
+    """Return whether Python only shows something: besides imports, expressions that change nothing.
+
+    What changes something is told by the names of methods, and so not always.
+    """
     tree = try_parse(source)
     body = tree.body if tree else []
     shows = any(isinstance(one, ast.Expr) for one in body)
-    return shows and all(isinstance(one, ast.Expr | ast.Import | ast.ImportFrom) for one in body)
+    only = all(isinstance(one, ast.Expr | ast.Import | ast.ImportFrom) for one in body)
+    return shows and only and not any(map(_changes_something, ast.walk(ast.Module(body, []))))
+
+
+_CHANGING = frozenset().union(
+    *(set(dir(one)) - set(dir(other)) for one, other in ((list, tuple), (set, frozenset))),
+    set(dir(MutableMapping)) - set(dir(Mapping)),
+    ("exec", "setattr", "delattr", "shuffle", "heappush", "heapify", "heappop", "put", "fill"),
+) - {"copy", *dir(tuple)}
+
+
+def _changes_something(node: ast.AST) -> bool:
+    match node:
+        case ast.NamedExpr():
+            return True
+        case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name), keywords=keywords):
+            inplace = (ast.unparse(one.value) for one in keywords if one.arg == "inplace")
+            return name in _CHANGING or any(one != "False" for one in inplace)
+    return False
 
 
 def names_used(node: ast.AST) -> set[str]:

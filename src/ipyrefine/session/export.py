@@ -164,7 +164,7 @@ def suite_source(run: Run, form: Literal["file", "cell", "ipytest"] = "file") ->
                 body += f"\n\n{test}()" * (form == "cell")
             bodies.append(body)
         groups.append((source, bodies))
-    called = [as_function(one, own) + f"\n\n{_call(one)}" * (form == "cell") for one in suite.tests]
+    called = [_called(one, own) if form == "cell" else as_function(one, own) for one in suite.tests]
     groups.append((f"Written by {critic} from the task's words", called))
     if form == "cell":
         pieces = ["\n".join([f"# {source}", *bodies]) for source, bodies in groups if bodies]
@@ -197,12 +197,12 @@ def _check_doctest(example):
     assert not failures, "".join(failures)"""
 
 
-def _call(test: Expectation) -> str:
+def _called(test: Expectation, own: set[str]) -> str:
     tree = try_parse(test.code)
     function: Any = tree.body[-1] if tree else None
-    if function is None or function.decorator_list or ast.unparse(function.args):
-        return "# Only pytest can run the one above."
-    return f"{test.name}()"
+    if getattr(function, "decorator_list", True) or ast.unparse(function.args):
+        return f"# Only pytest can run {test.name}: save the tests to a file."
+    return f"{as_function(test, own)}\n\n{test.name}()"
 
 
 def _assertion(example: Example, own: set[str], *, prints: bool) -> Iterator[str]:

@@ -204,7 +204,7 @@ def _line(error: BaseException) -> int | None:
 
 def _run_examples(request: Request, write_event: Callable[..., None]) -> None:
     loaded: list[types.ModuleType] = []
-    clock, watch = _Clock(), _Watch(request["waits"], write_event)
+    clock, watch = _Clock(), _Watch(request.get("waits", 0.0), write_event)
     error = _catch(lambda: loaded.append(_load_text()))
     write_event(event="loaded", **error)
     for example in [] if error else request["examples"]:
@@ -337,7 +337,7 @@ def _run_tests(request: Request, write_event: Callable[..., None]) -> None:
             sources[name] = file.read()
     import pytest
 
-    clock, watch = _Clock(), _Watch(request["waits"], write_event)
+    clock, watch = _Clock(), _Watch(request.get("waits", 0.0), write_event)
     hook = pytest.hookimpl(wrapper=True, tryfirst=True)
     hook(_Reporter.pytest_runtest_makereport)
     hook(_Reporter.pytest_make_collect_report)
