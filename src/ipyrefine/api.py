@@ -275,11 +275,11 @@ def compose(
         from ipyrefine.checks.suite import Suite
 
         suite = Suite(files)
-        written = () if isinstance(start, Setup) else [one.text for one in start.iterations]
-        texts = (setup.task.request, setup.draft or "", *setup.prompts.values(), *written)
-        runs = any(isinstance(check, RunsCleanly) for check in checks)
-        kind = RunsCleanly if runs else NameReader
-        looks: Any = next((one for one in checks if isinstance(one, kind)), None)  # for names
+    written = () if isinstance(start, Setup) else [one.text for one in start.iterations]
+    texts = (setup.task.request, setup.draft or "", *setup.prompts.values(), *written)
+    runs = any(isinstance(check, RunsCleanly) for check in checks)
+    kind = RunsCleanly if runs else NameReader
+    looks: Any = next((one for one in checks if isinstance(one, kind)), None)  # for names
     reader = models.judge or models.model
     setup = setup.replace(
         weak_critic=setup.limits.critique != "always" and is_weak(reader, "critic"),

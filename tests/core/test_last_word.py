@@ -154,6 +154,15 @@ async def test_a_check_that_could_not_run_keeps_a_text_from_passing_on_the_other
     assert (run.verdict.outcome, run.verdict.because.why) == (Outcome.NOT_JUDGED, "not_run")
 
 
+async def test_a_critic_that_only_writes_tests_is_asked_for_its_word_and_settles_nothing() -> None:
+    only = f"```python\n{NEG}```\n"
+    run = await ended([code(X)], [only, critic()])
+    assert (run.stop_reason, len(run.expectations)) == (StopReason.PASSED, 1)
+    run = await ended([code(X)], [only, only])
+    assert (run.verdict.outcome, run.verdict.because.why) == (Outcome.NOT_JUDGED, "unreadable")
+    assert len(run.expectations) == 1
+
+
 async def test_a_no_is_read_again_after_a_small_edit_too() -> None:
     outcomes = {("test_1", X): False}
     said = critic(False, tests=[NEG]), critic(False)

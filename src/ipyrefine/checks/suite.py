@@ -310,11 +310,9 @@ class _OwnImports(ast.NodeTransformer):
 
 def _emptied(tree: ast.Module) -> str:
     """Return a module that does nothing: its definitions, empty, and what they need to be read."""
-    body = []
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             node.body = [ast.Pass()]
     definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
-    body = [one for one in tree.body if isinstance(one, definitions)]
-    body = needed(body, tree.body)
-    return ast.unparse(ast.Module(body, []))
+    body: list[ast.stmt] = [one for one in tree.body if isinstance(one, definitions)]
+    return ast.unparse(ast.Module(needed(body, tree.body), []))

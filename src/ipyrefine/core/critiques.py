@@ -75,6 +75,7 @@ def parse_critique(reply: str, text: str, source: str | None = None) -> Critique
         raise ReplyError("it holds neither tests nor a JSON object with findings")
     spoken = _words(fields.get("than_before")).lower()
     compared = [one for one in get_args(Comparison) if one in spoken]
+    said = fields.keys() & {"ready", "verdict", "findings"}
     findings = [_finding(item) for item in _items(fields.get("findings"))]
     if source is not None and isinstance(sources := fields.get("sources"), dict):
         data = _read_json(text)
@@ -90,6 +91,7 @@ def parse_critique(reply: str, text: str, source: str | None = None) -> Critique
         upheld=tuple(filter(None, map(_words, _items(fields.get("upheld"))))),
         compared=compared[0] if len(compared) == 1 else None,
         lost=_words(fields.get("lost")),
+        failure="" if said else "it does not say whether the text is ready",
     )
 
 
@@ -232,6 +234,7 @@ def together(first: Critique, again: Critique) -> Critique:
         ready=word.ready,
         reason=word.reason,
         upheld=tuple(dict.fromkeys(first.upheld + again.upheld)),
+        failure=first.failure and again.failure,
     )
 
 

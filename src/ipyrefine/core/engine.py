@@ -781,9 +781,10 @@ class Refinement:
             said = reply.text
             fewest = wanted.pop() if wanted else 0
             critique = parse_critique(reply.text, base.text, source)
-            if is_short(critique, fewest):
+            if is_short(critique, fewest) or (critique.failure and not short):
                 short.append(critique)
-                raise ReplyError(f"it names {len(critique.findings)} of {fewest} findings")
+                lack = f"it names {len(critique.findings)} of {fewest} findings"
+                raise ReplyError(critique.failure or lack)
             return critique
 
         critic = self.judge if policy.reads(self.state) else self.model
@@ -795,6 +796,8 @@ class Refinement:
         if critique is None:
             await warn(self, f"No critique of {self.state.mention(base.number)}: {call.advice}.")
             critique = Critique(failure=call.failure)
+        elif critique.failure:
+            await warn(self, f"No word on {self.state.mention(base.number)}: {critique.failure}.")
         elif is_short(critique, least):
             await warn(self, f"The critique names {len(critique.findings)} of {least} findings.")
 

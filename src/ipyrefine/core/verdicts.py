@@ -244,7 +244,7 @@ def _dropped_test(run: Run, iteration: Iteration) -> str:
         return ""
     passed = {one.name for one in iteration.tests if one.passed}
     dropped = (
-        one.name
+        f"{one.name}. {one.reason}".strip()
         for one in run.expectations
         if one.iteration == reading.number
         and (one.untried == "broken" or (one.upheld is False and one.name not in passed))
