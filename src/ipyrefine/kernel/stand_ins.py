@@ -15,7 +15,7 @@ from typing import Any, Literal
 from ipyrefine.core.ports import MODELS
 from ipyrefine.core.syntax import read_literal
 from ipyrefine.kernel.masking import Masked, pattern_of
-from ipyrefine.kernel.redaction import find_secrets, known_mark
+from ipyrefine.kernel.redaction import HIDDEN, find_secrets, known_mark
 from ipyrefine.kernel.variables import NEEDS_SECRET
 from ipyrefine.sandbox.sandbox import Event, ProcessResult, describe_failure, run_parts
 
@@ -57,13 +57,28 @@ async def run_without_secrets(
             del one["stated"]
         hidden = {name: _hide(files[name], stand_ins) for name in code}
         result, events = await run_parts(kind, {**files, **hidden}, **request, **options)
-        ends.append((result, [_end(event, stand_ins, theirs) for event in events]))
         if not stand_ins:
             return result, events
+        if kind == "cell":
+            ends.append(_blanked(result, events, stand_ins))
+            continue
+        # An example that states a secret gets it back.
+        words = {stand_in: json.dumps(secret)[1:-1] for secret, stand_in in stand_ins.items()}
+        ends.append((result, [_end(e, words if e.get("index") in theirs else {}) for e in events]))
     (result, events), (other, others) = ends
     if kind == "cell":
         return _common_cell(result, events, other, others)
     return result, [one if one in others else _needs_secret(one) for one in events]
+
+
+def _blanked(
+    result: ProcessResult, events: list[Event], stand_ins: _StandIns
+) -> tuple[ProcessResult, list[Event]]:
+    blanks = {one: HIDDEN for one in stand_ins.values() if not one.isdecimal()}
+    streams = {name: _hide(getattr(result, name), blanks) for name in ("stdout", "stderr")}
+    # A row is for the user to confirm: one with a stand-in is left out, as it differs.
+    events = [_end(event, {} if "changes" in event else blanks) for event in events]
+    return result.replace(**streams), events
 
 
 def _common_cell(
@@ -85,13 +100,10 @@ def _fault(result: ProcessResult, events: list[Event]) -> tuple[Any, ...]:
     return result.limit, how, [one for one in events if "exit" in one or "failure" in one]
 
 
-def _end(event: Event, stand_ins: _StandIns, theirs: set[int]) -> Event:
-    """Return an event to compare; that of an example that states a secret has it again."""
+def _end(event: Event, words: Mapping[str, str]) -> Event:
+    """Return an event to compare, with other words in the place of stand-ins."""
     text = _VOLATILE.sub("", json.dumps({**event, "token": ""}))
-    if event.get("index") in theirs:
-        for secret, stand_in in stand_ins.items():
-            text = text.replace(stand_in, json.dumps(secret)[1:-1])
-    return json.loads(text)  # type: ignore[no-any-return]
+    return json.loads(_hide(text, words))  # type: ignore[no-any-return]
 
 
 def _needs_secret(event: Event) -> Event:
