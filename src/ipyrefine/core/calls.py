@@ -160,7 +160,9 @@ class ModelCall(Generic[T]):
                 split = splitter() if splitter else None
                 reply = await self._ask(loop, bounded, split, emit or loop.emit)
             self.read += 1
-            if shortened := _shortened(loop, self._model.name, request, reply.usage):
+            # A recording's count is that of the prompt it was made with, which may have changed.
+            live = not getattr(self._model, "replays", False)
+            if live and (shortened := _shortened(loop, self._model.name, request, reply.usage)):
                 if self._stage in (Stage.JUDGE, Stage.CRITIQUE):
                     self.failure = shortened  # what was read of half a text settles nothing
                     return None

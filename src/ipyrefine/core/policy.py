@@ -265,7 +265,8 @@ def _is_small_edit(run: Run, iteration: Iteration) -> bool:
     parent = run.iterations[iteration.parent]
     suite = next((e for e in iteration.evidence if e.name == SUITE), None)
     passes = suite and suite.passed and all(r.passed is not False for r in suite.results)
-    if not passes or not (parent.critiqued and parent.ready) or contested(run.expectations):
+    yes = parent.critiqued and (parent.ready or parent.taken_back)
+    if not passes or not yes or contested(run.expectations):
         return False
     return not up_for_review(iteration) and changed_lines(parent.text, iteration.text) < _SMALL
 

@@ -191,6 +191,7 @@ def _add_critique(run: Run, event: events.CritiqueReady) -> Run:
         questions=critique.questions,
         ready=critique.ready,
         reason=critique.reason,
+        taken_back=False,
         compared=critique.compared,
         lost=critique.lost,
         unread=critique.failure,
@@ -492,9 +493,8 @@ def _dismiss(run: Run, decision: decisions.Dismiss) -> Run:
         left = [f for f in new.findings if f.is_open and f.id not in decision.findings]
         if any(f.blocks for f in gone):
             left = [f for f in left if f.blocks]
-        if new.ready is False and gone and not left:  # the user takes the critic's No back
-            why = "You dismissed what its critic named."
-            run = _amend(run, new.number, ready=True, reason=why)
+        if new.ready is False and gone and not left:
+            run = _amend(run, new.number, taken_back=True)
     return run
 
 

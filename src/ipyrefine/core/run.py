@@ -49,6 +49,7 @@ class Iteration(Record):
     questions: tuple[str, ...] = ()  # what the critic says the task leaves open
     ready: bool | None = None  # whether the critic takes it for finished; None: it doesn't say
     reason: str = ""  # what the critic's word rests on
+    taken_back: bool = False  # whether the user took the critic's No back
     compared: Comparison | None = None  # by the critic, with the text it was made from
     lost: str = ""  # what the critic says was lost with it
     unread: str = ""  # why the critique could not be read; empty where it could

@@ -229,7 +229,7 @@ def _refusal(run: Run, iteration: Iteration) -> str | None:
     if not policy.reads(run):
         return None
     if reading := policy.reading_of(run, iteration):
-        return reading.reason if reading.ready is False else None
+        return reading.reason if reading.ready is False and not reading.taken_back else None
     if iteration.parent is None or not policy.is_to_read(run, iteration):
         return None
     parent = run.iterations[iteration.parent]
