@@ -491,3 +491,9 @@ async def test_a_text_misses_a_file_that_the_task_writes() -> None:
     source = "def test_a():\n    assert open('sum.txt').read() == '3'\n"
     [result] = (await Suite()(written(source), ADD, task)).results
     assert result.passed is False
+
+
+async def test_a_text_may_call_something_like_what_is_built_into_python() -> None:
+    source = "def test_a():\n    assert sum([1, 2]) == 9\n"
+    [result] = (await Suite()(written(source), "def sum(xs):\n    return 9\n", ADDS)).results
+    assert result.passed

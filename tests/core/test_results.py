@@ -219,13 +219,15 @@ def test_a_critics_test_that_compares_results_has_a_row_for_each(
         ('"x, y"', "[(1, 2), (3, 4)]", [("f(1)", "2"), ("f(3)", "4")]),
         ('("x", "y")', "([1, 2],)", [("f(1)", "2")]),
         ('"x, y"', "[(1, 2, 3)]", []),
-        ('"x, y"', "CASES", []),
+        ('"x, y"', "CASES", [("f(5)", "6")]),
+        ('"x, y"', "OTHERS", []),
     ],
 )
 def test_a_critics_test_with_parameters_has_a_row_for_each_case(
     listed: str, cases: str, expected: list[tuple[str, str]]
 ) -> None:
     source = (
+        "CASES = [(5, 6)]\n"
         f"@pytest.mark.parametrize({listed}, {cases})\ndef test_it(x, y):\n    assert f(x) == y"
     )
     found = claims(Expectation(name="test_it", code=source, quote="q"))

@@ -158,6 +158,46 @@ CELL = "%%refine -p code --task\nWrite f. f(1) == 2"
 BELOW = "# Stated in the task\nassert f(1) == 2\n"
 
 
+MODULE = '''
+import pytest
+import unittest
+CASES = [1, 2]
+
+@pytest.fixture
+def known():
+    return [1, 3]
+
+@pytest.mark.parametrize("n", CASES)
+def test_one(n):
+    """None is left out."""
+    assert mean([n, None]) == n
+
+def test_known(known):
+    """Return the mean of some numbers."""
+    assert mean(known) == 2
+
+class Means(unittest.TestCase):
+    """Return the mean of some numbers."""
+
+    def test_first(self):
+        self.assertEqual(mean([1]), 1)
+
+    def test_second(self):
+        self.assertEqual(mean([2]), 2)
+'''
+
+
+def test_tests_bring_the_fixtures_constants_and_classes_of_their_module(tmp_path):
+    tests = tuple(one.replace(grounded=True) for one in read_tests(MODULE))
+    run = kept().replace(expectations=tests)
+    status, out = pytest_on(export(run, tmp_path / "test_mean.py"))
+    assert status == 0, out
+    assert "14 passed" in out  # six stated, three confirmed, five of the critic's
+    cell = suite_source(run, "cell")
+    assert "Only pytest can run test_one" in cell
+    assert "CASES" not in cell
+
+
 @pytest.mark.parametrize("ipytest", [False, True])
 def test_a_command_puts_them_into_a_cell_below(ipytest, monkeypatch):
     front = Front(monkeypatch, [REPLY.format("def f(x): return x + 1"), READY])

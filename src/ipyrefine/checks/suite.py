@@ -1,6 +1,7 @@
 """Run a critic's tests on a text, in the sandbox, with pytest."""
 
 import ast
+import builtins
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from itertools import islice
@@ -15,7 +16,7 @@ from ipyrefine.core.expectations import Expectation, needed, suite_evidence
 from ipyrefine.core.model import Evidence, Task, TestResult
 from ipyrefine.core.results import claims
 from ipyrefine.core.stated import as_example
-from ipyrefine.core.syntax import parse, try_parse
+from ipyrefine.core.syntax import names_bound, parse, try_parse
 from ipyrefine.errors import CheckNotRun
 from ipyrefine.kernel.magics import python_part
 from ipyrefine.kernel.variables import conditions, explain_absence, may_compute
@@ -139,7 +140,7 @@ class Suite:
             apart: the tests whose module does not load, so that each is run without the others;
                 it grows.
         """
-        modules = _modules(expectations, apart)
+        modules = _modules(expectations, apart, code)
         sources = {file: source for file, (source, _) in modules.items()}
         names = [one.name for one in expectations]
         classes = [node.name for node in map(_node, expectations) if isinstance(node, ast.ClassDef)]
@@ -241,18 +242,22 @@ def _node(expectation: Expectation) -> ast.stmt | None:
 
 
 def _modules(
-    expectations: Iterable[Expectation], apart: Collection[str]
+    expectations: Iterable[Expectation], apart: Collection[str], code: str
 ) -> dict[str, tuple[str, list[str]]]:
     """Return the source and the names of the tests of each module, by its file.
 
-    A class has a module of its own, as it stands there with a single one of its tests.
+    A class has a module of its own, as it stands there with a single one of its tests. What the
+    text calls like something built into Python, every module imports.
     """
+    body = (try_parse(code) or ast.Module([], [])).body
+    names = sorted(set[str]().union(*map(names_bound, body)) & vars(builtins).keys())
+    head = [f"from candidate import {name}" for name in names]
     parts: dict[str, tuple[list[str], list[str]]] = {}
     for one in expectations:
         node = _node(one)
         alone = one.name in apart or not one.module or node is None
         key = one.name if alone or isinstance(node, ast.ClassDef) else one.module
-        sources, names = parts.setdefault(key, ([] if alone else [one.module], []))
+        sources, names = parts.setdefault(key, ([*head] if alone else [*head, one.module], []))
         sources.append(one.code if alone or node is None else ast.unparse(node))
         names.append(one.name)
     return {
@@ -313,6 +318,6 @@ def _emptied(tree: ast.Module) -> str:
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             node.body = [ast.Pass()]
-    definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
-    body: list[ast.stmt] = [one for one in tree.body if isinstance(one, definitions)]
-    return ast.unparse(ast.Module(needed(body, tree.body), []))
+    kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom
+    kept = [one for one in tree.body if isinstance(one, kinds)]
+    return ast.unparse(ast.Module(needed(kept, tree.body), []))

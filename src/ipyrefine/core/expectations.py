@@ -3,6 +3,7 @@
 import ast
 import builtins
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from copy import copy
@@ -145,6 +146,7 @@ def _read_tests(
         if not (_is_definition(one) and one.name in own) and ast.unparse(one) not in whole
     ]
     units, others = _split(body, source.splitlines())
+    units = units[:MAX_OF_RUN]
     if not units:
         asserts = body == tree.body and any(map(_asserts, body))
         reason = "Nothing in it can be run as a test."
@@ -205,7 +207,8 @@ class _Unit(NamedTuple):
 def _split(body: Sequence[ast.stmt], lines: Sequence[str]) -> tuple[list[_Unit], list[ast.stmt]]:
     """Return the tests of a module, and what stands beside them."""
     units, others, loose = list[_Unit](), list[ast.stmt](), list[ast.stmt]()
-    main = [one for one in body if isinstance(one, ast.If) and "__name__" in names_used(one.test)]
+    uses = Counter(name for one in body if _is_definition(one) for name in names_used(one))
+    main = list[ast.stmt]()
     for node in body:
         if isinstance(node, ast.ClassDef) and (tests := [*filter(_is_test, node.body)]):
             rest = [one for one in node.body if one not in tests]
@@ -214,33 +217,34 @@ def _split(body: Sequence[ast.stmt], lines: Sequence[str]) -> tuple[list[_Unit],
                 alone.body = [*rest, test]
                 quote = _quote(test, lines) or _quote(node, lines)
                 units.append(_Unit(test.name, alone, quote))
-        elif _is_test(node) or _is_check(node, body):
+        elif _is_test(node) or (_is_check(node) and not uses[node.name]):
             units.append(_Unit(node.name, node, _quote(node, lines)))
         elif _is_definition(node) or isinstance(node, ast.Import | ast.ImportFrom):
             others.append(node)
-        elif node not in main:
+        elif isinstance(node, ast.If) and "__name__" in names_used(node.test):
+            main += node.body
+        else:
             loose.append(node)
     checks = {one.name for one in others if isinstance(one, _Function) and _asserts(one)}
-    said = [one for one in main if any(_is_claim(part, checks) for part in one.body)]
-    loose += [part for one in said for part in one.body]
+    if any(_is_claim(one, checks) for one in main):
+        loose += main
     claims = [one for one in loose if _is_claim(one, checks)]
-    if all(one in claims or isinstance(one, ast.Assign | ast.AnnAssign) for one in loose):
+    rest = [one for one in loose if not _is_claim(one, checks)]
+    if all(isinstance(one, ast.Assign | ast.AnnAssign) for one in rest):
         units += [_as_test([one], lines) for one in claims]
-        claims_apart = claims
-    else:  # what stands between them may change what they are about
-        units += [_as_test(loose, lines)] * bool(claims)
-        claims_apart = loose if claims else []
-    others += [one for one in loose if one not in claims_apart]
-    return units, [one for one in body if one in others] + [o for o in others if o not in body]
+        others += rest
+    elif claims:  # what stands between them may change what they are about
+        units.append(_as_test(loose, lines))
+    else:
+        others += rest
+    return units, sorted(others, key=lambda one: one.lineno)
 
 
-def _is_check(node: ast.stmt, body: Sequence[ast.stmt]) -> TypeGuard[_Function]:
-    """Return whether a function asserts something, needs no argument, and serves no other one."""
+def _is_check(node: ast.stmt) -> TypeGuard[_Function]:
+    """Return whether a function asserts something and needs no argument."""
     if not isinstance(node, _Function) or _is_fixture(node) or not _asserts(node):
         return False
-    wants = len(node.args.args) > len(node.args.defaults) and not node.decorator_list
-    others = (one for one in body if _is_definition(one) and one is not node)
-    return not wants and not any(node.name in names_used(one) for one in others)
+    return bool(node.decorator_list) or len(node.args.args) <= len(node.args.defaults)
 
 
 def _is_claim(node: ast.stmt, checks: Collection[str]) -> bool:

@@ -198,11 +198,13 @@ def _check_doctest(example):
 
 
 def _called(test: Expectation, own: set[str]) -> str:
-    tree = try_parse(test.code)
-    function: Any = tree.body[-1] if tree else None
-    if getattr(function, "decorator_list", True) or ast.unparse(function.args):
-        return f"# Only pytest can run {test.name}: save the tests to a file."
-    return f"{as_function(test, own)}\n\n{test.name}()"
+    match (try_parse(test.code) or ast.Module([], [])).body[-1:]:
+        case [
+            ast.FunctionDef(args=args, decorator_list=[])
+            | ast.AsyncFunctionDef(args=args, decorator_list=[])
+        ] if not ast.unparse(args):
+            return f"{as_function(test, own)}\n\n{test.name}()"
+    return f"# Only pytest can run {test.name}: save the tests to a file."
 
 
 def _assertion(example: Example, own: set[str], *, prints: bool) -> Iterator[str]:
