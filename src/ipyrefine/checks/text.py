@@ -19,7 +19,7 @@ from ipyrefine.sandbox.sandbox import describe_failure, load_program, run_python
 _END_BEFORE_CAPITAL = r"(?<=[^\W\d_A-Z]{2})[.!?…]+(?=[A-Z])"
 _SENTENCE_END = re.compile(
     rf"{_END_BEFORE_CAPITAL}|"
-    r"[.!?…]+[\"'”’)\]*_]{0,4}(?=\s|$)|[。！？]+[」』）”’)]{0,4}"  # noqa: RUF001
+    r"(?<![.!?…])[.!?…]+[\"'”’)\]*_]{0,4}(?=\s|$)|[。！？]+[」』）”’)]{0,4}"  # noqa: RUF001
 )
 _NO_END = re.compile(
     r"(?:^|[\s(\"'“])(?:(?-i:[A-HJ-Z])|mr|mrs|ms|dr|prof|st|vs|e\.g|i\.e|fig|approx|p\.s|"
@@ -40,7 +40,7 @@ def count_sentences(text: str) -> int:
 
     Abbreviations, initials and the numbers of a list end none.
     """
-    count, start = 0, 0
+    count = start = looked = 0
     for match in _SENTENCE_END.finditer(text):
         before = text[max(start, match.start() - 12) : match.start()]
         following = text[match.end() : match.end() + 2].lstrip()
@@ -50,8 +50,9 @@ def count_sentences(text: str) -> int:
         )
         if spoken or (match[0][0] == "." and following and shortened):
             continue
-        if any(char.isalnum() for char in text[start : match.end()]):
+        if any(char.isalnum() for char in text[max(start, looked) : match.end()]):
             count, start = count + 1, match.end()
+        looked = match.end()
     return count + any(char.isalnum() for char in text[start:])
 
 

@@ -39,6 +39,7 @@ _CIRCLES = "the reply repeats itself up to the token limit"
 _THOUGHT = "the model reached the token limit before its first word"
 _CAPPED = "the reply was cut off at the longest that the server allows"
 _SHORTENED = "its server read only"
+_READ = 100_000  # characters of a reply about a text that are read: the last, where it ends
 _REMEDIES = {
     _CIRCLES: "Word the task differently, or use a larger model",
     _CAPPED: "Ask for a shorter text, or use another model",
@@ -167,6 +168,13 @@ class ModelCall(Generic[T]):
                     self.failure = shortened  # what was read of half a text settles nothing
                     return None
                 await warn(loop, f"{self._model.name}: {shortened}. Raise its context length.")
+            if self._stage in (Stage.CRITIQUE, Stage.JUDGE) and len(reply.text) > _READ:
+                await warn(
+                    loop,
+                    f"{self._model.name} wrote {len(reply.text):,} characters about "
+                    f"{loop.state.mention(self._iteration)}. The last {_READ:,} are read.",
+                )
+                reply = reply.model_copy(update={"text": reply.text[-_READ:]})
             if reply.finish != "stop":
                 again = await self._rescue(loop, reply, request)
                 if again is None:

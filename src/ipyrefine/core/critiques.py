@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any, get_args
 
 from ipyrefine.core.expectations import (
@@ -30,7 +31,7 @@ from ipyrefine.errors import ReplyError
 _BLOCK = re.compile(
     r"```(?P<language>[\w+-]*)[^\S\n]*\n(?P<code>.*?)(?:^[^\S\n]*```|\Z)", re.DOTALL | re.MULTILINE
 )
-_TAGGED = re.compile(r"<(?:tests|expectations)>(?P<code>.*?)</", re.DOTALL | re.IGNORECASE)
+_TAGGED = re.compile(r"<(?:tests|expectations)>(?P<code>.*?)(?:</|\Z)", re.DOTALL | re.IGNORECASE)
 _ITEM = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+(?P<item>.+)$")
 _HEADING = re.compile(
     r"^[\s*#_>-]*(?P<name>findings|questions|verdict|ready|not ready)\b(?P<mark>\W*)(?P<rest>.*)$",
@@ -47,6 +48,7 @@ _PROBLEM = ("problem", "issue", "weakness", "description", "finding")
 _PLACE = ("place", "quote", "where", "location")
 _DEMAND = ("task", "demand", "requirement")
 _FIX = ("fix", "suggestion", "remedy")
+MAX_POINTS = 60  # findings, questions and tests that a critique may have
 _KEYS = {"findings", "questions", "ready", "tests", "expectations", "sources"}
 _FIELD = "$."  # starts the criterion of a finding about the source of a field's value
 
@@ -106,12 +108,13 @@ def _tests(reply: str, fields: Mapping[str, Any], text: str) -> list[Expectation
     tests = fields.get("tests") or fields.get("expectations")
     for item in [tests] if isinstance(tests, str) else _items(tests):
         sources.append(_words(item.get("code") if isinstance(item, dict) else item, flat=False))
-    sources = [*dict.fromkeys(sources)]
-    return [
+    sources = [*islice(dict.fromkeys(sources), MAX_POINTS)]
+    found = (
         test
         for source in sources
         for test in read_tests(source, [one for one in sources if one != source], text)
-    ]
+    )
+    return [*islice(found, MAX_POINTS)]
 
 
 def _json_fields(reply: str) -> dict[str, Any]:
@@ -146,7 +149,8 @@ def _listed_fields(reply: str) -> dict[str, Any]:
 
 
 def _items(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []
+    """Return a list's items: one more than are read tells that there are more."""
+    return value[: MAX_POINTS + 1] if isinstance(value, list) else []
 
 
 def _finding(item: object) -> Finding | None:

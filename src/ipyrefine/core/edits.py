@@ -2,31 +2,40 @@
 
 import re
 import textwrap
-from collections.abc import Iterable, Iterator
-from difflib import SequenceMatcher
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from heapq import nlargest
+from itertools import accumulate, islice, pairwise
 from typing import NamedTuple
 
+from ipyrefine.core.alignment import compare, find_all
 from ipyrefine.errors import UsageError
 
-_NEAREST = 8  # lines of a text that are quoted where an edit misses
-_LINE = 300  # characters of a quoted line
+_NEAREST, _QUOTED = 8, 2_500  # lines of a text that are quoted where an edit misses; characters
+_BESIDE = 150  # characters before and after what is quoted of a long line
+_QUOTED_MISSES = 4  # edits of a reply for which lines are quoted
+_PIECE = re.compile(r"[^\n]{1,300}(?!\S)|[^\n]{1,300}")  # a line, or what is quoted of a long one
+_GRAM, _GRAMS, _LOOKED_FOR = 4, 20, 200  # letters in a row; how many tell, how many are tried
+_PLACES, _CLOSELY = 32, 12  # of something in a text, at most; those that are compared as a whole
 _RECOGNISED = 0.5  # of the lines around a selection, in a text that repeats them
 _HEADING = re.compile(
-    r"^(?:#{1,6}[^\S\n]+(?P<marked>.+?)[#\s]*|\*\*(?P<bold>[^*\n]+)\*\*:?\s*)$", re.MULTILINE
+    r"^(?:#{1,6}[^\S\n]+(?P<marked>\S.*)|\*\*(?P<bold>[^*\n]+)\*\*:?[^\S\n]*)$", re.MULTILINE
 )
+_MOST = 2_000  # sections of a text that are compared
 _SAME, _SPLIT = 0.5, 0.8  # of a section's words: in one other section, in all of a text
 _NAME_WORDS, _SHORTENABLE = 5, 20  # words of a paragraph's name, and of a section to shorten
-_TAGS = re.compile(
-    r"<find>[^\S\n]*\n?(?P<find>.*?)\n?[^\S\n]*</find>\s*"
-    r"<replace>[^\S\n]*\n?(?P<replace>.*?)\n?[^\S\n]*</replace>",
-    re.DOTALL | re.IGNORECASE,
-)
-_MARKS = re.compile(
-    r"^<{5,}[^\n]*\n(?P<find>.*?)^={5,}[^\S\n]*\n(?P<replace>.*?)^>{5,}[^\n]*$",
-    re.DOTALL | re.MULTILINE,
-)
-_QUOTES = str.maketrans("\u201c\u201d\u2018\u2019\u00a0", "\"\"'' ")  # as a keyboard has them
+# How an edit opens, what stands between its two parts, and how it ends.
+_FORMS = [
+    [re.compile(pattern, re.MULTILINE | re.IGNORECASE) for pattern in patterns]
+    for patterns in (
+        (r"<find>[^\S\n]*\n?", r"</find>\s*<replace>[^\S\n]*\n?", r"</replace>"),
+        (r"^<{5}[^\n]*\n", r"^={5,}[^\S\n]*\n", r"^>{5}[^\n]*$"),
+    )
+]
+# As a keyboard has them.
+_QUOTES = {"\u201c": '"', "\u201d": '"', "\u2018": "'", "\u2019": "'", "\u00a0": " "}
 
 
 class Edit(NamedTuple):
@@ -61,76 +70,161 @@ def read_edits(reply: str) -> tuple[list[Edit], str]:
     They are ``<find>`` with ``<replace>``, or blocks between ``<<<<<<<``, ``=======`` and
     ``>>>>>>>``.
     """
-    found = list(_TAGS.finditer(reply)) or list(_MARKS.finditer(reply))
-    edits = [Edit(m["find"].strip("\n"), m["replace"].strip("\n")) for m in found]
-    return edits, reply[: found[0].start()].strip() if found else ""
+    for opens, divides, closes in _FORMS:
+        edits, before, place = list[Edit](), "", 0
+        while (
+            (start := opens.search(reply, place))
+            and (middle := divides.search(reply, start.end()))
+            and (end := closes.search(reply, middle.end()))
+        ):
+            before = before if edits else reply[: start.start()].strip()
+            parts = reply[start.end() : middle.start()], reply[middle.end() : end.start()]
+            edits.append(Edit(*(part.rstrip(" \t").strip("\n") for part in parts)))
+            place = end.end()
+        if edits:
+            return edits, before
+    return [], ""
 
 
 def apply(text: str, edits: list[Edit]) -> tuple[str, list[Miss]]:
-    """Return a text with edits made in their order, and those that could not be made.
+    """Return a text with edits made, and those that could not be made.
 
     A piece is looked for letter for letter; else by its lines, whatever their indentation, which
     the replacement then gets too; else by its words, whatever the white space and quotation marks.
-    It has to stand in the text exactly once.
+    It has to stand in the text exactly once; else in what the other edits make of it.
     """
-    misses = []
+    made, later, misses = list[_Place](), dict[int, int](), list[Miss]()
     for number, edit in enumerate(edits, start=1):
-        places = _places(text, edit)
-        if len(places) != 1:
-            nearest = "" if places else _nearest(text, edit.find)
-            misses.append(Miss(number, len(places), nearest))
-            continue
-        ((start, end, replacement),) = places
-        if not replacement and text[:start].endswith(("\n", "")) and text[end : end + 1] == "\n":
-            end += start == 0 or text[start - 1] == "\n"  # whole lines go with their end
-        text = text[:start] + replacement + text[end:]
-    return text, misses
+        times, place = _find(text, edit)
+        n = bisect_right(made, place) if place else 0
+        around = [*made[max(0, n - 1) : n], place, *made[n : n + 1]]
+        if place and all(a and b and a.end <= b.start for a, b in pairwise(around)):
+            made.insert(n, place)
+        else:
+            later[number] = times
+    changed = _replace(text, made)
+    for number, times in later.items():
+        place = None
+        if made:
+            times, place = _find(changed, edits[number - 1])
+        if place:
+            changed = _replace(changed, [place])
+        else:
+            misses.append(Miss(number, times, ""))
+    lost = [miss.number for miss in misses if not miss.times][:_QUOTED_MISSES]
+    lines = _nearest(text, [edits[number - 1].find for number in lost])
+    near = dict(zip(lost, lines, strict=True))
+    return changed, [miss._replace(nearest=near.get(miss.number, "")) for miss in misses]
 
 
-def _places(text: str, edit: Edit) -> list[tuple[int, int, str]]:
-    """Return where an edit's piece stands, each with its start, its end and what replaces it."""
-    if not edit.find.strip():
-        return []
-    exact = [m.span() for m in re.finditer(re.escape(edit.find), text)]
-    if exact:
-        return [(*span, edit.replace) for span in exact]
-    if by_lines := list(_by_lines(text, edit)):
-        return by_lines
-    words = edit.find.translate(_QUOTES).split()
-    pattern = r"\s+".join(map(re.escape, words))
-    return [(*m.span(), edit.replace) for m in re.finditer(pattern, text.translate(_QUOTES))]
+class _Place(NamedTuple):
+    start: int
+    end: int
+    replacement: str
 
 
-def _by_lines(text: str, edit: Edit) -> Iterator[tuple[int, int, str]]:
-    lines = text.split("\n")
-    wanted = [line.strip() for line in edit.find.split("\n")]
-    offset = 0
-    for first, line in enumerate(lines):
-        if [one.strip() for one in lines[first : first + len(wanted)]] == wanted:
-            end = offset + len("\n".join(lines[first : first + len(wanted)]))
-            yield offset, end, textwrap.indent(textwrap.dedent(edit.replace), _margin(line))
-        offset += len(line) + 1
+def _replace(text: str, places: Iterable[_Place]) -> str:
+    parts, at = list[str](), 0
+    for start, end, replacement in places:
+        parts += [text[at:start], replacement]
+        whole = start == 0 or text[start - 1] == "\n"
+        at = end + (not replacement and whole and text[end : end + 1] == "\n")  # with their end
+    return "".join([*parts, text[at:]])
 
 
-def _nearest(text: str, find: str) -> str:
-    """Return the lines of a text that are most like a piece, to copy from."""
-    lines, count = text.split("\n"), min(len(find.split("\n")), _NEAREST)
-    matcher = SequenceMatcher(autojunk=False)
-    matcher.set_seq2(find)
+def _find(text: str, edit: Edit) -> tuple[int, _Place | None]:
+    """Return how often an edit's piece stands in a text, and where, if that is once."""
+    find, replace = edit
+    if not find.strip():
+        return 0, None
+    if times := _count(text, find):
+        start = text.find(find)
+        return times, _Place(start, start + len(find), replace) if times == 1 else None
+    flat, wanted = _flatten(text), _flatten(find)
+    if not (times := _count(flat, wanted)):  # nor do its lines stand there then
+        return 0, None
+    if by_lines := _count(_bare_lines(text), _bare_lines(find)):
+        first = _bare_lines(text)[: _bare_lines(text).find(_bare_lines(find))].count("\n") // 2
+        lines, last = text.split("\n"), first + find.count("\n") + 1
+        start = sum(len(line) + 1 for line in lines[:first])
+        end = start + len("\n".join(lines[first:last]))
+        indented = textwrap.indent(textwrap.dedent(replace), _margin(lines[first]))
+        return by_lines, _Place(start, end, indented) if by_lines == 1 else None
+    if times > 1:
+        return times, None
+    first, last = flat.find(wanted), flat.find(wanted) + len(wanted) - 1
+    number, words = flat.count(" ", 0, first), _words(text)
+    start = words[number] + first - flat.rfind(" ", 0, first) - 1
+    last = words[number + wanted.count(" ")] + last - flat.rfind(" ", 0, last) - 1
+    return 1, _Place(start, last + 1, replace)
 
-    def likeness(first: int) -> float:
-        matcher.set_seq1("\n".join(lines[first : first + count])[: 4 * len(find)])
-        return matcher.ratio() if matcher.quick_ratio() > 0.3 else 0.0
 
-    best = max(range(max(1, len(lines) - count + 1)), key=likeness)
-    return "\n".join(line[:_LINE] for line in lines[best : best + count])
+def _count(text: str, piece: str) -> int:
+    found = len([*islice(find_all(text, piece), 2)])  # which may overlap
+    return max(2, text.count(piece)) if found > 1 else found
 
 
-def changed_lines(old: str, new: str) -> int:
-    """Return how many lines differ between two texts; a line for another one counts once."""
-    matcher = SequenceMatcher(None, old.splitlines(), new.splitlines(), autojunk=False)
-    blocks = (code[1:] for code in matcher.get_opcodes() if code[0] != "equal")
-    return sum(max(i_end - i, j_end - j) for i, i_end, j, j_end in blocks)
+@lru_cache(maxsize=4)
+def _flatten(text: str) -> str:
+    for mark, plain in _QUOTES.items():
+        text = text.replace(mark, plain)
+    return " ".join(text.split())
+
+
+@lru_cache(maxsize=2)
+def _words(text: str) -> list[int]:
+    """Return where the words of a text start."""
+    return [word.start() for word in re.finditer(r"\S+", text)]
+
+
+@lru_cache(maxsize=4)
+def _bare_lines(text: str) -> str:
+    return "".join(f"\n{line.strip()}\n" for line in text.split("\n"))
+
+
+def _nearest(text: str, finds: Sequence[str]) -> Iterator[str]:
+    """Yield the lines of a text that are most like each of some pieces, to copy from.
+
+    Where the rarest letters in a row of a piece stand is looked at closely. A long line is quoted
+    in part.
+    """
+    spans = [piece.span() for piece in _PIECE.finditer(text)] if finds else []
+    starts = [start for start, _ in spans]
+    for find in finds:
+        lines = [line.strip() for line in _PIECE.findall(find) if line.strip()][:_NEAREST]
+        votes = [0] * (len(spans) + len(lines))
+        for places in islice(_rare_places(text, lines), _GRAMS):
+            for place in places:
+                votes[bisect_right(starts, place) - 1] += _PLACES // len(places)
+        sums = [0, *accumulate(votes)]
+        sums = [b - a for a, b in zip(sums, sums[len(lines) :], strict=False)][: len(spans)]
+        pairs, best, place = _letter_pairs("".join(lines)), 0.0, (0, 0)
+        for first in nlargest(_CLOSELY, range(len(spans)), sums.__getitem__):
+            start, end = starts[first], spans[first : first + len(lines)][-1][1]
+            theirs = _letter_pairs(text[start:end])
+            likeness = 2 * (pairs & theirs).total() / (pairs.total() + theirs.total() + 1)
+            if likeness > best:
+                best, place = likeness, (start, end)
+        # Of a long line, some of what stands beside it too.
+        before = text[max(0, place[0] - _BESIDE) : place[0]].rpartition("\n")[2]
+        after = text[place[1] : place[1] + _BESIDE].partition("\n")[0]
+        yield (before + text[slice(*place)] + after)[:_QUOTED] if best else ""
+
+
+def _rare_places(text: str, lines: Sequence[str]) -> Iterator[list[int]]:
+    """Yield where letters in a row of some lines stand in a text that has them seldom."""
+    grams = Counter(line[n : n + _GRAM] for line in lines for n in range(len(line)))
+    ordered = sorted(grams, key=grams.__getitem__)  # what many of the lines have tells least
+    step = len(ordered) // _GRAMS + 1
+    spread = (gram for first in range(step) for gram in ordered[first::step])
+    for gram in islice(spread, _LOOKED_FOR):
+        places = [*islice(find_all(text, gram), _PLACES)]
+        if 0 < len(places) < _PLACES:
+            yield places
+
+
+def _letter_pairs(text: str) -> Counter[tuple[str, str]]:
+    return Counter(pairwise("".join(text.split())))
 
 
 class Selection:
@@ -186,8 +280,7 @@ class Selection:
     def _changed_lines(self, written: list[str]) -> list[str]:
         start, end = len(self._before), self.lines[1]
         middle = list[str]()
-        matcher = SequenceMatcher(None, self._draft, written, autojunk=False)
-        for tag, i, i_end, j, j_end in matcher.get_opcodes():
+        for tag, i, i_end, j, j_end in compare(self._draft, written):
             if tag == "equal":
                 middle += self._draft[max(i, start) : min(i_end, end)]
             elif tag == "insert" and start <= i <= end:
@@ -224,10 +317,10 @@ class _Section(NamedTuple):
     name: str
     titled: bool
     words: tuple[str, ...]
+    telling: frozenset[str]  # of these words
 
-    def share(self, words: Iterable[str]) -> float:
-        own = _telling(self.words)
-        return len(own & _telling(words)) / len(own)
+    def share(self, words: frozenset[str]) -> float:
+        return len(self.telling & words) / len(self.telling)
 
 
 @lru_cache(maxsize=32)
@@ -239,44 +332,75 @@ def losses(old: str, new: str) -> tuple[Loss, ...]:
     or four in five in the whole text. Of paragraphs, as many are lost as are fewer than before.
     """
     before, after = _sections(old), _sections(new)
-    everything = [word for section in after for word in section.words]
-    new_ones, gone, found = set(after), list[_Section](), dict[_Section, int]()
-    for section in before:
-        place = max(
-            after,
-            key=lambda one: (one.name == section.name, section.share(one.words)),
-            default=None,
-        )
+    same, new_ones = set(after), set(after).difference(before)
+    changed = [section for section in before if section not in same]
+    everything = frozenset[str]().union(*(section.telling for section in after if changed))
+    wanted = set[str]().union(*(section.telling for section in changed))
+    names = {section.name: place for place, section in reversed([*enumerate(after)])}
+    places = defaultdict[str, list[int]](list)
+    for place, section in enumerate(after):
+        for word in section.telling & wanted:
+            places[word].append(place)
+    gone, found = dict[_Section, None](), dict[_Section, int]()
+    for section in changed:
         kept = section.share(everything) >= _SPLIT
-        if place and (place.name == section.name or section.share(place.words) >= _SAME):
-            new_ones.discard(place)
-            if not kept and 2 * len(place.words) < len(section.words) >= _SHORTENABLE:
-                found[section] = len(place.words)
+        best = _counterpart(section, after, places, names)
+        if best and (best.name == section.name or section.share(best.telling) >= _SAME):
+            new_ones.discard(best)
+            if not kept and 2 * len(best.words) < len(section.words) >= _SHORTENABLE:
+                found[section] = len(best.words)
         elif not kept:
-            gone.append(section)
+            gone[section] = None
     paragraphs = sorted((s for s in gone if not s.titled), key=lambda s: s.share(everything))
     fewer = paragraphs[: max(0, len(paragraphs) - len(new_ones))]
-    found |= {section: 0 for section in gone if section.titled or section in fewer}
+    found |= dict.fromkeys([*fewer, *(s for s in gone if s.titled)], 0)
     return tuple(Loss(s.name, len(s.words), found[s]) for s in before if s in found)
 
 
+def _counterpart(
+    section: _Section,
+    after: Sequence[_Section],
+    places: Mapping[str, list[int]],
+    names: Mapping[str, int],
+) -> _Section | None:
+    """Return the section that one has become: of its name, else with most of its words.
+
+    Args:
+        section: the section.
+        after: all sections of the other text.
+        places: which of them each word stands in.
+        names: the first of each name.
+    """
+    # One that shares half of the words has one of the rarer half.
+    rarest = sorted(section.telling, key=lambda word: (len(places.get(word, ())), word))
+    rarer = rarest[: len(rarest) // 2 + 1]
+    met = Counter(place for word in rarer for place in places.get(word, ())[:_PLACES])
+    likely = {place for place, _ in met.most_common(_CLOSELY)}
+    likely |= {names[section.name]} if section.name in names else set()
+    return max(
+        (after[place] for place in sorted(likely)),
+        key=lambda one: (one.name == section.name, section.share(one.telling)),
+        default=None,
+    )
+
+
+@lru_cache(maxsize=4)
 def _sections(text: str) -> list[_Section]:
     headings = list(_HEADING.finditer(text))
     ends = [heading.start() for heading in headings] + [len(text)]
     above = text[: ends[0]]
     parts = [("", part) for part in ([above] if headings else re.split(r"\n\s*\n", above))]
     for heading, end in zip(headings, ends[1:], strict=True):
-        name = " ".join((heading["marked"] or heading["bold"]).split()).strip("*: ")
-        parts.append((name, text[heading.end() : end]))
-    sections = [(name, part, tuple(re.findall(r"\w+", part.lower()))) for name, part in parts]
-    return [
-        _Section(name or f"{' '.join(part.split()[:_NAME_WORDS])} …", bool(name), words)
-        for name, part, words in sections
-        if words
-    ]
+        name = (heading["marked"] or heading["bold"]).rstrip("# \t")
+        parts.append((" ".join(name.split()).strip("*: "), text[heading.end() : end]))
+    sections = [_section(name, part) for name, part in parts[:_MOST]]
+    return [section for section in sections if section.words]
 
 
-def _telling(words: Iterable[str]) -> frozenset[str]:
-    """Return the words that tell one section from another: numbers, and those of four letters."""
-    words = list(words)
-    return frozenset([w for w in words if len(w) > 3 or w.isdigit()] or words)
+@lru_cache(maxsize=4 * _MOST)  # most of them are those of the text before
+def _section(name: str, text: str) -> _Section:
+    words = tuple(re.findall(r"\w+", text.lower()))
+    # What tells one section from another: numbers, and words of four letters.
+    telling = {w for w in set(words) if len(w) > 3 or w.isdigit()} or words
+    first = " ".join(text.split(None, _NAME_WORDS)[:_NAME_WORDS])
+    return _Section(name or f"{first} …", bool(name), words, frozenset(telling))

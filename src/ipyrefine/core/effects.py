@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from ipyrefine.core.syntax import try_parse
@@ -37,6 +38,7 @@ class Effect(NamedTuple):
     what: str  # the literal: a path, an address, a table or a command
 
 
+@lru_cache(maxsize=16)
 def effects(code: str) -> tuple[Effect, ...]:
     """Return what code names as strings and would touch when it runs; nothing of mere functions.
 

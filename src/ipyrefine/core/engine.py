@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from ipyrefine.core import events, policy, replies, verdicts
 from ipyrefine.core.calls import ModelCall, OutOfBudget, warn
-from ipyrefine.core.critiques import parse_critique, parse_tests, settle, together
+from ipyrefine.core.critiques import MAX_POINTS, parse_critique, parse_tests, settle, together
 from ipyrefine.core.decisions import Accept, Decision
 from ipyrefine.core.edits import Selection, read_edits
 from ipyrefine.core.evaluations import feedback_findings, parse_evaluation
@@ -800,6 +800,11 @@ class Refinement:
             await warn(self, f"No word on {self.state.mention(base.number)}: {critique.failure}.")
         elif is_short(critique, least):
             await warn(self, f"The critique names {len(critique.findings)} of {least} findings.")
+        if len(critique.findings) > MAX_POINTS:
+            await warn(
+                self, f"The critique names more than {MAX_POINTS} findings; others are left out."
+            )
+            critique = critique.replace(findings=critique.findings[:MAX_POINTS])
 
         async def mended(tests: Sequence[Expectation]) -> list[Expectation]:
             again = ModelCall(critic, read, Stage.CRITIQUE, base.number, after=call.read)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 
 from ipyrefine.core.decisions import Select
 from ipyrefine.core.edits import Loss, losses
@@ -26,7 +27,7 @@ SCOPE = "scope"  # criterion of findings about something that nobody asked for
 VERDICT = "verdict"  # criterion of the finding for an evaluator's verdict without feedback
 _ALIKE = 0.7  # share of words in common from which two problems are one
 _KEEP = re.compile(r"[*_]*KEEP[*_]*\s*[:,.-]\s*")
-_NOTE = re.compile(r"^[\s*\-]*(f\d+)\W*:\W*(.+?)\s*$", re.MULTILINE)
+_NOTE = re.compile(r"^[^\S\n]*(?:[*\-][^\S\n]*)*(f\d+)\W*:\W*(.+)$", re.MULTILINE)
 
 
 def ground(findings: Iterable[Finding], text: str) -> tuple[Finding, ...]:
@@ -92,16 +93,17 @@ def drop_known(run: Run, new: Iterable[Finding], earlier: Iterable[Finding]) -> 
 
 def same(one: Finding, other: Finding) -> bool:
     """Return whether two findings name one weakness: in similar words, or at the same place."""
-    ours, theirs = _words(one), _words(other)
+    ours, theirs = _words(one.problem), _words(other.problem)
     if one.quote and (one.quote, one.criterion) == (other.quote, other.criterion):
         return len(ours & theirs) >= _ALIKE * min(len(ours), len(theirs))
     return len(ours & theirs) >= _ALIKE * len(ours | theirs)
 
 
-def _words(finding: Finding) -> frozenset[str]:
+@lru_cache(maxsize=512)
+def _words(problem: str) -> frozenset[str]:
     """Return the words that tell one problem from another: those of four letters and more."""
-    words = re.findall(r"\w+", finding.problem.lower())
-    return frozenset([word for word in words if len(word) > 3] or words or [finding.problem])
+    words = re.findall(r"\w+", problem.lower())
+    return frozenset([word for word in words if len(word) > 3] or words or [problem])
 
 
 # What a critic says of earlier findings
@@ -322,7 +324,7 @@ def _resolved(finding: Finding) -> Finding:
 def changes(thoughts: str, findings: Iterable[Finding]) -> tuple[Change, ...]:
     """Read the note a reviser writes per finding: ``f1: shorter``, or ``f1: KEEP: as asked``."""
     ids = {finding.id for finding in findings}
-    notes = {m.group(1): m.group(2) for m in _NOTE.finditer(thoughts) if m.group(1) in ids}
+    notes = {m[1]: m[2].strip() for m in _NOTE.finditer(thoughts) if m[1] in ids}
     return tuple(
         Change(finding=id_, summary=_KEEP.sub("", words), keeps=bool(_KEEP.match(words)))
         for id_, words in notes.items()

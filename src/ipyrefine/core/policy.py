@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from ipyrefine.core.alignment import changed_lines
 from ipyrefine.core.decisions import Accept, Expect, Retract
-from ipyrefine.core.edits import changed_lines
 from ipyrefine.core.expectations import contested, in_force
 from ipyrefine.core.findings import up_for_review
 from ipyrefine.core.model import (
@@ -35,6 +35,7 @@ EVIDENCE_CHARACTERS = 1_500  # of a check's detail that a prompt holds
 REPAIR_CHARACTERS = 4_000  # of an unreadable reply that are quoted back to the model
 LIMIT_FACTOR = 4  # for a reply that was cut off where nobody set the limit
 MAX_REPAIRS = 2  # of replies that cannot be used, in a run
+_LONGEST_DISPLAY = 10_000  # characters of code that only shows something
 _SMALL = 5  # changed lines from which an edit is read
 _LEAST_LIMIT = 16_384  # tokens; hidden reasoning takes thousands of them
 
@@ -300,7 +301,8 @@ def is_plain(run: Run, iteration: Iteration) -> bool:
     if run.task.profile == "microcopy":
         return True
     drawn = any(isinstance(o, Figure) for e in iteration.evidence for o in e.outputs)
-    return run.task.is_python and (drawn or is_display(iteration.text))
+    short = len(iteration.text) <= _LONGEST_DISPLAY
+    return run.task.is_python and (drawn or (short and is_display(iteration.text)))
 
 
 def _wants_reading(run: Run, iteration: Iteration) -> bool:

@@ -14,12 +14,12 @@ import re
 import tomllib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import unified_diff
 from functools import wraps
 from importlib.resources import files
 from itertools import groupby
 from typing import Any
 
+from ipyrefine.core.alignment import unified_diff
 from ipyrefine.core.expectations import contested
 from ipyrefine.core.findings import (
     SCOPE,
@@ -148,7 +148,7 @@ Nonce = Callable[[str], str]
 # Our own tags, and those by which chat templates tell who speaks: many servers read them as such
 # wherever they stand.
 _LOOK_ALIKE = re.compile(
-    r"<(?=\W*material|\|\w{1,40}\|>|(?:start|end)_of_turn>)|\[(?=/?INST\])", re.IGNORECASE
+    r"<(?=[^\w<]*material|\|\w{1,40}\|>|(?:start|end)_of_turn>)|\[(?=/?INST\])", re.IGNORECASE
 )
 _EXCERPT = 2_000  # characters of an earlier text that is quoted next to the one at hand
 _NAMED = 8  # variables that a prompt names once more
@@ -506,14 +506,13 @@ class Requests:
         if iteration.parent is None:
             return ""
         old, new = run.iterations[iteration.parent].text, iteration.text
-        lines = list(unified_diff(old.splitlines(), new.splitlines(), "", "", "", "", 2, ""))[2:]
-        changed = fence("\n".join(lines), self.nonce)
+        changed = unified_diff(old, new)
         lost = [
             f"- {_line(one.name)}: {f'{one.after} of {one.before} words' if one.after else 'gone'}"
             for one in lost_sections(run, iteration)
         ]
         more = "\n".join(["", "", _PARTS["losses"], *lost]) if lost else ""
-        return f"\n\nWhat changed:\n{changed}{more}" if lines else ""
+        return f"\n\nWhat changed:\n{fence(changed, self.nonce)}{more}" if changed else ""
 
     @_within_level
     def judge(self, run: Run, number: int) -> Request:

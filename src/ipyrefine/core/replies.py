@@ -5,6 +5,7 @@ import json
 import re
 import zlib
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any, Literal
 
 from ipyrefine.core import edits
@@ -19,6 +20,7 @@ _OPEN, _CLOSE = (rf"^[^\S\n]*<{tag}>[^\S\n]*$" for tag in ("text", "/text"))
 _TAGGED = re.compile(
     rf"{_OPEN}\n(?P<text>.*?)(?:(?P<end>{_CLOSE})|(?={_OPEN})|\Z)", re.MULTILINE | re.DOTALL
 )
+_PARAGRAPHS = 20  # before code that nothing marks, at most
 _CLOSING_TAG = re.compile(r"</text>\s*\Z")
 
 
@@ -75,7 +77,7 @@ def parse_text(
         text, thoughts = _inline_text(reply.strip())
     elif own or _is_whole(reply, form, language):
         text, thoughts = reply.strip(), ""
-        starts = [0, *(m.end() for m in re.finditer(r"\n\s*\n", reply))]
+        starts = [0, *(m.end() for m in islice(re.finditer(r"\n\s*\n", reply), _PARAGRAPHS))]
         for start in starts if language == "python" else ():
             if _is_whole(reply[start:], form, language):
                 text, thoughts = reply[start:].strip(), reply[:start].strip()
@@ -87,7 +89,7 @@ def parse_text(
     return WrittenText(text=text, thoughts=thoughts)
 
 
-_LOOK = re.compile(r"<look>[\s`]*(?P<expression>[^`]+?)[\s`]*</look>[\s`]*\Z")
+_AROUND_LOOK = " \t\r\n`"
 
 
 def read_look(reply: str) -> str:
@@ -96,12 +98,17 @@ def read_look(reply: str) -> str:
     Raises:
         ReplyError: it asks for more than one expression.
     """
-    asked = _LOOK.search(reply)
-    if asked is None or "<look>" in asked["expression"] or _FENCE.search(reply[: asked.start()]):
+    asked = reply.rstrip(_AROUND_LOOK)
+    before, tag, expression = asked.removesuffix("</look>").rpartition("<look>")
+    expression = expression.strip(_AROUND_LOOK)
+    unmarked = "<look>" in before.rpartition("`")[2]  # several looks are none
+    if not (tag and asked.endswith("</look>") and expression) or unmarked or "`" in expression:
         return ""
-    if try_parse_expression(asked["expression"]) is None:
+    if _FENCE.search(before):
+        return ""
+    if try_parse_expression(expression) is None:
         raise ReplyError("a look is one Python expression")
-    return asked["expression"]
+    return expression
 
 
 def parse_edits(
@@ -261,7 +268,9 @@ class Splitter:
 
 # Several things in one reply: JSON, tags, labelled lines
 
+_OBJECT = re.compile(r"\{(?=\s*[\"}])")
 _TRAILING = re.compile(r",(?=\s*[}\]])")
+_OBJECTS, _IN_VAIN = 400, 4  # that are tried, at most; times that a reply is read in vain
 
 
 def json_objects(reply: str) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -269,19 +278,22 @@ def json_objects(reply: str) -> Iterator[tuple[int, dict[str, Any]]]:
 
     Raw line breaks, and commas after the last item, are forgiven.
     """
-    decoder, start = json.JSONDecoder(strict=False), reply.find("{")
-    while start >= 0:
-        end = start + 1
-        for source in (reply[start:], _TRAILING.sub("", reply[start:])):
+    decoder, left = json.JSONDecoder(strict=False), _IN_VAIN * len(reply)
+    sources, end = (reply, _TRAILING.sub(" ", reply)), 0
+    while left >= 0 and (found := _OBJECT.search(reply, end)):
+        start, end = found.start(), found.end()
+        left -= _IN_VAIN * len(reply) // _OBJECTS
+        for source in sources:
             try:
-                value, length = decoder.raw_decode(source)
-            except (ValueError, RecursionError):
-                continue
-            if isinstance(value, dict):
+                value, length = decoder.raw_decode(source[start:])
+            except json.JSONDecodeError as error:
+                left -= error.pos
+            except RecursionError:  # nothing of ours is that deep
+                return
+            else:
                 yield start, value
                 end = start + length
-            break
-        start = reply.find("{", end)
+                break
 
 
 def labelled(reply: str, names: Iterable[str]) -> tuple[str, list[tuple[str, str]]]:
@@ -293,15 +305,22 @@ def labelled(reply: str, names: Iterable[str]) -> tuple[str, list[tuple[str, str
             ``Name:`` or a heading ``## Name`` at the start of a line.
     """
     choice = "|".join(name.replace(" ", "[ _-]") for name in names)
-    tags = rf"<(?P<name>{choice})>(?P<text>.*?)</(?P=name)>"
-    found = list(re.finditer(tags, reply, re.IGNORECASE | re.DOTALL))
-    texts = [match["text"] for match in found]
+    tags = [*re.finditer(rf"<(?P<end>/?)(?P<name>{choice})>", reply, re.IGNORECASE)]
+    closed = {tag["name"].lower(): tag.start() for tag in tags if tag["end"]}  # the last of each
+    found, texts = list[re.Match[str]](), list[str]()
+    for tag in tags:
+        name, opened = tag["name"].lower(), len(found) > len(texts)
+        if opened and tag["end"] and name == found[-1]["name"].lower():
+            texts.append(reply[found[-1].end() : tag.start()])
+        elif not opened and not tag["end"] and closed.get(name, 0) > tag.start():
+            found.append(tag)
     if not found:
         marks = r"[^\S\n]*(?P<marks>(?:#{1,6}[^\S\n]+|\d+[.)][^\S\n]+|[*_])*)"
         ends = r"(?:\([^)\n]*\))?(?:(?P<colon>:)[*_]*[^\S\n]*|$)"
         label = rf"^{marks}(?P<name>{choice})[*_]*[^\S\n]*{ends}"
-        lines = re.finditer(label, reply, re.IGNORECASE | re.MULTILINE)
-        found = [match for match in lines if match["colon"] or match["marks"]]
+        labels = re.compile(label, re.IGNORECASE | re.MULTILINE)
+        lines = (labels.match(reply, line.start()) for line in re.finditer(r"[^\n]+", reply))
+        found = [match for match in lines if match and (match["colon"] or match["marks"])]
         starts = [*(match.start() for match in found[1:]), len(reply)][: len(found)]
         texts = [reply[match.end() : end] for match, end in zip(found, starts, strict=True)]
     before = reply[: found[0].start()].strip() if found else reply

@@ -324,14 +324,14 @@ class _Words:
             return line
         effect = _EFFECT.match(line)
         end = effect.end() if effect and effect[1] in self._known else 0
-        left = set(self._known)  # each word once: those that come again could be an alphabet
+        used = set[str]()  # each word once: those that come again could be an alphabet
 
         def keep(piece: re.Match[str]) -> str:
             word = piece[0]
             if piece["fixed"] or _TYPES.fullmatch(word):
                 return word
-            if word in left:
-                left.remove(word)
+            if word in self._known and word not in used:
+                used.add(word)
                 return word
             return " " if word.isspace() else "…"
 

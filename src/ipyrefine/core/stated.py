@@ -233,7 +233,7 @@ def _read_docstrings(tree: ast.Module, source: str) -> Iterator[Example]:
 _BULLET = re.compile(r"^\s*(?:[#>*•+-]+\s+|\d+[.)]\s+)*")
 _SENTENCE_END = re.compile(r"(?<=\))\.\s+")
 _MARK = re.compile(
-    r"\s*(?:#\s*)?(?:={1,2}>|-{1,2}>|==|(?<![=<>!:+*/%-])=(?!=)|→|➞|⇒"
+    r"(?<!\s)\s*(?:#\s*)?(?:={1,2}>|-{1,2}>|==|(?<![=<>!:+*/%-])=(?!=)|→|➞|⇒"
     r"|\b(?:(?:should|must|will|shall)\s+return|returns?)\b)\s*"
 )
 _KEYWORD = re.compile(r"^(?:async|class|def|elif|for|if|return|while|with|yield)\b")

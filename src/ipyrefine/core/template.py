@@ -12,7 +12,7 @@ _HEADING = re.compile(
     r"^[^\w\[\n]*\[\s*ITERATION\s+(?P<number>[1-4])(?P<label>[^\]\n]*)\](?P<rest>.*)$",
     re.IGNORECASE | re.MULTILINE,
 )
-_ITEM = re.compile(r"^\s*[-*\N{BULLET}]\s+(?:\[[ xX]?\]\s*)?(\S.*?)\s*$", re.MULTILINE)
+_ITEM = re.compile(r"^[^\S\n]*[-*\N{BULLET}][^\S\n]+(?:\[[ xX]?\]\s*)?(\S.*)$", re.MULTILINE)
 _NUMBERS = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
 _COUNT = re.compile(
     rf"\b(\d|{'|'.join(_NUMBERS)})\s+(?:[\w-]+\s+){{0,2}}"
@@ -21,13 +21,13 @@ _COUNT = re.compile(
 )
 _CATEGORIES = re.compile(
     r"\b(?:in|on)\b(?: the following(?: \w+)?| these \w+)?\s*:"
-    r"(?P<list>(?:\s*^\s*[-*\N{BULLET}].*$)+|[^.\n]+)",
+    r"(?P<list>(?:\s*^[^\S\n]*[-*\N{BULLET}].*$)+|[^.\n]+)",
     re.MULTILINE,
 )
-_SEPARATOR = re.compile(r",?\s+and\s+|,|^\s*[-*\N{BULLET}]\s+", re.MULTILINE)
+_SEPARATOR = re.compile(r",?(?<!\s)\s+and\s+|,|^[^\S\n]*[-*\N{BULLET}]\s+", re.MULTILINE)
 _QUOTES = " .\"'`\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}"
 _FENCED = re.compile(
-    r"^(?P<marks>`{3,}|~{3,})[^\n]*\n(?P<inside>.*?)^(?P=marks)[^\S\n]*$", re.M | re.S
+    r"^(?P<marks>`{3,}(?!`)|~{3,}(?!~))[^\n]*\n(?P<inside>.*?)^(?P=marks)[^\S\n]*$", re.M | re.S
 )
 _LABEL = 3  # words of a heading's label, at most
 _PLACEHOLDER = re.compile(r"\[(?![xX]?\])(?=[^\W\d])[^\[\]\n]{2,60}\](?!\()")
@@ -70,7 +70,7 @@ class Template(Record):
     @property
     def checklist(self) -> tuple[str, ...]:
         """The items of the verification, to be answered with yes."""
-        return tuple(_ITEM.findall(self.verify))
+        return tuple(map(str.strip, _ITEM.findall(self.verify)))
 
     def prompts(self, base: Prompts | None = None) -> Prompts:
         """Add the user's words to the prompts of their stages."""
@@ -96,13 +96,13 @@ def read_template(body: str) -> Template | None:
     A heading's own words say which stage it is (draft, critique, rewrite, verify), else its
     number does.
     """
+    if len(_HEADING.findall(body)) < 2:
+        return None
     for fenced in _FENCED.finditer(body):
         if len(_HEADING.findall(fenced["inside"])) > 1:
             body = f"{body[: fenced.start()]}\n{fenced['inside']}\n{body[fenced.end() :]}"
             break
     headings = list(_HEADING.finditer(body))
-    if len(headings) < 2:
-        return None
     ends = [heading.start() for heading in headings[1:]] + [len(body)]
     parts: dict[str, str] = {}
     for heading, end in zip(headings, ends, strict=True):

@@ -1,5 +1,6 @@
 """Keep secrets from a model: it is sent placeholders, and its replies get the secrets back."""
 
+import asyncio
 import json
 import re
 from collections.abc import AsyncIterator
@@ -45,7 +46,8 @@ class Masked:
     async def stream(self, request: Request) -> AsyncIterator[Delta | Notice | Reply]:
         """Stream the reply to the request without its secrets, which are put back into it."""
         inside_json, waiting = request.json_schema is not None, dict[_Kind, str]()
-        async with aclosing(self.inner.stream(self._mask(request))) as parts:  # type: ignore[type-var]
+        masked = await self._mask(request)
+        async with aclosing(self.inner.stream(masked)) as parts:  # type: ignore[type-var]
             async for part in parts:
                 if isinstance(part, Delta):
                     text = waiting.pop(part.kind, "") + part.text
@@ -63,12 +65,13 @@ class Masked:
                     part = part.model_copy(update={"text": filled[0], "thinking": filled[1]})
                 yield part
 
-    def _mask(self, request: Request) -> Request:
-        masked = {
-            field: tuple(Message(role=m.role, content=self._hide(m.content)) for m in messages)
-            for field in ("messages", "guarded")
-            if (messages := getattr(request, field))
-        }
+    async def _mask(self, request: Request) -> Request:
+        masked = dict[str, tuple[Message, ...]]()
+        for field in ("messages", "guarded"):
+            for message in getattr(request, field) or ():
+                await asyncio.sleep(0)  # a long text takes a while, and others have their turn
+                hidden = message.model_copy(update={"content": self._hide(message.content)})
+                masked[field] = (*masked.get(field, ()), hidden)
         return request.model_copy(update=masked)
 
     def _hide(self, text: str) -> str:

@@ -2,9 +2,12 @@
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import pairwise
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain, pairwise
 from typing import Any
+
+from ipyrefine.core.alignment import find_all
 
 HIDDEN = "[secret]"
 
@@ -33,6 +36,11 @@ _NUMBERS = frozenset({"pin", "cvv", "cvc", "otp"})  # of four digits or more
 _ABOUT = re.compile(
     r"(?i)(?:error|exception|counts?|sizes?|length|len|col(?:umn)?s?|names?|index|(?<!app)ids?|func|types?)$"
 )
+_PARTS = {*_STRONG, *_WEAK, *_NUMBERS, "pass", "secret", "credential"}
+# Each name of a secret has one of these in it.
+_STEMS = sorted(one for one in _PARTS if not any(part in one for part in _PARTS - {one}))
+_BACK = 160  # characters before such a part in which what is assigned may start
+_NAME_START = re.compile(r"(?<!\w)[^\W\d]")
 _PLACE = re.compile(r"(?i)(?:file|path|name|ur[il])$")  # where a secret lies
 _WORD = re.compile(r"[^\W\d_a-z]+(?![a-z])|[^\W\d_]?[^\W\d_A-Z]+")
 _INSIDE = re.compile(
@@ -60,6 +68,7 @@ _MARKS = (
     *(b"api/webhooks/", b"dapi"),
 )
 _COLON = re.compile(rb":[\w-]{32}")  # in the form that has none
+_TEXT_COLON = re.compile(_COLON.pattern.decode(), re.ASCII)
 _QUOTED = r"""(?:"(?:[^"\n\\]|\\.){0,200}"|'(?:[^'\n\\]|\\.){0,200}')"""
 # What follows a user's name: in a line for a driver (`user=me password=…`), in an address, and in a
 # call such as `login("me", "…")`.
@@ -78,18 +87,31 @@ _LOGINS = (
 _HEADER = re.compile(
     r"(?i)(?<![a-z])(?P<value>(?:bearer|basic)\s{1,5}(?=[\w+/.~-]{0,99}[\d=])[\w+/=.~-]{12,2000})"
 )
+# What these have in them, in small letters, and how far they go before and after.
+_AROUND: tuple[tuple[Sequence[str], int, int], ...] = (
+    (("password=", "passwd=", "pwd="), 150, 220),
+    (("://",), 0, 310),
+    (("-u",), 1, 320),
+    (("login", "auth", "credential"), 21, 870),
+    (("bearer", "basic"), 0, 2_020),
+)
 _UUID = re.compile(r"(?i)(?<![0-9a-z])[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}(?![0-9a-z])")
 _RUN = re.compile(r"[A-Za-z0-9+/]{32,}|[A-Za-z0-9]{16,}")
 # A text in quotes that is nothing but letters and digits, and is not called an id.
 _LITERAL = re.compile(
-    r"""(?<![iI][dD]=)(?<![iI][dD] = )(?P<quote>["'])(?P<value>[\w+/=-]{24,200})(?P=quote)"""
+    r"""(?P<quote>["'])(?<![iI][dD]=["'])(?<![iI][dD] = ["'])(?P<value>[\w+/=-]{24,200})"""
+    r"""(?P=quote)"""
 )
 # A name, perhaps in quotes or brackets or with a type, and what is assigned to it.
-_ASSIGNED = re.compile(
-    r"""(?<!\w)(?P<name>mot de passe|[^\W\d][\w-]{0,100})["'`\])]{0,3}"""
-    r"""(?::[ \t]{0,5}\w{1,40}(?=[ \t]{0,20}=))?"""
+_SIGN = (
+    r"""["'`\])]{0,3}(?::[ \t]{0,5}\w{1,40}(?=[ \t]{0,20}=))?"""
     r"""[ \t]{0,20}(?P<sign>==?|:|\b(?:is|ist|lautet|es|est)\b)[ \t]{0,20}"""
-    r"""(?=(?P<value>[bfru]{0,2}(?P<quotes>\"{3}|'{3}|["'])(?P<inside>.{0,1000}?)(?P=quotes)"""
+)
+_SIGNED = re.compile(r"[\w-]{0,100}" + _SIGN, re.IGNORECASE)  # the rest of a name, and a sign
+_ASSIGNED = re.compile(
+    r"(?<!\w)(?P<name>mot de passe|[^\W\d][\w-]{0,100})"
+    + _SIGN
+    + r"""(?=(?P<value>[bfru]{0,2}(?P<quotes>\"{3}|'{3}|["'])(?P<inside>.{0,1000}?)(?P=quotes)"""
     r"""|(?!//)[^\s"',;(){}\[\]`&]{4,500}))""",
     re.DOTALL | re.IGNORECASE,
 )
@@ -215,11 +237,16 @@ def _outer_spans(text: str) -> Iterator[tuple[int, int]]:
 
 def _spans(text: str) -> Iterator[tuple[int, int]]:
     """Yield where secrets stand in a text."""
-    for match in _KNOWN_FORM.finditer(text):
+    low = text.replace("\u0130", "i").lower()  # that letter alone becomes two
+    for match in chain(
+        _near(_KNOWN_FORM, text, _find_each(text, map(bytes.decode, _MARKS)), 3, 600),
+        _near(_KNOWN_FORM, text, _find_each(text, ("-----BEGIN", "eyJ")), 0, 21_000),
+        _near(_KNOWN_FORM, text, (match.start() for match in _TEXT_COLON.finditer(text)), 11, 45),
+    ):
         if not _PLACEHOLDER.fullmatch(match[0]):
             yield match.span()
-    for pattern in (*_LOGINS, _HEADER):
-        for match in pattern.finditer(text):
+    for pattern, (words, before, after) in zip((*_LOGINS, _HEADER), _AROUND, strict=True):
+        for match in _near(pattern, text, _find_each(low, words), before, after):
             quoted = match["value"][0] in "\"'"
             start, end = match.start("value") + quoted, match.end("value") - quoted
             if not _PLACEHOLDER.fullmatch(text, start, end):
@@ -228,7 +255,7 @@ def _spans(text: str) -> Iterator[tuple[int, int]]:
         value = match["value"]
         if not value.islower() and _is_random(value) and not re.fullmatch(r"[0-9A-Fa-f-]+", value):
             yield match.span("value")
-    for match in _ASSIGNED.finditer(text):
+    for match in _assignments(text, low):
         inside = "inside" if match["quotes"] else "value"
         is_text = bool(match["quotes"]) or match["name"].isupper()
         if match["sign"] == "==" and not _names_a_secret(match["name"], _STRONG | {"pw"}):
@@ -238,11 +265,49 @@ def _spans(text: str) -> Iterator[tuple[int, int]]:
     for match in _DEFAULT.finditer(text):
         if _is_assigned(match["name"], match["value"][1:-1]):
             yield match.start("value") + 1, match.end("value") - 1
-    for match in _PAIRS.finditer(text):
+    for match in _near(_PAIRS, text, _find_each(text, (' = "', " = '")), 260, 2_500):
         values = re.finditer(_QUOTED, match[2])
         for name, one in zip(match[1].split(", "), values, strict=False):
             if _is_assigned(name, one[0][1:-1]):
                 yield match.start(2) + one.start() + 1, match.start(2) + one.end() - 1
+
+
+def _near(
+    pattern: re.Pattern[str], text: str, places: Iterable[int], before: int, after: int
+) -> Iterator[re.Match[str]]:
+    """Yield a pattern's matches in a text, looking only around places that each of them has in it.
+
+    Args:
+        pattern: the pattern.
+        text: the text.
+        places: the places.
+        before: how many characters a match may have before one.
+        after: how many it has from there on, at most.
+    """
+    start = end = 0
+    for place in sorted(places):
+        if place - before > end:
+            yield from pattern.finditer(text, start, end)
+            start = place - before
+        end = place + after
+    yield from pattern.finditer(text, max(0, start), end)
+
+
+def _find_each(text: str, words: Iterable[str]) -> Iterator[int]:
+    return (place for word in words for place in find_all(text, word))
+
+
+def _assignments(text: str, low: str) -> Iterator[re.Match[str]]:
+    """Yield what is assigned to names that may be a secret's."""
+    seen = 0
+    for place in filter(partial(_SIGNED.match, text), sorted(_find_each(low, _STEMS))):
+        for start in _NAME_START.finditer(text, max(seen, place - _BACK), place + 1):
+            if start.start() < seen:
+                continue
+            if match := _ASSIGNED.match(text, start.start()):
+                yield match
+                seen = match.end()
+        seen = max(seen, place + 1)
 
 
 def _is_assigned(name: str, value: str, *, is_text: bool = True) -> bool:

@@ -6,13 +6,13 @@ In HTML, changes are ``<ins>`` and ``<del>``, so that it reads without style too
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import groupby, pairwise, zip_longest
 from typing import Any, Literal, NamedTuple
 
 from markupsafe import Markup, escape
 
+from ipyrefine.core.alignment import compare
 from ipyrefine.core.model import Form
 from ipyrefine.render import labels
 from ipyrefine.render.escape import plain
@@ -23,7 +23,8 @@ _SHORTEST_FOLD = 3  # lines of code; fewer are shown rather than counted
 _SHORTEST_PASSAGE = 300  # characters of unchanged sentences; fewer are shown
 _SHOWN_LINES = 40  # of a text that is not compared with another one
 _RUN = 7  # words and spaces in a row that are compared first: few of them occur twice
-_MAX_PAIRS = 250_000  # of equal parts of two texts; aligning more takes seconds
+_MOST = 60_000  # characters that are compared by word; more are one replacement
+_LONG = 20_000  # characters of two texts that are compared by line before they are by word
 _MAX_COMPARED = 20_000  # pairs of lines or sentences that are compared within one change
 _MAX_HIGHLIGHTED = 60_000  # characters; colouring more takes longer than it is worth
 _COLOURLESS = {"", "n", "o", "p", "w"}  # kinds of tokens
@@ -63,7 +64,7 @@ def rows(old: str, new: str) -> tuple[Row, ...]:
     a, b = plain(old).split("\n"), plain(new).split("\n")
     found: list[Row] = []
     hunk = 0
-    for tag, i1, i2, j1, j2 in _matcher(a, b).get_opcodes():
+    for tag, i1, i2, j1, j2 in compare(a, b):
         if tag == "equal":
             found += [Row(" ", i, j) for i, j in zip(range(i1, i2), range(j1, j2), strict=True)]
             continue
@@ -146,10 +147,26 @@ def words(old: str, new: str) -> list[Part]:
 
 
 def _by_word(old: str, new: str) -> Iterator[Part]:
-    """Yield the parts of a comparison by word: runs of words first, as it takes quadratic time."""
+    """Yield the parts of a comparison by word, of long texts only where lines differ."""
+    a, b = (
+        ([old], [new])
+        if len(old) + len(new) <= _LONG
+        else (old.splitlines(True), new.splitlines(True))
+    )
+    for tag, i1, i2, j1, j2 in compare(a, b):
+        if tag == "equal":
+            yield Part(" ", "".join(a[i1:i2]))
+        else:
+            removed, added = "".join(a[i1:i2]), "".join(b[j1:j2])
+            few = len(removed) + len(added) <= _MOST
+            yield from _by_run(removed, added) if few else _change(removed, added)
+
+
+def _by_run(old: str, new: str) -> Iterator[Part]:
+    """Yield the parts of a comparison by word: runs of words first, as few of them occur twice."""
     a, b = _WORDS.findall(old), _WORDS.findall(new)
     runs = ([tuple(words[n : n + _RUN]) for n in range(len(words) - _RUN + 1)] for words in (a, b))
-    same = [one for one in _matcher(*runs).get_opcodes() if one[0] == "equal"]
+    same = [one for one in compare(*runs) if one[0] == "equal"]
     i = j = 0
     for _, i1, i2, j1, j2 in [*same, ("", len(a), len(a), len(b), len(b))]:
         yield from _by_sentence("".join(a[i:i1]), "".join(b[j:j1]))
@@ -171,7 +188,7 @@ def _by_sentence(old: str, new: str) -> Iterator[Part]:
 def _by_token(old: str, new: str, *, alike: bool) -> Iterator[Part]:
     """Yield what was kept and changed; texts that are not alike share only their ends."""
     a, b = _WORDS.findall(old), _WORDS.findall(new)
-    for tag, i1, i2, j1, j2 in _matcher(a, b).get_opcodes():
+    for tag, i1, i2, j1, j2 in compare(a, b):
         removed, added = "".join(a[i1:i2]), "".join(b[j1:j2])
         kept = tag == "equal" and (alike or i1 == j1 == 0 or (i2, j2) == (len(a), len(b)))
         yield from [Part(" ", removed)] if kept else _change(removed, added)
@@ -191,17 +208,6 @@ def _alike(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 def _change(removed: str, added: str) -> list[Part]:
     return [part for part in (Part("-", removed), Part("+", added)) if part.text]
-
-
-def _matcher(a: Sequence[Any], b: Sequence[Any]) -> Any:
-    """Return a matcher of two sequences; what would take minutes to align is one replacement."""
-    for autojunk in (False, True):  # it leaves out what is frequent, which is fast and inexact
-        matcher: Any = SequenceMatcher(None, a, b, autojunk)
-        places = matcher.b2j
-        if sum(len(places.get(part, ())) for part in a) <= _MAX_PAIRS:
-            return matcher
-    matcher.opcodes = [("replace", 0, len(a), 0, len(b))]  # it computes them unless it has them
-    return matcher
 
 
 def _mark_lines(removed: Sequence[str], added: Sequence[str]) -> tuple[list[Marks], list[Marks]]:

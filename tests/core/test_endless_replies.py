@@ -1,0 +1,289 @@
+"""What a model writes may be endless or the same sign again and again: it is read all the same.
+
+Each reply would take minutes to read in more than linear time, and the timeout would end the test.
+"""
+
+import difflib
+import json
+import random
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from kit import READY, finding, finish, judgement, refinement, requests
+
+from ipyrefine.core.alignment import changed_lines, compare, unified_diff
+from ipyrefine.core.critiques import parse_critique
+from ipyrefine.core.edits import Edit, apply, losses, read_edits
+from ipyrefine.core.engine import Refinement
+from ipyrefine.core.evaluations import parse_evaluation
+from ipyrefine.core.findings import changes
+from ipyrefine.core.model import Finding, Limits, Outcome, Severity, Stage
+from ipyrefine.core.prompts import fence
+from ipyrefine.core.replies import json_objects, parse_text, read_look
+from ipyrefine.errors import ReplyError
+
+SIZE = 240_000
+SIGNS = (
+    *(
+        " ",
+        "\n",
+        "{",
+        "[{",
+        "{,",
+        "`",
+        "```\n",
+        "<",
+        "<<<<<<<\n=======\n",
+        "<<<<<<<\na\n=======\nb\n",
+    ),
+    *(
+        "<look>",
+        "<look> ",
+        "<find>",
+        "<find>a</find>\n<replace>",
+        "<tests>",
+        "<response>",
+        "<text>\n",
+    ),
+    *("*", "# ", "f1:", "f1:\n", '"', '{"a":', '{"a":1},', "a\n\n", "not ", "1/"),
+)
+READERS: dict[str, Callable[[str], Any]] = {
+    "look": read_look,
+    "prose": lambda reply: parse_text(reply, "prose"),
+    "edits": read_edits,
+    "critique": lambda reply: parse_critique(reply, "a b"),
+    "notes": lambda reply: changes(reply, [FINDING]),
+    "evaluation": lambda reply: parse_evaluation(reply[:100_000]),
+    "fence": lambda reply: fence(reply, lambda _: "abc"),
+    "sections": lambda reply: losses(reply, f"x{reply}"),
+}
+FINDING = Finding(id="f1", criterion="tone", severity=Severity.MINOR, problem="Dull.")
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_reply_of_one_sign_again_and_again_is_read_or_refused_in_a_moment(reader: str) -> None:
+    for sign in SIGNS:
+        for head in ("", "<look>", "<find>a"):
+            with suppress(ReplyError):
+                READERS[reader](head + (sign * SIZE)[:SIZE])
+
+
+@pytest.mark.parametrize(
+    ("reply", "expression"),
+    [
+        ("<look>df.head()</look>", "df.head()"),
+        ("First:\n<look>\n`df.a`\n</look>\n", "df.a"),
+        ("I use `<look>` once.\n<look>df</look>", "df"),
+        (f"<look>{' ' * SIZE}df{' ' * SIZE}</look>", "df"),
+        (f"<look>{' ' * SIZE}", ""),
+        ("<look>a</look>\n<look>b</look>", ""),
+        ("<look>a</look> and more", ""),
+        ("<look>a `b` c</look>", ""),
+        ("<look></look>", ""),
+    ],
+)
+def test_a_look_is_the_one_expression_at_the_end_of_a_reply(reply: str, expression: str) -> None:
+    assert read_look(reply) == expression
+
+
+@pytest.mark.parametrize(
+    ("reply", "objects"),
+    [
+        ('{"a": 1}', [{"a": 1}]),
+        ('Sets {x} and {y: 1}, then {"a": {"b": [1, 2,],},}.', [{"a": {"b": [1, 2]}}]),
+        ('{"a": {"b": 1} and {"c": 2}', [{"b": 1}, {"c": 2}]),
+        ('{"a": "one\ntwo, }"}', [{"a": "one\ntwo, }"}]),
+        ("{ }", [{}]),
+        ("{" * SIZE + '{"a": 1}', [{"a": 1}]),
+        ("{" + " " * SIZE + '"a": 1}', [{"a": 1}]),
+    ],
+)
+def test_json_is_found_in_whatever_stands_around_it(reply: str, objects: list[object]) -> None:
+    assert [value for _, value in json_objects(reply)] == objects
+
+
+async def run_with(critique: str) -> Refinement:
+    loop = refinement({Stage.CRITIQUE: [critique]}, draft="Dear all, hello.")
+    await finish(loop)
+    return loop
+
+
+async def test_of_a_critique_of_over_100_kb_the_end_is_read_and_the_user_is_told() -> None:
+    loop = await run_with("So long. " * 20_000 + READY)
+    assert loop.state.iterations[0].verdict.outcome is Outcome.PASS  # type: ignore[union-attr]
+    assert "180,068 characters" in loop.state.warnings[0]
+    short = await run_with("So long. " * 10_000 + READY)
+    assert short.state.warnings == ()
+
+
+async def test_of_a_critique_60_findings_are_read_and_the_user_is_told() -> None:
+    named = [{"problem": f"Word{n} and thing{n} are unclear."} for n in range(800)]
+    loop = refinement(
+        {Stage.CRITIQUE: [json.dumps({"findings": named, "ready": False})] * 3},
+        draft="Dear all, hello.",
+        limits=Limits(max_revisions=0),
+    )
+    await finish(loop)
+    kept = [one.problem for one in loop.state.iterations[0].findings]
+    assert kept == [one["problem"] for one in named[:60]]
+    assert any("60 findings" in one for one in loop.state.warnings)
+
+
+async def test_a_long_text_is_never_cut() -> None:
+    long = "\n\n".join(f"Paragraph {n} says what it says." for n in range(8_000))
+    loop = refinement({Stage.DRAFT: [f"<text>\n{long}\n</text>"], Stage.CRITIQUE: [READY]})
+    await finish(loop)
+    assert loop.state.text == long
+    assert loop.state.warnings == ()
+
+
+# Edits of long texts
+
+LETTER = "\n\n".join(
+    f"Paragraph {n} tells of the {n}th visit. It was {n % 7} degrees, and nobody knew why "
+    f"the door of house {n * 37 % 1_009} stood open." + " They left." * (n % 3)
+    for n in range(2_000)
+)
+CODE = "\n".join(
+    f"def step_{n}(value, scale={n}):\n    if value > {n}:\n        return value * scale\n"
+    f"    total_{n} = [one + value for one in range({n})]\n    return total_{n}\n\n"
+    for n in range(1_500)
+)
+PARAGRAPH = LETTER.split("\n\n")[1_234]
+MISQUOTES = {
+    "a word is another": (LETTER, PARAGRAPH.replace("nobody", "somebody"), PARAGRAPH),
+    "letters are swapped": (LETTER, PARAGRAPH.replace("degrees", "degeres"), PARAGRAPH),
+    "a sentence is missing": (LETTER, PARAGRAPH.replace("It was 2 degrees, and ", ""), PARAGRAPH),
+    "a line of code is missing": (
+        CODE,
+        "def step_777(value, scale=777):\n        return value * scale\n    total_777 = []",
+        "def step_777(value, scale=777):\n    if value > 777:",
+    ),
+    "another indentation, and a typo": (
+        CODE,
+        "total_777 = [one + valeu for one in range(777)]",
+        "    total_777 = [one + value for one in range(777)]",
+    ),
+    "a line among thousands that are alike": (
+        "x = 1\n" * 30_000 + "y = 20\n" + "x = 1\n" * 30_000,
+        "y = 21",
+        "y = 20",
+    ),
+    "in one line, which is quoted in part": (
+        LETTER.replace("\n\n", " "),
+        "the door of house 271 stood wide open",
+        "house 271 stood open",
+    ),
+    "other characters": (
+        "一二三四五六七\n" * 900 + "春眠暁を覚えず\n" * 2,
+        "春眠暁を覚えて",
+        "春眠暁を覚えず",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", MISQUOTES)
+def test_where_an_edit_misses_the_lines_most_like_it_are_quoted(case: str) -> None:
+    text, find, expected = MISQUOTES[case]
+    changed, (miss,) = apply(text, [Edit(find, "")])
+    assert changed == text
+    assert expected in miss.nearest
+    assert len(miss.nearest) <= 2_500
+
+
+def test_a_misquoted_passage_of_any_length_is_answered_with_its_first_lines() -> None:
+    find = LETTER[20_000:160_000].replace("Paragraph 300", "Passage 300")
+    _, (miss,) = apply(LETTER, [Edit(find, "")])
+    assert LETTER[20_050:20_200].strip() in miss.nearest
+
+
+def test_nothing_is_quoted_for_a_piece_that_is_like_no_line() -> None:
+    _, (miss,) = apply("one two\n" * 9, [Edit("四五六七", "")])
+    assert (miss.times, miss.nearest) == (0, "")
+
+
+def test_hundreds_of_edits_are_made_in_a_long_text_each_in_its_place() -> None:
+    named = LETTER.split("\n\n")[::10]
+    loose = [Edit("  ".join(one.split()), f"New {n}.") for n, one in enumerate(named)]
+    changed, misses = apply(LETTER, loose)
+    assert misses == []
+    assert changed.split("\n\n")[::10] == [f"New {n}." for n in range(len(named))]
+    assert changed.split("\n\n")[1::10] == LETTER.split("\n\n")[1::10]
+
+
+@pytest.mark.parametrize(
+    ("text", "edits", "new", "times"),
+    [
+        ("a b\nc", [("a b", "x y"), ("x y", "z")], "z\nc", []),  # of what an earlier one made
+        ("a b\na", [("a b", "x"), ("a", "y")], "x\ny", []),  # once only after an earlier one
+        ("a b c", [("a b", "x"), ("b c", "y")], "x c", [0]),  # no two of the same words
+        ("a\na\na", [("a\na", "x")], "a\na\na", [2]),  # they overlap
+    ],
+)
+def test_edits_meet_one_another(
+    text: str, edits: list[tuple[str, str]], new: str, times: list[int]
+) -> None:
+    changed, misses = apply(text, [Edit(*one) for one in edits])
+    assert (changed, [miss.times for miss in misses]) == (new, times)
+
+
+# Comparisons
+
+
+def test_texts_are_compared_as_difflib_does() -> None:
+    seeded = random.Random(0)
+    for _ in range(50):
+        lines = seeded.choices(["a", "b", "", "c d", "e"], k=seeded.randint(0, 40))
+        other = [*lines]
+        for _ in range(seeded.randint(0, 4)):
+            other.insert(seeded.randint(0, len(other)), seeded.choice(["a", "x", ""]))
+        old, new = "\n".join(lines), "\n".join(other)
+        theirs = difflib.unified_diff(old.splitlines(), new.splitlines(), n=2, lineterm="")
+        assert unified_diff(old, new) == "\n".join([*theirs][2:])
+
+
+@pytest.mark.parametrize("line", ["", "x", "{n}", "{n % 50}"], ids=["blank", "same", "own", "few"])
+def test_endless_texts_are_compared_line_by_line(line: str) -> None:
+    old = [line.replace("{n}", str(n)).replace("{n % 50}", str(n % 50)) for n in range(60_000)]
+    new = [*old[:100], "an added line", *old[100:50_000], "changed", *old[50_001:]]
+    codes = compare(old, new)
+    built = [part for code in codes for part in new[code[3] : code[4]]]
+    assert built == new
+    assert all(old[a:b] == new[c:d] for tag, a, b, c, d in codes if tag == "equal")
+    assert codes[0] == ("equal", 0, 100, 0, 100)
+    assert changed_lines("\n".join(old), "\n".join(new)) >= 1
+
+
+def test_what_two_long_texts_have_only_once_stays_where_both_are_full_of_repeats() -> None:
+    old = [one for n in range(3_000) for one in (f"heading {n}", "", "- item", "- item", "")]
+    new = [one for one in old if one != "heading 1500"]
+    new.insert(9_000, "a new line")
+    changed = [(tag, old[a:b], new[c:d]) for tag, a, b, c, d in compare(old, new) if tag != "equal"]
+    assert changed == [("delete", ["heading 1500"], []), ("insert", [], ["a new line"])]
+
+
+def test_a_lost_section_among_thousands_is_named() -> None:
+    heads = [f"## Part {n}\n\n" + " ".join(f"word{n}x{k}" for k in range(30)) for n in range(900)]
+    new = [*heads[:450], *heads[451:]]
+    seeded = random.Random(0)
+    seeded.shuffle(new)
+    assert [one.name for one in losses("\n\n".join(heads), "\n\n".join(new))] == ["Part 450"]
+    unlike = "\n\n".join(f"Other{n} words{n} all{n} over{n}." for n in range(1_900))
+    assert len(losses("\n\n".join(heads), unlike)) == 900
+
+
+async def test_a_text_of_240_kb_is_read_edited_and_read_again() -> None:
+    bad, good = PARAGRAPH.replace("nobody", "somebody"), PARAGRAPH
+    marks = "f1: done\n<find>\n{}\n</find>\n<replace>\nNobody knew.\n</replace>"
+    loop = refinement(
+        {
+            Stage.CRITIQUE: [judgement(4, finding("Dull.", PARAGRAPH)), judgement(9, fixed=["f1"])],
+            Stage.REVISE: [marks.format(bad), marks.format(good)],
+        },
+        draft=LETTER,
+    )
+    await finish(loop)
+    assert loop.state.text == LETTER.replace(PARAGRAPH, "Nobody knew.")
+    assert PARAGRAPH in requests(loop, Stage.REVISE)[1].messages[-1].content
