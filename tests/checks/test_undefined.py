@@ -99,7 +99,11 @@ async def test_a_users_check_that_says_nothing_of_the_name_leaves_it_undefined()
     assert failure(run) == ERROR.format(2)
 
 
-@pytest.mark.parametrize("options", [{"candidates": 3}, {"checks": ["run"]}], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [{"candidates": 3}, {"checks": ["run"]}, {"no_checks": ["results"]}, {"variables": {"n": 1}}],
+    ids=str,
+)
 async def test_it_is_told_once_whatever_runs(options: dict[str, Any]) -> None:
     replies = [code(FUNCTION)] * 3
     run = await refined(*replies, READY, max_revisions=0, **options)

@@ -152,6 +152,8 @@ DEFINED = [
     "async def a(): ...\nawait f()",
     "this is no Python, sales",
     "return sales",
+    '{"done": true, "next": null}',
+    "name: ada\nage: old",
     "if False: print(sales)",
 ]
 UNDEFINED = [

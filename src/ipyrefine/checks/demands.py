@@ -80,11 +80,12 @@ def find_demands(
         found = (Agreement(files=files),)  # it runs the examples, too
     elif count and not {"agreement", "examples"} & (present - set(without)):
         found = (Examples(files=files),)
-    if "results" not in present and not (runs and "run" in without):
+    if not (runs and "run" in without):
         if not found and not {"agreement", "examples"} & present:
             found = (Examples(files=files),)  # for those that the user will confirm, and for names
         # A cell's run says what it defines and changes.
-        if not runs and "run" not in present - set(without):
+        own_run = "run" in present - set(without)
+        if not (runs or own_run or "results" in present):
             found = (*found, Results(files=files))
     if runs and "run" not in present:
         found, phrases = (*found, RunOnCopies(files=files)), (*phrases, "a run on copies")

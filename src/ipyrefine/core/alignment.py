@@ -6,12 +6,13 @@ from contextlib import suppress
 from difflib import Match, SequenceMatcher
 from functools import lru_cache
 from itertools import accumulate
-from typing import Any
+from typing import Any, Literal
 
 _WORK = 50_000  # steps of a comparison: some milliseconds
 _MOST = 4_000  # items of two sequences that difflib is asked about at once
 
-Code = tuple[str, int, int, int, int]  # as `SequenceMatcher.get_opcodes` gives them
+Tag = Literal["replace", "delete", "insert", "equal"]
+Code = tuple[Tag, int, int, int, int]  # as `SequenceMatcher.get_opcodes` gives them
 
 
 def compare(old: Sequence[Any], new: Sequence[Any], *, junk: bool = False) -> list[Code]:

@@ -198,17 +198,17 @@ def _nearest(text: str, finds: Sequence[str]) -> Iterator[str]:
                 votes[bisect_right(starts, place) - 1] += _PLACES // len(places)
         sums = [0, *accumulate(votes)]
         sums = [b - a for a, b in zip(sums, sums[len(lines) :], strict=False)][: len(spans)]
-        pairs, best, place = _letter_pairs("".join(lines)), 0.0, (0, 0)
+        pairs, best, start, end = _letter_pairs("".join(lines)), 0.0, 0, 0
         for first in nlargest(_CLOSELY, range(len(spans)), sums.__getitem__):
-            start, end = starts[first], spans[first : first + len(lines)][-1][1]
-            theirs = _letter_pairs(text[start:end])
+            window = starts[first], spans[first : first + len(lines)][-1][1]
+            theirs = _letter_pairs(text[slice(*window)])
             likeness = 2 * (pairs & theirs).total() / (pairs.total() + theirs.total() + 1)
             if likeness > best:
-                best, place = likeness, (start, end)
+                best, (start, end) = likeness, window
         # Of a long line, some of what stands beside it too.
-        before = text[max(0, place[0] - _BESIDE) : place[0]].rpartition("\n")[2]
-        after = text[place[1] : place[1] + _BESIDE].partition("\n")[0]
-        yield (before + text[slice(*place)] + after)[:_QUOTED] if best else ""
+        before = text[max(0, start - _BESIDE) : start].rpartition("\n")[2]
+        after = text[end : end + _BESIDE].partition("\n")[0]
+        yield (before + text[start:end] + after)[:_QUOTED] if best else ""
 
 
 def _rare_places(text: str, lines: Sequence[str]) -> Iterator[list[int]]:

@@ -8,7 +8,7 @@ one of them is left out, so that a check which words its result differently send
 import ast
 import re
 from collections.abc import Iterable, Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Literal, NamedTuple, get_args
 
 from ipyrefine.core.expectations import suite_evidence
@@ -226,6 +226,11 @@ def _type_of(value: object) -> str:
     return f"{name}{inner} of length {len(value)}"
 
 
+@lru_cache(maxsize=64)  # long texts stand in many prompts
+def _words_of(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\w+", text))
+
+
 class _Words:
     """The words that the server has already, and texts reduced to them.
 
@@ -253,8 +258,7 @@ class _Words:
 
     @cached_property
     def _known(self) -> frozenset[str]:
-        found = {word for text in self._texts() for word in re.findall(r"\w+", text)}
-        return frozenset(found | exception_names())
+        return frozenset(exception_names()).union(*map(_words_of, self._texts()))
 
     def task(self, task: Task) -> Task:
         """Return a task with its computed materials, and results chosen from drafts', reduced."""

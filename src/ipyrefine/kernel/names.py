@@ -2,9 +2,11 @@
 
 import ast
 import builtins
+import json
 import re
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 
 from ipyrefine.core.model import Task
 from ipyrefine.core.scopes import Read, module_names
@@ -94,7 +96,9 @@ def undefined_names(text: str, task: Task, known: Iterable[str]) -> list[Read]:
     """
     part = python_part(text)
     tree = try_parse(part.code)
-    if tree is None or _binds_unseen(tree) or not all(map(_is_harmless, part.lines)):
+    if tree is None or _is_data(text, tree) or _binds_unseen(tree):
+        return []
+    if not all(map(_is_harmless, part.lines)):
         return []
     try:
         names = module_names(tree)
@@ -122,6 +126,14 @@ def _defined_here() -> set[str]:
     """Return the names of this kernel, or else of the program that runs."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return {*vars(sys.modules["__main__"]), *(shell.user_ns if shell else ())}
+
+
+def _is_data(text: str, tree: ast.Module) -> bool:
+    """Return whether a text is JSON, or YAML that looks like annotations."""
+    with suppress(ValueError, RecursionError):
+        json.loads(text)
+        return True
+    return all(isinstance(one, ast.AnnAssign) and one.value is None for one in tree.body)
 
 
 def _is_too_early(read: Read, tree: ast.Module) -> bool:
