@@ -480,6 +480,16 @@ async def test_a_text_misses_a_name_that_the_task_writes(call: str) -> None:
     assert result.passed is False
 
 
+@pytest.mark.parametrize(("method", "passed"), [("pop", False), ("size", None)])
+async def test_a_text_misses_a_method_only_if_the_task_writes_it(
+    method: str, passed: bool | None
+) -> None:
+    task = Task(text="Write a class Stack with push and pop.", form="code")
+    source = f"def test_a():\n    assert Stack().{method}() is None\n"
+    [result] = (await Suite()(written(source), "class Stack:\n    pass\n", task)).results
+    assert (result.passed, result.broken) == (passed, passed is None)
+
+
 async def test_a_helper_that_a_later_text_no_longer_has_is_not_missed() -> None:
     source = "def test_a():\n    assert _digits(12) == [1, 2]\n"
     [result] = (await Suite()(written(source), ADD, ADDS)).results

@@ -38,15 +38,15 @@ def is_own_fault(event: Event, modules: Mapping[str, str], text: str, task: str)
     if (name and raised != "FileNotFoundError") or raised in _UNKNOWN:
         return True
     if raised in _CLAIMS and frames:
-        return str(why).startswith("Failed: Fixture ")  # it was called as a function
+        return "Failed: Fixture " in str(why)  # it was called as a function
     if event.get("origin") in _TOOLS or (raised and not frames):
         return True
-    if any(file == _TEXT for file, *_ in frames):
+    if not frames or any(file == _TEXT for file, *_ in frames):
         return False
-    called = re.match(r"TypeError: (\w+)\(\) ", str(why))
+    called = re.search(r"TypeError: (\w+)\(\) ", str(why))
     if called and any(f"def {called[1]}(" in source for source in modules.values()):
         return True
-    return bool(frames) and not any(_uses_text(modules.get(f, ""), *at) for f, *at in frames)
+    return not any(_uses_text(modules.get(f, ""), *at) for f, *at in frames)
 
 
 def _is_asked_for(name: str, text: str, task: str) -> bool:

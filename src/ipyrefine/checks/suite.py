@@ -170,34 +170,32 @@ class Suite:
 
         if report.fault and not report.faults:  # the text does not load
             return dict.fromkeys(names, judge({"why": report.fault}))
-        results = _outcomes(report, judge)
+        results, unloaded = _outcomes(report, judge), set[str]()
         for file, fault in report.faults.items():
-            for name in modules[file][1]:
-                if name in apart:
-                    results[name] = judge(fault)
-                apart.add(name)
+            tests = modules[file][1]
+            results |= {name: judge(fault) for name in tests if name in apart}
+            unloaded |= {name for name in tests if name not in apart}
+        apart |= unloaded
         results |= _skipped(report, modules)
-        missing = [name for name in names if name not in results and name not in apart]
-        if report.complete and not report.end:
+        missing = [name for name in names if name not in results | dict.fromkeys(unloaded)]
+        reached = next((one for one in report.collected if one not in report.outcomes), None)
+        if (report.complete and not report.end) or (report.collected and reached is None):
             lost = _Result(None, "It fails in its own lines: pytest finds no test in it.", True)
             return results | dict.fromkeys(missing, lost)
+        if report.result.limit == "time" and results:  # all of them together used it up
+            return results
         if report.wait:
-            own = is_own_fault(report.wait, sources, code, task)
-            end = _Result(
-                None, f"It did not end within {_WAITS:g} seconds, in which it waited.", own
-            )
+            line = f"It did not end within {_WAITS:g} seconds, in which it waited."
+            end = _Result(None, line, is_own_fault(report.wait, sources, code, task))
         elif why:
             end = _Result(None, why)
         else:
             most = _SECONDS if report.result.limit else _SECONDS / SHARE
             why = report.end or describe_failure(report.result, most)
             end = _Result(False, shorten(why, WIDTH))
-        reached = next((one for one in report.collected if one not in report.outcomes), None)
         if reached is not None:
             return _merged(results, _base(reached), end)
-        if report.collected:  # all of them were
-            return results
-        return results | dict.fromkeys(missing, _Result(None, end.line))
+        return results | dict.fromkeys(missing, _Result(None, end.line, end.broken))
 
 
 def _outcomes(report: Report, judge: Callable[[Event], _Result]) -> _Results:

@@ -463,8 +463,10 @@ def _describe_error(error: BaseException) -> dict[str, Any]:
         found = re.match(r"cannot import name '(\w+)'", _message(error))
         lacks = found[1] if found else error.name
     elif isinstance(error, NameError | AttributeError):
-        of_module = isinstance(getattr(error, "obj", None), types.ModuleType)
-        lacks = error.name if of_module or isinstance(error, NameError) else None
+        owner = getattr(error, "obj", None)
+        kind = owner if isinstance(owner, type) else type(owner)
+        named = isinstance(owner, types.ModuleType) or kind.__module__ == _TEXT.removesuffix(".py")
+        lacks = error.name if named or isinstance(error, NameError) else None
     elif isinstance(error, FileNotFoundError):
         lacks = os.path.basename(next(iter(_paths(error)), ""))
     frames, trace = [], error.__traceback__
