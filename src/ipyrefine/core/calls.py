@@ -172,7 +172,7 @@ class ModelCall(Generic[T]):
                 await warn(
                     loop,
                     f"{self._model.name} wrote {len(reply.text):,} characters about "
-                    f"{loop.state.mention(self._iteration)}. The last {_READ:,} are read.",
+                    f"{loop.state.mention(self._iteration)}. Only the last {_READ:,} were read.",
                 )
                 reply = reply.model_copy(update={"text": reply.text[-_READ:]})
             if reply.finish != "stop":

@@ -86,7 +86,7 @@ def parse_critique(reply: str, text: str, source: str | None = None) -> Critique
     return Critique(
         findings=ground((one for one in findings if one), text),
         expectations=tuple(tests),
-        questions=tuple(filter(None, map(_question, _items(fields.get("questions"))))),
+        questions=tuple(filter(None, map(_question, _items(fields.get("questions")))))[:MAX_POINTS],
         ready=_ready(fields.get("ready", fields.get("verdict"))),
         reason=_words(fields.get("because") or fields.get("reason")),
         fixed=tuple(filter(None, map(_words, _items(fields.get("fixed"))))),

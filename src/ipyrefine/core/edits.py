@@ -127,8 +127,9 @@ def _replace(text: str, places: Iterable[_Place]) -> str:
     parts, at = list[str](), 0
     for start, end, replacement in places:
         parts += [text[at:start], replacement]
-        whole = start == 0 or text[start - 1] == "\n"
-        at = end + (not replacement and whole and text[end : end + 1] == "\n")  # with their end
+        at, whole = end, start == 0 or text[start - 1] == "\n"
+        if not replacement and whole and text[end : end + 1] == "\n":
+            at += 1  # whole lines go with their end
     return "".join([*parts, text[at:]])
 
 
@@ -143,8 +144,9 @@ def _find(text: str, edit: Edit) -> tuple[int, _Place | None]:
     flat, wanted = _flatten(text), _flatten(find)
     if not (times := _count(flat, wanted)):  # nor do its lines stand there then
         return 0, None
-    if by_lines := _count(_bare_lines(text), _bare_lines(find)):
-        first = _bare_lines(text)[: _bare_lines(text).find(_bare_lines(find))].count("\n") // 2
+    bare, wanted_lines = _bare_lines(text), _bare_lines(find)
+    if by_lines := _count(bare, wanted_lines):
+        first = bare.count("\n", 0, bare.find(wanted_lines)) // 2
         lines, last = text.split("\n"), first + find.count("\n") + 1
         start = sum(len(line) + 1 for line in lines[:first])
         end = start + len("\n".join(lines[first:last]))

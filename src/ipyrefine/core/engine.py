@@ -764,7 +764,7 @@ class Refinement:
 
     async def _read(self, base: Iteration) -> Critique:
         """Return what a critic says of a text, with those of its tests that the run takes."""
-        least = self.state.limits.min_findings
+        least = min(self.state.limits.min_findings, MAX_POINTS)
         source = self._source() if self._requests.schema else None
         wanted = [least]  # too few are asked for once more, then taken for what they are
         short: list[Critique] = []
@@ -802,7 +802,7 @@ class Refinement:
             await warn(self, f"The critique names {len(critique.findings)} of {least} findings.")
         if len(critique.findings) > MAX_POINTS:
             await warn(
-                self, f"The critique names more than {MAX_POINTS} findings; others are left out."
+                self, f"The critique names over {MAX_POINTS} findings. The first of them are kept."
             )
             critique = critique.replace(findings=critique.findings[:MAX_POINTS])
 

@@ -101,10 +101,10 @@ def read_look(reply: str) -> str:
     asked = reply.rstrip(_AROUND_LOOK)
     before, tag, expression = asked.removesuffix("</look>").rpartition("<look>")
     expression = expression.strip(_AROUND_LOOK)
-    unmarked = "<look>" in before.rpartition("`")[2]  # several looks are none
-    if not (tag and asked.endswith("</look>") and expression) or unmarked or "`" in expression:
+    several = "<look>" in before.rpartition("`")[2]  # but for one that is only mentioned
+    if not (tag and expression and asked.endswith("</look>")) or "`" in expression:
         return ""
-    if _FENCE.search(before):
+    if several or _FENCE.search(before):
         return ""
     if try_parse_expression(expression) is None:
         raise ReplyError("a look is one Python expression")
@@ -270,7 +270,7 @@ class Splitter:
 
 _OBJECT = re.compile(r"\{(?=\s*[\"}])")
 _TRAILING = re.compile(r",(?=\s*[}\]])")
-_OBJECTS, _IN_VAIN = 400, 4  # that are tried, at most; times that a reply is read in vain
+_OBJECTS, _IN_VAIN = 400, 10  # that are tried, at most; times that a reply is read in vain
 
 
 def json_objects(reply: str) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -148,11 +148,9 @@ def words(old: str, new: str) -> list[Part]:
 
 def _by_word(old: str, new: str) -> Iterator[Part]:
     """Yield the parts of a comparison by word, of long texts only where lines differ."""
-    a, b = (
-        ([old], [new])
-        if len(old) + len(new) <= _LONG
-        else (old.splitlines(True), new.splitlines(True))
-    )
+    a, b = [old], [new]
+    if len(old) + len(new) > _LONG:
+        a, b = old.splitlines(keepends=True), new.splitlines(keepends=True)
     for tag, i1, i2, j1, j2 in compare(a, b):
         if tag == "equal":
             yield Part(" ", "".join(a[i1:i2]))
