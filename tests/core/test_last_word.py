@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from kit import CODE, Finds, code, decide, finish, refinement
+from kit import CODE, Finds, code, decide, finish, refinement, text
 
 from ipyrefine.checks.suite import Suite
 from ipyrefine.core.decisions import Dismiss, Override
@@ -16,6 +16,7 @@ from ipyrefine.core.engine import Refinement
 from ipyrefine.core.events import CritiqueReady, Event
 from ipyrefine.core.expectations import Expectation, suite_evidence
 from ipyrefine.core.model import Evidence, Limits, Outcome, StopReason, Task, TestResult
+from ipyrefine.core.prompts import Prompts
 from ipyrefine.core.run import Run
 from ipyrefine.render.labels import basis_phrases, because_sentence
 
@@ -328,3 +329,42 @@ async def test_no_run_passes_in_which_a_no_was_the_last_word(
         if stands:
             assert outcomes.get((test.name, run.text), True) is True
     assert not any(f.blocks or (f.is_open and f.disputed) for f in run.chosen.findings)
+
+
+criteria = ("correctness", "complexity", "style")
+said_of_each = st.tuples(*[st.sampled_from(["PASS", "FAIL", "NEEDS_IMPROVEMENT"])] * 3)
+shapes = st.sampled_from(
+    [
+        lambda pairs: "\n".join(f"{n}. {k}: {v}" for n, (k, v) in enumerate(pairs, 1)),
+        lambda pairs: "\n".join(f"- **{k}**: {v} (as asked)" for k, v in pairs),
+        lambda pairs: (
+            "| what | verdict |\n|---|---|\n" + "\n".join(f"| {k} | {v} |" for k, v in pairs)
+        ),
+        lambda pairs: json.dumps({k: {"verdict": v} for k, v in pairs}),
+        lambda pairs: json.dumps([{"criterion": k, "verdict": v} for k, v in pairs]),
+        lambda pairs: "\n".join(json.dumps({"criterion": k, "verdict": v}) for k, v in pairs),
+        lambda pairs: " ".join(f"The {k} is a {v}, I would say." for k, v in pairs),
+    ]
+)
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@given(verdicts=st.lists(said_of_each, min_size=2, max_size=2), shape=shapes)
+async def test_no_run_passes_in_which_an_evaluator_says_no_of_one_criterion(
+    verdicts: list[tuple[str, ...]], shape: Any
+) -> None:
+    replies = [shape([*zip(criteria, one, strict=True)]) for one in verdicts]
+    one = refinement(
+        {
+            "draft": [text("Hi")],
+            "judge": [lambda request: replies["Ho" in request.messages[-1].content]] * 4,
+            "revise": [text("Ho")],
+        },
+        prompts=Prompts(judge="By each criterion, judge: {content}"),
+        limits=Limits(max_revisions=1),
+    )
+    run = await one.run()
+    heard = dict(zip(("Hi", "Ho"), verdicts, strict=True))
+    assert not any(
+        i.verdict.passed and set(heard[i.text]) != {"PASS"} for i in run.iterations if i.verdict
+    )
