@@ -99,6 +99,8 @@ class Material:
             {"problem": prose(max(20, size // 60)), "fix": "Mend it.", "severity": "blocking"}
             for _ in range(60)
         ]
+        places = [" ".join(one.split()[:12]) for one in picked]
+        self.quoting = [{"problem": "It is dull.", "place": one} for one in places]
         self.many = [{"problem": " ".join(_RANDOM.choices(_WORDS, k=9))} for _ in range(size // 80)]
 
     def run(self) -> Run:
@@ -127,6 +129,7 @@ def steps(material: Material) -> dict[str, Work]:
     text, edited, run = material.text, material.edited, material.run()
     requests = Requests(Prompts(), make_nonce(b"x" * 32))
     finding_list = json.dumps({"findings": material.named, "ready": False})
+    quoting = json.dumps({"findings": material.quoting, "ready": False})
     many = json.dumps({"findings": material.many, "ready": False})
     named = [
         Finding(criterion="a", severity=Severity.MINOR, problem=o["problem"]) for o in material.many
@@ -136,6 +139,7 @@ def steps(material: Material) -> dict[str, Work]:
         "reply: prose": lambda: replies.parse_text(marked, "prose"),
         "reply: code": lambda: replies.parse_text(f"```python\n{material.code}\n```", "code"),
         "reply: critique, 60 findings": lambda: parse_critique(finding_list, "a b"),
+        "reply: critique, 60 findings with quotes": lambda: parse_critique(quoting, text),
         "reply: critique, many findings": lambda: parse_critique(many, "a b"),
         "reply: evaluation": lambda: evaluations.parse_evaluation(f"{text}\n\nScore: 8/10"),
         "one edit": lambda: edits.apply(text, material.exact[:1]),

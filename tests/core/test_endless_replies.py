@@ -22,6 +22,7 @@ from ipyrefine.core.findings import changes
 from ipyrefine.core.model import Finding, Limits, Outcome, Severity, Stage
 from ipyrefine.core.prompts import fence
 from ipyrefine.core.replies import json_objects, parse_text, read_look
+from ipyrefine.core.unsourced import find_unsourced
 from ipyrefine.errors import ReplyError
 
 SIZE = 240_000
@@ -220,6 +221,7 @@ def test_hundreds_of_edits_are_made_in_a_long_text_each_in_its_place() -> None:
         ("a b\na", [("a b", "x"), ("a", "y")], "x\ny", []),  # once only after an earlier one
         ("a b c", [("a b", "x"), ("b c", "y")], "x c", [0]),  # no two of the same words
         ("a\na\na", [("a\na", "x")], "a\na\na", [2]),  # they overlap
+        ("a b", [("", "x"), (" \n", "x"), ("a", "y")], "y b", [0, 0]),  # nothing to look for
     ],
 )
 def test_edits_meet_one_another(
@@ -272,6 +274,12 @@ def test_a_lost_section_among_thousands_is_named() -> None:
     assert [one.name for one in losses("\n\n".join(heads), "\n\n".join(new))] == ["Part 450"]
     unlike = "\n\n".join(f"Other{n} words{n} all{n} over{n}." for n in range(1_900))
     assert len(losses("\n\n".join(heads), unlike)) == 900
+
+
+def test_a_name_added_to_a_long_text_is_found_and_those_of_the_source_are_not() -> None:
+    added = LETTER.replace("They left.", "They left for Lisbon on the 5th of May 2031.", 1)
+    assert find_unsourced(added, [LETTER, "It is May."]) == ("Lisbon", "2031")
+    assert find_unsourced(LETTER, [LETTER]) == ()
 
 
 async def test_a_text_of_240_kb_is_read_edited_and_read_again() -> None:

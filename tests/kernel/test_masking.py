@@ -1,6 +1,7 @@
 """No secret of a notebook reaches a model, an ordinary cell reaches it unchanged, and replies come
 back whole."""
 
+import asyncio
 import json
 import tomllib
 from pathlib import Path
@@ -61,6 +62,36 @@ async def test_an_ordinary_cell_reaches_a_model_as_it_is(text: str) -> None:
     sent, _, _ = await sent_and_received(text, "")
     assert sent == text
     assert count_secrets(text) == 0
+
+
+PROSE = "The author of the key to it designs a token, and passes on: see (auth) or risk-free.\n"
+
+
+@pytest.mark.parametrize(("place", "text", "secret"), [one for one in SECRETS if one[0] == "cell"])
+async def test_a_secret_in_a_long_text_reaches_no_model(place: str, text: str, secret: str) -> None:
+    long = f"{PROSE * 2_000}\n{text}\n{PROSE * 20}"
+    sent, reply, _ = await sent_and_received(long, echo)
+    assert secret not in sent
+    assert reply.text == long
+    assert sent.startswith(PROSE * 2_000)  # nothing else is hidden
+    assert sent.endswith(PROSE * 20)
+
+
+async def test_the_event_loop_gets_its_turn_before_each_message_is_masked() -> None:
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    working = asyncio.ensure_future(others())
+    messages = tuple(Message(role="user", content=f"{n}") for n in range(5))
+    async for _ in Masked(ScriptedModel([""])).stream(Request(messages=messages)):
+        pass
+    working.cancel()
+    assert turns >= len(messages)
 
 
 async def test_a_secret_is_put_back_into_json_as_json() -> None:

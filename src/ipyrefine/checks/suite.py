@@ -2,6 +2,7 @@
 
 import ast
 import builtins
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from itertools import islice
@@ -24,6 +25,7 @@ from ipyrefine.sandbox.sandbox import Event, ProcessResult, describe_failure
 
 _SECONDS = 10.0  # processor time for all tests of a text
 _WAITS = 5.0  # seconds that a test may wait
+_OWN_MODULE = re.compile(r"^test_\d+\.")  # before an exception's class of the tests' own
 _WORST = (False, None, True)  # of the results of a test with parameters
 
 
@@ -162,6 +164,7 @@ class Suite:
 
         def judge(event: Event) -> _Result:
             said = str(event.get("why") or event["fault"]).removeprefix("The tests do not load: ")
+            said = _OWN_MODULE.sub("", said)
             if absence := explain_absence(self._files, said, report.result.stderr):
                 return _Result(None, absence)
             if is_own_fault(event, sources, code, task):

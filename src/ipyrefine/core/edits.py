@@ -111,7 +111,8 @@ def apply(text: str, edits: list[Edit]) -> tuple[str, list[Miss]]:
             changed = _replace(changed, [place])
         else:
             misses.append(Miss(number, times, ""))
-    lost = [miss.number for miss in misses if not miss.times][:_QUOTED_MISSES]
+    missing = (miss.number for miss in misses if not miss.times)
+    lost = [number for number in missing if edits[number - 1].find.strip()][:_QUOTED_MISSES]
     lines = _nearest(text, [edits[number - 1].find for number in lost])
     near = dict(zip(lost, lines, strict=True))
     return changed, [miss._replace(nearest=near.get(miss.number, "")) for miss in misses]
