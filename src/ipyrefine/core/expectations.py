@@ -462,15 +462,22 @@ def contains_quote(text: str, quote: str, *, near: bool = True) -> bool:
     return all(part in flat or (near and _is_near(flat, part)) for part in parts)
 
 
+@lru_cache(maxsize=16)  # a critique quotes one text many times
 def _flatten(text: str) -> str:
     return " ".join(text.translate(_PLAIN).casefold().split()).strip(" .,;:")
 
 
+@lru_cache(maxsize=16)
+def _words_in(text: str) -> tuple[list[str], frozenset[str]]:
+    words = text.split()
+    return words, frozenset(words)
+
+
 def _is_near(text: str, words: str) -> bool:
-    wanted = words.split()
-    if len(wanted) < _FEW:
+    wanted, (there, known) = words.split(), _words_in(text)
+    if len(wanted) < _FEW or sum(word in known for word in wanted) < _NEAR * len(wanted):
         return False
-    found = SequenceMatcher(None, text.split(), wanted, autojunk=False).get_matching_blocks()[:-1]
+    found = SequenceMatcher(None, there, wanted, autojunk=False).get_matching_blocks()[:-1]
     if not found or found[-1].a + found[-1].size - found[0].a > _SPREAD * len(wanted):
         longest = max((block.size for block in found), default=0)
         return longest >= _NEAR * len(wanted)
