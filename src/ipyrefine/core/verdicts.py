@@ -268,7 +268,7 @@ def _objection(run: Run, iteration: Iteration, findings: tuple[Finding, ...]) ->
     for result in iteration.tests:
         if result.name in tests and result.passed is None:
             line = f"{result.name} was not tried: {result.line}"
-            return Undecided(why="not_run", detail=line, passed=passed)
+            return Undecided(why="not_run", detail=line)
     return None
 
 
