@@ -110,6 +110,7 @@ UNCLEAR = [
     "not a PASS",
     "I can't give it a PASS",
     "PASS? No.",
+    "It is not a <b>PASS</b>",
     "This is not a PASS.",
     "PASS-Kriterien sind nicht erfüllt",
     "PASS, wenn getMin O(1) wäre",

@@ -50,11 +50,11 @@ _CUT = re.compile(
     r"|\s*(?:—|=>|->|→|=|\|)\s*)|[\"'],\s+(?=[\"'])"
 )
 _MARKS = re.compile(r"[*`☑☒]+|(?<!\w)_+|_+(?!\w)|\[[xX]\]")
-_IN_TAGS = re.compile(rf"<(\w[\w -]*)>\s*({_WORD})\W*</\1>", re.IGNORECASE)
+_IN_TAGS = re.compile(rf"<(\w[\w -]{{0,40}})>\s*({_WORD})\W*</\1>", re.IGNORECASE)
 _ITEM = re.compile(r"(?P<indent>\s*)(?:(?P<bullet>[-*+•])\s|(?P<number>\d+)[.)]\s|\|)(?P<text>.*)")
 _LABELLED = re.compile(r"\W*(?P<name>[^\W\d][^:.]{0,40}):\s+\S.*")
 _RULE = re.compile(r"(?=.*--)[\s:|-]+")
-_HEADING = re.compile(r"\s*(?:#+\s.*|\*\*[^*]+\*\*\W*|.*[:：])\s*")  # noqa: RUF001
+_HEADING = re.compile(r"#+\s.*|\*\*[^*]+\*\*\W*|.*[:：]")  # noqa: RUF001
 _STATED = rf"(?:(?<!\W)\W+)?\b(?:(?:{'|'.join(_WORDS)}|so)\W+)?{_WORD}\b\W*"
 _EDGE = re.compile(rf"\A{_STATED}|{_STATED}\Z", re.IGNORECASE)
 
@@ -307,7 +307,7 @@ def _hear(text: str) -> _Heard:
     last sentence, only that no other word says FAIL or NEEDS_IMPROVEMENT.
     """
     text = scores.plain(text)
-    text = _IN_TAGS.sub(r"\n\1: \2\n", _UNTICKED.sub("", _CHOICES.sub(_drop_choices, text)))
+    text = _IN_TAGS.sub(_tag_as_label, _UNTICKED.sub("", _CHOICES.sub(_drop_choices, text)))
     words = _SPOKEN.findall(text)
     lines = list(_read_lines([line for line in text.splitlines() if line.strip()]))
     found = [verdict for _, verdicts, *_ in lines for verdict in verdicts]
@@ -340,7 +340,7 @@ def _read_lines(raws: list[str]) -> Iterator[_Line]:
             if said := _alone(parts[n].strip(), bool(label), first, lax=parts[n] == text):
                 edge = (first or (last and n == len(parts) - 1)) and not label and not item
                 verdicts.append(_Verdict(said, _rank(label), place, bool(item) or indented, edge))
-        head = text if not verdicts and (item or _HEADING.fullmatch(raw)) else ""
+        head = text if not verdicts and (item or _HEADING.fullmatch(raw.strip())) else ""
         yield text, verdicts, item, indented
 
 
@@ -366,6 +366,13 @@ def _each_item_has_one(lines: Iterable[_Line]) -> bool:
             labels.append(said)
     told = [one for one in lists.values() if any(one)] + [labels] * (sum(labels) > 1)
     return all(map(all, told))
+
+
+def _tag_as_label(match: re.Match[str]) -> str:
+    """Return a verdict in tags as a labelled line; in mere markup within a sentence as it is."""
+    before = match.string[max(0, match.start() - 80) : match.start()].rpartition("\n")[2].strip()
+    own = _rank(match[1]) or not before or before.endswith(">")
+    return f"\n{match[1]}: {match[2]}\n" if own else match[0]
 
 
 def _drop_choices(match: re.Match[str]) -> str:
