@@ -645,7 +645,8 @@ def reading(run: Run, iteration: Iteration) -> list[Block]:
     blocks: list[Block] = [Items(labels.claims_title(ends), tuple(tests))] if ends else []
     blocks += left_open(iteration)
     if iteration.ready is False and iteration.reason:
-        blocks.append(Paragraph(f"The critic takes it for not ready: {iteration.reason}"))
+        back = " You took that back." if iteration.taken_back else ""
+        blocks.append(Paragraph(f"The critic takes it for not ready: {iteration.reason}{back}"))
     if iteration.compared == "worse" and iteration.parent is not None:
         worse = f"The critic calls it worse than {run.mention(iteration.parent)}"
         blocks.append(Paragraph(f"{worse}{f': {iteration.lost}' if iteration.lost else '.'}"))
