@@ -210,7 +210,9 @@ def basis_phrases(run: Run, iteration: Iteration) -> list[tuple[str, str]]:
         return []
     phrases, ran_on = _basis_phrases(run, iteration, iteration.verdict), _ran_on(iteration)
     told = any(words in phrase for _, phrase in phrases for _, words in ran_on)
-    return phrases if told else [*phrases, *ran_on]
+    if told or not ran_on:
+        return phrases
+    return [*((first, rest.rstrip(".")) for first, rest in phrases), *ran_on]
 
 
 def _ran_on(iteration: Iteration) -> list[tuple[str, str]]:
