@@ -27,7 +27,7 @@ from ipyrefine.errors import ModelError, RefineError, ReplyError, ServerFailed, 
 
 T = TypeVar("T")
 
-_SMALLEST_WINDOW = 256  # tokens of a prompt; a smaller count is of something else
+_SMALLEST_WINDOW = 1_024  # tokens of a prompt; a smaller count is of something else
 _REMEMBERED = 8  # prompts of a model
 FAILURES = {
     "length": "the reply was cut off at the token limit",
