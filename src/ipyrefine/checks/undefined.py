@@ -3,6 +3,7 @@
 import asyncio
 import copy
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
@@ -37,6 +38,8 @@ class NameReader:
         if not task.is_python or self._given is None:
             return []
         known = self._given | names_brought(self._files)
+        if sys.platform == "emscripten":  # it has no threads
+            return undefined_names(text, task, known)
         return await asyncio.to_thread(undefined_names, text, task, known)
 
     async def or_undefined(self, evidence: Evidence, text: str, task: Task) -> Evidence:
