@@ -178,7 +178,7 @@ def resolve(
 
 
 def is_built_in(check: Any) -> bool:
-    """Return whether a check is one of ours, and not a function or an object of the user's."""
+    """Return whether a check is built in, not a user's function or object."""
     ours = type(check).__module__.startswith("ipyrefine.")
     return ours and not getattr(check, "is_evaluator", False)
 

@@ -225,8 +225,7 @@ def _words(value: object, *, flat: bool = True) -> str:
 
 def together(first: Critique, again: Critique) -> Critique:
     """Return what a critic says in two replies about one text: no weakness and no No is lost."""
-    by_length = sorted((again, first), key=lambda one: -len(one.findings))
-    longer, shorter = by_length
+    longer, shorter = sorted((again, first), key=lambda one: -len(one.findings))
     left = (f for f in shorter.findings if not any(same(f, other) for other in longer.findings))
     word = next((one for one in (first, again) if one.ready is False), again)
     if word.ready is None:

@@ -176,7 +176,7 @@ def _flatten(text: str) -> str:
 
 @lru_cache(maxsize=2)
 def _words(text: str) -> list[int]:
-    """Return where the words of a text start."""
+    """Return the start of each word of a text."""
     return [word.start() for word in re.finditer(r"\S+", text)]
 
 

@@ -19,7 +19,7 @@ _FEEDBACK = (
     "comments", "comment", "critique", "reasons", "reason", "reasoning", "explanation",
 )  # fmt: skip
 _PROBLEM = ("problem", "issue", "weakness", "action", "suggestion", "description", *_FEEDBACK)
-# What is said of a criterion besides its verdict.
+# Fields that describe a criterion, other than its verdict.
 _ABOUT = re.compile(
     rf"{'|'.join(_FEEDBACK)}|.*\b(?:name|[ck]rit\w+|aspect|dimension|category|title|id|thoughts?"
     r"|thinking|analysis|rationale|justification|evidence|summary|notes?|remarks?|details?|text"

@@ -404,7 +404,7 @@ def rests_on(task: str, docstring: str) -> bool:
 
 @lru_cache(maxsize=2)
 def _read_task(task: str) -> tuple[tuple[str, ...], frozenset[tuple[str, ...]]]:
-    """Return the words of a task, and its sentences as words."""
+    """Split a task into its words, and into sentences of words."""
     sentences = [*map(_split_words, _SENTENCE.split(normalize("NFKC", task)))]
     return tuple(chain.from_iterable(sentences)), frozenset(sentences)
 
@@ -512,9 +512,9 @@ def suite_evidence(
 ) -> Evidence:
     """Return what the tests show of a text, as evidence.
 
-    It fails where a test fails that counts. It says nothing where none of those could be tried. A
-    pass that a text that does nothing has as well is no pass. A failing test that a reviser
-    contests is a finding too, which waits for the critic or the user.
+    It fails where a test fails that counts. It says nothing where none of those could be tried.
+    A pass that an empty text shares does not count. A failing test that a reviser contests is a
+    finding too, which waits for the critic or the user.
     """
     tests = {one.name: one for one in expectations}
     counting = {name: one for name, one in tests.items() if counts(one)}

@@ -54,7 +54,7 @@ MAX_ROWS, MAX_COLUMNS, MAX_CELL = 10, 20, 80  # of a table; characters of a cell
 MAX_PNG, MAX_SIDE = 270_000, 2_000  # characters and pixels of a picture
 MAX_AXES, MAX_AXES_LINE = 4, 160  # of a figure; characters on each
 _PNG_START, _PNG_END = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", b"\0\0\0\0IEND\xaeB`\x82"
-FEEDBACK = "feedback"  # check that findings in the words of the user's evaluator come from
+FEEDBACK = "feedback"  # check of findings that quote the user's evaluator
 # What findings for a word without feedback come from: an evaluator's, a critic's.
 LOW_SCORE, NOT_READY = "evaluator's score", "critic's word"
 # The languages that are not written as their name with a capital.
@@ -451,7 +451,7 @@ class FirstRows(Record):
         return f"the first {self.rows:,} of {self.of:,} rows of {name}"
 
 
-# What makes a result less than the real thing. Such a result is told with it. It passes and fails
+# What makes a result less than the real thing. Such a result carries it. It passes and fails
 # nothing, and is no example: it cannot be confirmed, expected or exported.
 Condition = FirstRows
 

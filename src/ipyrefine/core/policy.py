@@ -243,8 +243,8 @@ def reading_of(run: Run, iteration: Iteration) -> Iteration | None:
 
     It is the parent where the text is a small edit of one that its critic takes for ready.
     """
-    same = (i for i in run.iterations if i.text == iteration.text and i.critiqued and not i.unread)
-    if (found := max(same, key=lambda i: i.number, default=None)) is not None:
+    read = (i for i in reversed(run.iterations) if i.critiqued and not i.unread)
+    if found := next((i for i in read if i.text == iteration.text), None):
         return found
     if not _is_small_edit(run, iteration) or iteration.parent is None:
         return None
