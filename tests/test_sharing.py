@@ -399,7 +399,7 @@ async def test_a_recording_is_asked_as_ever_and_a_live_server_in_its_place_is_no
 # Modules of the notebook
 
 
-async def test_checked_code_has_the_modules_of_the_notebook_but_not_those_of_the_users_folder(
+async def test_checked_code_has_the_modules_of_the_notebook_and_a_copy_of_those_beside_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import xml.dom.minidom
@@ -413,8 +413,9 @@ async def test_checked_code_has_the_modules_of_the_notebook_but_not_those_of_the
     used = find({"pd": pandas, "tree": tree, "xml": xml, "helpers": helpers}, text="Write it.")
     (check,) = resolve(["run"], {}, variables=used)
     task = api.build("Write it.", model=Server(FINE), profile="code", variables=used).state.task
-    for code in ("frame = pd.DataFrame({'a': [1]})\nframe", "tree.fromstring('<a/>').tag"):
+    for code in (
+        "frame = pd.DataFrame({'a': [1]})\nframe",
+        "tree.fromstring('<a/>').tag",
+        "assert helpers.x == 1",
+    ):
         assert (await check(code, task)).passed
-    evidence = await check("helpers.x", task)
-    assert evidence.passed is None
-    assert "the code needs helpers, and it lies in your folder" in evidence.detail

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from importlib.util import find_spec
 from inspect import signature
 from pathlib import Path
@@ -15,7 +16,7 @@ from ipyrefine.checks.demands import check_names, find_demands
 from ipyrefine.core.decisions import Decision
 from ipyrefine.core.edits import Selection
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.model import Attempt, Form, Limits, Material, Price, Setup
+from ipyrefine.core.model import Attempt, Form, Limits, Material, Price, Setup, Words
 from ipyrefine.core.policy import PRICE_UNKNOWN
 from ipyrefine.core.ports import (
     Check,
@@ -27,14 +28,15 @@ from ipyrefine.core.ports import (
 )
 from ipyrefine.core.prompts import SCORE, Prompts
 from ipyrefine.core.run import Run
+from ipyrefine.core.syntax import pygments_name
 from ipyrefine.core.template import Template, read_template
 from ipyrefine.errors import UsageError, did_you_mean
 from ipyrefine.journal.writer import open_journal
 from ipyrefine.kernel.magics import python_part
 from ipyrefine.kernel.masking import Masked, count_secrets
-from ipyrefine.kernel.variables import Variables, data_names, holds_data
+from ipyrefine.kernel.variables import Copies, Variables
 from ipyrefine.profiles import Profile
-from ipyrefine.profiles.recognise import is_python, language_of, pygments_name, read_fence, suggest
+from ipyrefine.profiles.recognise import is_python, language_of, name_by_draft, read_fence
 from ipyrefine.providers.choose import choose_model as choose_model
 from ipyrefine.providers.choose import choose_sharing, is_embedded, is_weak
 from ipyrefine.providers.servers import Key
@@ -44,8 +46,10 @@ ProfileLike = str | Path | Mapping[str, Any] | Profile
 ApiKey = str | Callable[[], str]
 Effort = Literal["low", "medium", "high"]
 EFFORTS: tuple[Effort, ...] = get_args(Effort)
+_NEXT_CELL = "\n\n[code cell]\n"
 _EMBEDDED_TOKENS = Limits().max_tokens
 _LOOK_SECONDS = 5.0  # of processor time
+_ROOM, _EMBEDDED_ROOM = 6_000, 1_500  # characters of the variables found, and of cells' code
 
 IMPROVE = {
     "code": "Improve this code: make it correct, efficient and clear; keep what it is for.",
@@ -69,6 +73,11 @@ class Models(NamedTuple):
 
     model: Model
     judge: Model | None
+
+    @property
+    def replay(self) -> bool:
+        """Whether the writer's replies are recorded ones."""
+        return bool(getattr(self.model, "replays", False))
 
     @property
     def are_embedded(self) -> bool:
@@ -116,7 +125,7 @@ def build(
         checks: run on every text.
         no_checks: names of checks that the task's own demands must not add; ``all`` for none.
         profile: a profile, its name, a dict of its fields, or a TOML file's path; by default
-            decided from the text.
+            as the draft is, and for a task code or words, as the model finds.
         criteria: names of the criteria to read it for, instead of the profile's.
         checklist: yes/no questions that a finished text answers with yes; by default the
             profile's, unless there are own criteria.
@@ -126,7 +135,7 @@ def build(
         variables: what the task is about besides its text, shown to the model in short and copied
             for the code of checks; or what `ipyrefine.kernel.variables.find` found.
         cells: cells of a notebook that the model is shown, what they gave, and the user's standing
-            wishes. An embedded model is not shown those that define a name.
+            wishes.
         draft: a text to start from.
         wish: what you want changed in the draft; it is then revised at once, without being read.
         attempts: what a student predicted in earlier runs of the task, whose code the draft is:
@@ -170,26 +179,32 @@ def build(
             f"The template still has {one} in it. Fill it in." for one in template.placeholders
         ]
     variables = Variables.of(variables)
+    models = choose_models(model, judge, **server)
     chosen = choose_profile(
-        profile, text, draft=draft, checks=checks, language=language, variables=variables
+        profile, draft=draft, checks=checks, language=language, writer=models.model
     )
     spoken = language_of(text, draft)
     if draft is not None and chosen.name != "prose" and (fenced := read_fence(draft)):
         draft = fenced.code
     selection = _select(draft, lines)
     ipython_lines = python_part(draft).lines if draft and chosen.form == "code" else ()
-    task = chosen.task(
-        _request(text, chosen.form, checks, ipython_lines, selection),
+    make_task = partial(
+        Profile.task,
+        text=_request(text, chosen.form, checks, ipython_lines, selection),
         criteria=tuple(criteria),
         checklist=None if checklist is None else tuple(checklist),
         categories=tuple(categories),
         language=pygments_name(language) if language else spoken,
     )
-    models = choose_models(model, judge, **server)
+    task = make_task(chosen)
     sharing = choose_sharing((models.model, models.judge or models.model), share)
-    materials = variables.materials(values=sharing.level == "values", copied=task.is_python)
-    if models.are_embedded or (sharing.servers and sharing.level != "values"):
+    room = _EMBEDDED_ROOM if models.are_embedded else _ROOM
+    materials = variables.materials(values=sharing.level == "values", room=room)
+    if models.replay and models.are_embedded:  # a recording is asked what it was asked
         cells = [one for one in cells if one.kind != "definitions"]
+    cells = [_latest(one, room) if one.kind == "definitions" else one for one in cells]
+    if sharing.level == "structure" and sharing.servers:  # they are kept until the user answers
+        cells = [one.replace(phrase="") if one.kind == "definitions" else one for one in cells]
     task = task.replace(materials=(*materials, *cells))
     own = set(limits.model_fields_set) if limits else set()
     if profiles.builtin().get(chosen.name) is not chosen:
@@ -208,25 +223,41 @@ def build(
             critique = "always"
         limits = limits.replace(critique=critique)
     check_names(no_checks)
-    files = variables.files if task.is_python else {}
     demands = find_demands(
         task,
         checks,
         several=limits.candidates > 1,
         without=no_checks,
-        files=files,
-        runs=task.is_python and variables.lets_run,
+        copies=variables.copies,
+        runs=task.is_python
+        and variables.copies.are_there
+        and (variables.hold_data or not models.replay),
     )
+    words = None
+    if chosen.or_words and draft is None:
+        kinds = [
+            one for one in profiles.builtin().values() if one.form == "prose" and one.name != "data"
+        ]
+        kinds.sort(key=lambda one: one.name != "prose")
+        instead = make_task(kinds[0])
+        extra = find_demands(instead, checks, without=no_checks)
+        own_checks, more = ([one.name for one in some] for some in (checks, extra.checks))
+        words = Words(
+            tasks=tuple(map(make_task, kinds)),
+            own=tuple(own_checks),
+            checks=tuple(more),
+            demands=extra.phrases,
+        )
+        checks = (*checks, *extra.checks)
     checks, phrases = (*checks, *demands.checks), list(demands.phrases)
-    if (files and checks and variables.labels) or any(one.computed for one in cells):
+    if (task.is_python and checks and variables.labels) or any(one.computed for one in cells):
         phrases += filter(None, [sharing_phrase(sharing)])
     if masked := count_secrets(text, draft, *(prompts.own().values())):
         phrases.append(f"{count(masked, 'secret')} masked")
+        words = words and words.replace(demands=(*words.demands, phrases[-1]))
     warnings += [variables.left_out] if variables.left_out else []
-    if checks and task.is_python:
-        warnings += variables.copies.notes
-    if ipython_lines:
-        listed = ", ".join(ipython_lines[:3]) + ", …" * (len(ipython_lines) > 3)
+    if unrun := [one for one in ipython_lines if not one.startswith("%time ")]:
+        listed = ", ".join(unrun[:3]) + ", …" * (len(unrun) > 3)
         warnings.append(f"Kept as they are, and never run by checks: {listed}")
     _require_candidates(limits, draft, checks)
     if limits.budget.cost is not None:
@@ -237,6 +268,7 @@ def build(
         limits = limits.replace(max_revisions=0)
     setup = Setup(
         task=task,
+        words=words,
         limits=limits,
         draft=draft,
         wish=wish,
@@ -249,21 +281,19 @@ def build(
         models,
         checks=checks,
         selection=selection,
-        files=files,
+        copies=variables.copies,
         sharing=sharing,
         warnings=warnings,
     )
 
 
-def compose(
-    start: Setup | Run, models: Models, *, files: Mapping[str, bytes], **parts: Any
-) -> Refinement:
+def compose(start: Setup | Run, models: Models, *, copies: Copies, **parts: Any) -> Refinement:
     """Put a refinement together: of a new run, a resumed one, or one with another model.
 
     Args:
         start: what a new run starts from, or an earlier run to go on with.
         models: who writes and who reads.
-        files: copies of the variables, for the critic's tests and what the writer looks at.
+        copies: copies of the variables, for the critic's tests and what the writer looks at.
         **parts: the others, as for `Refinement`.
     """
     from ipyrefine.checks.python import Look, RunsCleanly
@@ -274,7 +304,7 @@ def compose(
     if setup.task.is_python and find_spec("pytest") is not None:
         from ipyrefine.checks.suite import Suite
 
-        suite = Suite(files)
+        suite = Suite(copies)
     written = () if isinstance(start, Setup) else [one.text for one in start.iterations]
     texts = (setup.task.request, setup.draft or "", *setup.prompts.values(), *written)
     runs = any(isinstance(check, RunsCleanly) for check in checks)
@@ -290,7 +320,7 @@ def compose(
         model=Masked(models.model, *texts),
         judge=models.judge and Masked(models.judge, *texts),
         suite=suite,
-        look=Look(files=files, seconds=_LOOK_SECONDS) if runs and holds_data(files) else None,
+        look=Look(copies=copies, seconds=_LOOK_SECONDS) if runs and copies.holds_data else None,
         clock=monotonic,
         checks=[looks.knowing(checks) if one is looks else one for one in checks],
         **parts,
@@ -334,17 +364,16 @@ async def refine(
 
     check_options(options)
     limits = _merge_limits(limits, options)
-    options["variables"] = Variables.of(options.get("variables"))  # copied once
+    server = {name: options.get(name) for name in ServerOptions.__annotations__}
+    models = choose_models(options.get("model"), options.get("judge"), **server)
+    options["variables"] = Variables.of(options.get("variables"))
     chosen = choose_profile(
         options.pop("profile", None),
-        text,
         draft=options.get("draft"),
         checks=checks,
         language=options.get("language"),
-        variables=options["variables"],
+        writer=models.model,
     )
-    if chosen.form == "code":
-        await options["variables"].copy()
     target = chosen.limited(limits).target
     resolved = resolve(checks, {}, target=target, variables=options["variables"])
     refinement = build(text, checks=resolved, profile=chosen, limits=limits, **options)
@@ -398,7 +427,7 @@ def resume(
         models,
         checks=checks,
         selection=_select(setup.draft, lines),
-        files=Variables.of(variables).files,
+        copies=Variables.of(variables).copies,
         sharing=choose_sharing(filter(None, models), share),
     )
 
@@ -489,26 +518,27 @@ def choose_models(
 
 def choose_profile(
     profile: ProfileLike | None,
-    text: str,
     *,
     draft: str | None = None,
     checks: Sequence[Check | Callable[..., Any] | str] = (),
     namespace: Mapping[str, Any] | None = None,
     language: str | None = None,
-    variables: Variables | None = None,
     form: Form | None = None,
+    writer: Model | None = None,
 ) -> Profile:
-    """Return the named profile, or else the one that fits the text.
+    """Return the named profile, or else the one that fits the draft.
+
+    Without one it is that for code, and where nothing else says so, its writer may find that the
+    task wants words.
 
     Args:
         profile: as for `build`; a name may also be a dict's in the namespace.
-        text: the task.
         draft: a text to start from.
         checks: the checks or their names; what is checked against a schema is data.
-        namespace: the user's variables; a task that uses their data is for code.
+        namespace: the user's variables.
         language: the language of code; a text in a named one is code.
-        variables: those that the task is about, where there is no namespace.
         form: ``code`` or ``prose``, whatever the text or the profile suggests.
+        writer: the model that writes; what a recording replies is settled already.
 
     Raises:
         UsageError: there is no such profile, or it is not valid; or it is for another kind of text
@@ -526,12 +556,13 @@ def choose_profile(
         chosen = profiles.find(profile, namespace)
     elif language or (code_checks and (draft is None or is_python(draft))):
         chosen = profiles.find("code")
+    elif any(form_of(name) == "data" for name in names):
+        chosen = profiles.find("data")
+    elif draft is not None:
+        chosen = profiles.find(name_by_draft(draft))
     else:
-        template = read_template(text)
-        text = template.task if template else text
-        values = {**variables.named, **variables.found} if variables else namespace or {}
-        schema = any(form_of(name) == "data" for name in names)
-        chosen = suggest(text, draft=draft, schema=schema, data=data_names(values))
+        replays = getattr(writer, "replays", writer is None)
+        chosen = profiles.find("code").replace(or_words=not (form or replays))
     if form not in (None, chosen.form):
         chosen = profiles.find(form)
     if code_checks and chosen.form != "code" and (profile is not None or form):
@@ -594,6 +625,17 @@ def _require_candidates(limits: Limits, draft: str | None, checks: Sequence[Chec
         raise UsageError(
             f"The check {comparing[0]} compares drafts with each other. Add --candidates 5."
         )
+
+
+def _latest(code: Material, room: int) -> Material:
+    """Return the code of cells with those of the last ones for which there is room."""
+    if len(code.text) <= room:
+        return code
+    cells = code.text.split(_NEXT_CELL)[1:]
+    while len(cells) > 1 and sum(map(len, cells)) > room:
+        del cells[0]
+    text = _NEXT_CELL.join(["", *cells]).lstrip()
+    return code.replace(phrase=f"the code of the last {len(cells)} cells", text=text)
 
 
 def _select(draft: str | None, lines: tuple[int, int] | None) -> Selection | None:

@@ -50,7 +50,7 @@ def test_what_a_task_states_is_checked_and_results_of_code_can_be_confirmed(stat
 
 async def test_examples_may_use_the_variables():
     stated = task("Write f().\n\n>>> f()\n3\n")
-    check, _ = find_demands(stated, (), files=Variables({"limit": 3}).files).checks
+    check, *_ = find_demands(stated, (), copies=Variables({"limit": 3}).copies).checks
     assert (await check("def f():\n    return limit", stated)).passed
 
 
@@ -65,10 +65,10 @@ def test_code_that_uses_variables_is_run_on_their_copies_and_the_first_line_says
     setup = build(
         "Sort `xs`.\n\n>>> f()\n3\n", variables={"xs": [2, 1]}, profile="code"
     ).state.setup
-    assert setup.checks == ("examples", "run on copies")
-    assert setup.demands == ("1 example", "a run on copies", "outputs stay here")
+    assert setup.checks == ("examples", "results", "run on copies")
+    assert setup.demands == ("1 example", "outputs stay here")
     shown = labels.interpretation(setup)
-    assert shown.startswith("task (code), 1 example, a run on copies, outputs stay here. Uses")
+    assert shown.startswith("task (code), 1 example, outputs stay here. Sees")
 
 
 @pytest.mark.usefixtures("closed")
@@ -78,11 +78,10 @@ def test_code_that_uses_variables_is_run_on_their_copies_and_the_first_line_says
         {"no_checks": ["run"]},
         {"no_checks": ["all"]},
         {"variables": {}},
-        {"variables": {"gen": (n for n in ())}},
         {"profile": "prose"},
         {"language": "java"},
     ],
-    ids=["run", "all", "no variables", "no copy", "prose", "another language"],
+    ids=["run", "all", "no variables", "prose", "another language"],
 )
 def test_code_is_not_run_unasked_where_that_is_switched_off_or_there_is_nothing_to_run(options):
     given = {"profile": "code", "variables": {"xs": [1]}, **options}
@@ -98,7 +97,7 @@ def variable(name: str) -> Material:
 async def run_on_copies(text: str) -> Evidence:
     """The check's evidence on a text that may use `xs` and, without a copy, `ys`."""
     used = task("Use `xs`.", materials=(variable("xs"), variable("ys")))
-    _, check = find_demands(used, (), files=Variables({"xs": [1]}).files, runs=True).checks
+    *_, check = find_demands(used, (), copies=Variables({"xs": [1]}).copies, runs=True).checks
     return await check(text, used)
 
 

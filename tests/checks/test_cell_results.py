@@ -16,7 +16,7 @@ async def shown(text: str, **variables: Any) -> dict[str, tuple[str, str]]:
 
 
 async def ran(text: str, **variables: Any) -> Evidence:
-    return await RunOnCopies(files=Variables(variables).files)(text, CELL)
+    return await RunOnCopies(copies=Variables(variables).copies)(text, CELL)
 
 
 async def test_a_cell_shows_names_that_are_new_or_changed_and_no_secret() -> None:
@@ -51,7 +51,7 @@ async def test_short_series_and_numbers_are_shown_whole_and_what_the_task_names_
         "on_days = per_k.set_axis(pandas.to_datetime(['2026-01-02', '2026-01-05']))\n"
         "total, counts, day = df.v.sum(), df.v.to_numpy(), on_days.index.to_numpy()[0]"
     )
-    check = RunOnCopies(files=Variables({"df": frame, "pandas": pandas}).files)
+    check = RunOnCopies(copies=Variables({"df": frame, "pandas": pandas}).copies)
     evidence = await check(text, Task(text="Sum `v` of `df` by `k`, as `per_k`.", form="code"))
     assert [(row.call, row.result) for row in evidence.rows] == [
         ("per_k.to_dict()", "{'a': 4, 'b': 2}"),

@@ -1,4 +1,5 @@
 """What is read from a task as an example, and what a text must do to meet it."""
+# ruff: noqa: RUF001 - punctuation of other languages
 
 import pytest
 
@@ -31,6 +32,16 @@ async def check(text, task, seconds=10.0):
         ("f(n) returns n squared", []),
         ("s.pop() == 1", []),
         ("It returns True", []),
+        ("例如 f(105) == 'a'。", [("f(105)", "'a'")]),
+        ("例如f(105) == [1, 2]！", [("f(105)", "[1, 2]")]),
+        ("f(1) == 2，f(2) == 3。", [("f(1)", "2"), ("f(2)", "3")]),
+        ("（例：f(1) == 2）", [("f(1)", "2")]),
+        ("Par exemple « f(1) == 2 ».", [("f(1)", "2")]),
+        ("Zum Beispiel „f(1) == 2“.", [("f(1)", "2")]),
+        ("(for example f(1) == 2)!", [("f(1)", "2")]),
+        ("f('。') == '。'", [("f('。')", "'。'")]),
+        ("größe(1) ist 2: größe(1) == 2!", [("größe(1)", "2")]),
+        ("with a total of (42 - 1) = 41.", []),
     ],
 )
 def test_a_line_states_these_examples(line, stated):

@@ -19,7 +19,7 @@ from ipyrefine.core.model import Evidence, FirstRows, Outcome, Task
 from ipyrefine.core.results import expect, read_expectation, rows
 from ipyrefine.core.sharing import withhold
 from ipyrefine.errors import UsageError
-from ipyrefine.kernel import variables
+from ipyrefine.kernel import snapshot, variables
 from ipyrefine.kernel.variables import Variables, find
 from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.session.commands import confirmations
@@ -34,7 +34,9 @@ TOTAL = "total = float(df.price.sum())\nn = 3\ntotal"
 
 @pytest.fixture(autouse=True)
 def small_copies(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(variables, "MAX_BYTES", 100_000)
+    monkeypatch.setattr(snapshot, "_MAX_BYTES", 100_000)
+    monkeypatch.setattr(snapshot, "_MAX_BYTES_IN_KERNEL", 100_000)
+    monkeypatch.setattr(snapshot, "_memory_of_its_own", lambda: 0)
     monkeypatch.setattr(variables, "sandbox_is_closed", lambda: True)
 
 
@@ -43,8 +45,10 @@ def notebook(**more: Any) -> Variables:
     return find({"df": df, "pd": pandas, **more}, text="`df`")
 
 
-def lack(used: Variables, name: str = "df") -> FirstRows:
-    return used.copies.samples[name]
+async def lack(used: Variables, name: str = "df") -> FirstRows:
+    await used.copies.files(name)
+    (found,) = used.copies.conditions(name)
+    return found
 
 
 async def ran(text: str, used: Variables, check: str = "run", **space: str) -> Evidence:
@@ -86,19 +90,20 @@ async def test_what_is_not_cut_and_too_large_is_not_run(source: str, value: Any)
 async def test_only_names_that_depend_on_a_cut_frame_carry_it() -> None:
     evidence = await ran(TOTAL, used := notebook())
     assert {row.call: row.conditions for row in evidence.rows} == {
-        "total": (lack(used),),
+        "total": (await lack(used),),
         "n": (),
     }
-    assert evidence.detail.splitlines()[0] == f"It runs on {lack(used)}."
+    assert evidence.detail.splitlines()[0] == f"It runs on {await lack(used)}."
 
 
 async def test_several_cut_frames_are_all_named_and_whole_ones_are_copies() -> None:
     wide = pandas.DataFrame({"a": range(SIZE)})
     used = find({"df": wide, "other": wide, "few": wide.head(2)}, text="`df` `other` `few`")
     evidence = await ran("len(df) + len(other) + len(few)", used)
-    assert evidence.conditions == (lack(used), lack(used, "other"))
+    assert evidence.conditions == (await lack(used), await lack(used, "other"))
     assert (
-        evidence.detail == f"It runs on copies of few and {lack(used)} and {lack(used, 'other')}."
+        evidence.detail
+        == f"It runs on copies of few and {await lack(used)} and {await lack(used, 'other')}."
     )
 
 
@@ -127,7 +132,7 @@ async def test_code_fails_on_first_rows_unless_further_ones_may_be_what_it_wants
     assert evidence.passed is passed
     first = evidence.detail.splitlines()[0]
     assert first.startswith(start)
-    assert first.endswith(f"on {lack(used)}.")
+    assert first.endswith(f"on {await lack(used)}.")
 
 
 @pytest.mark.parametrize(
@@ -138,16 +143,18 @@ async def test_examples_on_first_rows_are_neither_met_nor_missed(
     text: str, passed: bool | None, tallies: list[tuple[int, int]]
 ) -> None:
     used = notebook()
-    for check in Examples(files=used.files), Agreement(files=used.files):
+    for check in Examples(copies=used.copies), Agreement(copies=used.copies):
         evidence = await check(text, TASK.replace(text=STATED))
         assert (evidence.passed, evidence.not_run) == (passed, passed is None)
-        assert evidence.conditions == (lack(used),)
-        assert f"Not tried on all rows: 1 of 2 examples ran on {lack(used)}." in evidence.detail
+        assert evidence.conditions == (await lack(used),)
+        assert (
+            f"Not tried on all rows: 1 of 2 examples ran on {await lack(used)}." in evidence.detail
+        )
         assert [(t.held, t.of) for t in evidence.tallies] == tallies
 
 
 async def test_examples_of_a_function_count_though_a_cell_shows_it_on_a_cut_frame() -> None:
-    evidence = await Examples(files=notebook().files)(
+    evidence = await Examples(copies=notebook().copies)(
         f"{F}\nprint(f(df))", TASK.replace(text="Count.\n>>> f([1])\n1\n")
     )
     assert (evidence.passed, evidence.conditions) == (True, ())
@@ -165,7 +172,9 @@ async def test_the_users_tests_on_first_rows_are_not_tried(source: str) -> None:
     used, text = notebook(), f"{F}\ndef total(): return len(df)"
     evidence = await ran(text, used, "tests:mine", mine=source)
     assert (evidence.passed, evidence.not_run, evidence.findings) == (None, True, ())
-    assert evidence.detail.startswith(f"Not tried on all rows: tests:mine ran on {lack(used)}.")
+    assert evidence.detail.startswith(
+        f"Not tried on all rows: tests:mine ran on {await lack(used)}."
+    )
     other = await ran(text, used, "tests:mine", mine="def test_it(): assert f([1]) == 1")
     assert (other.passed, other.conditions) == (True, ())
 
@@ -177,20 +186,20 @@ async def test_a_critics_test_on_first_rows_is_not_tried_and_its_number_is_no_ro
         'def test_few():\n    """Count."""\n    assert f([1]) == 2\n'
     )
     tests = tuple(one.replace(grounded=True) for one in tests)
-    evidence = await Suite(used.files)(tests, text, TASK)
+    evidence = await Suite(used.copies)(tests, text, TASK)
     every, few = evidence.results
-    assert (every.passed, every.gives, every.conditions) == (None, None, (lack(used),))
-    assert every.line.startswith(f"Not tried on all rows: it ran on {lack(used)}.")
-    assert (few.passed, few.conditions, evidence.conditions) == (False, (), (lack(used),))
+    assert (every.passed, every.gives, every.conditions) == (None, None, (await lack(used),))
+    assert every.line.startswith(f"Not tried on all rows: it ran on {await lack(used)}.")
+    assert (few.passed, few.conditions, evidence.conditions) == (False, (), (await lack(used),))
     assert [one.criterion for one in evidence.findings] == ["test_few"]
 
 
 async def test_what_a_function_gives_on_inputs_carries_it_row_by_row() -> None:
     used = notebook()
     text = "rate = len(df)\ndef f(n: int) -> int: return n * rate"
-    evidence = await Results(files=used.files)(text, TASK.replace(text="Write f(n: int) -> int."))
+    evidence = await Results(copies=used.copies)(text, TASK.replace(text="Write f(n: int) -> int."))
     assert evidence.rows
-    assert {row.conditions for row in evidence.rows} == {(lack(used),)}
+    assert {row.conditions for row in evidence.rows} == {(await lack(used),)}
 
 
 @pytest.mark.parametrize("words", ["total == 30000.0", "round(total) == 30000", "len(df) == 20000"])
@@ -232,7 +241,7 @@ async def test_models_are_told_of_first_rows_at_every_level() -> None:
 async def test_a_look_at_first_rows_says_so() -> None:
     loop = await refined("<look>len(df)</look>", code(TOTAL), READY, share="values")
     (look,) = (one for one in loop.state.task.materials if one.kind == "look")
-    assert look.text.startswith(f"It ran on {lack(notebook())}:\n")
+    assert look.text.startswith(f"It ran on {await lack(notebook())}:\n")
 
 
 async def test_no_test_of_a_critics_that_ran_on_first_rows_is_exported(tmp_path: Path) -> None:

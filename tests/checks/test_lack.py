@@ -1,5 +1,7 @@
 """`run` on code that needs what only the notebook has: not run, and never a pass or a fault."""
 
+import os
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -19,45 +21,100 @@ async def run(text: str, variables: Variables | None = None) -> Evidence:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The notebook's folder, with data, a helper and a place for results."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "data.csv").write_text("price\n1\n")
-    (tmp_path / "out").mkdir()
-    (tmp_path / "helper_here.py").write_text("RATE = 2\n")
+    """The notebook's folder, beside a file that lies outside of it."""
+    book = tmp_path / "book"
+    book.mkdir()
+    monkeypatch.chdir(book)
+    monkeypatch.setenv("SETTING_HERE", "5")
+    (tmp_path / "outside.csv").write_text("price\n1\n")
+    (tmp_path / "outside").mkdir()
+    sqlite3.connect(tmp_path / "outside.db").execute("create table t (a)").close()
+    (book / "data").mkdir()
+    (book / "data" / "a.csv").write_text("price\n1\n")
+    (book / "data" / "b.csv").write_text("price\n1\n")
+    (tmp_path / "of_home.csv").write_text("price\n1\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (book / "secret.txt").write_text("word")
+    (book / "maker_here.py").write_text("api_key = 'sk-proj-Ab12Cd34Ef56Gh78Ij90Kl12Mn34'\n")
 
 
 WANTS = {
-    "open('data.csv').read()": "it reads data.csv",
-    "import pandas\npandas.read_csv('data.csv')": "it reads data.csv",
-    "from pathlib import Path\n(Path.cwd() / 'data.csv').read_text()": "it reads data.csv",
-    "import os\nos.listdir('out')": "it uses out",
-    "open('out/x.csv', 'w')": "it writes out/x.csv",
-    "import helper_here": "it imports helper_here from your folder",
+    "open('../outside.csv').read()": "it reads ../outside.csv",
+    "import pandas\npandas.read_csv('../outside.csv')": "it reads ../outside.csv",
+    "try:\n    open('../outside.csv')\nexcept OSError as error:\n    raise ValueError from error": (
+        "it reads ../outside.csv"
+    ),
+    "import os\nos.listdir('../outside')": "it uses ../outside",
+    "open('../outside/x.csv', 'w')": "it writes ../outside/x.csv",
+    "import os\nos.mkdir('../outside/new')": "it writes ../outside/new",
+    "import sqlite3\nsqlite3.connect('../outside.db').execute('select a from t')": (
+        "it reads ../outside.db"
+    ),
 }
-
+MISSES = "which checked code cannot reach"
+HIDDEN = "of which checked code has only the files that it names"
 
 LACKS = {
-    **{text: f"{wants}, which checked code cannot reach" for text, wants in WANTS.items()},
-    "name = input('Name? ')": "it asks for input, which checked code cannot get",
-    "get_ipython().system('ls')": "it uses IPython itself, which checked code does not have",
-    "import asyncio\nawait asyncio.sleep(0)": (
-        "it awaits outside a function, which only a notebook does"
+    **{text: (wants, MISSES) for text, wants in WANTS.items()},
+    "name = input('Name? ')": ("it asks for input", "which checked code cannot get"),
+    "import getpass\ngetpass.getpass()": ("it asks for input", "which checked code cannot get"),
+    "get_ipython().system('ls')": ("it uses IPython itself", "which checked code does not have"),
+    "from IPython import get_ipython\nget_ipython().user_ns": (
+        "it uses IPython itself",
+        "which checked code does not have",
     ),
-    "files = !ls\nlen(files)": "it needs files, which only a line for IPython gives",
+    "files = !ls\nlen(files)": ("it needs files", "which only a line for IPython gives"),
+    "!pip install foo_there\nimport foo_there": (
+        "it may need what !pip install foo_there does",
+        "which only IPython runs",
+    ),
+    "!wget -q https://a.example/b.csv\nopen('b.csv')": (
+        "it may need what !wget",
+        "which only IPython runs",
+    ),
+    "%run setup.py\nprint(made)": ("it may need what %run setup.py does", "which only IPython"),
+    "%cd data\nopen('a1.csv')": ("it may need what %cd data does", "which only IPython runs"),
+    "%%bash\nls": ("its first line is for IPython", "which checked code does not have"),
+    "import os\nos.environ['SETTING_HERE']": ("it reads SETTING_HERE", "environment variable"),
+    "import subprocess\nsubprocess.run(['sh', '-c', 'exit 3'], check=True)": (
+        "it runs sh",
+        "which can do something else in the notebook",
+    ),
+    "import os\nos.listdir('data')": ("it lists data", HIDDEN),
+    "from pathlib import Path\n[one.name for one in Path().iterdir()]": (
+        "it lists your folder",
+        HIDDEN,
+    ),
+    "import os\nos.chdir('da' + 'ta')\nopen('a.csv')": ("it uses data", MISSES),
+    "import os\nos.chdir('data')\nos.listdir()": ("it lists data", HIDDEN),
+    "import os\nos.chdir('data')\nopen('b' + '.csv')": ("it reads data/b.csv", MISSES),
+    "open('secret.txt')": ("it reads secret.txt", MISSES),
+    "import maker_here": ("it imports maker_here from your folder", MISSES),
+    "ip = __import__('IPython').get_ipython()\nip.user_ns": ("it uses IPython itself", ""),
+    "from pathlib import Path\n(Path.home() / 'of_home.csv').read_text()": (
+        "it reads HOME/of_home.csv",
+        MISSES,
+    ),
+    "import os\nopen(os.path.abspath('secret.txt'))": ("it reads secret.txt", MISSES),
 }
 
 
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("text", LACKS)
-async def test_code_that_needs_a_file_of_the_notebook_or_the_notebook_itself_is_not_judged(
-    text: str,
-) -> None:
+async def test_code_that_needs_what_only_the_notebook_has_is_not_judged(text: str) -> None:
     evidence = await run(text)
-    assert (evidence.passed, evidence.detail) == (None, f"Not run: {LACKS[text]}.")
+    assert evidence.passed is None
+    assert evidence.not_run
+    said = evidence.detail.replace(os.environ["HOME"], "HOME")
+    assert said.startswith(f"Not run: {LACKS[text][0]}")
+    assert LACKS[text][1] in evidence.detail
+    assert evidence.rows == ()
 
 
 FAULTS = {
     "open('date.csv').read()": "FileNotFoundError",
+    "open('../date.csv').read()": "FileNotFoundError",
+    "import pandas\npandas.read_csv('data/c.csv')": "FileNotFoundError",
     "import helper_her": "ModuleNotFoundError",
     "raise FileNotFoundError('there is no e.g. here')": "FileNotFoundError",
     "raise EOFError('Ran out of input')": "EOFError",
@@ -65,6 +122,14 @@ FAULTS = {
         "ZeroDivisionError"
     ),
     "def f():\n    await g()": "SyntaxError",
+    "import os\nos.environ['SETTING_NOWHERE']": "KeyError",
+    "import subprocess\nsubprocess.run(['no-such-command'])": "FileNotFoundError",
+    "import sqlite3\nsqlite3.connect('new.db').execute('select a from t')": "OperationalError",
+    "%%time\nprint(nobody)": "NameError",
+    "%matplotlib inline\nopen('date.csv')": "FileNotFoundError",
+    "!ls\n1 / 0": "ZeroDivisionError",
+    "if True: !ls": "SyntaxError",
+    "None.get": "AttributeError",
 }
 
 
@@ -77,18 +142,136 @@ async def test_a_fault_of_the_codes_own_stays_one(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "host"),
     [
-        "import urllib.request\nurllib.request.urlopen('http://example.com')",
-        "import socket\nsocket.create_connection(('192.0.2.1', 80), timeout=3)",
+        ("import urllib.request\nurllib.request.urlopen('http://a.example')", "a.example"),
+        ("import httpx\nhttpx.get('https://a.example/b').json()", "a.example"),
+        (
+            "import socket\nsocket.create_connection(('192.0.2.1', 80), timeout=3)",
+            "192.0.2.1",
+        ),
+        (
+            "import urllib.request\npage = ''\ntry:\n"
+            "    page = urllib.request.urlopen('http://a.example').read()\n"
+            "except OSError:\n    pass\npage[0]",
+            "a.example",
+        ),
     ],
 )
-async def test_code_that_needs_the_network_is_not_judged_where_there_is_none(text: str) -> None:
+async def test_code_that_needs_the_network_is_not_judged_where_there_is_none(
+    text: str, host: str
+) -> None:
     if not (await run_python("")).protection.network:
         pytest.skip("the sandbox has a network here")
     evidence = await run(text)
     assert evidence.passed is None
-    assert evidence.detail == "Not run: it uses the network, which checked code cannot reach."
+    assert (
+        evidence.detail
+        == f"Not run: it uses the network ({host}), which checked code cannot reach."
+    )
+
+
+# A cell is run as the notebook runs it
+
+SLOW = "async def slow(n=0):\n    await asyncio.sleep(n)\n    return n\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("await asyncio.sleep(0, 7)", "7"),
+        ("async def twice():\n    yield 1\n    yield 2\nasync for n in twice():\n    pass\nn", "2"),
+        ("async def twice():\n    yield 1\nmany = twice()\n[n async for n in many]", "[1]"),
+        ("lock = asyncio.Lock()\nasync with lock:\n    held = lock.locked()\nheld", "True"),
+        (SLOW + "await slow()", "0"),
+        (SLOW + "await asyncio.gather(slow(), slow(0.01))", "[0, 0.01]"),
+        (SLOW + "task = asyncio.create_task(slow(100))\n'left'", "'left'"),
+        ("asyncio.get_running_loop().is_running()", "True"),
+        ("x = 3\nasyncio.get_event_loop().is_running()", "True"),
+        (
+            "import threading\nfound = []\n" + SLOW + "thread = threading.Thread("
+            "target=lambda: found.append(asyncio.run(slow())))\n"
+            "thread.start()\nthread.join()\nfound",
+            "[0]",
+        ),
+        ("open_one = (n for n in [1, 2])\nnext(open_one)", "1"),
+        ("%time x = 5\nx + 1", "6"),
+        ("total = %time sum([2, 3])\ntotal", "5"),
+        ("%%time\nx = 5\nx", "5"),
+    ],
+)
+async def test_a_cell_runs_inside_a_loop_and_may_await(text: str, shown: str) -> None:
+    evidence = await run(text if text[0] == "%" else f"import asyncio\n{text}")
+    assert evidence.passed is True, evidence.detail
+    assert evidence.outputs[-1].text == shown  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        "asyncio.run(slow())",
+        "asyncio.get_event_loop().run_until_complete(slow())",
+        "x = 1\nif __name__ == '__main__':\n    asyncio.run(slow())",
+        "def main():\n    asyncio.run(slow())\nmain()",
+    ],
+)
+async def test_a_second_loop_fails_as_in_a_notebook(start: str) -> None:
+    evidence = await run(f"import asyncio\n{SLOW}{start}")
+    assert evidence.passed is False
+    assert "RuntimeError: " in evidence.detail
+    assert "running" in evidence.detail
+    assert "never awaited" not in evidence.detail
+
+
+async def test_a_second_loop_runs_where_the_kernel_lets_loops_nest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pytest.importorskip("nest_asyncio2")
+    monkeypatch.setattr("asyncio._nest_patched", True, raising=False)
+    evidence = await run(f"import asyncio\n{SLOW}asyncio.run(slow())")
+    assert evidence.passed is True, evidence.detail
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["while True: pass", "import time\ntime.sleep(60)", "import asyncio\nawait asyncio.sleep(60)"],
+    ids=["it runs", "it waits", "it awaits"],
+)
+async def test_a_cell_that_does_not_end_is_stopped_and_no_later_text_is_tried(text: str) -> None:
+    (check,) = resolve(["run seconds=1"], {})
+    stopped, later = await check(text, TASK), await check("1 / 0", TASK)
+    assert (stopped.passed, stopped.not_run) == (None, True)
+    assert stopped.detail == (
+        "Stopped: it did not end in 1 seconds. To allow more: -c 'run seconds=4'."
+    )
+    assert (later.passed, later.not_run) == (None, True)
+    assert later.detail.startswith("Not run: an earlier draft did not end in 1 seconds.")
+    (anew,) = resolve(["run seconds=1"], {})
+    assert (await anew("1 / 0", TASK)).passed is False
+
+
+NEEDS = {
+    "open('../outside.csv').read()": "it reads ../outside.csv",
+    "input()": "it asks for input",
+    "__import__('os').environ['SETTING_HERE']": "it reads SETTING_HERE",
+    "__import__('httpx').get('http://a.example').text": "it uses the network",
+}
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("body", NEEDS)
+@pytest.mark.parametrize("name", ["examples", "tests:suite"])
+async def test_examples_and_tests_of_what_only_the_notebook_has_are_not_judged(
+    name: str, body: str
+) -> None:
+    space = {"suite": "def test_f():\n    assert f(1) == 'x'"}
+    (check,) = resolve([name], space)
+    task = Task(text="`f(1) == 'x'`", form="code")
+    evidence = await check(f"def f(n):\n    return {body}", task)
+    assert evidence.passed is None
+    assert evidence.detail.startswith(f"Not run: {NEEDS[body]}")
+    for wrong in (f"def f(n):\n    return n or {body}", "def f(n):\n    return open('b.csv')"):
+        assert (await check(wrong, task)).passed is False
 
 
 async def test_code_that_needs_a_secret_is_not_judged() -> None:
@@ -97,7 +280,6 @@ async def test_code_that_needs_a_secret_is_not_judged() -> None:
     assert evidence.passed is None
     assert evidence.detail == "Not run: the code needs api_key, and it looks like a secret."
     assert "api_key" in used.left_out
-    assert used.copies.notes == ()
 
 
 async def test_a_pass_says_on_copies_of_what_it_ran() -> None:
@@ -107,3 +289,11 @@ async def test_a_pass_says_on_copies_of_what_it_ran() -> None:
     evidence = await run("xs.append(math.pi)\nprint(other)", named)
     assert evidence.detail.splitlines()[0] == "It runs on copies of xs and other."
     assert space["xs"] == [1, 2]
+
+
+async def test_copies_that_leave_too_little_memory_are_no_fault_of_the_code() -> None:
+    text = "y = bytearray(4 * 10**9)\nx"
+    assert (await run(text)).failed
+    evidence = await run(text, Variables({"x": [1]}))
+    assert evidence.passed is None
+    assert evidence.detail.startswith("Nothing can be said in the sandbox: MemoryError")

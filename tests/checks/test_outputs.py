@@ -156,7 +156,7 @@ async def test_what_code_imports_takes_none_of_its_time(
     tmp_path.joinpath("slow_package.py").write_text(slow)
     monkeypatch.syspath_prepend(str(tmp_path))
     text = "from slow_package import x\ny, x\nx"
-    evidence = await RunsCleanly(seconds=0.5, files=Variables({"y": 1}).files)(text, TASK)
+    evidence = await RunsCleanly(seconds=0.5, copies=Variables({"y": 1}).copies)(text, TASK)
     assert (evidence.passed, evidence.outputs) == (True, (Value(text="1"),)), evidence.detail
 
 

@@ -97,6 +97,52 @@ async def test_a_text_that_breaks_is_evidence_against_itself(text: str, message:
     assert message in evidence.detail
 
 
+BARE = """\
+# Check the small ones
+values = [1, 2]
+assert inc(1) == 2, "one"
+### BEGIN HIDDEN TESTS
+assert inc(2) == 9
+stack = Stack()
+stack.push(1)
+assert stack.pop() == 1
+stack.push(inc(2))
+assert stack.pop() == 3
+for value in values:
+    assert inc(value) == value + 1
+assert_equal(inc(3), 4)
+with pytest.raises(TypeError):
+    inc("a")
+### END HIDDEN TESTS
+"""
+STACK = """\
+class Stack(list):
+    push = list.append
+
+def inc(n): return n + 1
+
+def assert_equal(a, b): assert a == b
+"""
+
+
+async def test_statements_that_assert_are_a_test_each_and_run_in_their_order() -> None:
+    evidence = await outcome(BARE, STACK)
+    assert evidence.passed is False
+    assert evidence.tallies[0].held == 6
+    assert evidence.tallies[0].of == 7
+    assert evidence.detail.splitlines()[0] == "test_line_5: assert 3 == 9 + where 3 = inc(2)"
+    assert "test_line_8: passed" in evidence.detail
+    assert (await outcome(BARE.replace("9", "3"), STACK)).passed
+
+
+@pytest.mark.parametrize("source", ["assert inc(1) == 2", "check = 2\nassert inc(1) == check"])
+async def test_a_text_that_breaks_bare_asserts_misses_all_of_them(source: str) -> None:
+    assert (await outcome(source, "def inc(n): return n + 1")).passed
+    evidence = await outcome(source, "def dec(n): return n - 1")
+    assert evidence.passed is False
+    assert "NameError" in evidence.detail
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
     [

@@ -2,6 +2,7 @@
 
 import re
 from functools import partial
+from pathlib import Path
 from textwrap import dedent
 
 import pytest
@@ -21,7 +22,7 @@ def grounded(source: str) -> list[Expectation]:
 
 
 async def run(text: str, source: str, **variables: object) -> Evidence:
-    return await Suite(Variables.of(variables).files)(grounded(source), text, TASK)
+    return await Suite(Variables.of(variables).copies)(grounded(source), text, TASK)
 
 
 FORMS = """
@@ -121,6 +122,31 @@ async def test_a_text_that_does_not_load_fails_all_of_them() -> None:
     assert evidence.failed
 
 
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("def f(n):\n    return open('../outside.csv').read()", "it reads ../outside.csv"),
+        ("text = open('../outside.csv').read()\ndef f(n):\n    return 1", "it reads ../outside"),
+        ("def f(n):\n    return input()", "it asks for input"),
+        ("import os\ndef f(n):\n    return os.environ['SETTING_HERE']", "it reads SETTING_HERE"),
+        ("import os\none = os.listdir()[5]\ndef f(n):\n    return 1", "it lists your folder"),
+    ],
+)
+async def test_a_test_of_what_only_the_notebook_has_is_not_tried(
+    text: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "outside.csv").write_text("price\n1\n")
+    (tmp_path / "book" / "data").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "book")
+    monkeypatch.setenv("SETTING_HERE", "5")
+    test = "def test_a():\n    assert f(1) == 'x'\n"
+    evidence = await run(text, test)
+    assert evidence.results[0].passed is None
+    assert evidence.results[0].line.startswith(f"Not run: {why}")
+    wrong = await run("def f(n):\n    return open('b.csv')", test)
+    assert wrong.results[0].passed is False
+
+
 async def test_only_what_passes_on_a_text_that_does_nothing_is_vacuous() -> None:
     source = (
         "def test_other():\n    assert 1 + 1 == 2\n"
@@ -155,7 +181,7 @@ async def test_a_test_of_what_a_text_changes_in_place_says_something_of_it(text:
         "def test_kept():\n    assert xs[:2] == [1, 2]\n"
         "def test_missed():\n    assert xs == bills['net'][0]\n"
     )
-    suite, tests = Suite(Variables.of(variables).files), grounded(source)
+    suite, tests = Suite(Variables.of(variables).copies), grounded(source)
     assert await suite.vacuous(tests, text) == {"test_kept"}
     passed = {one.name: one.passed for one in (await suite(tests, text, TASK)).results}
     assert passed == {"test_changed": True, "test_kept": True, "test_missed": False}

@@ -86,7 +86,9 @@ CASES = [
 def scripted(case: UseCase) -> ScriptedModel:
     form = builtin()[case.profile].form
     written = [
-        f"```python\n{text}\n```" if form == "code" else f"<text>\n{text}\n</text>"
+        f"```python\n{text}\n```"
+        if form == "code"
+        else f'<text kind="{case.profile}">\n{text}\n</text>'
         for text in (case.weak, case.good)
     ]
 
@@ -100,7 +102,7 @@ def scripted(case: UseCase) -> ScriptedModel:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.profile)
-async def test_a_use_case_finds_its_profile_which_heads_every_pass_to_a_good_text(
+async def test_a_use_case_finds_its_profile_which_heads_every_pass_after_the_draft(
     case: UseCase,
 ) -> None:
     model = scripted(case)
@@ -111,7 +113,7 @@ async def test_a_use_case_finds_its_profile_which_heads_every_pass_to_a_good_tex
     assert [i.verdict and i.verdict.passed for i in run.iterations] == [False, True]
     assert (run.stop_reason, run.text) == ("passed", case.good)
     profile = builtin()[case.profile]
-    for request in model.requests:
+    for request in model.requests[1:]:
         head = request.messages[0].content
         assert case.task in head
         assert all(f"{c.name}: {c.definition}" in head for c in profile.criteria)

@@ -4,11 +4,10 @@ import json
 from typing import Any
 
 import pytest
-from kit import CODE, READY, Finds, Suite, code, finish, judgement, refinement, text
-from png import PNG
+from kit import CODE, READY, Suite, code, finish, judgement, refinement, text
 
 from ipyrefine import refine
-from ipyrefine.core.model import Evidence, Figure, Limits, Outcome, Stage, StopReason, Undecided
+from ipyrefine.core.model import Limits, Outcome, Stage, StopReason, Undecided
 from ipyrefine.core.run import Run
 from ipyrefine.providers.scripted import ScriptedModel
 
@@ -70,8 +69,7 @@ async def test_any_other_revision_is_read(revision: str, options: dict[str, str]
 @pytest.mark.parametrize("critique", ["auto", "always"])
 async def test_microcopy_is_left_to_the_user_unless_it_is_always_to_be_read(critique: str) -> None:
     model, task = ScriptedModel([text("Saves it."), READY]), "Write a tooltip for Save."
-    run = await refine(task, model=model, journal=False, critique=critique)
-    assert run.task.profile == "microcopy"
+    run = await refine(task, model=model, journal=False, critique=critique, profile="microcopy")
     assert run.verdict is not None
     if critique == "always":
         assert (run.usage.calls, run.stop_reason) == (2, StopReason.PASSED)
@@ -80,24 +78,41 @@ async def test_microcopy_is_left_to_the_user_unless_it_is_always_to_be_read(crit
         assert run.verdict.because == Undecided(why="plain")
 
 
-async def test_a_plot_is_left_to_the_user_unread() -> None:
-    drew = Evidence(name="run", passed=True, basis="run", outputs=(Figure(png=PNG),))
-    loop = refinement([code("axes = frame.plot()")], CODE, checks=[Finds(drew)])
-    await finish(loop)
-    assert loop.state.stop_reason is StopReason.UNJUDGED
-    assert loop.state.verdict.only_ran
-
-
 @pytest.mark.parametrize(
     ("cell", "plain"),
     [
         ("import pandas as pd\n\nframe.head()", True),
-        ("frame.groupby('x').y.mean()\nframe.describe()", True),
+        ("frame", True),
+        ("frame['a']\nframe.shape[1]\nframe.iloc[:, :-7]", True),
+        ("frame[['a', 'b']].describe().T", True),
+        ("frame['a'].sample(n=5, random_state=1)", True),
+        ("print('All of it:', frame.tail(3))\ndisplay(frame)", True),
+        ("axes = frame.plot()\naxes.set_title('All')", True),
+        ("frame.plot.bar(x='a', figsize=(8, 4)).set_ylabel('b')", True),
+        ("fig, ax = plt.subplots()\nax.hist(frame['a'], bins=20)\nplt.show()", True),
+        ("fig = px.bar(frame, x='a')\nfig.show()", True),
+        ("%matplotlib inline\nsns.boxplot(data=frame, x='a', ax=plt.gca())", True),
+        ("len(frame)", False),
+        ("a[1:] - b", False),
+        ("model.score(X, y)", False),
+        ("print(model.score(X, y))", False),
+        ("frame[frame.a > 1]", False),
+        ("frame['a'].value_counts()", False),
+        ("frame.groupby('x').y.mean()\nframe.describe()", False),
+        ("frame.groupby('x').y.mean().plot()", False),
+        ("frame[frame.a > 1].plot()", False),
+        ("totals = frame.sum()\ntotals.plot()", False),
+        ("sns.heatmap(frame.corr())", False),
+        ("frame.dropna().head()", False),
+        ("frame.head(n=len(other))", False),
+        ("42", False),
+        ("print('The mean is 42')", False),
+        ("print(f'{a / b}')", False),
         ("xs.append(1)", False),
         ("frame.dropna(inplace=True)", False),
-        ("frame.dropna(inplace=False)", True),
         ("random.shuffle(xs)", False),
         ("[seen.add(x) for x in xs]", False),
+        ("(y := frame)", False),
         ("merged = frame.merge(other)\nmerged.head()", False),
         ("def f():\n    return 1", False),
         ("import math", False),

@@ -115,7 +115,8 @@ def assert_undecided_run_keeps_the_rules(run: Run, limits: Limits) -> None:
     texts = [iteration.text for iteration in run.iterations]
     assert all(text.strip() for text in texts)
     assert texts or run.stop_reason in (StopReason.FAILED, StopReason.BUDGET)
-    assert run.text == (texts[run.best or 0] if texts else "")
+    latest = -1 if run.revisions else 0  # where no text has a verdict
+    assert run.text == (texts[latest if run.best is None else run.best] if texts else "")
     new = [i for i in run.iterations if not find_duplicate(run, i)]
     places = {i.number: place for i in new if (place := standing(run, i))}
     assert (run.best is None) is not bool(places)

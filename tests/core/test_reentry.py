@@ -5,11 +5,14 @@ from typing import Any, NamedTuple
 
 import pytest
 from kit import (
+    CODE,
     EVALUATED,
     READY,
+    TASK,
     Finds,
     calls,
     clock,
+    code,
     critique,
     finding,
     finish,
@@ -24,7 +27,7 @@ from kit import (
 from ipyrefine.core.decisions import Continue, Criteria, Decision, Dismiss, Edit, Override
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.events import Event, Stopped
-from ipyrefine.core.model import Evidence, Limits, Outcome
+from ipyrefine.core.model import Evidence, Limits, Outcome, Words
 from ipyrefine.core.ports import Reply
 from ipyrefine.core.reducer import replay
 from ipyrefine.core.run import Run
@@ -40,8 +43,10 @@ class Script(NamedTuple):
     replies: Replies
     texts: tuple[str, ...]
     limits: Limits = Limits(max_revisions=2, min_findings=1)
+    options: Mapping[str, Any] = {}
 
 
+WORDS = {"task": CODE, "words": Words(tasks=(TASK,))}
 FLAT = finding("flat", "Hello")
 SCRIPTS = {
     "a critique says what a score leaves open": Script(
@@ -90,6 +95,29 @@ SCRIPTS = {
         ("Hello", "Hi", "Hey", "Hi there"),
         Limits(max_revisions=2, min_findings=1, candidates=3),
     ),
+    "words in place of code": Script(
+        {
+            "draft": [text("Hello")],
+            "judge": [judgement(5), judgement(9)],
+            "critique": [critique(finding("too short", "Hello"))],
+            "revise": [text("Hello there")],
+        },
+        ("Hello", "Hello there"),
+        options=WORDS,
+    ),
+    "words that nothing marks, after a reply that is neither": Script(
+        {"draft": ["x = 1 +", "Hello, friend."], "judge": [judgement(9)]},
+        ("Hello, friend.",),
+        options=WORDS,
+    ),
+    "code where words were possible": Script(
+        {"draft": [code("x = 1")], "judge": [judgement(9)]}, ("x = 1",), options=WORDS
+    ),
+    "a weak writer is asked for code or words": Script(
+        {"choose": ["words"], "draft": ["Hello"], "judge": [judgement(9)]},
+        ("Hello",),
+        options={**WORDS, "weak_editor": True},
+    ),
 }
 
 
@@ -97,6 +125,7 @@ def begin(script: Script, stored: Sequence[Event] = ()) -> Refinement:
     """A refinement that continues from stored events, with the replies that are not paid for."""
     return refinement(
         staged(script.replies, replies_read(stored)),
+        **{"task": TASK, **script.options},
         checks=[Finds(Evidence(name="polite", passed=None, detail="looked"))],
         limits=script.limits,
         prompts=EVALUATED,

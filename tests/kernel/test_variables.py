@@ -1,7 +1,7 @@
 """The user's variables: which are found, what a model is shown, what checked code gets."""
 
+import os
 import sys
-import threading
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,9 +14,10 @@ from ipyrefine.checks.suite import Suite
 from ipyrefine.core.expectations import read_tests
 from ipyrefine.core.model import Evidence, Task
 from ipyrefine.errors import UsageError
-from ipyrefine.kernel import variables
-from ipyrefine.kernel.variables import Variables, find, gather
+from ipyrefine.kernel import snapshot, variables
+from ipyrefine.kernel.variables import Copies, Variables, find, gather
 
+in_a_child = pytest.mark.skipif(bool(snapshot._why_no_fork()), reason="no child can be forked")
 TASK = Task(text="Write total(). total() == 6", form="code")
 
 
@@ -31,6 +32,12 @@ def notebook(source: str) -> dict[str, Any]:
     return {name: value for name, value in space.items() if name[:2] != "__"}
 
 
+@pytest.fixture(params=["in a child", "in the kernel"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copies are made in either way."""
+    monkeypatch.setenv("IPYREFINE_NO_FORK", str(int(request.param == "in the kernel")))
+
+
 @pytest.fixture
 def open_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(variables, "sandbox_is_closed", lambda: False)
@@ -39,6 +46,13 @@ def open_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def closed_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(variables, "sandbox_is_closed", lambda: True)
+
+
+async def why_absent(copies: Copies, name: str, code: str = "") -> str:
+    """Why code has no copy of a name; empty where it has one."""
+    await copies.files(code or name)
+    copy = copies._copies[name]
+    return copy.reason
 
 
 async def run(code: str, used: Variables | dict[str, Any]) -> Evidence:
@@ -72,13 +86,24 @@ async def test_code_about_data_may_use_what_the_task_does_not_name(closed_sandbo
         "api_key = 'sk-proj-4f9a8b7c6d5e4f3a2b1c0d9e8f7a6b5c'\ndef clean(df): return df.dropna()"
     )
     used = find(space, text="Add the city to `orders`.")
-    assert [one.name for one in used.materials(values=True)] == ["orders"]
-    assert used.copies.notes == ()
+    assert [one.name for one in used.materials(values=True, room=6_000)] == ["orders"]
     evidence = await run("clean(orders.merge(people))", used)
     assert evidence.passed, evidence.detail
-    assert "NameError" in (await run("orders.assign(k=api_key)", used)).detail
+    evidence = await run("orders.assign(k=api_key)", used)
+    assert evidence.detail == "Not run: the code needs api_key, and it looks like a secret."
     alone = find(space, text="Add the city to `orders`.", without=["all"])
-    assert not any(name.startswith("variable_") for name in alone.files)
+    evidence = await run("orders", alone)
+    assert evidence.detail == "Not run: the code needs orders, and --no-var leaves it out."
+
+
+async def test_what_code_has_is_what_the_notebook_holds_as_it_runs(closed_sandbox: None) -> None:
+    space: dict[str, Any] = {"x": 1}
+    ran = [1]
+    used = find(lambda: space, moment=lambda: len(ran))
+    assert (await run("assert x == 1", used)).passed
+    space["x"] = 2
+    ran.append(1)
+    assert (await run("assert x == 2", used)).passed
 
 
 def test_an_unknown_variable_gets_a_near_match() -> None:
@@ -92,7 +117,7 @@ def test_an_unknown_variable_gets_a_near_match() -> None:
 def test_a_found_variable_is_shown_by_its_structure_and_a_named_one_with_its_value() -> None:
     space = {"xs": [1234, 5678], "ys": [8765]}
     used = find(space, draft="xs + ys", named=["ys"])
-    (named, found) = used.materials(values=False)
+    (named, found) = used.materials(values=False, room=6_000)
     assert (named.phrase, named.text) == ("ys (1)", "ys (list of length 1):\n[8765]")
     assert (found.phrase, found.text) == ("xs (2)", "xs (list of length 2):\nlist[int]")
 
@@ -100,7 +125,7 @@ def test_a_found_variable_is_shown_by_its_structure_and_a_named_one_with_its_val
 def test_many_or_large_variables_add_a_bounded_number_of_characters() -> None:
     wide = pandas.DataFrame({f"a_long_column_name_{n}": [n] for n in range(99)})
     space = {f"df{n}": wide for n in range(25)}
-    shown = find(space, draft=" + ".join(space)).materials(values=False)
+    shown = find(space, draft=" + ".join(space)).materials(values=False, room=6_000)
     assert len(shown) == 20
     assert sum(len(one.text) for one in shown) < 7_500
 
@@ -154,12 +179,34 @@ async def test_a_helper_beside_the_notebook_goes_along_by_value_if_it_holds_no_s
     import helpers_here  # type: ignore[import-not-found]
 
     (check,) = resolve(["run"], {}, variables={"triple": helpers_here.triple})
-    (tmp_path / "helpers_here.py").unlink()
-    assert (await check("assert triple(2) == 6", TASK)).passed
+    evidence = await check("assert triple(2) == 6", TASK)
+    assert evidence.passed, evidence.detail
     helpers_here.API_KEY = "abc"
-    space = {"m": helpers_here, "f": helpers_here.reads_key}
-    reason = "it holds what looks like a secret"
-    assert find(space, draft="m.f(f)").copies.absent == {"m": reason, "f": reason}
+    used = find({"f": helpers_here.reads_key}, draft="f")
+    assert await why_absent(used.copies, "f") == "it holds what looks like a secret"
+
+
+async def test_a_module_beside_the_notebook_is_there_by_the_name_that_the_notebook_knows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closed_sandbox: None
+) -> None:
+    (tmp_path / "helpers_there.py").write_text(HELPERS)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend("")
+    import helpers_there  # type: ignore[import-not-found]
+
+    evidence = await run("assert h.triple(2) == 6", find({"h": helpers_there}))
+    assert evidence.passed, evidence.detail
+
+
+async def test_what_a_named_function_uses_does_not_go_where_nothing_is_shut_in(
+    open_sandbox: None,
+) -> None:
+    space = notebook("rows = ['private']\ndef f(): return rows")
+    used = find(space, named=["f"])
+    await used.copies.files("f()")
+    assert not used.copies._copies["rows"].stop
+    evidence = await run("f()", used)
+    assert evidence.detail.startswith("Not run: the code needs rows, and code is not cut off")
 
 
 PACKAGE = """
@@ -187,7 +234,6 @@ async def test_a_package_outside_the_prefix_is_imported_by_name(
 
     money = outside_package.Money
     used = find({"p": outside_package, "M": money, "m": money(2)}, draft="", named=["p", "M", "m"])
-    assert used.copies.absent == {"m": "objects of type Money are not copied"}
     for name in ("run", "tests:check"):
         space = {"check": "def test_it(): assert p.Money is M"}
         (check,) = resolve([name], space, variables=used)
@@ -208,24 +254,11 @@ async def test_a_variable_that_cannot_be_read_in_the_sandbox_is_named(
     assert evidence.detail == "Not run: the code needs x, which cannot be read in the sandbox."
 
 
-def test_a_large_frame_goes_as_its_first_rows_and_this_is_said(
-    monkeypatch: pytest.MonkeyPatch, closed_sandbox: None
-) -> None:
-    monkeypatch.setattr(variables, "MAX_BYTES", 100_000)
-    used = find({"df": frame(20_000)}, draft="df")
-    (shown,) = used.materials(values=False, copied=True)
-    rows = used.copies.samples["df"].rows
-    assert 100 < rows < 20_000
-    assert shown.phrase == f"df (20,000 × 2), checks get its first {rows:,} rows"
-    assert not used.copies.absent
-
-
 SECRETIVE = {
     "deep inside": "x = [{'a': [{'db_password': 'abc'}]}]",
     "a value": "x = ['sk-abcdefghijklmnop']",
     "an attribute": "class C: pass\nx = C()\nx.auth_token = 'abc'",
     "a class": "class C:\n    password = 'abc'\nx = C()",
-    "a global of a function of a function": "API_KEY = 'a'\ndef f(): return API_KEY\ndef x(): f()",
     "a default": "def x(token='abc'): pass",
     "a closure": "def f(secret):\n    return lambda: secret\nx = f('abc')",
     "a literal in a function": "def x(): return 'ghp_abcdefghijklmnop'",
@@ -238,10 +271,24 @@ SECRETIVE = {
 
 
 @pytest.mark.parametrize("source", SECRETIVE.values(), ids=SECRETIVE)
-def test_nothing_that_holds_a_secret_is_copied(source: str, closed_sandbox: None) -> None:
+async def test_nothing_that_holds_a_secret_is_copied(
+    way: None, source: str, closed_sandbox: None
+) -> None:
     used = find(notebook(source), draft="x")
-    assert used.copies.absent == {"x": "it holds what looks like a secret"}
-    assert all(b"abc" not in content for content in used.files.values())
+    reason = await why_absent(used.copies, "x")
+    assert reason in ("it holds what looks like a secret", "objects of type C are not copied")
+    files = await used.copies.files("x")
+    content: Any = files["variables.pickle"]
+    whole = os.pread(content.descriptor, 10**6, 0) if content.descriptor else content.content
+    assert b"abc" not in whole
+
+
+async def test_a_function_does_not_bring_a_secret_that_it_reads(
+    way: None, closed_sandbox: None
+) -> None:
+    used = find(notebook("API_KEY = 'a'\ndef f(): return API_KEY\ndef x(): return f()"), draft="x")
+    evidence = await run("x()", used)
+    assert evidence.detail == "Not run: the code needs API_KEY, and it looks like a secret."
 
 
 COPIED = {
@@ -256,6 +303,19 @@ COPIED = {
         "import pandas as pd\ndf = pd.DataFrame({'a': ['x', None], 'c': pd.Categorical([1, 2])})\n"
         "x = [df, df.set_index(['a', 'c']), df.a, pd.Timestamp(0), pd.date_range(0, periods=2)]"
     ),
+    "groups of a frame": "import pandas\nx = pandas.DataFrame({'a': [1]}).groupby('a')",
+    "functions": "n = 2\ndef f(a): return a * n\ndef x(a, b=1): return [f(c) + b for c in a]",
+}
+
+
+@pytest.mark.parametrize("source", COPIED.values(), ids=COPIED)
+async def test_values_of_well_known_kinds_are_copied(
+    way: None, source: str, closed_sandbox: None
+) -> None:
+    assert not await why_absent(find(notebook(source), draft="x").copies, "x")
+
+
+OBJECTS = {
     "an object": "class C: pass\nx = C()\nx.a = [C()]",
     "a data class": "import dataclasses\n@dataclasses.dataclass(frozen=True, slots=True)\n"
     "class C:\n    a: list[int]\nx = C([1])",
@@ -269,14 +329,15 @@ COPIED = {
         "import functools\nclass C:\n    @functools.cached_property\n    def a(self): return boom\n"
         "x = C()"
     ),
-    "groups of a frame": "import pandas\nx = pandas.DataFrame({'a': [1]}).groupby('a')",
-    "functions": "n = 2\ndef f(a): return a * n\ndef x(a, b=1): return [f(c) + b for c in a]",
 }
 
 
-@pytest.mark.parametrize("source", COPIED.values(), ids=COPIED)
-def test_values_of_well_known_kinds_are_copied(source: str, closed_sandbox: None) -> None:
-    assert find(notebook(source), draft="x").copies.notes == ()
+@in_a_child
+@pytest.mark.parametrize("source", OBJECTS.values(), ids=OBJECTS)
+async def test_objects_of_the_notebooks_classes_are_copied_in_a_child(
+    source: str, closed_sandbox: None
+) -> None:
+    assert not await why_absent(find(notebook(source), draft="x").copies, "x")
 
 
 OWN_CODE = {
@@ -306,12 +367,14 @@ OWN_CODE = {
 
 @pytest.mark.parametrize("source", OWN_CODE.values(), ids=OWN_CODE)
 @pytest.mark.parametrize("by", ["found", "named"])
-def test_copying_runs_no_code_of_the_objects(source: str, by: str, closed_sandbox: None) -> None:
+async def test_no_code_of_the_objects_runs_in_the_kernel(
+    way: None, source: str, by: str, closed_sandbox: None
+) -> None:
     called = list[int]()
     space: dict[str, Any] = {"boom": lambda *_: called.append(1), "__name__": "__main__"}
     exec(source, space)
     used = find(space, draft="x") if by == "found" else find(space, named=["x"])
-    assert used.copies.absent == {"x": "objects of type C are not copied"}
+    await used.copies.files("x")
     assert not called
 
 
@@ -323,49 +386,34 @@ async def test_a_function_that_remembers_its_results_is_copied_with_what_it_call
     assert evidence.passed, evidence.detail
 
 
-async def test_copies_are_made_while_the_event_loop_goes_on(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    threads = set[int]()
-
-    def is_closed() -> bool:
-        threads.add(threading.get_ident())
-        return True
-
-    monkeypatch.setattr(variables, "sandbox_is_closed", is_closed)
-    used = find({"xs": [1]}, draft="xs")
-    await used.copy()
-    assert "xs" not in used.copies.absent
-    assert len(threads) == 1
-    assert threading.get_ident() not in threads
-
-
 @pytest.mark.parametrize(
     ("source", "reason"),
     [
-        ("import numpy\nx = numpy.zeros(10**7)", "it is too large to copy"),
         ("x = {'a': [[0] * 10**7]}", "it is too large to copy"),
         ("x = [object() for _ in range(10**6)]", "copying it takes too long"),
-        ("import numpy\nx = numpy.full(10**6, object())", "it is too large to copy"),
         ("x = []\nfor _ in range(10**5): x = [x]", "it cannot be copied"),
         ("import threading\nx = threading.Lock()", "it cannot be copied"),
     ],
 )
-def test_copying_ends_at_a_size_and_a_time(
-    source: str, reason: str, monkeypatch: pytest.MonkeyPatch, closed_sandbox: None
+async def test_copying_ends_at_a_size_and_a_time(
+    way: None, source: str, reason: str, monkeypatch: pytest.MonkeyPatch, closed_sandbox: None
 ) -> None:
-    monkeypatch.setattr(variables, "MAX_BYTES", 5_000_000)
+    for name in "_MAX_BYTES", "_MAX_BYTES_IN_KERNEL":
+        monkeypatch.setattr(snapshot, name, 5_000_000)
     if "too long" in reason:
-        monkeypatch.setattr(variables, "_COPY_SECONDS", 0.1)
-    assert reason in find(notebook(source), draft="x").copies.absent["x"]
+        for name in "_MAX_BYTES", "_MAX_BYTES_IN_KERNEL":
+            monkeypatch.setattr(snapshot, name, 10**9)
+        for name in "_SECONDS", "_SECONDS_IN_KERNEL":
+            monkeypatch.setattr(snapshot, name, 0.1)
+    assert reason in await why_absent(find(notebook(source), draft="x").copies, "x")
 
 
 async def test_a_critics_test_is_not_tried_on_code_that_needs_what_has_no_copy(
     open_sandbox: None,
 ) -> None:
-    files = find({"xs": [1]}, draft="xs").files
+    copies = find({"xs": [1]}, draft="xs").copies
     tests = read_tests("def test_two():\n    assert f() == 2\n")
-    needs = await Suite(files)(tests, "def f():\n    return xs[0]", TASK)
+    needs = await Suite(copies)(tests, "def f():\n    return xs[0]", TASK)
     assert needs.results[0].passed is None
-    own = await Suite(files)(tests, "def f():\n    return 1", TASK)
+    own = await Suite(copies)(tests, "def f():\n    return 1", TASK)
     assert own.results[0].passed is False

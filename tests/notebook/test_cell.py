@@ -59,22 +59,40 @@ def asked(shell: Any, cell: str) -> Any:
 @pytest.mark.parametrize(
     ("cell", "profile"),
     [
-        ("%%refine -q\nWrite a sales email to a dentist.", "email"),
+        ("%%refine -q\nWrite a sales email to a dentist.", "code"),  # until the model has answered
         ("%%refine -q -p rfc\nWrite a sales email to a dentist.", "rfc"),
         ("%%refine -q --draft\nHi Anna,\nit is late.", "email"),
         ("%%refine -q -c schema:Person\nWho is it?", "data"),
         ("%%refine -q -c run\nSay hello.", "code"),
         ("%%refine -q -p mine\nHello", "mine"),
-        (
-            "%%refine -q\nTell Ann we moved.\n[ITERATION 1]\nWrite a story.\n"
-            "[ITERATION 2]\nCritique it.",
-            "prose",
-        ),
     ],
 )
 def test_the_profile_is_the_named_one_or_chosen(shell, model, cell, profile):
     shell.user_ns.update(Person=Person, mine={"criteria": {"wit": "It makes one smile."}})
     assert asked(shell, cell).task.profile == profile
+
+
+@pytest.mark.parametrize("body", ["# Plan\n\n- Meet *Ann*.", "The parcel is late.\n\nSorry."])
+def test_words_to_be_changed_are_a_draft_of_words_with_the_wish(shell, model, body):
+    run = asked(shell, f"%%refine -q --change 'More friendly'\n{body}")
+    assert (run.setup.draft, run.setup.wish) == (body, "More friendly")
+    assert (run.task.form, run.setup.words) == ("prose", None)
+    assert asked(shell, "%%refine -q --change 'Shorter'\nx = 1").task.form == "code"
+
+
+QUESTION = "Why does `df` not change?"
+ANSWER = "<text>\nIt is a copy.\n</text>"
+
+
+def test_a_question_is_answered_in_words_and_may_be_switched_to_code(shell, model, replies):
+    replies[:] = [ANSWER, "```python\ndf.loc[0] = 1\n```"]
+    run = asked(shell, f"%%refine -q --critique never\n{QUESTION}")
+    assert (run.task.form, run.text) == ("prose", "It is a copy.")
+    assert run.usage.calls == 1
+    run_cell(shell, "%refine kind code")
+    run = shell.user_ns["refined_run"]
+    assert (run.task.form, run.setup.words, run.text) == ("code", None, "df.loc[0] = 1")
+    assert "<text>" not in model.requests[-1].messages[-1].content
 
 
 def test_a_profiles_limits_give_way_to_the_configured_and_those_to_the_options(shell, model):
@@ -105,7 +123,8 @@ def test_criteria_categories_and_checklist_are_the_profiles_or_the_users(
     shell, model, options, checklist
 ):
     shell.user_ns["mine"] = [*QUESTIONS]
-    task = asked(shell, f"%%refine -q --categories 'tone, facts' {options}\nWrite an email.").task
+    line = f"%%refine -q -p email --categories 'tone, facts' {options}"
+    task = asked(shell, f"{line}\nWrite an email.").task
     assert task.checklist == checklist
     assert task.categories == ("tone", "facts")
     if "--criteria" in options:
@@ -199,7 +218,7 @@ def test_names_that_the_cell_uses_are_shown_by_structure_and_said(shell, model):
     shell.user_ns["prices"] = [3, 4]
     cell = "%%refine -q --no-check run{}\ntotal = sum(prices)\nprint(total)"
     setup = asked(shell, cell.format("")).setup
-    assert labels.interpretation(setup) == "draft to improve (code). Uses prices (2)"
+    assert labels.interpretation(setup) == "draft to improve (code). Sees prices (2)"
     assert [one.text for one in setup.task.materials] == ["prices (list of length 2):\nlist[int]"]
     for none in ("%%refine -q\nx = In, Out, exit\nget_ipython()", cell.format(" --no-var prices"),
                  cell.format(" --no-var all")):  # fmt: skip
@@ -234,10 +253,10 @@ def test_what_looks_like_a_secret_is_left_out_and_said(shell, model):
 
 
 def test_magics_and_shell_lines_are_kept_and_never_run(shell, model):
-    run_ = asked(shell, "%%refine -q -c run\n%time f()\n!touch made\nx = 1")
-    assert (run_.task.profile, run_.text) == ("code", "%time f()\n!touch made\nx = 1")
-    assert run_.task.text.endswith("for IPython as they are:\n%time f()\n!touch made")
-    said = "Kept as they are, and never run by checks: %time f(), !touch made"
+    run_ = asked(shell, "%%refine -q -c run\n%time abs(1)\n!touch made\nx = 1")
+    assert (run_.task.profile, run_.text) == ("code", "%time abs(1)\n!touch made\nx = 1")
+    assert run_.task.text.endswith("for IPython as they are:\n%time abs(1)\n!touch made")
+    said = "Kept as they are, and never run by checks: !touch made"
     assert said in run_.warnings
     assert run_.iterations[0].evidence[0].passed
 
@@ -247,13 +266,16 @@ def test_cells_that_ran_before_are_shown_on_request_only(shell, model):
     for number, cell in enumerate(cells, start=1):
         shell.run_cell(cell, store_history=True)
         assert shell.history_manager.input_hist_raw[number] == cell
-    for cell in ("\nSay hello.", " --draft --goal 'Keep --context'\nHello."):
-        assert asked(shell, f"%%refine -q{cell}").task.materials == ()
+    for cell in ("--context 0\nSay hello.", "--draft --goal 'Keep --context'\nHello."):
+        assert asked(shell, f"%%refine -q {cell}").task.materials == ()
     model.requests.clear()
     shell.run_cell("%%refine -q --context 3\nSay hello.", store_history=True)
     run_ = shell.user_ns["refined_run"]
-    (shown,) = run_.task.materials
-    assert labels.interpretation(run_.setup) == "task (prose). Uses 3 cells that ran last"
+    *_, shown = run_.task.materials
+    assert (
+        labels.interpretation(run_.setup)
+        == "task, outputs stay here. Sees first, 3 cells that ran last"
+    )
     assert "first = 1" not in shown.text
     assert "print('so far', 6 * 7)\n[its output]\nso far 42" in shown.text
     assert "first + 10\n[its output]\n11" in shown.text
@@ -286,7 +308,7 @@ def test_data_is_left_as_an_object_once_a_schema_accepts_it(shell, model, replie
         ("-v pricse", "Did you mean prices?"),
         ("-v api_key", "api_key looks like a secret"),
         ("-v prices --no-var prices", "-v prices and --no-var prices contradict each other"),
-        ("--context none", "'none' is not a number from 1 to 50"),
+        ("--context none", "'none' is not a number from 0 to 50"),
         ("--checklist quesions", "--checklist: there is no variable 'quesions'."),
         ("--checklist prices", "must be a list of yes/no questions"),
         ("-c schema:nothing", "There is no schema 'nothing'"),
@@ -482,7 +504,7 @@ def test_the_cells_that_define_a_name_and_standing_wishes_are_shown_and_named(
     fenced = re.search(r"<(material-\w+)>\nUse one line\.\n</\1>", sent)
     assert fenced, "they are not the user's own words"
     printed = " ".join(capsys.readouterr().out.split())
-    assert "Uses double(), the cell that defines it, AGENTS.md" in printed
+    assert "Sees double(), the code of a cell, AGENTS.md" in printed
     shell.run_line_magic("config", "Refine.rules = ''")
     run_cell(shell, cell)
     assert "Use one line." not in model.requests[-1].messages[0].content

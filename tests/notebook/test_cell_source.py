@@ -58,10 +58,16 @@ def test_comments_are_a_task_and_stay_above_its_code(shell):
     ("magic", "language"),
     [
         ("%%time", None),
-        ("%%capture out", None),
+        ("%%capture r", None),
         ("%%bash", "bash"),
         ("%%R", "r"),
         ("%%html", "html"),
+        ("%%script -q perl", "perl"),
+        ("%%ipytest -qq", None),
+        ("%%px --local", None),
+        ("%%writefile -a app.js", "javascript"),
+        ("%%writefile app.py", None),
+        ("%%nobody_knows", None),
     ],
 )
 def test_a_magics_line_stays_above_the_code_of_its_language(shell, magic, language):
@@ -69,9 +75,57 @@ def test_a_magics_line_stays_above_the_code_of_its_language(shell, magic, langua
     assert cell == ("body\n", True, f"{magic}\n", language, None, "")
 
 
-def test_a_magic_whose_body_is_no_code_is_refused(shell):
-    with pytest.raises(UsageError, match="A %%writefile cell can't be refined"):
-        read_code_cell("%%writefile a.txt\nHello", shell)
+@pytest.mark.parametrize(
+    ("cell", "language", "profile"),
+    [
+        ("%%bigquery df\nSELECT name FROM people WHERE age > 3\n", "sql", None),
+        ("%%writefile notes.md\n# Plan\n\nThis is what we do first.\n", None, "prose"),
+        ("%%writefile notes\nThis is what we do first.\n", None, "prose"),
+        ("%%markdown\nThis is what we do first.\n", None, "prose"),
+        ("%%px\nimport os\nprint(os.getpid())\n", None, None),
+        ("%%ipytest\ndef test_f(:\n    pass\n", None, None),
+    ],
+)
+def test_the_body_below_any_magic_is_a_draft_of_its_kind(shell, cell, language, profile):
+    args = parse("--cell x")
+    source = read_source(args, cell, shell)
+    assert (source.is_draft, source.language) == (True, language)
+    assert source.head == cell.partition("\n")[0] + "\n"
+    assert args.profile == profile
+
+
+STUBS = [
+    'def f(x):\n    """Double x."""\n    # YOUR CODE HERE\n    raise NotImplementedError()',
+    "def f(x):\n    # YOUR CODE HERE\n    raise NotImplementedError",
+    'import math\n\ndef f(x: int) -> int:\n    """Double x."""\n    ...',
+    'async def f(x):\n    """Double x."""',
+    'class Stack:\n    def push(self, x):\n        """Put x on top."""\n        pass',
+    'def one():\n    return 1\n\ndef f(x):\n    """Add one()."""\n    raise NotImplementedError()',
+]
+NO_STUBS = [
+    "def on_close():\n    pass",
+    "class Shape:\n    def area(self):\n        raise NotImplementedError\n\n"
+    "class Square(Shape):\n    def area(self):\n        return 1",
+    "class Shape(ABC):\n    @abstractmethod\n    def area(self):\n        ...",
+    'def f(x):\n    """Double x."""\n    if x:\n        raise NotImplementedError\n    return 0',
+    "class Missing(Exception):\n    pass",
+    'def f(x):\n    """Double x."""\n    return x + x',
+]
+
+
+@pytest.mark.parametrize("cell", STUBS + NO_STUBS)
+@pytest.mark.parametrize("options", ["", "--cell x"])
+def test_a_stub_is_a_task_that_its_docstring_states_and_no_text_to_improve(shell, cell, options):
+    source = read_source(parse(options), cell, shell)
+    assert source.is_draft is (cell in NO_STUBS)
+    assert cell in source.text
+    assert read_source(parse(f"{options} --draft"), cell, shell).text == cell
+
+
+def test_a_stub_below_words_belongs_to_the_task(shell):
+    cell = f"Write f.\n\n{STUBS[0]}"
+    source = read_source(parse(""), cell, shell)
+    assert (source.text, source.is_draft, source.wish) == (cell, False, "")
 
 
 # The cells above
@@ -178,11 +232,11 @@ CHAIN = ("df = read()", "print(df)", "other = 1", "df = df.dropna()", "df.plot()
     ("sources", "name", "text", "phrase"),
     [
         (CHAIN, "df", "[code cell]\ndf = read()\n\n[code cell]\ndf = df.dropna()",
-         "2 cells that define it"),
+         "the code of 2 cells"),
         (["def f(x):\n    return 1", "def f(x):\n    return 2", "g = f"], "f",
-         "[code cell]\ndef f(x):\n    return 2", "the cell that defines it"),
+         "[code cell]\ndef f(x):\n    return 2", "the code of a cell"),
         (["df = load(password='planted', host='db')"], "df",
-         "[code cell]\ndf = load(password='[secret]', host='db')", "the cell that defines it"),
+         "[code cell]\ndf = load(password='[secret]', host='db')", "the code of a cell"),
     ],
     ids=["changed on the way", "bound anew", "with a secret"],
 )  # fmt: skip

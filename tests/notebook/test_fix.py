@@ -1,5 +1,7 @@
 """`%refine fix` in a shell: from a cell that failed to a text that runs on copies."""
 
+import asyncio
+import sys
 import threading
 from typing import Any
 
@@ -9,7 +11,7 @@ from shells import Front
 from ipyrefine import api
 from ipyrefine.core.model import Outcome, Stage, StopReason
 from ipyrefine.errors import UsageError
-from ipyrefine.kernel import variables
+from ipyrefine.kernel import snapshot, variables
 from ipyrefine.notebook import fix
 from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.render.labels import stop_sentence
@@ -89,7 +91,9 @@ def test_a_cell_that_failed_is_refined_until_it_runs_on_copies(book):
 
 
 def test_a_cell_that_fails_only_beyond_the_first_rows_is_still_to_be_fixed(book, monkeypatch):
-    monkeypatch.setattr(variables, "MAX_BYTES", 100_000)
+    monkeypatch.setattr(snapshot, "_MAX_BYTES", 100_000)
+    monkeypatch.setattr(snapshot, "_MAX_BYTES_IN_KERNEL", 100_000)
+    monkeypatch.setattr(snapshot, "_memory_of_its_own", lambda: 0)
     book.run("import pandas\ndf = pandas.DataFrame({'a': ['1'] * 20_000 + ['x'], 'b': '2'})")
     assert isinstance(book.attempt("total = df.a.astype(int).sum()"), ValueError)
     book.reply("total = pandas.to_numeric(df.a, 'coerce').sum()")
@@ -291,8 +295,6 @@ def test_the_one_that_failed_before_the_extension_was_loaded_counts(book):
         (["# all\n%nope\n!ls"], "", "The cell holds only lines for IPython"),
         (["%%bash\nexit 3"], "", "A %%bash cell can't be fixed: checks run Python only."),
         (["Write me a function"], "", "The cell holds words, not code. Put %%refine above"),
-        (["x = 1 / zero", "zero = 1"], "", "Nothing to fix: it runs on copies of zero now."),
-        (["1 / 0 if once else 2", "once = 0"], "", "Nothing to fix: it runs on copies of once"),
     ],
 )
 def test_what_cannot_be_fixed_gets_a_sentence(book, cells, options, sentence):
@@ -333,9 +335,9 @@ def test_a_hostile_error_is_fixed_like_any_other(book, cell):
             "Not run: the code needs lock, and it cannot be copied",
         ),
         (
-            "open('date.csv').read()",
-            "open('data.csv').read()",
-            "Not run: it reads data.csv, which checked code cannot reach.",
+            "open('../date.csv').read()",
+            "open('../data.csv').read()",
+            "Not run: it reads ../data.csv, which checked code cannot reach.",
         ),
     ],
     ids=["a variable without a copy", "a file"],
@@ -343,7 +345,8 @@ def test_a_hostile_error_is_fixed_like_any_other(book, cell):
 def test_what_the_sandbox_does_not_have_leaves_the_fix_unjudged(
     book, tmp_path, monkeypatch, broken, fixed, reason
 ):
-    monkeypatch.chdir(tmp_path)
+    (tmp_path / "book").mkdir()
+    monkeypatch.chdir(tmp_path / "book")
     (tmp_path / "data.csv").write_text("1")
     book.shell.user_ns["lock"] = threading.Lock()
     book.attempt(broken)
@@ -356,20 +359,73 @@ def test_what_the_sandbox_does_not_have_leaves_the_fix_unjudged(
     assert len(book.model.requests) == 1, "neither a critic nor a judge was asked"
 
 
-def test_a_fault_of_the_sandbox_alone_is_no_fault_of_a_fix(book, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    book.run("import sqlite3\ndb = sqlite3.connect('some.db')\ndb.execute('create table t (a)')")
-    book.run("del db")
-    broken = "rows = sqlite3.connect('some.db').execute('select a from t').fetchall()\nprint(row)"
+@pytest.mark.skipif(sys.platform != "linux", reason="only seccomp refuses the call")
+def test_a_fault_of_the_sandbox_alone_is_no_fault_of_a_fix(book):
+    broken = "import os\nfile = os.memfd_create('x')\nprint(row)"
     assert isinstance(book.attempt(broken), NameError)
-    book.reply(broken.replace("(row)", "(rows)"))
+    book.reply(broken.replace("(row)", "(file)"))
     run = book.fix()
     assert run.verdict.outcome is Outcome.NOT_JUDGED
-    assert "NameError: name 'row' is not defined (line 2)" in run.iterations[0].evidence[0].detail
+    assert "NameError: name 'row' is not defined (line 3)" in run.iterations[0].evidence[0].detail
     assert "In the sandbox it fails differently" in run.iterations[0].evidence[0].detail
     assert run.verdict.because.detail.startswith(
-        "Not run: the sandbox stops it, as it stops the failed cell. sqlite3.OperationalError"
+        "Not run: the sandbox stops it, as it stops the failed cell. OSError"
     )
+
+
+@pytest.mark.parametrize(
+    ("cells", "fixed"),
+    [
+        (["x = 1 / zero", "zero = 1"], "x = 1 / (zero or 1)"),
+        (["1 / 0 if once else 2", "once = 0"], "2"),
+        (["import os\nassert os.getpid() < 0"], "import os\nassert os.getpid()"),
+        (["assert not tries.append(1) and len(tries) > 1"], "tries"),
+    ],
+    ids=["mended since", "its variable changed", "it fails here too", "once only"],
+)
+def test_a_failure_is_a_draft_to_work_on_whatever_the_sandbox_says(book, cells, fixed):
+    book.run("tries = []")
+    book.attempt(cells[0])
+    for cell in cells[1:]:
+        book.run(cell)
+    book.reply(fixed)
+    run = book.fix()
+    assert run.text == fixed
+    assert "Error" in run.iterations[0].evidence[0].detail
+    assert "Error" in run.task.materials[-1].text
+    tried = run.iterations[1].evidence[0]
+    if "does not fail" in run.iterations[0].evidence[0].detail:
+        assert tried.passed is None, "that it runs proves nothing where the failed cell runs, too"
+        assert "Run it" in tried.detail
+    else:
+        assert tried.passed is True
+
+
+MAIN = "import asyncio\nasync def main():\n    print('done')\n"
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        "asyncio.run(main())",
+        "asyncio.get_event_loop().run_until_complete(main())",
+        "if __name__ == '__main__':\n    asyncio.run(main())",
+        "with asyncio.Runner() as runner:\n    runner.run(main())",
+    ],
+)
+def test_a_loop_that_the_notebook_refuses_is_refused_in_the_sandbox_too(book, start):
+
+    async def attempt():  # in a loop, as in a kernel
+        return book.attempt(MAIN + start)
+
+    assert isinstance(asyncio.run(attempt()), RuntimeError)
+    book.reply(MAIN + "await main()")
+    run = book.fix()
+    failed, fixed = (one.evidence[0] for one in run.iterations)
+    assert "RuntimeError: " in failed.detail
+    assert "In the sandbox" not in failed.detail
+    assert fixed.passed is True
+    assert "done" in fixed.outputs[0].text
 
 
 # Magics and shell lines

@@ -80,6 +80,12 @@ def test_doctests_in_the_cell_reach_the_task_as_they_were_written(shell):
     assert shell.user_ns["refined_run"].task.text == "Write inc(n).\n\n>>> inc(1)\n2"
 
 
+@pytest.mark.parametrize("above", ["# Exercise 3\n", "\n# Exercise 3\n  # it's hard\n\n"])
+def test_comments_may_stand_above_the_magic(shell, above):
+    run_cell(shell, f"{above}%%refine -c examples\nWrite inc(n).\n\n>>> inc(1)\n2\n")
+    assert shell.user_ns["refined_run"].task.text == "Write inc(n).\n\n>>> inc(1)\n2"
+
+
 def completions(shell: Any, typed: str) -> set[str]:
     """What a line becomes by each completion that every matcher of the shell offers."""
     with provisionalcompleter():

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import sqlite3
-import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,7 +13,6 @@ from ipyrefine import api
 from ipyrefine.errors import NoModel, UsageError
 from ipyrefine.journal import writer
 from ipyrefine.journal.store import Journal
-from ipyrefine.kernel import variables
 from ipyrefine.providers.scripted import ScriptedModel
 
 CODE = "def inc(n):\n    return n + 1"
@@ -151,7 +149,6 @@ def test_another_model_keeps_to_the_lines_too(front):
         ("--lines x", WRONG, "'x' is not a range of lines like 3-7"),
         ("--lines 1-2 --task", WRONG, "--lines and --task contradict each other"),
         ("--lines 1", "# Write inc(n).", "Only lines of a draft can be selected"),
-        ("", "%%writefile a\nx", "A %%writefile cell can't be refined"),
     ],
 )
 def test_what_cannot_be_refined_gets_a_sentence(front, options_, body, sentence):
@@ -290,22 +287,6 @@ def test_a_run_that_is_switched_while_its_cell_runs_keeps_the_cell_until_the_oth
     front.run(KIND.format(""))
     assert forms == ["code", "prose"]
     assert (front.last.task.form, front.last.text) == ("prose", "Twice as many.")
-
-
-def test_variables_are_copied_in_a_thread_by_a_start_and_by_a_switch(front, monkeypatch):
-    threads = []
-
-    def import_path() -> list[str]:  # which every copy takes along
-        threads.append(threading.current_thread())
-        return []
-
-    monkeypatch.setattr(variables, "import_path", import_path)
-    front.shell.user_ns["xs"] = [1]
-    front.run("%%refine -n 0 -c changed -p prose\nDouble `xs`.")
-    front.run("%refine kind code", "later")
-    assert front.last.task.form == "code"
-    assert len(threads) == 2
-    assert threading.main_thread() not in threads
 
 
 def test_a_switched_text_does_not_take_the_place_of_the_cell_that_asked_for_the_other_kind(front):

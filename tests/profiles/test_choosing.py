@@ -1,105 +1,56 @@
-"""Which profile a request suggests, and which language its code is in."""
-# ruff: noqa: RUF001 - Chinese punctuation
+"""Which profile a run has, and which language its code is in."""
 
-import pandas
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from ipyrefine.api import choose_profile
-from ipyrefine.kernel.variables import Variables
-from ipyrefine.profiles.recognise import language_of, read_fence, suggest
+from ipyrefine.profiles.recognise import language_of, read_fence
+from ipyrefine.providers.replay import RecordedModel
+from ipyrefine.providers.scripted import ScriptedModel
 
-TASKS = [
-    ("Implement a Stack with push(x), pop() and getMin(), all O(1).", "code"),
-    ("Write a function that validates an email address.", "code"),
-    ("Refactor this to be async.", "code"),
-    ("Double it.\n\n>>> twice(2)\n4", "code"),
-    ("Write unit tests for the story generator.", "code"),
-    ("Write a short sales email to a dentist about our scheduling software.", "email"),
-    ("Please write an email explaining the new class schedule.", "email"),
-    ("Write an RFC for rate limiting in our API.", "rfc"),
-    ("Extract the names and dates as JSON.\n\nAnna met Bo on 3 May. Write a story.", "data"),
-    ("Write an error message for a failed upload.", "microcopy"),
-    ("Why is the sky blue?", "answer"),
-    ("Explain the difference between a list and a tuple.", "answer"),
-    ("Write a limerick about tides.", "story"),
-    ("Write a summary of this email thread.", "prose"),
-    ("Answer this complaint in three friendly sentences: my parcel came late.", "prose"),
-    ("Tell my neighbour, kindly, that the dog barks at night.", "prose"),
-    ("fizzbuzz", "code"),
-]
 DRAFTS = [
-    ("", "def f(x):\n    return x", "code"),
-    ("", '{"name": "Anna"}', "data"),
-    ("", "Hi Anna,\n\nthe parcel is late.\n\nBo", "email"),
-    ("", "The parcel is late.", "prose"),
-    ("Make it a story in three sentences.", "The parcel is late.", "story"),
-    ("Write a story", "def f(x):\n    return x", "code"),
-    ("Improve this code", "The class has a method.", "prose"),
-    ("", "```python\nx = 1\n```", "code"),
-    ("", "```text\nThe parcel is late.\n```", "prose"),
+    ("def f(x):\n    return x", "code"),
+    ('{"name": "Anna"}', "data"),
+    ("Hi Anna,\n\nthe parcel is late.\n\nBo", "email"),
+    ("The parcel is late.", "prose"),
+    ("Explain the class, then write a function.", "prose"),
+    ("```python\nx = 1\n```", "code"),
+    ("```text\nThe parcel is late.\n```", "prose"),
 ]
+
+
+@pytest.mark.parametrize(("draft", "name"), DRAFTS)
+def test_a_draft_is_taken_for_what_it_is(draft: str, name: str) -> None:
+    assert choose_profile(None, draft=draft).name == name
+
+
+WRITER = ScriptedModel(())
+RECORDING = RecordedModel(Path("none.json"))
 
 
 @pytest.mark.parametrize(
-    ("task", "draft", "name"), [*((task, None, name) for task, name in TASKS), *DRAFTS]
+    ("options", "form", "chooses"),
+    [
+        ({}, "code", True),
+        ({"form": "code"}, "code", False),
+        ({"form": "prose"}, "prose", False),
+        ({"profile": "email"}, "prose", False),
+        ({"profile": "code"}, "code", False),
+        ({"language": "java"}, "code", False),
+        ({"checks": ["run"]}, "code", False),
+        ({"checks": ["schema:Person"]}, "prose", False),
+        ({"draft": "x = 1"}, "code", False),
+        ({"draft": "The parcel is late."}, "prose", False),
+        ({"writer": RECORDING}, "code", False),
+    ],
 )
-def test_a_request_is_taken_for_what_it_asks_for_and_a_draft_for_what_it_is(
-    task: str, draft: str | None, name: str
+def test_the_writer_chooses_the_form_of_a_task_where_nothing_else_says_it(
+    options: dict[str, Any], form: str, chooses: bool
 ) -> None:
-    assert suggest(task, draft=draft).name == name
-
-
-def test_what_a_schema_checks_is_data() -> None:
-    assert suggest("Read the invoice.", schema=True).name == "data"
-
-
-def test_a_long_body_is_read_in_no_time() -> None:
-    body = "write " * 100_000 + "(" * 100_000
-    assert suggest(body).name == "code"
-
-
-# A notebook in which the tasks are asked.
-FRAME = pandas.DataFrame({"region": ["N"], "revenue": [2.0], "date": [3]})
-FRAMES = dict.fromkeys(["df", "orders", "customers"], FRAME)
-VARIABLES = Variables({}, {**FRAMES, "items": [1, 2], "merge_sort": sorted, "notes": "…"})
-
-
-CODE = [
-    "Plot `df` revenue per region",
-    "Merge `orders` and `customers` on customer_id",
-    "Summarise df by month",
-    "What is the mean revenue per region?",
-    "Write a function that returns an email address from a first and a last name.",
-    "Write a SQL query that lists the customers without an order.",
-    "Extract the month from the date column as a number",
-    "Schreibe eine Funktion, die eine E-Mail-Adresse prüft.",
-    "Escribe una función que invierta una lista enlazada.",
-    "用Java实现一个Stack类",
-    "写一个函数，返回邮件地址的域名",
-]
-PROSE = [
-    "Summarise the plot of Hamlet",
-    "What is the mean height of adults?",
-    "Update for the team: dark mode is here",
-    "Translate `notes` to Spanish",
-    "Describe the trend of the revenue in two sentences",
-    "Write a polite email to a supplier whose delivery is two weeks late.",
-    "Explain `merge_sort` in one paragraph.",
-    "RFC: move the nightly jobs from cron to a queue",
-    "Schreibe eine E-Mail an den Vermieter wegen der kaputten Heizung.",
-    "Rédige une lettre de motivation pour un poste d'ingénieur.",
-    "Redacta un correo para invitar a Luis a la reunión del lunes.",
-    "写一封邮件，感谢客户的支持",
-]
-
-
-@pytest.mark.parametrize(
-    ("task", "form"), [*((task, "code") for task in CODE), *((task, "prose") for task in PROSE)]
-)
-def test_data_of_the_notebook_make_a_request_code_unless_it_asks_for_prose_in_any_language(
-    task: str, form: str
-) -> None:
-    assert choose_profile(None, task, variables=VARIABLES).form == form
+    chosen = choose_profile(options.pop("profile", None), **{"writer": WRITER, **options})
+    assert (chosen.form, chosen.or_words) == (form, chooses)
 
 
 LANGUAGES = [

@@ -65,7 +65,6 @@ def test_an_unknown_name_gets_a_sentence_with_near_matches(name: str, message: s
         ({"criterai": {"wit": "x"}, **OWN}, "it has no field 'criterai'. Did you mean criteria?"),
         ({**OWN, "limits": {"target": 5}}, "limits.target: input should be less than"),
         ({**OWN, "form": "poem"}, "form: input should be 'code' or 'prose'"),
-        ({**OWN, "phrases": ["("]}, "not a regular expression"),
     ],
 )
 def test_a_profile_that_is_not_valid_gets_a_sentence_that_names_the_fault(

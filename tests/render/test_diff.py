@@ -128,6 +128,12 @@ def test_a_long_text_that_is_compared_with_nothing_starts_with_its_first_lines()
     assert (len(first.lines), rest.fold) == (40, "160 more lines")
 
 
+def test_a_short_text_of_long_sentences_is_shown_whole():
+    text = "\n\n".join(f"Paragraph {n} goes on. " * 20 for n in range(2))
+    parts = [*lay_out(text_lines(text, text, "prose", "", (), None), {}, whole=True)]
+    assert [part.fold for part in parts] == [""]
+
+
 @pytest.mark.parametrize(("form", "old", "new", "hunk", "reverted"), [
     ("code", "a\nb\nc\nd", "a\nB\nc\nD", 0, "a\nb\nc\nD"),
     ("code", "a\nb\nc\nd", "a\nB\nc\nD", 1, "a\nB\nc\nd"),

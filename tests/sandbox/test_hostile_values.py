@@ -131,7 +131,6 @@ async def test_what_only_the_text_can_compare_is_compared_beside_it() -> None:
 # `run`
 
 ENDS = {
-    "a hang": ("while True: pass", "did not end within 1.5 seconds of processor time"),
     "a crash": ("import ctypes; ctypes.string_at(0)", "killed by signal 11"),
     "a flood": ("import os\nwhile True: os.write(2, b'x' * 65536)", "printed without end"),
     "an allocation": ("x = []\nwhile True: x.append(bytearray(10**7))", "Memory"),

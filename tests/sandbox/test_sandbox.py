@@ -240,7 +240,7 @@ async def test_namespaces_that_cannot_be_used_are_done_without_and_evidence_says
     [
         ('_mount_at("/proc", "proc", _NOSUID | _NODEV | _NOEXEC)', set()),
         ('_set_read_only("/", _RECURSIVE)', {"disk"}),
-        ("_restrict_files(request)", {"files"}),
+        ("_restrict_script(request)", {"files"}),
     ],
     ids=["a private /proc", "a read-only system", "Landlock"],
 )

@@ -75,7 +75,8 @@ def test_every_stage_is_printed_guidance_reaches_the_writer_and_accepting_fills_
 
 def test_the_first_lines_say_what_the_cell_was_taken_for_and_how_to_switch(terminal):
     refine(terminal, "-n 0", check="")
-    terminal.expect(r"Interpreted as: task \(code\)")
+    terminal.expect("Interpreted as: task")
+    terminal.expect("Interpreted as: code")
     terminal.expect("Not code[?] Use %refine kind prose")
     terminal.expect("leave it:")
     terminal.send("\r")

@@ -71,7 +71,8 @@ async def group(
     index = [*column.index] if hasattr(column, "isna") else [*range(len(texts))]
     if not any(text.strip() for text in texts):
         raise UsageError("There is no submission with any code to group.")
-    stated = stated_examples(Task(text=task, form="code"))
+    known = stated_examples(Task(text=task, form="code"))
+    stated = [one for one in known if one.kind != "table"]
     if not (calls := stated or first_calls(task)):
         raise UsageError(
             "The task gives nothing to call. State an example such as `f(1) == 2`, or the head of "
@@ -90,10 +91,10 @@ async def group(
     found = dict.fromkeys([*bare, *further_inputs(calls, texts)])
     edges = {one: is_edge_case(one, calls) for one in found}
     inputs = tuple(sorted(found, key=edges.__getitem__))  # edge cases last
-    files = Variables.of(variables).files
+    copies = Variables.of(variables).copies
 
     async def run(text: str) -> tuple[str, _Behaviour]:
-        evaluation = Evaluation(text, seconds=seconds, files=files)
+        evaluation = Evaluation(text, seconds=seconds, copies=copies)
         try:
             results = await evaluation.outcomes(inputs)
         except CheckNotRun as error:

@@ -182,7 +182,6 @@ async def refine_task(task: BatchTask) -> Item:
 
 async def _resume(stored: Stored, options: dict[str, Any]) -> Run:
     run, variables = stored.run, Variables.of(options.get("variables"))
-    await variables.copy()
     own = checks.resolve(
         options.get("checks", ()), {}, target=run.limits.target, variables=variables
     )

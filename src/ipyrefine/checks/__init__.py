@@ -40,14 +40,14 @@ class Context(NamedTuple):
     Attributes:
         namespace: the user's variables.
         target: the score that passes, for functions that return one.
-        files: the files that bring the variables into a sandbox.
+        copies: copies of the variables.
         labels: how values that code run there returns are called, by their marks.
         names: the names that code run there may use without defining them.
     """
 
     namespace: Mapping[str, Any]
     target: float
-    files: Mapping[str, bytes]
+    copies: Any
     labels: Mapping[str, str]
     names: Iterable[str]
 
@@ -92,7 +92,7 @@ _TABLE = (
     BuiltIn("results", "", "what the text gives on a few inputs, for you to confirm; it settles nothing", "rows:Results", form="code"),  # noqa: E501
     BuiltIn("run", "", "the code runs to its end, which alone is not enough to pass", "python:RunsCleanly", form="code"),  # noqa: E501
     BuiltIn("lint", "", "ruff finds no fault in the code", "python:Lint", form="code"),
-    BuiltIn("tests", "NAME", "pytest tests pass: a text, a function or a list of them, or a file", "tests:Tests", form="code"),  # noqa: E501
+    BuiltIn("tests", "NAME", "pytest tests or asserts pass: a text, a function or a list of them, or a file", "tests:Tests", form="code"),  # noqa: E501
     BuiltIn("schema", "NAME", "the text is JSON that a pydantic model or a JSON schema accepts", "schema:Schema", form="data"),  # noqa: E501
     BuiltIn("json", "", "the text is JSON", "schema:Json", (), form="data"),
     BuiltIn("length", "<=120 words", "its length is within bounds, such as 2-4 sentences", "text:Length", ()),  # noqa: E501
@@ -162,7 +162,7 @@ def resolve(
     if not checks:
         return ()  # no copies are needed
     known = Variables.of(variables)
-    context = Context(namespace, target, known.files, known.labels, known.names)
+    context = Context(namespace, target, known.copies, known.labels, known.names)
     names = dict.fromkeys(check for check in checks if isinstance(check, str))
     objects = [check for check in checks if not isinstance(check, str)]
     found = (

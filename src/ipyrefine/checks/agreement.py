@@ -8,7 +8,7 @@ were wrong: 20 to 59 %), so that agreement finds questions and passes nothing.
 """
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from copy import copy
 from time import monotonic
@@ -31,7 +31,7 @@ from ipyrefine.core.model import Evidence, Question, Tally, Task
 from ipyrefine.core.stated import Example, read_examples, stated_examples
 from ipyrefine.errors import CheckNotRun
 from ipyrefine.kernel.magics import python_part
-from ipyrefine.kernel.variables import conditions, may_compute
+from ipyrefine.kernel.variables import Copies
 
 _SETTLED_PER_OPEN = 8  # inputs on which most drafts agree, for each on which they do not
 _MIN_DRAFTS = 3  # drafts that must give a result where no stated example vouches for any of them
@@ -56,7 +56,7 @@ class Agreement(NameReader):
     Args:
         seconds: processor time for all inputs of one text.
         decisive: whether a pass settles the verdict; None to let the rules above decide.
-        files: files to put next to the text, such as `kernel.variables.Variables.files`.
+        copies: copies of the notebook's variables for it.
     """
 
     def __init__(
@@ -64,9 +64,9 @@ class Agreement(NameReader):
         *,
         seconds: float = 10.0,
         decisive: bool | None = None,
-        files: Mapping[str, bytes] | None = None,
+        copies: Copies | None = None,
     ) -> None:
-        super().__init__(files)
+        super().__init__(copies)
         self.name = "agreement"
         self._seconds, self._decisive, self._given = seconds, decisive, None
         self._others, self._left = tuple[str, ...](), 0
@@ -75,7 +75,7 @@ class Agreement(NameReader):
     @classmethod
     def from_argument(cls, argument: str, context: Context, **settings: Any) -> Self:
         """Build the check ``agreement``, which takes no argument."""
-        return cls(files=context.files, **settings)
+        return cls(copies=context.copies, **settings)
 
     def among(self, others: Sequence[str], left: int = 0) -> "Agreement":
         """Return the same check, with the drafts to compare a text with.
@@ -126,13 +126,13 @@ class Agreement(NameReader):
         return evidence.replace(
             name=self.name,
             seconds=monotonic() - start,
-            computed=examples.computed or may_compute(self._files, *sources),
+            computed=examples.computed or self._copies.may_compute(*sources),
         )
 
     def _lacks(self, text: str, example: Example) -> bool:
         """Return whether what any draft gives on an input comes of first rows only."""
         texts = (text, *self._others)
-        return any(conditions(self._files, python_part(t).code, example.source) for t in texts)
+        return any(self._copies.conditions(python_part(t).code, example.source) for t in texts)
 
     def _count(self, examples: Evidence, votes: Sequence["_Vote"], drafts: int) -> Evidence:
         """Return what the votes say of the text."""
@@ -172,13 +172,13 @@ class Agreement(NameReader):
         )
 
     async def _examples(self, text: str, task: Task) -> Evidence:
-        check = Examples(seconds=self._seconds, files=self._files)
+        check = Examples(seconds=self._seconds, copies=self._copies)
         key = text, stated_examples(task)
         found: Evidence = await self._once(key, lambda: check(text, task))
         return found
 
     async def _outcomes(self, text: str, inputs: tuple[Example, ...]) -> list[Outcome]:
-        run = Evaluation(text, seconds=self._seconds, files=self._files).outcomes
+        run = Evaluation(text, seconds=self._seconds, copies=self._copies).outcomes
         found: list[Outcome] = await self._once((text, inputs), lambda: run(inputs))
         return found
 

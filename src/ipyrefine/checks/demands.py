@@ -7,7 +7,7 @@ missed 1.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -16,6 +16,7 @@ from ipyrefine.core.model import Task
 from ipyrefine.core.ports import Check
 from ipyrefine.core.stated import stated_examples
 from ipyrefine.errors import UsageError, did_you_mean
+from ipyrefine.kernel.variables import Copies
 
 _NAMES = ("examples", "agreement", "results", "run", "constraints")
 
@@ -41,7 +42,7 @@ def find_demands(
     *,
     several: bool = False,
     without: Sequence[str] = (),
-    files: Mapping[str, bytes] | None = None,
+    copies: Copies | None = None,
     runs: bool = False,
 ) -> Demands:
     """Return the checks of what a task states, in addition to the present ones.
@@ -51,8 +52,8 @@ def find_demands(
         checks: the checks that the user named; none of them is added once more.
         several: whether several drafts are written, so that they can be compared.
         without: names of checks to leave out; ``all`` for all of them.
-        files: files to put next to checked code, such as `kernel.variables.Variables.files`.
-        runs: whether the text is run on these files' copies of variables.
+        copies: copies of the notebook's variables for it.
+        runs: whether the text is run on these.
 
     Raises:
         UsageError: a name to leave out is not one of these checks.
@@ -77,18 +78,20 @@ def find_demands(
     phrases = (f"{count} example{'' if count == 1 else 's'}",) if count else ()
     found: tuple[Check, ...] = ()
     if several and not {"agreement", "examples"} & present:
-        found = (Agreement(files=files),)  # it runs the examples, too
+        found = (Agreement(copies=copies),)  # it runs the examples, too
     elif count and not {"agreement", "examples"} & (present - set(without)):
-        found = (Examples(files=files),)
+        found = (Examples(copies=copies),)
     if not (runs and "run" in without):
         if not found and not {"agreement", "examples"} & present:
-            found = (Examples(files=files),)  # for those that the user will confirm, and for names
+            found = (
+                Examples(copies=copies),
+            )  # for those that the user will confirm, and for names
         # A cell's run says what it defines and changes.
         own_run = "run" in present - set(without)
-        if not (runs or own_run or "results" in present):
-            found = (*found, Results(files=files))
+        if not (own_run or "results" in present):
+            found = (*found, Results(copies=copies))
     if runs and "run" not in present:
-        found, phrases = (*found, RunOnCopies(files=files)), (*phrases, "a run on copies")
+        found = (*found, RunOnCopies(copies=copies))
     return Demands(found, phrases)
 
 

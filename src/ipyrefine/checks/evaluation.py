@@ -9,11 +9,13 @@ from collections.abc import Mapping, Sequence
 from time import monotonic
 from typing import Any, Literal, Self
 
-from ipyrefine.checks import Context
+from ipyrefine.checks import Context, tables
 from ipyrefine.checks.functions import not_python
+from ipyrefine.checks.refusals import explain_refusal
 from ipyrefine.checks.undefined import NameReader
 from ipyrefine.core.model import Choice, Condition, Evidence, Row, Tally, Task, on_conditions
 from ipyrefine.core.stated import Example, stated_examples
+from ipyrefine.core.stated_tables import parse_table
 from ipyrefine.core.syntax import (
     NO_VALUE,
     equal_values,
@@ -24,14 +26,8 @@ from ipyrefine.core.syntax import (
 from ipyrefine.errors import CheckNotRun
 from ipyrefine.kernel.magics import python_part
 from ipyrefine.kernel.stand_ins import run_without_secrets
-from ipyrefine.kernel.variables import (
-    conditions,
-    explain_absence,
-    files_for,
-    may_compute,
-    wants_rows,
-)
-from ipyrefine.sandbox.sandbox import EXCESSES, Event, ProcessResult
+from ipyrefine.kernel.variables import Copies, wants_rows
+from ipyrefine.sandbox.sandbox import EXCESSES, Event, FileContent, ProcessResult
 
 _SHARE = 4  # one example may take this fraction of the whole time
 _USUAL = 60  # examples that the whole time is for; more of them get more
@@ -42,6 +38,7 @@ _SUMMARIES = {
     "example": "{0.held} of {0.of} stated examples hold.",
     "result": "{0.held} of {0.of} results that the user expects hold.",
 }
+_UNTRIED = "Not tried: the code doesn't turn the tables of the task's example into one."
 _TRACEBACK = "Traceback (most recent call last):"
 _CHECKER = doctest.OutputChecker()
 _CHECKER_FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS | doctest.DONT_ACCEPT_TRUE_FOR_1
@@ -55,7 +52,7 @@ class Evaluation:
     Args:
         text: the code.
         seconds: processor time for up to 60 examples together; one may take a quarter of it.
-        files: files to put next to it, such as `kernel.variables.Variables.files`.
+        copies: copies of the notebook's variables for it.
         waits: seconds that an example may wait; 0 for any time.
 
     Attributes:
@@ -65,11 +62,9 @@ class Evaluation:
         computed: whether the outcomes may come from the user's variables or files.
     """
 
-    def __init__(
-        self, text: str, *, seconds: float, files: Mapping[str, bytes], waits: float = 0.0
-    ) -> None:
+    def __init__(self, text: str, *, seconds: float, copies: Copies, waits: float = 0.0) -> None:
         self._waits = waits
-        self._text, self._seconds, self._files = python_part(text).code, seconds, dict(files)
+        self._text, self._seconds, self._copies = python_part(text).code, seconds, copies
         self.load_error = self.protection_note = self.absence = ""
         self.computed = self._wants_rows = False
 
@@ -87,13 +82,20 @@ class Evaluation:
         Raises:
             CheckNotRun: one waits, or the machine is busy, so that the results say nothing.
         """
-        sources = [self._text, *(f"{e.setup}\n{e.source}\n{e.expected}" for e in examples)]
-        self.computed = may_compute(self._files, *sources)
-        files = {**files_for(self._files, *sources), "candidate.py": self._text}
+        asked = [tables.plan(e, self._text) if e.kind == "table" else e for e in examples]
+        # On tables the text is run itself, for each example.
+        text = self._text if any(e.kind != "table" for e in examples) else ""
+        stated = ("" if e.kind == "table" else f"\n{e.expected}" for e in asked)
+        sources = [
+            text,
+            *(f"{e.setup}\n{e.source}" + o for e, o in zip(asked, stated, strict=True)),
+        ]
+        self.computed = self._copies.may_compute(*sources)
+        files = {**await self._copies.files(*sources), "candidate.py": text}
         outcomes: list[Outcome] = [{"error": "was not run: no time was left"}] * len(examples)
         time_left, start = self._seconds * max(1.0, len(examples) / _USUAL), 0
         while start < len(examples) and time_left > 0:
-            result, events = await self._run(examples, start, time_left, files)
+            result, events = await self._run(asked, start, time_left, files)
             stderr = result.stderr if isinstance(result, ProcessResult) else ""
             load = next((e for e in events if e.get("event") == "loaded"), None)
             if load is None:
@@ -103,14 +105,19 @@ class Evaluation:
             if "error" in load:
                 error = format_error(load)
                 self.load_error = f"The code does not load: {shorten(error)}"
-                self.absence = explain_absence(self._files, error, stderr)
+                self.absence = self._copies.explain_absence(error, stderr)
+                self.absence = self.absence or explain_refusal(load.get("tried"), error, *sources)
                 self._wants_rows = wants_rows(error)
                 return [{"error": error}] * len(examples)
             for event in events:
                 if event.get("event") == "done" and event.get("index") == start:
                     error = str(event.get("error", ""))
-                    absence = explain_absence(self._files, error, stderr)
+                    absence = self._copies.explain_absence(error, stderr)
+                    if not absence and not holds(examples[start], event):
+                        absence = explain_refusal(event.get("tried"), error, *sources)
                     outcomes[start] = {**event, "absence": absence}
+                    if not tables.says_something(asked[start], event, self._text):
+                        outcomes[start]["untried"] = _UNTRIED
                     self.absence = self.absence or absence
                     start += 1
             if isinstance(result, CheckNotRun):
@@ -127,16 +134,18 @@ class Evaluation:
     def conditions(self, example: Example) -> tuple[Condition, ...]:
         """Return what makes an example's outcome less than the real thing."""
         if self.load_error:
-            return conditions(self._files, self._text) if self._wants_rows else ()
+            return self._copies.conditions(self._text) if self._wants_rows else ()
+        if example.kind == "table":
+            return self._copies.conditions(f"{example.setup}\n{self._text}")
         calls = (f"{example.setup}\n{example.source}", example.expected)
-        return conditions(self._files, self._text, *filter(None, calls))
+        return self._copies.conditions(self._text, *filter(None, calls))
 
     async def _run(
         self,
-        examples: tuple[Example, ...],
+        examples: Sequence[Example],
         start: int,
         seconds: float,
-        files: Mapping[str, str | bytes],
+        files: Mapping[str, FileContent],
     ) -> tuple[ProcessResult | CheckNotRun, Sequence[Event]]:
         asked = [{**_request(e), "index": n} for n, e in enumerate(examples)][start:]
         each = self._seconds / _SHARE
@@ -158,7 +167,7 @@ class Examples(NameReader):
     Args:
         seconds: processor time for all examples together; one may take a quarter of it.
         decisive: whether a pass settles the verdict.
-        files: files to put next to the text, such as `kernel.variables.Variables.files`.
+        copies: copies of the notebook's variables for it.
     """
 
     def __init__(
@@ -166,16 +175,16 @@ class Examples(NameReader):
         *,
         seconds: float = 10.0,
         decisive: bool = True,
-        files: Mapping[str, bytes] | None = None,
+        copies: Copies | None = None,
     ) -> None:
-        super().__init__(files)
+        super().__init__(copies)
         self.name = "examples"
         self._seconds, self._decisive, self._given = seconds, decisive, None
 
     @classmethod
     def from_argument(cls, argument: str, context: Context, **settings: Any) -> Self:
         """Build the check ``examples``, which takes no argument."""
-        return cls(files=context.files, **settings)
+        return cls(copies=context.copies, **settings)
 
     async def __call__(self, text: str, task: Task) -> Evidence:
         """Run the text and every example in the sandbox."""
@@ -189,17 +198,20 @@ class Examples(NameReader):
             detail = "The task states no examples."
             return Evidence(name=self.name, passed=None, detail=detail, basis="examples")
         start = monotonic()
-        evaluation = Evaluation(text, seconds=self._seconds, files=self._files)
+        evaluation = Evaluation(text, seconds=self._seconds, copies=self._copies)
         outcomes = await evaluation.outcomes(examples, required=True)
         lacks = [evaluation.conditions(one) for one in examples]
-        # What comes of first rows says nothing.
+        # What comes of first rows says nothing, nor does a text that takes no tables.
         whole = [
-            None if lack else (e, o, holds(e, o))
+            None if lack or "untried" in o else (e, o, holds(e, o))
             for e, o, lack in zip(examples, outcomes, lacks, strict=True)
         ]
         count = len(examples) - len(task.clarifications)
         stated, expected = ([*filter(None, some)] for some in (whole[:count], whole[count:]))
         ran = [*stated, *expected]
+        untried = [_UNTRIED] if any("untried" in o for o in outcomes) else []
+        if untried and not ran:
+            return Evidence(name=self.name, passed=None, not_run=True, detail=_UNTRIED)
         ranked = sorted([*expected, *stated], key=lambda one: one[2])  # first those that are missed
         lines = [format_example(example, outcome) for example, outcome, _ in ranked]
         if len(lines) > _MAX_LISTED:
@@ -207,14 +219,14 @@ class Examples(NameReader):
         lines = [evaluation.load_error] if evaluation.load_error else lines
         tallies = (_tally(stated, "example"), _tally(expected, "result"))
         lines += [_SUMMARIES[t.noun].format(t) for t in tallies if t.of]
-        lines += [evaluation.protection_note]
+        lines += [*untried, evaluation.protection_note]
         absence = evaluation.absence
         missed = [outcome for _, outcome, held in ran if not held]
         if not all(outcome.get("absence", evaluation.load_error) for outcome in missed):
             absence = ""
         partial = tuple(dict.fromkeys(one for lack in lacks for one in lack))
         if partial:
-            some = f"{len(examples) - len(ran)} of {len(examples)} examples"
+            some = f"{sum(map(bool, lacks))} of {len(examples)} examples"
             lines.insert(-1 if missed else 0, not_tried(some, partial))
             absence = absence or ("" if missed else "\n".join(lines).rstrip())
         return Evidence(
@@ -263,8 +275,11 @@ def _tally(
 
 def format_example(example: Example, outcome: Outcome) -> str:
     """Return what an example expects and what came out, in a sentence."""
-    source = shorten(example.source)
-    claim = f"{source}: expected {shorten(example.expected)}"
+    source, is_table = shorten(example.source), example.kind == "table"
+    claim = f"{source}: expected {'the table' if is_table else shorten(example.expected)}"
+    if is_table and "error" not in outcome:
+        said = shorten(tables.difference(example, outcome))
+        return f"{source}: {said or 'the table, as expected'}"
     if example.kind == "raises" and holds(example, outcome):
         return f"{source}: raised {shorten(format_error(outcome))}, as expected"
     if "error" in outcome:
@@ -300,6 +315,8 @@ def _request(example: Example) -> dict[str, Any]:
         "holds": example.kind == "holds",
         "expected": example.expected if computed else None,
         "stated": example.expected,
+        "columns": example.kind == "table" and parse_table(example.expected.splitlines())[0],
+        "sure": example.sure,
     }
 
 
@@ -333,6 +350,8 @@ def holds(example: Example, outcome: Outcome) -> bool:
         return example.expected.strip().rpartition(".")[2] in _raised(outcome)
     if "error" in outcome:
         return False
+    if example.kind == "table":
+        return not tables.difference(example, outcome)
     expected = read_literal(example.expected)
     if expected is NO_VALUE:
         expected = _decode(outcome.get("expected"))

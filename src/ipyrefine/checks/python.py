@@ -1,5 +1,6 @@
 """The checks ``run`` (the code runs without an exception) and ``lint`` (ruff finds no fault)."""
 
+import asyncio
 import copy
 import json
 import os
@@ -14,22 +15,15 @@ from typing import Any, Self
 from ipyrefine.checks import Context
 from ipyrefine.checks.functions import MAX_FINDINGS, blocking_finding, not_python, remark
 from ipyrefine.checks.outputs import IMPORT_SECONDS, imports_of, read_outputs
+from ipyrefine.checks.refusals import explain_listing, explain_refusal
 from ipyrefine.checks.undefined import NameReader, name_errors
 from ipyrefine.core.model import Condition, Evidence, Finding, Row, Task, on_conditions
-from ipyrefine.core.syntax import ERRORS, compile_cell, is_literal, try_parse_expression
+from ipyrefine.core.syntax import has_steps, is_literal, try_parse, try_parse_expression
 from ipyrefine.kernel.magics import PythonPart, python_part
 from ipyrefine.kernel.names import names_in_code
 from ipyrefine.kernel.redaction import is_secret_name, redact
 from ipyrefine.kernel.stand_ins import run_without_secrets
-from ipyrefine.kernel.variables import (
-    UNDEFINED,
-    conditions,
-    explain_absence,
-    files_for,
-    may_compute,
-    may_read,
-    wants_rows,
-)
+from ipyrefine.kernel.variables import NOT_RUN_HERE, UNDEFINED, Copies, may_read, wants_rows
 from ipyrefine.sandbox.sandbox import (
     Event,
     ProcessResult,
@@ -38,6 +32,7 @@ from ipyrefine.sandbox.sandbox import (
     run_python,
 )
 
+_NO_PYTHON = "Not run: its first line is for IPython, which checked code does not have."
 _NO_RUFF = "ruff is not installed, so the text was not linted: `pip install ruff`."
 _START_RUFF = "import subprocess, sys\nsys.exit(subprocess.run({command!r}).returncode)\n"
 _REPORT = "report.json"
@@ -46,13 +41,14 @@ _ISORT = re.compile(r"(#.*?)isort:")
 _MAX_LINES = 10
 _LINE = 400
 _NO_MEMORY = re.compile(r"(?:\w+\.)?MemoryError\b")
-_MAX_PATH = 100  # characters of a path in a sentence
-_AWAITS = re.compile(r"SyntaxError: .*outside (?:async )?function")
-_SANDBOX = re.compile(r".*/ipyrefine-\w+/(.+)", re.DOTALL)  # in its temporary folder
-# A line that writes a file, which need not be there yet.
-_WRITES = re.compile(
-    r"""\.to_\w+\(|save|dump|write|mkdir|makedirs|copy|move|touch|,\s*(?:mode=)?['"][wax]"""
-)
+_MAX_NAME = 60  # characters of a line for IPython in a sentence
+_SETTING = r"(?!%%?(?:autoreload|capture|config|matplotlib|precision|prun|time|timeit)\b)"
+# The lines for IPython that may bind names, install packages or fetch files, by what lacks them.
+_MAY_NEED = {
+    "NameError": re.compile(rf"{_SETTING}%(?!%|pip\b|conda\b)"),
+    "ModuleNotFoundError": re.compile(rf"{_SETTING}[%!]"),
+    "FileNotFoundError": re.compile(rf"{_SETTING}[%!]"),
+}
 
 
 class RunsCleanly(NameReader):
@@ -69,35 +65,38 @@ class RunsCleanly(NameReader):
     value of its last expression, and its first figure.
 
     A text that fails for want of what only the notebook has (a variable without a copy, the
-    network, its files, its input, IPython) is not judged, and the detail says what that is. Nor is
-    one that may fail only as further rows of a large frame are not there.
+    network, files elsewhere, its input, IPython) is not judged, and the detail says what that is.
+    Nor is one that may fail only as further rows of a large frame are not there. One that does not
+    end in time is stopped, which says nothing either; the run's later texts are then not tried.
 
     Args:
-        seconds: processor time it may take, its imports apart.
+        seconds: processor time it may take, its imports apart, and seconds it may wait.
         decisive: has no effect; it is taken because other checks take it.
-        files: files to put next to it, such as `kernel.variables.Variables.files`.
-        labels: what to call the variables that these files bring, by name.
+        copies: copies of the notebook's variables for it.
+        labels: what to call the variables, by name.
     """
 
     name = "run"
     _unasked = False
+    _advises = True
 
     def __init__(
         self,
         *,
-        seconds: float = 10.0,
+        seconds: float = 30.0,
         decisive: bool = False,
-        files: Mapping[str, bytes] | None = None,
+        copies: Copies | None = None,
         labels: Mapping[str, str] | None = None,
     ) -> None:
-        super().__init__(files)
+        super().__init__(copies)
         self._seconds, self._labels = seconds, dict(labels or {})
         self._names: tuple[str, ...] = ()
+        self._stopped = False
 
     @classmethod
     def from_argument(cls, argument: str, context: Context, **settings: Any) -> Self:
         """Build the check ``run``, which takes no argument."""
-        return cls(files=context.files, labels=context.labels, **settings)
+        return cls(copies=context.copies, labels=context.labels, **settings)
 
     def requiring(self, names: Iterable[str]) -> Self:
         """Return this check for texts that also have to define some names."""
@@ -106,19 +105,32 @@ class RunsCleanly(NameReader):
         return other
 
     async def __call__(self, text: str, task: Task) -> Evidence:
-        """Run the text as a script in the sandbox."""
+        """Run the text as a cell in the sandbox."""
         if task.is_foreign:
             return not_python(self.name, task)
         code = python_part(text).code
+        if self._unasked and (tree := try_parse(code)) and not has_steps(tree):
+            return await self.or_undefined(
+                Evidence(name=self.name, passed=None, required=False), text, task
+            )
+        if self._stopped or (text.lstrip().startswith("%%") and code == text):
+            detail = self._too_long("Not run: an earlier draft") if self._stopped else _NO_PYTHON
+            return Evidence(name=self.name, passed=None, not_run=True, detail=detail, basis="run")
         undefined = await self.undefined(text, task)
+        if self._unasked and not await self._copies.may_run():
+            return Evidence(name=self.name, passed=None, not_run=True, detail=NOT_RUN_HERE)
         outputs = {"candidate.py": code, "outputs_program.py": load_program("capture")}
+        nests = ("nest_asyncio", "nest_asyncio2") if hasattr(asyncio, "_nest_patched") else ()
+        files = await self._copies.files(code)
         result, events = await run_without_secrets(
             "cell",
-            {**files_for(self._files, code), **outputs},
+            {**files, **outputs},
             seconds=self._seconds,
             each=self._seconds,
             startup=IMPORT_SECONDS,
             imports=imports_of(code),
+            waits=self._seconds,
+            nested=next((n for n in nests if n in sys.modules), ""),
             names=(*self._names, *(one.name for one in undefined)),
         )
         defined = next((event for event in events if "defined" in event), {})
@@ -127,19 +139,27 @@ class RunsCleanly(NameReader):
         missing = [n for n in self._names if defined and n not in defined["defined"]]
         if missing and not fault:
             fault = f"It ends without defining {', '.join(missing)}."
-        absence = explain_absence(self._files, fault, result.stderr) if fault else ""
-        if fault and not absence:
-            offline = result.protection.network
-            absence = _explain_lack(fault, events, python_part(text), offline=offline)
+        absence = self._copies.explain_absence(fault, result.stderr) if fault else ""
+        tried = next((event["tried"] for event in events if "tried" in event), None)
+        if result.timed_out or any("waited" in event for event in events):
+            self._stopped, absence = True, self._too_long("Stopped: it")
+        elif fault and not absence:
+            absence = _explain_absence(fault, python_part(text)) or explain_refusal(
+                tried, fault, code, offline=result.protection.network
+            )
+        elif not fault:
+            absence = explain_listing(tried, code)
         if undefined and (absence or not fault):
             fault, absence = name_errors(undefined), ""
-        partial = conditions(self._files, code)
+        partial = self._copies.conditions(code)
         if fault and partial and not absence:
             first, *more = fault.split("\n")
             fault = "\n".join([f"{first.rstrip('.')}, {on_conditions(partial)}.", *more])
             if wants_rows(fault):
                 absence = f"Not tried on all rows: {fault}"
-        tells = not (self._unasked and fault and _is_for_want(fault, result, task))
+        # Copies take memory that the notebook's own values do not.
+        wants = (self._unasked or bool(files)) and _is_for_want(fault, result, task)
+        tells = not (fault and wants)
         prefix = "" if tells or absence else "Nothing can be said in the sandbox: "
         lines = [fault or self._success(text, partial), *_effects(events), result.protection_note]
         empty = [n for n in self._names if n in defined.get("none", ()) and not fault]
@@ -147,15 +167,19 @@ class RunsCleanly(NameReader):
             name=self.name,
             passed=None if absence or not tells else not fault,
             not_run=bool(absence),
-            detail=absence or prefix + "\n".join(lines).rstrip(),
+            detail=absence or prefix + "\n".join(filter(None, lines)),
             seconds=result.seconds,
             basis="run",
             findings=tuple(remark("run", f"`{n}` is None when the code ends.") for n in empty),
-            outputs=read_outputs(events, result.stdout),
-            rows=() if fault else tuple(self._changes(events, task, code)),
-            computed=may_compute(self._files, code),
+            outputs=read_outputs(events, result.stdout) if fault or not absence else (),
+            rows=() if fault or absence else tuple(self._changes(events, task, code)),
+            computed=self._copies.may_compute(code),
             conditions=partial,
         )
+
+    def _too_long(self, what: str) -> str:
+        more = f" To allow more: -c 'run seconds={4 * self._seconds:g}'." if self._advises else ""
+        return f"{what} did not end in {self._seconds:g} seconds.{more}"
 
     def _success(self, text: str, partial: tuple[Condition, ...]) -> str:
         """Return the sentence that says what a text that runs has run on."""
@@ -168,7 +192,7 @@ class RunsCleanly(NameReader):
 
     def _changes(self, events: list[Event], task: Task, code: str) -> list[Row]:
         return [
-            row.replace(conditions=conditions(self._files, code, row.call))
+            row.replace(conditions=self._copies.conditions(code, row.call))
             for row in _changes(events, task)
         ]
 
@@ -176,7 +200,7 @@ class RunsCleanly(NameReader):
 class RunOnCopies(RunsCleanly):
     """The text runs on copies of the notebook's variables; code that uses them is run unasked.
 
-    A failure blocks, unless a copy, time or memory was missing. Arguments as for `RunsCleanly`.
+    A failure blocks, unless a copy or memory was missing. Arguments as for `RunsCleanly`.
     """
 
     name = "run on copies"
@@ -186,19 +210,22 @@ class RunOnCopies(RunsCleanly):
 class Look(RunsCleanly):
     """What a writer wants to see of the variables: an expression that reads nothing else."""
 
+    _advises = False
+
     async def __call__(self, text: str, task: Task) -> Evidence:
         """Run the expression in the sandbox, unless it may read files."""
         if may_read(text):
             detail = "Not run: a look is at the variables, and this may read files."
             return Evidence(name=self.name, passed=None, not_run=True, detail=detail)
+        self._stopped = False
         return await super().__call__(text, task)
 
 
 def _is_for_want(fault: str, result: ProcessResult, task: Task) -> bool:
-    """Return whether code failed for want of a variable's copy, or of time or memory."""
+    """Return whether code failed for want of a variable's copy, or of memory."""
     undefined = UNDEFINED.match(fault)
     without_copy = undefined and undefined[1] in {one.name for one in task.materials}
-    bounded = result.timed_out or result.limit in ("time", "memory", "processes")
+    bounded = result.limit in ("memory", "processes")
     return bool(without_copy or bounded or _NO_MEMORY.match(fault))
 
 
@@ -241,76 +268,15 @@ def _changes(events: list[Event], task: Task) -> list[Row]:
     return sorted(found, key=lambda row: words.isdisjoint(names_in_code(row.call)))
 
 
-def _explain_lack(fault: str, events: list[Event], part: PythonPart, *, offline: bool) -> str:
-    """Return why code cannot be judged that failed for want of what only the notebook has.
-
-    Args:
-        fault: how it failed.
-        events: what its run reported.
-        part: its Python, and its lines for IPython.
-        offline: whether the sandbox had no network.
-
-    Returns:
-        A sentence; empty if the fault is the code's own.
-    """
-    if undefined := UNDEFINED.match(fault):
-        if undefined[1] in part.names:
-            return f"Not run: it needs {undefined[1]}, which only a line for IPython gives."
-        if undefined[1] == "get_ipython":
-            return "Not run: it uses IPython itself, which checked code does not have."
-    if _AWAITS.match(fault) and _runs_in_notebook(part.code):
-        return "Not run: it awaits outside a function, which only a notebook does."
-    event = next((e for e in events if isinstance(e.get("lack"), dict)), {})
-    lack = event.get("lack", {})
-    if lack.get("input"):
-        return "Not run: it asks for input, which checked code cannot get."
-    if lack.get("network") and offline:
-        return "Not run: it uses the network, which checked code cannot reach."
-    module, paths = lack.get("module"), lack.get("paths")
-    # The sandbox imports nothing from the working folder.
-    here = isinstance(module, str) and module.isidentifier()
-    if here and (os.path.isfile(f"{module}.py") or os.path.isdir(module)):
-        return f"Not run: it imports {module} from your folder, which checked code cannot reach."
-    number, lines = event.get("line"), part.code.splitlines()
-    line = lines[number - 1] if isinstance(number, int) and 0 < number <= len(lines) else ""
-    for path in paths if isinstance(paths, list) else ():
-        if isinstance(path, str) and (verb := _use_of(path, line)):
-            name = redact(" ".join(_notebook_path(path).split())[:_MAX_PATH])
-            return f"Not run: it {verb} {name}, which checked code cannot reach."
-    return ""
-
-
-def _runs_in_notebook(code: str) -> bool:
-    """Return whether code compiles where `await` may stand outside a function."""
-    try:
-        compile_cell(code)
-    except ERRORS:
-        return False
-    return True
-
-
-def _use_of(path: str, line: str) -> str:
-    """Return how the notebook could use a path that the sandbox lacks; empty if it could not.
-
-    Args:
-        path: the path.
-        line: the line of the code that failed.
-    """
-    with suppress(ValueError, OSError):  # it is not a path
-        path = _notebook_path(path)
-        if os.access(path, os.R_OK):
-            return "uses" if os.path.isdir(path) else "reads"
-        folder = os.path.dirname(path)
-        if folder and _WRITES.search(line) and os.access(folder, os.W_OK):
-            return "writes"
-    return ""
-
-
-def _notebook_path(path: str) -> str:
-    """Return a path as the notebook has it, where the sandbox's folder is its own, or its home."""
-    inside = _SANDBOX.match(path)
-    here, home = (inside[1], f"~/{inside[1]}") if inside else (path, path)
-    return here if os.path.exists(here) else os.path.expanduser(home)
+def _explain_absence(fault: str, part: PythonPart) -> str:
+    """Return why code cannot be judged that lacks what a line for IPython does; else nothing."""
+    undefined = UNDEFINED.match(fault)
+    if undefined and undefined[1] in part.names:
+        return f"Not run: it needs {undefined[1]}, which only a line for IPython gives."
+    needs = _MAY_NEED.get(fault.partition(":")[0])
+    line = next((one for one in part.lines if needs and needs.match(one)), "")
+    what = f"what {redact(line[:_MAX_NAME])} does, which only IPython runs."
+    return line and f"Not run: it may need {what}"
 
 
 class Lint:

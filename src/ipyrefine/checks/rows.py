@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import cycle, islice, pairwise
 from time import monotonic
 from typing import Any, Self
@@ -12,7 +12,9 @@ from ipyrefine.checks.evaluation import Evaluation, Outcome, read_choice
 from ipyrefine.checks.inputs import first_calls, further_inputs, is_edge_case
 from ipyrefine.core.model import RESULTS, Evidence, Row, RowSource, Task
 from ipyrefine.core.stated import Example, read_examples, stated_examples
-from ipyrefine.core.syntax import names_bound, try_parse_expression
+from ipyrefine.core.syntax import names_bound, try_parse, try_parse_expression
+from ipyrefine.kernel.magics import python_part
+from ipyrefine.kernel.variables import Copies
 
 _MOST = 6  # inputs of a kind; a run shows fewer, and prefers those on which drafts differ
 _SCENARIO = 5  # lines of a scenario before its last call
@@ -25,25 +27,26 @@ class Results:
 
     Args:
         seconds: processor time for all inputs together.
-        files: files to put next to the text, such as `kernel.variables.Variables.files`.
+        copies: copies of the notebook's variables for it.
     """
 
-    def __init__(self, *, seconds: float = 2.5, files: Mapping[str, bytes] | None = None) -> None:
+    def __init__(self, *, seconds: float = 2.5, copies: Copies | None = None) -> None:
         self.name = RESULTS
-        self._seconds, self._files = seconds, dict(files or {})
+        self._seconds, self._copies = seconds, Copies() if copies is None else copies
 
     @classmethod
     def from_argument(cls, argument: str, context: Context, **settings: Any) -> Self:
         """Build the check ``results``, which takes no argument."""
-        return cls(files=context.files, **settings)
+        return cls(copies=context.copies, **settings)
 
     async def __call__(self, text: str, task: Task) -> Evidence:
         """Run the text on every input twice, in one sandbox; without inputs nothing runs."""
         start = monotonic()
-        inputs = {} if task.is_foreign else self.inputs(task)
+        tree = None if task.is_foreign else try_parse(python_part(text).code)
+        inputs = self.inputs(task) if tree and any(map(_defines, tree.body)) else {}
         if not inputs:
             return Evidence(name=self.name, passed=None, required=False)
-        evaluation = Evaluation(text, seconds=self._seconds, files=self._files)
+        evaluation = Evaluation(text, seconds=self._seconds, copies=self._copies)
         outcomes = await evaluation.outcomes((*inputs, *inputs))
         half = len(inputs)
         rows = [
@@ -80,6 +83,10 @@ class Results:
             ([one for one in named if one.source not in {e.source for e in found}], "example"),
         )
         return {one: source for inputs, source in kinds for one in inputs}
+
+
+def _defines(node: ast.stmt) -> bool:
+    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Assign)
 
 
 def _steps(stated: Sequence[Example]) -> list[Example]:

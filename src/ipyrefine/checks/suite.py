@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from ipyrefine.checks.blame import is_own_fault
 from ipyrefine.checks.evaluation import Evaluation, holds, not_tried, read_choice, shorten
+from ipyrefine.checks.refusals import explain_refusal
 from ipyrefine.checks.tests import SHARE, WIDTH, Report, run_tests
 from ipyrefine.core.expectations import Expectation, needed, suite_evidence
 from ipyrefine.core.model import Evidence, Task, TestResult
@@ -20,7 +21,7 @@ from ipyrefine.core.stated import as_example
 from ipyrefine.core.syntax import names_bound, parse, try_parse
 from ipyrefine.errors import CheckNotRun
 from ipyrefine.kernel.magics import python_part
-from ipyrefine.kernel.variables import conditions, explain_absence, may_compute
+from ipyrefine.kernel.variables import Copies
 from ipyrefine.sandbox.sandbox import Event, ProcessResult, describe_failure
 
 _SECONDS = 10.0  # processor time for all tests of a text
@@ -44,11 +45,11 @@ class Suite:
     Where one ends the process, or waits, the others run in another.
 
     Args:
-        files: files to put next to the text, such as `kernel.variables.Variables.files`.
+        copies: copies of the notebook's variables for it.
     """
 
-    def __init__(self, files: Mapping[str, bytes] | None = None) -> None:
-        self._files = dict(files or {})
+    def __init__(self, copies: Copies | None = None) -> None:
+        self._copies = Copies() if copies is None else copies
 
     async def __call__(
         self, expectations: Sequence[Expectation], text: str, task: Task
@@ -62,7 +63,7 @@ class Suite:
         found = await self._with_values(expectations, found, text)
         evidence = suite_evidence(expectations, found, monotonic() - start)
         source = "\n".join(f"{one.module}\n{one.code}" for one in expectations)
-        return evidence.model_copy(update={"computed": may_compute(self._files, code, source)})
+        return evidence.model_copy(update={"computed": self._copies.may_compute(code, source)})
 
     def _with_conditions(
         self, expectations: Sequence[Expectation], results: list[TestResult], code: str
@@ -71,7 +72,7 @@ class Suite:
         tests = {one.name: f"{one.module}\n{one.code}" for one in expectations}
         found = []
         for one in results:
-            lack = conditions(self._files, code, tests[one.name])
+            lack = self._copies.conditions(code, tests[one.name])
             if lack and one.passed is not None:
                 line = not_tried("it", lack) + (f" {one.line}" if one.line else "")
                 one = one.replace(passed=None, line=line)
@@ -91,7 +92,7 @@ class Suite:
         calls = tuple(call for _, of_test in tried for call in of_test)
         if not calls:
             return results
-        evaluation = Evaluation(text, seconds=_SECONDS, files=self._files, waits=_WAITS)
+        evaluation = Evaluation(text, seconds=_SECONDS, copies=self._copies, waits=_WAITS)
         try:
             outcomes = iter(await evaluation.outcomes(calls))
         except CheckNotRun:
@@ -151,7 +152,7 @@ class Suite:
             report = await run_tests(
                 sources,
                 code,
-                self._files,
+                self._copies,
                 functions=names,
                 names=names + classes,
                 seconds=_SECONDS,
@@ -165,14 +166,16 @@ class Suite:
         def judge(event: Event) -> _Result:
             said = str(event.get("why") or event["fault"]).removeprefix("The tests do not load: ")
             said = _OWN_MODULE.sub("", said)
-            if absence := explain_absence(self._files, said, report.result.stderr):
+            absence = self._copies.explain_absence(said, report.result.stderr)
+            absence = absence or explain_refusal(event.get("tried"), said, code, *sources.values())
+            if absence:
                 return _Result(None, absence)
             if is_own_fault(event, sources, code, task):
                 return _Result(None, shorten(f"It fails in its own lines: {said}", WIDTH), True)
             return _Result(False, shorten(said, WIDTH))
 
         if report.fault and not report.faults:  # the text does not load
-            return dict.fromkeys(names, judge({"why": report.fault}))
+            return dict.fromkeys(names, judge({"why": report.fault, "tried": report.tried}))
         results, unloaded = _outcomes(report, judge), set[str]()
         for file, fault in report.faults.items():
             tests = modules[file][1]

@@ -6,6 +6,7 @@ not reached has failed.
 
 import ast
 import inspect
+import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
@@ -16,18 +17,13 @@ from typing import Any, NamedTuple, Self
 from ipyrefine.checks import Context
 from ipyrefine.checks.evaluation import not_tried, shorten
 from ipyrefine.checks.functions import MAX_FINDINGS, blocking_finding, not_python
+from ipyrefine.checks.refusals import explain_refusal
 from ipyrefine.core.model import Evidence, Finding, Tally, Task
 from ipyrefine.core.syntax import ERRORS, names_bound, parse
 from ipyrefine.errors import UsageError
 from ipyrefine.kernel.magics import python_part
 from ipyrefine.kernel.stand_ins import run_without_secrets
-from ipyrefine.kernel.variables import (
-    conditions,
-    explain_absence,
-    files_for,
-    may_compute,
-    wants_rows,
-)
+from ipyrefine.kernel.variables import Copies, wants_rows
 from ipyrefine.sandbox.sandbox import Event, ProcessResult, describe_failure
 
 WIDTH = 300  # characters of what a failing test shows
@@ -43,11 +39,11 @@ class Tests:
     that does not exist otherwise (``from solution import f``).
 
     Args:
-        source: the tests.
+        source: the tests; where they are only statements that assert, each of them is one.
         label: the user's name for them.
         seconds: processor time for all of them; one may take a quarter of it.
         decisive: whether a pass settles the verdict.
-        files: files to put next to them, such as `kernel.variables.Variables.files`.
+        copies: copies of the notebook's variables for it.
 
     Attributes:
         source: the tests.
@@ -66,12 +62,16 @@ class Tests:
         label: str = "tests",
         seconds: float = 20.0,
         decisive: bool = True,
-        files: Mapping[str, bytes] | None = None,
+        copies: Copies | None = None,
     ) -> None:
         self.name = f"tests:{label}"
-        self.source, self._files = source, dict(files or {})
-        self._seconds, self._decisive = seconds, decisive
+        self._copies = Copies() if copies is None else copies
         tree = _parse(source, self.name)
+        self._seconds, self._decisive = seconds, decisive
+        own_tests = [one for one in tree.body if re.match("test|.*Test", getattr(one, "name", ""))]
+        self._is_bare = not own_tests and any(map(_asserts, tree.body))
+        self.source = source = _as_tests(tree) if self._is_bare else source
+        tree = parse(source)
         functions = [
             one for one in tree.body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)
         ]
@@ -89,8 +89,8 @@ class Tests:
         classes = [node.name for node in tree.body if isinstance(node, ast.ClassDef)]
         if not self._functions and not any("test" in name.lower() for name in classes):
             raise UsageError(
-                f"The check {self.name!r} holds no test: a function named test_… or a class "
-                "named Test…."
+                f"The check {self.name!r} holds no test: a function named test_…, a class named "
+                "Test…, or an assert."
             )
         if find_spec("pytest") is None:
             raise UsageError(f"The check {self.name!r} needs pytest: `pip install pytest`.")
@@ -103,7 +103,7 @@ class Tests:
             UsageError: there is no such variable or file, or it holds no tests.
         """
         source = _source(argument, context.namespace)
-        return cls(source, label=argument, files=context.files, **settings)
+        return cls(source, label=argument, copies=context.copies, **settings)
 
     async def __call__(self, text: str, task: Task) -> Evidence:
         """Run the tests on the text in the sandbox."""
@@ -114,13 +114,13 @@ class Tests:
         report = await run_tests(
             {"test_text.py": self.source},
             code,
-            self._files,
+            self._copies,
             functions=self._functions,
             names=sorted(self._names),
             seconds=self._seconds,
         )
-        partial = conditions(self._files, code, self.source)
-        absence = self._explain_absence(report)
+        partial = self._copies.conditions(code, self.source)
+        absence = self._explain_absence(report, code)
         if partial and (not report.fault or wants_rows(report.fault.partition(": ")[2])):
             absence = not_tried(self.name, partial)
         passed, lines, failing, tally = self._assess(report)
@@ -137,7 +137,7 @@ class Tests:
             decisive=self._decisive,
             basis="tests",
             findings=() if absence else tuple(failing[:MAX_FINDINGS]),
-            computed=may_compute(self._files, code, self.source),
+            computed=self._copies.may_compute(code, self.source),
             conditions=partial,
         )
 
@@ -153,6 +153,8 @@ class Tests:
         if report.fault or not tests:
             error = report.fault or f"The tests could not be run: {end}"
             return False, [shorten(error, WIDTH)], [], None
+        for event in outcomes.values() if self._is_bare else ():
+            event["line"] = None  # the test is named after its line
         missing = {"outcome": "failed", "why": f"was not reached. {end}"}
         results = {test: outcomes.get(test, missing) for test in tests}
         for name in sorted(self._expected - {test.partition("[")[0] for test in tests}):
@@ -176,11 +178,16 @@ class Tests:
         findings = [blocking_finding(t, shorten(str(results[t]["why"]), WIDTH)) for t in failing]
         return not failing, lines, findings, Tally(held=len(passing), of=count, noun="test")
 
-    def _explain_absence(self, report: "Report") -> str:
-        """Return why the tests say nothing: each that fails needs a variable without a copy."""
+    def _explain_absence(self, report: "Report", code: str) -> str:
+        """Return why the tests say nothing: each that fails needs what only the notebook has."""
         failed = [e for e in report.outcomes.values() if e["outcome"] == "failed"]
-        errors = [str(e.get("why", "")) for e in failed] + [report.fault] * bool(report.fault)
-        reasons = [explain_absence(self._files, one, report.result.stderr) for one in errors]
+        errors = [(str(e.get("why", "")), e.get("tried")) for e in failed]
+        errors += [(report.fault, report.tried)] * bool(report.fault)
+        reasons = [
+            self._copies.explain_absence(why, report.result.stderr)
+            or explain_refusal(tried, why, code, self.source)
+            for why, tried in errors
+        ]
         return reasons[0] if reasons and all(reasons) else ""
 
     def _process_end(self, result: ProcessResult) -> str:
@@ -196,7 +203,8 @@ class Report(NamedTuple):
     Attributes:
         result: how the process ended.
         fault: why the text or the tests do not load, or empty.
-        faults: the same of each module of tests that does not load.
+        tried: what the text tried to reach that does not load.
+        faults: why each module of tests does not load.
         collected: the tests that there are.
         outcomes: what happened in each that was reached: of its fixtures and parts, the worst.
         complete: whether the run came to its end.
@@ -206,6 +214,7 @@ class Report(NamedTuple):
 
     result: ProcessResult
     fault: str
+    tried: Any
     faults: dict[str, Event]
     collected: list[str]
     outcomes: dict[str, Event]
@@ -226,6 +235,7 @@ class Report(NamedTuple):
         return cls(
             result=result,
             fault=next((str(e["fault"]) for e in events if "fault" in e), ""),
+            tried=next((e.get("tried") for e in events if "fault" in e), None),
             faults={e["module"]: e for e in events if "fault" in e and "module" in e},
             collected=next((e["collected"] for e in events if "collected" in e), []),
             outcomes=outcomes,
@@ -238,7 +248,7 @@ class Report(NamedTuple):
 async def run_tests(
     modules: Mapping[str, str],
     code: str,
-    files: Mapping[str, bytes],
+    copies: Copies,
     *,
     functions: Sequence[str],
     names: Sequence[str],
@@ -251,7 +261,7 @@ async def run_tests(
     Args:
         modules: the source of the tests' modules, by the names of their files: ``test_….py``.
         code: the text's Python.
-        files: files to put next to them, such as `kernel.variables.Variables.files`.
+        copies: copies of the notebook's variables for it.
         functions: the tests whose names need not begin with ``test``.
         names: what the tests define; others of a text's own are left out.
         seconds: processor time for all of them; one may take a quarter of it.
@@ -260,7 +270,7 @@ async def run_tests(
     """
     result, events = await run_without_secrets(
         "tests",
-        {**files_for(files, code, *modules.values()), "candidate.py": code, **modules},
+        {**await copies.files(code, *modules.values()), "candidate.py": code, **modules},
         seconds=seconds,
         each=seconds / SHARE,
         modules=[*modules],
@@ -311,6 +321,27 @@ def _parse(source: str, name: str) -> ast.Module:
         line = f" (line {error.lineno})" if isinstance(error, SyntaxError) else ""
         message = getattr(error, "msg", str(error))
         raise UsageError(f"The check {name!r} is not Python: {message}{line}.") from None
+
+
+def _as_tests(tree: ast.Module) -> str:
+    """Return statements that assert as tests, one for each; they run once, in their order."""
+    body, tests = list[str](), list[str]()
+    for one in tree.body:
+        source, error = ast.unparse(one), f"_error_{one.lineno}"
+        if _asserts(one):
+            source = f"{error} = None\ntry:\n{textwrap.indent(source, '    ')}"
+            source += f"\nexcept Exception as _error:\n    {error} = _error"
+            test = f"def test_line_{one.lineno}():"
+            tests += [test, f"    if {error}:", f"        raise {error}"]
+        body.append(source)
+    return "\n".join([*body, *tests])
+
+
+def _asserts(node: ast.stmt) -> bool:
+    """Return whether a statement asserts as it runs, by itself or as ``assert_equal(…)`` does."""
+    definitions = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+    found = re.search(r"\bassert|\b(?:raises|check)\w*\(", ast.unparse(node), re.IGNORECASE)
+    return found is not None and not isinstance(node, definitions)
 
 
 def _format(test: str, event: Event) -> str:

@@ -4,24 +4,24 @@ import asyncio
 import copy
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, Self
 
 from ipyrefine.core.model import Evidence, Task
 from ipyrefine.core.scopes import Read
 from ipyrefine.kernel.names import undefined_names
-from ipyrefine.kernel.variables import names_brought
+from ipyrefine.kernel.variables import Copies
 
 
 class NameReader:
     """A check that looks for undefined names, in functions that nobody calls too.
 
     Args:
-        files: files to put next to the text, which bring names.
+        copies: copies of variables, whose names it may use.
     """
 
-    def __init__(self, files: Mapping[str, bytes] | None = None) -> None:
-        self._files = dict(files or {})
+    def __init__(self, copies: Copies | None = None) -> None:
+        self._copies = Copies() if copies is None else copies
         # Words that may be names which other checks give to the text; None has it look for none.
         self._given: frozenset[str] | None = frozenset()
 
@@ -37,7 +37,7 @@ class NameReader:
         """Return where a text reads names that nothing defines."""
         if not task.is_python or self._given is None:
             return []
-        known = self._given | names_brought(self._files)
+        known = self._given | self._copies.names
         if sys.platform == "emscripten":  # it has no threads
             return undefined_names(text, task, known)
         return await asyncio.to_thread(undefined_names, text, task, known)

@@ -33,6 +33,7 @@ from ipyrefine.core.expectations import (
 from ipyrefine.core.findings import changes, is_cosmetic
 from ipyrefine.core.model import (
     Evidence,
+    Form,
     Judgement,
     Outcome,
     Setup,
@@ -64,6 +65,7 @@ from ipyrefine.core.sharing import (
     KEPT_HERE,
     LOOK_KEPT_HERE,
     Sharing,
+    next_level,
     output_texts,
     withheld,
     withhold,
@@ -82,6 +84,7 @@ from ipyrefine.errors import (
 
 T = TypeVar("T")
 Written = ModelCall[replies.WrittenText]
+_DRAFTED = ("text", "thoughts", "form", "kind", "language")
 _LOOK = 2_000  # characters of what a writer is shown of the variables
 Emit = Callable[[Event], Awaitable[None]]
 
@@ -467,6 +470,7 @@ class Refinement:
                 await self._warn_once(warning)
         await self._reconsider()  # an earlier run may have been cut short before it
         stages = {
+            Stage.CHOOSE: self._choose,
             Stage.DRAFT: self._draft,
             Stage.CHECK: self._check,
             Stage.JUDGE: self._judge,
@@ -500,8 +504,9 @@ class Refinement:
 
     async def _say_withheld(self, stage: Stage) -> None:
         """Say once that the models are not sent what code computed, before the first call."""
-        withholds = self.sharing.level == "structure" and self.sharing.servers
-        if withholds and stage is not Stage.CHECK and withheld(self.state):
+        level = self.sharing.level
+        withholds = self.sharing.servers and next_level(self.state, level) == "outputs"
+        if withholds and stage is not Stage.CHECK and withheld(self.state, "code"):
             await self._warn_once(KEPT_HERE)
 
     async def _stop_cancelled(self) -> None:
@@ -563,6 +568,17 @@ class Refinement:
 
     # The stages
 
+    async def _choose(self) -> None:
+        """Ask a weak writer, in one word, whether the task wants code or words."""
+        await self.emit(events.StageStarted(stage=Stage.CHOOSE, iteration=0))
+
+        def parse(reply: Reply) -> Form:
+            return replies.parse_form(reply.text)
+
+        call = ModelCall(self.model, parse, Stage.CHOOSE, 0, parse)
+        form = await call.make(self, self._requests.choose(self.state))
+        await self.emit(events.FormChosen(form=form or "code"))
+
     async def _draft(self) -> None:
         """Take the user's own draft, or ask for those that are still to be written, all at once.
 
@@ -604,12 +620,15 @@ class Refinement:
         task, own, earlier = self.state.task, self._requests.is_own(stage), count()
 
         looks = self._requests.takes_look(self.state, stage)
+        chooses = stage is Stage.DRAFT and self.state.setup.words is not None
 
         def parse(reply: Reply, *, cut: bool = False) -> replies.WrittenText:
             if looks and (look := replies.read_look(reply.text)):
                 return replies.WrittenText(text="", look=look)
             form, language = task.form, task.language
-            if base is not None and (edits or (not own and read_edits(reply.text)[0])):
+            if chooses:
+                written = replies.parse_choice(reply.text, cut=cut, language=language, own=own)
+            elif base is not None and (edits or (not own and read_edits(reply.text)[0])):
                 some = edits and next(earlier) > 0  # of a second reply, those that fit are enough
                 written = replies.parse_edits(
                     reply.text, base, form, language=language, lenient=some
@@ -628,7 +647,7 @@ class Refinement:
         if not expression or self.look is None:
             return False
         result, computed = LOOK_KEPT_HERE, False
-        if self.sharing.level != "structure":
+        if self.sharing.level in ("outputs", "values"):
             evidence = await self.look(expression, self.state.task)
             outputs = "\n".join(output_texts(evidence.outputs, _LOOK))
             if ran_on := on_conditions(evidence.conditions):
@@ -643,8 +662,9 @@ class Refinement:
         return True
 
     async def _write(self, call: Written, request: Request, **options: Any) -> None:
-        inside = request.json_schema is not None
-        splitter = partial(replies.Splitter, self.state.task.form, inside=inside)
+        inside, chooses = request.json_schema is not None, self.state.setup.words is not None
+        form = self.state.task.form
+        splitter = partial(replies.Splitter, form, inside=inside, chooses=chooses)
         await call.make(self, request, splitter=splitter, **options)
 
     async def _take_draft(self, number: int, task: asyncio.Task[Written], *, last: bool) -> None:
@@ -656,9 +676,12 @@ class Refinement:
         else:
             if await self._looks(call, number):
                 return  # it is asked for again
-            if call.value is not None:
-                text, thoughts = call.value.text, call.value.thoughts
-                await self.emit(events.DraftReady(text=text, thoughts=thoughts, candidate=number))
+            setup, written = self.state.setup, call.value
+            if written and not setup.words and written.form not in (None, setup.task.form):
+                written, call.failure = None, f"it is not {setup.task.form} as the one before it"
+            if written is not None:
+                draft = {name: getattr(written, name) for name in _DRAFTED}
+                await self.emit(events.DraftReady(candidate=number, **draft))
                 return
         reason = str(error).rstrip(".") if error else call.advice
         run = self.state

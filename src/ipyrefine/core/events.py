@@ -14,6 +14,7 @@ from ipyrefine.core.model import (
     Evidence,
     Finding,
     Finish,
+    Form,
     Question,
     Record,
     Setup,
@@ -54,6 +55,13 @@ class TextDelta(_Event):
     text: str
 
 
+class FormChosen(_Event):
+    """A weak writer was asked whether the task wants code or words."""
+
+    type: Literal["form_chosen"] = "form_chosen"
+    form: Form
+
+
 class DraftReady(_Event):
     """A draft is there: the user's own, or one of the candidates that the model writes."""
 
@@ -62,6 +70,9 @@ class DraftReady(_Event):
     thoughts: str = ""  # what the model wrote before it
     author: Author = "model"
     candidate: Count = 0  # under which number it was asked for
+    form: Form | None = None  # what the writer chose, where it might
+    kind: str = ""  # of words, as it named it
+    language: str = ""  # of its code, where the writer chose another than was asked for
 
 
 class DraftFailed(_Event):
@@ -187,6 +198,7 @@ Event = Annotated[
     RunStarted
     | StageStarted
     | TextDelta
+    | FormChosen
     | DraftReady
     | DraftFailed
     | CritiqueReady

@@ -95,6 +95,7 @@ def _storable(value: Any) -> Any:
 class Stage(StrEnum):
     """A stage of the loop; a model call carries it as its purpose."""
 
+    CHOOSE = "choose"  # between code and words, asked of a weak writer before it drafts
     DRAFT = "draft"
     CHECK = "check"
     JUDGE = "judge"
@@ -192,7 +193,7 @@ class Material(Record):
     # uses, for a model that reads well; a file of standing wishes; what its writer looked at.
     kind: Literal["variable", "cells", "definitions", "rules", "look"]
     name: str  # the variable's name, the expression of a look, or what the others are called
-    phrase: str  # what the first line says was used: ``df (1,204 × 8)``
+    phrase: str  # what the first line says is seen: ``df (1,204 × 8)``; empty where it is kept here
     text: str  # what the prompts show of it, in a fence
     # Whether code computed it from the notebook's variables or files, or it shows what a variable
     # holds that the user did not name.
@@ -836,10 +837,20 @@ class Limits(Record):
     budget: Budget = Budget()
 
 
+class Words(Record):
+    """What a run is for once its writer answers a task for code with words."""
+
+    tasks: tuple[Task, ...]  # one for each kind of words, the usual one first
+    own: tuple[str, ...] = ()  # the user's checks, which hold for either
+    checks: tuple[str, ...] = ()  # those that only words have
+    demands: tuple[str, ...] = ()  # as in the setup
+
+
 class Setup(Record):
     """What a run starts from, as one value."""
 
     task: Task
+    words: Words | None = None  # set while the writer may still choose between code and words
     limits: Limits = Limits()
     model: str = ""  # the writer's name
     judge: str = ""  # the name of the critic or evaluator

@@ -14,7 +14,6 @@ from ipyrefine.core.model import (
     Basis,
     Budget,
     Evidence,
-    Figure,
     Finding,
     Judgement,
     Outcome,
@@ -59,7 +58,7 @@ def next_step(run: Run) -> Stage | Stop:
     if (stop := _settled_by_user(run)) and not answered:
         return stop
     if missing_drafts(run):
-        return Stage.DRAFT
+        return Stage.CHOOSE if is_asked_first(run) else Stage.DRAFT
     if to_check(run):
         return Stage.CHECK
     if waiting := unverified(run):
@@ -89,6 +88,11 @@ def _misses_result(run: Run) -> bool:
     best = run.iterations[run.best or 0]
     failed = (t for e in best.evidence if e.failed for t in e.tallies if t.noun == "result")
     return bool(said) and any(tally.held < tally.of for tally in failed)
+
+
+def is_asked_first(run: Run) -> bool:
+    """Return whether its writer is asked for code or words before it writes either."""
+    return run.setup.words is not None and run.setup.weak_editor
 
 
 # What texts wait for
@@ -295,14 +299,13 @@ def is_another_read(run: Run, iteration: Iteration) -> bool:
 
 
 def is_plain(run: Run, iteration: Iteration) -> bool:
-    """Return whether a text is left to the user unread: microcopy, a plot, or a mere display."""
+    """Return whether a text is left to the user unread: microcopy, or a mere display."""
     if run.limits.critique != "auto":
         return False
     if run.task.profile == "microcopy":
         return True
-    drawn = any(isinstance(o, Figure) for e in iteration.evidence for o in e.outputs)
     short = len(iteration.text) <= _LONGEST_DISPLAY
-    return run.task.is_python and (drawn or (short and is_display(iteration.text)))
+    return run.task.is_python and short and is_display(iteration.text)
 
 
 def _wants_reading(run: Run, iteration: Iteration) -> bool:
@@ -744,6 +747,7 @@ def forecast(run: Run) -> Forecast:
     drafts = 0 if own is not None else limits.candidates
     readers = (limits.critique != "never" and not run.setup.weak_critic) + has_evaluator(run)
     stages = drafts + limits.max_revisions + may_look(run)
+    stages += is_asked_first(run)
     stages += readers * (max(1, drafts) + limits.max_revisions)
     head = _INSTRUCTIONS + estimate_tokens(len(run.task.model_dump_json()))  # of every prompt
     evidence = EVIDENCE_CHARACTERS * len(run.setup.checks)

@@ -56,6 +56,7 @@ APPENDED: str = _TEXTS["appended"]  # what becomes of the others
 _STAGES: dict[str, str] = _TEXTS["stages"]
 _PARTS: dict[str, str] = _TEXTS["parts"]
 _FORMS: dict[Form, dict[str, str]] = {"code": _TEXTS["code"], "prose": _TEXTS["prose"]}
+_WORD = 8  # tokens of a reply that is one word
 SAMPLED = 0.8  # temperature of further drafts, as CodeT's (arXiv 2207.10397)
 
 _WHOLE_LINES, _WHOLE_CHARACTERS = 80, 4_000  # of a text that is revised as a whole
@@ -394,15 +395,35 @@ class Requests:
         return self.sandbox and may_look(run) and not looked and not self.is_own(stage)
 
     def _look(self, run: Run, stage: Stage) -> str:
-        offered = self.takes_look(run, stage) and self.level != "structure"
+        offered = self.takes_look(run, stage) and self.level in ("outputs", "values")
         return _PARTS["look"] if offered else ""
+
+    def choose(self, run: Run) -> Request:
+        """Ask, by examples, whether a task wants code or words; a weak writer needs them."""
+        texts = _TEXTS["choose"]
+        turns = [Message(role="system", content=texts["system"])]
+        for form, tasks in (*texts["examples"], ["", [run.task.request]]):
+            for task in tasks:
+                turns.append(Message(role="user", content=fill(texts["ask"], task=task)))
+                turns += [Message(role="assistant", content=form)] if form else []
+        return Request(
+            messages=tuple(turns),
+            max_tokens=_WORD,
+            temperature=0.0,
+            seed=run.limits.seed,
+            purpose=Stage.CHOOSE,
+            inputs=(run.task.request,),
+        )
 
     @_within_level
     def draft(self, run: Run, candidate: int) -> Request:
         """Ask for a draft, outside of any JSON; candidates after the first are sampled."""
         template, task = self.prompts.draft, run.task
         think = _FORMS[task.form]["think"]
-        places = {"ask": _ask(task), "think": think, "format": _give("Then give", task)}
+        kinds = [one.profile for one in run.setup.words.tasks[1:]] if run.setup.words else []
+        words = fill(_PARTS["words"], kinds="|".join(kinds)) if run.setup.words else ""
+        places = {"ask": _ask(task) + words, "think": think}
+        places["format"] = _give("Then give", task) + words
         options = self._constraint(self.prompts.draft == _STAGES["draft"])
         options["temperature"] = _temperature(run)
         if self.is_own(Stage.DRAFT):
@@ -708,6 +729,8 @@ def repair(run: Run, request: Request, reply: str, problem: str) -> Request:
     elif request.schema_name == "edits":
         kind = "edits"
     shape = _TEXTS["shapes"][kind] if kind else _FORMS[run.task.form]["shape"]
+    if run.setup.words and not kind:
+        shape += f" or, if the task asks for words, {_FORMS['prose']['shape']}"
     shape = fill(shape, tag=run.task.language)
     return _ask_again(request, reply, fill(_PARTS["repair"], problem=problem, shape=shape))
 

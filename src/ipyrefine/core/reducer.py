@@ -27,6 +27,7 @@ from ipyrefine.core.model import (
     Clarification,
     Evidence,
     Finding,
+    Form,
     Material,
     Row,
     Severity,
@@ -79,6 +80,8 @@ def _apply(run: Run, event: Event) -> Run:
             return run.replace(stage=event.stage, stop_reason=None, message="", unfinished="")
         case events.TextDelta():
             return run
+        case events.FormChosen():
+            return _settle_form(run, event.form).replace(unconsumed_replies=())
         case events.DraftReady():
             return _add_draft(run, event)
         case events.DraftFailed():
@@ -122,6 +125,7 @@ def _apply(run: Run, event: Event) -> Run:
 
 
 def _add_draft(run: Run, event: events.DraftReady) -> Run:
+    run = _settle_form(run, event.form, event.kind, event.language)
     for earlier in run.iterations:  # a comparison with the other drafts has one more to look at
         kept = tuple(evidence for evidence in earlier.evidence if not evidence.drafts)
         run = _amend(run, earlier.number, evidence=kept)
@@ -130,6 +134,24 @@ def _add_draft(run: Run, event: events.DraftReady) -> Run:
     )
     run = _append(run, draft, event.candidate)
     return _require(run, run.setup.wish) if event.author == "user" else run
+
+
+def _settle_form(run: Run, form: Form | None, kind: str = "", language: str = "") -> Run:
+    setup, words = run.setup, run.setup.words
+    if words is None or form is None:
+        return run
+    if form == "prose":
+        task = next((one for one in words.tasks if one.profile == kind), words.tasks[0])
+        task = task.replace(materials=run.task.materials)
+        checks = (*words.own, *words.checks)
+        setup = setup.replace(task=task, checks=checks, demands=words.demands)
+    elif language:  # nothing runs it here
+        task = setup.task.replace(language=language)
+        setup = setup.replace(task=task, checks=words.own, demands=())
+    else:
+        checks = tuple(name for name in setup.checks if name not in words.checks)
+        setup = setup.replace(checks=checks)
+    return run.replace(setup=setup.replace(words=None))
 
 
 def _drop_draft(run: Run, candidate: int) -> Run:
@@ -564,7 +586,10 @@ def _change_criteria(run: Run, decision: decisions.Criteria) -> Run:
             iterations=tuple(i.replace(critiqued=False) for i in run.iterations),
             stale=tuple(i.number for i in run.iterations if i.verdict),
         )
-    return run.replace(setup=run.setup.replace(task=task, limits=limits))
+    if (words := run.setup.words) and decision.criteria:
+        tasks = (one.replace(criteria=decision.criteria) for one in words.tasks)
+        words = words.replace(tasks=tuple(tasks))
+    return run.replace(setup=run.setup.replace(task=task, limits=limits, words=words))
 
 
 def _expect(run: Run, expected: decisions.Expect) -> Run:

@@ -10,16 +10,22 @@ from typing import Any, Literal
 
 from ipyrefine.core import edits
 from ipyrefine.core.model import Form, Record
-from ipyrefine.core.syntax import try_parse, try_parse_expression
+from ipyrefine.core.syntax import NO_CODE, pygments_name, try_parse, try_parse_expression
 from ipyrefine.errors import ReplyError
 
 # Texts
 
-_FENCE = re.compile(r"^```[^\n`]*\n(?P<text>.*?)(?:(?P<end>^```\s*$)|\Z)", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(
+    r"^```[ \t]*(?P<tag>[\w+#.-]*)[^\n`]*\n(?P<text>.*?)(?:(?P<end>^```\s*$)|\Z)",
+    re.MULTILINE | re.DOTALL,
+)
 _OPEN, _CLOSE = (rf"^[^\S\n]*<{tag}>[^\S\n]*$" for tag in ("text", "/text"))
 _TAGGED = re.compile(
     rf"{_OPEN}\n(?P<text>.*?)(?:(?P<end>{_CLOSE})|(?={_OPEN})|\Z)", re.MULTILINE | re.DOTALL
 )
+_ASSIGNS = re.compile(r"[%!]+\w|[\w.\[\]'\"]+ [-+*/|&]?= ")  # or is a magic
+_OPENING = re.compile(r"^[ \t]*<text(?:\s+(?:kind=)?[\"']?(?P<kind>\w*)[^>\n]*)?>", re.MULTILINE)
+_EXPLAINS = 240  # bytes before a fence that may be a quotation
 _PARAGRAPHS = 20  # before code that nothing marks, at most
 _CLOSING_TAG = re.compile(r"</text>\s*\Z")
 
@@ -32,6 +38,9 @@ class WrittenText(Record):
     missed: int = 0  # how many of its edits could not be made
     edits: int = 0  # how many edits it was given as; 0 for a whole text
     look: str = ""  # the expression that the writer wants to see before it gives a text
+    form: Form | None = None  # what it chose, where it might
+    kind: str = ""  # of words, as it named it
+    language: str = ""  # what its fence names, where that is another than was asked for
 
 
 def parse_text(
@@ -55,6 +64,8 @@ def parse_text(
     Raises:
         ReplyError: there is no text in it, or no whole one.
     """
+    if form == "prose":  # a kind is for the first reply alone
+        reply = _OPENING.sub("<text>", reply, count=1)
     if not _is_whole(reply, form, language) and (response := _unwrap(reply, own)):
         try:
             inner = parse_text(response.text, form, cut=cut, language=language, own=own)
@@ -87,6 +98,86 @@ def parse_text(
     if not text.strip():
         raise ReplyError("it holds no text")
     return WrittenText(text=text, thoughts=thoughts)
+
+
+def parse_form(reply: str) -> Form:
+    """Read whether a task wants code or words; whatever else is said means code."""
+    return "prose" if reply.strip(" \n\"*`'").lower().startswith("words") else "code"
+
+
+def parse_choice(
+    reply: str, *, cut: bool = False, language: str = "python", own: bool = False
+) -> WrittenText:
+    """Read the reply of a writer that chooses between code and words, as `parse_text` does.
+
+    Words stand between lines with ``<text>``, perhaps with their kind, and ``</text>``. Where
+    these are missing, code is what is in a fence or Python as a whole, and all else is words. So is
+    a fence that a much longer explanation quotes. In doubt it is code, which the user can switch.
+
+    Raises:
+        ReplyError: as for `parse_text`; or it is broken code, without a mark.
+    """
+    tagged = _OPENING.search(reply)
+    if not tagged and (inner := _unwrap(reply, own)):
+        try:
+            written = parse_choice(inner.text, cut=cut, language=language, own=own)
+        except ReplyError:
+            if cut or not inner.text.strip():
+                raise
+            written = inner.replace(form="code")
+        return written.replace(thoughts=inner.thoughts)
+    blocks = [block for block in _FENCE.finditer(reply) if _body(block).strip()]
+    if tagged and not any(block.start() < tagged.start() for block in blocks):
+        written = parse_text(reply, "prose", cut=cut, own=own)
+        return written.replace(form="prose", kind=tagged["kind"] or "")
+    code = [block for block in blocks if _is_code_block(block, language)]
+    longest = max(code or blocks, key=lambda block: len(block["text"]), default=None)
+    below = not (cut or blocks) and language == "python" and _ends_with_code(reply)
+    if not (cut or below) and _has_words(reply, longest, language, code=bool(code)):
+        words = _body(blocks[0]) if blocks and not code else reply
+        return parse_text(words.strip(), "prose", own=own).replace(form="prose")
+    written = parse_text(reply, "code", cut=cut, language=language, own=own or below)
+    named = pygments_name(longest["tag"]) if longest and code else ""
+    other = named if named not in ("", language, "pycon", "jupyter") else ""
+    return written.replace(form="code", language=other)
+
+
+def _ends_with_code(reply: str) -> bool:
+    tails = (reply[m.end() :] for m in islice(re.finditer(r"\n\s*\n", reply), _PARAGRAPHS))
+    return any(_is_whole(t, "code", "python") and _is_statement(t.split("\n")[0]) for t in tails)
+
+
+def _has_words(reply: str, block: re.Match[str] | None, language: str, *, code: bool) -> bool:
+    if block and code:
+        around = len(_FENCE.sub("", reply).encode())
+        long = len(reply[: block.start()].encode()) > _EXPLAINS
+        return long and around > 3 * len(block["text"].encode())
+    inner = _unwrap(reply, own=True)
+    if (wraps := inner is not None and _is_whole(inner.text, "code", language)) or block:
+        return not wraps
+    lines = [*filter(None, map(str.strip, reply.splitlines()))]
+    broken = 2 * sum(map(_is_statement, lines)) >= len(lines)
+    broken = broken or any(line.startswith(("```", "~~~")) for line in lines)
+    return not (broken or language != "python" or _is_whole(reply, "code", language))
+
+
+def _is_code_block(block: re.Match[str], language: str) -> bool:
+    tag, body = pygments_name(block["tag"]), _body(block)
+    looks = language != "python" or _is_whole(body, "code", language)
+    return tag not in NO_CODE and bool(tag or looks or any(map(_is_statement, body.splitlines())))
+
+
+def _is_statement(line: str) -> bool:
+    """Return whether a line can hardly be a sentence: an import, an assignment, a call, a magic."""
+    line = line.strip()
+    if _ASSIGNS.match(line):
+        return True
+    tree = try_parse(f"{line}\n    pass" if line.endswith(":") else line)
+    node = tree.body[0] if tree and tree.body else None
+    value = node.value if isinstance(node, ast.Expr) else None
+    calls = isinstance(value, ast.Call | ast.Subscript | ast.Attribute)
+    # "Subject: delay" is an annotation.
+    return calls or not (node is None or isinstance(node, ast.Expr | ast.AnnAssign))
 
 
 _AROUND_LOOK = " \t\r\n`"
@@ -229,11 +320,12 @@ class Splitter:
     Args:
         form: how the text is marked, as in `parse_text`.
         inside: whether it begins with the text.
+        chooses: whether it may be words in place of code, which the first line says.
     """
 
-    def __init__(self, form: Form, *, inside: bool = False) -> None:
+    def __init__(self, form: Form, *, inside: bool = False, chooses: bool = False) -> None:
         self._mark = "```" if form == "code" else "<"
-        self._inside = inside
+        self._inside, self._chooses = inside, chooses
         self._line = ""
         self._passing = False
 
@@ -242,10 +334,15 @@ class Splitter:
         for piece in chunk.splitlines(keepends=True):
             self._line += piece
             ended = self._line.endswith("\n")
+            if self._chooses and ended and self._line.strip():
+                self._chooses = False
+                self._mark = "<" if _OPENING.fullmatch(self._line.strip()) else self._mark
             if not self._passing and self._may_be_mark():
                 if ended:
                     opens = (
-                        not self._inside if self._mark == "```" else self._line.strip() == "<text>"
+                        not self._inside
+                        if self._mark == "```"
+                        else bool(_OPENING.fullmatch(self._line.strip()))
                     )
                     self._inside = opens
                     self._line = ""
@@ -259,11 +356,13 @@ class Splitter:
         line = self._line.strip()
         if not line:
             return not self._line.endswith("\n")
+        if self._chooses and ("<text>".startswith(line) or line.startswith("<text ")):
+            return True
         if line[0] != self._mark[0]:
             return False
         if self._mark == "```":
             return line.startswith("```") or "```".startswith(line)
-        return any(tag.startswith(line) for tag in ("<text>", "</text>"))
+        return line.startswith("<text ") or any(t.startswith(line) for t in ("<text>", "</text>"))
 
 
 # Several things in one reply: JSON, tags, labelled lines

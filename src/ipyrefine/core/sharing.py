@@ -25,10 +25,11 @@ from ipyrefine.core.model import (
     Value,
     on_conditions,
 )
+from ipyrefine.core.plain_code import without_data
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.syntax import NO_VALUE, is_literal, read_literal, try_parse_expression
 
-Level = Literal["structure", "outputs", "values"]
+Level = Literal["structure", "code", "outputs", "values"]
 LEVELS: tuple[Level, ...] = get_args(Level)  # the strictest first
 
 KEPT_HERE = (
@@ -48,7 +49,8 @@ _PHRASES = r"""
 It runs without an error|It runs on copies of|It ends without defining
 It exited with status \d{1,3} before its end|It ended the process before its end
 It did not end within|It was stopped, because it|seconds of processor time
-used too much memory|printed without end|In the sandbox it fails differently
+used too much memory|printed without end|In the sandbox it (?:fails differently|does not fail)
+cannot be called from a running event loop|This event loop is already running
 The (?:code does|tests do) not load|expected\b|, got\b|, raised\b|, as expected|passed$|skipped,
 \d{1,4} of \d{1,4} (?:stated examples hold|tests pass)
 It gives what (?:the other draft gives|most of the \d{1,4} other drafts give)
@@ -91,8 +93,9 @@ class Sharing(NamedTuple):
     """What the servers of a run are sent.
 
     Attributes:
-        level: ``structure``, ``outputs`` (what code printed, returned and raised) or ``values``
-            (those of the variables that the cell uses, too).
+        level: ``structure``, ``code`` (of cells above, without data), ``outputs`` (what code
+            printed, returned and raised, too) or ``values`` (those of the variables, and cells as
+            they are).
         servers: the addresses of those that this is about: not on this machine, or of any where
             the user set less than ``values``; the user's own model is named instead.
         asks: whether the user may still be asked to send more.
@@ -113,9 +116,10 @@ def is_computed(run: Run) -> bool:
 def withhold(run: Run, level: Level, names: str = "") -> Run:
     """Return a run as prompts may show it at a level.
 
-    Below `values` the code of other cells is left out, and what variables hold that nobody named.
-    At `structure` everything that a prompt takes from computed evidence is replaced, too: details,
-    outputs, the findings of its checks, the reasons of verdicts, answers to its questions.
+    Below `values` the code of other cells is sent without its data, and at `structure` not at all;
+    nor is what variables hold that nobody named. Below `outputs` everything that a prompt takes
+    from computed evidence is replaced, too: details, outputs, the findings of its checks, the
+    reasons of verdicts, answers to its questions.
 
     Args:
         run: the run.
@@ -124,7 +128,7 @@ def withhold(run: Run, level: Level, names: str = "") -> Run:
     """
     if level == "values":
         return run
-    run = _without_values(run)
+    run = _without_values(run, level)
     if level == "outputs" or not is_computed(run):
         return run
     words = _Words(run, names)
@@ -132,13 +136,15 @@ def withhold(run: Run, level: Level, names: str = "") -> Run:
     return run.replace(setup=setup, iterations=tuple(map(words.iteration, run.iterations)))
 
 
-def _without_values(run: Run) -> Run:
+def _without_values(run: Run, level: Level) -> Run:
     materials = tuple(
         one.replace(text=one.text.partition("\n")[0].rstrip(":"), computed=False)
         if one.kind == "variable" and one.computed
+        else one.replace(text=_plain_code(run))
+        if one.kind == "definitions"
         else one
         for one in run.task.materials
-        if one.kind != "definitions"
+        if one.kind != "definitions" or (level != "structure" and _plain_code(run))
     )
     if materials == run.task.materials:
         return run
@@ -146,14 +152,32 @@ def _without_values(run: Run) -> Run:
     return run.replace(setup=run.setup.replace(task=task))
 
 
-def withheld(run: Run) -> str:
-    """Return the text that prompts lack now at the level `structure`; empty for none.
+def _plain_code(run: Run) -> str:
+    shown = "\n".join(m.text for m in run.task.materials if m.kind == "variable")
+    code = "\n\n".join(m.text for m in run.task.materials if m.kind == "definitions")
+    return without_data(code, shown)
+
+
+def next_level(run: Run, level: Level) -> Level | None:
+    """Return the level that would send more of a run than the present one; None where none would.
+
+    One above it sends only the code of cells, as long as nothing was computed.
+    """
+    if level in ("structure", "code") and is_computed(run):
+        return "outputs"
+    return "code" if level == "structure" and _plain_code(run) else None
+
+
+def withheld(run: Run, level: Level = "structure") -> str:
+    """Return the text that prompts lack now at a level below `outputs`; empty for none.
 
     That is of the task, and of the latest text that something was computed for.
     """
-    run = _without_values(run)
+    code = _plain_code(run) if level == "structure" else ""
+    run = _without_values(run, level)
     words = _Words(run)
-    parts = [m.text for m in run.task.materials if m.computed and words.text(m.text) != m.text]
+    parts = [code] if code else []
+    parts += [m.text for m in run.task.materials if m.computed and words.text(m.text) != m.text]
     for iteration in reversed(run.iterations):
         computed = [e for e in iteration.evidence if e.computed]
         sent = {line for e in words.iteration(iteration).evidence for line in e.detail.splitlines()}

@@ -12,6 +12,7 @@ from itertools import islice, zip_longest
 from typing import Literal, TypeGuard
 
 from ipyrefine.core.model import Clarification, Record, Row, Task
+from ipyrefine.core.stated_tables import read_tables
 from ipyrefine.core.syntax import is_literal, names_bound, try_parse, try_parse_expression
 
 _LONG = 1_000  # characters of a line
@@ -23,12 +24,16 @@ _Definition = ast.FunctionDef | ast.ClassDef  # an async function returns no val
 class Example(Record):
     """One example."""
 
-    source: str  # what to evaluate
-    expected: str  # an output, the name of an exception, or the expression of a value
-    # The output is compared, the value is, the source is true, or it raises such an exception.
-    kind: Literal["doctest", "equals", "holds", "raises"]
+    source: str  # what to evaluate; for a table, the names of those that go in
+    # An output, the name of an exception, the expression of a value, or a table as it is written.
+    expected: str
+    # The output is compared, the value is, the source is true, it raises such an exception, or it
+    # gives the table: a pandas frame.
+    kind: Literal["doctest", "equals", "holds", "raises", "table"]
     setup: str = ""  # statements to run before it
     prints: bool = False  # whether the task speaks of printing, so that a result may be printed
+    any_order: bool = False  # of a table's rows
+    sure: bool = False  # whether it must be a frame, so that anything else is a miss
 
 
 def stated_examples(task: Task) -> tuple[Example, ...]:
@@ -52,7 +57,8 @@ def read_examples(task_text: str) -> tuple[Example, ...]:
     - asserts and comparisons in fenced Python, with the statements before them;
     - lines such as ``f(1) == 2``, ``f(1) is None``, ``assert f(1) == 2``, ``f(1) -> 2``,
       ``f(1) => 2``, ``f(1) = 2``, ``f(1) returns 2``;
-    - in docstrings and comments of fenced Python, such lines if they call what it defines.
+    - in docstrings and comments of fenced Python, such lines if they call what it defines;
+    - tables that go in with the one that comes out, as `core.stated_tables` reads them.
 
     Args:
         task_text: the task.
@@ -68,7 +74,8 @@ def read_examples(task_text: str) -> tuple[Example, ...]:
         else:
             others = [example for line in rest for example in _read_line(line)]
         examples.update(dict.fromkeys([*doctests, *others]))
-    return tuple(examples)
+    tables = (Example(kind="table", **one) for one in read_tables(task_text))
+    return (*examples, *tables)
 
 
 def fenced_python(text: str) -> Iterator[ast.Module]:
@@ -237,9 +244,11 @@ _MARK = re.compile(
     r"|\b(?:(?:should|must|will|shall)\s+return|returns?)\b)\s*"
 )
 _KEYWORD = re.compile(r"^(?:async|class|def|elif|for|if|return|while|with|yield)\b")
+_END = "。！？；，：、）」』”“»"  # noqa: RUF001 - of a sentence or of what holds it
 _CONSTANTS = {"true": "True", "false": "False", "null": "None", "none": "None"}
 # What a call, an attribute or an item starts with: a name, or a string with a prefix.
-_CALL_START = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?=\s*[.(\['\"])")
+# It may touch a word of a language that is written without spaces.
+_CALL_START = re.compile(r"(?<!\.)(?<![^\W\u3040-\u9fff\uac00-\ud7af])[A-Za-z_]\w*(?=[.(\['\"])")
 _CALL_CHAIN = (ast.Call, ast.Attribute, ast.Subscript)
 _ARITHMETIC = (ast.Constant, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop)
 
@@ -292,7 +301,7 @@ def _read_value(text: str, *, to_end: bool) -> str:
     Returns:
         The whole text as an expression, or else its longest start that is a literal or arithmetic.
     """
-    whole = text.strip().rstrip(".;,:! ")
+    whole = text.strip().rstrip(f".;,:! {_END}")
     if whole in _CONSTANTS:
         return _CONSTANTS[whole]
     node = try_parse_expression(whole)
@@ -304,8 +313,8 @@ def _read_value(text: str, *, to_end: bool) -> str:
         and not isinstance(node, ast.Compare | ast.BoolOp)
     ):
         return ast.unparse(node)
-    for end in reversed([m.start() for m in re.finditer(r"[\s,;.:!?)]", whole)]):
-        start = whole[:end].rstrip(" ,;.:")
+    for end in reversed([m.start() for m in re.finditer(rf"[\s,;.:!?){_END}]", whole)]):
+        start = whole[:end].rstrip(f" ,;.:{_END}")
         node = try_parse_expression(start)
         if node is None:
             continue

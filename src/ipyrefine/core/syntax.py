@@ -2,16 +2,30 @@
 
 import ast
 import math
+import re
 import types
 import warnings
-from collections.abc import Mapping, MutableMapping
 from typing import Any
 
 # What `ast` and `compile` raise for what is not Python, or is too long or too deep for them.
 ERRORS = (SyntaxError, ValueError, TypeError, RecursionError, MemoryError)
 _TOLERANCE, _RELATIVE = 1e-9, 1e-12
+# What a fence calls a text that is no code.
+NO_CODE = frozenset({"markdown", "md", "none", "plain", "plaintext", "text", "txt"})
+_ALIASES = {
+    "c#": "csharp", "c++": "cpp", "f#": "fsharp", "golang": "go", "ipython": "python",
+    "js": "javascript", "kt": "kotlin", "node": "javascript", "node.js": "javascript",
+    "py": "python", "python3": "python", "rb": "ruby", "rs": "rust", "sh": "bash",
+    "ts": "typescript",
+}  # fmt: skip
 _EXACT = 2**53  # integers beyond it may have no float of their own
 NO_VALUE = object()
+
+
+def pygments_name(language: str) -> str:
+    """Return the name of a language in the way that pygments writes it: ``C++`` is ``cpp``."""
+    name = language.strip().lower()
+    return _ALIASES.get(name, name)
 
 
 def parse(source: str) -> ast.Module:
@@ -62,33 +76,53 @@ def names_bound(node: ast.AST) -> set[str]:
     return names
 
 
+_DRAWS = re.compile(
+    r"(?:plt|pyplot|sns|seaborn|px|go|axe?s?|fig)\b|.*\.(?:plot|hist|boxplot)\b", re.DOTALL
+)
+_PREVIEWS = re.compile(r"print|display|.*\.(?:head|tail|sample|describe|info)", re.DOTALL)
+_PLAIN = (
+    *(ast.Expr, ast.Assign, ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.keyword),
+    *(ast.Constant, ast.Tuple, ast.List, ast.Dict, ast.Slice, ast.USub, ast.expr_context),
+)
+
+
 def is_display(source: str) -> bool:
-    """Return whether Python only shows something: besides imports, expressions that change nothing.
+    """Return whether Python only shows what is there and calculates nothing.
 
-    What changes something is told by the names of methods, and so not always.
+    It shows a name, what stands in it, its first rows or a summary, or it draws one.
     """
-    tree = try_parse(source)
-    body = tree.body if tree else []
-    shows = any(isinstance(one, ast.Expr) for one in body)
-    only = all(isinstance(one, ast.Expr | ast.Import | ast.ImportFrom) for one in body)
-    return shows and only and not any(map(_changes_something, ast.walk(ast.Module(body, []))))
+    python = re.sub(r"^%(?:matplotlib|config)\b.*$", "", source, flags=re.MULTILINE)
+    body = (try_parse(python) or ast.Module([], [])).body
+    body = [one for one in body if not isinstance(one, ast.Import | ast.ImportFrom)]
+    return bool(body) and all(map(_displays, body))
 
 
-_CHANGING = frozenset().union(
-    *(set(dir(one)) - set(dir(other)) for one, other in ((list, tuple), (set, frozenset))),
-    set(dir(MutableMapping)) - set(dir(Mapping)),
-    ("exec", "setattr", "delattr", "shuffle", "heappush", "heapify", "heappop", "put", "fill"),
-) - {"copy", *dir(tuple)}
+def _displays(node: ast.stmt) -> bool:
+    draws = not isinstance(node, ast.Assign) or _DRAWS.match(ast.unparse(node.value))
+    shows = draws and names_used(node) - {"print", "display"}
+    return bool(shows) and all(map(_is_plain, ast.walk(node)))
 
 
-def _changes_something(node: ast.AST) -> bool:
-    match node:
-        case ast.NamedExpr():
-            return True
-        case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name), keywords=keywords):
-            inplace = (ast.unparse(one.value) for one in keywords if one.arg == "inplace")
-            return name in _CHANGING or any(one != "False" for one in inplace)
-    return False
+def _is_plain(node: ast.AST) -> bool:
+    if isinstance(node, ast.Call):
+        called = ast.unparse(node.func)
+        return bool(_PREVIEWS.fullmatch(called) or _DRAWS.match(called))
+    negates = isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant)
+    return negates or isinstance(node, _PLAIN)
+
+
+def has_steps(tree: ast.Module) -> bool:
+    """Return whether code does more as it runs than define functions, classes and constants."""
+    quiet = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom
+
+    def is_constant(node: ast.stmt) -> bool:
+        values = node.value if isinstance(node, ast.Assign | ast.AnnAssign | ast.Expr) else node
+        return values is None or is_literal(ast.unparse(values))
+
+    def is_main(node: ast.stmt) -> bool:
+        return isinstance(node, ast.If) and "__name__" in names_used(node.test)
+
+    return not all(isinstance(n, quiet) or is_main(n) or is_constant(n) for n in tree.body)
 
 
 def names_used(node: ast.AST) -> set[str]:

@@ -99,7 +99,7 @@ def run_demo(options: argparse.Namespace) -> int:
 
 
 async def _refine(name: str | None, limits: Limits, note: str) -> int:
-    refinement = api.build(TASK.read_text("utf-8"), model=name, limits=limits)
+    refinement = api.build(TASK.read_text("utf-8"), model=name, profile="code", limits=limits)
     display = Transcript(below=note.count("\n") + 3)
     session = Session(refinement, [display], open_journal(name="demo"))
     run = await session.go()

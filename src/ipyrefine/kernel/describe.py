@@ -22,6 +22,7 @@ from typing import Annotated, Any, Literal, TypeGuard, get_args, get_origin
 from ipyrefine.kernel.redaction import HIDDEN, is_environment, is_secret, is_secret_name
 
 WIDTH = 800  # characters of a description
+FRAME_WIDTH = 1_500
 STRING_WIDTH = 4_000  # characters of a string's value, which is likely what the task is about
 
 _MAX_ITEMS = 10  # of a collection's values
@@ -61,21 +62,25 @@ def label(name: str, value: object) -> str:
     return name
 
 
-def describe(name: str, value: object, *, values: bool = False) -> str:
-    """Return a variable for a model: 800 characters at most, 4,000 of a string's value.
+def describe(name: str, value: object, *, values: bool = False, note: str = "") -> str:
+    """Return a variable for a model: 800 characters at most, 1,500 of a frame, 4,000 of a string.
 
     Args:
         name: its name.
         value: the variable.
         values: whether to show what it holds, not its structure alone.
+        note: what else to say of it, beside what it is.
     """
+    note = f", {note}" if note else ""
     with suppress(Exception):  # a library that is not as it was when this was written
         if values and type(value) is str:
             text = HIDDEN if is_secret(value[: STRING_WIDTH + _BEYOND]) else value
-            return f"{name} ({_kind(value)}):\n{_cut(text, STRING_WIDTH)}"
+            return f"{name} ({_kind(value)}{note}):\n{_cut(text, STRING_WIDTH)}"
         lines = list(_lines(value, values))
-        return _cut("\n".join([f"{name} ({_kind(value)})" + ":" * bool(lines), *lines]), WIDTH)
-    return f"{name} ({_type_name(type(value))})"
+        head = f"{name} ({_kind(value)}{note})" + ":" * bool(lines)
+        width = FRAME_WIDTH if is_frame(value) else WIDTH
+        return _cut("\n".join([head, *lines]), width)
+    return f"{name} ({_type_name(type(value))}{note})"
 
 
 def columns_of(value: object) -> list[tuple[str, bool]]:

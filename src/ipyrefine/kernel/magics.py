@@ -13,7 +13,8 @@ class PythonPart(NamedTuple):
     """The Python of a cell, apart from what only IPython understands.
 
     Attributes:
-        code: the cell, with ``pass`` or nothing in place of each magic and shell line.
+        code: the cell, with ``pass`` or nothing in place of each magic and shell line, but for what
+            ``%time`` runs.
         lines: those lines, as they are.
         names: the names that they bind.
     """
@@ -46,9 +47,12 @@ def python_part(text: str) -> PythonPart:
             number = node.lineno - 1
             found[number] = lines[number] if number < len(lines) else source[number]
             targets = node.targets if isinstance(node, ast.Assign) else []
+            bound = "".join(f"{ast.unparse(target)} = " for target in targets)
             names |= {n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)}
             # Nothing where no block becomes empty: a linter would not like the other.
-            source[number] = " " * node.col_offset + ("pass\n" if node.col_offset else "\n")
+            timed = _timed(node.value)
+            instead = f"{bound}{timed}" if timed else "pass" * bool(node.col_offset)
+            source[number] = f"{' ' * node.col_offset}{instead}\n"
             for other in range(node.lineno, node.end_lineno or node.lineno):
                 source[other] = "\n"
     if not found:
@@ -62,6 +66,14 @@ def has_python_beside_magics(text: str) -> bool:
     part = python_part(text)
     body = parse(part.code).body if part.lines else []
     return any(not isinstance(node, ast.Pass) for node in body)
+
+
+def _timed(node: ast.expr) -> str:
+    """Return the Python that ``%time`` runs in a line; empty for any other magic."""
+    match node:
+        case ast.Call(args=[ast.Constant("time"), ast.Constant(str(code))]) if try_parse(code):
+            return code
+    return ""
 
 
 def _is_ipython(node: ast.expr) -> bool:

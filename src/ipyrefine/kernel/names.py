@@ -16,7 +16,7 @@ from ipyrefine.kernel.magics import python_part
 
 _MAX_SOURCE = 200_000  # characters of code that are read
 _BUILTINS = frozenset(dir(builtins))
-_IPYTHON = re.compile(r"_+|_i+|_i?\d+|_[iod]h|In|Out|display|get_ipython|exit|quit|__\w+")
+IPYTHON = re.compile(r"_+|_i+|_i?\d+|_[iod]h|In|Out|display|get_ipython|exit|quit|__\w+")
 # Magics that bind no names.
 _HARMLESS = re.compile(r"%%(?:time|timeit|prun)\b|%(?:autoreload|conda|config|matplotlib|pip)\b")
 # With one of these, code may bind or test names that it does not write as such.
@@ -109,7 +109,7 @@ def undefined_names(text: str, task: Task, known: Iterable[str]) -> list[Read]:
         one
         for one in names.reads
         if one.name not in defined
-        and not _IPYTHON.fullmatch(one.name)
+        and not IPYTHON.fullmatch(one.name)
         and (one.name not in names.binds or _is_too_early(one, tree))
     ]
     if not reads or "*" in (given := _given_by(task)):

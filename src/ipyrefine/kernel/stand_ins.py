@@ -17,7 +17,7 @@ from ipyrefine.core.syntax import read_literal
 from ipyrefine.kernel.masking import Masked, pattern_of
 from ipyrefine.kernel.redaction import HIDDEN, find_secrets, known_mark
 from ipyrefine.kernel.variables import NEEDS_SECRET
-from ipyrefine.sandbox.sandbox import Event, ProcessResult, describe_failure, run_parts
+from ipyrefine.sandbox.sandbox import Event, FileContent, ProcessResult, describe_failure, run_parts
 
 _CODE = re.compile(r"candidate\.py|test_\w+\.py")
 _FIELDS = ("setup", "source", "expected", "stated")  # of an example
@@ -29,7 +29,7 @@ _StandIns = Mapping[str, str]  # by secret
 
 async def run_without_secrets(
     kind: Literal["examples", "tests", "cell"],
-    files: Mapping[str, str | bytes],
+    files: Mapping[str, FileContent],
     *,
     examples: Sequence[Mapping[str, Any]] = (),
     **options: Any,

@@ -15,10 +15,11 @@ from ipyrefine.core.events import Event, Stopped, VerdictReached
 from ipyrefine.core.model import Form, StopReason
 from ipyrefine.core.ports import Check
 from ipyrefine.core.run import Run
-from ipyrefine.core.sharing import KEPT_HERE, Level
+from ipyrefine.core.sharing import KEPT_HERE, Level, next_level
 from ipyrefine.errors import Interrupted, JournalError, ModelError, UsageError, describe
 from ipyrefine.journal.store import Journal
 from ipyrefine.journal.writer import Recorder
+from ipyrefine.kernel.variables import NOT_RUN_HERE
 from ipyrefine.notebook import options
 from ipyrefine.notebook.cell_target import CellTarget, Origin
 from ipyrefine.notebook.waiting import NO_ANYWIDGET, Placeholder, caller_waits
@@ -68,7 +69,7 @@ class CellRun:
         begin: Callable[[Form], Awaitable[tuple[Refinement, Recorder | None]]] | None = None,
         shown: bool = True,
     ) -> None:
-        self.shell = magics.shell
+        self.shell, self._magics = magics.shell, magics
         self._sent = SentLog()
         self._watch(refinement)
         self.session = Session(refinement, [self._update], journal)
@@ -249,7 +250,7 @@ class CellRun:
             run.model_copy(update={"setup": setup}),
             judge=None if run.setup.judge == run.setup.model else before.judge,
             **self._server,
-            checks=before.checks,
+            checks=[one for one in before.checks if one.name in run.setup.checks],
             share=self._share,
         )
         refinement.selection, refinement.suite = before.selection, before.suite
@@ -273,11 +274,28 @@ class CellRun:
             raise UsageError(f"This run is for {form} already.")
         if self._begin is None:
             raise UsageError(f"This run cannot be switched. Start a %%refine cell with -p {form}.")
+        await self._restart(form)
+
+    async def see(self, name: str) -> None:
+        """Start again with a name of the notebook shown to the model, or without one that was.
+
+        Raises:
+            UsageError: it was not started by a `%%refine` cell of this kernel, or was named by -v.
+        """
+        if self._begin is None:
+            raise UsageError(f"Start a %%refine cell with --no-var {name}.")
+        left_out = self._args.no_var
+        changed = [one for one in left_out if one != name]
+        self._args.no_var = changed if len(changed) < len(left_out) else [*left_out, name]
+        self._args.var = [one for one in self._args.var if one != name]
+        await self._restart(self.session.run.task.form)
+
+    async def _restart(self, form: Form) -> None:
+        assert self._begin is not None, "it was asked for only then"
         refinement, journal = await self._begin(form)
         self._sent = SentLog()
         self._watch(refinement)
         self._note = ""
-        self.cell_target.fits = form == self._form
         self.session.restart(refinement, journal)
 
     def share(self, answer: str) -> str:
@@ -295,10 +313,19 @@ class CellRun:
             raise UsageError(f"%refine share takes {', '.join(ANSWERS)}, not {answer!r}.")
         if not sharing.servers:
             raise UsageError("The models of this run are on this machine: nothing leaves it.")
-        level: Level = "structure" if answer == "never" else "outputs"
+        more = next_level(self.session.run, sharing.level) or "outputs"
+        level: Level = "structure" if answer == "never" else more
         kept = answer == "once" or remember_sharing(sharing.servers, level)
         self.session.refinement.sharing = sharing._replace(level=level, asks=False)
-        return labels.sharing_sentence(answer, sharing.servers, stored=kept)
+        return labels.sharing_sentence(answer, sharing.servers, more, stored=kept)
+
+    def _answer_unconfined(self, answer: bool | None) -> bool:
+        if answer is not None:
+            self._magics.unconfined = answer
+        waits = self._magics.unconfined is None
+        return waits and any(
+            one.detail == NOT_RUN_HERE for i in self.session.run.iterations for one in i.evidence
+        )
 
     def _watch(self, refinement: Refinement) -> None:
         """Keep what is sent to its models."""
@@ -340,6 +367,9 @@ class CellRun:
                     self.session.refinement.model, self.session.refinement.judge
                 ),
                 switch=(lambda: self._from_panel(self.switch())) if self._begin else None,
+                see=(lambda name: self._from_panel(self.see(name))) if self._begin else None,
+                unconfined=self._answer_unconfined,
+                unseen=lambda: [one for one in self._args.no_var if one != "all"],
                 prompts=lambda: self._sent.prompts,
                 share=self.share,
                 add_tests=lambda: self._from_panel(self._add_tests()),
@@ -363,6 +393,7 @@ class CellRun:
 
     def _update(self, event: Event, run: Run) -> None:
         """Bring variables and record up to date at every stop, and when a text was read later."""
+        self.cell_target.fits = run.task.form == self._form
         if isinstance(event, VerdictReached) and run.stop_reason is StopReason.ACCEPTED:
             self._set_variables(run)
             self._show_record()

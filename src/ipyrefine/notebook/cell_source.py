@@ -18,12 +18,12 @@ from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 from ipyrefine.core.model import Material
-from ipyrefine.core.syntax import ERRORS, parse, try_parse
+from ipyrefine.core.syntax import ERRORS, parse, pygments_name, try_parse
 from ipyrefine.errors import UsageError
+from ipyrefine.kernel.copying import lies_here
 from ipyrefine.kernel.magics import has_python_beside_magics
 from ipyrefine.kernel.names import names_defined, names_in_code
 from ipyrefine.kernel.redaction import redact, secret_values
-from ipyrefine.kernel.variables import lies_here
 from ipyrefine.notebook.cell_target import (
     Origin,
     button_press,
@@ -31,20 +31,31 @@ from ipyrefine.notebook.cell_target import (
     source_cell_id,
     source_cell_text,
 )
-from ipyrefine.profiles.recognise import is_python, pygments_name, read_fence
+from ipyrefine.profiles.recognise import code_language, is_python, read_fence
 
-# Cell magics whose body is Python.
-_PYTHON_MAGICS = frozenset({"capture", "debug", "prun", "time", "timeit"})
-_MAGIC = re.compile(r"\s*%%(?P<name>\w+)[^\n]*(?:\n|\Z)")
+_WORDS_ONLY = ("markdown", "text")  # "languages" of words
+_MAGIC = re.compile(r"\s*%%(?P<name>\w+)(?P<arguments>[^\n]*)(?:\n|\Z)")
+_STUB = """\
+Write what is missing in this code, as it says itself. Keep its names, parameters and docstrings.
+
+```python
+{}
+```"""
 # As a sentence begins: a capital and a second word, or three words.
 _WORDS = re.compile(r"[A-Z][a-z'-]*,? [\w'`\"(]|[A-Za-z][\w'-]*(?:,? [\w'`\"(-]+){2,}")
 _CODE_START = re.compile(
     r"\s*(?:(?:def|class|from|import|return|if|elif|else|for|while|with|try|except|async|await|"
     r"lambda|assert|raise|del|global|yield|print)\b|[@%!)\]}]|[\w.\[\]'\"]+\s*(?:[-+*/|&]?=|\())"
 )
+_LOOKED_AT = 100  # cells, for those that used a name
+_LEFT_BY_US = ("refined", "refined_run")
 _SOURCE = 2_000  # characters of the source of a cell above
 _OUTPUT = 800  # characters of all its outputs
 _TOTAL = 12_000  # characters of all cells; the nearest ones count first
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+_ABSTRACT = re.compile(r"\b(?:ABC|Protocol)\b")
+_RAISES = re.compile(r'(?:""".*"""\s*)?raise NotImplementedError\b.*', re.DOTALL)
+_EMPTY = re.compile(rf'""".*"""(?:\s*(?:pass|\.\.\.))*|{_RAISES.pattern}', re.DOTALL)
 _FUNCTIONS = (FunctionType, functools._lru_cache_wrapper)
 _DEFINED = (FunctionType, type, ABCMeta, EnumMeta)
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
@@ -89,12 +100,16 @@ def read_source(args: Namespace, body: str, shell: Any) -> CellSource:
     """Read the body of a `%%refine` cell.
 
     Raises:
-        UsageError: it is empty, or starts with a cell magic whose body is not code.
+        UsageError: it is empty.
     """
     if not body.strip():
         raise UsageError("The cell is empty. Write a task or a draft below %%refine.")
     if args.cell and args.profile in (None, "code"):
         source = read_code_cell(body, shell)
+        unnamed = source.head.lstrip().startswith("%%") and not source.language
+        in_words = unnamed and source.text.strip() and _is_words(source.text, shell)
+        if in_words or source.language in _WORDS_ONLY:
+            args.profile, source = args.profile or "prose", source._replace(language=None)
         if args.draft and not source.is_draft:
             source = CellSource(body, True)
         source = source._replace(is_draft=source.is_draft and not args.task)
@@ -103,6 +118,8 @@ def read_source(args: Namespace, body: str, shell: Any) -> CellSource:
         source = CellSource(body, args.draft or (not args.task and is_code))
         if not (args.draft or args.task or is_code) and args.profile in (None, "code"):
             source = _instructed(body) or source
+    if source.is_draft and not args.draft and _is_stub(source.code):
+        source = source._replace(text=_STUB.format(source.code.strip("\n")), is_draft=False)
     text, language = source.text.strip(), args.language or source.language
     if source.is_draft:
         text = source.text.rstrip("\n") if args.lines else source.text.strip("\n")
@@ -118,7 +135,7 @@ def _instructed(body: str) -> CellSource | None:
     """
     for gap in re.finditer(r"\n[^\S\n]*\n", body):
         wish, code = body[: gap.start()].strip(), body[gap.end() :]
-        if wish and _defines(code):
+        if wish and _defines(code) and not _is_stub(code):
             return CellSource(code, True, wish=wish)
     return None
 
@@ -128,14 +145,24 @@ def _defines(code: str) -> bool:
     return tree is not None and any(not isinstance(n, ast.Expr | ast.Assert) for n in tree.body)
 
 
+def _is_stub(code: str) -> bool:
+    """Return whether code waits for its functions to be written: none of them has a body yet."""
+    body = (try_parse(code) or ast.Module([], [])).body
+    owned = [one for owner in body if isinstance(owner, ast.ClassDef) for one in owner.body]
+    written = [o for o in (*body, *owned) if isinstance(o, _Function) and not o.decorator_list]
+    bodies = [ast.unparse(ast.Module(one.body, [])) for one in written]
+    empty = not _ABSTRACT.search(code) and bool(bodies) and all(map(_EMPTY.fullmatch, bodies))
+    return empty or (not owned and any(map(_RAISES.fullmatch, bodies)))
+
+
 def read_code_cell(source: str, shell: Any) -> CellSource:
     """Read a code cell: comments and words are a task, everything else is a draft.
 
-    Raises:
-        UsageError: it starts with a cell magic whose body is not code.
+    The line of a cell magic stays above it.
     """
     if magic := _MAGIC.match(source):
-        return CellSource(source[magic.end() :], True, magic[0], _language(magic["name"]))
+        body = source[magic.end() :]
+        return CellSource(body, True, magic[0], _language(magic, body))
     lines = [line.strip() for line in source.strip().splitlines()]
     if all(line.startswith("#") for line in lines if line):
         task = "\n".join(line.lstrip("#").removeprefix(" ") for line in lines).strip()
@@ -146,20 +173,19 @@ def read_code_cell(source: str, shell: Any) -> CellSource:
     return CellSource(source, True)
 
 
-def _language(magic: str) -> str | None:
-    """Return the language of a magic's body; None for Python.
+def _language(magic: re.Match[str], body: str) -> str | None:
+    """Return the language of a magic's body, as pygments names it; None for Python and for words.
 
-    Raises:
-        UsageError: it is none that pygments knows.
+    The magic says it, or the file or program that it names, or the body.
     """
-    from pygments.lexers import get_all_lexers  # type: ignore[import-untyped]
+    from pygments.lexers import find_lexer_class_for_filename, get_all_lexers  # type: ignore[import-untyped]
 
-    if magic in _PYTHON_MAGICS:
-        return None
-    name = pygments_name(magic)
-    if name in {alias for _, aliases, *_ in get_all_lexers() for alias in aliases}:
-        return None if name == "python" else name
-    raise UsageError(f"A %%{magic} cell can't be refined. Copy its text into a cell of its own.")
+    known = {alias for _, aliases, *_ in get_all_lexers() for alias in aliases}
+    last = magic["arguments"].split(" ")[-1].strip()
+    names = [magic["name"], last * (magic["name"] == "script")]
+    names += getattr(find_lexer_class_for_filename(last), "aliases", [])[:1]
+    name = next((one for one in map(pygments_name, names) if one in known), code_language(body))
+    return None if name == "python" else name
 
 
 def _is_words(source: str, shell: Any) -> bool:
@@ -213,8 +239,46 @@ async def read_context(shell: Any, count: int) -> Material | None:
     return Material(kind="cells", name=name, phrase=phrase, text="\n\n".join(texts))
 
 
-def read_definitions(shell: Any, names: Iterable[str], own: Sequence[str]) -> Material | None:
-    """Return what defines some names; None for nothing.
+class RanCell(NamedTuple):
+    """A cell that this kernel ran.
+
+    Attributes:
+        label: what IPython calls it: ``In [3]``.
+        source: its source.
+        names: the notebook's names that it used or defined, but for modules.
+    """
+
+    label: str
+    source: str
+    names: tuple[str, ...]
+
+
+def latest_cells(shell: Any, count: int, own: Sequence[str]) -> list[RanCell]:
+    """Return the latest cells that used or defined a name of the notebook, the last one first.
+
+    Args:
+        shell: the notebook's shell.
+        count: how many.
+        own: sources of the cell at hand, which is not its own context.
+    """
+    sources, space = shell.history_manager.input_hist_raw, visible_names(shell)
+    found, seen = list[RanCell](), {source.strip() for source in own}
+    for number in range(len(sources) - 2, max(0, len(sources) - 2 - _LOOKED_AT), -1):
+        source = sources[number].strip()
+        if len(found) == count or source in seen:
+            continue
+        seen.add(source)
+        used = dict.fromkeys([*names_in_code(source), *names_defined(source)])
+        names = [n for n in used if n in space and type(space[n]) is not ModuleType]
+        if names := [n for n in names if n not in _LEFT_BY_US]:
+            found.append(RanCell(f"In [{number}]", source, tuple(names)))
+    return found
+
+
+def read_definitions(
+    shell: Any, names: Iterable[str], own: Sequence[str], used: Sequence[RanCell] = ()
+) -> Material | None:
+    """Return what defines some names, and the cells that used them; None for nothing.
 
     That are cells, as this kernel ran them: one that changes a name brings the one before it along.
     And it is the source of functions and classes that were imported from files beside the notebook.
@@ -223,16 +287,18 @@ def read_definitions(shell: Any, names: Iterable[str], own: Sequence[str]) -> Ma
         shell: the notebook's shell.
         names: the names.
         own: sources of the cell at hand, which is not its own context.
+        used: further cells.
     """
     values = {name: shell.user_ns[name] for name in names if name in shell.user_ns}
     imported = list(_imported_sources(values, "\n".join(own)))
     wanted, chosen, seen = set(names), list[str](), {source.strip() for source in own}
-    pronoun = "it" if len(wanted) == 1 else "them"
+    others = {one.source for one in used}
     for source in map(str.strip, reversed(shell.history_manager.input_hist_raw[1:-1])):
-        if source in seen or not any(name in source for name in wanted):
+        if source in seen or not (source in others or any(name in source for name in wanted)):
             continue
         seen.add(source)
-        if defined := wanted & set(names_defined(source)):
+        defined = wanted & set(names_defined(source))
+        if defined or source in others:
             chosen.insert(0, source)
             wanted -= defined - set(names_in_code(source))
     cells = [{"type": "code", "source": source} for source in chosen]
@@ -241,8 +307,7 @@ def read_definitions(shell: Any, names: Iterable[str], own: Sequence[str]) -> Ma
         return None
     labels = [text[1:].partition("]")[0] for text in texts]
     count = labels.count("code cell")
-    defines = "the cell that defines" if count == 1 else f"{count} cells that define"
-    phrases = [f"{defines} {pronoun}"] if count else []
+    phrases = ["the code of " + ("a cell" if count == 1 else f"{count} cells")] if count else []
     phrases += [f"source in {one}" for one in dict.fromkeys(labels) if one != "code cell"]
     phrase = ", ".join(phrases)
     return Material(kind="definitions", name="cells", phrase=phrase, text="\n\n".join(texts))

@@ -6,6 +6,7 @@ import keyword
 import os
 import shlex
 from collections.abc import Mapping, Sequence
+from functools import partial
 from types import ModuleType
 from typing import Any, Literal, NamedTuple
 
@@ -22,8 +23,10 @@ from ipyrefine.notebook import options
 from ipyrefine.notebook.cell_run import DECIDED, CellRun
 from ipyrefine.notebook.cell_source import (
     CellSource,
+    RanCell,
     cell_key,
     exact_body,
+    latest_cells,
     read_context,
     read_definitions,
     read_rules,
@@ -33,6 +36,7 @@ from ipyrefine.notebook.cell_source import (
 from ipyrefine.notebook.cell_target import Origin, is_cell_id
 from ipyrefine.notebook.waiting import Placeholder
 from ipyrefine.profiles import Profile
+from ipyrefine.providers.choose import is_recording
 from ipyrefine.providers.faults import safe_url
 from ipyrefine.session.history import Earlier, find_earlier
 from ipyrefine.session.record import RecordDisplay
@@ -89,12 +93,12 @@ async def start_cell(magics: Any, line: str, body: str, placeholder: Placeholder
     if await show_decided(magics, args, key):
         return None
     source = read_source(args, body, magics.shell)
+    if args.change and not (args.task or args.cell):
+        source = source._replace(is_draft=True)
     cells = await read_context(magics.shell, args.context) if args.context else None
 
     async def begin(form: Form | None = None) -> tuple[Refinement, Recorder | None]:
         subject = find_subject(magics, args, source, form=form)
-        if subject.profile.form == "code" or args.check:
-            await subject.variables.copy()
         refinement = build(magics, args, source, subject, [cells] if cells else [])
         return refinement, new_journal(magics, args, source.origin, key)
 
@@ -160,10 +164,11 @@ async def show_decided(magics: Any, args: argparse.Namespace, key: str) -> bool:
 
 
 class Subject(NamedTuple):
-    """What a cell is about: its kind of text, and the variables that it uses."""
+    """What a cell is about: its kind of text, the variables that it uses, and the cells before."""
 
     profile: Profile
     variables: variables.Variables
+    cells: Sequence[RanCell] = ()
 
 
 def find_subject(
@@ -184,25 +189,50 @@ def find_subject(
     """
     visible = visible_names(magics.shell)
     text, draft = _request_and_draft(args, source)
+    writer = None
+    if draft is None and not (args.profile or form):
+        writer = api.choose_models(
+            args.model or magics.model or None, None, **options.server(args, magics)
+        ).model
     profile = api.choose_profile(
-        args.profile or ("code" if args.cell else None),
-        text,
+        args.profile or ("code" if args.cell and draft is not None else None),
         draft=draft,
         checks=args.check,
         namespace=visible,
         language=source.language,
         form=form,
+        writer=writer,
     )
+    count = _count_cells(magics, args) if profile.form == "code" else 0
+    cells, seen = latest_cells(magics.shell, count, _own(source)), dict[str, str]()
+    cells = [one for one in cells if not set(one.names).intersection(args.no_var)]
+    for cell in cells:
+        seen |= {name: cell.label for name in cell.names if name not in seen}
     used = variables.find(
-        visible,
+        partial(visible_names, magics.shell),
         text=text,
         bare=profile.form == "code",
         draft=source.code if profile.form == "code" else "",
         named=args.var,
         without=[*args.no_var, *(["all"] if magics.variables == "none" else [])],
         more=names,
+        cells=seen,
+        moment=partial(_cells_run, magics.shell),
+        unconfined=lambda: bool(magics.unconfined),
     )
-    return Subject(profile, used)
+    return Subject(profile, used, cells)
+
+
+def _count_cells(magics: Any, args: argparse.Namespace) -> int:
+    """Return of how many cells the model sees what they used: none while a recording replays."""
+    hides_all = "all" in args.no_var or magics.variables == "none"
+    if hides_all or is_recording(args.model or magics.model):
+        return 0
+    return int(magics.context if args.context is None else args.context)
+
+
+def _own(source: CellSource) -> list[str]:
+    return [source.text, source.origin.source if source.origin else ""]
 
 
 def build(
@@ -223,13 +253,12 @@ def build(
         cells: the cells above it that the model is shown, and what it raised.
         warnings: what the user should know before the first call.
     """
-    namespace, (profile, used) = magics.shell.user_ns, subject
+    namespace, (profile, used, before) = magics.shell.user_ns, subject
     text, draft = _request_and_draft(args, source)
     configured = {name: getattr(magics, name) for name in _CONFIGURED_LIMITS}
     limits = options.limits(args, {name: n for name, n in configured.items() if n is not None})
-    own = [source.text, source.origin.source if source.origin else ""]
     shown = any(one.kind == "cells" and not one.computed for one in cells)
-    definitions = None if shown else read_definitions(magics.shell, [*used.named, *used.found], own)
+    code = None if shown else read_definitions(magics.shell, used.names, _own(source), before)
     rules = read_rules(magics.rules) if magics.rules else None
     target = profile.limited(limits).target
     return api.build(
@@ -247,7 +276,7 @@ def build(
         categories=options.split_list(args.categories or ""),
         language=source.language,
         variables=used,
-        cells=[*cells, *filter(None, [definitions, rules])],
+        cells=[*cells, *filter(None, [code, rules])],
         draft=draft,
         wish=_wish(args, source),
         attempts=_attempts(magics, args, source, text),
@@ -377,8 +406,7 @@ async def _resume(
     origin = None
     if args.cell and settings.source:
         origin = Origin(args.cell, settings.source, settings.head)
-    used = _variables_of(earlier, args.var, visible_names(magics.shell))
-    await used.copy()
+    used = _variables_of(earlier, args.var, magics.shell)
     own = checks.resolve(args.check, namespace, target=run.limits.target, variables=used)
     _require_named_again(run.setup.checks, own, settings, args, magics)
     # A model may be a file's name, which counts only if it is configured here too.
@@ -444,11 +472,20 @@ def _free_name(name: str, namespace: Mapping[str, Any]) -> str | None:
     return None if taken or isinstance(namespace.get(name), ModuleType) else name
 
 
-def _variables_of(
-    earlier: Earlier, named: Sequence[str], namespace: Mapping[str, Any]
-) -> variables.Variables:
+def _variables_of(earlier: Earlier, named: Sequence[str], shell: Any) -> variables.Variables:
     """Return the named variables, and those that a run which began here used."""
     materials = earlier.run.task.materials if earlier.began_here else ()
     names = [one.name for one in materials if one.kind == "variable"]
+    namespace = visible_names(shell)
     found = {name: namespace[name] for name in names if name in namespace}
-    return variables.Variables(variables.gather(named, namespace), found)
+    everything = partial(visible_names, shell) if earlier.began_here else None
+    return variables.Variables(
+        variables.gather(named, namespace),
+        found,
+        namespace=everything,
+        moment=partial(_cells_run, shell),
+    )
+
+
+def _cells_run(shell: Any) -> int:
+    return len(shell.history_manager.input_hist_raw)

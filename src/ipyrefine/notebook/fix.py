@@ -53,8 +53,8 @@ async def start_fix(magics: Any, words: list[str], placeholder: Placeholder) -> 
     """Build the run that fixes the cell that failed; None where its decided record was shown.
 
     Raises:
-        UsageError: no such cell has failed, it has changed, it holds nothing to fix, it runs by
-            now, or an option cannot be used.
+        UsageError: no such cell has failed, it has changed, it holds no Python, or an
+            option cannot be used.
         NoModel: no model is configured.
     """
     args = options.parse(words)
@@ -88,7 +88,6 @@ async def start_fix(magics: Any, words: list[str], placeholder: Placeholder) -> 
     cells = [*([above] if above else []), _traceback(failure, magics.shell)]
     near = _near_names(source.text, visible_names(magics.shell))
     subject = find_subject(magics, args, source, near)
-    await subject.variables.copy()
     refinement = build(magics, args, source, subject, cells, warnings)
     refinement.checks = await _rerun(refinement, failure, lines, keeps)
     origin = Origin(args.cell, failure.source, source.head) if args.cell else None
@@ -199,28 +198,21 @@ def _with_run(names: list[str]) -> list[str]:
 async def _rerun(
     refinement: Refinement, failure: Failure, lines: tuple[str, ...], keeps: list[str]
 ) -> tuple[Check, ...]:
-    """Return the checks of a refinement, `run` with what it finds of the failed cell.
-
-    Raises:
-        UsageError: the cell runs by now.
-    """
+    """Return the checks of a refinement, `run` with what it finds of the failed cell."""
     run, *others = refinement.checks
     if isinstance(run, RunsCleanly):
         run = run.requiring(keeps)
     draft, summary = refinement.state.setup.draft or "", failure.summary
-    failed, fault = _failed(run, summary), ""
+    failed, fault, passes = _failed(run, summary), "", False
     if not failure.is_syntax:  # which it has everywhere
         try:
             evidence = await run(draft, refinement.state.task)
         except CheckNotRun as error:
             evidence = Evidence(name=run.name, passed=None, not_run=True, detail=str(error))
-        detail = first_line(evidence.detail)
-        if evidence.passed and not evidence.conditions:
-            raise UsageError(
-                f"Nothing to fix: {detail[:1].lower()}{detail[1:-1]} now. Run the cell again."
-            )
+        passes = bool(evidence.passed and not evidence.conditions)
         if evidence.passed is not False:
-            failed = _failed(run, f"{summary}\n{evidence.detail}")
+            here = "In the sandbox it does not fail: " if passes else ""
+            failed = _failed(run, f"{summary}\n{here}{evidence.detail}")
         elif _kind(evidence) == failure.kind:
             failed = evidence
         else:
@@ -228,7 +220,7 @@ async def _rerun(
             failed = _failed(
                 run, f"{summary}\nIn the sandbox it fails differently: {evidence.detail}"
             )
-    return (Rerun(run, draft, failed, lines, failure.line, fault), *others)
+    return (Rerun(run, draft, failed, lines, failure.line, fault, passes), *others)
 
 
 def _failed(check: Check, detail: str) -> Evidence:
@@ -247,8 +239,8 @@ class Rerun:
     """The check `run` for a cell whose failure is known already.
 
     A text that lacks one of the cell's lines for IPython fails. One that fails as nothing but the
-    sandbox makes the cell fail is not judged. Of one that runs, the findings say what it no longer
-    does.
+    sandbox makes the cell fail is not judged, and neither is one that runs where the cell does,
+    too. Of one that runs, the findings say what it no longer does.
 
     Attributes:
         check: runs a text.
@@ -257,6 +249,7 @@ class Rerun:
         lines: its lines for IPython.
         failed_at: the line of it that failed, from 1; None where that is not known.
         sandbox_fault: how it fails in the sandbox only; empty where it fails as in the notebook.
+        passes: whether it runs in the sandbox.
     """
 
     check: Check
@@ -265,6 +258,7 @@ class Rerun:
     lines: tuple[str, ...]
     failed_at: int | None
     sandbox_fault: str
+    passes: bool
 
     @property
     def name(self) -> str:
@@ -285,5 +279,8 @@ class Rerun:
             return evidence.model_copy(update={"passed": None, "not_run": True, "detail": detail})
         if not evidence.passed:
             return evidence
+        if self.passes:
+            detail = "Not tried: the failed cell does not fail in the sandbox either. Run it here."
+            evidence = evidence.replace(passed=None, not_run=True, detail=detail)
         lost = [remark("run", one) for one in lost_effects(self.draft, self.failed_at, text)]
         return evidence.model_copy(update={"findings": (*evidence.findings, *lost)})

@@ -3,6 +3,7 @@
 import itertools
 import re
 import shlex
+import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -78,19 +79,29 @@ class Refine(Magics, Configurable):
         "refuses is left out."
     ).tag(config=True)
     journal = Bool(True, help="Keep every run in the journal, to resume it.").tag(config=True)
+    context = Integer(
+        3, help="Of how many cells before it the model sees what they used; 0: of none."
+    ).tag(config=True)
     variables = Enum(
         ["none", "structure"],
         "structure",
-        help="What a model sees of the names that a cell uses: nothing, or their structure.",
+        help="What a model sees of the names that a cell, or the cells before it, use: nothing, or "
+        "their structure.",
     ).tag(config=True)
     share = Enum(
-        ("structure", "outputs", "values"),
+        ("structure", "code", "outputs", "values"),
         None,
         allow_none=True,
-        help="What a model's server is sent of what code computed from variables or files: "
-        "structure (types, shapes, lines), outputs, or values (of the names used, and the code "
-        "that defines them, too); None: values on this machine, elsewhere structure until you "
-        "allow more.",
+        help="What a model's server is sent: structure (of what code computed from variables or "
+        "files, types, shapes and lines), code (of the cells before, without its data), outputs, "
+        "or values (of the names used, and those cells as they are); None: values on this machine, "
+        "elsewhere structure until you allow more.",
+    ).tag(config=True)
+    unconfined = Bool(
+        None,
+        allow_none=True,
+        help="Where this system can't shut checked code in: whether it is run on copies of your "
+        "variables all the same; None: the panel asks, and until then it is not.",
     ).tag(config=True)
     rules = Unicode(
         "",
@@ -227,13 +238,18 @@ def _split(line: str) -> list[str]:
 def call_refine(lines: list[str]) -> list[str]:
     """Turn a `%%refine` cell into its call before IPython cleans up its lines.
 
-    The clean-up would strip ``>>>`` from the doctests a task states.
+    The clean-up would strip ``>>>`` from the doctests a task states, and for IPython itself no
+    comment can stand above a cell magic.
     """
-    first, *body = [*itertools.dropwhile(str.isspace, lines)] or [""]
+    first, *body = [*itertools.dropwhile(_is_aside, lines)] or [""]
     match = _CELL.match(first)
     if not match:
         return lines
     return [f"get_ipython().run_cell_magic('refine', {match[1]!r}, {''.join(body)!r})\n"]
+
+
+def _is_aside(line: str) -> bool:
+    return not line.strip() or line.lstrip().startswith("#")
 
 
 # A terminal asks the transformers whether a cell is complete: it must still see the magic then.
@@ -279,6 +295,8 @@ def load(shell: Any) -> None:
 
     def note_failure(result: Any) -> None:
         shell.magics_manager.registry["Refine"].failures.note(result)
+        if variables := sys.modules.get("ipyrefine.kernel.variables"):
+            variables.release_copies()
 
     match_refine.matcher_priority = 1_000  # it decides whether any other is asked
     shell.register_magics(Refine)

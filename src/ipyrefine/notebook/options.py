@@ -18,10 +18,10 @@ from ipyrefine.api import EFFORTS
 from ipyrefine.core.model import Budget, Limits
 from ipyrefine.core.prompts import APPENDED, PLACES
 from ipyrefine.core.sharing import LEVELS
+from ipyrefine.core.syntax import pygments_name
 from ipyrefine.errors import UsageError, did_you_mean
 from ipyrefine.notebook.cell_target import is_cell_id
 from ipyrefine.profiles import NAMES
-from ipyrefine.profiles.recognise import pygments_name
 
 _HELP = tomllib.loads(Path(__file__).with_name("help.toml").read_text("utf-8"))
 EXAMPLES: str = _HELP["examples"]
@@ -84,7 +84,7 @@ def parser() -> MagicParser:
     # fmt: off
     add = p.add_argument_group("task").add_argument
     add("-p", "--profile", help=f"{', '.join(NAMES)}; a dict of the notebook; or a TOML file; by "
-        "default code, unless the words of the cell ask for prose; `%%refine profiles` lists them")
+        "default the model says whether a task wants code or words; `%%refine profiles` lists them")
     add("--task", action="store_true", help="the cell is a task")
     add("--draft", action="store_true", help="the cell is a draft to improve")
     add("--goal", help="how to improve the draft")
@@ -103,17 +103,18 @@ def parser() -> MagicParser:
     add = p.add_argument_group("context").add_argument
     add("-v", "--var", action="append", default=[], metavar="NAME",
         help="a variable that the task is about, shown to the model with its value, and copied for "
-        "the code of the checks; may be repeated. Names that the cell uses are found without it "
-        "and shown by their structure")
+        "the code of the checks; may be repeated. Names that the cell, or the cells before it, use "
+        "are found without it and shown by their structure")
     add("--no-var", action="append", default=[], metavar="NAME",
-        help="leave out a name that the cell uses, or all; may be repeated")
+        help="leave out a name, or all; may be repeated")
     add("--context", type=_parse_count, metavar="N",
-        help="show the model the N cells above, with their outputs in short")
+        help="show the model what the last N cells used (3 by default, 0 for nothing), and the N "
+        "cells above with their outputs in short")
     add("--share", choices=LEVELS,
-        help="what a model's server is sent of what code computed from variables or files: types, "
-        "shapes and lines (structure, the default elsewhere); messages and short outputs "
-        "(outputs); the values of the names that the cell uses and the code that defines them, too "
-        "(values, the default on this machine)")
+        help="what a model's server is sent: of what code computed from variables or files, types, "
+        "shapes and lines (structure, the default elsewhere); the code of the cells before without "
+        "its data, too (code); messages and short outputs (outputs); the values of the names that "
+        "the cell uses, and those cells as they are (values, the default on this machine)")
     add = p.add_argument_group("verdict").add_argument
     add("-c", "--check", action="append", default=[], metavar="NAME", help=checks.option_help())
     add("--no-check", action="append", default=[], metavar="NAME",
@@ -242,9 +243,9 @@ def _parse_variable(text: str) -> str:
 
 
 def _parse_count(text: str) -> int:
-    if text.isdecimal() and 1 <= int(text) <= 50:
+    if text.isdecimal() and int(text) <= 50:
         return int(text)
-    raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to 50")
+    raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to 50")
 
 
 def parse(line: str | Iterable[str]) -> argparse.Namespace:

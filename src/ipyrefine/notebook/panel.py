@@ -53,7 +53,7 @@ from ipyrefine.core.model import Finding, Outcome, Price, Row, Severity
 from ipyrefine.core.ports import Clock
 from ipyrefine.core.results import expect, rows
 from ipyrefine.core.run import Run
-from ipyrefine.core.sharing import Sharing, is_computed, withheld
+from ipyrefine.core.sharing import Sharing, is_computed, next_level, withheld
 from ipyrefine.errors import UsageError
 from ipyrefine.notebook.cell_target import CellTarget
 from ipyrefine.render import document, labels
@@ -120,6 +120,11 @@ class Panel:
             that can't be done.
         models: returns the models at hand, with their prices where these are known.
         switch: called to start again as the other kind of text; None where that can't be done.
+        see: called with a name of the notebook, to start again with it, or without it where the
+            model sees it; None where that can't be done.
+        unseen: returns the names that were left out.
+        unconfined: called with the user's answer on code that can't be shut in, or None; returns
+            whether that is still asked.
         prompts: returns what was sent to models, as title and text.
         share: called with the user's answer on what servers are sent; returns a sentence.
         sharing: returns what they are sent.
@@ -145,6 +150,9 @@ class Panel:
         change_model: Callable[[str, str], None] | None = None,
         models: Callable[[], Mapping[str, Price | None]] = dict,
         switch: Callable[[], None] | None = None,
+        see: Callable[[str], None] | None = None,
+        unseen: Callable[[], Sequence[str]] = tuple,
+        unconfined: Callable[[bool | None], bool] = bool,
         prompts: Callable[[], Sequence[tuple[str, str]]] = tuple,
         share: Callable[[str], str] = str,
         sharing: Callable[[], Sharing] = Sharing,
@@ -158,6 +166,7 @@ class Panel:
         self._decide, self._stop, self._close = decide, stop, close
         self._target, self._change_model, self._prompts = cell_target, change_model, prompts
         self._switch, self._add_tests = switch, add_tests
+        self._see, self._unseen, self._unconfined = see, unseen, unconfined
         self._share, self._sharing, self._reads_behind = share, sharing, reads_behind
         self._explain, self._models, self._habits = explain, models, habits
         self._interval, self._clock = interval, clock
@@ -300,11 +309,14 @@ class Panel:
         if run and labels.running(run):
             seconds += self._clock() - self._updated
         prompts, silence = self._prompts(), self._progress.silence or 0.0
-        sharing = self._sharing() if run and is_computed(run) else Sharing()
+        sharing = self._sharing()
+        more = next_level(run, sharing.level) if run and sharing.servers else None
+        sharing = sharing if more or (run and is_computed(run)) else Sharing()
         asks = sharing.asks or self._view.form == "share"
         self._view = self._view._replace(
             sharing=sharing,
-            withheld=withheld(run) if run and asks and sharing.level == "structure" else "",
+            withheld=withheld(run, sharing.level) if run and asks and more else "",
+            more=more or "",
             seconds=seconds,
             silence=silence if silence >= SILENCE else 0.0,
             rate=self._rate(),
@@ -317,6 +329,9 @@ class Panel:
             can_change_model=self._change_model is not None,
             models=self._choices() if self._view.form == "model" else (),
             can_switch=self._switch is not None,
+            asks_to_run=self._unconfined(None),
+            can_see=self._see is not None,
+            unseen=tuple(self._unseen()),
             reads_behind=self._reads_behind(),
             has_tests=bool(self._add_tests and run and any(kept_suite(run))),
         )
@@ -399,6 +414,13 @@ class Panel:
             case "switch":
                 assert self._switch is not None, "its button is offered only then"
                 self._switch()
+            case "see":
+                assert self._see is not None, "its button is offered only then"
+                self._see(click.get("name", ""))
+                self._view = view._replace(form="")
+            case "unconfined":
+                self._unconfined(click.get("name") == "yes")
+                self._note = "This holds from the next text on."
             case "tests":
                 assert self._add_tests is not None, "its button is offered only then"
                 self._add_tests()

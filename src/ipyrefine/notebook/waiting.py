@@ -126,8 +126,11 @@ def run_to_end(work: Coroutine[Any, Any, None]) -> None:
         Interrupted: an interrupt came before the work could take it.
         UsageError: an event loop runs here, and there are no threads.
     """
+    from ipyrefine.kernel.snapshot import CALLER_WAITS  # lazy: loading must stay light
+
     context = contextvars.copy_context()
     context.run(_BLOCKING.set, True)
+    context.run(CALLER_WAITS.set, True)
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -1,6 +1,5 @@
 """Profiles: what a kind of text is read for, as data in the TOML files next to this one."""
 
-import re
 import tomllib
 from collections.abc import Mapping
 from functools import cache
@@ -35,8 +34,7 @@ class Profile(Record):
         checklist: yes/no questions a finished text answers with yes.
         plan: whether prose is planned in a few lines before it is written; code never is.
         limits: thresholds that hold unless the user sets others.
-        artifacts: what a request for it asks to be written, such as ``email``.
-        phrases: regular expressions that a request for it matches at its start, such as a verb.
+        or_words: whether its writer may find that the task wants words and not code.
     """
 
     name: str = Field(min_length=1)
@@ -47,8 +45,7 @@ class Profile(Record):
     checklist: tuple[str, ...] = ()
     plan: bool = True
     limits: Limits = Limits()
-    artifacts: tuple[str, ...] = ()
-    phrases: tuple[str, ...] = ()
+    or_words: bool = False
 
     @field_validator("criteria", mode="before")
     @classmethod
@@ -61,16 +58,6 @@ class Profile(Record):
             else {"name": name, "definition": fields}
             for name, fields in value.items()
         ]
-
-    @field_validator("phrases")
-    @classmethod
-    def _require_expressions(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        for phrase in value:
-            try:
-                re.compile(phrase)
-            except re.error as error:
-                raise ValueError(f"{phrase!r} is not a regular expression ({error})") from None
-        return value
 
     @model_validator(mode="after")
     def _require_distinct_names(self) -> Self:

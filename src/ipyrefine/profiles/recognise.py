@@ -1,21 +1,13 @@
-"""Choose a profile from a cell's body: code, unless its words ask for prose.
-
-They do by their first verb (``explain``, ``thank``), unless they use the user's data, or by a kind
-of text that they ask for (``write a short letter``). The words are in the profiles' TOML files.
-"""
+"""Read what an existing text is: code and in which language, data, an email or other prose."""
 # ruff: noqa: RUF001 - Chinese punctuation
 
 import ast
 import json
 import re
-from collections.abc import Set
-from functools import cache
 from typing import NamedTuple
 
-from ipyrefine.core.syntax import try_parse
-from ipyrefine.profiles import Profile, builtin
+from ipyrefine.core.syntax import NO_CODE, pygments_name, try_parse
 
-_POLITE = re.compile(r"^(?:please|bitte|por favor|s'il te plaît|请|(?:can|could) you)[ ,]*")
 _NUMBER = r"(?:an?|one|two|three|four|five|some|\d+|eine?n?|une?|una?)"
 # What a request asks for follows one of these; what else it names is there already.
 _ASKED = re.compile(
@@ -33,55 +25,11 @@ _ABOUT = re.compile(
     r"que|qui|para|pour|por|par|con|avec|sobre|sur|de|del|des|du|en|dans)(?![\w-])",
     re.IGNORECASE,
 )
-_NOUN_ENDS = re.compile(r"[,;]|(?:\band|\bor|ing|ed)\b")
-# What code is called says nothing of what it is: letter(x), class Email.
-_CODE_NAME = re.compile(r"[a-z_]\w*\([^)]*\)|\b(?:class|clase|classe|klasse) \w+")
 _MAIL = re.compile(r"subject:[^\n]+\n|(?:dear|hi|hello|hey)(?: [\w.'-]+){0,3},\s*\n", re.I)
 _LANGUAGE_CHARACTERS = 4_000  # of a request, where it names a language
-_HEAD_CHARACTERS = 400  # of the first paragraph, where a request says what it wants
 
 
-def suggest(
-    text: str = "",
-    *,
-    draft: str | None = None,
-    schema: bool = False,
-    data: Set[str] = frozenset(),
-) -> Profile:
-    """Return the built-in profile that fits a request best.
-
-    Args:
-        text: the request; with a draft, what it should become.
-        draft: the text to start from.
-        schema: whether the text is checked against a schema, which only data is.
-        data: names of the variables and of their columns, in lower case; a request that uses one
-            is for code, unless it asks for a kind of prose.
-    """
-    name = "data" if schema else "prose" if draft is None else _name_by_draft(draft)
-    if name == "prose":
-        by_task = _name_by_task(text, data)
-        # A goal may say what the draft is; but a text that is not Python is not code.
-        name = by_task if draft is None or by_task != "code" else name
-    return builtin()[name]
-
-
-def _name_by_task(text: str, data: Set[str]) -> str:
-    """Return the name of the profile that a request in words suggests."""
-    if ">>>" in text:
-        return "code"
-    head = text.strip().partition("\n\n")[0][:_HEAD_CHARACTERS]
-    head = _POLITE.sub("", " ".join(head.lower().split()))
-    asked = _name_by_artifact(head)
-    if asked in (None, "code", "prose"):
-        for name, profile in builtin().items():
-            if any(re.match(phrase, head) for phrase in profile.phrases):
-                words = re.findall(r"\w+", head) + re.findall(r"\w+", head, re.ASCII)
-                uses_data = asked is None and not data.isdisjoint(words)
-                return "code" if uses_data or asked == "code" else name
-    return asked or "code"
-
-
-def _name_by_draft(text: str) -> str:
+def name_by_draft(text: str) -> str:
     """Return the name of the profile that fits an existing text."""
     if fenced := read_fence(text):
         return "data" if fenced.language == "json" else "code"
@@ -114,40 +62,6 @@ def code_language(text: str) -> str | None:
     counts = {name: len(re.findall(signs, text, re.MULTILINE)) for name, signs in _SIGNS.items()}
     best = max(counts, key=counts.__getitem__)
     return best if counts[best] else None
-
-
-def _name_by_artifact(head: str) -> str | None:
-    """Return the name of the profile whose artifact a request asks for.
-
-    An email parser is a parser; but "a script sending emails" asks for a script.
-    """
-    pattern, names = _artifacts()
-    head = _CODE_NAME.sub(" code ", re.sub(r"`[^`(]*`", "", head))
-    starts = [one.end() for one in _ASKED.finditer(head)]
-    # "Email to Anna", but not "Update the index".
-    if (first := pattern.match(head)) and _ABOUT.match(head[first.end() :].lstrip()):
-        starts.insert(0, 0)
-    for start in starts:
-        found, phrase = None, _ABOUT.split(head[start:], maxsplit=1)[0]
-        for one in pattern.finditer(phrase):
-            if found and _NOUN_ENDS.search(phrase, found.end(), one.start()):
-                break
-            found = one
-        if found:
-            return names[found["artifact"]]
-    return None
-
-
-@cache
-def _artifacts() -> tuple[re.Pattern[str], dict[str, str]]:
-    """Return an expression that finds artifacts, and the profile's name by artifact."""
-    names = {
-        artifact: name for name, profile in builtin().items() for artifact in profile.artifacts
-    }
-    words = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
-    # Chinese has no spaces between words.
-    pattern = rf"(?<![a-zà-ÿ0-9_-])(?P<artifact>{words})s?(?![a-zà-ÿ0-9_-]|\.\w)"
-    return re.compile(pattern), names
 
 
 def _is_json(text: str) -> bool:
@@ -224,13 +138,6 @@ _FENCED = re.compile(
     r"(?P<code>.*?)^(?P=marks)\s*\Z",
     re.MULTILINE | re.DOTALL,
 )
-_NO_CODE = frozenset({"markdown", "md", "none", "plain", "plaintext", "text", "txt"})
-_ALIASES = {
-    "c#": "csharp", "c++": "cpp", "f#": "fsharp", "golang": "go", "ipython": "python",
-    "js": "javascript", "kt": "kotlin", "node": "javascript", "node.js": "javascript",
-    "py": "python", "python3": "python", "rb": "ruby", "rs": "rust", "sh": "bash",
-    "ts": "typescript",
-}  # fmt: skip
 
 
 class FencedCode(NamedTuple):
@@ -251,13 +158,7 @@ def read_fence(text: str) -> FencedCode | None:
     if fenced is None or re.search(rf"^{fenced['marks']}", fenced["code"], re.MULTILINE):
         return None
     language = pygments_name(fenced["language"])
-    return None if language in _NO_CODE else FencedCode(language, fenced["code"].strip("\n"))
-
-
-def pygments_name(language: str) -> str:
-    """Return the name of a language in the way that pygments writes it: ``C++`` is ``cpp``."""
-    name = language.strip().lower()
-    return _ALIASES.get(name, name)
+    return None if language in NO_CODE else FencedCode(language, fenced["code"].strip("\n"))
 
 
 def language_of(text: str, draft: str | None = None) -> str:

@@ -92,6 +92,13 @@ def choose_model(
     raise NoModel(NO_MODEL)
 
 
+def is_recording(name: str | None) -> bool:
+    """Return whether a model's name, or the configured one, is that of a recording."""
+    from ipyrefine.providers.replay import PREFIX
+
+    return (name or os.environ.get("IPYREFINE_MODEL") or "").startswith(PREFIX)
+
+
 def models_at_hand(*used: Model) -> dict[str, Price | None]:
     """Return the models that a run can go on with, and what each charges where that is known.
 
@@ -166,7 +173,8 @@ def choose_sharing(models: Iterable[Model], level: str | None = None) -> Sharing
     if len(live) < len(models):
         levels.append("structure")  # for a live model that answers in its place
     least = min(levels, key=LEVELS.index, default=LEVELS[-1])
-    asks = None in remembered and "structure" not in remembered and not _asked.issuperset(servers)
+    open_ = {None, "code"}.intersection(remembered)
+    asks = bool(open_) and "structure" not in remembered and not _asked.issuperset(servers)
     return Sharing(least, servers, asks)
 
 

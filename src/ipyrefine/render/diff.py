@@ -336,10 +336,9 @@ def lay_out(
         notes: what to put below lines of the text, by their index.
         whole: whether the text stands alone; then its start is shown.
     """
-    most = len(lines) if len(lines) <= 1.5 * _SHOWN_LINES else _SHOWN_LINES
+    most = len(lines) if len(lines) <= 1.5 * _SHOWN_LINES else _SHOWN_LINES - CONTEXT
     wanted = [
-        (whole and n < most - CONTEXT) or line.changed or line.number in notes
-        for n, line in enumerate(lines)
+        (whole and n < most) or line.changed or line.number in notes for n, line in enumerate(lines)
     ]
     is_code = any(line.gutter for line in lines)
     for visible, numbers in stretches(wanted) if is_code else _passages(lines, wanted):

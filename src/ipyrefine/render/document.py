@@ -10,7 +10,6 @@ from zlib import crc32
 from ipyrefine.core import model
 from ipyrefine.core.coaching import open_puzzle, predictions, unmet
 from ipyrefine.core.decisions import Accept, Expect, Retract
-from ipyrefine.core.effects import effects
 from ipyrefine.core.events import CallEnded, Event, StageStarted, Stopped, TextDelta, Warned
 from ipyrefine.core.expectations import Expectation
 from ipyrefine.core.findings import lost_sections
@@ -294,7 +293,7 @@ def results(
         return []
     found = rows(run, iteration)
     if not found:
-        return unsourced(iteration) or touched(run, iteration)
+        return unsourced(iteration)
     said: dict[tuple[str, str], Clarification | Expect | None] = {
         key_of(one.call, one.setup): one for one in run.task.clarifications
     }
@@ -315,14 +314,6 @@ def unsourced(iteration: Iteration) -> list[Results]:
         for one in asked
     )
     return [Results("In no source", found, labels.UNSOURCED)] if found else []
-
-
-def touched(run: Run, iteration: Iteration) -> list[Results]:
-    """Return what Python that was not run would touch; nothing where a check ran it."""
-    ran = any(one.basis == "run" and one.passed is not None for one in iteration.evidence)
-    named = effects(iteration.text) if run.task.is_python and not ran else ()
-    found = tuple(Result("", one.verb, one.what, sign="", asks="") for one in named)
-    return [Results("Not run; what it would touch", found)] if found else []
 
 
 def _around(text: str, words: str) -> str:
@@ -458,7 +449,10 @@ def settings(run: Run) -> list[Block]:
     return [
         Paragraph(task.text, "words"),
         *_items("Your answers", (Item(text=one.sentence) for one in task.clarifications)),
-        *_items("Shown to the model", (Item(one.phrase, text=one.text) for one in task.materials)),
+        *_items(
+            "Shown to the model",
+            (Item(one.phrase, text=one.text) for one in task.materials if one.phrase),
+        ),
         *_items("Criteria", (Item(one.name, text=one.definition) for one in task.criteria)),
         *_items("Checklist", (Item(text=one) for one in task.checklist)),
         Paragraph(" · ".join(labels.settings(run)), "quiet"),

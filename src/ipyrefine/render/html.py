@@ -84,11 +84,15 @@ class View(NamedTuple):
     # The models at hand, each with its seconds and its price in words, while one is chosen.
     models: tuple[tuple[str, str], ...] = ()
     can_switch: bool = False  # whether the run can start again as the other kind of text
+    asks_to_run: bool = False  # whether the user is asked if code may run that can't be shut in
+    can_see: bool = False  # whether it can start again with other names of the notebook
+    unseen: tuple[str, ...] = ()  # names that were left out
     has_tests: bool = False  # whether the run has tests to put into a cell
     habits: tuple[str, ...] = ()  # what the user often asks of a revision
     revision: int = 0  # changes whenever typed words were taken
     sharing: Sharing = Sharing()  # what servers are sent of what code computed, where there is such
     withheld: str = ""  # the text that they are not sent, while that is shown
+    more: str = ""  # the level that would send it
     reads_behind: bool = False  # whether a critic still reads the text that was accepted
     # What the user said of results and the run has not taken up yet.
     waiting: tuple[Expect | Retract, ...] = ()

@@ -72,6 +72,7 @@ NONE = "\N{EN DASH}"
 MISSES = "Your code misses the task on one input."
 PREDICT = "What does it give? Predict it: a value as Python, or the name of an exception."
 STAGES = {
+    "choose": "Reading the task",
     "draft": "Writing",
     "check": "Checking",
     "judge": "Evaluating",
@@ -730,13 +731,27 @@ def switch_hint(task: Task) -> str:
 
 
 def interpretation(setup: Setup) -> str:
-    """Return how a cell was read: ``task (code), 3 examples. Uses df (1,204 × 8), clean()``."""
+    """Return how a cell was read: ``task (code), 3 examples. Sees df (1,204 × 8), clean()``."""
     kind = "draft to improve" if setup.draft is not None else "task"
     materials = setup.task.materials
-    phrases = ", ".join(one.phrase for one in materials if one.kind != "look")
-    uses = f". Uses {phrases}" if phrases else ""
-    uses += "".join(f". {one.phrase}" for one in materials if one.kind == "look")
-    return ", ".join([f"{kind} ({form_name(setup.task)})", *map(check_name, setup.demands)]) + uses
+    phrases = ", ".join(one.phrase for one in materials if one.phrase and one.kind != "look")
+    sees = f". Sees {phrases}" if phrases else ""
+    sees += "".join(f". {one.phrase}" for one in materials if one.kind == "look")
+    kind += "" if setup.words else f" ({form_name(setup.task)})"
+    return ", ".join([kind, *map(check_name, setup.demands)]) + sees
+
+
+def names_seen(task: Task) -> list[str]:
+    """Return the notebook's names that a model is shown."""
+    return [one.name for one in task.materials if one.kind == "variable"]
+
+
+def sees(names: Sequence[str]) -> str:
+    """Return what a model is shown of the notebook, in short: ``sees orders, customers``."""
+    if not names:
+        return "sees nothing here"
+    more = f" +{len(names) - 2}" if len(names) > 3 else ""
+    return f"sees {', '.join(names[: 2 if more else 3])}{more}"
 
 
 def settings(run: Run) -> list[str]:
@@ -772,8 +787,8 @@ def _round_up(number: int) -> int:
 
 def sharing_phrase(sharing: Sharing) -> str:
     """Return what servers elsewhere are sent of what code computed; empty where there are none."""
-    words = {"structure": "stay here", "outputs": "are sent", "values": "and values are sent"}
-    return f"outputs {words[sharing.level]}" if sharing.servers else ""
+    words = {"outputs": "are sent", "values": "and values are sent"}
+    return f"outputs {words.get(sharing.level, 'stay here')}" if sharing.servers else ""
 
 
 def server_names(servers: Iterable[str]) -> str:
@@ -781,18 +796,20 @@ def server_names(servers: Iterable[str]) -> str:
     return " and ".join(urlsplit(server).hostname or server for server in servers)
 
 
-def sharing_sentence(answer: str, servers: Iterable[str], *, stored: bool) -> str:
+def sharing_sentence(answer: str, servers: Iterable[str], level: str, *, stored: bool) -> str:
     """Return what an answer on sharing means.
 
     Args:
         answer: ``once``, ``always`` or ``never``.
         servers: the servers' addresses.
+        level: the level that was asked about.
         stored: whether it could be kept for later runs.
     """
+    what = "The code of the cells above is" if level == "code" else "Outputs are"
     if answer == "once":
-        return f"Outputs are sent to {server_names(servers)} for the rest of this run."
+        return f"{what} sent to {server_names(servers)} for the rest of this run."
     later = "" if stored else " This could not be stored, so it holds for this run only."
-    return f"Outputs are {answer} sent to {server_names(servers)}.{later}"
+    return f"{what} {answer} sent to {server_names(servers)}.{later}"
 
 
 def model_name(name: str, kind: str = "model ") -> str:

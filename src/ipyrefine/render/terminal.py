@@ -5,7 +5,17 @@ from collections.abc import Callable, Iterable, Sequence
 import wcwidth
 
 from ipyrefine.core.coaching import open_puzzle
-from ipyrefine.core.events import Decided, Event, Looked, RunStarted, StageStarted, Stopped, Warned
+from ipyrefine.core.events import (
+    Decided,
+    DraftReady,
+    Event,
+    FormChosen,
+    Looked,
+    RunStarted,
+    StageStarted,
+    Stopped,
+    Warned,
+)
 from ipyrefine.core.model import Stage, StopReason
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.render import document, labels
@@ -95,6 +105,8 @@ def event_text(
     match event:
         case RunStarted():
             lines = printer.opening(run)
+        case FormChosen() | DraftReady(form="code" | "prose"):
+            lines = printer.wrap(f"Interpreted as: {labels.form_name(run.task)}", "bold")
         case StageStarted(stage=Stage.DRAFT | Stage.REVISE):
             lines = printer.left_behind(run, run.iterations[: event.iteration])
         case Looked():

@@ -32,6 +32,7 @@ machine looks the same.
 
 import ast
 import asyncio
+import io
 import json
 import os
 import re
@@ -41,18 +42,23 @@ import subprocess
 import sys
 import tempfile
 import time
+import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from itertools import dropwhile, islice
 from pathlib import Path
-from typing import IO, Any, Literal, cast, get_args
+from typing import IO, Any, Literal, Union, cast, get_args
 
 from ipyrefine.core.model import Record
 from ipyrefine.errors import CheckNotRun, UsageError
 
+with suppress(ImportError):  # Windows has none
+    import fcntl
+
 Limit = Literal["time", "memory", "output", "processes"]
 Mode = Literal["auto", "required"]
 Event = dict[str, Any]
+FileContent = Union[str, bytes, "SharedBytes"]
 
 _PROGRAMS = Path(__file__).parent / "programs"
 LIMITER = _PROGRAMS / "confine.py"
@@ -153,6 +159,39 @@ class ProcessResult(Record):
         return gaps and f"(Sandbox incomplete on this system: the code could {gaps}.)"
 
 
+class SharedBytes:
+    """Bytes that sandboxes read where they are in memory, by a descriptor; else they get a copy.
+
+    Args:
+        file: what `memory_file` returned, which is not needed any longer.
+        room: bytes of memory that a sandbox may take on top for them.
+        seconds: processor time that it may take on top to read them.
+
+    Attributes:
+        descriptor: an open file that can only be read; None where the system has none in memory.
+        content: the bytes then.
+    """
+
+    def __init__(self, file: IO[bytes], room: int = 0, seconds: float = 0.0) -> None:
+        self.room, self.seconds = room, seconds
+        self.descriptor: int | None = None
+        self.content = file.getvalue() if isinstance(file, io.BytesIO) else b""
+        if not isinstance(file, io.BytesIO):
+            seals = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
+            fcntl.fcntl(file, fcntl.F_ADD_SEALS, seals)
+            path = f"/proc/self/fd/{file.fileno()}"
+            self.descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            self.close = weakref.finalize(self, os.close, self.descriptor)
+
+
+def memory_file() -> IO[bytes]:
+    """Return an empty file in memory."""
+    if not hasattr(os, "memfd_create"):
+        return io.BytesIO()
+    flags = os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING
+    return open(os.memfd_create("ipyrefine", flags), "w+b", buffering=0)
+
+
 _mode: Mode | None = None
 
 
@@ -191,7 +230,7 @@ async def run_python(
     startup: float = 0,
     memory_mb: int = 1024,
     output_limit: int = 64_000,
-    files: Mapping[str, str | bytes] | None = None,
+    files: Mapping[str, FileContent] | None = None,
     report: str | None = None,
     reads: Sequence[str] = (),
 ) -> ProcessResult:
@@ -207,7 +246,8 @@ async def run_python(
         startup: seconds on top of it, for what a script does before it limits its time itself.
         memory_mb: megabytes of memory allowed to them, and of address space to each.
         output_limit: bytes to keep of standard output, and of standard error.
-        files: name and content of files to put next to the script.
+        files: relative path and content of files to put next to the script; a path that ends in a
+            slash is an empty folder.
         report: name of a file in the script's folder to read after the run.
         reads: further files and folders that it may read.
 
@@ -221,7 +261,10 @@ async def run_python(
         raise UsageError(
             "Code cannot be run as a check in a browser's Python. Use a check function instead."
         )
-    folder = _make_folder({**(files or {}), "main.py": source})
+    given = {**(files or {}), "main.py": source}
+    shared = [one for one in given.values() if isinstance(one, SharedBytes)]
+    startup += sum(one.seconds for one in shared)
+    folder = _make_folder(given)
     try:
         request = {
             "script": os.path.join(folder, "main.py"),
@@ -229,15 +272,16 @@ async def run_python(
             "seconds": (seconds + startup) * SLACK,
             "wall": _WALL_FACTOR * seconds + _WALL_FLOOR_S + startup,
             "output": _FLOOD * output_limit,
-            "memory": memory_mb * 2**20,
+            "memory": memory_mb * 2**20 + sum(one.room for one in shared),
             "file": _FILE_MB * 2**20,
-            "disk": _DISK_MB * 2**20 + sum(entry.stat().st_size for entry in os.scandir(folder)),
+            "disk": _DISK_MB * 2**20 + sum(map(_size, given.values())),
             "kernel": os.getpid(),
             "home": os.path.expanduser("~"),  # noqa: ASYNC240 - it blocks nothing
             "reads": [*reads, *import_path()],
             "required": get_mode() == "required",
         }
-        result = await _supervise(request, folder, output_limit)
+        passed = [one.descriptor for one in shared if one.descriptor is not None]
+        result = await _supervise(request, folder, output_limit, passed)
     except OSError as error:
         raise UsageError(
             f"Python could not be started to run a check: {error.strerror or error}."
@@ -255,7 +299,7 @@ async def run_python(
 
 async def run_parts(
     kind: Literal["examples", "tests", "cell"],
-    files: Mapping[str, str | bytes],
+    files: Mapping[str, FileContent],
     *,
     seconds: float,
     each: float,
@@ -304,16 +348,29 @@ def _read_events(report: str, token: str) -> list[Event]:
     return events
 
 
-def _make_folder(files: Mapping[str, str | bytes]) -> str:
+def _size(content: FileContent) -> int:
+    return len(content.content if isinstance(content, SharedBytes) else content)
+
+
+def _make_folder(files: Mapping[str, FileContent]) -> str:
     folder = os.path.realpath(tempfile.mkdtemp(prefix="ipyrefine-"))  # as the system calls it
     for name, content in files.items():
+        if isinstance(content, SharedBytes):
+            if content.descriptor is not None:
+                continue
+            content = content.content
         # Invalid Unicode is a fault of the text, for the interpreter to report.
         data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
-        Path(folder, name).write_bytes(data)
+        path = Path(folder, name)
+        (path if name.endswith("/") else path.parent).mkdir(parents=True, exist_ok=True)
+        if not name.endswith("/"):
+            path.write_bytes(data)
     return folder
 
 
-async def _supervise(request: Mapping[str, Any], folder: str, output_limit: int) -> ProcessResult:
+async def _supervise(
+    request: Mapping[str, Any], folder: str, output_limit: int, passed: Sequence[int]
+) -> ProcessResult:
     """Run the supervisor to its end, and return what it reported."""
     start = time.monotonic()
     if _WINDOWS and request["required"]:
@@ -331,7 +388,7 @@ async def _supervise(request: Mapping[str, Any], folder: str, output_limit: int)
             cwd=folder,
             env=_environment(folder),
             start_new_session=True,
-            pass_fds=() if _WINDOWS else (results.fileno(),),
+            pass_fds=() if _WINDOWS else (results.fileno(), *passed),
         )
         try:
             wall = request["seconds"] if _WINDOWS else request["wall"] + _GRACE_S

@@ -24,7 +24,7 @@ from ipyrefine.core.model import (
 )
 from ipyrefine.core.results import expect, read_expectation, read_result, rows
 from ipyrefine.core.run import Run
-from ipyrefine.core.sharing import withheld
+from ipyrefine.core.sharing import next_level, withheld
 from ipyrefine.errors import UsageError, did_you_mean
 from ipyrefine.journal.store import Journal
 from ipyrefine.profiles import builtin
@@ -463,7 +463,8 @@ def show(run: Run, what: list[str]) -> str:
 def _withheld(cell: Cell) -> str:
     """Return what the servers of a run are not sent, and what holds."""
     sharing = cell.session.refinement.sharing
-    text = withheld(cell.session.run) if sharing.servers and sharing.level == "structure" else ""
+    more = next_level(cell.session.run, sharing.level) if sharing.servers else None
+    text = withheld(cell.session.run, sharing.level) if more else ""
     phrase = labels.sharing_phrase(sharing) or "the models are on this machine"
     holds = f"{phrase[:1].upper()}{phrase[1:]}."
     return f"{plain(text)}\n\n{holds} %refine share once|always|never" if text else holds

@@ -122,10 +122,11 @@ def kept_suite(run: Run) -> Kept:
     if not run.task.is_python:
         return Kept((), (), ())
     stated = read_examples(run.task.text)
+    called = tuple(one for one in stated if one.kind != "table")
     partial = {one.name for one in run.chosen.tests if one.conditions} if run.chosen else set()
     able = (one for one in in_force(run.expectations) if one.name not in partial)
     tests = tuple(one for one in able if counts(one))
-    return Kept(stated, stated_examples(run.task)[len(stated) :], tests)
+    return Kept(called, stated_examples(run.task)[len(stated) :], tests)
 
 
 def suite_source(run: Run, form: Literal["file", "cell", "ipytest"] = "file") -> str:

@@ -7,7 +7,7 @@ import time
 
 from ipyrefine.core.coaching import open_puzzle
 from ipyrefine.core.decisions import Decision
-from ipyrefine.core.events import Event, RunStarted, TextDelta
+from ipyrefine.core.events import DraftReady, Event, FormChosen, RunStarted, TextDelta
 from ipyrefine.core.ports import Clock
 from ipyrefine.core.results import rows
 from ipyrefine.core.run import Run
@@ -68,7 +68,8 @@ class Transcript:
         size, tty = shutil.get_terminal_size(), sys.stdout.isatty()
         rows = size.lines - self._below if tty else _PIPE_LINES
         text = event_text(event, run, columns=size.columns, rows=rows, colour=tty)
-        if text and self._can_switch and isinstance(event, RunStarted):
+        tells_form = isinstance(event, RunStarted | FormChosen | DraftReady) and not run.setup.words
+        if text and self._can_switch and tells_form:
             text += "\n" + clip(labels.switch_hint(run.task), size.columns)
         if text:
             self._erase()

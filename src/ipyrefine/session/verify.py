@@ -15,7 +15,7 @@ from ipyrefine.core.stored import OtherVersion
 from ipyrefine.core.syntax import names_bound, names_used, try_parse
 from ipyrefine.errors import CheckNotRun, UsageError
 from ipyrefine.kernel.magics import python_part
-from ipyrefine.kernel.variables import absent_files
+from ipyrefine.kernel.variables import Copies
 from ipyrefine.render import labels
 from ipyrefine.render.escape import plain
 from ipyrefine.session.export import Kept, kept_suite
@@ -132,8 +132,9 @@ class _Tried(NamedTuple):
 
 async def _try(run: Run, suite: Kept, text: str) -> tuple[State, str, str]:
     """Return what came of a suite on a text, how much holds, and what was not protected."""
-    files = absent_files(_needed(run, suite), "no variables of the notebook are here")
-    evaluation = Evaluation(text, seconds=10, files=files)
+    why = "no variables of the notebook are here"
+    copies = Copies(absent=dict.fromkeys(_needed(run, suite), why))
+    evaluation = Evaluation(text, seconds=10, copies=copies)
     tried: list[_Tried] = []
     try:
         examples = (*suite.stated, *suite.confirmed)
@@ -147,7 +148,7 @@ async def _try(run: Run, suite: Kept, text: str) -> tuple[State, str, str]:
         passed = holds(example, outcome) or (None if absence else False)
         line = absence or format_example(example, outcome)
         tried.append(_Tried(noun, passed, line))
-    evidence = await Suite(files)(suite.tests, text, run.task)
+    evidence = await Suite(copies)(suite.tests, text, run.task)
     for result in evidence.results:
         lack = "" if result.passed else _missing_module(result.line)
         line = lack or (result.line if result.passed is None else f"{result.name}: {result.line}")

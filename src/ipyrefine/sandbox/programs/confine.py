@@ -54,6 +54,7 @@ _SET_FLAGS, _UP = 0x8914, 1
 _INET, _DATAGRAM = 2, 0x8_0002  # closed by exec
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _READ = 0b1101  # execute, read a file, read a folder
+_EVERY = (1 << 15) - 1  # what is not known to the system does not count
 _ON_FILES = 1 << 14 | 0b111  # the rights that a file has as well
 _SCOPES = 0b11  # abstract sockets, signals
 
@@ -63,7 +64,20 @@ _SCOPES = 0b11  # abstract sockets, signals
 _X86 = (248, 249, 250, 319, 29, 101, 310, 311, 321, 425, 323, 298, 308, 272, 165)
 _ARM = (217, 218, 219, 279, 194, 117, 270, 271, 280, 425, 282, 241, 268, 97, 40)
 _CALLS = {"x86_64": (0xC000_003E, 41, _X86), "aarch64": (0xC000_00B7, 198, _ARM)}
-_LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06  # linux/bpf_common.h
+# `clone`, and what a process that only pickles may not call besides. That is execve, execveat,
+# fork, vfork, clone3; kill, tkill, tgkill, rt_sigqueueinfo, rt_tgsigqueueinfo, pidfd_send_signal,
+# pidfd_getfd; chmod, fchmod, fchmodat, chown, fchown, lchown, fchownat, utime, utimes, futimesat,
+# utimensat, setxattr, lsetxattr, fsetxattr; truncate, mq_open.
+_X86_MORE = (
+    *(59, 322, 57, 58, 435, 62, 200, 234, 129, 297, 424, 438, 90, 91, 268, 92, 93, 94, 260, 132),
+    *(235, 261, 280, 188, 189, 190, 76, 240),
+)
+_ARM_MORE = (
+    *(221, 281, 435, 129, 130, 131, 138, 240, 424, 438, 52, 53, 55, 54, 88, 5, 6, 7, 45, 180),
+)
+_MORE = {"x86_64": (56, _X86_MORE), "aarch64": (220, _ARM_MORE)}
+_THREAD = 0x1_0000  # the flag of `clone` that makes a thread
+_LOAD, _EQUAL, _AT_LEAST, _HAS, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06  # linux/bpf_common.h
 _ALLOW, _REFUSE = 0x7FFF_0000, 0x0005_0000  # linux/seccomp.h
 
 _DEVICES = ("null", "zero", "full", "random", "urandom")
@@ -294,10 +308,12 @@ def _mount(request: Request, *, own_user: bool) -> dict[str, bool]:
         OSError: the mounts cannot be separated from the system's, or not used.
     """
     folder = os.path.dirname(request["script"])
-    files = {}
-    for name in os.listdir(folder):
-        with open(os.path.join(folder, name), "rb") as file:
-            files[name] = file.read()
+    folders, files = [], {}
+    for path, below, names in os.walk(folder):
+        folders += [os.path.join(path, name) for name in below]
+        for name in names:
+            with open(os.path.join(path, name), "rb") as file:
+                files[file.name] = file.read()
     if not _mount_at("/", None, _REC | _PRIVATE):
         raise OSError("the mounts cannot be made private")
     private_proc = _mount_at("/proc", "proc", _NOSUID | _NODEV | _NOEXEC)
@@ -319,8 +335,10 @@ def _mount(request: Request, *, own_user: bool) -> dict[str, bool]:
     own_folder = _mount_at(folder, "tmpfs", _NOSUID | _NODEV, f"{disk},mode=700")
     if own_folder:
         os.chdir(folder)
-        for name, content in files.items():
-            with open(name, "wb") as file:
+        for path in folders:
+            os.mkdir(path)
+        for path, content in files.items():
+            with open(path, "wb") as file:
                 file.write(content)
     elif read_only:
         raise OSError("the folder cannot be mounted")
@@ -362,7 +380,7 @@ def _become_script(request: Request, protection: dict[str, bool]) -> None:
             others = int(file.read().split()[3].partition("/")[2])
         _limit(resource.RLIMIT_NPROC, _MAX_FORKS + others)
         _prctl(_NO_NEW_PRIVS, 1)
-        in_force["files"], holds_signals = _restrict_files(request)
+        in_force["files"], holds_signals = _restrict_script(request)
         in_force["processes"] |= holds_signals
         _drop_capabilities()
         filtered = _refuse_calls(network=not in_force["network"])
@@ -405,20 +423,47 @@ def _drop_capabilities() -> None:
         raise OSError("the capabilities cannot be dropped")
 
 
-def _refuse_calls(*, network: bool) -> bool:
-    """Have the system refuse `_CALLS` and, if asked to, all sockets but those of files."""
+def shut_in(reads: list[str]) -> bool:
+    """Leave this process nothing but what it has open, memory, and files to read.
+
+    It can write no file, open no socket, signal no process and start none, but threads. Return
+    whether all of that is in force.
+
+    Args:
+        reads: the files and folders that it may read, besides Python's and the system's.
+    """
+    _prctl(_NO_NEW_PRIVS, 1)
+    request = {"reads": reads}
+    readable = {*map(os.path.realpath, _LIBRARIES), *_needed(request)}
+    devices = {f"/dev/{device}": _READ for device in _DEVICES}
+    held, _ = _restrict_files({**dict.fromkeys(readable, _READ), **devices})
+    _drop_capabilities()
+    return held and _refuse_calls(network=True, pickles=True)
+
+
+def _refuse_calls(*, network: bool, pickles: bool = False) -> bool:
+    """Have the system refuse `_CALLS` and, if asked to, all sockets but those of files.
+
+    Args:
+        network: whether sockets are refused.
+        pickles: whether `_MORE` and all sockets are refused, too.
+    """
     if os.uname().machine not in _CALLS:
         return False
     audit, socket, calls = _CALLS[os.uname().machine]
+    clone, more = _MORE[os.uname().machine]
 
     def refuse(error: int) -> tuple[int, int, int, int]:
         return _RETURN, 0, 0, _REFUSE | error
 
     code = [(_LOAD, 0, 0, 4), (_EQUAL, 1, 0, audit), refuse(errno.EPERM), (_LOAD, 0, 0, 0)]
     code += [(_AT_LEAST, 0, 1, 0x4000_0000), refuse(errno.EPERM)]  # another way to number calls
-    for number in calls:
+    for number in (*calls, *more, socket) if pickles else calls:
         code += [(_EQUAL, 0, 1, number), refuse(errno.ENOSYS)]
-    if network:
+    if pickles:
+        code += [(_EQUAL, 0, 3, clone), (_LOAD, 0, 0, 16), (_HAS, 1, 0, _THREAD)]
+        code += [refuse(errno.EPERM)]
+    elif network:
         code += [(_EQUAL, 0, 3, socket), (_LOAD, 0, 0, 16), (_EQUAL, 1, 0, 1)]
         code += [refuse(errno.ENETUNREACH)]
     code += [(_RETURN, 0, 0, _ALLOW)]
@@ -427,11 +472,26 @@ def _refuse_calls(*, network: bool) -> bool:
     return _prctl(_SET_SECCOMP, _FILTER, program) == 0
 
 
-def _restrict_files(request: Request) -> tuple[bool, bool]:
-    """Restrict by Landlock which files the script may read and write.
+def _restrict_script(request: Request) -> tuple[bool, bool]:
+    """Restrict which files the script may read and write.
 
     Returns:
         Whether the home folder is hidden now, and whether signals are held back.
+    """
+    readable = {*map(os.path.realpath, _LIBRARIES), *_needed(request)}
+    allowed = {**dict.fromkeys(readable, _READ), os.path.dirname(request["script"]): _EVERY}
+    allowed |= {"/dev/shm": _EVERY, **{f"/dev/{device}": _READ | 0b10 for device in _DEVICES}}
+    worked, holds_signals = _restrict_files(allowed)
+    home = os.path.realpath(request["home"])
+    hidden = not any(_is_inside(home, path) for path in readable)
+    return worked and hidden, holds_signals
+
+
+def _restrict_files(allowed: dict[str, int]) -> tuple[bool, bool]:
+    """Restrict by Landlock this process to some rights on files and folders.
+
+    Returns:
+        Whether that is in force, and whether signals are held back.
     """
     version = _syscall(_CREATE_RULESET, None, 0, 1)
     scopes = _SCOPES if version >= 6 else 0
@@ -440,10 +500,8 @@ def _restrict_files(request: Request) -> tuple[bool, bool]:
     rules = _syscall(_CREATE_RULESET, attributes, 24 if scopes else 8, 0)
     if rules < 0:
         return False, False
-    readable = {*map(os.path.realpath, _LIBRARIES), *_needed(request)}
-    allowed = {**dict.fromkeys(readable, _READ), os.path.dirname(request["script"]): rights}
-    allowed |= {"/dev/shm": rights, **{f"/dev/{device}": _READ | 0b10 for device in _DEVICES}}
     for path, right in allowed.items():
+        right &= rights
         with suppress(OSError):
             file = os.open(path, os.O_PATH | os.O_CLOEXEC)
             if not stat.S_ISDIR(os.fstat(file).st_mode):
@@ -452,9 +510,7 @@ def _restrict_files(request: Request) -> tuple[bool, bool]:
             os.close(file)
     worked = _syscall(_RESTRICT_SELF, rules, 0) == 0
     os.close(rules)
-    home = os.path.realpath(request["home"])
-    hidden = not any(_is_inside(home, path) for path in readable)
-    return worked and hidden, worked and bool(scopes)
+    return worked, worked and bool(scopes)
 
 
 def _needed(request: Request) -> list[str]:

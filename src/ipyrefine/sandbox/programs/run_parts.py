@@ -15,10 +15,13 @@ import contextlib
 import ctypes
 import errno
 import faulthandler
+import importlib
 import importlib.util
+import inspect
 import io
 import itertools
 import json
+import mmap
 import numbers
 import os
 import pickle
@@ -32,20 +35,23 @@ import threading
 import time
 import traceback
 import types
+import warnings
 from collections.abc import Callable, Generator, Iterable
 from typing import Any
 
 _TEXT = "candidate.py"
-_VARIABLES, _COPY, _OUTPUTS = "variables.json", "variable_{}.pickle", "outputs_program.py"
+_VARIABLES, _COPIES, _OUTPUTS = "variables.json", "variables.pickle", "outputs_program.py"
 _VALUE = "value of the last expression"  # a name that no text can have
 _MAX_OUTPUT, _MAX_DATA = 20_000, 20_000  # characters of standard output, of a value as a literal
-_MAX_REPR, _MAX_NAME = 2_000, 100
+_MAX_REPR, _MAX_NAME, _ROWS = 2_000, 100, 5_000
 _MOST = 20  # errors of a chain, paths, and frames
 _NAP, _IDLE = 0.1, 0.05  # seconds; the share of them that a process which waits may run
 _LOADING = 3  # times the seconds of a test that the text and the tests may wait as they load
 _BUILTINS = dict(vars(builtins))  # before the text can replace any
-_NETWORK = (errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ECONNREFUSED)
-_FILES = (errno.ENOENT, errno.EACCES, errno.EPERM, errno.EROFS)
+_FILES = (None, errno.ENOENT, errno.EACCES, errno.EPERM, errno.EROFS)
+_FOLDER = "folder.txt"  # where files of the notebook's folder came along: its path
+_LOOPBACK = ("", "0.0.0.0", "127.0.0.1", "::", "::1", "localhost")
+_AWAITS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 
 Request = dict[str, Any]
 
@@ -57,6 +63,7 @@ def main() -> None:
     os.remove("request.json")
     sys.modules["__main__"] = types.ModuleType("__main__")  # the text finds no harness there
     report = os.open(request["report"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    sys.addaudithook(_note)
     process, dumps, write = os.getpid(), json.dumps, os.write
 
     def write_event(**fields: Any) -> None:
@@ -131,8 +138,8 @@ class _Watch:
 # The user's variables, and the text
 
 
-def _load_variables() -> dict[str, Any]:
-    """Return the variables in the files next to the script, and the notebook's modules.
+def _load_variables(space: dict[str, Any]) -> dict[str, Any]:
+    """Put the user's variables, and the notebook's modules, into a namespace; return them.
 
     Those that cannot be read here are left out, and standard error says which and why.
     """
@@ -144,21 +151,57 @@ def _load_variables() -> dict[str, Any]:
         if os.path.basename(folder) in ("site-packages", "dist-packages"):
             site.addsitedir(folder)  # which reads its .pth files, as at the start of Python
     sys.path[:] = dict.fromkeys([*listed["path"], *sys.path])
-    values, load = {}, importlib.import_module
+    if os.path.exists(_FOLDER):
+        sys.path.insert(0, os.getcwd())
+    load, content = importlib.import_module, _open_copies(listed)
+    loaded, read = dict[str, Any](), dict[int, Any]()
     for name in [*listed["modules"], *listed["variables"]]:
         try:
             if name in listed["modules"]:
-                values[name] = load(listed["modules"][name])
-            else:
-                with open(_COPY.format(name), "rb") as file:
-                    values[name] = pickle.load(file)
+                loaded[name] = load(listed["modules"][name])
+                continue
+            start, stop = listed["variables"][name]
+            if start not in read:  # two names of one object stay so
+                read[start] = _Unpickler(io.BytesIO(content[start:stop]), space).load()
+            loaded[name] = read[start]
         except Exception as error:
             why = f"the variable {name} cannot be read here ({type(error).__name__}: {error})"
             print(f"ipyrefine: {why}", file=sys.stderr)
+    content.close()
     for path in listed["submodules"]:
         with contextlib.suppress(Exception):  # the code that uses it fails, and says so
             load(path)
-    return values
+    space.update(loaded)
+    return loaded
+
+
+def _open_copies(listed: dict[str, Any]) -> mmap.mmap:
+    """Return the pickles: of a file here, or of one in memory that was passed on."""
+    descriptor = listed["descriptor"]
+    if descriptor is None:
+        descriptor = os.open(_COPIES, os.O_RDONLY)
+    if os.fstat(descriptor).st_size == 0:
+        return mmap.mmap(-1, 1)
+    return mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
+
+
+class _Unpickler(pickle.Unpickler):
+    """Reads a copy; the notebook's functions get a namespace in common with the text."""
+
+    def __init__(self, file: Any, space: dict[str, Any]) -> None:
+        super().__init__(file)
+        self._space = space
+
+    def find_class(self, module: str, name: str) -> Any:
+        found = super().find_class(module, name)
+        if name != "_make_function" or not module.startswith("cloudpickle"):
+            return found
+
+        def make(code: Any, space: dict[str, Any], *more: Any) -> Any:
+            is_notebooks = space.get("__name__") == "__main__"
+            return found(code, self._space if is_notebooks else space, *more)
+
+        return make
 
 
 def _load_text(aliases: Callable[[], set[str]] = set) -> types.ModuleType:
@@ -168,12 +211,24 @@ def _load_text(aliases: Callable[[], set[str]] = set) -> types.ModuleType:
         aliases: returns these names, once the folders to import from are known.
     """
     module = types.ModuleType("candidate")
-    vars(module).update(_load_variables())
+    _load_variables(vars(module))
+    source = _read_text()
     for name in {"candidate", *aliases()}:  # where dataclasses and pickle look for it
         sys.modules[name] = module
-    with open(_TEXT, "rb") as file:
-        exec(compile(file.read(), _TEXT, "exec", dont_inherit=True), vars(module))
+    exec(compile(source, _TEXT, "exec", dont_inherit=True), vars(module))
     return module
+
+
+def _read_text() -> bytes:
+    """Return the text; where files of the notebook's folder came along, it stands for that."""
+    with open(_TEXT, "rb") as file:
+        source = file.read()
+    if os.path.exists(_FOLDER):
+        sys.path.insert(0, os.getcwd())
+        with open(_FOLDER, "rb") as file:
+            there, here = re.escape(file.read()), os.fsencode(os.getcwd())
+        source = re.sub(there + rb"(?=[/'\"])", lambda _: here, source)
+    return source
 
 
 def _error_text(error: BaseException, limit: int | None = None) -> str:
@@ -211,16 +266,21 @@ def _run_examples(request: Request, write_event: Callable[..., None]) -> None:
         clock.limit(request["seconds"])
         watch.begin()
         outcome = _evaluate_example(example, dict(vars(loaded[0])))
+        if "error" in outcome and example.get("columns"):  # what looks like dates may be text
+            parts = {n: re.sub(r", parse_dates=.*", ")", example[n]) for n in ("setup", "source")}
+            outcome = _evaluate_example({**example, **parts}, dict(vars(loaded[0])))
         write_event(event="done", index=example["index"], **outcome)
     os._exit(0)  # threads of the text must not keep the process alive
 
 
 def _catch(action: Callable[[], None]) -> dict[str, Any]:
+    _seen.clear()
     try:
         action()
     except BaseException as error:  # SystemExit is an outcome too
         names = [kind.__name__[:_MAX_NAME] for kind in type(error).__mro__[:-1]]
-        return {"error": _error_text(error, _MAX_REPR), "line": _line(error), "raised": names}
+        said = {"error": _error_text(error, _MAX_REPR), "line": _line(error), "raised": names}
+        return {**said, "tried": _tried(error)}
     return {}
 
 
@@ -242,9 +302,12 @@ def _evaluate_example(example: dict[str, Any], space: dict[str, Any]) -> dict[st
                 value = _evaluate([node], space)
                 outcome["steps"].append("" if value is None else _data(value))
         with contextlib.redirect_stdout(stdout):
-            value = _evaluate(ast.parse(example["source"].strip()).body, space)
+            file = _TEXT if example.get("columns") else "example"
+            value = _evaluate(ast.parse(example["source"].strip()).body, space, file)
             value = bool(value) if example["holds"] else value
             outcome.update(_describe(value))
+            if columns := example.get("columns"):
+                outcome["table"] = _table(value, columns, example["sure"])
         if example["expected"] is not None:
             body = ast.parse(example["expected"].strip()).body
             expected = _evaluate(body, {**space, **_BUILTINS})
@@ -252,21 +315,34 @@ def _evaluate_example(example: dict[str, Any], space: dict[str, Any]) -> dict[st
             outcome["equal"] = bool(value == expected)
 
     error = _catch(steps)
-    return {**outcome, **error, "stdout": stdout.getvalue()}
+    return {"tried": _tried(), **outcome, **error, "stdout": stdout.getvalue()}
 
 
-def _evaluate(body: list[ast.stmt], space: dict[str, Any]) -> Any:
+def _table(value: Any, columns: list[str], sure: bool) -> list[Any]:
+    """Return the rows of a pandas frame, its columns first; none for anything else.
+
+    Unless it surely is one, a series is one, too, and its named index may be among the columns.
+    """
+    pandas: Any = sys.modules.get("pandas")
+    if pandas and not sure and isinstance(value, pandas.Series):
+        value = value.to_frame()
+    if not pandas or not isinstance(value, pandas.DataFrame):
+        return []
+    if not sure and [*value.columns] != columns and any(value.index.names):
+        value = value.reset_index(allow_duplicates=True)
+    parts = value.head(_ROWS).to_json(orient="split", date_format="iso", default_handler=str)
+    read = json.loads(parts)
+    return [[*map(str, read["columns"])], *map(list, read["data"])]
+
+
+def _evaluate(body: list[ast.stmt], space: dict[str, Any], file: str = "example") -> Any:
     """Run statements as at a prompt, but return the last value instead of printing it."""
     last = body.pop() if body and isinstance(body[-1], ast.Expr) else None
     for node in body:  # their values are printed, unless None
-        exec(_compile(ast.Interactive([node]), "single"), space)
+        exec(compile(ast.Interactive([node]), file, "single", dont_inherit=True), space)
     if not isinstance(last, ast.Expr):
         return None
-    return eval(_compile(ast.Expression(last.value), "eval"), space)
-
-
-def _compile(tree: ast.Interactive | ast.Expression, mode: str) -> types.CodeType:
-    return compile(tree, "example", mode, dont_inherit=True)
+    return eval(compile(ast.Expression(last.value), file, "eval", dont_inherit=True), space)
 
 
 def _describe(value: Any) -> dict[str, Any]:
@@ -345,7 +421,8 @@ def _run_tests(request: Request, write_event: Callable[..., None]) -> None:
         names = vars(_load_text(lambda: set().union(*map(_missing_modules, sources.values()))))
     except BaseException as error:  # SystemExit is an outcome too
         place = f" (line {line})" if (line := _line(error)) else ""
-        write_event(fault=f"The code does not load: {_error_text(error)}{place}")
+        fault = f"The code does not load: {_error_text(error)}{place}"
+        write_event(fault=fault, tried=_tried(error))
         os._exit(1)
     if any(b"hypothesis" in source for source in sources.values()):
         _settle_hypothesis()
@@ -412,6 +489,7 @@ class _Reporter:
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         self._clock.limit(self._seconds)
         self._watch.begin()
+        _seen.clear()
 
     def pytest_pyfunc_call(self, pyfuncitem: Any) -> bool | None:
         """Run a test that is a coroutine function; pytest alone cannot."""
@@ -478,6 +556,7 @@ def _describe_error(error: BaseException) -> dict[str, Any]:
         "origin": type(error).__module__.partition(".")[0][:_MAX_NAME],
         "lacks": str(lacks or "")[:_MAX_NAME],
         "frames": _places(frames)[-_MOST:],
+        "tried": {**_tried(error), "listed": {}},  # pytest lists folders itself
     }
 
 
@@ -550,10 +629,11 @@ def _run_cell(request: Request, write_event: Callable[..., None]) -> None:
     # The first handler is called last: after the threads, and the text's own handlers.
     atexit.register(write_event, end=True)
     threading.excepthook = report_failure
-    with open(_TEXT, "rb") as text:
-        source = text.read()
-    outputs = runpy.run_path(_OUTPUTS)
-    clock, variables, value = _Clock(), _load_variables(), None
+    outputs, clock = runpy.run_path(_OUTPUTS), _Clock()
+    watch = _Watch(request["waits"], write_event)
+    space, value = vars(sys.modules["__main__"]), None
+    ours = set(space)
+    variables, source = _load_variables(space), _read_text()
     before, shown = outputs["measure"](variables), outputs["show"](variables)
     vars(builtins)["display"] = _display
     for module, names in request["imports"]:
@@ -561,9 +641,9 @@ def _run_cell(request: Request, write_event: Callable[..., None]) -> None:
             __import__(module, fromlist=names)
     if hasattr(signal, "setitimer"):
         clock.limit(request["seconds"])
-    ours = set(vars(sys.modules["__main__"]))
+    watch.begin()
     try:
-        after = _execute(source, variables)
+        after = _execute(source, request["nested"])
         value = after.pop(_VALUE, None)
         defined = [name for name in request["names"] if name in after]
         write_event(defined=defined, none=[name for name in defined if after[name] is None])
@@ -581,24 +661,42 @@ def _run_cell(request: Request, write_event: Callable[..., None]) -> None:
             write_event(exit=status, line=next(reversed(lines), None))
             sys.exit(1)
     except Exception as error:
-        write_event(lack=_find_lack(error), line=next(reversed(_lines(error)), None))
+        write_event(tried=_tried(error))
+        # That it left a coroutine is said after the error, and would be taken for a part of it.
+        warnings.simplefilter("ignore")
         raise
+    write_event(tried=_tried())
     write_event(outputs=outputs["collect"](value, clock.limit))
 
 
-def _execute(source: bytes, variables: dict[str, Any]) -> dict[str, Any]:
-    """Run the text as the main module; return its names, with the value of its last expression.
+def _execute(source: bytes, nested: str) -> dict[str, Any]:
+    """Run the text as a cell; return the main module's names, with its last expression's value.
 
-    As in a notebook, a semicolon at its end keeps that back.
+    As in a notebook, a semicolon at its end keeps that back, and an event loop is running.
     """
+    import asyncio
+
     space = vars(sys.modules["__main__"])
-    space.update(variables, __file__=_TEXT)
+    space.update(__file__=_TEXT)
     sys.argv[:] = [_TEXT]
-    code: Any = compile(source, _TEXT, "exec", dont_inherit=True)
+    code: Any = compile(source, _TEXT, "exec", _AWAITS, dont_inherit=True)
     if not source.rstrip().endswith(b";"):
         with contextlib.suppress(RecursionError, MemoryError):  # it is too deep for a tree
-            code = compile(_keep_value(ast.parse(source, _TEXT)), _TEXT, "exec", dont_inherit=True)
-    exec(code, space)
+            tree = _keep_value(ast.parse(source, _TEXT))
+            code = compile(tree, _TEXT, "exec", _AWAITS, dont_inherit=True)
+
+    async def run() -> None:
+        result = eval(code, space)
+        if code.co_flags & inspect.CO_COROUTINE:
+            await result
+
+    loop = asyncio.new_event_loop()
+    loop.set_exception_handler(lambda *_: None)  # tasks that are left, say nothing
+    asyncio.set_event_loop(loop)
+    if nested:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(nested).apply(loop)
+    loop.run_until_complete(run())
     return space.copy()
 
 
@@ -624,26 +722,85 @@ def _display(*objects: Any, **_: Any) -> None:
         print(repr(one))
 
 
-def _find_lack(error: BaseException) -> dict[str, Any]:
-    """Return what an exception, or one that led to it, wanted: network, input, module, paths."""
-    lack: dict[str, Any] = {}
+# What is not here
+
+_START = os.getcwd()
+_seen: dict[str, dict[str, None]] = {}  # what the text tried to reach: some errors do not say it
+
+
+def _list(path: Any) -> tuple[str, str]:
+    name = os.path.relpath(path or ".", _START)
+    imports = "importlib" in sys._getframe(2).f_code.co_filename
+    return "" if imports or name.startswith("..") else "listed", name
+
+
+# Python's audit events, and what is noted of each.
+_EVENTS: dict[str, Callable[..., tuple[str, Any]]] = {
+    "os.listdir": _list,
+    "os.scandir": _list,
+    "open": lambda path, _, flags: ("written" if flags & (os.O_WRONLY | os.O_RDWR) else "", path),
+    "sqlite3.connect": lambda path: ("" if os.path.exists(path) else "databases", path),
+    "socket.connect": lambda _, address: ("hosts", address[0]),
+    "socket.getaddrinfo": lambda host, *_: ("hosts", host),
+    "builtins.input": lambda *_: ("input", ""),
+    **dict.fromkeys(
+        ("os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.truncate"),
+        lambda path, *_: ("written", path),
+    ),
+}
+
+
+def _note(event: str, args: tuple[Any, ...]) -> None:
+    if event in _EVENTS:
+        with contextlib.suppress(Exception):  # of a path that is none
+            kind, what = _EVENTS[event](*args)
+            if kind:
+                _seen.setdefault(kind, {})[os.fsdecode(what)] = None
+
+
+def _tried(error: BaseException | None = None) -> dict[str, Any]:
+    """Return what was tried, and what an exception, or one that led to it, wanted."""
+    hosts, written, bases, listed = (
+        [*_seen.get(kind, ())] for kind in ("hosts", "written", "databases", "listed")
+    )
+    folders = [(name, os.path.join(_START, name)) for name in listed[:_MOST]]
+    tried: dict[str, Any] = {
+        "input": "input" in _seen or "/dev/tty" in written,  # there for a password
+        "host": next((host for host in hosts[::-1] if host not in _LOOPBACK), ""),
+        "listed": {name: os.listdir(path) for name, path in folders if os.path.isdir(path)},
+        "paths": [(_place(path), False) for path in bases] if error else [],
+    }
+    for one in _chain(error):
+        match one:
+            case ModuleNotFoundError(name=str(name)):
+                tried["module"] = name.partition(".")[0]
+            case KeyError(args=(name,)) if any(
+                frame.f_globals is vars(os) for frame, _ in traceback.walk_tb(one.__traceback__)
+            ):
+                tried["variable"] = str(name)
+            case OSError(errno=number) if number in _FILES:
+                tried["paths"] += [(_place(path), path in written) for path in _paths(one)]
+            case object(cmd=command, returncode=_):  # a CalledProcessError
+                words = command if isinstance(command, list) else str(command).split()
+                tried["command"] = str(*words[:1])
+    return tried
+
+
+def _place(path: str) -> str:
+    """Return a path from the folder that the text started in; ``~`` is that in absolute ones."""
+    full = os.path.abspath(path)
+    if not os.path.isabs(path):
+        return os.path.relpath(full, _START)
+    return f"~{full.removeprefix(_START)}" if full.startswith(_START) else full
+
+
+def _chain(error: BaseException | None) -> list[BaseException]:
+    """Return an exception and those that led to it."""
     chain: list[BaseException] = []
-    cause: BaseException | None = error
-    while cause is not None and cause not in chain and len(chain) < _MOST:
-        chain.append(cause)
-        hidden = cause.__suppress_context__
-        cause = cause.__cause__ or (None if hidden else cause.__context__)
-    for one in chain:
-        number = getattr(one, "errno", None)
-        if isinstance(one, EOFError) and _message(one) == "EOF when reading a line":
-            lack["input"] = True
-        elif isinstance(one, ModuleNotFoundError) and isinstance(one.name, str):
-            lack["module"] = one.name.partition(".")[0]
-        elif isinstance(one, OSError) and (type(one).__name__ == "gaierror" or number in _NETWORK):
-            lack["network"] = True
-        elif isinstance(one, OSError) and (number in _FILES or number is None):
-            lack.setdefault("paths", []).extend(_paths(one))
-    return lack
+    while error is not None and error not in chain and len(chain) < _MOST:
+        chain.append(error)
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return chain
 
 
 def _paths(error: OSError) -> list[str]:

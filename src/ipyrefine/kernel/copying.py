@@ -1,0 +1,424 @@
+"""Pickle what code needs of the notebook: which names, what of them, and nothing secret.
+
+A value is pickled with what its functions and classes use of the notebook, as values of their own
+names; in the sandbox these functions then share the namespace of the code, as in the notebook.
+"""
+
+import copyreg
+import functools
+import os
+import sys
+import types
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dis import get_instructions
+from itertools import islice
+from time import monotonic
+from types import ModuleType
+from typing import IO, Any, NamedTuple
+
+from ipyrefine.kernel.describe import class_name, columns_of, is_frame, is_named, mro
+from ipyrefine.kernel.redaction import has_known_form, is_environment, is_secret, is_secret_name
+
+TOO_LARGE = "it is too large to copy"
+TOO_SLOW = "copying it takes too long"
+IS_SECRET = "it looks like a secret"
+_HOLDS_SECRET = "it holds what looks like a secret"
+_CHUNK = 2**15  # bytes that are searched at once; other threads have their turn between
+_LONGEST_FORM = 1_000  # bytes by which a token of a known form is known
+_MAX_KEYS = 20_000  # of a dict, looked at for names of secrets
+_OVERHEAD = 64  # bytes of an object in memory, besides its content
+_HEAD = 1_000  # rows by which the size of a row is told
+_COLLECTIONS = (dict, frozenset, list, set, tuple)
+CODE = (type, ModuleType, types.FunctionType, types.BuiltinFunctionType)
+_ATOMS = frozenset({str, bytes, int, float, bool, type(None)})
+_CACHED: Any = functools._lru_cache_wrapper  # the type of functions that remember results
+_EXACT = frozenset({"numpy", "pandas", "polars", "pyarrow", "dateutil", "pytz", "cloudpickle"})
+_GLOBALS = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"})
+
+
+class Copy(NamedTuple):
+    """What came of copying a name.
+
+    Attributes:
+        name: the name.
+        start: where its pickle begins.
+        stop: where it ends; there is none where both are 0.
+        module: the module that it is, which is imported instead.
+        rows: how many first rows were copied; None for all.
+        of: how many there are.
+        reason: why it could not be copied; empty where it was.
+        uses: the names that its functions use.
+        room: bytes of memory that it takes once it is read.
+        seconds: how long pickling it took.
+    """
+
+    name: str
+    start: int = 0
+    stop: int = 0
+    module: str = ""
+    rows: int | None = None
+    of: int = 0
+    reason: str = ""
+    uses: tuple[str, ...] = ()
+    room: int = 0
+    seconds: float = 0.0
+
+
+class NoCopy(Exception):
+    """A value cannot be copied; the message says why."""
+
+
+class _TooMuch(NoCopy):
+    """There is no room, or no time, for all of a value."""
+
+
+class _TooSlow(_TooMuch):
+    """There is no time."""
+
+
+class Output:
+    """Where pickles go: a file that refuses to grow beyond a size or after a time.
+
+    Args:
+        file: the file.
+        limit: its bytes at most.
+        deadline: until when, by the monotonic clock.
+        memory: returns bytes of memory used besides, which count as well.
+    """
+
+    def __init__(
+        self,
+        file: IO[bytes],
+        limit: int,
+        deadline: float,
+        memory: Callable[[], int] = lambda: 0,
+    ) -> None:
+        self.limit, self.deadline, self._memory = limit, deadline, memory
+        self.numeric = set[int]()  # sizes of arrays of numbers, in which no token stands
+        self._file, self._size, self._tail = file, 0, b""
+
+    def write(self, data: Any) -> int:
+        """Write bytes, in which no token may stand."""
+        view = memoryview(data).cast("B")
+        self.ask_for(view.nbytes + self._memory())
+        plain = view.nbytes in self.numeric
+        self.numeric.discard(view.nbytes)
+        for start in range(0, 0 if plain else view.nbytes, _CHUNK):
+            chunk = self._tail + bytes(view[start : start + _CHUNK])
+            self.ask_for(0)
+            if has_known_form(chunk):
+                raise NoCopy(_HOLDS_SECRET)
+            self._tail = chunk[-_LONGEST_FORM:]
+        left = view
+        while left:
+            left = left[self._file.write(left) :]
+        self._size += view.nbytes
+        return view.nbytes
+
+    def ask_for(self, size: int) -> None:
+        """Refuse to go on if so many bytes do not fit, or no time is left."""
+        if self._size + size > self.limit:
+            raise _TooMuch(TOO_LARGE)
+        if monotonic() > self.deadline:
+            raise _TooSlow(TOO_SLOW)
+
+    def tell(self) -> int:
+        """Return how many bytes were written."""
+        return self._size
+
+    def cut(self, size: int) -> None:
+        """Forget what was written beyond a size."""
+        self._file.seek(size)
+        self._file.truncate()
+        self._size, self._tail = size, b""
+
+
+def copy_names(
+    names: Iterable[str],
+    namespace: Mapping[str, Any],
+    output: Output,
+    *,
+    exact: bool,
+) -> Iterator[Copy]:
+    """Write copies of some names, and of those that their functions use; yield what came of each.
+
+    Args:
+        names: the names; those that the namespace lacks are left out.
+        namespace: what the notebook holds.
+        output: where the copies go.
+        exact: whether only values of exactly known types are copied, which runs none of their code.
+    """
+    with modules_by_value() as here:
+        queue = [name for name in dict.fromkeys(names) if name in namespace]
+        places = dict[int, Copy]()  # two names of one object stay so
+        for name in queue:
+            value = namespace[name]
+            if type(value) is ModuleType:
+                yield Copy(name, module=str(vars(value).get("__name__", "")))
+            elif looks_secret(name, value):
+                yield Copy(name, reason=IS_SECRET)
+            else:
+                done = places.get(id(value)) or _copy(value, output, here, exact=exact)
+                places[id(value)] = done
+                queue += [one for one in done.uses if one in namespace and one not in queue]
+                yield done._replace(name=name)
+
+
+def _copy(value: Any, output: Output, here: Collection[str], *, exact: bool) -> Copy:
+    """Write a value, or as many of its first rows as there is room and time for."""
+    began, start, (limit, deadline) = monotonic(), output.tell(), (output.limit, output.deadline)
+    rows = _count_rows(value)
+    try:
+        if rows:  # what is left then is for its first rows
+            output.limit = start + (limit - start) // 2
+            output.deadline = began + (deadline - began) * 2 / 3
+        try:
+            pickler, some = _pickle(value, output, here, exact=exact), None
+        except _TooMuch as error:
+            if rows < 2:
+                raise
+            rate = (output.tell() - start) / (monotonic() - began)  # bytes a second
+            output.cut(start)
+            output.limit, output.deadline, some = limit, deadline, min(_HEAD, rows - 1)
+            _pickle(value[:some], output, here, exact=exact)
+            size = (output.tell() - start) / some
+            output.cut(start)
+            room = (limit - start) / 4
+            if isinstance(error, _TooSlow):
+                room = min(room, rate * (deadline - monotonic()) / 4)
+            some = max(1, min(rows - 1, int(room / size)))
+            pickler = _pickle(value[:some], output, here, exact=exact)
+    except NoCopy as error:
+        output.cut(start)
+        return Copy("", reason=str(error))
+    finally:
+        output.limit, output.deadline = limit, deadline
+    stop = output.tell()
+    return Copy(
+        "",
+        start=start,
+        stop=stop,
+        rows=some,
+        of=rows,
+        uses=tuple(pickler.uses),
+        room=stop - start + _OVERHEAD * pickler.count,
+        seconds=round(monotonic() - began, 3),
+    )
+
+
+def _count_rows(value: Any) -> int:
+    """Return how many rows a frame or an array has; 0 for anything else."""
+    if is_frame(value) or is_named(value, "numpy", "ndarray"):
+        return int(value.shape[0]) if value.shape else 0
+    return 0
+
+
+def _pickle(value: Any, output: Output, here: Collection[str], *, exact: bool) -> Any:
+    try:
+        pickler = _pickler()(output, here, exact)
+        pickler.dump(value)
+    except NoCopy:
+        raise
+    except MemoryError:
+        raise _TooMuch(TOO_LARGE) from None
+    except Exception as error:  # whatever cannot be pickled raises
+        words = (" ".join(str(error).split()) or type(error).__name__)[:200].rstrip(".")
+        raise NoCopy(f"it cannot be copied ({words})") from None
+    return pickler
+
+
+@functools.cache
+def _pickler() -> Any:
+    """Return the class of picklers; importing what it is derived from takes a while."""
+    import cloudpickle
+
+    class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
+        def __init__(self, output: Output, here: Collection[str], exact: bool) -> None:
+            super().__init__(output)
+            self._output, self._here, self._exact = output, here, exact
+            self._states: dict[int, Any] = {}  # of objects; their names are no user's
+            self.uses: dict[str, None] = {}
+            self.count = 0
+
+        def persistent_id(self, obj: Any) -> None:  # called for each object before it is pickled
+            self.count += 1
+            kind = type(obj)
+            if type(kind) is type and kind in _ATOMS:  # looking up another may run its code
+                return
+            if self._exact and not _is_exact(kind, self._here):
+                raise NoCopy(f"objects of type {class_name(kind)} are not copied")
+            self._output.ask_for(_least_size(obj))
+            if _names_a_secret(obj, self._states.get(id(obj)) is not obj):
+                raise NoCopy(_HOLDS_SECRET)
+            if is_named(obj, "numpy", "ndarray") and obj.dtype.kind in "biufcmM":
+                self._output.numeric.add(obj.nbytes)
+
+        def reducer_override(self, obj: Any) -> Any:
+            if type(obj) is types.FunctionType and obj.__globals__.get("__name__") == "__main__":
+                self.uses |= dict.fromkeys(_globals_of(obj.__code__))
+                return super().reducer_override(_without_globals(obj))
+            if type(obj) is _CACHED and vars(obj).get("__module__") in self._here:
+                known = {n: v for n, v in vars(obj).items() if n != "cache_parameters"}
+                size = _CACHED.cache_info(obj).maxsize
+                return _CACHED, (known.get("__wrapped__"), size, False, functools._CacheInfo), known
+            if type(obj) is functools.cached_property:  # until Python 3.12 it holds a lock
+                return type(obj), (obj.func,), {"attrname": obj.attrname, "__doc__": obj.__doc__}
+            reduced = super().reducer_override(obj)
+            if reduced is NotImplemented and not (
+                issubclass(type(obj), CODE) or type(obj) in self.dispatch_table
+            ):
+                reduced = obj.__reduce_ex__(5)
+                if isinstance(reduced, tuple) and len(reduced) > 2:
+                    self._states[id(reduced[2])] = reduced[2]
+            return reduced
+
+    return Pickler
+
+
+def _without_globals(function: types.FunctionType) -> types.FunctionType:
+    """Return a function that brings none of the notebook's names along."""
+    space = {"__name__": "__main__", "__builtins__": function.__globals__.get("__builtins__")}
+    code, name = function.__code__, function.__name__
+    other = types.FunctionType(code, space, name, function.__defaults__, function.__closure__)
+    for attribute in ("__kwdefaults__", "__qualname__", "__doc__", "__module__", "__annotations__"):
+        setattr(other, attribute, getattr(function, attribute))
+    other.__dict__.update(function.__dict__)
+    return other
+
+
+def _globals_of(code: types.CodeType) -> Iterator[str]:
+    codes = [code]
+    for one in codes:
+        codes += [inner for inner in one.co_consts if isinstance(inner, types.CodeType)]
+        yield from (step.argval for step in get_instructions(one) if step.opname in _GLOBALS)
+
+
+def _module(kind: type) -> str:
+    module = type.__dict__["__module__"].__get__(kind)
+    # Cython's functions have a slot of that name.
+    return "builtins" if type(module) is types.MemberDescriptorType else str(module)
+
+
+def _is_exact(kind: type, here: Collection[str]) -> bool:
+    """Return whether objects of a type are pickled by what is known, and by nobody else's code."""
+
+    def is_known(module: str) -> bool:
+        return module not in here and module.partition(".")[0] in known
+
+    known = sys.stdlib_module_names | _EXACT
+    if _module(type(kind)) in here or not all(is_known(_module(one)) for one in mro(kind)):
+        return False
+    reducer = copyreg.dispatch_table.get(kind)  # which a user may have registered
+    return class_name(kind) != "LazyFrame" and (
+        reducer is None or is_known(str(getattr(reducer, "__module__", "__main__")))
+    )
+
+
+def _least_size(value: Any) -> int:
+    """Return bytes that a pickled value takes at least, as far as it says so at once."""
+    if type(value) in _COLLECTIONS:
+        return len(value)
+    if is_named(value, "polars", "DataFrame", "Series"):
+        return int(value.estimated_size())
+    if _module(type(value)).partition(".")[0] in _EXACT:
+        size = getattr(value, "nbytes", 0)
+        return int(size) if type(size) is int else 0
+    return 0
+
+
+def looks_secret(name: str, value: Any) -> bool:
+    """Return whether a variable is a secret itself, by its name or its looks."""
+    if issubclass(type(value), CODE):
+        return False
+    if is_environment(value):
+        return True
+    if is_frame(value) or is_named(value, "numpy", "ndarray"):
+        return is_secret_name(name, 0)
+    short = type(value) is str and len(value) <= 200 and " " not in value.strip()
+    return is_secret_name(name, value) or (short and is_secret(value))
+
+
+def _names_a_secret(value: Any, is_users: bool) -> bool:
+    """Return whether something that a value holds has the name of a secret.
+
+    Args:
+        value: the value.
+        is_users: whether a user gave the names; a library's ``token_pattern`` is none.
+    """
+    if is_environment(value):
+        return True
+    if is_frame(value):
+        return any(is_secret_name(one, "" if text else 1_000) for one, text in columns_of(value))
+    if issubclass(type(value), dict):
+        held: Iterable[tuple[Any, Any]] = islice(dict.items(value), _MAX_KEYS)
+    elif type(value) is types.FunctionType:
+        code, cells = value.__code__, map(_cell_contents, value.__closure__ or ())
+        last_first = zip(
+            code.co_varnames[code.co_argcount - 1 :: -1],
+            (value.__defaults__ or ())[::-1],
+            strict=False,
+        )
+        held = [*last_first, *zip(code.co_freevars, cells, strict=True)]
+    else:
+        return False
+    return any(
+        type(name) is str
+        and type(one) in (str, bytes)
+        and one
+        and is_secret_name(name, one if is_users else 0)
+        for name, one in held
+    )
+
+
+def _cell_contents(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # it is empty
+        return None
+
+
+def is_only_code(value: Any, seen: set[int] | None = None) -> bool:
+    """Return whether a value is a function that takes nothing but code with it."""
+    seen = set() if seen is None else seen
+    if type(value) is ModuleType:
+        return not lies_here(value)
+    if type(value) is types.BuiltinFunctionType:
+        return value.__self__ is None or type(value.__self__) is ModuleType
+    if type(value) is not types.FunctionType:
+        return False
+    if value.__dict__ or value.__closure__ or value.__defaults__ or value.__kwdefaults__:
+        return False
+    seen.add(id(value))
+    names = {*_globals_of(value.__code__)}
+    used = [value.__globals__[name] for name in names if name in value.__globals__]
+    return all(id(one) in seen or is_only_code(one, seen) for one in used)
+
+
+@contextmanager
+def modules_by_value() -> Iterator[frozenset[str]]:
+    """Pickle by value the modules in the working folder; yield the names of the notebook's own.
+
+    The sandbox does not import from there. All others are imported.
+    """
+    import cloudpickle
+
+    modules = [module for module in list(sys.modules.values()) if lies_here(module)]
+    added = [m for m in modules if m.__name__ not in cloudpickle.list_registry_pickle_by_value()]
+    for module in added:
+        cloudpickle.register_pickle_by_value(module)
+    try:
+        yield frozenset({"__main__", *(module.__name__ for module in modules)})
+    finally:
+        for module in added:
+            cloudpickle.unregister_pickle_by_value(module)
+
+
+def lies_here(module: object) -> bool:
+    """Return whether something is a module whose file lies beside the notebook."""
+    names = vars(module) if type(module) is ModuleType else {}
+    file, name = names.get("__file__"), names.get("__name__")
+    if type(file) is not str or type(name) is not str or name == "__main__":
+        return False
+    top = os.path.join(os.getcwd(), name.partition(".")[0])
+    return os.path.abspath(file).startswith((f"{top}.", f"{top}{os.sep}"))

@@ -1,0 +1,306 @@
+"""Take a snapshot: copies of what code needs of the notebook, made in a forked child of the kernel.
+
+The child has every object as it is, so that the kernel is held for a fork only. It runs no model's
+code, but pickling runs the objects' own: so it first shuts itself in. It can then write nothing but
+its pipe and its memory file, start no process, signal none, and ends at a time and a size.
+
+Where it cannot shut itself in, or where a fork would harm, values of exactly known types are copied
+in the kernel instead.
+"""
+
+import asyncio
+import gc
+import json
+import os
+import select
+import signal
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from contextvars import ContextVar
+from functools import partial
+from pathlib import Path
+from typing import IO, Any, NamedTuple, NoReturn
+
+from ipyrefine.kernel.copying import TOO_SLOW, Copy, Output, copy_names
+from ipyrefine.sandbox.sandbox import SharedBytes, import_path, memory_file
+
+with suppress(ImportError):  # Windows has none
+    import resource
+
+# Set where another thread waits for this one, and runs no code of the notebook meanwhile.
+CALLER_WAITS: ContextVar[bool] = ContextVar("ipyrefine_caller_waits", default=False)
+_MAX_BYTES = 2**30  # that the child, the copies and a sandbox take together
+_SHARE = 4  # of the memory that is left, one part of so many
+_ROOM = 4  # what a sandbox takes of a copy: itself, and three times what it is once it is read
+_SECONDS = 10.0  # for all copies
+_MAX_BYTES_IN_KERNEL = 50 * 2**20
+_SECONDS_IN_KERNEL = 5.0
+_LONGEST_HOLD = 0.3  # seconds that a fork may hold the kernel; after a longer one there is none
+_PATIENCE = 2.0  # seconds beyond the child's own time until it is killed
+_NO_LIMIT = 2**60  # bytes; some systems write their largest number for none
+_hold = 0.0  # seconds that the last fork held the kernel
+
+
+class Snapshot(NamedTuple):
+    """Copies of names.
+
+    Attributes:
+        content: the pickles; closed once nobody has it.
+        copies: what came of each name.
+        note: why they were made in the kernel, as a clause; empty where a child made them.
+    """
+
+    content: SharedBytes
+    copies: tuple[Copy, ...]
+    note: str = ""
+
+
+async def take(names: Iterable[str], namespace: Mapping[str, Any]) -> Snapshot:
+    """Take a snapshot of some names, and of what their functions use.
+
+    Args:
+        names: the names; those that the namespace lacks are left out.
+        namespace: what the notebook holds.
+    """
+    import cloudpickle  # noqa: F401 - the child finds it imported
+
+    names, note, file = [*names], _why_no_fork(), memory_file()
+    with file:
+        if note:
+            copies = await asyncio.to_thread(_copy_here, names, namespace, file)
+        else:
+            copies, note = await _copy_in_child(names, namespace, file)
+        made = {one.start: one for one in copies if one.stop}.values()
+        room, seconds = sum(one.room for one in made), sum(one.seconds for one in made)
+        return Snapshot(SharedBytes(file, _ROOM * room, 2 * seconds), tuple(copies), note)
+
+
+def _copy_here(names: list[str], namespace: Mapping[str, Any], file: IO[bytes]) -> list[Copy]:
+    deadline = time.monotonic() + _SECONDS_IN_KERNEL
+    output = Output(file, min(_MAX_BYTES_IN_KERNEL, _free_memory() // _SHARE), deadline)
+    return [*copy_names(names, namespace, output, exact=True)]
+
+
+def _why_no_fork() -> str:
+    """Return why no child may be forked now, as a clause; empty where one may."""
+    if sys.platform != "linux" or not hasattr(os, "pidfd_open"):
+        return "this system has no safe way to fork a kernel"
+    if os.environ.get("IPYREFINE_NO_FORK", "0") not in ("", "0"):
+        return "IPYREFINE_NO_FORK is set"
+    if _hold > _LONGEST_HOLD:
+        return f"the last fork held the kernel for {_hold:.1f} seconds"
+    if _runs_elsewhere():
+        return "another thread runs code of the notebook"
+    mpi = sys.modules.get("mpi4py.MPI")
+    if mpi is not None and mpi.Is_initialized():
+        return "MPI is in use"
+    with suppress(OSError):
+        for one in os.scandir("/proc/self/fd"):
+            with suppress(OSError):
+                if os.readlink(one.path).startswith("/dev/nvidia"):
+                    return "a GPU is in use"
+    return ""
+
+
+def _runs_elsewhere() -> bool:
+    """Return whether another thread is in code of the notebook, and may change what it holds."""
+    quiet = {threading.get_ident()}
+    if CALLER_WAITS.get():
+        quiet.add(threading.main_thread().ident or 0)
+    space = vars(sys.modules["__main__"])
+    for thread, top in sys._current_frames().items():
+        frame = None if thread in quiet else top
+        while frame is not None:
+            if frame.f_globals is space:
+                return True
+            frame = frame.f_back
+    return False
+
+
+# The child
+
+
+async def _copy_in_child(
+    names: list[str], namespace: Mapping[str, Any], file: IO[bytes]
+) -> tuple[list[Copy], str]:
+    from ipyrefine.sandbox.programs import confine  # for Linux only
+
+    global _hold
+    limit, reads = min(_MAX_BYTES, _free_memory() // _SHARE), import_path()
+    source, sink = os.pipe()
+    child, signals = -1, signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    try:
+        began = time.monotonic()
+        ignored = warnings.catch_warnings(action="ignore", category=DeprecationWarning)
+        with ignored, suppress(OSError):  # the system may allow no more of them
+            child = os.fork()  # Python 3.12 warns where there are threads
+        if child == 0:
+            _be_child(names, namespace, file, sink, limit, partial(confine.shut_in, reads))
+        _hold = time.monotonic() - began
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, signals)
+        os.close(sink)
+    if child < 0:
+        os.close(source)
+        copies_here = await asyncio.to_thread(_copy_here, names, namespace, file)
+        return copies_here, "a child could not be forked"
+    with os.fdopen(source, "rb", buffering=0) as reports, _Process(child) as process:
+        # A thread reads, as the event loop may be one without descriptors.
+        reading = asyncio.ensure_future(asyncio.to_thread(_read, reports))
+        try:
+            lines = await asyncio.shield(reading)
+        except BaseException:
+            process.kill()  # so that the pipe ends
+            await asyncio.wait([reading])
+            raise
+        process.kill()
+    copies, note = list[Copy](), ""
+    for line in lines:
+        with suppress(ValueError, TypeError):  # the child was killed as it wrote
+            found = json.loads(line)
+            if "note" in found:
+                note = found["note"]
+            else:
+                copies.append(Copy(**{**found, "uses": tuple(found["uses"])}))
+    if note:
+        return await asyncio.to_thread(_copy_here, names, namespace, file), note
+    done = {one.name for one in copies}
+    wanted = dict.fromkeys([*names, *(name for one in copies for name in one.uses)])
+    copies += [Copy(n, reason=TOO_SLOW) for n in wanted if n in namespace and n not in done]
+    return copies, ""
+
+
+class _Process:
+    """A child that may end, and be reaped by others, at any time."""
+
+    def __init__(self, child: int) -> None:
+        self._child, self._descriptor = child, -1
+        with suppress(OSError):
+            self._descriptor = os.pidfd_open(child)
+
+    def __enter__(self) -> "_Process":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+        with suppress(ChildProcessError):  # the user may ignore SIGCHLD
+            os.waitpid(self._child, 0)
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+
+    def kill(self) -> None:
+        if self._descriptor >= 0:
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._descriptor, signal.SIGKILL)
+
+
+def _read(reports: IO[bytes]) -> list[bytes]:
+    """Return the lines that a child writes until it ends, or has had its time."""
+    poll, content = select.poll(), b""
+    poll.register(reports, select.POLLIN)
+    deadline = time.monotonic() + _SECONDS + _PATIENCE
+    while (left := deadline - time.monotonic()) > 0 and len(content) < _MAX_BYTES:
+        if not poll.poll(1000 * left):
+            break
+        more = reports.read(2**16)
+        if not more:
+            break
+        content += more
+    return content.splitlines()
+
+
+def _be_child(
+    names: list[str],
+    namespace: Mapping[str, Any],
+    file: IO[bytes],
+    sink: int,
+    limit: int,
+    shut_in: Callable[[], bool],
+) -> NoReturn:
+    """Copy, as a child that must never return into its parent's code."""
+    try:
+        with suppress(OSError):
+            Path("/proc/self/oom_score_adj").write_text("1000")
+        gc.disable()  # what it deletes may be the parent's: folders, shared memory
+        for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+            with suppress(OSError, ValueError, RuntimeError):
+                signal.signal(number, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.setitimer(signal.ITIMER_REAL, _SECONDS + _PATIENCE / 2)
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for stream in 0, 1, 2:
+            os.dup2(nothing, stream)
+        sys.stdout = sys.stderr = open(1, "w", closefd=False)  # noqa: SIM115
+        for name in os.listdir("/proc/self/fd"):
+            if int(name) > 2 and int(name) not in (sink, file.fileno()):
+                with suppress(OSError):
+                    os.close(int(name))
+        space = _address_space() + 2 * limit
+        resource.setrlimit(resource.RLIMIT_AS, (space, space))
+        if not shut_in():
+            _write(sink, {"note": "this system cannot shut a forked child in"})
+            os._exit(1)
+        output = Output(file, limit, time.monotonic() + _SECONDS, _memory_of_its_own)
+        for copy in copy_names(names, namespace, output, exact=False):
+            _write(sink, copy._asdict())
+    except BaseException as error:
+        _write(sink, {"note": f"the child that was to make them failed ({type(error).__name__})"})
+    finally:
+        os._exit(0)
+
+
+def _write(sink: int, fields: Mapping[str, Any]) -> None:
+    line = json.dumps(fields).encode() + b"\n"
+    while line:
+        line = line[os.write(sink, line) :]
+
+
+def _memory_of_its_own() -> int:
+    """Return bytes that this process no longer shares with its parent: each was a fault."""
+    faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    return int(faults * resource.getpagesize())
+
+
+def _free_memory() -> int:
+    """Return how many bytes of memory this process may still take, by all limits that are known."""
+    found = [_NO_LIMIT]
+    with suppress(OSError, ValueError):
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                found.append(1024 * int(line.split()[1]))
+    with suppress(OSError, ValueError):
+        for line in Path("/proc/self/cgroup").read_text().splitlines():
+            _, kinds, path = line.split(":", 2)
+            if kinds in ("", "memory"):
+                found += _free_in_group(kinds, Path("/", path.lstrip("/")))
+    with suppress(NameError, OSError, ValueError):
+        allowed = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if allowed != resource.RLIM_INFINITY:
+            found.append(allowed - _address_space())
+    return max(0, min(found))
+
+
+def _address_space() -> int:
+    pages = Path("/proc/self/statm").read_text().split()[0]
+    return int(pages) * resource.getpagesize()
+
+
+def _free_in_group(kind: str, group: Path) -> Iterable[int]:
+    """Yield what a control group and those above it have left; of version 1 where it has a kind."""
+    root = Path("/sys/fs/cgroup", kind)
+    most, now = "memory.max", "memory.current"
+    if kind:
+        most, now = "memory.limit_in_bytes", "memory.usage_in_bytes"
+    for one in (group, *group.parents):
+        folder = root / one.relative_to("/")
+        with suppress(OSError, ValueError):  # it has no limit, or is not of this namespace
+            limit = int((folder / most).read_text())
+            stat = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
+            cache = int(stat.get("total_inactive_file", stat.get("inactive_file", 0)))
+            if limit < _NO_LIMIT:
+                yield limit - int((folder / now).read_text()) + cache

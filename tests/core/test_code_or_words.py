@@ -1,0 +1,255 @@
+"""The writer says whether a task wants code or words, and the run becomes one for that."""
+
+import json
+from pathlib import Path
+
+import pytest
+from kit import CODE, TASK, Finds, code, finish, in_order, refinement, staged, text
+
+from ipyrefine import refine
+from ipyrefine.core.decisions import Criteria
+from ipyrefine.core.events import CallEnded, DraftFailed, FormChosen, TextDelta
+from ipyrefine.core.model import Criterion, Evidence, Limits, Stage, Words
+from ipyrefine.core.replies import Splitter, parse_choice, parse_form
+from ipyrefine.errors import ReplyError
+
+# Replies
+
+SNIPPET = "```python\ndf.loc[df.x > 1, 'y'] = 0\n```"
+LONG = (
+    "`df[df.x > 1]` makes a new frame that holds the rows you chose. The assignment then changes "
+    "that new frame, which nothing refers to afterwards, so the one that you look at stays as it "
+    "was before. Choose rows and column in one step instead, with the indexer that is made for it."
+)
+CODE_REPLIES = [
+    ("```python\nx = 1\n```", "x = 1"),
+    ("```\nx = 1\n```", "x = 1"),
+    ("```\ndf\n```", "df"),
+    ("```py\nx = 1\n```\nThis sets x.", "x = 1"),
+    ("Here is the code:\n\n```python\nx = 1\n```", "x = 1"),
+    ("Hier ist die Zelle:\n```python\nx = 1\n```\n\n" + LONG, "x = 1"),
+    ("下面是代码：\n\n```python\nx = 1\n```", "x = 1"),  # noqa: RUF001
+    ("x = 1\nx", "x = 1\nx"),
+    ("Sure.\n\nx = 1\nx", "x = 1\nx"),
+    ("df.groupby('a').mean()", "df.groupby('a').mean()"),
+    ("Thoughts: sum it.\nResponse:\n```python\nx = 1\n```", "x = 1"),
+    ("```python\ns = '''\n<text>\na\n</text>\n'''\n```", "s = '''\n<text>\na\n</text>\n'''"),
+    (LONG + "\n\n```python\n" + "x = 1\n" * 60 + "```", "\n".join(["x = 1"] * 60)),
+]
+WORDS_REPLIES = [
+    ("<text>\nIt is a copy.\n</text>", "It is a copy."),
+    ("\n<text>\nIt is a copy.", "It is a copy."),
+    ("<text>It is a copy.</text>", "It is a copy."),
+    (f"<text>\nIt is a copy:\n\n{SNIPPET}\n</text>", f"It is a copy:\n\n{SNIPPET}"),
+    ("I explain it.\n<text>\nIt is a copy.\n</text>", "It is a copy."),
+    ("It is a copy.", "It is a copy."),
+    ("Subject: Delay\n\nDear Ann,\n\nit is late.", "Subject: Delay\n\nDear Ann,\n\nit is late."),
+    ("因为它是副本。", "因为它是副本。"),
+    ("- loc: labels\n- iloc: places", "- loc: labels\n- iloc: places"),
+    (f"{LONG}\n\n{SNIPPET}\n\nThat is all.", f"{LONG}\n\n{SNIPPET}\n\nThat is all."),
+    ("```text\nDear Ann,\nit is late.\n```", "Dear Ann,\nit is late."),
+    ("```\nDear Ann,\nit is late.\n```", "Dear Ann,\nit is late."),
+    ("Look:\n\na = b\n\nIt copies nothing.", "Look:\n\na = b\n\nIt copies nothing."),
+    ("Which of the two columns do you mean?", "Which of the two columns do you mean?"),
+]
+
+
+@pytest.mark.parametrize(
+    ("reply", "form", "words"),
+    [
+        *((reply, "code", words) for reply, words in CODE_REPLIES),
+        *((reply, "prose", words) for reply, words in WORDS_REPLIES),
+    ],
+)
+def test_a_reply_says_by_its_shape_whether_it_is_code_or_words(
+    reply: str, form: str, words: str
+) -> None:
+    written = parse_choice(reply)
+    assert (written.form, written.text) == (form, words)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    ["x = (1", "import os\nprint(", "%timeit f(x) +", "df['y'] = = 1", "~~~python\nx = 1\n~~~"],
+)
+def test_broken_code_without_a_fence_is_asked_for_again_and_not_shown_as_words(reply: str) -> None:
+    with pytest.raises(ReplyError, match="no code block"):
+        parse_choice(reply)
+
+
+@pytest.mark.parametrize("reply", ["<text>\nIt is", "```python\nx = ", "It is a"])
+def test_a_reply_that_was_cut_off_is_neither(reply: str) -> None:
+    with pytest.raises(ReplyError, match="breaks off"):
+        parse_choice(reply, cut=True)
+
+
+@pytest.mark.parametrize(
+    ("tag", "asked", "language"),
+    [
+        ("python", "python", ""),
+        ("python3", "python", ""),
+        ("", "python", ""),
+        ("sql", "python", "sql"),
+        ("C++", "python", "cpp"),
+        ("json", "python", "json"),
+        ("java", "java", ""),
+        ("python", "java", "python"),
+    ],
+)
+def test_the_fence_of_a_reply_says_the_language_of_its_code(
+    tag: str, asked: str, language: str
+) -> None:
+    written = parse_choice(f"```{tag}\nx = 1\n```", language=asked)
+    assert (written.form, written.language) == ("code", language)
+
+
+@pytest.mark.parametrize(
+    ("reply", "form"),
+    [("words", "prose"), (" Words.", "prose"), ("`words`", "prose"), ("code", "code"), ("", "code"),
+     ("hm", "code"), ("In words: no", "code")],
+)  # fmt: skip
+def test_whatever_is_not_the_word_words_means_code(reply: str, form: str) -> None:
+    assert parse_form(reply) == form
+
+
+@pytest.mark.parametrize("size", [1, 3, 100])
+@pytest.mark.parametrize(
+    ("reply", "shown"),
+    [
+        ("\n<text>\nHi,\n```python\nx\n```\n</text>\n", "\nHi,\n```python\nx\n```\n"),
+        ("```python\nx = 1\n```\n", "x = 1\n"),
+    ],
+)
+def test_words_stream_as_the_text_from_their_first_line_on(
+    reply: str, shown: str, size: int
+) -> None:
+    splitter = Splitter("code", chooses=True)
+    chunks = [reply[i : i + size] for i in range(0, len(reply), size)]
+    parts = [part for chunk in chunks for part in splitter.feed(chunk)]
+    assert "".join(words for kind, words in parts if kind == "text") == shown.lstrip("\n")
+
+
+# Runs
+
+CHECKS = [Finds(Evidence(name=name, passed=True)) for name in ("own", "short", "runs")]
+WORDS = Words(tasks=(TASK,), own=("own",), checks=("short",), demands=("short",))
+
+
+@pytest.mark.parametrize(
+    ("reply", "form", "language", "checks"),
+    [
+        (text("It is a copy."), "prose", "python", ("own", "short")),
+        (code("x = 1"), "code", "python", ("own", "runs")),
+        ("```sql\nSELECT 1\n```", "code", "sql", ("own",)),
+    ],
+)
+async def test_the_run_has_the_form_language_and_checks_of_what_its_writer_answers(
+    reply: str, form: str, language: str, checks: tuple[str, ...]
+) -> None:
+    loop = refinement([reply], CODE, words=WORDS, checks=CHECKS, limits=Limits(critique="never"))
+    await finish(loop)
+    run = loop.state
+    assert (run.task.form, run.task.language, run.setup.checks) == (form, language, checks)
+    assert run.setup.words is None
+    assert {one.name for one in run.iterations[0].evidence} == {*checks}
+
+
+async def test_words_are_criticised_and_revised_as_words() -> None:
+    model = in_order([text("It is."), '{"findings": [], "ready": true}'])
+    loop = refinement(model, CODE, words=Words(tasks=(TASK,)))
+    await finish(loop)
+    draft, critic = model.requests
+    assert "in one block that starts with ```python" in draft.messages[1].content
+    assert "a line that holds only <text>" in draft.messages[1].content
+    assert "You help to refine one text." in critic.messages[0].content
+    assert "pytest" not in critic.messages[1].content
+
+
+async def test_a_draft_of_the_other_form_than_the_first_is_left_out() -> None:
+    replies = [text("It is."), code("x = 1"), text("It was.")]
+    limits = Limits(candidates=3, max_revisions=0, critique="never")
+    loop = refinement(replies, CODE, words=Words(tasks=(TASK,)), limits=limits)
+    events = await finish(loop)
+    assert [one.text for one in loop.state.iterations] == ["It is.", "It was."]
+    (failed,) = [one for one in events if isinstance(one, DraftFailed)]
+    assert failed.candidate == 1
+
+
+async def test_a_weak_writer_is_asked_in_one_word_before_it_writes() -> None:
+    model = staged({"choose": ["words"], "draft": [text("It is.")]})
+    limits = Limits(critique="never")
+    loop = refinement(model, CODE, words=Words(tasks=(TASK,)), weak_editor=True, limits=limits)
+    events = await finish(loop)
+    choice, draft = model.requests
+    assert choice.messages[-1].content.startswith(f"Request: {TASK.text}\n")
+    assert choice.max_tokens < 10
+    assert "```python" not in draft.messages[1].content
+    assert [one.form for one in events if isinstance(one, FormChosen)] == ["prose"]
+    assert [one.stage for one in events if isinstance(one, CallEnded)] == [
+        Stage.CHOOSE,
+        Stage.DRAFT,
+    ]
+    assert loop.state.spent[Stage.CHOOSE].calls == 1
+
+
+async def test_criteria_changed_before_the_draft_hold_for_words_too() -> None:
+    wit = (Criterion(name="wit", definition="It is funny."),)
+    limits = Limits(critique="never")
+    loop = refinement([text("Ha.")], CODE, words=Words(tasks=(TASK,)), limits=limits)
+    loop.decide(Criteria(criteria=wit))
+    await finish(loop)
+    assert loop.state.task.criteria == wit
+
+
+async def test_a_question_in_words_is_answered_with_prose_and_its_own_demands() -> None:
+    task = "Why does `df[df.x > 1]['y'] = 0` not change df? Answer in at most 20 words."
+    run = await refine(
+        task, model=in_order([text("It is a copy.")]), journal=False, critique="never"
+    )
+    assert (run.task.form, run.task.profile) == ("prose", "prose")
+    assert run.setup.checks == ("length:<=20 words",)
+    assert run.text == "It is a copy."
+
+
+async def test_what_streams_of_words_is_shown_as_the_text() -> None:
+    loop = refinement(
+        [text("Hi.")], CODE, words=Words(tasks=(TASK,)), limits=Limits(critique="never")
+    )
+    deltas = [one for one in await finish(loop) if isinstance(one, TextDelta)]
+    assert "".join(one.text for one in deltas if one.kind == "text") == "Hi.\n"
+
+
+def test_the_bench_has_half_of_its_tasks_for_code_in_each_language() -> None:
+    path = Path(__file__).parents[1] / "bench" / "code_or_words.jsonl"
+    tasks = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    counts = {tuple(task["name"].split("-")[:2]) for task in tasks}
+    assert counts == {
+        (one, kind) for one in ("en", "de", "fr", "es", "zh") for kind in ("code", "words")
+    }
+    assert len(tasks) == len({task["task"] for task in tasks}) == 60
+
+
+@pytest.mark.parametrize(
+    ("opening", "kind"),
+    [
+        ("<text>", ""),
+        ('<text kind="email">', "email"),
+        ("<text kind=email>", "email"),
+        ("<text email>", "email"),
+        ('<text kind="answer|email|rfc">', "answer"),
+    ],
+)
+def test_words_may_name_their_kind(opening, kind):
+    written = parse_choice(f"{opening}\nHi Ann,\n</text>")
+    assert (written.text, written.form, written.kind) == ("Hi Ann,", "prose", kind)
+    pieces = [*Splitter("code", chooses=True).feed(f"{opening}\nHi Ann,\n</text>\n")]
+    assert [text for name, text in pieces if name == "text"] == ["Hi Ann,\n"]
+
+
+async def test_a_run_is_of_the_kind_that_its_writer_names():
+    email = TASK.replace(profile="email")
+    replies = ['<text kind="email">\nHi.\n</text>']
+    never = Limits(critique="never")
+    loop = refinement(replies, CODE, words=Words(tasks=(TASK, email)), limits=never)
+    await finish(loop)
+    assert (loop.state.task.profile, loop.state.text) == ("email", "Hi.")
