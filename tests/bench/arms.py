@@ -35,6 +35,7 @@ from ipyrefine.core.prompts import Prompts, Requests, make_nonce
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.stated import read_examples
 from ipyrefine.errors import CheckNotRun, ModelError, ReplyError
+from ipyrefine.kernel.variables import Variables
 
 SAMPLED = 0.8  # temperature of resampling
 _MAX_TOKENS = 1_024  # completion tokens a reply may take
@@ -167,7 +168,7 @@ async def _vote(case: Case, first: Draft, draft: Outcome, model: Model) -> Outco
     inputs, usage = further_inputs(seeds), draft.usage
     texts, results = [first.text], list[list[dict[str, Any]]]()
     while inputs:
-        evaluation = Evaluation(texts[-1], seconds=10.0, files={})
+        evaluation = Evaluation(texts[-1], seconds=10.0, copies=Variables().copies)
         try:
             results.append(await evaluation.outcomes(inputs))
         except CheckNotRun:

@@ -3,8 +3,8 @@
 ``python tests/bench/copies.py [NAME ...]``: a table in milliseconds, with a row for each kind of
 value: wide, long, nested and hostile ones. *look* finds the variable and the names of its columns,
 *structure* and *values* describe it, all in the kernel's thread: processor time. *copy* is the
-wall time of what runs in another one, and
-*gap* is the longest processor time for which the kernel's loop stood still meanwhile. Each value is
+wall time of a snapshot, which a forked child makes, and *gap* the longest processor time for which
+the kernel's loop stood still meanwhile. Each value is
 made and timed in a process of its own, so that one that kills it costs a row. ``--frames`` times,
 in the sandbox's program, what keeping the values of frames before and after a cell costs.
 """
@@ -165,23 +165,21 @@ def measure(name: str) -> dict[str, Any]:
 
     async def copy() -> None:
         nonlocal longest
-        copying, last = asyncio.ensure_future(used.copy()), process_time()
+        copying, last = asyncio.ensure_future(used.copies.files("print(value)")), process_time()
         while not copying.done():
             await asyncio.sleep(0)
             longest, last = max(longest, process_time() - last), process_time()
         await copying
 
-    timed(lambda: variables.data_names(public))
     used = timed(lambda: variables.find(public, draft="print(value)"))
-    times[:2] = [sum(times)]
-    timed(lambda: used.materials(values=False))
-    timed(lambda: used.materials(values=True))
+    timed(lambda: used.materials(values=False, room=6_000))
+    timed(lambda: used.materials(values=True, room=6_000))
     timed(lambda: asyncio.run(copy()), perf_counter)
-    copies = used.copies
+    copy_ = used.copies._copies["value"]
     more = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024
-    copied = copies.absent.get("value") or "yes"
-    if "value" in copies.samples:
-        copied = f"first {copies.samples['value'].rows:,} rows"
+    copied = copy_.reason or "yes"
+    if copy_.rows is not None:
+        copied = f"first {copy_.rows:,} rows"
     row = [name, *(round(one, 1) for one in times), round(longest * 1000, 1), more, copied]
     return {**dict(zip(_COLUMNS, row, strict=True)), "ran": len(space["calls"])}
 

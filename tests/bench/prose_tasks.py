@@ -17,12 +17,16 @@ from typing import Any
 import arms
 import measure
 
-from ipyrefine.api import choose_profile
 from ipyrefine.core.model import Question
 
 _PUNKT = ("length_constraints:number_sentences", "change_case:capital_word_frequency")
 
 Follows = Callable[[Mapping[str, Any], str], list[bool]]
+
+# What the requests were read for when the kept replies were made, where that is not prose.
+_ANSWERS = (1098, 1108, 1137, 1216, 1219, 1258, 1286, 13, 1342, 1402)
+_STORIES = (1082, 1127, 1139, 1259, 1361, 1379, 1446, 1477, 1508, 1566, 1580, 1591)
+_PROFILES = dict.fromkeys(_ANSWERS, "answer") | dict.fromkeys(_STORIES, "story")
 
 
 class IfEval:
@@ -31,7 +35,7 @@ class IfEval:
     def __init__(self, fields: Mapping[str, Any], follows: Follows) -> None:
         self._fields, self._follows = fields, follows
         self.name, self.text = f"IFEval {fields['key']}", str(fields["prompt"])
-        self.profile = choose_profile(None, self.text, form="prose").name
+        self.profile = _PROFILES.get(fields["key"], "prose")
 
     @property
     def kinds(self) -> list[str]:

@@ -1,0 +1,156 @@
+"""Let known answers be the drafts of runs in notebooks, and print what was run, seen and stopped.
+
+``python tests/bench/known_answers.py --out DIR [--only TEXT]`` needs no model, and the package
+``dseval``, which the README says how to install. `sessions` says how a question is asked. The draft
+is a published answer of gpt-3.5 to it, right or wrong, and a critic finds nothing.
+
+The first table says what was run on the notebook's data and what was stopped, that is, fails a
+check that a text must pass; the last, of which variables that the reference reads the writer was
+shown what they hold. Right is what DSEval publishes and finds today as well: it was made for a
+pandas before 3, so some verdicts have changed.
+
+Each result is a line of DIR/known.jsonl, so a bench that was stopped goes on where it was.
+``IPYREFINE_NO_FORK=1`` in the environment reaches the kernels; use another ``--out`` for it.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import measure
+import sessions
+from sessions import RIGHT, SETS, Question, Results, counted, of_set, share, why_not_run
+
+_EXCEPTION = re.compile(r"\b([A-Z]\w*(?:Error|Exception|Interrupt|Exit|Warning))\b")
+_KINDS = ("right", "wrong", "changed")
+
+
+def ask(question: Question, answer: Mapping[str, str]) -> dict[str, Any]:
+    """Return what became of a known answer as the draft of a run."""
+    code = answer["code"]
+    today = sessions.judge(question, code)
+    found = sessions.refine(question, f"use_known({code!r})")
+    known = {"published": answer["verdict"], "today": today, "needed": question.needed}
+    return {**known, "code": code, **found}
+
+
+def kind(row: Mapping[str, Any]) -> str:
+    """Return whether an answer is right, wrong, or its verdict has changed."""
+    today, published = row["today"] == RIGHT, row["published"] == RIGHT
+    return "changed" if today != published else "right" if today else "wrong"
+
+
+def stopped_by(row: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Return the kind of the first check that the draft fails, and its first line."""
+    for one in row["evidence"]:
+        if one["required"] and one["passed"] is False:
+            words = "\n".join([*one["problems"], one["detail"]]).strip()
+            line = words.partition("\n")[0]
+            if not one["name"].startswith("run"):
+                return one["name"], line
+            if "is not defined" in words:
+                return "undefined name", line
+            found = _EXCEPTION.search(words)
+            return f"run: {found[1]}" if found else "run", line
+    return None
+
+
+def shown_names(row: Mapping[str, Any]) -> set[str]:
+    """Return the needed names of which the writer was shown what they hold.
+
+    That is a material of its own, or a line of one that begins as a variable's description does.
+    """
+    kept = [one for one in row["materials"] if one["text"].strip()]
+    names = {one["name"] for one in kept if one["kind"] == "variable"}
+    lines = [line for one in kept for line in one["text"].splitlines()]
+    return {n for n in row["needed"] if n in names or any(x.startswith(f"{n} (") for x in lines)}
+
+
+def shows_all(row: Mapping[str, Any]) -> bool:
+    """Return whether the writer was shown all that the reference needs."""
+    return shown_names(row) == {*row["needed"]}
+
+
+def coverage(rows: Sequence[dict[str, Any]]) -> str:
+    """Return which of the needed variables the writer was shown, by set."""
+    heads = [
+        *("", "questions shown all that they need", "shown nothing of it", "names shown"),
+        "characters of the prompt",
+    ]
+    lines = []
+    for name in (*SETS, ""):
+        some = of_set(rows, name)
+        names = [one in shown_names(row) for row in some for one in row["needed"]]
+        length = sum(len(row["prompt"]) for row in some) // max(1, len(some))
+        nothing = f"{sum(not shown_names(row) for row in some)} of {len(some)}"
+        lines.append([name or "all", share(some, shows_all), nothing, share(names, bool), length])
+    return measure.table(heads, lines)
+
+
+def report(results: Results) -> str:
+    """Return all tables."""
+    rows = results.usable
+    of_data = [row for row in rows if row["needed"]]
+    kinds = {name: [row for row in rows if kind(row) == name] for name in _KINDS}
+
+    def was_run(row: Mapping[str, Any]) -> bool:
+        return not why_not_run(row, row["needed"])
+
+    def line(
+        name: str, some: Sequence[dict[str, Any]], holds: Callable[[Any], object]
+    ) -> list[str]:
+        parts = [of_set(some, one) for one in SETS]
+        cells = [f"{sum(bool(holds(row)) for row in part)} of {len(part)}" for part in parts]
+        return [name, *cells, share(some, holds)]
+
+    lines = [
+        line("run, of those whose question needs data", of_data, was_run),
+        line("run, of all", rows, was_run),
+        line("wrong ones stopped", kinds["wrong"], stopped_by),
+        line("right ones stopped", kinds["right"], stopped_by),
+        line("changed ones stopped", kinds["changed"], stopped_by),
+    ]
+    reasons = Counter(filter(None, (why_not_run(row, row["needed"]) for row in of_data)))
+    causes = Counter(found[0] for row in kinds["wrong"] if (found := stopped_by(row)))
+    listed = [
+        [row["id"], row["published"], row["today"], *map(measure.short, found)]
+        for name in ("right", "changed")
+        for row in kinds[name]
+        if (found := stopped_by(row))
+    ]
+    counts = Counter((kind(row), row["stop"], row["shown"]) for row in rows)
+    ends = sorted(([*key, count] for key, count in counts.items()), key=lambda one: -one[-1])
+    seconds = sorted(row["seconds"] for row in rows)
+    middle = seconds[len(seconds) // 2] if seconds else 0
+    return "\n\n".join(
+        [
+            f"## Known answers: {len(rows)} of {len(results.rows)} questions are usable",
+            measure.table(["", *SETS, "all"], lines),
+            counted("why one that needs data was not run", reasons),
+            counted("a wrong one was stopped by", causes),
+            "Those that were stopped, though they are right at least by one verdict:",
+            measure.table(["question", "published", "today", "by", "first line"], listed),
+            measure.table(["answer", "stop", "shown", "questions"], ends),
+            f"Seconds of the runs: {sum(seconds):,.0f}, {middle} at the median.",
+            "## Coverage of the questions that need data",
+            coverage(of_data),
+        ]
+    )
+
+
+def main() -> None:
+    """Run what is missing and print the tables."""
+    options = sessions.options(__doc__).parse_args()
+    folder = (options.data / "dseval").resolve()
+    results = Results(options.out.resolve() / "known.jsonl")
+    if not options.table:
+        asked = sessions.Sessions(folder)
+        answers = {row["id"]: row for row in measure.load_cases(folder, "known_answers")}
+        names = [name for name in asked.names if name in answers and options.only in name]
+        sessions.collect(asked, names, results, lambda one: ask(one, answers[one.name]))
+    print(report(results))
+
+
+if __name__ == "__main__":
+    main()
