@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import os
+import pickle
 import signal
 import socket
 import sys
@@ -234,6 +235,16 @@ async def test_a_frame_for_which_memory_is_short_goes_as_its_first_rows(
     (one,) = (await take(["x"], {"x": frame})).copies
     assert one.rows is not None
     assert 10_000 < one.rows < 500_000 == one.of
+
+
+async def test_what_a_failed_child_wrote_is_not_taken_for_a_copy() -> None:
+    raises = reduced_by("raise KeyboardInterrupt")
+    values = {"own": reduced_by("pass"), "y": [1, 2], "x": raises}
+    taken = await take(values, values)
+    assert taken.note == "the child that was to make them failed (KeyboardInterrupt)"
+    one, descriptor = taken.copies[1], taken.content.descriptor
+    assert descriptor is not None
+    assert pickle.loads(os.pread(descriptor, one.stop - one.start, one.start)) == [1, 2]
 
 
 async def test_two_names_of_one_object_stay_so() -> None:

@@ -13,7 +13,7 @@ def without_data(cells: str, shown: str) -> str:
     """Return cells with types in the place of the data in them, and without comments.
 
     Strings stay as a subscript, as the value of a keyword, and where they name a column that is
-    shown anyway. A cell that is no plain Python is left out.
+    shown anyway. A cell that isn't plain Python is left out.
 
     Args:
         cells: the cells, each below its head in brackets.

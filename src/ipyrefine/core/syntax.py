@@ -10,7 +10,7 @@ from typing import Any
 # What `ast` and `compile` raise for what is not Python, or is too long or too deep for them.
 ERRORS = (SyntaxError, ValueError, TypeError, RecursionError, MemoryError)
 _TOLERANCE, _RELATIVE = 1e-9, 1e-12
-# What a fence calls a text that is no code.
+# What a fence calls a text that isn't code.
 NO_CODE = frozenset({"markdown", "md", "none", "plain", "plaintext", "text", "txt"})
 _ALIASES = {
     "c#": "csharp", "c++": "cpp", "f#": "fsharp", "golang": "go", "ipython": "python",

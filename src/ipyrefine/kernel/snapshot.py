@@ -70,10 +70,11 @@ async def take(names: Iterable[str], namespace: Mapping[str, Any]) -> Snapshot:
 
     names, note, file = [*names], _why_no_fork(), memory_file()
     with file:
+        copies = list[Copy]()
+        if not note:
+            copies, note = await _copy_in_child(names, namespace, file)
         if note:
             copies = await asyncio.to_thread(_copy_here, names, namespace, file)
-        else:
-            copies, note = await _copy_in_child(names, namespace, file)
         made = {one.start: one for one in copies if one.stop}.values()
         room, seconds = sum(one.room for one in made), sum(one.seconds for one in made)
         return Snapshot(SharedBytes(file, _ROOM * room, 2 * seconds), tuple(copies), note)
@@ -82,6 +83,7 @@ async def take(names: Iterable[str], namespace: Mapping[str, Any]) -> Snapshot:
 def _copy_here(names: list[str], namespace: Mapping[str, Any], file: IO[bytes]) -> list[Copy]:
     deadline = time.monotonic() + _SECONDS_IN_KERNEL
     output = Output(file, min(_MAX_BYTES_IN_KERNEL, _free_memory() // _SHARE), deadline)
+    output.cut(0)  # a child that failed may have written
     return [*copy_names(names, namespace, output, exact=True)]
 
 
@@ -127,6 +129,7 @@ def _runs_elsewhere() -> bool:
 async def _copy_in_child(
     names: list[str], namespace: Mapping[str, Any], file: IO[bytes]
 ) -> tuple[list[Copy], str]:
+    """Return the copies that a child makes, or none and why it made none."""
     from ipyrefine.sandbox.programs import confine  # for Linux only
 
     global _hold
@@ -146,8 +149,7 @@ async def _copy_in_child(
         os.close(sink)
     if child < 0:
         os.close(source)
-        copies_here = await asyncio.to_thread(_copy_here, names, namespace, file)
-        return copies_here, "a child could not be forked"
+        return [], "a child could not be forked"
     with os.fdopen(source, "rb", buffering=0) as reports, _Process(child) as process:
         # A thread reads, as the event loop may be one without descriptors.
         reading = asyncio.ensure_future(asyncio.to_thread(_read, reports))
@@ -167,7 +169,7 @@ async def _copy_in_child(
             else:
                 copies.append(Copy(**{**found, "uses": tuple(found["uses"])}))
     if note:
-        return await asyncio.to_thread(_copy_here, names, namespace, file), note
+        return [], note
     done = {one.name for one in copies}
     wanted = dict.fromkeys([*names, *(name for one in copies for name in one.uses)])
     copies += [Copy(n, reason=TOO_SLOW) for n in wanted if n in namespace and n not in done]

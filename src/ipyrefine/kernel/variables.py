@@ -109,8 +109,8 @@ class Copies:
         Args:
             *sources: the code, and what calls it.
         """
-        space = {n: one for n, one in self._namespace().items() if _is_users(n)}
-        space = {n: one for n, one in space.items() if n not in self._given}
+        whole = self._namespace()
+        space = {n: whole[n] for n in whole if _is_users(n) and n not in self._given}
         closed = await self.may_run()
         if not closed:  # nor what a function uses may go along
             kept = {n for n, one in space.items() if n in self._named or type(one) is ModuleType}
@@ -229,15 +229,11 @@ class Variables:
         named: those that the user named, by name; shown with their values.
         found: those that the cell and the cells before it use, by name.
         cells: in which cell the found ones were used, by name, where that is why they are there.
-        namespace: returns what checked code may use, by name; by default these.
-        absent: as for `Copies`.
-        moment: as for `Copies`.
-        unconfined: as for `Copies`.
+        copies: copies for checked code; by default of these.
 
     Attributes:
         left_out: a sentence on the found ones that look like a secret, for which they are not
             there; empty for none.
-        copies: copies of them for checked code.
 
     Raises:
         UsageError: a named one looks like a secret.
@@ -249,10 +245,7 @@ class Variables:
         found: Mapping[str, Any] | None = None,
         *,
         cells: Mapping[str, str] | None = None,
-        namespace: Callable[[], Mapping[str, Any]] | None = None,
-        absent: Mapping[str, str] | None = None,
-        moment: Callable[[], Any] = lambda: None,
-        unconfined: Callable[[], bool] = bool,
+        copies: Copies | None = None,
     ) -> None:
         self.named, self._cells = dict(named or {}), dict(cells or {})
         for name, value in self.named.items():
@@ -265,13 +258,7 @@ class Variables:
         names = ", ".join(secrets)
         self.left_out = f"{names} left out: looks like a secret." if names else ""
         everything = {**self._all, **used}
-        self.copies = Copies(
-            namespace or (lambda: everything),
-            named=self.named,
-            absent=absent,
-            moment=moment,
-            unconfined=unconfined,
-        )
+        self.copies = copies or Copies(lambda: everything, named=self.named)
 
     @classmethod
     def of(cls, variables: "Variables | Mapping[str, Any] | None") -> "Variables":
@@ -377,7 +364,8 @@ def find(
     found = dict(islice(found.items(), _MAX_FOUND))
     left_out = dict.fromkeys(space if "all" in without else without, "--no-var leaves it out")
     absent = {name: reason for name, reason in left_out.items() if name not in chosen}
-    return Variables(chosen, found, cells=cells, namespace=holds, absent=absent, **how)
+    copies = Copies(holds, named=chosen, absent=absent, **how)
+    return Variables(chosen, found, cells=cells, copies=copies)
 
 
 def _is_data(name: str, value: Any) -> bool:

@@ -478,13 +478,11 @@ def _variables_of(earlier: Earlier, named: Sequence[str], shell: Any) -> variabl
     names = [one.name for one in materials if one.kind == "variable"]
     namespace = visible_names(shell)
     found = {name: namespace[name] for name in names if name in namespace}
-    everything = partial(visible_names, shell) if earlier.began_here else None
-    return variables.Variables(
-        variables.gather(named, namespace),
-        found,
-        namespace=everything,
-        moment=partial(_cells_run, shell),
-    )
+    chosen, copies = variables.gather(named, namespace), None
+    if earlier.began_here:
+        everything, moment = partial(visible_names, shell), partial(_cells_run, shell)
+        copies = variables.Copies(everything, named=chosen, moment=moment)
+    return variables.Variables(chosen, found, copies=copies)
 
 
 def _cells_run(shell: Any) -> int:
