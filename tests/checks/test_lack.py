@@ -145,7 +145,7 @@ async def test_a_fault_of_the_codes_own_stays_one(text: str) -> None:
     ("text", "host"),
     [
         ("import urllib.request\nurllib.request.urlopen('http://a.example')", "a.example"),
-        ("import httpx\nhttpx.get('https://a.example/b').json()", "a.example"),
+        ("import httpx2\nhttpx2.get('https://a.example/b').json()", "a.example"),
         (
             "import socket\nsocket.create_connection(('192.0.2.1', 80), timeout=3)",
             "192.0.2.1",
@@ -254,7 +254,7 @@ NEEDS = {
     "open('../outside.csv').read()": "it reads ../outside.csv",
     "input()": "it asks for input",
     "__import__('os').environ['SETTING_HERE']": "it reads SETTING_HERE",
-    "__import__('httpx').get('http://a.example').text": "it uses the network",
+    "__import__('httpx2').get('http://a.example').text": "it uses the network",
 }
 
 

@@ -42,7 +42,7 @@ NEEDS_SECRET = "It depends on a secret"  # how code failed, or a result that it 
 # Words of code that may read a file, the environment or an answer of a server.
 _READS = re.compile(
     r"\b(?:open|Path|exec|eval|FileIO|memmap|imread|loadtxt|genfromtxt|fromfile|load)\s*\(|"
-    r"\b(?:os|pathlib|glob|fileinput|linecache|subprocess|socket|urllib|requests|httpx|sqlite3|"
+    r"\b(?:os|pathlib|glob|fileinput|linecache|subprocess|socket|urllib|requests|httpx2?|sqlite3|"
     r"importlib|ctypes|builtins|__import__|__builtins__)\b|\b(?:read|scan)_\w+\s*\("
 )
 
