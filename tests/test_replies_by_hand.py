@@ -19,13 +19,18 @@ def read(path: Path) -> Any:
     return json.loads(path.read_text("utf-8"))
 
 
-async def test_a_long_text_of_the_user_s_is_read_once_in_a_run() -> None:
+async def test_a_long_text_of_the_user_s_stands_first_or_not_at_all() -> None:
+    """Its server reads it once, and a critic of a revision reads what was changed."""
     kept = read(Path(__file__).parent / "by_hand" / "stock.json")
     model = ScriptedModel(kept["replies"])
     await refine(kept["task"], model=model, journal=False, **kept["options"])
+    draft = kept["options"]["draft"]
     prompts = ["\n".join(m.content for m in request.messages) for request in model.requests]
     assert len(prompts) == kept["calls"]
-    assert len({prompt.partition(kept["options"]["draft"])[0] for prompt in prompts}) == 1
+    assert len({prompt.partition(draft)[0] for prompt in prompts if draft in prompt}) == 1
+    without = [prompt for prompt in prompts if draft not in prompt]
+    assert len(without) == 2
+    assert all("What changed:" in prompt for prompt in without)
 
 
 @pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)

@@ -178,6 +178,9 @@ def build(
         warnings += [
             f"The template still has {one} in it. Fill it in." for one in template.placeholders
         ]
+        warnings += [
+            f"{one} wasn't read as a stage. Write it like [ITERATION 2]." for one in template.unread
+        ]
     variables = Variables.of(variables)
     models = choose_models(model, judge, **server)
     chosen = choose_profile(

@@ -149,6 +149,37 @@ async def test_the_task_is_passed_to_a_function_that_wants_it_and_to_no_other():
     assert seen == [TASK, TASK, TASK, TASK, True, 1, 7]
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        *(lambda task, text: (text, task), lambda question, answer: (answer, question)),
+        *(lambda prompt, output: (output, prompt), lambda context, content: (content, context)),
+        *(lambda original_task, final_answer: (final_answer, original_task),),
+        *(lambda criteria, candidate: (candidate, criteria), lambda task, x: (x, task)),
+        *(lambda requirements, draft: (draft, requirements), lambda x, solution: (solution, x)),
+        *(lambda text, task: (text, task), lambda response, context=None: (response, context)),
+        *(lambda a, b: (a, b), lambda code, requirements: (code, requirements)),
+        *(lambda *, task, text: (text, task), lambda text, *, task: (text, task)),
+        *(lambda question, answer, strict=True: (answer, question),),
+    ],
+)
+async def test_text_and_task_are_told_apart_by_the_names_of_the_parameters(function):
+    seen = []
+
+    @functools.wraps(function)
+    def evaluate(*args, **named):
+        seen.append(function(*args, **named))
+        return True
+
+    await CallableCheck(evaluate)("x", TASK)
+    assert seen == [("x", TASK)]
+
+
+@pytest.mark.parametrize("function", [lambda task: task == "x", lambda prompt: prompt == "x"])
+async def test_a_single_parameter_is_the_text_whatever_its_name(function):
+    assert (await CallableCheck(function)("x", TASK)).passed
+
+
 @pytest.mark.parametrize("function", [lambda: True, lambda a, b, c: True])
 def test_a_function_that_cannot_take_the_text_is_refused_at_once(function):
     with pytest.raises(UsageError, match="cannot be called with the text"):

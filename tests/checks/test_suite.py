@@ -187,6 +187,35 @@ async def test_a_test_of_what_a_text_changes_in_place_says_something_of_it(text:
     assert passed == {"test_changed": True, "test_kept": True, "test_missed": False}
 
 
+CHANGES = {
+    "in place": "xs.append(3)\nbills.drop(index=0, inplace=True)",
+    "by another": "xs = [1, 2, 3]\nbills = bills.iloc[1:]",
+    "within a cell": "xs += [3]\nbills['net'] = 1\nbills = bills[1:]",
+}
+
+
+@pytest.mark.parametrize("text", CHANGES.values(), ids=CHANGES)
+async def test_a_test_sees_a_variable_as_it_was_before_the_text(text: str) -> None:
+    import pandas as pd
+
+    bills = pd.DataFrame({"gross": [1.0, 2.0]})
+    source = (
+        "def test_rows():\n    assert len(before.bills) == len(bills) + 1 == 2\n"
+        "def test_more():\n    assert xs == before.xs + [3]\n"
+    )
+    evidence = await run(text, source, bills=bills, xs=[1, 2])
+    assert {one.name: one.passed for one in evidence.results} == dict.fromkeys(
+        ("test_rows", "test_more"), True
+    )
+    assert len(bills) == 2
+
+
+async def test_a_text_s_own_name_before_is_what_its_tests_see() -> None:
+    source = "def test_own():\n    assert before(3) == 2\n"
+    evidence = await run("def before(n):\n    return n - 1", source, xs=[1])
+    assert [one.passed for one in evidence.results] == [True]
+
+
 async def test_a_test_that_a_text_doing_nothing_passes_counts_where_a_later_text_fails_it() -> None:
     [kept] = grounded("def test_kept():\n    xs = [2, 1]\n    f(xs)\n    assert xs == [2, 1]\n")
     kept = kept.replace(vacuous=True, quote="keep xs as it is")

@@ -15,8 +15,10 @@ from kit import READY, critique, finding, text
 
 from ipyrefine import refine
 from ipyrefine.core.model import StopReason
+from ipyrefine.core.policy import MAX_REPAIRS
 from ipyrefine.core.run import Run
 from ipyrefine.providers.scripted import ScriptedModel
+from ipyrefine.render.labels import bounds
 
 TARGET = 0.9
 
@@ -77,6 +79,20 @@ SHAPES: dict[str, tuple[Callable[[Opinion], str], str]] = {
     "a score and feedback": (score, "{text}: score it, in JSON."),
     "a number": (number, "{text}: a score from 0 to 1."),
 }
+UNREADABLE = ("", "Hm.", "{", "Score: 0,8 or 0,9", "Perhaps it passes.")
+
+
+@pytest.mark.parametrize("revisions", range(5))
+async def test_replies_that_cannot_be_read_cost_two_more_calls_and_the_run_says_so(
+    revisions: int,
+) -> None:
+    judge = ScriptedModel(UNREADABLE[n % len(UNREADABLE)] for n in range(99))
+    run = await refined(revisions, judge=judge, prompts={"judge": "{text}: PASS or FAIL?"})
+    most = 2 * (1 + revisions)
+    assert run.usage.calls <= most + MAX_REPAIRS
+    assert f"{most} calls (+ 2 if replies can't be read)" in bounds(run)
+
+
 whatever_is_said = given(history=histories, revisions=st.integers(0, 4))
 so_often = settings(max_examples=25, deadline=None, derandomize=True, phases=[Phase.generate])
 

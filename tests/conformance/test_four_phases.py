@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001
 """E. Draft, critique, rewrite, verify: four labelled phases, and the pasted template.
 
 - Your loop: a template with four labelled phases, categories, a minimum number of weaknesses, and a
@@ -97,6 +98,15 @@ TEMPLATES = {
     "words after a colon": PASTED.replace("]\n", "]: "),
     "lower case": PASTED.replace("ITERATION", "iteration"),
     "one with its name": PASTED.replace("[ITERATION 2]", "[ITERATION 2: CRITIQUE]"),
+    "below a title": f"# Sales email\n\n{PASTED}",
+    "below several": f"# Prompts\n\n## Sales email\n\nTemplate:\n\n{PASTED}",
+    "below a bold title": f"**Sales email**\n\n{PASTED}",
+    "below a title, in a fence": f"# Sales email\n\n```\n{PASTED}```",
+    "numbers as words": PASTED.replace("1]", "ONE]").replace("2]", "TWO]"),
+    "headings without brackets": PASTED.replace("[ITERATION ", "## Iteration ").replace("]", ""),
+    "labels": PASTED.replace("[ITERATION ", "Iteration ").replace("]", ":"),
+    "French": PASTED.replace("ITERATION", "ITÉRATION"),
+    "Chinese": PASTED.replace("ITERATION ", "迭代 "),
 }
 
 
@@ -152,6 +162,20 @@ def test_a_text_without_such_headings_is_no_template(body: str) -> None:
         ("1. Identify 3 technical weaknesses\n2. Note any missing concerns", 3),
         ("Identify weaknesses.", 0),
         ("List at least two problems and at least one risk.", 3),
+        ("Identify 3-5 weaknesses.", 3),
+        ("Identify three to five weaknesses.", 3),
+        ("Identify the weaknesses (minimum 3).", 3),
+        ("Identify 3 weaknesses (minimum 3).", 3),
+        ("Find what is wrong, at least 3.", 3),
+        ("Nenne mindestens drei Schwächen.", 3),
+        ("Nenne die Mängel (mindestens 3).", 3),
+        ("Trouve au moins 3 faiblesses.", 3),
+        ("Identifica tres debilidades.", 3),
+        ("Encontre pelo menos 3 fraquezas.", 3),
+        ("至少指出3个问题。", 3),
+        ("Найди не менее 3 недостатков.", 3),
+        ("Identify weaknesses of at least 50 words.", 0),
+        ("In 2024 errors were found.", 0),
     ],
 )
 async def test_the_least_number_of_weaknesses_is_read(words: str, least: int) -> None:
@@ -245,7 +269,83 @@ async def test_a_checklist_is_read_and_its_words_come_last() -> None:
     assert ["specify what's missing" in asked for asked in sent(model)] == [False] * 3 + [True]
 
 
+@pytest.mark.parametrize(
+    "mark", ["- [ ] ", "[ ] ", "☐ ", "- ☐ ", "1. ", "1. [ ] ", "* [x] ", "• ", "□ "]
+)
+def test_a_checklist_may_have_any_boxes(mark: str) -> None:
+    body = PASTED.replace(LAST, f"Check:\n{mark}It is short.\n{mark}It names a price.")
+    assert read_template(body).checklist == ("It is short.", "It names a price.")
+
+
+SIX = f"""\
+{PASTED.replace(LAST, "Review it once more. Find 2 gaps.")}
+[ITERATION 5]
+Rewrite it without these gaps.
+
+[ITERATION 6]
+{LAST}
+"""
+
+
+@pytest.mark.parametrize(
+    "cell", [SIX, SIX.replace("5]", "5: REWRITE]").replace("6]", "6 - VERIFY]")]
+)
+async def test_a_template_of_six_iterations_is_read_to_its_end(cell: str) -> None:
+    run, model = await pasted(cell)
+    assert (run.limits.min_findings, run.task.form) == (3, "prose")
+    _, first, revise, last = asked = sent(model)
+    assert first.index("Identify 3 weaknesses") < first.index("Find 2 gaps")
+    assert "without these gaps" in revise
+    assert "what's missing?" in last
+    assert not any("ITERATION" in one.upper() for one in [*asked, *run.warnings])
+
+
+async def test_a_heading_that_is_not_read_is_a_warning() -> None:
+    run, _ = await pasted(f"{PASTED}\n[ITERATION last]\nIs it done?\n")
+    assert any("[ITERATION last]" in warning for warning in run.warnings)
+
+
+async def test_a_task_above_the_headings_stays_the_task() -> None:
+    run, _ = await pasted(f"# Mail\n\nWrite an email to Ann.\n\n{PASTED}")
+    assert run.task.text == "# Mail\n\nWrite an email to Ann."
+
+
 # Verifying
+
+
+@pytest.mark.parametrize("ready", [True, False])
+async def test_the_answer_to_what_is_missing_is_seen_yes_or_no(ready: bool) -> None:
+    said = last_word(ready=ready, because="The date could be bolder.")
+    run, _ = await pasted(PASTED, text("a"), critique(*WEAK), text("b"), said, max_revisions=1)
+    assert "The date could be bolder." in str(run.verdict.because)
+    assert (run.stop_reason == "passed") is ready
+
+
+@pytest.mark.parametrize("word", ["almost", "no", False, "not yet"])
+async def test_not_ready_never_passes_whatever_its_findings_are_about(word: object) -> None:
+    minor = {**finding("The date is small."), "blocks": False}
+    for found in ([], [minor]):
+        fields = {"findings": found, "fixed": FIXED, "ready": word, "because": "Not yet."}
+        said = json.dumps(fields)
+        run, _ = await pasted(
+            PASTED, text("a"), critique(*WEAK), text("b"), said, said, max_revisions=1
+        )
+        assert run.stop_reason != "passed"
+
+
+@pytest.mark.parametrize(
+    "notes",
+    [
+        "1. f1: x\n2. F2 – y\n3. [f3] z",
+        "| f1 | x |\n| f2 | y |\n| f3 | z |",
+        "f1 and f2: x\nf3 → z",
+        "### f1\nx\n### f2\ny\n### f3\nz",
+    ],
+)
+async def test_notes_in_any_list_form_are_no_lack(notes: str) -> None:
+    run, _ = await pasted(PASTED, text("a"), critique(*WEAK), text("b", notes), VERIFIED)
+    assert [one.finding for one in run.iterations[1].changes] == ["f1", "f2", "f3"]
+    assert run.warnings == ()
 
 
 async def test_the_verification_names_the_unchecked_items() -> None:

@@ -90,6 +90,45 @@ async def test_a_function_that_returns_the_outcome_and_the_feedback_is_the_evalu
         )
 
 
+async def test_a_function_of_task_and_text_is_given_each_by_its_name() -> None:
+    seen = []
+
+    def evaluate(task: Any, text: str) -> tuple[str, str]:
+        seen.append((task.text, text))
+        return "PASS", ""
+
+    run = await refine(STACK, model=ScriptedModel(GENERATED), checks=[evaluate])
+    assert (seen, run.stop_reason) == ([(STACK, ATTEMPTS[0])], "passed")
+
+
+USAGE = "stack = MinStack()\n" + "stack.push(1)\n" * 20
+OLD = ATTEMPTS[0] + "\n    # It was longer once, as nothing was left out of it."
+
+
+@pytest.mark.parametrize("own", [{}, {"draft": GENERATOR}], ids=["our prompt", "own prompt"])
+@pytest.mark.parametrize(
+    "reply",
+    [
+        f"{code(ATTEMPTS[1])}\n\nUsage:\n\n{code(USAGE)}",
+        f"Usage:\n\n{code(USAGE)}\n\nSo:\n\n{code(ATTEMPTS[1])}",
+        f"It was:\n\n{code(OLD)}\n\nBetter:\n\n{code(ATTEMPTS[1])}",
+        f"Thoughts: I use it so.\n\nResponse:\n{code(ATTEMPTS[1])}\n\nUsage:\n{code(USAGE)}",
+        f"```bash\npip install {'x' * 99}\n```\n\n{code(ATTEMPTS[1])}",
+    ],
+    ids=["usage after", "usage before", "old and new", "labelled", "a command"],
+)
+async def test_the_code_that_the_task_names_is_the_text_not_the_longest(
+    reply: str, own: dict[str, str]
+) -> None:
+    run = await refine(
+        "Write a class MinStack.",
+        model=ScriptedModel([reply]),
+        checks=[lambda text: True],
+        prompts=own,
+    )
+    assert (run.text, run.usage.calls) == (ATTEMPTS[1], 1)
+
+
 @pytest.mark.parametrize("task", [STACK, "Write `f(n)`.\n\nf(2) == 4"], ids=["judged", "failing"])
 async def test_the_latest_is_returned_where_all_are_equally_bad(task: str) -> None:
     left = iter(COMPLAINTS)

@@ -3,7 +3,10 @@
 - Your loop: score each text from 0 to 1, revise until the target, the cap, or too many stale steps.
 - Here: `%%refine --check score --target 0.9 -n 3 --patience 3 --delta 0.01 --budget "30 calls"`,
   with ``score(text)`` or ``score(text, task)``, sync or async. Without the function a judge scores,
-  in at most 2 × (1 + revisions) calls.
+  in at most 2 × (1 + revisions) calls, and two more where its replies can't be read.
+- ``max_eval_chars`` has no counterpart: a score of half a text says nothing about the whole. The
+  whole text is sent; where the server says that it read less than half, both numbers are shown
+  and that reading settles nothing.
 - By default patience is 2 (``--patience off``). With ``--target`` or a function there is no
   critique. The stop reason tells ``passed``, ``plateau``, ``revisions`` and ``budget`` apart.
 """
@@ -51,6 +54,18 @@ def judge(scores: Iterable[float], *feedback: str) -> ScriptedModel:
     said = ({"score": score} for score in scores)
     named = ({**one, "feedback": why} for one, why in zip(said, feedback, strict=True))
     return ScriptedModel(map(json.dumps, named if feedback else said))
+
+
+async def test_a_judge_reads_the_whole_of_a_long_text() -> None:
+    long = "\n\n".join(f"Paragraph {n}. " + "It rains. " * 40 for n in range(120))
+    scorer = judge([0.95])
+    run = await refine(
+        "Shorten it.", draft=long, model=texts(), judge=scorer, target=0.9, journal=False,
+        prompts={"judge": SCORE}, profile="prose",
+    )  # fmt: skip
+    assert len(long) > 40_000
+    assert long in scorer.requests[0].messages[-1].content
+    assert run.stop_reason == "passed"
 
 
 SEQUENCES: dict[str, tuple[tuple[float, ...], dict[str, Any], int, str]] = {
@@ -229,7 +244,7 @@ def endless() -> Iterable[Scripted]:
     [
         {"calls": 2},
         {"tokens": 500},
-        {"prompt_tokens": 500},
+        {"prompt_tokens": 450},
         {"completion_tokens": 10},
         {"seconds": 0.02},
         {"seconds": 0.016},  # in the middle of a call

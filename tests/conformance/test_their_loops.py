@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001
 """What people with another loop have in hand, row by row: replies, evaluators, tasks, drafts.
 
 Each row is one behaviour, under the letter of its system (see CONTRIBUTING). The inputs have the
@@ -87,6 +88,14 @@ def shapes(text: str, language: str = "") -> dict[str, str]:
         "JSON, a fence inside": json.dumps({"thoughts": PLAN, "response": fenced}),
         "JSON, a trailing comma": both[:-1] + ",}",
         "JSON of a model of the user's": json.dumps({"reasoning": PLAN, "solution": text}),
+        "a tool call": json.dumps({"name": "Generation", "arguments": json.loads(both)}),
+        "a tool call in tags": f"<tool_call>\n{json.dumps({'name': 'g', 'arguments': both})}\n"
+        "</tool_call>",
+        "JSON without its end": both[:-2],
+        "Python's quotes": str(json.loads(both)),
+        "words in Chinese": f"思考：{PLAN}\n\n回答：\n{text}",
+        "words in German": f"Gedanken: {PLAN}\n\nAntwort:\n{fenced}",
+        "tildes": f"Thoughts: {PLAN}\n\nResponse:\n~~~\n{text}\n~~~",
     }
 
 

@@ -26,6 +26,7 @@ CODE_REPLIES = [
     ("```\nx = 1\n```", "x = 1"),
     ("```\ndf\n```", "df"),
     ("```py\nx = 1\n```\nThis sets x.", "x = 1"),
+    ("~~~python\nx = 1\n~~~", "x = 1"),
     ("Here is the code:\n\n```python\nx = 1\n```", "x = 1"),
     ("Hier ist die Zelle:\n```python\nx = 1\n```\n\n" + LONG, "x = 1"),
     ("下面是代码：\n\n```python\nx = 1\n```", "x = 1"),  # noqa: RUF001
@@ -70,7 +71,7 @@ def test_a_reply_says_by_its_shape_whether_it_is_code_or_words(
 
 @pytest.mark.parametrize(
     "reply",
-    ["x = (1", "import os\nprint(", "%timeit f(x) +", "df['y'] = = 1", "~~~python\nx = 1\n~~~"],
+    ["x = (1", "import os\nprint(", "%timeit f(x) +", "df['y'] = = 1"],
 )
 def test_broken_code_without_a_fence_is_asked_for_again_and_not_shown_as_words(reply: str) -> None:
     with pytest.raises(ReplyError, match="no code block"):
@@ -161,7 +162,7 @@ async def test_words_are_criticised_and_revised_as_words() -> None:
     draft, critic = model.requests
     assert "in one block that starts with ```python" in draft.messages[1].content
     assert "a line that holds only <text>" in draft.messages[1].content
-    assert "You help to refine one text." in critic.messages[0].content
+    assert "You are helping to refine a text." in critic.messages[0].content
     assert "pytest" not in critic.messages[1].content
 
 

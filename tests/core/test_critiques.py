@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001
 """What a critic replies is read in whichever form it comes, and quotes are matched loosely."""
 
 import json
@@ -52,8 +53,9 @@ Not ready: An empty list is not handled.
 def test_a_critique_is_read_in_each_form_that_models_write(reply: str) -> None:
     critique = parse_critique(reply, "Dear Sir, hello.")
     assert [one.name for one in critique.expectations] == ["test_empty"]
-    assert [one.problem for one in critique.findings] == ["Stiff."]
-    assert critique.questions == ("What of None? (0 / TypeError)",)
+    assert [one.problem for one in critique.weaknesses] == ["Stiff."]
+    [question] = (finding for finding in critique.findings if finding.asks)
+    assert (question.problem, question.options) == ("What of None?", ("0", "TypeError"))
     assert critique.ready is False
     assert critique.reason == "An empty list is not handled."
 
@@ -109,10 +111,10 @@ def test_a_block_in_another_language_hides_no_test_behind_it() -> None:
 
 
 def test_a_finding_keeps_its_demand_and_loses_a_place_that_is_not_there() -> None:
-    (found,) = parse_critique(DATA, "Hello.").findings
+    (found,) = parse_critique(DATA, "Hello.").weaknesses
     assert (found.demand, found.quote) == ("in plain words", "")
     assert found.severity is Severity.MINOR
-    (placed,) = parse_critique(DATA, "**Dear** Sir").findings
+    (placed,) = parse_critique(DATA, "**Dear** Sir").weaknesses
     assert placed.quote == "Dear Sir"
 
 
@@ -357,3 +359,137 @@ NOT_QUOTED = [
 def test_a_test_rests_on_words_of_the_task_in_their_order(docstring: str, rests: bool) -> None:
     [test] = read_tests(f"def test_one():\n    {docstring!r}\n    assert total([]) == 0\n")
     assert rests_on(ASKED, test.quote) is rests
+
+
+# Critiques in other shapes
+
+STIFF = ("Stiff.", "Write Hi.", "Dear Sir", "minor")
+PRICE = ("The price is missing.", "Name it.", "", "blocking")
+TABLE = """\
+| # | Problem | Place | Fix | Severity |
+|---|---|---|---|---|
+| 1 | Stiff. | Dear Sir | Write Hi. | minor |
+| 2 | The price is missing. | | Name it. | major |
+
+Ready: no"""
+NESTED = """\
+Weaknesses:
+- Stiff.
+  - Fix: Write Hi.
+  - Location: "Dear Sir"
+  - Severity: minor
+- The price is missing.
+  - Fix: Name it.
+
+Not ready."""
+GIVEN = (
+    '[{"description": "Stiff.", "suggestion": "Write Hi.", "location": "Dear Sir", "severity":'
+    ' "low"}, {"issue": "The price is missing.", "suggested_fix": "Name it."}]'
+)
+ARGUMENTS = json.dumps({"findings": json.loads(GIVEN), "ready": "no"})
+IN_TEXT = json.dumps({"name": "x", "arguments": ARGUMENTS})
+SHAPES = {
+    "nested bullets": NESTED,
+    "bullets beside each other": NESTED.replace("\n  -", "\n-"),
+    "numbers": NESTED.replace("\n- Stiff", "\n1. Stiff").replace("\n- The", "\n2. The"),
+    "lines below": NESTED.replace("  - ", "  "),
+    "bold": "## Weaknesses\n\n1. **Stiff.**\n   **Fix:** Write Hi.\n   *Place*: “Dear Sir”\n"
+    "   Severity: minor\n2. **The price is missing.** (Fix: Name it.)\n\n## Verdict\nNot ready.",
+    "labelled problems": NESTED.replace("- Stiff", "- Problem: Stiff")
+    .replace("- The", "- **Problem:** The").replace("Weaknesses:\n", ""),
+    "a list alone": NESTED.replace("Weaknesses:\n", ""),
+    "a list below words": NESTED.replace("Weaknesses:", "I see two things here:"),
+    "strengths too": f"Strengths:\n- short\n- on time\n\n{NESTED}",
+    "headings": "## Findings\n### Stiff.\n- Fix: Write Hi.\n- Place: Dear Sir\n- Severity: minor\n"
+    "### 2. The price is missing.\n- Fix: Name it.\n## Ready\nNo.",
+    "a table": TABLE,
+    "a table below a heading": f"## Weaknesses\n\n{TABLE}",
+    "JSON": f'{{"weaknesses": {GIVEN}, "ready": false}}',
+    "JSON inside": f'{{"critique": {{"issues": {GIVEN}, "verdict": "needs work"}}}}',
+    "a tool call": f'{{"name": "critique", "arguments": {{"findings": {GIVEN}, "ready": false}}}}',
+    "a call in tags": f"<tool_call>\n{IN_TEXT}\n</tool_call>",
+    "an object each": "\n".join(map(json.dumps, json.loads(GIVEN))) + "\nNot ready.",
+    "broken JSON": f"{{'weaknesses': {GIVEN}, 'ready': False,",
+    "German": "Schwächen:\n- Stiff.\n  - Lösung: Write Hi.\n  - Stelle: „Dear Sir“\n"
+    "  - Schwere: gering\n- The price is missing.\n  - Vorschlag: Name it.\n\nFertig: nein",
+    "French": "Faiblesses :\n- Stiff.\n  - Correction : Write Hi.\n  - Citation : « Dear Sir »\n"
+    "  - Gravité : mineure\n- The price is missing.\n  - Correction : Name it.\n\nPrêt : non",
+    "Spanish": "## Debilidades\n1. Stiff.\n   - Sugerencia: Write Hi.\n   - Cita: Dear Sir\n"
+    "   - Gravedad: baja\n2. The price is missing.\n   - Sugerencia: Name it.\n\nVeredicto: no",
+    "Portuguese": "Fraquezas:\n- Stiff.\n  - Correção: Write Hi.\n  - Trecho: Dear Sir\n"
+    "  - Gravidade: baixa\n- The price is missing.\n  - Correção: Name it.\n\nPronto: não",
+    "Chinese": "问题：\n1. Stiff.\n   - 建议：Write Hi.\n   - 位置：Dear Sir\n   - 严重程度：轻微\n"
+    "2. The price is missing.\n   - 建议：Name it.\n\n就绪：否",
+    "Japanese": "弱点：\n- Stiff.\n  - 修正：Write Hi.\n  - 場所：Dear Sir\n  - 重要度：低\n"
+    "- The price is missing.\n  - 修正：Name it.\n\n準備完了：いいえ",
+    "Russian": "Недостатки:\n- Stiff.\n  - Исправление: Write Hi.\n  - Место: Dear Sir\n"
+    "  - Серьёзность: низкая\n- The price is missing.\n  - Исправление: Name it.\n\nГотово: нет",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_critique_is_read_as_lists_tables_calls_and_in_other_languages(shape: str) -> None:
+    critique = parse_critique(SHAPES[shape], "Dear Sir, hello.")
+    found = [(f.problem, f.fix, f.quote, f.severity.value) for f in critique.findings]
+    assert found == [STIFF, PRICE]
+    assert (critique.ready, critique.failure) == (False, "")
+
+
+@pytest.mark.parametrize(
+    ("words", "found", "reason"),
+    [
+        (
+            "The price is missing.\n\nIt is not ready.",
+            ["The price is missing."],
+            "It is not ready.",
+        ),
+        ("Weaknesses: the price is missing\nNot ready.", ["the price is missing"], ""),
+        ("It lacks a price, so it isn't ready.", [], "It lacks a price, so it isn't ready."),
+        ('{"evaluation": "FAIL", "feedback": "No price."}', ["No price."], ""),
+        ("## Findings\n### Tone\n- stiff\n- long\n\nNot ready.", ["stiff", "long"], ""),
+    ],
+)
+def test_a_critic_may_say_in_words_what_is_missing(
+    words: str, found: list[str], reason: str
+) -> None:
+    critique = parse_critique(words, "x")
+    assert [one.problem for one in critique.findings] == found
+    assert (critique.ready, critique.reason) == (False, reason)
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["Findings: none\nReady: yes", "Weaknesses:\n- None.\n\nReady. All is there.",
+     "## Strengths\n- short\n\n## Weaknesses\nKeine.\n\n## Fertig\nJa.",
+     '{"weaknesses": [], "done": true}'],
+)  # fmt: skip
+def test_no_weakness_is_none(words: str) -> None:
+    critique = parse_critique(words, "x")
+    assert (critique.findings, critique.ready) == ((), True)
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["The text is ready.", "Looks good. Ready.", "It is never ready.", "1. One demand\n2. Another",
+     "Summary: the letter asks for a price."],
+)  # fmt: skip
+def test_words_that_give_no_verdict_are_asked_about(words: str) -> None:
+    with pytest.raises(ReplyError):
+        parse_critique(words, "x")
+
+
+@pytest.mark.parametrize(
+    ("value", "blocks"),
+    [(True, True), ("true", True), ("yes", True), ("Yes, it does", True), (None, True),
+     (False, False), ("false", False), ("No", False), ("no – a detail", False)],
+)  # fmt: skip
+def test_a_weakness_blocks_unless_that_is_denied(value: object, blocks: bool) -> None:
+    reply = json.dumps({"findings": [{"problem": "Wrong.", "blocks": value}]})
+    assert [one.blocks for one in parse_critique(reply, "x").findings] == [blocks]
+
+
+def test_a_yes_beside_json_that_cannot_be_read_is_asked_about() -> None:
+    shape = '{"findings": [], "ready": true}'
+    with pytest.raises(ReplyError):
+        parse_critique(f'{shape}\n{{"findings": [{{"problem": x}}], "ready": false}}', "x")
+    assert parse_critique(f"{shape}\n{shape}", "x").ready is True

@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001
 """What a model writes may be endless or the same sign again and again: it is read all the same.
 
 Each reply would take minutes to read in more than linear time, and the timeout would end the test.
@@ -18,10 +19,11 @@ from ipyrefine.core.critiques import parse_critique
 from ipyrefine.core.edits import Edit, apply, losses, read_edits
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.evaluations import parse_evaluation
+from ipyrefine.core.fields import json_objects
 from ipyrefine.core.findings import changes
-from ipyrefine.core.model import Finding, Limits, Outcome, Severity, Stage
+from ipyrefine.core.model import Finding, Limits, Outcome, Severity, Stage, Task
 from ipyrefine.core.prompts import fence
-from ipyrefine.core.replies import json_objects, parse_text, read_look
+from ipyrefine.core.replies import parse_text, read_look
 from ipyrefine.core.unsourced import find_unsourced
 from ipyrefine.errors import ReplyError
 
@@ -48,11 +50,13 @@ SIGNS = (
         "<response>",
         "<text>\n",
     ),
+    *("[", "| ", "- a\n", "  - a\n", "~~~\n", "```\nx\n```\n", "{'a': ", '{"a": "b" c" ', "问题："),
     *("*", "# ", "f1:", "f1:\n", '"', '{"a":', '{"a":1},', "a\n\n", "not ", "1/"),
 )
 READERS: dict[str, Callable[[str], Any]] = {
     "look": read_look,
     "prose": lambda reply: parse_text(reply, "prose"),
+    "code": lambda reply: parse_text(reply[:100_000], "code", own=True, task=Task(text="a b")),
     "edits": read_edits,
     "critique": lambda reply: parse_critique(reply, "a b"),
     "notes": lambda reply: changes(reply, [FINDING]),

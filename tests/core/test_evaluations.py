@@ -250,3 +250,40 @@ def test_a_score_is_one_number_with_a_decimal_point_or_comma(reply: str, score: 
 def test_scores_that_differ_ranges_and_other_numbers_are_no_score(reply: str) -> None:
     with pytest.raises(ReplyError):
         parse_evaluation(reply)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        '{"name": "evaluate", "arguments": {"evaluation": "FAIL", "feedback": "slow"}}',
+        r'{"name": "e", "arguments": "{\"evaluation\": \"FAIL\", \"feedback\": \"slow\"}"}',
+        '<tool_call>{"name": "e", "arguments": {"status": "FAIL", "reason": "slow"}}</tool_call>',
+        "{'evaluation': 'FAIL', 'feedback': 'slow'}",
+        '{"evaluation": "FAIL", "feedback": "slow"',
+        '{"评价": "FAIL", "反馈": "slow"}',
+        '{"Bewertung": "FAIL", "Rückmeldung": "slow"}',
+        "评价：FAIL\n反馈：slow",
+        "Urteil: FAIL\nRückmeldung: slow",
+        "Évaluation : FAIL\nCommentaires : slow",
+        "Veredicto: FAIL\nComentarios: slow",
+        "評価：FAIL\nフィードバック：slow",
+        "Оценка: FAIL\nОтзыв: slow",
+        "Evaluation - FAIL\nFeedback - slow",
+    ],
+)
+def test_verdict_and_feedback_are_read_in_calls_and_in_other_languages(reply: str) -> None:
+    judgement = parse_evaluation(reply)
+    assert judgement.stated == "FAIL"
+    assert [one.problem for one in judgement.findings] == ["slow"]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        '{"criterion": "a", "verdict": "PASS"}\n{"criterion": "b", "verdict": "FAIL", "why": x}',
+        '{"evaluation": "PASS"} {"evaluation": FAIL}',
+    ],
+)
+def test_json_that_hides_a_fail_in_a_part_that_cannot_be_read_is_no_pass(reply: str) -> None:
+    with pytest.raises(ReplyError):
+        parse_evaluation(reply)

@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001
 """Replies → records: where a text begins and ends, also when cut off; schemas and their parsers."""
 
 import json
@@ -9,8 +10,8 @@ from hypothesis import strategies as st
 
 from ipyrefine.core.critiques import parse_critique
 from ipyrefine.core.evaluations import parse_evaluation
-from ipyrefine.core.model import Form
-from ipyrefine.core.replies import Splitter, parse_text, repeats_itself
+from ipyrefine.core.model import Form, Task
+from ipyrefine.core.replies import Splitter, parse_choice, parse_text, repeats_itself
 from ipyrefine.errors import ReplyError
 
 # Texts
@@ -157,7 +158,7 @@ JAVA = "public class A {\n    int size;\n}"
 
 @pytest.mark.parametrize(
     ("reply", "language"),
-    [("x = 1", "java"), (JAVA, "java"), (JAVA, "python"), ('{"a": 1}', "python")],
+    [("x = 1", "java"), (JAVA, "java"), (JAVA, "python")],
 )
 def test_code_of_another_language_needs_a_fence(reply: str, language: str) -> None:
     with pytest.raises(ReplyError, match="no code block"):
@@ -188,3 +189,198 @@ def test_a_reply_repeats_itself_when_its_end_is_one_thing_over_and_over(
     reply: str, circles: bool
 ) -> None:
     assert repeats_itself(reply) is circles
+
+
+# Which of several fences is the text
+
+
+def fenced(*sources: str, tag: str = "python") -> str:
+    return "\n\nThen:\n\n".join(f"```{tag}\n{source}\n```" for source in sources)
+
+
+STACK = "class MinStack:\n    def push(self, x):\n        self.items = [x]"
+USAGE = "s = MinStack()\n" + "s.push(1)\n" * 20 + "print(s.items)"
+OLD = "def f(x):\n    # It is longer than the new one, and wrong.\n    return 1 / 0"
+NEW = "def f(x):\n    return x"
+SEVERAL = {
+    "a usage example after it": ("Implement push(x)", [STACK, USAGE], STACK),
+    "a usage example before it": ("Implement push(x)", [USAGE, STACK], STACK),
+    "nothing of it is named": ("Tu es.", [STACK, USAGE], STACK),
+    "named in other letters": ("Write a minstack.", [STACK, USAGE], STACK),
+    "an old one repeated": ("Write f", [OLD, NEW], NEW),
+    "tests after it": ("Write f", [NEW, "def test_f():\n" + "    assert f(1) == 1\n" * 9], NEW),
+    "imports apart": (
+        "Write area(r).",
+        ["import math\nimport re", "def area(r):\n    return math.pi * r"],
+        "import math\nimport re\n\ndef area(r):\n    return math.pi * r",
+    ),
+    "a helper apart": (
+        "Write a Tree.",
+        ["class Node:\n    pass", "class Tree:\n    root = Node()", "t = Tree()\n" * 9],
+        "class Node:\n    pass\n\nclass Tree:\n    root = Node()",
+    ),
+    "two that are named": (
+        "Write classes A and B.",
+        ["class A:\n    pass", "class B:\n    pass", "a = A()\nb = B()\n" * 9],
+        "class A:\n    pass\n\nclass B:\n    pass",
+    ),
+    "its data first": (
+        "What is the sum of df.a?",
+        ["df = pd.DataFrame({'a': [1]})", "df.a.sum()"],
+        "df = pd.DataFrame({'a': [1]})\n\ndf.a.sum()",
+    ),
+    "steps that go on": (
+        "What is it by city?",
+        ["d = df.dropna()", "d.groupby('city').sum()"],
+        "d = df.dropna()\n\nd.groupby('city').sum()",
+    ),
+    "two ways": ("Sum it.", ["df.a.sum()", "df['a'].agg('sum')  # is longer"], "df.a.sum()"),
+    "a variable that is named": ("Compute total.", ["x = [1, 2, 3]", "total = 3"], "total = 3"),
+}
+
+
+@pytest.mark.parametrize(("task", "sources", "text"), SEVERAL.values(), ids=SEVERAL)
+def test_of_several_fences_the_text_is_what_the_task_names_never_the_longest(
+    task: str, sources: list[str], text: str
+) -> None:
+    reply = fenced(*sources)
+    assert parse_text(reply, "code", task=Task(text=task, form="code")).text == text
+    assert parse_choice(reply, task=Task(text=task, form="code")).text == text
+
+
+def test_the_fence_that_repeats_the_text_to_revise_is_not_its_revision() -> None:
+    for reply in (fenced(OLD, NEW), fenced(NEW, OLD)):
+        assert parse_text(reply, "code", base=OLD).text == NEW
+
+
+def test_a_fence_of_another_language_is_not_the_text() -> None:
+    install = f"```bash\npip install {'a' * 99}\n```\n\n"
+    output = f"\n\nIt prints:\n```\n{'1 2 3 ' * 30}\n```"
+    assert parse_text(f"{install}{fenced('x = 1')}{output}", "code").text == "x = 1"
+    java = "public class Stack {\n    void push(int x) {}\n}"
+    usage = "Stack s = new Stack();\n" + "s.push(1);\n" * 20
+    reply = fenced(usage, java, usage, tag="java")
+    task = Task(text="Implement push(x)", form="code", language="java")
+    assert parse_text(reply, "code", language="java", task=task).text == java
+
+
+FENCED = {
+    "tildes": "~~~python\n{}\n~~~",
+    "bare tildes": "~~~\n{}\n~~~",
+    "four marks": "````python\n{}\n````",
+    "more marks at its end": "```python\n{}\n`````",
+    "in Markdown": "````markdown\nSo:\n```python\n{}\n```\n````",
+    "beside the last line": "```python\n{}```",
+    "without an end": "```python\n{}",
+    "a title": '```python title="a.py"\n{}\n```',
+    "braces": "```{{python}}\n{}\n```",
+}
+
+
+@pytest.mark.parametrize("shape", FENCED)
+def test_code_is_read_in_whichever_fence(shape: str) -> None:
+    code = 'def f():\n    """Marks:\n\n    ```\n    x\n    ```\n    """'
+    if shape not in ("in Markdown", "without an end"):
+        assert parse_text(f"So:\n\n{FENCED[shape].format(code)}", "code").text == code
+    assert parse_text(f"So:\n\n{FENCED[shape].format('x = 1')}", "code").text == "x = 1"
+
+
+def test_a_fence_in_a_list_loses_its_indentation() -> None:
+    reply = "1. So:\n\n   ```python\n   def f():\n       return 1\n   ```\n2. Done."
+    assert parse_text(reply, "code").text == "def f():\n    return 1"
+    nested = '````python\ns = """\n```\na\n```\n"""\n````'
+    assert parse_text(nested, "code").text == 's = """\n```\na\n```\n"""'
+
+
+def test_what_stands_below_the_code_is_thoughts() -> None:
+    written = parse_text("Plan.\n```python\nx = 1\n```\nf1: done", "code")
+    assert (written.text, written.thoughts) == ("x = 1", "Plan.\n\nf1: done")
+
+
+# Envelopes
+
+CALLED = '{"name": "Response", "arguments": %s}'
+ENVELOPES = {
+    "a tool call": CALLED % '{"code": "x = 1"}',
+    "arguments as a text": CALLED % r'"{\"code\": \"x = 1\"}"',
+    "parameters": '{"name": "Response", "parameters": {"code": "x = 1"}}',
+    "a function": '{"type": "function", "function": %s}' % (CALLED % '{"code": "x = 1"}'),
+    "a list of calls": "[%s]" % (CALLED % '{"code": "x = 1"}'),
+    "a call in tags": "<tool_call>\n%s\n</tool_call>" % (CALLED % '{"code": "x = 1"}'),
+    "a schema filled in": '{"properties": {"thoughts": "t", "response": "x = 1"}}',
+    "in a fence": '```json\n{"code": "x = 1"}\n```',
+    "quotes that are not escaped": '{"thoughts": "a "b"", "response": "x = 1"}',
+    "line breaks": '{"thoughts": "a\nb", "response": "\nx = 1\n"}',
+    "no end": '{"thoughts": "t", "response": "x = 1',
+    "Python's quotes": "{'thoughts': 't', 'response': 'x = 1'}",
+    "no quotes": '{thoughts: "t", response: "x = 1"}',
+    "typographic quotes": "{“thoughts”: “t”, “response”: “x = 1”}",
+    "no comma": '{"thoughts": "t"\n"response": "x = 1"}',
+    "a comment": '{"thoughts": "t", // why\n"response": "x = 1"}',
+    "three quotes": '{"thoughts": "t", "response": """x = 1"""}',
+    "one line": "Thoughts: sum it. Response: x = 1",
+    "dashes": "Thoughts - sum it\nResponse - x = 1",
+    "Chinese": "思考：求和。\n回答：x = 1",
+    "Chinese on one line": "思考：求和。 回答：x = 1",
+    "Chinese and a fence": "思考：求和。回答：\n```python\nx = 1\n```",
+    "Japanese": "考え：足す。\n回答：x = 1",
+    "German": "**Gedanken**: addieren\n\n**Antwort**:\nx = 1",
+    "French": "Réflexion : ajouter\n\nRéponse :\nx = 1",
+    "Spanish": "## Razonamiento\nsumar\n\n## Respuesta\nx = 1",
+    "Portuguese": "Raciocínio: somar\nResposta: x = 1",
+    "Russian": "Мысли: сложить\nОтвет: x = 1",
+}
+
+
+@pytest.mark.parametrize("own", [True, False])
+@pytest.mark.parametrize("shape", ENVELOPES)
+def test_a_text_is_taken_out_of_whichever_envelope(shape: str, own: bool) -> None:
+    assert parse_text(ENVELOPES[shape], "code", own=own).text == "x = 1"
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        '{"a": 1}',
+        '{"note": "x = 1"}',
+        '{"thoughts": "t", "resp',
+        '[{"type": "text"}]',
+        '<tool_call>{"name": "f", "arguments": {}}</tool_call>',
+        "```python\n```python\nx = 1\n```",
+        "x = 1 +\n~~~\n",
+    ],
+)
+def test_an_envelope_without_readable_python_is_asked_for_again(reply: str) -> None:
+    for own in (True, False):
+        with pytest.raises(ReplyError):
+            parse_text(reply, "code", own=own)
+
+
+def test_prose_that_is_json_is_asked_for_again_unless_the_task_wants_json() -> None:
+    reply = '{"subject": "Delay", "body": "It is late."}'
+    with pytest.raises(ReplyError):
+        parse_text(reply, "prose", task=Task(text="Write an email."))
+    assert parse_text(reply, "prose", task=Task(text="Write an email as JSON.")).text == reply
+    assert parse_text(reply, "prose", base='{"subject": ""}').text == reply
+    called = '{"name": "Response", "arguments": {"text": "Hi Ann."}}'
+    assert parse_text(called, "prose").text == "Hi Ann."
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "{name} is a place, and {a: 1} a set.",
+        '"{"text": …}" is how they write it.',
+        "Answer: it is late.",
+        "Notes: a\nCode: b",
+        "回答问题之前，请先思考。",
+    ],
+)
+def test_words_that_merely_look_like_an_envelope_stay(reply: str) -> None:
+    assert parse_text(reply, "prose").text == reply
+
+
+@pytest.mark.parametrize("code", ["{c: 1 for c in s}", "[1, 2]", "{**a, 'b': 1}.keys()"])
+def test_python_that_begins_like_json_is_python(code: str) -> None:
+    assert parse_text(code, "code", own=True).text == code
+    assert parse_text(fenced('{"code": "z", "a": 1}'), "code").text == '{"code": "z", "a": 1}'

@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001
 """How a text is revised: by edits, anew, in selected lines alone, and as its user wishes."""
 
 from typing import Any
@@ -37,6 +38,7 @@ from ipyrefine.core.model import (
 )
 from ipyrefine.core.ports import Reply
 from ipyrefine.core.prompts import SAMPLED
+from ipyrefine.core.replies import parse_edits
 from ipyrefine.errors import UsageError
 
 # Edits
@@ -227,6 +229,74 @@ def test_a_note_counts_where_it_names_a_finding_that_was_to_be_acted_on() -> Non
     known = Finding(id="f1", criterion="tone", severity=Severity.MINOR, problem="wrong")
     notes = "Plan.\n- **f1**: mended\nf2: never asked for\nf1 is not a note"
     assert changes(notes, (known,)) == (Change(finding="f1", summary="mended"),)
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        *("f1: shorter", "1. f1: shorter", "F1: shorter", "[f1] shorter", "**f1**: shorter"),
+        *("**f1:** shorter", "f1 – shorter", "- f1 → shorter", "f1 -> shorter", "`f1` = shorter"),
+        *(
+            "| f1 | shorter |",
+            "f1：shorter",
+            "### f1\nshorter",
+            "**f1**\n- shorter",
+            "(f1) shorter",
+        ),
+        *("f1:\nshorter", 'f1 "too dull": shorter', "Finding f1: shorter", "- [x] f1: shorter"),
+        *("1) f1. shorter", "> f1 (tone): shorter", "f1 fixed: shorter", "(f1) shorter"),
+    ],
+)
+def test_a_note_is_read_in_any_list_form(note: str) -> None:
+    known = Finding(id="f1", criterion="tone", severity=Severity.MINOR, problem="wrong")
+    other = known.replace(id="f2")
+    notes = f"{note}\n{note.lower().replace('f1', 'f2')}"
+    assert changes(notes, (known, other)) == tuple(
+        Change(finding=one, summary="shorter") for one in ("f1", "f2")
+    )
+
+
+@pytest.mark.parametrize(
+    ("note", "ids"),
+    [
+        ("f1 and f2: both", ["f1", "f2"]),
+        ("- **f1**, **f2** & f3: all", ["f1", "f2", "f3"]),
+        ("f1/f3 – both", ["f1", "f3"]),
+        ("f1-f3: all", ["f1", "f2", "f3"]),
+        ("f1 und f2: beide", ["f1", "f2"]),
+        ("f1和f2：都", ["f1", "f2"]),
+        ("f1:\nf2: done", ["f2"]),
+        ("f1 is not a note", []),
+        ("as f1 says: no", []),
+        ("f11: x", []),
+    ],
+)
+def test_a_note_may_be_of_several_findings(note: str, ids: list[str]) -> None:
+    known = [
+        Finding(id=f"f{n}", criterion="tone", severity=Severity.MINOR, problem="wrong")
+        for n in (1, 2, 3)
+    ]
+    assert [one.finding for one in changes(note, known)] == ids
+
+
+@pytest.mark.parametrize("note", ["f1: KEEP: so", "f1 KEEP: so", "**f1**: KEEP – so"])
+def test_a_contested_finding_is_kept_in_any_form(note: str) -> None:
+    known = Finding(id="f1", criterion="tone", severity=Severity.MINOR, problem="wrong")
+    assert changes(note, [known]) == (Change(finding="f1", summary="so", keeps=True),)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "```python\nx = 2\n```\n\nf1: shorter",
+        "<find>\nx = 1\n</find>\n<replace>\nx = 2\n</replace>\nf1: shorter",
+    ],
+)
+def test_a_note_may_stand_below_the_text(reply: str) -> None:
+    known = Finding(id="f1", criterion="tone", severity=Severity.MINOR, problem="wrong")
+    written = parse_edits(reply, "x = 1", "code")
+    assert written.text == "x = 2"
+    assert [one.summary for one in changes(written.thoughts, [known])] == ["shorter"]
 
 
 @pytest.mark.parametrize("weak", [True, False])

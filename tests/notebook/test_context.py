@@ -64,7 +64,7 @@ def sent(model: ScriptedModel) -> str:
 
 def test_the_model_sees_what_the_latest_cells_used_the_last_one_first(shell, model):
     setup = setup_of(shell)
-    assert labels.names_seen(setup.task) == ["stock", "gross", "orders", "rate"]
+    assert setup.task.variables == ["stock", "gross", "orders", "rate"]
     said = labels.interpretation(setup)
     assert said.endswith("Sees stock (1), gross(), orders (1 × 3), rate")
     text = sent(model)
@@ -85,22 +85,22 @@ def test_the_model_sees_what_the_latest_cells_used_the_last_one_first(shell, mod
     ],
 )
 def test_a_user_says_how_much_of_it_is_seen(shell, model, options, names):
-    assert labels.names_seen(setup_of(shell, options).task) == names
+    assert setup_of(shell, options).task.variables == names
 
 
 def test_a_setting_says_of_how_many_cells(shell, model):
     shell.run_line_magic("config", "Refine.context = 0")
-    assert labels.names_seen(setup_of(shell).task) == []
-    assert labels.names_seen(setup_of(shell, "--context 1").task) == ["stock"]
+    assert setup_of(shell).task.variables == []
+    assert setup_of(shell, "--context 1").task.variables == ["stock"]
 
 
 def test_what_the_request_names_comes_first_however_old_it_is(shell, model):
     setup = setup_of(shell, "--context 1", "Plot `orders` with gross().")
-    assert labels.names_seen(setup.task) == ["orders", "gross", "stock"]
+    assert setup.task.variables == ["orders", "gross", "stock"]
 
 
 def test_a_task_in_words_brings_no_cells_along(shell, model):
-    assert labels.names_seen(setup_of(shell, "-p prose").task) == []
+    assert setup_of(shell, "-p prose").task.variables == []
 
 
 def test_what_is_seen_stays_within_its_room(shell, model):
@@ -126,7 +126,7 @@ def test_of_long_cells_the_last_ones_are_seen(shell, model):
 
 
 def test_a_recording_is_asked_what_it_was_asked(shell, model):
-    assert labels.names_seen(setup_of(shell, "--model recorded:some.json").task) == []
+    assert setup_of(shell, "--model recorded:some.json").task.variables == []
 
 
 @pytest.mark.parametrize(

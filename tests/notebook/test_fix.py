@@ -528,6 +528,17 @@ def test_a_fix_resumes_with_its_cell_its_copies_and_the_names_it_wants(book):
     assert (book.puts[0]["cell_id"], book.puts[0]["text"]) == ("failed", FIXED)
 
 
+def test_a_resumed_run_runs_code_where_the_user_lets_it_though_it_is_not_shut_in(book, monkeypatch):
+    monkeypatch.setattr("ipyrefine.kernel.variables.sandbox_is_closed", lambda: False)
+    monkeypatch.setattr(book.magics, "unconfined", True)
+    book.fail(BROKEN.replace("'c'", "'d'"), "print(prices)", FIXED, cell_id="failed")
+    book.fix("-n 1 --name mine", cell_id="fixing")
+    book.magics.latest = None
+    book.run("%refine resume mine", "later")
+    book.run("%refine continue 2", "later")
+    assert runs(book.last)
+
+
 def test_options_of_the_cell_magic_hold(book):
     book.run(f"{SETUP}\ndef short(text):\n    return len(text) < 99")
     book.attempt(BROKEN)

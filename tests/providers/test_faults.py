@@ -18,7 +18,8 @@ from openai_server import Answer, Failure, ScriptedServer
 from ipyrefine import errors
 from ipyrefine.core.model import Budget, Limits, Outcome, StopReason
 from ipyrefine.core.run import Run
-from ipyrefine.providers.faults import NotCompletions, Refusal, Refused, model_error
+from ipyrefine.providers.complaints import Refusal
+from ipyrefine.providers.faults import NotCompletions, Refused, model_error
 from ipyrefine.providers.openai import OpenAIModel
 
 KEY = "sk-very-secret"
@@ -144,7 +145,7 @@ async def test_a_wait_the_budget_does_not_hold_is_not_begun(server):
         (Failure(402, BUSY), errors.RateLimited, "Top it up"),
         (Failure(403, BUSY), errors.AccessDenied, "Check what the key may do"),
         (Failure(413, BUSY), errors.RequestRejected, "choose another model"),
-        (Failure(429, BUSY, {"Retry-After": "3600"}), errors.RateLimited, "Wait a little"),
+        (Failure(429, BUSY, {"Retry-After": "3600"}), errors.RateLimited, "Wait 1 hour and run"),
         (Failure(429, USED_UP), errors.RateLimited, "Top it up"),
         (Failure(500, BUSY, {"x-should-retry": "false"}), errors.ServerFailed, "HTTP 500"),
         (ENDLESS, errors.ServerFailed, "more than 16 MB"),
@@ -249,6 +250,15 @@ async def test_a_reply_without_a_text_is_requested_once_more(server, stage, repl
     assert run.text == ("" if stage == "draft" else "Hello")
 
 
+async def test_thoughts_without_an_answer_are_told_apart_and_requested_once_more(server):
+    silent = Answer("", reasoning="Hm, 5 or 6?")
+    trial = Trial(server, "draft", silent)
+    run = await trial.run()
+    assert trial.asked == 2
+    assert run.warnings[0] == "Asked m again: the model thought, but gave no answer."
+    assert "the model thought, but gave no answer. Run it again, or use another" in run.message
+
+
 # --- connections
 
 
@@ -286,7 +296,17 @@ async def test_a_self_signed_certificate_is_reported_at_once(server):
     with ScriptedServer(certificate=CERTIFICATE) as secure:
         trial = await run_on(secure.base_url, server)
     assert "its certificate: self-signed certificate" in trial.loop.state.message
+    assert "set SSL_CERT_FILE to the file" in trial.loop.state.message
     assert (trial.waits, secure.requests) == ([], [])
+
+
+async def test_a_certificate_that_the_environment_names_is_trusted(request_text, monkeypatch):
+    monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
+    monkeypatch.setattr("httpx2.create_ssl_context", httpx2.create_ssl_context.__wrapped__)
+    with ScriptedServer(lambda _: "Hello", certificate=CERTIFICATE) as secure:
+        model = OpenAIModel("m", base_url=secure.base_url)
+        *_, reply = [item async for item in model.stream(request_text)]
+    assert reply.text == "Hello"
 
 
 async def test_a_server_without_tls_is_reported(server):

@@ -11,6 +11,7 @@ from ipyrefine import errors
 from ipyrefine.core.ports import Delta, Notice, Reply, Request
 from ipyrefine.providers.openai import OpenAIModel, backoff
 
+BUSY = {"error": {"message": "later"}}
 KEY = "sk-very-secret"
 
 
@@ -215,7 +216,8 @@ async def test_what_is_not_the_protocol_is_a_server_failure(
 @pytest.mark.parametrize(
     ("error", "expected"),
     [
-        ({"code": 429, "message": "slow down"}, errors.RateLimited),
+        ({"code": 402, "message": "Insufficient Balance"}, errors.RateLimited),
+        ({"code": 429, "message": "slow down: 10 per day"}, errors.RateLimited),
         ({"code": "oops", "message": "the GPU fell over"}, errors.ServerFailed),
     ],
 )
@@ -228,6 +230,98 @@ async def test_an_error_sent_in_place_of_a_reply_is_that_error(
     server.then(Answer(raw=body, content_type=content_type))
     with pytest.raises(expected, match=error["message"]):
         await reply_of(model, request_text)
+
+
+def sent_in_a_reply(error: dict, *, stream: bool, **beside: object) -> Answer:
+    body = json.dumps({"error": error, **beside}).encode()
+    if not stream:
+        return Answer(raw=body, content_type="application/json")
+    role = b'data: {"choices": [{"delta": {"role": "assistant", "content": ""}}]}\n\n'
+    return Answer(raw=b": hi\n\n" + role + b"data: : PROCESSING\n\ndata: " + body + b"\n\n")
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
+@pytest.mark.parametrize(
+    ("error", "beside"),
+    [
+        ({"code": 429, "message": "slow down"}, {}),
+        ({"code": "rate_limit_exceeded", "message": "slow down"}, {}),
+        ({"type": "overloaded_error", "message": "Overloaded"}, {"type": "error"}),
+        ({"code": 502, "message": "bad gateway"}, {"choices": [{"finish_reason": "error"}]}),
+        ({"code": "503", "message": "no capacity"}, {"choices": []}),
+        ({"code": 529, "message": "Overloaded"}, {}),
+    ],
+)
+async def test_a_passing_failure_within_a_reply_is_waited_for_as_one_in_its_head(
+    server, model, request_text, waits, error, beside, stream
+):
+    server.then(sent_in_a_reply(error, stream=stream, **beside), "at last")
+    items = await items_of(model, request_text)
+    assert (items[-1].text, len(waits), len(server.requests)) == ("at last", 1, 2)
+    assert "trying again in" in items[0].text
+
+
+async def test_a_delay_within_a_reply_is_kept(server, model, request_text, waits):
+    server.then(sent_in_a_reply(gemini("3s")[0]["error"], stream=True), "at last")
+    assert (await reply_of(model, request_text)).text == "at last"
+    assert waits == [3.0]
+
+
+async def test_a_field_refused_within_a_reply_is_left_out_and_remembered(
+    server, model, request_text
+):
+    error = {"code": 400, "message": "temperature is not supported", "param": "temperature"}
+    server.then(sent_in_a_reply(error, stream=True), "ok", "ok")
+    await reply_of(model, request_text)
+    await reply_of(model, request_text)
+    assert ["temperature" in body for body in server.bodies] == [True, False, False]
+
+
+async def test_a_failure_after_a_reply_has_begun_is_no_reason_to_ask_again(
+    server, model, request_text, waits
+):
+    error = json.dumps({"error": {"code": 502, "message": "upstream is gone"}}).encode()
+    raw = b'data: {"choices": [{"delta": {"content": "Hel"}}]}\n\ndata: ' + error + b"\n\n"
+    server.then(Answer(raw=raw))
+    with pytest.raises(errors.ServerFailed, match="upstream is gone"):
+        await reply_of(model, request_text)
+    assert (waits, len(server.requests)) == ([], 1)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Failure(503, {"error": {"message": "Loading model", "type": "unavailable_error"}}),
+        Failure(503, {"error": "Model m is currently loading", "estimated_time": 20.0}),
+        Failure(500, {"error": {"message": "llm server loading model"}}),
+        sent_in_a_reply({"message": "Loading model", "code": 503}, stream=True),
+    ],
+    ids=["llama.cpp", "hub", "ollama", "stream"],
+)
+async def test_a_model_that_is_loading_is_waited_for_with_one_notice(
+    server, model, request_text, waits, answer
+):
+    server.then(*[answer] * 6, "at last")
+    items = await items_of(model, request_text)
+    notices = [item.text for item in items if isinstance(item, Notice)]
+    assert notices == ["The server is loading the model. Waiting up to 5 minutes.", *[""] * 5]
+    assert (items[-1].text, len(waits)) == ("at last", 6)
+
+
+async def test_a_model_that_never_loads_ends_the_run_after_minutes(
+    server, model, request_text, waits
+):
+    server.default = lambda _: Failure(503, {"error": {"message": "Loading model"}})
+    with pytest.raises(errors.ServerFailed, match=r"still loading 'm' .*\. Run the cell again"):
+        await reply_of(model, request_text)
+    assert 250 < sum(waits) <= 300
+
+
+async def test_a_model_that_failed_to_load_is_not_waited_for(server, model, request_text, waits):
+    server.then(Failure(400, {"error": {"message": "Failed to load model: error loading model"}}))
+    with pytest.raises(errors.RequestRejected, match="Failed to load"):
+        await reply_of(model, request_text)
+    assert waits == []
 
 
 async def test_a_busy_server_is_asked_again_with_a_notice(server, model, request_text, waits):
@@ -292,17 +386,105 @@ async def test_cancelling_the_reader_closes_the_connection_at_once(
 
 def test_backoff_has_full_jitter_and_a_ceiling():
     for attempt, ceiling in enumerate((0.5, 1, 2, 4, 8, 8)):
-        waits = [backoff(attempt, {}) for _ in range(200)]
+        waits = [backoff(attempt) for _ in range(200)]
         assert 0 <= min(waits) < ceiling / 2 < max(waits) <= ceiling
         assert len(set(waits)) > 100
 
 
+IN_WORDS = "Rate limit reached on tokens per min (TPM): Limit 6000. Please {}. See /billing."
+
+
+def in_words(words: str) -> dict:
+    return {"error": {"message": IN_WORDS.format(words)}}
+
+
+def gemini(delay: str, quota: str = "PerMinute") -> list[dict]:
+    words = "You exceeded your current quota, please check your plan and billing details."
+    violation = {"quotaId": f"GenerateRequests{quota}PerProjectPerModel-FreeTier"}
+    details = [{"violations": [violation]}, {"@type": "RetryInfo", "retryDelay": delay}]
+    fields = {"code": 429, "message": words, "status": "RESOURCE_EXHAUSTED", "details": details}
+    return [{"error": fields}]
+
+
 @pytest.mark.parametrize(
-    ("value", "expected"),
-    [("3", 3.0), ("0.5", 0.5), ("-1", 0.0), ("61", None), ("Wed, 21 Oct 2015 07:28:00 GMT", 0.0)],
+    ("body", "headers", "expected"),
+    [
+        ("", {"Retry-After": "3"}, 3.0),
+        ("", {"Retry-After": "0.5"}, 0.5),
+        ("", {"Retry-After": "-1"}, 0.0),
+        ("", {"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0.0),
+        ("", {"Retry-After": "61"}, None),
+        ("", {"retry-after-ms": "251", "Retry-After": "1"}, 0.251),
+        ("", {"x-ratelimit-reset-requests": "9h", "x-ratelimit-reset-tokens": "1.5s"}, 1.5),
+        (
+            "",
+            {
+                "x-ratelimit-reset-requests": "1m",
+                "x-ratelimit-remaining-requests": "0",
+                "x-ratelimit-reset-tokens": "6ms",
+            },
+            60.0,
+        ),
+        (in_words("try again in 20s"), {}, 20.0),
+        (in_words("try again in 5.289s"), {}, 5.289),
+        (in_words("try again in 0m2.5s"), {}, 2.5),
+        (in_words("try again in 320ms"), {}, 0.32),
+        (in_words("retry after 59 seconds"), {}, 59.0),
+        (in_words("retry in 3.2s"), {}, 3.2),
+        (in_words("wait 1 minute"), {}, 60.0),
+        (in_words("try again in 1m2.5s"), {}, None),
+        (in_words("try again in 1h2m3s"), {}, None),
+        (in_words("retry after 86400 seconds"), {}, None),
+        ({"message": "slow down", "retry_after": 4}, {}, 4.0),
+        (gemini("3s"), {}, 3.0),
+        (gemini("3.5s"), {}, 3.5),
+        (gemini("3s", "PerDay"), {}, None),
+        (
+            {"error": {"message": "no", "metadata": {"headers": {"Retry-After": "7"}}}},
+            {},
+            7.0,
+        ),
+    ],
 )
-def test_retry_after_is_a_number_or_a_date_of_at_most_a_minute(value, expected):
-    assert backoff(0, {"retry-after": value}) == expected
+async def test_a_wait_of_at_most_a_minute_is_kept_wherever_the_server_names_it(
+    server, model, request_text, waits, body, headers, expected
+):
+    server.then(Failure(429, body, headers), "at last")
+    if expected is None:
+        with pytest.raises(errors.RateLimited, match=r"quota|no more requests"):
+            await reply_of(model, request_text)
+        assert (waits, len(server.requests)) == ([], 1)
+    else:
+        assert (await reply_of(model, request_text)).text == "at last"
+        assert waits == [expected]
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "words"),
+    [
+        (in_words("try again in 13m26.4s"), {}, "13m26.4s. See /billing). Wait 14 minutes and"),
+        (BUSY, {"Retry-After": "3600"}, "no more requests for now (later). Wait 1 hour and"),
+        (gemini("3s", "PerDay"), {}, "billing details). Wait until tomorrow and"),
+        (
+            {"error": {"message": "Quota exceeded for free_tier_requests, limit: 0"}},
+            {},
+            "limit: 0). Wait until tomorrow",
+        ),
+        (
+            {"error": {"code": "insufficient_quota", "message": "Check your billing details."}},
+            {"Retry-After": "1"},
+            "no credit left (Check your billing details). Top it up",
+        ),
+    ],
+)
+async def test_a_wait_that_is_too_long_ends_the_run_with_the_server_s_reason(
+    server, model, request_text, waits, body, headers, words
+):
+    server.then(Failure(429, body, headers))
+    with pytest.raises(errors.RateLimited) as caught:
+        await reply_of(model, request_text)
+    assert words in str(caught.value)
+    assert waits == []
 
 
 # --- The key
@@ -391,6 +573,8 @@ async def test_openai_needs_a_key_and_gets_none_of_another_server(
     ("url", "advice"),
     [
         *((f"http://h/v1{end}", "Leave out what follows") for end in ("?token=t0ken", "#t0ken")),
+        ("http://h/openai?api-version=2024-10-21&api-key=t0ken", "Leave out what follows"),
+        ("http://h/openai?api-version=t0ken/../", "Leave out what follows"),
         *(
             (url, "http://HOST:PORT/v1")
             for url in ("localhost:1/v1", "ftp://h/v1", "http://h:x/v1")
@@ -406,6 +590,38 @@ def test_a_base_url_that_is_no_address_or_more_is_refused_without_quoting_it(url
 def test_the_repr_shows_where_requests_go_without_the_secret():
     model = OpenAIModel("m", base_url="http://me:pass@127.0.0.1:1/v1", api_key=KEY)
     assert repr(model) == "OpenAIModel('m', base_url='http://127.0.0.1:1/v1')"
+
+
+AZURE = "/openai/deployments/mine?api-version=2024-10-21"
+
+
+@pytest.mark.parametrize("ending", ["", "/chat/completions"])
+async def test_azure_s_classic_address_is_sent_its_version_and_the_key_in_its_header(
+    server, request_text, ending
+):
+    server.then("Hello")
+    address = server.base_url.removesuffix("/v1") + AZURE.replace("?", f"{ending}?")
+    model = OpenAIModel("m", base_url=address, api_key=KEY)
+    assert (await reply_of(model, request_text)).text == "Hello"
+    (seen,) = server.requests
+    assert seen.path == AZURE.replace("?", "/chat/completions?")
+    assert (seen.headers["api-key"], seen.headers["authorization"]) == (KEY, f"Bearer {KEY}")
+    assert "2024" not in f"{model!r} {model.base_url}"
+
+
+async def test_another_server_gets_no_header_for_azure(server, model, request_text, monkeypatch):
+    server.then("Hello")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "api-key: of-somebody")
+    await reply_of(model, request_text)
+    assert "api-key" not in server.requests[0].headers
+
+
+@pytest.mark.parametrize("key", ["x", "none", "EMPTY", "sk-1"])
+async def test_letters_of_an_error_that_a_short_key_has_too_are_kept(server, request_text, key):
+    words = "You exceeded what sk-1 has: none of an EMPTY x-box"
+    server.then(Failure(400, {"error": {"message": words}}))
+    with pytest.raises(errors.RequestRejected, match=words):
+        await reply_of(OpenAIModel("m", base_url=server.base_url, api_key=key), request_text)
 
 
 async def test_a_proxy_is_not_asked_for_a_server_on_this_machine(

@@ -10,7 +10,7 @@ from openai_server import Answer, Failure, ScriptedServer
 
 from ipyrefine import api, errors
 from ipyrefine.core.model import Budget, Limits, Price, StopReason, Usage
-from ipyrefine.core.ports import Notice, Reply, Request
+from ipyrefine.core.ports import Message, Notice, Reply, Request
 from ipyrefine.folders import home
 from ipyrefine.providers import servers
 from ipyrefine.providers.openai import OpenAIModel
@@ -177,21 +177,112 @@ async def test_the_other_name_of_the_token_limit_is_tried_once(server, request_t
     assert len(server.requests) == 3
 
 
+CAPS = [
+    "max_tokens is too large: 16384. This model supports at most 4096 completion tokens",
+    "max_tokens: 16384 > 4096, which is the maximum allowed number of output tokens for m",
+    "`max_tokens` must be less than or equal to `4096`, the maximum value for `max_tokens` is less",
+    "Invalid max_tokens value, the valid range of max_tokens is [1, 4,096]",
+    "Range of max_tokens should be [1, 4096]",
+    "max_tokens (16384) exceeds model's maximum output tokens (4096) for model m",
+    "The maximum tokens you requested (max_tokens) exceeds the model limit of 4096",
+    "max_tokens must be lower than or equal to 4096",
+    "max_tokens must be between 1 and 4096",
+    "max_tokens (16384) is above the maximum of 4096",
+    "The maximum number of output tokens (max_tokens) for this model is 4096",
+    "max_tokens \u53c2\u6570\u975e\u6cd5 [1,4096]",
+    "max_tokens: the supported range is from 1 (inclusive) to 4097 (exclusive)",
+    '{"detail": [{"loc": ["max_tokens"], "msg": "Input should be less than or equal to 4096"}]}',
+]
+ROOMS = [
+    (
+        "This request requires more credits, or fewer max_tokens. You requested up to 16384 "
+        "tokens, but can only afford 3919. To increase, visit https://x/credits",
+        3_919,
+    ),
+    (
+        "This model's maximum context length is 8192 tokens. However, you requested 17000 tokens "
+        "(616 in the messages, 16384 in the completion).",
+        7_576,
+    ),
+    (
+        "This endpoint's maximum context length is 8192 tokens. However, you requested about 17000 "
+        "tokens (616 of text input, 16384 in the output).",
+        7_576,
+    ),
+    ("maximum context length is 8,192 tokens, however you requested 17,000 tokens", 7_576),
+    (
+        "'max_tokens' or 'max_completion_tokens' is too large: 16384. This model's maximum context "
+        "length is 8192 tokens and your request has 1192 input tokens (16384 > 8192 - 1192).",
+        7_000,
+    ),
+    (
+        "`inputs` tokens + `max_tokens` must be <= 4097. Given: 20 `inputs` tokens and 16384 "
+        "`max_tokens`",
+        4_077,
+    ),
+    (
+        "input length and `max_tokens` exceed context limit: 196000 + 16384 > 200000, decrease",
+        4_000,
+    ),
+    (
+        "Request too large for model `m` on tokens per minute (TPM): Limit 8000, Requested 16984, "
+        "please reduce your message size. Upgrade at https://x/settings/billing",
+        7_400,
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("status", "complaint", "limit"),
+    [
+        *((400, words, 4_096) for words in CAPS),
+        *((402 if "afford" in words else 400, words, limit) for words, limit in ROOMS),
+        *((status, *ROOMS[-1]) for status in (413, 429)),
+    ],
+)
+async def test_as_many_tokens_are_asked_for_as_the_server_says_it_takes(
+    server, request_text, new_kernel, status, complaint, limit
+):
+    is_cap = complaint in CAPS
+    long = request_text.model_copy(update={"max_tokens": 16_384})
+    server.default = lambda _: "ok"
+    failure = Failure(status, {"error": {"message": complaint}})
+    server.rules.append(lambda body: failure if body["max_tokens"] > limit else None)
+    notices, reply = await run(server, long)
+    assert ([body["max_tokens"] for body in server.bodies], reply.text) == ([16_384, limit], "ok")
+    (notice,) = notices
+    assert f"{limit:,}" in notice
+    server.requests.clear()
+    assert (await run(server, long))[0] == []
+    await run(server, request_text.model_copy(update={"max_tokens": 99}))
+    assert [body["max_tokens"] for body in server.bodies] == [limit, 99]
+    server.requests.clear()
+    new_kernel()  # what a prompt, a minute or a credit leaves room for is another one then
+    await run(server, long)
+    assert server.bodies[0]["max_tokens"] == (limit if is_cap else 16_384)
+
+
+async def test_a_small_room_is_that_of_one_prompt(server, request_text):
+    long = request_text.model_copy(update={"max_tokens": 16_384})
+    complaint = "maximum context length is 8192 tokens and your request has 7792 input tokens"
+    server.then(Failure(400, {"error": {"message": complaint}}), "ok", "ok")
+    await run(server, long)
+    await run(server, long)
+    assert [body["max_tokens"] for body in server.bodies] == [16_384, 400, 16_384]
+
+
 @pytest.mark.parametrize(
     ("status", "complaint"),
     [
-        (400, "max_tokens is too large: 16384. This model supports at most 4096 completion tokens"),
-        (400, "max_tokens: 16384 > 4096, which is the maximum allowed number of output tokens"),
-        (400, "`max_tokens` must be less than or equal to `4096`"),
-        (400, "Invalid max_tokens value, the valid range of max_tokens is [1, 4,096]"),
-        (400, "This model's maximum context length is 8192 tokens. However, you requested 17000"),
+        (400, "max_tokens is too large for this model"),
+        (400, "This model's maximum context length is exceeded"),
         (413, "Request too large for model `m` on tokens per minute (TPM): Limit 5000"),
         (429, "Request too large for model `m` on tokens per minute (TPM): Limit 5000"),
         (400, f"max_tokens is too large: {'9' * 5_000} or {',999' * 2_000}"),
     ],
 )
-async def test_a_limit_that_is_too_high_is_halved_until_it_fits_and_remembered(
-    server, request_text, new_kernel, status, complaint
+async def test_a_limit_that_is_too_high_is_halved_where_the_server_names_none(
+    server, request_text, status, complaint
 ):
     long = request_text.model_copy(update={"max_tokens": 16_384})
     server.default = lambda _: "ok"
@@ -200,11 +291,111 @@ async def test_a_limit_that_is_too_high_is_halved_until_it_fits_and_remembered(
     notices, _ = await run(server, long)
     assert [body["max_tokens"] for body in server.bodies] == [16_384, 8_192, 4_096]
     assert notices[-1] == "The server allows fewer tokens a reply. Asking for 4,096."
-    new_kernel()
     server.requests.clear()
     assert (await run(server, long))[0] == []
-    await run(server, request_text.model_copy(update={"max_tokens": 99}))
-    assert [body["max_tokens"] for body in server.bodies] == [4_096, 99]
+
+
+@pytest.mark.parametrize(
+    ("status", "words", "said"),
+    [
+        (400, "prompt is too long: 208310 tokens > 200000 maximum", "too long"),
+        (400, "the request exceeds the available context size (4096 tokens), try it", "too long"),
+        (400, "max_tokens must be at least 1, got -186", "too long"),
+        (
+            400,
+            "maximum context length is 8192 tokens, but you requested 8213 tokens (8000 in the "
+            "messages, 213 in the completion)",
+            "too long",
+        ),
+        (400, "maximum context length is 8192 tokens, your messages resulted in 9000", "too long"),
+        (
+            429,
+            "Request too large on tokens per minute (TPM): Limit 8000, Requested 30000",
+            "too long",
+        ),
+        (500, "Context size has been exceeded.", "too long"),
+        (402, "requires more credits, or fewer max_tokens, can only afford 120", "no credit left"),
+        (402, "requires more credits, or fewer max_tokens, can only afford 0", "no credit left"),
+        (
+            400,
+            "Your credit balance is too low to access the API. Go to Plans & Billing",
+            "no credit",
+        ),
+        (402, "Insufficient credits. Add more using https://x", "no credit left"),
+    ],
+)
+async def test_where_no_useful_number_of_tokens_is_left_the_run_ends_at_once(
+    server, request_text, status, words, said
+):
+    server.then(Failure(status, {"error": {"message": words, "type": "invalid_request_error"}}))
+    with pytest.raises(errors.ModelError, match=said):
+        await run(server, request_text.model_copy(update={"max_tokens": 16_384}))
+    assert len(server.requests) == 1
+
+
+async def test_a_server_that_lowers_its_limit_over_and_over_is_given_up(server, request_text):
+    def lower(body):
+        words = f"max_tokens: at most {body['max_tokens'] - 1}"
+        return Failure(400, {"error": {"message": words}})
+
+    server.default = lower
+    with pytest.raises(errors.RequestRejected):
+        await run(server, request_text.model_copy(update={"max_tokens": 16_384}))
+    assert len(server.requests) < 30
+
+
+# --- System messages
+
+
+@pytest.mark.parametrize("status", [400, 422, 500])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "System role not supported",
+        "system role is not supported for this model",
+        "Developer instruction is not enabled for models/gemma-3-27b-it",
+        "Conversation roles must alternate user/assistant/user/assistant/...",
+        "This model does not support system messages.",
+        "Only user and assistant roles are supported!",
+        "Unsupported value: 'messages[0].role' does not support 'system' with this model.",
+        "role 'system' is not supported",
+        "chat template rejected the request: Unexpected message role.",
+    ],
+)
+async def test_where_the_system_s_role_is_refused_its_words_go_first_in_the_user_s_message(
+    server, request_text, new_kernel, status, words
+):
+    turns = (Message(role="system", content="Be brief."), *request_text.messages)
+    server.default = lambda _: "ok"
+    refused = Failure(status, {"error": {"message": words, "type": "BadRequestError"}})
+    has_system = lambda body: body["messages"][0]["role"] == "system"  # noqa: E731
+    server.rules.append(lambda body: refused if has_system(body) else None)
+    request = request_text.replace(messages=turns)
+    notices, _ = await run(server, request)
+    assert notices == [
+        "The server doesn't take system messages. Sending their words as the user's."
+    ]
+    new_kernel()
+    assert (await run(server, request))[0] == []
+    merged = [{"role": "user", "content": "Be brief.\n\nSay hello to the world."}]
+    assert [body["messages"] for body in server.bodies[1:]] == [merged, merged]
+    assert len(server.requests) == 3
+
+
+async def test_what_an_error_repeats_of_the_request_is_no_part_of_it(server, request_text):
+    echo = "system role is not supported, billing, 9 per day, no credits, context length is 9"
+    detail = [{"loc": ["body", "messages", 0, "content"], "msg": "Too odd", "input": echo}]
+    server.then(Failure(422, {"detail": detail}))
+    turns = (Message(role="system", content=echo), *request_text.messages)
+    with pytest.raises(errors.RequestRejected, match=r"HTTP 422\) \(Too odd\)"):
+        await run(server, request_text.replace(messages=turns))
+    assert len(server.requests) == 1
+
+
+async def test_without_a_system_message_such_an_error_is_that_error(server, request_text):
+    server.then(Failure(400, {"error": {"message": "Conversation roles must alternate"}}))
+    with pytest.raises(errors.RequestRejected, match="must alternate"):
+        await run(server, request_text)
 
 
 async def test_a_reply_cut_off_at_the_servers_own_limit_says_so(server, request_text):

@@ -6,6 +6,7 @@ import re
 from html import unescape
 
 import pytest
+from kit import question
 from png import PNG, picture
 
 from ipyrefine.core.events import Stopped
@@ -68,11 +69,14 @@ def test_that_one_model_writes_and_evaluates_is_a_tooltip(make_run):
 
 def test_what_the_critic_asks_stands_once_in_words(make_run):
     run = make_run()
-    asked = run.iterations[0].replace(questions=("What of an empty list?",))
+    asked = run.iterations[0].replace(
+        findings=(question("What of an empty list?", "0", "an error"),)
+    )
     run = run.replace(iterations=(asked, *run.iterations[1:]), best=0)
     html = "".join(panel_parts(run, View(iteration=0)).values())
     assert html.count("What of an empty list?") == 1
-    assert "The task leaves open: What of an empty list?" in html
+    assert "The task leaves open" in html
+    assert 'data-action="answer" data-row="q1" data-finding="q1" data-choice="2">an error<' in html
 
 
 def test_a_score_without_a_reason_is_a_chip_and_no_finding(make_run, read_html):

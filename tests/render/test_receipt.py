@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import pytest
+from kit import question
 
 from ipyrefine.core.decisions import Accept
 from ipyrefine.core.expectations import Expectation, suite_evidence
@@ -72,7 +73,7 @@ def suite(said: str, gives: Choice | None = None) -> Evidence:
          "… RUNS · 3 of 3 examples hold · accepted · not read · 8 s"),
         (run_of(PASS, evidence=(EXAMPLES,), read_late=True),
          "✓ PASS · 3 of 3 examples hold · accepted · read afterwards: nothing found · 8 s"),
-        (run_of(PASS, evidence=(EXAMPLES,), read_late=True, questions=("Which?",)),
+        (run_of(PASS, evidence=(EXAMPLES,), read_late=True, findings=(question("Which?"),)),
          "✓ PASS · 3 of 3 examples hold · accepted · "
          "read afterwards: nothing that blocks it · 8 s"),
         (run_of(FAILED, evidence=(suite("IndexError: out of range", RAISES),), read_late=True),

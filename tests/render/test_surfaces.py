@@ -4,6 +4,7 @@ import json
 import re
 
 import pytest
+from kit import question
 
 import ipyrefine
 from ipyrefine.core.expectations import Expectation
@@ -110,12 +111,14 @@ def test_each_claim_of_a_critics_is_counted_by_how_it_ended(render, read_html):
         number=0,
         text="def last(xs): ...",
         critiqued=True,
-        questions=("Of an empty list?",),
-        findings=(Finding(id="f1", criterion="tone", severity="blocking", problem="It is rude."),),
+        findings=(
+            Finding(id="f1", criterion="tone", severity="blocking", problem="It is rude."),
+            question("Of an empty list?"),
+        ),
         evidence=(Evidence(name=SUITE, passed=False, basis="critique", results=results),),
     )
     run = Run(setup=Setup(task=Task(text="Write last.")), iterations=(text,), expectations=tests)
-    ended = "1 fails, 1 open, 2 questions, 1 not tried, 1 dismissed by you, 1 passes"
+    ended = "1 fails, 1 open, 1 question, 1 not tried, 1 dismissed by you, 1 passes"
     output = " ".join(read_html(render(run).replace("\\", "")).text.split())
     assert f"Critic's claims: {ended}" in output
     assert "Of an empty list?" in output

@@ -1,6 +1,7 @@
 """A run in a terminal: within its width, and in nobody's power."""
 
 import pytest
+from kit import question
 
 from ipyrefine.core.events import RunStarted, StageStarted, Stopped, TextDelta
 from ipyrefine.core.model import Setup, StopReason, Task
@@ -83,9 +84,11 @@ def test_what_is_open_is_a_line_for_each_of_the_first_findings(make_run):
 
 
 def test_what_the_critic_asks_about_the_task_stands_below_a_passing_text(make_run):
-    asked = make_run().iterations[0].replace(questions=("Are equal names merged? (yes / no)",))
+    open_ = question("Are equal names merged?", "yes", "no")
+    asked = make_run().iterations[0].replace(findings=(open_,))
     output = closing(make_run().replace(iterations=(asked,), best=0, question=None))
-    assert "The task leaves open\n? question: Are equal names merged? (yes / no)" in output
+    assert "The task leaves open\n  q1  Are equal names merged? (yes / no)" in output
+    assert "%refine expect q1 ANSWER answers it" in output
 
 
 @pytest.mark.parametrize("reason", [StopReason.ACCEPTED, StopReason.OVERRIDDEN])

@@ -29,7 +29,7 @@ def stage_of(body: Body) -> str:
     A server does not see what a request is for: the reply that is asked for tells, and our texts.
     """
     asked = "".join(message["content"] for message in body["messages"][:2])
-    if "How good is it" in asked or "Score it, strictly" in asked:
+    if "How good is it" in asked or "Score it strictly" in asked:
         return "rejudge" if "Hello again" in asked else "judge"
     if '"findings":' in asked:
         return "critique"

@@ -14,11 +14,14 @@ from ipyrefine.core.engine import Refinement
 from ipyrefine.core.events import CallEnded, Event, StageStarted, TextDelta
 from ipyrefine.core.expectations import Expectation, suite_evidence
 from ipyrefine.core.model import (
+    LEFT_OPEN,
     Basis,
     Criterion,
     Evidence,
+    Finding,
     Limits,
     Setup,
+    Severity,
     Stage,
     Task,
     TestResult,
@@ -58,6 +61,19 @@ def finding(
         "fix": "mend it",
         "severity": severity,
     }
+
+
+def question(problem: str, *options: str, call: str = "") -> Finding:
+    """A question of a critic's about the task, in a run."""
+    return Finding(
+        id="q1",
+        criterion=LEFT_OPEN,
+        severity=Severity.MINOR,
+        problem=problem,
+        check=LEFT_OPEN,
+        options=options,
+        call=call,
+    )
 
 
 class Judgement:

@@ -184,9 +184,10 @@ def is_built_in(check: Any) -> bool:
 
 
 def _is_reserved(name: str) -> bool:
-    from ipyrefine.core.model import FEEDBACK, LOW_SCORE, NO_SOURCE, NOT_READY, SUITE
+    from ipyrefine.core.model import FEEDBACK, LEFT_OPEN, LOW_SCORE, NO_SOURCE, NOT_READY, SUITE
 
-    return _find(name) is not None or name in (SUITE, NO_SOURCE, LOW_SCORE, NOT_READY, FEEDBACK)
+    ours = (SUITE, NO_SOURCE, LEFT_OPEN, LOW_SCORE, NOT_READY, FEEDBACK)
+    return _find(name) is not None or name in ours
 
 
 def _rename(check: Any, taken: Iterable[str]) -> None:

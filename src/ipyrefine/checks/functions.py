@@ -13,6 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from enum import Enum
+from functools import partial
 from time import monotonic
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -90,7 +91,7 @@ class _Result(NamedTuple):
 
 
 class CallableCheck:
-    """A function of the text (and of the task, if it takes one), sync or async.
+    """A function of the text (and of the task, if it takes one), in either order, sync or async.
 
     It may return:
 
@@ -112,7 +113,8 @@ class CallableCheck:
     one that is not async runs in a thread, one at a time.
 
     Args:
-        function: the user's function, of the text, or of the text and the task.
+        function: the user's function, of the text, or of the text and the task; their names, such
+            as ``answer`` and ``question``, say which is which.
         target: the score that passes.
         seconds: wall time it may take; None for no limit. A function that is not async goes on in
             its thread after that.
@@ -139,7 +141,7 @@ class CallableCheck:
         self.name = self._label
         self._function, self._target = function, target
         self._seconds, self._decisive = seconds, decisive
-        self._takes_task = _takes_task(function, self._label)
+        self._takes = _takes(function, self._label)
         self._promise = _annotation(function)
         self._evaluates = bool(self._promise) and not (
             _SILENT.fullmatch(self._promise) or _CHECKS.fullmatch(self._promise)
@@ -158,8 +160,11 @@ class CallableCheck:
             CheckError: it broke.
         """
         start = monotonic()
-        arguments = (text, task) if self._takes_task else (text,)
-        result, failure = await self._call(text, arguments)
+        given = {"text": text, "task": task}
+        arguments = tuple(given[role] for role in self._takes.args)
+        named = {name: given[role] for name, role in self._takes.kwargs.items()}
+        function = partial(self._function, **named) if named else self._function
+        result, failure = await self._call(function, text, arguments)
         evidence = self._evidence(False, failure) if failure else self._assess(result)
         return evidence.model_copy(update={"seconds": monotonic() - start})
 
@@ -167,7 +172,9 @@ class CallableCheck:
         decisive = self._decisive
         return Evidence(name=self.name, passed=passed, detail=detail, decisive=decisive, **fields)
 
-    async def _call(self, text: str, arguments: tuple[Any, ...]) -> tuple[Any, str]:
+    async def _call(
+        self, function: Callable[..., Any], text: str, arguments: tuple[Any, ...]
+    ) -> tuple[Any, str]:
         """Return the function's result, or what it says is wrong with the text.
 
         Raises:
@@ -175,11 +182,11 @@ class CallableCheck:
         """
         timeout = asyncio.timeout(self._seconds)
         try:
-            if inspect.iscoroutinefunction(self._function):
+            if inspect.iscoroutinefunction(function):
                 async with timeout:
-                    return await self._function(*arguments), ""
+                    return await function(*arguments), ""
             async with _turn(), timeout:
-                result, error = await _call_in_thread(self._function, arguments)
+                result, error = await _call_in_thread(function, arguments)
             if error is not None:
                 raise error
             async with asyncio.timeout(self._seconds) as timeout:
@@ -383,25 +390,52 @@ async def _call_in_thread(
     return await ended
 
 
-_TASKS = ("task", "context")  # names of an optional second argument that is the task
+# What users call the two things that their functions take.
+_TEXTS = re.compile(
+    r"texts?|answer|response|content|solution|code|draft|output|candidate|reply|result|completion"
+    r"|generation|generated|submission|prediction|source|program|essay|article|body|value"
+)
+_TASKS = re.compile(
+    r"task|prompt|question|request|requirements?|context|criteri(?:a|on)|instructions?|query|goal"
+    r"|problem|spec|specification|assignment|input|rubric"
+)
 
 
-def _takes_task(function: Callable[..., Any], name: str) -> bool:
-    """Return whether the second argument is the task, not an option with its own default."""
+def _takes(function: Callable[..., Any], name: str) -> inspect.BoundArguments:
+    """Return whether each argument of a function is the text or the task, where it takes one.
+
+    Its parameters say by their names which is which; if they don't, the text comes first.
+    """
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # some builtins have no signature
-        return False
+        return inspect.signature(lambda text: text).bind("text")
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    second = [p for p in signature.parameters.values() if p.kind in kinds][1:2]
-    takes = bool(second) and (second[0].default is second[0].empty or second[0].name in _TASKS)
+    every = signature.parameters.values()
+    parameters = [one for one in every if one.kind in kinds][:2]
+    roles = [_role(one.name) for one in parameters]
+    if len(roles) == 2 and parameters[1].default is not inspect.Parameter.empty and not roles[1]:
+        roles.pop()  # an option
+    swapped = roles in (["task", "text"], ["task", ""], ["", "text"])
+    order = ("task", "text") if swapped else ("text", "task")[: max(1, len(roles))]
+    alone = [one for one in every if one.kind is inspect.Parameter.KEYWORD_ONLY]
+    alone = [one for one in alone if one.default is one.empty]
+    named = {one.name: role for one in alone if (role := _role(one.name))}
+    if len(named) == 2 - len(roles):  # ``evaluate(*, task, text)``, ``evaluate(text, *, task)``
+        order = order[: len(roles)]
     try:
-        signature.bind(*(("", None) if takes else ("",)))
+        return signature.bind(*order, **named)
     except TypeError:
         raise UsageError(
             f"The check {name} cannot be called with the text, or with the text and the task."
         ) from None
-    return takes
+
+
+def _role(parameter: str) -> str:
+    words = re.findall(r"[a-z]+", parameter.lower())
+    if any(map(_TASKS.fullmatch, words)):
+        return "task"
+    return "text" if any(map(_TEXTS.fullmatch, words)) else ""
 
 
 def _annotation(function: Callable[..., Any]) -> str:

@@ -28,6 +28,7 @@ from ipyrefine.sandbox.sandbox import Event, ProcessResult, describe_failure
 
 WIDTH = 300  # characters of what a failing test shows
 _MAX_LINES = 30
+_BEFORE = re.compile(r"\bbefore\.(\w+)")  # a variable as it was before the text
 SHARE = 4  # one test may take this fraction of the whole time
 _RANK = {"passed": 0, "skipped": 1, "failed": 2}
 
@@ -258,6 +259,8 @@ async def run_tests(
 ) -> Report:
     """Run pytest on a text in the sandbox.
 
+    The tests find what the text defines, and as ``before.NAME`` what a variable held before it.
+
     Args:
         modules: the source of the tests' modules, by the names of their files: ``test_….py``.
         code: the text's Python.
@@ -268,9 +271,14 @@ async def run_tests(
         waits: seconds that a test may wait, three times that for loading; 0 for any time.
         runs_xfail: whether tests that are marked as expected to fail are ordinary ones.
     """
+    earlier = (name for source in modules.values() for name in _BEFORE.findall(source))
     result, events = await run_without_secrets(
         "tests",
-        {**await copies.files(code, *modules.values()), "candidate.py": code, **modules},
+        {
+            **await copies.files(code, *modules.values(), "\n".join(earlier)),
+            "candidate.py": code,
+            **modules,
+        },
         seconds=seconds,
         each=seconds / SHARE,
         modules=[*modules],

@@ -37,12 +37,14 @@ FAILURES = {
 }
 _CIRCLES = "the reply repeats itself up to the token limit"
 _THOUGHT = "the model reached the token limit before its first word"
+_NO_ANSWER = "the model thought, but gave no answer"
 _CAPPED = "the reply was cut off at the longest that the server allows"
 _SHORTENED = "its server read only"
 _READ = 100_000  # characters of a reply about a text that are read: the last, where it ends
 _REMEDIES = {
     _CIRCLES: "Word the task differently, or use a larger model",
     _CAPPED: "Ask for a shorter text, or use another model",
+    _NO_ANSWER: "Run it again, or use another model",
 }
 
 
@@ -186,7 +188,8 @@ class ModelCall(Generic[T]):
                     self.value = self._parse(reply)
                     return self.value
                 except ReplyError as error:
-                    self.failure = f"the reply could not be read: {error}"
+                    silent = reply.thinking.strip() and not reply.text.strip()
+                    self.failure = _NO_ANSWER if silent else f"the reply could not be read: {error}"
                     request = repair(loop.state, request, reply.text, str(error))
         return None
 

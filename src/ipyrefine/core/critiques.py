@@ -1,5 +1,7 @@
+# ruff: noqa: RUF001
 """Read a critic's reply: tests, findings, questions, and whether the text is ready."""
 
+import ast
 import json
 import re
 from collections.abc import Mapping
@@ -13,6 +15,7 @@ from ipyrefine.core.expectations import (
     contains_quote,
     read_tests,
 )
+from ipyrefine.core.fields import ITEM, LABEL, NAMES, by_role, json_objects, plain_name, role
 from ipyrefine.core.findings import (
     drop_known,
     ground,
@@ -22,34 +25,48 @@ from ipyrefine.core.findings import (
     weigh,
     with_ids,
 )
-from ipyrefine.core.model import Finding, Severity
-from ipyrefine.core.replies import json_objects
+from ipyrefine.core.model import LEFT_OPEN, Finding, Severity
+from ipyrefine.core.results import results_among
 from ipyrefine.core.run import Iteration, Run
-from ipyrefine.core.syntax import NO_VALUE
+from ipyrefine.core.syntax import NO_VALUE, try_parse_expression
 from ipyrefine.errors import ReplyError
 
 _BLOCK = re.compile(
     r"```(?P<language>[\w+-]*)[^\S\n]*\n(?P<code>.*?)(?:^[^\S\n]*```|\Z)", re.DOTALL | re.MULTILINE
 )
 _TAGGED = re.compile(r"<(?:tests|expectations)>(?P<code>.*?)(?:</|\Z)", re.DOTALL | re.IGNORECASE)
-_ITEM = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+(?P<item>.+)$")
-_HEADING = re.compile(
-    r"^[\s*#_>-]*(?P<name>findings|questions|verdict|ready|not ready)\b(?P<mark>\W*)(?P<rest>.*)$",
-    re.IGNORECASE,
-)
 # All that says Yes, alone or with further sentences after it; anything else is a No.
 _YES = re.compile(
     r"\W*(?:yes|true|ready|pass(?:ed|es)?|approved?|accept(?:ed)?|ok(?:ay)?|ja|oui|s[ií]|да|是|はい)"
-    r"[*_`\"'\s]*(?:[.!。！]|\Z)",  # noqa: RUF001
+    r"[*_`\"'\s]*(?:[.!。！]|\Z)",
     re.IGNORECASE,
 )
-# What a field of a finding may be called.
-_PROBLEM = ("problem", "issue", "weakness", "description", "finding")
-_PLACE = ("place", "quote", "where", "location")
-_DEMAND = ("task", "demand", "requirement")
-_FIX = ("fix", "suggestion", "remedy")
+_MINOR = re.compile(
+    r"(?:minor|low|trivial|cosmetic|nit(?:pick)?|optional|suggestion|niedrig|gering|leicht|mineure?"
+    r"|faible|légère?|menor|baj[ao]|leve|baixa?|轻微|低|小|軽微|незначительн\w*|низк\w*"
+    r"|false|no|nein|non|não|нет|否)(?!\w)"
+)
+_NONE = re.compile(
+    r"(?:none|nothing|no (?:findings|issues|problems|questions|weaknesses)|n/?a|keine?|nichts"
+    r"|aucune?|ningun[ao]|nenhuma?|[无無]|没有|なし|нет)\W*"
+)
+_NOT_READY = re.compile(
+    r"(?:\bnot|n['’]t) (?:yet |quite )?ready\b|\bnicht (?:fertig|bereit)|\bpas (?:encore )?prête?\b"
+    r"|\bno est[áa] list[ao]\b|\bnão está pront[ao]\b|未就绪|未完成|\bне готов",
+    re.IGNORECASE,
+)
+_SECTIONS = ("not ready", "ready", "verdict", "findings", "questions", "because", "praise")
+_TOP = ("findings", "questions", "ready", "verdict", "because", "tests", "feedback")
+_PARTS = ("problem", "place", "demand", "fix", "severity", "blocks", "criterion")
+_INSIDE = re.compile(  # what an item may add in its own line
+    rf"(?:^|(?<=[\s(*]))[*_]{{0,3}}({'|'.join(NAMES['fix'] + NAMES['place'] + NAMES['severity'])})"
+    r"[*_]{0,3}\s?[:：][*_]{0,3}\s*",
+    re.IGNORECASE,
+)
+_LINES, _LONG = 2_000, 4_000  # of a critique in words; characters of a line
 MAX_POINTS = 60  # findings, questions and tests that a critique may have
-_KEYS = {"findings", "questions", "ready", "tests", "expectations", "sources"}
+_MOST_OPTIONS = 5  # of a question
+_KEYS = {"findings", "questions", "rows", "ready", "tests", "sources"}
 _FIELD = "$."  # starts the criterion of a finding about the source of a field's value
 
 
@@ -57,9 +74,10 @@ def parse_critique(reply: str, text: str, source: str | None = None) -> Critique
     """Read a critique in whichever readable form it comes.
 
     Tests are the functions named ``test…`` in blocks of Python, in a ``<tests>`` tag or in a field
-    of the JSON object. The rest stands in a JSON object, or under headings with lists. A finding
-    whose place is not in the text stays without a place. A field of data whose value rests on words
-    that its source does not contain is a finding.
+    of the JSON object. The rest stands in a JSON object or a tool call, under headings or labels
+    in any of several languages with lists, in a table, or in words that end with "not ready". A
+    finding whose place is not in the text stays without a place. A field of data whose value rests
+    on words that its source does not contain is a finding.
 
     Args:
         reply: what the model wrote.
@@ -72,13 +90,15 @@ def parse_critique(reply: str, text: str, source: str | None = None) -> Critique
     fields = _json_fields(reply)
     tests = _tests(reply, fields, text)
     if not fields:
-        fields = _listed_fields(reply)
+        fields = _Outline(_BLOCK.sub("", reply), words=not tests).fields
     if not fields and not tests:
         raise ReplyError("it holds neither tests nor a JSON object with findings")
     spoken = _words(fields.get("than_before")).lower()
     compared = [one for one in get_args(Comparison) if one in spoken]
     said = fields.keys() & {"ready", "verdict", "findings"}
     findings = [_finding(item) for item in _items(fields.get("findings"))]
+    findings += map(_question, _items(fields.get("questions")))
+    findings += map(_unasked, _items(fields.get("rows")))
     if source is not None and isinstance(sources := fields.get("sources"), dict):
         data = _read_json(text)
         named = {str(path): words for path, words in sources.items()}
@@ -86,7 +106,6 @@ def parse_critique(reply: str, text: str, source: str | None = None) -> Critique
     return Critique(
         findings=ground((one for one in findings if one), text),
         expectations=tuple(tests),
-        questions=tuple(filter(None, map(_question, _items(fields.get("questions")))))[:MAX_POINTS],
         ready=_ready(fields.get("ready", fields.get("verdict"))),
         reason=_words(fields.get("because") or fields.get("reason")),
         fixed=tuple(filter(None, map(_words, _items(fields.get("fixed"))))),
@@ -105,7 +124,7 @@ def parse_tests(reply: str, text: str) -> list[Expectation]:
 def _tests(reply: str, fields: Mapping[str, Any], text: str) -> list[Expectation]:
     blocks = [m for m in _BLOCK.finditer(reply) if m["language"].lower() in ("python", "py", "")]
     sources = [m["code"] for m in (*blocks, *_TAGGED.finditer(reply))]
-    tests = fields.get("tests") or fields.get("expectations")
+    tests = fields.get("tests")
     for item in [tests] if isinstance(tests, str) else _items(tests):
         sources.append(_words(item.get("code") if isinstance(item, dict) else item, flat=False))
     sources = [*islice(dict.fromkeys(sources), MAX_POINTS)]
@@ -118,54 +137,235 @@ def _tests(reply: str, fields: Mapping[str, Any], text: str) -> list[Expectation
 
 
 def _json_fields(reply: str) -> dict[str, Any]:
-    """Return the last JSON object of a reply that has a critique's fields; empty without one."""
-    found = [one for _, one in json_objects(reply) if _KEYS & one.keys()]
-    return found[-1] if found else {}
+    """Return the fields of the last JSON object with a critique, or of several with a finding each.
+
+    Empty without one.
+    """
+    objects = [_inner(one) for _, one in json_objects(reply)]
+    named = [by_role(one, *_TOP) for one in objects]
+    for fields in named:
+        if feedback := "findings" not in fields and fields.pop("feedback", None):
+            fields["findings"] = feedback
+    whole = [one for one in named if _KEYS & one.keys()]
+    alone = [one for one in objects if "problem" in by_role(one, *_PARTS)]
+    if alone and not whole:
+        said = _Outline(reply, words=False).fields.get("ready")
+        return {"findings": alone} | ({} if said is None else {"ready": said})
+    unread = len(re.findall(r"[\"']ready[\"']\s*:", reply)) > sum("ready" in one for one in named)
+    if whole and unread and _ready(whole[-1].get("ready")):  # another one may say No
+        raise ReplyError("not all of its JSON can be read")
+    return whole[-1] if whole else {}
 
 
-def _listed_fields(reply: str) -> dict[str, Any]:
-    """Read the fields from headings with lists below them; empty without such headings."""
-    fields: dict[str, Any] = {}
-    section, asked = "", False
-    for line in filter(str.strip, reply.splitlines()):
-        if heading := _HEADING.match(line):
-            section, rest = heading["name"].lower(), heading["rest"]
-            if section in ("findings", "questions"):
-                fields.setdefault(section, [])
-                continue
-            # "Ready." says it by itself; after "Ready:" and "Verdict:" an answer follows.
-            says = section == "ready" and heading["mark"][:1] in (".", "!")
-            asked = not (rest or says)
-            fields["ready"] = section if says or (asked and section == "ready") else rest
-            fields["because"] = rest
-            if section == "not ready":
-                fields["ready"], asked = False, False
-        elif section in ("findings", "questions") and (item := _ITEM.match(line)):
-            fields[section].append(item["item"])
-        elif asked:
-            fields["ready"] = fields["because"] = line.strip()
-            asked = False
+def _inner(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the object that stands alone in another one."""
+    while len(fields) == 1 and isinstance(inner := next(iter(fields.values())), dict):
+        if by_role(fields, *_TOP).keys() & _KEYS:
+            break
+        fields = inner
     return fields
+
+
+class _Outline:
+    """Reads a critique in words: headings and labels, with lists, tables or paragraphs below.
+
+    A deeper bullet, and one that names a part of a finding such as its fix, belongs to the one
+    above it. Lists under no heading count where the words say that the text is not ready.
+
+    Args:
+        reply: the critique.
+        words: whether sentences that end with "not ready" are findings.
+
+    Attributes:
+        fields: what it says, by the names of the JSON object.
+    """
+
+    def __init__(self, reply: str, *, words: bool) -> None:
+        self.fields: dict[str, Any] = {}
+        self._section, self._level, self._margin, self._asked = "", 0, 0, False
+        self._item: dict[str, str] | None = None
+        self._titled = False  # whether that has a heading of its own, and no more yet
+        self._columns: list[str] = []
+        self._loose, self._rest = list[Any](), list[str]()
+        for line in reply.splitlines()[-_LINES:]:
+            line = line[:_LONG]
+            if not line.lstrip().startswith("|"):
+                self._columns = []
+            if line.strip():
+                self._read(line)
+        last = self._rest[-1] if self._rest else ""
+        if "ready" not in self.fields and _NOT_READY.search(last) and words:
+            self.fields |= {"ready": False, "because": _plain(self._rest.pop())}
+        said_no = _ready(self.fields.get("ready")) is False
+        if said_no and "findings" not in self.fields and words:
+            found = self._loose or list(map(_plain, self._rest))
+            self.fields |= {"findings": found} if found else {}
+
+    def _read(self, line: str) -> None:
+        if line.lstrip().startswith("|"):
+            self._read_row([_plain(cell) for cell in line.strip().strip("|").split("|")])
+            return
+        item, label = ITEM.match(line), LABEL.match(line)
+        if label and self._take_heading(line, label, item):
+            return
+        if self._asked:
+            self.fields |= {"ready": line.strip(), "because": line.strip()}
+            self._asked = False
+        elif item:
+            self._take_item(item["item"], len(item["indent"].expandtabs(4)))
+        elif self._item and (label or line[0].isspace()):
+            self._take_part(_plain(line))
+        elif self._section in ("findings", "questions") and not self._list:
+            self._take_item(_plain(line), 0)
+        else:
+            self._rest.append(line)
+
+    def _take_heading(self, line: str, label: re.Match[str], item: re.Match[str] | None) -> bool:
+        """Take a line that opens a section, or says what there is to say in one."""
+        name, mark, rest = label["name"], label["mark"][:1], _plain(label["rest"])
+        level = len(line) - len(line.lstrip("#"))
+        marked = bool(level) or (not item and not rest and (mark in (":", "：") or "**" in line))
+        found = role(name, *_SECTIONS)
+        exact = bool(found) and plain_name(name) in NAMES[found]
+        if found == "ready" and not exact and (mark in ".!。" or _NOT_READY.search(line)):
+            found = ""
+        if (
+            found
+            and (exact or marked or (mark in ":：?？" and mark))
+            and (exact or not item or not rest)
+        ):
+            if item and self._item and role(name, *_PARTS):
+                return False
+            self._section, self._level, self._item, self._asked = found, level, None, False
+            if found in ("findings", "questions"):
+                self.fields.setdefault(found, [])
+                if rest and not _NONE.fullmatch(rest.lower()):
+                    self._take_item(rest, 0)
+            elif found == "because":
+                self.fields["because"] = rest
+            elif found != "praise":
+                says = found == "ready" and mark in (".", "!", "。") and exact
+                self._asked = not (rest or says) and found != "not ready"
+                alone = says or (self._asked and found == "ready")
+                self.fields["ready"] = "ready" if alone else rest
+                self.fields["because"] = rest
+                if found == "not ready":
+                    self.fields["ready"] = False
+            return True
+        if not marked or (self._item and role(name, *_PARTS)):
+            return False
+        title = _plain(re.sub(r"^[\s#*_]*(?:\d+[.)])?", "", line)).rstrip(":：")
+        below = self._section == "findings" and level > self._level
+        if below or re.match(r"#+\s*\d", line):
+            self._add({"problem": title})
+            self._titled, self._margin = True, 0
+        else:
+            self._section, self._item = "other", None
+        return True
+
+    @property
+    def _list(self) -> list[Any]:
+        named = self._section in ("findings", "questions")
+        return self.fields[self._section] if named else self._loose
+
+    def _add(self, item: dict[str, str]) -> None:
+        if self._section == "questions":
+            self._list.append(item["problem"])
+        elif self._section != "praise" and len(self._list) <= MAX_POINTS:
+            self._item = item
+            self._list.append(item)
+
+    def _take_item(self, words: str, margin: int) -> None:
+        words = words.strip()
+        if _NONE.fullmatch(words.lower()):
+            return
+        named, _ = _part(words) if self._section != "questions" else ("", "")
+        deeper = self._item is not None and margin > self._margin
+        if self._item and self._titled and not named:
+            self._item |= {"criterion": self._item["problem"], "problem": ""}
+            deeper = True
+        if self._item and (self._titled or deeper or named not in ("", "problem", *self._item)):
+            self._take_part(words)
+            return
+        self._margin = margin
+        first, *parts = _INSIDE.split(words)
+        named, rest = _part(first)
+        item = {"problem": _plain(rest if named == "problem" else first).rstrip(" (—–-")}
+        for name, value in zip(parts[::2], parts[1::2], strict=True):
+            item.setdefault(role(name, *_PARTS), _unquoted(_plain(value).rstrip(" )")))
+        self._add(item)
+
+    def _take_part(self, words: str) -> None:
+        """Take what a line below an item says of it."""
+        assert self._item is not None, "it is below one"
+        named, value = _part(words)
+        self._titled = False
+        if named and (named not in self._item or named == "problem"):
+            if named == "problem":
+                title = self._item["problem"].rstrip(":.")
+                value = f"{title}: {value}" if title else value
+            self._item[named] = value
+        else:
+            self._item["problem"] = f"{self._item['problem']} {_plain(words)}".strip()
+
+    def _read_row(self, cells: list[str]) -> None:
+        if not self._columns:
+            self._columns = [role(cell, *_PARTS) if cell else "" for cell in cells]
+            return
+        if not any(self._columns) or all(set(cell) <= set(":- ") for cell in cells):
+            return
+        if self._section not in ("findings", "questions"):
+            self._section = "findings"
+            self.fields.setdefault("findings", [])
+        row = {name: cell for name, cell in zip(self._columns, cells, strict=False) if name}
+        unnamed = [c for n, c in zip(self._columns, cells, strict=False) if not n]
+        self._add({"problem": max(unnamed, key=len, default=""), **row})
+
+
+def _part(words: str) -> tuple[str, str]:
+    """Return which part of a finding a labelled line gives, and that; or two empty texts."""
+    label = LABEL.match(words)
+    if not label or not label["rest"] or label["mark"][:1] in (".", "!", "?", "。", "？"):
+        return "", ""
+    return role(label["name"], *_PARTS), _unquoted(_plain(label["rest"]))
+
+
+def _unquoted(words: str) -> str:
+    """Return words without a pair of quotation marks around them."""
+    match = re.fullmatch(r"`([^`]+)`|[“„«]([^”“»]+)[”“»]|\"([^\"]+)\"", words)
+    return next(filter(None, match.groups())).strip() if match else words
+
+
+def _plain(line: str) -> str:
+    """Return a line without its marks of Markdown."""
+    return re.sub(r"\*\*|__|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w)|^[\s>#*+-]+", "", line).strip()
 
 
 def _items(value: object) -> list[Any]:
     """Return a list's items: one more than are read tells that there are more."""
+    if isinstance(value, dict):
+        value = [value] if "problem" in by_role(value, *_PARTS) else [*value.values()]
+    value = [value] if isinstance(value, str) and value.strip() else value
     return value[: MAX_POINTS + 1] if isinstance(value, list) else []
 
 
 def _finding(item: object) -> Finding | None:
-    item = item if isinstance(item, dict) else {"problem": item}
-    problem = _first(item, _PROBLEM)
+    named = by_role(item if isinstance(item, dict) else {"problem": item}, *_PARTS)
+    problem = _words(named.get("problem"))
+    if not problem:
+        others = (_words(one) for name, one in named.items() if name not in (*_PARTS, "id"))
+        problem = next(filter(None, others), "")
     if not problem:
         return None
-    blocks = item.get("blocks", item.get("blocking", _words(item.get("severity")) != "minor"))
+    weight = named.get("blocks", named.get("severity"))
+    minor = weight is False or bool(_MINOR.match(str(weight).lower().strip()))
     return Finding(
-        criterion=_words(item.get("criterion")).removeprefix(_FIELD),
-        severity=Severity.BLOCKING if blocks is True or blocks == "true" else Severity.MINOR,
-        demand=_first(item, _DEMAND),
-        quote=_first(item, _PLACE, flat=False),
+        criterion=_words(named.get("criterion")).removeprefix(_FIELD),
+        severity=Severity.MINOR if minor else Severity.BLOCKING,
+        demand=_words(named.get("demand")),
+        quote=_words(named.get("place"), flat=False),
         problem=problem,
-        fix=_first(item, _FIX),
+        fix=_words(named.get("fix")),
     )
 
 
@@ -200,16 +400,35 @@ def _unsourced(path: str, words: object, source: str) -> Finding | None:
     )
 
 
-def _first(item: Mapping[str, Any], names: tuple[str, ...], *, flat: bool = True) -> str:
-    return next((words for name in names if (words := _words(item.get(name), flat=flat))), "")
+def _question(item: object) -> Finding | None:
+    if isinstance(item, str):
+        question, _, listed = item.strip().removesuffix(")").rpartition(" (")
+        several = item.strip().endswith(")") and " / " in listed
+        item = {"question": question, "options": listed.split(" / ")} if several else item
+    item = item if isinstance(item, dict) else {"question": item}
+    options = tuple(filter(None, map(_option, _items(item.get("options")))))[:_MOST_OPTIONS]
+    call = try_parse_expression(_words(item.get("call"), flat=False))
+    differs = call and not isinstance(call, ast.Constant) and len(results_among(options)) > 1
+    problem = _words(item.get("question"))
+    return _asking(problem, options, ast.unparse(call) if call and differs else "")
 
 
-def _question(item: object) -> str:
-    if not isinstance(item, dict):
-        return _words(item)
-    options = " / ".join(map(_words, _items(item.get("options"))))
-    question = _words(item.get("question"))
-    return f"{question} ({options})" if question and options else question
+def _asking(problem: str, options: tuple[str, ...], call: str = "") -> Finding | None:
+    minor, check = Severity.MINOR, LEFT_OPEN
+    fields = {"criterion": check, "severity": minor, "check": check, "options": options}
+    return Finding(problem=problem, call=call, **fields) if problem else None
+
+
+def _option(value: object) -> str:
+    """Return an answer in words; a number, null or list of the JSON as Python writes it."""
+    return _words(value) if isinstance(value, str) else repr(value)
+
+
+def _unasked(item: object) -> Finding | None:
+    """Return the question about what a run did to rows, where no words of the task ask for it."""
+    named = by_role(item, *_PARTS) if isinstance(item, dict) else {}
+    fact = "" if _words(named.get("demand")) else _words(named.get("fact", named.get("problem")))
+    return _asking(fact, ("Undo it",))
 
 
 def _ready(value: object) -> bool | None:
@@ -233,7 +452,6 @@ def together(first: Critique, again: Critique) -> Critique:
     return longer.replace(
         findings=(*longer.findings, *left),
         expectations=first.expectations + again.expectations,
-        questions=tuple(dict.fromkeys(first.questions + again.questions)),
         ready=word.ready,
         reason=word.reason,
         upheld=tuple(dict.fromkeys(first.upheld + again.upheld)),

@@ -65,24 +65,24 @@ class Miss(NamedTuple):
 
 
 def read_edits(reply: str) -> tuple[list[Edit], str]:
-    """Return the edits of a reply, and what stands before the first of them.
+    """Return the edits of a reply, and what stands around them.
 
     They are ``<find>`` with ``<replace>``, or blocks between ``<<<<<<<``, ``=======`` and
     ``>>>>>>>``.
     """
     for opens, divides, closes in _FORMS:
-        edits, before, place = list[Edit](), "", 0
+        edits, around, place = list[Edit](), list[str](), 0
         while (
             (start := opens.search(reply, place))
             and (middle := divides.search(reply, start.end()))
             and (end := closes.search(reply, middle.end()))
         ):
-            before = before if edits else reply[: start.start()].strip()
+            around.append(reply[place : start.start()].strip())
             parts = reply[start.end() : middle.start()], reply[middle.end() : end.start()]
             edits.append(Edit(*(part.rstrip(" \t").strip("\n") for part in parts)))
             place = end.end()
         if edits:
-            return edits, before
+            return edits, "\n".join(filter(None, [*around, reply[place:].strip()]))
     return [], ""
 
 

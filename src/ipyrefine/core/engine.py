@@ -30,7 +30,7 @@ from ipyrefine.core.expectations import (
     rests_on,
     suite_evidence,
 )
-from ipyrefine.core.findings import changes, is_cosmetic
+from ipyrefine.core.findings import changes, is_cosmetic, left_open
 from ipyrefine.core.model import (
     Evidence,
     Form,
@@ -626,17 +626,20 @@ class Refinement:
             if looks and (look := replies.read_look(reply.text)):
                 return replies.WrittenText(text="", look=look)
             form, language = task.form, task.language
+            options: dict[str, Any] = {"cut": cut, "language": language, "own": own, "task": task}
             if chooses:
-                written = replies.parse_choice(reply.text, cut=cut, language=language, own=own)
+                written = replies.parse_choice(reply.text, **options)
             elif base is not None and (edits or (not own and read_edits(reply.text)[0])):
                 some = edits and next(earlier) > 0  # of a second reply, those that fit are enough
                 written = replies.parse_edits(
-                    reply.text, base, form, language=language, lenient=some
+                    reply.text, base, form, language=language, lenient=some, task=task
                 )
             else:
-                written = replies.parse_text(reply.text, form, cut=cut, language=language, own=own)
+                written = replies.parse_text(reply.text, form, base=base or "", **options)
             restored = self.selection.restore(written.text) if self.selection else written.text
-            return written.replace(text=restored)  # what may not change is put back
+            # An own prompt may have asked for its thoughts in tags.
+            thoughts = written.thoughts or (reply.thinking if own else "")
+            return written.replace(text=restored, thoughts=thoughts)  # what may not change is back
 
         parse_cut = None if edits else partial(parse, cut=True)
         return ModelCall(self.model, parse, stage, number, parse_cut, sampled)
@@ -795,7 +798,7 @@ class Refinement:
         def is_short(critique: Critique, fewest: int) -> bool:
             # A revision may be ready, or lack one thing: nobody could find faults in it for ever.
             answered = base.parent is not None and critique.ready is not None
-            return len(critique.findings) < fewest and not answered
+            return len(critique.weaknesses) < fewest and not answered
 
         said = ""
 
@@ -806,7 +809,7 @@ class Refinement:
             critique = parse_critique(reply.text, base.text, source)
             if is_short(critique, fewest) or (critique.failure and not short):
                 short.append(critique)
-                lack = f"it names {len(critique.findings)} of {fewest} findings"
+                lack = f"it names {len(critique.weaknesses)} of {fewest} findings"
                 raise ReplyError(critique.failure or lack)
             return critique
 
@@ -822,7 +825,7 @@ class Refinement:
         elif critique.failure:
             await warn(self, f"No word on {self.state.mention(base.number)}: {critique.failure}.")
         elif is_short(critique, least):
-            await warn(self, f"The critique names {len(critique.findings)} of {least} findings.")
+            await warn(self, f"The critique names {len(critique.weaknesses)} of {least} findings.")
         if len(critique.findings) > MAX_POINTS:
             await warn(
                 self, f"The critique names over {MAX_POINTS} findings. The first of them are kept."
@@ -942,7 +945,7 @@ class Refinement:
             await warn(self, f"{left_out} did not fit the text and were left out.")
         elif is_cosmetic(base.text, revision.text, run.task.form):
             await warn(self, f"{name.capitalize()} changes spacing and punctuation only.")
-        notes = changes(revision.thoughts, acting_on)
+        notes = changes(revision.thoughts, (*acting_on, *left_open(run, base)))
         silent = [f.id for f in acting_on if f.id not in {note.finding for note in notes}]
         if silent and call.value and self._requests.asks_notes:
             await warn(self, f"{name.capitalize()} has no note on {', '.join(silent)}.")

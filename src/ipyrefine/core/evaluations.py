@@ -7,17 +7,13 @@ from contextlib import nullcontext, suppress
 from typing import Any, NamedTuple
 
 from ipyrefine.core import scores
+from ipyrefine.core.fields import NAMES, json_objects, labelled
 from ipyrefine.core.model import FEEDBACK, Finding, Judgement, Outcome, Severity
-from ipyrefine.core.replies import json_objects, labelled
 from ipyrefine.errors import ReplyError
 
 # What evaluators call their fields.
-_WORDS = ("evaluation", "verdict", "status", "outcome", "decision", "judgement", "judgment")
+_WORDS, _FEEDBACK = NAMES["verdict"], NAMES["feedback"]
 _FLAGS = ("done", "pass", "passed", "passes", "approved", "accepted", "acceptable", "ready")
-_FEEDBACK = (
-    "feedback", "suggestions", "actions", "improvements", "issues", "problems", "weaknesses",
-    "comments", "comment", "critique", "reasons", "reason", "reasoning", "explanation",
-)  # fmt: skip
 _PROBLEM = ("problem", "issue", "weakness", "action", "suggestion", "description", *_FEEDBACK)
 # Fields that describe a criterion, other than its verdict.
 _ABOUT = re.compile(
@@ -33,11 +29,12 @@ _OUTCOMES = {  # the worst last
 }
 _PLAIN_LABEL = re.compile(
     rf"{'|'.join((*_WORDS, *_FLAGS))}|my|the|is|in|assessment|result|rating|grade|score"
-    r"|urteil|ergebnis|bewertung|[ée]valuation|r[ée]sultat|avis|note|evaluación|resultado|veredicto"
-    r"|avaliação|评[价估]|[结結]果|判定|評価|判断|оценка|вердикт"
+    r"|résultat|avis|note|resultado|[结結]果|判断"
 )
 
 _WORD = r"(?:PASS(?:ED|ES)?|NEEDS?[ _-]IMPROVEMENTS?|FAIL(?:ED|S|URE)?)"
+_BAD = re.compile(r"NEEDS?[ _-]IMPROVEMENT|FAIL")
+_BAD_PART = re.compile(rf"\{{[^{{}}]*?(?:{_BAD.pattern})")
 _SPOKEN = re.compile(rf"(?<![A-Za-z_]){_WORD}(?![A-Za-z_])")
 _CHOICES = re.compile(rf"{_WORD}(?:[\s,/|\"'`*]+(?:(?:or|and)[\s\"'`*]*)?{_WORD})+")
 _UNTICKED = re.compile(rf"(?:\[\s?\]|☐)[*\s]*{_WORD}")
@@ -243,6 +240,9 @@ def _from_json(reply: str) -> Said | None:
     together = _combined(overall or read)
     if read and together is None:
         raise ReplyError("its overall scores differ")
+    whole = sum(len(_BAD.findall(str(one))) for one, _ in pairs)
+    if together and together.outcome is not Outcome.FAIL and len(_BAD_PART.findall(reply)) > whole:
+        raise ReplyError("not all of its JSON can be read")
     unread = any(not said and re.search(_WORD, str(one), re.IGNORECASE) for one, said in pairs)
     if unread and not overall and (together is None or together.outcome in (None, Outcome.PASS)):
         raise ReplyError("not each of its verdicts is PASS, NEEDS_IMPROVEMENT or FAIL")

@@ -95,9 +95,9 @@ Comparison = Literal["better", "same", "worse"]
 class Critique(Record):
     """What a critic says of a text."""
 
-    findings: tuple[Finding, ...] = ()  # the weaknesses that no run can show, the worst first
+    # The weaknesses that no run can show, the worst first; then what the task leaves open.
+    findings: tuple[Finding, ...] = ()
     expectations: tuple[Expectation, ...] = ()  # the tests it wrote
-    questions: tuple[str, ...] = ()  # what the task leaves open, each in a sentence
     ready: bool | None = None  # whether it takes the text for finished; None where it doesn't say
     reason: str = ""  # what that rests on, in a sentence
     upheld: tuple[str, ...] = ()  # the contested claims that it stands by
@@ -107,6 +107,11 @@ class Critique(Record):
     lost: str = ""
     fixed: tuple[str, ...] = ()  # ids of earlier findings that the text no longer has
     failure: str = ""  # why the reply could not be read; empty where it could
+
+    @property
+    def weaknesses(self) -> list[Finding]:
+        """Its findings, without what only asks."""
+        return [finding for finding in self.findings if not finding.asks]
 
 
 def read_tests(source: str, beside: Iterable[str] = (), text: str = "") -> list[Expectation]:

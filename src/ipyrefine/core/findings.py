@@ -1,14 +1,17 @@
+# ruff: noqa: RUF001
 """The findings of a run: ids, grounding, duplicates, and which are new, gone or back."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 
-from ipyrefine.core.decisions import Select
+from ipyrefine.core.decisions import OWN, Select
 from ipyrefine.core.edits import Loss, losses
 from ipyrefine.core.expectations import contains_quote
 from ipyrefine.core.model import (
     FEEDBACK,
+    LEFT_OPEN,
     LOW_SCORE,
     NO_SOURCE,
     NOT_READY,
@@ -22,12 +25,26 @@ from ipyrefine.core.model import (
 )
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.unsourced import unsourced
+from ipyrefine.errors import UsageError
 
 SCOPE = "scope"  # criterion of findings about something that nobody asked for
 VERDICT = "verdict"  # criterion of the finding for an evaluator's verdict without feedback
 _ALIKE = 0.7  # share of words in common from which two problems are one
-_KEEP = re.compile(r"[*_]*KEEP[*_]*\s*[:,.-]\s*")
-_NOTE = re.compile(r"^[^\S\n]*(?:[*\-][^\S\n]*)*(f\d+)\W*:\W*(.+)$", re.MULTILINE)
+_KEEP = re.compile(r"[*_]*KEEP[*_]*\s*[:,.：–—-][*_]*\s*")
+_BELOW, _MANY = 400, 60  # characters below a heading; findings that one note is of
+_ID = r"[*_`\[(]{0,3}[fq]\d{1,4}[*_`\])]{0,3}"
+_AND = r"(?:,|;|/|&|\+|、|and|und|et|y|e|и|和|to|bis|[-–])(?:\s+and)?"
+# A note: the findings that it is of, a mark or brackets, and its words, on the next line at last.
+_NOTE = re.compile(
+    r"^[^\S\n]*(?P<head>(?:[-*+•>|]{1,3}[^\S\n]*|#{1,6}[^\S\n]*|\(?\d+[.):][^\S\n]+"
+    r"|\[[ xX]\][^\S\n]+){0,5})"
+    r"(?:(?:finding|note|fix|change)[^\S\n]+(?:for[^\S\n]+|on[^\S\n]+)?)?"
+    rf"(?P<ids>{_ID}(?:[^\S\n]?{_AND}[^\S\n]?{_ID}(?!\w))*)(?!\w)"
+    r"(?P<mark>(?:[^\S\n]+\([^()\n]*\)|[^\S\n]+[\"“][^\n\"”]*[\"”])?[*_]{0,2}[^\S\n]*"
+    r"(?:[:：|=→⇒–—.]|-(?=[\s>])|(?=KEEP)|(?:[^\S\n]?[\w'-]{1,20}){1,3}:)[->=]*[*_]{0,2})?"
+    r"[^\S\n]*(?P<words>[^\n]*)",
+    re.MULTILINE | re.IGNORECASE,
+)
 
 
 def ground(findings: Iterable[Finding], text: str) -> tuple[Finding, ...]:
@@ -63,15 +80,19 @@ def _minor(finding: Finding) -> Finding:
 def with_ids(
     run: Run, findings: Iterable[Finding], others: Iterable[Finding] = ()
 ) -> tuple[Finding, ...]:
-    """Give findings the next ids that neither the run nor the findings next to them have."""
+    """Give findings the next ids that neither the run nor the findings next to them have.
+
+    Questions have ids of their own: q1, q2, ….
+    """
     findings = tuple(findings)
-    if not findings:
-        return ()
-    taken = {finding.id for finding in (*run.findings, *others)}
-    return tuple(
-        finding.replace(id=f"f{number}")
-        for number, finding in enumerate(findings, start=len(taken) + 1)
-    )
+    taken = {finding.id for finding in (*run.findings, *others)} if findings else ()
+    numbers = Counter(one[:1] for one in taken)
+    named = list[Finding]()
+    for finding in findings:
+        letter = "q" if finding.check == LEFT_OPEN else "f"
+        numbers[letter] += 1
+        named.append(finding.replace(id=f"{letter}{numbers[letter]}"))
+    return tuple(named)
 
 
 def dismissed(run: Run) -> tuple[Finding, ...]:
@@ -115,8 +136,22 @@ def up_for_review(iteration: Iteration) -> tuple[Finding, ...]:
     Checks and the user's evaluator close their own. No rewording closes one: a reader does.
     """
     return tuple(
-        f for f in iteration.findings if f.is_open and f.author != "check" and f.check != FEEDBACK
+        f
+        for f in iteration.findings
+        if f.is_open and f.author != "check" and f.check != FEEDBACK and not f.asks
     )
+
+
+def answer(question: Finding, words: str) -> Finding:
+    """Return what a revision is to do after the user answered a question of the critic's.
+
+    Raises:
+        UsageError: it asks nothing that is left open.
+    """
+    if not (question.asks and question.check == LEFT_OPEN):
+        raise UsageError(f"{question.id} is no open question.")
+    problem = f"{question.problem} {words}"
+    return Finding(id=question.id, criterion=OWN, severity=Severity.BLOCKING, problem=problem)
 
 
 def resolve(findings: Iterable[Finding], fixed: Iterable[str]) -> tuple[Finding, ...]:
@@ -322,13 +357,33 @@ def _resolved(finding: Finding) -> Finding:
 
 
 def changes(thoughts: str, findings: Iterable[Finding]) -> tuple[Change, ...]:
-    """Read the note a reviser writes per finding: ``f1: shorter``, or ``f1: KEEP: as asked``."""
-    ids = {finding.id for finding in findings}
-    notes = {m[1]: m[2].strip() for m in _NOTE.finditer(thoughts) if m[1] in ids}
+    """Read the notes that a reviser writes: ``f1: shorter``, or ``f1: KEEP: as asked``.
+
+    They may be in a list, in brackets, in a table, below a heading, or for several findings.
+    """
+    known = {finding.id for finding in findings}
+    notes = dict[str, str]()
+    for match in _NOTE.finditer(thoughts):
+        head, ids, words = match["head"], match["ids"], match["words"].strip(" |*_\t")
+        marked = match["mark"] or ids[0] in "[(*`_" or head.endswith("**") or "#" in head
+        if marked and not words:  # it is a heading
+            below = thoughts[match.end() : match.end() + _BELOW].strip().partition("\n")[0]
+            words = "" if _NOTE.match(below) else below.strip(" |*_-\t")
+        if marked and words:
+            notes |= dict.fromkeys((one for one in _ids(ids) if one in known), words)
     return tuple(
         Change(finding=id_, summary=_KEEP.sub("", words), keeps=bool(_KEEP.match(words)))
         for id_, words in notes.items()
     )
+
+
+def _ids(words: str) -> list[str]:
+    """Return the ids of findings in ``f1, f3-f5``."""
+    found = re.findall(r"[fq]\d+", words.lower())[:_MANY]
+    if len(found) == 2 and re.search(r"\d\W*(?:[-–]|to|bis)\W*f", words, re.IGNORECASE):
+        first, last = (int(one[1:]) for one in found)
+        found = [f"f{number}" for number in range(first, min(last, first + _MANY) + 1)]
+    return found
 
 
 def lost_sections(run: Run, iteration: Iteration) -> tuple[Loss, ...]:
@@ -351,6 +406,13 @@ def lost_sections(run: Run, iteration: Iteration) -> tuple[Loss, ...]:
     names = [f"{f.problem} {f.fix} {f.quote}".lower() for f in asked]
     found = losses(parent.text, iteration.text)
     return tuple(one for one in found if not any(one.name.lower() in name for name in names))
+
+
+def left_open(run: Run, iteration: Iteration) -> list[Finding]:
+    """Return the critic's questions about the task that the user has not answered."""
+    answered = {one.call for one in run.task.clarifications}
+    asked = (f for f in iteration.findings if f.asks and f.check == LEFT_OPEN)
+    return [f for f in asked if not f.call or f.call not in answered]
 
 
 def is_cosmetic(old: str, new: str, form: Form) -> bool:

@@ -25,7 +25,7 @@ Form = Literal["code", "prose"]
 Drafts = Literal["agree", "differ", "open"]
 # What suggests the input of a row: the task or the user, a critic's test, drafts that differ on it,
 # an edge of what the task allows, mere variety, or a cell of the notebook.
-RowSource = Literal["example", "critic", "drafts", "edge", "input", "cell"]
+RowSource = Literal["example", "critic", "drafts", "edge", "input", "cell", "open"]
 Finish = Literal["stop", "length", "refused", "filtered", "incomplete"]
 # What a verdict rests on.
 Basis = Literal[
@@ -44,6 +44,7 @@ Basis = Literal[
 ]
 
 SUITE = "critic's tests"  # the name of the evidence that they give
+LEFT_OPEN = "left open"  # the check that a critic's questions about the task come from
 NO_SOURCE = "no source"  # the check that findings about words that stand in no source come from
 RESULTS = "results"  # the name of the evidence that has rows for the user
 MAX_ITERATIONS = 2_000  # of a run
@@ -249,6 +250,11 @@ class Task(Record):
         return _LANGUAGES.get(self.language, self.language.capitalize())
 
     @property
+    def variables(self) -> list[str]:
+        """The notebook's names that a model is shown."""
+        return [one.name for one in self.materials if one.kind == "variable"]
+
+    @property
     def is_foreign(self) -> bool:
         """Whether it asks for code in another language than Python, which cannot be run here."""
         return self.form == "code" and self.language != "python"
@@ -319,6 +325,8 @@ class Finding(Claim):
     author: Author = "model"
     check: str = ""  # name of the check that found it, or of ours above; else empty
     reason: str = ""  # why it was dismissed, in the user's words
+    options: tuple[str, ...] = ()  # the answers that a question names
+    call: str = ""  # an input on which these differ, as Python
 
     @property
     def binding(self) -> bool:
@@ -328,11 +336,12 @@ class Finding(Claim):
 
     @property
     def asks(self) -> bool:
-        """Whether it only asks the user about words that stand in no source: keep or strike them?
+        """Whether it only asks the user: about words in no source, or what the task leaves open.
 
-        Struck ones block.
+        An answer to it blocks.
         """
-        return self.check == NO_SOURCE and self.is_open and self.severity is Severity.MINOR
+        asks = self.check in (NO_SOURCE, LEFT_OPEN) and self.severity is Severity.MINOR
+        return asks and self.is_open
 
     @property
     def actionable(self) -> bool:

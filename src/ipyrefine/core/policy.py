@@ -729,6 +729,7 @@ class Forecast(NamedTuple):
     """What a run may cost; None for dollars where a price is not known."""
 
     calls: int  # model requests, at most
+    repairs: int  # how many of these are for replies that can't be read
     tokens: int  # prompt and completion tokens, at most
     cost: float | None  # US dollars, at most
     revision: int  # tokens that one more revision takes, roughly
@@ -756,6 +757,7 @@ def forecast(run: Run) -> Forecast:
     prompt = head + shown + 2 * (attempts + 1) * longest
     raised = MAX_REPAIRS * (LIMIT_FACTOR if limits.max_tokens is None else 1)
     calls = _at_most(stages + MAX_REPAIRS, budget.calls)
+    repairs = max(0, calls - stages)
     read = _at_most(calls * prompt, budget.prompt_tokens)
     wrote = _at_most((stages + raised) * longest, budget.completion_tokens)
     most = price.cost(read, wrote) if price else None
@@ -767,14 +769,15 @@ def forecast(run: Run) -> Forecast:
     if past := [i.usage for i in run.iterations if i.parent is not None and i.usage.calls]:
         read = sum(usage.prompt_tokens for usage in past) // len(past)
         wrote = sum(usage.completion_tokens for usage in past) // len(past)
-    return Forecast(calls, tokens, cost, read + wrote, price.cost(read, wrote) if price else None)
+    further = price.cost(read, wrote) if price else None
+    return Forecast(calls, repairs, tokens, cost, read + wrote, further)
 
 
 def may_look(run: Run) -> bool:
     """Return whether the writer of a run is one that may look at the variables, once."""
     setup, task = run.setup, run.task
     capable = not (setup.weak_editor or setup.coach or setup.limits.candidates > 1)
-    return capable and task.is_python and any(m.kind == "variable" for m in task.materials)
+    return capable and task.is_python and bool(task.variables)
 
 
 def _at_most(estimate: int, bound: int | None) -> int:

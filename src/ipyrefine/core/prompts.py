@@ -25,6 +25,7 @@ from ipyrefine.core.findings import (
     SCOPE,
     dismissed,
     first_line,
+    left_open,
     lost_sections,
     up_for_review,
 )
@@ -60,6 +61,7 @@ _WORD = 8  # tokens of a reply that is one word
 SAMPLED = 0.8  # temperature of further drafts, as CodeT's (arXiv 2207.10397)
 
 _WHOLE_LINES, _WHOLE_CHARACTERS = 80, 4_000  # of a text that is revised as a whole
+_LONG = 1_000  # tokens of a revision that its critic reads without the user's draft
 SCORE: str = _TEXTS["score"]["judge"]  # the evaluator of a run with a target and none of its own
 _PLACE = re.compile(r"\{(\w+)\}")
 _TEXT = re.compile(r"\{(?:text|content|response|solution|answer|code|output)(?:\.\w+)?\}")
@@ -262,9 +264,19 @@ def _list_findings(title: str, findings: Sequence[Finding]) -> str:
     return f"\n\n{title}:\n" + "\n".join(lines)
 
 
-def _rejected(tried: Sequence[Iteration], nonce: Nonce) -> str:
+def _undecided(run: Run, iteration: Iteration) -> str:
+    """List what the task leaves open, for a reviser to decide as long as the user has not."""
+    lines = [
+        f"- {one.id}: {_line(one.problem)}"
+        + (f" ({_line(' / '.join(one.options))})" if one.options else "")
+        for one in left_open(run, iteration)
+    ]
+    return "\n\n" + "\n".join([_PARTS["undecided"], *lines]) if lines else ""
+
+
+def _rejected(head: str, tried: Sequence[Iteration], nonce: Nonce) -> str:
     recent = [i.number for i in tried if not i.failure][-2:]
-    lines = ["Earlier revisions of it were no better. Take another way than these:"]
+    lines = [head]
     for iteration in tried[-_REASONS:]:  # in order, so that the next prompt only adds to this one
         lines.append(f"- {_line(_fate(iteration)) or 'no better'}")
         if iteration.number in recent:
@@ -422,6 +434,7 @@ class Requests:
         think = _FORMS[task.form]["think"]
         kinds = [one.profile for one in run.setup.words.tasks[1:]] if run.setup.words else []
         words = fill(_PARTS["words"], kinds="|".join(kinds)) if run.setup.words else ""
+        words = ("" if run.setup.weak_editor else _PARTS["chosen"]) + words
         places = {"ask": _ask(task) + words, "think": think}
         places["format"] = _give("Then give", task) + words
         options = self._constraint(self.prompts.draft == _STAGES["draft"])
@@ -440,7 +453,9 @@ class Requests:
         categories = f"; look at {', '.join(task.categories)}" if task.categories else ""
         standing = up_for_review(iteration)
         ours = "critique" not in run.setup.prompts
-        original = self._original(run, iteration, ours)
+        # Of a long text, what a revision changed says more than the text that it began with.
+        whole = iteration.parent is None or estimate_tokens(len(iteration.text)) < _LONG
+        original = self._original(run, iteration, ours) if whole else ""
         about = {
             "text": self._text(run, iteration, INVISIBLE.sub("", iteration.text), original),
             "evidence": _evidence(iteration, self.nonce),
@@ -450,7 +465,7 @@ class Requests:
             "difference": self._difference(run, iteration),
         }
         count = run.limits.min_findings
-        tests = _PARTS["tests"] if task.is_python else ""
+        tests = fill(_PARTS["tests"], space=_space(task)) if task.is_python else ""
         names = task.categories or tuple(c.name for c in task.criteria)
         places = {
             "original": original,
@@ -459,12 +474,14 @@ class Requests:
             "least": f"at least {count}" if count else "the",
             "names": ", ".join(dict.fromkeys([*names, SCOPE])),
             "rest": " that no run can show" if tests else "",
-            "when": "once all of your tests pass" if tests else "as it is",
+            "when": "provided that all of your tests pass on it" if tests else "as it is",
             "fixed": _PARTS["fixed"] if standing else "",
             "sources": _PARTS["sources"] if self.schema else "",
+            "rows": _PARTS["rows"] if task.is_python and task.variables else "",
             "upheld": _PARTS["upheld"] if about["contested"] else "",
             "compared": _PARTS["compared"] if about["difference"] else "",
             "tests": tests,
+            "input": _PARTS["input"] if tests else "",
         }
         shape, template = fill(_PARTS["critique"], **places), _usual_places(self.prompts.critique)
         if iteration.parent is not None and self.prompts.verify:
@@ -514,7 +531,7 @@ class Requests:
                 f"The text takes about {tokens:,} tokens, and a reply may take {limit:,}. Allow "
                 "more with --max-tokens, or refine a part of it with --lines."
             )
-        need = reply + estimate_tokens(len(text) + len(self._system(run.task).content))
+        need = reply + estimate_tokens(len(text) + len(self._system(run).content))
         if window is None or need <= window:
             return ""
         return (
@@ -624,10 +641,12 @@ class Requests:
             return _resampled(run, request, "anew", len(run.iterations))
         tried = [i for i in run.iterations if i.parent == number and i.verdict]
         every = run.limits.memory == "all"
-        earlier = _attempts(run, base, self.nonce) if every else _rejected(tried, self.nonce)
+        head = _PARTS["another" if run.setup.weak_editor else "rejected"]
+        earlier = _rejected(head, tried, self.nonce)
+        earlier = _attempts(run, base, self.nonce) if every else earlier
         original = self._original(run, base, self._built_in)
         about = {"text": self._text(run, base, base.text, original), **about}
-        about["findings"] = _list_findings("Findings to act on", findings)
+        about["findings"] = _list_findings("Findings to act on", findings) + _undecided(run, base)
         about["rejected"] = earlier
         if self.is_own(Stage.REVISE):
             template = self.prompts.revise
@@ -645,6 +664,7 @@ class Requests:
         prompt = _fill_all(template, about, original=original, format=asked)
         prompt += self._look(run, Stage.REVISE)
         options["temperature"] = _temperature(run, _warmth(tried))
+        about["rejected"] = about["rejected"].replace(head, "")  # our words are no input
         inputs = (*about.values(), *filter(None, [original]))
         return self._request(run, Stage.REVISE, prompt, inputs, **options)
 
@@ -672,7 +692,7 @@ class Requests:
         criteria = (criterion.name for criterion in run.task.criteria)
         own = (text for item in run.setup.prompts.items() for text in item)
         return Request(
-            messages=(self._system(run.task), Message(role="user", content=prompt)),
+            messages=(self._system(run), Message(role="user", content=prompt)),
             max_tokens=token_limit(run),
             seed=run.limits.seed,
             purpose=stage,
@@ -685,10 +705,12 @@ class Requests:
             return {}
         return {"json_schema": self.schema, "schema_name": "text", "strict": False}
 
-    def _system(self, task: Task) -> Message:
+    def _system(self, run: Run) -> Message:
+        task, prompt = run.task, self.prompts.system
+        if run.setup.weak_editor and prompt == _STAGES["system"]:
+            prompt = _PARTS["small"]
         items = "".join(f"\n{n}. {item}" for n, item in enumerate(task.checklist, start=1))
         head = "\n\nChecklist; a finished text answers each of these with yes:"
-        prompt = self.prompts.system
         content = fill(
             prompt if "{task}" in prompt else f"{prompt}\n\nTask: {{task}}",
             kind=fill(_FORMS[task.form]["kind"], language=task.language_name),
@@ -764,6 +786,14 @@ def _resampled(run: Run, request: Request, kind: str, number: int) -> Request:
     )
 
 
+def _space(task: Task) -> str:
+    """Say which names a critic's tests find."""
+    names = [f"`{name}`" for name in task.variables[:_NAMED]]
+    if not names:
+        return _PARTS["space"]
+    return fill(_PARTS["cell_space"], names=", ".join(names), name=names[0].strip("`"))
+
+
 def _ask(task: Task) -> str:
     if task.plan and task.form == "prose":
         return f"{_FORMS['prose']['think']}\n{_give('Then give', task)}"
@@ -772,7 +802,7 @@ def _ask(task: Task) -> str:
 
 def _give(verb: str, task: Task) -> str:
     """Say how the text is to be marked; a cell works on the notebook's variables."""
-    names = [m.name for m in task.materials if m.kind == "variable"][:_NAMED]
+    names = task.variables[:_NAMED]
     if task.form == "code" and names:
         return fill(_PARTS["cell"], verb=verb, names=", ".join(f"`{name}`" for name in names))
     language = {"language": task.language_name, "tag": task.language}

@@ -210,7 +210,6 @@ def _add_critique(run: Run, event: events.CritiqueReady) -> Run:
         event.iteration,
         findings=resolve(earlier, critique.fixed) + critique.findings,
         critiqued=True,
-        questions=critique.questions,
         ready=critique.ready,
         reason=critique.reason,
         taken_back=False,

@@ -1,24 +1,31 @@
-"""Model text → records. One pydantic model per reply gives both its JSON schema and its parser."""
+"""Model text → the text it holds, apart from the thoughts around it."""
 
 import ast
 import json
 import re
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator, Sequence
+from functools import lru_cache
 from itertools import islice
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from ipyrefine.core import edits
-from ipyrefine.core.model import Form, Record
-from ipyrefine.core.syntax import NO_CODE, pygments_name, try_parse, try_parse_expression
+from ipyrefine.core.fields import NAMES, as_text, json_objects, labelled, plain_name
+from ipyrefine.core.model import Form, Record, Task
+from ipyrefine.core.syntax import (
+    NO_CODE,
+    free_names,
+    has_steps,
+    names_bound,
+    names_used,
+    pygments_name,
+    try_parse,
+    try_parse_expression,
+)
 from ipyrefine.errors import ReplyError
 
 # Texts
 
-_FENCE = re.compile(
-    r"^```[ \t]*(?P<tag>[\w+#.-]*)[^\n`]*\n(?P<text>.*?)(?:(?P<end>^```\s*$)|\Z)",
-    re.MULTILINE | re.DOTALL,
-)
 _OPEN, _CLOSE = (rf"^[^\S\n]*<{tag}>[^\S\n]*$" for tag in ("text", "/text"))
 _TAGGED = re.compile(
     rf"{_OPEN}\n(?P<text>.*?)(?:(?P<end>{_CLOSE})|(?={_OPEN})|\Z)", re.MULTILINE | re.DOTALL
@@ -26,8 +33,59 @@ _TAGGED = re.compile(
 _ASSIGNS = re.compile(r"[%!]+\w|[\w.\[\]'\"]+ [-+*/|&]?= ")  # or is a magic
 _OPENING = re.compile(r"^[ \t]*<text(?:\s+(?:kind=)?[\"']?(?P<kind>\w*)[^>\n]*)?>", re.MULTILINE)
 _EXPLAINS = 240  # bytes before a fence that may be a quotation
+_FENCES = 40  # of a reply that are compared
 _PARAGRAPHS = 20  # before code that nothing marks, at most
 _CLOSING_TAG = re.compile(r"</text>\s*\Z")
+_MARK = re.compile(r"^(?P<indent>[ \t]*)(?P<marks>`{3,}|~{3,})(?P<tag>[^`\n]*)$", re.MULTILINE)
+_ENVELOPE = re.compile(  # JSON, of a tool call too
+    r"\s*(?:<\w+>\s*|```(?:json)?\s+)?(?:[\[{]\s*)+(?:\}|[\"'“][^\"'”\n]{0,60}[\"'”]\s*:)"
+)
+_DEFINES = re.compile(
+    r"\b(?:class|interface|struct|enum|record|trait|type|func(?:tion)?|fn|fun|def|sub|proc|const"
+    r"|let|va[lr])\s+(\w+)|^[^\S\n]*(?:[\w<>\[\],*&]+[^\S\n]+){1,4}(\w+)\s*\([^;{}\n]*\)[^;\n]{0,40}\{",
+    re.MULTILINE,
+)
+
+
+class Fence(NamedTuple):
+    """A fenced block: its lines without the fence's indentation, and where it stands."""
+
+    tag: str
+    text: str
+    start: int
+    end: int
+    closed: bool
+
+
+def read_fences(reply: str) -> list[Fence]:
+    """Return the fenced blocks of a reply, with any number of ``` or ~~~ from three on.
+
+    Each ends at as many of the marks or more, indented no deeper. One that nothing closes goes on
+    to the end.
+    """
+    found, opened = list[Fence](), None
+    for mark in [*_MARK.finditer(reply), None]:
+        if opened and (mark is None or _closes(opened, mark)):
+            stop = mark.start() if mark else len(reply)
+            lines = reply[opened.end() + 1 : stop].split("\n")
+            margin = opened["indent"]
+            text = "\n".join(line.removeprefix(margin) for line in lines)
+            if not mark:
+                text = _CLOSING_TAG.sub("", text)
+            tag = opened["tag"].strip().split(" ")[0].split("{")[0].split(":")[0]
+            end = mark.end() if mark else len(reply)
+            closed = bool(mark) or text.rstrip().endswith(opened["marks"])  # beside its last line
+            text = text if mark or not closed else text.rstrip()[: -len(opened["marks"])]
+            found.append(Fence(tag, text, opened.start(), end, closed))
+            opened = None
+        elif not opened:
+            opened = mark
+    return found
+
+
+def _closes(opened: re.Match[str], mark: re.Match[str]) -> bool:
+    deeper = len(mark["indent"]) > len(opened["indent"])
+    return mark["marks"].startswith(opened["marks"]) and not (mark["tag"].strip() or deeper)
 
 
 class WrittenText(Record):
@@ -44,14 +102,22 @@ class WrittenText(Record):
 
 
 def parse_text(
-    reply: str, form: Form, *, cut: bool = False, language: str = "python", own: bool = False
+    reply: str,
+    form: Form,
+    *,
+    cut: bool = False,
+    language: str = "python",
+    own: bool = False,
+    task: Task | None = None,
+    base: str = "",
 ) -> WrittenText:
     """Tell the text of a reply from the thoughts before it.
 
-    It may be JSON with ``thoughts`` and ``response``, or have these words as tags, labels or
-    headings; the following then holds for the response. Code is the longest fenced
-    block, or the whole reply if that is Python. Prose stands between lines with ``<text>`` and
-    ``</text>``, the last such text counts; or it is the whole reply.
+    It may be JSON or a tool call with ``thoughts`` and ``response``, or have these words, in any
+    of several languages, as tags, labels or headings; the following then holds for the response.
+    Code is in a fence (`choose_code` says in which), or the whole reply if that is Python. Prose
+    stands between lines with ``<text>`` and ``</text>``, the last such text counts; or it is the
+    whole reply.
 
     Args:
         reply: what the model wrote.
@@ -60,32 +126,49 @@ def parse_text(
         language: the language of code.
         own: whether the user's prompt asked for it: it then need not be marked, and its parts may
             have other names.
+        task: what is asked: its words name what the code defines, and whether it is to be JSON.
+        base: the text that it is a revision of.
 
     Raises:
-        ReplyError: there is no text in it, or no whole one.
+        ReplyError: there is no text in it, no whole one, or what looks like an envelope is none.
     """
     if form == "prose":  # a kind is for the first reply alone
         reply = _OPENING.sub("<text>", reply, count=1)
-    if not _is_whole(reply, form, language) and (response := _unwrap(reply, own)):
+    data = _wants_data(task, base, form, language)
+    whole = _is_whole(reply, form, language) and not _STARTS.match(reply)
+    if not whole and (response := _unwrap(reply, own, form, data)):
         try:
-            inner = parse_text(response.text, form, cut=cut, language=language, own=own)
+            inner = parse_text(
+                response.text, form, cut=cut, language=language, own=own, task=task, base=base
+            )
         except ReplyError:
-            if cut or not response.text.strip():
+            if cut or not response.text.strip() or (form == "code" and language == "python"):
                 raise
             return response
         thoughts = "\n\n".join(filter(None, (response.thoughts, inner.thoughts)))
         return WrittenText(text=inner.text, thoughts=thoughts)
-    blocks = list((_FENCE if form == "code" else _TAGGED).finditer(reply))
-    if cut and not (blocks and blocks[-1]["end"]):
+    if form == "code":
+        fences = read_fences(reply)
+    else:
+        blocks = _TAGGED.finditer(reply)
+        fences = [Fence("", _body(one), *one.span(), bool(one["end"])) for one in blocks]
+    filled = [one for one in fences if one.text.strip()]
+    if cut and not (fences and fences[-1].closed):
         raise ReplyError("it breaks off before the end of the text")
-    filled = [block for block in blocks if _body(block).strip()]
-    if filled:
-        block = max(filled, key=lambda m: len(m["text"])) if form == "code" else filled[-1]
-        text, thoughts = _body(block).strip("\n"), reply[: filled[0].start()].strip()
-    elif blocks:
+    if filled and form == "prose":
+        text, thoughts = filled[-1].text.strip("\n"), reply[: filled[0].start].strip()
+    elif filled:
+        code, chosen = choose_code(filled, language, task, base)
+        text, around = code.strip("\n"), (reply[: filled[0].start], reply[chosen.end :])
+        if pygments_name(chosen.tag) in NO_CODE and read_fences(text):
+            return parse_text(text, form, language=language, own=own, task=task, base=base)
+        thoughts = "\n\n".join(filter(None, map(str.strip, around)))
+    elif fences:
         raise ReplyError("it holds no text")
     elif form == "prose":
         text, thoughts = _inline_text(reply.strip())
+        if not data and _ENVELOPE.match(text):
+            raise ReplyError("it is JSON without a text")
     elif own or _is_whole(reply, form, language):
         text, thoughts = reply.strip(), ""
         starts = [0, *(m.end() for m in islice(re.finditer(r"\n\s*\n", reply), _PARAGRAPHS))]
@@ -93,11 +176,106 @@ def parse_text(
             if _is_whole(reply[start:], form, language):
                 text, thoughts = reply[start:].strip(), reply[:start].strip()
                 break
+        if not data and _ENVELOPE.match(text) and not _is_whole(text, form, language):
+            raise ReplyError("it holds no code block")
     else:
         raise ReplyError("it holds no code block")
     if not text.strip():
         raise ReplyError("it holds no text")
+    if form == "code" and language == "python" and _is_wrapped(text):
+        raise ReplyError("its code holds marks or labels that are no Python")
     return WrittenText(text=text, thoughts=thoughts)
+
+
+def _wants_data(task: Task | None, base: str, form: Form, language: str) -> bool:
+    """Return whether the text itself is to be JSON or the like."""
+    asked = task.request if task else ""
+    named = re.search(r"\b(?:json|yaml|schema|dict\w*)\b", asked, re.IGNORECASE)
+    data = form == "prose" and bool(named)
+    return data or language in ("json", "yaml") or base.lstrip()[:1] in ("{", "[")
+
+
+def _is_wrapped(text: str) -> bool:
+    """Return whether what should be Python is still in an envelope, or holds fences or labels."""
+    if try_parse(text):
+        return False
+    marked = any(not one["indent"] for one in _MARK.finditer(text))
+    before, labels = labelled(text[:200].lstrip(), (*_SAID, "solution", "answer"))
+    tagged = re.match(r"\s*</?[a-zA-Z_ ]+>", text)
+    return marked or bool(_ENVELOPE.match(text) or tagged or (labels and not before))
+
+
+def choose_code(
+    fences: Sequence[Fence], language: str, task: Task | None, base: str
+) -> tuple[str, Fence]:
+    """Return the code of a reply with several fences, and the last fence that it stands in.
+
+    What is fenced as another language is left out, and so is the text that is revised. Of the
+    others it is the one that defines most of what the task or that text names, the last of these,
+    as writers correct themselves, with those that define what else is named; else the first. Of
+    Python, fences that define what it uses go before it, and where no definition is named, those
+    follow that go on with its variables.
+    """
+    own = [one for one in fences if pygments_name(one.tag) == language]
+    own = own or [one for one in fences if pygments_name(one.tag) not in NO_CODE] or [*fences]
+    words = base.split()
+    own = ([one for one in own if one.text.split() != words] or own)[:_FENCES]
+    if len(own) == 1:
+        return own[0].text, own[0]
+    asked = set(re.findall(r"\w+", task.request.lower() if task else ""))
+    asked |= {name.lower() for name in _defined(base, language)}
+    given = {one.name for one in task.materials} if task else set[str]()
+    for variables in (False, True):
+        found = [{*map(str.lower, _defined(one.text, language, variables) - given)} for one in own]
+        named = [len(names & asked) for names in found]
+        if best := max(named):
+            chosen = {len(named) - 1 - named[::-1].index(best)}
+            break
+    else:
+        chosen, variables = {0}, True
+    for n in range(len(own) - 1, -1, -1) if not variables else ():  # further ones that are named
+        covered = set[str]().union(*(found[one] for one in chosen))
+        if found[n] & asked and not found[n] & covered:
+            chosen.add(n)
+    parts = sorted(chosen)
+    if language == "python":
+        parts = _parts(own, chosen, given, go_on=variables)
+    return "\n\n".join(own[n].text.strip("\n") for n in parts), own[max(parts)]
+
+
+def _defined(code: str, language: str, variables: bool = False) -> set[str]:
+    """Return the functions, classes and methods that code defines, or its own variables."""
+    tree = try_parse(code) if language == "python" else None
+    if variables:
+        return {name for node in tree.body for name in names_bound(node)} if tree else set()
+    if tree is None:
+        return {name for pair in _DEFINES.findall(code) for name in pair if name}
+    kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+    return {node.name for node in ast.walk(tree) if isinstance(node, kinds)}
+
+
+def _parts(
+    fences: Sequence[Fence], chosen: Collection[int], given: Collection[str], go_on: bool
+) -> list[int]:
+    """Return which fences make one program with the chosen ones, in their order."""
+    trees = [try_parse(one.text) or ast.Module([], []) for one in fences]
+    bound = [{n for node in tree.body for n in names_bound(node)} for tree in trees]
+    own = set[str]().union(*(bound[n] for n in chosen))
+    needed = set[str]().union(*(free_names(trees[n]) for n in chosen)) - own
+    first, parts = min(chosen), list[int]()
+    for n in [*range(first - 1, -1, -1), *range(first + 1, len(fences))]:
+        beside = n not in chosen and not (bound[n] | names_used(trees[n])) & own
+        if beside and bound[n] & needed - {*given}:
+            parts.append(n)
+            needed |= free_names(trees[n]) - bound[n]
+    parts = sorted(parts) + sorted(chosen)
+    steps = has_steps(trees[first]) or not _defined(fences[first].text, "python")
+    state = own if steps else set[str]()
+    for n in range(first + 1, len(fences)) if go_on else ():
+        if n not in parts and free_names(trees[n]) & state:
+            parts.append(n)
+            state = state | bound[n]
+    return parts
 
 
 def parse_form(reply: str) -> Form:
@@ -106,7 +284,12 @@ def parse_form(reply: str) -> Form:
 
 
 def parse_choice(
-    reply: str, *, cut: bool = False, language: str = "python", own: bool = False
+    reply: str,
+    *,
+    cut: bool = False,
+    language: str = "python",
+    own: bool = False,
+    task: Task | None = None,
 ) -> WrittenText:
     """Read the reply of a writer that chooses between code and words, as `parse_text` does.
 
@@ -118,51 +301,57 @@ def parse_choice(
         ReplyError: as for `parse_text`; or it is broken code, without a mark.
     """
     tagged = _OPENING.search(reply)
-    if not tagged and (inner := _unwrap(reply, own)):
+    options: dict[str, Any] = {"cut": cut, "language": language, "task": task}
+    data = _wants_data(task, "", "code", language)
+    if not tagged and (inner := _unwrap(reply, own, "code", data)):
         try:
-            written = parse_choice(inner.text, cut=cut, language=language, own=own)
+            written = parse_choice(inner.text, own=own, **options)
         except ReplyError:
             if cut or not inner.text.strip():
                 raise
             written = inner.replace(form="code")
         return written.replace(thoughts=inner.thoughts)
-    blocks = [block for block in _FENCE.finditer(reply) if _body(block).strip()]
-    if tagged and not any(block.start() < tagged.start() for block in blocks):
-        written = parse_text(reply, "prose", cut=cut, own=own)
+    blocks = [block for block in read_fences(reply) if block.text.strip()][:_FENCES]
+    if tagged and not any(block.start < tagged.start() for block in blocks):
+        written = parse_text(reply, "prose", own=own, **options)
         return written.replace(form="prose", kind=tagged["kind"] or "")
     code = [block for block in blocks if _is_code_block(block, language)]
-    longest = max(code or blocks, key=lambda block: len(block["text"]), default=None)
+    longest = max(code or blocks, key=lambda block: len(block.text), default=None)
     below = not (cut or blocks) and language == "python" and _ends_with_code(reply)
-    if not (cut or below) and _has_words(reply, longest, language, code=bool(code)):
-        words = _body(blocks[0]) if blocks and not code else reply
-        return parse_text(words.strip(), "prose", own=own).replace(form="prose")
-    written = parse_text(reply, "code", cut=cut, language=language, own=own or below)
-    named = pygments_name(longest["tag"]) if longest and code else ""
+    if not (cut or below) and _has_words(reply, blocks, longest, language, code=bool(code)):
+        words = blocks[0].text if blocks and not code else reply
+        return parse_text(words.strip(), "prose", own=own, task=task).replace(form="prose")
+    written = parse_text(reply, "code", own=own or below, **options)
+    named = pygments_name(choose_code(code, language, task, "")[1].tag) if code else ""
     other = named if named not in ("", language, "pycon", "jupyter") else ""
     return written.replace(form="code", language=other)
 
 
 def _ends_with_code(reply: str) -> bool:
     tails = (reply[m.end() :] for m in islice(re.finditer(r"\n\s*\n", reply), _PARAGRAPHS))
-    return any(_is_whole(t, "code", "python") and _is_statement(t.split("\n")[0]) for t in tails)
+    tails = (tail for tail in tails if _is_statement(tail.partition("\n")[0]))
+    return any(_is_whole(tail, "code", "python") for tail in tails)
 
 
-def _has_words(reply: str, block: re.Match[str] | None, language: str, *, code: bool) -> bool:
+def _has_words(
+    reply: str, blocks: Sequence[Fence], block: Fence | None, language: str, *, code: bool
+) -> bool:
     if block and code:
-        around = len(_FENCE.sub("", reply).encode())
-        long = len(reply[: block.start()].encode()) > _EXPLAINS
-        return long and around > 3 * len(block["text"].encode())
-    inner = _unwrap(reply, own=True)
+        around = len(reply.encode()) - sum(len(reply[b.start : b.end].encode()) for b in blocks)
+        long = len(reply[: block.start].encode()) > _EXPLAINS
+        return long and around > 3 * len(block.text.encode())
+    inner = _unwrap(reply, True, "code", False)
     if (wraps := inner is not None and _is_whole(inner.text, "code", language)) or block:
         return not wraps
     lines = [*filter(None, map(str.strip, reply.splitlines()))]
     broken = 2 * sum(map(_is_statement, lines)) >= len(lines)
     broken = broken or any(line.startswith(("```", "~~~")) for line in lines)
+    broken = broken or bool(_ENVELOPE.match(reply))
     return not (broken or language != "python" or _is_whole(reply, "code", language))
 
 
-def _is_code_block(block: re.Match[str], language: str) -> bool:
-    tag, body = pygments_name(block["tag"]), _body(block)
+def _is_code_block(block: Fence, language: str) -> bool:
+    tag, body = pygments_name(block.tag), block.text
     looks = language != "python" or _is_whole(body, "code", language)
     return tag not in NO_CODE and bool(tag or looks or any(map(_is_statement, body.splitlines())))
 
@@ -195,7 +384,7 @@ def read_look(reply: str) -> str:
     several = "<look>" in before.rpartition("`")[2]  # but for one that is only mentioned
     if not (tag and expression and asked.endswith("</look>")) or "`" in expression:
         return ""
-    if several or _FENCE.search(before):
+    if several or read_fences(before):
         return ""
     if try_parse_expression(expression) is None:
         raise ReplyError("a look is one Python expression")
@@ -203,7 +392,13 @@ def read_look(reply: str) -> str:
 
 
 def parse_edits(
-    reply: str, base: str, form: Form, *, language: str = "python", lenient: bool = False
+    reply: str,
+    base: str,
+    form: Form,
+    *,
+    language: str = "python",
+    lenient: bool = False,
+    task: Task | None = None,
 ) -> WrittenText:
     """Return a text with the edits of a reply made; a reply without edits may be the whole text.
 
@@ -213,6 +408,7 @@ def parse_edits(
         form: how a whole text would be marked.
         language: the language of code.
         lenient: whether some of the edits are enough.
+        task: what is asked.
 
     Raises:
         ReplyError: an edit could not be made, with the lines that are most like what it looks for;
@@ -222,7 +418,7 @@ def parse_edits(
     if not found:
         if form == "prose" and not _TAGGED.search(reply):
             raise ReplyError("it holds no edit")
-        return parse_text(reply, form, language=language)
+        return parse_text(reply, form, language=language, task=task, base=base)
     text, misses = edits.apply(base, found)
     if misses and not (lenient and len(misses) < len(found)):
         raise ReplyError("; ".join(map(_describe_miss, misses)))
@@ -246,40 +442,50 @@ def repeats_itself(reply: str) -> bool:
     return len(zlib.compress(end)) < 0.15 * len(end)
 
 
-# What writers call the two parts of a reply to the user's own prompt.
-_THOUGHTS = (
-    "thoughts", "thought", "thinking", "reasoning", "analysis", "plan", "reflection", "explanation",
-    "rationale", "notes",
-)  # fmt: skip
-_RESPONSE = (
-    "response", "solution", "answer", "code", "output", "text", "result", "implementation",
-)  # fmt: skip
-_SAID = ("thoughts", "thinking", "reasoning", "response")  # as labels in words, which are rarer
+_THOUGHTS, _RESPONSE = NAMES["thoughts"], NAMES["response"]
+# As labels in words only some of the English ones, as the others are usual in texts.
+_SAID_FIRST = ("thoughts", "thinking", "reasoning", *_THOUGHTS[_THOUGHTS.index("gedanken") :])
+_SAID = (*_SAID_FIRST, "response", *_RESPONSE[_RESPONSE.index("antwort") :])
+_STARTS = re.compile(rf"\W*(?:{'|'.join(_SAID_FIRST)})\b", re.IGNORECASE)
+_LINE = re.compile(
+    rf"\A(\W*(?:{'|'.join(_SAID)})\s?[:：][^\n]*?[.!?。！？\s])\s*"  # noqa: RUF001
+    rf"(?=(?:{'|'.join(_RESPONSE)})\s?[:：])",  # noqa: RUF001
+    re.IGNORECASE,
+)
 
 
-def _unwrap(reply: str, own: bool) -> WrittenText | None:
+def _unwrap(reply: str, own: bool, form: Form, data: bool) -> WrittenText | None:
     """Return the response and thoughts of a reply that has them as JSON, in tags or under labels.
 
-    In a reply to the user's own prompt, other names count too, and so does a part by itself.
+    In a reply to the user's own prompt, other names count too, and so does a part by itself. JSON
+    that is fenced as code, or asked for, is the text itself.
     """
     start = reply.find("{")
-    code = _FENCE.search(reply)
-    inside = code is not None and bool(reply[code.start("text") : start].strip())
+    fence = next((one for one in read_fences(reply) if one.start < start < one.end), None)
+    inside = bool(fence and fence.text.lstrip()[:1] not in ("{", "["))
+    coded = bool(fence and pygments_name(fence.tag) not in ("", "json"))
     for place, fields in json_objects(reply):
-        if inside or place != start:  # an object of the code's own
+        if inside or reply[start:place].strip("{ \n"):  # an object of the code's own
             break
-        named = {re.split(r"[_\W]", str(key).lower())[-1]: key for key in fields}
+        named = {re.split(r"[_\W]", plain_name(key))[-1]: key for key in fields}
         response = next((named[name] for name in _RESPONSE if name in named), None)
-        alone = fields.keys() <= {"response", "thoughts"}
-        if response is None or not (own or (alone and response == "response")):
+        alone = fields.keys() <= {"response", "thoughts"} and response == "response"
+        said = {name for name in named if name in _THOUGHTS or name in _RESPONSE}
+        both = response is not None and any(name in named for name in _THOUGHTS)
+        if response is None or not (own or alone or (not data and said == named.keys())):
             continue
+        if coded and not both:
+            break
+        notes = (as_text(fields[named[name]]) for name in _THOUGHTS if name in named)
         value = fields[response]
+        if isinstance(value, dict) and len(value) == 1:
+            [value] = value.values()
         text = value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
-        notes = (str(fields[named[name]]) for name in _THOUGHTS if name in named)
         return WrittenText(text=text, thoughts="\n\n".join(notes))
+    reply = _LINE.sub(r"\1\n", reply)
     tags = "<response>" in reply.lower() or re.search(rf"(?i)<({'|'.join(_THOUGHTS)})>", reply)
     before, parts = labelled(reply, (*_THOUGHTS, *_RESPONSE) if tags and own else _SAID)
-    if "```" in before or "<text>" in before:  # words in the text itself
+    if "```" in before or "~~~" in before or "<text>" in before:  # words in the text itself
         return None
     thoughts = "\n\n".join(text for name, text in parts if name in _THOUGHTS)
     responses = [text for name, text in parts if name in _RESPONSE]
@@ -303,6 +509,7 @@ def _inline_text(reply: str) -> tuple[str, str]:
     return text.strip(), thoughts.strip()
 
 
+@lru_cache(maxsize=64)  # of tails of a reply too, several times each
 def _is_whole(reply: str, form: Form, language: str) -> bool:
     tree = try_parse(reply) if form == "code" and language == "python" else None
     body = tree.body if tree else []
@@ -358,70 +565,8 @@ class Splitter:
             return not self._line.endswith("\n")
         if self._chooses and ("<text>".startswith(line) or line.startswith("<text ")):
             return True
+        if self._mark == "```":
+            return any(line.startswith(mark) or mark.startswith(line) for mark in ("```", "~~~"))
         if line[0] != self._mark[0]:
             return False
-        if self._mark == "```":
-            return line.startswith("```") or "```".startswith(line)
         return line.startswith("<text ") or any(t.startswith(line) for t in ("<text>", "</text>"))
-
-
-# Several things in one reply: JSON, tags, labelled lines
-
-_OBJECT = re.compile(r"\{(?=\s*[\"}])")
-_TRAILING = re.compile(r",(?=\s*[}\]])")
-_OBJECTS, _IN_VAIN = 400, 10  # that are tried, at most; times that a reply is read in vain
-
-
-def json_objects(reply: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield where JSON objects start in a reply, and those.
-
-    Raw line breaks, and commas after the last item, are forgiven.
-    """
-    decoder, left = json.JSONDecoder(strict=False), _IN_VAIN * len(reply)
-    sources, end = (reply, _TRAILING.sub(" ", reply)), 0
-    while left >= 0 and (found := _OBJECT.search(reply, end)):
-        start, end = found.start(), found.end()
-        left -= _IN_VAIN * len(reply) // _OBJECTS
-        for source in sources:
-            try:
-                value, length = decoder.raw_decode(source[start:])
-            except json.JSONDecodeError as error:
-                left -= error.pos
-            except RecursionError:  # nothing of ours is that deep
-                return
-            else:
-                yield start, value
-                end = start + length
-                break
-
-
-def labelled(reply: str, names: Iterable[str]) -> tuple[str, list[tuple[str, str]]]:
-    """Return what stands before the named parts of a reply, and those, each with its name.
-
-    Args:
-        reply: what a model wrote.
-        names: names in lower case that count, in any case: as a tag ``<name>``; else as a label
-            ``Name:`` or a heading ``## Name`` at the start of a line.
-    """
-    choice = "|".join(name.replace(" ", "[ _-]") for name in names)
-    tags = [*re.finditer(rf"<(?P<end>/?)(?P<name>{choice})>", reply, re.IGNORECASE)]
-    closed = {tag["name"].lower(): tag.start() for tag in tags if tag["end"]}  # the last of each
-    found, texts = list[re.Match[str]](), list[str]()
-    for tag in tags:
-        name, opened = tag["name"].lower(), len(found) > len(texts)
-        if opened and tag["end"] and name == found[-1]["name"].lower():
-            texts.append(reply[found[-1].end() : tag.start()])
-        elif not opened and not tag["end"] and closed.get(name, 0) > tag.start():
-            found.append(tag)
-    if not found:
-        marks = r"[^\S\n]*(?P<marks>(?:#{1,6}[^\S\n]+|\d+[.)][^\S\n]+|[*_])*)"
-        ends = r"(?:\([^)\n]*\))?(?:(?P<colon>:)[*_]*[^\S\n]*|$)"
-        label = rf"^{marks}(?P<name>{choice})[*_]*[^\S\n]*{ends}"
-        labels = re.compile(label, re.IGNORECASE | re.MULTILINE)
-        lines = (labels.match(reply, line.start()) for line in re.finditer(r"[^\n]+", reply))
-        found = [match for match in lines if match and (match["colon"] or match["marks"])]
-        starts = [*(match.start() for match in found[1:]), len(reply)][: len(found)]
-        texts = [reply[match.end() : end] for match, end in zip(found, starts, strict=True)]
-    before = reply[: found[0].start()].strip() if found else reply
-    called = (re.sub(r"[_-]", " ", match["name"].lower()) for match in found)
-    return before, list(zip(called, map(str.strip, texts), strict=True))

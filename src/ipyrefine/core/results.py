@@ -5,13 +5,15 @@ import builtins
 import re
 import sys
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
+from contextlib import suppress
 from copy import deepcopy
 from functools import lru_cache
 from itertools import chain, zip_longest
 
 from ipyrefine.core.decisions import Expect
 from ipyrefine.core.expectations import Expectation, in_force, needed
+from ipyrefine.core.findings import left_open
 from ipyrefine.core.model import Choice, Clarification, Row, TestResult
 from ipyrefine.core.policy import rival_of
 from ipyrefine.core.run import Iteration, Run
@@ -46,6 +48,7 @@ def rows(run: Run, iteration: Iteration) -> tuple[Row, ...]:
     for row in (
         *_changed(run, iteration),
         *_asked(iteration),
+        *_left_open(run, iteration),
         *_by_critic(run, iteration),
         *_by_check(run, iteration),
     ):
@@ -232,6 +235,16 @@ def _asked(iteration: Iteration) -> Iterator[Row]:
         )
 
 
+def _left_open(run: Run, iteration: Iteration) -> Iterator[Row]:
+    """Yield the inputs on which the answers to a critic's questions differ."""
+    given = {key_of(row.call, row.setup): row for row in _checked(iteration)}
+    for question in left_open(run, iteration):
+        if question.call:
+            row = given.get(key_of(question.call)) or Row(call="", result="")
+            rivals = (one for one in results_among(question.options) if not gives_same(one, row))
+            yield row.replace(call=question.call, source="open", rivals=tuple(rivals))
+
+
 def _by_critic(run: Run, iteration: Iteration) -> list[Row]:
     """Return what a critic's tests claim: what the text misses, then the first of each test."""
     results = {one.name: one for one in iteration.tests}
@@ -340,6 +353,15 @@ def read_result(words: str) -> Choice:
             "ValueError."
         )
     return Choice(result=words.strip())
+
+
+def results_among(options: Iterable[str]) -> list[Choice]:
+    """Return those of some answers that are results."""
+    found = list[Choice]()
+    for option in options:
+        with suppress(UsageError):
+            found.append(read_result(option))
+    return found
 
 
 def is_exception(name: str) -> bool:

@@ -46,7 +46,6 @@ class Iteration(Record):
     acted_on: tuple[str, ...] = ()  # ids of the findings that this revision was written for
     sampled: bool = False  # whether it is another draft, written from the task, not its parent
     critiqued: bool = False
-    questions: tuple[str, ...] = ()  # what the critic says the task leaves open
     ready: bool | None = None  # whether the critic takes it for finished; None: it doesn't say
     reason: str = ""  # what the critic's word rests on
     taken_back: bool = False  # whether the user took the critic's No back

@@ -12,7 +12,10 @@ Rated = tuple[float | None, float | None]  # a score, and what a full one is whe
 
 # What evaluators call their scores.
 _TOTALS = ("overall score", "overall", "final score", "total score", "total")
-SCORES = (*_TOTALS, "score", "rating")
+SCORES = (
+    *(*_TOTALS, "score", "rating", "punktzahl", "puntuación", "pontuação"),
+    *("得分", "评分", "スコア", "点数", "балл"),
+)
 OF = ("max score", "out of", "max", "scale")
 _STOPS = str.maketrans(
     {"。": ". ", "：": ": ", "！": "! ", "？": "? ", "；": "; ", "，": ", ", "（": " ("}  # noqa: RUF001

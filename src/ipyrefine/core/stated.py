@@ -9,11 +9,17 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import lru_cache
 from itertools import islice, zip_longest
-from typing import Literal, TypeGuard
+from typing import Literal
 
 from ipyrefine.core.model import Clarification, Record, Row, Task
 from ipyrefine.core.stated_tables import read_tables
-from ipyrefine.core.syntax import is_literal, names_bound, try_parse, try_parse_expression
+from ipyrefine.core.syntax import (
+    free_names,
+    is_literal,
+    names_bound,
+    try_parse,
+    try_parse_expression,
+)
 
 _LONG = 1_000  # characters of a line
 _MAX_MARKS, _MAX_STARTS = 500, 20  # of one line: signs for "returns", and calls before one
@@ -110,12 +116,12 @@ class _Session:
 
     def setup(self, tree: ast.AST) -> str:
         """Return the statements that a piece of Python needs; empty for none."""
-        return "\n".join(self._statements) if _free_names(tree) & self.names else ""
+        return "\n".join(self._statements) if free_names(tree) & self.names else ""
 
     def add(self, source: str, tree: ast.AST) -> None:
         """Keep a statement if a later example may need it."""
         bound = names_bound(tree)
-        if bound or _free_names(tree) & self.names:
+        if bound or free_names(tree) & self.names:
             self._statements.append(source)
             self.names |= bound
 
@@ -341,7 +347,7 @@ def _calls_text(tree: ast.AST, bound: set[str]) -> bool:
     """Return whether it calls what only the text can define, or uses the result of such a call."""
     names = set(dir(builtins))
     calls = _called_names(tree) - names
-    uses = any(isinstance(n, ast.Call) for n in ast.walk(tree)) and _free_names(tree) & bound
+    uses = any(isinstance(n, ast.Call) for n in ast.walk(tree)) and free_names(tree) & bound
     return bool(calls or uses) and _is_closed(tree, bound | names)
 
 
@@ -353,16 +359,6 @@ def _called_names(tree: ast.AST | None) -> set[str]:
 def _is_closed(tree: ast.AST, names: set[str]) -> bool:
     """Return whether it uses only these names, and others only by calling them."""
     callees = {id(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call)}
-    loaded = {n.id for n in ast.walk(tree) if _is_name(n, ast.Load) and id(n) not in callees}
-    return not loaded & _free_names(tree) - names
-
-
-def _free_names(tree: ast.AST) -> set[str]:
-    """Return the names that it reads and does not bind itself."""
-    bound = {n.id for n in ast.walk(tree) if _is_name(n, ast.Store)}
-    bound |= {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)}
-    return {n.id for n in ast.walk(tree) if _is_name(n, ast.Load)} - bound
-
-
-def _is_name(node: ast.AST, context: type[ast.expr_context]) -> TypeGuard[ast.Name]:
-    return isinstance(node, ast.Name) and isinstance(node.ctx, context)
+    named = [n for n in ast.walk(tree) if isinstance(n, ast.Name)]
+    loaded = {n.id for n in named if isinstance(n.ctx, ast.Load) and id(n) not in callees}
+    return not loaded & free_names(tree) - names

@@ -130,6 +130,14 @@ def names_used(node: ast.AST) -> set[str]:
     return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
 
 
+def free_names(tree: ast.AST) -> set[str]:
+    """Return the names that code reads and does not bind itself."""
+    names = [one for one in ast.walk(tree) if isinstance(one, ast.Name)]
+    bound = {one.id for one in names if isinstance(one.ctx, ast.Store)}
+    bound |= {one.arg for one in ast.walk(tree) if isinstance(one, ast.arg)}
+    return {one.id for one in names if isinstance(one.ctx, ast.Load)} - bound
+
+
 def compile_cell(source: str | ast.Module) -> types.CodeType:
     """Return a notebook's cell compiled: ``await`` may stand outside of a function there.
 

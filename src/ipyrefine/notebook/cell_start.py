@@ -217,8 +217,7 @@ def find_subject(
         without=[*args.no_var, *(["all"] if magics.variables == "none" else [])],
         more=names,
         cells=seen,
-        moment=partial(_cells_run, magics.shell),
-        unconfined=lambda: bool(magics.unconfined),
+        **_how_to_copy(magics),
     )
     return Subject(profile, used, cells)
 
@@ -406,7 +405,7 @@ async def _resume(
     origin = None
     if args.cell and settings.source:
         origin = Origin(args.cell, settings.source, settings.head)
-    used = _variables_of(earlier, args.var, magics.shell)
+    used = _variables_of(earlier, args.var, magics)
     own = checks.resolve(args.check, namespace, target=run.limits.target, variables=used)
     _require_named_again(run.setup.checks, own, settings, args, magics)
     # A model may be a file's name, which counts only if it is configured here too.
@@ -472,18 +471,22 @@ def _free_name(name: str, namespace: Mapping[str, Any]) -> str | None:
     return None if taken or isinstance(namespace.get(name), ModuleType) else name
 
 
-def _variables_of(earlier: Earlier, named: Sequence[str], shell: Any) -> variables.Variables:
+def _variables_of(earlier: Earlier, named: Sequence[str], magics: Any) -> variables.Variables:
     """Return the named variables, and those that a run which began here used."""
     materials = earlier.run.task.materials if earlier.began_here else ()
     names = [one.name for one in materials if one.kind == "variable"]
-    namespace = visible_names(shell)
+    namespace = visible_names(magics.shell)
     found = {name: namespace[name] for name in names if name in namespace}
     chosen, copies = variables.gather(named, namespace), None
     if earlier.began_here:
-        everything, moment = partial(visible_names, shell), partial(_cells_run, shell)
-        copies = variables.Copies(everything, named=chosen, moment=moment)
+        everything = partial(visible_names, magics.shell)
+        copies = variables.Copies(everything, named=chosen, **_how_to_copy(magics))
     return variables.Variables(chosen, found, copies=copies)
 
 
-def _cells_run(shell: Any) -> int:
-    return len(shell.history_manager.input_hist_raw)
+def _how_to_copy(magics: Any) -> dict[str, Any]:
+    history = magics.shell.history_manager
+    return {
+        "moment": lambda: len(history.input_hist_raw),
+        "unconfined": lambda: bool(magics.unconfined),
+    }

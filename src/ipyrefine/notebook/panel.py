@@ -49,6 +49,7 @@ from ipyrefine.core.events import (
     Stopped,
     TextDelta,
 )
+from ipyrefine.core.findings import answer
 from ipyrefine.core.model import Finding, Outcome, Price, Row, Severity
 from ipyrefine.core.ports import Clock
 from ipyrefine.core.results import expect, rows
@@ -488,6 +489,10 @@ class Panel:
                 return Dismiss(findings=(finding,), reason=click.get("reason", "").strip())
             case "drop":
                 return Drop(demand=click.get("name", ""))
+            case "answer" if self._run is not None:
+                question = next(one for one in self._run.findings if one.id == finding)
+                words = question.options[click.get("choice", 1) - 1]
+                return Add(finding=answer(question, words))
             case "add":
                 return Add(iteration=iteration, finding=_finding(click))
             case "edit":

@@ -1,6 +1,8 @@
 """Choose the model that a name, the environment or this machine offers, and what it is sent."""
 
+import difflib
 import os
+import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache, partial
@@ -20,6 +22,8 @@ NO_MODEL = (
     "embedded one, or set OPENAI_API_KEY or OPENAI_BASE_URL and name a model with --model or "
     "IPYREFINE_MODEL."
 )
+
+_SAME, _SIMILAR = 0.95, 0.7  # how alike two names are, by `difflib`
 
 Role = Literal["critic", "editor"]
 _asked = set[str]()  # servers that this process has asked the user about
@@ -53,7 +57,8 @@ def choose_model(
 
     Raises:
         NoModel: there is none; the message says how to get one.
-        UsageError: `base_url`, `timeout` or `extra` cannot be used.
+        UsageError: `base_url`, `timeout` or `extra` cannot be used, or the name is nearly that of
+            an embedded model.
         WeightsError: the embedded model's file is damaged.
     """
     from ipyrefine.providers import weights
@@ -74,7 +79,14 @@ def choose_model(
     if name and (server or has_key):
         from ipyrefine.providers.openai import OpenAIModel
 
-        return OpenAIModel(name, base_url=server, api_key=api_key, **settings)
+        model = OpenAIModel(name, base_url=server, api_key=api_key, **settings)
+        near = "" if base_url or is_local(model) else _near_embedded(name, bool(server))
+        if near:  # else a slip would send the cell to a vendor
+            raise UsageError(
+                f"Did you mean the embedded model {near}? For a server's model {name!r}, give "
+                "the server as well: --base-url URL."
+            )
+        return model
     if name:
         catalogue = f" The embedded models are {', '.join(weights.WEIGHTS)}."
         raise NoModel(
@@ -90,6 +102,22 @@ def choose_model(
         if path := weights.find(embedded):
             return LocalModel(path, name=embedded)
     raise NoModel(NO_MODEL)
+
+
+def _near_embedded(name: str, has_server: bool) -> str:
+    """Return the embedded model whose name was probably meant; empty for none.
+
+    OpenAI itself has no model of a similar name. Another server may have one of nearly the same,
+    and such names as ``qwen2.5-coder:1.5b`` are only ever a server's.
+    """
+    from ipyrefine.providers.weights import WEIGHTS
+
+    if has_server and re.search(r"[:/]", name):
+        return ""
+    known = {re.sub(r"\W", "", embedded): embedded for embedded in WEIGHTS}
+    plain = re.sub(r"[\W_]", "", name.lower())
+    cutoff = _SAME if has_server else _SIMILAR
+    return next((known[n] for n in difflib.get_close_matches(plain, known, 1, cutoff)), "")
 
 
 def is_recording(name: str | None) -> bool:

@@ -5,21 +5,22 @@ One table, `_faults`, holds the HTTP statuses, the client's exceptions and the m
 
 import functools
 import json
+import math
 import re
 import ssl
 from collections import deque
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from ipyrefine import errors
+from ipyrefine.providers.complaints import Kind, Refusal
 
 MAX_REPLY_BYTES = 16 * 2**20  # a reply of a hundred thousand tokens, each in a chunk of its own
 MAX_ERROR_BYTES = 64 * 2**10  # read of an error answer; the rest is left unread
 _MAX_QUOTE_CHARS = 300
-_TOO_LARGE = re.compile(r"request too large.{0,200}tokens", re.IGNORECASE)
-_TOO_LONG = re.compile(r"context.{0,3}(length|size|window)|too many tokens", re.IGNORECASE)
-_NO_CREDIT = re.compile(r"insufficient_quota|billing|no credit|insufficient credit", re.IGNORECASE)
+MAX_WAIT = 60.0  # seconds that a run waits for a server at a time
+LEAST_SECRET = 7  # characters; a shorter key is none (`x`, `none`, `EMPTY`), but a part of words
 
 
 class NotCompletions(Exception):
@@ -32,34 +33,6 @@ class ReplyTooLong(Exception):
 
 class Compressed(Exception):
     """A server compressed a reply, although it was asked not to."""
-
-
-class Refusal(NamedTuple):
-    """An error answer of a server.
-
-    Attributes:
-        status: the HTTP status; within a stream, the error's code, or 0 without one.
-        complaint: the request field it names, its error code and its message.
-        message: its message alone.
-        headers: the answer's headers.
-    """
-
-    status: int
-    complaint: str
-    message: str
-    headers: Mapping[str, str]
-
-    @property
-    def is_out_of_credit(self) -> bool:
-        """Whether the account is used up, which no waiting mends."""
-        return bool(_NO_CREDIT.search(self.complaint))
-
-    @property
-    def may_name_a_field(self) -> bool:
-        """Whether it may be about a field that was sent: any 4xx that waiting does not mend."""
-        if self.status in (402, 408, 409, 429):
-            return bool(_TOO_LARGE.search(self.message))
-        return 400 <= self.status < 500
 
 
 class Refused(Exception):
@@ -75,14 +48,14 @@ class Fault(NamedTuple):
             server's own message) and, with a status, ``status`` and ``target`` (where it redirects
             to), without one ``cause`` (what the system reports).
         statuses: HTTP statuses of this failure.
-        complaint: what the server's answer has to contain; None for any answer.
+        kind: what the server's answer is about; empty for any answer.
         exceptions: exception classes of this failure.
     """
 
     error: type[errors.ModelError]
     message: str
     statuses: Container[int] = ()
-    complaint: re.Pattern[str] | None = None
+    kind: Kind = ""
     exceptions: tuple[type[Exception], ...] = ()
 
 
@@ -94,11 +67,25 @@ def _faults() -> tuple[Fault, ...]:
     import openai
 
     rejected, failed = errors.RequestRejected, errors.ServerFailed
-    no_credit = (
-        "The account at {server} has no credit left{quote}. Top it up, or choose another model."
-    )
     return (
-        # The server answered with a status.
+        # The server answered.
+        Fault(
+            errors.RateLimited,
+            "The account at {server} has no credit left{quote}. Top it up, or choose another "
+            "model.",
+            kind="credit",
+        ),
+        Fault(
+            rejected,
+            "The request is too long for {model!r}{quote}. Shorten the cell, or choose a model "
+            "with a longer context.",
+            kind="long",
+        ),
+        Fault(
+            failed,
+            "{server} is still loading {model!r}{quote}. Run the cell again when it has loaded.",
+            kind="loading",
+        ),
         Fault(
             rejected,
             "{server} redirects to another address{target}. Give that one as the base URL.",
@@ -126,26 +113,21 @@ def _faults() -> tuple[Fault, ...]:
             "{server} gave up waiting for the request{quote}. Run the cell again.",
             statuses=(408,),
         ),
-        Fault(errors.RateLimited, no_credit, statuses=(402,)),
-        Fault(errors.RateLimited, no_credit, statuses=(429,), complaint=_NO_CREDIT),
         Fault(
             errors.RateLimited,
-            "{server} accepts no more requests for now{quote}. Wait a little and run the cell "
-            "again.",
-            statuses=(429,),
-        ),
-        Fault(
-            rejected,
-            "The request is too long for {model!r}{quote}. Shorten the cell, or choose a model "
-            "with a longer context.",
-            statuses=range(500),
-            complaint=_TOO_LONG,
+            "{server} accepts no more requests for now{quote}. Wait {time} and run the cell again.",
+            statuses=(402, 429),
         ),
         Fault(
             rejected,
             "{server} rejected the request (HTTP {status}){quote}. Change the cell or the options, "
             "or choose another model.",
-            statuses=range(500),
+            statuses=range(1, 500),
+        ),
+        Fault(
+            failed,
+            "{server} reported an error{quote}. Run the cell again, or choose another model.",
+            statuses=(0,),
         ),
         Fault(
             failed,
@@ -175,6 +157,12 @@ def _faults() -> tuple[Fault, ...]:
             errors.Unreachable,
             "{server} sent nothing new for too long. Check that it is running, or raise --timeout.",
             exceptions=(openai.APITimeoutError, httpx2.TimeoutException, TimeoutError),
+        ),
+        Fault(
+            errors.Unreachable,
+            "No connection to {server}{cause}. If your company signs its own certificates, set "
+            "SSL_CERT_FILE to the file that holds them.",
+            exceptions=(ssl.SSLCertVerificationError,),
         ),
         Fault(
             errors.Unreachable,
@@ -215,14 +203,14 @@ def model_error(
         fault = next(
             row
             for row in _faults()
-            if refusal.status in row.statuses
-            and (row.complaint is None or row.complaint.search(refusal.complaint))
+            if (row.kind == refusal.kind if row.kind else refusal.status in row.statuses)
         )
         message = refusal.message
     else:
         # The client may wrap what was raised while it read the answer.
         wrapped = (NotCompletions, ReplyTooLong, Compressed, UnicodeDecodeError)
-        error = cause if isinstance(cause, wrapped) else error
+        certificate = ssl.SSLCertVerificationError
+        error = cause if isinstance(cause, (*wrapped, certificate)) else error
         fault = next(row for row in _faults() if isinstance(error, row.exceptions))
         message = str(error)
     ours = fault.error(
@@ -231,6 +219,7 @@ def model_error(
             model=model,
             status=refusal and refusal.status,
             quote=_quote(message, secrets),
+            time=_wait(refusal),
             target=_quote(_redirect_target(refusal), secrets),
             cause=_quote(_system_message(cause), secrets),
         )
@@ -241,46 +230,8 @@ def model_error(
 
 
 def find_refusal(error: Exception) -> Refusal | None:
-    """Return the error answer behind an exception, also one sent in place of a chunk."""
-    import openai
-
-    if isinstance(error, Refused):
-        answer: Refusal = error.args[0]
-        return answer
-    if isinstance(error, openai.APIError):
-        refusal = read_refusal(error.body, 0, {})
-        return refusal if refusal.status else None
-    return None
-
-
-def read_refusal(body: object, status: int, headers: Mapping[str, str]) -> Refusal:
-    """Return an error answer in one shape, whatever the server's own shape is.
-
-    Args:
-        body: the decoded JSON, or text that is not JSON: ``[{"error": {…}}]``, ``{"error": {…}}``,
-            or the message itself.
-        status: the HTTP status; 0 for an error within a stream, whose code is used instead.
-        headers: the answer's headers.
-    """
-    if isinstance(body, list) and body:
-        body = body[0]
-    if isinstance(body, dict) and isinstance(body.get("error"), dict):
-        body = body["error"]
-    fields: dict[str, Any] = body if isinstance(body, dict) else {"message": body}
-    words = [_word(fields.get(name)) for name in ("param", "code", "type")]
-    if not status and re.fullmatch(r"[45][0-9]{2}", words[1]):
-        status = int(words[1])
-    message = fields.get("message") or fields.get("detail") or fields.get("error") or ""
-    try:
-        message = message if isinstance(message, str) else json.dumps(message)
-    except RecursionError:
-        message = ""
-    return Refusal(status, " ".join([*words, message]), message, headers)
-
-
-def _word(value: object) -> str:
-    """Return a field that should be a word; a server may send anything else instead."""
-    return str(value) if value and isinstance(value, str | int | float) else ""
+    """Return the error answer behind an exception, if there is one."""
+    return error.args[0] if isinstance(error, Refused) else None
 
 
 def decode(data: str | bytes) -> Any:
@@ -322,12 +273,24 @@ def _quote(message: str, secrets: tuple[str, ...]) -> str:
     """Return a message in brackets, on one line, shortened; empty for a web page or nothing."""
     if "<html" in message.lower() or "<!doctype" in message.lower():
         return ""
-    for word in filter(None, secrets):
+    for word in (secret for secret in secrets if len(secret) >= LEAST_SECRET):
         message = re.sub(re.escape(word), "…", message, flags=re.IGNORECASE)
     line = " ".join(message.split()).rstrip(".")
     if len(line) > _MAX_QUOTE_CHARS:
         line = line[: _MAX_QUOTE_CHARS - 1] + "…"
     return f" ({line})" if line else ""
+
+
+def _wait(refusal: Refusal | None) -> str:
+    """Return how long to wait before asking again, in the largest unit that fits."""
+    seconds = refusal.delay or 0 if refusal else 0
+    if refusal and refusal.kind == "daily" and seconds < MAX_WAIT:
+        return "until tomorrow"
+    if seconds < MAX_WAIT:
+        return "a little"
+    size, unit = (3_600, "hour") if seconds >= 3_600 else (60, "minute")
+    count = math.ceil(seconds / size)
+    return f"{count} {unit}{'s' * (count > 1)}"
 
 
 def _redirect_target(refusal: Refusal | None) -> str:

@@ -13,15 +13,23 @@ import json
 import math
 import os
 import random
+import re
 import ssl
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import aclosing, suppress
-from email.utils import parsedate_to_datetime
-from functools import partial
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 import httpx2
 import openai
@@ -29,19 +37,20 @@ import openai
 from ipyrefine.core.model import Price
 from ipyrefine.core.ports import Delta, Notice, Reply, Request
 from ipyrefine.errors import AccessDenied, ModelError, RefineError, UsageError
+from ipyrefine.providers.complaints import Refusal, find_error, read_refusal
 from ipyrefine.providers.faults import (
+    LEAST_SECRET,
     MAX_ERROR_BYTES,
     MAX_REPLY_BYTES,
+    MAX_WAIT,
     Compressed,
     NotCompletions,
-    Refusal,
     Refused,
     ReplyTooLong,
     chain,
     decode,
     find_refusal,
     model_error,
-    read_refusal,
     root,
     safe_url,
 )
@@ -49,7 +58,8 @@ from ipyrefine.providers.servers import (
     LIMITS,
     Capabilities,
     Key,
-    find_refused,
+    Step,
+    find_field,
     is_openai,
     listed_cost,
     listed_price,
@@ -67,15 +77,18 @@ _HEADERS = {
     *("accept", "accept-encoding", "content-type", "content-length"),
 }
 _OURS = ("messages", "model", "stream")  # fields that a user cannot set
-_LEAST_SECRET = 7  # characters of a text in `extra` that no error repeats
+_AZURE_KEY = "api-key"  # the header
+_API_VERSION = re.compile(r"api-version=[\w.-]{1,40}")
 
 TIMEOUT = 600.0  # seconds; models that think in silence take minutes
 _CONNECT_SECONDS = 10.0
 _ERROR_SECONDS = 10.0  # for the body of an error answer
-_TRANSIENT = frozenset({408, 409, 429})  # and every 5xx
+_TRANSIENT = frozenset({402, 408, 409, 429})  # and every 5xx
+_MAX_STEPS = 20  # fields, or values of one, that a server may refuse in a row
+_LEAST_POLL, _MOST_POLL = 2.0, 15.0  # seconds between two looks whether a model is loaded
+_MAX_LOADING = 300  # seconds
 _FIRST_DELAY = 0.5  # seconds
 _MAX_DELAY = 8.0
-_MAX_RETRY_AFTER = 60.0
 _END = object()  # of a stream; None may be a chunk
 
 
@@ -88,7 +101,8 @@ class _Stream(openai.AsyncStream[Any]):
     async def _iter_events(self) -> AsyncIterator[Any]:
         if self.response.headers.get("content-type", "").startswith("application/json"):
             completion = decode(await self.response.aread())
-            if not (isinstance(completion, dict) and completion.keys() & {"choices", "error"}):
+            self._check(completion)
+            if not (isinstance(completion, dict) and "choices" in completion):
                 raise NotCompletions
             yield SimpleNamespace(event=None, data="", json=lambda: completion)
             return
@@ -96,9 +110,24 @@ class _Stream(openai.AsyncStream[Any]):
             async for event in events:
                 if event.data.startswith("[DONE]"):
                     break
-                if event.data.strip():  # else it is a sign of life
-                    event.json = partial(decode, event.data)  # type: ignore[method-assign]
+                if event.data.strip() and event.data.lstrip()[0] != ":":  # else a sign of life
+                    chunk = decode(event.data)
+                    self._check(chunk, event.event)
+                    event.json = lambda chunk=chunk: chunk  # type: ignore[method-assign,misc]
                     yield event
+
+    def _check(self, chunk: object, event: str | None = None) -> None:
+        if (error := find_error(chunk, event)) is not None:
+            raise Refused(read_refusal(error, 0, self.response.headers))
+
+
+@dataclass
+class _Tries:
+    """What was tried for one request so far."""
+
+    retries: int = 0
+    steps: int = 0
+    loading: float = 0.0  # seconds
 
 
 class OpenAIModel:
@@ -109,7 +138,8 @@ class OpenAIModel:
 
     Args:
         model: the name the server knows it by.
-        base_url: the server's address, up to ``/v1``; None for ``OPENAI_BASE_URL`` or OpenAI.
+        base_url: the server's address, up to ``/v1``, or Azure's with its ``api-version``; None for
+            ``OPENAI_BASE_URL`` or OpenAI.
         api_key: the key, or a callable that returns it, called before every request. Without one,
             ``OPENAI_API_KEY`` goes to the server of ``OPENAI_BASE_URL`` (OpenAI if unset), and
             any other server gets no key.
@@ -141,7 +171,9 @@ class OpenAIModel:
         api_key = Key(api_key)
         address = base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI_URL
         self._model, self._api_key, self._price = model, api_key, price
-        self._base_url, self._login = _read_address(address)
+        self._base_url, self._query, self._login = _read_address(address)
+        host = urlsplit(self._base_url).hostname or ""
+        self._is_azure = bool(self._query) or host.endswith((".azure.com", ".azure-api.net"))
         self._timeout = TIMEOUT if timeout is None else timeout
         if not 0 < self._timeout < math.inf:
             raise UsageError(f"The timeout must be a number of seconds above 0, not {timeout}.")
@@ -162,7 +194,7 @@ class OpenAIModel:
 
     @property
     def base_url(self) -> str:
-        """The server's address, without user and password."""
+        """The server's address, without user, password and query."""
         return self._base_url
 
     @property
@@ -198,20 +230,47 @@ class OpenAIModel:
         self, request: Request, key: Key
     ) -> AsyncGenerator[Delta | Notice | Reply, None]:
         start = time.monotonic()
-        assembly = Assembly(request)
+        before = capabilities = lasting = recall(self.base_url, self._model)
+        tries = _Tries()
         async with self._client() as client:
-            async with aclosing(self._open(client, request, key)) as items:
-                async for item in items:
-                    if isinstance(item, Notice):
-                        yield item
-                    else:
-                        stream = item
-            async with aclosing(self._read(stream, assembly)) as deltas:
-                async for delta in deltas:
-                    yield delta
+            while True:
+                assembly, stream = Assembly(request), None
+                extra = dict(self._extra)  # a call at the same time may take one of them out
+                fields = capabilities.fields(request)
+                if not extra.keys().isdisjoint(LIMITS):
+                    fields = {name: value for name, value in fields.items() if name not in LIMITS}
+                messages = capabilities.messages(request)
+                try:
+                    stream = await self._send(client, messages, fields | extra, key)
+                    async with aclosing(self._read(stream, assembly)) as deltas:
+                        async for delta in deltas:
+                            if lasting != before:
+                                remember(self.base_url, self._model, lasting)
+                                before = lasting
+                            yield delta
+                    break
+                except Exception as error:
+                    refusal = find_refusal(error)
+                    # A reply that has begun is not asked for again, nor one that broke off.
+                    if assembly.has_begun or (stream is not None and refusal is None):
+                        raise
+                    step = self._next_step(
+                        error, refusal, capabilities, request, fields, extra, tries
+                    )
+                    if step is None:
+                        raise
+                capabilities = capabilities.after(step)
+                lasting = lasting.after(step) if step.lasts or step.max_tokens else lasting
+                if step.wait is not None or step.notice not in self._announced:
+                    self._announced.add(step.notice)
+                    yield Notice(text=step.notice, wait=step.wait or 0.0)
+                if step.wait is not None:
+                    await self._sleep(step.wait)
+        if lasting != before:
+            remember(self.base_url, self._model, lasting)
         reply = assembly.reply(time.monotonic() - start)
         usage = reply.usage
-        allowed = recall(self.base_url, self._model).token_limit(request)
+        allowed = capabilities.token_limit(request)
         update: dict[str, Any] = {
             "capped": reply.finish == "length" and allowed < request.max_tokens
         }
@@ -224,69 +283,55 @@ class OpenAIModel:
             update["usage"] = usage.model_copy(update={"cost": cost})
         yield reply.model_copy(update=update)
 
-    async def _open(
-        self, client: openai.AsyncOpenAI, request: Request, key: Key
-    ) -> AsyncGenerator[Notice | _Stream, None]:
-        """Send the request until a reply begins: yield notices on the way, then the stream."""
-        before = capabilities = recall(self.base_url, self._model)
-        retries = 0
-        while True:
-            extra = dict(self._extra)  # a call at the same time may take one of them out
-            fields = capabilities.fields(request)
-            if not extra.keys().isdisjoint(LIMITS):
-                fields = {name: value for name, value in fields.items() if name not in LIMITS}
-            try:
-                stream = await self._send(client, request, fields | extra, key)
-                break
-            except Exception as error:
-                refusal = find_refusal(error)
-                less = self._ask_less(capabilities, request, fields, extra, refusal)
-                delay = _retry_delay(error, retries) if retries < self._max_retries else None
-                if less is None and delay is None:
-                    raise
-            if less is not None:
-                capabilities, notice = less
-                if notice not in self._announced:
-                    self._announced.add(notice)
-                    yield Notice(text=notice)
-            elif delay is not None:
-                retries += 1
-                notice = ""  # without an answer: if it stays away, the error says so once
-                if refusal is not None:
-                    failed = refusal.status >= 500 and refusal.status not in (503, 529)
-                    reason = f"failed (HTTP {refusal.status})" if failed else "is busy"
-                    count = f"({retries} of {self._max_retries})"
-                    notice = f"The server {reason}; trying again in {math.ceil(delay)} s {count}."
-                yield Notice(text=notice, wait=delay)
-                await self._sleep(delay)
-        if capabilities != before:
-            remember(self.base_url, self._model, capabilities)
-        yield stream
-
-    def _ask_less(
+    def _next_step(
         self,
+        error: Exception,
+        refusal: Refusal | None,
         capabilities: Capabilities,
         request: Request,
         fields: dict[str, Any],
         extra: dict[str, Any],
-        refusal: Refusal | None,
-    ) -> tuple[Capabilities, str] | None:
-        """Return what to ask for after an answer that refuses a field, and a notice."""
-        if refusal is None or not refusal.may_name_a_field:
+        tries: "_Tries",
+    ) -> Step | None:
+        """Return what to do about a failure: ask for less, or wait; None where nothing helps."""
+        field = find_field(refusal, request, fields | extra) if refusal else None
+        if refusal and field and tries.steps < _MAX_STEPS:
+            tries.steps += 1
+            if field in extra:
+                self._extra.pop(field, None)
+                return Step(f"The server doesn't take `{field}`. Asking without it.")
+            if step := capabilities.step(field, refusal, request):
+                return step
+        if refusal and refusal.kind == "loading":
+            pause = max(_LEAST_POLL, min(refusal.delay or 0.0, _MOST_POLL))
+            minutes = f"Waiting up to {_MAX_LOADING // 60} minutes."
+            notice = "" if tries.loading else f"The server is loading the model. {minutes}"
+            tries.loading += pause
+            return Step(notice, wait=pause) if tries.loading <= _MAX_LOADING else None
+        wait = _retry_delay(error, refusal, tries.retries)
+        if wait is None or tries.retries >= self._max_retries:
             return None
-        field = find_refused(fields | extra, refusal.complaint)
-        if field is None:
-            return None
-        if field in extra:
-            self._extra.pop(field, None)
-            return capabilities, f"The server doesn't take `{field}`. Asking without it."
-        return capabilities.without(field, request, refusal.complaint)
+        tries.retries += 1
+        notice = ""  # without an answer: if it stays away, the error says so once
+        if refusal is not None:
+            failed = refusal.status >= 500 and refusal.status not in (503, 529)
+            reason = f"failed (HTTP {refusal.status})" if failed else "is busy"
+            count = f"({tries.retries} of {self._max_retries})"
+            notice = f"The server {reason}; trying again in {math.ceil(wait)} s {count}."
+        return Step(notice, wait=wait)
 
     async def _send(
-        self, client: openai.AsyncOpenAI, request: Request, fields: Mapping[str, Any], key: Key
+        self,
+        client: openai.AsyncOpenAI,
+        messages: Sequence[Any],
+        fields: Mapping[str, Any],
+        key: Key,
     ) -> _Stream:
-        messages = [message.model_dump() for message in request.messages]
-        login = f"Basic {self._login[-1]}" if self._login else f"Bearer {key()}"
+        headers = {
+            "Authorization": f"Basic {self._login[-1]}" if self._login else f"Bearer {key()}"
+        }
+        if self._is_azure and key() != _NO_KEY:
+            headers[_AZURE_KEY] = key()
         # A server that sends its headers byte by byte is silent too.
         async with asyncio.timeout(self._timeout + _CONNECT_SECONDS):
             # Plain JSON both ways: the client's `create` makes a type of every field and chunk.
@@ -294,7 +339,7 @@ class OpenAIModel:
                 "/chat/completions",
                 cast_to=object,
                 body={"model": self._model, "messages": messages, **fields},
-                options={"headers": {"Authorization": login}},
+                options={"headers": headers},
                 stream=True,
                 stream_cls=_Stream,
             )
@@ -337,6 +382,7 @@ class OpenAIModel:
         return openai.AsyncOpenAI(
             api_key=_NO_KEY,  # the real one goes with the request
             base_url=self.base_url,
+            default_query=self._query,
             max_retries=0,  # ours are announced, and the budget may refuse their wait
             http_client=openai.DefaultAsyncHttpxClient(
                 base_url=self.base_url,
@@ -355,7 +401,8 @@ class OpenAIModel:
     async def _drop_headers(self, request: httpx2.Request) -> None:
         """Drop what the client adds from the environment (``OPENAI_CUSTOM_HEADERS``) elsewhere."""
         if not self._is_configured():
-            for name in {*request.headers} - _HEADERS:
+            kept = _HEADERS | {_AZURE_KEY} if self._is_azure else _HEADERS
+            for name in {*request.headers} - kept:
                 del request.headers[name]
 
     def _is_configured(self) -> bool:
@@ -399,11 +446,12 @@ class OpenAIModel:
         return model_error(error, server=self.base_url, model=self._model, secrets=secrets)
 
 
-def _read_address(base_url: str) -> tuple[str, tuple[str, ...]]:
-    """Return a base URL without user and password, and those apart: password, encoded login.
+def _read_address(base_url: str) -> tuple[str, dict[str, str], tuple[str, ...]]:
+    """Return a base URL, its query, and what else it held: the password and the encoded login.
 
     Raises:
-        UsageError: it is not an http or https address, or something follows its path.
+        UsageError: it is not an http or https address, or more than Azure's ``api-version`` follows
+            its path.
     """
     try:
         parts = urlsplit(base_url)
@@ -412,16 +460,17 @@ def _read_address(base_url: str) -> tuple[str, tuple[str, ...]]:
         url = ""
     if not url:  # not quoted: a malformed address may hold a password
         raise UsageError("The base URL is not an address. Write it as http://HOST:PORT/v1.")
-    if parts.query or parts.fragment:
+    url, query = url.removesuffix("/chat/completions"), dict(parse_qsl(parts.query))
+    if parts.fragment or (parts.query and not _API_VERSION.fullmatch(parts.query)):
         raise UsageError(
             f"The base URL of {url} goes on after its path. Leave out what follows the ? or #, "
             "and keep a key in an environment variable."
         )
     if parts.username is None:
-        return url, ()
+        return url, query, ()
     password = unquote(parts.password or "")
     login = f"{unquote(parts.username)}:{password}"
-    return url, (password, base64.b64encode(login.encode()).decode())
+    return url, query, (password, base64.b64encode(login.encode()).decode())
 
 
 def _origin(url: str) -> tuple[str, str, int | None] | None:
@@ -433,44 +482,33 @@ def _origin(url: str) -> tuple[str, str, int | None] | None:
     return parts.scheme, parts.host, parts.port
 
 
-def backoff(attempt: int, headers: Mapping[str, str]) -> float | None:
-    """Return the seconds to wait before a retry; None if the server asks for over a minute.
+def backoff(attempt: int) -> float:
+    """Return the seconds to wait before a retry where the server names none.
 
-    Without ``Retry-After`` it is exponential backoff with full jitter (AWS Architecture Blog,
-    "Exponential Backoff And Jitter", 2015), so that many notebooks that wait for one server do
-    not come back together.
+    It is exponential backoff with full jitter (AWS Architecture Blog, "Exponential Backoff And
+    Jitter", 2015), so that many notebooks that wait for one server do not come back together.
 
     Args:
         attempt: retries made so far.
-        headers: the answer's headers; empty if there was none.
     """
-    value = headers.get("retry-after", "").strip()
-    try:
-        seconds = float(value)
-    except ValueError:
-        try:
-            seconds = parsedate_to_datetime(value).timestamp() - time.time()
-        except (ValueError, OverflowError):
-            return random.uniform(0, min(_MAX_DELAY, _FIRST_DELAY * 2**attempt))
-    return max(0.0, seconds) if seconds <= _MAX_RETRY_AFTER else None
+    return random.uniform(0, min(_MAX_DELAY, _FIRST_DELAY * 2**attempt))
 
 
-def _retry_delay(error: Exception, attempt: int) -> float | None:
+def _retry_delay(error: Exception, refusal: Refusal | None, attempt: int) -> float | None:
     """Return the seconds to wait before a retry; None if the request cannot succeed."""
-    refusal = find_refusal(error)
     if refusal is not None:
-        final = refusal.headers.get("x-should-retry") == "false" or refusal.is_out_of_credit
         transient = refusal.status in _TRANSIENT or 500 <= refusal.status < 600
-        return backoff(attempt, refusal.headers) if transient and not final else None
+        if refusal.kind or not transient or refusal.headers.get("x-should-retry") == "false":
+            return None
+        delay = backoff(attempt) if refusal.delay is None else refusal.delay
+        return delay if delay <= MAX_WAIT else None
     # A server that took the request and fell silent may be at work on it: asking again would
     # only slow it down. A certificate does not get better by waiting.
     silent = isinstance(error, openai.APITimeoutError) and not isinstance(
         error.__cause__, httpx2.ConnectTimeout
     )
     final = silent or isinstance(root(error), ssl.SSLCertVerificationError)
-    return (
-        backoff(attempt, {}) if isinstance(error, openai.APIConnectionError) and not final else None
-    )
+    return backoff(attempt) if isinstance(error, openai.APIConnectionError) and not final else None
 
 
 def _read_extra(extra: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -491,7 +529,7 @@ def _read_extra(extra: Mapping[str, Any] | None) -> dict[str, Any]:
 
 def _long_texts(value: Any) -> Iterator[str]:
     """Yield the texts in a JSON value that may be secrets."""
-    if isinstance(value, str) and len(value) >= _LEAST_SECRET:
+    if isinstance(value, str) and len(value) >= LEAST_SECRET:
         yield value
     elif isinstance(value, dict | list):
         for item in value.values() if isinstance(value, dict) else value:

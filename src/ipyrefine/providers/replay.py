@@ -263,6 +263,12 @@ class RecordedModel:
             finish=reply.finish,
             usage=reply.usage,
         )
+        if call.joined("text") != reply.text:  # a mark at its end made thoughts of what it streamed
+            parts: tuple[tuple[Literal["thinking", "text"], str], ...]
+            parts = (("thinking", reply.thinking), ("text", reply.text))
+            call = call.replace(
+                pieces=tuple(Piece(after=0, text=t, kind=kind) for kind, t in parts)
+            )
         recording = read_recording(self._path)
         models = recording.models
         if live.name not in {model.name for model in models}:

@@ -6,7 +6,7 @@ from typing import Literal
 
 from ipyrefine.core.ports import Delta, Notice, Reply, Request
 from ipyrefine.errors import ModelError, UsageError
-from ipyrefine.providers.stream import estimate_usage
+from ipyrefine.providers.stream import estimate_usage, split_thoughts
 
 Scripted = str | Reply | ModelError | Callable[[Request], str | Reply]
 
@@ -83,4 +83,5 @@ class ScriptedModel:
             item = item(request)
         if isinstance(item, Reply):
             return item
-        return Reply(text=item, usage=estimate_usage(request, len(item)))
+        thinking, text = split_thoughts(item)
+        return Reply(text=text, thinking=thinking, usage=estimate_usage(request, len(item)))

@@ -7,10 +7,10 @@ remembered per address and model in ``servers.json``, in the user's folder, and 
 
 import datetime
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from filelock import FileLock, Timeout
@@ -21,6 +21,7 @@ from ipyrefine.core.ports import Request
 from ipyrefine.core.sharing import Level
 from ipyrefine.errors import UsageError
 from ipyrefine.folders import home
+from ipyrefine.providers.complaints import TOO_LONG, Refusal
 
 
 class Key:
@@ -60,10 +61,11 @@ _FORMATS = {
     "json_object": "JSON mode",
     "": "the prompt alone",
 }
+SYSTEM = "system"  # what stands for the role of system messages among refused fields
 _LIMIT_NAME = re.compile(r"\bmax_(?:completion_|new_|output_)?tokens\b", re.IGNORECASE)
-# Where prompt and reply share a window, or a minute's tokens, the limit is not always named.
-_SHARED = re.compile(
-    r"context.{0,3}(?:length|size|window)|too many tokens|request too large.{0,200}tokens",
+_NO_SCHEMA = re.compile(  # the server has no kind of JSON schema, be it strict or not
+    r"type is unavailable|json_object|n.t support[^.]{0,40}json_schema"
+    r"|json_schema\W{0,3}(?:is )?(?:not|un|enabled only)",
     re.IGNORECASE,
 )
 _TOO_HIGH = re.compile(
@@ -71,6 +73,8 @@ _TOO_HIGH = re.compile(
     re.IGNORECASE,
 )
 _LEAST = 1_024  # halving a limit goes no further: then it is the prompt that is too long
+_LEAST_KEPT = 2_048
+_LEAST_USEFUL = 256  # tokens of a reply; where a server states that it has room for fewer, none is
 _FIELD_NAMES = {  # how servers name a field in an error, where they don't all use its plain name
     "response_format": re.compile(
         r"response.?format|json.?schema|json.?object|json.?mode|json.?validate|generate json"
@@ -84,17 +88,37 @@ _FIELD_NAMES = {  # how servers name a field in an error, where they don't all u
 _DAYS = 30  # that a refusal holds: accounts are verified, servers updated
 
 
+class Step(NamedTuple):
+    """What to do after an answer that refused something.
+
+    Attributes:
+        notice: a sentence for the user; empty for none.
+        refused: what is not sent any more.
+        max_tokens: the completion limit to ask for; None to leave it.
+        lasts: whether it holds for later requests, too.
+        wait: seconds after which to ask again; None for at once.
+    """
+
+    notice: str
+    refused: frozenset[str] = frozenset()
+    max_tokens: int | None = None
+    lasts: bool = True
+    wait: float | None = None
+
+
 class Capabilities(Record):
     """What one server takes for one model.
 
     Attributes:
-        refused: fields, and forms of ``response_format``, that are not sent.
+        refused: fields, forms of ``response_format`` and roles that are not sent.
         max_tokens: the highest completion limit that is asked for; None for no limit.
+        room: the same for what a prompt or a credit left room for, which no later kernel is told.
         since: the day this was learnt.
     """
 
     refused: frozenset[str] = frozenset()
-    max_tokens: int | None = Field(default=None, ge=_LEAST)
+    max_tokens: int | None = Field(default=None, ge=_LEAST_USEFUL)
+    room: int | None = Field(default=None, exclude=True)
     since: datetime.date = Field(default_factory=datetime.date.today)
 
     def fields(self, request: Request) -> dict[str, Any]:
@@ -117,39 +141,70 @@ class Capabilities(Record):
 
     def token_limit(self, request: Request) -> int:
         """Return the completion tokens to ask for: the request's, or what the server takes."""
-        return min(request.max_tokens, self.max_tokens or request.max_tokens)
+        limits = (request.max_tokens, self.max_tokens, self.room)
+        return min(limit for limit in limits if limit is not None)
 
-    def without(
-        self, field: str, request: Request, complaint: str
-    ) -> "tuple[Capabilities, str] | None":
-        """Return what to ask for after a field was refused, and a sentence for the user.
+    def messages(self, request: Request) -> list[dict[str, str]]:
+        """Return the messages; where it takes none of the system's, its words go to the user's."""
+        turns = [message.model_dump() for message in request.messages]
+        if SYSTEM not in self.refused:
+            return turns
+        merged: list[dict[str, str]] = []
+        for turn in turns:
+            role = "user" if turn["role"] == SYSTEM else turn["role"]
+            if merged and merged[-1]["role"] == role:
+                merged[-1]["content"] += f"\n\n{turn['content']}"
+            else:
+                merged.append({"role": role, "content": turn["content"]})
+        return merged
+
+    def step(self, field: str, refusal: Refusal, request: Request) -> Step | None:
+        """Return what to ask for less after a field was refused; None for nothing.
 
         Args:
             field: the field.
-            request: what is asked.
-            complaint: the server's words.
-
-        Returns:
-            None if there is nothing less to ask for.
+            refusal: the server's answer.
+            request: what was asked.
         """
-        if field in LIMITS and (_SHARED.search(complaint) or _TOO_HIGH.search(complaint)):
-            limit = self.token_limit(request)
-            lower = max(limit // 2, _LEAST)
-            if lower < limit:
-                notice = f"The server allows fewer tokens a reply. Asking for {lower:,}."
-                return self.model_copy(update={"max_tokens": lower}), notice
         if field in LIMITS:
-            if field == LIMITS[-1] or not _LIMIT_NAME.search(complaint):
+            limit = self.token_limit(request)
+            room, lasts = refusal.room(limit)
+            if room is not None and room < _LEAST_USEFUL:
+                return None
+            if room is None or room >= limit:
+                high = refusal.kind == "long" or _TOO_HIGH.search(refusal.complaint)
+                room = max(limit // 2, _LEAST) if high else limit
+            if room < limit:
+                notice = f"The server allows fewer tokens a reply. Asking for {room:,}."
+                if refusal.is_short_of_credit:
+                    notice = f"The account affords only {room:,} tokens a reply. Asking for those."
+                return Step(notice, max_tokens=room, lasts=lasts)
+            if field == LIMITS[-1] or not _LIMIT_NAME.search(refusal.complaint):
                 return None
             notice = f"The server doesn't take `{field}`. Using `{LIMITS[-1]}` instead."
+        elif field == SYSTEM:
+            notice = "The server doesn't take system messages. Sending their words as the user's."
         elif field == "response_format":
             field = self._format(request)
-            less = self.model_copy(update={"refused": self.refused | {field}})
-            instead = _FORMATS[less._format(request)]
+            refused = {field}
+            if field == "strict" and _NO_SCHEMA.search(refusal.complaint):
+                refused.add("json_schema")
+            step = Step("", frozenset(refused), lasts="validate_failed" not in refusal.complaint)
+            if not step.lasts:  # the model wrote what the form forbids
+                return step
+            instead = _FORMATS[self.after(step)._format(request)]
             notice = f"The server doesn't take {_FORMATS[field]}. Using {instead} instead."
+            return step._replace(notice=notice)
         else:
             notice = f"The server doesn't take `{field}`. Asking without it."
-        return self.model_copy(update={"refused": self.refused | {field}}), notice
+        return Step(notice, frozenset({field}))
+
+    def after(self, step: Step) -> "Capabilities":
+        """Return what is left to ask for."""
+        update: dict[str, Any] = {"refused": self.refused | step.refused}
+        if step.max_tokens is not None:
+            update["max_tokens" if step.lasts else "room"] = step.max_tokens
+        return self.model_copy(update=update)
 
     def _format(self, request: Request) -> str:
         """Return the strictest form of asking for JSON that is left; empty for none."""
@@ -168,7 +223,25 @@ class Capabilities(Record):
         return {"type": "json_schema", "json_schema": schema}
 
 
-def find_refused(fields: Iterable[str], complaint: str) -> str | None:
+def find_field(refusal: Refusal, request: Request, fields: Collection[str]) -> str | None:
+    """Return which field an answer is about, perhaps `SYSTEM`; None if less of none would help.
+
+    Args:
+        refusal: the answer.
+        request: what was asked.
+        fields: the names of the fields that were sent.
+    """
+    if refusal.refuses_system and any(message.role == SYSTEM for message in request.messages):
+        return SYSTEM
+    if refusal.is_short_of_credit:
+        return next((field for field in fields if field in LIMITS), None)
+    waiting_helps = refusal.status in (402, 408, 409, 429) and refusal.kind != "long"
+    if not 400 <= refusal.status < 500 or waiting_helps:
+        return None
+    return find_refused(fields, refusal.complaint)
+
+
+def find_refused(fields: Collection[str], complaint: str) -> str | None:
     """Return which of the fields that were sent an error is about; None for none of them.
 
     The one that is named first counts: servers that quote the whole request do so at the end.
@@ -184,7 +257,7 @@ def find_refused(fields: Iterable[str], complaint: str) -> str | None:
     }
     if starts:
         return min(starts, key=starts.__getitem__)
-    is_limit = _SHARED.search(complaint)
+    is_limit = TOO_LONG.search(complaint)
     return next((field for field in fields if field in LIMITS), None) if is_limit else None
 
 
@@ -261,10 +334,13 @@ def remember(base_url: str, model: str, taken: Capabilities) -> None:
     """Keep what a server has just taken, after it refused more."""
     last = recall(base_url, model)  # a call at the same time may have learnt something else
     limits = [one.max_tokens for one in (last, taken) if one.max_tokens is not None]
-    refused = last.refused | taken.refused
-    both = Capabilities(refused=refused, max_tokens=min(limits, default=None))
-    BY_SERVER[base_url, model] = both
-    remember_about(base_url, models={**facts_about(base_url).models, model: both})
+    refused, limit = last.refused | taken.refused, min(limits, default=None)
+    # A small room is that of one long prompt.
+    room = taken.room if (taken.room or 0) >= _LEAST_KEPT else last.room
+    BY_SERVER[base_url, model] = Capabilities(refused=refused, max_tokens=limit, room=room)
+    if (refused, limit) != (last.refused, last.max_tokens):
+        both = BY_SERVER[base_url, model]
+        remember_about(base_url, models={**facts_about(base_url).models, model: both})
 
 
 def _path() -> Path:

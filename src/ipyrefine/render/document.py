@@ -12,7 +12,7 @@ from ipyrefine.core.coaching import open_puzzle, predictions, unmet
 from ipyrefine.core.decisions import Accept, Expect, Retract
 from ipyrefine.core.events import CallEnded, Event, StageStarted, Stopped, TextDelta, Warned
 from ipyrefine.core.expectations import Expectation
-from ipyrefine.core.findings import lost_sections
+from ipyrefine.core.findings import left_open, lost_sections
 from ipyrefine.core.model import (
     Choice,
     Clarification,
@@ -46,7 +46,10 @@ _SCORE_ALONE = re.compile(
     r"\W*(?:[^\W\d_]+\W+){0,6}\d+(?:\.\d+)?\s*(?:/|of|out of)\s*\d+(?:\.\d+)?\W*"
 )
 _NEXT_TO = 32  # characters on either side of words that stand in no source
-_RIVALRIES = {"critic": "the critic expects one, the text gives the other"}
+_RIVALRIES = {
+    "critic": "the critic expects one, the text gives the other",
+    "open": "the task leaves it open",
+}
 MAX_SCORES = 50  # a panel sends all of them again with each iteration
 
 
@@ -140,7 +143,7 @@ class Result(NamedTuple):
     confirmed: bool | None = None  # the user's word on it
     expected: str = ""  # what it should be, where the user says it is something else
     output: tuple["Block", ...] = ()  # a table or a picture that it comes with
-    asks: Literal["right", "keep", ""] = "right"  # what the user is asked about it
+    asks: Literal["right", "keep", "open", ""] = "right"  # what the user is asked about it
     condition: str = ""  # what it was computed on, where that is less than the real thing
 
     def __str__(self) -> str:
@@ -148,6 +151,9 @@ class Result(NamedTuple):
         if self.choices:
             value = f"{' or '.join(one.result for one in self.choices)}? ({self.rivalry})"
         call = self.call.replace("\n", "; ")
+        if self.asks == "open":
+            options = " / ".join(one.result for one in self.choices)
+            return f"{call} ({options})" if options else call
         line = f"{call} {self.sign} {value}" if self.sign else f"{call}: {value}"
         return " · ".join(map(str, filter(None, (line, self.condition, self.word))))
 
@@ -291,9 +297,9 @@ def results(
     """
     if run.setup.coach:
         return []
-    found = rows(run, iteration)
+    found, asked = rows(run, iteration), questions(run, iteration)
     if not found:
-        return unsourced(iteration)
+        return [*unsourced(iteration), *asked]
     said: dict[tuple[str, str], Clarification | Expect | None] = {
         key_of(one.call, one.setup): one for one in run.task.clarifications
     }
@@ -303,12 +309,29 @@ def results(
     shown = tuple(_row(one, said.get(key_of(one.call, one.setup))) for one in found)
     title = "What it did" if all(one.source == "cell" for one in found) else "What it gives"
     answered = any(one.confirmed is not None for one in found)
-    return [Results(title, shown, labels.results_hint(run, iteration, answered=answered))]
+    return [Results(title, shown, labels.results_hint(run, iteration, answered=answered)), *asked]
+
+
+def questions(run: Run, iteration: Iteration) -> list[Results]:
+    """Return what the critic says the task leaves open, where no input shows it."""
+    found = tuple(
+        Result(
+            one.id,
+            one.problem,
+            "",
+            choices=tuple(Choice(result=option) for option in one.options),
+            rivalry="the task leaves it open",
+            asks="open",
+        )
+        for one in left_open(run, iteration)
+        if not one.call
+    )
+    return [Results(labels.LEFT_OPEN, found)] if found else []
 
 
 def unsourced(iteration: Iteration) -> list[Results]:
     """Return what names, numbers and dates of prose stand in no source, to keep or to strike."""
-    asked = (one for one in iteration.findings if one.asks)
+    asked = (one for one in iteration.findings if one.asks and one.check == model.NO_SOURCE)
     found = tuple(
         Result(one.id, one.quote, _around(iteration.text, one.quote), sign="", asks="keep")
         for one in asked
@@ -632,12 +655,10 @@ def reading(run: Run, iteration: Iteration) -> list[Block]:
         if one.name in results or one.iteration == iteration.number
     ]
     ends = Counter(item.labels[0] for item in tests)
-    ends.update(labels.QUESTION for _ in iteration.questions)
     if not has_evaluator(run):
-        found = (one for one in iteration.findings if one.author == "model")
+        found = (one for one in iteration.findings if one.author == "model" and not one.asks)
         ends.update(map(labels.finding_status, found))
     blocks: list[Block] = [Items(labels.claims_title(ends), tuple(tests))] if ends else []
-    blocks += left_open(iteration)
     if iteration.ready is False and iteration.reason:
         back = " You took that back." if iteration.taken_back else ""
         blocks.append(Paragraph(f"The critic takes it for not ready: {iteration.reason}{back}"))
@@ -645,12 +666,6 @@ def reading(run: Run, iteration: Iteration) -> list[Block]:
         worse = f"The critic calls it worse than {run.mention(iteration.parent)}"
         blocks.append(Paragraph(f"{worse}{f': {iteration.lost}' if iteration.lost else '.'}"))
     return blocks
-
-
-def left_open(iteration: Iteration) -> list[Block]:
-    """Return the critic's questions about the task, if any."""
-    asked = (Item(labels=(labels.QUESTION,), text=one) for one in iteration.questions)
-    return _items(labels.LEFT_OPEN, asked)
 
 
 def _test_item(test: Expectation, result: TestResult | None) -> Item:

@@ -239,8 +239,7 @@ def _context(run: Run, view: View, note: str, *, live: bool) -> dict[str, Any]:
         open_ = about and about.verdict and isinstance(about.verdict.because, StillOpen)
         context["stop_message"] = run.message if open_ else labels.stop_sentence(run)
     if about:
-        asked = document.left_open(about)  # which stands below the chips
-        claims = [one for one in document.reading(run, about) if one not in asked]
+        claims = document.reading(run, about)
         context |= _text_context(run, view, about, live=live) | {
             "failure": document.failure(about),
             "checks": document.checks(about, suite=not claims),

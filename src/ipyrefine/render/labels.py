@@ -29,6 +29,7 @@ from ipyrefine.core.model import (
     SUITE,
     Attempt,
     Basis,
+    Budget,
     ByUser,
     CheckFailed,
     ChecksPassed,
@@ -597,7 +598,7 @@ def late_sentence(run: Run) -> str:
         return _call_line(tests[first.name], first) if first else because_sentence(run, verdict)
     if text.unread:
         return f"could not be read afterwards: {text.unread}"
-    if any(finding.is_open for finding in text.findings) or text.questions:
+    if any(finding.is_open for finding in text.findings):
         return "read afterwards: nothing that blocks it"
     return "read afterwards: nothing found"
 
@@ -741,11 +742,6 @@ def interpretation(setup: Setup) -> str:
     return ", ".join([kind, *map(check_name, setup.demands)]) + sees
 
 
-def names_seen(task: Task) -> list[str]:
-    """Return the notebook's names that a model is shown."""
-    return [one.name for one in task.materials if one.kind == "variable"]
-
-
 def sees(names: Sequence[str]) -> str:
     """Return what a model is shown of the notebook, in short: ``sees orders, customers``."""
     if not names:
@@ -771,12 +767,16 @@ def settings(run: Run) -> list[str]:
 
 
 def bounds(run: Run) -> str:
-    """Return the most that a run can consume."""
-    most = forecast(run)
-    price = "price unknown" if most.cost is None else cost(most.cost)
-    revisions = count(run.limits.max_revisions, "revision")
-    tokens = count(_round_up(most.tokens), "token")
-    return f"at most {revisions}, {count(most.calls, 'call')}, {tokens}, {price}"
+    """Return the most that a run can consume; tokens and dollars where a budget limits them."""
+    most, budget = forecast(run), run.limits.budget
+    parts = [count(run.limits.max_revisions, "revision"), count(most.calls - most.repairs, "call")]
+    if most.repairs:
+        parts[-1] += f" (+ {most.repairs} if replies can't be read)"
+    if budget.replace(calls=None, seconds=None) != Budget():
+        parts.append(count(_round_up(most.tokens), "token"))
+    if budget.cost is not None:
+        parts.append("price unknown" if most.cost is None else cost(most.cost))
+    return f"at most {', '.join(parts)}"
 
 
 def _round_up(number: int) -> int:

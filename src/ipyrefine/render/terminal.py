@@ -184,7 +184,9 @@ class _Printer:
                 ]
                 first = next(iter(block.rows))
                 keep = f"%refine dismiss {first.key} keeps it; select {first.key} has it struck."
-                hint = self.wrap(keep, "quiet") if first.asks == "keep" else []
+                say = f"%refine expect {first.key} ANSWER answers it; dismiss {first.key} drops it."
+                hints = {"keep": keep, "open": say}
+                hint = self.wrap(hints[first.asks], "quiet") if first.asks in hints else []
                 return [*self.wrap(block.title, "bold"), *rows, *hint]
             case document.Section():
                 return ["", self.heading(str(block)), *self.blocks(block.blocks)]
@@ -208,7 +210,7 @@ class _Printer:
     def result(self, number: int, one: document.Result) -> list[str]:
         kind = one.word.kind if one.word else "warn" if one.choices else ""
         asks = "" if one.condition else one.asks
-        name = {"right": str(number), "keep": one.key, "": "–"}[asks]  # noqa: RUF001
+        name = {"right": str(number), "": "–"}.get(asks, one.key)  # noqa: RUF001
         return self.wrap(f"{name}  {one}", kind, "  ", "     ")
 
     def difference(self, block: document.Text) -> list[str]:
@@ -289,7 +291,6 @@ class _Printer:
             "checks": document.checks(chosen),
             "output": document.outputs(chosen),
             "findings": [document.Items("Findings", items)] if items else [],
-            "tests": document.left_open(chosen),
         }
         above = [*self.left_behind(run, run.iterations, chosen), heading]
         below = [

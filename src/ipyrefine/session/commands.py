@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, get_args
 
 from ipyrefine.core import decisions
+from ipyrefine.core.findings import answer
 from ipyrefine.core.model import (
     MAX_ITERATIONS,
     Finding,
@@ -232,7 +233,7 @@ async def _steer(cell: Cell, name: str, args: list[str]) -> None:
 # Decisions
 
 
-_FINDING_ID = re.compile(r"f\d+,?")
+_FINDING_ID = re.compile(r"[fq]\d+,?")
 _TARGET = re.compile(r"[01]?\.?\d+")
 
 
@@ -354,8 +355,10 @@ def confirmations(run: Run, words: list[str]) -> list[decisions.Expect]:
     return [expect(row) for row in found]
 
 
-def _parse_expectation(run: Run, words: list[str]) -> decisions.Expect | decisions.Retract:
-    """Read ``2 VALUE``, ``2 ?`` or ``f(x) == y``."""
+def _parse_expectation(run: Run, words: list[str]) -> decisions.Decision:
+    """Read ``2 VALUE``, ``2 ?``, ``f(x) == y``, or a question's id and the answer."""
+    if len(words) > 1 and (question := next((f for f in run.findings if f.id == words[0]), None)):
+        return decisions.Add(finding=answer(question, " ".join(words[1:])))
     if len(words) > 1 and words[0].isdecimal():
         row, result = _numbered_row(run, words[0]), " ".join(words[1:])
         if result == "?":

@@ -426,8 +426,11 @@ def _run_tests(request: Request, write_event: Callable[..., None]) -> None:
         os._exit(1)
     if any(b"hypothesis" in source for source in sources.values()):
         _settle_hypothesis()
+    further: dict[str, Any] = {"pytest": pytest}
+    if any(re.search(rb"\bbefore\b", source) for source in sources.values()):
+        further["before"] = types.SimpleNamespace(**_load_variables({}))  # read once more
     # Tests that were written in a notebook use names without importing them.
-    for name, value in {**names, "pytest": pytest}.items():
+    for name, value in {**further, **names}.items():
         if not hasattr(builtins, name):
             setattr(builtins, name, value)
     for name, source in sources.items():  # the text may have written to these

@@ -1,0 +1,150 @@
+"""What a critic says the task leaves open belongs to the run, until the user answers it."""
+
+import json
+from typing import Any
+
+import pytest
+from kit import finding, finish, question, refinement, text
+
+from ipyrefine import refine
+from ipyrefine.core import decisions
+from ipyrefine.core.critiques import parse_critique
+from ipyrefine.core.findings import answer, left_open
+from ipyrefine.core.model import Criterion, Limits, Task
+from ipyrefine.core.results import expect, rows
+from ipyrefine.core.run import Run
+from ipyrefine.errors import UsageError
+from ipyrefine.providers.scripted import ScriptedModel
+
+CODE = "def last(xs):\n    return xs[-1] if xs else None"
+TASK = "Write `last(xs)` that returns the last item."
+CALL = {"question": "What of an empty list?", "options": [None, "IndexError"], "call": "last( [] )"}
+WORDS = {"question": "Keep the salutation?", "options": ["yes", "no"]}
+
+
+def reply(*questions: Any, ready: bool = True, findings: Any = (), **more: Any) -> str:
+    fields = {"findings": [*findings], "questions": [*questions], "ready": ready, **more}
+    return json.dumps(fields | {"because": "So."})
+
+
+async def run_of(*replies: str, task: str = TASK, **options: Any) -> tuple[Run, ScriptedModel]:
+    model = ScriptedModel(replies)
+    return await refine(task, model=model, journal=False, **options), model
+
+
+def code(source: str) -> str:
+    return f"```python\n{source}\n```"
+
+
+async def test_a_question_stays_in_the_run_when_a_revision_is_written() -> None:
+    weak = [finding("It is curt.", criterion="tone")]
+    run, model = await run_of(
+        text("Dear Ann"),
+        reply(WORDS, ready=False, findings=weak),
+        "q1: kept\nf1: warmer\n\n<text>\nDear Ann, hello\n</text>",
+        reply(),
+        task="Write a mail.",
+        profile="email",
+    )
+    assert [one.problem for one in left_open(run, run.iterations[1])] == [WORDS["question"]]
+    revise = model.requests[2].messages[-1].content
+    assert "- q1: Keep the salutation? (yes / no)" in revise
+    assert {change.finding: change.summary for change in run.iterations[1].changes} == {
+        "q1": "kept",
+        "f1": "warmer",
+    }
+
+
+async def test_a_question_neither_blocks_a_text_nor_counts_as_a_weakness() -> None:
+    run, _ = await run_of(text("Dear Ann"), reply(WORDS), task="Write a mail.", profile="email")
+    assert run.verdict is not None
+    assert run.verdict.passed
+    short = reply(WORDS, ready=False, findings=[finding("It is curt.")])
+    run, model = await run_of(
+        text("Dear Ann"), short, short, task="Write a mail.", profile="email",
+        min_findings=2, max_revisions=0,
+    )  # fmt: skip
+    assert len(model.requests) == 3, "one weakness and one question are not two weaknesses"
+
+
+async def test_a_question_with_a_call_is_a_row_with_its_options() -> None:
+    run, _ = await run_of(code(CODE), reply(CALL))
+    asked = [row for row in rows(run, run.iterations[0]) if row.source == "open"]
+    assert [row.call for row in asked] == ["last([])"]
+    assert {(one.result, one.raises) for one in asked[0].rivals} <= {
+        ("None", False),
+        ("IndexError", True),
+    }
+    answered = expect(asked[0], "IndexError")
+    assert (answered.call, answered.result, answered.raises) == ("last([])", "IndexError", True)
+
+
+NO_CALLS = {
+    "words for results": {**CALL, "options": ["fail", "give nothing"]},
+    "one result": {**CALL, "options": ["None"]},
+    "a value": {**CALL, "call": "3"},
+    "no Python": {**CALL, "call": "an empty list"},
+    "nothing": {**CALL, "call": None},
+}
+
+
+@pytest.mark.parametrize("item", NO_CALLS.values(), ids=NO_CALLS)
+def test_a_question_whose_options_no_input_shows_has_no_call(item: Any) -> None:
+    [asked] = parse_critique(reply(item), CODE).findings
+    assert asked.call == ""
+    assert asked.asks
+
+
+def test_an_answer_is_what_the_next_revision_acts_on() -> None:
+    said = answer(question("Keep the salutation?", "yes", "no"), "no")
+    assert (said.id, said.problem, said.blocks) == ("q1", "Keep the salutation? no", True)
+    with pytest.raises(UsageError, match="no open question"):
+        answer(said, "yes")
+
+
+ASKED = {
+    "words": ("What of None? (0 / TypeError)", ("0", "TypeError")),
+    "no options": ("What of None (it may come)?", ()),
+    "a dict": ({"question": "Which?", "options": [1, None, [2], "x"]}, ("1", "None", "[2]", "x")),
+    "a question mark inside": ("Is (a / b) right?", ()),
+}
+
+
+@pytest.mark.parametrize(("item", "options"), ASKED.values(), ids=ASKED)
+def test_the_options_of_a_question_are_read(item: Any, options: tuple[str, ...]) -> None:
+    [asked] = parse_critique(reply(item), CODE).findings
+    assert asked.options == options
+
+
+def test_what_a_run_did_to_rows_and_nobody_asked_for_is_a_question() -> None:
+    facts = [
+        {"fact": "17 orders are gone.", "task": ""},
+        {"fact": "Sorted by city.", "task": "sorted by city"},
+        "no dict",
+    ]
+    [asked] = parse_critique(reply(rows=facts), "merged = orders.merge(customers)").findings
+    assert (asked.problem, asked.options) == ("17 orders are gone.", ("Undo it",))
+
+
+async def test_an_answered_or_dismissed_question_is_not_asked_again() -> None:
+    other = {"question": "Sign with the full name?", "options": ["yes", "no"]}
+    model = ScriptedModel([
+        text("Dear Ann"), reply(WORDS, other, ready=False),
+        "q2: as said\n\n<text>\nDear Ann, hello. Bob Ray\n</text>",
+        reply(WORDS, other, fixed=["q2"]),
+    ])  # fmt: skip
+    task = Task(text="Write a mail.", criteria=(Criterion(name="tone", definition="Warm."),))
+    loop = refinement(model, task, limits=Limits(max_revisions=0))
+    await finish(loop)
+    [salutation, name] = left_open(loop.state, loop.state.iterations[0])
+    loop.decide(decisions.Dismiss(findings=(salutation.id,)))
+    loop.decide(decisions.Add(finding=answer(name, "yes")))
+    loop.decide(decisions.Continue())
+    await finish(loop)
+    revise, critic = (request.messages[-1].content for request in model.requests[2:])
+    assert "Sign with the full name? yes" in revise
+    assert "Keep the salutation?" not in revise
+    assert "Settled already, not to be named again:\n- Keep the salutation?" in critic
+    assert left_open(loop.state, loop.state.iterations[1]) == []
+    assert loop.state.verdict is not None
+    assert loop.state.verdict.passed

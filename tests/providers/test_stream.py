@@ -1,0 +1,275 @@
+"""What is read of a reply: thoughts apart from the answer, in whatever shape a server sends it.
+
+The shapes are those of public documents and threads (OpenAI, Mistral, OpenRouter, LiteLLM, Ollama,
+vLLM, gpt-oss, Gemma, Kimi, Cohere, Seed); none was tried with the real server.
+"""
+
+import json
+
+import pytest
+from openai_server import Answer
+
+from ipyrefine.core.ports import Reply
+from ipyrefine.providers.openai import OpenAIModel
+from ipyrefine.providers.replay import RecordedModel
+from ipyrefine.providers.stream import Assembly, split_thoughts
+
+CODE = "```python\ndef f():\n    return 1\n```"
+LONGER = "```python\ndef f():\n    # the wrong one, and much longer\n    return 2\n```"
+CHANNEL = "<|start|>assistant<|channel|>"
+MARKED = [
+    ("<think>t</think>A", "t", "A"),
+    ("<think>\nt\n</think>\n\nA", "t", "A"),
+    ("<thinking>t</thinking>\n\nThanks.", "t", "Thanks."),
+    ("< Thinking >t</ THINKING >\n\nThanks.", "t", "Thanks."),
+    ("<think type=\"deep\" n='2'>t</think>A", "t", "A"),
+    ("<thought>t</thought>A", "t", "A"),
+    ("<reasoning>\nt\n</reasoning>\nA", "t", "A"),
+    ("<seed:think>t</seed:think>A", "t", "A"),
+    ("[THINK]t[/THINK]A", "t", "A"),
+    ("◁think▷t◁/think▷A", "t", "A"),
+    ("<think>a</think>\n<think>b</think>\nA", "a\nb", "A"),
+    ("<think>\n\n</think>\n\nA", "", "A"),
+    ("<think/>A", "", "A"),
+    ("<think>t</thinking>A", "t", "A"),
+    ("<think>still", "still", ""),
+    ("<think>The tag `</think>` ends it.</think>A", "The tag `</think>` ends it.", "A"),
+    ("<think>a <think>b</think> c</think>A", "a <think>b\n c", "A"),
+    ("<think>an open `quote</think>A", "an open `quote", "A"),
+    # the template opened them
+    ("</think>A", "", "A"),
+    ("t\n</think>\n\nA", "t", "A"),
+    ("t.</think>391", "t.", "391"),
+    ("internal</think>answer", "internal", "answer"),
+    ("t. </think> The answer", "t.", "The answer"),
+    ("So it is 5 </think>\n\n5", "So it is 5", "5"),
+    ("思考。</think>答案", "思考。", "答案"),
+    ('I don\'t "see".\n</think>\n{"score": 8}', 'I don\'t "see".', '{"score": 8}'),
+    ('t</think>"PASS"', "t", '"PASS"'),
+    (f"Try\n{LONGER}\nno.\n</think>\n\n{CODE}", f"Try\n{LONGER}\nno.", CODE),
+    (f"Try\n```python\ndef g(\n</think>\n\n{CODE}", "Try\n```python\ndef g(", CODE),
+    (
+        "<text>\nno\n</text>\n</think>\n<text>\nA\n</text>",
+        "<text>\nno\n</text>",
+        "<text>\nA\n</text>",
+    ),
+    ("t\n</think>\nIn prose </think>\n\nstays", "t", "In prose </think>\n\nstays"),
+    # channels
+    (f"<|channel|>analysis<|message|>t<|end|>{CHANNEL}final<|message|>A<|return|>", "t", "A"),
+    (f"{CHANNEL}analysis<|message|>t<|end|>{CHANNEL}final<|message|>A", "t", "A"),
+    (f"t<|end|>{CHANNEL}final <|constrain|>json<|message|>{{}}", "t", "{}"),
+    ("<|channel|>final<|message|>A", "", "A"),
+    ("<|channel|>analysis<|message|>t", "t", ""),
+    ("analysisWe need x.assistantfinalA", "We need x.", "A"),
+    ("<|channel>thought\nt<channel|>A<turn|>", "t", "A"),
+    ("<|START_THINKING|>t<|END_THINKING|><|START_RESPONSE|>A<|END_RESPONSE|>", "t", "A"),
+    # control tokens
+    *(
+        (f"A{end}", "", "A")
+        for end in (
+            *("<|im_end|>", "\n<|eot_id|>\n", "</s>", "<|endoftext|>", "<end_of_turn>", "<eos>"),
+            *("<\uff5cend▁of▁sentence\uff5c>", "<|im_end|>\n<|endoftext|>", "<|end|><|return|>"),
+            "<|im_end|>\n<|im_start|>assistant\n",
+        )
+    ),
+    ("<|im_start|>assistant\n<think>t</think>A<|im_end|>", "t", "A"),
+]
+ABOUT_MARKS = [
+    "Hello, world.\n",
+    "  indented at the start",
+    "The <think> tag opens and the </think> tag closes thoughts.",
+    "Models emit <think>reasoning</think> before the answer.",
+    "It is closed by </think>, and then the answer follows.",
+    "The closing tag (</think>) ends thoughts. So does </think>.",
+    "I think </think> is a tag.",
+    "Use `</think>`\n\nto end.",
+    'A "</think>" in quotes\n\nand on.',
+    "- `<think>` opens\n- `</think>` closes\n",
+    "Split it:\n```python\nx = s.split('</think>')[-1]\n```\n",
+    "So:\n```\n<think>\nhm\n</think>\nanswer\n```\nThat is it.",
+    "So:\n````\n</think>\n````\nand\n~~~xml\n</think>\n~~~\n",
+    'def f(s):\n    return s.split("</think>")[-1]\n',
+    "def f(s):\n    return re.sub(r'(?s)^.*</think>', '', s)\n",
+    "# the tag </think>\nx = 1\n",
+    "<text>\nThe template opens it.\n</think>\nends it.\n</text>",
+    json.dumps({"text": f"{'word ' * 50}\n</think>\nthen", "n": 1}),
+    "<thinker>x</thinker>",
+    "<thoughts>what I plan</thoughts>\n<response>A</response>",
+    "[Think] of a number.",
+    "analysis of the final by an assistant",
+    "This was <s>wrong</s>",
+    "x <|im_end|> y",
+    "print('<|im_end|>')",
+    "",
+]
+
+
+@pytest.mark.parametrize(("content", "thoughts", "answer"), MARKED)
+def test_what_is_left_without_thoughts_and_control_tokens_is_the_answer(content, thoughts, answer):
+    thinking, text = split_thoughts(content)
+    assert (thinking.strip(), text) == (thoughts, answer)
+
+
+@pytest.mark.parametrize("content", ABOUT_MARKS)
+def test_an_answer_that_is_about_marks_of_thoughts_stays_as_it_is(content):
+    assert split_thoughts(content) == ("", content)
+
+
+@pytest.mark.parametrize("chunk", [1, 3, 7, 1_000])
+def test_a_streamed_reply_is_the_same_as_a_whole_one(request_text, chunk):
+    for content in (*(content for content, *_ in MARKED), *ABOUT_MARKS):
+        assembly, shown = Assembly(request_text), ""
+        for start in range(0, len(content), chunk):
+            delta = {"content": content[start : start + chunk]}
+            shown += "".join(d.text for d in assembly.feed({"choices": [{"delta": delta}]}))
+        shown += "".join(d.text for d in assembly.close())
+        thinking, text = split_thoughts(content)
+        assert (assembly.reply(1).thinking, assembly.reply(1).text) == (thinking.strip(), text)
+        if not thinking:
+            assert text in shown
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        *("<think>", "</think>", "<think></think>", "<think>\n```\n</think><think>\n```\n"),
+        *("<|channel|>", "`", "` `` ", "```x\n", "```\n~~~\n", "<text>\n", "</s>", "<|a|>"),
+        *("analysis", "a </think> b", '"a ', "<think ", "a" + " " * 50 + "</think> x", "\n "),
+    ],
+)
+def test_a_mark_repeated_over_and_over_does_not_hold_up_the_reader(piece):
+    content = piece * (200_000 // len(piece))
+    thinking, text = split_thoughts(content)
+    assert text in content
+    assert len(thinking) + len(text) <= len(content)
+
+
+# --- parts, fields, tool calls
+
+
+PARTS = [
+    ([{"type": "text", "text": "A"}], "", "A"),
+    ([{"type": "output_text", "text": "A"}, {"type": "text", "text": "B"}], "", "AB"),
+    (["A", "B"], "", "AB"),
+    (
+        [
+            {"type": "thinking", "thinking": [{"type": "text", "text": "t"}]},
+            {"type": "text", "text": "A"},
+        ],
+        "t",
+        "A",
+    ),
+    ([{"type": "thinking", "thinking": "t"}, {"type": "text", "text": "A"}], "t", "A"),
+    ([{"type": "redacted_thinking", "data": "xyz"}, {"type": "text", "text": "A"}], "", "A"),
+    ([{"type": "reasoning", "summary": [{"type": "summary_text", "text": "t"}]}, "A"], "t", "A"),
+    ([{"text": "t", "thought": True}, {"text": "A"}], "t", "A"),
+    ([{"type": "image_url", "image_url": {"url": "x"}}, {"type": "text", "text": "A"}], "", "A"),
+    ({"type": "text", "text": "A"}, "", "A"),
+    ([{"type": "text", "text": "<think>t</think>A"}], "t", "A"),
+    ([{"type": "text", "text": {"value": "A"}}], "", "A"),
+    ([[[[[[[["A"]]]]]]]], "", ""),
+]
+
+
+async def reply_of(server, request, answer: Answer) -> Reply:
+    model = OpenAIModel("m", base_url=server.base_url)
+    *_, reply = [item async for item in model.stream(request)] if server.then(answer) else []
+    return reply
+
+
+def whole(message: dict, finish: str = "stop") -> Answer:
+    body = {"choices": [{"index": 0, "message": message, "finish_reason": finish}]}
+    return Answer(raw=json.dumps(body).encode(), content_type="application/json")
+
+
+def streamed(*deltas: dict, finish: str = "stop") -> Answer:
+    chunks = [{"choices": [{"index": 0, "delta": delta}]} for delta in deltas]
+    chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]})
+    return Answer(raw=b"".join(b"data: %s\n\n" % json.dumps(c).encode() for c in chunks))
+
+
+@pytest.mark.parametrize(("content", "thoughts", "answer"), PARTS)
+async def test_content_in_parts_is_read_streamed_and_whole(
+    server, request_text, content, thoughts, answer
+):
+    parts = content if isinstance(content, list) else [content]
+    for sent in (
+        whole({"content": content}),
+        streamed({"content": content}),
+        streamed(*({"content": [part]} for part in parts)),
+    ):
+        reply = await reply_of(server, request_text, sent)
+        assert (reply.thinking, reply.text, reply.finish) == (thoughts, answer, "stop")
+
+
+async def test_a_reply_that_is_repeated_whole_at_the_end_of_its_stream_is_read_once(
+    server, request_text
+):
+    last = {"choices": [{"delta": {}, "message": {"content": "A"}, "finish_reason": "stop"}]}
+    chunks = [{"choices": [{"delta": {"content": "A"}}]}, last]
+    raw = b"".join(b"data: %s\n\n" % json.dumps(chunk).encode() for chunk in chunks)
+    assert (await reply_of(server, request_text, Answer(raw=raw))).text == "A"
+
+
+async def test_a_refusal_among_parts_is_a_refusal(server, request_text):
+    part = {"type": "refusal", "refusal": "I can't."}
+    reply = await reply_of(server, request_text, whole({"content": [part]}))
+    assert (reply.text, reply.finish) == ("I can't.", "refused")
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"reasoning_content": "t"},
+        {"reasoning": "t", "reasoning_details": [{"type": "reasoning.text", "text": "t"}]},
+        {"reasoning_details": [{"type": "reasoning.summary", "summary": "t"}]},
+        {"thinking": "t"},
+        {"thinking_blocks": [{"type": "thinking", "thinking": "t", "signature": "s"}]},
+    ],
+    ids=lambda fields: "+".join(fields),
+)
+async def test_thoughts_in_fields_are_read_once(server, request_text, fields):
+    for sent in (whole({"content": "A", **fields}), streamed(fields, {"content": "A"})):
+        reply = await reply_of(server, request_text, sent)
+        assert (reply.thinking, reply.text) == ("t", "A")
+
+
+CALL = {"index": 0, "id": "1", "function": {"name": "give", "arguments": '{"score": '}}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        whole({"content": None, "tool_calls": [{"function": {"arguments": '{"score": 8}'}}]}),
+        whole({"content": "", "tool_calls": [{"function": {"arguments": {"score": 8}}}]}),
+        whole({"content": None, "function_call": {"name": "give", "arguments": '{"score": 8}'}}),
+        streamed(
+            {"tool_calls": [CALL]},
+            {"tool_calls": [{"index": 0, "function": {"arguments": "8}"}}]},
+            finish="tool_calls",
+        ),
+    ],
+)
+async def test_what_a_call_of_a_tool_holds_is_the_answer_where_there_is_no_other(
+    server, request_text, answer
+):
+    reply = await reply_of(server, request_text, answer)
+    assert (reply.text, reply.finish) == ('{"score": 8}', "stop")
+
+
+async def test_a_call_of_a_tool_beside_an_answer_is_left_out(server, request_text):
+    reply = await reply_of(server, request_text, streamed({"content": "A"}, {"tool_calls": [CALL]}))
+    assert reply.text == "A"
+
+
+async def test_a_recording_of_thoughts_that_a_last_mark_ended_replays_the_answer(
+    server, request_text, tmp_path
+):
+    server.then(Answer("t\n</think>\nA", chunk=4))
+    live = OpenAIModel("m", base_url=server.base_url)
+    name = f"recorded:{tmp_path / 'one.json'}"
+    recorder = RecordedModel.from_name(name, live=lambda: live, record=True)
+    *_, recorded = [item async for item in recorder.stream(request_text)]
+    replayer = RecordedModel.from_name(name, live=lambda: live, record=False)
+    *_, replayed = [item async for item in replayer.stream(request_text)]
+    assert (replayed.text, replayed.thinking) == (recorded.text, recorded.thinking) == ("A", "t")
