@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ipyrefine.api import build, refine
-    from ipyrefine.batch.groups import group
-    from ipyrefine.batch.refine_many import Item, refine_frame, refine_many
+    from ipyrefine.batch.refine_many import Item, refine_many
+    from ipyrefine.batch.table import table
     from ipyrefine.core.engine import Refinement
     from ipyrefine.core.model import Budget, Limits, Task
     from ipyrefine.core.ports import Delta, Reply, Request
@@ -45,12 +45,11 @@ __all__ = [
     "Task",
     "build",
     "choose_model",
-    "group",
     "load",
     "load_ipython_extension",
     "refine",
-    "refine_frame",
     "refine_many",
+    "table",
 ]
 
 _HOME = {
@@ -66,11 +65,10 @@ _HOME = {
     "Task": "ipyrefine.core.model",
     "build": "ipyrefine.api",
     "choose_model": "ipyrefine.providers.choose",
-    "group": "ipyrefine.batch.groups",
     "load": "ipyrefine.session.record",
     "refine": "ipyrefine.api",
-    "refine_frame": "ipyrefine.batch.refine_many",
     "refine_many": "ipyrefine.batch.refine_many",
+    "table": "ipyrefine.batch.table",
 }
 
 

@@ -33,7 +33,7 @@ _STATUS = (
     "least one was not judged, 4 when there was no %%refine cell."
 )
 _VERIFIED = (
-    "Exit status: 0 when all that was run holds, 1 when a test fails, a record was altered or its "
+    "Exit status: 0 when all that was run holds, 1 when a test fails, a record is damaged or its "
     "cell changed since, 3 when nothing could be run or a PASS rests on what can't be run from the "
     "file, such as a critic's reading, 4 when there are no tests."
 )
@@ -99,9 +99,9 @@ def _parser() -> argparse.ArgumentParser:
     add_arguments(listing)
     listing.set_defaults(action=lambda options: print(history(options)))
 
-    writing = add_command("export", "write a run as a notebook, Markdown or JSON, or its tests")
+    writing = add_command("export", "write a run as a notebook or JSON, or its tests")
     writing.add_argument("run", help="the run's name or number, as `ipyrefine history` lists it")
-    writing.add_argument("file", help="where to write it: FILE.ipynb, .md or .json; .py for tests")
+    writing.add_argument("file", help="where to write it: FILE.ipynb or .json; .py for tests")
     writing.add_argument("--force", action="store_true", help="replace an existing file")
     writing.set_defaults(action=_export)
 

@@ -46,8 +46,8 @@ class JournalError(RefineError):
     """The journal of runs cannot be written or read."""
 
 
-class PoolError(RefineError):
-    """A worker of a pool died, or could not be given its task."""
+class WorkerError(RefineError):
+    """A worker of an executor died, or could not be given its task."""
 
 
 class CheckError(RefineError):

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from distributed import Client, LocalCluster
 from greetings import CALLS, Greeter, options, tasks
 from openai_server import ScriptedServer
 
 import ipyrefine
 from ipyrefine.journal.store import Journal
+
+distributed = pytest.importorskip("distributed")
 
 TASKS = 8
 BEFORE = 13  # replies given before the cluster is stopped for the kill
@@ -22,12 +23,42 @@ BEFORE = 13  # replies given before the cluster is stopped for the kill
 def client(own_world: object) -> Iterator[Any]:
     """Two workers of one thread each; they inherit this test's environment."""
     with (
-        LocalCluster(
+        distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
         ) as cluster,
-        Client(cluster) as connected,
+        distributed.Client(cluster) as connected,
     ):
         yield connected
+
+
+async def test_a_cluster_does_each_run_whole_and_gives_it_back(client: Any) -> None:
+    def elsewhere(text: str) -> bool:  # no importable name leads to it
+        return os.getpid() != here
+
+    here, wanted = os.getpid(), tasks(3)
+    with ScriptedServer(Greeter()) as server:
+        args = {**options(server.base_url), "checks": [elsewhere], "progress": False}
+        executor = client.get_executor()
+        items = await ipyrefine.refine_many(wanted, executor=executor, **args)
+    assert [item.task for item in items] == wanted
+    assert [item.error for item in items] == [None] * 3
+    assert all(item.run and item.run.iterations[0].evidence[0].passed for item in items)
+    assert [Journal().get(item.name).run for item in items] == [item.run for item in items]
+
+
+async def test_a_failed_run_is_resumed_by_its_name_on_the_same_cluster(client: Any) -> None:
+    """Dask would give the first result of a call that looks the same."""
+    wanted, greeter = tasks(2), Greeter()
+    greeter.broken = {wanted[1]}
+    with ScriptedServer(greeter) as server:
+        args = {**options(server.base_url), "name": "again", "progress": False}
+        executor = client.get_executor()
+        first = await ipyrefine.refine_many(wanted, executor=executor, **args)
+        greeter.broken = set()
+        second = await ipyrefine.refine_many(wanted, executor=executor, **args)
+    assert [item.passed for item in first] == [True, False]
+    assert [item.passed for item in second] == [True, True]
+    assert greeter.asked.total() == 2 * CALLS + 1
 
 
 @pytest.mark.skipif(os.name != "posix", reason="SIGKILL is POSIX's")

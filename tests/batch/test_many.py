@@ -3,11 +3,12 @@
 import asyncio
 import os
 import re
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 from typing import Any
 
+import pandas
 import pytest
 from greetings import CALLS, Greeter, options, tasks
 from kit import READY, text
@@ -47,6 +48,18 @@ async def test_items_come_back_in_their_order_and_no_more_run_at_a_time_than_all
     assert [item.run and item.run.task.text for item in items] == wanted
     assert all(item.passed and item.error is None for item in items)
     assert most == 3
+
+
+async def test_a_table_s_column_of_tasks_and_drafts_is_taken() -> None:
+    frame = pandas.DataFrame({"task": ["Greet.", "Greet her."], "old": ["Hello", "Dear all"]})
+    pairs = zip(frame["task"], frame["old"], strict=True)
+    batch = [{"text": task, "draft": draft} for task, draft in pairs]
+    args = {"profile": "prose", "critique": "never", "max_revisions": 0, "progress": False}
+    items = await ipyrefine.refine_many(batch, model=ScriptedModel([]), **args)
+    frame["text"] = [item.run and item.run.text for item in items]
+    assert list(frame["text"]) == ["Hello", "Dear all"]
+    items = await ipyrefine.refine_many(frame["task"], model=ScriptedModel([]), **args)
+    assert [item.task for item in items] == ["Greet.", "Greet her."]
 
 
 async def test_an_error_ends_its_own_task_only_and_the_progress_bar_counts_it(
@@ -107,29 +120,64 @@ async def test_what_cannot_be_used_is_refused_before_anything_runs(
     assert model.requests == []
 
 
-async def test_processes_take_functions_of_the_notebook_and_share_the_journal(
-    server: ScriptedServer,
+@pytest.mark.parametrize(
+    ("make", "passed"),
+    [
+        (lambda: ThreadPoolExecutor(2), False),
+        (lambda: ProcessPoolExecutor(2, mp_context=get_context("spawn")), True),
+    ],
+    ids=["threads", "processes"],
+)
+async def test_executors_take_functions_of_the_notebook_and_share_the_journal(
+    server: ScriptedServer, make: Callable[[], Executor], passed: bool
 ) -> None:
     here = os.getpid()
 
     def elsewhere(text: str) -> bool:  # no importable name leads to it
         return os.getpid() != here
 
-    args = {**options(server.base_url), "checks": [elsewhere], "name": "far"}
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        items = await ipyrefine.refine_many(["Greet."], executor=pool, **args, progress=False)
-    assert [item.error for item in items] == [None]
-    assert items[0].run is not None
-    assert items[0].run.iterations[0].evidence[0].passed
-    assert [run.name.split(".")[0] for run in Journal().runs()] == ["far"]
+    wanted = tasks(3)
+    args = {**options(server.base_url), "checks": [elsewhere], "name": "far", "progress": False}
+    with make() as executor:
+        items = await ipyrefine.refine_many(wanted, executor=executor, **args)
+        again = await ipyrefine.refine_many(wanted, executor=executor, **args)
+    assert [(item.task, item.error) for item in items] == [(task, None) for task in wanted]
+    assert again == items
+    assert [bool(i.run and i.run.iterations[0].evidence[0].passed) for i in items] == [passed] * 3
+    assert {run.name.split(".")[0] for run in Journal().runs()} == {"far"}
+
+
+async def test_a_worker_that_dies_is_an_error_of_its_tasks(server: ScriptedServer) -> None:
+    def deadly(text: str) -> bool:
+        os._exit(1)
+
+    args = {**options(server.base_url), "checks": [deadly], "progress": False}
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor:
+        items = await ipyrefine.refine_many(tasks(2), executor=executor, **args)
+    assert all(isinstance(item.error, errors.WorkerError) for item in items)
+    assert "same name to continue" in str(items[0].error)
+
+
+async def test_an_error_while_items_come_in_cancels_the_other_tasks(server: ScriptedServer) -> None:
+    seen = []
+
+    def stop(item: ipyrefine.Item) -> None:
+        seen.append(item)
+        raise KeyError("mine")
+
+    args = {**options(server.base_url), "on_item": stop, "progress": False}
+    with pytest.raises(KeyError, match="mine"):
+        await ipyrefine.refine_many(tasks(5), at_once=1, **args)
+    assert len(seen) == 1
+    assert len(Journal().runs()) <= 2
 
 
 async def test_a_task_that_cannot_travel_says_so() -> None:
     model = ScriptedModel(text(word) for word in "ab")
     args = {"model": model, "progress": False}
-    with ThreadPoolExecutor(1) as pool:
-        (item,) = await ipyrefine.refine_many(["Greet."], executor=pool, **args)
-    assert isinstance(item.error, errors.PoolError)
+    with ThreadPoolExecutor(1) as executor:
+        (item,) = await ipyrefine.refine_many(["Greet."], executor=executor, **args)
+    assert isinstance(item.error, errors.WorkerError)
     assert "generator" in str(item.error)
 
 

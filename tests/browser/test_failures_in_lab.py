@@ -28,14 +28,12 @@ async def test_a_failed_provider_leaves_the_panel_with_its_sentence_once_and_try
     await lab.panel('[data-action="accept"]').wait_for()
 
 
-async def test_why_is_answered_below_the_text_and_revises_nothing(
+async def test_a_question_is_answered_below_the_text_and_revises_nothing(
     lab: Lab, model: ScriptedServer
 ) -> None:
     page = await lab.start(model, CELL, height=600)
     await lab.panel('[data-action="accept"]').wait_for()
-    await lab.press("open", menu="More", name="why")
-    await lab.panel('[name="question"]:focus').wait_for()
-    await page.keyboard.type("Why not two?")
+    await lab.panel('[name="words"]').fill("Why not two?")
     await page.keyboard.press("Enter")
     await lab.wait_output(1, "Because the task says one.")
     assert len(model.requests) == 2

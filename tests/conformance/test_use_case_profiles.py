@@ -23,6 +23,14 @@ class Order(BaseModel):
     items: list[str]
 
 
+def names_it(text: str) -> bool:
+    return "Molar" in text
+
+
+def states_problem(text: str) -> bool:
+    return "## Problem" in text.splitlines()
+
+
 class UseCase(NamedTuple):
     profile: str
     task: str
@@ -71,14 +79,14 @@ CASES = [
         "Write a sales email to a dentist about our scheduling software, Molar.",
         "Dear Sir or Madam, we are the leading company.",
         "Subject: Fewer empty chairs\n\nHi Dr Lee,\nMolar fills cancelled slots. Ten minutes?",
-        ["contains:Molar", "length:<=80 words"],
+        [names_it, "length:<=80 words"],
     ),
     UseCase(
         "rfc",
         "Write an RFC for rate limiting in our public API.",
         "# Rate limiting\nWe should limit rates.",
         "# Rate limiting\n## Problem\nOne client took the API down.\n## Design\nA token bucket.",
-        ["matches:^## Problem$"],
+        [states_problem],
     ),
 ]
 

@@ -27,7 +27,7 @@ from ipyrefine.core.ports import Delta, Reply, Request
 from ipyrefine.core.reducer import replay
 from ipyrefine.core.run import Run
 from ipyrefine.errors import ServerFailed
-from ipyrefine.render.markdown import record_markdown
+from ipyrefine.render.terminal import record_text
 from ipyrefine.session.session import Session
 
 DEFAULT = Limits(max_tokens=None, max_revisions=0, critique="never")
@@ -204,7 +204,7 @@ async def test_it_is_kept_told_and_gone_once_the_text_is_written_anew(fails: boo
     assert run.unfinished.strip() == BEGUN
     assert fails or run.message == "You stopped it. What was written so far is kept."
     assert not run.iterations
-    assert BEGUN in record_markdown(run)
+    assert BEGUN in record_text(run)
     assert replay(seen).unfinished == run.unfinished
     session.decide(Continue())
     await session.settle()

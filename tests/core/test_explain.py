@@ -15,7 +15,7 @@ from ipyrefine.core.reducer import replay
 from ipyrefine.core.run import Run
 from ipyrefine.errors import ModelError, ServerFailed, UsageError
 from ipyrefine.render.html import View, panel_parts, record_html
-from ipyrefine.render.markdown import record_markdown
+from ipyrefine.render.terminal import record_text
 from ipyrefine.session.session import Session
 
 DRAFT = [code("x = {1}")]
@@ -46,7 +46,7 @@ async def test_the_answer_is_kept_with_its_cost_and_nothing_else_changes() -> No
     assert "x = {1}" in asked.messages[-1].content
     for shown in (record_html(run), panel_parts(run, View())["guide"]):
         assert "Because of &lt;b&gt;time" in shown
-    assert WHY in record_markdown(run)
+    assert WHY in record_text(run)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from ipyrefine.core.edits import losses
 from ipyrefine.core.model import Limits, Stage
 from ipyrefine.render import document, labels
 from ipyrefine.render.html import record_html
-from ipyrefine.render.markdown import record_markdown
 from ipyrefine.render.terminal import blocks_text
 
 GOAL = "We move the archive of 1998 to object storage, so that restores take minutes."
@@ -81,7 +80,6 @@ async def test_the_user_reads_it_below_the_difference() -> None:
     assert document.Paragraph(LINE, "warning") in shown
     assert LINE in blocks_text(shown, 200)
     assert LINE in record_html(run)
-    assert "Lost: section" in record_markdown(run)
 
 
 async def test_a_cut_that_a_finding_about_scope_asked_for_is_not_listed() -> None:

@@ -15,8 +15,7 @@ import pytest
 from kit import greeting as refinement
 from kit import stored_events as events_of
 
-from ipyrefine.core.decisions import Guide
-from ipyrefine.core.events import Decided, Event, TextDelta
+from ipyrefine.core.events import Event, TextDelta
 from ipyrefine.core.reducer import replay
 from ipyrefine.core.run import Run
 from ipyrefine.core.stored import VERSION
@@ -311,13 +310,3 @@ def test_a_home_that_does_not_exist_is_said(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("IPYREFINE_HOME", "~nobody_of_this_name/kept")
     with pytest.raises(UsageError, match="Set IPYREFINE_HOME"):
         default_path()
-
-
-async def test_short_guidance_given_twice_is_a_habit_the_latest_first(path: Path) -> None:
-    assert Journal(path).habits() == ()
-    said = ["Shorter.", "type hints", "shorter", "Name the customer in the very first line", "once"]
-    for words in [*said, "Type  hints", said[3]]:
-        run = await refinement().run(journal=(recorder := Recorder(path)))
-        await recorder(Decided(decision=Guide(guidance=words)), run)
-        recorder.close()
-    assert Journal(path).habits() == ("Type hints", "shorter")

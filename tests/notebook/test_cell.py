@@ -314,7 +314,6 @@ def test_data_is_left_as_an_object_once_a_schema_accepts_it(shell, model, replie
         ("-c schema:nothing", "There is no schema 'nothing'"),
         ("-c tests:nothing", "There is no variable and no readable file 'nothing'"),
         ("-c length:much", "needs bounds like"),
-        ("-c matches:[", "is not a regular expression"),
         ("-c prices", "The check 'prices' is a variable, not a function that can be called"),
         ("-c two", "cannot be called with the text"),
         ("-c tests:prices", "needs a text of pytest tests"),

@@ -62,7 +62,7 @@ def test_a_notebook_is_valid_and_stored_as_executed_from_top_to_bottom(path):
         assert not VOLATILE.search(json.dumps([cell.outputs, cell.metadata]))
         if cell.source.startswith("%%refine"):
             [record] = [output.data for output in cell.outputs if MIME in output.get("data", {})]
-            assert {"text/html", "text/markdown", "text/plain"} <= set(record)
+            assert {"text/html", "text/plain"} <= set(record)
 
 
 @each
@@ -144,7 +144,7 @@ async def test_a_notebook_runs_on_the_embedded_model(digits, tmp_path):
         return
     records = [o.data for o in outputs_of(notebook, "%%refine") if "text/html" in o.get("data", {})]
     assert records, "the cell left no record"
-    for mime in ("text/html", "text/markdown", "text/plain"):
+    for mime in ("text/html", "text/plain"):
         assert records[-1][mime].strip()
     printed = outputs_of(notebook, "print(refined)")
     assert "average" in "".join(o.text for o in printed if o.output_type == "stream")

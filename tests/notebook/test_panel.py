@@ -294,8 +294,6 @@ DECISIONS: list[tuple[str, Sequence[Event], str, dict[str, str], dict[str, Any],
      Override(iteration=0, outcome=NEEDS_WORK, reason="why")),
     ("continue", LISTED, "", {}, {"words": "why", "revisions": 3},
      Continue(revisions=3, guidance="why")),
-    ("continue", LISTED, "", {"habit": "shorter"}, {"words": "warm", "revisions": 1},
-     Continue(guidance="warm\nshorter")),
     ("guide", FIRST, "", {}, {"words": "shorter"}, Guide(guidance="shorter")),
     ("act", LISTED, "", {"finding": "f2"}, {"words": "briefly"},
      Select(iteration=0, findings=("f2",), guidance="briefly")),
@@ -317,11 +315,25 @@ DECISIONS: list[tuple[str, Sequence[Event], str, dict[str, str], dict[str, Any],
 def test_what_is_typed_and_pressed_is_one_decision_about_the_shown_text(
     desk, action, events, opened, pressed, fields, decision
 ):
-    d = desk(*events, habits=lambda: ["shorter"])
+    d = desk(*events)
     if opened:
         d.page.click("open", name=opened)
     d.page.click(action, fields=fields, **pressed)
     assert d.decisions == [decision]
+
+
+def test_guidance_that_asks_is_a_question_about_the_shown_text_and_decides_nothing(desk):
+    asked: list[tuple[str, int]] = []
+    d = desk(*FIRST, *PASSED, explain=lambda *words: asked.append(words))
+    before = d.page.words_field
+    d.page.click("continue", fields={"words": "Why so short? "})
+    d.page.click("show", iteration="0")
+    d.page.click("continue", fields={"words": "Why?"})
+    assert (asked, d.decisions) == ([("Why so short?", 1), ("Why?", 0)], [])
+    assert d.page.words_field != before
+    assert "Waiting for the answer" in d.page.html
+    d.page.click("continue", fields={"words": "Why? Make it longer."})
+    assert len(d.decisions) == 1
 
 
 def test_the_field_for_words_is_emptied_by_a_decision_and_kept_by_a_failed_one(desk):

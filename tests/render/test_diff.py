@@ -94,24 +94,39 @@ def test_unchanged_sentences_of_prose_are_folded_unless_they_are_short():
     assert "".join(line.html for line in parts[0].lines[2:]).startswith("Paragraph 0 <del>goes")
 
 
-def test_markdown_in_a_difference_looks_as_it_means_and_keeps_every_character():
+def test_markdown_of_a_whole_text_looks_as_it_means_and_keeps_every_character():
     def tags(html):
         return re.sub(" class=[^>]*", "", html)
 
-    old = "# Plan\n\n- **count** the `boats`\n- 5*3*2 and a_b_c\n```\n*x*\n```"
-    lines = html_lines(old, old.replace("boats", "ships"), "prose")
-    head, _, first, second, _, block, _ = map(tags, lines)
+    text = "# Plan\n\n- **count** the `boats`\n- 5*3*2 and a_b_c\n```\n*x*\n```"
+    head, _, first, second, _, block, _ = map(tags, html_lines(text, text, "prose"))
     assert head == "<strong><span># </span>Plan</strong>"
     assert first == (
         "<span><span>- </span><span>**</span><strong>count</strong><span>**</span> the "
-        "<span>`</span><del><code>boats</code></del><ins><code>ships</code></ins>"
-        "<span>`</span></span>"
+        "<span>`</span><code>boats</code><span>`</span></span>"
     )
     assert second == "<span><span>- </span>5*3*2 and a_b_c</span>"
     assert block == "<code>*x*</code>"
     assert tags(prose_html("<img onerror=x> **<b>**")) == (
         "&lt;img onerror=x&gt; <span>**</span><strong>&lt;b&gt;</strong><span>**</span>"
     )
+
+
+@pytest.mark.parametrize("quote", ["# Plan", "Plan", "- count", "count", "**all** of", "1. Go"])
+def test_a_passage_is_marked_in_a_heading_a_list_and_between_signs(quote):
+    text = "# Plan\n- count **all** of it\n1. Go now"
+    html = "".join(html_lines(text, text, "prose", quotes=[quote]))
+    marked = re.sub("<[^>]*>", "", html.partition("<mark>")[2].partition("</mark>")[0])
+    assert marked == quote.removeprefix("# ").removeprefix("- ")
+
+
+def test_a_difference_of_prose_shows_markdown_as_it_is_written_line_by_line():
+    old = "# Plan\n\n1. Count the *boats*. Twice.\n2. Go.\n"
+    new = old.replace("boats", "ships").replace("Plan", "The plan")
+    assert html_lines(old, new, "prose") == [
+        "# <del>Plan</del><ins>The plan</ins>", "",
+        "1. Count the *<del>boats</del><ins>ships</ins>*. ", "Twice.", "2. Go.", "",
+    ]  # fmt: skip
 
 
 @given(st.text("ab *_`#-.\n<"), st.text("ab *_`#-.\n<"))

@@ -2,13 +2,11 @@
 
 import re
 
-import pytest
-from hostile import SNIPPETS, texts
+from hostile import texts
 from hypothesis import example, given
 
-from ipyrefine.render.diff import prose
-from ipyrefine.render.escape import plain, strip_colours
-from ipyrefine.render.markdown import fence, markdown_text
+from ipyrefine.render.escape import fence, plain, strip_colours
+from ipyrefine.render.formatting import prose
 
 
 @given(texts)
@@ -44,16 +42,3 @@ def test_a_fence_is_closed_by_its_own_last_line_only(text):
     assert (first, last) == (f"{marks}pyx", marks)
     assert not any(re.fullmatch(rf" {{0,3}}`{{{len(marks)},}}\s*", line) for line in body)
     assert "\n".join(body).rstrip("\n") == plain(text).rstrip("\n")
-
-
-@pytest.mark.parametrize("text", SNIPPETS)
-def test_markdown_shows_text_literally(text, read_html):
-    """A Markdown renderer with tables, links and strike-through finds nothing to do."""
-    mistune = pytest.importorskip("mistune")
-    render = mistune.create_markdown(escape=False, plugins=["table", "strikethrough", "url"])
-    line = markdown_text(text)
-    assert "\n" not in line
-    assert "$" not in line
-    page = read_html(render(line))
-    assert page.tags <= {"p", "br", "span"}
-    assert "".join(page.text.split()) == "".join(plain(text).split())

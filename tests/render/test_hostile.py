@@ -16,7 +16,6 @@ from ipyrefine.core.run import Run
 from ipyrefine.errors import UsageError
 from ipyrefine.notebook.panel import Panel
 from ipyrefine.render.html import FOLDS, record_html
-from ipyrefine.render.markdown import record_markdown
 from ipyrefine.render.terminal import cells, event_text, record_text
 from ipyrefine.session.export import export
 from ipyrefine.session.record import bundle, load
@@ -124,7 +123,6 @@ def test_a_hostile_text_in_one_field_does_nothing(
 ) -> None:
     run = run_of(full_record.replaced(RECORD, [place], ATTACK), tmp_path / "x.json")
     assert_inert(read_html(html_of(run)), benign)
-    assert_markdown(record_markdown(run), read_html)
     assert_harmless(run)
 
 
@@ -137,9 +135,8 @@ def test_hostile_texts_in_all_fields_do_nothing(
     every = full_record.replaced(record, free, snippet)
     run = run_of(every, tmp_path / "x.json")
     assert_inert(read_html(html_of(run)), benign)
-    assert_markdown(record_markdown(run), read_html)
     assert_harmless(run)
-    assert len(bundle(run)) == 4
+    assert len(bundle(run)) == 3
     notebook = json.loads(export(run, tmp_path / "x.ipynb").read_text("utf-8"))
     for cell in notebook["cells"]:
         assert cell["cell_type"] == "markdown"
@@ -166,5 +163,5 @@ def test_a_name_that_no_field_has_is_refused(tmp_path: Path) -> None:
         if full_record.accepts(record):
             taken.append(path)
             run = run_of(record, tmp_path / "x.json")
-            assert "<img src=x" not in record_html(run) + record_markdown(run)
+            assert "<img src=x" not in record_html(run)
     assert {path[-2] for path in taken} <= {"prompts"}

@@ -23,7 +23,6 @@ from ipyrefine.core.run import Iteration, Run
 from ipyrefine.render import labels
 from ipyrefine.render.document import Progress
 from ipyrefine.render.html import record_html
-from ipyrefine.render.markdown import record_markdown
 from ipyrefine.render.terminal import record_text
 
 PASS, NEEDS, FAIL = Outcome.PASS, Outcome.NEEDS_IMPROVEMENT, Outcome.FAIL
@@ -73,7 +72,6 @@ def test_a_verdict_names_its_basis_on_every_surface(verdict, label, read_html):
     run = run_of(verdict, evidence=(HELD,))
     assert str(labels.iteration_label(run.chosen)) == label
     assert record_text(run, 100).startswith(label)
-    assert record_markdown(run).startswith(f"**{label}**")
     word = label.partition(" · ")[0].partition(", over")[0]
     # Over a failed check it doesn't look like a pass.
     word = word.replace("☑", "⚠") if verdict.over_failed_check else word

@@ -26,7 +26,6 @@ from ipyrefine.core.model import (
 )
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.render.html import View, panel_parts, record_html
-from ipyrefine.render.markdown import record_markdown
 from ipyrefine.render.terminal import details_text, event_text, record_text
 from ipyrefine.session.export import export
 from ipyrefine.session.record import shorten
@@ -214,9 +213,9 @@ def test_a_record_holds_each_picture_once():
     assert others[0].png in html.partition("<summary>History</summary>")[2]
 
 
-def test_markdown_and_terminal_name_a_figure_and_show_the_table():
+def test_the_terminal_names_a_figure_and_shows_the_table():
     run = run_of((Printed(text="3 rows\x1b[2J"), TABLE, FIGURE))
-    for text in (record_markdown(run), record_text(run), details_text(run, "output")):
+    for text in (record_text(run), details_text(run, "output")):
         assert "A figure of 640 × 480 pixels" in text
         assert "Table: 1,204 rows × 2 columns, the first 2 rows" in text
         assert "3 rows␛[2J" in unescape(text)

@@ -23,7 +23,6 @@ from ipyrefine.core.model import (
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.render import labels
 from ipyrefine.render.html import View, panel_parts, record_html
-from ipyrefine.render.markdown import record_markdown
 from ipyrefine.render.terminal import record_text
 
 EXAMPLES = Evidence(
@@ -117,7 +116,7 @@ def test_the_record_tells_it_too() -> None:
     assert "last([]) → IndexError, expected None" in record_html(amber)
 
 
-@pytest.mark.parametrize("render", [record_html, record_markdown, record_text])
+@pytest.mark.parametrize("render", [record_html, record_text])
 def test_why_a_text_is_not_judged_stands_once(render: Callable[[Run], str]) -> None:
     why = "the reply could not be read"
     unreadable = Undecided(why="unreadable", detail=why)

@@ -24,7 +24,6 @@ from ipyrefine.core.model import (
 from ipyrefine.core.results import Row
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.render.html import View, panel_parts, record_html
-from ipyrefine.render.markdown import record_markdown
 from ipyrefine.render.terminal import record_text
 
 EXAMPLES = Evidence(name="examples", passed=True, tallies=(Tally(held=3, of=3, noun="example"),))
@@ -46,7 +45,7 @@ LONG = Row(call="f(\n    [5, 7,\n     9]\n)", result="3", source="edge")
 TEXT = Row(call='f("""a\nb""")', result="2", source="edge")
 CORRECTED = Clarification(call="f(-1)", result="0")
 ANSWER = Clarification(call="f([1])", result="1", setup="import math")
-EVERY = pytest.mark.parametrize("render", [record_text, record_html, record_markdown])
+EVERY = pytest.mark.parametrize("render", [record_text, record_html])
 
 
 def run_of(*rows: Row, said: tuple[Clarification, ...] = ()) -> Run:

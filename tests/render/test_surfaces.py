@@ -1,4 +1,4 @@
-"""HTML, Markdown and terminal show the same of a run."""
+"""HTML and terminal show the same of a run."""
 
 import json
 import re
@@ -23,12 +23,11 @@ from ipyrefine.core.run import Iteration, Run
 from ipyrefine.notebook.magic import Refine
 from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.render.html import record_html
-from ipyrefine.render.markdown import record_markdown
 from ipyrefine.render.terminal import record_text
 from ipyrefine.session.commands import usage
 from ipyrefine.session.export import export
 
-EVERY = pytest.mark.parametrize("render", [record_text, record_html, record_markdown])
+EVERY = pytest.mark.parametrize("render", [record_text, record_html])
 OUR_TAGS = {"div", "section", "header", "footer", "style", "p", "strong", "b", "i", "span", "small"}
 OUR_TAGS |= {"details", "summary", "ul", "ol", "li", "pre", "code", "ins", "del", "blockquote"}
 OUR_TAGS |= {"br", "mark", "table", "tr", "th", "td"}
@@ -80,14 +79,14 @@ async def run_in(language):
 
 async def test_java_is_shown_as_java_and_is_no_code_cell_of_an_exported_notebook(tmp_path):
     run = await run_in("java")
-    page, document = record_html(run), record_markdown(run)
+    page = record_html(run)
     added = page.partition("<ins")[2].partition("</ins>")[0]
     assert re.search("<span [^>]+>public</span>", added), "a keyword of Java is marked"
-    assert f"```java\n{run.text}\n```" in document
-    assert all("language Java" in record for record in (page, document, record_text(run)))
+    assert all("language Java" in record for record in (page, record_text(run)))
     accepted = run.model_copy(update={"stop_reason": StopReason.ACCEPTED})
     content = json.loads(export(accepted, tmp_path / "run.ipynb").read_text("utf-8"))
     assert {cell["cell_type"] for cell in content["cells"]} == {"markdown"}
+    assert f"```java\n{run.text}\n```" in "".join(content["cells"][-2]["source"])
 
 
 @EVERY

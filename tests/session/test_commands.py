@@ -34,13 +34,20 @@ from ipyrefine.core.model import (
     Row,
     Setup,
     Severity,
+    StopReason,
     Task,
     Verdict,
 )
 from ipyrefine.core.reducer import replay
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.errors import UsageError
-from ipyrefine.session.commands import confirmations, parse_decision, parse_iteration, show
+from ipyrefine.session.commands import (
+    confirmations,
+    parse_decision,
+    parse_iteration,
+    question_in,
+    show,
+)
 
 CELL = "%%refine -p prose --task --criteria tone --min-findings 0 -n 0\nWrite a greeting."
 TONE = Criterion(name="tone", definition="Warm.")
@@ -268,3 +275,37 @@ def test_words_that_name_no_text_are_the_reason():
 def test_a_number_in_two_names_is_asked_about():
     with pytest.raises(UsageError, match="say which of draft-2, revision-2"):
         parse_iteration(FIVE, ["2"])
+
+
+@pytest.mark.parametrize(
+    ("decision", "question"),
+    [
+        (Continue(guidance="Why a set?"), ("Why a set?", 0)),
+        (Guide(guidance="为什么？"), ("为什么？", 0)),  # noqa: RUF001
+        (Branch(iteration=1, guidance="Use a list. Why not?\n"), ("Use a list. Why not?\n", 1)),
+        (Continue(guidance="Why? Use a list."), None),
+        (Continue(), None),
+        (Dismiss(findings=("f1",), reason="Why?"), None),
+        (Override(outcome=NEEDS_WORK, reason="Why?"), None),
+    ],
+)
+def test_guidance_that_ends_with_a_question_mark_asks(decision, question):
+    stopped = RUN.replace(stop_reason=StopReason.CANCELLED)
+    assert question_in(stopped, decision) == question
+    assert question_in(RUN, decision) is None, "a run under way is not stopped to be asked"
+    empty = stopped.replace(iterations=(), best=None)
+    assert isinstance(decision, Branch) or question_in(empty, decision) is None
+
+
+def test_a_question_is_answered_in_words_and_nothing_is_revised(monkeypatch, capsys):
+    replies = [text("Hello"), judged(4), "Because it is short.", text("Hi, Ann"), judged(10)]
+    shell = scripted_shell(monkeypatch, replies)
+    run(shell, CELL)
+    capsys.readouterr()
+    run(shell, '%refine continue "Why Hello?"')
+    said = capsys.readouterr().out
+    assert "Because it is short." in said
+    assert "Nothing was revised." in said
+    assert shell.user_ns["refined"] == "Hello"
+    run(shell, '%refine continue "Name Ann."')
+    assert shell.user_ns["refined"] == "Hi, Ann"

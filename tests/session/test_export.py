@@ -60,8 +60,8 @@ async def test_an_existing_file_is_replaced_only_by_force(tmp_path):
     assert json.loads(export(run, path, force=True).read_text())["version"] == VERSION
 
 
-@pytest.mark.parametrize(("name", "sentence"), [("run.pdf", "ending"), ("no/run.md", "cannot be")])
-async def test_a_place_that_cannot_be_written_is_named(tmp_path, name, sentence):
+@pytest.mark.parametrize(("name", "said"), [("run.pdf", "ending"), ("no/run.json", "cannot be")])
+async def test_a_place_that_cannot_be_written_is_named(tmp_path, name, said):
     run = await finished()
-    with pytest.raises(UsageError, match=sentence):
+    with pytest.raises(UsageError, match=said):
         export(run, tmp_path / name)

@@ -1,6 +1,5 @@
-"""How often the user agreed."""
+"""The list of runs, and how often the user agreed."""
 
-import re
 from argparse import ArgumentParser
 
 from ipyrefine.core.decisions import Accept, Decision, Override
@@ -16,7 +15,7 @@ from ipyrefine.core.events import (
 from ipyrefine.core.model import Basis, Evidence, Limits, Outcome, Setup, Task, Verdict
 from ipyrefine.core.reducer import replay
 from ipyrefine.core.run import Run
-from ipyrefine.journal.store import Journal, Summary
+from ipyrefine.journal.store import Journal, Stored, Summary, UnreadableRun
 from ipyrefine.session import history
 from ipyrefine.session.history import agreement
 
@@ -41,40 +40,52 @@ PASS_IT = Override(iteration=0, outcome=Outcome.PASS)
 NEEDS_WORK = Override(iteration=0, outcome=Outcome.NEEDS_IMPROVEMENT)
 
 
-def test_without_a_decision_there_is_nothing_to_compare():
-    assert agreement([]).startswith("Nothing to compare yet.")
-    assert agreement([run_with(Outcome.PASS)]).startswith("Nothing to compare yet.")
+def test_without_a_ruling_on_a_verdict_nothing_is_said():
+    assert agreement([]) == ""
+    assert agreement([run_with(Outcome.PASS), run_with(Outcome.NOT_JUDGED, PASS_IT)]) == ""
 
 
-def test_verdicts_are_counted_by_basis_as_they_were_before_the_users_word():
+def test_verdicts_are_counted_as_they_were_before_the_users_word():
     runs = [
         *[run_with(Outcome.PASS, ACCEPT, basis="examples")] * 3,
         run_with(Outcome.PASS, NEEDS_WORK, basis="examples"),
-        run_with(Outcome.PASS, ACCEPT, basis="tests"),
         run_with(Outcome.NEEDS_IMPROVEMENT, PASS_IT, basis="examples"),
         run_with(Outcome.NEEDS_IMPROVEMENT, NEEDS_WORK, basis="examples"),
         run_with(Outcome.NOT_JUDGED, PASS_IT),
     ]
-    assert [re.split(" {2,}", line.strip()) for line in agreement(runs).splitlines()] == [
-        ["verdict", "you agreed (precision)", "of all that you took or sent back (recall)"],
-        ["PASS · examples", "3 of 4, 75% (30% to 95%)", "3 of 6, 50% (19% to 81%)"],
-        ["PASS · tests", "1 of 1, 100% (21% to 100%)", "1 of 6, 17% (3% to 56%)"],
-        ["all that passed", "4 of 5, 80% (38% to 96%)", "4 of 6, 67% (30% to 90%)"],
-        ["NEEDS IMPROVEMENT · examples", "1 of 2, 50% (9% to 91%)", "1 of 2, 50% (9% to 91%)"],
-        ["NOT JUDGED", "you took 1 of 1"],
-        ["Over 8 texts that you decided on; 95% Wilson intervals."],
-    ]
+    assert agreement(runs) == "You agreed with 4 of 6 verdicts that you ruled on."
 
 
 def test_the_latest_word_on_a_text_counts():
-    lines = agreement([run_with(Outcome.PASS, ACCEPT, NEEDS_WORK, basis="tests")]).splitlines()
-    assert "0 of 1" in lines[1]
+    line = agreement([run_with(Outcome.PASS, ACCEPT, NEEDS_WORK, basis="tests")])
+    assert line == "You agreed with 0 of 1 verdict that you ruled on."
 
 
 def test_a_text_that_was_accepted_before_it_was_read_is_not_counted():
     run = run_with(Outcome.PASS, ACCEPT, basis="tests")
     late = run.iterations[0].replace(read_late=True)
-    assert agreement([run.replace(iterations=(late,))]).startswith("Nothing to compare yet.")
+    assert agreement([run.replace(iterations=(late,))]) == ""
+
+
+def test_the_list_says_how_often_the_user_agreed_with_what_it_lists(monkeypatch):
+    shown = {
+        "1": run_with(Outcome.PASS, ACCEPT, basis="tests"),
+        "2": run_with(Outcome.PASS, NEEDS_WORK, basis="tests"),
+    }
+
+    def get(_: Journal, name: str) -> Stored:
+        if name not in shown:
+            raise UnreadableRun("Damaged.")
+        return Stored(int(name), "x", shown[name], {}, 0, True)
+
+    rows = [Summary(n, "x", 1e9, "Hi", "PASS", "tests", "accepted", 1) for n in (1, 2, 3)]
+    monkeypatch.setattr(Journal, "runs", lambda *_, limit, **__: rows[:limit])
+    monkeypatch.setattr(Journal, "get", get)
+    parser = ArgumentParser()
+    history.add_arguments(parser)
+    for words, line in ((["-n", "1"], "1 of 1 verdict"), ([], "1 of 2 verdicts")):
+        listed = history.history(parser.parse_args(words))
+        assert f"You agreed with {line} that you ruled on." in listed.splitlines()
 
 
 def test_a_list_of_runs_has_sixty_characters_of_each_task_at_eighty_columns(monkeypatch):

@@ -24,10 +24,10 @@ from ipyrefine.journal.writer import default_path
 from ipyrefine.kernel import variables
 from ipyrefine.providers.replay import read_recording
 from ipyrefine.providers.scripted import ScriptedModel
-from ipyrefine.render.markdown import record_markdown
+from ipyrefine.render.terminal import record_text
 from ipyrefine.session.export import export, suite_source
 from ipyrefine.session.history import agreement
-from ipyrefine.session.record import MIME, as_json, bundle, load, load_whole, sealed
+from ipyrefine.session.record import MIME, as_json, bundle, load, load_whole
 
 PER_RECORD = 3
 
@@ -218,7 +218,7 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path):
 async def uses(run: Run, path: Path) -> None:
     """Do with a run what a reader does, up to resuming it."""
     bundle(run)
-    for ending in ("ipynb", "md", "json"):
+    for ending in ("ipynb", "json"):
         export(run, path.with_suffix(f".{ending}"), force=True)
     next_step(run)
     forecast(run)
@@ -243,7 +243,7 @@ async def test_damaged_records_are_read_or_refused_and_never_break_their_reader(
     tried = count = 0
     for seed, path in enumerate(golden.SCENARIOS):
         played = await golden.play(golden.read(path))
-        for content in mutations(sealed(played.run) | {"cell": "c"}, seed, PER_RECORD):
+        for content in mutations(as_json(played.run) | {"cell": "c"}, seed, PER_RECORD):
             tried += 1
             runs = refused(load, saved(tmp_path / "x.json", content))
             count += runs is None
@@ -259,5 +259,5 @@ async def test_lone_surrogates_anywhere_in_a_record_can_be_written_again(tmp_pat
     content["setup"]["prompts"] = {"\udfff": "\ud800"}
     content["warnings"] = ["\ud800x"]
     [run] = load(saved(tmp_path / "x.json", content))
-    assert record_markdown(run).encode("utf-8")
+    assert record_text(run).encode("utf-8")
     assert json.dumps(as_json(run), ensure_ascii=False).encode("utf-8")

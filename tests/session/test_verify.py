@@ -80,7 +80,7 @@ ALL = "1 of 1 example, 1 of 1 result confirmed in this file, 1 of 1 test"
 
 def test_a_suite_that_holds_says_what_holds(tmp_path):
     [one] = verified(notebook(tmp_path / "x.ipynb", run_of(), below=RIGHT))
-    assert (one.cell, one.state, one.why, one.altered) == (1, "holds", ALL, ())
+    assert (one.cell, one.state, one.why) == (1, "holds", ALL)
     assert str(one) == f"cell 1: holds ({ALL}) · Write half. half(4) == 2"
     assert exit_status([one]) == 0
 
@@ -148,32 +148,28 @@ def test_a_notebook_without_tests_or_records_says_so(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("place", "value", "altered", "status"),
+    ("place", "value", "state"),
     [
-        ((MIME, "iterations", 0, "text"), RIGHT + "\n", ("a text",), 1),
-        ((MIME, "iterations", 0, "verdict"), {"outcome": "PASS", "score": None}, ("a verdict",), 1),
-        ((MIME, "setup", "task", "text"), TASK + " Now.", ("the record",), 1),
-        (("text/html",), "<p>PASS</p>", ("its HTML",), 1),
-        (("text/markdown",), "PASS", ("its Markdown",), 1),
-        (("text/html",), None, (), 0),
-        ((MIME, "iterations"), 1, ("the record",), 1),
-        ((MIME, "version"), VERSION - 1, (), 3),
+        (("iterations", 0, "text"), WRONG, "fails"),
+        (("iterations", 0, "text"), RIGHT + "\n", "holds"),
+        (("setup", "task", "text"), TASK.replace("== 2", "== 3"), "fails"),
+        (("iterations",), 1, "fails"),
+        (("version",), VERSION - 1, "not run"),
     ],
-    ids=["text", "verdict", "task", "HTML", "Markdown", "no HTML", "damaged", "older"],
+    ids=["wrong text", "same text", "task", "damaged", "older"],
 )
-def test_what_was_altered_is_named(tmp_path, place, value, altered, status):
+def test_a_record_is_a_claim_and_what_it_says_now_is_run(tmp_path, place, value, state):
     path = notebook(tmp_path / "x.ipynb", run_of())
     content = json.loads(path.read_text())
-    part = content["cells"][0]["outputs"][0]["data"]
+    part = content["cells"][0]["outputs"][0]["data"][MIME]
     *way, last = place
     for name in way:
         part = part[name]
     part[last] = value
-    if value is None:
-        del part[last]
     path.write_text(json.dumps(content))
     found = verified(path)
-    assert ([one.altered for one in found], exit_status(found)) == ([altered], status)
+    assert [one.state for one in found] == [state]
+    assert exit_status(found) == {"holds": 0, "fails": 1}.get(state, 3)
 
 
 def passing(basis: Any, **more: Any) -> Run:
@@ -181,95 +177,6 @@ def passing(basis: Any, **more: Any) -> Run:
     run = run_of(**more)
     verdict = Verdict(outcome=Outcome.PASS, score=None, basis=basis)
     return run.replace(iterations=(run.iterations[0].replace(verdict=verdict),))
-
-
-def pop(part: Any, name: str) -> None:
-    del part[name]
-
-
-# What somebody may do to a record for a wrong text to be taken for a right one.
-TAMPERS: dict[str, Any] = {
-    "text": lambda run: run["iterations"][0].update(text=RIGHT + "\n# better"),
-    "verdict": lambda run: run["iterations"][0]["verdict"].update(outcome="FAIL"),
-    "basis": lambda run: run["iterations"][0]["verdict"].update(basis="confirmed"),
-    "because": lambda run: run["iterations"][0]["verdict"].update(
-        because={"kind": "by_user", "words": "Fine."}
-    ),
-    "score": lambda run: run["iterations"][0]["verdict"].update(score=1.0),
-    "no verdict": lambda run: run["iterations"][0].update(verdict=None),
-    "evidence": lambda run: run["iterations"][0]["evidence"].append(
-        {"name": "suite", "passed": True, "basis": "tests"}
-    ),
-    "findings": lambda run: run["iterations"][0].update(critiqued=True),
-    "no tests": lambda run: run.update(expectations=[]),
-    "another test": lambda run: run["expectations"][0].update(code="def test_x(): pass"),
-    "a dismissed test": lambda run: run["expectations"][0].update(status="dismissed"),
-    "a test without grounds": lambda run: run["expectations"][0].update(grounded=False),
-    "an empty test": lambda run: run["expectations"][0].update(vacuous=True),
-    "task": lambda run: run["setup"]["task"].update(text=TASK.replace("== 2", "== 2.0")),
-    "no examples": lambda run: run["setup"]["task"].update(text="Write half."),
-    "confirmed": lambda run: run["setup"]["task"]["clarifications"][0].update(result="0.0"),
-    "none confirmed": lambda run: run["setup"]["task"].update(clarifications=[]),
-    "checks": lambda run: run["setup"].update(checks=["examples"]),
-    "form": lambda run: run["setup"]["task"].update(form="prose"),
-    "model": lambda run: run["setup"].update(model="gpt-99", judge="gpt-99"),
-    "best": lambda run: run.update(best=0),
-    "decisions": lambda run: run["decisions"].append(
-        {"kind": "override", "iteration": 0, "outcome": "PASS"}
-    ),
-    "another reason": lambda run: run["decisions"][0].update(reason="Checked by Ada."),
-    "warnings": lambda run: run["warnings"].append("All is well."),
-    "nothing": lambda run: None,
-}
-# And what it does to the digests, which would tell.
-UNSEALED: dict[str, Any] = {
-    "kept": lambda record: None,
-    "deleted": lambda record: pop(record, "digests"),
-    "emptied": lambda record: record.update(digests={}),
-    "of another form": lambda record: record.update(digests=[1]),
-    "of the text and verdict alone": lambda record: pop(record["digests"], "run"),
-    "of the page alone": lambda record: [
-        pop(record["digests"], n) for n in ("run", "text", "verdict")
-    ],
-    "of others": lambda record: record.update(digests=dict.fromkeys(record["digests"], "0" * 64)),
-}
-
-
-@pytest.mark.parametrize("unseal", UNSEALED.values(), ids=UNSEALED)
-@pytest.mark.parametrize("tamper", TAMPERS.values(), ids=TAMPERS)
-def test_no_record_that_was_altered_or_lost_its_digests_is_said_to_hold(
-    tmp_path, monkeypatch, tamper, unseal
-):
-    async def all_hold(*_: Any) -> tuple[str, str, str]:
-        return "holds", ALL, ""
-
-    monkeypatch.setattr("ipyrefine.session.verify._try", all_hold)
-    path = notebook(tmp_path / "x.ipynb", passing("confirmed"))
-    content = json.loads(path.read_text())
-    record = content["cells"][0]["outputs"][0]["data"][MIME]
-    before = json.dumps(record, sort_keys=True)
-    tamper(record)
-    unseal(record)
-    path.write_text(json.dumps(content))
-    [one] = verified(path)
-    if json.dumps(record, sort_keys=True) == before:
-        assert (one.state, one.altered, exit_status([one])) == ("holds", (), 0)
-    else:
-        assert one.state != "holds"
-        assert one.altered
-        assert exit_status([one]) == 1
-
-
-@pytest.mark.parametrize("name", ["text/plain", "text/markdown", "text/html"])
-def test_a_page_whose_digest_was_deleted_is_not_confirmed(tmp_path, name):
-    path = notebook(tmp_path / "x.ipynb", run_of())
-    content = json.loads(path.read_text())
-    data = content["cells"][0]["outputs"][0]["data"]
-    data[name] = "PASS"
-    del data[MIME]["digests"][name]
-    path.write_text(json.dumps(content))
-    [one] = verified(path)
-    assert (one.state, one.altered) == ("not confirmed", ("its digests",))
 
 
 @pytest.mark.parametrize(
@@ -297,7 +204,7 @@ def test_a_page_whose_digest_was_deleted_is_not_confirmed(tmp_path, name):
 )  # fmt: skip
 def test_a_pass_holds_only_where_what_it_rests_on_was_run_again(tmp_path, run, state, why):
     [one] = verified(notebook(tmp_path / "x.ipynb", run))
-    assert (one.state, one.altered) == (state, ()), one.why
+    assert one.state == state, one.why
     assert why in one.why
     assert exit_status([one]) == {"holds": 0, "fails": 1}.get(state, 3)
 
@@ -305,7 +212,7 @@ def test_a_pass_holds_only_where_what_it_rests_on_was_run_again(tmp_path, run, s
 def test_an_exported_run_is_verified_and_its_cell_is_the_last(tmp_path):
     for ending in ("ipynb", "json"):
         [one] = verified(export(run_of(), tmp_path / f"run.{ending}"))
-        assert (one.cell, one.state, one.altered) == (0, "holds", ())
+        assert (one.cell, one.state) == (0, "holds")
     path = tmp_path / "run.ipynb"
     content = json.loads(path.read_text())
     content["cells"][-1]["source"] = WRONG
@@ -314,7 +221,7 @@ def test_an_exported_run_is_verified_and_its_cell_is_the_last(tmp_path):
     content["metadata"][KEY]["run"]["iterations"][0]["text"] = WRONG
     path.write_text(json.dumps(content))
     [one] = verified(path)
-    assert (one.state, one.altered) == ("fails", ("a text",))
+    assert one.state == "fails"
 
 
 def test_nothing_of_a_file_runs_outside_of_the_sandbox(tmp_path):

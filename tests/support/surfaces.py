@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 from ipyrefine.core.run import Run
 from ipyrefine.render.html import View, panel_parts, record_html
-from ipyrefine.render.markdown import record_markdown
 from ipyrefine.render.terminal import record_text
 
 
@@ -16,6 +15,5 @@ def panel_html(run: Run, **view: object) -> str:
 SURFACES: tuple[Callable[[Run], str], ...] = (
     record_text,
     record_html,
-    record_markdown,
     panel_html,
 )

@@ -1,1 +1,1 @@
-"""Many tasks at once: in this process, in a pool of others, or on a Dask cluster."""
+"""Many tasks at once, here or in an executor; and many texts for one task, side by side."""

@@ -1,28 +1,24 @@
-"""`refine_many` and `refine_frame`: many tasks at once; each result can be resumed by name."""
+"""`refine_many`: many tasks at once, here or in an executor; each can be resumed by name."""
 
+import asyncio
 import hashlib
 import json
 import math
 import re
 import secrets
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+import cloudpickle
 
 from ipyrefine import api, checks
-from ipyrefine.batch.pools import in_pool, run_all
 from ipyrefine.core.model import Outcome, StopReason, Verdict
 from ipyrefine.core.run import Run
-from ipyrefine.errors import PoolError, UsageError, did_you_mean
+from ipyrefine.errors import UsageError, WorkerError
 from ipyrefine.journal.store import Journal, Stored
 from ipyrefine.journal.writer import open_journal
 from ipyrefine.kernel.variables import Variables
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
-
-COLUMNS = ("text", "verdict", "basis", "score", "cost", "error")
 
 _NAME = re.compile(r"(?!\d+$)\w[\w-]{0,31}")
 _DIGEST_CHARACTERS = 16
@@ -77,55 +73,89 @@ async def refine_many(
 
     Each run is in the journal event by event. Called again with the same name, a run that ended is
     returned as it is, and one that was cut short or failed is resumed: no reply is paid for twice.
-    The same holds when a pool's worker dies; all its machines must share the journal's folder
+
+    An executor's workers each do a whole refinement, in an event loop of their own. What they are
+    given is pickled, so name the model and leave keys to each worker's environment; ``on_event`` is
+    called in the worker. Cancelling stops only what no worker has begun. After a worker died, the
+    same name goes on with its runs, if all machines share the journal's folder
     (``IPYREFINE_HOME``).
 
     Args:
-        tasks: texts, or mappings with ``text`` and what `refine` takes for that one.
-        at_once: how many run, or wait in the pool, at a time.
-        executor: where they run: None for this process, which is enough when a server does the
-            work; else a pool with ``submit`` (`concurrent.futures`), or a ``distributed.Client``
-            (``ipyrefine[dask]``). The options must be picklable then: give the model's name
-            rather than the model, and leave keys to each worker's environment.
+        tasks: texts, such as a list or a pandas column, or mappings with ``text`` and what `refine`
+            takes for that one.
+        at_once: how many run, or wait in the executor, at a time.
+        executor: where they run: None for this event loop, which is enough when a server does the
+            work; else anything with a ``submit`` as of `concurrent.futures`, such as a Dask
+            client's ``client.get_executor()``.
         name: of all the runs together, to resume them later; a new one by default.
         progress: whether to show a progress bar.
         on_item: called with every item as it ends.
-        **options: as for `refine`.
+        **options: as for `refine`; a budget is each run's own.
 
     Returns:
         One item for each task, in the order of the tasks.
 
     Raises:
-        UsageError: an option, the name, a task or the pool cannot be used, or `at_once` is 0.
+        UsageError: an option, the name, a task or the executor cannot be used, or `at_once` is 0.
         NoModel: no model is configured.
     """
     from tqdm.auto import tqdm
 
     if at_once < 1:
         raise UsageError(f"at_once must be at least 1, not {at_once}.")
+    if hasattr(executor, "get_executor"):  # a Dask client, whose own futures cannot be awaited here
+        executor = executor.get_executor()
+    if executor is not None and not hasattr(executor, "submit"):
+        raise UsageError(
+            f"executor needs a submit() as of concurrent.futures; {type(executor).__name__} has "
+            "none. Of a Dask client it is client.get_executor()."
+        )
     api.check_options(options)
     if executor is None:  # each model has a client, which takes longer to make than a short call
         args = {one: options.get(one) for one in (*_SERVER, "price")}
         options = {**options, **api.choose_models(**args)._asdict()}
-    batch = _make_batch(tasks, name, options)
-    work = in_pool(executor, refine_task)
+    batch, free = _make_batch(tasks, name, options), asyncio.Semaphore(at_once)
 
     async def refine(task: BatchTask) -> Item:
-        try:
-            return await work(task)
-        except PoolError as error:
-            return task.item(None, error)
+        async with free:
+            return await (refine_task(task) if executor is None else _submit(executor, task))
 
     items, counts = dict[int, Item](), Counter[str]()
-    with tqdm(total=len(batch), unit="task", desc="Refining", disable=not progress) as bar:
-        async with aclosing(run_all(batch, at_once, refine)) as results:
-            async for item in results:
+    running = [asyncio.ensure_future(refine(task)) for task in batch]
+    try:
+        with tqdm(total=len(batch), unit="task", desc="Refining", disable=not progress) as bar:
+            for done in asyncio.as_completed(running):
+                item = await done
                 items[item.number] = item
                 bar.set_postfix(_count(item, counts), refresh=False)
                 bar.update()
                 if on_item:
                     on_item(item)
+    finally:
+        for future in running:
+            future.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
     return [items[number] for number in range(len(batch))]
+
+
+async def _submit(executor: Any, task: "BatchTask") -> Item:
+    # An executor's own pickler knows a notebook's functions by name only. Dask takes equal calls
+    # for one and would return an earlier one's result.
+    try:
+        unit = cloudpickle.dumps((task, secrets.token_hex(4)))
+        item: Item = await asyncio.wrap_future(executor.submit(_refine_there, unit))
+        return item
+    except Exception as error:  # an executor raises what it likes: broken, killed, not picklable
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        message = (
+            f"A worker died or could not take its task ({reason[:200]}). "
+            "Call refine_many with the same name to continue."
+        )
+        return task.item(None, WorkerError(message))
+
+
+def _refine_there(unit: bytes) -> Item:
+    return asyncio.run(refine_task(cloudpickle.loads(unit)[0]))
 
 
 def _count(item: Item, counts: dict[str, Any]) -> dict[str, Any]:
@@ -218,78 +248,3 @@ def _make_batch(
         suffix = f".{seen[digest]}" if seen[digest] > 1 else ""
         batch.append(BatchTask(number, f"{prefix}.{digest}{suffix}", text, {**options, **own}))
     return batch
-
-
-# Tables
-
-
-async def refine_frame(
-    frame: "DataFrame", column: str, *, drafts: str | None = None, **options: Any
-) -> "DataFrame":
-    """Refine the tasks in a table's column, as `refine_many` does.
-
-    Args:
-        frame: the table.
-        column: the column that holds the tasks; an empty cell is an error of its row.
-        drafts: the column that holds texts to start from, if any.
-        **options: as for `refine_many`.
-
-    Returns:
-        A table with the same index: ``text``; ``verdict`` (an outcome such as ``PASS`` or
-        ``NOT_JUDGED``, or None); ``basis``, what that rests on, or None; ``score`` 0..1;
-        ``cost`` in US dollars, NaN when the price is not known; ``error``, a sentence, or None.
-
-    Raises:
-        UsageError: pandas is missing, there is no such column, or as for `refine_many`.
-        NoModel: no model is configured.
-    """
-    _require_pandas()
-    for wanted in (column, drafts):
-        if wanted is not None and wanted not in frame.columns:
-            columns = [str(name) for name in frame.columns]
-            hint = did_you_mean(wanted, columns) or f" It has {', '.join(columns)}."
-            raise UsageError(f"The table has no column {wanted!r}.{hint}")
-    tasks = [{"text": text} for text in column_texts(frame[column])]
-    if drafts is not None:
-        for task, draft in zip(tasks, column_texts(frame[drafts]), strict=True):
-            task |= {"draft": draft} if draft else {}
-    return items_frame(await refine_many(tasks, **options), frame.index)
-
-
-def items_frame(items: Sequence[Item], index: Any) -> "DataFrame":
-    """Return items as a table.
-
-    Args:
-        items: the results of many tasks.
-        index: the table's index.
-
-    Raises:
-        UsageError: pandas is missing.
-    """
-    rows = [
-        {
-            "text": run.text if run else "",
-            "verdict": verdict and verdict.outcome.value,
-            "basis": verdict and verdict.basis,
-            "score": run and run.score,
-            "cost": run and run.cost,
-            "error": error and str(error),
-        }
-        for run, verdict, error in ((one.run, one.verdict, one.error) for one in items)
-    ]
-    return _require_pandas().DataFrame(rows, index=index, columns=[*COLUMNS])
-
-
-def _require_pandas() -> Any:
-    try:
-        import pandas
-    except ImportError:
-        raise UsageError("Tables need pandas: `pip install pandas`.") from None
-    return pandas
-
-
-def column_texts(column: Any) -> list[str]:
-    """Return the texts of a pandas column; a missing one is empty."""
-    return [
-        "" if missing else str(value) for value, missing in zip(column, column.isna(), strict=True)
-    ]

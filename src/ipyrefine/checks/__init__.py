@@ -9,9 +9,8 @@ Checks find mistakes; they do not stop a text that was written to deceive them, 
 it is accepted. Results are compared as data outside of the process that the text runs in. A test
 that the text skips, or ends early, has failed; the user's own skips are counted apart, and where
 all are skipped nothing was run. Under ``run`` an exit before the end fails, and so does an
-exception in a thread. ``lint`` obeys no comment of the text, and ``schema`` reads JSON strictly (no
-``NaN``, no repeated keys). That code runs settles nothing, and neither does a length, a string or a
-pattern alone.
+exception in a thread. ``schema`` reads JSON strictly (no ``NaN``, no repeated keys). That code runs
+settles nothing, and neither does a length or a word alone.
 """
 
 import re
@@ -91,15 +90,12 @@ _TABLE = (
     BuiltIn("agreement", "", "several drafts give the same results on further inputs (needs --candidates)", "agreement:Agreement"),  # noqa: E501
     BuiltIn("results", "", "what the text gives on a few inputs, for you to confirm; it settles nothing", "rows:Results", form="code"),  # noqa: E501
     BuiltIn("run", "", "the code runs to its end, which alone is not enough to pass", "python:RunsCleanly", form="code"),  # noqa: E501
-    BuiltIn("lint", "", "ruff finds no fault in the code", "python:Lint", form="code"),
     BuiltIn("tests", "NAME", "pytest tests or asserts pass: a text, a function or a list of them, or a file", "tests:Tests", form="code"),  # noqa: E501
     BuiltIn("schema", "NAME", "the text is JSON that a pydantic model or a JSON schema accepts", "schema:Schema", form="data"),  # noqa: E501
     BuiltIn("json", "", "the text is JSON", "schema:Json", (), form="data"),
     BuiltIn("length", "<=120 words", "its length is within bounds, such as 2-4 sentences", "text:Length", ()),  # noqa: E501
     BuiltIn("with", "TEXT", "it has a word or phrase, in capital or small letters", "text:With", None),  # noqa: E501
     BuiltIn("without", "TEXT", "it does not have a word or phrase", "text:Without", None),
-    BuiltIn("contains", "TEXT", "it contains a string, letter for letter", "text:Contains", None),
-    BuiltIn("matches", "REGEX", "a regular expression is found in it", "text:Matches", None),
 )
 # fmt: on
 # Added to a task by itself, never by its name; a run that is resumed has it by that.
@@ -121,7 +117,9 @@ def help_table() -> str:
     """Return the checks with what each requires, a line for each, for help."""
     kinds = BUILTIN.values()
     width = max(len(kind.usage) for kind in kinds)
-    return "\n".join(["checks:", *(f"  {kind.usage:<{width}}  {kind.help}" for kind in kinds)])
+    lines = [f"  {kind.usage:<{width}}  {kind.help}" for kind in kinds]
+    own = "your function, such as `def my_check(text): return 'Ann' in text`"
+    return "\n".join(["checks:", *lines, f"  {'my_check':<{width}}  {own}"])
 
 
 def form_of(name: str) -> str:
@@ -148,7 +146,7 @@ def resolve(
             functions; or checks, which stay as they are. After a name may follow
             ``seconds=NUMBER``, the processor time it may take, and ``decisive`` or ``decisive=no``,
             whether a pass settles the verdict. The checks of a text's form take
-            neither. After ``contains:`` and ``matches:`` everything is their text.
+            neither. After ``with:`` and ``without:`` everything is their text.
         namespace: the user's variables.
         target: the score that passes, for functions that return one.
         variables: the variables that checked code has.

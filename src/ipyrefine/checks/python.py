@@ -1,23 +1,18 @@
-"""The checks ``run`` (the code runs without an exception) and ``lint`` (ruff finds no fault)."""
+"""The check ``run``: the code runs without an exception."""
 
 import asyncio
 import copy
-import json
-import os
 import re
-import shutil
 import sys
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
-from pathlib import Path
 from typing import Any, Self
 
 from ipyrefine.checks import Context
-from ipyrefine.checks.functions import MAX_FINDINGS, blocking_finding, not_python, remark
+from ipyrefine.checks.functions import not_python, remark
 from ipyrefine.checks.outputs import IMPORT_SECONDS, imports_of, read_outputs
 from ipyrefine.checks.refusals import explain_listing, explain_refusal
 from ipyrefine.checks.undefined import NameReader, name_errors
-from ipyrefine.core.model import Condition, Evidence, Finding, Row, Task, on_conditions
+from ipyrefine.core.model import Condition, Evidence, Row, Task, on_conditions
 from ipyrefine.core.syntax import has_steps, is_literal, try_parse, try_parse_expression
 from ipyrefine.kernel.magics import PythonPart, python_part
 from ipyrefine.kernel.names import names_in_code
@@ -29,15 +24,10 @@ from ipyrefine.sandbox.sandbox import (
     ProcessResult,
     describe_failure,
     load_program,
-    run_python,
 )
 
 _NO_PYTHON = "Not run: its first line is for IPython, which checked code does not have."
-_NO_RUFF = "ruff is not installed, so the text was not linted: `pip install ruff`."
-_START_RUFF = "import subprocess, sys\nsys.exit(subprocess.run({command!r}).returncode)\n"
 _REPORT = "report.json"
-# The one kind of comment that ruff obeys in spite of --ignore-noqa.
-_ISORT = re.compile(r"(#.*?)isort:")
 _MAX_LINES = 10
 _LINE = 400
 _NO_MEMORY = re.compile(r"(?:\w+\.)?MemoryError\b")
@@ -277,87 +267,3 @@ def _explain_absence(fault: str, part: PythonPart) -> str:
     line = next((one for one in part.lines if needs and needs.match(one)), "")
     what = f"what {redact(line[:_MAX_NAME])} does, which only IPython runs."
     return line and f"Not run: it may need {what}"
-
-
-class Lint:
-    """Ruff, with its default rules and no configuration, finds no fault in the text.
-
-    Comments of the text (``noqa``, ``ruff:``, ``isort:``) switch nothing off.
-
-    Args:
-        builtins: names that exist besides Python's own.
-        seconds: processor time ruff may take.
-        decisive: whether a pass settles the verdict.
-    """
-
-    def __init__(
-        self, *, builtins: Iterable[str] = (), seconds: float = 10.0, decisive: bool = False
-    ) -> None:
-        self.name = "lint"
-        self._builtins, self._seconds, self._decisive = list(builtins), seconds, decisive
-
-    @classmethod
-    def from_argument(cls, argument: str, context: Context, **settings: Any) -> Self:
-        """Build the check ``lint``, which takes no argument."""
-        return cls(builtins=context.names, **settings)
-
-    async def __call__(self, text: str, task: Task) -> Evidence:
-        """Lint the text in the sandbox; nothing of it is run."""
-        if task.is_foreign:
-            return not_python(self.name, task)
-        ruff = find_ruff()
-        if ruff is None:
-            return Evidence(name=self.name, passed=None, detail=_NO_RUFF)
-        names = f"builtins = {json.dumps(self._builtins)}"
-        command = [ruff, "check", "--isolated", "--no-cache", "--ignore-noqa", "--config", names]
-        # A line for each fault, as the report of a long text may be cut off.
-        command += ["--output-format", "json-lines", "--output-file", _REPORT, "candidate.py"]
-        result = await run_python(
-            _START_RUFF.format(command=command),
-            seconds=self._seconds,
-            files={"candidate.py": _ISORT.sub(r"\1isort;", python_part(text).code)},
-            report=_REPORT,
-            reads=[ruff],
-        )
-        faults = _read_faults(result.report)
-        if not faults and result.exit_code != 0:
-            detail = f"ruff failed: {describe_failure(result, self._seconds)}"
-            return Evidence(name=self.name, passed=None, not_run=True, detail=detail)
-        lines = text.splitlines()
-        return Evidence(
-            name=self.name,
-            passed=not faults,
-            score=1 / (1 + len(faults)),
-            detail="\n".join(map(_format_fault, faults[:MAX_FINDINGS])) or "ruff finds no fault.",
-            seconds=result.seconds,
-            decisive=self._decisive,
-            basis="tests",
-            findings=tuple(_lint_finding(fault, lines) for fault in faults[:MAX_FINDINGS]),
-        )
-
-
-def _read_faults(report: str) -> list[dict[str, Any]]:
-    faults = []
-    for line in report.split("\n"):  # a message may hold other ends of lines
-        with suppress(ValueError):  # the last line of a report that was cut off
-            fault = json.loads(line)
-            row = (fault.get("location") or {}).get("row") or 0
-            faults.append({**fault, "code": fault.get("code") or "syntax", "row": row})
-    return faults
-
-
-def find_ruff() -> str | None:
-    """Return the path of ruff: this Python's own, else the one on PATH, else None."""
-    name = "ruff.exe" if sys.platform == "win32" else "ruff"
-    own = Path(sys.executable).with_name(name)
-    return str(own) if os.access(own, os.X_OK) else shutil.which("ruff")
-
-
-def _format_fault(fault: dict[str, Any]) -> str:
-    line = f" (line {fault['row']})" if fault["row"] else ""
-    return f"{fault['code']}: {fault['message']}{line}"
-
-
-def _lint_finding(fault: dict[str, Any], lines: list[str]) -> Finding:
-    quote = "".join(lines[fault["row"] - 1 : fault["row"]]).strip()
-    return blocking_finding(fault["code"], fault["message"], quote)

@@ -1,10 +1,9 @@
-"""The checks on a text's form: ``length``, ``with``, ``without``, ``contains`` and ``matches``.
+"""The checks on a text's form: ``length``, ``with`` and ``without``.
 
 They say little about a text's quality, so a pass settles no verdict; a text that fails one does not
 pass.
 """
 
-import json
 import re
 from collections.abc import Callable
 from typing import Any, Self
@@ -13,7 +12,6 @@ from ipyrefine.checks import Context
 from ipyrefine.core.model import Evidence, Task
 from ipyrefine.core.prompts import INVISIBLE
 from ipyrefine.errors import UsageError
-from ipyrefine.sandbox.sandbox import describe_failure, load_program, run_python
 
 # An end without a space after it is one where a capital follows, or in scripts without spaces.
 _END_BEFORE_CAPITAL = r"(?<=[^\W\d_A-Z]{2})[.!?…]+(?=[A-Z])"
@@ -93,8 +91,8 @@ class _Form:
         raise NotImplementedError
 
     @classmethod
-    def from_argument(cls, argument: str, context: Context, **settings: Any) -> Self:
-        return cls(argument, **settings)
+    def from_argument(cls, argument: str, context: Context) -> Self:
+        return cls(argument)
 
     def _evidence(self, passed: bool, detail: str, **fields: Any) -> Evidence:
         fields = {"score": float(passed), "basis": "constraints", **fields}
@@ -141,27 +139,6 @@ class Length(_Form):
         return self._evidence(not off, detail, score=max(0.0, 1 - off / max(count, self._low, 1)))
 
 
-class Contains(_Form):
-    """The text contains a string, letter for letter.
-
-    Args:
-        substring: what it must contain.
-    """
-
-    def __init__(self, substring: str) -> None:
-        self.name = f"contains:{substring}"
-        self._substring = substring
-        self.requirement = f"It must contain, letter for letter: {substring}"
-
-    async def __call__(self, text: str, task: Task) -> Evidence:
-        """Search the text."""
-        found = self._substring in text
-        message = "It contains" if found else "It does not contain"
-        if not found and self._substring.casefold() in text.casefold():
-            message = "It has, but not in these capital and small letters,"
-        return self._evidence(found, f"{message} {self._substring!r}.")
-
-
 class With(_Form):
     """The text has a word or phrase, in capital or small letters, also within a longer word.
 
@@ -194,41 +171,6 @@ class Without(With):
     """
 
     name = "without"
-
-
-class Matches(_Form):
-    """A regular expression is found in the text.
-
-    Args:
-        pattern: the expression, as in `re`; ``^`` and ``$`` match at ends of lines.
-        seconds: processor time the search may take.
-
-    Raises:
-        UsageError: it is not a regular expression.
-    """
-
-    def __init__(self, pattern: str, *, seconds: float = 3.0) -> None:
-        self.name = f"matches:{pattern}"
-        self._pattern, self._seconds = pattern, seconds
-        self.requirement = f"It must match the regular expression: {pattern}"
-        try:
-            re.compile(pattern, re.MULTILINE)
-        except (re.error, OverflowError, RecursionError) as error:
-            raise UsageError(
-                f"The check {self.name!r} is not a regular expression: {error}."
-            ) from None
-
-    async def __call__(self, text: str, task: Task) -> Evidence:
-        """Search in the sandbox, as some expressions take years on some texts."""
-        request = json.dumps({"pattern": self._pattern, "text": text})
-        result = await run_python(
-            load_program("match"), seconds=self._seconds, files={"request.json": request}
-        )
-        found = result.exit_code == 0 and result.stdout.startswith("found")
-        detail = "It matches." if found else "It does not match the regular expression."
-        if result.exit_code != 0:
-            detail = f"The search failed: {describe_failure(result, self._seconds)}"
-        return self._evidence(found, detail, seconds=result.seconds)
 
 
 def _bounds(sign: str | None, number: int) -> tuple[int, int | None]:

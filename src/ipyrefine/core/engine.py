@@ -281,7 +281,7 @@ class Refinement:
         """
         require_iteration(self.state, number)
         if not question.strip():
-            raise UsageError('Say what you want to know: %refine why "Why a set?".')
+            raise UsageError('Say what you want to know: %refine continue "Why a set?".')
         work = partial(self._explain, number, question)
         if await self._drive(work, consumers, journal, stops=False):
             raise asyncio.CancelledError

@@ -2,7 +2,6 @@
 
 import contextlib
 import sqlite3
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,8 +11,6 @@ from ipyrefine.core.run import Run, require_consistent
 from ipyrefine.core.stored import OtherVersion, parse_json, read_event, read_record
 from ipyrefine.errors import JournalError, UsageError, did_you_mean
 from ipyrefine.journal.writer import Recorder, connect, default_path, sentences, transaction
-
-_HABIT_RUNS, _HABIT_CHARACTERS, _HABITS = 300, 24, 4
 
 
 class Summary(NamedTuple):
@@ -118,29 +115,6 @@ class Journal:
             JournalError: it cannot be read.
         """
         return self._find("json_extract(settings, ?) = ?", f"$.{name}", value)
-
-    def habits(self) -> tuple[str, ...]:
-        """Return short guidance that the user gave at least twice lately, the latest first.
-
-        Raises:
-            JournalError: the journal cannot be read.
-        """
-        query = (
-            "SELECT coalesce(json_extract(body, '$.decision.guidance'), "
-            "json_extract(body, '$.setup.wish'), '') FROM events "
-            "WHERE run > (SELECT max(id) FROM runs) - ? "
-            """AND (body LIKE '%"guidance":"%' OR body LIKE '%"wish":"%') """
-            "ORDER BY run DESC, sequence DESC"
-        )
-        with self._open() as connection:
-            rows = connection.execute(query, (_HABIT_RUNS,)).fetchall()
-        asked = [" ".join(row[0].split()).rstrip(".") for row in rows]
-        short = [one for one in asked if 0 < len(one) <= _HABIT_CHARACTERS]
-        counts = Counter(map(str.casefold, short))
-        latest = dict[str, str]()
-        for one in short:
-            latest.setdefault(one.casefold(), one)
-        return tuple(one for key, one in latest.items() if counts[key] > 1)[:_HABITS]
 
     def recorder(self, stored: Stored) -> Recorder:
         """Return the recorder that continues where a stored run ends."""

@@ -16,8 +16,7 @@ from ipyrefine.core.model import Form, StopReason
 from ipyrefine.core.ports import Check
 from ipyrefine.core.run import Run
 from ipyrefine.core.sharing import KEPT_HERE, Level, next_level
-from ipyrefine.errors import Interrupted, JournalError, ModelError, UsageError, describe
-from ipyrefine.journal.store import Journal
+from ipyrefine.errors import Interrupted, ModelError, UsageError, describe
 from ipyrefine.journal.writer import Recorder
 from ipyrefine.kernel.variables import NOT_RUN_HERE
 from ipyrefine.notebook import options
@@ -25,7 +24,7 @@ from ipyrefine.notebook.cell_target import CellTarget, Origin
 from ipyrefine.notebook.waiting import NO_ANYWIDGET, Placeholder, caller_waits
 from ipyrefine.providers.choose import mark_asked, models_at_hand, remember_sharing
 from ipyrefine.render import labels
-from ipyrefine.render.markdown import fence
+from ipyrefine.render.escape import fence
 from ipyrefine.session.commands import ANSWERS, PLACES
 from ipyrefine.session.export import suite_source
 from ipyrefine.session.record import RecordDisplay
@@ -191,22 +190,16 @@ class CellRun:
 
         self._clicked = asyncio.ensure_future(act())
 
-    async def explain(self, question: str, number: int | None = None) -> str:
-        """Ask about a text, the chosen one by default, and return the answer.
+    async def explain(self, question: str, number: int) -> str:
+        """Ask about a text, which is shown with the answer, and return that nothing was revised.
 
         Raises:
             UsageError: the run goes on at the moment, or there is no question or no budget.
             ModelError: the model failed, or gave no answer.
         """
-        run = self.session.run
-        number = run.chosen.number if number is None and run.chosen else number or 0
-        run = await self.session.explain(number, question)
-        self._set_variables(run)
+        self._set_variables(await self.session.explain(number, question))
         self._show_record()
-        return run.explanations[-1].answer
-
-    async def _explain_below(self, question: str, number: int) -> None:
-        await self.explain(question, number)  # the panel shows the answer below the text
+        return "Nothing was revised. Leave out the question mark to have it revised."
 
     async def _place(self, number: int | None = None, place: Destination | None = None) -> str:
         run, form = self.session.run, self.session.run.task.form
@@ -373,10 +366,9 @@ class CellRun:
                 prompts=lambda: self._sent.prompts,
                 share=self.share,
                 add_tests=lambda: self._from_panel(self._add_tests()),
-                explain=lambda *asked: self._from_panel(self._explain_below(*asked)),
+                explain=lambda *asked: self._from_panel(self.explain(*asked)),
                 reads_behind=lambda: self.session.reads_behind,
                 sharing=lambda: self.session.refinement.sharing,
-                habits=self._find_habits,
             )
         except ImportError:
             self._uses_panel = False
@@ -385,11 +377,6 @@ class CellRun:
         placeholder.fill(self.panel.widget)
         self._place_of_panel = placeholder
         self.session.displays.append(self.panel.show)
-
-    def _find_habits(self) -> tuple[str, ...]:
-        with contextlib.suppress(JournalError):
-            return Journal().habits() if self.session.journal else ()
-        return ()
 
     def _update(self, event: Event, run: Run) -> None:
         """Bring variables and record up to date at every stop, and when a text was read later."""

@@ -62,7 +62,7 @@ from ipyrefine.render.diff import revert
 from ipyrefine.render.document import SILENCE, WRITING, Progress, seconds_of
 from ipyrefine.render.escape import plain
 from ipyrefine.render.html import View, about_number, panel_html, panel_parts, style
-from ipyrefine.session.commands import change_criteria, predict
+from ipyrefine.session.commands import change_criteria, predict, question_in
 from ipyrefine.session.export import kept_suite
 
 _HERE = Path(__file__).parent
@@ -87,10 +87,8 @@ class Click(TypedDict, total=False):
     open: bool  # whether the fold is open
     sure: int  # whether it was asked for twice
     words: str  # guidance, or the reason for a decision
-    habit: str  # guidance that the user often gives, which is added to the words
     reason: str  # why a finding is dismissed
     result: str  # what the user says it should be
-    question: str  # what the user wants to know about the text
     text: str  # the user's own text
     findings: list[str]  # the ids of the ticked findings
     finding: str  # the id of a finding; its fields follow
@@ -132,7 +130,6 @@ class Panel:
         add_tests: called to put the run's tests into a cell; None where that can't be done.
         explain: called with a question and the text that it is about.
         reads_behind: whether a critic still reads the text that was accepted.
-        habits: returns what the user often asks of a revision.
         interval: seconds between two messages to the page, at least.
         clock: monotonic seconds.
 
@@ -160,7 +157,6 @@ class Panel:
         add_tests: Callable[[], None] | None = None,
         explain: Callable[[str, int], None] | None = None,
         reads_behind: Callable[[], bool] = bool,
-        habits: Callable[[], Sequence[str]] = tuple,
         interval: float = 0.1,
         clock: Clock = time.monotonic,
     ) -> None:
@@ -169,7 +165,7 @@ class Panel:
         self._switch, self._add_tests = switch, add_tests
         self._see, self._unseen, self._unconfined = see, unseen, unconfined
         self._share, self._sharing, self._reads_behind = share, sharing, reads_behind
-        self._explain, self._models, self._habits = explain, models, habits
+        self._explain, self._models = explain, models
         self._interval, self._clock = interval, clock
         self._run: Run | None = None
         self._view = View()
@@ -214,7 +210,6 @@ class Panel:
         if isinstance(event, Stopped):
             self._note = ""
             self._stream.start("")
-            self._view = self._view._replace(habits=tuple(self._habits()))
         self._draw_soon(now=not isinstance(event, CallEnded))
 
     def note(self, text: str) -> None:
@@ -425,11 +420,6 @@ class Panel:
             case "tests":
                 assert self._add_tests is not None, "its button is offered only then"
                 self._add_tests()
-            case "why":
-                assert self._explain is not None, "its form is offered only then"
-                self._explain(click.get("question", "").strip(), click.get("iteration", 0))
-                self._view = view._replace(form="")
-                self._note = "Waiting for the answer…"
             case "needs-work" if not (click.get("words", "").strip() or click.get("sure")):
                 return self._open("needs-work", "")
             case "model":
@@ -438,6 +428,11 @@ class Panel:
                 self._settle()
             case _:
                 decision = self._decision(click)
+                if self._explain and self._run and (asked := question_in(self._run, decision)):
+                    self._explain(*asked)
+                    self._view = view._replace(revision=view.revision + 1)
+                    self._note = "Waiting for the answer…"
+                    return None
                 self._decide(decision)
                 if isinstance(decision, Expect | Retract):
                     self._waiting.append(decision)
@@ -453,7 +448,7 @@ class Panel:
         self._view = self._view._replace(form=form, finding=finding)
         fields = {
             "edit": "text", "finding": "problem", "criteria": "criteria", "model": "model",
-            "dismiss": "reason", "needs-work": "words", "why": "question",
+            "dismiss": "reason", "needs-work": "words",
         }  # fmt: skip
         return {"focus": fields[form]} if form in fields else None
 
@@ -465,8 +460,7 @@ class Panel:
     def _decision(self, click: Click) -> Decision:
         """Return the decision that a click stands for."""
         action = click["action"]
-        typed = (click.get("words", "").strip(), click.get("habit", ""))
-        words = "\n".join(filter(None, typed))
+        words = click.get("words", "").strip()
         iteration, finding = click.get("iteration"), click.get("finding", "")
         more = max(1, click.get("revisions", 1))
         match action:

@@ -1,1 +1,1 @@
-"""A run as text, HTML and Markdown, without side effects."""
+"""A run as text and HTML, without side effects."""

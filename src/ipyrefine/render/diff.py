@@ -4,7 +4,6 @@ In HTML, changes are ``<ins>`` and ``<del>``, so that it reads without style too
 """
 
 import re
-from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby, pairwise, zip_longest
@@ -16,7 +15,7 @@ from ipyrefine.core.alignment import compare
 from ipyrefine.core.model import Form
 from ipyrefine.render import labels
 from ipyrefine.render.escape import plain
-from ipyrefine.render.formatting import TextLine, read_markdown
+from ipyrefine.render.formatting import find_quote, mark, markdown_lines
 
 CONTEXT = 3  # unchanged lines around a change
 _SHORTEST_FOLD = 3  # lines of code; fewer are shown rather than counted
@@ -31,7 +30,7 @@ _COLOURLESS = {"", "n", "o", "p", "w"}  # kinds of tokens
 _WORDS = re.compile(r"\w+|[^\S\n]+|\n|[^\w\s]")
 _SENTENCES = re.compile(r".+?(?:[.!?]\s+|\n\s*\n\s*|\Z)", re.DOTALL)
 _SENTENCE_END = re.compile(r"[.!?]\s+\Z")
-_MATH = re.compile(r"[$\\]")
+_ITEM = re.compile(r"\s*(?:[-*+]|\d{1,3}[.)])\s")
 _TAGS = {"+": "ins", "-": "del"}
 _SIGNS = {"+": "+", "-": "\N{MINUS SIGN}", " ": " "}
 
@@ -282,18 +281,9 @@ class Stretch(NamedTuple):
     notes: Sequence[Any] = ()
 
 
-def prose(text: str) -> Markup:
-    """Return text as HTML outside ``<pre>``, with its line breaks, and nothing to typeset as TeX.
-
-    Viewers look for TeX within one text node, so each ``$`` and backslash gets its own.
-    """
-    html = _MATH.sub(r"<span>\g<0></span>", str(escape(plain(text))))
-    return Markup(html.replace("\n", "<br>"))
-
-
 def prose_html(text: str) -> Markup:
     """Return prose with its Markdown shown as what it means, and every character still there."""
-    return Markup("<br>").join(line.html for line in _prose_lines(text, text, (), None))
+    return Markup("<br>").join(markdown_lines(plain(text)))
 
 
 def text_lines(
@@ -422,80 +412,46 @@ def _spans(tokens: _Tokens, marks: Marks = ()) -> Markup:
 
 
 def _prose_lines(text: str, old: str, quotes: Sequence[str], revert: Revert | None) -> list[Line]:
-    """Return the lines of prose, with what was removed and added inside them.
+    """Return the lines of prose: its Markdown rendered, or what changed in it, as it is written.
 
     Compared with another text, each kept sentence is a line, so that those far from any change can
     be folded; but not in a list, or where a quote is.
     """
-    new, before = plain(text), plain(old)
-    markdown = {"+": read_markdown(new), "-": read_markdown(before)}
-    rows, columns = {"+": 0, "-": 0}, {"+": 0, "-": 0}  # in the two texts
+    if text == old:
+        new = plain(text)
+        quoted = (bool(find_quote(line, quotes)) for line in new.split("\n"))
+        found = zip(markdown_lines(new, quotes), quoted, strict=True)
+        return [Line(html, number, changed) for number, (html, changed) in enumerate(found)]
     lines: list[Line] = []
-    html, hunk, changed = Markup(), -1, False
+    html, row, hunk, changed = Markup(), 0, -1, False
 
-    def end(kind: str, number: int | None, *, ends: bool = True) -> None:
+    def end(number: int | None, *, ends: bool = True) -> None:
         nonlocal html, changed
-        lines.append(Line(_set_line(html, kind), number, changed, ends=ends))
+        lines.append(Line(html, number, changed, ends=ends))
         html, changed = Markup(), False
 
-    parts = words(old, text) or [Part(" ", new)]
-    for is_change, group in groupby(parts, lambda part: part.tag != " "):
+    for is_change, group in groupby(words(old, text), lambda part: part.tag != " "):
         hunk += is_change
-        for part in group:
-            side = "-" if part.tag == "-" else "+"
-            sides = side if is_change else "+-"
-            for n, stretch in enumerate(part.text.split("\n")):
+        for tag, passage in group:
+            marked = quotes if tag != "-" else ()
+            for n, stretch in enumerate(passage.split("\n")):
                 if n:
-                    kind = markdown[side][rows[side]].kind
-                    end(kind, None if side == "-" else rows["+"])
-                    rows |= {one: rows[one] + 1 for one in sides}
-                    columns |= dict.fromkeys(sides, 0)
-                line = markdown[side][rows[side]]
-                quoted = side == "+" and any(quote in stretch for quote in quotes if quote)
-                splits = not (is_change or quoted or line.kind) and new != before
-                changed = changed or is_change or quoted
+                    end(None if tag == "-" else row)
+                    row += tag != "-"
+                whole = is_change or find_quote(stretch, marked)
+                changed = changed or bool(whole)
+                splits = not whole and not _ITEM.match(stretch)
                 for piece in _SENTENCES.findall(stretch) if splits else [stretch]:
-                    html += _prose_piece(part.tag, piece, line, columns[side], quotes)
-                    columns |= {one: columns[one] + len(piece) for one in sides}
+                    shown = mark(piece, marked)
+                    if is_change and piece:
+                        shown = Markup(f"<{_TAGS[tag]}>{shown}</{_TAGS[tag]}>")
+                    html += shown
                     if splits and _SENTENCE_END.search(piece):
-                        end("", None, ends=False)
+                        end(None, ends=False)
         if revert and is_change:
             html += Markup(revert(hunk))
-    end(markdown["+"][-1].kind, rows["+"])
+    end(row)
     return lines
-
-
-_WRAPS = {"heading": '<strong class="rf-h">{}</strong>', "item": '<span class="rf-li">{}</span>'}
-_WRAPS["code"] = '<code class="rf-block">{}</code>'
-
-
-def _set_line(html: Markup, kind: str) -> Markup:
-    return Markup(_WRAPS[kind]).format(html) if kind and html else html
-
-
-def _prose_piece(
-    tag: Tag, text: str, line: TextLine, at: int, quotes: Sequence[str] = ()
-) -> Markup:
-    """Return a piece of a line of prose, in which Markdown's signs are there but not shown."""
-    quote = next((one for one in quotes if one and one in text), "") if tag != "-" else ""
-    marked = range(text.find(quote), text.find(quote) + len(quote))
-    spans = [*line.within(at, at + len(text))]
-    ends = {0, len(text), *(n for span in spans for n in span[:2]), marked.start, marked.stop}
-    runs = {start: prose(text[start:end]) for start, end in pairwise(sorted(ends))}
-    starts = sorted(runs)
-    for span in spans:
-        for start in starts[bisect_left(starts, span.start) : bisect_left(starts, span.end)]:
-            runs[start] = Markup(_STYLES[span.kind]).format(runs[start])
-    for start in starts[bisect_left(starts, marked.start) : bisect_left(starts, marked.stop)]:
-        runs[start] = Markup("<mark>{}</mark>").format(runs[start])
-    html = Markup("").join(runs[start] for start in starts)
-    html = Markup(html.replace("</mark><mark>", ""))
-    return Markup(f"<{_TAGS[tag]}>{html}</{_TAGS[tag]}>") if text and tag != " " else html
-
-
-_STYLES = {name: f"<{name}>{{}}</{name}>" for name in ("strong", "em", "code")}
-_STYLES |= {"sign": '<span class="rf-md">{}</span>'}
-_STYLES |= {"bullet": '<span class="rf-md rf-bullet">{}</span>'}
 
 
 def side_by_side(old: str, new: str, language: str) -> Iterator[tuple[Line | None, Line | None]]:

@@ -1,4 +1,4 @@
-"""A run as blocks in reading order; HTML, Markdown and the terminal each draw the same blocks."""
+"""A run as blocks in reading order; HTML and the terminal draw the same blocks."""
 
 import re
 from collections import Counter, deque

@@ -13,6 +13,7 @@ _HIDDEN = re.compile(
     "\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
 )
 _SGR = re.compile(r"\x1b\[[0-9;:]*m")
+_BACKTICKS = re.compile(r"`+")
 
 
 def plain(text: str) -> str:
@@ -38,3 +39,17 @@ def _symbol(match: re.Match[str]) -> str:
 def strip_colours(text: str) -> str:
     """Remove the ANSI colours that test runners write; other escapes are left to `plain`."""
     return _SGR.sub("", text)
+
+
+def fence(text: str, language: str = "") -> str:
+    """Return a Markdown code block whose fence is longer than any run of backticks inside.
+
+    Args:
+        text: the block's content.
+        language: info string; anything but letters, digits, ``+``, ``-`` and ``_`` is dropped.
+    """
+    body = plain(text)
+    longest = max((len(run) for run in _BACKTICKS.findall(body)), default=0)
+    marks = "`" * max(3, longest + 1)
+    info = re.sub(r"[^A-Za-z0-9+_-]", "", language)
+    return f"{marks}{info}\n{body}{'' if body.endswith(chr(10)) or not body else chr(10)}{marks}"

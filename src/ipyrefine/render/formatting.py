@@ -1,81 +1,92 @@
-"""Find the Markdown in prose: emphasis, code, headings and lists."""
+"""Show the Markdown in prose as what it means: emphasis, code, headings and lists.
+
+Only what means the same wherever it stands is read: no links, tables or HTML. Every character
+stays; Markdown's signs are there, to be copied, but not shown.
+"""
 
 import re
-from bisect import bisect_left
-from collections.abc import Iterator
-from functools import lru_cache
-from itertools import islice
-from operator import itemgetter
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
 
-_LONGEST = 310  # characters of a span
+from markupsafe import Markup, escape
+
+from ipyrefine.render.escape import plain
+
+_MATH = re.compile(r"[$\\]")
 # At most so many characters between two signs, so that no text takes long to read.
-_INLINE: tuple[tuple[Literal["code", "strong", "em"], re.Pattern[str]], ...] = (
-    ("code", re.compile(r"(?<!`)(`{1,3})(?!`)(.{1,300}?)(?<!`)\1(?!`)")),
-    ("strong", re.compile(r"(?<![\w*\\])(\*\*)(?=[^\s*])(.{1,300}?)(?<=[^\s*])\1(?![\w*])")),
-    ("strong", re.compile(r"(?<![\w\\])(__)(?=[^\s_])(.{1,300}?)(?<=[^\s_])\1(?!\w)")),
-    ("em", re.compile(r"(?<![\w*\\])(\*)(?=[^\s*])([^*]{1,300}?)(?<=[^\s*])\1(?![\w*])")),
-    ("em", re.compile(r"(?<![\w\\])(_)(?=[^\s_])([^_]{1,300}?)(?<=[^\s_])\1(?!\w)")),
+_INLINE = re.compile(
+    r"(?<!`)(?P<code>`{1,3})(?!`)(.{1,300}?)(?<!`)(?P=code)(?!`)"
+    r"|(?<![\w*\\])(?P<stars>\*\*)(?=[^\s*])(.{1,300}?)(?<=[^\s*])(?P=stars)(?![\w*])"
+    r"|(?<![\w\\])(?P<lines>__)(?=[^\s_])(.{1,300}?)(?<=[^\s_])(?P=lines)(?!\w)"
+    r"|(?<![\w*\\])(?P<star>\*)(?=[^\s*])([^*]{1,300}?)(?<=[^\s*])(?P=star)(?![\w*])"
+    r"|(?<![\w\\])(?P<line>_)(?=[^\s_])([^_]{1,300}?)(?<=[^\s_])(?P=line)(?!\w)"
 )
-_LINES: tuple[tuple[Literal["", "heading", "item"], re.Pattern[str]], ...] = (
-    ("heading", re.compile(r" {0,3}(#{1,6} +)(?=\S)")),
-    ("item", re.compile(r"[ \t]*([-*+] )(?=\S)")),
-    ("item", re.compile(r"[ \t]*()\d{1,3}[.)] (?=\S)")),
-)
+_HEADING = re.compile(r" {0,3}#{1,6} +(?=\S)")
+_ITEM = re.compile(r"([ \t]*)([-*+] )(?=\S)")
+_NUMBERED = re.compile(r"[ \t]*\d{1,3}[.)] (?=\S)")
 
 
-class Span(NamedTuple):
-    """A stretch of a line; signs are what Markdown does not show, a bullet is one too."""
+def prose(text: str) -> Markup:
+    """Return text as HTML outside ``<pre>``, with its line breaks, and nothing to typeset as TeX.
 
-    start: int
-    end: int
-    kind: Literal["strong", "em", "code", "sign", "bullet"]
-
-
-class TextLine(NamedTuple):
-    """What a line of Markdown is, and what stands in it."""
-
-    kind: Literal["", "heading", "item", "code"]
-    spans: tuple[Span, ...] = ()  # by their starts
-
-    def within(self, start: int, end: int) -> Iterator[Span]:
-        """Yield the spans of a stretch of the line, counted from its start."""
-        first = bisect_left(self.spans, start - _LONGEST, key=itemgetter(0))
-        for span in islice(self.spans, first, bisect_left(self.spans, end, key=itemgetter(0))):
-            if span.end > start:
-                yield Span(max(span.start - start, 0), min(span.end, end) - start, span.kind)
-
-
-@lru_cache(maxsize=64)
-def read_markdown(text: str) -> tuple[TextLine, ...]:
-    """Return the lines of a text.
-
-    Only what means the same wherever it stands is read: no links, tables or HTML.
+    Viewers look for TeX within one text node, so each ``$`` and backslash gets its own.
     """
-    lines, fenced = [], False
+    html = _MATH.sub(r"<span>\g<0></span>", str(escape(plain(text))))
+    return Markup(html.replace("\n", "<br>"))
+
+
+def markdown_lines(text: str, quotes: Sequence[str] = ()) -> Iterator[Markup]:
+    """Yield the lines of a text as HTML, with passages of it marked."""
+    fenced = False
     for line in text.split("\n"):
         is_fence = line.lstrip().startswith("```") and line.count("```") == 1
         fenced ^= is_fence
-        lines.append(TextLine("code") if fenced or is_fence else _read_line(line))
-    return tuple(lines)
+        if fenced or is_fence:
+            yield _wrap("code", mark(line, quotes, prose), "rf-block") if line else Markup()
+        elif heading := _HEADING.match(line):
+            rest = _mark_behind(heading, quotes)
+            yield _wrap("strong", _sign(heading[0]) + rest, "rf-h")
+        elif item := _ITEM.match(line):
+            rest = _mark_behind(item, quotes)
+            yield _wrap("span", prose(item[1]) + _sign(item[2], " rf-bullet") + rest, "rf-li")
+        else:
+            html = mark(line, quotes, _inline)
+            yield _wrap("span", html, "rf-li") if _NUMBERED.match(line) else html
 
 
-def _read_line(line: str) -> TextLine:
-    spans = _inline(line)
-    for kind, pattern in _LINES:
-        if match := pattern.match(line):
-            spans.append(Span(*match.span(1), "bullet" if kind == "item" else "sign"))
-            return TextLine(kind, tuple(sorted(spans)))
-    return TextLine("", tuple(sorted(spans)))
+def find_quote(text: str, quotes: Sequence[str]) -> str:
+    """Return the first of some passages that a text holds; empty for none."""
+    return next((quote for quote in quotes if quote and quote in text), "")
 
 
-def _inline(line: str) -> list[Span]:
-    spans = []
-    for kind, pattern in _INLINE:
-        for match in pattern.finditer(line):
-            (start, end), (inner, close) = match.span(), match.span(2)
-            spans += [Span(inner, close, kind)]
-            spans += [Span(start, inner, "sign"), Span(close, end, "sign")]
-            if kind == "code":  # nothing in it is emphasis
-                line = line[:start] + "x" * (end - start) + line[end:]
-    return spans
+def mark(text: str, quotes: Sequence[str], render: Callable[[str], Markup] = prose) -> Markup:
+    """Return text as HTML, with the first passage that it holds marked."""
+    quote = find_quote(text, quotes)
+    if not quote:
+        return render(text)
+    before, _, after = text.partition(quote)
+    return render(before) + _wrap("mark", render(quote)) + render(after)
+
+
+def _mark_behind(sign: re.Match[str], quotes: Sequence[str]) -> Markup:
+    bare = [quote.removeprefix(sign[0].lstrip()) for quote in quotes]
+    return mark(sign.string[sign.end() :], bare, _inline)
+
+
+def _inline(text: str) -> Markup:
+    parts, at = list[Markup](), 0
+    for found in _INLINE.finditer(text):
+        sign, inner = (group for group in found.groups() if group is not None)
+        tag = "code" if sign[0] == "`" else "strong" if len(sign) == 2 else "em"
+        body = _wrap(tag, prose(inner) if tag == "code" else _inline(inner))
+        parts += [prose(text[at : found.start()]), _sign(sign), body, _sign(sign)]
+        at = found.end()
+    return Markup("").join([*parts, prose(text[at:])])
+
+
+def _sign(sign: str, kind: str = "") -> Markup:
+    return _wrap("span", prose(sign), f"rf-md{kind}")
+
+
+def _wrap(tag: str, html: Markup, kind: str = "") -> Markup:
+    name = f' class="{kind}"' if kind else ""
+    return Markup(f"<{tag}{name}>{html}</{tag}>")

@@ -21,7 +21,6 @@ from ipyrefine.render.diff import (
     highlight_html,
     lay_out,
     line_of,
-    prose,
     prose_html,
     rows,
     side_by_side,
@@ -29,6 +28,7 @@ from ipyrefine.render.diff import (
 )
 from ipyrefine.render.document import WRITING
 from ipyrefine.render.escape import plain
+from ipyrefine.render.formatting import prose
 
 PARTS = ("top", "notices", "form", "ask", "results", "text", "evidence", "guide", "foot")
 FOLDS = ("details", "history", "settings")
@@ -88,7 +88,6 @@ class View(NamedTuple):
     can_see: bool = False  # whether it can start again with other names of the notebook
     unseen: tuple[str, ...] = ()  # names that were left out
     has_tests: bool = False  # whether the run has tests to put into a cell
-    habits: tuple[str, ...] = ()  # what the user often asks of a revision
     revision: int = 0  # changes whenever typed words were taken
     sharing: Sharing = Sharing()  # what servers are sent of what code computed, where there is such
     withheld: str = ""  # the text that they are not sent, while that is shown

@@ -232,7 +232,6 @@ async def run_python(
     output_limit: int = 64_000,
     files: Mapping[str, FileContent] | None = None,
     report: str | None = None,
-    reads: Sequence[str] = (),
 ) -> ProcessResult:
     """Run a script in a fresh interpreter and an empty folder, and clean up after it.
 
@@ -249,7 +248,6 @@ async def run_python(
         files: relative path and content of files to put next to the script; a path that ends in a
             slash is an empty folder.
         report: name of a file in the script's folder to read after the run.
-        reads: further files and folders that it may read.
 
     Raises:
         CheckNotRun: it did not end within five times ``seconds`` and ten seconds more, though it
@@ -277,7 +275,7 @@ async def run_python(
             "disk": _DISK_MB * 2**20 + sum(map(_size, given.values())),
             "kernel": os.getpid(),
             "home": os.path.expanduser("~"),  # noqa: ASYNC240 - it blocks nothing
-            "reads": [*reads, *import_path()],
+            "reads": import_path(),
             "required": get_mode() == "required",
         }
         passed = [one.descriptor for one in shared if one.descriptor is not None]

@@ -44,7 +44,7 @@ ANSWERS = ("once", "always", "never")  # on what a server may be sent
 # What may follow each command, and what it does.
 USAGE = {
     "accept": ("[k] [insert|replace|none]", "take the best text, or text k"),
-    "continue": ("[n] [guidance]", "revise again, up to n times"),
+    "continue": ("[n] [guidance]", "revise again, up to n times; a question is answered"),
     "override": ("pass|fail [k] [reason]", "give the verdict yourself"),
     "results": ("", "print what the text gives on a few inputs"),
     "confirm": ("1 3", "say that these results are right"),
@@ -63,16 +63,14 @@ USAGE = {
     "close": ("", "stop the run and close its panel"),
     "fix": ("[OPTIONS]", "fix the cell that failed; takes the options of %%refine"),
     "show": ("[k|PART]", f"print the run, text k, or one part: {', '.join(DETAILS)}"),
-    "why": ("QUESTION", "ask about the text; nothing is revised"),
     "diff": ("[i j]", "print what changed between two texts"),
     "apply": ("[k] [insert|replace]", "put a text into a cell"),
     "tests": ("[below]", "print the run's tests, or put them into a cell below"),
     "share": ("[once|always|never]", "show outputs that no server was sent, or send them"),
-    "history": ("[search]", "list earlier runs, the latest first"),
+    "history": ("[search]", "list earlier runs, and how often you agreed"),
     "resume": ("[NAME | FILE.ipynb [k]]", "continue an earlier run"),
-    "export": ("[tests] FILE [NAME]", "write a run as .ipynb, .md or .json, its tests as .py"),
+    "export": ("[tests] FILE [NAME]", "write a run as .ipynb or .json, its tests as .py"),
     "forget": ("NAME|--all", "erase runs from the journal"),
-    "stats": ("", "how often you agreed with verdicts, by what they rest on"),
     "profiles": ("", "list the built-in profiles"),
     "models": ("", "list the embedded models"),
 }
@@ -81,7 +79,7 @@ A cell that starts with %%refine is refined; %%refine? lists its options.
 %refine fix fixes the cell that failed.
 Then decide with %refine COMMAND:
 {most}
-Earlier runs: history, resume, export, forget, stats. All commands: %refine?"""
+Earlier runs: history, resume, export, forget. All commands: %refine?"""
 _MOST = (
     "accept", "continue", "override", "results", "confirm", "dismiss", "edit", "show", "diff",
     "stop",
@@ -89,7 +87,7 @@ _MOST = (
 COMMANDS = tuple(sorted(USAGE))
 _MARGIN = 34  # columns before what a command does
 _NEED_TEXT = (
-    "apply", "confirm", "diff", "edit", "expect", "predict", "results", "show", "tests", "why",
+    "apply", "confirm", "diff", "edit", "expect", "predict", "results", "show", "tests",
 )  # fmt: skip
 
 
@@ -116,8 +114,8 @@ class Cell(Protocol):
     async def apply(self, number: int | None = None, place: Place | None = None) -> str:
         """Put an iteration's text into a cell and return where it went, in a sentence."""
 
-    async def explain(self, question: str, number: int | None = None) -> str:
-        """Ask about a text and return the answer."""
+    async def explain(self, question: str, number: int) -> str:
+        """Ask about a text, which is kept with the answer, and return that nothing was revised."""
 
     def share(self, answer: str) -> str:
         """Take an answer on what servers are sent and return what holds, in a sentence."""
@@ -176,8 +174,6 @@ async def run_command(magics: Magics, words: list[str]) -> None:
             print(_profiles())
         case "models":
             print(_models())
-        case "stats":
-            print(history.stats())
         case "history":
             print(_history(args))
         case "forget":
@@ -206,8 +202,6 @@ async def _steer(cell: Cell, name: str, args: list[str]) -> None:
             print(show(run, args))
         case "diff":
             print(_diff(run, args))
-        case "why":
-            print(plain(await cell.explain(" ".join(args))))
         case "share":
             print(cell.share(" ".join(args)) if args else _withheld(cell))
         case "apply":
@@ -227,7 +221,12 @@ async def _steer(cell: Cell, name: str, args: list[str]) -> None:
         case "kind":
             await cell.start_again(_parse_form(args))
         case _:
-            await cell.carry_out(parse_decision(run, name, args))
+            typed = parse_decision(run, name, args)
+            if asked := question_in(run, typed):
+                note = await cell.explain(*asked)
+                print(plain(cell.session.run.explanations[-1].answer), note, sep="\n\n")
+            else:
+                await cell.carry_out(typed)
 
 
 # Decisions
@@ -282,6 +281,20 @@ def parse_decision(run: Run, name: str, words: list[str]) -> decisions.Decision:
         case "expect":
             return _parse_expectation(run, words)
     raise ValueError(f"{name} decides nothing")
+
+
+def question_in(run: Run, decision: decisions.Decision) -> tuple[str, int] | None:
+    """Return the question that guidance asks, and the text that it is about; None for neither."""
+    number = run.chosen.number if run.chosen else None
+    match decision:
+        case decisions.Branch(guidance=words):
+            number = decision.iteration
+        case decisions.Continue(guidance=words) | decisions.Guide(guidance=words):
+            pass
+        case _:
+            return None
+    asks = run.stop_reason and words.rstrip().endswith(("?", "？"))  # noqa: RUF001
+    return (words, number) if asks and number is not None else None
 
 
 def _parse_override(run: Run, words: list[str]) -> decisions.Override:
@@ -569,7 +582,7 @@ def _export(latest: Cell | None, args: list[str]) -> str:
         if not names or not names[0].endswith(".py"):
             raise UsageError("Name a file for the tests: %refine export tests test_NAME.py.")
     if not 1 <= len(names) <= 2:
-        raise UsageError("Name a file: %refine export FILE.ipynb (or .md, .json, .py) [NAME].")
+        raise UsageError("Name a file: %refine export FILE.ipynb (or .json, .py) [NAME].")
     file, *name = names
     run = latest.session.run if latest and not name else Journal().get(*name).run
     return f"Written to {export(run, file, force='--force' in args)}."

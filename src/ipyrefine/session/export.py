@@ -13,7 +13,7 @@ from ipyrefine.checks.suite import as_function
 from ipyrefine.core.coaching import open_puzzle
 from ipyrefine.core.expectations import Expectation, counts, in_force
 from ipyrefine.core.model import StopReason
-from ipyrefine.core.run import Run
+from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.stated import Example, read_examples, stated_examples
 from ipyrefine.core.stored import VERSION
 from ipyrefine.core.syntax import (
@@ -26,10 +26,10 @@ from ipyrefine.core.syntax import (
 )
 from ipyrefine.errors import UsageError
 from ipyrefine.kernel.magics import python_part
-from ipyrefine.render import document
-from ipyrefine.render.escape import plain
-from ipyrefine.render.markdown import parts, record_markdown
-from ipyrefine.session.record import KEY, sealed
+from ipyrefine.render import document, labels
+from ipyrefine.render.escape import fence, plain
+from ipyrefine.render.terminal import record_text
+from ipyrefine.session.record import KEY, as_json
 
 
 def export(run: Run, path: str | Path, *, force: bool = False) -> Path:
@@ -37,7 +37,7 @@ def export(run: Run, path: str | Path, *, force: bool = False) -> Path:
 
     Args:
         run: the run.
-        path: its ending decides the format: ``.ipynb``, ``.md`` or ``.json``; ``.py`` for tests.
+        path: its ending decides the format: ``.ipynb`` or ``.json``; ``.py`` for tests.
         force: whether an existing file may be replaced.
 
     Raises:
@@ -62,7 +62,7 @@ def export(run: Run, path: str | Path, *, force: bool = False) -> Path:
 
 
 def _format_notebook(run: Run) -> str:
-    """Return a notebook with a cell for every text, and the run in its metadata.
+    """Return a notebook with a cell for every text and the record, and the run in its metadata.
 
     Every text is quoted in Markdown, as what a model wrote must not run by accident. Only a text
     that the user accepted is a code cell, the last one, if it is Python.
@@ -71,12 +71,16 @@ def _format_notebook(run: Run) -> str:
     from nbformat import v4
 
     make: Any = v4
-    cells = [_make_cell(number, text, run) for number, text in parts(run)]
+    cells = [
+        make.new_markdown_cell(f"## Task\n\n{fence(run.task.text, 'text')}"),
+        *(_make_cell(one, run) for one in run.iterations),
+        make.new_markdown_cell(f"## Result\n\n{fence(record_text(run), 'text')}"),
+    ]
     settled = run.stop_reason in (StopReason.ACCEPTED, StopReason.OVERRIDDEN)
     if settled and run.task.is_python:
         cells.append(make.new_code_cell(run.text, metadata={KEY: {"stage": "result"}}))
     metadata = {
-        KEY: {"version": VERSION, "run": sealed(run)},
+        KEY: {"version": VERSION, "run": as_json(run)},
         "language_info": {"name": "python"},
     }
     notebook: Any = make.new_notebook(cells=cells, metadata=metadata)
@@ -85,15 +89,15 @@ def _format_notebook(run: Run) -> str:
     return str(form.writes(notebook)) + "\n"
 
 
-def _make_cell(number: int | None, text: str, run: Run) -> Any:
-    """Return a cell of Markdown; that of an iteration has the figures that its text drew."""
+def _make_cell(one: Iteration, run: Run) -> Any:
+    """Return a cell of Markdown with a text and the figures that it drew."""
     from nbformat import v4
 
     make: Any = v4
-    drawn = () if number is None else document.outputs(run.iterations[number])
-    pictures = [one for one in drawn if isinstance(one, document.Picture)]
-    if not pictures:
-        return make.new_markdown_cell(text)
+    language = labels.language(one.text, run.task.form, run.task.language) or "text"
+    title = f"## {run.name(one.number)} · {labels.outcome_label(one.verdict).word}"
+    text = f"{title}\n\n{fence(one.text, language)}"
+    pictures = [one for one in document.outputs(one) if isinstance(one, document.Picture)]
     files = {f"figure-{n}.png": one for n, one in enumerate(pictures)}
     shown = (f"![{one.caption}](attachment:{name})" for name, one in files.items())
     return make.new_markdown_cell(
@@ -103,7 +107,7 @@ def _make_cell(number: int | None, text: str, run: Run) -> Any:
 
 
 def _format_json(run: Run) -> str:
-    return json.dumps(sealed(run), indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(as_json(run), indent=2, ensure_ascii=False) + "\n"
 
 
 # The suite as tests
@@ -268,7 +272,6 @@ def _has_float(value: Any) -> bool:
 
 _FORMATS: dict[str, Callable[[Run], str]] = {
     ".ipynb": _format_notebook,
-    ".md": record_markdown,
     ".json": _format_json,
     ".py": suite_source,
 }

@@ -1,20 +1,17 @@
-"""Runs kept earlier: list them, resume one, and count how often the user agreed with verdicts."""
+"""Runs kept earlier: list them, with how often the user agreed with verdicts, and resume one."""
 
 import argparse
 import contextlib
 import re
 import shutil
 import time
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from math import sqrt
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ipyrefine.core.decisions import Accept, Override
 from ipyrefine.core.model import Outcome, StopReason, Verdict
 from ipyrefine.core.run import Run
-from ipyrefine.core.verdicts import recompute
 from ipyrefine.errors import UsageError
 from ipyrefine.journal.store import Journal, Summary, UnreadableRun
 from ipyrefine.journal.writer import Recorder, open_journal
@@ -24,7 +21,6 @@ from ipyrefine.render.terminal import align, clip, wrap
 from ipyrefine.session.record import load_whole
 
 MAX_LISTED = 20
-MAX_COUNTED = 500  # runs that agreement is counted over
 
 _HEAD = ("no.", "last used", "verdict", "texts")
 _HINT = "resume, export and forget take a number, or a name for its latest run."
@@ -46,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def history(options: argparse.Namespace, *, now: float | None = None) -> str:
-    """Return a table of runs in the journal.
+    """Return a table of runs in the journal, and how often the user agreed with their verdicts.
 
     Args:
         options: what `add_arguments` reads.
@@ -68,7 +64,14 @@ def history(options: argparse.Namespace, *, now: float | None = None) -> str:
     tasks = [clip(f"     {_title(one)}", columns) for one in listed]
     lines = [line for pair in zip(rows, tasks, strict=True) for line in pair]
     more = [f"There are more: -n {number * 5} lists them."] if len(runs) > number else []
-    return "\n".join([head, *lines, *wrap(_HINT, columns), *more])
+    notes = filter(None, [agreement(_readable(listed)), _HINT])
+    return "\n".join([head, *lines, *(n for note in notes for n in wrap(note, columns)), *more])
+
+
+def _readable(listed: Iterable[Summary]) -> Iterator[Run]:
+    for one in listed:
+        with contextlib.suppress(UnreadableRun, UsageError):  # one may be erased meanwhile
+            yield Journal().get(str(one.number)).run
 
 
 def _row(one: Summary, now: float) -> tuple[str, ...]:
@@ -138,75 +141,30 @@ def find_earlier(words: Sequence[str], *, journal: bool = True) -> Earlier:
     return Earlier(stored.run, stored.settings, recorder, stored.began_here)
 
 
-# Statistics
-
-
-def stats() -> str:
-    """Return how often the user agreed with verdicts, over the latest runs in the journal."""
-    journal, runs = Journal(), list[Run]()
-    for one in journal.runs(limit=MAX_COUNTED):
-        with contextlib.suppress(UnreadableRun):
-            runs.append(journal.get(str(one.number)).run)
-    return agreement(runs)
+# Agreement
 
 
 def agreement(runs: Iterable[Run]) -> str:
-    """Return a table of how often the user agreed with verdicts, by what they rest on.
+    """Return how often the user agreed with verdicts, in a line; empty for no ruling on one.
 
     Accepting a text, or marking it as passed, says that it is good; sending it back says that it
-    is not. The latest word on a text counts. The intervals are Wilson's, of 95%.
+    is not. The latest word on a text counts, and NOT JUDGED says nothing to agree with.
     """
-    counts: dict[Verdict, Counter[bool]] = {}
-    for verdict, good in (ruling for run in runs for ruling in _rulings(run)):
-        counts.setdefault(verdict, Counter())[good] += 1
-    if not counts:
-        return "Nothing to compare yet. Accept a text or mark one as needs work, and look again."
-    total = sum(counts.values(), Counter[bool]())
-    rows = []
-    for passed, name in ((True, "all that passed"), (False, "all rejected")):
-        judged = [v for v in counts if v.passed is passed and v.outcome is not Outcome.NOT_JUDGED]
-        found = {_name_verdict(v): counts[v] for v in sorted(judged, key=_name_verdict)}
-        if len(found) > 1:
-            found[name] = sum(found.values(), Counter[bool]())
-        rows += [
-            (name, _share(one[passed], one.total()), _share(one[passed], total[passed]))
-            for name, one in found.items()
-        ]
-    for verdict, one in counts.items():
-        if verdict.outcome is Outcome.NOT_JUDGED:
-            rows.append((_name_verdict(verdict), f"you took {one[True]} of {one.total()}", ""))
-    head = ("verdict", "you agreed (precision)", "of all that you took or sent back (recall)")
-    columns = shutil.get_terminal_size().columns
-    note = f"Over {labels.count(total.total(), 'text')} that you decided on; 95% Wilson intervals."
-    return "\n".join([*align([head, *rows], max(columns, 100)), *wrap(note, columns)])
+    rulings = [ruling for run in runs for ruling in _rulings(run)]
+    if not rulings:
+        return ""
+    agreed = sum(passed is good for passed, good in rulings)
+    return f"You agreed with {agreed} of {labels.count(len(rulings), 'verdict')} that you ruled on."
 
 
-def _rulings(run: Run) -> Iterator[tuple[Verdict, bool]]:
-    """Yield the verdicts of texts that the user decided on, and whether the text was good."""
+def _rulings(run: Run) -> Iterator[tuple[bool, bool]]:
+    """Yield whether texts that the user ruled on had passed, and whether the user took them."""
     decisions = [one for one in run.decisions if isinstance(one, Accept | Override)]
     words = {run.best if d.iteration is None else d.iteration: d.settles for d in decisions}
     for number, good in words.items():
         text = run.iterations[number] if number is not None else None
         if text is None or text.verdict is None or text.read_late:
             continue  # there was no verdict to agree with
-        outcome, basis = text.verdict.outcome, text.verdict.basis
-        if text.overruled:
-            outcome = text.overruled
-            basis = recompute(run, text.replace(override=None)).verdict.basis
-        known = "none" if outcome is Outcome.NOT_JUDGED else basis
-        yield Verdict(outcome=outcome, score=None, basis=known), good
-
-
-def _name_verdict(verdict: Verdict) -> str:
-    basis = labels.BASES[verdict.basis][0]
-    return " · ".join(filter(None, [labels.outcome_label(verdict).word, basis]))
-
-
-def _share(count: int, of: int) -> str:
-    """Return a share with its interval: ``8 of 9, 89% (57% to 98%)``."""
-    if not of:
-        return "none"
-    share, z2 = count / of, 1.96**2
-    middle, spread = share + z2 / (2 * of), sqrt(z2 * (share * (1 - share) + z2 / (4 * of)) / of)
-    low, high = ((middle + sign * spread) / (1 + z2 / of) for sign in (-1, 1))
-    return f"{count} of {of}, {share:.0%} ({max(low, 0):.0%} to {min(high, 1):.0%})"
+        outcome = text.overruled or text.verdict.outcome
+        if outcome is not Outcome.NOT_JUDGED:
+            yield outcome is Outcome.PASS, good

@@ -9,9 +9,7 @@ variables, recordings and servers are used only if the user names them again: ``
 x.ipynb --check my_check``. The limits, the prompts and the model's name are the record's.
 """
 
-import json
-from collections.abc import Iterator, Mapping
-from hashlib import sha256
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,13 +18,11 @@ from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.stored import VERSION, OtherVersion, parse_json, read_record
 from ipyrefine.errors import UsageError
 from ipyrefine.render.html import record_html
-from ipyrefine.render.markdown import record_markdown
 from ipyrefine.render.terminal import record_text
 
 MIME = "application/vnd.ipyrefine.run+json"
 KEY = "ipyrefine"  # of a notebook's, or a cell's, metadata
 
-_SHOWN = ("text/plain", "text/markdown", "text/html")
 MAX_FILE = 128 * 2**20  # bytes of a file with records
 LIMIT = 650_000  # characters of a run's JSON; the renderings next to it grow with it
 _TEXT_LIMIT, _DETAIL_LIMIT = 40_000, 1_000  # characters, in a run that is longer
@@ -35,7 +31,7 @@ _LEAST_TEXT = 60  # characters of a text that is cut
 
 
 def bundle(run: Run, *, note: str = "", panel: str = "", cell: str = "") -> dict[str, Any]:
-    """Return the MIME bundle of a run: plain text, Markdown, HTML and the run itself.
+    """Return the MIME bundle of a run: plain text, HTML and the run itself.
 
     Args:
         run: the run; a long one is shortened, and the record says so.
@@ -44,46 +40,17 @@ def bundle(run: Run, *, note: str = "", panel: str = "", cell: str = "") -> dict
         cell: the id of the cell that the text was put into; empty where that is not known.
     """
     run, whole = shorten(run)
-    shown = {
-        "text/plain": record_text(run),
-        "text/markdown": record_markdown(run),
-        "text/html": record_html(run, note=note, panel=panel),
-    }
     more = ({} if whole else {"cut": True}) | ({"cell": cell} if cell else {})
-    return {**shown, MIME: sealed(run, shown) | more}
+    return {
+        "text/plain": record_text(run),
+        "text/html": record_html(run, note=note, panel=panel),
+        MIME: as_json(run) | more,
+    }
 
 
 def as_json(run: Run) -> dict[str, Any]:
     """Return a run as JSON with every field, and the version of its format."""
     return {"version": VERSION, **run.model_dump(mode="json")}
-
-
-def sealed(run: Run, shown: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Return a run as JSON with digests, which tell when it or how it is shown was altered.
-
-    They are no signature: whoever alters a record can write new ones.
-    """
-    return as_json(run) | {"digests": _digests(run, shown or {})}
-
-
-def _digests(run: Run, shown: Mapping[str, Any]) -> dict[str, str]:
-    fields = run.model_dump(mode="json")
-    parts = {
-        "text": [one["text"] for one in fields["iterations"]],
-        "verdict": [one["verdict"] for one in fields["iterations"]],
-        "run": fields,
-        **shown,
-    }
-    return {name: _digest(part) for name, part in parts.items()}
-
-
-def _digest(value: Any) -> str:
-    # Pages write 1 for 1.0, and keys in an order of their own.
-    def number(digits: str) -> float:
-        return int(float(digits)) if float(digits).is_integer() else float(digits)
-
-    same = json.loads(json.dumps(value), parse_float=number)
-    return sha256(json.dumps(same, sort_keys=True).encode()).hexdigest()
 
 
 class RecordDisplay:
@@ -113,15 +80,12 @@ class Recorded(NamedTuple):
         run: the run.
         whole: whether it can be resumed; False when its texts were cut to fit a notebook.
         cell: the number of the cell that shows it, from 1; 0 for none.
-        altered: what is not as it was written: ``text``, ``verdict``, ``run``, a MIME type, or
-            ``digests`` where one is missing, so that nobody can tell.
         now: what the cell holds now that the text was put into; None where that is not known.
     """
 
     run: Run
     whole: bool
     cell: int = 0
-    altered: tuple[str, ...] = ()
     now: str | None = None
 
 
@@ -130,13 +94,11 @@ class Stored(NamedTuple):
 
     Attributes:
         record: the run's JSON.
-        shown: how it is shown, by MIME type.
         cell: as for `Recorded`.
         cells: the notebook's cells.
     """
 
     record: Any
-    shown: Mapping[str, Any]
     cell: int
     cells: list[Any]
 
@@ -205,16 +167,16 @@ def read_content(path: Path) -> dict[str, Any]:
 def stored_records(content: dict[str, Any]) -> Iterator[Stored]:
     """Yield what a notebook holds as records, or the whole of any other JSON."""
     if "cells" not in content:
-        yield Stored(content, {}, 0, [])
+        yield Stored(content, 0, [])
         return
     cells = _listed(content["cells"])
     if exported := _member(_member(_member(content, "metadata"), KEY), "run"):
-        yield Stored(exported, {}, 0, cells)
+        yield Stored(exported, 0, cells)
     for number, cell in enumerate(cells, start=1):
         for output in _listed(_member(cell, "outputs")):
             data = _member(output, "data")
             if isinstance(data, dict) and MIME in data:
-                yield Stored(data[MIME], data, number, cells)
+                yield Stored(data[MIME], number, cells)
 
 
 def _member(value: Any, name: str) -> Any:
@@ -238,7 +200,7 @@ def read_one(stored: Stored, path: Path) -> Recorded:
     try:
         fields = dict(stored.record)
         whole = not fields.pop("cut", False)
-        digests, cell_id = fields.pop("digests", None), fields.pop("cell", None)
+        cell_id = fields.pop("cell", None)
         run = read_record(fields)
     except OtherVersion:
         raise UsageError(
@@ -247,12 +209,7 @@ def read_one(stored: Stored, path: Path) -> Recorded:
         ) from None
     except (ValueError, TypeError, RecursionError, OverflowError):
         raise UsageError(f"{path} holds a record that is damaged or was changed by hand.") from None
-    before = digests if isinstance(digests, dict) else {}
-    shown = {name: _text(stored.shown[name]) for name in _SHOWN if name in stored.shown}
-    now = _digests(run, shown)
-    altered = tuple(name for name in now if name in before and before[name] != now[name])
-    altered += ("digests",) * (not now.keys() <= before.keys())
-    return Recorded(run, whole, stored.cell, altered, _text_now(stored, cell_id, run))
+    return Recorded(run, whole, stored.cell, _text_now(stored, cell_id, run))
 
 
 def _text(value: Any) -> str:

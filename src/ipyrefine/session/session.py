@@ -126,7 +126,7 @@ class Session:
         await self._see_reading_end()
 
     async def _see_reading_end(self) -> None:
-        if self._reading:
+        if self._reading and not self._reading.done():
             await asyncio.wait([self._reading])
 
     def decide(self, decision: Decision) -> None:

@@ -25,11 +25,6 @@ State = Literal["holds", "fails", "not confirmed", "changed since", "not run", "
 HOLD, FAIL, NOT_RUN, NOTHING = 0, 1, 3, 4  # exit statuses
 _NO_MODULE = re.compile(r"No module named '[\w.]+'")
 _NOUNS = {"examples": "example", "confirmed": "result"}
-_PARTS = {
-    **{"text": "a text", "verdict": "a verdict", "run": "the record", "digests": "its digests"},
-    **{"text/html": "its HTML", "text/markdown": "its Markdown", "text/plain": "its plain text"},
-}
-
 
 # What a PASS may rest on, in words; examples and results are run again.
 _BASES = {
@@ -44,10 +39,9 @@ class Verified(NamedTuple):
     Attributes:
         cell: the number of the cell that shows it, from 1; 0 for none.
         task: the task's first line.
-        state: what came of its suite; ``not confirmed`` where it holds, but was altered, or its
-            PASS rests on something else.
+        state: what came of its suite; ``not confirmed`` where it holds, but its PASS rests on
+            something else; ``fails`` for a record that is damaged, too.
         why: how much holds, the first failing call, or why nothing was run.
-        altered: what of the record is not as it was written.
         note: what the sandbox did not protect, for people; empty for nothing.
     """
 
@@ -55,13 +49,11 @@ class Verified(NamedTuple):
     task: str
     state: State
     why: str
-    altered: tuple[str, ...] = ()
     note: str = ""
 
     def __str__(self) -> str:
         place = f"cell {self.cell}" if self.cell else "run"
-        altered = f"altered: {', '.join(self.altered)}" if self.altered else ""
-        parts = filter(None, [f"{place}: {self.state} ({self.why})", altered, self.task])
+        parts = filter(None, [f"{place}: {self.state} ({self.why})", self.task])
         return " ".join(plain(" · ".join(parts)).split())
 
 
@@ -81,8 +73,8 @@ async def verify(path: Path, *, cells: bool = False) -> list[Verified]:
         try:
             one = read_one(stored, path)
         except UsageError as error:
-            altered = () if isinstance(error.__context__, OtherVersion) else ("the record",)
-            found.append(Verified(stored.cell, "", "not run", str(error), altered))
+            damaged = not isinstance(error.__context__, OtherVersion)
+            found.append(Verified(stored.cell, "", "fails" if damaged else "not run", str(error)))
         else:
             found.append(await _verify(one, cells=cells))
     return found
@@ -90,9 +82,8 @@ async def verify(path: Path, *, cells: bool = False) -> list[Verified]:
 
 def exit_status(found: Iterable[Verified]) -> int:
     """Return the exit status: all hold, one does not, what one rests on was not run, no tests."""
-    found = list(found)
     states = {one.state for one in found}
-    if states & {"fails", "changed since"} or any(one.altered for one in found):
+    if states & {"fails", "changed since"}:
         return FAIL
     if "not confirmed" in states:
         return NOT_RUN
@@ -117,11 +108,7 @@ async def _verify(one: Recorded, *, cells: bool) -> Verified:
         text = one.now if cells and changed and one.now else run.text
         state, why, note = await _try(run, suite, text)
         why += "; its cell has changed since" if changed else ""
-    # Whoever alters a text or a verdict alters the record.
-    finer = {"text", "verdict"} & {*one.altered}
-    altered = [_PARTS.get(p, p) for p in one.altered if not (p == "run" and finer)]
-    state = "not confirmed" if state == "holds" and altered else state
-    return Verified(one.cell, run.task.text.partition("\n")[0], state, why, tuple(altered), note)
+    return Verified(one.cell, run.task.text.partition("\n")[0], state, why, note)
 
 
 class _Tried(NamedTuple):

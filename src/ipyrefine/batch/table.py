@@ -1,0 +1,274 @@
+"""`table`: texts that are already there, side by side; a ruling counts for all that do the same."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ipyrefine import api
+from ipyrefine.batch.refine_many import refine_many
+from ipyrefine.checks import evaluation, inputs
+from ipyrefine.core import model
+from ipyrefine.core.decisions import Override
+from ipyrefine.core.ports import Check
+from ipyrefine.core.run import Run
+from ipyrefine.core.stated import Example, stated_examples
+from ipyrefine.errors import CheckNotRun, UsageError
+from ipyrefine.kernel.variables import Variables
+from ipyrefine.profiles.recognise import name_by_draft
+from ipyrefine.providers.scripted import ScriptedModel
+from ipyrefine.render import document, labels
+from ipyrefine.render.html import blocks_html
+from ipyrefine.render.terminal import blocks_text
+
+_RULINGS = {"pass": model.Outcome.PASS, "fail": model.Outcome.NEEDS_IMPROVEMENT}
+_AT_ONCE = 4
+_SECONDS = 10.0  # processor time for all inputs of one text
+_CELL, _LINE = 28, 120  # characters
+_FEW = 3  # rows where nothing differs
+
+
+class Cell(NamedTuple):
+    """What one text gives at one point."""
+
+    key: Any  # what texts that do the same share
+    words: str
+    short: str = ""  # in the table, where the words are too many
+
+
+async def table(
+    task: str,
+    texts: Iterable[str] | Mapping[Any, str],
+    checks: Sequence[Check | Callable[..., Any] | str] = (),
+    *,
+    variables: Variables | Mapping[str, Any] | None = None,
+    progress: bool = True,
+) -> "Table":
+    """Put texts that are already there into one table; no model is asked.
+
+    Its rows are what the texts are tried on: the checks; of functions also the examples that the
+    task states (or calls made from a head with annotated types), and inputs made from these and
+    from the constants in the texts. Texts with equal columns are one group.
+
+    Args:
+        task: what was asked.
+        texts: a list, or texts by name, such as a dict or a pandas column.
+        checks: further checks, as for `refine`.
+        variables: what the task is about besides its text, as for `refine`.
+        progress: whether to show a progress bar.
+
+    Raises:
+        UsageError: there is no text, nothing to try it on, or a check cannot be used.
+    """
+    pairs: list[Any] = [*(texts.items() if hasattr(texts, "items") else enumerate(texts))]
+    if twice := [name for name, uses in Counter(name for name, _ in pairs).items() if uses > 1]:
+        raise UsageError(f"Two texts have the name {twice[0]!r}. Give each a name of its own.")
+    written = {name: text for name, text in pairs if isinstance(text, str) and text.strip()}
+    if isinstance(texts, str) or not written:
+        raise UsageError("There is no text for the table. Give a list, or texts by name.")
+    examples = stated_examples(model.Task(text=task, form="code"))
+    calls = [one for one in examples if one.kind != "table"] or inputs.first_calls(task)
+    form = Counter(map(name_by_draft, written.values())).most_common(1)[0][0]
+    items = await refine_many(
+        [{"text": task, "draft": text} for text in written.values()],
+        at_once=_AT_ONCE,
+        progress=progress,
+        journal=False,
+        model=ScriptedModel((), name="none"),
+        profile="code" if examples or calls else form,
+        checks=checks,
+        variables=variables,
+        critique="never",
+        max_revisions=0,
+    )
+    runs, columns = dict[Any, Run](), {name: dict[str, Cell]() for name, _ in pairs}
+    for name, item in zip(written, items, strict=True):
+        if item.run is None:
+            raise item.error or AssertionError
+        runs[name] = item.run
+        if item.error:
+            columns[name]["error"] = Cell(str(item.error), str(item.error))
+    shown = (one for run in runs.values() for one in run.iterations[0].evidence)
+    if not (calls or checks or any(one.grounds or one.outputs or one.rows for one in shown)):
+        raise UsageError(
+            "There is nothing to try the texts on. State an example such as `f(1) == 2`, or the "
+            "head of the function with plain annotated types, or give checks."
+        )
+    if calls:
+        await _add_inputs(columns, runs, calls, Variables.of(variables))
+    for name, run in runs.items():
+        columns[name] |= _check_cells(run, whole=not calls)
+    return Table(runs, columns)
+
+
+def _check_cells(run: Run, *, whole: bool) -> dict[str, Cell]:
+    """Return what the checks say of a text; with `whole`, also what it shows and does."""
+    draft, cells = run.iterations[0], dict[str, Cell]()
+    for one in draft.evidence:
+        if one.name != model.RESULTS and not one.is_empty:
+            cells[one.name] = Cell((one.passed, one.score), str(labels.check_chip(one)))
+        if whole and one.outputs:
+            cells["what it shows"] = Cell(one.outputs, blocks_text(document.outputs(draft)))
+        for row in one.rows if whole and not one.outputs else ():
+            cells[row.call] = Cell((row.result, row.raises), row.result)
+    return cells
+
+
+async def _add_inputs(
+    columns: Mapping[Any, dict[str, Cell]],
+    runs: Mapping[Any, Run],
+    calls: Sequence[Example],
+    variables: Variables,
+) -> None:
+    """Add what each text gives on each input to its column."""
+    code = {name: run.iterations[0].text for name, run in runs.items()}  # without fences
+    bare = [one.replace(expected="", kind="equals", prints=False) for one in calls]
+    found = dict.fromkeys([*bare, *inputs.further_inputs(calls, [*code.values()])])
+    edges = {one: inputs.is_edge_case(one, calls) for one in found}
+    tried = tuple(sorted(found, key=edges.__getitem__))  # edge cases last
+    free = asyncio.Semaphore(_AT_ONCE)
+
+    async def run(text: str) -> list[evaluation.Outcome] | str | CheckNotRun:
+        evaluated = evaluation.Evaluation(text, seconds=_SECONDS, copies=variables.copies)
+        async with free:
+            try:
+                outcomes = await evaluated.outcomes(tried)
+            except CheckNotRun as error:
+                return error
+        return evaluated.load_error or outcomes
+
+    results = dict(zip(code, await asyncio.gather(*map(run, code.values())), strict=True))
+    loaded = {name: given for name, given in results.items() if isinstance(given, list)}
+    for number, one in enumerate(tried):
+        outcomes = [given[number] for given in loaded.values()]
+        places = evaluation.group_outcomes(outcomes)
+        for name, outcome, place in zip(loaded, outcomes, places, strict=True):
+            raised = evaluation.raised_type(outcome)
+            words = evaluation.format_result(outcome).removeprefix("gives ")
+            # The task leaves open what is raised in an edge case.
+            columns[name][one.source] = Cell((place, edges[one] or raised), words, raised)
+    for name in results.keys() - loaded:
+        failure = str(results[name])
+        # What does not load is alike by its error; of what could not be run nobody knows.
+        key = name if isinstance(results[name], CheckNotRun) else failure.split(":")[1]
+        columns[name] |= {one.source: Cell((key,), failure, "·") for one in tried}
+
+
+class Table:
+    """Texts side by side, in groups with equal columns, the largest first.
+
+    It shows the fewest rows that tell all groups apart, and the shortest text of each group.
+
+    Attributes:
+        runs: each text's run by its name, with the rulings so far.
+        groups: the names of each group's texts.
+        points: what the texts were tried on.
+    """
+
+    def __init__(self, runs: Mapping[Any, Run], columns: Mapping[Any, Mapping[str, Cell]]) -> None:
+        self.runs = dict(runs)
+        self.points = tuple(dict.fromkeys(one for column in columns.values() for one in column))
+        none = Cell(None, "")
+        self._columns = {n: [c.get(one, none) for one in self.points] for n, c in columns.items()}
+        alike: dict[Any, list[Any]] = {}
+        for name, column in self._columns.items():
+            alike.setdefault(tuple(cell.key for cell in column), []).append(name)
+        self.groups = sorted(map(tuple, alike.values()), key=len, reverse=True)
+
+    async def rule(self, group: int, ruling: str, reason: str = "") -> int:
+        """Give a verdict of your own to every text of a group, and return how many have it now.
+
+        It overrides the verdict of each run, and its record says so, and for how many.
+
+        Args:
+            group: its number, from 1.
+            ruling: ``pass`` or ``fail``.
+            reason: why, in your words.
+
+        Raises:
+            UsageError: there is no such group, it has no text, or the ruling is another word.
+        """
+        if not 1 <= group <= len(self.groups):
+            raise UsageError(f"There is no group {group}. There are 1 to {len(self.groups)}.")
+        if ruling not in _RULINGS:
+            raise UsageError(f'A ruling is "pass" or "fail", not {ruling!r}.')
+        names = self.groups[group - 1]
+        if names[0] not in self.runs:
+            raise UsageError(f"Group {group} has no text to rule on.")
+        if len(names) > 1:
+            same = f"the same {labels.count(len(self.points), 'result')}"
+            reason = f"{reason} (one ruling for {len(names)} texts with {same})".strip()
+        decision = Override(iteration=0, outcome=_RULINGS[ruling], reason=reason)
+        for name in names:
+            self.runs[name] = await api.decide(self.runs[name], decision)
+        return len(names)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a dict for each text, as for pandas: its group, its verdict, and every result."""
+        rows = []
+        for name, column in self._columns.items():
+            run = self.runs.get(name)
+            verdict = run.verdict if run else None
+            row = {
+                "name": name,
+                "group": next(n for n, names in enumerate(self.groups, 1) if name in names),
+                "verdict": verdict.outcome.value if verdict else "",
+                "basis": verdict.basis if verdict else "",
+                "because": labels.because_sentence(run, verdict) if run else "The text is empty.",
+            }
+            words = (cell.words for cell in column)
+            rows.append(row | dict(zip(self.points, words, strict=True)) | row)
+        return rows
+
+    def __repr__(self) -> str:
+        return blocks_text(self._blocks(), _LINE)
+
+    def _repr_html_(self) -> str:
+        return blocks_html(self._blocks())
+
+    def _blocks(self) -> list[document.Block]:
+        counts = (len(self._columns), "text"), (len(self.groups), "group")
+        sizes = " in ".join(labels.count(*one) for one in counts)
+        columns = [self._columns[names[0]] for names in self.groups]
+        rows = [
+            (self.points[place], *(one[place].short or one[place].words for one in columns))
+            for place in _tell_apart(columns) or range(min(_FEW, len(self.points)))
+        ]
+        cells = [[evaluation.shorten(cell, _CELL) for cell in row] for row in rows]
+        head = ("Group", *map(str, range(1, len(columns) + 1)))
+        return [
+            document.Paragraph(f"{sizes}, by {labels.count(len(self.points), 'result')}."),
+            document.Table("", head, tuple(map(tuple, cells))),
+            *(self._section(*numbered) for numbered in enumerate(self.groups, 1)),
+        ]
+
+    def _section(self, number: int, names: Sequence[Any]) -> document.Section:
+        title, listed = f"Group {number}: {labels.count(len(names), 'text')}", map(str, names)
+        drafts = {name: self.runs[name].iterations[0] for name in names if name in self.runs}
+        if not drafts:
+            empty = document.Paragraph(f"{', '.join(listed)}: empty", "flaw")
+            return document.Section(title, (empty,), open=True)
+        shown = min(drafts, key=lambda name: len(drafts[name].text))
+        note = f"; the shortest is {shown}" if len(names) > 1 else ""
+        run, draft = self.runs[shown], drafts[shown]
+        blocks = (
+            document.Paragraph(f"{', '.join(listed)}{note}", "quiet"),
+            *([] if draft.verdict else [document.Paragraph(run.message, "flaw")]),
+            *(document.reason(run, draft) if draft.override else document.checks(draft)),
+            document.Text(draft.text, run.task.form),
+        )
+        label = labels.iteration_label(draft)
+        return document.Section(title, blocks, label, open=not draft.override)
+
+
+def _tell_apart(columns: Sequence[Sequence[Cell]]) -> list[int]:
+    """Return the places of few points at which no two of the columns are alike."""
+    places, seen = list[int](), list[tuple[Any, ...]]([()] * len(columns))
+    while len({*seen}) < len(columns):
+        told = [
+            [(*before, one[place].key) for before, one in zip(seen, columns, strict=True)]
+            for place in range(len(columns[0]))
+        ]
+        places.append(max(range(len(told)), key=lambda place: len({*told[place]})))
+        seen = told[places[-1]]
+    return sorted(places)
