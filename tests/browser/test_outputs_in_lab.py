@@ -28,7 +28,7 @@ means
 def reply(body: dict[str, Any]) -> Answer:
     if is_critic(body):
         return Answer(READY)
-    return Answer(REVISION if "text so far" in body["messages"][-1]["content"] else DRAFT)
+    return Answer(REVISION if "Here is the text." in body["messages"][-1]["content"] else DRAFT)
 
 
 async def test_a_table_and_a_figure_stand_beside_what_the_draft_printed(

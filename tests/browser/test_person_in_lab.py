@@ -27,7 +27,7 @@ def reply(body: dict[str, Any]) -> str:
         if "What changed" not in asked:
             return json.dumps({"findings": WEAK})
         return '{"findings": [], "fixed": ["f2"], "ready": true, "because": "It has a docstring."}'
-    return SECOND if "text so far" in asked else FIRST
+    return SECOND if "Here is the text." in asked else FIRST
 
 
 async def start(lab: Lab, model: ScriptedServer, cell: str = CELL, *, app: App = "lab") -> Any:
@@ -53,7 +53,7 @@ async def test_a_revision_acts_on_ticked_findings_and_on_the_users_own(
     await lab.panel(".rf-step", "Revision 2").wait_for()
     await lab.wait_idle()
     prompts = [body["messages"][-1]["content"] for body in model.bodies[asked:]]
-    [revision] = [prompt for prompt in prompts if "text so far" in prompt]
+    [revision] = [prompt for prompt in prompts if "Here is the text." in prompt]
     assert "It must reject text." in revision
     assert "The name says little." not in revision
 
@@ -67,7 +67,7 @@ async def test_after_a_run_that_passes_accept_takes_the_persons_own_text(
     revision = f"f1: rounded\n```python\n{draft.replace('n + 1', 'round(n) + 1')}\n```"
 
     def write(body: dict[str, Any]) -> str:
-        revises = "text so far" in body["messages"][-1]["content"]
+        revises = "Here is the text." in body["messages"][-1]["content"]
         return READY if is_critic(body) else revision if revises else f"```python\n{draft}\n```"
 
     model.default = write

@@ -41,7 +41,7 @@ return [taken, Boolean(row.querySelector(arg[2])), root.offsetHeight - height];
 def reply(body: dict[str, Any]) -> str:
     """Write the lower of two middles; once a result is refuted, their mean."""
     asked = body["messages"][-1]["content"]
-    if "text so far" in asked:
+    if "Here is the text." in asked:
         return f"f1: mean\n```python\n{MEAN}\n```"
     return f"```python\n{LOWER}\n```"
 

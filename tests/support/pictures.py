@@ -37,7 +37,7 @@ def reply(body: dict[str, Any]) -> Answer:
     asked = str(body["messages"])
     if '\\"ready\\"' in asked or '"ready"' in asked:
         return Answer(READY, delay=0.05)
-    how = ", how='left'" if "text so far" in asked else ""
+    how = ", how='left'" if "Here is the text." in asked else ""
     return Answer(f"f1: all orders\n```python\n{JOIN.format(how=how)}\n```", delay=0.1)
 
 
