@@ -37,6 +37,7 @@ async def test_a_question_is_answered_below_the_text_and_revises_nothing(
     await page.keyboard.press("Enter")
     await lab.wait_output(1, "Because the task says one.")
     assert len(model.requests) == 2
+    await lab.wait_output(1, "Nothing was revised.")
     assert "Waiting for the answer" not in await lab.outputs_text(1)
     await lab.press("accept")
     await lab.wait_cells(3)
