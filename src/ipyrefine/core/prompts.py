@@ -274,14 +274,14 @@ def _undecided(run: Run, iteration: Iteration) -> str:
     return "\n\n" + "\n".join([_PARTS["undecided"], *lines]) if lines else ""
 
 
-def _rejected(head: str, tried: Sequence[Iteration], nonce: Nonce) -> str:
+def _rejected(tried: Sequence[Iteration], nonce: Nonce) -> str:
     recent = [i.number for i in tried if not i.failure][-2:]
-    lines = [head]
+    lines = [""]  # below a head
     for iteration in tried[-_REASONS:]:  # in order, so that the next prompt only adds to this one
         lines.append(f"- {_line(_fate(iteration)) or 'no better'}")
         if iteration.number in recent:
             lines.append(fence(iteration.text[:_EXCERPT], nonce))
-    return "\n\n" + "\n".join(lines) if tried else ""
+    return "\n".join(lines) if tried else ""
 
 
 def _attempts(run: Run, base: Iteration, nonce: Nonce) -> str:
@@ -640,10 +640,12 @@ class Requests:
             request = self._request(run, Stage.REVISE, prompt, about.values(), **options)
             return _resampled(run, request, "anew", len(run.iterations))
         tried = [i for i in run.iterations if i.parent == number and i.verdict]
-        every = run.limits.memory == "all"
-        head = _PARTS["another" if run.setup.weak_editor else "rejected"]
-        earlier = _rejected(head, tried, self.nonce)
-        earlier = _attempts(run, base, self.nonce) if every else earlier
+        if run.limits.memory == "all":
+            earlier = recorded = _attempts(run, base, self.nonce)
+        else:
+            fates = _rejected(tried, self.nonce)
+            head = _PARTS["another" if run.setup.weak_editor else "rejected"]
+            earlier, recorded = (f"\n\n{one}{fates}" if fates else "" for one in (head, ""))
         original = self._original(run, base, self._built_in)
         about = {"text": self._text(run, base, base.text, original), **about}
         about["findings"] = _list_findings("Findings to act on", findings) + _undecided(run, base)
@@ -664,7 +666,7 @@ class Requests:
         prompt = _fill_all(template, about, original=original, format=asked)
         prompt += self._look(run, Stage.REVISE)
         options["temperature"] = _temperature(run, _warmth(tried))
-        about["rejected"] = about["rejected"].replace(head, "")  # our words are no input
+        about["rejected"] = recorded  # a recorded reply outlives another head
         inputs = (*about.values(), *filter(None, [original]))
         return self._request(run, Stage.REVISE, prompt, inputs, **options)
 
@@ -788,10 +790,13 @@ def _resampled(run: Run, request: Request, kind: str, number: int) -> Request:
 
 def _space(task: Task) -> str:
     """Say which names a critic's tests find."""
-    names = [f"`{name}`" for name in task.variables[:_NAMED]]
-    if not names:
+    if not task.variables:
         return _PARTS["space"]
-    return fill(_PARTS["cell_space"], names=", ".join(names), name=names[0].strip("`"))
+    return fill(_PARTS["cell_space"], names=_names(task), name=task.variables[0])
+
+
+def _names(task: Task) -> str:
+    return ", ".join(f"`{name}`" for name in task.variables[:_NAMED])
 
 
 def _ask(task: Task) -> str:
@@ -802,8 +807,7 @@ def _ask(task: Task) -> str:
 
 def _give(verb: str, task: Task) -> str:
     """Say how the text is to be marked; a cell works on the notebook's variables."""
-    names = task.variables[:_NAMED]
-    if task.form == "code" and names:
-        return fill(_PARTS["cell"], verb=verb, names=", ".join(f"`{name}`" for name in names))
+    if task.form == "code" and task.variables:
+        return fill(_PARTS["cell"], verb=verb, names=_names(task))
     language = {"language": task.language_name, "tag": task.language}
     return fill(_FORMS[task.form]["give"], verb=verb, **language)

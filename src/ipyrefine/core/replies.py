@@ -183,7 +183,7 @@ def parse_text(
     if not text.strip():
         raise ReplyError("it holds no text")
     if form == "code" and language == "python" and _is_wrapped(text):
-        raise ReplyError("its code holds marks or labels that are no Python")
+        raise ReplyError("its code holds marks or labels that are not Python")
     return WrittenText(text=text, thoughts=thoughts)
 
 

@@ -320,7 +320,6 @@ def questions(run: Run, iteration: Iteration) -> list[Results]:
             one.problem,
             "",
             choices=tuple(Choice(result=option) for option in one.options),
-            rivalry="the task leaves it open",
             asks="open",
         )
         for one in left_open(run, iteration)
