@@ -10,7 +10,7 @@ import pytest
 @pytest.fixture
 def convert(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The converter, with `USED` for a test to fill: a set's cases and the hashes measured."""
-    monkeypatch.syspath_prepend(Path(__file__).parent / "bench")
+    monkeypatch.syspath_prepend(Path(__file__).parents[1] / "bench")
     import convert
 
     monkeypatch.setattr(convert, "USED", {})

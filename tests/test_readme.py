@@ -18,7 +18,7 @@ PAGES = {
     for name in (
         "README.md",
         "CONTRIBUTING.md",
-        "tests/bench/README.md",
+        "bench/README.md",
         "notebooks/README.md",
         "notebooks/GLOSSARY.md",
     )
@@ -134,6 +134,6 @@ def test_every_notebook_is_listed() -> None:
 
 
 def test_every_bench_has_a_line() -> None:
-    for path in (ROOT / "tests/bench").glob("*.py"):
+    for path in (ROOT / "bench").glob("*.py"):
         if '__name__ == "__main__"' in path.read_text("utf-8"):
             assert f"| `{path.name}` |" in BENCHES, path.name

@@ -221,7 +221,7 @@ async def test_what_streams_of_words_is_shown_as_the_text() -> None:
 
 
 def test_the_bench_has_half_of_its_tasks_for_code_in_each_language() -> None:
-    path = Path(__file__).parents[1] / "bench" / "code_or_words.jsonl"
+    path = Path(__file__).parents[2] / "bench" / "code_or_words.jsonl"
     tasks = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
     counts = {tuple(task["name"].split("-")[:2]) for task in tasks}
     assert counts == {

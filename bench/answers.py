@@ -1,6 +1,6 @@
 """Let a simulated person confirm or correct results after the loop, and print what that is worth.
 
-``python tests/bench/answers.py humaneval|mbpp [--tasks A-B] [--order shown|random] [--slips N]
+``python bench/answers.py humaneval|mbpp [--tasks A-B] [--order shown|random] [--slips N]
 [--ask]`` (needs the extras ``local`` and ``bench``). After the loop of ``code_tasks.py`` the person
 looks at one result after another, five at most, and says what the reference gives: that confirms
 the result, or makes the loop go on until a text gives it. They pass over a result where the

@@ -1,6 +1,6 @@
 """Let the model repair cells that fail: by ``%refine fix``, and by asking once with the traceback.
 
-``python tests/bench/fix.py [--tasks A-B] [--ask]`` (needs the extras ``local`` and ``bench``).
+``python bench/fix.py [--tasks A-B] [--ask]`` (needs the extras ``local`` and ``bench``).
 ``broken_cells.jsonl`` holds 40 cells: eleven with a wrong column, nine with a wrong dtype, and five
 each with a name error, a shape that does not fit, a missing import, and an off by one that raises.
 The last ten came later, and nothing was shaped on them. Each comes with the cells above it and a

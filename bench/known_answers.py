@@ -1,6 +1,6 @@
 """Let known answers be the drafts of runs in notebooks, and print what was run, seen and stopped.
 
-``python tests/bench/known_answers.py --out DIR [--only TEXT]`` needs no model, and the package
+``python bench/known_answers.py --out DIR [--only TEXT]`` needs no model, and the package
 ``dseval``, which the README says how to install. `sessions` says how a question is asked. The draft
 is a published answer of gpt-3.5 to it, right or wrong, and a critic finds nothing.
 

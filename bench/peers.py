@@ -1,6 +1,6 @@
 """Ask for the next cell of notebooks by the loop and by what peers send, and print the table.
 
-``python tests/bench/peers.py --out DIR [--each N] [--draw SEED] [--ask]`` needs the extra ``local``
+``python bench/peers.py --out DIR [--each N] [--draw SEED] [--ask]`` needs the extra ``local``
 and the package ``dseval``, which the README says how to install. `sessions` says how the loop is
 asked. Of each set the first N questions that can be asked are taken, in an order drawn with a seed.
 The arms have the same model and questions:

@@ -1,6 +1,6 @@
 """Time what keeps the kernel's event loop from anything else while replies and texts are read.
 
-``python tests/bench/freezes.py [--seconds 20]``: a table in milliseconds of processor time, with a
+``python bench/freezes.py [--seconds 20]``: a table in milliseconds of processor time, with a
 row for each step and a column for each size of the text or reply. A step that takes longer than so
 many seconds is given up. *hostile* is the slowest of replies that are one sign, tag or word again
 and again. *loop* is the longest time that the event loop stood still in a run on scripted replies,
@@ -19,7 +19,7 @@ from pathlib import Path
 from time import thread_time
 from typing import Any
 
-sys.path.append(str(Path(__file__).parents[1] / "support"))
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 
 from kit import TASK, finding, judgement, refinement, staged
 

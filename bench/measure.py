@@ -23,7 +23,7 @@ from ipyrefine.core.ports import Delta, Model, Notice, Reply, Request
 from ipyrefine.errors import ModelError, RequestRejected, UsageError
 
 MODEL = "qwen2.5-coder-1.5b"
-DATA = Path(__file__).parents[3] / "shared" / "data"
+DATA = Path(__file__).parents[2] / "shared" / "data"
 _HALVINGS = 40  # of the range in which a bound is looked for
 _CELL = 60  # characters of a message in a table
 

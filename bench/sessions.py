@@ -27,7 +27,7 @@ from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
 from typing import Any, NamedTuple
 
-sys.path.append(str(Path(__file__).parents[1] / "support"))
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 
 import measure
 from measure import Replies
@@ -234,7 +234,7 @@ def refine(question: Question, use: str) -> dict[str, Any]:
     from kernel import Kernel
 
     here = Path(__file__).parent
-    paths = [here.parents[1] / "src", here, here.parent / "support"]
+    paths = [here.parent / "src", here, here.parent / "tests" / "support"]
     with tempfile.TemporaryDirectory(prefix="home-") as home:
         saved = f"{home}/run.json"
         env = {

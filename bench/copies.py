@@ -1,6 +1,6 @@
 """Time how long describing and copying variables keeps the kernel from anything else.
 
-``python tests/bench/copies.py [NAME ...]``: a table in milliseconds, with a row for each kind of
+``python bench/copies.py [NAME ...]``: a table in milliseconds, with a row for each kind of
 value: wide, long, nested and hostile ones. *look* finds the variable and the names of its columns,
 *structure* and *values* describe it, all in the kernel's thread: processor time. *copy* is the
 wall time of a snapshot, which a forked child makes, and *gap* the longest processor time for which

@@ -1,6 +1,6 @@
 """Time how long describing variables and taking them for the checks holds up a kernel.
 
-``python tests/bench/context_cost.py [NAME ...]``: a table in milliseconds, with a row for each kind
+``python bench/context_cost.py [NAME ...]``: a table in milliseconds, with a row for each kind
 of kernel. *describe* is what finding and describing variables costs, in processor and wall time.
 *held* is the longest time for which the event loop stood still while the snapshot was taken,
 *processor* what the kernel itself spent on it, and *until there* when the checks have it. *fork

@@ -1,6 +1,6 @@
 """Compare six well-known loops with ours on HumanEval, and write what notebook 07 shows.
 
-``python tests/bench/loops.py [--tasks A-B] [--ask]`` (needs the extras ``local`` and ``bench``).
+``python bench/loops.py [--tasks A-B] [--ask]`` (needs the extras ``local`` and ``bench``).
 A single draft, resampling and our loop are those of ``code_tasks.py humaneval``. The six are
 rebuilt with options, as the README says for each: in five the writer is its own evaluator, and
 nothing is run; self-debugging runs the task's examples, and the writer explains its code before it
@@ -25,7 +25,7 @@ from ipyrefine.api import build
 from ipyrefine.core.model import Limits, StopReason
 from ipyrefine.core.ports import Model
 
-DATA = Path(__file__).parents[2] / "notebooks" / "data" / "loops.json"
+DATA = Path(__file__).parents[1] / "notebooks" / "data" / "loops.json"
 PLAN = arms.Plan(Limits(candidates=7, max_revisions=1))
 T = TypeVar("T")
 OURS = {"one draft": "draft", "resampling": "resampling", "ours": "loop"}

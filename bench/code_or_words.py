@@ -1,6 +1,6 @@
 """Let a model tell tasks for code from tasks for words, by the product's own prompt and reader.
 
-``python tests/bench/code_or_words.py [--model NAME] [--dseval FILE] [--tasks A-B] [--ask]`` (needs
+``python bench/code_or_words.py [--model NAME] [--dseval FILE] [--tasks A-B] [--ask]`` (needs
 the extras ``local`` and ``bench``). ``code_or_words.jsonl`` holds 60 tasks in five languages, as
 people write them in a notebook: half of them want code, half want words, and most name variables.
 They were written before the prompts were.

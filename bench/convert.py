@@ -1,6 +1,6 @@
 """Convert a public set to the file that the benches read.
 
-``python tests/bench/convert.py mbpp|exercism|ifeval ORIGINAL [--data DIR]`` reads what you
+``python bench/convert.py mbpp|exercism|ifeval ORIGINAL [--data DIR]`` reads what you
 downloaded and writes ``DIR/mbpp_plus.jsonl``, ``exercism.jsonl`` or ``ifeval.jsonl``. It fetches
 nothing, and keeps only the cases of ``cases.json``, which are those that the benches use.
 

@@ -1,6 +1,6 @@
 """Write IFEval's prose by draft, by plain resampling and by the loop, and print the tables.
 
-``python tests/bench/prose_tasks.py [--tasks A-B] [--ask]`` needs the extras ``local`` and
+``python bench/prose_tasks.py [--tasks A-B] [--ask]`` needs the extras ``local`` and
 ``bench``, IFEval's own checkers (its folder ``instruction_following_eval``) beside the cases, and
 for 4 of the first 50 cases nltk's data ``punkt_tab``. A text is solved when it keeps all
 constraints of its case, by IFEval's strict checker. Resampling stops at the first text that meets

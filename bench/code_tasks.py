@@ -1,6 +1,6 @@
 """Solve programming tasks by drafts, samples, a vote and the loop, and print the tables.
 
-``python tests/bench/code_tasks.py humaneval|mbpp|exercism … [--tasks A-B] [--candidates N]
+``python bench/code_tasks.py humaneval|mbpp|exercism … [--tasks A-B] [--candidates N]
 [--vote] [--ask]`` (needs the extras ``local`` and ``bench``). `arms` says what
 the arms are.
 
