@@ -293,11 +293,8 @@ def build(
 def compose(start: Setup | Run, models: Models, *, copies: Copies, **parts: Any) -> Refinement:
     """Put a refinement together: of a new run, a resumed one, or one with another model.
 
-    Args:
-        start: what a new run starts from, or an earlier run to go on with.
-        models: who writes and who reads.
-        copies: copies of the variables, for the critic's tests and what the writer looks at.
-        **parts: the others, as for `Refinement`.
+    The variables' copies are for the critic's tests and what the writer looks at; `parts` are the
+    others, as for `Refinement`.
     """
     from ipyrefine.checks.python import Look, RunsCleanly
     from ipyrefine.checks.undefined import NameReader
@@ -436,7 +433,7 @@ def resume(
 
 
 def _named_model(name: str) -> str:
-    """Return the name of a run's model; a file that the reader did not name is refused."""
+    """Return the name of a run's model; refuse a file that the reader did not name."""
     from ipyrefine.providers.replay import PREFIX
 
     if name.startswith(PREFIX) and name != os.environ.get("IPYREFINE_MODEL"):
@@ -450,12 +447,7 @@ def _named_model(name: str) -> str:
 async def finish(
     refinement: Refinement, journal: Journal | None = None, *consumers: Consumer | None
 ) -> Run:
-    """Run a refinement to its own stop and return the run.
-
-    Args:
-        refinement: what runs.
-        journal: stores its events; None for a run that is not kept.
-        *consumers: called with every event and the run after it.
+    """Run a refinement to its own stop and return the run; without a journal it is not kept.
 
     Raises:
         RefineError: what ended the run early; the error's ``run`` holds the best text so far.
@@ -469,11 +461,6 @@ async def decide(run: Run, decision: Decision, journal: Journal | None = None) -
     """Take a user's decision on a run that has stopped, and ask no model.
 
     A revision that the decision asks for waits until the run is continued.
-
-    Args:
-        run: the run.
-        decision: what the user decided.
-        journal: continues the run's events; None for a run that is not kept.
 
     Raises:
         UsageError: the decision cannot be carried out; nothing has changed.
@@ -631,7 +618,7 @@ def _require_candidates(limits: Limits, draft: str | None, checks: Sequence[Chec
 
 
 def _latest(code: Material, room: int) -> Material:
-    """Return the code of cells with those of the last ones for which there is room."""
+    """Return the code of cells, with the last cells that there is room for."""
     if len(code.text) <= room:
         return code
     cells = code.text.split(_NEXT_CELL)[1:]
@@ -656,7 +643,6 @@ def _request(
     ipython_lines: Sequence[str],
     selection: Selection | None,
 ) -> str:
-    """Return the request, with what checks, IPython's lines and a selection require."""
     required = [words for check in checks if (words := getattr(check, "requirement", ""))]
     if ipython_lines:
         required.append("Keep these lines for IPython as they are:\n" + "\n".join(ipython_lines))

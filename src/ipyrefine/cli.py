@@ -121,7 +121,6 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _explain_unknown(word: str, command: argparse.ArgumentParser) -> str:
-    """Return why a command does not take a word, and what was probably meant."""
     if word.startswith("-"):
         problem = f"there is no option {word}.{did_you_mean(word, command._option_string_actions)}"
     else:
@@ -227,10 +226,6 @@ def _tags(cell: Any) -> Iterable[str]:
 
 def execute(notebook: Any, folder: Path) -> None:
     """Execute a notebook's cells in a kernel of its own.
-
-    Args:
-        notebook: the notebook; its outputs are put into it.
-        folder: the kernel's working directory.
 
     Raises:
         UsageError: nbclient or the kernel is missing, a cell failed, or the kernel died.

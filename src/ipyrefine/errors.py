@@ -112,12 +112,6 @@ def describe(error: BaseException) -> str:
 
 
 def did_you_mean(word: str, known: Iterable[str], n: int = 1) -> str:
-    """Return ``" Did you mean x?"`` for the nearest known words, or an empty string.
-
-    Args:
-        word: what was typed.
-        known: what could have been meant.
-        n: the most words to name.
-    """
+    """Return ``" Did you mean x?"`` for the `n` nearest known words, or an empty string."""
     near = difflib.get_close_matches(word, list(known), n=n)
     return f" Did you mean {' or '.join(near)}?" if near else ""

@@ -159,7 +159,6 @@ def _refine_there(unit: bytes) -> Item:
 
 
 def _count(item: Item, counts: dict[str, Any]) -> dict[str, Any]:
-    """Count one more item, and return the counts that the progress bar shows."""
     counts["passed"] += item.passed
     counts["not judged"] += item.not_judged
     counts["errors"] += item.error is not None
@@ -175,14 +174,7 @@ def _count(item: Item, counts: dict[str, Any]) -> dict[str, Any]:
 
 
 class BatchTask(NamedTuple):
-    """One of many tasks, before it runs.
-
-    Attributes:
-        number: its place among the tasks, from 0.
-        name: its run's name in the journal, the same whenever the batch is run.
-        text: the task.
-        options: what else `refine` takes.
-    """
+    """One of many tasks, before it runs; its name is the same whenever the batch is run."""
 
     number: int
     name: str

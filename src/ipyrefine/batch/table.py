@@ -102,7 +102,7 @@ async def table(
 
 
 def _check_cells(run: Run, *, whole: bool) -> dict[str, Cell]:
-    """Return what the checks say of a text; with `whole`, also what it shows and does."""
+    """Return the checks' cells for a text; with `whole`, also what it shows and does."""
     draft, cells = run.iterations[0], dict[str, Cell]()
     for one in draft.evidence:
         if one.name != model.RESULTS and not one.is_empty:
@@ -120,7 +120,6 @@ async def _add_inputs(
     calls: Sequence[Example],
     variables: Variables,
 ) -> None:
-    """Add what each text gives on each input to its column."""
     code = {name: run.iterations[0].text for name, run in runs.items()}  # without fences
     bare = [one.replace(expected="", kind="equals", prints=False) for one in calls]
     found = dict.fromkeys([*bare, *inputs.further_inputs(calls, [*code.values()])])
@@ -262,7 +261,7 @@ class Table:
 
 
 def _tell_apart(columns: Sequence[Sequence[Cell]]) -> list[int]:
-    """Return the places of few points at which no two of the columns are alike."""
+    """Return a few points that tell all columns apart."""
     places, seen = list[int](), list[tuple[Any, ...]]([()] * len(columns))
     while len({*seen}) < len(columns):
         told = [

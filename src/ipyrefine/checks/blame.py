@@ -18,16 +18,10 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def is_own_fault(event: Event, modules: Mapping[str, str], text: str, task: str) -> bool:
-    """Return whether what a test raised, or waits for, is a fault of its own lines.
+    """Return True if what a test raised, or waits for, is a fault of its own lines.
 
     The text's are what its lines raise, a claim that it misses, a value of its that a line of the
     test trips over, and a name or a file that the task writes and the text lacks.
-
-    Args:
-        event: what was raised, and the lines of the text and of the tests it went through.
-        modules: the source of the tests, by file.
-        text: the text's Python.
-        task: the task's words.
     """
     frames, raised, why = event.get("frames", []), event.get("raised", ""), event.get("why", "")
     if frames and frames[-1][0] == _TEXT:
@@ -50,7 +44,7 @@ def is_own_fault(event: Event, modules: Mapping[str, str], text: str, task: str)
 
 
 def _is_asked_for(name: str, text: str, task: str) -> bool:
-    """Return whether a task writes a name that the text lacks, even as a parameter."""
+    """Return True if a task writes a name that the text lacks, even as a parameter."""
     tree = try_parse(text) or ast.Module([], [])
     own = {one.arg for one in ast.walk(tree) if isinstance(one, ast.arg)}
     own |= set[str]().union(*map(names_bound, tree.body))
@@ -60,7 +54,6 @@ def _is_asked_for(name: str, text: str, task: str) -> bool:
 def _uses_text(
     source: str, line: int, end: int | None, start: int | None, stop: int | None
 ) -> bool:
-    """Return whether a piece of a test uses what the text gives."""
     tree, found = try_parse(source), _names_from_text(source)
     names = [one for one in ast.walk(tree or ast.Module([], [])) if isinstance(one, ast.Name)]
     if end is not None and start is not None and stop is not None:
@@ -97,7 +90,7 @@ def _names_from_text(source: str) -> frozenset[str]:
 
 
 def _is_of_text(node: ast.Import | ast.ImportFrom) -> bool:
-    """Return whether a module that is imported exists nowhere else."""
+    """Return True if an imported module exists nowhere else."""
     path = node.module or "" if isinstance(node, ast.ImportFrom) else node.names[0].name
     top = path.partition(".")[0]
     return top in ("", "__main__") or find_spec(top) is None

@@ -71,13 +71,9 @@ class Evaluation:
     async def outcomes(
         self, examples: tuple[Example, ...], *, required: bool = False
     ) -> list[Outcome]:
-        """Return the outcome of each example.
+        """Return the outcome of each example; with `required`, one that is missed is enough.
 
         All run in one process; after one that ends the process, the rest run in another.
-
-        Args:
-            examples: the examples.
-            required: whether the text must meet them all, so that one it misses is enough.
 
         Raises:
             CheckNotRun: one waits, or the machine is busy, so that the results say nothing.
@@ -103,7 +99,7 @@ class Evaluation:
                     raise result
                 load = {"error": _process_end(result, self._seconds)}
             if "error" in load:
-                error = format_error(load)
+                error = _format_error(load)
                 self.load_error = f"The code does not load: {shorten(error)}"
                 self.absence = self._copies.explain_absence(error, stderr)
                 self.absence = self.absence or explain_refusal(load.get("tried"), error, *sources)
@@ -132,7 +128,7 @@ class Evaluation:
         return outcomes
 
     def conditions(self, example: Example) -> tuple[Condition, ...]:
-        """Return what makes an example's outcome less than the real thing."""
+        """Return the conditions that make an example's outcome less than the real thing."""
         if self.load_error:
             return self._copies.conditions(self._text) if self._wants_rows else ()
         if example.kind == "table":
@@ -201,7 +197,7 @@ class Examples(NameReader):
         evaluation = Evaluation(text, seconds=self._seconds, copies=self._copies)
         outcomes = await evaluation.outcomes(examples, required=True)
         lacks = [evaluation.conditions(one) for one in examples]
-        # What comes of first rows says nothing, nor does a text that takes no tables.
+        # Results on first rows say nothing, nor does a text that takes no tables.
         whole = [
             None if lack or "untried" in o else (e, o, holds(e, o))
             for e, o, lack in zip(examples, outcomes, lacks, strict=True)
@@ -252,7 +248,7 @@ def not_tried(what: str, conditions: Sequence[Condition]) -> str:
 
 
 def _missed_row(example: Example, outcome: Outcome) -> Row | None:
-    """Return what a text gives on an example that it misses, where both results are plain."""
+    """Return a text's result on an example that it misses, where both results are plain."""
     given = read_choice(outcome)
     expected = Choice(result=example.expected.strip(), raises=example.kind == "raises")
     if given is None or not (expected.raises or is_literal(expected.result)):
@@ -274,17 +270,17 @@ def _tally(
 
 
 def format_example(example: Example, outcome: Outcome) -> str:
-    """Return what an example expects and what came out, in a sentence."""
+    """Return an example's expectation and its outcome, in a sentence."""
     source, is_table = shorten(example.source), example.kind == "table"
     claim = f"{source}: expected {'the table' if is_table else shorten(example.expected)}"
     if is_table and "error" not in outcome:
         said = shorten(tables.difference(example, outcome))
         return f"{source}: {said or 'the table, as expected'}"
     if example.kind == "raises" and holds(example, outcome):
-        return f"{source}: raised {shorten(format_error(outcome))}, as expected"
+        return f"{source}: raised {shorten(_format_error(outcome))}, as expected"
     if "error" in outcome:
         return f"{claim}, {format_result(outcome)}"
-    result = prompt_output(outcome) if example.kind == "doctest" else outcome.get("repr", "")
+    result = _prompt_output(outcome) if example.kind == "doctest" else outcome.get("repr", "")
     text = shorten(str(result).strip()) or "nothing"
     if holds(example, outcome):
         return f"{source}: {text}, as expected"
@@ -297,10 +293,10 @@ def format_example(example: Example, outcome: Outcome) -> str:
 
 
 def format_result(outcome: Outcome) -> str:
-    """Return what came out: ``gives 2``, ``prints 'a'`` or ``raised KeyError: 'a' (line 3)``."""
+    """Return an outcome in words: ``gives 2``, ``prints 1``, ``raised KeyError: 0 (line 3)``."""
     if "error" in outcome:
         # The program reports an exception; the other errors already are the end of a sentence.
-        return f"{'raised ' * ('event' in outcome)}{shorten(format_error(outcome))}"
+        return f"{'raised ' * ('event' in outcome)}{shorten(_format_error(outcome))}"
     if _prints(outcome):
         return f"prints {shorten(repr(outcome['stdout']))}"
     return f"gives {shorten(str(outcome.get('repr', '')))}"
@@ -330,20 +326,19 @@ def _process_end(result: ProcessResult, seconds: float) -> str:
     return f"ended the process with status {result.exit_code}"
 
 
-def format_error(outcome: Outcome) -> str:
-    """Return the error of an outcome, with the line of the text that raised it."""
+def _format_error(outcome: Outcome) -> str:
     line = outcome.get("line")
     return str(outcome["error"]) + (f" (line {line})" if line else "")
 
 
 def shorten(text: str, width: int = _WIDTH) -> str:
-    """Return a text in one line of at most so many characters, without addresses in memory."""
+    """Return a text in one line, cut to a width, without addresses in memory."""
     flat = _ADDRESS.sub("", " ".join(text.split()))
     return flat if len(flat) <= width else flat[: width - 1] + "…"
 
 
 def holds(example: Example, outcome: Outcome) -> bool:
-    """Return whether an outcome is what the example expects."""
+    """Return True if an outcome is what the example expects."""
     if example.kind == "doctest":
         return _output_matches(example, outcome)
     if example.kind == "raises":
@@ -366,13 +361,12 @@ def raised_type(outcome: Outcome) -> str:
 
 
 def _raised(outcome: Outcome) -> list[str]:
-    """Return the names of the raised exception's type and its bases; none where nothing raised."""
     names = outcome.get("raised")
     return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
 
 
 def read_choice(outcome: Outcome) -> Choice | None:
-    """Return what an outcome gives, as a literal or an exception; None for anything else.
+    """Return an outcome's value as a literal, or its exception; None for anything else.
 
     Code that prints something and returns None gives what it prints, which is neither.
     """
@@ -415,8 +409,7 @@ def _is_same(one: Outcome, other: Outcome, value: Any, other_value: Any) -> bool
     return equal_values(value, other_value)
 
 
-def prompt_output(outcome: Outcome) -> str:
-    """Return an outcome as at a prompt: what was printed, then the value unless it is None."""
+def _prompt_output(outcome: Outcome) -> str:
     value = "" if outcome.get("none", True) else str(outcome.get("repr", ""))
     return str(outcome.get("stdout", "")) + value
 
@@ -436,7 +429,7 @@ def _output_matches(example: Example, outcome: Outcome) -> bool:
     dots = (
         isinstance(literal, str | bytes) and "..." in expected and "ELLIPSIS" not in example.source
     )
-    if not dots and _matches(expected, prompt_output(outcome)):
+    if not dots and _matches(expected, _prompt_output(outcome)):
         return True
     if outcome.get("stdout") or value is NO_VALUE or literal is NO_VALUE:
         return False
@@ -445,7 +438,6 @@ def _output_matches(example: Example, outcome: Outcome) -> bool:
 
 
 def _only_printed(example: Example, outcome: Outcome) -> bool:
-    """Return whether code printed a value that it should have returned."""
     printed = outcome.get("none") and str(outcome.get("stdout", "")).strip()
     is_value = read_literal(example.expected.strip()) is not NO_VALUE
     call = try_parse_expression(example.source) is not None and "print" not in example.source

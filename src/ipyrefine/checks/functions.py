@@ -36,30 +36,19 @@ _SHAPES = (
 
 
 def blocking_finding(criterion: str, problem: str, quote: str = "") -> Finding:
-    """Return a finding that keeps a text from passing.
-
-    Args:
-        criterion: what it falls under: a test, a rule, a place.
-        problem: what is wrong.
-        quote: the words of the text it is about, verbatim.
-    """
+    """Return a finding that keeps a text from passing; `quote` is verbatim from the text."""
     return remark(criterion, problem).model_copy(
         update={"severity": Severity.BLOCKING, "quote": quote}
     )
 
 
 def remark(criterion: str, problem: str) -> Finding:
-    """Return a finding that is shown, and keeps no text from passing.
-
-    Args:
-        criterion: what it falls under.
-        problem: what the user should know.
-    """
+    """Return a finding that is shown and keeps no text from passing."""
     return Finding(criterion=criterion, severity=Severity.MINOR, problem=problem, author="check")
 
 
 def not_python(name: str, task: Task) -> Evidence:
-    """Return what a check that runs Python shows of code in another language: nothing."""
+    """Return the evidence of a check that runs Python on code in another language: none."""
     detail = f"This check runs Python, and the text is {task.language_name}."
     return Evidence(name=name, passed=None, detail=detail)
 
@@ -79,12 +68,7 @@ def _source_of(function: Any, seen: tuple[Any, ...] = ()) -> str | None:
 
 
 class _Result(NamedTuple):
-    """A function's result in one shape.
-
-    Attributes:
-        said: what it says as an evaluator does, or its feedback alone.
-        passed: a bare bool, which is a check's; else None.
-    """
+    """A function's result: what it says, as an evaluator or as feedback; and a check's bool."""
 
     said: Said = Said()
     passed: bool | None = None
@@ -185,7 +169,9 @@ class CallableCheck:
             if inspect.iscoroutinefunction(function):
                 async with timeout:
                     return await function(*arguments), ""
-            async with _turn(), timeout:
+            # One at a time, as they may share state; one that a stop left behind has lost its turn.
+            turn = _TURNS.setdefault(asyncio.get_running_loop(), asyncio.Lock())
+            async with turn, timeout:
                 result, error = await _call_in_thread(function, arguments)
             if error is not None:
                 raise error
@@ -265,7 +251,6 @@ class CallableCheck:
 
 
 def _read(result: Any) -> _Result | None:
-    """Return what a result says, or None if it has no known shape."""
     result = _plain(result)
     if isinstance(result, dict):
         said = read_fields(result)
@@ -292,7 +277,7 @@ def _read(result: Any) -> _Result | None:
 
 
 def _plain(value: Any) -> Any:
-    """Return what an array library, pydantic, a dataclass, an enum or JSON holds as plain data."""
+    """Return as plain data what an array library, pydantic, a dataclass, an enum or JSON holds."""
     if getattr(value, "shape", None) == () and hasattr(value, "tolist"):
         return value.tolist()
     if isinstance(value, Enum):
@@ -316,7 +301,6 @@ def _plain(value: Any) -> Any:
 
 
 def _read_verdict(value: Any) -> Said | None:
-    """Return what a number or one of the words for an outcome says."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return Said(score=float(value))
     outcome = Outcome.read(value) if isinstance(value, str) else None
@@ -324,7 +308,6 @@ def _read_verdict(value: Any) -> Said | None:
 
 
 def _items(feedback: Any) -> tuple[Any, ...] | None:
-    """Return the items of feedback without empty ones, or None if it is not feedback."""
     items = feedback if isinstance(feedback, list | tuple) else [feedback]
     items = [one for one in items if one is not None and str(one).strip()]
     return tuple(items) if all(isinstance(one, str | dict | Finding) for one in items) else None
@@ -342,7 +325,7 @@ def _failing_line(error: AssertionError) -> str:
 
 
 def _blames_text(error: BaseException, text: str) -> bool:
-    """Return whether an exception comes of the text: of parsing it, or of code in it that ran."""
+    """Return True if an exception comes from parsing the text, or from code in it that ran."""
     if isinstance(error, json.JSONDecodeError):
         return bool(error.doc.strip()) and error.doc.strip() in text
     frames = traceback.extract_tb(error.__traceback__)
@@ -350,14 +333,6 @@ def _blames_text(error: BaseException, text: str) -> bool:
 
 
 _TURNS: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
-
-
-def _turn() -> asyncio.Lock:
-    """Return the lock that lets one function run at a time, as they may share state.
-
-    A function that is left behind by a stop or a time limit has no turn any more.
-    """
-    return _TURNS.setdefault(asyncio.get_running_loop(), asyncio.Lock())
 
 
 async def _call_in_thread(
@@ -439,7 +414,6 @@ def _role(parameter: str) -> str:
 
 
 def _annotation(function: Callable[..., Any]) -> str:
-    """Return what a function is annotated to return; empty if that is unknown."""
     try:
         annotation = inspect.signature(function, eval_str=True).return_annotation
     except Exception:  # no signature, or an annotation with names that do not exist at run time
@@ -448,7 +422,7 @@ def _annotation(function: Callable[..., Any]) -> str:
 
 
 def _may_be_silent(function: Callable[..., Any], annotation: str) -> bool:
-    """Return whether None says that all is well: of a function that raises or asserts otherwise."""
+    """Return True if None means that all is well: if the function raises or asserts otherwise."""
     if annotation:
         return _SILENT.fullmatch(annotation) is not None
     function = inspect.unwrap(function)

@@ -61,12 +61,8 @@ def further_inputs(examples: Sequence[Example], texts: Sequence[str] = ()) -> tu
     some must have the same length, and arguments of several examples are mixed.
 
     Code branches where it compares with a constant, and other inputs rarely reach that (constant
-    seeding, Fraser and Arcuri, doi 10.1109/ICST.2012.54): with texts, their constants are put in
-    place of arguments too.
-
-    Args:
-        examples: what the task states; only calls of a name with literal arguments are changed.
-        texts: code whose small numbers and short strings count.
+    seeding, Fraser and Arcuri, doi 10.1109/ICST.2012.54): the small numbers and short strings of
+    `texts` are put in place of arguments too.
 
     Returns:
         At most 60 calls, and 60 more with constants, none of them stated; always the same for the
@@ -92,15 +88,11 @@ def further_inputs(examples: Sequence[Example], texts: Sequence[str] = ()) -> tu
 
 
 def is_edge_case(example: Example, stated: Sequence[Example]) -> bool:
-    """Return whether a call asks for what the task may leave open, so that right texts differ.
+    """Return True if a call asks for what the task may leave open, so that right texts differ.
 
     One of its arguments is 0, 1 or negative, empty or a single item, and smaller than any that the
     task states in its place; or a string has a kind of character (a capital, a digit, a
     space) that no string stated in its place has.
-
-    Args:
-        example: one of the further inputs.
-        stated: the examples they were made from.
     """
     call = _read_call(example)
     if call is None:
@@ -114,16 +106,11 @@ def is_edge_case(example: Example, stated: Sequence[Example]) -> bool:
 
 
 def first_calls(task_text: str) -> tuple[Example, ...]:
-    """Return calls of the last unwritten function in the task's fenced Python.
+    """Return three calls of the last unwritten function in the task's fenced Python.
 
-    Without one it is the first that the task's words give with types: ``f(n: int) -> bool``.
-
-    Args:
-        task_text: the task.
-
-    Returns:
-        Three calls, without a result; none where an argument has no annotation or not a plain one
-        (numbers, strings, and lists, tuples or dicts of these).
+    Without one it is the first that the task's words give with types: ``f(n: int) -> bool``. None
+    are returned where an argument's annotation isn't plain (numbers, strings, and lists, tuples or
+    dicts of these).
     """
     functions = [
         node
@@ -252,7 +239,6 @@ def _seed(argument: Any, value: Any) -> Iterator[Any]:
 
 
 def _kinds(value: Any) -> set[str]:
-    """Return the kinds of characters in a string; none for anything else."""
     return set(map(unicodedata.category, value)) if isinstance(value, str) else set()
 
 

@@ -35,12 +35,7 @@ _DRAWS = re.compile(r"matplotlib|plt|plot|hist|seaborn")
 
 
 def read_outputs(events: Iterable[Event], printed: str) -> tuple[Output, ...]:
-    """Return the outputs of a run, without what is beyond its bounds or no output at all.
-
-    Args:
-        events: the report of the program ``run``.
-        printed: what the process wrote to standard output.
-    """
+    """Return the outputs in a report and on standard output, those within their bounds."""
     found = list[Output]()
     if text := _clean(printed.strip("\n").rstrip(), MAX_OUTPUT):
         found.append(Printed(text=text))

@@ -54,7 +54,7 @@ class RunsCleanly(NameReader):
     and after, types that changed, nulls that were added. Its outputs are what the text printed, the
     value of its last expression, and its first figure.
 
-    A text that fails for want of what only the notebook has (a variable without a copy, the
+    A text that fails because it needs what only the notebook has (a variable without a copy, the
     network, files elsewhere, its input, IPython) is not judged, and the detail says what that is.
     Nor is one that may fail only as further rows of a large frame are not there. One that does not
     end in time is stopped, which says nothing either; the run's later texts are then not tried.
@@ -172,7 +172,6 @@ class RunsCleanly(NameReader):
         return f"{what} did not end in {self._seconds:g} seconds.{more}"
 
     def _success(self, text: str, partial: tuple[Condition, ...]) -> str:
-        """Return the sentence that says what a text that runs has run on."""
         whole = self._labels.keys() - {one.name for one in partial}
         copied = [self._labels[n] for n in names_in_code(text) if n in whole]
         *others, last = copied or [""]
@@ -198,7 +197,7 @@ class RunOnCopies(RunsCleanly):
 
 
 class Look(RunsCleanly):
-    """What a writer wants to see of the variables: an expression that reads nothing else."""
+    """An expression by which a writer looks at the variables, and at nothing else."""
 
     _advises = False
 
@@ -212,7 +211,7 @@ class Look(RunsCleanly):
 
 
 def _is_for_want(fault: str, result: ProcessResult, task: Task) -> bool:
-    """Return whether code failed for want of a variable's copy, or of memory."""
+    """Return True if code failed only because it lacked a variable's copy, or memory."""
     undefined = UNDEFINED.match(fault)
     without_copy = undefined and undefined[1] in {one.name for one in task.materials}
     bounded = result.limit in ("memory", "processes")
@@ -220,7 +219,6 @@ def _is_for_want(fault: str, result: ProcessResult, task: Task) -> bool:
 
 
 def _find_fault(events: list[Event], result: ProcessResult, seconds: float) -> str:
-    """Return what kept a script from its end, or what failed in another thread; or nothing."""
     for event in events:
         place = f" (line {event['line']})" if event.get("line") else ""
         if "exit" in event:
@@ -233,7 +231,7 @@ def _find_fault(events: list[Event], result: ProcessResult, seconds: float) -> s
 
 
 def _effects(events: list[Event]) -> list[str]:
-    """Return the lines on what the code did to frames; none where it tampered with the report."""
+    """Return the lines on changes to frames; none if the code tampered with the report."""
     lines = next((e["effects"] for e in events if "effects" in e), None)
     if not isinstance(lines, list):
         return []
@@ -241,9 +239,9 @@ def _effects(events: list[Event]) -> list[str]:
 
 
 def _changes(events: list[Event], task: Task) -> list[Row]:
-    """Return what the code defined or changed, first what the task names, not steps on the way.
+    """Return what the code defined or changed, first what the task names; no intermediate steps.
 
-    There is nothing where the code tampered with the report.
+    None if the code tampered with the report.
     """
     found = []
     reported = next((e["changes"] for e in events if "changes" in e), None)
@@ -259,7 +257,7 @@ def _changes(events: list[Event], task: Task) -> list[Row]:
 
 
 def _explain_absence(fault: str, part: PythonPart) -> str:
-    """Return why code cannot be judged that lacks what a line for IPython does; else nothing."""
+    """Return why code that needs the result of an IPython line cannot be judged; else nothing."""
     undefined = UNDEFINED.match(fault)
     if undefined and undefined[1] in part.names:
         return f"Not run: it needs {undefined[1]}, which only a line for IPython gives."

@@ -15,16 +15,10 @@ _NO_SHELL = re.compile(r"NameError: name 'get_ipython'|AttributeError: 'NoneType
 
 
 def explain_refusal(tried: Any, fault: str, *sources: str, offline: bool = True) -> str:
-    """Return why code cannot be judged that failed for want of what only the notebook has.
+    """Return why code that needs something only the notebook has cannot be judged.
 
-    Args:
-        tried: what it tried to reach, as the sandbox's program says.
-        fault: how it failed.
-        *sources: the code, and what calls it.
-        offline: whether the sandbox had no network.
-
-    Returns:
-        A sentence; empty if the fault is the code's own.
+    It is empty if the fault is the code's own. `tried` is what the code tried to reach, as the
+    sandbox's program says; `sources` are the code and its callers.
     """
     if not isinstance(tried, Mapping):  # the code tampered with the report
         return ""
@@ -73,9 +67,7 @@ def _name(text: str) -> str:
 def _use_of(path: str, *, written: bool) -> str:
     """Return how the notebook could use a path that the sandbox lacks; empty if it could not.
 
-    Args:
-        path: the path; one in the sandbox's folder, which is its home as well, begins with ``~/``.
-        written: whether it is written.
+    The sandbox's folder, which is its home as well, begins with ``~/``.
     """
     with suppress(ValueError, OSError):  # it is not a path
         inside = path.removeprefix("~/")

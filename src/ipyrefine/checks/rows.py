@@ -23,12 +23,7 @@ _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}")
 
 
 class Results:
-    """What the text gives on edge cases and varied inputs; it passes and fails nothing.
-
-    Args:
-        seconds: processor time for all inputs together.
-        copies: copies of the notebook's variables for it.
-    """
+    """What the text gives on edge cases and varied inputs; it passes and fails nothing."""
 
     def __init__(self, *, seconds: float = 2.5, copies: Copies | None = None) -> None:
         self.name = RESULTS
@@ -118,7 +113,6 @@ def _ends_in_method(one: Example) -> bool:
 
 
 def _spread(inputs: Sequence[Example]) -> Sequence[Example]:
-    """Return at most so many inputs as are run of a kind, evenly from all of them."""
     return inputs[:: max(1, -(-len(inputs) // _MOST))]
 
 

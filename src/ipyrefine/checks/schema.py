@@ -37,7 +37,7 @@ class Json:
     async def __call__(self, text: str, task: Task) -> Evidence:
         """Read the text."""
         try:
-            read_json(strip_fence(text))
+            read_json(_strip_fence(text))
             fault = ""
         except (ValueError, RecursionError) as error:
             fault = f"It is not JSON: {error}"
@@ -103,7 +103,7 @@ class Schema:
         """Validate the text."""
         start = monotonic()
         try:
-            read_json(strip_fence(text))
+            read_json(_strip_fence(text))
         except (ValueError, RecursionError) as error:
             faults, score = [f"It is not JSON: {error}"], 0.0
         else:
@@ -128,7 +128,7 @@ class Schema:
         Raises:
             ValueError: the text does not follow the schema.
         """
-        bare = strip_fence(text)
+        bare = _strip_fence(text)
         return self._adapter.validate_json(bare) if self._adapter else json.loads(bare)
 
     def _validate_here(self, text: str) -> list[str]:
@@ -144,7 +144,7 @@ class Schema:
         result = await run_python(
             load_program("validate"),
             seconds=self._seconds,
-            files={"schema.json": json.dumps(self._schema), "value.json": strip_fence(text)},
+            files={"schema.json": json.dumps(self._schema), "value.json": _strip_fence(text)},
             report=_REPORT,
         )
         if result.exit_code != 0:
@@ -194,8 +194,7 @@ def _require_valid(schema: Any, name: str) -> None:
         raise UsageError(f"The check {name!r} is not a JSON schema: {error}.") from None
 
 
-def strip_fence(text: str) -> str:
-    """Return a text without a code fence around the whole of it."""
+def _strip_fence(text: str) -> str:
     match = _FENCE.fullmatch(text.strip())
     return match["content"] if match else text.strip()
 

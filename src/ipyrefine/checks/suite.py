@@ -43,9 +43,6 @@ class Suite:
     """Runs pytest functions on a text, as the modules they were written in.
 
     Where one ends the process, or waits, the others run in another.
-
-    Args:
-        copies: copies of the notebook's variables for it.
     """
 
     def __init__(self, copies: Copies | None = None) -> None:
@@ -54,7 +51,7 @@ class Suite:
     async def __call__(
         self, expectations: Sequence[Expectation], text: str, task: Task
     ) -> Evidence:
-        """Return what the tests show of a text."""
+        """Run the tests on a text."""
         start = monotonic()
         code = python_part(text).code
         results = await self._results(expectations, code, task.text)
@@ -68,7 +65,7 @@ class Suite:
     def _with_conditions(
         self, expectations: Sequence[Expectation], results: list[TestResult], code: str
     ) -> list[TestResult]:
-        """Return the results; those of tests that ran on first rows say nothing."""
+        """Return the results; tests that ran on first rows only say nothing."""
         tests = {one.name: f"{one.module}\n{one.code}" for one in expectations}
         found = []
         for one in results:
@@ -82,7 +79,7 @@ class Suite:
     async def _with_values(
         self, expectations: Sequence[Expectation], results: list[TestResult], text: str
     ) -> list[TestResult]:
-        """Return the results with what the text gives where a test that fails compares results."""
+        """Add the text's values to the results of failing tests that compare results."""
         failing = {one.name for one in results if one.passed is False}
         tried = [
             (one.name, [*map(as_example, claims(one))])
@@ -136,12 +133,7 @@ class Suite:
     ) -> _Results:
         """Return the results up to the first test that ends the process.
 
-        Args:
-            expectations: the tests.
-            code: the text's Python.
-            task: the task's words.
-            apart: the tests whose module does not load, so that each is run without the others;
-                it grows.
+        Tests whose module does not load are added to `apart`: each then runs without the others.
         """
         modules = _modules(expectations, apart, code)
         sources = {file: source for file, (source, _) in modules.items()}
@@ -221,7 +213,6 @@ def _outcomes(report: Report, judge: Callable[[Event], _Result]) -> _Results:
 
 
 def _skipped(report: Report, modules: Mapping[str, tuple[str, list[str]]]) -> _Results:
-    """Return the results of modules that are skipped as a whole."""
     skipped = {file: event for file, event in report.outcomes.items() if file in modules}
     return {
         name: _Result(None, f"It was skipped: {shorten(str(event.get('why')), WIDTH)}", True)
@@ -231,7 +222,7 @@ def _skipped(report: Report, modules: Mapping[str, tuple[str, list[str]]]) -> _R
 
 
 def _merged(results: _Results, name: str, result: _Result) -> _Results:
-    """Return results with another one of a test: the worst counts."""
+    """Add a test's further result; the worst counts."""
     both = [one for one in (results.get(name), result) if one]
     return results | {name: min(both, key=lambda one: _WORST.index(one.passed))}
 
@@ -271,13 +262,9 @@ def _modules(
 
 
 def as_function(expectation: Expectation, own: Collection[str] = ()) -> str:
-    """Return a test as one piece of a module that has others, with what it needs inside of it.
+    """Return a test as one piece of a module with other tests, with what it needs inside of it.
 
     What its head needs, and fixtures, stand above it. A class gets a name of its own.
-
-    Args:
-        expectation: the test.
-        own: the text's names where it stands above, so that no test needs to import them.
     """
     tree = try_parse(expectation.code) or ast.Module([], [])
     *before, test = _OwnImports(own).visit(tree).body or [ast.Pass()]

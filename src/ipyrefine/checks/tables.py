@@ -59,7 +59,7 @@ def _plain(name: str) -> str:
 
 
 def _call(function: ast.FunctionDef, tables: Sequence[str]) -> str:
-    """Return the call of a function with all tables; empty where it takes others."""
+    """Return the call of a function with all tables; empty if it takes others."""
     args = [*function.args.posonlyargs, *function.args.args]
     least, names = len(args) - len(function.args.defaults), [_plain(one.arg) for one in args]
     typed = " ".join(ast.unparse(one.annotation) for one in args if one.annotation) or "Any"
@@ -72,7 +72,7 @@ def _call(function: ast.FunctionDef, tables: Sequence[str]) -> str:
 
 
 def _last_value(tree: ast.Module) -> str | None:
-    """Return what to evaluate below statements for what they come to; None where it's not known."""
+    """Return the expression for the result of statements; None where it's not known."""
     match tree.body[-1:]:
         case [ast.Expr(value=ast.Call(func=ast.Name(id="print" | "display"), args=[shown]))]:
             return ast.unparse(shown)
@@ -86,7 +86,7 @@ def _last_value(tree: ast.Module) -> str | None:
 
 
 def says_something(trial: Example, outcome: Mapping[str, Any], code: str) -> bool:
-    """Return whether an outcome tells of the text: of tables, whether it had to be one or is."""
+    """Return True if an outcome says something: on tables, if one was required or came out."""
     if trial.kind != "table":
         return True
     if "error" in outcome:
@@ -95,7 +95,7 @@ def says_something(trial: Example, outcome: Mapping[str, Any], code: str) -> boo
 
 
 def difference(example: Example, outcome: Mapping[str, Any]) -> str:
-    """Return how what came out differs from the table that a task states; empty if it doesn't."""
+    """Return how a result differs from the table that a task states; empty if it doesn't."""
     if not outcome.get("table"):
         return f"expected a table, got a value of type {outcome.get('type')}"
     (columns, *rows), (names, *left) = parse_table(example.expected.splitlines()), outcome["table"]

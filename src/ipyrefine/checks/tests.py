@@ -145,7 +145,7 @@ class Tests:
     def _assess(
         self, report: "Report"
     ) -> tuple[bool | None, list[str], list[Finding], Tally | None]:
-        """Return whether the tests pass, a line for each, a finding per failure, how many do."""
+        """Return whether the tests pass, a line for each, a finding per failure, and the tally."""
         outcomes, tests = report.outcomes, report.collected
         aside = [str(e["why"]) for test, e in outcomes.items() if test not in tests]
         if not report.fault and not tests and aside:  # the whole file
@@ -180,7 +180,7 @@ class Tests:
         return not failing, lines, findings, Tally(held=len(passing), of=count, noun="test")
 
     def _explain_absence(self, report: "Report", code: str) -> str:
-        """Return why the tests say nothing: each that fails needs what only the notebook has."""
+        """Explain why the tests say nothing: all failures need what only the notebook has."""
         failed = [e for e in report.outcomes.values() if e["outcome"] == "failed"]
         errors = [(str(e.get("why", "")), e.get("tried")) for e in failed]
         errors += [(report.fault, report.tried)] * bool(report.fault)
@@ -199,14 +199,12 @@ class Tests:
 
 
 class Report(NamedTuple):
-    """What came of a run of pytest.
+    """The outcome of a run of pytest.
 
     Attributes:
-        result: how the process ended.
         fault: why the text or the tests do not load, or empty.
         tried: what the text tried to reach that does not load.
         faults: why each module of tests does not load.
-        collected: the tests that there are.
         outcomes: what happened in each that was reached: of its fixtures and parts, the worst.
         complete: whether the run came to its end.
         end: what ended it before its last test, as a sentence, or empty.
@@ -291,7 +289,6 @@ async def run_tests(
 
 
 def _source(name: str, namespace: Mapping[str, Any]) -> str:
-    """Return the source of the tests in a variable or a file."""
     if name not in namespace:
         return _read_file(Path(name).expanduser(), name)
     value = namespace[name]
@@ -346,7 +343,7 @@ def _as_tests(tree: ast.Module) -> str:
 
 
 def _asserts(node: ast.stmt) -> bool:
-    """Return whether a statement asserts as it runs, by itself or as ``assert_equal(…)`` does."""
+    """Return True if a statement asserts, by itself or as ``assert_equal(…)`` does."""
     definitions = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
     found = re.search(r"\bassert|\b(?:raises|check)\w*\(", ast.unparse(node), re.IGNORECASE)
     return found is not None and not isinstance(node, definitions)

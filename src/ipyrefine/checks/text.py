@@ -124,7 +124,7 @@ class Length(_Form):
             raise UsageError(f"The check {self.name!r} allows no length at all.")
         self._low, self._high = low, high
         self._unit = {"char": "character"}.get(match["unit"], match["unit"])
-        self._asked = bounds_text(self._low, self._high, self._unit)
+        self._asked = _bounds_text(self._low, self._high, self._unit)
         self.requirement = f"Its length must be {self._asked}."
 
     async def __call__(self, text: str, task: Task) -> Evidence:
@@ -140,11 +140,7 @@ class Length(_Form):
 
 
 class With(_Form):
-    """The text has a word or phrase, in capital or small letters, also within a longer word.
-
-    Args:
-        term: the word or phrase.
-    """
+    """The text has a word or phrase, in capital or small letters, also within a longer word."""
 
     name = "with"
 
@@ -164,11 +160,7 @@ class With(_Form):
 
 
 class Without(With):
-    """The text does not have a word or phrase, in capital or small letters.
-
-    Args:
-        term: the word or phrase.
-    """
+    """The text does not have a word or phrase, in capital or small letters."""
 
     name = "without"
 
@@ -186,8 +178,7 @@ def _bounds(sign: str | None, number: int) -> tuple[int, int | None]:
     return number, number
 
 
-def bounds_text(low: int, high: int | None, unit: str) -> str:
-    """Return bounds in words: ``at most 120 words``, ``exactly 1 line``, ``2 to 4 sentences``."""
+def _bounds_text(low: int, high: int | None, unit: str) -> str:
     if high is None:
         return f"at least {plural(low, unit)}"
     if low == high:

@@ -14,11 +14,7 @@ from ipyrefine.kernel.variables import Copies
 
 
 class NameReader:
-    """A check that looks for undefined names, in functions that nobody calls too.
-
-    Args:
-        copies: copies of variables, whose names it may use.
-    """
+    """A check that looks for undefined names, in functions that nobody calls too."""
 
     def __init__(self, copies: Copies | None = None) -> None:
         self._copies = Copies() if copies is None else copies
@@ -43,7 +39,7 @@ class NameReader:
         return await asyncio.to_thread(undefined_names, text, task, known)
 
     async def or_undefined(self, evidence: Evidence, text: str, task: Task) -> Evidence:
-        """Return evidence; of a text that does not fail, that it reads undefined names, if any."""
+        """Return evidence; if the text does not fail, with the undefined names that it reads."""
         if evidence.passed is False or not (undefined := await self.undefined(text, task)):
             return evidence
         return Evidence(
@@ -57,7 +53,7 @@ class NameReader:
 
 
 def name_errors(undefined: Iterable[Read]) -> str:
-    """Return what code raises that reads undefined names, a line for each."""
+    """Return the error of each undefined name that code reads, a line for each."""
     return "\n".join(
         f"NameError: name {one.name!r} is not defined (line {one.line})" for one in undefined
     )

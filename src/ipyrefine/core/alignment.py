@@ -18,13 +18,10 @@ Code = tuple[Tag, int, int, int, int]  # as `SequenceMatcher.get_opcodes` gives 
 def compare(old: Sequence[Any], new: Sequence[Any], *, junk: bool = False) -> list[Code]:
     """Return how one sequence becomes another one: as difflib says, where that takes no time.
 
+    With `junk`, difflib leaves out what is frequent, as it does by default.
+
     Else what both have only once is aligned first. What lies between two of these is compared
     next, as long as that takes no time either, and else is one replacement.
-
-    Args:
-        old: the one.
-        new: the other.
-        junk: whether difflib leaves out what is frequent, as it does by default.
     """
     few = len(old) + len(new) <= _MOST
     with suppress(_TooLong):
@@ -44,7 +41,7 @@ def compare(old: Sequence[Any], new: Sequence[Any], *, junk: bool = False) -> li
 
 
 def unified_diff(old: str, new: str) -> str:
-    """Return what changed between two texts by line, each change with two lines around it."""
+    """Return the changes between two texts by line, each with two lines around it."""
     a, b = old.splitlines(), new.splitlines()
     matcher: Any = SequenceMatcher(None, (), ())
     matcher.opcodes = compare(a, b, junk=True)

@@ -133,14 +133,9 @@ class ModelCall(Generic[T]):
         splitter: Callable[[], Splitter] | None = None,
         emit: Callable[[Event], Awaitable[None]] | None = None,
     ) -> T | None:
-        """Make the call, and once more if the reply cannot be read; return what was read.
+        """Make the call, and once more if the reply cannot be read; return the value that was read.
 
-        Args:
-            loop: the loop that makes it.
-            request: what is asked.
-            splitter: makes what tells text from thoughts while a reply streams, a new one for each;
-                None where there is no text.
-            emit: emits its events; the loop's own by default.
+        `splitter` makes what tells text from thoughts while a reply streams, a new one for each.
 
         Raises:
             OutOfBudget: before a call that the budget does not allow, or during one that takes
@@ -194,7 +189,7 @@ class ModelCall(Generic[T]):
         return None
 
     async def _rescue(self, loop: Loop, reply: Reply, request: Request) -> Request | None:
-        """Take what is whole in a reply that was cut off; else return what to ask for instead."""
+        """Use what is whole in a reply that was cut off; else return what to ask for instead."""
         self.failure = FAILURES[reply.finish]
         if reply.finish != "length":
             return None
@@ -305,7 +300,6 @@ async def warn(loop: Loop, message: str) -> None:
 
 
 def _within_budget(request: Request, run: Run, seconds: float) -> Request:
-    """Return a request that asks for no more than the budget still holds, or refuse it."""
     estimate = _prompt_tokens(request)
     if stop := over_budget(run, seconds, estimate):
         raise OutOfBudget(stop)
@@ -314,7 +308,6 @@ def _within_budget(request: Request, run: Run, seconds: float) -> Request:
 
 
 def _check_time(loop: Loop, part: Delta | Notice) -> None:
-    """Refuse to continue a call, or to wait for one, beyond the seconds of the budget."""
     wait = part.wait if isinstance(part, Notice) else 0.0
     if stop := over_time(loop.state, loop.elapsed(), wait):
         raise OutOfBudget(stop)
@@ -331,7 +324,7 @@ def _estimate_usage(request: Request, written: int, run: Run) -> Usage:
 
 
 def _shortened(loop: Loop, name: str, request: Request, usage: Usage) -> str:
-    """Return how much a server read of a prompt where that is far from all of it; else nothing.
+    """Return how much of a prompt a server read if that is far from all of it; else nothing.
 
     Some servers count only what they have not cached. Where one doesn't say how much that is, the
     start that a prompt shares with an earlier one is not expected of it.
@@ -350,7 +343,7 @@ def _shortened(loop: Loop, name: str, request: Request, usage: Usage) -> str:
 
 
 def _shared(text: str, other: str) -> int:
-    """Return how many characters two texts start with in common."""
+    """Return how many characters two texts begin with alike."""
     length = min(len(text), len(other))
     return bisect(range(length), False, key=lambda n: text[: n + 1] != other[: n + 1])
 

@@ -17,7 +17,7 @@ class Puzzle(NamedTuple):
     quote: str = ""  # the task's words that ask for it; empty for one of the task's examples
 
     def attempt(self, predicted: Choice) -> Attempt:
-        """Return what comes of a prediction."""
+        """Return a prediction with its outcome."""
         row = self.row
         return Attempt(
             call=row.call,
@@ -30,7 +30,7 @@ class Puzzle(NamedTuple):
 
 
 def predictions(run: Run) -> tuple[Attempt, ...]:
-    """Return what the student predicted in this run."""
+    """Return the student's predictions in this run."""
     return run.attempts[len(run.setup.attempts or ()) :]
 
 

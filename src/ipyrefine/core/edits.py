@@ -1,4 +1,4 @@
-"""What of a text changes: edits, lines that a user selects, and sections that are lost."""
+"""The changes of a text: edits, lines that a user selects, and sections that are lost."""
 
 import re
 import textwrap
@@ -176,7 +176,6 @@ def _flatten(text: str) -> str:
 
 @lru_cache(maxsize=2)
 def _words(text: str) -> list[int]:
-    """Return the start of each word of a text."""
     return [word.start() for word in re.finditer(r"\S+", text)]
 
 
@@ -186,7 +185,7 @@ def _bare_lines(text: str) -> str:
 
 
 def _nearest(text: str, finds: Sequence[str]) -> Iterator[str]:
-    """Yield the lines of a text that are most like each of some pieces, to copy from.
+    """Yield the lines of a text that are most like some pieces, to copy from.
 
     Where the rarest letters in a row of a piece stand is looked at closely. A long line is quoted
     in part.
@@ -208,7 +207,7 @@ def _nearest(text: str, finds: Sequence[str]) -> Iterator[str]:
             likeness = 2 * (pairs & theirs).total() / (pairs.total() + theirs.total() + 1)
             if likeness > best:
                 best, (start, end) = likeness, window
-        # Of a long line, some of what stands beside it too.
+        # A long line is quoted from a bit before the piece to a bit after it.
         before = text[max(0, start - _BESIDE) : start].rpartition("\n")[2]
         after = text[end : end + _BESIDE].partition("\n")[0]
         yield (before + text[start:end] + after)[:_QUOTED] if best else ""
@@ -265,11 +264,7 @@ class Selection:
         return f"Change only {which} and repeat all other lines as they are."
 
     def restore(self, text: str) -> str:
-        """Return a text with the lines around the selection put back as they are in the draft.
-
-        Args:
-            text: the whole draft with changes, or the selected lines alone.
-        """
+        """Put the lines around the selection back, in the whole draft or in its lines alone."""
         written = text.split("\n")
         context = [line.strip() for line in [*self._before, *self._after] if line.strip()]
         lines = {line.strip() for line in written}
@@ -368,11 +363,7 @@ def _counterpart(
 ) -> _Section | None:
     """Return the section that one has become: of its name, else with most of its words.
 
-    Args:
-        section: the section.
-        after: all sections of the other text.
-        places: which of them each word stands in.
-        names: the first of each name.
+    `places` are the sections that each word stands in, `names` the first of each name.
     """
     # One that shares half of the words has one of the rarer half.
     rarest = sorted(section.telling, key=lambda word: (len(places.get(word, ())), word))

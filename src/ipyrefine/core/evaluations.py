@@ -41,7 +41,7 @@ _UNTICKED = re.compile(rf"(?:\[\s?\]|☐)[*\s]*{_WORD}")
 _ALONE = re.compile(
     rf"(?P<before>[^\w?]*)(?P<word>{_WORD})(?![A-Za-z_?])(?P<after>[^\w?]*)", re.IGNORECASE
 )
-_UNDONE = re.compile(r"[!≠¬~✗✘❌]|\.\.|…")  # marks beside a PASS that take it back
+_UNDONE = re.compile(r"[!≠¬~✗✘❌]|\.\.|…")  # marks next to a PASS that take it back
 _CUT = re.compile(
     r"(?<=[.!;\]])\s+|(?P<label>(?<=:)(?:\s+|(?=[A-Z]))|\s+[-–—]+\s+"  # noqa: RUF001
     r"|\s*(?:—|=>|->|→|=|\|)\s*)|[\"'],\s+(?=[\"'])"
@@ -76,14 +76,11 @@ def parse_evaluation(reply: str, prompt: str = "") -> Judgement:
     """Read the reply of the user's evaluator, in any of the usual shapes.
 
     These are JSON, tags, labelled lines, lists, tables and words, with verdicts, ``done`` or a
-    score, and feedback as a text or a list. It passes where all of its verdicts do, or the one
-    that is labelled as the whole. In words a verdict counts where it stands by itself: as a line,
-    a sentence or the value of a label. In a sentence it is none, whatever that says of it, and a
-    PASS beside such words has to be the reply's first or last sentence.
-
-    Args:
-        reply: what it wrote.
-        prompt: what it was asked, which may name the scale of scores; else they go from 0 to 1.
+    score, and feedback as a text or a list. It passes where all of its verdicts do, or the one that
+    is labelled as the whole. In words a verdict counts where it stands by itself: as a line, a
+    sentence or the value of a label. In a sentence it is none, whatever that says of it, and a PASS
+    by such words has to be the reply's first or last sentence. The prompt may name the scale of
+    scores; else they go from 0 to 1.
 
     Raises:
         ReplyError: it has none of these shapes, gives overall scores that differ, or one that fits
@@ -108,7 +105,7 @@ def feedback_findings(feedback: Iterable[Any], severity: Severity) -> tuple[Find
 
 
 def read_fields(fields: Mapping[str, Any]) -> Said | None:
-    """Return what named values say, or None if they hold neither a verdict nor a score.
+    """Return the meaning of named values, or None if they hold neither a verdict nor a score.
 
     The verdicts under names of the whole decide. Without one all others have to pass, however deep
     they stand; a score next to them decides if they do.
@@ -144,7 +141,7 @@ def read_fields(fields: Mapping[str, Any]) -> Said | None:
 
 
 def read_items(items: Sequence[Any]) -> Said | None:
-    """Return what a list of verdicts, or of dicts with one each, says; None of another list."""
+    """Return the meaning of a list of verdicts, or of dicts with one each; None for other lists."""
     pairs = [(i, read_fields(i) if isinstance(i, dict) else Said(_word(i))) for i in items]
     read = [(item, said) for item, said in pairs if said and said.outcome]
     return _combined(read) if read and len(read) == len(items) else None
@@ -213,7 +210,7 @@ def _word(value: Any) -> Outcome | None:
 
 
 def _combined(read: Sequence[tuple[Any, Said]]) -> Said | None:
-    """Return what several say together, the worst; None where they give different scores alone."""
+    """Return the worst of several; None if they give different scores alone."""
     outcome = _worst(said.outcome for _, said in read)
     score, of = scores.agreed((said.score, said.of) for _, said in read if said.score is not None)
     feedback = list[Any]()
@@ -345,7 +342,7 @@ def _read_lines(raws: list[str]) -> Iterator[_Line]:
 
 
 def _each_item_has_one(lines: Iterable[_Line]) -> bool:
-    """Return whether the lists that hold a verdict hold one in each item, labelled lines too."""
+    """Return True if the lists that hold a verdict hold one in each item, labelled lines too."""
     lists, latest = defaultdict[Any, list[bool]](list), list[bool]()
     labels, sections, ones = list[bool](), 0, 0
     for text, verdicts, item, indented in lines:
@@ -382,7 +379,7 @@ def _drop_choices(match: re.Match[str]) -> str:
 
 
 def _alone(segment: str, labelled: bool, first: bool, *, lax: bool) -> Outcome | None:
-    """Return the verdict that a segment is, or that it starts with where it says what is wrong."""
+    """Return the verdict that a segment is, or that it starts with if it says what is wrong."""
     if match := _ALONE.fullmatch(segment):
         said = read_outcome(match["word"]) if labelled or lax or match["word"].isupper() else None
         undone = _UNDONE.search(match["before"] + match["after"].strip("!"))

@@ -74,7 +74,7 @@ class Expectation(Claim):
 
     name: str  # the function's name, once in the run
     code: str = Field(max_length=MAX_CODE)  # the function, with what it needs before it
-    # What stands beside tests in its module, where it is run; empty if that is `code` alone.
+    # The module that it is run in, where that has more than `code`; else empty.
     module: str = Field(default="", max_length=MAX_CODE)
     quote: str = ""  # its docstring, which quotes the words of the task behind it
     # Whether these words stand in the task. Only such a test can fail a text; another one
@@ -118,16 +118,11 @@ def read_tests(source: str, beside: Iterable[str] = (), text: str = "") -> list[
     """Return the tests of a piece of Python, each with its module.
 
     They are functions named ``test…``, such methods of classes, functions without arguments that
-    assert something, and assertions outside of functions.
+    assert something, and assertions outside of functions. A source that is not Python, or asserts
+    what nothing can run, is one test, which cannot be tried.
 
-    Args:
-        source: a module for pytest, whose docstrings or comments quote the task.
-        beside: other pieces of the reply, for what this one does not define.
-        text: the text it is about; copies of what that defines are left out.
-
-    Returns:
-        All of its tests. A source that is not Python, or asserts what nothing can run, is one test,
-        which cannot be tried.
+    `beside` are other pieces of the reply, for what this one does not define; copies of what `text`
+    defines are left out.
     """
     names = _TEST.findall(source) or ["test_block"] * bool(_CLAIM.search(source))
     try:
@@ -210,7 +205,7 @@ class _Unit(NamedTuple):
 
 
 def _split(body: Sequence[ast.stmt], lines: Sequence[str]) -> tuple[list[_Unit], list[ast.stmt]]:
-    """Return the tests of a module, and what stands beside them."""
+    """Return the tests of a module, and its other statements."""
     units, others, loose = list[_Unit](), list[ast.stmt](), list[ast.stmt]()
     uses = Counter(name for one in body if _is_definition(one) for name in names_used(one))
     main = list[ast.stmt]()
@@ -246,14 +241,14 @@ def _split(body: Sequence[ast.stmt], lines: Sequence[str]) -> tuple[list[_Unit],
 
 
 def _is_check(node: ast.stmt) -> TypeGuard[_Function]:
-    """Return whether a function asserts something and needs no argument."""
+    """Return True if a function asserts something and needs no argument."""
     if not isinstance(node, _Function) or _is_fixture(node) or not _asserts(node):
         return False
     return bool(node.decorator_list) or len(node.args.args) <= len(node.args.defaults)
 
 
 def _is_claim(node: ast.stmt, checks: Collection[str]) -> bool:
-    """Return whether a statement outside of functions asserts something."""
+    """Return True if a statement outside of functions asserts something."""
     match node:
         case ast.Expr(value=ast.Compare()):
             return True
@@ -316,7 +311,6 @@ def needed(nodes: Sequence[ast.stmt], others: Sequence[ast.stmt]) -> list[ast.st
 
 
 def _names_read(node: ast.stmt) -> set[str]:
-    """Return the names that code reads, also those of fixtures."""
     names = names_used(node) | {one.arg for one in ast.walk(node) if isinstance(one, ast.arg)}
     calls = (one for one in ast.walk(node) if isinstance(one, ast.Call))
     fixtures = (one for one in calls if re.search("fixtures?$|value$", ast.unparse(one.func)))
@@ -333,14 +327,9 @@ def _words(node: ast.AST) -> set[str]:
 def name_apart(
     tests: Iterable[Expectation], earlier: Iterable[Expectation], iteration: int
 ) -> tuple[Expectation, ...]:
-    """Return new tests under names that no earlier one has; those that say the same are left out.
+    """Rename new tests that have an earlier one's name; leave out those that say the same.
 
     Texts are tried on at most 12 tests of a critique, and on 40 of a run.
-
-    Args:
-        tests: the new ones.
-        earlier: those that the run has already.
-        iteration: the text that the new ones were written for.
     """
     earlier = list(earlier)
     taken, codes = {one.name for one in earlier}, {_body(one.code) for one in earlier}
@@ -362,7 +351,6 @@ def name_apart(
 
 
 def _body(code: str) -> str:
-    """Return what a test does, apart from its name and its docstring."""
     tree = try_parse(code)
     if tree is None or not (test := _function(tree)):
         return code
@@ -388,7 +376,7 @@ def _function(tree: ast.Module) -> _Function | None:
 
 
 def rests_on(task: str, docstring: str) -> bool:
-    """Return whether a docstring, a clause of it or words that it quotes stand in a task.
+    """Return True if a docstring, a clause of it or words that it quotes stand in a task.
 
     They stand there in their order, and are at least three, or a whole sentence of the task. Case,
     marks, an ending and few words left out do not count, and what an ellipsis leaves out may be
@@ -409,7 +397,6 @@ def rests_on(task: str, docstring: str) -> bool:
 
 @lru_cache(maxsize=2)
 def _read_task(task: str) -> tuple[tuple[str, ...], frozenset[tuple[str, ...]]]:
-    """Split a task into its words, and into sentences of words."""
     sentences = [*map(_split_words, _SENTENCE.split(normalize("NFKC", task)))]
     return tuple(chain.from_iterable(sentences)), frozenset(sentences)
 
@@ -420,7 +407,7 @@ def _split_words(text: str) -> tuple[str, ...]:
 
 
 def _stand(words: Sequence[str], parts: Iterable[Sequence[str]]) -> bool:
-    """Return whether words hold parts one after another, each nearly without a gap."""
+    """Return True if words hold parts one after another, each nearly without a gap."""
     start = 0
     for part in parts:
         places = (n for n, word in enumerate(words) if n >= start and word[:3] == part[0][:3])
@@ -444,7 +431,7 @@ def _end(words: Sequence[str], start: int, part: Sequence[str]) -> int:
 
 
 def _is_same_word(one: str, other: str) -> bool:
-    """Return whether two words are the same but for an ending: ``return`` and ``returns``."""
+    """Return True if two words differ at most in an ending: ``return`` and ``returns``."""
     if one == other or not (one.isalpha() and other.isalpha()):
         return one == other
     one, other = sorted((one.replace("ies", "y"), other.replace("ies", "y")), key=len)
@@ -453,7 +440,7 @@ def _is_same_word(one: str, other: str) -> bool:
 
 
 def contains_quote(text: str, quote: str, *, near: bool = True) -> bool:
-    """Return whether a text contains a quote, compared loosely.
+    """Return True if a text contains a quote, compared loosely.
 
     White space, case, Markdown and quotation marks do not count. What an ellipsis leaves out may be
     anything. Of four words and more, six in seven have to stand there in their order. An empty
@@ -495,7 +482,7 @@ def in_force(expectations: Iterable[Expectation]) -> tuple[Expectation, ...]:
 
 
 def counts(test: Expectation) -> bool:
-    """Return whether a text that fails a test cannot pass.
+    """Return True if a text that fails a test cannot pass.
 
     The words it rests on stand in the task, and no reviser contests it, or only once and in vain.
     """
@@ -503,7 +490,7 @@ def counts(test: Expectation) -> bool:
 
 
 def is_open_claim(test: Expectation) -> bool:
-    """Return whether a text that fails a test cannot pass yet: it counts, or its answer waits."""
+    """Return True if a text that fails a test cannot pass yet: it counts, or its answer waits."""
     return counts(test) or (test.grounded and (test.unanswered or test.disputed))
 
 
@@ -515,7 +502,7 @@ def contested(expectations: Iterable[Expectation]) -> tuple[Expectation, ...]:
 def suite_evidence(
     expectations: Iterable[Expectation], results: Sequence[TestResult], seconds: float = 0.0
 ) -> Evidence:
-    """Return what the tests show of a text, as evidence.
+    """Return the results of the tests as evidence.
 
     It fails where a test fails that counts. It says nothing where none of those could be tried.
     A pass that an empty text shares does not count. A failing test that a reviser contests is a

@@ -72,7 +72,7 @@ def plain_name(name: object) -> str:
 
 @lru_cache(maxsize=2_048)
 def role(name: str, *roles: str) -> str:
-    """Return which of some roles a field's name has: it is one, or ends or begins with one."""
+    """Return the role in a field's name: the name is it, or ends or begins with it."""
     whole = re.sub(r"\W*\d+\W*$", "", plain_name(name))
     words = whole.split()
     pairs = (" ".join(words[:2]), " ".join(words[-2:]))
@@ -131,7 +131,6 @@ def json_objects(reply: str) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _arguments(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return what a tool call carries, or the fields themselves."""
     for _ in range(4):
         inner = next((fields[name] for name in _CALL if name in fields), None)
         if isinstance(inner, str) and "{" in inner:
@@ -228,7 +227,7 @@ def _string(text: str, match: re.Match[str], kind: str) -> tuple[str, int]:
             end, stop = mark.span()
             break
     body = text[start:end].rstrip("`\n") if end == stop else text[start:end]
-    escaped = _BARE.sub(_escape, body)
+    escaped = _BARE.sub(lambda found: found[0] if len(found[0]) > 1 else f"\\{found[0]}", body)
     try:
         return json.loads(f'"{escaped}"', strict=False), stop
     except ValueError:
@@ -236,11 +235,6 @@ def _string(text: str, match: re.Match[str], kind: str) -> tuple[str, int]:
 
 
 _BARE = re.compile(r"\\(?:[\"\\/bfnrt]|u[\da-fA-F]{4})|[\\\"]")
-
-
-def _escape(match: re.Match[str]) -> str:
-    """Escape a quote or a backslash that is not escaped."""
-    return match[0] if len(match[0]) > 1 else f"\\{match[0]}"
 
 
 # Tags, labels and headings
@@ -261,10 +255,8 @@ def _patterns(names: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]
 def labelled(reply: str, names: Iterable[str]) -> tuple[str, list[tuple[str, str]]]:
     """Return what stands before the named parts of a reply, and those, each with its name.
 
-    Args:
-        reply: what a model wrote.
-        names: names in lower case that count, in any case: as a tag ``<name>``; else as a label
-            ``Name:`` or a heading ``## Name`` at the start of a line.
+    Names are in lower case and count in any case: as a tag ``<name>``; else as a label ``Name:`` or
+    a heading ``## Name`` at the start of a line.
     """
     in_tags, as_label = _patterns(tuple(names))
     tags = [*in_tags.finditer(reply)]

@@ -113,7 +113,7 @@ def drop_known(run: Run, new: Iterable[Finding], earlier: Iterable[Finding]) -> 
 
 
 def same(one: Finding, other: Finding) -> bool:
-    """Return whether two findings name one weakness: in similar words, or at the same place."""
+    """Return True if two findings name one weakness: in similar words, or at the same place."""
     ours, theirs = _words(one.problem), _words(other.problem)
     if one.quote and (one.quote, one.criterion) == (other.quote, other.criterion):
         return len(ours & theirs) >= _ALIKE * min(len(ours), len(theirs))
@@ -122,7 +122,7 @@ def same(one: Finding, other: Finding) -> bool:
 
 @lru_cache(maxsize=512)
 def _words(problem: str) -> frozenset[str]:
-    """Return the words that tell one problem from another: those of four letters and more."""
+    """Return a problem's words of four letters and more, which tell it from another."""
     words = re.findall(r"\w+", problem.lower())
     return frozenset([word for word in words if len(word) > 3] or words or [problem])
 
@@ -143,7 +143,7 @@ def up_for_review(iteration: Iteration) -> tuple[Finding, ...]:
 
 
 def answer(question: Finding, words: str) -> Finding:
-    """Return what a revision is to do after the user answered a question of the critic's.
+    """Return a revision's instruction after the user answered a question of the critic's.
 
     Raises:
         UsageError: it asks nothing that is left open.
@@ -174,7 +174,7 @@ def replace_feedback(
 ) -> tuple[Finding, ...]:
     """Return findings, with the evaluator's latest feedback in place of what it said before.
 
-    All of it is kept, in its order, but for what the user dismissed. What it no longer names is
+    All of it is kept, in its order, except what the user dismissed. What it no longer names is
     resolved.
     """
     findings = tuple(findings)
@@ -197,11 +197,8 @@ def apply_bare_verdict(
 ) -> tuple[Finding, ...]:
     """Return findings with the one for a verdict that comes without feedback.
 
-    Args:
-        run: the run.
-        findings: the findings of the text.
-        problem: what the verdict says; empty if there is feedback, or the text passes.
-        source: whose verdict it is, ``LOW_SCORE`` or ``NOT_READY``.
+    The problem is empty if there is feedback, or the text passes; the source is ``LOW_SCORE`` or
+    ``NOT_READY``.
     """
     author: Author = "model" if source == NOT_READY else "check"
     fault = Finding(
@@ -234,7 +231,7 @@ def update_from_checks(run: Run, iteration: Iteration) -> tuple[Finding, ...]:
 
 
 def _gets_further(run: Run, evidence: Evidence) -> bool:
-    """Return whether a check found nothing to try on a text, where earlier ones did not run."""
+    """Return True if a check found nothing to try on a text, but earlier ones did not run."""
     every = (one for iteration in run.iterations for one in iteration.evidence)
     earlier = (one for one in every if one.name == evidence.name and one.basis == "run")
     ran = evidence.basis != "run" and not evidence.not_run
@@ -266,7 +263,7 @@ def _update_from_check(
 
 
 def _update_unsourced(run: Run, findings: tuple[Finding, ...], text: str) -> tuple[Finding, ...]:
-    """Return findings with a question for each name, number or date that stands in no source.
+    """Return findings with a question for each name, number or date that no source has.
 
     What the user keeps is never asked about again. What they strike blocks every text that has it.
     """
@@ -325,11 +322,8 @@ def _follow(
 ) -> tuple[tuple[Finding, ...], list[Finding]]:
     """Return findings with earlier ones continued or resolved, and the faults that are new.
 
-    Args:
-        findings: the findings.
-        old: those of them that may be continued.
-        faults: what is there now; each continues at most one.
-        rules: what makes two of them one, the strictest first.
+    Only findings in `old` may be continued, each fault continues at most one, and `rules` say what
+    makes two of them one, the strictest first.
     """
     now = {finding.id: _resolved(finding) for finding in old}
     left, fresh = list(old), list(faults)
@@ -378,7 +372,6 @@ def changes(thoughts: str, findings: Iterable[Finding]) -> tuple[Change, ...]:
 
 
 def _ids(words: str) -> list[str]:
-    """Return the ids of findings in ``f1, f3-f5``."""
     found = re.findall(r"[fq]\d+", words.lower())[:_MANY]
     if len(found) == 2 and re.search(r"\d\W*(?:[-–]|to|bis)\W*f", words, re.IGNORECASE):
         first, last = (int(one[1:]) for one in found)
@@ -416,7 +409,7 @@ def left_open(run: Run, iteration: Iteration) -> list[Finding]:
 
 
 def is_cosmetic(old: str, new: str, form: Form) -> bool:
-    """Return whether texts differ in spacing only; of prose, also in case and punctuation."""
+    """Return True if texts differ in spacing only; of prose, also in case and punctuation."""
     if form == "code":
         return old != new and old.split() == new.split()
     return old != new and re.findall(r"\w+", old.lower()) == re.findall(r"\w+", new.lower())

@@ -102,7 +102,7 @@ class Stage(StrEnum):
     JUDGE = "judge"
     CRITIQUE = "critique"
     REVISE = "revise"
-    EXPLAIN = "explain"  # beside the loop: a question of the user's about a text
+    EXPLAIN = "explain"  # outside the loop: the user asks about a text
 
 
 class StopReason(StrEnum):
@@ -129,12 +129,7 @@ class Criterion(Record):
 
 
 def named_criteria(names: Iterable[str], glossary: Iterable[Criterion]) -> tuple[Criterion, ...]:
-    """Return criteria by name, each once; a name nobody defined describes itself.
-
-    Args:
-        names: names from the glossary, or short descriptions of new ones.
-        glossary: the criteria that have a definition.
-    """
+    """Return criteria by name, each once; a name nobody defined describes itself."""
     defined = {criterion.name: criterion for criterion in glossary}
     return tuple(
         defined.get(name) or Criterion(name=name, definition=f"How well it does on {name}.")
@@ -467,7 +462,7 @@ Condition = FirstRows
 
 
 def on_conditions(conditions: Iterable[Condition]) -> str:
-    """Return what results were computed on: ``on the first 5 of 9 rows of df``; or nothing."""
+    """Return the data that results rest on: ``on the first 5 of 9 rows of df``; or nothing."""
     phrases = list(map(str, dict.fromkeys(conditions)))
     return f"on {' and '.join(phrases)}" if phrases else ""
 

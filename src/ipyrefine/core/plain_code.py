@@ -14,10 +14,6 @@ def without_data(cells: str, shown: str) -> str:
 
     Strings stay as a subscript, as the value of a keyword, and where they name a column that is
     shown anyway. A cell that isn't plain Python is left out.
-
-    Args:
-        cells: the cells, each below its head in brackets.
-        shown: what is sent of the variables anyway.
     """
     _, *parts = _CELL.split(cells)
     found = []
@@ -69,20 +65,15 @@ class _Plain(ast.NodeTransformer):
     def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
         return ast.Name("str", ast.Load())
 
-    def visit_List(self, node: ast.List) -> ast.AST:
+    def visit_List(self, node: ast.List | ast.Tuple | ast.Set) -> ast.AST:
         return self._visit_items(node, node.elts)
 
-    def visit_Tuple(self, node: ast.Tuple) -> ast.AST:
-        return self._visit_items(node, node.elts)
-
-    def visit_Set(self, node: ast.Set) -> ast.AST:
-        return self._visit_items(node, node.elts)
+    visit_Tuple = visit_Set = visit_List
 
     def visit_Dict(self, node: ast.Dict) -> ast.AST:
         return self._visit_items(node, [*filter(None, node.keys), *node.values])
 
     def _visit_items(self, node: ast.expr, items: list[ast.expr]) -> ast.AST:
-        """Put one type in the place of what holds data only."""
         values = [one.value for one in items if isinstance(one, ast.Constant)]
         columns = any(isinstance(one, str) and self._names_column(one) for one in values)
         if self._keeps or columns or not items or len(values) < len(items):

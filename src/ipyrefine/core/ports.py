@@ -88,7 +88,7 @@ MODELS: ContextVar[tuple[Model, ...]] = ContextVar("MODELS", default=())
 
 
 def price_of(model: Model) -> Price | None:
-    """Return what a model charges, from its ``price`` if it has one; None when unknown."""
+    """Return a model's ``price`` if it has one; None when unknown."""
     price = getattr(model, "price", None)
     return price if isinstance(price, Price) else None
 
@@ -109,12 +109,7 @@ class ComparingCheck(Check, Protocol):
     """A check that compares a text with the other drafts of its run."""
 
     def among(self, others: Sequence[str], left: int = 0) -> Check:
-        """Return the check of one text next to others that were written from the same task.
-
-        Args:
-            others: the other texts.
-            left: how many more may still be written.
-        """
+        """Return the check of a text next to others of its task, with some still to be written."""
 
 
 class Suite(Protocol):
@@ -123,7 +118,7 @@ class Suite(Protocol):
     async def __call__(
         self, expectations: Sequence[Expectation], text: str, task: Task
     ) -> Evidence:
-        """Return what the tests show of a text."""
+        """Run the tests on a text."""
 
     async def vacuous(self, expectations: Sequence[Expectation], text: str) -> frozenset[str]:
         """Return the names of those that a text passes, and one that does nothing as well."""
@@ -134,7 +129,7 @@ Consumer = Callable[[Event, Run], Awaitable[None] | None]
 
 
 class Journal(Protocol):
-    """Stores every event before anybody is shown it."""
+    """Stores every event before it is shown."""
 
     async def __call__(self, event: Event, run: Run) -> None:
         """Write an event; pieces of a reply may be left out.

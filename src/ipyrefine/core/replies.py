@@ -136,7 +136,7 @@ def parse_text(
         reply = _OPENING.sub("<text>", reply, count=1)
     data = _wants_data(task, base, form, language)
     whole = _is_whole(reply, form, language) and not _STARTS.match(reply)
-    if not whole and (response := _unwrap(reply, own, form, data)):
+    if not whole and (response := _unwrap(reply, own, data)):
         try:
             inner = parse_text(
                 response.text, form, cut=cut, language=language, own=own, task=task, base=base
@@ -188,7 +188,6 @@ def parse_text(
 
 
 def _wants_data(task: Task | None, base: str, form: Form, language: str) -> bool:
-    """Return whether the text itself is to be JSON or the like."""
     asked = task.request if task else ""
     named = re.search(r"\b(?:json|yaml|schema|dict\w*)\b", asked, re.IGNORECASE)
     data = form == "prose" and bool(named)
@@ -196,7 +195,7 @@ def _wants_data(task: Task | None, base: str, form: Form, language: str) -> bool
 
 
 def _is_wrapped(text: str) -> bool:
-    """Return whether what should be Python is still in an envelope, or holds fences or labels."""
+    """Return True if what should be Python is still in an envelope, or holds fences or labels."""
     if try_parse(text):
         return False
     marked = any(not one["indent"] for one in _MARK.finditer(text))
@@ -244,7 +243,6 @@ def choose_code(
 
 
 def _defined(code: str, language: str, variables: bool = False) -> set[str]:
-    """Return the functions, classes and methods that code defines, or its own variables."""
     tree = try_parse(code) if language == "python" else None
     if variables:
         return {name for node in tree.body for name in names_bound(node)} if tree else set()
@@ -303,7 +301,7 @@ def parse_choice(
     tagged = _OPENING.search(reply)
     options: dict[str, Any] = {"cut": cut, "language": language, "task": task}
     data = _wants_data(task, "", "code", language)
-    if not tagged and (inner := _unwrap(reply, own, "code", data)):
+    if not tagged and (inner := _unwrap(reply, own, data)):
         try:
             written = parse_choice(inner.text, own=own, **options)
         except ReplyError:
@@ -340,7 +338,7 @@ def _has_words(
         around = len(reply.encode()) - sum(len(reply[b.start : b.end].encode()) for b in blocks)
         long = len(reply[: block.start].encode()) > _EXPLAINS
         return long and around > 3 * len(block.text.encode())
-    inner = _unwrap(reply, True, "code", False)
+    inner = _unwrap(reply, True, False)
     if (wraps := inner is not None and _is_whole(inner.text, "code", language)) or block:
         return not wraps
     lines = [*filter(None, map(str.strip, reply.splitlines()))]
@@ -357,7 +355,7 @@ def _is_code_block(block: Fence, language: str) -> bool:
 
 
 def _is_statement(line: str) -> bool:
-    """Return whether a line can hardly be a sentence: an import, an assignment, a call, a magic."""
+    """Return True for an import, an assignment, a call or a magic, which is no sentence."""
     line = line.strip()
     if _ASSIGNS.match(line):
         return True
@@ -381,7 +379,7 @@ def read_look(reply: str) -> str:
     asked = reply.rstrip(_AROUND_LOOK)
     before, tag, expression = asked.removesuffix("</look>").rpartition("<look>")
     expression = expression.strip(_AROUND_LOOK)
-    several = "<look>" in before.rpartition("`")[2]  # but for one that is only mentioned
+    several = "<look>" in before.rpartition("`")[2]  # not one that is only mentioned
     if not (tag and expression and asked.endswith("</look>")) or "`" in expression:
         return ""
     if several or read_fences(before):
@@ -402,13 +400,7 @@ def parse_edits(
 ) -> WrittenText:
     """Return a text with the edits of a reply made; a reply without edits may be the whole text.
 
-    Args:
-        reply: what the model wrote.
-        base: the text that the edits are for.
-        form: how a whole text would be marked.
-        language: the language of code.
-        lenient: whether some of the edits are enough.
-        task: what is asked.
+    If `lenient`, some of the edits are enough.
 
     Raises:
         ReplyError: an edit could not be made, with the lines that are most like what it looks for;
@@ -433,7 +425,7 @@ def _describe_miss(miss: edits.Miss) -> str:
 
 
 def repeats_itself(reply: str) -> bool:
-    """Return whether a reply goes round in circles: its end compresses to next to nothing.
+    """Return True if a reply goes round in circles: its end compresses to next to nothing.
 
     Of the embedded model's kept replies that holds for 45 of 56 that ran into the token limit, and
     for 1 of 1,249 others (under 1 %).
@@ -454,7 +446,7 @@ _LINE = re.compile(
 )
 
 
-def _unwrap(reply: str, own: bool, form: Form, data: bool) -> WrittenText | None:
+def _unwrap(reply: str, own: bool, data: bool) -> WrittenText | None:
     """Return the response and thoughts of a reply that has them as JSON, in tags or under labels.
 
     In a reply to the user's own prompt, other names count too, and so does a part by itself. JSON
@@ -502,7 +494,7 @@ def _body(block: re.Match[str]) -> str:
 
 
 def _inline_text(reply: str) -> tuple[str, str]:
-    """Return text and thoughts of a reply whose tags, if any, do not stand on their own lines."""
+    """Return text and thoughts of a reply whose tags, if any, are not on lines of their own."""
     if not reply.endswith("</text>"):
         return reply, ""
     thoughts, _, text = reply.removesuffix("</text>").rpartition("<text>")
@@ -524,10 +516,8 @@ def _is_whole(reply: str, form: Form, language: str) -> bool:
 class Splitter:
     """Tells text from thoughts while a reply streams, line by line.
 
-    Args:
-        form: how the text is marked, as in `parse_text`.
-        inside: whether it begins with the text.
-        chooses: whether it may be words in place of code, which the first line says.
+    A reply may begin `inside` the text; one that `chooses` may be words in place of code, which its
+    first line says.
     """
 
     def __init__(self, form: Form, *, inside: bool = False, chooses: bool = False) -> None:

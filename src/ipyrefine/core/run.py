@@ -77,7 +77,7 @@ class Iteration(Record):
 
     @property
     def blocking_claims(self) -> int:
-        """How many findings block this text, but for those of checks."""
+        """How many findings block this text, without those of checks."""
         return sum(finding.blocks and finding.author != "check" for finding in self.findings)
 
 
@@ -244,7 +244,7 @@ class Run(Record):
         return self.stop_reason in ends
 
     def name(self, number: int) -> str:
-        """Return what an iteration is called, one that is being written too: ``Revision 2``.
+        """Return an iteration's name, also of one that is being written: ``Revision 2``.
 
         Drafts, revisions and the user's edits are counted separately.
         """

@@ -70,7 +70,6 @@ def _bound(code: types.CodeType) -> set[str]:
 
 
 def _own(code: types.CodeType, top: bool) -> set[str]:
-    """Return the names that a class binds for itself."""
     if top or code.co_flags & inspect.CO_OPTIMIZED:
         return set()
     return {one.argval for one in dis.get_instructions(code) if one.opname == "STORE_NAME"}
@@ -79,12 +78,10 @@ def _own(code: types.CodeType, top: bool) -> set[str]:
 def names_needed(source: str, *calls: str) -> set[str]:
     """Return the names that some code may read before it binds them.
 
+    With calls, only what these depend on counts.
+
     Names in its strings count too, as ``eval`` and queries read them; docstrings do not. Of what is
     not Python every word counts.
-
-    Args:
-        source: the code.
-        *calls: what is evaluated below it; what these do not depend on then does not count.
     """
     tree = try_parse(source)
     if tree is None:
@@ -101,7 +98,7 @@ def names_needed(source: str, *calls: str) -> set[str]:
 
 
 def _imported(source: str) -> set[str]:
-    """Return the names that tests take from the module of the code, as it may be any."""
+    """Return the names that tests import from the code's module, which may be any."""
     nodes = [*ast.walk(try_parse(source) or ast.Module([], []))]
     names = {one.name for node in nodes if isinstance(node, ast.ImportFrom) for one in node.names}
     if any(isinstance(one, ast.Import) for one in nodes):
@@ -110,8 +107,6 @@ def _imported(source: str) -> set[str]:
 
 
 class _Part(NamedTuple):
-    """A statement of a module."""
-
     node: ast.stmt
     reads: frozenset[str]
     binds: frozenset[str]
@@ -137,7 +132,7 @@ def _part(node: ast.stmt, *, reflects: bool) -> _Part:
 
 
 def _strings(node: ast.AST) -> Iterator[str]:
-    """Yield the strings in code, but for docstrings and others that stand alone."""
+    """Yield the strings in code, without docstrings and others that stand alone."""
     alone = {id(one.value) for one in ast.walk(node) if isinstance(one, ast.Expr)}
     for one in ast.walk(node):
         if isinstance(one, ast.Constant) and isinstance(one.value, str) and id(one) not in alone:

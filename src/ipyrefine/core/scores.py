@@ -21,7 +21,7 @@ _STOPS = str.maketrans(
     {"。": ". ", "：": ": ", "！": "! ", "？": "? ", "；": "; ", "，": ", ", "（": " ("}  # noqa: RUF001
 )
 ASIDE = re.compile(r"(?<=\S)\s*\([^()]*\)")
-# Words for the whole: alone or beside plain ones they make a label that of the whole.
+# Words for the whole: alone or next to plain ones they make a label that of the whole.
 OVERALL = re.compile(
     r"overall|final|total|conclusions?|gesamt\w*|end(?:urteil|ergebnis|note)|fazit|finale"
     r"|globale?|general|conclusi[oó]n|conclusão|[总總]\w*|最[终終]\w*|[综綜]合\w*|[结結][论論]|итог\w*"
@@ -80,7 +80,7 @@ def _rated(match: re.Match[str]) -> Rated:
 
 
 def _decimal(number: str | None) -> float | None:
-    """Return a number with a decimal point or comma; none where that parts thousands."""
+    """Return a number with a decimal point or comma; none if that parts thousands."""
     if not number or re.fullmatch(r"-?[1-9]\d{0,2},\d{3}", number):
         return None
     return float(number.replace(",", "."))

@@ -65,9 +65,6 @@ def read_examples(task_text: str) -> tuple[Example, ...]:
       ``f(1) => 2``, ``f(1) = 2``, ``f(1) returns 2``;
     - in docstrings and comments of fenced Python, such lines if they call what it defines;
     - tables that go in with the one that comes out, as `core.stated_tables` reads them.
-
-    Args:
-        task_text: the task.
     """
     session = _Session(prints=re.search(r"\bprint|-> None:", task_text, re.IGNORECASE) is not None)
     examples: dict[Example, None] = {}
@@ -229,7 +226,7 @@ def _read_test(test: ast.expr, session: _Session, *, asserted: bool) -> Iterator
 
 
 def _read_docstrings(tree: ast.Module, source: str) -> Iterator[Example]:
-    """Yield what the docstrings and comments of a module state of its own definitions."""
+    """Yield the examples in a module's docstrings and comments, of its own definitions."""
     defined = {node.name for node in ast.walk(tree) if isinstance(node, _Definition)}
     lines = [line for line in source.splitlines() if line.lstrip().startswith("#")]
     for node in ast.walk(tree):
@@ -260,7 +257,6 @@ _ARITHMETIC = (ast.Constant, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop)
 
 
 def _read_line(line: str) -> Iterator[Example]:
-    """Yield the examples that one line of prose or code states."""
     text = _BULLET.sub("", line).strip()
     for code in (text, text.replace("`", " ").strip(" .,;")):
         tree = _parse(code)
@@ -300,12 +296,8 @@ def _read_call(text: str) -> str:
 def _read_value(text: str, *, to_end: bool) -> str:
     """Return the expression of a value that a text starts with; empty if there is none.
 
-    Args:
-        text: what follows a mark: an expression, or one followed by prose.
-        to_end: whether nothing else is stated in it, so that all of it may be an expression.
-
-    Returns:
-        The whole text as an expression, or else its longest start that is a literal or arithmetic.
+    That is the whole text, unless something else is stated in it, else its longest start that is a
+    literal or arithmetic.
     """
     whole = text.strip().rstrip(f".;,:! {_END}")
     if whole in _CONSTANTS:
@@ -339,12 +331,12 @@ def _parse(source: str) -> ast.Module | None:
 
 
 def _is_arithmetic(node: ast.expr | None) -> bool:
-    """Return whether it is arithmetic of plain numbers, as in ``f(3) -> 1 + 2 = 3``."""
+    """Return True if it is arithmetic of plain numbers, as in ``f(3) -> 1 + 2 = 3``."""
     return node is not None and all(isinstance(part, _ARITHMETIC) for part in ast.walk(node))
 
 
 def _calls_text(tree: ast.AST, bound: set[str]) -> bool:
-    """Return whether it calls what only the text can define, or uses the result of such a call."""
+    """Return True if it calls what only the text can define, or uses the result of a call."""
     names = set(dir(builtins))
     calls = _called_names(tree) - names
     uses = any(isinstance(n, ast.Call) for n in ast.walk(tree)) and free_names(tree) & bound
@@ -357,7 +349,7 @@ def _called_names(tree: ast.AST | None) -> set[str]:
 
 
 def _is_closed(tree: ast.AST, names: set[str]) -> bool:
-    """Return whether it uses only these names, and others only by calling them."""
+    """Return True if it uses only these names, and others only by calling them."""
     callees = {id(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call)}
     named = [n for n in ast.walk(tree) if isinstance(n, ast.Name)]
     loaded = {n.id for n in named if isinstance(n.ctx, ast.Load) and id(n) not in callees}

@@ -110,7 +110,6 @@ def _is_output(gap: Sequence[str], follows: bool) -> bool:
 
 
 def _title(gap: Sequence[str]) -> str:
-    """Return the name that the line above a table gives it; empty for none."""
     found = _TITLE.search(gap[-1].rstrip(":：= ")) if gap else None
     name = next(filter(None, found.groups()), "") if found else ""
     generic = _GENERIC.fullmatch(name) or _HEADING.match(name)
@@ -118,7 +117,6 @@ def _title(gap: Sequence[str]) -> str:
 
 
 def _frame(columns: list[str], rows: list[list[str]], types: Mapping[str, str]) -> str:
-    """Return the expression of a table as a pandas frame."""
     cells = [["" if one.lower() in NULLS else one for one in row] for row in rows]
     texts, dates = dict[str, str](), list[str]()
     for place, name in enumerate(columns):

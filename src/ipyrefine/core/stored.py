@@ -19,7 +19,7 @@ class OtherVersion(ValueError):
 
 
 def parse_json(text: Any) -> Any:
-    """Return what stored JSON says, as text or bytes.
+    """Return the value of stored JSON, a text or bytes.
 
     Raises:
         ValueError: it is not JSON, is nested too deeply, or holds NaN or an infinity.

@@ -87,7 +87,7 @@ _PLAIN = (
 
 
 def is_display(source: str) -> bool:
-    """Return whether Python only shows what is there and calculates nothing.
+    """Return True if Python only shows what is there and calculates nothing.
 
     It shows a name, what stands in it, its first rows or a summary, or it draws one.
     """
@@ -112,7 +112,7 @@ def _is_plain(node: ast.AST) -> bool:
 
 
 def has_steps(tree: ast.Module) -> bool:
-    """Return whether code does more as it runs than define functions, classes and constants."""
+    """Return True if code does more as it runs than define functions, classes and constants."""
     quiet = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom
 
     def is_constant(node: ast.stmt) -> bool:
@@ -162,12 +162,12 @@ def read_literal(source: str) -> Any:
 
 
 def is_literal(source: str) -> bool:
-    """Return whether a source is a literal, such as ``[1, 2]``."""
+    """Return True if a source is a literal, such as ``[1, 2]``."""
     return read_literal(source) is not NO_VALUE
 
 
 def equal_values(a: Any, b: Any) -> bool:
-    """Return whether two values are equal; floats may differ by 1e-9, large ones by 1e-12 of it."""
+    """Return True if two values are equal; floats may differ by 1e-9, large ones by 1e-12 of it."""
     if isinstance(a, float | int) and isinstance(b, float | int):
         exact = [
             abs(one) > _EXACT or isinstance(one, bool) for one in (a, b) if type(one) is not float

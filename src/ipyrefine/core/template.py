@@ -168,13 +168,9 @@ def read_template(body: str) -> Template | None:
 
 
 def _part(heading: re.Match[str], rest: str, words: str, place: str) -> Part:
-    """Return which stage a heading stands for.
+    """Return the stage of a heading, by the words below it and those beside it, if a label.
 
-    Args:
-        heading: its match.
-        rest: the words beside it, if they are a label.
-        words: what is asked below it.
-        place: whether it is the last, or one, of more than four.
+    `place` is whether it is the last, or one, of more than four.
     """
     named = _named(f"{heading['label']} {rest}".lower())
     number = heading["number"].lower()

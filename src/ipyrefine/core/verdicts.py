@@ -52,22 +52,15 @@ class Ruling(NamedTuple):
 def verify(
     run: Run, iteration: Iteration, judgement: Judgement | None = None, unread: str = ""
 ) -> Ruling | None:
-    """Return a text's verdict, by the first of these that holds.
+    """Return a text's verdict; None where the user's evaluator has still to be asked.
 
-    The user's word stands. The user's evaluator does not pass it: the verdict is its own. A
-    required check failed; a finding blocks; drafts differ. Nothing passes over a No: a claim is
-    disputed, the critic takes the text for not ready, or something could not be tried. Nothing
-    that a PASS may rest on was seen, or nobody read the text. Else it passes, on the strongest
-    basis that it has.
+    It is the first of these that holds. The user's word stands. The user's evaluator does not pass
+    it: the verdict is its own. A required check failed; a finding blocks; drafts differ. Nothing
+    passes over a No: a claim is disputed, the critic takes the text for not ready, or something
+    could not be tried. Nothing that a PASS may rest on was seen, or nobody read the text. Else it
+    passes, on the strongest basis that it has.
 
-    Args:
-        run: the run.
-        iteration: the text.
-        judgement: what the user's evaluator says of it.
-        unread: why the evaluator's reply could not be read.
-
-    Returns:
-        The verdict with the findings of now; None where the evaluator has still to be asked.
+    `unread` is why the evaluator's reply could not be read.
     """
     if earlier := policy.find_duplicate(run, iteration):
         return _inherit(iteration, earlier)
@@ -140,13 +133,9 @@ def verify(
 def evaluated(
     run: Run, iteration: Iteration, judgement: Judgement | None, failure: str = ""
 ) -> Ruling:
-    """Return the verdict of a text on which the user's evaluator was just asked.
+    """Return a text's verdict after the user's evaluator was asked.
 
-    Args:
-        run: the run.
-        iteration: the text.
-        judgement: what it said; None where its reply cannot be read.
-        failure: why it cannot.
+    Without a judgement its reply cannot be read, and `failure` says why.
     """
     if judgement:
         feedback = ground(judgement.findings, iteration.text)
@@ -158,7 +147,7 @@ def evaluated(
 
 
 def recompute(run: Run, iteration: Iteration) -> Ruling:
-    """Return a verdict again, from what was said of the text, and the findings of now."""
+    """Recompute a verdict from the stored words on the text and its current findings."""
     before = iteration.verdict
     assert before is not None, "only an existing verdict can be computed again"
     ruling = verify(run, iteration, policy.judgement_of(run, iteration))
@@ -185,7 +174,6 @@ def _word(run: Run, judgement: Judgement | None) -> Outcome | None:
 def _findings(
     run: Run, iteration: Iteration, judgement: Judgement | None, word: Outcome | None
 ) -> tuple[Finding, ...]:
-    """Return the findings of a text as they stand with its evidence and what is said of it."""
     findings = iteration.findings
     if judgement:
         if word is Outcome.PASS:  # it has no way to say that a finding is mended
@@ -213,7 +201,7 @@ def _findings(
 def _with_refusal(
     run: Run, iteration: Iteration, findings: tuple[Finding, ...]
 ) -> tuple[Finding, ...]:
-    """Return findings with the critic's No, where nothing else says what is to be changed."""
+    """Return findings with the critic's No, if nothing else says what is to be changed."""
     refusal, said = _refusal(run, iteration), ""
     told = any((f.actionable or f.disputed) and f.is_open for f in findings if f.check != NOT_READY)
     if refusal is not None and not told:
@@ -253,7 +241,7 @@ def _dropped_test(run: Run, iteration: Iteration) -> str:
 
 
 def _objection(run: Run, iteration: Iteration, findings: tuple[Finding, ...]) -> Undecided | None:
-    """Return what no PASS may pass over, if anything: a dispute, a No, or what was not tried."""
+    """Return what a PASS may not pass over, if anything: a dispute, a No, or a part not tried."""
     if disputed := next((f for f in findings if f.is_open and f.disputed), None):
         problem = f"{disputed.id}: {disputed.problem}"
         return Undecided(why="disputed", detail=problem, finding=disputed.id)
@@ -273,7 +261,7 @@ def _objection(run: Run, iteration: Iteration, findings: tuple[Finding, ...]) ->
 
 
 def _trust_revision(findings: tuple[Finding, ...], iteration: Iteration) -> tuple[Finding, ...]:
-    """Return findings, as resolved those that the text was written for, but for a check's.
+    """Resolve the findings that the text was written for, except a check's.
 
     Nobody asked could say more, and the text is shown to the user.
     """
@@ -296,7 +284,6 @@ def _still_open(blocking: list[Finding], word: Outcome | None = None) -> StillOp
 
 
 def _in_words(run: Run, findings: tuple[Finding, ...], judgement: Judgement) -> Because:
-    """Return what the user's evaluator said, in its own words where it gave any."""
     feedback = next((f.problem for f in findings if f.check == FEEDBACK and f.actionable), "")
     if judgement.score is not None and judgement.stated is None and not feedback:
         return Scored(score=judgement.score, target=run.limits.target)
@@ -320,7 +307,6 @@ def _undecided(run: Run, iteration: Iteration, unread: str) -> Undecided:
 
 
 def _only_ran(iteration: Iteration) -> bool:
-    """Return whether all that the checks say of a text is that it runs."""
     found = [e for e in iteration.evidence if e.passed is not None]
     return all(e.passed and e.basis == "run" for e in found) and bool(found)
 

@@ -58,9 +58,6 @@ Replayed from {model}, {date}.  Live:  ipyrefine demo"""
 def run_demo(options: argparse.Namespace) -> int:
     """Refine the demonstration's task, print what happens, and return the exit status.
 
-    Args:
-        options: ``lab``, ``replay``, ``model`` and ``max_revisions`` of the command line.
-
     Raises:
         UsageError: an option cannot be used.
         RefineError: what ended the run early.
@@ -113,7 +110,7 @@ async def _refine(name: str | None, limits: Limits, note: str) -> int:
 
 
 def _open_lab(model: str | None) -> int:
-    """Open a copy of the first notebook; its recording needs neither the weights nor a server."""
+    """Open a copy of the first notebook; its recording needs neither weights nor a server."""
     if find_spec("jupyterlab") is None:
         raise UsageError('JupyterLab is not installed: `pip install "ipyrefine[notebooks]"`.')
     notebooks = Path(__file__).parents[3] / "notebooks"

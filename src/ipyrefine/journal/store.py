@@ -107,10 +107,6 @@ class Journal:
     def find_setting(self, name: str, value: str) -> Stored | None:
         """Read the latest run that was started with a setting; None when there is none.
 
-        Args:
-            name: the setting.
-            value: what it is set to.
-
         Raises:
             JournalError: it cannot be read.
         """

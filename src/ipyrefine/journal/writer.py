@@ -145,10 +145,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 @contextlib.contextmanager
 def sentences(path: Path) -> Iterator[None]:
-    """Turn the errors of SQLite and the file system into a sentence; the file stays as it is.
-
-    Args:
-        path: the journal's file.
+    """Raise the errors of SQLite and the file system as `JournalError`; the file stays as it is.
 
     Raises:
         JournalError: instead of their errors.
@@ -180,13 +177,7 @@ def open_journal(
     settings: Mapping[str, Any] | None = None,
     origin: Run | None = None,
 ) -> "Recorder | None":
-    """Return what writes a new run into the user's journal; None where none is kept.
-
-    Args:
-        journal: whether the run is kept; ``IPYREFINE_JOURNAL=off`` overrules it.
-        name: the run's name; made from its task by default.
-        settings: what resuming it needs, as for `Recorder`.
-        origin: a run that it continues, as for `Recorder`.
+    """Return the writer of a new run in the user's journal; None where none is kept.
 
     Raises:
         UsageError: the name cannot be used.
@@ -237,10 +228,6 @@ class Recorder:
 
     async def __call__(self, event: Event, run: Run) -> None:
         """Commit an event; other work continues while another process holds the journal.
-
-        Args:
-            event: what happened.
-            run: the run with the event applied.
 
         Raises:
             JournalError: it could not be written; the event waits for the next one.
@@ -329,7 +316,6 @@ class Recorder:
 
 
 def _check_name(name: str) -> str:
-    """Refuse a name that could be taken for a number, an option, a path or a file."""
     if not _NAME.fullmatch(name) or _FILE_NAME.fullmatch(name):
         raise UsageError(
             f"{name[:80]!r} cannot name a run. Use up to 64 letters, digits, dots and dashes, "

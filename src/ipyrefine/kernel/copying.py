@@ -1,4 +1,4 @@
-"""Pickle what code needs of the notebook: which names, what of them, and nothing secret.
+"""Pickle what code needs of the notebook: which names, how much of each, and nothing secret.
 
 A value is pickled with what its functions and classes use of the notebook, as values of their own
 names; in the sandbox these functions then share the namespace of the code, as in the notebook.
@@ -38,15 +38,11 @@ _GLOBALS = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"})
 
 
 class Copy(NamedTuple):
-    """What came of copying a name.
+    """A name's copy: where its pickle begins and ends in the file, both 0 where there is none.
 
     Attributes:
-        name: the name.
-        start: where its pickle begins.
-        stop: where it ends; there is none where both are 0.
         module: the module that it is, which is imported instead.
-        rows: how many first rows were copied; None for all.
-        of: how many there are.
+        rows: how many first rows were copied, out of `of`; None for all.
         reason: why it could not be copied; empty where it was.
         uses: the names that its functions use.
         room: bytes of memory that it takes once it is read.
@@ -74,7 +70,7 @@ class _TooMuch(NoCopy):
 
 
 class _TooSlow(_TooMuch):
-    """There is no time."""
+    """There is no time for all of a value."""
 
 
 class Output:
@@ -141,15 +137,11 @@ def copy_names(
     *,
     exact: bool,
 ) -> Iterator[Copy]:
-    """Write copies of some names, and of those that their functions use; yield what came of each.
+    """Write copies of some names, and of those that their functions use; yield the result of each.
 
-    Args:
-        names: the names; those that the namespace lacks are left out.
-        namespace: what the notebook holds.
-        output: where the copies go.
-        exact: whether only values of exactly known types are copied, which runs none of their code.
+    With `exact`, only values of exactly known types are copied, which runs none of their code.
     """
-    with modules_by_value() as here:
+    with _modules_by_value() as here:
         queue = [name for name in dict.fromkeys(names) if name in namespace]
         places = dict[int, Copy]()  # two names of one object stay so
         for name in queue:
@@ -208,7 +200,6 @@ def _copy(value: Any, output: Output, here: Collection[str], *, exact: bool) -> 
 
 
 def _count_rows(value: Any) -> int:
-    """Return how many rows a frame or an array has; 0 for anything else."""
     if is_frame(value) or is_named(value, "numpy", "ndarray"):
         return int(value.shape[0]) if value.shape else 0
     return 0
@@ -277,7 +268,6 @@ def _pickler() -> Any:
 
 
 def _without_globals(function: types.FunctionType) -> types.FunctionType:
-    """Return a function that brings none of the notebook's names along."""
     space = {"__name__": "__main__", "__builtins__": function.__globals__.get("__builtins__")}
     code, name = function.__code__, function.__name__
     other = types.FunctionType(code, space, name, function.__defaults__, function.__closure__)
@@ -301,7 +291,7 @@ def _module(kind: type) -> str:
 
 
 def _is_exact(kind: type, here: Collection[str]) -> bool:
-    """Return whether objects of a type are pickled by what is known, and by nobody else's code."""
+    """Return True if objects of a type are pickled by known code only."""
 
     def is_known(module: str) -> bool:
         return module not in here and module.partition(".")[0] in known
@@ -316,7 +306,7 @@ def _is_exact(kind: type, here: Collection[str]) -> bool:
 
 
 def _least_size(value: Any) -> int:
-    """Return bytes that a pickled value takes at least, as far as it says so at once."""
+    """Return the bytes that a pickled value takes at least, if it says so at once."""
     if type(value) in _COLLECTIONS:
         return len(value)
     if is_named(value, "polars", "DataFrame", "Series"):
@@ -328,7 +318,7 @@ def _least_size(value: Any) -> int:
 
 
 def looks_secret(name: str, value: Any) -> bool:
-    """Return whether a variable is a secret itself, by its name or its looks."""
+    """Return True if a variable is a secret itself, by its name or its looks."""
     if issubclass(type(value), CODE):
         return False
     if is_environment(value):
@@ -340,11 +330,9 @@ def looks_secret(name: str, value: Any) -> bool:
 
 
 def _names_a_secret(value: Any, is_users: bool) -> bool:
-    """Return whether something that a value holds has the name of a secret.
+    """Return True if something in a value has a secret's name.
 
-    Args:
-        value: the value.
-        is_users: whether a user gave the names; a library's ``token_pattern`` is none.
+    Only users name secrets so (`is_users`): a library's ``token_pattern`` is none.
     """
     if is_environment(value):
         return True
@@ -379,7 +367,7 @@ def _cell_contents(cell: Any) -> Any:
 
 
 def is_only_code(value: Any, seen: set[int] | None = None) -> bool:
-    """Return whether a value is a function that takes nothing but code with it."""
+    """Return True if a value is a function that takes nothing but code with it."""
     seen = set() if seen is None else seen
     if type(value) is ModuleType:
         return not lies_here(value)
@@ -396,7 +384,7 @@ def is_only_code(value: Any, seen: set[int] | None = None) -> bool:
 
 
 @contextmanager
-def modules_by_value() -> Iterator[frozenset[str]]:
+def _modules_by_value() -> Iterator[frozenset[str]]:
     """Pickle by value the modules in the working folder; yield the names of the notebook's own.
 
     The sandbox does not import from there. All others are imported.
@@ -415,7 +403,7 @@ def modules_by_value() -> Iterator[frozenset[str]]:
 
 
 def lies_here(module: object) -> bool:
-    """Return whether something is a module whose file lies beside the notebook."""
+    """Return True if something is a module whose file lies beside the notebook."""
     names = vars(module) if type(module) is ModuleType else {}
     file, name = names.get("__file__"), names.get("__name__")
     if type(file) is not str or type(name) is not str or name == "__main__":

@@ -35,17 +35,15 @@ _DEEP = re.compile(r"\*\*|\brglob\b|\bwalk\b")
 
 
 def names_files(*sources: str) -> bool:
-    """Return whether code names a file below the notebook's folder."""
+    """Return True if code names a file below the notebook's folder."""
     return any(os.path.isfile(name) for name in _named(sources))
 
 
 def files_beside(*sources: str) -> dict[str, bytes]:
-    """Return copies of the files that code names, and of the modules that it imports, by path.
+    """Return copies, by path, of the files that code names and of the modules that it imports.
 
-    A path that ends in a slash is a folder. There is one more file for the sandbox's program.
-
-    Args:
-        *sources: the code, and what calls it; modules come only with the first's imports.
+    Only the first source's imports bring modules. A path that ends in a slash is a folder. There is
+    one more file for the sandbox's program.
     """
     files, room = dict[str, bytes](), MAX_BYTES
     names = [*_named(sources)]
@@ -63,7 +61,7 @@ def files_beside(*sources: str) -> dict[str, bytes]:
 
 
 def is_in_part(folder: str, names: Collection[str], *sources: str) -> bool:
-    """Return whether a folder has more than code saw there, and than a pattern of it asks for.
+    """Return True if a folder has more than code saw there, and than a pattern of it asks for.
 
     Args:
         folder: the folder.
@@ -131,7 +129,6 @@ def _patterns(sources: Collection[str]) -> dict[str, None]:
 
 
 def _read(name: str, room: int) -> bytes | None:
-    """Return the content of a file; None where it must not be copied."""
     flags = sum(getattr(os, flag, 0) for flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))
     with suppress(OSError), open(os.open(name, os.O_RDONLY | flags), "rb") as file:
         state = os.fstat(file.fileno())

@@ -10,12 +10,13 @@ _PYTHON_MAGICS = re.compile(r"%%(?:time|timeit|capture|prun)\b[^\n]*")
 
 
 class PythonPart(NamedTuple):
-    """The Python of a cell, apart from what only IPython understands.
+    """A cell's Python, with ``pass`` or nothing in place of each magic and shell line.
+
+    What ``%time`` runs stays.
 
     Attributes:
-        code: the cell, with ``pass`` or nothing in place of each magic and shell line, but for what
-            ``%time`` runs.
-        lines: those lines, as they are.
+        code: the Python.
+        lines: those magics and shell lines, as they are.
         names: the names that they bind.
     """
 
@@ -25,7 +26,7 @@ class PythonPart(NamedTuple):
 
 
 def python_part(text: str) -> PythonPart:
-    """Return what of a cell is Python; a text without magics and shell lines as it is."""
+    """Split a cell into Python and lines that only IPython understands."""
     if not re.search(r"^\s*[%!]|=\s*[%!]|\?\s*$", text, re.MULTILINE) or try_parse(text):
         return PythonPart(text)
     from IPython.core.inputtransformer2 import TransformerManager
@@ -62,7 +63,7 @@ def python_part(text: str) -> PythonPart:
 
 
 def has_python_beside_magics(text: str) -> bool:
-    """Return whether a cell has magics or shell lines, and Python as well."""
+    """Return True if a cell has magics or shell lines, and Python as well."""
     part = python_part(text)
     body = parse(part.code).body if part.lines else []
     return any(not isinstance(node, ast.Pass) for node in body)
@@ -77,7 +78,6 @@ def _timed(node: ast.expr) -> str:
 
 
 def _is_ipython(node: ast.expr) -> bool:
-    """Return whether an expression is what IPython makes of a magic or a shell line."""
     match node:
         case ast.Call(
             func=ast.Attribute(value=ast.Call(func=ast.Name(id="get_ipython"), args=[]), attr=name)

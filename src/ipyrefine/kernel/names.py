@@ -83,22 +83,17 @@ def names_defined(source: str) -> list[str]:
 
 
 def undefined_names(text: str, task: Task, known: Iterable[str]) -> list[Read]:
-    """Return where code reads names that nothing defines, so that it fails once it runs there.
+    """Return where code reads names that nothing defines, so that it fails there once it runs.
 
     Nothing: not the code, Python, IPython, this kernel, the task's own code or a cell above. What
     is tried under ``except Exception`` does not count, and code that may bind names unseen (by
     ``exec``, ``import *`` or ``%run``) has none.
-
-    Args:
-        text: the code.
-        task: the task.
-        known: further names that are defined.
     """
     part = python_part(text)
     tree = try_parse(part.code)
     if tree is None or _is_data(text, tree) or _binds_unseen(tree):
         return []
-    if not all(map(_is_harmless, part.lines)):
+    if not all(_HARMLESS.match(one) for one in part.lines if one.startswith("%")):
         return []
     try:
         names = module_names(tree)
@@ -123,13 +118,11 @@ def undefined_names(text: str, task: Task, known: Iterable[str]) -> list[Read]:
 
 
 def _defined_here() -> set[str]:
-    """Return the names of this kernel, or else of the program that runs."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return {*vars(sys.modules["__main__"]), *(shell.user_ns if shell else ())}
 
 
 def _is_data(text: str, tree: ast.Module) -> bool:
-    """Return whether a text is JSON, or YAML that looks like annotations."""
     with suppress(ValueError, RecursionError):
         json.loads(text)
         return True
@@ -137,7 +130,7 @@ def _is_data(text: str, tree: ast.Module) -> bool:
 
 
 def _is_too_early(read: Read, tree: ast.Module) -> bool:
-    """Return whether a plain statement reads a name that only those below it bind."""
+    """Return True if a plain statement reads a name that only those below it bind."""
     plain = (one for one in tree.body if isinstance(one, _PLAIN))
     return not (read.inside or read.bound) and any(_is_within(read, [one]) for one in plain)
 
@@ -156,12 +149,8 @@ def _binds_unseen(tree: ast.Module) -> bool:
     return False
 
 
-def _is_harmless(line: str) -> bool:
-    return not line.startswith("%") or _HARMLESS.match(line) is not None
-
-
 def _guarded(node: ast.AST) -> list[ast.stmt]:
-    """Return the body of a statement that keeps any exception in it to itself; else nothing."""
+    """Return the body of a statement that lets no exception out of it; else nothing."""
     match node:
         case ast.Try(handlers=handlers, body=body):
             caught = [ast.unparse(one.type) if one.type else "Exception" for one in handlers]
@@ -179,7 +168,7 @@ def _is_within(read: Read, body: list[ast.stmt]) -> bool:
 
 
 def _given_by(task: Task) -> set[str]:
-    """Return the names that a task's code and the cells that a model is shown bind."""
+    """Return the names bound by a task's code and by the cells that a model is shown."""
     examples = [_source(example) for example in read_examples(task.text)]
     trees = [*fenced_python(task.text), *filter(None, map(try_parse, examples))]
     names = {alias for tree in trees for alias in names_bound(tree)}
@@ -218,7 +207,6 @@ def names_in_prose(text: str) -> list[str]:
 
 
 def _free_names(tree: ast.Module) -> list[str]:
-    """Return the names that a module reads and has not bound before."""
     try:
         reads = module_names(tree).reads
     except SyntaxError:  # such as `return` outside of a function

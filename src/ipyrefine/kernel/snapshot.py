@@ -50,7 +50,7 @@ class Snapshot(NamedTuple):
 
     Attributes:
         content: the pickles; closed once nobody has it.
-        copies: what came of each name.
+        copies: the result for each name.
         note: why they were made in the kernel, as a clause; empty where a child made them.
     """
 
@@ -60,11 +60,9 @@ class Snapshot(NamedTuple):
 
 
 async def take(names: Iterable[str], namespace: Mapping[str, Any]) -> Snapshot:
-    """Take a snapshot of some names, and of what their functions use.
+    """Take a snapshot of some names, and of those that their functions use.
 
-    Args:
-        names: the names; those that the namespace lacks are left out.
-        namespace: what the notebook holds.
+    Names that the namespace lacks are left out.
     """
     import cloudpickle  # noqa: F401 - the child finds it imported
 
@@ -109,7 +107,7 @@ def _why_no_fork() -> str:
 
 
 def _runs_elsewhere() -> bool:
-    """Return whether another thread is in code of the notebook, and may change what it holds."""
+    """Return True if another thread is in code of the notebook, and may change what it holds."""
     quiet = {threading.get_ident()}
     if CALLER_WAITS.get():
         quiet.add(threading.main_thread().ident or 0)
@@ -129,7 +127,6 @@ def _runs_elsewhere() -> bool:
 async def _copy_in_child(
     names: list[str], namespace: Mapping[str, Any], file: IO[bytes]
 ) -> tuple[list[Copy], str]:
-    """Return the copies that a child makes, or none and why it made none."""
     from ipyrefine.sandbox.programs import confine  # for Linux only
 
     global _hold
@@ -201,7 +198,6 @@ class _Process:
 
 
 def _read(reports: IO[bytes]) -> list[bytes]:
-    """Return the lines that a child writes until it ends, or has had its time."""
     poll, content = select.poll(), b""
     poll.register(reports, select.POLLIN)
     deadline = time.monotonic() + _SECONDS + _PATIENCE
@@ -263,13 +259,13 @@ def _write(sink: int, fields: Mapping[str, Any]) -> None:
 
 
 def _memory_of_its_own() -> int:
-    """Return bytes that this process no longer shares with its parent: each was a fault."""
+    """Return the bytes that this process no longer shares with its parent: each was a fault."""
     faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     return int(faults * resource.getpagesize())
 
 
 def _free_memory() -> int:
-    """Return how many bytes of memory this process may still take, by all limits that are known."""
+    """Return the bytes of memory that this process may still take, by all known limits."""
     found = [_NO_LIMIT]
     with suppress(OSError, ValueError):
         for line in Path("/proc/meminfo").read_text().splitlines():

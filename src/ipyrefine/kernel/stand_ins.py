@@ -34,13 +34,9 @@ async def run_without_secrets(
     examples: Sequence[Mapping[str, Any]] = (),
     **options: Any,
 ) -> tuple[ProcessResult, list[Event]]:
-    """Run the parts of a text as `run_parts` does, without the secrets that the code holds.
+    """Run the parts of a text like `run_parts`, without the secrets that the code holds.
 
-    Args:
-        kind: as for `run_parts`.
-        files: as for `run_parts`.
-        examples: those of that kind, each with what it ``stated``, which the code is not to see.
-        **options: as for `run_parts`.
+    Each of `examples` may have what it ``stated``, which the code is not to see.
 
     Raises:
         CheckNotRun: as for `run_parts`.
@@ -115,7 +111,7 @@ def _needs_secret(event: Event) -> Event:
 
 
 def _stand_ins(code: str) -> tuple[_StandIns, ...]:
-    """Return two that differ in form and length for each secret, or none where there is no secret.
+    """Return two replacements for each secret, which differ in form and length.
 
     The first are the placeholders that the models of the run know.
     """
@@ -139,13 +135,12 @@ def _stand_ins(code: str) -> tuple[_StandIns, ...]:
 
 
 def _is_code(secret: str) -> bool:
-    """Return whether what stands where a secret is written is an expression: ``os.environ``."""
+    """Return True if a secret's place holds an expression instead: ``os.environ``."""
     name = _NAME.fullmatch(secret)
     return bool(name and (hasattr(builtins, name[1]) or name[1] in sys.stdlib_module_names))
 
 
 def _hide(text: Any, stand_ins: _StandIns) -> Any:
-    """Return a text with its stand-ins; anything else as it is."""
     if not stand_ins or not isinstance(text, str):
         return text
     pattern = "|".join(map(pattern_of, stand_ins))

@@ -51,7 +51,7 @@ _ALIVE: "WeakSet[Copies]" = WeakSet()
 
 
 def release_copies() -> None:
-    """Let go of all copies that no check has in hand; they are made again where they are needed."""
+    """Release all copies that no check is using; they are made again where they are needed."""
     for one in _ALIVE:
         one.release()
 
@@ -100,15 +100,11 @@ class Copies:
         return any(_is_data(name, space[name]) for name in space) and sandbox_is_closed()
 
     async def may_run(self) -> bool:
-        """Return whether code may be run unasked: nothing can leave, or the user lets it."""
+        """Return True if code may be run unasked: nothing can leave, or the user lets it."""
         return self._unconfined() or await asyncio.to_thread(sandbox_is_closed)
 
     async def files(self, *sources: str) -> dict[str, FileContent]:
-        """Return the files that bring a run of some code what it uses of the notebook.
-
-        Args:
-            *sources: the code, and what calls it.
-        """
+        """Return the files that bring a run of some code what it uses of the notebook."""
         whole = self._namespace()
         space = {n: whole[n] for n in whole if _is_users(n) and n not in self._given}
         closed = await self.may_run()
@@ -151,11 +147,9 @@ class Copies:
         self._snapshots.clear()
 
     def conditions(self, code: str, *calls: str) -> tuple[FirstRows, ...]:
-        """Return of which variables that some code needs only the first rows were there.
+        """Return the frames that some code needs and of which only the first rows were there.
 
-        Args:
-            code: the code.
-            *calls: what is evaluated below it, if only what that depends on is asked about.
+        With calls, only what these depend on counts.
         """
         cut = {name: one for name, one in self._copies.items() if one.rows is not None}
         if not cut:
@@ -173,23 +167,14 @@ class Copies:
         )
 
     def may_compute(self, *sources: str) -> bool:
-        """Return whether what some code gives may come from the user's variables or files.
-
-        Args:
-            *sources: the code, and what calls it.
-        """
+        """Return True if code's results may come from the user's variables or files."""
         space = self._namespace()
         words = {word for source in sources for word in re.findall(r"\w+", source)}
         data = (n for n in words if n in space and _is_users(n) and not is_only_code(space[n]))
         return any(True for _ in data) or names_files(*sources) or any(map(may_read, sources))
 
     def explain_absence(self, error: str, stderr: str = "") -> str:
-        """Return why code cannot be judged that failed for want of a variable; else nothing.
-
-        Args:
-            error: how the code failed.
-            stderr: what the sandbox's process wrote there.
-        """
+        """Return why code that lacks a variable cannot be judged; empty for other errors."""
         if NEEDS_SECRET in error:
             return "Not run: it depends on a secret, which checked code does not get."
         missing = UNDEFINED.search(error)
@@ -206,12 +191,11 @@ class Copies:
 
 
 def _is_users(name: str) -> bool:
-    """Return whether a name is the user's, not one that IPython set."""
     return not IPYTHON.fullmatch(name)
 
 
 def _submodules(modules: Mapping[str, str], sources: Iterable[str]) -> list[str]:
-    """Return what is imported here below the modules that code uses, if it may use that, too."""
+    """Return the modules imported here below those that code uses, if it may use them too."""
     packages = {name.partition(".")[0] for name in modules.values()}
     trees = [tree for source in sources if modules and (tree := try_parse(source))]
     used = {n.attr for tree in trees for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
@@ -271,12 +255,7 @@ class Variables:
         return tuple(self._all)
 
     def materials(self, *, values: bool, room: int) -> tuple[Material, ...]:
-        """Return what a model is shown of them.
-
-        Args:
-            values: whether that is the values of the found ones, too.
-            room: characters of what is shown of the found ones.
-        """
+        """Return what a model is shown of them; `values` and `room` are for the found ones only."""
         texts = {name: describe(name, value, values=True) for name, value in self.named.items()}
         for name, value in self.found.items():
             cell = self._cells.get(name)
@@ -375,7 +354,7 @@ def _is_data(name: str, value: Any) -> bool:
 
 @cache
 def sandbox_is_closed() -> bool:
-    """Return whether the sandbox keeps code from the network, keys and other processes here.
+    """Return True if the sandbox keeps code from the network, keys and other processes here.
 
     It is run once to find out.
     """
@@ -387,10 +366,10 @@ def sandbox_is_closed() -> bool:
 
 
 def may_read(source: str) -> bool:
-    """Return whether code may read a file, the environment or an answer of a server."""
+    """Return True if code may read a file, the environment or an answer of a server."""
     return _READS.search(source) is not None
 
 
 def wants_rows(error: str) -> bool:
-    """Return whether code may have failed only as further rows of a frame are not there."""
+    """Return True if code may have failed only as further rows of a frame are not there."""
     return re.match(r"(?:AssertionError|IndexError)\b", error) is not None

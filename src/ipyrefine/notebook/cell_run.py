@@ -134,7 +134,7 @@ class CellRun:
         self._show_record()
 
     async def carry_out(self, decision: Decision) -> None:
-        """Take a decision from a cell of its own, and show there what comes of it.
+        """Take a decision from a cell of its own, and show its result there.
 
         Raises:
             UsageError: it cannot be carried out; nothing has changed.
@@ -175,7 +175,7 @@ class CellRun:
         return await self.cell_target.add_below(source, executing=self._executing)
 
     def _from_panel(self, action: Awaitable[str | None]) -> None:
-        """Do what a click asks for; the panel then shows what it returns, or why it failed."""
+        """Do what a click asks for; the panel then shows the result, or why it failed."""
 
         async def act() -> None:
             note = ""
@@ -252,10 +252,7 @@ class CellRun:
         self.decide(Continue(guidance=guidance))
 
     async def switch(self, form: Form | None = None) -> None:
-        """Stop the run, and start its cell again as code or as prose.
-
-        Args:
-            form: which; by default the one that it is not.
+        """Stop the run, and start its cell again as code or as prose: by default as the other one.
 
         Raises:
             UsageError: it is that already, it was not started by a `%%refine` cell of this kernel,
@@ -332,7 +329,7 @@ class CellRun:
         return self.panel is None and not self.session.running
 
     def shows_same_run(self, other: "CellRun") -> bool:
-        """Return whether two cells show the same run of the journal."""
+        """Return True if two cells show the same run of the journal."""
         ours, theirs = self.session.journal, other.session.journal
         return bool(ours and theirs and ours.number and ours.number == theirs.number)
 
@@ -379,7 +376,6 @@ class CellRun:
         self.session.displays.append(self.panel.show)
 
     def _update(self, event: Event, run: Run) -> None:
-        """Bring variables and record up to date at every stop, and when a text was read later."""
         self.cell_target.fits = run.task.form == self._form
         if isinstance(event, VerdictReached) and run.stop_reason is StopReason.ACCEPTED:
             self._set_variables(run)
@@ -434,7 +430,7 @@ class CellRun:
                 self._finish(self._note)
 
     async def _settle(self) -> None:
-        """Wait until the accepted text is in its cell, and what the page said is heard."""
+        """Wait until the accepted text is in its cell, and the page's word on it was read."""
         if self._inserting:
             await self._inserting
         if self.panel is not None:
@@ -476,11 +472,9 @@ class CellRun:
 
     @property
     def _panel_tells(self) -> bool:
-        """Whether a model failed and the panel says so, where the user can try again."""
         return self.panel is not None and isinstance(self.session.refinement.error, ModelError)
 
     def _raise_failure(self) -> None:
-        """Raise what ended the run early, if anything did and no panel tells it."""
         if self.session.interrupted:
             kept = f"the best text so far is in `{self._variable}`"
             text = self.session.run.text or self.session.run.unfinished
@@ -491,7 +485,7 @@ class CellRun:
 
 
 def _result(run: Run, checks: Sequence[Check]) -> Any:
-    """Return what a run leaves in its variable: the text, or the object that a schema accepted."""
+    """Return the value of a run's variable: the text, or the object that a schema accepted."""
     if run.task.profile == "data" and run.chosen:
         accepted = {evidence.name for evidence in run.chosen.evidence if evidence.passed}
         for check in checks:

@@ -146,7 +146,7 @@ def _defines(code: str) -> bool:
 
 
 def _is_stub(code: str) -> bool:
-    """Return whether code waits for its functions to be written: none of them has a body yet."""
+    """Return True if code waits for its functions to be written: none of them has a body yet."""
     body = (try_parse(code) or ast.Module([], [])).body
     owned = [one for owner in body if isinstance(owner, ast.ClassDef) for one in owner.body]
     written = [o for o in (*body, *owned) if isinstance(o, _Function) and not o.decorator_list]
@@ -189,7 +189,7 @@ def _language(magic: re.Match[str], body: str) -> str | None:
 
 
 def _is_words(source: str, shell: Any) -> bool:
-    """Return whether a cell is a request in words rather than code, which may be broken code."""
+    """Return True if a cell is a request in words rather than code, which may be broken code."""
     try:
         body = parse(shell.transform_cell(source)).body
     except ERRORS:
@@ -206,7 +206,7 @@ def exact_body(body: str) -> str:
 
 
 def cell_key(words: Sequence[str], body: str = "") -> str:
-    """Return what the running cell is recognised by; empty where the front-end does not name it."""
+    """Return the key of the running cell; empty where the front-end does not name it."""
     cell_id = source_cell_id()
     if cell_id is None:
         return ""
@@ -240,12 +240,9 @@ async def read_context(shell: Any, count: int) -> Material | None:
 
 
 class RanCell(NamedTuple):
-    """A cell that this kernel ran.
+    """A cell that this kernel ran, with IPython's label (``In [3]``).
 
-    Attributes:
-        label: what IPython calls it: ``In [3]``.
-        source: its source.
-        names: the notebook's names that it used or defined, but for modules.
+    Its names are the notebook's that it used or defined, except modules.
     """
 
     label: str
@@ -256,10 +253,7 @@ class RanCell(NamedTuple):
 def latest_cells(shell: Any, count: int, own: Sequence[str]) -> list[RanCell]:
     """Return the latest cells that used or defined a name of the notebook, the last one first.
 
-    Args:
-        shell: the notebook's shell.
-        count: how many.
-        own: sources of the cell at hand, which is not its own context.
+    Not among them is the cell at hand, whose sources are `own`.
     """
     sources, space = shell.history_manager.input_hist_raw, visible_names(shell)
     found, seen = list[RanCell](), {source.strip() for source in own}
@@ -280,14 +274,9 @@ def read_definitions(
 ) -> Material | None:
     """Return what defines some names, and the cells that used them; None for nothing.
 
-    That are cells, as this kernel ran them: one that changes a name brings the one before it along.
-    And it is the source of functions and classes that were imported from files beside the notebook.
-
-    Args:
-        shell: the notebook's shell.
-        names: the names.
-        own: sources of the cell at hand, which is not its own context.
-        used: further cells.
+    These are cells, as this kernel ran them, except the one at hand with its `own` sources: one
+    that changes a name brings the one before it along. And it is the source of functions and
+    classes that were imported from files beside the notebook.
     """
     values = {name: shell.user_ns[name] for name in names if name in shell.user_ns}
     imported = list(_imported_sources(values, "\n".join(own)))
@@ -316,9 +305,7 @@ def read_definitions(
 def _imported_sources(values: Mapping[str, Any], text: str) -> Iterator[dict[str, str]]:
     """Yield the sources from files beside the notebook, in the form of a notebook's cells.
 
-    Args:
-        values: what a cell uses, by name; of a module, what the cell names below it.
-        text: the cell.
+    A module in `values` brings only what the cell names below it.
     """
     for name, value in values.items():
         used = [value]
@@ -394,7 +381,6 @@ def _outputs(outputs: Any) -> str:
 
 
 def _text(value: Any) -> str:
-    """Return a notebook's text, which may be a list of lines."""
     if isinstance(value, list | tuple):
         return "".join(part for part in value if isinstance(part, str))
     return value if isinstance(value, str) else ""

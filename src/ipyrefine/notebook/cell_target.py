@@ -28,7 +28,6 @@ class Origin(NamedTuple):
     """The cell that a text is from.
 
     Attributes:
-        cell_id: its id.
         source: what it holds, or held when the run began.
         head: what stays above the text when that replaces it.
     """
@@ -83,7 +82,7 @@ class CellTarget:
         return "replace" if self._named and self.fits else "insert"
 
     def head(self, destination: Destination | None = None) -> str:
-        """Return what stays above a text in the cell that it replaces; empty for a new cell."""
+        """Return the lines above a text in the cell that it replaces; empty for a new cell."""
         place = self.place_to_run if destination == "run" else destination or self.place
         return self._origin.head if self._origin and place == "replace" else ""
 
@@ -93,7 +92,7 @@ class CellTarget:
         return self._holder[0] if self._holder else ""
 
     async def read_back(self) -> str | None:
-        """Return what the cell that a text was put into holds now; None where that is unknown."""
+        """Return the source of the cell that a text was put into; None where that is unknown."""
         if self._holder is None:
             return None
         cell_id, head = self._holder
@@ -188,7 +187,7 @@ def source_cell_id() -> str | None:
 
 
 def is_cell_id(value: object) -> TypeGuard[str]:
-    """Return whether a value is the id of a cell in the notebook's file."""
+    """Return True if a value is the id of a cell in the notebook's file."""
     return isinstance(value, str) and _CELL_ID.fullmatch(value) is not None
 
 
@@ -199,13 +198,13 @@ def source_cell_text() -> str | None:
 
 
 def button_press() -> str:
-    """Return what names the press of a button that made the running cell; empty for any other."""
+    """Return the id of the button press that made the running cell; empty for other cells."""
     ours = _parent().get("metadata", {}).get("ipyrefine")
     return str(ours.get("press", "")) if isinstance(ours, dict) else ""
 
 
 def hears_comms_while_running() -> bool:
-    """Return whether this kernel hears comm messages while a cell runs; older ones queue them."""
+    """Return True if this kernel hears comm messages while a cell runs; older ones queue them."""
     if caller_waits():
         return False
     try:
@@ -227,7 +226,7 @@ def _parent() -> dict[str, Any]:
 
 
 class Placed(Record):
-    """What became of a text that was to go into a cell.
+    """The outcome of putting a text into a cell.
 
     Attributes:
         how: ``inserted`` as a new cell; ``replaced`` a cell's text; ``already`` there, from the
@@ -296,11 +295,7 @@ async def put_text(
 
 
 async def read_cell(cell_id: str) -> dict[str, Any] | None:
-    """Ask the notebook's front-end for a cell; None where it cannot say.
-
-    Returns:
-        A dict with ``source``, a text, and ``outputs``, as for `read_cells_above`.
-    """
+    """Return a cell's ``source`` and ``outputs`` from the front-end; None where it cannot say."""
     if not hears_comms_while_running():
         return None
     answer = await _ask({"op": "read", "op_id": uuid.uuid4().hex, "cell_id": cell_id}, TIMEOUT)
@@ -313,10 +308,9 @@ async def read_cell(cell_id: str) -> dict[str, Any] | None:
 
 
 async def read_cells_above(cell_id: str, count: int) -> list[Any] | None:
-    """Ask the notebook's front-end for the cells above a cell; None where it cannot say.
+    """Return the front-end's cells above a cell; None where it cannot say.
 
-    Returns:
-        A dict for each, with ``type``, ``source`` and ``outputs``, these as in a notebook's file.
+    Each has ``type``, ``source`` and ``outputs``, these as in a notebook's file.
     """
     if not hears_comms_while_running():
         return None
@@ -325,8 +319,6 @@ async def read_cells_above(cell_id: str, count: int) -> list[Any] | None:
 
 
 class _Answer(NamedTuple):
-    """The front-end's answer."""
-
     placed: Placed
     text: str | None = None
     cells: list[Any] | None = None

@@ -124,12 +124,8 @@ def _own_frames(error: BaseException) -> Iterator[traceback.FrameSummary]:
 def lost_effects(cell: str, line: int | None, text: str) -> list[str]:
     """Return a sentence for each effect of a failing statement that a text has lost.
 
-    Only the syntax is compared: these are hints for the reader, and prove nothing.
-
-    Args:
-        cell: the code that failed.
-        line: the line of it that failed, from 1 and without empty lines above; None if unknown.
-        text: the code in its place, which runs.
+    Only the syntax is compared: these are hints for the reader, and prove nothing. The line counts
+    from 1, without empty lines above; None if unknown.
     """
     old, new = try_parse(python_part(cell.lstrip("\n")).code), try_parse(python_part(text).code)
     if new is not None and all(map(_is_inert, new.body)):
@@ -175,7 +171,7 @@ def _computes(node: ast.Assign | ast.AnnAssign | ast.AugAssign) -> bool:
 
 
 def _ignored_errors(tree: ast.Module) -> int:
-    """Return in how many places code catches an error and only sets constants, or nothing."""
+    """Count where code catches an error and only sets constants, or nothing."""
     nodes = list(ast.walk(tree))
     handlers = [n.body for n in nodes if isinstance(n, ast.ExceptHandler)]
     silent = [

@@ -85,7 +85,7 @@ async def start_fix(magics: Any, words: list[str], placeholder: Placeholder) -> 
     keeps = [] if args.goal else _names_to_keep(source.text, failure)
     args.goal = f"{goal}\n\n{args.goal}" if args.goal else goal
     above = await read_context(magics.shell, args.context) if args.context else None
-    cells = [*([above] if above else []), _traceback(failure, magics.shell)]
+    cells = [*([above] if above else []), _traceback(failure)]
     near = _near_names(source.text, visible_names(magics.shell))
     subject = find_subject(magics, args, source, near)
     refinement = build(magics, args, source, subject, cells, warnings)
@@ -156,7 +156,7 @@ def _ipython_lines(text: str) -> tuple[str, ...]:
 # The prompt's context
 
 
-def _traceback(failure: Failure, shell: Any) -> Material:
+def _traceback(failure: Failure) -> Material:
     raised = f"{failure.kind}: {failure.message}".rstrip(": ")
     head = "[what the code to fix raised in the notebook]"
     text = "\n".join([head, *failure.frames, raised])
@@ -166,7 +166,7 @@ def _traceback(failure: Failure, shell: Any) -> Material:
 
 
 def _near_names(text: str, namespace: Mapping[str, Any]) -> list[str]:
-    """Return names of the notebook that the code may mean by those that nothing defines."""
+    """Return the notebook's names that resemble the code's undefined ones."""
     if not try_parse(python_part(text).code):
         return []
     names = [name for name in namespace if name[:1] != "_" and name not in _LEFT_BY_US]
@@ -178,7 +178,7 @@ def _near_names(text: str, namespace: Mapping[str, Any]) -> list[str]:
 
 
 def _names_to_keep(text: str, failure: Failure) -> list[str]:
-    """Return the names that a cell defines, but for one that may be the undefined one misspelt."""
+    """Return the names that a cell defines, without those like an undefined one."""
     undefined = UNDEFINED.match(failure.summary)
     misspelt = [undefined[1]] if undefined else []
     return [n for n in names_defined(text) if not difflib.get_close_matches(n, misspelt)]
@@ -188,7 +188,6 @@ def _names_to_keep(text: str, failure: Failure) -> list[str]:
 
 
 def _with_run(names: list[str]) -> list[str]:
-    """Return the names of checks with `run` as the first."""
     own = next((name for name in names if name.split()[:1] == ["run"]), "run")
     others = [name for name in names if name != own]
     # Prompts name the check, and recordings know them by their words.
@@ -198,7 +197,6 @@ def _with_run(names: list[str]) -> list[str]:
 async def _rerun(
     refinement: Refinement, failure: Failure, lines: tuple[str, ...], keeps: list[str]
 ) -> tuple[Check, ...]:
-    """Return the checks of a refinement, `run` with what it finds of the failed cell."""
     run, *others = refinement.checks
     if isinstance(run, RunsCleanly):
         run = run.requiring(keeps)
@@ -228,7 +226,6 @@ def _failed(check: Check, detail: str) -> Evidence:
 
 
 def _kind(evidence: Evidence) -> str:
-    """Return the name of the exception that a check failed with, else how it failed."""
     fault = first_line(evidence.detail)
     name = fault.partition(":")[0].partition(" (line")[0].rpartition(".")[2]
     return name if name.isidentifier() else fault

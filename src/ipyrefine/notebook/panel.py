@@ -267,7 +267,6 @@ class Panel:
             self._flush()
 
     def _flush(self, *, always: bool = False, **more: Any) -> None:
-        """Send what the page does not have yet, in one message."""
         self._cancel()
         if self._closed:
             return
@@ -337,19 +336,17 @@ class Panel:
         return panel_parts(run, self._view, self._note)
 
     def _choices(self) -> tuple[tuple[str, str], ...]:
-        """Return the models at hand, each with what is known of its seconds and its price."""
+        """Return the models at hand, each with its usual seconds and its price."""
         return tuple(
             (name, labels.model_facts(seconds_of(name), price))
             for name, price in self._models().items()
         )
 
     def _rate(self) -> str:
-        """Return how fast the model writes, in words; empty while nothing is written."""
         rate = self._progress.rate
         return f" · {labels.count(rate, 'token')}/s" if rate else ""
 
     def _cancel(self) -> None:
-        """Forget the update that is due."""
         if self._pending:
             self._pending.cancel()
             self._pending = None
@@ -379,7 +376,6 @@ class Panel:
         self._flush(always=True, **more)
 
     def _act(self, click: Click) -> dict[str, Any] | None:
-        """Carry out a click; return what else to send to the page."""
         view, action = self._view, click["action"]
         self._note = ""
         match action:
@@ -458,7 +454,6 @@ class Panel:
         self._view = view._replace(form="", finding="", iteration=None, revision=view.revision + 1)
 
     def _decision(self, click: Click) -> Decision:
-        """Return the decision that a click stands for."""
         action = click["action"]
         words = click.get("words", "").strip()
         iteration, finding = click.get("iteration"), click.get("finding", "")
@@ -505,14 +500,12 @@ class Panel:
         raise ValueError(_STALE_PAGE)
 
     def _expectation(self, click: Click) -> Expect:
-        """Return what a result should be: what was typed, one at hand, or what the text gives."""
         row, number = self._row(click), click.get("choice")
         if number is None:
             return expect(row, click.get("result", ""))
         return expect(row, document.row_choices(row)[number - 1].result if number else None)
 
     def _row(self, click: Click) -> Row:
-        """Return the result that a click is about."""
         run = self._run
         number = about_number(run, self._view) if run else None
         found = rows(run, run.iterations[number]) if run and number is not None else ()
@@ -522,13 +515,11 @@ class Panel:
         raise UsageError("This result is not shown any more.")
 
     def _reverted(self, click: Click) -> str:
-        """Return a text with one of its changes taken back."""
         assert self._run is not None, "a change is shown only then"
         new, old = self._text(click.get("iteration")), self._text(click.get("other"))
         return revert(old, new, self._run.task.form, click.get("hunk", -1))
 
     def _text(self, number: int | None) -> str:
-        """Return an iteration's text; the one that is shown by default."""
         run = self._run
         if number is None and run:
             number = about_number(run, self._view)
@@ -548,11 +539,7 @@ def _finding(click: Click) -> Finding:
 
 
 class Stream:
-    """A growing text on its way to the page, each piece of it sent once.
-
-    Attributes:
-        kind: ``text``, ``thinking``, or empty while nothing is written.
-    """
+    """A growing text on its way to the page, each piece of it sent once."""
 
     def __init__(self) -> None:
         self.start("")
@@ -577,7 +564,7 @@ class Stream:
             self._waiting.append(piece)
 
     def take(self) -> dict[str, Any]:
-        """Return what waits as a message."""
+        """Return the waiting text as a message."""
         piece, at = "".join(self._waiting), self._at
         self._parts += self._waiting
         self._waiting = []
@@ -606,7 +593,7 @@ class Loop:
             return  # a plain shell between two runs; the loop of the last one may still live
 
     def later(self, seconds: float, action: Callable[[], None]) -> asyncio.Handle | None:
-        """Run an action in so many seconds; return None where there is no loop to do it."""
+        """Run an action after some seconds; return None where there is no loop to do it."""
         loop = self._alive()
         return loop.call_later(seconds, action) if loop else None
 

@@ -70,7 +70,7 @@ class Placeholder:
 
 
 def expects_panel(ui: str, line: str, *, cell_id: bool) -> bool:
-    """Return whether a cell will show a panel, judging without parsing its options."""
+    """Return True if a cell will show a panel, judging without parsing its options."""
     return (ui == "widgets" or (ui == "auto" and cell_id)) and not _PANEL_OFF & {*line.split()}
 
 
@@ -96,7 +96,7 @@ def warm_up() -> None:
 
 
 def caller_waits() -> bool:
-    """Return whether the code that runs now has a caller that waits for it without an event loop.
+    """Return True if the code that runs now has a caller that waits for it without an event loop.
 
     Such a caller hears no answer of a front-end and no click until the code has ended.
     """
@@ -182,7 +182,7 @@ def _run_in_thread(work: Coroutine[Any, Any, None], context: contextvars.Context
 
 
 def can_await() -> bool:
-    """Return whether the cell that is being transformed may hold ``await``.
+    """Return True if the cell that is being transformed may hold ``await``.
 
     Not where another magic (``%%time``, ``%%capture``, ``%run``) has it transformed, or a
     synchronous ``run_cell`` within a running event loop, nor where the shell does not await

@@ -72,9 +72,6 @@ class Profile(Record):
 
         A number of revisions that the user sets is used up: no patience ends the run before. A
         target that the user sets makes a scored loop, in which the score alone decides.
-
-        Args:
-            limits: what the user set.
         """
         own = limits.model_dump(exclude_unset=True) if limits else {}
         profile = self.limits.model_dump(exclude_unset=True)
@@ -96,13 +93,8 @@ class Profile(Record):
     ) -> Task:
         """Return the task of a request.
 
-        Args:
-            text: the request in the user's words.
-            criteria: what to read it for instead of the profile's criteria: names of those, or
-                short descriptions of new ones.
-            checklist: yes/no questions; None for the profile's, or none with criteria of your own.
-            categories: what a critique looks at, instead of the profile's.
-            language: the language of code, as pygments names it.
+        Criteria are names of the profile's, or short descriptions of new ones; with criteria of
+        your own the profile's checklist is left out.
         """
         if checklist is None:
             checklist = () if criteria else self.checklist
@@ -193,7 +185,6 @@ def _validate(content: Mapping[str, Any], subject: str, *, name: str) -> Profile
 
 
 def _first_fault(error: ValidationError) -> str:
-    """Return the first fault in a sentence, with the field that was probably meant."""
     first = error.errors()[0]
     place = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":

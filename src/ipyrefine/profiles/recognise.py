@@ -41,7 +41,7 @@ def name_by_draft(text: str) -> str:
 
 
 def is_python(text: str) -> bool:
-    """Return whether a text is Python with a statement beyond bare expressions and names."""
+    """Return True if a text is Python with a statement beyond bare expressions and names."""
     tree = try_parse(text)
     return tree is not None and any(not isinstance(node, ast.Expr) for node in tree.body)
 
@@ -141,12 +141,7 @@ _FENCED = re.compile(
 
 
 class FencedCode(NamedTuple):
-    """What one fenced block holds.
-
-    Attributes:
-        language: what its fence names, as pygments does.
-        code: its inside.
-    """
+    """A fenced block: its language, as pygments names it, and its inside."""
 
     language: str
     code: str
@@ -166,10 +161,6 @@ def language_of(text: str, draft: str | None = None) -> str:
 
     The fence of the draft decides, then the request: ``in Java``, or a language next to what is
     asked for (``a Java class that …``). Else it is Python.
-
-    Args:
-        text: the request.
-        draft: the text to start from.
     """
     if fenced := read_fence(draft or ""):
         return fenced.language

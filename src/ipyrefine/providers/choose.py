@@ -121,17 +121,16 @@ def _near_embedded(name: str, has_server: bool) -> str:
 
 
 def is_recording(name: str | None) -> bool:
-    """Return whether a model's name, or the configured one, is that of a recording."""
+    """Return True if a model's name, or the configured one, is that of a recording."""
     from ipyrefine.providers.replay import PREFIX
 
     return (name or os.environ.get("IPYREFINE_MODEL") or "").startswith(PREFIX)
 
 
 def models_at_hand(*used: Model) -> dict[str, Price | None]:
-    """Return the models that a run can go on with, and what each charges where that is known.
+    """Return the models that a run can continue with, and what each charges if known.
 
-    Args:
-        used: the models of the run; others are looked up at the server of the first.
+    Besides the run's own they are looked up at the server of the first.
     """
     from ipyrefine.providers import weights
 
@@ -147,7 +146,6 @@ def models_at_hand(*used: Model) -> dict[str, Price | None]:
 
 
 def _live(**server: Any) -> Model:
-    """Return the configured model, unless that is a recording too."""
     from ipyrefine.providers.replay import PREFIX
 
     if os.environ.get("IPYREFINE_MODEL", "").startswith(PREFIX):
@@ -156,14 +154,14 @@ def _live(**server: Any) -> Model:
 
 
 def is_embedded(model: Model) -> bool:
-    """Return whether a model is an embedded one, or a recording of one."""
+    """Return True if a model is an embedded one, or a recording of one."""
     from ipyrefine.providers.weights import WEIGHTS
 
     return isinstance(model, LocalModel) or getattr(model, "source", None) in WEIGHTS
 
 
 def is_weak(model: Model, role: Role) -> bool:
-    """Return whether a model was measured and found too weak for a role (``models.toml``)."""
+    """Return True if a model was measured and found too weak for a role (``models.toml``)."""
     source = getattr(model, "source", model.name)  # of recorded replies, the model that gave them
     return role in _measured().get(source, {})
 
@@ -179,10 +177,8 @@ def _measured() -> Mapping[str, Mapping[Role, str]]:
 def choose_sharing(models: Iterable[Model], level: str | None = None) -> Sharing:
     """Return what the servers of some models are sent: the least of what each may have.
 
-    Args:
-        models: the models of a run.
-        level: what the user set; None for what was remembered of each server, else ``values`` for
-            those on this machine, and ``structure`` for all others.
+    Without a level that is what was remembered of each server, else ``values`` for those on this
+    machine, and ``structure`` for all others.
 
     Raises:
         UsageError: there is no such level.

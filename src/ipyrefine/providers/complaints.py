@@ -152,7 +152,7 @@ class Refusal(NamedTuple):
 
     @property
     def is_short_of_credit(self) -> bool:
-        """Whether the account has credit left, but for fewer tokens."""
+        """Whether the account has credit left, enough for fewer tokens."""
         return bool(_AFFORDABLE.search(self.complaint))
 
     @property
@@ -161,13 +161,9 @@ class Refusal(NamedTuple):
         return self.status != 401 and bool(_SYSTEM_ROLE.search(self.complaint))
 
     def room(self, limit: int) -> tuple[int | None, bool]:
-        """Return how many tokens of a reply it allows, and whether for every prompt.
+        """Return how many of `limit` tokens of a reply it allows, and whether for every prompt.
 
-        Args:
-            limit: how many it was asked for.
-
-        Returns:
-            0 where the prompt alone is too long; None where it doesn't tell.
+        That is 0 where the prompt alone is too long; None where it doesn't tell.
         """
         words = self.complaint
         if (affordable := _number(_AFFORDABLE, words)) is not None:
@@ -223,7 +219,7 @@ def read_refusal(body: object, status: int, headers: Mapping[str, str]) -> Refus
 
 
 def find_error(chunk: object, event: str | None = None) -> object:
-    """Return what of a chunk, or of a reply in one piece, is an error; None if nothing is."""
+    """Return the error in a chunk or in a whole reply, if there is one."""
     if isinstance(chunk, list):
         chunk = chunk[0] if chunk else None
     if not isinstance(chunk, dict):
@@ -254,7 +250,6 @@ def _message(value: object, depth: int = 0) -> str:
 
 
 def _without_input(details: object) -> object:
-    """Leave out what details repeat of the request."""
     if isinstance(details, list):
         return [_without_input(detail) for detail in details if not isinstance(detail, list)]
     if isinstance(details, dict):

@@ -190,14 +190,7 @@ def _faults() -> tuple[Fault, ...]:
 def model_error(
     error: Exception, *, server: str, model: str, secrets: tuple[str, ...] = ()
 ) -> errors.ModelError:
-    """Return our error for any exception of a request or its reply.
-
-    Args:
-        error: the exception.
-        server: the server's address, safe to show.
-        model: the requested model.
-        secrets: the keys and passwords to remove from the server's message.
-    """
+    """Return our error for any exception of a request or its reply; no secret is in its message."""
     refusal, cause = find_refusal(error), root(error)
     if refusal is not None:
         fault = next(

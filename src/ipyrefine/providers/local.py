@@ -34,10 +34,6 @@ class LocalModel:
 
     The model is loaded at the first request, once per process and file. It listens on a free
     loopback port with a key that only this process has, and ends with this process.
-
-    Args:
-        path: the weights, a GGUF file.
-        name: name for people and records.
     """
 
     price = Price(prompt=0, completion=0)
@@ -74,14 +70,7 @@ class LocalModel:
 
 
 class LlamaServer:
-    """The llama.cpp process for one file.
-
-    Args:
-        path: the weights, a GGUF file.
-
-    Attributes:
-        process: the process, or None while there is none.
-    """
+    """The llama.cpp process for one file."""
 
     def __init__(self, path: Path) -> None:
         self.process: subprocess.Popen[bytes] | None = None
@@ -149,7 +138,7 @@ def stop_servers() -> None:
 
 
 def is_local(model: Model) -> bool:
-    """Return whether a model runs on this machine: embedded, or on a server at a loopback address.
+    """Return True if a model runs on this machine: embedded, or on a server at a loopback address.
 
     A recording does not count, as another model may answer what it does not hold.
     """
@@ -163,13 +152,9 @@ def is_local(model: Model) -> bool:
 
 
 def allowed_processors(quota: Path = Path("/sys/fs/cgroup/cpu.max")) -> int | None:
-    """Return how many processors this process may use, as containers limit them.
+    """Return how many processors a container (Linux, cgroup v2) allows this process.
 
-    Args:
-        quota: the file with the container's limit (Linux, cgroup v2).
-
-    Returns:
-        The number, or None without a limit: llama.cpp then chooses the best number itself.
+    None is for no limit: llama.cpp then chooses the best number itself.
     """
     machine = os.cpu_count() or 1
     affinity = getattr(os, "sched_getaffinity", None)
@@ -203,7 +188,6 @@ def _spawn() -> subprocess.Popen[bytes]:
 
 
 def _load(process: subprocess.Popen[bytes], path: Path, key: Key) -> str:
-    """Load the weights and return the server's address; takes seconds."""
     assert process.stdin is not None
     assert process.stdout is not None
     settings = {"path": str(path), "threads": allowed_processors()}

@@ -123,8 +123,6 @@ class _Stream(openai.AsyncStream[Any]):
 
 @dataclass
 class _Tries:
-    """What was tried for one request so far."""
-
     retries: int = 0
     steps: int = 0
     loading: float = 0.0  # seconds
@@ -293,7 +291,7 @@ class OpenAIModel:
         extra: dict[str, Any],
         tries: "_Tries",
     ) -> Step | None:
-        """Return what to do about a failure: ask for less, or wait; None where nothing helps."""
+        """Return the step after a failure: ask for less, or wait; None where nothing helps."""
         field = find_field(refusal, request, fields | extra) if refusal else None
         if refusal and field and tries.steps < _MAX_STEPS:
             tries.steps += 1
@@ -406,7 +404,7 @@ class OpenAIModel:
                 del request.headers[name]
 
     def _is_configured(self) -> bool:
-        """Return whether the environment names this server, to which alone its keys go."""
+        """Return True if the environment names this server; its keys go nowhere else."""
         configured = os.environ.get("OPENAI_BASE_URL") or _OPENAI_URL
         return _origin(self.base_url) == _origin(configured)
 
@@ -483,13 +481,10 @@ def _origin(url: str) -> tuple[str, str, int | None] | None:
 
 
 def backoff(attempt: int) -> float:
-    """Return the seconds to wait before a retry where the server names none.
+    """Return the seconds to wait before a retry if the server names none.
 
     It is exponential backoff with full jitter (AWS Architecture Blog, "Exponential Backoff And
     Jitter", 2015), so that many notebooks that wait for one server do not come back together.
-
-    Args:
-        attempt: retries made so far.
     """
     return random.uniform(0, min(_MAX_DELAY, _FIRST_DELAY * 2**attempt))
 
@@ -586,7 +581,7 @@ class _BoundedStream(httpx2.AsyncByteStream):
 
 
 def _drop_frames(error: BaseException) -> None:
-    """Take the frames that an exception and its causes passed through out of them.
+    """Remove the frames that an exception and its causes passed through.
 
     The client's frames hold the request with its key, and a traceback may show their variables.
     """

@@ -45,7 +45,7 @@ class Key:
         return ((source() if callable(source) else source) or "").strip()
 
     def __bool__(self) -> bool:
-        """Return whether there may be a key."""
+        """Return True if there may be a key."""
         return bool(self._source)
 
     def __repr__(self) -> str:
@@ -159,13 +159,7 @@ class Capabilities(Record):
         return merged
 
     def step(self, field: str, refusal: Refusal, request: Request) -> Step | None:
-        """Return what to ask for less after a field was refused; None for nothing.
-
-        Args:
-            field: the field.
-            refusal: the server's answer.
-            request: what was asked.
-        """
+        """Return what to ask for less after a field was refused; None for nothing."""
         if field in LIMITS:
             limit = self.token_limit(request)
             room, lasts = refusal.room(limit)
@@ -200,14 +194,14 @@ class Capabilities(Record):
         return Step(notice, frozenset({field}))
 
     def after(self, step: Step) -> "Capabilities":
-        """Return what is left to ask for."""
+        """Return the capabilities left after a step."""
         update: dict[str, Any] = {"refused": self.refused | step.refused}
         if step.max_tokens is not None:
             update["max_tokens" if step.lasts else "room"] = step.max_tokens
         return self.model_copy(update=update)
 
     def _format(self, request: Request) -> str:
-        """Return the strictest form of asking for JSON that is left; empty for none."""
+        """Return the strictest form of asking for JSON that the server hasn't refused, if any."""
         refused = self.refused if request.strict else {*self.refused, "strict"}
         return next((form for form in _FORMATS if form not in refused), "")
 
@@ -224,13 +218,7 @@ class Capabilities(Record):
 
 
 def find_field(refusal: Refusal, request: Request, fields: Collection[str]) -> str | None:
-    """Return which field an answer is about, perhaps `SYSTEM`; None if less of none would help.
-
-    Args:
-        refusal: the answer.
-        request: what was asked.
-        fields: the names of the fields that were sent.
-    """
+    """Return the field that an answer is about, perhaps `SYSTEM`; None if less won't help."""
     if refusal.refuses_system and any(message.role == SYSTEM for message in request.messages):
         return SYSTEM
     if refusal.is_short_of_credit:
@@ -242,13 +230,9 @@ def find_field(refusal: Refusal, request: Request, fields: Collection[str]) -> s
 
 
 def find_refused(fields: Collection[str], complaint: str) -> str | None:
-    """Return which of the fields that were sent an error is about; None for none of them.
+    """Return the sent field that an error is about, if any.
 
     The one that is named first counts: servers that quote the whole request do so at the end.
-
-    Args:
-        fields: the names of the fields.
-        complaint: the server's error: parameter, code and message.
     """
     starts = {
         field: match.start()
@@ -266,7 +250,7 @@ def _name_of(field: str) -> re.Pattern[str]:
 
 
 def is_openai(base_url: str) -> bool:
-    """Return whether an address is OpenAI's own."""
+    """Return True if an address is OpenAI's own."""
     host = urlsplit(base_url).hostname or ""
     return host == "openai.com" or host.endswith(".openai.com")
 
@@ -275,7 +259,7 @@ def is_openai(base_url: str) -> bool:
 
 
 class Facts(Record):
-    """What is remembered of a server.
+    """The facts remembered about a server.
 
     Attributes:
         share: what the user lets be sent to it; None until then.
@@ -294,17 +278,12 @@ _LOCK_SECONDS = 2.0
 
 
 def facts_about(base_url: str) -> Facts:
-    """Return what is remembered of the server at an address."""
+    """Return the facts remembered about the server at an address."""
     return _read(_path()).get(base_url, Facts())
 
 
 def remember_about(base_url: str, **facts: Any) -> bool:
-    """Replace facts about a server, for later kernels too; return whether they could be stored.
-
-    Args:
-        base_url: its address.
-        **facts: fields of `Facts`.
-    """
+    """Replace fields of a server's `Facts`, for later kernels too; return whether that worked."""
     path = _path()
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -320,7 +299,7 @@ def remember_about(base_url: str, **facts: Any) -> bool:
 
 
 def recall(base_url: str, model: str) -> Capabilities:
-    """Return what the server took last; everything for a server not met before."""
+    """Return the server's last known capabilities; all of them for a server not met before."""
     if (base_url, model) not in BY_SERVER:
         stored = facts_about(base_url).models.get(model)
         if stored is None or abs((datetime.date.today() - stored.since).days) > _DAYS:
@@ -392,7 +371,7 @@ def listed_price(model: str, base_url: str) -> Price | None:
 
 
 def listed_cost(usage: Usage, model: str, base_url: str) -> float | None:
-    """Return what a call costs in US dollars by that list, with cheaper cached prompt tokens."""
+    """Return a call's cost in US dollars by that list, with cheaper cached prompt tokens."""
     price = _look_up(usage, model, base_url)
     return None if price is None else float(price.total_price)
 

@@ -111,7 +111,6 @@ def split_thoughts(content: str) -> tuple[str, str]:
 
 
 def _find_closing(content: str, start: int) -> re.Match[str] | None:
-    """Return the first closing mark outside of code and quotes."""
     marks = _SCAN.finditer(content, start)
     return next((mark for mark in marks if mark.lastgroup in ("lone", "close")), None)
 
@@ -156,7 +155,6 @@ class _Content:
         self._state: Literal["start", "after", "thinking", "text"] = "start"
 
     def feed(self, chunk: str) -> list[Delta]:
-        """Take the next chunk and return what it probably adds."""
         self._pieces.append(chunk)
         self._buffer += chunk
         deltas: list[Delta] = []
@@ -167,7 +165,6 @@ class _Content:
         return deltas
 
     def split(self) -> tuple[str, str]:
-        """Return its thoughts and its answer."""
         return split_thoughts("".join(self._pieces))
 
     def _thinking(self) -> list[Delta]:
@@ -268,11 +265,7 @@ class Assembly:
         return deltas
 
     def reply(self, seconds: float) -> Reply:
-        """Return the finished reply; tokens the server did not count are estimated.
-
-        Args:
-            seconds: wall time of the call.
-        """
+        """Return the finished reply; tokens the server did not count are estimated."""
         estimate = estimate_usage(self._request, sum(map(len, self._ended.values())))
         counts = {name: _count(self._usage.get(name)) for name in _COUNTS}
         details = _object(self._usage.get("prompt_tokens_details"))
@@ -311,12 +304,7 @@ class Assembly:
 
 
 def estimate_usage(request: Request, chars: int) -> Usage:
-    """Return the usage of a call whose tokens nobody counted: a quarter of the characters.
-
-    Args:
-        request: the call.
-        chars: characters of its reply.
-    """
+    """Return the usage of a call whose tokens nobody counted: a quarter of the characters."""
     prompt = sum(len(message.content) for message in request.messages)
     tokens = (max(1, round(count / _CHARS_PER_TOKEN)) for count in (prompt, chars))
     return Usage(calls=1, **dict(zip(_COUNTS, tokens, strict=True)))
@@ -352,7 +340,7 @@ def _deltas(kind: Literal["text", "thinking"], text: str) -> list[Delta]:
 
 
 def _adds(delta: dict[str, Any]) -> bool:
-    """Return whether a delta holds anything but its role; a model may think in any field."""
+    """Return True if a delta holds more than its role; a model may think in any field."""
     return any(
         value.strip() if isinstance(value, str) else value
         for name, value in delta.items()

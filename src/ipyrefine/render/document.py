@@ -134,7 +134,7 @@ class Result(NamedTuple):
 
     key: str  # the name by which a page says which one it means
     call: str  # the input, with the statements that run before it; of a cell, a name it defines
-    value: str  # what comes of it: a value, or an exception with its message
+    value: str  # its result: a value, or an exception with its message
     sign: Literal["→", "=", ""] = "→"  # what stands between the two
     before: str = ""  # what the name held before the cell ran
     # What it may give, where that is asked; their order does not say which one the text gives.
@@ -233,7 +233,7 @@ def notices(run: Run) -> list[Block]:
 
 
 def late(run: Run) -> list[Block]:
-    """Return what reading the text came to after it was accepted."""
+    """Return the result of reading the text after it was accepted."""
     sentence = labels.late_sentence(run)
     if labels.is_amber(run):
         return [Paragraph(sentence, "flaw", "Found after you accepted it:")]
@@ -241,7 +241,7 @@ def late(run: Run) -> list[Block]:
 
 
 def decisions(run: Run) -> list[Block]:
-    """Return what the user did, except what the stop says."""
+    """Return the user's decisions, without those that the stop names."""
     accepted = run.ruling if run.stop_reason is StopReason.ACCEPTED else None
     left_out = accepted if isinstance(accepted, Accept) and not accepted.reason else None
     return [
@@ -252,7 +252,7 @@ def decisions(run: Run) -> list[Block]:
 
 
 def explanations(run: Run) -> list[Block]:
-    """Return what the user asked about texts, and the answers."""
+    """Return the user's questions about texts, with the answers."""
     return [
         Paragraph(f"{one.answer} ({run.name(one.iteration)})", lead=f"You asked: {one.question}")
         for one in run.explanations
@@ -267,7 +267,7 @@ def warnings(run: Run, iteration: Iteration | None) -> list[str]:
 
 
 def is_remark(warning: str) -> bool:
-    """Return whether a warning is only something to know."""
+    """Return True if a warning is only something to know."""
     return warning == KEPT_HERE
 
 
@@ -288,13 +288,7 @@ def rival(run: Run, iteration: Iteration | None) -> list[Block]:
 def results(
     run: Run, iteration: Iteration, waiting: Iterable[Expect | Retract] = ()
 ) -> list[Results]:
-    """Return what a text gives on a few inputs; nothing where no row is worth a look.
-
-    Args:
-        run: the run.
-        iteration: the text.
-        waiting: what the user said of results and the run has not taken up yet.
-    """
+    """Return what a text gives on a few inputs; nothing if no row is worth a look."""
     if run.setup.coach:
         return []
     found, asked = rows(run, iteration), questions(run, iteration)
@@ -313,7 +307,7 @@ def results(
 
 
 def questions(run: Run, iteration: Iteration) -> list[Results]:
-    """Return what the critic says the task leaves open, where no input shows it."""
+    """Return the critic's open questions about the task that no input shows."""
     found = tuple(
         Result(
             one.id,
@@ -329,7 +323,7 @@ def questions(run: Run, iteration: Iteration) -> list[Results]:
 
 
 def unsourced(iteration: Iteration) -> list[Results]:
-    """Return what names, numbers and dates of prose stand in no source, to keep or to strike."""
+    """Return the names, numbers and dates of prose that no source has, to keep or to strike."""
     asked = (one for one in iteration.findings if one.asks and one.check == model.NO_SOURCE)
     found = tuple(
         Result(one.id, one.quote, _around(iteration.text, one.quote), sign="", asks="keep")
@@ -356,14 +350,13 @@ def row_key(row: Row) -> str:
 
 
 def row_choices(row: Row) -> tuple[Choice, ...]:
-    """Return what a row may give, in an order that does not say which one the text gives."""
+    """Return the possible results of a row, in an order that does not give away the text's own."""
     every = (Choice(result=row.result, raises=row.raises), *row.rivals)
     found = {(one.result, one.raises): one for one in every if one.result}
     return tuple(found[one] for one in sorted(found))
 
 
 def _row(row: Row, said: Clarification | Expect | None) -> Result:
-    """Return a row as it is shown; ``said`` is what the user expects of it."""
     confirmed = gives_same(said, row) if said else None
     asked = bool(row.rivals) and confirmed is None and not row.conditions
     output = tuple(_result(row.output)) if row.output else ()
@@ -386,7 +379,7 @@ def _row(row: Row, said: Clarification | Expect | None) -> Result:
 
 
 def _scenario(row: Row) -> list[str]:
-    """Return the lines before a call, each with what it gives."""
+    """Return the lines before a call, each with its result."""
     setup = row.setup.strip()
     lines, tree = setup.splitlines(), try_parse(setup) if row.steps else None
     for node, gives in zip(tree.body if tree else (), row.steps, strict=False):
@@ -428,7 +421,7 @@ def coaching(run: Run) -> list[Block]:
 
 
 def unfinished(run: Run) -> list[Block]:
-    """Return what there is of a text whose call ended early."""
+    """Return the start of a text whose call ended early."""
     if run.stop_reason is None or not run.unfinished.strip():
         return []
     return [Text(run.unfinished, run.task.form, run.task.language, "Written before it stopped")]
@@ -484,14 +477,7 @@ def settings(run: Run) -> list[Block]:
 def version(
     run: Run, iteration: Iteration, *, with_text: bool = True, with_outputs: bool = True
 ) -> Section:
-    """Return an iteration: its verdict, its text, what it rests on and what is left to do.
-
-    Args:
-        run: the run.
-        iteration: one of its iterations.
-        with_text: whether its text, and how that differs, are not shown elsewhere.
-        with_outputs: whether its outputs are not shown elsewhere.
-    """
+    """Return an iteration: its verdict, its text, what it rests on and what is left to do."""
     number, parent = iteration.number, iteration.parent
     branched = parent is not None and parent != number - 1
     whole = parent is None and iteration is run.chosen
@@ -551,7 +537,7 @@ def failure(iteration: Iteration) -> Paragraph:
 
 
 def claims(run: Run, iteration: Iteration) -> list[Block]:
-    """Return what a revision claims to have done for each finding."""
+    """Return the changes that a revision claims for each finding."""
     parents = () if iteration.parent is None else run.iterations[iteration.parent].findings
     problems = {finding.id: finding.problem for finding in (*parents, *iteration.findings)}
     items = (
@@ -566,12 +552,7 @@ def claims(run: Run, iteration: Iteration) -> list[Block]:
 
 
 def checks(iteration: Iteration, *, suite: bool = True) -> list[Block]:
-    """Return the results of the checks, those that failed first.
-
-    Args:
-        iteration: the text.
-        suite: whether the critic's tests are among them.
-    """
+    """Return the results of the checks, those that failed first."""
     items = (
         Item(
             note=labels.seconds(one.seconds),
@@ -592,7 +573,7 @@ def checks(iteration: Iteration, *, suite: bool = True) -> list[Block]:
 
 
 def outputs(iteration: Iteration) -> list[Block]:
-    """Return what a text printed, returned and drew when a check ran it."""
+    """Return what a text printed, returned and drew in a check."""
     found: list[Block] = []
     for evidence in iteration.evidence:
         ran_on = model.on_conditions(evidence.conditions)
@@ -631,13 +612,7 @@ def _output(title: str, text: str) -> list[Output]:
 def findings(
     iteration: Iteration, form: Form, found: Iterable[Finding] | None = None
 ) -> list[Block]:
-    """Return findings in reading order.
-
-    Args:
-        iteration: the text they are about.
-        form: how it is written.
-        found: the findings; all of the iteration's by default.
-    """
+    """Return findings in reading order; by default all of the iteration's."""
     every = ranked(iteration.findings if found is None else found)
     # What only asks the user stands where code has its results.
     shown = (f for f in every if not f.asks and not is_bare(f, iteration))
@@ -682,7 +657,7 @@ def _test_item(test: Expectation, result: TestResult | None) -> Item:
 
 
 def is_bare(finding: Finding, iteration: Iteration) -> bool:
-    """Return whether a finding only states a score, which a chip shows."""
+    """Return True if a finding only states a score, which a chip shows."""
     if finding.check == model.LOW_SCORE or _SCORE_ALONE.fullmatch(finding.problem):
         return not finding.fix
     return any(
@@ -721,7 +696,7 @@ def finding_item(finding: Finding, iteration: Iteration, form: Form) -> Item:
 
 
 def notes(iteration: Iteration) -> list[Block]:
-    """Return what the model wrote before the text, and what the iteration consumed."""
+    """Return the model's notes before the text, and the iteration's usage."""
     parts = labels.usage_parts(iteration.usage)
     return [
         *_output("Model notes", iteration.thoughts),
@@ -730,7 +705,6 @@ def notes(iteration: Iteration) -> list[Block]:
 
 
 def _items(title: str, items: Iterable[Item]) -> list[Block]:
-    """Return a list, or nothing when it is empty."""
     found = tuple(items)
     return [Items(title, found)] if found else []
 
@@ -750,11 +724,7 @@ def seconds_of(model: str) -> float:
 
 
 class Progress:
-    """Counts the seconds and the tokens of the stage under way.
-
-    Args:
-        clock: monotonic seconds.
-    """
+    """Counts the seconds and the tokens of the stage under way."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

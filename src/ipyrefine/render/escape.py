@@ -42,12 +42,7 @@ def strip_colours(text: str) -> str:
 
 
 def fence(text: str, language: str = "") -> str:
-    """Return a Markdown code block whose fence is longer than any run of backticks inside.
-
-    Args:
-        text: the block's content.
-        language: info string; anything but letters, digits, ``+``, ``-`` and ``_`` is dropped.
-    """
+    """Return a Markdown code block whose fence is longer than any run of backticks inside."""
     body = plain(text)
     longest = max((len(run) for run in _BACKTICKS.findall(body)), default=0)
     marks = "`" * max(3, longest + 1)

@@ -100,10 +100,7 @@ class View(NamedTuple):
 def record_html(run: Run, *, note: str = "", panel: str = "") -> str:
     """Return the whole run as one static block that needs neither kernel nor script.
 
-    Args:
-        run: the run.
-        note: a sentence to put below the header, such as where the accepted text went.
-        panel: the id of the panel that takes its place while it is on the page; empty for none.
+    A panel's id hides it while that panel is on the page.
     """
     context = _context(run, View(), note, live=False)
     context |= {"panel": panel, "question": document.rival(run, context["about"])}
@@ -118,24 +115,13 @@ def blocks_html(blocks: Iterable[document.Block]) -> str:
 
 
 def panel_html(parts: dict[str, str], panel: str) -> str:
-    """Return a whole panel.
-
-    Args:
-        parts: the HTML of its parts.
-        panel: its id, by which the record next to it is hidden while it is on the page.
-    """
+    """Return a whole panel; its id hides the record next to it while it is on the page."""
     safe = {name: Markup(parts[name]) for name in PARTS}
     return _render("panel", {"parts": safe, "panel": panel})
 
 
 def panel_parts(run: Run | None, view: View, note: str = "") -> dict[str, str]:
-    """Return the HTML of each part of a panel.
-
-    Args:
-        run: the run; None before its first event.
-        view: what the user looks at.
-        note: a message to the user; empty for none.
-    """
+    """Return the HTML of each part of a panel; a run may be None before its first event."""
     if run is None:
         empty = dict.fromkeys(PARTS, "")
         context = {"note": note, "live": True, "stop_message": "", "warnings": []}
@@ -172,7 +158,7 @@ def style() -> str:
 
 @cache
 def _templates() -> Environment:
-    """Return the templates; what they get is text, unless it is marked as HTML."""
+    """Return the templates; they escape text that is not marked as HTML."""
     environment = Environment(
         loader=PackageLoader("ipyrefine.render"),
         autoescape=True,
@@ -255,7 +241,6 @@ def _context(run: Run, view: View, note: str, *, live: bool) -> dict[str, Any]:
 
 
 def _top_context(run: Run, view: View, about: Iteration | None, *, live: bool) -> dict[str, Any]:
-    """Return what holds and what it rests on, or the stage under way and what it is about."""
     # Texts that have a verdict keep it while they are tried on one more result.
     tries = run.stage is Stage.CHECK and all(one.verdict for one in run.iterations)
     busy = live and labels.running(run) and not tries
@@ -315,7 +300,7 @@ def _steps(run: Run, about: Iteration | None) -> list[tuple[int, int]]:
 
 
 def _text_context(run: Run, view: View, about: Iteration, *, live: bool) -> dict[str, Any]:
-    """Return a text with the findings where they belong, and what its code gave."""
+    """Return a text with the findings where they belong, and the outputs of its code."""
     form, language = run.task.form, run.task.language
     other = about.parent
     if view.best and run.best is not None and run.best != about.number:
@@ -372,7 +357,6 @@ class Pinned(NamedTuple):
 
 
 def _pin(run: Run, about: Iteration, old: str | None) -> Pinned:
-    """Place the findings that stand, and those that this text settles."""
     pinned = Pinned({}, [])
     claims = {change.finding: change.summary for change in about.changes}
     for finding in document.ranked(_margin(run, about)):
@@ -421,7 +405,6 @@ def _stretches(
     pinned: Pinned | None = None,
     revert: Any = None,
 ) -> list[Stretch]:
-    """Return a text in stretches of lines, with the notes between them."""
     notes = pinned.lines if pinned else {}
     quotes = [one.item.quote for some in notes.values() for one in some if not one.fixed]
     before = text if old is None else old
@@ -432,7 +415,7 @@ def _stretches(
 def _differing_outputs(
     run: Run, about: Iteration, other: int | None
 ) -> dict[int, list[document.Block]]:
-    """Return a text's outputs, next to those of others that differ, each by its iteration.
+    """Return a text's outputs, next to those of other iterations that differ.
 
     A draft is compared with the other drafts.
     """
@@ -453,7 +436,7 @@ def _differing_outputs(
 def _fold(
     name: str, run: Run, about: Iteration | None, context: dict[str, Any]
 ) -> list[document.Block]:
-    """Return what one of `FOLDS` holds.
+    """Return the content of one of `FOLDS`.
 
     The details say how the cell was read, and of a text what stands nowhere else; the history has
     the decisions, the scores and the usage, and in a record every iteration.

@@ -51,13 +51,7 @@ _TELLS_NO_RESULT = ("text", "usage", "settings")
 
 
 def record_text(run: Run, columns: int = 80, *, colour: bool = False) -> str:
-    """Return the whole run as text.
-
-    Args:
-        run: the run.
-        columns: width to wrap at; lines of a draft or revision stay whole, so they can be copied.
-        colour: whether to add ANSI colours.
-    """
+    """Return the whole run as text; lines of a draft or revision stay whole, to be copied."""
     return blocks_text(document.record(run), columns, colour=colour)
 
 
@@ -69,14 +63,9 @@ def blocks_text(
 
 
 def details_text(run: Run, what: str, columns: int = 80) -> str:
-    """Return one part of a run with a text: of its chosen text, or of the run as a whole.
+    """Return one part, a key of `DETAILS`, of a run's chosen text or of the run as a whole.
 
     What would give a result away that a student has still to predict is answered with the question.
-
-    Args:
-        run: the run.
-        what: a key of `DETAILS`.
-        columns: width of the terminal.
     """
     assert run.chosen is not None, "only a run with a text has details"
     if run.setup.coach and open_puzzle(run) and what not in _TELLS_NO_RESULT:
@@ -93,12 +82,7 @@ def event_text(
     A run prints what it is about, a line or two for each text it leaves behind, and at its stop
     one screen about the text it keeps.
 
-    Args:
-        event: the event.
-        run: the run with the event applied.
-        columns: width of the terminal, at least `MIN_COLUMNS`; no line is wider.
-        rows: how many lines the stop may take; a long text is cut, but not below a few lines.
-        colour: whether to add ANSI colours.
+    The stop takes at most `rows` lines, but a long text is never cut below a few.
     """
     printer = _Printer(columns, colour)
     lines: list[str] = []
@@ -192,7 +176,6 @@ class _Printer:
                 return ["", self.heading(str(block)), *self.blocks(block.blocks)]
 
     def item(self, item: document.Item) -> list[str]:
-        """Return one row: its title, then what it says."""
         kind = "quiet" if item.settled else item.labels[0].kind if item.labels else ""
         marks = ", ".join(str(label) for label in item.labels if label.kind != "open")
         title = " · ".join(part for part in (item.name, item.note) if part)
@@ -214,7 +197,6 @@ class _Printer:
         return self.wrap(f"{name}  {one}", kind, "  ", "     ")
 
     def difference(self, block: document.Text) -> list[str]:
-        """Return what changed: lines of code cut at the width, prose by word and wrapped."""
         old = block.old or ""
         if plain(old) == plain(block.text):
             return self.wrap("No change to the text.")
@@ -226,7 +208,6 @@ class _Printer:
         return self.cut(lines, _DIFF_LINES)
 
     def cut(self, lines: list[str], most: int, hint: str = "") -> list[str]:
-        """Return the first lines, and how many more there are."""
         hidden = len(lines) - most + 1
         if hidden <= 1:
             return lines
@@ -235,7 +216,6 @@ class _Printer:
     # Events
 
     def opening(self, run: Run) -> list[str]:
-        """Return what a run is about: how its cell was read, the task's first line, its limits."""
         first, *more = plain(run.task.text).strip().split("\n")
         return [
             *self.wrap(f"Interpreted as: {labels.interpretation(run.setup)}", "bold"),
@@ -248,10 +228,7 @@ class _Printer:
     ) -> list[str]:
         """Return a line and the reason for the latest text, and for each other draft.
 
-        Args:
-            run: the run.
-            texts: the texts so far.
-            kept: the one that is shown in full elsewhere.
+        A text that is shown in full elsewhere is `kept`.
         """
         latest = texts[-1:] if texts and texts[-1].parent is not None else texts
         lines = []
@@ -267,7 +244,6 @@ class _Printer:
         return lines
 
     def closing(self, run: Run, rows: int) -> list[str]:
-        """Return the screen of a stopped run: verdict, difference, evidence, what is open."""
         if run.setup.coach:
             return self.blocks(document.record(run))
         chosen = run.chosen
@@ -326,18 +302,14 @@ class _Printer:
 
 
 def cells(text: str) -> int:
-    """Return how many columns of a terminal a text takes."""
+    """Return a text's width in columns of a terminal."""
     return int(wcwidth.width(text))
 
 
 def wrap(text: str, columns: int, indent: str = "", hang: str | None = None) -> list[str]:
     """Break text into lines no wider than the terminal; its own line breaks stay.
 
-    Args:
-        text: any text; controls are made visible.
-        columns: width of the terminal, at least `MIN_COLUMNS`.
-        indent: start of the first line.
-        hang: start of the other lines; the indent by default.
+    The first line starts with `indent`, the others with `hang`, which is the indent by default.
     """
     rest = indent if hang is None else hang
     lines: list[str] = []
@@ -359,13 +331,7 @@ def clip(line: str, columns: int) -> str:
 
 
 def align(rows: Sequence[Sequence[str]], columns: int = 80, *, right: bool = False) -> list[str]:
-    """Return rows as lines with aligned columns, cut at the terminal's width.
-
-    Args:
-        rows: the cells of each row, as many in each.
-        columns: width of the terminal.
-        right: whether all columns but the first are aligned to the right.
-    """
+    """Return rows as lines with aligned columns, cut at the terminal's width."""
     flat = [[plain(cell).replace("\n", " ") for cell in row] for row in rows]
     widths = [max(map(cells, column)) for column in zip(*flat, strict=True)]
     lines = []

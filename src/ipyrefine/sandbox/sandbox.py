@@ -119,7 +119,7 @@ class Protection(Record):
 
     @property
     def gaps(self) -> str:
-        """What the code could do for want of protection, in words; empty for nothing."""
+        """Return in words what the code could do without the missing protections, if any."""
         missing = [phrase for name, phrase in _GAPS.items() if not getattr(self, name)]
         return " and ".join(filter(None, [", ".join(missing[:-1]), *missing[-1:]]))
 
@@ -149,7 +149,7 @@ class ProcessResult(Record):
 
     @property
     def timed_out(self) -> bool:
-        """Return whether a time limit ended the run, the sandbox's or one that a program set."""
+        """Return True if a time limit ended the run, the sandbox's or one that a program set."""
         return self.limit == "time" or self.exit_code == _ALARM
 
     @property
@@ -196,17 +196,15 @@ _mode: Mode | None = None
 
 
 def set_mode(mode: Mode | None) -> None:
-    """Say what happens to checks where a protection is missing.
+    """Set what happens to checks where a protection is missing.
 
-    Args:
-        mode: ``auto`` runs them and says so; ``required`` does not run them; None leaves it to
-            ``IPYREFINE_SANDBOX``.
+    ``auto`` runs them and says so; ``required`` does not; None leaves it to ``IPYREFINE_SANDBOX``.
     """
     global _mode
     _mode = mode
 
 
-def get_mode() -> Mode:
+def _get_mode() -> Mode:
     """Return the mode that was set, else that of ``IPYREFINE_SANDBOX``, else ``auto``.
 
     Raises:
@@ -276,7 +274,7 @@ async def run_python(
             "kernel": os.getpid(),
             "home": os.path.expanduser("~"),  # noqa: ASYNC240 - it blocks nothing
             "reads": import_path(),
-            "required": get_mode() == "required",
+            "required": _get_mode() == "required",
         }
         passed = [one.descriptor for one in shared if one.descriptor is not None]
         result = await _supervise(request, folder, output_limit, passed)
@@ -285,7 +283,7 @@ async def run_python(
             f"Python could not be started to run a check: {error.strerror or error}."
         ) from error
     finally:
-        await asyncio.to_thread(remove_folder, folder)
+        await asyncio.to_thread(_remove_folder, folder)
     if result.exit_code == 0 and result.processor_seconds > seconds + startup:
         raise _not_run(
             f"It used {result.processor_seconds:.3g} seconds of processor time, which is too near "
@@ -369,7 +367,6 @@ def _make_folder(files: Mapping[str, FileContent]) -> str:
 async def _supervise(
     request: Mapping[str, Any], folder: str, output_limit: int, passed: Sequence[int]
 ) -> ProcessResult:
-    """Run the supervisor to its end, and return what it reported."""
     start = time.monotonic()
     if _WINDOWS and request["required"]:
         raise _refusal(Protection())
@@ -430,7 +427,7 @@ async def _supervise(
 
 
 async def _wait(process: "subprocess.Popen[bytes]", seconds: float) -> bool:
-    """Wait for a process; return whether it ended in that time."""
+    """Return True if a process ended within some seconds."""
     end, pause = time.monotonic() + seconds, _FIRST_LOOK_S
     while process.poll() is None:
         if time.monotonic() > end:
@@ -472,7 +469,6 @@ def _excerpt(stream: IO[bytes], limit: int) -> str:
 
 
 def _read_results(file: IO[bytes]) -> dict[str, Any]:
-    """Return what the processes of the sandbox wrote, as one record."""
     file.seek(0)
     outcome: dict[str, Any] = {}
     for line in file:
@@ -487,13 +483,13 @@ def _read_report(folder: str, name: str | None) -> str:
 
 
 def import_path() -> list[str]:
-    """Return what Python imports from, in its order, without the working folder."""
+    """Return Python's import path, in its order, without the working folder."""
     here = Path.cwd().resolve()
     entries = [Path(entry).resolve() for entry in sys.path if entry]
     return [str(one) for one in dict.fromkeys(entries) if one != here and one.exists()]
 
 
-def remove_folder(folder: str) -> None:
+def _remove_folder(folder: str) -> None:
     """Remove a folder with all that is in it, however deep; nothing else may be at work in it."""
     with suppress(RecursionError):
         shutil.rmtree(folder, ignore_errors=True)
@@ -514,13 +510,9 @@ def _environment(folder: str) -> dict[str, str]:
 
 
 def describe_failure(result: ProcessResult, seconds: float) -> str:
-    """Return why a script failed, with the line of the text where it did.
+    """Return why a script failed, and at which line of the text.
 
     An exception gives its type and the first line of its message, then a few further lines.
-
-    Args:
-        result: the run.
-        seconds: the processor time it was allowed.
     """
     if result.timed_out:
         return f"It did not end within {seconds:.3g} seconds of processor time."
@@ -538,7 +530,7 @@ def describe_failure(result: ProcessResult, seconds: float) -> str:
 
 
 def _exception_lines(stderr: str) -> list[str]:
-    """Return the lines of the exception that ended a script; the last line where there is none."""
+    """Return the lines of the exception that ended a script, else its last line."""
     lines = [line.rstrip() for line in stderr.splitlines() if line.strip()]
     if _TRACEBACK not in lines:
         return lines[-1:]

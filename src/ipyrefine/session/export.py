@@ -33,12 +33,7 @@ from ipyrefine.session.record import KEY, as_json
 
 
 def export(run: Run, path: str | Path, *, force: bool = False) -> Path:
-    """Write a run to a file and return its path.
-
-    Args:
-        run: the run.
-        path: its ending decides the format: ``.ipynb`` or ``.json``; ``.py`` for tests.
-        force: whether an existing file may be replaced.
+    """Write a run to a file (``.ipynb``, ``.json``; ``.py`` for tests) and return its path.
 
     Raises:
         UsageError: the ending is none of these, the file exists or cannot be written, or there are
@@ -90,7 +85,6 @@ def _format_notebook(run: Run) -> str:
 
 
 def _make_cell(one: Iteration, run: Run) -> Any:
-    """Return a cell of Markdown with a text and the figures that it drew."""
     from nbformat import v4
 
     make: Any = v4
@@ -104,10 +98,6 @@ def _make_cell(one: Iteration, run: Run) -> Any:
         "\n\n".join([text, *shown]),
         attachments={name: {"image/png": one.png} for name, one in files.items()},
     )
-
-
-def _format_json(run: Run) -> str:
-    return json.dumps(as_json(run), indent=2, ensure_ascii=False) + "\n"
 
 
 # The suite as tests
@@ -136,10 +126,8 @@ def kept_suite(run: Run) -> Kept:
 def suite_source(run: Run, form: Literal["file", "cell", "ipytest"] = "file") -> str:
     """Return the suite of a run as Python; each test names its source in a comment.
 
-    Args:
-        run: the run.
-        form: a file for pytest, with the text above; a cell of asserts, to run below the one with
-            the text; or a cell of tests for ``%%ipytest``.
+    It is a file for pytest, with the text above; a cell of asserts, to run below the one with the
+    text; or a cell of tests for ``%%ipytest``.
 
     Raises:
         UsageError: there is nothing to test, or a student has still to predict what it would tell.
@@ -213,7 +201,6 @@ def _called(test: Expectation, own: set[str]) -> str:
 
 
 def _assertion(example: Example, own: set[str], *, prints: bool) -> Iterator[str]:
-    """Yield the lines that set an example up and check it."""
     literal, call = read_literal(example.expected), try_parse_expression(example.source)
     printed = literal is NO_VALUE or call is None or prints or "print" in names_used(call)
     setup = (try_parse(example.setup) or ast.Module([], [])).body
@@ -253,7 +240,7 @@ def _prompt(source: str) -> str:
 
 
 def _enclosed(source: str) -> str:
-    """Return an expression in one line, that an operator can follow."""
+    """Return an expression in one line that an operator can follow."""
     node = try_parse_expression(source)
     if node is None:
         return source
@@ -262,7 +249,7 @@ def _enclosed(source: str) -> str:
 
 
 def _has_float(value: Any) -> bool:
-    """Return whether a value is a float or a flat collection with one, which may be near."""
+    """Return True for a float or a flat collection with one, whose result may be near."""
     flat = [*value.values()] if isinstance(value, dict) else value
     if isinstance(flat, list | tuple):
         nested = any(isinstance(one, list | tuple | dict | set) for one in flat)
@@ -272,6 +259,6 @@ def _has_float(value: Any) -> bool:
 
 _FORMATS: dict[str, Callable[[Run], str]] = {
     ".ipynb": _format_notebook,
-    ".json": _format_json,
+    ".json": lambda run: json.dumps(as_json(run), indent=2, ensure_ascii=False) + "\n",
     ".py": suite_source,
 }

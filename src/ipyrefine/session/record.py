@@ -31,13 +31,9 @@ _LEAST_TEXT = 60  # characters of a text that is cut
 
 
 def bundle(run: Run, *, note: str = "", panel: str = "", cell: str = "") -> dict[str, Any]:
-    """Return the MIME bundle of a run: plain text, HTML and the run itself.
+    """Return the MIME bundle of a run, shortened if need be: plain text, HTML and the run itself.
 
-    Args:
-        run: the run; a long one is shortened, and the record says so.
-        note: a sentence the HTML shows first.
-        panel: the id of the panel that stands for the record while it is on the page.
-        cell: the id of the cell that the text was put into; empty where that is not known.
+    The HTML shows a note first; a panel with the given id stands for it while it is on the page.
     """
     run, whole = shorten(run)
     more = ({} if whole else {"cut": True}) | ({"cell": cell} if cell else {})
@@ -77,7 +73,6 @@ class Recorded(NamedTuple):
     """A run read from a file.
 
     Attributes:
-        run: the run.
         whole: whether it can be resumed; False when its texts were cut to fit a notebook.
         cell: the number of the cell that shows it, from 1; 0 for none.
         now: what the cell holds now that the text was put into; None where that is not known.
@@ -90,13 +85,7 @@ class Recorded(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """A record as a file holds it, which may be anything.
-
-    Attributes:
-        record: the run's JSON.
-        cell: as for `Recorded`.
-        cells: the notebook's cells.
-    """
+    """A record as a file holds it, which may be anything; `cell` is as for `Recorded`."""
 
     record: Any
     cell: int
@@ -117,11 +106,7 @@ def load(path: str | Path) -> list[Run]:
 
 
 def load_whole(path: Path, number: str = "") -> Run:
-    """Return one run of a file, to be resumed.
-
-    Args:
-        path: as for `load`.
-        number: its place in the file, from 0; the last run by default.
+    """Return one run of a file, by its place from 0 or the last one, to be resumed.
 
     Raises:
         UsageError: there is no such run, or its texts were cut.
@@ -190,10 +175,6 @@ def _listed(value: Any) -> list[Any]:
 def read_one(stored: Stored, path: Path) -> Recorded:
     """Return one record of a file; nothing of it is called, evaluated or imported.
 
-    Args:
-        stored: the record, which is validated as a whole.
-        path: the file's name, for errors.
-
     Raises:
         UsageError: it cannot be read.
     """
@@ -235,7 +216,7 @@ def _text_now(stored: Stored, cell_id: Any, run: Run) -> str | None:
 
 
 def holds_text(source: str, text: str) -> bool:
-    """Return whether a cell holds a text, perhaps below lines of its own."""
+    """Return True if a cell holds a text, perhaps below lines of its own."""
     return f"\n{source.strip()}".endswith(f"\n{text.strip()}")
 
 

@@ -46,7 +46,7 @@ class Session:
         self._stop_requested = False
         self._next: tuple[Refinement, Recorder | None] | None = None
         self._task: asyncio.Task[None] | None = None
-        self._reading: asyncio.Task[Run] | None = None  # a call beside the stopped run
+        self._reading: asyncio.Task[Run] | None = None  # a call next to the stopped run
 
     @property
     def run(self) -> Run:
@@ -87,12 +87,7 @@ class Session:
             self._start(lambda: self.refinement.end(*self.displays, journal=self.journal))
 
     def restart(self, refinement: Refinement, journal: Recorder | None) -> None:
-        """Stop the run and run another one; whoever waits for the first waits for the second.
-
-        Args:
-            refinement: what runs next.
-            journal: stores its events; None for a run that is not kept.
-        """
+        """Stop the run and run another one; whoever waits for the first waits for the second."""
         if not self.running:
             self.refinement, self.journal = refinement, journal
             self.start()
@@ -225,8 +220,6 @@ class SentLog:
 
 
 class _Watched:
-    """A model whose requests are kept."""
-
     def __init__(self, model: Model, log: SentLog) -> None:
         self._model, self._log = model, log
         self.name = model.name

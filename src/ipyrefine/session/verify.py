@@ -34,13 +34,13 @@ _BASES = {
 
 
 class Verified(NamedTuple):
-    """What came of one record.
+    """The result for one record.
 
     Attributes:
         cell: the number of the cell that shows it, from 1; 0 for none.
         task: the task's first line.
-        state: what came of its suite; ``not confirmed`` where it holds, but its PASS rests on
-            something else; ``fails`` for a record that is damaged, too.
+        state: of its suite; ``not confirmed`` where it holds, but its PASS rests on something else;
+            ``fails`` for a record that is damaged, too.
         why: how much holds, the first failing call, or why nothing was run.
         note: what the sandbox did not protect, for people; empty for nothing.
     """
@@ -60,10 +60,7 @@ class Verified(NamedTuple):
 async def verify(path: Path, *, cells: bool = False) -> list[Verified]:
     """Run the suite of each record in a file again.
 
-    Args:
-        path: a notebook, or an exported run.
-        cells: whether the text that the cell of an accepted one holds now is tried, not the
-            recorded one.
+    With `cells` it runs on what an accepted text's cell holds now, not on the recorded text.
 
     Raises:
         UsageError: the file cannot be read.
@@ -118,7 +115,7 @@ class _Tried(NamedTuple):
 
 
 async def _try(run: Run, suite: Kept, text: str) -> tuple[State, str, str]:
-    """Return what came of a suite on a text, how much holds, and what was not protected."""
+    """Return a suite's state on a text, how much holds, and what was not protected."""
     why = "no variables of the notebook are here"
     copies = Copies(absent=dict.fromkeys(_needed(run, suite), why))
     evaluation = Evaluation(text, seconds=10, copies=copies)
@@ -158,11 +155,9 @@ async def _try(run: Run, suite: Kept, text: str) -> tuple[State, str, str]:
 
 
 def _unrepeated(run: Run, tried: Collection[str]) -> str:
-    """Return why a PASS is not confirmed by what was run again; empty where it is, or for none.
+    """Return why a PASS is not confirmed; empty where it is, or for none.
 
-    Args:
-        run: the run.
-        tried: the nouns of what was run again, and holds.
+    In `tried` are the nouns of what was run again, and holds.
     """
     verdict = run.verdict
     if verdict is None or not verdict.passed or _NOUNS.get(verdict.basis) in tried:
@@ -188,7 +183,7 @@ def _missing_module(error: str) -> str:
 
 
 def _needed(run: Run, suite: Kept) -> set[str]:
-    """Return the names that a suite needs of the notebook: the recorded text lacks them."""
+    """Return the notebook's names that a suite needs, as the recorded text lacks them."""
     examples = [f"{e.setup}\n{e.source}" for e in (*suite.stated, *suite.confirmed)]
     text = try_parse(python_part(run.text).code)
     trees = [text, *map(try_parse, [*examples, *(one.code for one in suite.tests)])]

@@ -38,13 +38,11 @@ class _TooLong(BaseException):
 
 
 def collect(value: Any, limit: Limit) -> list[dict[str, Any]]:
-    """Return the value of a text's last expression, and its first figure, as plain data.
+    """Return a text's last value and its first figure as plain data.
 
     What cannot be shown is left out: no output is a fault of the text.
 
-    Args:
-        value: the value; None for nothing to show.
-        limit: sends SIGPROF after some seconds of processor time, and returns what was left.
+    `limit` sends SIGPROF after some seconds of processor time, and returns what was left.
     """
     found: list[dict[str, Any]] = []
 
@@ -101,7 +99,7 @@ def _first_figure(value: Any) -> Any:
 
 
 def _is_artist(value: Any, depth: int = 2) -> bool:
-    """Return whether a value is matplotlib's, or a list or an array that holds such."""
+    """Return True for a value of matplotlib, or a list or an array that holds one."""
     if type(value).__module__.startswith("matplotlib."):
         return True
     some = type(value).__name__ in ("list", "tuple", "ndarray") and depth > 0 and len(value)
@@ -177,7 +175,7 @@ def _span(axis: Any, name: str) -> str:
 
 
 def _library(value: Any) -> str:
-    """Return which of pandas and polars a DataFrame or a Series is of; empty for anything else."""
+    """Return the library of a DataFrame or a Series, pandas or polars; empty for anything else."""
     for name in ("pandas", "polars"):
         module = sys.modules.get(name)
         if module and isinstance(value, (module.DataFrame, module.Series)):
@@ -232,7 +230,7 @@ def _text(value: Any) -> str:
     return writer.repr(value)[:_MAX_TEXT]
 
 
-# What became of frames
+# Changes of frames
 
 
 def measure(values: dict[str, Any]) -> dict[str, Facts]:
@@ -256,10 +254,7 @@ def differ(
 ) -> tuple[dict[str, str], list[str]]:
     """Return what `account` and `compare` say of the frames that a text left, in time of our own.
 
-    Args:
-        before: what `measure` gave before the text ran.
-        values: the values that it left, by name.
-        limit: as for `collect`.
+    `before` is what `measure` gave before the text ran; `limit` is as for `collect`.
     """
     gone, lines = dict[str, str](), list[str]()
 
@@ -329,7 +324,6 @@ def account(before: dict[str, Facts], after: dict[str, Facts]) -> dict[str, str]
 
 
 def _fits(text: str) -> bool:
-    """Return whether a value is short and plain enough to be shown whole."""
     if len(text) > _MAX_SHOWN:
         return False
     with contextlib.suppress(ValueError, SyntaxError):
@@ -339,7 +333,7 @@ def _fits(text: str) -> bool:
 
 
 def show(values: dict[str, Any]) -> dict[str, str]:
-    """Return what some names hold, each as an expression and its value as Python.
+    """Return the contents of some names, each as an expression and its value as Python.
 
     Short values are shown whole, and so are short Series and arrays; of others the length, of
     frames and long arrays the shape and the missing values.
@@ -397,7 +391,6 @@ def _size(frame: Facts) -> str:
 
 
 def _changes(old: Facts, new: Facts) -> list[str]:
-    """Return what changed in the columns, a phrase for each kind of change."""
     was, now = old["columns"], new["columns"]
     both = [name for name in now if name in was]
     kinds = {

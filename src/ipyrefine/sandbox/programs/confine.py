@@ -185,7 +185,6 @@ def _reap(child: int) -> int | None:
 
 
 def _end_all(script: int, *, namespaces: bool) -> None:
-    """Kill and reap all descendants."""
     deadline = time.monotonic() + _KILL_S
     while time.monotonic() < deadline:
         # At one stroke, however fast they fork: the namespace, or else the script's group.
@@ -442,11 +441,9 @@ def shut_in(reads: list[str]) -> bool:
 
 
 def _refuse_calls(*, network: bool, pickles: bool = False) -> bool:
-    """Have the system refuse `_CALLS` and, if asked to, all sockets but those of files.
+    """Have the system refuse `_CALLS`; with `network` sockets too, but those of files.
 
-    Args:
-        network: whether sockets are refused.
-        pickles: whether `_MORE` and all sockets are refused, too.
+    With `pickles` it refuses all sockets, and `_MORE`.
     """
     if os.uname().machine not in _CALLS:
         return False
@@ -473,11 +470,7 @@ def _refuse_calls(*, network: bool, pickles: bool = False) -> bool:
 
 
 def _restrict_script(request: Request) -> tuple[bool, bool]:
-    """Restrict which files the script may read and write.
-
-    Returns:
-        Whether the home folder is hidden now, and whether signals are held back.
-    """
+    """Restrict the script's files; return whether home is hidden and signals are held back."""
     readable = {*map(os.path.realpath, _LIBRARIES), *_needed(request)}
     allowed = {**dict.fromkeys(readable, _READ), os.path.dirname(request["script"]): _EVERY}
     allowed |= {"/dev/shm": _EVERY, **{f"/dev/{device}": _READ | 0b10 for device in _DEVICES}}
@@ -488,11 +481,7 @@ def _restrict_script(request: Request) -> tuple[bool, bool]:
 
 
 def _restrict_files(allowed: dict[str, int]) -> tuple[bool, bool]:
-    """Restrict by Landlock this process to some rights on files and folders.
-
-    Returns:
-        Whether that is in force, and whether signals are held back.
-    """
+    """Restrict files by Landlock; return whether that holds, and whether signals are held back."""
     version = _syscall(_CREATE_RULESET, None, 0, 1)
     scopes = _SCOPES if version >= 6 else 0
     rights = (1 << (12 + min(version, 3))) - 1 if version >= 1 else 0

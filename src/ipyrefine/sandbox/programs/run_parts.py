@@ -2,7 +2,7 @@
 
 That is one of three: ``examples`` (each evaluated in the text's namespace), ``tests`` (pytest on
 the request's modules) or ``cell`` (the text as the main script). Lines of JSON, each with the
-request's token, go to the file that the request names: what came of each part, as plain data that
+request's token, go to the file that the request names: the result of each part, as plain data that
 is compared outside, and last that the end was reached, which a process that was left early never
 says.
 """
@@ -205,10 +205,9 @@ class _Unpickler(pickle.Unpickler):
 
 
 def _load_text(aliases: Callable[[], set[str]] = set) -> types.ModuleType:
-    """Load the variables and the text as a module, which has further names.
+    """Load the variables and the text as a module.
 
-    Args:
-        aliases: returns these names, once the folders to import from are known.
+    It also has the names that `aliases` returns once the folders to import from are known.
     """
     module = types.ModuleType("candidate")
     _load_variables(vars(module))
@@ -458,7 +457,7 @@ def _settle_hypothesis() -> None:
 
 
 class _Reporter:
-    """A pytest plugin that reports which tests exist, and what came of each; it decides nothing."""
+    """A pytest plugin that reports the tests and their results; it decides nothing."""
 
     def __init__(
         self, request: Request, write: Callable[..., None], clock: _Clock, watch: _Watch
@@ -523,11 +522,9 @@ class _Reporter:
         return report
 
     def pytest_keyboard_interrupt(self, excinfo: Any) -> None:
-        """Note what ends the run before its last test."""
         self._end = _error_text(excinfo.value)
 
     def pytest_sessionfinish(self) -> None:
-        """Report that the run came to its end, or what ended it."""
         self._write(end=self._end)
 
     def _plain(self, text: str) -> str:
@@ -538,7 +535,6 @@ class _Reporter:
 
 
 def _describe_error(error: BaseException) -> dict[str, Any]:
-    """Return an error's type, the name that it lacks, and where it went through."""
     lacks = None
     if isinstance(error, ImportError):
         found = re.match(r"cannot import name '(\w+)'", _message(error))
@@ -564,11 +560,7 @@ def _describe_error(error: BaseException) -> dict[str, Any]:
 
 
 def _places(frames: Iterable[tuple[types.CodeType, int]]) -> list[list[Any]]:
-    """Return where frames are in the text and the tests: a file, a range of lines and of columns.
-
-    Args:
-        frames: their code, with the number of the instruction.
-    """
+    """Return where frames are in the text and the tests: a file, ranges of lines and of columns."""
     found = []
     for code, instruction in frames:
         name = os.path.basename(code.co_filename)
@@ -579,7 +571,6 @@ def _places(frames: Iterable[tuple[types.CodeType, int]]) -> list[list[Any]]:
 
 
 def _missing_modules(tests: bytes) -> set[str]:
-    """Return the modules that the tests import and that do not exist, with their packages."""
     found = set()
     with contextlib.suppress(SyntaxError, ValueError):  # pytest says so
         for node in ast.walk(ast.parse(tests)):
@@ -712,7 +703,7 @@ def _keep_value(tree: ast.Module) -> ast.Module:
 
 
 def _is_end(source: bytes, lines: list[int]) -> bool:
-    """Return whether an exit on some lines is a script's last statement: ``sys.exit(main())``."""
+    """Return True if an exit on some lines is a script's last statement: ``sys.exit(main())``."""
     last = ast.parse(source).body[-1]
     if isinstance(last, ast.If):  # __name__ == "__main__"
         last = last.body[-1]
@@ -798,7 +789,6 @@ def _place(path: str) -> str:
 
 
 def _chain(error: BaseException | None) -> list[BaseException]:
-    """Return an exception and those that led to it."""
     chain: list[BaseException] = []
     while error is not None and error not in chain and len(chain) < _MOST:
         chain.append(error)
