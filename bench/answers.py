@@ -28,7 +28,7 @@ from measure import Meter
 
 from ipyrefine.checks.rows import Results
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.model import Choice, Question, Row, RowSource, StopReason, Task
+from ipyrefine.core.model import Row, RowSource, StopReason, Task
 from ipyrefine.core.ports import Model
 from ipyrefine.core.results import expect, gives_same, rows
 from ipyrefine.core.stated import Example, read_examples
@@ -64,12 +64,6 @@ class State(NamedTuple):
     answers: int
 
 
-async def answer(case: arms.Case, row: Row) -> str | None:
-    """Return what the reference gives on a row's input, as Python; None where it gives nothing."""
-    choices = (Choice(result=row.result or "None", raises=row.raises), *row.rivals)
-    return await case.answer(Question(call=row.call, choices=choices, setup=row.setup))
-
-
 async def run_case(case: Any, model: Model, order: str, slips: int, plan: arms.Plan) -> list[State]:
     """Return what a task came to with 0, 1, … answers."""
     meter, chance = Meter(model), random.Random(case.name)
@@ -80,7 +74,7 @@ async def run_case(case: Any, model: Model, order: str, slips: int, plan: arms.P
     states, seen, count = [await _state(case, loop, meter, 0)], set[str](), 0
     while count < _MOST and (row := _next_row(loop, seen, order, chance)):
         seen.add(row.call)
-        said = await answer(case, row)
+        said = await case.answer(row)
         try:
             decision = expect(row, said) if said is not None else None
         except UsageError:  # what the reference gives can't be written down

@@ -10,7 +10,7 @@
 - resampling: such samples until one meets what the task states, while it has consumed fewer tokens
   than the loop did on the task, and 16 at most; where none does, the draft. It accepts a text that
   nothing stated contradicts.
-- loop: ours; it accepts a text when it stops with PASS. A question that it stops with is no PASS.
+- loop: ours; it accepts a text when it stops with PASS.
 
 Each arm is charged for all that it uses, as if it ran alone: replies that two arms share count in
 both.
@@ -29,7 +29,7 @@ from ipyrefine.checks.evaluation import Evaluation, Examples, group_outcomes
 from ipyrefine.checks.inputs import first_calls, further_inputs
 from ipyrefine.core import replies
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.model import Limits, Question, Stage, StopReason, Task, Usage
+from ipyrefine.core.model import Limits, Row, Stage, StopReason, Task, Usage
 from ipyrefine.core.ports import Check, Model, Reply, Request
 from ipyrefine.core.prompts import Prompts, Requests, make_nonce
 from ipyrefine.core.run import Iteration, Run
@@ -54,8 +54,8 @@ class Case(Protocol):
     async def solves(self, text: str) -> bool:
         """Return whether a text passes the hidden test."""
 
-    async def answer(self, question: Question) -> str | None:
-        """Return the right answer to a question, as Python; None if unknown."""
+    async def answer(self, row: Row) -> str | None:
+        """Return the right result on a row's input, as Python; None if unknown."""
 
 
 class Plan(NamedTuple):
@@ -91,7 +91,6 @@ class TaskRow(NamedTuple):
     ended: str  # how the loop stopped, and what its verdict rests on
     source: str  # what the loop's final text is
     spent: Mapping[str, int]  # completion tokens of the loop, by what they were for
-    asked: bool | None  # whether a right draft is among those that its question compares
 
     @property
     def draft(self) -> Outcome:
@@ -142,9 +141,7 @@ async def run_case(case: Case, model: Model, plan: Plan) -> TaskRow:
     basis = run.verdict.basis if passed and run.verdict else ""
     ended = f"{run.stop_reason or 'no stop'}{f', {basis}' if basis else ''}"
     source, spent = _source(run), _spent(run, usage)
-    asked = run.stop_reason is StopReason.QUESTION
-    right = any([await case.solves(one.text) for one in run.drafts]) if asked else None
-    return TaskRow(arms, ended, source, spent, right)
+    return TaskRow(arms, ended, source, spent)
 
 
 async def _meets(text: str, task: Task, stated: Sequence[Check]) -> bool | None:
@@ -269,8 +266,6 @@ def report(rows: Sequence[TaskRow], what: str) -> str:
                         lambda row: row.draft.solved and not row.arms[arm].solved)),
         ("accepted", lambda arm: of(len(rows), lambda row: bool(row.arms[arm].accepted))),
         ("wrong among accepted", false),
-        ("ended with a question",
-         lambda arm: of(len(rows), lambda row: arm == "loop" and row.asked is not None)),
         ("calls", lambda arm: used(arm, lambda usage: usage.calls)),
         ("prompt tokens", lambda arm: used(arm, lambda usage: usage.prompt_tokens)),
         ("cached among them", lambda arm: used(arm, lambda usage: usage.cached_tokens)),
@@ -293,7 +288,6 @@ def report(rows: Sequence[TaskRow], what: str) -> str:
                 f"In pairs: {'; '.join(solved)}. Intervals: 95 %, exact.",
                 _endings(rows),
                 _stages(rows),
-                _questions([row.asked for row in rows if row.asked is not None]),
             ],
         )
     )
@@ -325,11 +319,6 @@ def _stages(rows: Sequence[TaskRow]) -> str:
         solved = sum(row.loop.solved for row in rows if row.source == source)
         lines.append((source, finals[source], solved, f"{tokens[source]:,}"))
     return measure.table(["loop", "final texts", "solved", "completion tokens"], lines)
-
-
-def _questions(asked: Sequence[bool]) -> str:
-    """Return how many of the loop's questions have a right draft; empty where it asked none."""
-    return f"Questions with a right draft: {sum(asked)} of {len(asked)}." if asked else ""
 
 
 # Running.

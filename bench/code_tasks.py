@@ -30,7 +30,7 @@ import arms
 import measure
 from tqdm import tqdm
 
-from ipyrefine.core.model import Question
+from ipyrefine.core.model import Row
 from ipyrefine.sandbox.sandbox import run_python
 
 _SECONDS = 20.0  # processor time of one hidden test
@@ -123,11 +123,11 @@ async def passes(test: str, files: Mapping[str, str], seconds: float = _SECONDS)
     return result.exit_code == 0 and result.report == token
 
 
-async def evaluate(reference: str, question: Question) -> str | None:
-    """Return what a reference solution gives on a question's input; None where it gives nothing."""
+async def evaluate(reference: str, row: Row) -> str | None:
+    """Return what a reference solution gives on a row's input; None where it gives nothing."""
     report = secrets.token_hex(8)
     source = 'import sys\nsys.path.insert(0, "")\n' + _EVALUATE.format(
-        setup=question.setup, call=question.call, report=report
+        setup=row.setup, call=row.call, report=report
     )
     files = {"candidate.py": reference}
     result = await run_python(source, seconds=_SECONDS, files=files, report=report)
@@ -156,8 +156,8 @@ class HumanEval:
         check = f"check({fields['entry_point']})"
         return await passes(f"{head}\n{text}\n\n{fields['test']}\n\n{check}\n", {})
 
-    async def answer(self, question: Question) -> str | None:
-        return await evaluate(self.reference, question)
+    async def answer(self, row: Row) -> str | None:
+        return await evaluate(self.reference, row)
 
 
 class Mbpp:
@@ -194,11 +194,11 @@ class Mbpp:
         case = json.dumps({**wanted, "as_set": as_set})
         return await passes(_MBPP_TEST, {"candidate.py": text, "cases.json": case})
 
-    async def answer(self, question: Question) -> str | None:
+    async def answer(self, row: Row) -> str | None:
         """Return the expected value where the input is among the cases."""
         try:
-            call = ast.parse(question.call.strip(), mode="eval").body
-            if not isinstance(call, ast.Call) or call.keywords or question.setup.strip():
+            call = ast.parse(row.call.strip(), mode="eval").body
+            if not isinstance(call, ast.Call) or call.keywords or row.setup.strip():
                 return None
             if ast.unparse(call.func) != self._fields["entry_point"]:
                 return None
@@ -207,7 +207,7 @@ class Mbpp:
             return None
         for inputs, expected in self._fields["cases"]:
             if json.dumps(inputs) == args:
-                return _as_choice(expected, question)
+                return _as_choice(expected, row)
         return None
 
 
@@ -231,16 +231,16 @@ class Exercism:
         files = {f"{self._fields['module']}.py": text, "hidden.py": self._fields["tests"]}
         return await passes(UNITTEST, files)
 
-    async def answer(self, question: Question) -> str | None:
-        return await evaluate(self.reference, question)
+    async def answer(self, row: Row) -> str | None:
+        return await evaluate(self.reference, row)
 
 
-def _as_choice(expected: Any, question: Question) -> str:
+def _as_choice(expected: Any, row: Row) -> str:
     """Return an expected value as Python; as a draft gives it where one gives the same.
 
     The cases' JSON has lists where the right result is a tuple.
     """
-    for choice in question.choices:
+    for choice in (row, *row.rivals):
         try:
             value = ast.literal_eval(choice.result)
             if not choice.raises and json.dumps(value) == json.dumps(expected):

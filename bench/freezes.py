@@ -37,7 +37,7 @@ from ipyrefine.render.html import View, panel_parts
 SIZES = (1_000, 7_000, 28_000, 100_000, 240_000)
 UNITS = (
     *(" ", "\n", "{", "[{", "`", "```\n", "<", "<find>", "<find>a</find>\n<replace>", "<tests>"),
-    *("<look> ", "<<<<<<<\n=======\n", "<response>", "*", "# ", "f1: ", "f1:\n", '"', '{"a":'),
+    *("<<<<<<<\n=======\n", "<response>", "*", "# ", "f1: ", "f1:\n", '"', '{"a":'),
     *('{"a":1},', "{,", "PASS ", "not ", "1/", "a=", "key: ", "a\n\n"),
 )
 _RANDOM = random.Random(0)

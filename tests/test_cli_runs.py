@@ -13,7 +13,7 @@ from openai_server import ScriptedServer
 
 import ipyrefine as package
 from ipyrefine import cli
-from ipyrefine.core.model import Choice, Evidence, Outcome, Question, StopReason, Verdict
+from ipyrefine.core.model import Choice, Evidence, Outcome, Row, StopReason, Verdict
 from ipyrefine.journal.writer import Recorder, default_path
 
 REFINE = "%%refine -m scripted -p prose --criteria tone --target 0.8 -n 1"
@@ -140,15 +140,13 @@ def test_parameters_follow_the_tagged_cell_and_replace_earlier_ones(tmp_path: Pa
     nbformat.validate(read)
 
 
-async def test_a_question_is_listed_as_what_to_clarify() -> None:
+async def test_a_result_on_which_drafts_differ_is_listed_as_what_to_confirm() -> None:
     run = await finished(scores=(10,))
-    choices = (Choice(result="None", votes=2), Choice(result="ValueError", raises=True))
-    question = Question(call="median([\n])", choices=choices)
-    found = Evidence(name="agreement", passed=None, basis="agreement", question=question)
+    rivals = (Choice(result="ValueError", raises=True),)
+    row = Row(call="median([\n])", result="None", rivals=rivals, source="drafts")
+    found = Evidence(name="results", passed=None, rows=(row,))
     text = run.iterations[0].replace(evidence=(found,))
-    asked = run.replace(iterations=(text,), question=question, stop_reason=StopReason.QUESTION)
-    first, second = cli.summarize(0, asked).split("\n")
-    assert first.endswith("a question for you")
+    _, second = cli.summarize(0, run.replace(iterations=(text,))).split("\n")
     assert second == "   To confirm: median([]) → None or ValueError? (drafts differ)"
 
 

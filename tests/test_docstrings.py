@@ -31,5 +31,5 @@ def test_the_examples_of_the_magics_help_are_options_it_takes() -> None:
     lines = re.findall(r"^ *%%refine (.+)$", options.EXAMPLES, re.MULTILINE)
     assert len(lines) >= 3
     for line in lines:
-        limits = options.limits(options.parse(line), {})
+        limits = options.limits(options.parse(line))
         assert limits.max_revisions >= 1

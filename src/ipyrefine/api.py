@@ -20,7 +20,6 @@ from ipyrefine.core.model import Attempt, Form, Limits, Material, Price, Setup, 
 from ipyrefine.core.policy import PRICE_UNKNOWN
 from ipyrefine.core.ports import (
     Check,
-    ComparingCheck,
     Consumer,
     Journal,
     Model,
@@ -48,7 +47,6 @@ Effort = Literal["low", "medium", "high"]
 EFFORTS: tuple[Effort, ...] = get_args(Effort)
 _NEXT_CELL = "\n\n[code cell]\n"
 _EMBEDDED_TOKENS = Limits().max_tokens
-_LOOK_SECONDS = 5.0  # of processor time
 _ROOM, _EMBEDDED_ROOM = 6_000, 1_500  # characters of the variables found, and of cells' code
 
 IMPROVE = {
@@ -113,10 +111,9 @@ def build(
 
     A text with ``[ITERATION n]`` headings is read as a task and its own words for the stages.
 
-    What the task itself demands is checked too: the examples that a task for Python code states
-    (several drafts of it are also compared with each other), and the constraints that one for
-    prose states. The user's own evaluator is the prompt ``judge`` or a function; a ``target``
-    without one is scored by a prompt that ships.
+    What the task itself demands is checked too: the examples that a task for Python code states,
+    and the length that one for prose demands. The user's own evaluator is the prompt ``judge`` or a
+    function; a ``target`` without one is scored by a prompt that ships.
 
     Args:
         text: the task; with a draft it may be empty, which asks to improve the draft.
@@ -159,9 +156,8 @@ def build(
 
     Raises:
         UsageError: there is neither a task nor a draft, or no such profile; a named variable
-            looks like a secret; several candidates are asked for with a draft, or one for a
-            check of several; the price cannot be read, or is not known though the budget limits
-            it; the draft has no such lines.
+            looks like a secret; several candidates are asked for with a draft; the price cannot be
+            read, or is not known though the budget limits it; the draft has no such lines.
         NoModel: no model is configured.
     """
     server["api_key"] = Key(server.get("api_key"))
@@ -229,7 +225,6 @@ def build(
     demands = find_demands(
         task,
         checks,
-        several=limits.candidates > 1,
         without=no_checks,
         copies=variables.copies,
         runs=task.is_python
@@ -262,7 +257,8 @@ def build(
     if unrun := [one for one in ipython_lines if not one.startswith("%time ")]:
         listed = ", ".join(unrun[:3]) + ", …" * (len(unrun) > 3)
         warnings.append(f"Kept as they are, and never run by checks: {listed}")
-    _require_candidates(limits, draft, checks)
+    if draft is not None and limits.candidates > 1:
+        raise UsageError("--candidates asks for several drafts, but there is a draft already.")
     if limits.budget.cost is not None:
         for one in (models.model, models.judge or models.model):
             if price_of(one) is None:
@@ -293,10 +289,9 @@ def build(
 def compose(start: Setup | Run, models: Models, *, copies: Copies, **parts: Any) -> Refinement:
     """Put a refinement together: of a new run, a resumed one, or one with another model.
 
-    The variables' copies are for the critic's tests and what the writer looks at; `parts` are the
-    others, as for `Refinement`.
+    The variables' copies are for the critic's tests; `parts` are the others, as for `Refinement`.
     """
-    from ipyrefine.checks.python import Look, RunsCleanly
+    from ipyrefine.checks.python import RunsCleanly
     from ipyrefine.checks.undefined import NameReader
 
     checks = tuple(parts.pop("checks", ()))
@@ -309,7 +304,7 @@ def compose(start: Setup | Run, models: Models, *, copies: Copies, **parts: Any)
     texts = (setup.task.request, setup.draft or "", *setup.prompts.values(), *written)
     runs = any(isinstance(check, RunsCleanly) for check in checks)
     kind = RunsCleanly if runs else NameReader
-    looks: Any = next((one for one in checks if isinstance(one, kind)), None)  # for names
+    reads: Any = next((one for one in checks if isinstance(one, kind)), None)  # for names
     reader = models.judge or models.model
     setup = setup.replace(
         weak_critic=setup.limits.critique != "always" and is_weak(reader, "critic"),
@@ -320,9 +315,8 @@ def compose(start: Setup | Run, models: Models, *, copies: Copies, **parts: Any)
         model=Masked(models.model, *texts),
         judge=models.judge and Masked(models.judge, *texts),
         suite=suite,
-        look=Look(copies=copies, seconds=_LOOK_SECONDS) if runs and copies.holds_data else None,
         clock=monotonic,
-        checks=[looks.knowing(checks) if one is looks else one for one in checks],
+        checks=[reads.knowing(checks) if one is reads else one for one in checks],
         **parts,
     )
 
@@ -605,16 +599,6 @@ def _template_limits(template: Template, limits: Limits | None) -> Limits:
         stages["min_findings"] = template.min_findings
     own = limits.model_dump(exclude_unset=True) if limits else {}
     return Limits.model_validate(stages | own)
-
-
-def _require_candidates(limits: Limits, draft: str | None, checks: Sequence[Check]) -> None:
-    comparing = [check.name for check in checks if isinstance(check, ComparingCheck)]
-    if draft is not None and limits.candidates > 1:
-        raise UsageError("--candidates asks for several drafts, but there is a draft already.")
-    if comparing and limits.candidates < 2:
-        raise UsageError(
-            f"The check {comparing[0]} compares drafts with each other. Add --candidates 5."
-        )
 
 
 def _latest(code: Material, room: int) -> Material:

@@ -21,7 +21,7 @@ from ipyrefine.providers import weights
 from ipyrefine.render import document, labels
 from ipyrefine.render.escape import plain
 from ipyrefine.session.export import export
-from ipyrefine.session.history import add_arguments, history
+from ipyrefine.session.history import MAX_LISTED, history
 from ipyrefine.session.record import load
 from ipyrefine.session.verify import NOT_RUN, verify
 from ipyrefine.session.verify import exit_status as verify_status
@@ -96,8 +96,10 @@ def _parser() -> argparse.ArgumentParser:
     run.set_defaults(action=_run, failed=FAILED)
 
     listing = add_command("history", "list the runs in the journal")
-    add_arguments(listing)
-    listing.set_defaults(action=lambda options: print(history(options)))
+    listing.add_argument("search", nargs="*", help="words in the name or the task")
+    number = f"runs to list ({MAX_LISTED})"
+    listing.add_argument("-n", "--number", type=int, default=MAX_LISTED, help=number)
+    listing.set_defaults(action=lambda it: print(history(" ".join(it.search), it.number)))
 
     writing = add_command("export", "write a run as a notebook or JSON, or its tests")
     writing.add_argument("run", help="the run's name or number, as `ipyrefine history` lists it")

@@ -57,7 +57,7 @@ async def test_a_failed_cell_is_fixed_accepted_and_run(
     await fix(lab, 1)
     cell_id = (await lab.cell_ids())[1]
     assert await lab.cell_sources() == [
-        SETUP, BROKEN, f"%refine fix --cell {cell_id}", "last = 1",
+        SETUP, BROKEN, f"%refine fix --set cell={cell_id}", "last = 1",
     ]  # fmt: skip
     assert await lab.evaluate("return panel.content.widgets[2].inputHidden;")
     await lab.panel("summary", "✓ run").click()
@@ -87,7 +87,7 @@ async def test_each_button_fixes_the_cell_that_it_stands_under(
     await run_all(lab, 0, 1, 2, 3)
     await fix_button(lab, 3).wait_for()
     await fix(lab, 2)
-    assert (await lab.cell_sources())[3] == f"%refine fix --cell {(await lab.cell_ids())[2]}"
+    assert (await lab.cell_sources())[3] == f"%refine fix --set cell={(await lab.cell_ids())[2]}"
     await lab.press("accept", menu="Where the accepted text goes", place="run")
     await lab.wait_output(2, "total 42")
     await lab.wait_idle()
@@ -130,7 +130,7 @@ async def test_the_toolbar_fixes_a_failed_cell_and_refines_one_that_was_edited_s
     await lab.press_stars(1)
     await lab.wait_verdict("NOT JUDGED")
     await lab.wait_idle()
-    fixing = f"%refine fix --cell {(await lab.cell_ids())[1]}"
+    fixing = f"%refine fix --set cell={(await lab.cell_ids())[1]}"
     assert (await lab.cell_sources())[2] == fixing
     await lab.set_source(1, f"{BROKEN}  # mine")
     await fix_button(lab, 1).click()

@@ -45,7 +45,11 @@ async def test_the_button_refines_a_code_cell_and_accepting_changes_it_undone_by
     await improve(lab, 0)
     await lab.wait_output(1, "NOTHING FOUND")
     cell_id = (await lab.cell_ids())[0]
-    assert await lab.cell_sources() == [WRONG, f"%%refine --cell {cell_id}\n{WRONG}", "last = 1"]
+    assert await lab.cell_sources() == [
+        WRONG,
+        f"%%refine --set cell={cell_id}\n{WRONG}",
+        "last = 1",
+    ]
     assert await lab.evaluate(f"return {HIDDEN};")
     await accept(lab)
     await lab.wait_source(0, RIGHT)
@@ -72,7 +76,7 @@ async def test_the_shortcut_refines_a_markdown_cell_as_prose(
     await page.keyboard.press("Alt+r")
     await lab.ask()
     await lab.wait_output(1, "NOTHING FOUND")
-    options = f"%%refine --cell {(await lab.cell_ids())[0]} --draft -p prose"
+    options = f"%%refine --set cell={(await lab.cell_ids())[0]} --draft -p prose"
     assert (await lab.cell_sources())[1] == f"{options}\n{PROSE}"
     await accept(lab)
     await lab.wait_source(0, "It is the text.")
@@ -94,7 +98,7 @@ async def test_shortcut_words_enter_and_accept_change_a_cell_with_one_wait(
     await page.keyboard.press("Enter")
     await lab.panel('[data-action="accept"]').wait_for()
     await lab.wait_output(1, "NOTHING FOUND")
-    options = f"%%refine --cell {(await lab.cell_ids())[0]}"
+    options = f"%%refine --set cell={(await lab.cell_ids())[0]}"
     assert (await lab.cell_sources())[1] == f'{options} --change="Add \\"one\\" only"\n{WRONG}'
     assert [is_critic(body) for body in model.bodies] == [False, True]
     assert 'Add "one" only' in model.bodies[0]["messages"][-1]["content"]
@@ -146,7 +150,7 @@ async def test_only_the_selected_lines_change(lab: Lab, model: ScriptedServer, a
     assert await marked.count() > 0
     await line.press("Enter")
     await lab.wait_output(1, "NOTHING FOUND")
-    options = f"%%refine --cell {(await lab.cell_ids())[0]} --lines 1-2"
+    options = f"%%refine --set cell={(await lab.cell_ids())[0]} --lines 1-2"
     assert (await lab.cell_sources())[1] == f"{options}\n{WRONG}"
     await accept(lab)
     await lab.wait_source(0, WRONG.replace("n + 2", "n + 1"))
@@ -165,7 +169,7 @@ async def test_a_cell_that_was_edited_meanwhile_is_left_alone_and_inserting_is_o
     await accept(lab)
     await lab.wait_output(1, "The cell has changed since, so it was left as it is.")
     assert (await lab.cell_sources())[0] == f"{WRONG}  # mine"
-    await lab.set_source(2, "%refine apply insert")
+    await lab.set_source(2, "%refine accept insert")
     await lab.run_and_wait(2)
     await lab.wait_cells(4)
     assert (await lab.cell_sources())[3] == RIGHT

@@ -21,6 +21,7 @@ MEAN = """def median(xs):
     n = len(xs)
     return (xs[(n - 1) // 2] + xs[n // 2]) / 2"""
 EMAIL = "%%refine -p email\nTell Ms. Ortega that parcel 4417 came late. Voucher: 10 euros."
+UNSOURCED = READY.replace('"findings"', '"unsourced": ["4 days", "Maria Lopez"], "findings"')
 INVENTED = (
     "Dear Ms. Ortega, we are sorry that your parcel 4417 came 4 days late. "
     "Please call Maria Lopez, who will send you a voucher of 10 euros."
@@ -90,7 +91,7 @@ async def test_what_stands_in_no_source_is_kept_or_struck(lab: Lab, model: Scrip
     def write(body: dict[str, Any]) -> str:
         asked = str(body["messages"])
         if '"ready"' in asked:
-            return READY
+            return UNSOURCED
         struck = "stands in no source" in asked
         return f"<text>\n{INVENTED.replace('4 days ', '') if struck else INVENTED}\n</text>"
 

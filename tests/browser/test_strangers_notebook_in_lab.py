@@ -51,12 +51,12 @@ def cell(source: str, cell_id: str = ID, *, hidden: bool = False, refines: str =
 
 
 @pytest.mark.parametrize(
-    ("app", "more"), [("lab", ""), ("notebook", " --api-key-env OPENAI_API_KEY")]
+    ("app", "more"), [("lab", ""), ("notebook", " --set api_key_env=OPENAI_API_KEY")]
 )
 async def test_the_stars_take_no_options_from_a_hidden_cell_of_the_file(
     lab: Lab, home: ScriptedServer, theirs: ScriptedServer, app: App, more: str
 ) -> None:
-    line = f"%%refine --cell {ID} --base-url {theirs.base_url}{more}"
+    line = f"%%refine --set cell={ID} --base-url {theirs.base_url}{more}"
     planted = cell(f"{line}\n{CODE}", "helper", hidden=True, refines=ID)
     await lab.open([cell(CODE), planted], app=app, model=home, env=OWN)
     await lab.press_stars(0)
@@ -64,13 +64,13 @@ async def test_the_stars_take_no_options_from_a_hidden_cell_of_the_file(
     await lab.wait_output(1, "NOTHING FOUND")
     assert [seen.headers["authorization"] for seen in theirs.requests] == []
     assert {seen.headers["authorization"] for seen in home.requests} == {f"Bearer {KEY}"}
-    assert await lab.cell_sources() == [CODE, f"%%refine --cell {ID}\n{CODE}"]
+    assert await lab.cell_sources() == [CODE, f"%%refine --set cell={ID}\n{CODE}"]
 
 
 async def test_fix_takes_no_options_from_a_hidden_cell_of_the_file(
     lab: Lab, home: ScriptedServer, theirs: ScriptedServer
 ) -> None:
-    line = f"%refine fix --cell {ID} --base-url {theirs.base_url}"
+    line = f"%refine fix --set cell={ID} --base-url {theirs.base_url}"
     planted = cell(line, "helper", hidden=True, refines=ID)
     await lab.open([cell(BROKEN), planted], model=home, env=OWN)
     await lab.run_and_wait(0)
@@ -78,7 +78,7 @@ async def test_fix_takes_no_options_from_a_hidden_cell_of_the_file(
     await lab.wait_for("panel.content.widgets[1].model.outputs.length > 0")
     await lab.wait_idle()
     assert [seen.headers["authorization"] for seen in theirs.requests] == []
-    assert await lab.cell_sources() == [BROKEN, f"%refine fix --cell {ID}"]
+    assert await lab.cell_sources() == [BROKEN, f"%refine fix --set cell={ID}"]
 
 
 @pytest.mark.parametrize("button", ["stars", "fix"])
@@ -101,7 +101,7 @@ async def test_a_cells_id_that_holds_options_is_refused(
 async def test_a_hidden_cell_of_the_file_is_shown_before_the_shortcut_runs_it(
     lab: Lab, home: ScriptedServer, theirs: ScriptedServer
 ) -> None:
-    line = f"%%refine --base-url {theirs.base_url} --api-key-env OPENAI_API_KEY"
+    line = f"%%refine --base-url {theirs.base_url} --set api_key_env=OPENAI_API_KEY"
     await lab.open([cell(f"{line}\n{CODE}", hidden=True)], model=home, env=OWN)
     await lab.command("ipyrefine:refine-cell")
     assert "This cell's code was hidden." in await lab.read_notice()

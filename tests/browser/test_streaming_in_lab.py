@@ -5,7 +5,7 @@ import asyncio
 from lab_driver import APPS, App, Lab
 from openai_server import Answer, ScriptedServer
 
-CELL = "%%refine -p prose --task -n 0 --no-journal{}\nWrite a long letter."
+CELL = "%%refine -p prose --set as=task -n 0 --set journal=no{}\nWrite a long letter."
 LINES = [f"Line {number} of a letter that is long enough to scroll. 😀\n" for number in range(120)]
 HOSTILE = (
     "<img src=x onerror=window.hostile=1> </code></pre><script>window.hostile=2</script>\n"

@@ -137,7 +137,7 @@ def test_a_run_that_is_resumed_has_it_again_by_its_name():
     [
         (task(EXAMPLES), "examples", ["results"]),
         (task(EXAMPLES), "examples seconds=3 decisive=no", ["results"]),
-        (task(PROSE, "prose"), "length:<=50 words", ["with:salt"]),
+        (task(PROSE, "prose"), "length:<=50 words", []),
     ],
 )
 def test_a_check_that_the_user_named_is_not_added_once_more(stated, named, added):
@@ -161,7 +161,7 @@ def test_a_wrong_name_gets_a_sentence_with_the_right_ones():
     with pytest.raises(UsageError) as raised:
         find_demands(task(EXAMPLES), (), without=("example",))
     message = str(raised.value)
-    assert "examples, agreement, results, run, constraints or all, not 'example'." in message
+    assert "examples, results, run, constraints or all, not 'example'." in message
     assert message.endswith("Did you mean examples?")
 
 

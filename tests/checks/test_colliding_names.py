@@ -16,7 +16,7 @@ from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.render.labels import check_name
 
 OURS = (
-    "examples", "agreement", "results", "run", "json", "length", "with", "without",
+    "examples", "results", "run", "json", "length", "with", "without",
     "tests", "run on copies", "critic's tests", "no source", "evaluator's score", "feedback",
     "length:<=1 word", "constraints",
 )  # fmt: skip

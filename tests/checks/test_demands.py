@@ -1,18 +1,17 @@
-"""The demands that are read in requests, and those that must not be."""
+"""The lengths that are read in requests, and those that must not be."""
 
 import time
 
 import pytest
 
 from ipyrefine.checks import resolve
-from ipyrefine.checks.demands import read_demands
+from ipyrefine.checks.demands import read_lengths
 
 # What each request states about the whole of its answer, in all the wordings that people use.
 STATED = {
     "Give me 4 bullet points on why we should move to Postgres.": ["length:4 bullets"],
     'Write a job ad. It must be at least 120 words and mention "night shift".': [
-        "length:>=120 words",
-        "with:night shift",
+        "length:>=120 words"
     ],
     "Please write a pitch for an app, 40 words max.": ["length:<=40 words"],
     "Explain tides in at most 120 words.": ["length:<=120 words"],
@@ -30,17 +29,18 @@ STATED = {
     "Give me the pros of remote work as three to five bullets.": ["length:3-5 bullets"],
     "In at most 3 sentences, tell me why the sky is blue.": ["length:<=3 sentences"],
     "Write a note of no more than 40 words to the night shift.": ["length:<=40 words"],
-    'Write an advert for a bakery. Do not use the words "artisan" or "authentic".': [
-        "without:artisan",
-        "without:authentic",
-    ],
-    "Describe the sea in at most 50 words, with the word 'salt' in it.": [
-        "length:<=50 words",
-        "with:salt",
-    ],
-    'Write a blurb in at most 120 words, without "very".': ["length:<=120 words", "without:very"],
+    "Describe the sea in at most 50 words, with the word 'salt' in it.": ["length:<=50 words"],
+    'Write a blurb in at most 120 words, without "very".': ["length:<=120 words"],
     "Halve this notice to at most 75 words. Every date stays.": ["length:<=75 words"],
-    "Return the answer as JSON: name, capital and population of France.": ["json"],
+    "Write a bio in between 50 and 80 words.": ["length:50-80 words"],
+    "Write a product blurb of between 80 and 50 words.": ["length:50-80 words"],
+    "Write a poem of under 12 lines.": ["length:<12 lines"],
+    "Write a limerick in exactly five lines.": ["length:5 lines"],
+    "Summarise the meeting in a maximum of 1,000 words.": ["length:<=1000 words"],
+    "Explain DNS in 3 sentences at most.": ["length:<=3 sentences"],
+    "Explain DNS in one or two sentences.": ["length:1-2 sentences"],
+    "Keep your answer below 280 characters.": ["length:<280 characters"],
+    "Give me a one-sentence summary of tides.": ["length:1 sentence"],
     "Rewrite this complaint in at most 3 sentences:\n\nYour parcel of 12 sentences came late.": [
         "length:<=3 sentences"
     ],
@@ -71,19 +71,26 @@ NOT_STATED = [
     'Start the second paragraph with the word "However".',
     "Our guide says to use at most 20 words. Write a comment on that rule.",
     "Explain recursion. Use at most 3 sentences for the definition.",
+    "Write 100 words under the heading Tea.",
+    "Write a 2-3 line note to Bo.",
+    "Write a poem in 3 lines.",  # a paragraph is often meant that fills three
+    "Rewrite it so that no line has more than 80 characters.",
+    "Write two emails of at most 50 words.",
+    'Write an advert for a bakery. Do not use the words "artisan" or "authentic".',
+    "Return the answer as JSON: name, capital and population of France.",
 ]
 
 
 @pytest.mark.parametrize("request_text", STATED)
-def test_a_literal_demand_is_read_as_a_check_that_anybody_could_name(request_text: str) -> None:
-    demands = read_demands(request_text)
+def test_a_length_is_read_as_a_check_that_anybody_could_name(request_text: str) -> None:
+    demands = read_lengths(request_text)
     assert list(demands) == STATED[request_text]
     assert [check.name for check in resolve(demands, {})] == [*demands]
 
 
 @pytest.mark.parametrize("request_text", NOT_STATED)
 def test_what_is_vague_or_about_a_part_or_something_else_is_left_alone(request_text: str) -> None:
-    assert read_demands(request_text) == ()
+    assert read_lengths(request_text) == ()
 
 
 HOSTILE = {
@@ -96,5 +103,5 @@ HOSTILE = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_request_is_read_soon(name: str) -> None:
     began = time.process_time()
-    read_demands(HOSTILE[name])
+    read_lengths(HOSTILE[name])
     assert time.process_time() - began < 2

@@ -9,7 +9,6 @@ from kit import READY, code, finish
 
 from ipyrefine import api
 from ipyrefine.checks import resolve
-from ipyrefine.checks.agreement import Agreement
 from ipyrefine.checks.evaluation import Examples
 from ipyrefine.checks.rows import Results
 from ipyrefine.checks.suite import Suite
@@ -143,14 +142,11 @@ async def test_examples_on_first_rows_are_neither_met_nor_missed(
     text: str, passed: bool | None, tallies: list[tuple[int, int]]
 ) -> None:
     used = notebook()
-    for check in Examples(copies=used.copies), Agreement(copies=used.copies):
-        evidence = await check(text, TASK.replace(text=STATED))
-        assert (evidence.passed, evidence.not_run) == (passed, passed is None)
-        assert evidence.conditions == (await lack(used),)
-        assert (
-            f"Not tried on all rows: 1 of 2 examples ran on {await lack(used)}." in evidence.detail
-        )
-        assert [(t.held, t.of) for t in evidence.tallies] == tallies
+    evidence = await Examples(copies=used.copies)(text, TASK.replace(text=STATED))
+    assert (evidence.passed, evidence.not_run) == (passed, passed is None)
+    assert evidence.conditions == (await lack(used),)
+    assert f"Not tried on all rows: 1 of 2 examples ran on {await lack(used)}." in evidence.detail
+    assert [(t.held, t.of) for t in evidence.tallies] == tallies
 
 
 async def test_examples_of_a_function_count_though_a_cell_shows_it_on_a_cut_frame() -> None:
@@ -236,12 +232,6 @@ async def test_models_are_told_of_first_rows_at_every_level() -> None:
     )
     assert said in evidence.detail
     assert not evidence.outputs
-
-
-async def test_a_look_at_first_rows_says_so() -> None:
-    loop = await refined("<look>len(df)</look>", code(TOTAL), READY, share="values")
-    (look,) = (one for one in loop.state.task.materials if one.kind == "look")
-    assert look.text.startswith(f"It ran on {await lack(notebook())}:\n")
 
 
 async def test_no_test_of_a_critics_that_ran_on_first_rows_is_exported(tmp_path: Path) -> None:

@@ -22,14 +22,11 @@ INC, SAME = "def inc(n): return n + 1", "def inc(n): return n"
 # user can have a pass settle the verdict.
 TEXTS = {
     "examples": (INC, SAME, "examples", True),
-    "agreement": (INC, SAME, "examples", True),  # of one draft alone
     "run": (INC, "1 / 0", "run", False),
     "tests:suite": (INC, SAME, "tests", True),
     "schema:ten": ("10", "11", "schema", True),
     "tone": ("Hi.", "Hi, how are you?", "function", True),
     "json": ("[1]", "{1}", "constraints", False),
-    "with:Ann": ("Hi ann.", "Hi.", "constraints", False),
-    "without:Ann": ("Hi Anna.", "Hi Ann.", "constraints", False),
     "length:<=3 words": ("Hi Ann.", "Hi Ann, how are you?", "constraints", False),
 }
 
@@ -65,7 +62,7 @@ async def test_that_code_runs_settles_nothing_whatever_the_user_says() -> None:
     assert (check.name, evidence.passed, evidence.grounds) == ("run decisive", True, False)
 
 
-@pytest.mark.parametrize("name", ["examples", "agreement", "run", "tests:suite"])
+@pytest.mark.parametrize("name", ["examples", "run", "tests:suite"])
 async def test_a_check_of_python_says_of_another_language_that_it_is_not_run(name: str) -> None:
     (check,) = resolve([name], SPACE)
     task = Task(text="Write f. f(1) == 2", form="code", language="java")

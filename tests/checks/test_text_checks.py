@@ -1,4 +1,4 @@
-"""The checks of a text's form: length, with, without, json."""
+"""The checks of a text's form: length and json."""
 
 import time
 
@@ -27,6 +27,7 @@ async def checked(name: str, text: str) -> Evidence:
         ("2 to 4 characters", "abc", True, "3 characters"),
         ("1,000 chars", "a" * 1000, True, "1,000 characters"),
         (">=2 lines", "a", False, "It has 1 line: 1 too few"),
+        ("3 lines", "a\nb\n\nc\n", True, "3 lines"),  # as of a poem's, and of a letter's
         ("2 paragraphs", "a\nb\n\nc\n", True, "2 paragraphs"),
         ("3 words", "* Don't – well-known\n*** 3", True, "3 words"),  # noqa: RUF001
         ("2 bullets", "So:\n* a\n  - b", True, "2 bullets"),
@@ -76,16 +77,11 @@ async def test_a_hostile_text_is_measured_soon(unit: str, text: str) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "passed", "message"),
     [
-        ("with:rate", "Rates rise", True, 'It has "rate" 1 time.'),
-        ("with:it's", "It’s", True, "1 time"),  # noqa: RUF001
-        ("without:key", "monkeys", True, 'It has "key" 0 times.'),
-        ("without:key", "A Key. A key", False, 'It has "key" 2 times.'),
-        ("without:cat", "a c\u200bat, a c\xadat, CAT\u2060", False, 'It has "cat" 3 times.'),
         ("json", '```json\n{"a": 1}\n```', True, "It is JSON."),
         ("json", "{a}", False, "It is not JSON: "),
     ],
 )
-async def test_with_without_and_json(name: str, text: str, passed: bool, message: str) -> None:
+async def test_json(name: str, text: str, passed: bool, message: str) -> None:
     evidence = await checked(name, text)
     assert (evidence.passed, evidence.score) == (passed, float(passed))
     assert message in evidence.detail

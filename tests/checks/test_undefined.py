@@ -126,7 +126,7 @@ def test_in_a_kernel_its_names_are_defined_also_those_that_came_meanwhile(
 ) -> None:
     shell = scripted_shell(monkeypatch, [code("def f(): return clean(df)"), READY])
     monkeypatch.setattr("IPython.get_ipython", lambda: shell)
-    cell = "%%refine -q -n 0 --apply none -p code\nWrite f, which cleans df."
+    cell = "%%refine --set quiet=yes -n 0 --apply none -p code\nWrite f, which cleans df."
     run_cell(shell, cell)
     assert "NameError: name 'clean' is not defined (line 1)" in failure(
         shell.user_ns["refined_run"]

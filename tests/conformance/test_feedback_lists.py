@@ -2,7 +2,7 @@
 
 - Your loop: list actions as feedback, refine the latest response, and stop at ``done`` or after
   three refinements.
-- Here: `%%refine --prompts mine --base latest -n 3`, with your feedback prompt as
+- Here: `%%refine --prompts mine --set base=latest -n 3`, with your feedback prompt as
   ``mine["judge"]``. One model does every step: at most 8 calls.
 - By default a revision starts from the best text again when the latest ranks below it; ``--base
   latest`` switches that off. The text returned is still the best. With our own prompts,

@@ -1,9 +1,10 @@
 """C. Scored loop: a target, patience, the best result, and a bound on everything.
 
 - Your loop: score each text from 0 to 1, revise until the target, the cap, or too many stale steps.
-- Here: `%%refine --check score --target 0.9 -n 3 --patience 3 --delta 0.01 --budget "30 calls"`,
-  with ``score(text)`` or ``score(text, task)``, sync or async. Without the function a judge scores,
-  in at most 2 × (1 + revisions) calls, and two more where its replies can't be read.
+- Here: `%%refine --check score --target 0.9 -n 3 --patience 3 --set delta=0.01
+  --budget "30 calls"`, with ``score(text)`` or ``score(text, task)``, sync or async. Without the
+  function a judge scores, in at most 2 × (1 + revisions) calls, and two more where its replies
+  can't be read.
 - ``max_eval_chars`` has no counterpart: a score of half a text says nothing about the whole. The
   whole text is sent; where the server says that it read less than half, both numbers are shown
   and that reading settles nothing.

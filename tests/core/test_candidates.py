@@ -1,12 +1,13 @@
-"""Several drafts: no more than it takes, in order, compared, and continued from the best."""
+"""Several drafts: at once or in turn, in order, and continued from the best."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from all_at_once import AllAtOnce, cancel
 from kit import (
     EVALUATED,
+    decide,
     evaluated,
     finish,
     judgement,
@@ -18,15 +19,17 @@ from kit import (
     without_deltas,
 )
 
+from ipyrefine.api import build
+from ipyrefine.core.decisions import Continue, Override
 from ipyrefine.core.events import DraftReady, EvidenceReady, TextDelta
-from ipyrefine.core.model import Evidence, Limits, Outcome, StopReason, Task, Usage
-from ipyrefine.core.ports import Check, Reply
-from ipyrefine.core.prompts import Prompts
+from ipyrefine.core.model import Budget, Evidence, Limits, Outcome, StopReason, Task, Usage
+from ipyrefine.core.ports import Reply
 from ipyrefine.core.reducer import replay
-from ipyrefine.errors import ModelError, Unreachable
+from ipyrefine.errors import ModelError, Unreachable, UsageError
 from ipyrefine.providers.scripted import ScriptedModel
 
 THREE = Limits(candidates=3, critique="never")
+IN_TURN = THREE.replace(budget=Budget(calls=99))
 
 
 def version(number: int) -> str:
@@ -34,45 +37,23 @@ def version(number: int) -> str:
 
 
 class Looks:
-    """A check that finds what a function says of a text, and of those it is compared with."""
+    """A check that finds what a function says of a text."""
 
     name = "looks"
 
-    def __init__(self, find: Callable[..., dict[str, Any]], others: Sequence[str] = ()) -> None:
-        self._find, self._others = find, others
+    def __init__(self, find: Callable[[str], dict[str, Any]]) -> None:
+        self._find = find
 
     async def __call__(self, text: str, task: Task) -> Evidence:
-        return Evidence(name=self.name, **self._find(text, *self._others))
-
-
-class Compares(Looks):
-    """The same, of a check that compares drafts."""
-
-    name = "compares"
-
-    def among(self, others: Sequence[str], left: int = 0) -> Check:
-        return Compares(self._find, others)
+        return Evidence(name=self.name, **self._find(text))
 
 
 LONGEST = Looks(lambda text: {"passed": True, "score": min(1.0, len(text) / 20)})
-SILENT = Compares(lambda *_: {"passed": None, "drafts": "agree"})
 
 
 def wants(wanted: str) -> Looks:
     """A check that is settled by one text alone."""
     return Looks(lambda text: {"passed": text == wanted, "decisive": True})
-
-
-def neighbours(content: int, final: int = -1) -> Compares:
-    """A check that is content with so many others, or says that further ones change nothing."""
-    return Compares(
-        lambda _, *others: {
-            "passed": True,
-            "score": 1.0,
-            "decisive": len(others) >= content,
-            "drafts": "differ" if len(others) == final else "open",
-        }
-    )
 
 
 async def test_candidates_are_asked_for_at_once_and_given_in_their_order() -> None:
@@ -88,38 +69,70 @@ async def test_candidates_are_asked_for_at_once_and_given_in_their_order() -> No
     assert streamed == sorted(streamed), "only one text streams at a time"
 
 
-@pytest.mark.parametrize(
-    ("checks", "prompts", "drafts"),
-    [
-        ([SILENT], Prompts(), 1),
-        ([SILENT], EVALUATED, 3),
-        ([SILENT, wants("version 9")], Prompts(), 3),
-        ([SILENT, wants("version 0")], Prompts(), 1),
-        ([neighbours(9, final=1)], EVALUATED, 2),
-    ],
-    ids=["nothing", "an evaluator", "a check that fails", "a check that passes", "a comparison"],
-)
-async def test_drafts_that_could_not_change_the_outcome_are_not_written(
-    checks: list[Check], prompts: Prompts, drafts: int
-) -> None:
-    replies = [version(number) for number in range(3)]
-    judge = ScriptedModel([judgement(9)] * 3)
-    limits = Limits(candidates=3, critique="never", max_revisions=0)
-    loop = evaluated(replies, judge=judge, checks=checks, limits=limits, prompts=prompts)
-    await finish(loop)
-    assert len(loop.state.drafts) == drafts
-
-
-async def test_the_checks_that_do_not_compare_run_once_on_each_candidate() -> None:
-    limits = THREE.model_copy(update={"candidates": 5})
-    replies = [text("x" * n) for n in (3, 9, 5, 4, 8)]
-    loop = refinement(replies, checks=[LONGEST, neighbours(9)], limits=limits)
+@pytest.mark.parametrize("wanted", [0, 1, 9])
+async def test_at_once_every_draft_is_written_and_checked_once(wanted: int) -> None:
+    limits = THREE.replace(max_revisions=0, budget=Budget(seconds=99))
+    loop = refinement(AllAtOnce(3, version), checks=[wants(f"version {wanted}")], limits=limits)
     events = await finish(loop)
-    found = [(e.iteration, e.evidence.name) for e in events if isinstance(e, EvidenceReady)]
-    assert sorted(n for n, name in found if name == "looks") == [0, 1, 2, 3, 4]
-    assert [n for n, name in found if name == "compares"].count(0) == 4
-    assert all(len(i.evidence) == 2 for i in loop.state.iterations)
-    assert loop.state.text == "x" * 9
+    checked = [e.iteration for e in events if isinstance(e, EvidenceReady)]
+    assert checked == [0, 1, 2]
+    assert loop.state.text == f"version {wanted % 9}"
+    assert loop.state.converged is (wanted < 9)
+
+
+@pytest.mark.parametrize("options", [{"limits": IN_TURN}, {"weak_editor": True}], ids=str)
+@pytest.mark.parametrize(("wanted", "drafts"), [(0, 1), (1, 2), (2, 3), (9, 3)])
+async def test_in_turn_no_more_are_written_once_one_passes(
+    options: dict[str, Any], wanted: int, drafts: int
+) -> None:
+    limits = options.get("limits", THREE).replace(max_revisions=0)
+    replies = [version(number) for number in range(3)]
+    checks = [wants(f"version {wanted}")]
+    loop = refinement(replies, checks=checks, **{**options, "limits": limits})
+    events = await finish(loop)
+    assert len(loop.state.drafts) == drafts
+    assert stages(events) == ["draft", "check"] * drafts
+    assert loop.state.text == f"version {wanted % 9}"
+
+
+async def test_in_turn_the_evaluator_reads_each_before_the_next_is_written() -> None:
+    judge = ScriptedModel([judgement(4), judgement(9)])
+    loop = evaluated([version(0), version(1)], judge=judge, limits=IN_TURN)
+    assert stages(await finish(loop)) == ["draft", "judge", "draft", "judge"]
+    assert loop.state.text == "version 1"
+    assert loop.state.stop_reason is StopReason.PASSED
+
+
+async def test_in_turn_the_user_has_a_draft_revised_before_others_are_written() -> None:
+    replies = [version(0), text("revised")]
+    loop = refinement(replies, checks=[wants("version 0")], limits=IN_TURN)
+    await finish(loop)
+    ruling = Override(outcome=Outcome.NEEDS_IMPROVEMENT, reason="It is too short.")
+    assert "revise" in stages(await decide(loop, ruling))
+    assert [one.parent for one in loop.state.iterations] == [None, 0]
+
+
+async def test_in_turn_the_budget_ends_the_run_and_keeps_what_there_is() -> None:
+    limits = IN_TURN.replace(budget=Budget(calls=2))
+    loop = evaluated([version(0)], judge=ScriptedModel([judgement(4)]), limits=limits)
+    await finish(loop)
+    assert loop.state.stop_reason is StopReason.BUDGET
+    assert (loop.state.text, loop.state.failed_drafts) == ("version 0", 0)
+    assert not loop.state.warnings
+
+
+async def test_in_turn_a_draft_that_can_not_be_read_is_left_out() -> None:
+    replies = ["", "", version(1)]
+    loop = refinement(replies, checks=[wants("version 1")], limits=IN_TURN)
+    await finish(loop)
+    assert [one.text for one in loop.state.iterations] == ["version 1"]
+    assert loop.state.failed_drafts == 1
+    assert any(one.startswith("One of the drafts is missing") for one in loop.state.warnings)
+
+
+def test_candidates_need_that_there_is_no_draft() -> None:
+    with pytest.raises(UsageError, match="there is a draft already"):
+        build("", draft="x = 1", model=ScriptedModel([]), limits=Limits(candidates=2))
 
 
 async def test_where_nothing_decides_the_draft_that_its_checks_say_most_for_is_the_best() -> None:
@@ -127,7 +140,7 @@ async def test_where_nothing_decides_the_draft_that_its_checks_say_most_for_is_t
     loop = refinement(texts, checks=[LONGEST], limits=THREE)
     events = await finish(loop)
     assert loop.state.text == "a longer one"
-    assert stages(events) == ["draft", "check", "draft", "check", "check"]
+    assert stages(events) == ["draft", "check", "check", "check"]
     assert all(i.verdict.outcome is Outcome.NOT_JUDGED for i in loop.state.iterations if i.verdict)
 
 
@@ -144,33 +157,48 @@ async def test_when_no_candidate_can_be_had_the_run_fails_and_going_on_asks_anew
     assert loop.state.stop_reason is StopReason.PASSED
 
 
-async def test_each_candidate_has_its_own_usage() -> None:
+@pytest.mark.parametrize("limits", [THREE, IN_TURN], ids=["at once", "in turn"])
+async def test_each_candidate_has_its_own_usage(limits: Limits) -> None:
     replies = [
         Reply(text=text(f"version {n}"), usage=Usage(calls=1, prompt_tokens=10 + n))
         for n in (0, 1, 2)
     ]
-    loop = evaluated(replies, checks=[neighbours(2)], limits=THREE)
+    loop = refinement(replies, checks=[wants("version 2")], limits=limits)
     await finish(loop)
     assert [i.usage.prompt_tokens for i in loop.state.iterations] == [10, 11, 12]
 
 
-async def test_a_run_that_compares_step_by_step_is_cut_anywhere_and_asks_nothing_twice() -> None:
-    checks = [neighbours(9)]
+@pytest.mark.parametrize("limits", [THREE, IN_TURN], ids=["at once", "in turn"])
+async def test_a_run_of_several_is_cut_anywhere_and_asks_nothing_twice(limits: Limits) -> None:
     replies = {
         "draft": [text("one"), text("two"), text("three")],
-        "judge": [judgement(3), judgement(9), judgement(5)],
+        "judge": [judgement(3), judgement(5), judgement(9)],
     }
-    whole = evaluated(replies, checks=checks, limits=THREE)
+    options: dict[str, Any] = {"checks": [LONGEST], "limits": limits, "prompts": EVALUATED}
+    whole = refinement(replies, **options)
     events = without_deltas(await finish(whole))
     for cut in range(1, len(events)):
         stored = events[:cut]
         model = staged(replies, replies_read(stored))
-        loop = evaluated(model, checks=checks, limits=THREE, run=replay(stored))
+        loop = refinement(model, run=replay(stored), **options)
         await finish(loop)
         assert loop.state.usage.calls == whole.state.usage.calls == 6, cut
         assert [i.text for i in loop.state.iterations] == ["one", "two", "three"]
-        assert loop.state.text == "two"
+        assert loop.state.text == "three"
+        assert loop.state.verdict
         assert loop.state.verdict.outcome is Outcome.PASS
+
+
+async def test_a_user_who_continues_after_a_cut_gets_a_revision_and_not_the_next_draft() -> None:
+    replies = {"draft": [text("one")], "judge": [judgement(3)] * 2, "revise": [text("two")]}
+    limits = IN_TURN.replace(budget=Budget(calls=2))
+    loop = evaluated(replies, limits=limits)
+    await finish(loop)
+    larger = loop.state.limits.replace(budget=Budget(calls=9))
+    run = loop.state.replace(setup=loop.state.setup.replace(limits=larger))
+    again = evaluated(staged(replies, replies_read([])), run=run)
+    again.decide(Continue(guidance="Warmer."))
+    assert "revise" in stages(await finish(again))
 
 
 async def test_cancelling_in_the_middle_closes_every_stream() -> None:

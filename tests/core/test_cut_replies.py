@@ -51,7 +51,7 @@ async def test_a_cut_reply_is_asked_for_once_more_with_four_times_the_limit(cut:
 @pytest.mark.parametrize(
     ("cut", "max_tokens", "words"),
     [
-        (THOUGHT, 16_384, "Raise --max-tokens."),
+        (THOUGHT, 16_384, "Raise --set max_tokens."),
         (HALF.replace(capped=True), None, "the longest that the server allows"),
     ],
     ids=["the user's", "the server's"],

@@ -39,8 +39,10 @@ from ipyrefine.core.decisions import (
     Dismiss,
     Drop,
     Edit,
+    Expect,
     Guide,
     Override,
+    Predict,
     Retract,
     Select,
 )
@@ -229,6 +231,15 @@ WORDS = st.sampled_from(
 ) | st.text(max_size=6)
 
 
+# The commands that are not called as their decisions.
+TYPED: dict[type[Record], str] = {
+    **dict.fromkeys((Expect, Retract, Predict), "should"),
+    **dict.fromkeys((Branch, Select, Guide), "continue"),
+    Drop: "dismiss",
+    Criteria: "edit",
+}
+
+
 @cache
 def stopped_run() -> Run:
     return asyncio.run(stopped()).state
@@ -239,8 +250,8 @@ def stopped_run() -> Run:
 def test_words_are_a_decision_with_a_sentence_or_refused(
     command: type[Record], words: list[str]
 ) -> None:
-    run, name = stopped_run(), command.model_fields["kind"].default
-    name = "expect" if command is Retract else name
+    run, name = stopped_run(), TYPED.get(command, command.model_fields["kind"].default)
+    words = ["criteria", *words] if command is Criteria else words
     try:
         decision = (
             Edit(text=" ".join(words))

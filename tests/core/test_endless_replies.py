@@ -23,8 +23,7 @@ from ipyrefine.core.fields import json_objects
 from ipyrefine.core.findings import changes
 from ipyrefine.core.model import Finding, Limits, Outcome, Severity, Stage, Task
 from ipyrefine.core.prompts import fence
-from ipyrefine.core.replies import parse_text, read_look
-from ipyrefine.core.unsourced import find_unsourced
+from ipyrefine.core.replies import parse_text
 from ipyrefine.errors import ReplyError
 
 SIZE = 240_000
@@ -42,8 +41,6 @@ SIGNS = (
         "<<<<<<<\na\n=======\nb\n",
     ),
     *(
-        "<look>",
-        "<look> ",
         "<find>",
         "<find>a</find>\n<replace>",
         "<tests>",
@@ -54,7 +51,6 @@ SIGNS = (
     *("*", "# ", "f1:", "f1:\n", '"', '{"a":', '{"a":1},', "a\n\n", "not ", "1/"),
 )
 READERS: dict[str, Callable[[str], Any]] = {
-    "look": read_look,
     "prose": lambda reply: parse_text(reply, "prose"),
     "code": lambda reply: parse_text(reply[:100_000], "code", own=True, task=Task(text="a b")),
     "edits": read_edits,
@@ -70,27 +66,9 @@ FINDING = Finding(id="f1", criterion="tone", severity=Severity.MINOR, problem="D
 @pytest.mark.parametrize("reader", READERS)
 def test_a_reply_of_one_sign_again_and_again_is_read_or_refused_in_a_moment(reader: str) -> None:
     for sign in SIGNS:
-        for head in ("", "<look>", "<find>a"):
+        for head in ("", "<find>a"):
             with suppress(ReplyError):
                 READERS[reader](head + (sign * SIZE)[:SIZE])
-
-
-@pytest.mark.parametrize(
-    ("reply", "expression"),
-    [
-        ("<look>df.head()</look>", "df.head()"),
-        ("First:\n<look>\n`df.a`\n</look>\n", "df.a"),
-        ("I use `<look>` once.\n<look>df</look>", "df"),
-        (f"<look>{' ' * SIZE}df{' ' * SIZE}</look>", "df"),
-        (f"<look>{' ' * SIZE}", ""),
-        ("<look>a</look>\n<look>b</look>", ""),
-        ("<look>a</look> and more", ""),
-        ("<look>a `b` c</look>", ""),
-        ("<look></look>", ""),
-    ],
-)
-def test_a_look_is_the_one_expression_at_the_end_of_a_reply(reply: str, expression: str) -> None:
-    assert read_look(reply) == expression
 
 
 @pytest.mark.parametrize(
@@ -278,12 +256,6 @@ def test_a_lost_section_among_thousands_is_named() -> None:
     assert [one.name for one in losses("\n\n".join(heads), "\n\n".join(new))] == ["Part 450"]
     unlike = "\n\n".join(f"Other{n} words{n} all{n} over{n}." for n in range(1_900))
     assert len(losses("\n\n".join(heads), unlike)) == 900
-
-
-def test_a_name_added_to_a_long_text_is_found_and_those_of_the_source_are_not() -> None:
-    added = LETTER.replace("They left.", "They left for Lisbon on the 5th of May 2031.", 1)
-    assert find_unsourced(added, [LETTER, "It is May."]) == ("Lisbon", "2031")
-    assert find_unsourced(LETTER, [LETTER]) == ()
 
 
 async def test_a_text_of_240_kb_is_read_edited_and_read_again() -> None:

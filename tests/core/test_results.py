@@ -5,6 +5,7 @@ from kit import CODE, code, critique, decide, finish, refinement, requests, stag
 
 from ipyrefine.checks.evaluation import Examples
 from ipyrefine.checks.rows import Results
+from ipyrefine.checks.suite import Suite
 from ipyrefine.core.decisions import Accept, Expect, Retract
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.events import Event, Stopped
@@ -13,6 +14,7 @@ from ipyrefine.core.model import Limits, Outcome, Row, Stage, StopReason, Task
 from ipyrefine.core.results import claims, expect, read_expectation, read_result, rows
 from ipyrefine.core.run import Run
 from ipyrefine.errors import UsageError
+from ipyrefine.kernel.variables import Copies
 from ipyrefine.session.session import Session
 
 STATED = """Write median(xs), the middle of the sorted items; of an even number, the mean of two.
@@ -192,6 +194,24 @@ async def test_drafts_that_differ_ask_which_is_right_first() -> None:
         expect(first.replace(result=""))
 
 
+async def test_what_drafts_differ_on_stands_before_a_critics_test_that_passes() -> None:
+    test = 'def test_one():\n    """middle of the sorted items"""\n    assert median([8]) == 8\n'
+    ready = f"{critique()}\n```python\n{test}```"
+    loop = refinement(
+        {Stage.DRAFT: [code(LOWER), code(MEAN)], Stage.CRITIQUE: [ready]},
+        task(),
+        checks=[Examples(), Results()],
+        suite=Suite(Copies()),
+        limits=Limits(candidates=2),
+    )
+    await finish(loop)
+    found = shown(loop)
+    assert "median([8])" in [one.call for one in found]
+    rivals = [bool(one.rivals) for one in found]
+    assert rivals[0]
+    assert rivals == sorted(rivals, reverse=True)
+
+
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
@@ -276,5 +296,5 @@ def test_an_input_and_its_result_are_read_from_one_line() -> None:
     assert read_expectation("f(-1) raises ValueError") == Expect(
         call="f(-1)", result="ValueError", raises=True
     )
-    with pytest.raises(UsageError, match="Use %refine expect"):
+    with pytest.raises(UsageError, match="Use %refine should"):
         read_expectation("f([])")

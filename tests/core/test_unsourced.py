@@ -1,70 +1,24 @@
-"""Names, numbers and dates of prose that stand in no source: the user keeps or strikes them."""
+"""Facts of prose that a critic finds in no source: looked up, then kept or struck by the user."""
 
+import json
+import time
 from typing import Any
 
 import pytest
-from kit import TASK, critique, decide, finding, finish, refinement, text
+from kit import TASK, decide, finding, finish, prompts, refinement, text
 from surfaces import SURFACES
 
 from ipyrefine.core.decisions import Continue, Dismiss, Select
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.model import Limits, Material, Outcome, Task
+from ipyrefine.core.model import Limits, Material, Outcome, Stage, Task
 from ipyrefine.core.unsourced import find_unsourced
 from ipyrefine.render.terminal import record_text
 
 EMAIL = (
     "Write Ms. Ortega that parcel 4417 came late; offer a voucher of 10 euros. Sign as Jan Peters."
 )
-STATUS = "Status: the move to Postgres is 80% done, 12 tables left, blocked by Priya's review."
-SENSOR = "Beschreibe den Sensor: misst von -20 bis 60 Grad, 0,5 Grad genau, Hersteller Fjordtech."
-
-
-@pytest.mark.parametrize(
-    ("source", "words", "expected"),
-    [
-        (
-            EMAIL,
-            "Dear Ms. Ortega,\n\nParcel 4417 came late. Take this voucher of 10 euros, valid until "
-            "31 March 2025, and call Maria Lopez at 555-0199.\n\nYours,\nJan Peters",
-            ("31 March 2025", "Maria Lopez", "555-0199"),
-        ),
-        (STATUS, "The move from MySQL to Postgres is 80% done: 48 moved, 12 left. Priya reviews.",
-         ("MySQL", "48")),
-        (SENSOR, "Der Sensor von Fjordtech misst bis 60 Grad, auf 0,3 Grad genau. Das Gehäuse hält "
-         "3 Jahre.", ("0,3", "3")),
-        ("请通知王先生会议改到6月12日", "王先生您好 会议改到6月12日 电话是8801", ("8801",)),
-        ("Meet at Hall 4.", "Come to hall 4; see www.hall.example/map or ask info@hall.example.",
-         ("www.hall.example/map", "info@hall.example")),
-    ],
-)  # fmt: skip
-def test_what_stands_in_no_source_is_found(
-    source: str, words: str, expected: tuple[str, ...]
-) -> None:
-    assert find_unsourced(words, [source]) == expected
-
-
-@pytest.mark.parametrize(
-    ("source", "words"),
-    [
-        ("It cost 1,200 dollars on 2024-05-17.", "On 17.05.2024 it cost 1200 dollars, or 1.200."),
-        ("Ask Iwan Petrow.", "Ask Petrows brother, or mail Petrow's office."),
-        (EMAIL, "Dear Ms. Ortega,\n\n[Your Name], {date}\n\n1. Parcel 4417\n2. The voucher\n"),
-        (STATUS, "## What Comes Next\n\nRun `sleep 5` before Priya's review. We are 80% done."),
-        (STATUS, "Dear Team\n\nThe move is 80% done."),
-        (SENSOR, "Der Sensor misst bis 60 Grad und ist mit 0,5 Grad genau. Sag uns Bescheid."),
-    ],
-    ids=["forms of a number", "forms of a name", "blanks", "headings", "titles", "German nouns"],
-)
-def test_what_only_looks_like_it_is_left_alone(source: str, words: str) -> None:
-    assert find_unsourced(words, [source]) == ()
-
-
-def test_a_text_full_of_names_says_what_its_writer_knows_and_nothing_is_asked() -> None:
-    words = "Read about " + ", then about ".join(f"{year} again" for year in range(1900, 1920))
-    assert find_unsourced(words, ["Write about history."]) == ()
-
-
 DRAFT = "Dear Ms. Ortega, parcel 4417 came 4 days late. Here is a voucher of 10 euros from Leeds."
+FACTS = ["4", "Leeds"]
 SHORTER = "Dear Ms. Ortega, parcel 4417 came late. Here is a voucher of 10 euros from Leeds."
 
 
@@ -79,29 +33,97 @@ def asked(loop: Refinement) -> dict[str, str]:
     return {one.quote: one.id for one in loop.state.chosen.findings if one.asks}
 
 
+def read(*facts: Any, **fields: Any) -> str:
+    return json.dumps({"findings": [], "ready": True, "unsourced": [*facts], **fields})
+
+
 async def test_facts_without_a_source_are_asked_about_and_keep_no_text_from_passing() -> None:
-    loop = await written(critique())
-    assert [*asked(loop)] == ["4", "Leeds"]
+    loop = await written(read(*FACTS))
+    assert [*asked(loop)] == FACTS
     assert loop.state.verdict.passed
+    assert '"unsourced"' in prompts(loop, Stage.CRITIQUE)[0]
+
+
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        (["4417", "10 euros", "Ms. Ortega", "ms. ortega", "Jan Peters"], []),
+        (["Bristol", "5 days", ""], []),
+        (["came  4\ndays late", "“Leeds.”"], ["came 4 days late", "Leeds"]),
+        (["Leed", {"quote": "Leeds", "why": "no city is named"}, "Leeds"], ["Leeds"]),
+        ([str(n) for n in range(20)], ["4"]),
+    ],
+    ids=["given", "not in the text", "its spaces and marks", "as an object, twice", "numbers"],
+)
+async def test_what_a_critic_names_is_looked_up(facts: list[Any], expected: list[str]) -> None:
+    assert [*asked(await written(read(*facts)))] == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "words", "facts", "expected"),
+    [
+        ("It cost 1,200 dollars.", "It cost 1,200 dollars, 200 each.", ["1,200", "200"], ["200"]),
+        ("请通知王先生会议改到6月12日", "王先生您好 会议改到6月12日 电话是8801",
+         ["王先生", "8801", "6月12日"], ["8801"]),
+        ("Ask in Hall 4.", "Come to hall 4; ask info@hall.example or Lee.",
+         ["hall 4", "info@hall.example", "Lee"], ["info@hall.example", "Lee"]),
+        ("He sleeps; 10.5 kg.", "Lee: 10 kg, 5 kg.", ["Lee", "10", "5"], ["Lee", "10", "5"]),
+    ],
+)  # fmt: skip
+async def test_words_within_a_longer_word_or_number_are_no_source(
+    source: str, words: str, facts: list[str], expected: list[str]
+) -> None:
+    loop = refinement([text(words), read(*facts)], TASK.replace(text=source), limits=Limits())
+    await finish(loop)
+    assert [*asked(loop)] == expected
+
+
+async def test_a_text_full_of_facts_says_what_its_writer_knows_and_nothing_is_asked() -> None:
+    years = [str(year) for year in range(1900, 1920)]
+    loop = refinement([text(f"Read about {', '.join(years)}."), read(*years)], TASK)
+    await finish(loop)
+    assert not asked(loop)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Findings: none\n\nUnsourced:\n- 4\n- Leeds\n\nReady: yes",
+        "## Findings\nNone.\n\n## In no source\n* “4”\n* **Leeds**\n\n## Ready\nYes.",
+        '{"findings": [], "Unsourced facts": {"a": "4", "b": "Leeds"}, "ready": true}',
+    ],
+)
+async def test_they_are_read_in_other_forms_too(reply: str) -> None:
+    loop = await written(reply)
+    assert [*asked(loop)] == FACTS
+    assert loop.state.verdict.passed
+
+
+async def test_a_finding_that_is_called_so_stays_one() -> None:
+    reply = "Findings:\n- Unsourced: the delay is made up.\n- Rude.\n\nReady: no"
+    loop = await written(reply, limits=Limits(max_revisions=0))
+    problems = [one.problem for one in loop.state.chosen.findings]
+    assert problems == ["Unsourced: the delay is made up.", "Rude."]
 
 
 @pytest.mark.parametrize("render", SURFACES)
 async def test_every_surface_shows_them_in_their_sentence(render: Any) -> None:
-    page = render((await written(critique())).state)
+    page = render((await written(read(*FACTS))).state)
     assert "In no source" in page
     assert "of 10 euros from" in page
 
 
 async def test_a_revision_for_something_else_leaves_them_to_the_user() -> None:
-    fault = critique(finding("too long", "Dear"))
-    loop = await written(fault, text(DRAFT + " Yours"), critique(), limits=Limits(max_revisions=1))
+    fault = read(*FACTS, findings=[finding("too long", "Dear")], ready=False)
+    loop = await written(fault, text(DRAFT + " Yours"), read(), limits=Limits(max_revisions=1))
     [_, revision] = loop.state.iterations
     assert not set(revision.acted_on) & set(asked(loop).values())
+    assert [*asked(loop)] == FACTS  # as it still has them, whatever its own critic names
 
 
 async def test_a_struck_fact_is_taken_out_and_no_text_that_still_has_it_passes() -> None:
     still = DRAFT.replace("Here is", "Take")
-    loop = await written(critique(), text(still), critique(), text(SHORTER), critique())
+    loop = await written(read(*FACTS), text(still), read(), text(SHORTER), read())
     await decide(loop, Select(findings=(asked(loop)["4"],)))
     assert loop.state.verdict.outcome is Outcome.NEEDS_IMPROVEMENT
     await decide(loop, Continue())
@@ -111,8 +133,7 @@ async def test_a_struck_fact_is_taken_out_and_no_text_that_still_has_it_passes()
 
 
 async def test_a_kept_fact_is_never_asked_about_again() -> None:
-    fault = critique(finding("too long", "Dear"))
-    loop = await written(critique(), fault, text(DRAFT.replace("came", "arrived")), critique())
+    loop = await written(read(*FACTS), text(DRAFT.replace("came", "arrived")), read(*FACTS))
     await decide(loop, Dismiss(findings=(asked(loop)["Leeds"],)))
     assert [*asked(loop)] == ["4"]
     await decide(loop, Select(findings=(asked(loop)["4"],)))
@@ -122,7 +143,7 @@ async def test_a_kept_fact_is_never_asked_about_again() -> None:
 
 async def test_the_users_own_words_are_a_source() -> None:
     named = text(DRAFT + " Ask Mara Voss.")
-    loop = await written(critique(), named, critique())
+    loop = await written(read(*FACTS), named, read("Mara Voss", *FACTS))
     await decide(loop, Continue(guidance="Mention Mara Voss of Leeds."))
     assert [*asked(loop)] == ["4"]
 
@@ -130,8 +151,9 @@ async def test_the_users_own_words_are_a_source() -> None:
 @pytest.mark.parametrize(
     ("task", "count"),
     [
-        (TASK.replace(text="Write a poem."), 0),
-        (TASK.replace(text=EMAIL, profile="story"), 0),
+        (TASK.replace(text="Write a poem.", profile="story"), 0),
+        (TASK.replace(text="Who was Ada?", profile="answer"), 0),
+        (TASK.replace(text="Write a note.", profile="email"), 2),
         (
             TASK.replace(
                 text="Write to her.",
@@ -140,12 +162,18 @@ async def test_the_users_own_words_are_a_source() -> None:
             2,
         ),
     ],
-    ids=["no sources", "a story", "what was sent with the task"],
+    ids=["a story", "an answer", "a note", "what was sent with the task"],
 )
 async def test_without_sources_nothing_is_asked(task: Task, count: int) -> None:
-    assert len(asked(await written(critique(), task=task))) == count
+    loop = await written(read(*FACTS), task=task)
+    assert len(asked(loop)) == count
+    assert ('"unsourced"' in prompts(loop, Stage.CRITIQUE)[0]) is bool(count)
 
 
-@pytest.mark.parametrize("piece", ["_", "[", "a@", "Word Name ", "# a\n", "it was Abcd.efgh "])
-def test_an_endless_text_is_read_in_a_moment(piece: str) -> None:
-    assert len(find_unsourced(piece * 20_000, ["Some words."])) <= 1
+@pytest.mark.parametrize("piece", ["Word 4 ", "4.", "a\n", "4 "])
+async def test_an_endless_text_is_read_in_a_moment(piece: str) -> None:
+    run = (await written(read())).state
+    facts = [piece * 20_000, piece * 10, "5", "4" * 1_000]
+    began = time.process_time()
+    assert len(find_unsourced(run, piece * 100_000, facts)) <= 2
+    assert time.process_time() - began < 2

@@ -149,7 +149,7 @@ async def test_a_journal_that_stays_taken_ends_the_run_with_its_text(
     session, display = session_with(other, "draft_ready")
     await session.go()
     assert session.run.stop_reason is StopReason.FAILED
-    assert "--no-journal" in session.run.message
+    assert "--set journal=no" in session.run.message
     assert session.run.text == "Version 0"
     assert display.events[-1].type == "stopped"
     other.give_back()

@@ -6,6 +6,7 @@ import datetime
 import enum
 import functools
 import os
+from time import monotonic
 from types import ModuleType
 from typing import Annotated, Any, Literal
 
@@ -120,6 +121,67 @@ def test_a_frame_a_series_an_array_and_a_module_are_described() -> None:
     assert describe("a", numpy.zeros((3, 4))) == "a (ndarray of shape (3, 4)):\nfloat64"
     assert "first items: [0, 1, 2]" in describe("a", numpy.arange(3), values=True)
     assert describe("np", numpy) == "np (module numpy)"
+
+
+LEVELS: dict[str, list[Any]] = {
+    "city": ["Oslo", "oslo", "Bergen"],
+    "paid": [True, False, True],
+    "rate": [2.5, float("nan"), 1.0],
+    "note": ["sk-proj-" + "a1B2" * 12] * 3,
+    "password": ["hunter2"] * 3,
+    "gone": [None, None, None],
+}
+
+
+def level_lines(text: str) -> list[str]:
+    return [line for line in text.splitlines() if line.startswith("all values of")]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_all_values_of_columns_with_few_are_shown_among_values_alone(library: str) -> None:
+    frames = pytest.importorskip(library)
+    data = {name: 4 * values for name, values in LEVELS.items()} | {"n": [*range(12)]}
+    df = frames.DataFrame(data | {"many": [*range(11), -5]})
+    assert level_lines(describe("df", df, values=True)) == [
+        "all values of city: 'Bergen', 'Oslo', 'oslo'",
+        "all values of paid: False, True",
+        "all values of rate: 1.0, 2.5",
+        "all values of note: [secret]",
+        f"all values of n: {', '.join(map(str, range(12)))}",
+        f"all values of many: -5, {', '.join(map(str, range(11)))}",
+    ]
+    assert "hunter2" not in describe("df", df, values=True)
+    shown = describe("df", df)
+    assert not any(word in shown for word in ("Oslo", "all values", "first rows", "sk-", "2.5"))
+    long = frames.DataFrame({"id": [*range(13)], "day": [*range(12), 0], "one": ["x" * 900] * 13})
+    lines = level_lines(describe("long", long, values=True))
+    assert [line.partition(":")[0] for line in lines] == ["all values of day", "all values of one"]
+    assert len(lines[1]) < 120
+
+
+def test_the_values_of_many_columns_or_rows_or_of_objects_are_bounded() -> None:
+    wide = pandas.DataFrame({f"column {n}": [*"abcdef"] for n in range(60)})
+    assert len("\n".join(level_lines(describe("df", wide, values=True)))) < 1_000
+    assert len(describe("df", wide, values=True)) <= 1_500
+    big = pandas.DataFrame({"a": numpy.zeros(3_000_000), "b": [*range(3_000_000)]})
+    start = monotonic()
+    assert level_lines(describe("df", big, values=True)) == []
+    assert monotonic() - start < 1
+    odd = pandas.Series(["a", pandas.NA, "b", "a", "a", "a"], dtype="string")
+    mixed = pandas.DataFrame({"s": odd, "o": [1, "a", [2], None, 1, 1], "m": [2, "a"] * 3})
+    assert level_lines(describe("df", mixed, values=True)) == [
+        "all values of s: 'a', 'b'",
+        "all values of m: 2, 'a'",
+    ]
+
+
+def test_the_code_of_a_column_of_objects_is_not_called_for_its_values() -> None:
+    class Mute:
+        __eq__ = __hash__ = __lt__ = __repr__ = count  # type: ignore[assignment]
+
+    COUNTED.clear()
+    assert level_lines(describe("df", pandas.DataFrame({"a": [Mute()] * 9}), values=True)) == []
+    assert COUNTED == []
 
 
 def test_a_polars_frame_is_described() -> None:

@@ -209,7 +209,7 @@ def test_an_embedded_shell_refines_and_so_does_one_in_a_running_loop(server, tmp
             terminal.expect(r"In \[")
             terminal.send("%load_ext ipyrefine\r")
             terminal.expect(r"In \[")
-            terminal.send("%%refine -q -c examples\r")
+            terminal.send("%%refine --set quiet=yes -c examples\r")
             terminal.expect(r"\.\.\.:")
             terminal.send(f"{TASK}\r\r\r")
             terminal.expect(r"In \[")

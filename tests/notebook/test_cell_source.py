@@ -87,7 +87,7 @@ def test_a_magics_line_stays_above_the_code_of_its_language(shell, magic, langua
     ],
 )
 def test_the_body_below_any_magic_is_a_draft_of_its_kind(shell, cell, language, profile):
-    args = parse("--cell x")
+    args = parse("--set cell=x")
     source = read_source(args, cell, shell)
     assert (source.is_draft, source.language) == (True, language)
     assert source.head == cell.partition("\n")[0] + "\n"
@@ -114,7 +114,7 @@ NO_STUBS = [
 
 
 @pytest.mark.parametrize("cell", STUBS + NO_STUBS)
-@pytest.mark.parametrize("options", ["", "--cell x"])
+@pytest.mark.parametrize("options", ["", "--set cell=x"])
 def test_a_stub_is_a_task_that_its_docstring_states_and_no_text_to_improve(shell, cell, options):
     source = read_source(parse(options), cell, shell)
     assert source.is_draft is (cell in NO_STUBS)
@@ -393,4 +393,4 @@ def test_code_below_an_instruction_is_a_draft_that_it_changes(shell, body, wish)
     if wish:
         assert source.is_draft
         assert source.text == body.partition(wish)[2].strip("\n")
-    assert not read_source(parse("--task"), body, shell).wish
+    assert not read_source(parse("--set as=task"), body, shell).wish

@@ -275,7 +275,7 @@ INSERT, REPLACE = ("insert", "home"), ("replace", "home")
         ("replace", {"running": "later"}, ABSENT, [REPLACE], [("Hello", False)],
          "The text is in the next cell."),
         ("insert", {"executing": False}, ABSENT, [INSERT], [],
-         "The text is in `refined`; run `%refine apply insert`"),
+         "The text is in `refined`; run `%refine accept insert`"),
         ("replace", {}, CHANGED, [REPLACE], [],
          "The cell has changed since, so it was left as it is."),
         ("replace", {"executing": False}, CHANGED, [REPLACE], [],

@@ -49,7 +49,7 @@ def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
 
 
 def run_of(shell: Any, options: str = "", task: str = "What is the total?") -> Run:
-    shell.run_cell(f"%%refine -q -p code {options}\n{task}", store_history=True)
+    shell.run_cell(f"%%refine --set quiet=yes -p code {options}\n{task}", store_history=True)
     run: Run = shell.user_ns["refined_run"]
     return run
 
@@ -211,5 +211,5 @@ def test_code_that_cannot_be_shut_in_is_run_once_the_user_says_so(shell, monkeyp
     ]
     assert evidence.passed is None
     assert evidence.detail.startswith("Not run: this system can't shut code in.")
-    shell.run_line_magic("config", "Refine.unconfined = True")
+    shell.run_line_magic("config", "Refine.set = {'unconfined': True}")
     assert any(one.passed for one in run_of(shell).iterations[0].evidence)

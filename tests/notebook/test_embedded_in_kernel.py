@@ -22,7 +22,7 @@ from ipyrefine import api
 from ipyrefine.providers.local import LocalModel
 api.choose_model = lambda *_, **__: LocalModel(Path({!r}), name="embedded")
 """
-CELL = "%%refine -p prose --target 0.8 --critique always --task -n 2\nWrite a greeting."
+CELL = "%%refine -p prose --target 0.8 --critique always --set as=task -n 2\nWrite a greeting."
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL is POSIX's")
 

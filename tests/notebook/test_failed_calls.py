@@ -12,7 +12,9 @@ from shells import loaded_shell, run_cell
 
 from ipyrefine.providers import servers
 
-CELL = "%%refine -p prose --target 0.8 --critique always --task -n 0 --plain\nWrite a greeting."
+CELL = (
+    "%%refine -p prose --target 0.8 --critique always --set as=task -n 0 --plain\nWrite a greeting."
+)
 FAULTS: dict[str, Behaviour] = {
     "a number of 5,000 digits": Answer(
         raw=event('{"error": {"code": "' + "9" * DIGITS + '"}}') + DONE

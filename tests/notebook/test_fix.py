@@ -78,7 +78,7 @@ def test_a_cell_that_failed_is_refined_until_it_runs_on_copies(book):
     assert isinstance(book.attempt(BROKEN), KeyError)
     before = book.values()
     book.reply(BROKEN.replace("'c'", "'d'"), FIXED)
-    run = book.fix("-q --apply none")
+    run = book.fix("--set quiet=yes --apply none")
     assert runs(run)
     assert (run.setup.draft, run.text) == (BROKEN, FIXED)
     assert book.shell.user_ns["refined"] == FIXED
@@ -97,7 +97,7 @@ def test_a_cell_that_fails_only_beyond_the_first_rows_is_still_to_be_fixed(book,
     book.run("import pandas\ndf = pandas.DataFrame({'a': ['1'] * 20_000 + ['x'], 'b': '2'})")
     assert isinstance(book.attempt("total = df.a.astype(int).sum()"), ValueError)
     book.reply("total = pandas.to_numeric(df.a, 'coerce').sum()")
-    run = book.fix("-q --apply none")
+    run = book.fix("--set quiet=yes --apply none")
     assert run.iterations[0].evidence[0].passed is False
     assert runs(run)
     assert "on the first" in run.chosen.evidence[0].detail
@@ -126,7 +126,7 @@ def test_a_fix_that_runs_is_not_judged_and_says_what_it_no_longer_does(book, rep
 
 def test_a_fix_that_leaves_an_undefined_name_in_a_function_fails(book):
     book.fail("def pick():\n    return nothing_here\ntotal = 1\nprint(total)", FIXED)
-    run = book.fix("-q --apply none")
+    run = book.fix("--set quiet=yes --apply none")
     (_, (again, _), _) = (one.evidence for one in run.iterations)
     assert again.detail == "NameError: name 'nothing_here' is not defined (line 2)"
     assert runs(run)
@@ -283,13 +283,17 @@ def test_the_one_that_failed_before_the_extension_was_loaded_counts(book):
     [
         ([], "", "No failed cell is known."),
         (["x = 1"], "", "No failed cell is known."),
-        (["1 / 0"], "--cell gone", "This cell is not known to have failed. Run it again"),
+        (["1 / 0"], "--set cell=gone", "This cell is not known to have failed. Run it again"),
         (["1 / 0"], "-v nope", "No variable named 'nope'."),
         (["1 / 0"], "-c nope", "There is no check 'nope'"),
         (["1 / 0"], "--nope", "There is no option --nope."),
         (["1 / 0"], "nope", "There is no option nope."),
-        (["1 / 0"], "--task", "--task is not for %refine fix, which takes Python that failed."),
-        (["1 / 0"], "--language java", "--language is not for %refine fix"),
+        (
+            ["1 / 0"],
+            "--set as=task",
+            "--set as is not for %refine fix, which takes Python that failed.",
+        ),
+        (["1 / 0"], "--set language=java", "--set language is not for %refine fix"),
         (["1 / 0"], "--candidates 3", "there is a draft already"),
         (["%nope"], "", "The cell holds only lines for IPython, which checks don't run."),
         (["# all\n%nope\n!ls"], "", "The cell holds only lines for IPython"),
@@ -319,7 +323,8 @@ def test_what_cannot_be_fixed_gets_a_sentence(book, cells, options, sentence):
 def test_a_hostile_error_is_fixed_like_any_other(book, cell):
     book.attempt(cell)
     book.reply("E = 1")
-    assert runs(book.fix("-q", cell_id="here"))
+    book.magics.set = {"language": "java", "seed": 1}  # for cells that are started
+    assert runs(book.fix("--set quiet=yes", cell_id="here"))
     assert "<script>" not in book.shown
 
 
@@ -475,7 +480,7 @@ def test_accepting_replaces_the_cell_that_failed_and_was_named(book):
     book.attempt(BROKEN, "one")
     book.attempt("2 / 0", "two")
     book.reply(FIXED)
-    assert book.fix("--cell one", cell_id="fixing").setup.draft == BROKEN
+    assert book.fix("--set cell=one", cell_id="fixing").setup.draft == BROKEN
     assert book.puts == []
     book.run("%refine accept", "later")
     [put] = book.puts
@@ -486,7 +491,7 @@ def test_accepting_replaces_the_cell_that_failed_and_was_named(book):
 def test_a_cell_that_changed_since_it_failed_is_refused(book):
     book.attempt(BROKEN, "failed")
     book.cells["failed"] = {"source": "total = 3", "outputs": []}
-    error = book.attempt("%refine fix --cell failed", "fixing")
+    error = book.attempt("%refine fix --set cell=failed", "fixing")
     assert str(error) == "The cell has changed since it failed. Run it again, then fix it."
 
 
@@ -495,30 +500,30 @@ def test_a_failure_that_only_the_notebook_knows_is_read_from_its_outputs(book):
     book.run(SETUP, "above")
     book.cells["failed"] = {"source": BROKEN, "outputs": [error]}
     book.reply(FIXED)
-    run = book.fix("--cell failed", cell_id="fixing")
+    run = book.fix("--set cell=failed", cell_id="fixing")
     assert runs(run)
     assert "KeyError: 'c'" in run.task.materials[-1].text
     book.cells["failed"] = {"source": FIXED, "outputs": []}
-    assert "not known to have failed" in str(book.attempt("%refine fix --cell failed", "other"))
+    assert "not known to have failed" in str(book.attempt("%refine fix --set cell=failed", "other"))
 
 
 def test_a_decided_fix_shows_its_record_when_nothing_has_failed_since(book):
     book.fail(FIXED, cell_id="failed")
-    book.fix("--cell failed", cell_id="fixing")
+    book.fix("--set cell=failed", cell_id="fixing")
     book.run("%refine accept", "later")
     book.run(FIXED, "failed")
     asked = len(book.model.requests)
-    assert "You decided this run already." in book.run(f"{FIX} --cell failed", "fixing")
+    assert "You decided this run already." in book.run(f"{FIX} --set cell=failed", "fixing")
     assert len(book.model.requests) == asked
     book.attempt(BROKEN, "failed")
     book.reply(FIXED)
-    book.fix("--cell failed", cell_id="fixing")
+    book.fix("--set cell=failed", cell_id="fixing")
     assert len(book.model.requests) == 1
 
 
 def test_a_fix_resumes_with_its_cell_its_copies_and_the_names_it_wants(book):
     book.fail(BROKEN.replace("'c'", "'d'"), "print(prices)", FIXED, cell_id="failed")
-    book.fix("-n 1 --name mine", cell_id="fixing")
+    book.fix("-n 1 --set name=mine", cell_id="fixing")
     book.magics.latest = None
     book.run("%refine resume mine", "later")
     book.run("%refine continue 2", "later")
@@ -530,9 +535,9 @@ def test_a_fix_resumes_with_its_cell_its_copies_and_the_names_it_wants(book):
 
 def test_a_resumed_run_runs_code_where_the_user_lets_it_though_it_is_not_shut_in(book, monkeypatch):
     monkeypatch.setattr("ipyrefine.kernel.variables.sandbox_is_closed", lambda: False)
-    monkeypatch.setattr(book.magics, "unconfined", True)
+    monkeypatch.setattr(book.magics, "set", {"unconfined": True})
     book.fail(BROKEN.replace("'c'", "'d'"), "print(prices)", FIXED, cell_id="failed")
-    book.fix("-n 1 --name mine", cell_id="fixing")
+    book.fix("-n 1 --set name=mine", cell_id="fixing")
     book.magics.latest = None
     book.run("%refine resume mine", "later")
     book.run("%refine continue 2", "later")
@@ -543,7 +548,7 @@ def test_options_of_the_cell_magic_hold(book):
     book.run(f"{SETUP}\ndef short(text):\n    return len(text) < 99")
     book.attempt(BROKEN)
     book.reply(FIXED)
-    run = book.fix("-c short -c 'run seconds=30' -o mended --goal 'Take b.' --no-journal")
+    run = book.fix("-c short -c 'run seconds=30' -o mended --goal 'Take b.' --set journal=no")
     assert run.setup.checks == ("run seconds=30 decisive", "short", "examples")
     assert (run.verdict.outcome, run.verdict.basis) == (Outcome.PASS, "function")
     assert run.task.text.endswith("Take b.")

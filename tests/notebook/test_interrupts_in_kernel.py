@@ -14,7 +14,7 @@ from openai_server import Answer, ScriptedServer
 
 AT_ONCE = 5.0  # seconds: the claim is one, and a busy machine gets five
 LEFT = "[t for t in asyncio.all_tasks() if 'ipyrefine' in repr(t.get_coro())]"
-CELL = "%%refine -p prose --target 0.8 --critique always --task -n 2\nWrite a greeting."
+CELL = "%%refine -p prose --target 0.8 --critique always --set as=task -n 2\nWrite a greeting."
 
 
 @pytest.fixture(scope="module")

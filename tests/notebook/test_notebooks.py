@@ -134,7 +134,7 @@ def test_a_recording_is_of_the_embedded_model_or_by_hand_and_says_which_and_when
 async def test_a_notebook_runs_on_the_embedded_model(digits, tmp_path):
     path = next(path for path in NOTEBOOKS if number(path) == digits)
     notebook = live(nbformat.read(path, as_version=4))
-    confirming = [c for c in notebook.cells if c.source.startswith("%refine confirm")]
+    confirming = [c for c in notebook.cells if c.source.startswith("%refine right")]
     for cell in confirming:  # a model this small may write nothing that has results
         cell.metadata.tags = ["raises-exception"]
     await execute(notebook, tmp_path, {"IPYREFINE_MODEL": "qwen2.5-coder-0.5b"}, seconds=900)

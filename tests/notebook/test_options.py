@@ -1,16 +1,246 @@
-"""The options of `%%refine`: what their help says besides the options themselves."""
+"""The options of `%%refine`: their table, what their help says, and what a near-miss says."""
 
 import re
+from typing import Any
+
+import pytest
+from shells import run_cell, scripted_shell
 
 from ipyrefine.core.prompts import APPENDED, PLACES, Prompts
+from ipyrefine.errors import UsageError
 from ipyrefine.notebook import options
 
 PLACE = re.compile(r"\{(\w+)\}")
+# A value of each option and setting that takes one, as it is typed, and what it means.
+VALUES: dict[str, tuple[str, Any]] = {
+    "profile": ("email", "email"),
+    "goal": ("shorter", "shorter"),
+    "change": ("shorter", "shorter"),
+    "lines": ("3-7", (3, 7)),
+    "var": ("df", ["df"]),
+    "no-var": ("all", ["all"]),
+    "context": ("5", 5),
+    "share": ("code", "code"),
+    "check": ("run", ["run"]),
+    "no-check": ("all", ["all"]),
+    "criteria": ("tone", "tone"),
+    "target": ("0.9", 0.9),
+    "candidates": ("3", 3),
+    "critique": ("never", "never"),
+    "min-findings": ("2", 2),
+    "memory": ("all", "all"),
+    "max-revisions": ("0", 0),
+    "patience": ("off", "off"),
+    "budget": ("20k tokens", "20k tokens"),
+    "model": ("gpt", "gpt"),
+    "judge": ("gpt", "gpt"),
+    "base-url": ("http://a", "http://a"),
+    "prompts": ("mine", "mine"),
+    "output": ("reply", "reply"),
+    "apply": ("none", "none"),
+    "max-iterations": ("0", 0),
+    "generator": ("gpt", "gpt"),
+    "evaluator": ("gpt", "gpt"),
+}
+FLAGS = {"draft", "coach", "again", "step", "background", "plain"}
+SET: dict[str, tuple[str, Any]] = {
+    "as": ("task", True),
+    "language": ("c++", "c++"),
+    "revise": ("sample", "sample"),
+    "base": ("latest", "latest"),
+    "delta": ("0.01", 0.01),
+    "temperature": ("0.7", 0.7),
+    "seed": ("1", 1),
+    "max_tokens": ("900", 900),
+    "effort": ("low", "low"),
+    "price": ("0.15,0.60", "0.15,0.60"),
+    "timeout": ("60", 60.0),
+    "api_key_env": ("MY_KEY", "MY_KEY"),
+    "name": ("letter", "letter"),
+    "journal": ("no", False),
+    "quiet": ("yes", True),
+    "unconfined": ("no", False),
+    "cell": ("a1", "a1"),
+}
 
 
-def test_the_help_lists_every_stages_places():
-    section = options.parser().format_help().split("\nprompts:\n")[1]
-    words = " ".join(section.split())
+def test_every_option_is_tried_here():
+    long = {name.removeprefix("--") for name in options.parser().options if name[:2] == "--"}
+    assert long == {*VALUES, *FLAGS, "set"}
+    assert {*options.SETTINGS} == {*SET}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_every_option_takes_its_value(name):
+    typed, meant = VALUES[name]
+    dest = options.parser().options[f"--{name}"].dest
+    for words in ([f"--{name}", typed], [f"--{name}={typed}"]):
+        assert getattr(options.parse(words), dest) == meant
+    assert getattr(options.parse([]), dest) in (None, [])
+
+
+@pytest.mark.parametrize("name", sorted(FLAGS))
+def test_every_flag_switches_something_on(name):
+    assert getattr(options.parse([f"--{name}"]), name) is True
+    assert not getattr(options.parse([]), name)
+
+
+@pytest.mark.parametrize("name", SET)
+def test_every_setting_takes_its_value_on_the_line_and_for_all_cells(name):
+    typed, meant = SET[name]
+    dest = "task" if name == "as" else name
+    for words in (["--set", f"{name}={typed}"], [f"--set={name}={typed}"]):
+        assert getattr(options.parse(words), dest) == meant
+    for value in (typed, meant if name not in ("as", "price") else typed):
+        assert getattr(options.parse([], {name: value}), dest) == meant
+    assert getattr(options.parse([]), dest) != meant
+
+
+def test_the_words_of_other_loops_say_what_they_stand_for():
+    text = options.parser().format_help()
+    for word, option in (
+        ("--max-iterations N", "--max-revisions"),
+        ("--generator M", "--model"),
+        ("--evaluator M", "--judge"),
+    ):
+        assert re.search(rf"^  {word} +the same as {option}$", text, re.MULTILINE)
+    # It counts what follows the draft, as theirs does.
+    assert options.limits(options.parse("--max-iterations 0")).max_revisions == 0
+
+
+MISSES = [
+    ("--temperature 1", "There is no option --temperature. Type --set temperature=1."),
+    ("--temperature=1", "Type --set temperature=1."),
+    ("--temprature 1", "Did you mean --set temperature=1?"),
+    ("--max-tokens 900", "Type --set max_tokens=900."),
+    ("--no-journal", "Type --set journal=no."),
+    ("--no-temperature", "Did you mean --set temperature=VALUE?"),
+    ("--quiet", "Type --set quiet=yes."),
+    ("--task", "Type --set as=task."),
+    ("--effort hard", "Type --set effort=low|medium|high."),
+    ("--price '1, 2'", "Type --set 'price=1, 2'."),
+    ("--max_revisions 3", "Type --max-revisions 3."),
+    ("--maxrevisions 3", "Did you mean --max-revisions?"),
+    ("--pairwise", "There is no option --pairwise."),
+    ("nonsense", "There is no option nonsense."),
+    ("--set tempratur=1", "There is no setting tempratur. Did you mean --set temperature=1?"),
+    ("--set target=0.8", "There is no setting target. Type --target 0.8."),
+    ("--set no-var=all", "Type --no-var all."),
+    ("--set zzz=1", "There is no setting zzz. %%refine? set lists the settings."),
+    ("--set temperature", "Type --set temperature=VALUE."),
+    ("--set temperature=", "Type --set temperature=VALUE."),
+    ("--set =1", "Type --set NAME=VALUE."),
+    ("--set journal=maybe", "--set journal: invalid choice: 'maybe' (choose from "),
+    ("--set seed=x", "--set seed: invalid int value: 'x'"),
+    ("--set cell='a b'", "--set cell: 'a b' is not a cell's id."),
+    ("--set temperature=9", "--set temperature: input should be less than or equal to 2, not 9.0."),
+    ("--set", "Type --set NAME=VALUE."),
+]
+
+
+@pytest.mark.parametrize(("line", "sentence"), MISSES)
+def test_a_near_miss_says_what_to_type(line, sentence):
+    with pytest.raises(UsageError) as caught:
+        options.limits(options.parse(line))
+    assert sentence in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "line", ["--api-key-env {}", "--api-key {}", "--set api_key={}", "--set api_key_env={}"]
+)
+def test_a_key_that_is_typed_for_its_variable_is_not_repeated(line):
+    with pytest.raises(UsageError) as caught:
+        options.parse(line.format("sk-1234"))
+    assert "sk-1234" not in str(caught.value)
+    assert "api_key_env" in str(caught.value)
+
+
+def test_what_is_set_for_all_cells_gives_way_to_a_cells_own_options():
+    everywhere = {"target": 0.8, "patience": "off", "no_check": ["run", "results"], "step": True,
+                  "plain": False, "timeout": 60, "max_revisions": 9, "seed": 1}  # fmt: skip
+    found = options.parse("-n 3 --set timeout=5 --no-check examples", everywhere)
+    assert (found.target, found.patience, found.step, found.plain) == (0.8, "off", True, False)
+    assert (found.max_revisions, found.timeout, found.seed) == (3, 5.0, 1)
+    assert found.no_check == ["run", "results", "examples"]
+    # What contradicts is what one line says.
+    assert options.parse("--coach", everywhere).coach
+
+
+@pytest.mark.parametrize(
+    ("value", "sentence"),
+    [
+        ("{'tempratur': 1}", "Refine.set: There is no option or setting tempratur. Did you mean"),
+        ("{'target': 2}", "Refine.set: --target: input should be"),
+        ("{'journal': False}", "journal has its own setting: %config Refine.journal."),
+        ("{'base_url': 'http://a'}", "base_url has its own setting"),
+        ("{'api_key_env': 'OPENAI_API_KEY'}", "api_key_env has its own setting"),
+    ],
+)
+def test_what_cannot_be_set_for_all_cells_is_refused_at_once(
+    monkeypatch, capsys, caplog, value, sentence
+):
+    shell = scripted_shell(monkeypatch, [])
+    shell.run_line_magic("config", f"Refine.set = {value}")
+    assert sentence in capsys.readouterr().err + caplog.text
+    assert shell.magics_manager.registry["Refine"].set == {}
+
+
+# Help
+
+
+def test_the_settings_are_twelve(monkeypatch):
+    magics = scripted_shell(monkeypatch, []).magics_manager.registry["Refine"]
+    assert set(magics.trait_names(config=True)) == {
+        "model", "judge", "base_url", "api_key_env", "share", "context", "journal", "rules", "ui",
+        "sandbox", "extra", "set",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("%%refine?", "--max-revisions N"),
+        ("%%refine??", "--max-revisions N"),
+        ("x = 1\n?%%refine", "--max-revisions N"),
+        ("%refine?", "  accept [k]"),
+        ("x = 1\n%refine?", "  accept [k]"),
+        *(
+            (f"{magic}? {topic}", f"{topic}:\n")
+            for magic in ("%%refine", "%refine")
+            for topic in options.TOPICS
+        ),
+    ],
+)
+def test_a_question_mark_prints_the_options_the_commands_or_a_topic(
+    monkeypatch, capsys, asked, said
+):
+    shell = scripted_shell(monkeypatch, [])
+    assert run_cell(shell, asked).success
+    assert capsys.readouterr().out.count(said) == 1
+
+
+def test_a_topic_that_there_is_not_says_which_there_are(monkeypatch):
+    shell = scripted_shell(monkeypatch, [])
+    for asked, sentence in (("chekcs", "Did you mean checks?"), ("zzz", "There are checks, ")):
+        assert sentence in str(run_cell(shell, f"%%refine? {asked}").error_in_exec)
+
+
+def test_a_question_in_a_text_is_left_as_it_is(monkeypatch, capsys):
+    shell = scripted_shell(monkeypatch, [])
+    run_cell(shell, "print('''\n%refine?\n%%refine? checks\n''')")
+    assert capsys.readouterr().out == "\n%refine?\n%%refine? checks\n\n"
+
+
+def test_the_help_fits_on_a_screen_and_a_half_and_names_the_topics(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "300")
+    lines = options.parser().format_help().splitlines()
+    assert len(lines) <= 75
+    assert max(map(len, lines)) <= 80
+    assert set(options.TOPICS) <= set(re.findall(r"\w+", " ".join(lines[-3:])))
+
+
+def test_the_help_on_prompts_lists_every_stages_places():
+    words = " ".join(options.topic("prompts").split())
     for stage, places in PLACES.items():
         assert f"{stage} {places}" in words
     assert APPENDED in words
@@ -22,9 +252,8 @@ def test_the_list_of_places_is_that_of_the_prompts():
         assert set(PLACE.findall(prompt)) <= set(PLACE.findall(PLACES[stage]))
 
 
-def test_the_help_has_no_line_that_a_terminal_would_wrap(monkeypatch):
+def test_the_topics_have_no_line_that_a_terminal_would_wrap():
     """The table of checks aside, which keeps one line for each."""
-    monkeypatch.setenv("COLUMNS", "80")
-    text = options.parser().format_help()
-    table = text.split("\nchecks:\n")[1].split("\n\n")[0]
-    assert all(len(line) < 80 for line in text.replace(table, "").split("\n"))
+    for topic in options.TOPICS:
+        lines = options.topic(topic).splitlines()
+        assert all(len(line) <= 80 for line in lines if topic != "checks"), topic

@@ -13,7 +13,9 @@ from openai_server import ScriptedServer
 
 from ipyrefine.notebook.waiting import NO_ANYWIDGET, NO_FRONT_END
 
-CELL = "%%refine -p prose --task -n 0 --criteria tone --critique never --no-journal\nGreet."
+CELL = (
+    "%%refine -p prose --set as=task -n 0 --criteria tone --critique never --set journal=no\nGreet."
+)
 RECORD = "application/vnd.ipyrefine.run+json"
 VIEW = "application/vnd.jupyter.widget-view+json"
 ENDS = {

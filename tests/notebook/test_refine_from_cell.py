@@ -69,7 +69,7 @@ def front(monkeypatch: pytest.MonkeyPatch) -> Cells:
     return Cells(monkeypatch)
 
 
-REFINE = "%%refine --cell home -c changed -n 1"
+REFINE = "%%refine --set cell=home -c changed -n 1"
 
 
 def test_a_second_acceptance_replaces_what_the_first_one_put(front):
@@ -125,7 +125,7 @@ def test_only_the_named_lines_change_counted_from_the_top_of_the_cell(front, lin
 
 def test_a_resumed_run_keeps_to_its_lines_and_its_cell(front):
     front.replies = ["no code", "no code", f"```python\n{TWO.replace('2', '1')}\n```"]
-    front.run(f"{REFINE} --lines 1-2 --name mine\n{TWO}")
+    front.run(f"{REFINE} --lines 1-2 --set name=mine\n{TWO}")
     assert front.last.text == TWO
     front.resume()
     front.run("%refine continue 1", "later")
@@ -147,7 +147,7 @@ def test_another_model_keeps_to_the_lines_too(front):
     [
         ("--lines 2-9", WRONG, "There are no lines 2-9. The draft has 2."),
         ("--lines x", WRONG, "'x' is not a range of lines like 3-7"),
-        ("--lines 1-2 --task", WRONG, "--lines and --task contradict each other"),
+        ("--lines 1-2 --set as=task", WRONG, "--lines and --set as=task contradict each other"),
         ("--lines 1", "# Write inc(n).", "Only lines of a draft can be selected"),
     ],
 )
@@ -163,7 +163,7 @@ CELL = f"%%refine -c changed -n 1\n{WRONG}"
 
 
 @pytest.mark.parametrize("decision", ["accept", "override pass"])
-@pytest.mark.parametrize("journal", ["", " --no-journal"])
+@pytest.mark.parametrize("journal", ["", " --set journal=no"])
 def test_a_decided_cell_shows_its_record_instead_of_asking_anew(front, decision, journal):
     cell = CELL.replace("-n 1", f"-n 1{journal}")
     front.run(cell)
@@ -205,7 +205,7 @@ def test_each_press_of_the_button_asks_and_its_cell_is_known_by_it(front):
     assert front.asked > asked
 
 
-@pytest.mark.parametrize("journal", ["", " --no-journal"])
+@pytest.mark.parametrize("journal", ["", " --set journal=no"])
 def test_a_run_asked_for_anew_counts_from_then_on(front, journal):
     cell = CELL.replace("-n 1", f"-n 1{journal}")
     front.run(cell)
@@ -240,14 +240,14 @@ def test_without_its_model_the_record_is_shown_and_replaces_nothing_that_the_jou
 
 # Starting again as code or as prose
 
-KIND = "%%refine -n 0 -c changed --seed 7 --name mine{}\nDouble the number of items."
+KIND = "%%refine -n 0 -c changed --set seed=7 --set name=mine{}\nDouble the number of items."
 
 
 def test_a_run_starts_again_as_the_other_kind_with_the_same_options(front):
     front.run(KIND.format(""))
     before = front.last
     front.replies = ["<text>\nTwice as many.\n</text>"]
-    front.run("%refine kind prose", "later")
+    front.run("%refine continue as prose", "later")
     run = front.last
     assert (before.task.form, run.task.form, run.text) == ("code", "prose", "Twice as many.")
     assert (run.task.text, run.setup.checks) == (before.task.text, before.setup.checks[:1])
@@ -258,8 +258,8 @@ def test_a_run_starts_again_as_the_other_kind_with_the_same_options(front):
 def test_switched_twice_a_run_has_the_profile_that_it_was_started_with(front):
     front.run(KIND.format(" -p story"))
     profiles = []
-    for _ in range(2):
-        front.run("%refine kind", "later")
+    for form in ("code", "prose"):
+        front.run(f"%refine continue as {form}", "later")
         profiles.append(front.last.task.profile)
     assert profiles == ["code", "story"]
 
@@ -293,7 +293,7 @@ def test_a_switched_text_does_not_take_the_place_of_the_cell_that_asked_for_the_
     front.run(f"{REFINE}\n# Write inc(n).")
     front.replies = ["<text>\nIt adds one.\n</text>", REPLY]
     for kind in ("prose", "code"):
-        front.run(f"%refine kind {kind}", "later")
+        front.run(f"%refine continue as {kind}", "later")
         front.accept()
     puts = [(put["op"], put["cell_type"]) for put in front.puts]
     assert puts == [("insert", "markdown"), ("replace", "code")]
@@ -302,9 +302,12 @@ def test_a_switched_text_does_not_take_the_place_of_the_cell_that_asked_for_the_
 @pytest.mark.parametrize(
     ("options_", "command", "sentence"),
     [
-        ("", "kind code", "This run is for code already."),
-        ("", "kind poem", "Use %refine kind code or %refine kind prose."),
-        (" -c run", "kind prose", "The check run is for Python code, and the profile prose is not"),
+        ("", "continue as code", "This run is for code already."),
+        (
+            " -c run",
+            "continue as prose",
+            "The check run is for Python code, and the profile prose is not",
+        ),
     ],
 )
 def test_a_run_that_cannot_be_switched_is_left_as_it_is(front, options_, command, sentence):
@@ -319,4 +322,4 @@ def test_a_resumed_run_is_not_switched(front):
     front.run(KIND.format(""))
     front.resume()
     with pytest.raises(UsageError, match="cannot be switched"):
-        front.run("%refine kind prose", "later")
+        front.run("%refine continue as prose", "later")

@@ -27,7 +27,9 @@ USER, PASSWORD = "planted-user", "planted-pa55word"
 ENCODED_WHOLE = base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
 ENCODED = ENCODED_WHOLE[:16]
 SECRETS = (KEY, PASSWORD, ENCODED)
-CELL = "%%refine -p prose --target 0.8 --critique always --task -n 1 --plain\nWrite a greeting."
+CELL = (
+    "%%refine -p prose --target 0.8 --critique always --set as=task -n 1 --plain\nWrite a greeting."
+)
 
 
 @pytest.fixture
@@ -159,9 +161,7 @@ def test_a_password_in_the_cell_is_masked_for_the_model_and_is_in_the_text(monke
         assert masked
         return f"engine = create_engine('{masked[0]}')"
 
-    cell = (
-        "%%refine -p prose --task --critique never -n 0 --plain\nWrite the line that connects to "
-    )
+    cell = "%%refine -p prose --set as=task --critique never -n 0 --plain\nWrite a line for "
     shell = scripted_shell(monkeypatch, [answer])
     run_cell(shell, f"{cell}mysql://etl:{PASSWORD}@db/shop.")
     assert PASSWORD in shell.user_ns["refined"]

@@ -14,7 +14,7 @@ from ipyrefine.journal.store import Journal
 from ipyrefine.providers import servers
 
 KEY, OTHER_KEY = "sk-of-the-environment", "sk-of-the-other"
-CELL = "%%refine -p prose --target 0.8 --task -n 0 {}\nGreet me."
+CELL = "%%refine -p prose --target 0.8 --set as=task -n 0 {}\nGreet me."
 
 
 def good_server() -> ScriptedServer:
@@ -61,7 +61,7 @@ def test_a_server_that_a_cell_names_gets_the_key_that_the_cell_names_too(
     options = f"--base-url {other.base_url} {options}"
     assert run(shell, CELL.format(options)) is None
     assert keys(other) == {"none"}
-    assert run(shell, CELL.format(f"{options} --api-key-env OTHER_KEY")) is None
+    assert run(shell, CELL.format(f"{options} --set api_key_env=OTHER_KEY")) is None
     assert keys(other) == {OTHER_KEY}
     assert home.requests == []
 
@@ -85,18 +85,20 @@ def test_the_settings_name_a_server_with_its_key_which_no_other_server_gets(shel
 
 
 def test_another_model_for_a_run_keeps_the_runs_server_and_its_key(shell, other):
-    assert run(shell, CELL.format(f"--base-url {other.base_url} --api-key-env OTHER_KEY")) is None
+    assert (
+        run(shell, CELL.format(f"--base-url {other.base_url} --set api_key_env=OTHER_KEY")) is None
+    )
     keys(other)
     change_model(shell, "better", "warmer")
     assert keys(other) == {OTHER_KEY}
 
 
 def test_a_resumed_run_gets_the_key_of_its_server_only_where_that_is_named_again(shell, other):
-    options = f"--base-url {other.base_url} --api-key-env OTHER_KEY --name hi"
+    options = f"--base-url {other.base_url} --set api_key_env=OTHER_KEY --set name=hi"
     assert run(shell, CELL.format(options)) is None
     assert isinstance(run(shell, "%refine resume hi"), UsageError)
     keys(other)
-    for named, key in (("", "none"), (" --api-key-env OTHER_KEY", OTHER_KEY)):
+    for named, key in (("", "none"), (" --set api_key_env=OTHER_KEY", OTHER_KEY)):
         assert run(shell, f"%refine resume hi --base-url {other.base_url}{named}") is None
         assert run(shell, "%refine continue 1 warmer") is None
         assert keys(other) == {key}
@@ -106,12 +108,12 @@ def test_a_server_that_wants_a_key_says_which_option_names_it(shell, other):
     other.default = lambda _: Failure(401, {"error": {"message": "no key"}})
     error = run(shell, CELL.format(f"--base-url {other.base_url}"))
     assert isinstance(error, AccessDenied)
-    assert "--api-key-env NAME" in str(error)
+    assert "--set api_key_env=NAME" in str(error)
 
 
 @pytest.mark.parametrize("name", ["NOT_SET_HERE", "sk-an-actual-key", "gsk_an_actual_key"])
 def test_a_variable_that_holds_no_key_is_refused_without_quoting_what_may_be_one(shell, home, name):
-    error = run(shell, CELL.format(f"--api-key-env {name}"))
+    error = run(shell, CELL.format(f"--set api_key_env={name}"))
     assert isinstance(error, UsageError)
     assert name not in str(error)
     assert home.requests == []
@@ -119,13 +121,13 @@ def test_a_variable_that_holds_no_key_is_refused_without_quoting_what_may_be_one
 
 @pytest.mark.parametrize("cell", ["a1 --base-url http://h", "a/b", "a\n", "", "x" * 65, "é"])
 def test_what_is_not_a_cells_id_is_refused(shell, home, cell):
-    assert isinstance(run(shell, CELL.format(f"--cell {cell!r}")), UsageError)
-    assert isinstance(run(shell, f"%refine fix --cell {cell!r}"), UsageError)
+    assert isinstance(run(shell, CELL.format(f"--set cell={cell!r}")), UsageError)
+    assert isinstance(run(shell, f"%refine fix --set cell={cell!r}"), UsageError)
     assert home.requests == []
 
 
 def test_an_id_in_the_journal_that_is_not_a_cells_is_not_followed(shell, home, monkeypatch):
-    assert run(shell, CELL.format("--name hi --cell a1")) is None
+    assert run(shell, CELL.format("--set name=hi --set cell=a1")) is None
     find = Journal.get
 
     def altered(self: Journal, *args: Any) -> Any:

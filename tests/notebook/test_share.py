@@ -61,7 +61,7 @@ class Book(Front):
         self.models.append(model)
         return model
 
-    def fix(self, options: str = "-n 1 -q") -> str:
+    def fix(self, options: str = "-n 1 --set quiet=yes") -> str:
         return self.run(f"%refine fix --apply none {options}")
 
     @property
@@ -83,9 +83,9 @@ def test_fix_sends_type_and_line_of_a_traceback_and_says_so_before_the_first_cal
     book.attempt(BROKEN)
     printed = book.fix("-n 2")
     assert SECRET not in book.sent
-    assert "line 2: raise ValueError(first)" in book.sent
+    assert "ValueError in line 2: raise ValueError(first)" in book.sent
     said = " ".join(printed.split())
-    assert "The model is sent the traceback: line 2: raise ValueError(first); ValueError: …" in said
+    assert "The model is sent the traceback: ValueError in line 2: raise ValueError(first)" in said
     assert said.index("The model is sent") < said.index("Outputs stay here")
     assert SECRET in book.last.iterations[0].evidence[0].detail, "the user sees it all"
 

@@ -180,7 +180,7 @@ async def test_a_connection_lost_at_any_piece_stops_the_run_and_is_counted(serve
 async def test_a_stall_ends_at_the_idle_limit(server, silence):
     trial = Trial(server, "judge", silence)
     run = await trial.run(idle=0.3)
-    assert_stopped(trial, run, errors.Unreachable, "Check that it is running")
+    assert_stopped(trial, run, errors.Unreachable, "Check that it runs")
     assert trial.asked == 1
     assert trial.seconds < 10  # a hang would take `MOST_SECONDS`
     assert server.left.wait(5)

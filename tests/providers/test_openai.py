@@ -549,7 +549,7 @@ async def test_a_server_that_wants_a_key_and_got_none_says_how_to_name_it(
 ):
     server.default = lambda _: Failure(status, {"error": {"message": "no key"}})
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    with pytest.raises(errors.AccessDenied, match=r"got no key\..* --api-key-env NAME"):
+    with pytest.raises(errors.AccessDenied, match=r"got no key\..* --set api_key_env=NAME"):
         await reply_of(OpenAIModel("m", base_url=server.base_url), request_text)
     with pytest.raises(errors.AccessDenied, match=r"this key|the key"):
         await reply_of(OpenAIModel("m", base_url=server.base_url, api_key="own"), request_text)
@@ -562,7 +562,9 @@ async def test_openai_needs_a_key_and_gets_none_of_another_server(
         await reply_of(OpenAIModel("m"), request_text)
     monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    with pytest.raises(errors.AccessDenied, match=r"openai\.com/v1 got no key\. .*--api-key-env"):
+    with pytest.raises(
+        errors.AccessDenied, match=r"openai\.com/v1 got no key\. .*--set api_key_env"
+    ):
         await reply_of(OpenAIModel("m", base_url="https://api.openai.com/v1"), request_text)
 
 

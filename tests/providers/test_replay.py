@@ -19,12 +19,14 @@ from ipyrefine.core.run import Run
 from ipyrefine.core.stored import VERSION
 from ipyrefine.errors import NoModel, UsageError
 from ipyrefine.providers.replay import (
+    BY_HAND,
     Call,
     RecordedModel,
     read_recording,
     request_key,
 )
 from ipyrefine.providers.scripted import ScriptedModel
+from ipyrefine.render.labels import usage_parts
 
 SCRIPT = [text("Hi"), judged(4), text("Hello"), judged(10)]
 
@@ -124,6 +126,71 @@ async def test_our_wording_may_change_but_the_users_own_may_not(
     assert same(recorded, await run_on(RecordedModel(path)))
     with pytest.raises(NoModel, match="This draft"):
         await run_on(RecordedModel(path), prompts=Prompts(draft="Greet."))
+
+
+ANOTHER = "2 replies written for another request"
+
+
+async def by_hand(path: Path, *replies: str, task: str = "Write a greeting.") -> None:
+    model = ScriptedModel(replies or SCRIPT, name=BY_HAND)
+    await run_on(RecordedModel(path, live=lambda: model, record=True), task)
+
+
+@pytest.mark.parametrize(
+    ("task", "prompts", "borrowed"),
+    [
+        ("Write a greeting.", EVALUATED, 0),
+        ("Write a warm greeting.", EVALUATED, 4),
+        ("Greet", EVALUATED.replace(draft="Greet."), 4),
+        ("Write a greeting.", EVALUATED.replace(revise="Better: {text}"), 4),
+    ],
+    ids=["as recorded", "another task", "all", "another prompt"],
+)
+async def test_replies_by_hand_answer_what_they_were_not_written_for(
+    path: Path, task: str, prompts: Prompts, borrowed: int
+) -> None:
+    await by_hand(path)
+    run = await run_on(RecordedModel(path), task, prompts)
+    assert run.text == "Hello"
+    assert run.usage.for_another == borrowed
+    assert [one.usage.for_another for one in run.iterations] == [borrowed / 2] * 2
+    assert ("written for another" in " ".join(usage_parts(run.usage))) is bool(borrowed)
+
+
+async def test_an_exact_reply_comes_first_and_those_left_keep_their_order(path: Path) -> None:
+    await by_hand(path, text("Hi"), judged(4), text("Hello"), judged(4))
+    model = RecordedModel(path)
+    limits = Limits(max_revisions=2, critique="never")
+    asked = Task(text="Write a greeting.", criteria=(TONE,))
+    with pytest.raises(NoModel, match="This revise is not in the recording"):
+        await finish(refinement(model, asked, limits=limits, prompts=EVALUATED))
+    other = RecordedModel(path)
+    first, second = (
+        Request(messages=(), inputs=("Write a greeting.", words), purpose="judge")
+        for words in ("one", "two")
+    )
+    replies = [await reply_to(other, first), await reply_to(other, second)]
+    assert [one.usage.for_another for one in replies] == [1, 1]
+    with pytest.raises(NoModel, match="This judge is not in the recording"):
+        await reply_to(other, first)
+
+
+async def test_of_several_tasks_by_hand_the_one_most_like_it_answers(path: Path) -> None:
+    await by_hand(path, text("Hi"), judged(10), task="Write a greeting for a card.")
+    await by_hand(path, text("Bye"), judged(10), task="Write a farewell for a card.")
+    for task, words in (("a warm farewell", "Bye"), ("a warm greeting", "Hi")):
+        for _ in range(2):
+            run = await run_on(RecordedModel(path), f"Write {task} for a card.")
+            assert (run.text, run.usage.for_another) == (words, 2)
+    assert ANOTHER in usage_parts(run.usage)
+
+
+async def test_what_a_model_said_never_answers_another_request(path: Path) -> None:
+    await record(path)
+    await by_hand(path, text("Bye"), judged(10), task="Write a farewell.")
+    assert {call.task for call in read_recording(path).calls} == {"", "Write a farewell."}
+    run = await run_on(RecordedModel(path), "Write a warm greeting.")
+    assert run.text == "Bye"
 
 
 def _reworded(prompt: str, **places: object) -> str:

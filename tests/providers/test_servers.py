@@ -595,7 +595,7 @@ async def test_a_reply_s_cost_is_known_where_the_price_is(
 def test_a_dollar_budget_without_a_price_is_refused_before_the_run(server):
     limits = Limits(budget=Budget(cost=0.05))
     options = {"model": "m", "base_url": server.base_url, "limits": limits}
-    with pytest.raises(errors.UsageError, match=r'^m: .*--price "0.15,0.60"'):
+    with pytest.raises(errors.UsageError, match=r'^m: .*--set price="0.15,0.60"'):
         api.build("Say hello.", **options)
     assert server.requests == []
     api.build("Say hello.", price="0.15,0.60", **options)

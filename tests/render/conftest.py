@@ -15,7 +15,7 @@ from ipyrefine.core.model import (
     Evidence,
     Finding,
     Outcome,
-    Question,
+    Row,
     Setup,
     Severity,
     Status,
@@ -89,17 +89,19 @@ def _findings() -> tuple[Finding, ...]:
     )
 
 
-QUESTION = Question(
+ROW = Row(
     call="the call",
-    choices=(Choice(result="the result", votes=2), Choice(result="E", raises=True)),
+    result="the result",
+    rivals=(Choice(result="E", raises=True),),
     setup="the setup",
+    source="drafts",
 )
 
 
 def _iterations(draft: str) -> tuple[Iteration, ...]:
     """A draft that fails, a revision that passes, and a reply without a text."""
     failed = Evidence(name="the check", passed=False, score=0.5, detail="the detail")
-    passed = Evidence(name="examples", passed=True, score=1.0, question=QUESTION)
+    passed = Evidence(name="examples", passed=True, score=1.0, rows=(ROW,))
     fail = Verdict(
         outcome=Outcome.FAIL,
         score=0.42,
@@ -149,7 +151,6 @@ def make_run() -> Callable[..., Run]:
             iterations=_iterations(draft),
             best=1,
             usage=usage,
-            question=QUESTION,
             warnings=("the warning",),
             decisions=(Guide(guidance="the guidance"),),
             stop_reason=StopReason.PASSED,

@@ -94,9 +94,7 @@ def html_of(run: Run) -> str:
 def benign(read_html: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory) -> Any:
     """The tags and attributes where every text is harmless."""
     path = tmp_path_factory.mktemp("benign") / "x.json"
-    asked = full_record.replaced(
-        RECORD, [("iterations", 1, "evidence", 0, "question", "call")], "g"
-    )
+    asked = full_record.replaced(RECORD, [("iterations", 1, "evidence", 0, "rows", 0, "call")], "g")
     pages = [read_html(html_of(run_of(one, path))) for one in (RECORD, PROSE, STUDENT, asked)]
     tags = set.union({"span", "br", "del", "ins", "mark", "small"}, *(page.tags for page in pages))
     return tags, {name for page in pages for name, _ in page.attributes}

@@ -55,14 +55,9 @@ def verdict(outcome, basis, score=None, **fields):
 
 @pytest.mark.parametrize(("verdict", "label"), [
     (verdict(PASS, "examples", 1), "✓ PASS · 3 examples"),
-    (verdict(PASS, "agreement", 1), "✓ PASS · drafts agree"),
     (OPINION, "○ PASS · evaluator, 0.81"),
     (verdict(NEEDS, "evaluator", 0.6), "✎ NEEDS IMPROVEMENT · evaluator, 0.60"),
     (verdict(NEEDS, "tests", 0, required_passed=False), "✎ NEEDS IMPROVEMENT · tests failed"),
-    (
-        verdict(NEEDS, "agreement", 0.5, required_passed=False),
-        "✎ NEEDS IMPROVEMENT · most drafts disagree",
-    ),
     (verdict(PASS, "user", 1), "☑ PASS (yours)"),
     (verdict(PASS, "user", 0, required_passed=False), "☑ PASS (yours), over a failed check"),
     (RAN, "? NOT JUDGED · runs"),
@@ -84,7 +79,6 @@ def test_a_verdict_names_its_basis_on_every_surface(verdict, label, read_html):
     (Evidence(name="lint", passed=False, required=False), "✗ lint (advisory)"),
     (Evidence(name="schema", passed=None), "? schema: no result"),
     (Evidence(name="length:<=120 words", passed=True), "✓ at most 120 words"),
-    (Evidence(name="agreement", passed=True, drafts="differ"), "≠ agreement: drafts disagree"),
 ])  # fmt: skip
 def test_a_check_is_a_few_words(evidence, words):
     assert str(labels.check_chip(evidence)) == words

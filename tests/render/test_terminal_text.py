@@ -58,7 +58,7 @@ def test_a_stopped_run_is_one_screen_verdict_first(make_run):
 def test_a_long_text_is_cut_to_the_screen_and_says_how_to_see_all(make_run):
     lines = "\n".join(f"line_{n} = {n}" for n in range(99))
     run = make_run(draft=lines)
-    run = run.model_copy(update={"best": 0, "iterations": run.iterations[:1], "question": None})
+    run = run.model_copy(update={"best": 0, "iterations": run.iterations[:1]})
     for rows in (24, 40):
         output = closing(run, rows=rows).split("\n")
         assert len(output) == rows
@@ -67,7 +67,7 @@ def test_a_long_text_is_cut_to_the_screen_and_says_how_to_see_all(make_run):
 
 
 def test_what_is_open_is_a_line_for_each_of_the_first_findings(make_run):
-    run = make_run().model_copy(update={"best": 0, "question": None})
+    run = make_run().model_copy(update={"best": 0})
     output = closing(run).split("\n")
     assert "✗ the check 0.50 · ? schema (advisory): no result" in output
     assert "  │ the detail" in output
@@ -86,9 +86,9 @@ def test_what_is_open_is_a_line_for_each_of_the_first_findings(make_run):
 def test_what_the_critic_asks_about_the_task_stands_below_a_passing_text(make_run):
     open_ = question("Are equal names merged?", "yes", "no")
     asked = make_run().iterations[0].replace(findings=(open_,))
-    output = closing(make_run().replace(iterations=(asked,), best=0, question=None))
+    output = closing(make_run().replace(iterations=(asked,), best=0))
     assert "The task leaves open\n  q1  Are equal names merged? (yes / no)" in output
-    assert "%refine expect q1 ANSWER answers it" in output
+    assert "%refine should q1 ANSWER answers it" in output
 
 
 @pytest.mark.parametrize("reason", [StopReason.ACCEPTED, StopReason.OVERRIDDEN])

@@ -14,7 +14,6 @@ from processes import find_processes
 from shells import NO_HISTORY
 
 from ipyrefine import refine
-from ipyrefine.checks.agreement import Agreement
 from ipyrefine.checks.evaluation import Examples
 from ipyrefine.checks.python import RunsCleanly
 from ipyrefine.checks.suite import Suite
@@ -83,17 +82,6 @@ async def test_an_example_that_a_text_misses_counts_though_it_waits_at_the_next(
     assert "f(3): expected 3, was not run" in evidence.detail
     with pytest.raises(CheckNotRun):
         await Examples()(text, Task(text="f(1) == 1\nf(2) == 2\nf(3) == 3", form="code"))
-
-
-async def test_a_draft_that_waits_is_left_out_of_a_comparison(impatient):
-    good = "def f(x):\n    return x + 1"
-    task = Task(text="Write f.\n\n>>> f(1)\n2", form="code")
-    check = Agreement().among([WAITING, good, good])
-    evidence = await check(good, task)
-    assert evidence.passed
-    assert "2 other drafts" in evidence.detail
-    with pytest.raises(CheckNotRun):
-        await check.among([good])(WAITING, task)
 
 
 @pytest.mark.parametrize(

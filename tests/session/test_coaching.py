@@ -161,7 +161,7 @@ CELL = f"%%refine --coach --plain\n{TASK}\n{OWN}\n"
 
 def test_what_was_predicted_before_stays_when_the_cell_is_run_again(shell, capsys):
     run_cell(shell, CELL)
-    run_cell(shell, "%refine predict IndexError")
+    run_cell(shell, "%refine should IndexError")
     assert "Your predictions" in capsys.readouterr().out
     run_cell(shell, CELL.replace("// 2]", "// 2 ]"))
     out = capsys.readouterr().out
@@ -175,9 +175,9 @@ def test_what_was_predicted_before_stays_when_the_cell_is_run_again(shell, capsy
     ("cell", "sentence"),
     [
         ("%%refine --coach\nWrite median.", "--coach is about code of yours"),
-        (f"%%refine --coach --task\n{OWN}", "it is about code of yours"),
+        (f"%%refine --coach --set as=task\n{OWN}", "it is about code of yours"),
         (f"%%refine --coach -n 2\n{TASK}\n{OWN}", "nothing is written for you"),
-        ("%refine predict 1", "no run yet"),
+        ("%refine should 1", "no run yet"),
     ],
 )
 def test_what_makes_no_sense_of_it_is_refused_in_a_sentence(shell, cell, sentence):

@@ -38,10 +38,12 @@ from ipyrefine.core.model import (
     Task,
     Verdict,
 )
-from ipyrefine.core.reducer import replay
+from ipyrefine.core.reducer import replay, require_possible
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.errors import UsageError
+from ipyrefine.session import commands
 from ipyrefine.session.commands import (
+    COMMANDS,
     confirmations,
     parse_decision,
     parse_iteration,
@@ -49,7 +51,7 @@ from ipyrefine.session.commands import (
     show,
 )
 
-CELL = "%%refine -p prose --task --criteria tone --min-findings 0 -n 0\nWrite a greeting."
+CELL = "%%refine -p prose --set as=task --criteria tone --min-findings 0 -n 0\nWrite a greeting."
 TONE = Criterion(name="tone", definition="Warm.")
 FLAT = Finding(
     id="f1", criterion="tone", severity=Severity.MINOR, problem="Flat.", quote="Hello", fix="Mend."
@@ -92,23 +94,26 @@ TYPED: list[tuple[list[str], Decision]] = [
      Override(iteration=0, outcome=NEEDS_WORK, reason="much too cold")),
     (["continue"], Continue()),
     (["continue", "3", "shorter"], Continue(revisions=3, guidance="shorter")),
-    (["branch", "0", "2", "warmer"], Branch(iteration=0, revisions=2, guidance="warmer")),
-    (["select", "f1,", "f2", "briefly"], Select(findings=("f1", "f2"), guidance="briefly")),
+    (["continue", "be", "brief"], Guide(guidance="be brief")),
+    (["continue", "from", "here", "on"], Guide(guidance="from here on")),
+    (["continue", "from", "2", "to", "3"], Guide(guidance="from 2 to 3")),
+    (["continue", "f9", "is", "a", "name"], Guide(guidance="f9 is a name")),
+    (["continue", "from", "draft"], Branch(iteration=0)),
+    (["continue", "from", "0", "2", "warmer"], Branch(iteration=0, revisions=2, guidance="warmer")),
+    (["continue", "f1,", "f2", "briefly"], Select(findings=("f1", "f2"), guidance="briefly")),
     (["dismiss", "f1", "as", "meant"], Dismiss(findings=("f1",), reason="as meant")),
     (["add", "No name.", "Hello", "Add one."], Add(finding=NAMELESS)),
     (["add", "f1", "Cold."], Add(finding=COLD)),
-    (["predict", "ValueError"], Predict(result="ValueError", raises=True)),
-    (["expect", "1", "2"], Expect(call="median([])", result="2")),
-    (["expect", "1", "[1,", "2]"], Expect(call="median([])", result="[1, 2]")),
-    (["expect", "1", "raises", "ValueError"],
+        (["should", "1", "2"], Expect(call="median([])", result="2")),
+    (["should", "1", "[1,", "2]"], Expect(call="median([])", result="[1, 2]")),
+    (["should", "1", "raises", "ValueError"],
      Expect(call="median([])", result="ValueError", raises=True)),
-    (["expect", "1", "?"], Retract(call="median([])")),
-    (["expect", "median([2])", "==", "2"], Expect(call="median([2])", result="2")),
-    (["expect", "median('a') raises TypeError"],
+    (["should", "1", "?"], Retract(call="median([])")),
+    (["should", "median([2])", "==", "2"], Expect(call="median([2])", result="2")),
+    (["should", "median('a') raises TypeError"],
      Expect(call="median('a')", result="TypeError", raises=True)),
-    (["drop", "length:<=3", "words"], Drop(demand="length:<=3 words")),
-    (["guide", "be", "brief"], Guide(guidance="be brief")),
-    (["criteria", "tone", "0.6"], Criteria(criteria=(TONE,), target=0.6)),
+    (["dismiss", "length:<=3", "words"], Drop(demand="length:<=3 words")),
+        (["edit", "criteria", "tone", "0.6"], Criteria(criteria=(TONE,), target=0.6)),
 ]  # fmt: skip
 
 
@@ -120,22 +125,22 @@ def test_what_is_typed_is_the_decision_of_the_panels_control(words, decision):
 
 def test_every_kind_of_decision_is_typed_above_or_has_its_own_command():
     schema = decisions.DECISION.json_schema()["discriminator"]["mapping"]
-    typed = {*(type(decision) for _, decision in TYPED), Edit}
+    typed = {*(type(decision) for _, decision in TYPED), Edit, Predict}
     assert {one.model_fields["kind"].default for one in typed} == set(schema)
 
 
 @pytest.mark.parametrize(("words", "sentence"), [
     (["override", "maybe"], "Say which"),
-    (["branch", "7"], "There is no text 7"),
-    (["branch"], "Say which text"),
+    (["continue", "from", "7"], "There is no text 7"),
+    (["continue", "from"], "Say which text"),
     (["add"], "Put the finding in quotes"),
     (["add", "f9", "Cold."], "There is no finding 'f9'"),
-    (["criteria", "tone", "1.5"], "from 0 to 1"),
-    (["expect"], 'Use %refine expect 2 "VALUE"'),
-    (["expect", "3", "0"], "There is no result 3: this run has results 1 to 2"),
-    (["expect", "1", "banana"], "A result is a value as Python"),
-    (["expect", "median([])"], "Use %refine expect"),
-    (["expect", "f(x) == g(x)"], "A result is a value as Python"),
+    (["edit", "criteria", "tone", "1.5"], "from 0 to 1"),
+    (["should"], 'Use %refine should 2 "VALUE"'),
+    (["should", "3", "0"], "There is no result 3: this run has results 1 to 2"),
+    (["should", "1", "banana"], "A result is a value as Python"),
+    (["should", "median([])"], "Use %refine should"),
+    (["should", "f(x) == g(x)"], "A result is a value as Python"),
 ])  # fmt: skip
 def test_words_that_mean_nothing_here_are_refused(words, sentence):
     name, *args = words
@@ -165,7 +170,7 @@ def run(shell: Any, cell: str) -> None:
 def test_a_branch_a_diff_and_the_users_own_text_by_command(shell, capsys):
     run(shell, CELL)
     run(shell, "%refine continue")
-    run(shell, "%refine branch 0")
+    run(shell, "%refine continue from 0")
     shell.user_ns["mine"] = "Good morning"
     run(shell, "%refine edit mine")
     refined = shell.user_ns["refined_run"]
@@ -182,7 +187,7 @@ def test_the_last_word_of_accept_says_where_the_text_goes(shell):
     run(shell, CELL)
     run(shell, "%refine accept none")
     assert getattr(shell, "rl_next_input", None) is None
-    run(shell, "%refine apply insert")
+    run(shell, "%refine accept insert")
     assert shell.rl_next_input == "Version 0"
 
 
@@ -196,8 +201,58 @@ def test_stop_ends_a_pause_and_close_the_run(shell):
     assert shell.user_ns["refined_run"].stop_reason == "cancelled"
 
 
+def test_a_student_says_with_should_what_their_code_gives():
+    coached = RUN.replace(setup=RUN.setup.replace(attempts=()))
+    decision = Predict(result="ValueError", raises=True)
+    assert parse_decision(coached, "should", ["ValueError"]) == decision
+
+
+def test_a_finding_that_there_is_not_can_be_neither_chosen_nor_dismissed():
+    for name, args in (("continue", ["f8", "f9"]), ("dismiss", ["f9"])):
+        with pytest.raises(UsageError, match="There is no finding 'f"):
+            require_possible(RUN, parse_decision(RUN, name, args))
+    with pytest.raises(UsageError, match="There is no demand 'nonsense'"):
+        require_possible(RUN, parse_decision(RUN, "dismiss", ["nonsense"]))
+
+
+def test_what_a_stopped_run_is_told_to_continue_with_allows_a_revision():
+    stopped = RUN.replace(stop_reason=StopReason.REVISIONS)
+    assert parse_decision(stopped, "continue", ["shorter"]) == Continue(guidance="shorter")
+
+
+@pytest.mark.parametrize(("typed", "instead"), [
+    ("apply", "Type %refine accept insert."),
+    ("select", "Type %refine continue f1."),
+    ("guide", 'Type %refine continue "guidance".'),
+    ("branch", "Type %refine continue from 0."),
+    ("results", "Type %refine show results."),
+    ("confirm", "Type %refine right 1."),
+    ("expect", 'Type %refine should 1 "VALUE".'),
+    ("predict", "Type %refine should VALUE."),
+    ("drop", "Type %refine dismiss CHECK."),
+    ("criteria", "Type %refine edit criteria."),
+    ("kind", "Type %refine continue as prose."),
+    ("profiles", "Type %refine show profiles."),
+    ("models", "Type %refine show models."),
+    ("pass", "Type %refine override pass."),
+    ("below", "Type %refine tests below."),
+    ("confrm", "Did you mean %refine right 1?"),
+    ("acept", "Did you mean %refine accept?"),
+    ("profile", "Did you mean %refine show profiles?"),
+    ("zzz", "There is no command 'zzz'. %refine lists them."),
+])  # fmt: skip
+def test_a_word_that_is_no_command_says_what_to_type(shell, typed, instead):
+    assert instead in str(error_of(shell, f"%refine {typed} 1"))
+
+
+def test_there_are_at_most_ten_words_besides_the_commands():
+    assert len(COMMANDS) == 19
+    assert len(commands._SYNONYMS) <= 10
+    assert not {*commands._SYNONYMS} & {*COMMANDS}
+
+
 @pytest.mark.parametrize(("words", "sentence"), [
-    ("contine", "There is no command 'contine'. Did you mean continue?"),
+    ("contine", "There is no command 'contine'. Did you mean %refine continue?"),
     ("edit mien", "No variable named 'mien'. Did you mean mine?"),
     ("edit number", "'number' is a variable of type int, not a text."),
     ("show 3", "There is no text 3."),
@@ -206,7 +261,6 @@ def test_stop_ends_a_pause_and_close_the_run(shell):
     ("resume -n 3", "--max-revisions was settled"),
     ("resume none.ipynb", "cannot be read"),
     ("export", "Name a file"),
-    ("history --verdct pass", "no option --verdct. Did you mean --verdict?"),
 ])  # fmt: skip
 def test_a_command_that_cannot_be_carried_out_says_why(shell, words, sentence):
     shell.user_ns.update(mine="Good morning", number=3)
@@ -220,7 +274,9 @@ def test_without_a_command_the_commands_to_decide_with_are_printed(shell, capsys
     run(shell, "%refine")
     help_text = capsys.readouterr().out
     assert "  accept [k]" in help_text
-    assert len(help_text.splitlines()) <= 24
+    lines = help_text.splitlines()
+    assert len(lines) <= 24
+    assert max(map(len, lines)) <= 80
 
 
 def test_one_part_of_a_run_is_shown_by_its_name(shell, capsys):

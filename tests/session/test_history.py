@@ -1,7 +1,5 @@
 """The list of runs, and how often the user agreed."""
 
-from argparse import ArgumentParser
-
 from ipyrefine.core.decisions import Accept, Decision, Override
 from ipyrefine.core.events import (
     BestChanged,
@@ -81,10 +79,8 @@ def test_the_list_says_how_often_the_user_agreed_with_what_it_lists(monkeypatch)
     rows = [Summary(n, "x", 1e9, "Hi", "PASS", "tests", "accepted", 1) for n in (1, 2, 3)]
     monkeypatch.setattr(Journal, "runs", lambda *_, limit, **__: rows[:limit])
     monkeypatch.setattr(Journal, "get", get)
-    parser = ArgumentParser()
-    history.add_arguments(parser)
-    for words, line in ((["-n", "1"], "1 of 1 verdict"), ([], "1 of 2 verdicts")):
-        listed = history.history(parser.parse_args(words))
+    for number, line in ((1, "1 of 1 verdict"), (20, "1 of 2 verdicts")):
+        listed = history.history(number=number)
         assert f"You agreed with {line} that you ruled on." in listed.splitlines()
 
 
@@ -93,8 +89,6 @@ def test_a_list_of_runs_has_sixty_characters_of_each_task_at_eighty_columns(monk
     one = Summary(12, "letter", 1e9, task, "NEEDS_IMPROVEMENT", "evaluator", "accepted", 14)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr(Journal, "runs", lambda *_, **__: [one])
-    parser = ArgumentParser()
-    history.add_arguments(parser)
-    listed = history.history(parser.parse_args([]))
+    listed = history.history()
     assert f"letter · {task[:60]}" in listed
     assert max(map(len, listed.splitlines())) <= 80

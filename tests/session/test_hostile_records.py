@@ -110,7 +110,7 @@ def test_a_file_s_run_gets_nothing_of_the_reader_s_namespace(shell, tmp_path, mo
 
 def journal_of(shell: Any, settings: dict[str, Any]) -> None:
     """Run a cell, and change what the journal says that it was started with."""
-    error_of(shell, "%%refine -p prose --criteria tone --task\nWrite a greeting.")
+    error_of(shell, "%%refine -p prose --criteria tone --set as=task\nWrite a greeting.")
     with closing(sqlite3.connect(default_path())) as connection, connection:
         connection.execute("UPDATE runs SET settings = ?", (json.dumps(settings),))
 
@@ -169,7 +169,6 @@ def wrong_in_one_place(run: Run) -> dict[str, dict[str, Any]]:
         "an unknown stop": {"stop_reason": "<img src=x>"},
         "markup for a stage": {"spent": {"<img src=x onerror=alert(1)>": {}}},
         "infinite cost": {"usage": record["usage"] | {"cost": float("inf")}},
-        "a question without answers": {"question": {"call": "f()", "choices": [], "setup": ""}},
         "a version": {"version": True},
         "many iterations": {"iterations": [first | {"number": n} for n in range(2_001)]},
     }

@@ -70,7 +70,7 @@ def book(monkeypatch: pytest.MonkeyPatch) -> Shell:
 
 
 def test_a_new_kernel_continues_where_the_old_one_stopped(book):
-    book.refine(text("Hello"), GONE, options="--name hi -o greeting")
+    book.refine(text("Hello"), GONE, options="--set name=hi -o greeting")
     book.restart()
     assert book.run("%refine resume hi", judged(4), text("Hello there"), judged(10)) is None
     assert book.names["greeting"] == "Hello there"
@@ -116,22 +116,21 @@ def test_history_lists_finds_and_forgets(book, capsys):
         book.run(f"%refine {command}")
         return capsys.readouterr().out
 
-    book.refine(text("Hello"), judged(10), options="--name first")
-    book.refine(text("Hello"), GONE, options="--name second")
+    book.refine(text("Hello"), judged(10), options="--set name=first")
+    book.refine(text("Hello"), GONE, options="--set name=second")
     second, its_task, first, task = output("history greeting").split("\n")[1:5]
     assert second.startswith("2    today ")
     assert second.split()[3:] == ["an", "error", "1"]
     assert "  second · Write" in its_task
     assert "○ NOTHING FOUND" in first
     assert "  first · Write" in task
-    assert "There are more: -n 5 lists them." in output("history -n 1")
-    assert "second" not in output("history --verdict pass")
+    assert "second" not in output("history first")
     assert "1 run erased" in output("forget first")
     output("forget --all")
     assert "journal is empty" in output("history")
 
 
-@pytest.mark.parametrize(("setting", "option"), [("", "--no-journal"), ("off", "")])
+@pytest.mark.parametrize(("setting", "option"), [("", "--set journal=no"), ("off", "")])
 def test_a_run_can_be_kept_out_of_the_journal(book, setting, option, monkeypatch):
     monkeypatch.setenv("IPYREFINE_JOURNAL", setting)
     book.refine(text("Hello"), judged(10), options=option)
@@ -143,7 +142,7 @@ def test_a_journal_that_cannot_be_opened_stops_before_anything_is_paid(book):
     default_path().mkdir(parents=True)
     error = book.refine(text("Hello"), judged(10))
     assert isinstance(error, JournalError)
-    assert "--no-journal" in str(error)
+    assert "--set journal=no" in str(error)
     assert book.model.requests == []
 
 
@@ -177,7 +176,7 @@ async def test_a_full_disk_ends_the_run_with_its_best_text_shown(tmp_path, monke
     assert event.type == "stopped"
     assert run.stop_reason == "failed"
     assert "full" in run.message
-    assert "--no-journal" in run.message
+    assert "--set journal=no" in run.message
     assert run.text == "Version 0"
     assert isinstance(session.refinement.error, JournalError)
     full[0] = False

@@ -154,7 +154,7 @@ def test_a_run_without_a_suite_says_so():
 
 
 REPLY = "```python\n{}\n```"
-CELL = "%%refine -p code --task\nWrite f. f(1) == 2"
+CELL = "%%refine -p code --set as=task\nWrite f. f(1) == 2"
 BELOW = "# Stated in the task\nassert f(1) == 2\n"
 
 

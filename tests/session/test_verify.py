@@ -239,7 +239,7 @@ def test_the_cell_that_a_text_was_put_into_is_in_the_record(monkeypatch):
         "ipyrefine.session.record.RecordDisplay.show",
         lambda _, run, **options: shown.append(bundle(run, **options)[MIME]),
     )
-    for cell in (f"%%refine -p code --task\n{TASK}", "%refine accept 0 replace"):
+    for cell in (f"%%refine -p code --set as=task\n{TASK}", "%refine accept 0 replace"):
         front.run(cell, "home")
     assert "cell" not in shown[0]
     assert shown[-1]["cell"] == "home"

@@ -122,9 +122,9 @@ async def test_it_shows_the_line_that_is_being_written(monkeypatch):
         ("show diff", ["show", "diff"]),
         ("", []),
         ("q", []),
-        ("2", ["confirm", "2"]),
-        ("2 = ValueError", ["expect", "2", "ValueError"]),
-        ("1=?", ["expect", "1", "?"]),
+        ("2", ["right", "2"]),
+        ("2 = ValueError", ["should", "2", "ValueError"]),
+        ("1=?", ["should", "1", "?"]),
     ],
 )
 def test_an_answer_at_the_prompt_is_a_command_in_short(typed, words):

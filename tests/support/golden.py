@@ -40,13 +40,6 @@ class ScriptedCheck:
         return Evidence.model_validate({"name": self.name, **evidence})
 
 
-class ScriptedComparison(ScriptedCheck):
-    """The same, of a check that compares drafts."""
-
-    def among(self, others: Sequence[str], left: int = 0) -> Check:
-        return self
-
-
 class Script:
     """A scripted model made of JSON that counts the replies nobody asked for."""
 
@@ -76,12 +69,7 @@ class Outcome(NamedTuple):
 
 
 def checks(scripts: Iterable[dict[str, Any]]) -> list[Check]:
-    return [
-        (ScriptedComparison if script.get("compares") else ScriptedCheck)(
-            script["name"], script["evidence"]
-        )
-        for script in scripts
-    ]
+    return [ScriptedCheck(script["name"], script["evidence"]) for script in scripts]
 
 
 def decisions(items: dict[str, Any] | list[dict[str, Any]]) -> list[Decision]:

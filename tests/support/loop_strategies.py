@@ -25,13 +25,11 @@ from ipyrefine.core.decisions import (
 )
 from ipyrefine.core.model import (
     Budget,
-    Choice,
     Criterion,
     Evidence,
     Finding,
     Limits,
     Outcome,
-    Question,
     Setup,
     Severity,
     Stage,
@@ -97,11 +95,6 @@ def turns(draw: Callable[..., Any]) -> Callable[[Request], str | Reply]:
 scripts = st.lists(turns(), min_size=1, max_size=7).map(cycle)
 
 
-QUESTION = Question(
-    call="f([])", choices=(Choice(result="None"), Choice(result="ValueError", raises=True))
-)
-
-
 class Anything:
     """A check that gives the results it was told, over and over."""
 
@@ -122,9 +115,7 @@ evidence = st.builds(
     detail=st.text(max_size=8),
     required=st.booleans(),
     decisive=st.booleans(),
-    basis=st.sampled_from(["tests", "function", "examples", "agreement", "constraints"]),
-    drafts=st.sampled_from([None, "agree", "differ", "open"]),
-    question=st.none() | st.just(QUESTION),
+    basis=st.sampled_from(["tests", "function", "examples", "constraints"]),
 )
 checks = st.lists(evidence, min_size=1, max_size=4).map(lambda e: [Anything(e)]) | st.just([])
 budgets = st.builds(

@@ -27,13 +27,12 @@ from nbclient.exceptions import CellControlSignal, CellExecutionError, DeadKerne
 from openai_server import ScriptedServer
 
 from ipyrefine.core.run import Run
-from ipyrefine.providers.replay import read_recording
+from ipyrefine.providers.replay import BY_HAND, read_recording
 from ipyrefine.session.record import MIME, bundle, read_one, stored_records
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 RECORDINGS = FOLDER / "recordings"
-BY_HAND = "written-by-hand"  # the model of a recording whose replies a person wrote
 UPDATE = "python tests/support/notebooks.py {}"
 EXECUTE = f"{UPDATE} --execute"
 _REPLAYED = re.compile(r'"?recorded:recordings/\d\d\.json"?')

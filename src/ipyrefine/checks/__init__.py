@@ -10,7 +10,7 @@ it is accepted. Results are compared as data outside of the process that the tex
 that the text skips, or ends early, has failed; the user's own skips are counted apart, and where
 all are skipped nothing was run. Under ``run`` an exit before the end fails, and so does an
 exception in a thread. ``schema`` reads JSON strictly (no ``NaN``, no repeated keys). That code runs
-settles nothing, and neither does a length or a word alone.
+settles nothing, and neither does a length alone.
 """
 
 import re
@@ -87,30 +87,17 @@ class BuiltIn(NamedTuple):
 # fmt: off
 _TABLE = (
     BuiltIn("examples", "", "the examples that the task states hold", "evaluation:Examples"),
-    BuiltIn("agreement", "", "several drafts give the same results on further inputs (needs --candidates)", "agreement:Agreement"),  # noqa: E501
     BuiltIn("results", "", "what the text gives on a few inputs, for you to confirm; it settles nothing", "rows:Results", form="code"),  # noqa: E501
     BuiltIn("run", "", "the code runs to its end, which alone is not enough to pass", "python:RunsCleanly", form="code"),  # noqa: E501
     BuiltIn("tests", "NAME", "pytest tests or asserts pass: a text, a function or a list of them, or a file", "tests:Tests", form="code"),  # noqa: E501
     BuiltIn("schema", "NAME", "the text is JSON that a pydantic model or a JSON schema accepts", "schema:Schema", form="data"),  # noqa: E501
     BuiltIn("json", "", "the text is JSON", "schema:Json", (), form="data"),
     BuiltIn("length", "<=120 words", "its length is within bounds, such as 2-4 sentences", "text:Length", ()),  # noqa: E501
-    BuiltIn("with", "TEXT", "it has a word or phrase, in capital or small letters", "text:With", None),  # noqa: E501
-    BuiltIn("without", "TEXT", "it does not have a word or phrase", "text:Without", None),
 )
 # fmt: on
 # Added to a task by itself, never by its name; a run that is resumed has it by that.
 _RUN_ON_COPIES = BuiltIn("run on copies", "", "", "python:RunOnCopies", None, form="code")
 BUILTIN: Mapping[str, BuiltIn] = {kind.prefix: kind for kind in _TABLE}
-
-
-def option_help() -> str:
-    """Return the help of the option that takes a check."""
-    usages = [kind.usage for kind in BUILTIN.values()]
-    return (
-        f"a function of the notebook, {', '.join(usages[:-1])} or {usages[-1]}; settings may "
-        "follow the name, as in 'tests:NAME seconds=30 decisive' or 'my_check decisive=no'; may "
-        "be repeated"
-    )
 
 
 def help_table() -> str:
@@ -119,7 +106,7 @@ def help_table() -> str:
     width = max(len(kind.usage) for kind in kinds)
     lines = [f"  {kind.usage:<{width}}  {kind.help}" for kind in kinds]
     own = "your function, such as `def my_check(text): return 'Ann' in text`"
-    return "\n".join(["checks:", *lines, f"  {'my_check':<{width}}  {own}"])
+    return "\n".join([*lines, f"  {'my_check':<{width}}  {own}"])
 
 
 def form_of(name: str) -> str:
@@ -145,8 +132,7 @@ def resolve(
         checks: names of `BUILTIN` (with what follows the colon) or of functions of the namespace;
             functions; or checks, which stay as they are. After a name may follow
             ``seconds=NUMBER``, the processor time it may take, and ``decisive`` or ``decisive=no``,
-            whether a pass settles the verdict. The checks of a text's form take
-            neither. After ``with:`` and ``without:`` everything is their text.
+            whether a pass settles the verdict. ``length`` and ``json`` take neither.
         namespace: the user's variables.
         target: the score that passes, for functions that return one.
         variables: the variables that checked code has.

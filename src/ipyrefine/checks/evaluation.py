@@ -9,11 +9,25 @@ from collections.abc import Mapping, Sequence
 from time import monotonic
 from typing import Any, Literal, Self
 
+from pydantic import ValidationError
+
 from ipyrefine.checks import Context, tables
 from ipyrefine.checks.functions import not_python
+from ipyrefine.checks.outputs import read_fault
 from ipyrefine.checks.refusals import explain_refusal
 from ipyrefine.checks.undefined import NameReader
-from ipyrefine.core.model import Choice, Condition, Evidence, Row, Tally, Task, on_conditions
+from ipyrefine.core.model import (
+    Choice,
+    Condition,
+    Evidence,
+    Fault,
+    Row,
+    Shape,
+    Tally,
+    Task,
+    on_conditions,
+)
+from ipyrefine.core.sharing import shape_of
 from ipyrefine.core.stated import Example, stated_examples
 from ipyrefine.core.stated_tables import parse_table
 from ipyrefine.core.syntax import (
@@ -239,7 +253,30 @@ class Examples(NameReader):
             rows=tuple(filter(None, (_missed_row(e, o) for e, o, held in stated if not held))),
             computed=evaluation.computed,
             conditions=partial,
+            faults=tuple(_fault(e, o) for e, o, held in ranked if not held),
         )
+
+
+def _fault(example: Example, outcome: Outcome) -> Fault:
+    """Return how a text misses an example, as data."""
+    fault = read_fault(outcome, example.source.strip(), outcome.get("line"))
+    if "error" in outcome or example.kind in ("holds", "table"):
+        return fault
+    stated = read_literal(example.expected.strip())
+    expected = _read_shape(outcome.get("expected")) if stated is NO_VALUE else shape_of(stated)
+    sides = tuple(filter(None, (_read_shape(outcome), expected)))
+    return fault.replace(compared=sides if len(sides) == 2 else ())
+
+
+def _read_shape(description: Any) -> Shape | None:
+    """Return the type and size of a value that the program described."""
+    if (value := _decode(description)) is not NO_VALUE:
+        return shape_of(value)
+    described = description.get("shape") if isinstance(description, dict) else None
+    try:
+        return Shape.model_validate(described)
+    except ValidationError:
+        return None
 
 
 def not_tried(what: str, conditions: Sequence[Condition]) -> str:

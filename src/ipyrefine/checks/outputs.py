@@ -18,6 +18,7 @@ from ipyrefine.core.model import (
     MAX_OUTPUT,
     MAX_OUTPUTS,
     MAX_ROWS,
+    Fault,
     Output,
     Printed,
 )
@@ -46,6 +47,26 @@ def read_outputs(events: Iterable[Event], printed: str) -> tuple[Output, ...]:
         except (ValidationError, TypeError, AttributeError, KeyError):
             continue  # only the text can have written that
     return tuple(found[:MAX_OUTPUTS])
+
+
+def read_fault(event: Event, about: str = "", line: Any = 0) -> Fault:
+    """Return how a text failed, as a part of the program reports it.
+
+    Args:
+        event: the report.
+        about: the test or the example.
+        line: the line of the text.
+    """
+    raised = event.get("raised") or ""
+    fields = {
+        "raised": raised[0] if isinstance(raised, list) else raised,
+        "line": line or 0,
+        "compared": event.get("compared") or (),
+    }
+    try:
+        return Fault.model_validate({"about": about, **fields})
+    except (ValidationError, IndexError):  # only the text can have written that
+        return Fault(about=about)
 
 
 def _tidy(output: Any) -> dict[str, Any]:

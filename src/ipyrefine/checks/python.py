@@ -9,16 +9,16 @@ from typing import Any, Self
 
 from ipyrefine.checks import Context
 from ipyrefine.checks.functions import not_python, remark
-from ipyrefine.checks.outputs import IMPORT_SECONDS, imports_of, read_outputs
+from ipyrefine.checks.outputs import IMPORT_SECONDS, imports_of, read_fault, read_outputs
 from ipyrefine.checks.refusals import explain_listing, explain_refusal
 from ipyrefine.checks.undefined import NameReader, name_errors
-from ipyrefine.core.model import Condition, Evidence, Row, Task, on_conditions
+from ipyrefine.core.model import Condition, Evidence, Fault, Row, Task, on_conditions
 from ipyrefine.core.syntax import has_steps, is_literal, try_parse, try_parse_expression
 from ipyrefine.kernel.magics import PythonPart, python_part
 from ipyrefine.kernel.names import names_in_code
 from ipyrefine.kernel.redaction import is_secret_name, redact
 from ipyrefine.kernel.stand_ins import run_without_secrets
-from ipyrefine.kernel.variables import NOT_RUN_HERE, UNDEFINED, Copies, may_read, wants_rows
+from ipyrefine.kernel.variables import NOT_RUN_HERE, UNDEFINED, Copies, wants_rows
 from ipyrefine.sandbox.sandbox import (
     Event,
     ProcessResult,
@@ -68,7 +68,6 @@ class RunsCleanly(NameReader):
 
     name = "run"
     _unasked = False
-    _advises = True
 
     def __init__(
         self,
@@ -127,8 +126,9 @@ class RunsCleanly(NameReader):
         undefined = [one for one in undefined if one.name not in defined.get("defined", ())]
         fault = _find_fault(events, result, self._seconds)
         missing = [n for n in self._names if defined and n not in defined["defined"]]
+        static = ""  # what the text alone shows
         if missing and not fault:
-            fault = f"It ends without defining {', '.join(missing)}."
+            fault = static = f"It ends without defining {', '.join(missing)}."
         absence = self._copies.explain_absence(fault, result.stderr) if fault else ""
         tried = next((event["tried"] for event in events if "tried" in event), None)
         if result.timed_out or any("waited" in event for event in events):
@@ -140,7 +140,8 @@ class RunsCleanly(NameReader):
         elif not fault:
             absence = explain_listing(tried, code)
         if undefined and (absence or not fault):
-            fault, absence = name_errors(undefined), ""
+            fault = static = name_errors(undefined)
+            absence = ""
         partial = self._copies.conditions(code)
         if fault and partial and not absence:
             first, *more = fault.split("\n")
@@ -165,11 +166,12 @@ class RunsCleanly(NameReader):
             rows=() if fault or absence else tuple(self._changes(events, task, code)),
             computed=self._copies.may_compute(code),
             conditions=partial,
+            faults=(_as_data(events, result, self._seconds, static),) if fault else (),
         )
 
     def _too_long(self, what: str) -> str:
-        more = f" To allow more: -c 'run seconds={4 * self._seconds:g}'." if self._advises else ""
-        return f"{what} did not end in {self._seconds:g} seconds.{more}"
+        more = f"To allow more: -c 'run seconds={4 * self._seconds:g}'."
+        return f"{what} did not end in {self._seconds:g} seconds. {more}"
 
     def _success(self, text: str, partial: tuple[Condition, ...]) -> str:
         whole = self._labels.keys() - {one.name for one in partial}
@@ -196,26 +198,19 @@ class RunOnCopies(RunsCleanly):
     _unasked = True
 
 
-class Look(RunsCleanly):
-    """An expression by which a writer looks at the variables, and at nothing else."""
-
-    _advises = False
-
-    async def __call__(self, text: str, task: Task) -> Evidence:
-        """Run the expression in the sandbox, unless it may read files."""
-        if may_read(text):
-            detail = "Not run: a look is at the variables, and this may read files."
-            return Evidence(name=self.name, passed=None, not_run=True, detail=detail)
-        self._stopped = False
-        return await super().__call__(text, task)
-
-
 def _is_for_want(fault: str, result: ProcessResult, task: Task) -> bool:
     """Return True if code failed only because it lacked a variable's copy, or memory."""
     undefined = UNDEFINED.match(fault)
     without_copy = undefined and undefined[1] in {one.name for one in task.materials}
     bounded = result.limit in ("memory", "processes")
     return bool(without_copy or bounded or _NO_MEMORY.match(fault))
+
+
+def _as_data(events: list[Event], result: ProcessResult, seconds: float, static: str) -> Fault:
+    if static or result.timed_out or result.limit:
+        return Fault(words=static or describe_failure(result, seconds))
+    event = next((event for event in events if "raised" in event), {})
+    return read_fault(event, line=event.get("line"))
 
 
 def _find_fault(events: list[Event], result: ProcessResult, seconds: float) -> str:

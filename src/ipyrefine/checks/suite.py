@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 
 from ipyrefine.checks.blame import is_own_fault
 from ipyrefine.checks.evaluation import Evaluation, holds, not_tried, read_choice, shorten
+from ipyrefine.checks.outputs import read_fault
 from ipyrefine.checks.refusals import explain_refusal
-from ipyrefine.checks.tests import SHARE, WIDTH, Report, run_tests
+from ipyrefine.checks.tests import SHARE, WIDTH, Report, line_of_text, run_tests
 from ipyrefine.core.expectations import Expectation, needed, suite_evidence
-from ipyrefine.core.model import Evidence, Task, TestResult
+from ipyrefine.core.model import Evidence, Fault, Task, TestResult
 from ipyrefine.core.results import claims
 from ipyrefine.core.stated import as_example
 from ipyrefine.core.syntax import names_bound, parse, try_parse
@@ -34,6 +35,7 @@ class _Result(NamedTuple):
     passed: bool | None
     line: str = ""
     broken: bool = False  # by its own lines
+    fault: Fault | None = None
 
 
 _Results = dict[str, _Result]
@@ -162,12 +164,16 @@ class Suite:
             absence = absence or explain_refusal(event.get("tried"), said, code, *sources.values())
             if absence:
                 return _Result(None, absence)
+            fault = read_fault(event, line=line_of_text(event))
             if is_own_fault(event, sources, code, task):
-                return _Result(None, shorten(f"It fails in its own lines: {said}", WIDTH), True)
-            return _Result(False, shorten(said, WIDTH))
+                line = shorten(f"It fails in its own lines: {said}", WIDTH)
+                return _Result(None, line, True, fault)
+            return _Result(False, shorten(said, WIDTH), False, fault)
 
         if report.fault and not report.faults:  # the text does not load
-            return dict.fromkeys(names, judge({"why": report.fault, "tried": report.tried}))
+            lost = judge({"why": report.fault, "tried": report.tried})
+            load = read_fault(report.load, line=line_of_text(report.load))
+            return dict.fromkeys(names, lost._replace(fault=load))
         results, unloaded = _outcomes(report, judge), set[str]()
         for file, fault in report.faults.items():
             tests = modules[file][1]

@@ -17,8 +17,9 @@ from typing import Any, NamedTuple, Self
 from ipyrefine.checks import Context
 from ipyrefine.checks.evaluation import not_tried, shorten
 from ipyrefine.checks.functions import MAX_FINDINGS, blocking_finding, not_python
+from ipyrefine.checks.outputs import read_fault
 from ipyrefine.checks.refusals import explain_refusal
-from ipyrefine.core.model import Evidence, Finding, Tally, Task
+from ipyrefine.core.model import Evidence, Fault, Finding, Tally, Task
 from ipyrefine.core.syntax import ERRORS, names_bound, parse
 from ipyrefine.errors import UsageError
 from ipyrefine.kernel.magics import python_part
@@ -48,7 +49,6 @@ class Tests:
 
     Attributes:
         source: the tests.
-        test_names: what the source defines, as words, which a model may see.
 
     Raises:
         UsageError: the source does not parse or holds no test, or pytest is not installed.
@@ -86,7 +86,7 @@ class Tests:
         self._expected = {*sure} & {*self._functions} if "__test__" not in source else set[str]()
         definitions = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
         found = [node.name for node in ast.walk(tree) if isinstance(node, definitions)]
-        self.test_names = " ".join(found)
+        self._own = set(found)
         classes = [node.name for node in tree.body if isinstance(node, ast.ClassDef)]
         if not self._functions and not any("test" in name.lower() for name in classes):
             raise UsageError(
@@ -126,6 +126,7 @@ class Tests:
             absence = not_tried(self.name, partial)
         passed, lines, failing, tally = self._assess(report)
         score = 0.0 if passed is False else None
+        load = (read_fault(report.load, line=line_of_text(report.load)),) * bool(report.fault)
         shown = [*lines, report.result.protection_note] if partial or not absence else []
         return Evidence(
             name=self.name,
@@ -138,6 +139,7 @@ class Tests:
             decisive=self._decisive,
             basis="tests",
             findings=() if absence else tuple(failing[:MAX_FINDINGS]),
+            faults=() if absence else tuple(filter(None, (f.fault for f in failing))) or load,
             computed=self._copies.may_compute(code, self.source),
             conditions=partial,
         )
@@ -176,8 +178,18 @@ class Tests:
             return None, [*lines, "All tests are skipped, so nothing was run."], [], None
         skipped_note = f" {len(skipped)} skipped." if skipped else ""
         lines.append(f"{len(passing)} of {count} tests pass.{skipped_note}")
-        findings = [blocking_finding(t, shorten(str(results[t]["why"]), WIDTH)) for t in failing]
+        findings = [
+            blocking_finding(t, shorten(str(results[t]["why"]), WIDTH)).replace(
+                fault=self._fault(t, results[t])
+            )
+            for t in failing
+        ]
         return not failing, lines, findings, Tally(held=len(passing), of=count, noun="test")
+
+    def _fault(self, test: str, event: Event) -> Fault:
+        """Return how a test fails, as data: of its name, what its source writes."""
+        parts = [part for part in test.partition("[")[0].split("::") if part in self._own]
+        return read_fault(event, "::".join(parts), line_of_text(event))
 
     def _explain_absence(self, report: "Report", code: str) -> str:
         """Explain why the tests say nothing: all failures need what only the notebook has."""
@@ -203,6 +215,7 @@ class Report(NamedTuple):
 
     Attributes:
         fault: why the text or the tests do not load, or empty.
+        load: the report of that.
         tried: what the text tried to reach that does not load.
         faults: why each module of tests does not load.
         outcomes: what happened in each that was reached: of its fixtures and parts, the worst.
@@ -213,6 +226,7 @@ class Report(NamedTuple):
 
     result: ProcessResult
     fault: str
+    load: Event
     tried: Any
     faults: dict[str, Event]
     collected: list[str]
@@ -231,10 +245,12 @@ class Report(NamedTuple):
                 if _RANK[event["outcome"]] > _RANK[worst["outcome"]]:
                     outcomes[event["test"]] = event
         end = next((e["end"] for e in events if e.get("end")), "")
+        load = next((e for e in events if "fault" in e), {})
         return cls(
             result=result,
-            fault=next((str(e["fault"]) for e in events if "fault" in e), ""),
-            tried=next((e.get("tried") for e in events if "fault" in e), None),
+            fault=str(load.get("fault", "")),
+            load=load,
+            tried=load.get("tried"),
             faults={e["module"]: e for e in events if "fault" in e and "module" in e},
             collected=next((e["collected"] for e in events if "collected" in e), []),
             outcomes=outcomes,
@@ -286,6 +302,13 @@ async def run_tests(
         runs_xfail=runs_xfail,
     )
     return Report.of(result, events)
+
+
+def line_of_text(event: Event) -> Any:
+    """Return the last line of the text that a failure went through."""
+    frames = event.get("frames")
+    places = [one for one in frames if one[:1] == ["candidate.py"]] if frames else []
+    return places[-1][1] if places else 0 if "outcome" in event else event.get("line")
 
 
 def _source(name: str, namespace: Mapping[str, Any]) -> str:

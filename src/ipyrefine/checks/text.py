@@ -1,12 +1,12 @@
-"""The checks on a text's form: ``length``, ``with`` and ``without``.
+"""The check of a text's length.
 
-They say little about a text's quality, so a pass settles no verdict; a text that fails one does not
+It says little about a text's quality, so a pass settles no verdict; a text that fails it does not
 pass.
 """
 
 import re
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Self
 
 from ipyrefine.checks import Context
 from ipyrefine.core.model import Evidence, Task
@@ -72,7 +72,7 @@ UNITS: dict[str, Callable[[str], int]] = {
     "bullet": _count_bullets,
     "char": len,
     "character": len,
-    "line": lambda text: len(text.splitlines()),
+    "line": lambda text: sum(bool(line.strip()) for line in text.splitlines()),
     "paragraph": lambda text: len([part for part in re.split(r"\n\s*\n", text) if part.strip()]),
 }
 _NUMBER = r"(\d[\d_,]{0,12})"
@@ -82,24 +82,7 @@ _LENGTH = re.compile(
 )
 
 
-class _Form:
-    """A check of a text's form, made from everything that follows its colon."""
-
-    name: str
-
-    def __init__(self, argument: str) -> None:
-        raise NotImplementedError
-
-    @classmethod
-    def from_argument(cls, argument: str, context: Context) -> Self:
-        return cls(argument)
-
-    def _evidence(self, passed: bool, detail: str, **fields: Any) -> Evidence:
-        fields = {"score": float(passed), "basis": "constraints", **fields}
-        return Evidence(name=self.name, passed=passed, detail=detail, **fields)
-
-
-class Length(_Form):
+class Length:
     """The text's length is within bounds.
 
     Args:
@@ -127,6 +110,11 @@ class Length(_Form):
         self._asked = _bounds_text(self._low, self._high, self._unit)
         self.requirement = f"Its length must be {self._asked}."
 
+    @classmethod
+    def from_argument(cls, argument: str, context: Context) -> Self:
+        """Make the check from what follows its colon."""
+        return cls(argument)
+
     async def __call__(self, text: str, task: Task) -> Evidence:
         """Count the units of the text."""
         count = UNITS[self._unit](text.strip())
@@ -136,33 +124,10 @@ class Length(_Form):
         error = f"{off} too {'few' if missing > 0 else 'many'}"
         detail = f"It has {plural(count, self._unit)}"
         detail += f": {error}, as {self._asked} are asked for." if off else "."
-        return self._evidence(not off, detail, score=max(0.0, 1 - off / max(count, self._low, 1)))
-
-
-class With(_Form):
-    """The text has a word or phrase, in capital or small letters, also within a longer word."""
-
-    name = "with"
-
-    def __init__(self, term: str) -> None:
-        self.name = f"{self.name}:{term}"
-        self._term, self._wanted = term, self.name.startswith("with:")
-
-    async def __call__(self, text: str, task: Task) -> Evidence:
-        """Count the term: "rates" has a demanded "rate", and not a forbidden one."""
-        pattern = r"\s+".join(map(re.escape, self._term.split()))
-        if not self._wanted:
-            pattern = rf"(?<!\w){pattern}(?!\w)"
-        straight = INVISIBLE.sub("", text).replace("\xad", "").replace("’", "'")  # noqa: RUF001
-        count = len(re.findall(pattern, straight, re.IGNORECASE))
-        detail = f'It has "{self._term}" {plural(count, "time")}.'
-        return self._evidence(bool(count) is self._wanted, detail)
-
-
-class Without(With):
-    """The text does not have a word or phrase, in capital or small letters."""
-
-    name = "without"
+        score = max(0.0, 1 - off / max(count, self._low, 1))
+        return Evidence(
+            name=self.name, passed=not off, score=score, basis="constraints", detail=detail
+        )
 
 
 def _bounds(sign: str | None, number: int) -> tuple[int, int | None]:

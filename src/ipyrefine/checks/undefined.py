@@ -47,7 +47,6 @@ class NameReader:
             passed=False,
             detail=name_errors(undefined),
             seconds=evidence.seconds,
-            drafts=evidence.drafts,
             basis="run",
         )
 

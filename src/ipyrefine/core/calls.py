@@ -122,7 +122,7 @@ class ModelCall(Generic[T]):
         if self.failure.startswith(_SHORTENED):
             remedy = "Raise its context length, or shorten the text"
         if self.failure in (FAILURES["length"], _THOUGHT):
-            remedy = f"Raise {'--budget' if self._bounded_by_budget else '--max-tokens'}"
+            remedy = f"Raise {'--budget' if self._bounded_by_budget else '--set max_tokens'}"
         return f"{self.failure}. {remedy}" if remedy else self.failure
 
     async def make(

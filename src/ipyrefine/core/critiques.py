@@ -19,16 +19,18 @@ from ipyrefine.core.fields import ITEM, LABEL, NAMES, by_role, json_objects, pla
 from ipyrefine.core.findings import (
     drop_known,
     ground,
+    no_source,
     regress,
     same,
     up_for_review,
     weigh,
     with_ids,
 )
-from ipyrefine.core.model import LEFT_OPEN, Finding, Severity
+from ipyrefine.core.model import LEFT_OPEN, NO_SOURCE, Finding, Severity
 from ipyrefine.core.results import results_among
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.syntax import NO_VALUE, try_parse_expression
+from ipyrefine.core.unsourced import find_unsourced, rests_on_sources
 from ipyrefine.errors import ReplyError
 
 _BLOCK = re.compile(
@@ -55,8 +57,9 @@ _NOT_READY = re.compile(
     r"|\bno est[áa] list[ao]\b|\bnão está pront[ao]\b|未就绪|未完成|\bне готов",
     re.IGNORECASE,
 )
-_SECTIONS = ("not ready", "ready", "verdict", "findings", "questions", "because", "praise")
-_TOP = ("findings", "questions", "ready", "verdict", "because", "tests", "feedback")
+_LISTS = ("findings", "questions", "unsourced")
+_SECTIONS = ("not ready", "ready", "verdict", *_LISTS, "because", "praise")
+_TOP = (*_LISTS, "ready", "verdict", "because", "tests", "feedback")
 _PARTS = ("problem", "place", "demand", "fix", "severity", "blocks", "criterion")
 _INSIDE = re.compile(  # what an item may add in its own line
     rf"(?:^|(?<=[\s(*]))[*_]{{0,3}}({'|'.join(NAMES['fix'] + NAMES['place'] + NAMES['severity'])})"
@@ -66,7 +69,7 @@ _INSIDE = re.compile(  # what an item may add in its own line
 _LINES, _LONG = 2_000, 4_000  # of a critique in words; characters of a line
 MAX_POINTS = 60  # findings, questions and tests that a critique may have
 _MOST_OPTIONS = 5  # of a question
-_KEYS = {"findings", "questions", "rows", "ready", "tests", "sources"}
+_KEYS = {*_LISTS, "rows", "ready", "tests", "sources"}
 _FIELD = "$."  # starts the criterion of a finding about the source of a field's value
 
 
@@ -99,6 +102,7 @@ def parse_critique(reply: str, text: str, source: str | None = None) -> Critique
     findings = [_finding(item) for item in _items(fields.get("findings"))]
     findings += map(_question, _items(fields.get("questions")))
     findings += map(_unasked, _items(fields.get("rows")))
+    findings += map(_fact, _items(fields.get("unsourced")))
     if source is not None and isinstance(sources := fields.get("sources"), dict):
         data = _read_json(text)
         named = {str(path): words for path, words in sources.items()}
@@ -215,7 +219,7 @@ class _Outline:
             self._take_item(item["item"], len(item["indent"].expandtabs(4)))
         elif self._item and (label or line[0].isspace()):
             self._take_part(_plain(line))
-        elif self._section in ("findings", "questions") and not self._list:
+        elif self._section in _LISTS and not self._list:
             self._take_item(_plain(line), 0)
         else:
             self._rest.append(line)
@@ -225,7 +229,7 @@ class _Outline:
         name, mark, rest = label["name"], label["mark"][:1], _plain(label["rest"])
         level = len(line) - len(line.lstrip("#"))
         marked = bool(level) or (not item and not rest and (mark in (":", "：") or "**" in line))
-        found = role(name, *_SECTIONS)
+        found, none = role(name, *_SECTIONS), _NONE.fullmatch(rest.lower())
         exact = bool(found) and plain_name(name) in NAMES[found]
         if found == "ready" and not exact and (mark in ".!。" or _NOT_READY.search(line)):
             found = ""
@@ -236,10 +240,12 @@ class _Outline:
         ):
             if item and self._item and role(name, *_PARTS):
                 return False
+            if item and found == "unsourced" and self._section == "findings" and not none:
+                return False  # it is what a finding is about
             self._section, self._level, self._item, self._asked = found, level, None, False
-            if found in ("findings", "questions"):
+            if found in _LISTS:
                 self.fields.setdefault(found, [])
-                if rest and not _NONE.fullmatch(rest.lower()):
+                if rest and not none:
                     self._take_item(rest, 0)
             elif found == "because":
                 self.fields["because"] = rest
@@ -265,11 +271,10 @@ class _Outline:
 
     @property
     def _list(self) -> list[Any]:
-        named = self._section in ("findings", "questions")
-        return self.fields[self._section] if named else self._loose
+        return self.fields[self._section] if self._section in _LISTS else self._loose
 
     def _add(self, item: dict[str, str]) -> None:
-        if self._section == "questions":
+        if self._section in ("questions", "unsourced"):
             self._list.append(item["problem"])
         elif self._section != "praise" and len(self._list) <= MAX_POINTS:
             self._item = item
@@ -279,7 +284,7 @@ class _Outline:
         words = words.strip()
         if _NONE.fullmatch(words.lower()):
             return
-        named, _ = _part(words) if self._section != "questions" else ("", "")
+        named, _ = _part(words) if self._section not in ("questions", "unsourced") else ("", "")
         deeper = self._item is not None and margin > self._margin
         if self._item and self._titled and not named:
             self._item |= {"criterion": self._item["problem"], "problem": ""}
@@ -314,7 +319,7 @@ class _Outline:
             return
         if not any(self._columns) or all(set(cell) <= set(":- ") for cell in cells):
             return
-        if self._section not in ("findings", "questions"):
+        if self._section not in _LISTS:
             self._section = "findings"
             self.fields.setdefault("findings", [])
         row = {name: cell for name, cell in zip(self._columns, cells, strict=False) if name}
@@ -400,6 +405,13 @@ def _unsourced(path: str, words: object, source: str) -> Finding | None:
     )
 
 
+def _fact(item: object) -> Finding | None:
+    """Return the question about words that the critic found in no source."""
+    named = by_role(item, *_PARTS) if isinstance(item, dict) else {"place": item}
+    words = _words(named.get("place", next(iter(named.values()), "")))
+    return no_source(words) if words else None
+
+
 def _question(item: object) -> Finding | None:
     if isinstance(item, str):
         question, _, listed = item.strip().removesuffix(")").rpartition(" (")
@@ -471,7 +483,10 @@ def settle(run: Run, base: Iteration, critique: Critique) -> tuple[Critique, tup
         The critique with the new findings, by their ids, those that are fixed, and the contested
         ones that it stands by or lets go; and the ids of resolved findings that it names again.
     """
-    named = critique.findings
+    named = [f for f in critique.findings if f.check != NO_SOURCE]
+    facts = (f.quote for f in critique.findings if f.check == NO_SOURCE)
+    if rests_on_sources(run):
+        named += map(no_source, find_unsourced(run, base.text, facts))
     parent = None if base.parent is None else run.iterations[base.parent]
     new = weigh(drop_known(run, named, base.findings), base, parent)
     regressed = tuple(f.id for f in base.findings if regress(f, named).status is not f.status)

@@ -33,6 +33,7 @@ from ipyrefine.core.expectations import (
 from ipyrefine.core.findings import changes, is_cosmetic, left_open
 from ipyrefine.core.model import (
     Evidence,
+    Fault,
     Form,
     Judgement,
     Outcome,
@@ -42,14 +43,12 @@ from ipyrefine.core.model import (
     StopReason,
     Task,
     TestResult,
-    on_conditions,
 )
 from ipyrefine.core.policy import Stop
 from ipyrefine.core.ports import (
     MODELS,
     Check,
     Clock,
-    ComparingCheck,
     Consumer,
     Journal,
     Model,
@@ -63,10 +62,10 @@ from ipyrefine.core.reducer import apply, require_iteration, require_possible
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import (
     KEPT_HERE,
-    LOOK_KEPT_HERE,
     Sharing,
+    fault_sentence,
+    is_computed,
     next_level,
-    output_texts,
     withheld,
     withhold,
 )
@@ -85,7 +84,6 @@ from ipyrefine.errors import (
 T = TypeVar("T")
 Written = ModelCall[replies.WrittenText]
 _DRAFTED = ("text", "thoughts", "form", "kind", "language")
-_LOOK = 2_000  # characters of what a writer is shown of the variables
 Emit = Callable[[Event], Awaitable[None]]
 
 
@@ -105,7 +103,6 @@ class Refinement:
         nonce: makes the nonce of the fence around untrusted text; by default from a fresh secret.
         warnings: what the user should know before the first call.
         suite: runs a critic's tests on a text; None where nothing can be run.
-        look: runs what a writer wants to see of the variables; None where there are no copies.
         selection: the part of the draft that may change; what the model writes elsewhere is put
             back.
         sharing: what the models' servers are sent of what code computed.
@@ -129,12 +126,11 @@ class Refinement:
         nonce: Nonce | None = None,
         warnings: Sequence[str] = (),
         suite: Suite | None = None,
-        look: Check | None = None,
         selection: Selection | None = None,
         sharing: Sharing | None = None,
     ) -> None:
         self.model, self.judge, self.checks = model, judge or model, tuple(checks)
-        self.clock, self.selection, self.suite, self.look = clock, selection, suite, look
+        self.clock, self.selection, self.suite = clock, selection, suite
         self.error: RefineError | None = None
         self.prompts_read: dict[str, list[str]] = {}
         if isinstance(start, Run):
@@ -147,7 +143,6 @@ class Refinement:
                     model=self.model.name,
                     judge=self.judge.name,
                     checks=tuple(check.name for check in self.checks),
-                    compares_drafts=any(isinstance(one, ComparingCheck) for one in self.checks),
                     price=price,
                     wish=start.wish if at_once else "",
                 )
@@ -161,8 +156,6 @@ class Refinement:
             nonce or make_nonce(secrets.token_bytes(32)),
             next(iter(schemas), None),
             replayed=[s for s in Stage if getattr(readers.get(s, self.model), "replays", False)],
-            names=" ".join(getattr(check, "test_names", "") for check in self.checks),
-            sandbox=look is not None,
         )
         self.sharing = sharing or Sharing()
         self._begun, self._warnings = isinstance(start, Run), tuple(warnings)
@@ -487,10 +480,6 @@ class Refinement:
                 await stages[step]()
         except OutOfBudget as error:
             step = error.stop
-        if step.reason in (StopReason.QUESTION, StopReason.PASSED) and self.state.question is None:
-            question = policy.question_of(self.state.iterations[self.state.best or 0])
-            if question is not None:
-                await self.emit(events.QuestionAsked(question=question))
         await self.emit(events.Stopped(reason=step.reason, message=step.message))
 
     def _computed_materials(self) -> list[str]:
@@ -580,7 +569,7 @@ class Refinement:
         await self.emit(events.FormChosen(form=form or "code"))
 
     async def _draft(self) -> None:
-        """Take the user's own draft, or ask for those that are still to be written, all at once.
+        """Take the user's own draft, or ask for those to be written now, all at once.
 
         Only the first of them streams, and they are taken in order. A draft that fails is a
         warning; the run fails only if no draft is left.
@@ -619,12 +608,9 @@ class Refinement:
     ) -> Written:
         task, own, earlier = self.state.task, self._requests.is_own(stage), count()
 
-        looks = self._requests.takes_look(self.state, stage)
         chooses = stage is Stage.DRAFT and self.state.setup.words is not None
 
         def parse(reply: Reply, *, cut: bool = False) -> replies.WrittenText:
-            if looks and (look := replies.read_look(reply.text)):
-                return replies.WrittenText(text="", look=look)
             form, language = task.form, task.language
             options: dict[str, Any] = {"cut": cut, "language": language, "own": own, "task": task}
             if chooses:
@@ -644,26 +630,6 @@ class Refinement:
         parse_cut = None if edits else partial(parse, cut=True)
         return ModelCall(self.model, parse, stage, number, parse_cut, sampled)
 
-    async def _looks(self, call: Written, number: int) -> bool:
-        """Return whether the writer wants to look before it writes, and note what it sees."""
-        expression = call.value.look if call.value else ""
-        if not expression or self.look is None:
-            return False
-        result, computed = LOOK_KEPT_HERE, False
-        if self.sharing.level in ("outputs", "values"):
-            evidence = await self.look(expression, self.state.task)
-            outputs = "\n".join(output_texts(evidence.outputs, _LOOK))
-            if ran_on := on_conditions(evidence.conditions):
-                outputs = f"It ran {ran_on}:\n{outputs or 'None'}"
-            result = (outputs or "None") if evidence.passed else evidence.detail
-            computed = evidence.computed
-        await self.emit(
-            events.Looked(
-                iteration=number, expression=expression, result=result[:_LOOK], computed=computed
-            )
-        )
-        return True
-
     async def _write(self, call: Written, request: Request, **options: Any) -> None:
         inside, chooses = request.json_schema is not None, self.state.setup.words is not None
         form = self.state.task.form
@@ -677,8 +643,6 @@ class Refinement:
         except (ModelError, OutOfBudget) as failure:
             error = failure
         else:
-            if await self._looks(call, number):
-                return  # it is asked for again
             setup, written = self.state.setup, call.value
             if written and not setup.words and written.form not in (None, setup.task.form):
                 written, call.failure = None, f"it is not {setup.task.form} as the one before it"
@@ -689,13 +653,10 @@ class Refinement:
         reason = str(error).rstrip(".") if error else call.advice
         run = self.state
         final = error is not None or run.failed_drafts + 1 >= run.limits.candidates
+        if isinstance(error, OutOfBudget) and policy.writes_in_turn(run):
+            raise error
         if last and final and not run.iterations:
             raise error or ModelError(f"{run.setup.model} gave no draft: {reason}.")
-        if last and isinstance(error, OutOfBudget):  # nor does it allow those still to come
-            for left in range(number, run.limits.candidates):
-                why = "the budget does not allow it"
-                await self.emit(events.DraftFailed(candidate=left, reason=why))
-            return
         await self.emit(events.Warned(message=f"One of the drafts is missing: {reason}."))
         await self.emit(events.DraftFailed(candidate=number, reason=str(error or call.failure)))
 
@@ -730,21 +691,16 @@ class Refinement:
         return await self.suite(expectations, iteration.text, self.state.task)
 
     async def _run_check(self, check: Check, iteration: Iteration) -> Evidence:
-        comparing = isinstance(check, ComparingCheck)
-        if isinstance(check, ComparingCheck):
-            others = [i.text for i in self.state.drafts if i.number != iteration.number]
-            check = check.among(others, policy.drafts_left(self.state, iteration))
         try:
-            evidence = await check(iteration.text, self.state.task)
+            return await check(iteration.text, self.state.task)
         except CheckNotRun as error:
-            evidence = Evidence(name=check.name, passed=None, not_run=True, detail=str(error))
+            return Evidence(name=check.name, passed=None, not_run=True, detail=str(error))
         except RefineError:
             raise
         except Exception as error:
             raise CheckError(
                 f"The check {check.name} broke: {describe(error)}. Mend it, or leave it out."
             ) from error
-        return evidence.replace(drafts=evidence.drafts or "open") if comparing else evidence
 
     async def _judge(self) -> None:
         iteration = policy.unverified(self.state)
@@ -758,6 +714,7 @@ class Refinement:
         await self.emit(events.StageStarted(stage=Stage.JUDGE, iteration=number))
 
         request, said = self._requests.judge(self.state, number), list[str]()
+        computed = self._sees_computed
 
         def parse(reply: Reply) -> Judgement:
             said.append(reply.text.strip())
@@ -773,6 +730,9 @@ class Refinement:
             judgement = Judgement(stated=Outcome.NEEDS_IMPROVEMENT, findings=findings)
         if judgement is None:
             await warn(self, f"{name} was not judged: {call.advice}.")
+        elif computed:
+            findings = tuple(one.replace(computed=True) for one in judgement.findings)
+            judgement = judgement.replace(findings=findings)
         return verdicts.evaluated(self.state, iteration, judgement, call.failure)
 
     async def _critique(self) -> None:
@@ -813,7 +773,10 @@ class Refinement:
                 raise ReplyError(critique.failure or lack)
             return critique
 
-        critic = self.judge if policy.reads(self.state) else self.model
+        critic, computed = (
+            self.judge if policy.reads(self.state) else self.model,
+            self._sees_computed,
+        )
         call = ModelCall(critic, parse, Stage.CRITIQUE, base.number)
         request = self._requests.critique(self.state, base.number)
         critique = await call.make(self, request)
@@ -834,7 +797,7 @@ class Refinement:
 
         async def mended(tests: Sequence[Expectation]) -> list[Expectation]:
             again = ModelCall(critic, read, Stage.CRITIQUE, base.number, after=call.read)
-            problems = [f"- {one.name}: {one.reason}" for one in tests]
+            problems = [f"- {one.name}: {self._reason(one, base)}" for one in tests]
             with suppress(OutOfBudget, ModelError):  # what was said of the text stands
                 return await again.make(self, mend(request, said, problems)) or []
             return []
@@ -843,7 +806,21 @@ class Refinement:
             return parse_tests(reply.text, base.text)
 
         tests = await self._new_tests(critique.expectations, base, mended)
-        return critique.replace(expectations=tests)
+        return critique.replace(
+            findings=tuple(one.replace(computed=computed) for one in critique.findings),
+            expectations=tuple(one.replace(computed=computed) for one in tests),
+        )
+
+    @property
+    def _sees_computed(self) -> bool:
+        """Whether the models are sent what code computed, so that their words may hold it."""
+        return self.sharing.level in ("outputs", "values") and is_computed(self.state)
+
+    def _reason(self, test: Expectation, base: Iteration) -> str:
+        """Return why a test could not be tried, as its critic may read it."""
+        if test.fault is None or self.sharing.level in ("outputs", "values"):
+            return test.reason
+        return f"It fails in its own lines: {fault_sentence(test.fault, base.text)}"
 
     async def _take_critique(self, number: int, critique: Critique) -> None:
         critique, regressed = settle(self.state, self.state.iterations[number], critique)
@@ -907,12 +884,15 @@ class Refinement:
         passing = [one for one in tried if results[one.name].passed]
         vacuous = await suite.vacuous(passing, base.text) if passing else ()
         broken = {name: one.line for name, one in results.items() if one.broken}
+        computed = evidence is not None and evidence.computed
+        faults = {n: results[n].fault or Fault() for n in broken if computed}
         return tuple(
             one.replace(
                 grounded=bool(one.quote) and rests_on(words, one.quote),
                 vacuous=one.name in vacuous,
                 untried="broken" if one.name in broken else one.untried,
                 reason=broken.get(one.name, one.reason),
+                fault=faults.get(one.name, one.fault),
             )
             for one in tests
         )
@@ -935,8 +915,6 @@ class Refinement:
         call = self._writing_call(Stage.REVISE, number, base=base.text, edits=edits)
         acting_on = policy.to_act_on(self.state, base)
         await self._write(call, request)
-        if await self._looks(call, number):
-            return  # it is asked for again
         if (revision := call.value) is None:
             await warn(self, f"{name.capitalize()} has no new text: {call.advice}.")
             revision = replies.WrittenText(text=base.text)

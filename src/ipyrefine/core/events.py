@@ -15,7 +15,6 @@ from ipyrefine.core.model import (
     Finding,
     Finish,
     Form,
-    Question,
     Record,
     Setup,
     Stage,
@@ -125,29 +124,12 @@ class ExplanationReady(_Event):
     answer: str
 
 
-class Looked(_Event):
-    """The writer looked at the variables before it wrote."""
-
-    type: Literal["looked"] = "looked"
-    iteration: Count
-    expression: str
-    result: str  # what it is shown
-    computed: bool  # whether that comes from the variables
-
-
 class EvidenceReady(_Event):
     """One check has finished on an iteration's text."""
 
     type: Literal["evidence_ready"] = "evidence_ready"
     iteration: Count
     evidence: Evidence
-
-
-class QuestionAsked(_Event):
-    """Drafts disagree on an input that the task leaves open; the user may answer."""
-
-    type: Literal["question_asked"] = "question_asked"
-    question: Question
 
 
 class BestChanged(_Event):
@@ -204,10 +186,8 @@ Event = Annotated[
     | CritiqueReady
     | RevisionReady
     | EvidenceReady
-    | Looked
     | ExplanationReady
     | VerdictReached
-    | QuestionAsked
     | BestChanged
     | CallEnded
     | Warned

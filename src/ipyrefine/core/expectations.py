@@ -19,6 +19,7 @@ from ipyrefine.core.model import (
     SUITE,
     Claim,
     Evidence,
+    Fault,
     Finding,
     Record,
     Severity,
@@ -85,6 +86,8 @@ class Expectation(Claim):
     # Why no text is tried on it; empty where texts are.
     untried: Literal["", "long", "many", "broken", "no_suite"] = ""
     reason: str = ""  # in words, where its own lines are broken
+    computed: bool = False  # whether its critic saw what code computed from variables or files
+    fault: Fault | None = None  # the reason as data, where that was computed
     status: Literal[Status.OPEN, Status.DISMISSED] = Status.OPEN  # open, or dismissed by the user
     iteration: int = 0  # the text that it was written for
 
@@ -536,6 +539,7 @@ def suite_evidence(
                 severity=Severity.BLOCKING,
                 demand=tests[one.name].quote,
                 problem=one.line,
+                fault=one.fault and one.fault.replace(about=one.name),
                 author="check",
                 contests=tests[one.name].contests,
                 contest=tests[one.name].contest,

@@ -28,6 +28,8 @@ _ROLES = {
     "|lücken|faiblesses|problèmes|défauts|lacunes|debilidades|problemas|fallos|defectos|fraquezas"
     "|falhas|问题|缺点|弱点|不足|缺陷|問題点|問題|欠点|指摘|недостатки|проблемы|слабости|ошибки",
     "questions": "questions|fragen|preguntas|perguntas|疑问|提问|質問|вопросы",
+    "unsourced": "unsourced|unsourced facts|in no source|not in the sources|ohne quelle|sans source"
+    "|sin fuente|sem fonte|无来源|出典なし|без источника",
     "ready": "ready|done|acceptable|approved|bereit|fertig|prêt|listo|lista|pronto|pronta|就绪|完成"
     "|準備完了|完了|готово|готов",
     "not ready": "not ready|nicht fertig|nicht bereit|pas prêt|no está listo|no listo|não pronto"

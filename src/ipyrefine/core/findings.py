@@ -24,7 +24,7 @@ from ipyrefine.core.model import (
     Status,
 )
 from ipyrefine.core.run import Iteration, Run
-from ipyrefine.core.unsourced import unsourced
+from ipyrefine.core.unsourced import find_unsourced
 from ipyrefine.errors import UsageError
 
 SCOPE = "scope"  # criterion of findings about something that nobody asked for
@@ -114,6 +114,8 @@ def drop_known(run: Run, new: Iterable[Finding], earlier: Iterable[Finding]) -> 
 
 def same(one: Finding, other: Finding) -> bool:
     """Return True if two findings name one weakness: in similar words, or at the same place."""
+    if one.check == other.check == NO_SOURCE:
+        return one.quote == other.quote
     ours, theirs = _words(one.problem), _words(other.problem)
     if one.quote and (one.quote, one.criterion) == (other.quote, other.criterion):
         return len(ours & theirs) >= _ALIKE * min(len(ours), len(theirs))
@@ -263,23 +265,13 @@ def _update_from_check(
 
 
 def _update_unsourced(run: Run, findings: tuple[Finding, ...], text: str) -> tuple[Finding, ...]:
-    """Return findings with a question for each name, number or date that no source has.
+    """Return findings with a question for each fact in no source that a critic of any text named.
 
     What the user keeps is never asked about again. What they strike blocks every text that has it.
     """
-    faults = [
-        Finding(
-            criterion=NO_SOURCE,
-            severity=Severity.MINOR,
-            quote=words,
-            problem=f"“{words}” stands in no source.",
-            fix="Take it out.",
-            author="check",
-            check=NO_SOURCE,
-        )
-        for words in unsourced(run, text)
-    ]
     old = [finding for finding in findings if finding.check == NO_SOURCE]
+    named = dict.fromkeys(f.quote for f in (*run.findings, *old) if f.check == NO_SOURCE)
+    faults = [no_source(words) for words in find_unsourced(run, text, named)]
     followed, fresh = _follow(findings, old, faults, (_equal,))
     kept = {f.quote for f in dismissed(run) if f.check == NO_SOURCE}
     chosen = {id_ for one in run.decisions if isinstance(one, Select) for id_ in one.findings}
@@ -295,6 +287,19 @@ def _update_unsourced(run: Run, findings: tuple[Finding, ...], text: str) -> tup
     return tuple(map(answered, followed + with_ids(run, fresh, followed)))
 
 
+def no_source(words: str) -> Finding:
+    """Return the question about words of a text that stand in no source."""
+    return Finding(
+        criterion=NO_SOURCE,
+        severity=Severity.MINOR,
+        quote=words,
+        problem=f"“{words}” stands in no source.",
+        fix="Take it out.",
+        author="check",
+        check=NO_SOURCE,
+    )
+
+
 def _faults(evidence: Evidence, text: str) -> list[Finding]:
     if evidence.findings:
         return [_own(finding, evidence, text) for finding in evidence.findings]
@@ -302,12 +307,19 @@ def _faults(evidence: Evidence, text: str) -> list[Finding]:
         return []
     problem = first_line(evidence.detail) or f"The check {evidence.name} failed."
     finding = Finding(criterion=evidence.name, severity=Severity.BLOCKING, problem=problem)
-    return [finding.replace(author="check", check=evidence.name)]
+    fault = next(iter(evidence.faults), None)
+    return [
+        finding.replace(
+            author="check", check=evidence.name, computed=evidence.computed, fault=fault
+        )
+    ]
 
 
 def _own(finding: Finding, evidence: Evidence, text: str) -> Finding:
     """Return a check's fault as its finding; words that are not in the text do not quote it."""
-    finding = finding.replace(author="check", check=evidence.name, status=Status.OPEN)
+    finding = finding.replace(
+        author="check", check=evidence.name, status=Status.OPEN, computed=evidence.computed
+    )
     if not contains_quote(text, finding.quote):
         problem = f'{finding.problem} (at "{finding.quote}")'
         finding = finding.replace(quote="", problem=problem)

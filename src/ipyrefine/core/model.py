@@ -22,7 +22,6 @@ Count = Annotated[int, Field(ge=0, le=_MOST)]
 Amount = Annotated[float, Field(ge=0.0, le=1e15, allow_inf_nan=False)]  # of seconds or US dollars
 Author = Literal["model", "check", "user"]
 Form = Literal["code", "prose"]
-Drafts = Literal["agree", "differ", "open"]
 # What suggests the input of a row: the task or the user, a critic's test, drafts that differ on it,
 # an edge of what the task allows, mere variety, or a cell of the notebook.
 RowSource = Literal["example", "critic", "drafts", "edge", "input", "cell", "open"]
@@ -34,7 +33,6 @@ Basis = Literal[
     "schema",
     "confirmed",  # by the user, result by result
     "examples",
-    "agreement",
     "constraints",
     "critique",  # of tests that a critic wrote, and of its word
     "evaluator",  # the user's own prompt
@@ -112,7 +110,6 @@ class StopReason(StrEnum):
     PLATEAU = "plateau"
     REVISIONS = "revisions"
     BUDGET = "budget"
-    QUESTION = "question"
     UNJUDGED = "unjudged"
     CANCELLED = "cancelled"
     FAILED = "failed"
@@ -158,7 +155,6 @@ class Choice(Record):
 
     result: str  # the value as Python, or the name of the exception
     raises: bool = False  # whether it is an exception
-    votes: Count = 1  # how many drafts give it
 
 
 class Attempt(Record):
@@ -172,28 +168,43 @@ class Attempt(Record):
     quote: str = ""  # the task's words that ask for it; empty for one of the task's examples
 
 
-class Question(Record):
-    """An input on which drafts disagree and the task is silent."""
+class Shape(Record):
+    """A value's type and size, without the value."""
 
-    call: str  # the input, as Python
-    # What the drafts give, the most frequent first.
-    choices: Annotated[tuple[Choice, ...], Field(min_length=1)]
-    setup: str = ""  # statements to run before it
-    own: Choice | None = None  # which of them the text gives; None where that can't be written
+    type: str
+    items: tuple[str, ...] = ()  # the types of its items; of a dict, of its keys and its values
+    size: tuple[Count, ...] = ()
+
+    def __str__(self) -> str:
+        if len(self.size) > 1:
+            return f"{self.type} ({', '.join(map(str, self.size))})"
+        inner = f"[{', '.join(self.items)}]" if self.items else ""
+        return f"{self.type}{inner}" + (f" of length {self.size[0]}" if self.size else "")
+
+
+class Fault(Record):
+    """How a text failed, as data: what a server may be told of a result that was computed."""
+
+    about: str = ""  # the test or the example that failed; empty for the text itself
+    raised: str = ""  # the exception's type
+    line: Count = 0  # the line of the text; 0 where none is known
+    compared: tuple[Shape, ...] = ()  # the two values that a test compared
+    words: str = ""  # how it ended, in words of ours that no value is put into
 
 
 class Material(Record):
     """What a task is about besides its words."""
 
     # A variable of the notebook; cells above, or what one raised; cells that define what the cell
-    # uses, for a model that reads well; a file of standing wishes; what its writer looked at.
-    kind: Literal["variable", "cells", "definitions", "rules", "look"]
-    name: str  # the variable's name, the expression of a look, or what the others are called
+    # uses, for a model that reads well; a file of standing wishes.
+    kind: Literal["variable", "cells", "definitions", "rules"]
+    name: str  # the variable's name, or what the others are called
     phrase: str  # what the first line says is seen: ``df (1,204 × 8)``; empty where it is kept here
     text: str  # what the prompts show of it, in a fence
     # Whether code computed it from the notebook's variables or files, or it shows what a variable
     # holds that the user did not name.
     computed: bool = False
+    fault: Fault | None = None  # what raised, of a traceback
 
 
 class Task(Record):
@@ -322,6 +333,9 @@ class Finding(Claim):
     reason: str = ""  # why it was dismissed, in the user's words
     options: tuple[str, ...] = ()  # the answers that a question names
     call: str = ""  # an input on which these differ, as Python
+    # Whether it comes of what code computed from variables or files, or its critic saw that.
+    computed: bool = False
+    fault: Fault | None = None  # what it says, as data
 
     @property
     def binding(self) -> bool:
@@ -478,7 +492,7 @@ class Row(Record):
     setup: str = ""  # statements to run before it
     steps: tuple[str, ...] = ()  # what each of these gives as Python; empty for None or no data
     source: RowSource = "input"  # what suggests the input
-    rivals: tuple[Choice, ...] = ()  # other results, and how many drafts give each
+    rivals: tuple[Choice, ...] = ()  # other results, of drafts or that a critic expects
     before: str = ""  # what the name was before the cell ran
     output: Output | None = None  # the value, where it is a table or a figure
     # Whether the user expects the result; False where they expect another, None before they say.
@@ -509,7 +523,7 @@ class Tally(Record):
 
     held: Count  # how many of them hold
     of: Count  # how many there are
-    noun: Literal["example", "result", "further input", "test"]  # what one of them is called
+    noun: Literal["example", "result", "test"]  # what one of them is called
 
 
 class TestResult(Record):
@@ -525,6 +539,7 @@ class TestResult(Record):
     claim: int = 0  # which of the test's claims it misses, if any
     gives: Choice | None = None  # what the text gives there, where the test only compares results
     conditions: tuple[Condition, ...] = ()
+    fault: Fault | None = None  # what it shows where it fails, as data
 
 
 class Evidence(Record):
@@ -541,11 +556,7 @@ class Evidence(Record):
     required: bool = True  # whether failing it keeps the text from passing
     decisive: bool = False  # whether passing it settles the verdict
     findings: tuple[Finding, ...] = ()  # each fault by itself, where the check tells them apart
-    # How they compare, where the check compares them: their results ``agree``, or ``differ``,
-    # and no further draft could change that; else it is ``open``.
-    drafts: Drafts | None = None
     basis: Basis = "function"  # what a verdict that rests on it is said to rest on
-    question: Question | None = None  # the input that separates best the drafts that differ
     # What the text printed, returned and drew when it ran.
     outputs: Annotated[tuple[Output, ...], Field(max_length=MAX_OUTPUTS)] = ()
     computed: bool = False  # whether code that got copies of variables, or read files, gave it
@@ -553,6 +564,7 @@ class Evidence(Record):
     rows: tuple[Row, ...] = ()  # what the text gives on inputs that the user may confirm
     outdated: bool = False  # whether the user has since changed the examples it was tried on
     conditions: tuple[Condition, ...] = ()  # of all that it shows
+    faults: tuple[Fault, ...] = ()  # how the text failed, as data
 
     @property
     def failed(self) -> bool:
@@ -562,13 +574,12 @@ class Evidence(Record):
     @property
     def by_examples(self) -> bool:
         """Whether it depends on the task's examples, with what the user expects."""
-        return self.basis in ("examples", "confirmed", "agreement")
+        return self.basis in ("examples", "confirmed")
 
     @property
     def is_empty(self) -> bool:
         """Whether it found no example to try a text on."""
-        nothing = self.passed is None and not self.not_run and self.drafts is None
-        return nothing and self.basis == "examples"
+        return self.passed is None and not self.not_run and self.basis == "examples"
 
     @property
     def grounds(self) -> bool:
@@ -607,13 +618,6 @@ class CheckFailed(Record):
 
     kind: Literal["check_failed"] = "check_failed"
     name: str
-    line: str
-
-
-class DraftsDiffer(Record):
-    """Too few drafts agree; ``line`` says on what."""
-
-    kind: Literal["drafts_differ"] = "drafts_differ"
     line: str
 
 
@@ -685,7 +689,6 @@ Because = Annotated[
     ChecksPassed
     | NothingFound
     | CheckFailed
-    | DraftsDiffer
     | Scored
     | Said
     | StillOpen
@@ -732,6 +735,7 @@ class Usage(Record):
     completion_tokens: Count = 0  # tokens written by the model
     seconds: Amount = 0.0  # wall time spent in the calls
     cost: Amount | None = None  # US dollars; None when the price is not known
+    for_another: Count = 0  # calls that a reply written by hand for another request answered
 
     @property
     def tokens(self) -> int:
@@ -747,6 +751,7 @@ class Usage(Record):
             completion_tokens=self.completion_tokens + other.completion_tokens,
             seconds=self.seconds + other.seconds,
             cost=_sum_known(self, other, "cost"),
+            for_another=self.for_another + other.for_another,
         )
 
 
@@ -816,8 +821,8 @@ class Limits(Record):
             server uses its own; the embedded model and weak writers then use 0 for first drafts.
         seed: sampling seed passed to the server, or None.
         delta: gain in score, 0..1, up to which a better text still counts as no progress.
-        candidates: drafts to write, each from the task alone; with checks, at most, and only
-            as many as it takes to settle one.
+        candidates: drafts to write, each from the task alone, all at once; by an embedded model or
+            within a budget one after another, and no more once one passes.
         step: whether to pause for the user after every verdict.
         memory: whether a reviser sees the best text and what failed from it, or all attempts.
         budget: upper bounds on consumption.
@@ -860,7 +865,6 @@ class Setup(Record):
     judge: str = ""  # the name of the critic or evaluator
     checks: tuple[str, ...] = ()  # names of the checks, in their order
     demands: tuple[str, ...] = ()  # what the task states: ``3 examples``, or a check's name
-    compares_drafts: bool = False  # whether one of them compares drafts with each other
     draft: str | None = None  # the user's own text that it starts from, or None
     wish: str = ""  # what the user wants changed in that text; a finding on it from the start
     prompts: dict[str, str] = Field(default_factory=dict)  # the user's own prompts by stage

@@ -18,7 +18,6 @@ from ipyrefine.core.model import (
     Judgement,
     Outcome,
     Price,
-    Question,
     Stage,
     StopReason,
     TestResult,
@@ -28,7 +27,7 @@ from ipyrefine.core.syntax import is_display
 
 PRICE_UNKNOWN = (
     "The model's price is not known, so a budget in dollars cannot be kept. Give the price with "
-    '--price "0.15,0.60" (dollars per million prompt and completion tokens), or limit the tokens.'
+    '--set price="0.15,0.60" (dollars per million tokens in and out), or limit the tokens.'
 )
 EVIDENCE_CHARACTERS = 1_500  # of a check's detail that a prompt holds
 REPAIR_CHARACTERS = 4_000  # of an unreadable reply that are quoted back to the model
@@ -99,51 +98,25 @@ def is_asked_first(run: Run) -> bool:
 
 
 def missing_drafts(run: Run) -> tuple[int, ...]:
-    """Return the numbers of the drafts to write at once now; none once the checks settle it.
+    """Return the numbers of the drafts to write at once now.
 
-    With checks, only as many are written as it takes: one, then (two where a check compares them)
-    up to three, five, and so on, so that of an odd number most can agree. They end once a draft is
-    settled, or a comparison says that further drafts could not change it (Adaptive-Consistency,
-    arXiv 2305.11860), or nothing can tell drafts apart. Without checks nothing can settle it, and
-    all are written at once. A budget, but of seconds, has them written one after another.
+    An embedded model writes them one after another, as it answers one call at a time, and so does
+    any model within a budget, but of seconds: no more once one passes, or the user decides.
     """
     wanted = 1 if run.setup.draft is not None else run.limits.candidates
     asked = len(run.iterations) + run.failed_drafts
     if run.revisions or asked >= wanted:
         return ()
-    together = wanted if run.limits.budget.replace(seconds=None) == Budget() else 1
-    if not run.setup.checks:
-        return tuple(range(asked, min(asked + together, wanted)))
-    pair = run.setup.compares_drafts and asked < 3
-    complete = pair or asked % 2 == 1  # a run may have been cut short in between
-    if complete and (to_check(run) or any(_needs_no_other(run, i) for i in run.iterations)):
-        return ()
-    step = 1 if pair or asked % 2 == 0 else 2
-    return tuple(range(asked, min(asked + min(step, together), wanted)))
+    if not writes_in_turn(run):
+        return tuple(range(asked, wanted))
+    passed = any(i.verdict and i.verdict.passed for i in run.iterations)
+    settled = run.iterations and (passed or run.decisions or unverified(run))
+    return () if settled else (asked,)
 
 
-def _needs_no_other(run: Run, draft: Iteration) -> bool:
-    """Return whether further drafts could not change what becomes of one."""
-    if draft.verdict:
-        return True
-    differ, failed = differs(draft), any(e.failed for e in draft.evidence)
-    basis = basis_of(draft)
-    if not failed and (basis in OWN or (basis != "none" and not differ)):
-        return True
-    others = has_evaluator(run) or any(e.passed is not None for e in draft.evidence)
-    return bool(differ) or any(
-        e.drafts == "agree" and not e.failed and (e.passed or not others) for e in draft.evidence
-    )
-
-
-def drafts_left(run: Run, iteration: Iteration) -> int:
-    """Return how many drafts may still come to be compared with a text.
-
-    None do for a revision, or once the user has answered what the drafts disagreed about.
-    """
-    if iteration.parent is not None or run.revisions or run.task.clarifications:
-        return 0
-    return max(0, run.limits.candidates - len(run.drafts) - run.failed_drafts)
+def writes_in_turn(run: Run) -> bool:
+    """Return whether drafts are written one after another; weak editors are embedded models."""
+    return run.setup.weak_editor or run.limits.budget.replace(seconds=None) != Budget()
 
 
 def unverified(run: Run) -> Iteration | None:
@@ -189,16 +162,11 @@ def find_duplicate(run: Run, iteration: Iteration) -> Iteration | None:
 def basis_of(iteration: Iteration) -> Basis:
     """Return the strongest basis for a PASS that a text's evidence gives; ``none`` without any.
 
-    Running, following a schema, having the right form and agreeing with other drafts are not
-    enough: a wrong text can do all of that.
+    Running, following a schema and having the right form are not enough: a wrong text can do all
+    of that.
     """
     passed = {e.basis for e in iteration.evidence if e.passed and e.decisive}
     return next((basis for basis in _BASES if basis in passed), "none")
-
-
-def differs(iteration: Iteration) -> Evidence | None:
-    """Return the evidence that drafts give other results than a text, if any."""
-    return next((e for e in iteration.evidence if e.drafts == "differ"), None)
 
 
 def evaluations(iteration: Iteration) -> list[Evidence]:
@@ -311,7 +279,7 @@ def is_plain(run: Run, iteration: Iteration) -> bool:
 def _wants_reading(run: Run, iteration: Iteration) -> bool:
     """Return whether a critic reads a text now, before its verdict; of several drafts one is read.
 
-    A failure decides by itself, and so do drafts that differ.
+    A failure decides by itself.
     """
     if iteration.critiqued or not reads(run) or iteration.override:
         return False
@@ -319,7 +287,7 @@ def _wants_reading(run: Run, iteration: Iteration) -> bool:
         return False  # it is to be changed, whatever a critic says of it
     if is_another_read(run, iteration):
         return False
-    if differs(iteration) or any(evidence.failed for evidence in iteration.evidence):
+    if any(evidence.failed for evidence in iteration.evidence):
         return False
     if run.ruling and run.ruling.settles:
         return False
@@ -506,14 +474,11 @@ def to_act_on(run: Run, base: Iteration) -> tuple[Finding, ...]:
 def finished(run: Run) -> Stop | None:
     """Return one of a run's own stops, once its latest text is verified."""
     best, revisions = run.iterations[run.best or 0], run.revisions
-    if not run.revision_requested:
-        if best.verdict and best.verdict.passed:
-            passes = f"{run.mention(best.number).capitalize()} passes."
-            if best.verdict.basis == "critique":
-                passes = f"The critic found nothing that blocks {run.mention(best.number)}."
-            return Stop(StopReason.PASSED, passes)
-        if question := question_of(best):
-            return Stop(StopReason.QUESTION, _asked(question))
+    if not run.revision_requested and best.verdict and best.verdict.passed:
+        passes = f"{run.mention(best.number).capitalize()} passes."
+        if best.verdict.basis == "critique":
+            passes = f"The critic found nothing that blocks {run.mention(best.number)}."
+        return Stop(StopReason.PASSED, passes)
     if stop := _repeats(run):
         return stop
     spent = revisions >= run.allowed_revisions
@@ -534,16 +499,6 @@ def finished(run: Run) -> Stop | None:
             "more exactly, or continue with guidance."
         )
     return Stop(StopReason.REVISIONS, message)
-
-
-def _asked(question: Question) -> str:
-    again = "Answer the question, and every draft is checked again."
-    if len(question.choices) == 1:
-        choice = question.choices[0]
-        gives = f"{'raises' if choice.raises else 'returns'} {choice.result}"
-        return f"The drafts agree that {question.call} {gives}, and no example says so. {again}"
-    disagree = f"The drafts disagree about {question.call}, and the task doesn't say which is right"
-    return f"{disagree}. {again}"
 
 
 def revisions_without_improvement(run: Run) -> int:
@@ -567,14 +522,6 @@ def revisions_without_improvement(run: Run) -> int:
         exempt = iteration.parent is None or iteration.number <= run.patience_from
         count = 0 if progress or exempt else count + 1
     return count
-
-
-def question_of(iteration: Iteration) -> Question | None:
-    """Return the question that an iteration's evidence leaves to the user, if any."""
-    verdict = iteration.verdict
-    if verdict is None or not verdict.required_passed:
-        return None
-    return next((e.question for e in iteration.evidence if e.question), None)
 
 
 def _nothing_to_act_on(run: Run, base: Iteration) -> Stop:
@@ -747,7 +694,7 @@ def forecast(run: Run) -> Forecast:
     budget, longest = limits.budget, token_limit(run)
     drafts = 0 if own is not None else limits.candidates
     readers = (limits.critique != "never" and not run.setup.weak_critic) + has_evaluator(run)
-    stages = drafts + limits.max_revisions + may_look(run)
+    stages = drafts + limits.max_revisions
     stages += is_asked_first(run)
     stages += readers * (max(1, drafts) + limits.max_revisions)
     head = _INSTRUCTIONS + estimate_tokens(len(run.task.model_dump_json()))  # of every prompt
@@ -771,13 +718,6 @@ def forecast(run: Run) -> Forecast:
         wrote = sum(usage.completion_tokens for usage in past) // len(past)
     further = price.cost(read, wrote) if price else None
     return Forecast(calls, repairs, tokens, cost, read + wrote, further)
-
-
-def may_look(run: Run) -> bool:
-    """Return whether the writer of a run is one that may look at the variables, once."""
-    setup, task = run.setup, run.task
-    capable = not (setup.weak_editor or setup.coach or setup.limits.candidates > 1)
-    return capable and task.is_python and bool(task.variables)
 
 
 def _at_most(estimate: int, bound: int | None) -> int:

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextvars import ContextVar
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol
 
 from pydantic import Field
 
@@ -102,14 +102,6 @@ class Check(Protocol):
 
     async def __call__(self, text: str, task: Task) -> Evidence:
         """Check one text against the task."""
-
-
-@runtime_checkable
-class ComparingCheck(Check, Protocol):
-    """A check that compares a text with the other drafts of its run."""
-
-    def among(self, others: Sequence[str], left: int = 0) -> Check:
-        """Return the check of a text next to others of its task, with some still to be written."""
 
 
 class Suite(Protocol):

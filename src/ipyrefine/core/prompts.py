@@ -42,13 +42,13 @@ from ipyrefine.core.policy import (
     EVIDENCE_CHARACTERS,
     REPAIR_CHARACTERS,
     estimate_tokens,
-    may_look,
     to_act_on,
     token_limit,
 )
 from ipyrefine.core.ports import Message, Request
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import Level, output_texts, withhold
+from ipyrefine.core.unsourced import rests_on_sources
 from ipyrefine.errors import UsageError, did_you_mean
 
 _TEXTS = tomllib.loads((files("ipyrefine.core") / "prompts.toml").read_text("utf-8"))
@@ -207,10 +207,6 @@ def _whole_request(task: Task, fenced: Callable[[str], str] = str) -> str:
     """Return the request with what it is about, which is fenced."""
     rules = "\n\n".join(m.text for m in task.materials if m.kind == "rules")
     variables = "\n".join(m.text for m in task.materials if m.kind == "variable")
-    for one in task.materials:
-        if one.kind == "look":
-            look = fill(_PARTS["looked"], expression=f"`{one.name}`", result=one.text)
-            variables = f"{variables}\n\n{look}"
     cells = "\n\n".join(m.text for m in task.materials if m.kind in ("cells", "definitions"))
     parts = [(_PARTS["rules"], rules), (_FORMS[task.form]["variables"], variables)]
     parts.append((_PARTS["cells"], cells))
@@ -317,7 +313,7 @@ def _feedback(findings: Sequence[Finding]) -> str:
 
 
 def _fate(iteration: Iteration) -> str:
-    """Return why a text was not taken: the first of what failed, differs or was found; or nothing.
+    """Return why a text was not taken: the first of what failed or was found; or nothing.
 
     Evidence is read as it stands in the iteration: what the server may not see was left out of it.
     """
@@ -330,7 +326,6 @@ def _fate(iteration: Iteration) -> str:
         repeats if isinstance(because, Repeats) else "",
         f"Lost: {iteration.lost}" if iteration.compared == "worse" and iteration.lost else "",
         *(f"{e.name} failed: {first_line(e.detail)}" for e in iteration.evidence if e.failed),
-        *(first_line(e.detail) for e in iteration.evidence if e.drafts == "differ"),
         *(f"{f.criterion}: {f.problem}" for f in open_findings if f.blocks),
         *(f.problem for f in open_findings),
     )
@@ -361,7 +356,7 @@ def _within_level(make: Callable[..., Request]) -> Callable[..., Request]:
 
     @wraps(make)
     def build(self: "Requests", run: Run, number: int = 0, *words: str) -> Request:
-        sent = withhold(run, self.level, self.names)
+        sent = withhold(run, self.level)
         request = make(self, sent, number, *words)
         if sent is run or request.purpose not in self.replayed:
             return request
@@ -379,8 +374,6 @@ class Requests:
     schema: dict[str, Any] | None = None  # of the text, to which servers can hold the writer
     level: Level = "structure"  # what the servers are sent of what code computed
     replayed: Collection[str] = ()  # stages that recordings answer, to which nothing is sent
-    names: str = ""  # words of the checks that may be sent at any level
-    sandbox: bool = False  # whether what a writer wants to look at can be run
 
     def samples(self, run: Run, base: Iteration) -> bool:
         """Return whether a draft is sampled from the task in place of a revision of ``base``.
@@ -400,15 +393,6 @@ class Requests:
         asked = any(finding.author == "user" for finding in base.actionable)
         own = any(evidence.basis == "function" for evidence in failed)
         return run.setup.weak_editor and bool(failed) and not asked and not own
-
-    def takes_look(self, run: Run, stage: Stage) -> bool:
-        """Return whether the writer may still look at the variables before it writes."""
-        looked = any(one.kind == "look" for one in run.task.materials)
-        return self.sandbox and may_look(run) and not looked and not self.is_own(stage)
-
-    def _look(self, run: Run, stage: Stage) -> str:
-        offered = self.takes_look(run, stage) and self.level in ("outputs", "values")
-        return _PARTS["look"] if offered else ""
 
     def choose(self, run: Run) -> Request:
         """Ask, by examples, whether a task wants code or words; a weak writer needs them."""
@@ -442,7 +426,7 @@ class Requests:
         if self.is_own(Stage.DRAFT):
             request = self._own(run, Stage.DRAFT, template, None, (), places, **options)
         else:
-            prompt = _fill_all(template, {}, **places) + self._look(run, Stage.DRAFT)
+            prompt = _fill_all(template, {}, **places)
             request = self._request(run, Stage.DRAFT, prompt, (), **options)
         return _resampled(run, request, "candidate", candidate) if candidate else request
 
@@ -477,6 +461,7 @@ class Requests:
             "when": "provided that all of your tests pass on it" if tests else "as it is",
             "fixed": _PARTS["fixed"] if standing else "",
             "sources": _PARTS["sources"] if self.schema else "",
+            "unsourced": _PARTS["unsourced"] if rests_on_sources(run) else "",
             "rows": _PARTS["rows"] if task.is_python and task.variables else "",
             "upheld": _PARTS["upheld"] if about["contested"] else "",
             "compared": _PARTS["compared"] if about["difference"] else "",
@@ -529,7 +514,7 @@ class Requests:
         if limit is not None and reply > limit:
             return (
                 f"The text takes about {tokens:,} tokens, and a reply may take {limit:,}. Allow "
-                "more with --max-tokens, or refine a part of it with --lines."
+                "more with --set max_tokens, or refine a part of it with --lines."
             )
         need = reply + estimate_tokens(len(text) + len(self._system(run).content))
         if window is None or need <= window:
@@ -664,7 +649,6 @@ class Requests:
             template = template.replace("{findings}", "{findings}" + _PARTS["contest"])
         asked = _give("Then give", run.task)
         prompt = _fill_all(template, about, original=original, format=asked)
-        prompt += self._look(run, Stage.REVISE)
         options["temperature"] = _temperature(run, _warmth(tried))
         about["rejected"] = recorded  # a recorded reply outlives another head
         inputs = (*about.values(), *filter(None, [original]))

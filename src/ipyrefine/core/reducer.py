@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable
 from functools import reduce
-from textwrap import shorten
 from typing import Any
 
 from ipyrefine.core import decisions, events
@@ -28,7 +27,6 @@ from ipyrefine.core.model import (
     Evidence,
     Finding,
     Form,
-    Material,
     Row,
     Severity,
     Stage,
@@ -92,8 +90,6 @@ def _apply(run: Run, event: Event) -> Run:
             return _add_critique(run, event)
         case events.EvidenceReady():
             return _add_evidence(run, event)
-        case events.Looked():
-            return _add_look(run, event)
         case events.ExplanationReady():
             found = Explanation(
                 iteration=event.iteration, question=event.question, answer=event.answer
@@ -110,8 +106,6 @@ def _apply(run: Run, event: Event) -> Run:
             )
             stale = tuple(other for other in run.stale if other != number)
             return run.replace(stale=stale, unconsumed_replies=())
-        case events.QuestionAsked():
-            return run.replace(question=event.question)
         case events.BestChanged():
             return run.replace(best=event.iteration)
         case events.CallEnded():
@@ -126,9 +120,6 @@ def _apply(run: Run, event: Event) -> Run:
 
 def _add_draft(run: Run, event: events.DraftReady) -> Run:
     run = _settle_form(run, event.form, event.kind, event.language)
-    for earlier in run.iterations:  # a comparison with the other drafts has one more to look at
-        kept = tuple(evidence for evidence in earlier.evidence if not evidence.drafts)
-        run = _amend(run, earlier.number, evidence=kept)
     draft = Iteration(
         number=len(run.iterations), text=event.text, thoughts=event.thoughts, author=event.author
     )
@@ -247,18 +238,6 @@ def _add_evidence(run: Run, event: events.EvidenceReady) -> Run:
     return _amend(run, event.iteration, evidence=tuple(evidence))
 
 
-def _add_look(run: Run, event: events.Looked) -> Run:
-    seen = Material(
-        kind="look",
-        name=event.expression,
-        phrase=f"Looked at `{shorten(event.expression, 80)}`",
-        text=event.result,
-        computed=event.computed,
-    )
-    task = run.task.replace(materials=(*run.task.materials, seen))
-    return run.replace(setup=run.setup.replace(task=task), unconsumed_replies=())
-
-
 def _add_call(run: Run, event: events.CallEnded) -> Run:
     number, replies = event.iteration, run.unconsumed_replies
     again = any((one.stage, one.iteration) == (event.stage, number) for one in replies)
@@ -329,7 +308,7 @@ def require_possible(run: Run, decision: Decision) -> None:
                         "dismissed. Override the verdict instead."
                     )
         case decisions.Guide(guidance=words) if not words.strip():
-            raise UsageError('The guidance is empty: %refine guide "shorter, please".')
+            raise UsageError('The guidance is empty: %refine continue "shorter, please".')
         case decisions.Edit(text=text) if not text.strip():
             raise UsageError("The edited text is empty.")
         case decisions.Drop(demand=demand) if demand not in run.demands:
@@ -623,9 +602,8 @@ def _expect(run: Run, expected: decisions.Expect) -> Run:
 def _is_computed(run: Run, expected: decisions.Expect) -> bool:
     """Return whether code that got copies of variables gave a result."""
     for evidence in (e for i in run.iterations for e in i.evidence if e.computed):
-        choices = evidence.question.choices if evidence.question else ()
         given = (one.gives for one in evidence.results if one.gives)
-        found: list[Row | Choice] = [*evidence.rows, *choices, *given]
+        found: list[Row | Choice] = [*evidence.rows, *given]
         if any(gives_same(expected, one) for one in found):
             return True
     return False
@@ -652,7 +630,6 @@ def _change_examples(run: Run, key: tuple[str, str], example: Clarification | No
             for i in run.iterations
         ),
         stale=tuple(sorted({*run.stale, *stale})),
-        question=None,
     )
 
 

@@ -20,7 +20,6 @@ from ipyrefine.core.syntax import (
     names_used,
     pygments_name,
     try_parse,
-    try_parse_expression,
 )
 from ipyrefine.errors import ReplyError
 
@@ -95,7 +94,6 @@ class WrittenText(Record):
     thoughts: str = ""
     missed: int = 0  # how many of its edits could not be made
     edits: int = 0  # how many edits it was given as; 0 for a whole text
-    look: str = ""  # the expression that the writer wants to see before it gives a text
     form: Form | None = None  # what it chose, where it might
     kind: str = ""  # of words, as it named it
     language: str = ""  # what its fence names, where that is another than was asked for
@@ -365,28 +363,6 @@ def _is_statement(line: str) -> bool:
     calls = isinstance(value, ast.Call | ast.Subscript | ast.Attribute)
     # "Subject: delay" is an annotation.
     return calls or not (node is None or isinstance(node, ast.Expr | ast.AnnAssign))
-
-
-_AROUND_LOOK = " \t\r\n`"
-
-
-def read_look(reply: str) -> str:
-    """Return the expression that a reply asks to see in place of giving a text; empty for none.
-
-    Raises:
-        ReplyError: it asks for more than one expression.
-    """
-    asked = reply.rstrip(_AROUND_LOOK)
-    before, tag, expression = asked.removesuffix("</look>").rpartition("<look>")
-    expression = expression.strip(_AROUND_LOOK)
-    several = "<look>" in before.rpartition("`")[2]  # not one that is only mentioned
-    if not (tag and expression and asked.endswith("</look>")) or "`" in expression:
-        return ""
-    if several or read_fences(before):
-        return ""
-    if try_parse_expression(expression) is None:
-        raise ReplyError("a look is one Python expression")
-    return expression
 
 
 def parse_edits(

@@ -45,17 +45,15 @@ def rows(run: Run, iteration: Iteration) -> tuple[Row, ...]:
     """
     found: dict[_Key, Row] = {}
     stated = {key_of(one.source, one.setup) for one in read_examples(run.task.text)}
-    for row in (
+    every = (
         *_changed(run, iteration),
-        *_asked(iteration),
         *_left_open(run, iteration),
         *_by_critic(run, iteration),
         *_by_check(run, iteration),
-    ):
-        key = key_of(row.call, row.setup)
-        before = found.get(key)
-        if key not in stated and (before is None or (row.rivals and not before.rivals)):
-            found[key] = row
+    )
+    for row in sorted(every, key=lambda row: not row.rivals):
+        if (key := key_of(row.call, row.setup)) not in stated:
+            found.setdefault(key, row)
     answers = {key_of(one.call, one.setup): one for one in run.task.clarifications}
     return tuple(_marked(found[key], answers.get(key)) for key in _shown(found, answers))
 
@@ -222,19 +220,6 @@ def _changed(run: Run, iteration: Iteration) -> Iterator[Row]:
             yield row.replace(rivals=(result.gives,))
 
 
-def _asked(iteration: Iteration) -> Iterator[Row]:
-    for question in filter(None, (one.question for one in iteration.evidence)):
-        own = question.own or Choice(result="")
-        yield Row(
-            call=question.call,
-            result=own.result,
-            raises=own.raises,
-            setup=question.setup,
-            source="drafts",
-            rivals=tuple(one for one in question.choices if one != question.own),
-        )
-
-
 def _left_open(run: Run, iteration: Iteration) -> Iterator[Row]:
     """Yield the inputs on which the answers to a critic's questions differ."""
     given = {key_of(row.call, row.setup): row for row in _checked(iteration)}
@@ -260,7 +245,7 @@ def _by_critic(run: Run, iteration: Iteration) -> list[Row]:
 
 
 def _by_check(run: Run, iteration: Iteration) -> list[Row]:
-    """Return what the check on inputs found, with what other drafts give; differences first."""
+    """Return what the check on inputs found, with what other drafts give."""
     others = [
         {key_of(row.call, row.setup): row for row in _checked(draft)}
         for draft in run.drafts
@@ -268,13 +253,11 @@ def _by_check(run: Run, iteration: Iteration) -> list[Row]:
     ]
     found = []
     for row in _checked(iteration):
-        key, votes = key_of(row.call, row.setup), Counter[tuple[str, bool]]()
-        for other in filter(None, (one.get(key) for one in others)):
-            if not gives_same(row, other):
-                votes[other.result, other.raises] += 1
-        rivals = tuple(Choice(result=r, raises=e, votes=n) for (r, e), n in votes.most_common())
+        given = filter(None, (one.get(key_of(row.call, row.setup)) for one in others))
+        differ = (Choice(result=o.result, raises=o.raises) for o in given if not gives_same(row, o))
+        rivals = tuple(dict.fromkeys(differ))
         found.append(row.replace(rivals=rivals, source="drafts") if rivals else row)
-    return sorted(found, key=lambda row: not row.rivals)
+    return found
 
 
 def _checked(iteration: Iteration) -> Iterator[Row]:
@@ -333,7 +316,7 @@ def read_expectation(words: str) -> Expect:
         case ast.Compare(left=left, ops=[ast.Eq() | ast.Is()], comparators=[value]):
             call, name = ast.unparse(left), ast.unparse(value)
         case _ if not raises:
-            raise UsageError('Use %refine expect 2 "VALUE", or %refine expect "f(x) == VALUE".')
+            raise UsageError('Use %refine should 2 "VALUE", or %refine should "f(x) == VALUE".')
     return expect(Row(call=call.strip(), result=""), name)
 
 

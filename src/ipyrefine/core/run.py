@@ -20,7 +20,6 @@ from ipyrefine.core.model import (
     Finish,
     Limits,
     Outcome,
-    Question,
     Record,
     Setup,
     Stage,
@@ -128,8 +127,6 @@ class Run(Record):
     expectations: tuple[Expectation, ...] = ()
     # What a student predicted of their code, with that of earlier runs of the task.
     attempts: tuple[Attempt, ...] = ()
-    # What the drafts disagree about and the user has not answered yet.
-    question: Question | None = None
     explanations: tuple[Explanation, ...] = ()  # what the user asked about texts
     failed_drafts: Count = 0  # how many of the drafts asked for could not be written
     # What calls consumed whose text is not there yet, by its number to be.

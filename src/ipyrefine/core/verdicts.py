@@ -19,7 +19,6 @@ from ipyrefine.core.model import (
     ByUser,
     CheckFailed,
     ChecksPassed,
-    DraftsDiffer,
     Finding,
     Judgement,
     NothingFound,
@@ -55,7 +54,7 @@ def verify(
     """Return a text's verdict; None where the user's evaluator has still to be asked.
 
     It is the first of these that holds. The user's word stands. The user's evaluator does not pass
-    it: the verdict is its own. A required check failed; a finding blocks; drafts differ. Nothing
+    it: the verdict is its own. A required check failed; a finding blocks. Nothing
     passes over a No: a claim is disputed, the critic takes the text for not ready, or something
     could not be tried. Nothing that a PASS may rest on was seen, or nobody read the text. Else it
     passes, on the strongest basis that it has.
@@ -75,10 +74,9 @@ def verify(
     fails = [e for e in iteration.evidence if e.failed]
     # What the user's own function says comes before what the task states.
     failed = next((e for e in [*policy.evaluations(iteration), *fails] if e.failed), None)
-    differ = None if basis in policy.OWN else policy.differs(iteration)
     objection = _objection(run, iteration, findings)
     score = policy.score_by_evidence(iteration) if failed or basis != "none" else None
-    decided = basis in policy.OWN or any(e.basis in policy.OWN for e in fails) or differ
+    decided = basis in policy.OWN or any(e.basis in policy.OWN for e in fails)
     outcome = Outcome.NEEDS_IMPROVEMENT
     because: Because
     if judgement:
@@ -95,9 +93,6 @@ def verify(
     elif blocking and not unread:
         basis = "critique" if read and basis == "none" else basis
         because = _still_open(blocking)
-    elif differ and not unread:
-        basis, score = "agreement", differ.score
-        because = DraftsDiffer(line=first_line(differ.detail))
     elif (
         objection
         or unread

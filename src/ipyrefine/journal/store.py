@@ -51,15 +51,11 @@ class Journal:
     def __init__(self, path: Path | None = None) -> None:
         self.path = path or default_path()
 
-    def runs(
-        self, search: str = "", *, verdict: str = "", model: str = "", limit: int | None = None
-    ) -> list[Summary]:
+    def runs(self, search: str = "", *, limit: int | None = None) -> list[Summary]:
         """List runs, the latest first.
 
         Args:
             search: words that the name or the task must all contain.
-            verdict: an outcome (``not_judged``) or a stop reason (``plateau``); any by default.
-            model: part of the model's name.
             limit: how many at most.
 
         Raises:
@@ -69,12 +65,6 @@ class Journal:
         for word in search.split():
             where.append(r"(name LIKE ? ESCAPE '\' OR task LIKE ? ESCAPE '\')")
             values += [_like(word)] * 2
-        if verdict:
-            where.append("(outcome = ? OR stop_reason = ?)")
-            values += [verdict.upper().replace(" ", "_"), verdict.lower()]
-        if model:
-            where.append(r"model LIKE ? ESCAPE '\'")
-            values.append(_like(model))
         values.append(-1 if limit is None else limit)
         query = (
             "SELECT id, name, updated, title, outcome, basis, stop_reason, iterations FROM runs "

@@ -162,7 +162,7 @@ def sentences(path: Path) -> Iterator[None]:
             words = f"is damaged ({why}). Move the folder {path.parent} away to begin a new one"
         else:
             words = f"cannot be used ({why}). Make room, choose another place with IPYREFINE_HOME"
-        raise JournalError(f"The journal {path} {words}, or run with --no-journal.") from None
+        raise JournalError(f"The journal {path} {words}, or run with --set journal=no.") from None
 
 
 def _is_busy(error: Exception) -> bool:

@@ -31,6 +31,8 @@ _MAX_SEEN = 100  # items that are looked at for their type
 _MAX_COLUMNS = 60
 _SEEN_COLUMNS = 2_000  # that are looked at for names of secrets
 _ROWS = 5
+_MAX_LEVELS, _LEVELS_WIDTH = 12, 600  # values of a column that are all shown; their characters
+_MAX_CELLS, _CHUNK = 500_000, 5_000  # that are looked at for them in all, and at once
 _ROW_COLUMNS = 20
 _LONGEST = 80  # characters of a string inside something else
 _BEYOND = 200  # further characters of a string that are looked at for a secret
@@ -42,6 +44,7 @@ _SCALARS = (
     *(pathlib.PosixPath, pathlib.WindowsPath, pathlib.PurePosixPath, pathlib.PureWindowsPath),
 )
 _PLAIN = (bool, float, int, str, type(None))
+_PLAIN_TYPES = frozenset(_PLAIN)
 _SWITCHES = (bool, type(None))  # defaults that are no data
 _FORWARD = re.compile(r"(?:[^\W\d]\w*|[.\[\], |])+")  # an annotation that is a text: names alone
 _ZONES = frozenset({"builtins", "datetime", "dateutil", "pandas", "pytz", "zoneinfo"})
@@ -242,6 +245,8 @@ def _frame_lines(value: Any, values: bool) -> Iterator[str]:
     yield ", ".join([*listed, *([f"… {more} more"] if more > 0 else [])])
     yield from _index_lines(value)
     if values:
+        if value.shape[0] > _ROWS:
+            yield from _level_lines(value, names)
         chosen, head = [*names][:_ROW_COLUMNS], value.head(_ROWS)
         yield f"first rows: {' | '.join(names[n] for n in chosen)}"
         polars = is_named(value, "polars", "DataFrame")
@@ -250,6 +255,35 @@ def _frame_lines(value: Any, values: bool) -> Iterator[str]:
         ]
         for row in zip(*columns, strict=True):
             yield " | ".join(map(_render, row))
+
+
+def _level_lines(value: Any, names: dict[int, str]) -> Iterator[str]:
+    """Yield all values of the columns that have few, within bounds on cells and characters."""
+    polars, cells, room = is_named(value, "polars", "DataFrame"), _MAX_CELLS, _LEVELS_WIDTH
+    for n, name in names.items():
+        column = value.to_series(n) if polars else value.iloc[:, n]
+        if len(column) <= cells:
+            levels, looked = _levels(column.drop_nulls() if polars else column.dropna())
+            cells -= looked
+            line = f"{name}: {', '.join(levels)}"
+            if levels and len(line) <= room:
+                room -= len(line)
+                yield f"all values of {line}"
+
+
+def _levels(column: Any) -> tuple[list[str], int]:
+    """Return a column's values, in order, where they are few and plain; and the cells it took."""
+    found, size = set[Any](), len(column)
+    for start in range(0, size, _CHUNK):
+        part = column.slice(start, _CHUNK) if hasattr(column, "slice") else column.iloc[start:]
+        items = part[:_CHUNK].to_list()
+        if not _PLAIN_TYPES.issuperset(map(type, items)):  # equality may be of the user's making
+            return [], start
+        found.update(one for one in items if one == one)
+        if len(found) > _MAX_LEVELS:
+            return [], start + _CHUNK
+    kinds = sorted(found, key=lambda one: (type(one).__name__, one))
+    return [_render(one) for one in kinds], size
 
 
 def _index_lines(value: Any) -> Iterator[str]:

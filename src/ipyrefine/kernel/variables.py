@@ -37,7 +37,7 @@ _KEPT = 2  # snapshots
 UNDEFINED = re.compile(r"NameError: name '(\w+)' is not defined")
 _UNREADABLE = re.compile(r"^ipyrefine: the variable (\w+) cannot be read here", re.MULTILINE)
 _NOT_CLOSED = "code is not cut off from the network here, so -v must name it"
-NOT_RUN_HERE = "Not run: this system can't shut code in. %config Refine.unconfined = True runs it."
+NOT_RUN_HERE = "Not run: this system can't shut code in. --set unconfined=yes runs it."
 NEEDS_SECRET = "It depends on a secret"  # how code failed, or a result that it gives
 # Words of code that may read a file, the environment or an answer of a server.
 _READS = re.compile(
@@ -92,12 +92,6 @@ class Copies:
     def names(self) -> set[str]:
         """The names of the notebook, with or without a copy."""
         return {*filter(_is_users, self._namespace()), *self._given}
-
-    @property
-    def holds_data(self) -> bool:
-        """Whether there are data, and a sandbox that nothing can leave."""
-        space = self._namespace()
-        return any(_is_data(name, space[name]) for name in space) and sandbox_is_closed()
 
     async def may_run(self) -> bool:
         """Return True if code may be run unasked: nothing can leave, or the user lets it."""

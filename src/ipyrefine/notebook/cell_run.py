@@ -159,11 +159,6 @@ class CellRun:
             await self._settle()
         self._raise_failure()
 
-    async def apply(self, number: int | None = None, place: Destination | None = None) -> str:
-        """Put a text into a cell from the cell that runs now, and return where it went."""
-        with self._cell_executes():
-            return await self._place(number, place)
-
     async def add_tests(self) -> str:
         """Put the run's tests into a cell below and return where they went."""
         with self._cell_executes():
@@ -311,8 +306,9 @@ class CellRun:
 
     def _answer_unconfined(self, answer: bool | None) -> bool:
         if answer is not None:
-            self._magics.unconfined = answer
-        waits = self._magics.unconfined is None
+            self._args.unconfined = answer
+            self._magics.set = {**self._magics.set, "unconfined": answer}
+        waits = self._args.unconfined is None
         return waits and any(
             one.detail == NOT_RUN_HERE for i in self.session.run.iterations for one in i.evidence
         )

@@ -44,10 +44,9 @@ from ipyrefine.session.record import RecordDisplay
 # The options that `%refine resume` takes; the run's start settled all others.
 _RESUME_OPTIONS = {
     *("model", "judge", "base_url", "api_key_env", "timeout", "effort", "share"),
-    *("check", "var", "output", "apply", "journal", "plain", "quiet"),
+    *("check", "var", "output", "apply", "journal", "plain", "quiet", "unconfined"),
 }
 _ALREADY_DECIDED = "You decided this run already. Add --again to refine it again."
-_CONFIGURED_LIMITS = ("max_revisions", "target", "patience")
 
 
 class Settings(Record):
@@ -88,7 +87,7 @@ async def start_cell(magics: Any, line: str, body: str, placeholder: Placeholder
         NoModel: no model is configured.
         JournalError: the journal cannot be read.
     """
-    args, body = options.parse(line), exact_body(body)
+    args, body = options.parse(line, magics.set), exact_body(body)
     key = cell_key(shlex.split(line), body)
     if await show_decided(magics, args, key):
         return None
@@ -214,18 +213,17 @@ def find_subject(
         bare=profile.form == "code",
         draft=source.code if profile.form == "code" else "",
         named=args.var,
-        without=[*args.no_var, *(["all"] if magics.variables == "none" else [])],
+        without=args.no_var,
         more=names,
         cells=seen,
-        **_how_to_copy(magics),
+        **_how_to_copy(magics, args),
     )
     return Subject(profile, used, cells)
 
 
 def _count_cells(magics: Any, args: argparse.Namespace) -> int:
     """Return of how many cells the model sees what they used: none while a recording replays."""
-    hides_all = "all" in args.no_var or magics.variables == "none"
-    if hides_all or is_recording(args.model or magics.model):
+    if "all" in args.no_var or is_recording(args.model or magics.model):
         return 0
     return int(magics.context if args.context is None else args.context)
 
@@ -254,8 +252,7 @@ def build(
     """
     namespace, (profile, used, before) = magics.shell.user_ns, subject
     text, draft = _request_and_draft(args, source)
-    configured = {name: getattr(magics, name) for name in _CONFIGURED_LIMITS}
-    limits = options.limits(args, {name: n for name, n in configured.items() if n is not None})
+    limits = options.limits(args)
     shown = any(one.kind == "cells" and not one.computed for one in cells)
     code = None if shown else read_definitions(magics.shell, used.names, _own(source), before)
     rules = read_rules(magics.rules) if magics.rules else None
@@ -264,15 +261,13 @@ def build(
         text,
         model=args.model or magics.model or None,
         judge=args.judge or magics.judge or None,
-        price=args.price or magics.price or None,
+        price=args.price,
         **options.server(args, magics),
         share=args.share or magics.share,
         checks=checks.resolve(args.check, namespace, target=target, variables=used),
-        no_checks=[*args.no_check, *([] if magics.results else ["results"])],
+        no_checks=args.no_check,
         profile=profile,
         criteria=options.split_list(args.criteria or ""),
-        checklist=_checklist(args.checklist, namespace),
-        categories=options.split_list(args.categories or ""),
         language=source.language,
         variables=used,
         cells=[*cells, *filter(None, [code, rules])],
@@ -323,28 +318,6 @@ def _lines_below(head: str, lines: Sequence[int] | None) -> tuple[int, int] | No
     return max(first, min(1, last)), last
 
 
-def _checklist(value: str | None, namespace: Mapping[str, Any]) -> tuple[str, ...] | None:
-    """Return the questions of a variable (a list, or a text of lines), or those written out.
-
-    The word ``none`` asks for no checklist; without the option it is None, the profile's.
-
-    Raises:
-        UsageError: there is no such variable, or it holds no questions.
-    """
-    if value is None or value.lower() == "none":
-        return None if value is None else ()
-    if not value.isidentifier():
-        return options.split_list(value)
-    variable = _variable("--checklist", value, namespace)
-    lines = variable.splitlines() if isinstance(variable, str) else variable
-    if not isinstance(lines, list | tuple) or not all(isinstance(x, str) for x in lines):
-        raise UsageError(f"--checklist: {value} must be a list of yes/no questions.")
-    questions = tuple(line.strip() for line in lines if line.strip())
-    if not questions:
-        raise UsageError(f"--checklist: {value} holds no questions.")
-    return questions
-
-
 def _prompts(name: str | None, namespace: Mapping[str, Any]) -> Mapping[str, str] | None:
     """Return the user's own prompts by stage.
 
@@ -384,8 +357,9 @@ async def resume_run(magics: Any, words: list[str]) -> CellRun:
     args = options.parse(words[first_option:])
     for name, default in vars(options.parse([])).items():
         if name not in _RESUME_OPTIONS and getattr(args, name) != default:
-            option = f"--{name.replace('_', '-')}"
-            raise UsageError(f"{option} was settled when the run started. Resume without it.")
+            settled = f"{options.spell(name)} was settled when the run started."
+            raise UsageError(f"{settled} Resume without it.")
+    args = options.parse(words[first_option:], magics.set)
     earlier = find_earlier(words[:first_option], journal=args.journal and magics.journal)
     return await _resume(magics, args, earlier)
 
@@ -405,7 +379,7 @@ async def _resume(
     origin = None
     if args.cell and settings.source:
         origin = Origin(args.cell, settings.source, settings.head)
-    used = _variables_of(earlier, args.var, magics)
+    used = _variables_of(earlier, args, magics)
     own = checks.resolve(args.check, namespace, target=run.limits.target, variables=used)
     _require_named_again(run.setup.checks, own, settings, args, magics)
     # A model may be a file's name, which counts only if it is configured here too.
@@ -471,22 +445,22 @@ def _free_name(name: str, namespace: Mapping[str, Any]) -> str | None:
     return None if taken or isinstance(namespace.get(name), ModuleType) else name
 
 
-def _variables_of(earlier: Earlier, named: Sequence[str], magics: Any) -> variables.Variables:
+def _variables_of(earlier: Earlier, args: argparse.Namespace, magics: Any) -> variables.Variables:
     """Return the named variables, and those that a run which began here used."""
     materials = earlier.run.task.materials if earlier.began_here else ()
     names = [one.name for one in materials if one.kind == "variable"]
     namespace = visible_names(magics.shell)
     found = {name: namespace[name] for name in names if name in namespace}
-    chosen, copies = variables.gather(named, namespace), None
+    chosen, copies = variables.gather(args.var, namespace), None
     if earlier.began_here:
         everything = partial(visible_names, magics.shell)
-        copies = variables.Copies(everything, named=chosen, **_how_to_copy(magics))
+        copies = variables.Copies(everything, named=chosen, **_how_to_copy(magics, args))
     return variables.Variables(chosen, found, copies=copies)
 
 
-def _how_to_copy(magics: Any) -> dict[str, Any]:
+def _how_to_copy(magics: Any, args: argparse.Namespace) -> dict[str, Any]:
     history = magics.shell.history_manager
     return {
         "moment": lambda: len(history.input_hist_raw),
-        "unconfined": lambda: bool(magics.unconfined),
+        "unconfined": lambda: bool(args.unconfined),
     }

@@ -167,7 +167,7 @@ class CellTarget:
         kept = "The cell has changed since, so it was left as it is. " if changed else ""
         return (
             f"{kept}The text is in `{self._variable}`; "
-            "run `%refine apply insert` to put it into a new cell."
+            "run `%refine accept insert` to put it into a new cell."
         )
 
 

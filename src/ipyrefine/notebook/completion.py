@@ -4,19 +4,21 @@ import re
 from collections.abc import Callable, Iterable
 from inspect import isfunction, ismodule
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from IPython.core.completer import SimpleCompletion
 from pygments.lexers import get_all_lexers  # type: ignore[import-untyped]
 
 from ipyrefine import checks, profiles
+from ipyrefine.core.model import Form
 from ipyrefine.core.results import rows
 from ipyrefine.core.run import Run
 from ipyrefine.errors import JournalError
 from ipyrefine.journal.store import Journal
 from ipyrefine.notebook.cell_source import visible_names
-from ipyrefine.notebook.options import parser
+from ipyrefine.notebook.options import SETTINGS, choices, parser
 from ipyrefine.providers.weights import WEIGHTS
+from ipyrefine.render.terminal import DETAILS
 from ipyrefine.session.commands import ANSWERS, COMMANDS, PLACES
 
 _MAGIC = re.compile(r"(?P<cell>%%refine[ \t])|[ \t]*%refine[ \t]")
@@ -50,7 +52,9 @@ def complete(shell: Any, line: str) -> tuple[str, list[str]]:
         until = len(line) - len(typed)
     command, *before = line[:until].split()
     option, equals, _ = typed.partition("=")
-    if equals and not quoted and option.startswith("-"):
+    if before[-1:] == ["--set"]:
+        offers = _settings(option if equals else "")
+    elif equals and not quoted and option.startswith("-"):
         offers = [f"{option}={value}" for value in _offers(shell, command, [*before, option])]
     else:
         offers = list(_offers(shell, command, before))
@@ -74,6 +78,14 @@ def _offers(shell: Any, command: str, before: list[str]) -> Iterable[str]:
     return _VALUES[option.dest](variables) if option.dest in _VALUES else ()
 
 
+def _settings(name: str) -> list[str]:
+    """Return the settings, or one with its values."""
+    if name not in SETTINGS:
+        return [f"{one}=" for one in SETTINGS]
+    values = _VALUES[name]({}) if name in _VALUES else choices(name)
+    return [f"{name}={value}" for value in values]
+
+
 def _of(variables: dict[str, Any], *kinds: type) -> list[str]:
     return [name for name, value in variables.items() if isinstance(value, kinds)]
 
@@ -83,14 +95,13 @@ _VALUES: dict[str, Callable[[dict[str, Any]], Iterable[str]]] = {
     "model": lambda _: WEIGHTS,
     "judge": lambda _: WEIGHTS,
     "patience": lambda _: ["off"],
-    "no_check": lambda _: ["agreement", "all", "constraints", "examples", "results", "run"],
+    "no_check": lambda _: ["all", "constraints", "examples", "results", "run"],
     "language": lambda _: sorted(names[0] for _, names, *_ in get_all_lexers() if names),
     "profile": lambda v: [*profiles.NAMES, *(n for n in _of(v, dict) if "criteria" in v[n])],
     "output": lambda v: ["refined", *_of(v, str)],
     "var": lambda v: [n for n in v if not isfunction(v[n]) and not ismodule(v[n])],
     "no_var": lambda v: [n for n in v if not isfunction(v[n]) and not ismodule(v[n])],
     "prompts": lambda v: _of(v, dict),
-    "checklist": lambda v: ["none", *_of(v, list, tuple)],
     "check": lambda v: [*checks.BUILTIN, *(n for n in v if isfunction(v[n]))],
 }
 
@@ -100,27 +111,29 @@ def _arguments(
 ) -> Iterable[str]:
     numbers = [str(one.number) for one in run.iterations] if run else []
     match command:
-        case "accept" | "apply" if not {*given} & {*PLACES}:
-            return [*numbers, *(p for p in PLACES if command == "accept" or p != "none")]
-        case "confirm" | "expect" if run and run.chosen and not (given and command == "expect"):
+        case "accept" if not {*given} & {*PLACES}:
+            return [*numbers, *PLACES]
+        case "right" | "should" if run and run.chosen and not (given and command == "should"):
             found = enumerate(rows(run, run.chosen), start=1)
             return [str(n) for n, one in found if not one.conditions]
         case "share":
             return ANSWERS
         case "override":
             return numbers if given else ["fail", "pass"]
-        case "branch" | "diff" | "show":
+        case "show" if not given:
+            return [*numbers, *DETAILS, "profiles", "models"]
+        case "diff" | "continue" if command == "diff" or given[-1:] == ("from",):
             return numbers
-        case "select" | "dismiss" if run and run.chosen:
-            return [finding.id for finding in run.chosen.findings]
-        case "drop" if run:
-            return run.demands
-        case "edit":
-            return _of(variables, str)
+        case "continue" if given[-1:] == ("as",):
+            return get_args(Form)
+        case "continue" | "dismiss":
+            ids = [one.id for one in run.chosen.findings] if run and run.chosen else []
+            more = run.demands if run and command == "dismiss" else ["as", "from"]
+            return [*ids, *(more if not given else ())]
+        case "edit" if not given:
+            return ["criteria", *_of(variables, str)]
         case "tests" if not given:
             return ["below"]
-        case "kind" if not given:
-            return ["code", "prose"]
         case "resume" if not given:
             return [*_run_names(), *sorted(str(path) for path in Path().glob("*.ipynb"))]
         case "forget" if not given:

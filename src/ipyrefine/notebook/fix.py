@@ -13,7 +13,7 @@ from ipyrefine.checks.functions import remark
 from ipyrefine.checks.python import RunsCleanly
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.findings import first_line
-from ipyrefine.core.model import Evidence, Material, Task
+from ipyrefine.core.model import Evidence, Fault, Material, Task
 from ipyrefine.core.ports import Check
 from ipyrefine.core.sharing import exception_names
 from ipyrefine.core.syntax import try_parse
@@ -57,10 +57,12 @@ async def start_fix(magics: Any, words: list[str], placeholder: Placeholder) -> 
             option cannot be used.
         NoModel: no model is configured.
     """
-    args = options.parse(words)
+    args, own = options.parse(words, magics.set), options.parse(words)
     for name in ("task", "language"):
-        if getattr(args, name):
-            raise UsageError(f"--{name} is not for %refine fix, which takes Python that failed.")
+        if getattr(own, name):
+            raise UsageError(
+                f"{options.spell(name)} is not for %refine fix, which takes Python that failed."
+            )
     key = cell_key(["fix", *words])
     failure = await _find_failure(magics, args)
     if failure is None:
@@ -161,8 +163,17 @@ def _traceback(failure: Failure) -> Material:
     head = "[what the code to fix raised in the notebook]"
     text = "\n".join([head, *failure.frames, raised])
     return Material(
-        kind="cells", name="traceback", phrase="the traceback", text=text, computed=True
+        kind="cells",
+        name="traceback",
+        phrase="the traceback",
+        text=text,
+        computed=True,
+        fault=_as_data(failure),
     )
+
+
+def _as_data(failure: Failure) -> Fault:
+    return Fault(raised=failure.kind, line=failure.line or 0)
 
 
 def _near_names(text: str, namespace: Mapping[str, Any]) -> list[str]:
@@ -201,7 +212,7 @@ async def _rerun(
     if isinstance(run, RunsCleanly):
         run = run.requiring(keeps)
     draft, summary = refinement.state.setup.draft or "", failure.summary
-    failed, fault, passes = _failed(run, summary), "", False
+    failed, fault, passes = _failed(run, summary, _as_data(failure)), "", False
     if not failure.is_syntax:  # which it has everywhere
         try:
             evidence = await run(draft, refinement.state.task)
@@ -210,19 +221,21 @@ async def _rerun(
         passes = bool(evidence.passed and not evidence.conditions)
         if evidence.passed is not False:
             here = "In the sandbox it does not fail: " if passes else ""
-            failed = _failed(run, f"{summary}\n{here}{evidence.detail}")
+            faults = (*failed.faults, *[Fault(words="In the sandbox it does not fail.")] * passes)
+            failed = _failed(run, f"{summary}\n{here}{evidence.detail}", *faults)
         elif _kind(evidence) == failure.kind:
             failed = evidence
         else:
             fault = _kind(evidence)
-            failed = _failed(
-                run, f"{summary}\nIn the sandbox it fails differently: {evidence.detail}"
-            )
+            detail = f"{summary}\nIn the sandbox it fails differently: {evidence.detail}"
+            failed = _failed(run, detail, *failed.faults, *evidence.faults)
     return (Rerun(run, draft, failed, lines, failure.line, fault, passes), *others)
 
 
-def _failed(check: Check, detail: str) -> Evidence:
-    return Evidence(name=check.name, passed=False, detail=detail, basis="run", computed=True)
+def _failed(check: Check, detail: str, *faults: Fault) -> Evidence:
+    return Evidence(
+        name=check.name, passed=False, detail=detail, basis="run", computed=True, faults=faults
+    )
 
 
 def _kind(evidence: Evidence) -> str:
@@ -268,7 +281,8 @@ class Rerun:
             return self.evidence
         missing = list(Counter(self.lines) - Counter(_ipython_lines(text)))
         if missing:
-            return _failed(self.check, f"It must keep this line for IPython: {missing[0]}")
+            line = f"It must keep this line for IPython: {missing[0]}"
+            return _failed(self.check, line, Fault(words=line))
         evidence = await self.check(text, task)
         if evidence.failed and _kind(evidence) == self.sandbox_fault:
             fault = first_line(evidence.detail)
@@ -279,5 +293,8 @@ class Rerun:
         if self.passes:
             detail = "Not tried: the failed cell does not fail in the sandbox either. Run it here."
             evidence = evidence.replace(passed=None, not_run=True, detail=detail)
-        lost = [remark("run", one) for one in lost_effects(self.draft, self.failed_at, text)]
+        lost = [
+            remark("run", one).replace(fault=Fault(words=one))
+            for one in lost_effects(self.draft, self.failed_at, text)
+        ]
         return evidence.model_copy(update={"findings": (*evidence.findings, *lost)})

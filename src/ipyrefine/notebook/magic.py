@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
-from traitlets import Bool, Dict, Enum, Float, Integer, Unicode, observe
+from traitlets import Bool, Dict, Enum, Integer, TraitError, Unicode, observe, validate
 from traitlets.config import Configurable
 
 from ipyrefine.errors import UsageError
@@ -28,6 +28,11 @@ _CELL = re.compile(r"^%%refine(?![\w?])[ \t]*(.*?)\s*$")
 _CALL = re.compile(
     r"""^(?P<before>\s*(?:\w+ = )?await )?get_ipython\(\)\.run_(?:cell|line)_magic\("""
     r"""['"]refine['"],\s*"""
+)
+# What IPython makes of `%%refine?`, `%refine?`, and either with a word behind it.
+_HELP = re.compile(
+    r"get_ipython\(\)\.run_line_magic\("
+    r"(?:'pinfo2?', '(?P<magic>%%?refine)'|'%?refine\?+', '(?P<topic>[\w ]*)')\)"
 )
 _MAGICS = "get_ipython().magics_manager.registry['Refine']"
 
@@ -53,27 +58,6 @@ class Refine(Magics, Configurable):
         help="The environment variable that holds the server's key; empty: OPENAI_API_KEY, which "
         "goes to the server of OPENAI_BASE_URL only.",
     ).tag(config=True)
-    max_revisions = Integer(
-        None,
-        allow_none=True,
-        help="Revisions allowed after the draft; None: the profile's, else 4.",
-    ).tag(config=True)
-    target = Float(
-        None, allow_none=True, help="Score 0..1 that passes; None: the profile's, else 0.8."
-    ).tag(config=True)
-    patience = Integer(
-        None,
-        allow_none=True,
-        help="Revisions without improvement before it stops; None: the profile's, else 2.",
-    ).tag(config=True)
-    price = Unicode(
-        "",
-        help='Dollars per million prompt and completion tokens, as "0.15,0.60"; empty: the price '
-        "list's.",
-    ).tag(config=True)
-    timeout = Float(600.0, help="Seconds that a server may be silent before a run ends.").tag(
-        config=True
-    )
     extra = Dict(
         help='Further fields of every request to a server, as {"top_k": 20}; one that the server '
         "refuses is left out."
@@ -81,12 +65,6 @@ class Refine(Magics, Configurable):
     journal = Bool(True, help="Keep every run in the journal, to resume it.").tag(config=True)
     context = Integer(
         3, help="Of how many cells before it the model sees what they used; 0: of none."
-    ).tag(config=True)
-    variables = Enum(
-        ["none", "structure"],
-        "structure",
-        help="What a model sees of the names that a cell, or the cells before it, use: nothing, or "
-        "their structure.",
     ).tag(config=True)
     share = Enum(
         ("structure", "code", "outputs", "values"),
@@ -97,20 +75,15 @@ class Refine(Magics, Configurable):
         "or values (of the names used, and those cells as they are); None: values on this machine, "
         "elsewhere structure until you allow more.",
     ).tag(config=True)
-    unconfined = Bool(
-        None,
-        allow_none=True,
-        help="Where this system can't shut checked code in: whether it is run on copies of your "
-        "variables all the same; None: the panel asks, and until then it is not.",
-    ).tag(config=True)
     rules = Unicode(
         "",
         help="File of your standing wishes, such as AGENTS.md, which every model is shown; empty "
         "for none. A link is not read.",
     ).tag(config=True)
-    results = Bool(True, help="Show what code gives on a few inputs, for you to confirm.").tag(
-        config=True
-    )
+    set = Dict(
+        help='Values of options and of `--set` for every cell, as {"timeout": 60, "target": 0.8}; '
+        "a cell's own options win."
+    ).tag(config=True)
     ui = Unicode("auto", help="auto, widgets or plain.").tag(config=True)
     sandbox = Enum(
         ("auto", "required"),
@@ -132,6 +105,19 @@ class Refine(Magics, Configurable):
         from ipyrefine.sandbox import sandbox
 
         sandbox.set_mode(change.new)
+
+    @validate("set")
+    def _check_set(self, proposal: Any) -> Any:
+        from ipyrefine.notebook import options
+
+        try:
+            for name in proposal.value:
+                if name != "set" and name in self.trait_names(config=True):
+                    raise UsageError(f"{name} has its own setting: %config Refine.{name}.")
+            options.limits(options.parse([], proposal.value))
+        except UsageError as error:
+            raise TraitError(f"Refine.set: {error}") from None
+        return proposal.value
 
     @no_var_expand
     @line_cell_magic
@@ -165,6 +151,22 @@ class Refine(Magics, Configurable):
             return await start_cell(self, line, cell, placeholder)
 
         await self._begin(line, build)
+
+    def help(self, magic: str, topic: str = "") -> None:
+        """Print the options of `%%refine`, the commands of `%refine`, or what a topic says.
+
+        Raises:
+            UsageError: there is no such topic.
+        """
+        from ipyrefine.notebook import options
+        from ipyrefine.session.commands import usage
+
+        if topic:
+            print(options.topic(topic))
+        elif magic == "%%refine":
+            print(options.parser().format_help())
+        else:
+            print(usage())
 
     async def fix(self, words: list[str]) -> None:
         """Fix the cell that failed, in the cell that runs now.
@@ -257,7 +259,11 @@ call_refine.has_side_effects = True  # type: ignore[attr-defined]
 
 
 def await_refine(lines: list[str]) -> list[str]:
-    """Turn a refine magic's call into one that its cell awaits, or that blocks where it can't."""
+    """Turn a refine magic's call into one that its cell awaits, or that blocks where it can't.
+
+    A question about the magics becomes a call that answers it, which no front-end has to page.
+    """
+    lines = [_HELP.sub(_help, line) for line in lines]
     if not any(map(_CALL.match, lines)):
         return lines
     if can_await():
@@ -269,14 +275,15 @@ def _await_start(call: re.Match[str]) -> str:
     return f"{call['before'] or 'await '}{_MAGICS}.start("
 
 
+def _help(asked: re.Match[str]) -> str:
+    topic = (asked["topic"] or "").strip()
+    return f"{_MAGICS}.help({asked['magic'] or '%%refine'!r}, {topic!r})"
+
+
 def _documentation() -> str:
     from ipyrefine.notebook.options import parser  # lazy: loading must stay light
-    from ipyrefine.session.commands import usage
 
-    return (
-        "Refine a cell (`%%refine`), or steer the latest run (`%refine`).\n\n"
-        f"{parser().format_help()}\n%refine COMMAND\n\n{usage()}\n"
-    )
+    return parser().format_help()
 
 
 # IPython asks for this before `__doc__`.

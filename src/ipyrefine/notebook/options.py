@@ -1,13 +1,18 @@
-"""The options of `%%refine`: their parser with its help, and the limits and budget they set."""
+"""The options of `%%refine`: their parser with its help, and the limits and budget they set.
+
+A new option is a line of help.toml, under `[set]` if few would miss it, and one of `_READ` unless
+its value is a text.
+"""
 
 import argparse
+import difflib
 import keyword
 import os
 import re
 import shlex
 import textwrap
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, get_args
 
@@ -21,193 +26,23 @@ from ipyrefine.core.sharing import LEVELS
 from ipyrefine.core.syntax import pygments_name
 from ipyrefine.errors import UsageError, did_you_mean
 from ipyrefine.notebook.cell_target import is_cell_id
-from ipyrefine.profiles import NAMES
 
 _HELP = tomllib.loads(Path(__file__).with_name("help.toml").read_text("utf-8"))
 EXAMPLES: str = _HELP["examples"]
-_BETTER = "examples and your tests (--check) decide which text is better."
-_REMOVED = {
-    option: f"{option} is gone: {instead}"
-    for option, instead in {
-        "--pairwise": _BETTER,
-        "--gate": _BETTER,
-        "--opinion": "a critic reads each text (--critique); for scores, use --target or --prompts "
-        'with an evaluator of yours under "judge".',
-        "--max-eval-chars": "readers see the whole text.",
-    }.items()
-}
 _CONTRADICTIONS = (
-    ("--task", "--draft", "the cell is one or the other"),
-    ("--goal", "--task", "a task states its goal itself"),
-    ("--background", "--plain", "a run in the background needs the panel"),
-    ("--background", "--quiet", "a run in the background needs the panel"),
-    ("--step", "--quiet", "you would not see that the run waits for you"),
-    ("--name", "--no-journal", "the name is for the journal"),
-    ("--coach", "--task", "it is about code of yours"),
+    ("--draft", "--set as=task", "the cell is one or the other"),
+    ("--goal", "--set as=task", "a task states its goal itself"),
+    ("--lines", "--set as=task", "the lines are a draft's"),
+    ("--coach", "--set as=task", "it is about code of yours"),
     ("--coach", "--change", "nothing is written for you"),
     ("--coach", "--max-revisions", "nothing is written for you"),
-    ("--lines", "--task", "the lines are a draft's"),
+    ("--background", "--plain", "a run in the background needs the panel"),
+    ("--background", "--set quiet=yes", "a run in the background needs the panel"),
+    ("--step", "--set quiet=yes", "you would not see that the run waits for you"),
 )
 
 
-class MagicParser(argparse.ArgumentParser):
-    """An argument parser that raises `UsageError` with a hint instead of ending the process."""
-
-    @property
-    def options(self) -> Mapping[str, argparse.Action]:
-        """Return the options by each of their names."""
-        return self._option_string_actions
-
-    def error(self, message: str) -> NoReturn:
-        """Raise an argparse message as a `UsageError`."""
-        unknown = re.search(r"unrecognized arguments: (\S+)", message)
-        if unknown:
-            hint = did_you_mean(unknown[1], self.options)
-            message = f"There is no option {unknown[1]}.{hint}"
-        sentence = message.removeprefix("argument ").rstrip(".?")
-        end = "?" if message.endswith("?") else "."
-        raise UsageError(f"{sentence}{end} %%refine? lists the options.")
-
-
-def parser() -> MagicParser:
-    """Build the parser of the cell magic's line."""
-    p = MagicParser(
-        prog="%%refine",
-        usage="%(prog)s [options], with the task or the draft in the lines below",
-        add_help=False,
-        allow_abbrev=False,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Refine the cell: draft, verify, critique, revise, until it passes.\n"
-        "Defaults are in parentheses.",
-        epilog=_epilog(),
-    )
-    # fmt: off
-    add = p.add_argument_group("task").add_argument
-    add("-p", "--profile", help=f"{', '.join(NAMES)}; a dict of the notebook; or a TOML file; by "
-        "default the model says whether a task wants code or words; `%%refine profiles` lists them")
-    add("--task", action="store_true", help="the cell is a task")
-    add("--draft", action="store_true", help="the cell is a draft to improve")
-    add("--goal", help="how to improve the draft")
-    add("--change", help="what to change in the draft; it is done at once, and read afterwards")
-    add("--coach", action="store_true",
-        help="for a student, whose code stands below the task: nothing is written, and you predict "
-        "what your code gives where it fails, before you see it")
-    add("--lines", type=_parse_lines, metavar="A-B",
-        help="the lines of the draft that may change, as 3-7 or 5; what a model changes elsewhere "
-        "is put back")
-    add("--language", metavar="NAME", help="the language of the code, as java or c++; by default "
-        "as the task or the draft says, else Python")
-    add("--again", action="store_true",
-        help="refine it again; without it, a cell that you have decided and left unchanged shows "
-        "its record")
-    add = p.add_argument_group("context").add_argument
-    add("-v", "--var", action="append", default=[], metavar="NAME",
-        help="a variable that the task is about, shown to the model with its value, and copied for "
-        "the code of the checks; may be repeated. Names that the cell, or the cells before it, use "
-        "are found without it and shown by their structure")
-    add("--no-var", action="append", default=[], metavar="NAME",
-        help="leave out a name, or all; may be repeated")
-    add("--context", type=_parse_count, metavar="N",
-        help="show the model what the last N cells used (3 by default, 0 for nothing), and the N "
-        "cells above with their outputs in short")
-    add("--share", choices=LEVELS,
-        help="what a model's server is sent: of what code computed from variables or files, types, "
-        "shapes and lines (structure, the default elsewhere); the code of the cells before without "
-        "its data, too (code); messages and short outputs (outputs); the values of the names that "
-        "the cell uses, and those cells as they are (values, the default on this machine)")
-    add = p.add_argument_group("verdict").add_argument
-    add("-c", "--check", action="append", default=[], metavar="NAME", help=checks.option_help())
-    add("--no-check", action="append", default=[], metavar="NAME",
-        help="leave out a check that the task's own demands add: examples, constraints, agreement, "
-        "run (of code that uses variables, on copies), or all; may be repeated")
-    add("--criteria", help="what to read it for, as a,b,c, instead of the profile's criteria and "
-        "checklist")
-    add("--checklist", metavar="VAR", help="yes/no questions that a finished text answers with "
-        "yes: a list of the notebook, or a,b,c; instead of the profile's; none for none")
-    add("--target", type=float, metavar="SCORE",
-        help="score 0..1 that passes: your evaluator's, or that of a prompt that ships; without "
-        "--critique, it switches critiques off")
-    add = p.add_argument_group("drafts and revisions").add_argument
-    add("--candidates", type=int, metavar="N",
-        help="independent drafts (1); with checks, only as many of them as it takes to settle one; "
-        "continues from the best")
-    add("--critique", choices=get_args(Limits.model_fields["critique"].annotation),
-        help="when a critic reads a text and writes tests for it: before it passes, unless your "
-        "own tests, function or evaluator decide, or it is a plot, a display, microcopy or a small "
-        "edit (auto); always; never")
-    add("--categories", help="what a critique looks at, as a,b,c, instead of the profile's")
-    add("--min-findings", type=int, metavar="N",
-        help="findings that a critique must name (0, or the profile's)")
-    add("--revise", choices=get_args(Limits.model_fields["revise"].annotation),
-        help="how a text that misses a check is revised: the text with what is wrong (edit), or "
-        "another draft (sample), as for a writer that was measured too weak to edit (auto)")
-    add("--base", choices=get_args(Limits.model_fields["base"].annotation),
-        help="the text a revision continues from: the latest, the best, or the latest unless it is "
-        "worse (auto)")
-    add("--memory", choices=["best", "all"],
-        help="whether a revision sees the text that it continues from (best), or all attempts with "
-        "their feedback")
-    add = p.add_argument_group("limits").add_argument
-    add("-n", "--max-revisions", type=int, metavar="N",
-        help="revisions allowed after the draft (4); without --patience, it switches "
-        "patience off")
-    add("--patience", type=_parse_patience, metavar="N",
-        help="revisions without improvement before it stops (2); off for any number")
-    add("--delta", type=float, metavar="GAIN",
-        help="gain in score, 0..1, that is too small to count as an improvement (0)")
-    add("--budget", help='upper bounds, as "20k tokens, 30 calls, $0.05, 90 s"; or per kind of '
-        'token, as "10k prompt tokens, 5k completion tokens"')
-    add("--price", metavar="IN,OUT", help="dollars per million prompt and completion tokens, as "
-        '"0.15,0.60", for a model that is not in the price list')
-    add("--max-tokens", type=int, metavar="N",
-        help="completion tokens allowed per call (2,048 for an embedded model; else 16,384 or "
-        "three times the text, and four times that after a reply that was cut off)")
-    add = p.add_argument_group("models and prompts").add_argument
-    add("-m", "--model",
-        help="the model that writes: a model of the server, an embedded model, or recorded:FILE")
-    add("--judge", help="the model that reads, as critic or evaluator (the one that writes)")
-    add("--base-url", metavar="URL", help="an OpenAI-compatible server; without --api-key-env "
-        "it gets a key only if OPENAI_BASE_URL names it too")
-    add("--api-key-env", type=_parse_variable, metavar="NAME",
-        help="the environment variable that holds the server's key (OPENAI_API_KEY)")
-    add("--timeout", type=float, metavar="SECONDS",
-        help="how long the server may be silent before the run ends (600)")
-    add("--effort", choices=EFFORTS, help="how hard a model that thinks should think; for other "
-        "fields of a request see `%%config Refine.extra`")
-    add("--prompts", metavar="VAR", help="your own prompts: a dict of the notebook, by stage; see "
-        "prompts below")
-    add("--temperature", type=float, metavar="T",
-        help="sampling temperature of the writer (the profile's, else the server's own)")
-    add("--seed", type=int, metavar="N", help="sampling seed")
-    add = p.add_argument_group("result").add_argument
-    add("-o", "--output", metavar="NAME", help="variable for the text (refined)")
-    add("-a", "--apply", choices=["ask", "insert", "replace", "none"],
-        help="what to do with the text at the end (ask)")
-    add("--cell", type=_parse_cell_id, metavar="ID",
-        help="the notebook cell that this text is from, as the button above a cell writes it: "
-        "accepting replaces its text, unless that has changed meanwhile")
-    add("--name", help="the run's name in the journal; by default made from the task")
-    add("--no-journal", dest="journal", action="store_false",
-        help="keep the run out of the journal: it cannot be resumed after a restart")
-    add = p.add_argument_group("display").add_argument
-    add("--step", action="store_true", default=None, help="pause for you after every verdict")
-    add("--background", action="store_true", help="return at once; the run continues in the panel")
-    add("--plain", action="store_true", help="no widgets: text and a static record only")
-    add("-q", "--quiet", action="store_true", help="show only the record, at the end")
-    # fmt: on
-    return p
-
-
-def _epilog() -> str:
-    """Return what follows the options: examples, checks, prompts by stage, and notes."""
-    stages = [_wrap(places, f"  {stage:<10}", " " * 12) for stage, places in PLACES.items()]
-    prompts = "\n".join(["prompts:", *stages, _wrap(APPENDED)])
-    notes = (f"{subject}:\n{_wrap(note)}" for subject, note in _HELP["notes"].items())
-    return "\n\n".join([EXAMPLES, checks.help_table(), prompts, *notes])
-
-
-def _wrap(text: str, start: str = "  ", below: str = "  ") -> str:
-    return textwrap.fill(text, 78, initial_indent=start, subsequent_indent=below)
+# What is typed behind an option
 
 
 _OFF = "off"
@@ -231,14 +66,14 @@ def _parse_lines(text: str) -> tuple[int, int]:
 
 def _parse_cell_id(text: str) -> str:
     if not is_cell_id(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a cell's id")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a cell's id.")
     return text
 
 
 def _parse_variable(text: str) -> str:
     """Return the name of an environment variable, which is never quoted: it may be a key."""
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", text):
-        raise argparse.ArgumentTypeError("it takes the name of a variable, not a key")
+        raise argparse.ArgumentTypeError("it takes the name of a variable, not a key.")
     return text
 
 
@@ -248,8 +83,214 @@ def _parse_count(text: str) -> int:
     raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to 50")
 
 
-def parse(line: str | Iterable[str]) -> argparse.Namespace:
+def _parse_language(text: str) -> str:
+    from pygments.lexers import get_all_lexers  # type: ignore[import-untyped]
+
+    languages = {alias for _, aliases, *_ in get_all_lexers() for alias in aliases}
+    if pygments_name(text) in languages:
+        return text
+    hint = did_you_mean(text.lower(), languages)
+    raise argparse.ArgumentTypeError(f"there is no language {text!r}.{hint}")
+
+
+# The options
+
+
+def _choices(limit: str) -> tuple[str, ...]:
+    return get_args(Limits.model_fields[limit].annotation)
+
+
+# How values are read, of options and of settings: by a function, or as one of these words.
+_READ: dict[str, Callable[[str], Any] | Sequence[str]] = {
+    **dict.fromkeys(("candidates", "max_revisions", "max_tokens", "min_findings", "seed"), int),
+    **dict.fromkeys(("delta", "target", "temperature", "timeout"), float),
+    **{limit: _choices(limit) for limit in ("base", "critique", "memory", "revise")},
+    **dict.fromkeys(("journal", "quiet", "unconfined"), ("yes", "no")),
+    "api_key_env": _parse_variable,
+    "apply": ("ask", "insert", "replace", "none"),
+    "as": ("task",),
+    "cell": _parse_cell_id,
+    "context": _parse_count,
+    "effort": EFFORTS,
+    "language": _parse_language,
+    "lines": _parse_lines,
+    "patience": _parse_patience,
+    "share": LEVELS,
+}
+_REPEATED = ("var", "no_var", "check", "no_check")
+SETTINGS: Mapping[str, str] = _HELP["set"]
+
+
+def choices(name: str) -> Sequence[str]:
+    """Return the words that an option or a setting may have; none where it may have others."""
+    read = _READ.get(name)
+    return () if read is None or callable(read) else read
+
+
+def spell(name: str) -> str:
+    """Return how an option, or a setting, is typed."""
+    name = "as" if name == "task" else name
+    return f"--set {name}" if name in SETTINGS else f"--{name.replace('_', '-')}"
+
+
+def _setting(name: str, value: str) -> str:
+    """Return a setting as it is typed, with the value where that fits; a key is never repeated."""
+    words = choices(name)
+    if name == "api_key_env" or not value:
+        value = "NAME" if name == "api_key_env" else "VALUE"
+    if words and value not in words:
+        return f"--set {name}={'yes' if 'yes' in words else '|'.join(words)}"
+    return f"--set {shlex.quote(f'{name}={value}')}"
+
+
+_SET = "--set:"  # what a setting's name starts with for the parser
+
+
+class MagicParser(argparse.ArgumentParser):
+    """An argument parser that raises `UsageError` with a hint instead of ending the process."""
+
+    @property
+    def options(self) -> Mapping[str, argparse.Action]:
+        """Return the options by each of their names; settings are none of them."""
+        found = self._option_string_actions.items()
+        return {name: action for name, action in found if not name.startswith(_SET)}
+
+    def error(self, message: str) -> NoReturn:
+        """Raise an argparse message as a `UsageError`."""
+        sentence = message.removeprefix("argument ").rstrip(".")
+        about = " set" if re.search("--set|setting", sentence) else ""
+        end = "" if sentence.endswith("?") else "."
+        lists = f"%%refine?{about} lists the {'settings' if about else 'options'}."
+        raise UsageError(f"{sentence.replace(_SET, '--set ')}{end} {lists}")
+
+    def read(self, words: Iterable[str]) -> argparse.Namespace:
+        """Parse words; errors as for `parse`."""
+        options, unknown = self.parse_known_args([*self._joined(words)])
+        if unknown:
+            name, equals, value = unknown[0].partition("=")
+            if not equals and unknown[1:] and unknown[1][:1] != "-":
+                value = unknown[1]
+            kind = "setting" if name.startswith(_SET) else "option"
+            shown, hint = name.removeprefix(_SET), self.instead(name, value)
+            self.error(f"There is no {kind} {shown}.{hint}")
+        options.journal = options.journal != "no"
+        options.quiet = options.quiet == "yes"
+        options.unconfined = options.unconfined and options.unconfined == "yes"
+        return options
+
+    def _joined(self, words: Iterable[str]) -> Iterator[str]:
+        left = iter(words)
+        for word in left:
+            setting = next(left, "") if word == "--set" else word.removeprefix("--set=")
+            if setting == word:
+                yield word
+            elif not re.match(r"[\w-]+=.", setting):
+                name = setting.strip("=")
+                self.error(f"Type {_setting(name, '') if name in SETTINGS else '--set NAME=VALUE'}")
+            else:
+                yield _SET + setting
+
+    def instead(self, typed: str, value: str = "") -> str:
+        """Return what to type for an option or a setting that there is not; empty if none is near.
+
+        Args:
+            typed: the name as it was typed.
+            value: what stood behind it.
+        """
+        name = typed.removeprefix(_SET).strip("-").replace("-", "_")
+        known = {one.strip("-").replace("-", "_"): one for one in self.options if len(one) > 2}
+        known |= {f"no_{one}": _setting(one, "no") for one in SETTINGS if "no" in choices(one)}
+        known |= {word: _setting(one, word) for one in SETTINGS for word in choices(one)}
+        known |= {one: _setting(one, value) for one in SETTINGS}
+        near = next(iter(difflib.get_close_matches(name, known, n=1)), "")
+        if near != name:
+            return f" Did you mean {known[near]}?" if near else ""
+        takes_value = known[name] in self.options
+        return f" Type {known[name]} {value if takes_value else ''}".rstrip() + "."
+
+
+def parser() -> MagicParser:
+    """Build the parser of the cell magic's line."""
+    p = MagicParser(
+        prog="%%refine",
+        usage="%(prog)s [options], with the task or the draft in the lines below",
+        add_help=False,
+        allow_abbrev=False,
+        formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(
+            prog, max_help_position=27, width=80
+        ),
+        description="Refine the cell: draft, verify, critique, revise, until it passes.\n"
+        "Defaults are in parentheses.",
+        epilog=f"{EXAMPLES}\n\n{_wrap(_TOPICS, '', '')}",
+    )
+    for title, rows in _HELP["options"].items():
+        group = p.add_argument_group(title)
+        for typed, words in rows.items():
+            *names, last = typed.split(", ")
+            name, _, metavar = last.partition(" ")
+            how: dict[str, Any] = {"action": "store_true"}
+            if metavar:
+                how = _how(name.strip("-").replace("-", "_")) | {"metavar": metavar}
+            group.add_argument(*names, name, help=words, **how)
+    for alias, name in _HELP["aliases"].items():
+        option = p.options[name]
+        how = {"dest": option.dest, "type": option.type, "metavar": option.metavar}
+        group.add_argument(alias, help=f"the same as {name}", **how)
+    for name in SETTINGS:
+        group.add_argument(_SET + name, dest=name, help=argparse.SUPPRESS, **_how(name))
+    p.set_defaults(step=None)
+    return p
+
+
+def _how(name: str) -> dict[str, Any]:
+    """Return how the parser reads an option's values."""
+    how: dict[str, Any] = {"choices": choices(name)} if choices(name) else {"type": _READ.get(name)}
+    return how | ({"action": "append", "default": []} if name in _REPEATED else {})
+
+
+# Further help
+
+
+def topic(name: str) -> str:
+    """Return the help on one of the subjects that `%%refine?` names last.
+
+    Raises:
+        UsageError: there is no such subject.
+    """
+    if name not in TOPICS:
+        hint = did_you_mean(name, TOPICS) or f" There are {', '.join(TOPICS)}."
+        raise UsageError(f"There is no help on {name!r}.{hint}")
+    note = _wrap(_HELP["topics"].get(name, ""))
+    match name:
+        case "checks":
+            lines = checks.help_table()
+        case "prompts":
+            stages = [_wrap(places, f"  {stage:<10}", " " * 12) for stage, places in PLACES.items()]
+            lines = "\n".join([*stages, _wrap(APPENDED)])
+        case "set":
+            typed = {one: f"{one}={'|'.join(choices(one)) or 'VALUE'}" for one in SETTINGS}
+            lines = "\n".join(f"  {typed[one]:<24} {words}" for one, words in SETTINGS.items())
+        case _:
+            lines = ""
+    return "\n".join(filter(None, [f"{name}:", lines, note]))
+
+
+def _wrap(text: str, start: str = "  ", below: str = "  ") -> str:
+    return textwrap.fill(text, 79, initial_indent=start, subsequent_indent=below)
+
+
+TOPICS: Sequence[str] = tuple(_HELP["topics"])
+_TOPICS = f"More: %%refine? TOPIC, of {', '.join(TOPICS)}. Commands: %refine?"
+
+
+def parse(
+    line: str | Iterable[str], defaults: Mapping[str, Any] | None = None
+) -> argparse.Namespace:
     """Parse the magic's line, or its words.
+
+    Args:
+        line: the options as they are typed.
+        defaults: values of options and settings, by name, that hold where the line says nothing.
 
     Raises:
         UsageError: an option is unknown, lacks its value, or contradicts another.
@@ -258,39 +299,46 @@ def parse(line: str | Iterable[str]) -> argparse.Namespace:
         words = shlex.split(line) if isinstance(line, str) else list(line)
     except ValueError:
         raise UsageError("A quote in the options is not closed.") from None
-    for word in words:
-        if (reason := _REMOVED.get(word.partition("=")[0])) is not None:
-            raise UsageError(reason)
-    options = parser().parse_args(words)
+    p = parser()
+    options = p.read(words)
     for one, other, reason in _CONTRADICTIONS:
         if _is_set(options, one) and _is_set(options, other):
             raise UsageError(f"{one} and {other} contradict each other: {reason}.")
+    if defaults:
+        options = p.read([*_words(defaults, p.options), *words])
     name = options.output
     if name and (not name.isidentifier() or keyword.iskeyword(name)):
         raise UsageError(f"--output {name!r} is not a variable name.")
-    for option in ("criteria", "checklist", "categories"):
-        if (value := getattr(options, option)) is not None and not split_list(value):
-            raise UsageError(f"--{option} is empty. Leave it out, or write it as a,b,c.")
-    if options.language is not None:
-        from pygments.lexers import get_all_lexers  # type: ignore[import-untyped]
-
-        languages = {alias for _, aliases, *_ in get_all_lexers() for alias in aliases}
-        if pygments_name(options.language) not in languages:
-            hint = did_you_mean(options.language.lower(), languages)
-            raise UsageError(f"There is no language {options.language!r}.{hint}")
+    options.task = getattr(options, "as") == "task"
+    if options.criteria is not None and not split_list(options.criteria):
+        raise UsageError("--criteria is empty. Leave it out, or write it as a,b,c.")
     return options
 
 
+def _words(defaults: Mapping[str, Any], options: Mapping[str, argparse.Action]) -> Iterator[str]:
+    """Return values of options and settings as they would be typed."""
+    for name, value in defaults.items():
+        option = options.get(spell(name))
+        if name in SETTINGS:
+            value = {True: "yes", False: "no"}[value] if isinstance(value, bool) else value
+            yield from ("--set", f"{name}={value}")
+        elif option is None:
+            hint = parser().instead(name, str(value))
+            raise UsageError(f"There is no option or setting {name}.{hint}")
+        elif option.nargs == 0:
+            yield from [spell(name)] * bool(value)
+        else:
+            several = value if isinstance(value, list | tuple) else [value]
+            yield from (f"{spell(name)}={one}" for one in several)
+
+
 def _is_set(options: argparse.Namespace, option: str) -> bool:
-    """Return whether an option is set: a ``--no-…`` one when it switched something off."""
-    name = option.removeprefix("--")
-    if name.startswith("no-"):
-        return not getattr(options, name.removeprefix("no-"))
-    return bool(getattr(options, name.replace("-", "_")))
+    name = option.removeprefix("--set ").partition("=")[0].strip("-").replace("-", "_")
+    return bool(getattr(options, name))
 
 
-def limits(options: argparse.Namespace, configured: Mapping[str, Any]) -> Limits:
-    """Return the limits that the options set, over the configured ones; the others stay unset.
+def limits(options: argparse.Namespace) -> Limits:
+    """Return the limits that the options set; the others stay unset.
 
     An option that bears the name of a limit sets it.
 
@@ -305,10 +353,10 @@ def limits(options: argparse.Namespace, configured: Mapping[str, Any]) -> Limits
     if options.budget:
         named["budget"] = parse_budget(options.budget)
     try:
-        return Limits.model_validate({**configured, **named})
+        return Limits.model_validate(named)
     except ValidationError as error:
         first = error.errors()[0]
-        option = "--" + str(first["loc"][0]).replace("_", "-")
+        option = spell(str(first["loc"][0]))
         raise UsageError(f"{option}: {first['msg'].lower()}, not {first['input']!r}.") from None
 
 
@@ -322,13 +370,13 @@ def server(options: argparse.Namespace, magics: Any) -> dict[str, Any]:
     name = options.api_key_env or ("" if options.base_url else magics.api_key_env)
     if name and not os.environ.get(name):
         raise UsageError(
-            "The variable that --api-key-env or Refine.api_key_env names is not set. Set it to the "
-            "server's key."
+            "The variable that --set api_key_env or Refine.api_key_env names is not set. Set it to "
+            "the server's key."
         )
     return {
         "api_key": (lambda: os.environ.get(name, "")) if name else None,
         "base_url": options.base_url or magics.base_url or None,
-        "timeout": magics.timeout if options.timeout is None else options.timeout,
+        "timeout": options.timeout,
         "effort": options.effort,
         "extra": magics.extra,
     }

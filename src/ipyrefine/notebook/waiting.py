@@ -23,7 +23,7 @@ NO_ANYWIDGET = (
     "The panel needs anywidget (`pip install anywidget`). Without it you get a plain record "
     "when the run stops, and the `%refine` commands."
 )
-_PANEL_OFF = {"-q", "--quiet", "--plain"}
+_PANEL_OFF = {"quiet=yes", "--set=quiet=yes", "--plain"}
 # In the order in which a cell needs them; each import is one pause of the kernel's loop.
 _MODULES = (
     *("ipyrefine.session.commands", "ipyrefine.notebook.cell_start", "anywidget"),

@@ -94,7 +94,7 @@ def _faults() -> tuple[Fault, ...]:
         Fault(
             errors.AccessDenied,  # without a quote, which may hold a piece of the key
             "{server} doesn't accept the key. Set OPENAI_API_KEY, or the variable that "
-            "--api-key-env names, to a key of this server.",
+            "--set api_key_env names, to a key of this server.",
             statuses=(401,),
         ),
         Fault(
@@ -155,7 +155,7 @@ def _faults() -> tuple[Fault, ...]:
         ),
         Fault(
             errors.Unreachable,
-            "{server} sent nothing new for too long. Check that it is running, or raise --timeout.",
+            "{server} sent nothing new for too long. Check that it runs, or raise --set timeout.",
             exceptions=(openai.APITimeoutError, httpx2.TimeoutException, TimeoutError),
         ),
         Fault(

@@ -431,7 +431,7 @@ class OpenAIModel:
         advice = (
             "Set OPENAI_API_KEY, or choose another server."
             if self._is_configured()
-            else "Name the variable that holds its key: --api-key-env NAME (in Python, api_key=)."
+            else "Name the variable with its key: --set api_key_env=NAME (in Python, api_key=)."
         )
         return AccessDenied(f"{self.base_url} got no key. {advice}")
 

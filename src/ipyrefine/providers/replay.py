@@ -6,6 +6,9 @@ calls may run at the same time, a stage may be left out, and a recording outlive
 prompt. Another task, draft, finding, guidance or prompt makes another call. What
 differs between two equal runs is ignored: the fences around untrusted text, addresses in memory,
 times, and the order in which checks finish.
+
+Replies that a person wrote are there to show a loop, so they also answer requests they were not
+written for, and their usage says so.
 """
 
 import asyncio
@@ -19,6 +22,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import aclosing, suppress
+from difflib import SequenceMatcher
 from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
@@ -31,8 +35,10 @@ from ipyrefine.core.stored import VERSION, OtherVersion, parse_json, require_cur
 from ipyrefine.errors import NoModel, UsageError
 
 PREFIX = "recorded:"
+BY_HAND = "written-by-hand"  # the model of replies that a person wrote
 _LONGEST_PAUSE = 3_600.0  # seconds between two pieces
 _MAX_FILE = 128 * 2**20  # bytes of a recording
+_COMPARED = 1_000  # words of two tasks
 _PIECE_SECONDS = 0.5  # what a model writes in this time is one piece of a recording
 _VOLATILE = re.compile(r"(?<=material-)[0-9a-f]+|0x[0-9a-f]+|\b\d+(\.\d+)? ?s\b")
 
@@ -55,6 +61,7 @@ class Call(Record):
         pieces: the reply as it streamed.
         finish: how it ended.
         usage: what it consumed.
+        task: what the request is about, where a person wrote the reply.
     """
 
     purpose: str
@@ -63,6 +70,7 @@ class Call(Record):
     pieces: tuple[Piece, ...]
     finish: Finish
     usage: Usage
+    task: str = ""
 
     def joined(self, kind: Literal["text", "thinking"]) -> str:
         """Return its whole text, or its whole thinking."""
@@ -114,7 +122,8 @@ class RecordedModel:
         model = ipyrefine.choose_model("recorded:greeting.json@1")   # at its own pace
 
     A request that was recorded more than once gets the replies in their order, then from the
-    first again.
+    first again. One that was not recorded gets the next reply by hand that is left for its stage,
+    if there is one.
 
     Args:
         path: the recording, a JSON file; every request is for the live model if it is missing.
@@ -147,7 +156,7 @@ class RecordedModel:
         self._recording = read_recording(path)
         self._make_live = live
         self._live: Model | None = None
-        self._replays = Counter[str]()
+        self._replays, self._used = Counter[str](), set[int]()
 
     @classmethod
     def from_name(cls, name: str, *, live: Callable[[], Model], record: bool) -> "RecordedModel":
@@ -197,21 +206,38 @@ class RecordedModel:
             NoModel: the request is not in the recording, and there is no live model.
             ModelError: the live model failed.
         """
-        key = request_key(request)
-        calls = [call for call in self._recording.calls if call.key == key]
-        turn = self._replays[key]
+        key, calls = request_key(request), self._recording.calls
+        places = [place for place, call in enumerate(calls) if call.key == key]
+        turn, exact = self._replays[key], bool(places)
         self._replays[key] += 1
-        if turn >= len(calls) and (self._record or not calls):
+        if not (exact or self._record):
+            places = self._by_hand(request)
+        if turn >= len(places) and (self._record or not places):
             async with aclosing(self._ask(request, key)) as items:
                 async for item in items:
                     yield item
             return
-        call = calls[turn % len(calls)]
+        place = places[turn % len(places)] if exact else places[0]
+        self._used.add(place)
+        call = calls[place]
+        usage = call.usage if exact else call.usage.replace(for_another=1)
         for piece in call.pieces:
             await self._sleep(piece.after / self._speed)
             yield Delta(kind=piece.kind, text=piece.text)
         text, thinking = call.joined("text"), call.joined("thinking")
-        yield Reply(text=text, thinking=thinking, finish=call.finish, usage=call.usage)
+        yield Reply(text=text, thinking=thinking, finish=call.finish, usage=usage)
+
+    def _by_hand(self, request: Request) -> list[int]:
+        """Return where the replies by hand are left that fit a request's stage and task best."""
+        calls, task = self._recording.calls, request.inputs[:1]
+        about = dict.fromkeys(call.task for call in calls if call.model == BY_HAND)
+        nearest = max(about, key=lambda one: _likeness(one, *task), default=None)
+        return [
+            place
+            for place, call in enumerate(calls)
+            if (call.model, call.task, call.purpose) == (BY_HAND, nearest, request.purpose)
+            and place not in self._used
+        ]
 
     async def _ask(
         self, request: Request, key: str
@@ -262,6 +288,7 @@ class RecordedModel:
             pieces=tuple(one for one in pieces if one.kind == "text" or reply.thinking),
             finish=reply.finish,
             usage=reply.usage,
+            task="".join(request.inputs[:1]) if live.name == BY_HAND else "",
         )
         if call.joined("text") != reply.text:  # a mark at its end made thoughts of what it streamed
             parts: tuple[tuple[Literal["thinking", "text"], str], ...]
@@ -293,6 +320,10 @@ def request_key(request: Request) -> str:
     settled = [sorted(_VOLATILE.sub("", text).splitlines()) for text in content]
     identity = [request.purpose, request.temperature or 0.0, request.seed, settled]
     return hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:16]
+
+
+def _likeness(one: str, other: str = "") -> float:
+    return SequenceMatcher(None, one.split()[:_COMPARED], other.split()[:_COMPARED]).ratio()
 
 
 def read_recording(path: Path) -> Recording:

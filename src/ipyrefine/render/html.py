@@ -54,7 +54,7 @@ _KEYS = {
 }
 # Stops that the verdict speaks for.
 _PLAIN_STOPS = (
-    *(StopReason.PASSED, StopReason.OVERRIDDEN, StopReason.QUESTION, StopReason.UNJUDGED),
+    *(StopReason.PASSED, StopReason.OVERRIDDEN, StopReason.UNJUDGED),
     None,
 )
 

@@ -34,7 +34,6 @@ from ipyrefine.core.model import (
     CheckFailed,
     ChecksPassed,
     Claim,
-    DraftsDiffer,
     Evidence,
     Finding,
     Form,
@@ -86,7 +85,6 @@ STOPS = {
     StopReason.PLATEAU: "no improvement",
     StopReason.REVISIONS: "all revisions used",
     StopReason.BUDGET: "budget used up",
-    StopReason.QUESTION: "a question for you",
     StopReason.UNJUDGED: "not judged",
     StopReason.CANCELLED: "interrupted",
     StopReason.FAILED: "an error",
@@ -132,7 +130,6 @@ BASES: dict[Basis, tuple[str, str]] = {
     "schema": ("schema", "schema failed"),
     "confirmed": ("results confirmed", "examples failed"),
     "examples": ("examples", "examples failed"),
-    "agreement": ("drafts agree", "most drafts disagree"),
     "constraints": ("constraints", "constraints failed"),
     "critique": ("", "critic's tests failed"),
     "evaluator": ("evaluator", "evaluator"),
@@ -143,7 +140,6 @@ BASES: dict[Basis, tuple[str, str]] = {
 _VERBS = {
     "example": "hold",
     "result": "that you expect hold",
-    "further input": "agree",
     "test": "pass",
 }
 
@@ -196,7 +192,7 @@ def _basis(iteration: Iteration, verdict: Verdict) -> str:
     if verdict.basis == "evaluator":
         return passed if verdict.score is None else f"{passed}, {score(verdict.score)}"
     if not verdict.passed and verdict.required_passed:
-        return "drafts disagree" if verdict.basis == "agreement" else passed
+        return passed
     if verdict.passed and verdict.basis in ("examples", "confirmed"):
         tallies = [t for e in iteration.evidence if e.basis == verdict.basis for t in e.tallies]
         held = [count(t.held, t.noun) for t in tallies if t.noun in ("example", "result")]
@@ -231,8 +227,6 @@ def _basis_phrases(run: Run, iteration: Iteration, verdict: Verdict) -> list[tup
         return [("", f"marked by you{over}{f': {words}' if words else ''}")]
     if verdict.outcome is Outcome.NOT_JUDGED or (verdict.passed and verdict.basis == "critique"):
         return [("", reason)]
-    if run.question and not verdict.passed and verdict.basis == "agreement":
-        return [("", "drafts disagree on an input, and the task doesn't say")]
     phrases = []
     for one in iteration.evidence if verdict.basis != "evaluator" else ():
         if one.passed == verdict.passed and one.required and one.grounds:
@@ -288,7 +282,7 @@ def check_name(name: str) -> str:
     kind, colon, argument = name.partition(":")
     if colon and kind == "length":
         return argument.replace("<=", "at most ").replace(">=", "at least ")
-    return f'{kind} "{argument}"' if colon and kind in ("with", "without") else name
+    return name
 
 
 def check_chip(evidence: Evidence) -> Label:
@@ -302,8 +296,6 @@ def check_chip(evidence: Evidence) -> Label:
         words += f" {score(evidence.score)}"
     words += "" if evidence.required or evidence.passed else " (advisory)"
     words += " · first rows only" if evidence.conditions else ""
-    if evidence.drafts == "differ":
-        return Label("≠", f"{words}: drafts disagree", "warn")
     if evidence.passed is None:
         return Label("?", f"{words}: no result", "quiet")
     if evidence.passed:
@@ -464,7 +456,7 @@ def sparkline(scores: Iterable[float | None]) -> str:
 
 
 def usage_parts(usage: Usage, wall: float | None = None) -> list[str]:
-    """Return tokens, seconds and cost as phrases, without what is unknown or zero.
+    """Return tokens, seconds, cost and borrowed replies as phrases, without unknown or zero ones.
 
     Args:
         usage: the consumption.
@@ -473,7 +465,9 @@ def usage_parts(usage: Usage, wall: float | None = None) -> list[str]:
     parts = [count(usage.tokens, "token")] if usage.calls else []
     duration = usage.seconds if wall is None else wall
     parts += [seconds(duration)] if duration else []
-    return parts + ([_dollars(usage.cost)] if usage.cost and usage.calls else [])
+    parts += [_dollars(usage.cost)] if usage.cost and usage.calls else []
+    number, noun = usage.for_another, "reply" if usage.for_another == 1 else "replies"
+    return parts + ([f"{number} {noun} written for another request"] if number else [])
 
 
 def budget_left(run: Run) -> str:
@@ -728,16 +722,17 @@ def other_form(task: Task) -> Form:
 def switch_hint(task: Task) -> str:
     """Return how to start again as the other kind of text, for a terminal."""
     other = other_form(task)
-    return f"Not {form_name(task)}? Use %refine kind {other}, or next time %%refine -p {other}."
+    return (
+        f"Not {form_name(task)}? Use %refine continue as {other}, or next time %%refine -p {other}."
+    )
 
 
 def interpretation(setup: Setup) -> str:
     """Return how a cell was read: ``task (code), 3 examples. Sees df (1,204 × 8), clean()``."""
     kind = "draft to improve" if setup.draft is not None else "task"
     materials = setup.task.materials
-    phrases = ", ".join(one.phrase for one in materials if one.phrase and one.kind != "look")
+    phrases = ", ".join(one.phrase for one in materials if one.phrase)
     sees = f". Sees {phrases}" if phrases else ""
-    sees += "".join(f". {one.phrase}" for one in materials if one.kind == "look")
     kind += "" if setup.words else f" ({form_name(setup.task)})"
     return ", ".join([kind, *map(check_name, setup.demands)]) + sees
 
@@ -848,8 +843,6 @@ def because_sentence(run: Run, verdict: Verdict | None) -> str:
             return f"{critic} wrote {count(tests, 'test')}, all pass; none confirmed."
         case CheckFailed(name=name, line=line):
             return f"{check_name(name)} failed{f': {line}' if line else '.'}"
-        case DraftsDiffer(line=line):
-            return line
         case Scored(score=value, target=target):
             return f"Scored {score(value)}, target {score(target)}."
         case Said(outcome=outcome, feedback=feedback):

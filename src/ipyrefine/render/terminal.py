@@ -10,7 +10,6 @@ from ipyrefine.core.events import (
     DraftReady,
     Event,
     FormChosen,
-    Looked,
     RunStarted,
     StageStarted,
     Stopped,
@@ -93,8 +92,6 @@ def event_text(
             lines = printer.wrap(f"Interpreted as: {labels.form_name(run.task)}", "bold")
         case StageStarted(stage=Stage.DRAFT | Stage.REVISE):
             lines = printer.left_behind(run, run.iterations[: event.iteration])
-        case Looked():
-            lines = printer.wrap(run.task.materials[-1].phrase)
         case Warned():
             lines = printer.blocks([document.Paragraph(event.message, "warning")])
         case Decided():
@@ -167,8 +164,8 @@ class _Printer:
                     for line in [*self.result(number, one), *self.blocks(one.output)]
                 ]
                 first = next(iter(block.rows))
-                keep = f"%refine dismiss {first.key} keeps it; select {first.key} has it struck."
-                say = f"%refine expect {first.key} ANSWER answers it; dismiss {first.key} drops it."
+                keep = f"%refine dismiss {first.key} keeps it; continue {first.key} has it struck."
+                say = f"%refine should {first.key} ANSWER answers it; dismiss {first.key} drops it."
                 hints = {"keep": keep, "open": say}
                 hint = self.wrap(hints[first.asks], "quiet") if first.asks in hints else []
                 return [*self.wrap(block.title, "bold"), *rows, *hint]

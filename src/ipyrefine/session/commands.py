@@ -3,12 +3,10 @@
 A new decision needs a line in `USAGE` and a case in `parse_decision`.
 """
 
-import argparse
+import difflib
 import re
 import shutil
 import tempfile
-import textwrap
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal, Protocol, get_args
 
@@ -41,54 +39,42 @@ Place = Literal["insert", "replace", "none"]
 PLACES: tuple[Place, ...] = get_args(Place)
 ANSWERS = ("once", "always", "never")  # on what a server may be sent
 
-# What may follow each command, and what it does.
+# What may follow each command, and what it does, on one line of a screen.
 USAGE = {
     "accept": ("[k] [insert|replace|none]", "take the best text, or text k"),
-    "continue": ("[n] [guidance]", "revise again, up to n times; a question is answered"),
     "override": ("pass|fail [k] [reason]", "give the verdict yourself"),
-    "results": ("", "print what the text gives on a few inputs"),
-    "confirm": ("1 3", "say that these results are right"),
-    "predict": ("VALUE", "with --coach, say what your code gives there"),
-    "expect": ('2 "VALUE" | "f(x) == y"', "say what a result should be; 2 ? takes that back"),
-    "select": ("f1 f2 [guidance]", "revise for these findings only"),
-    "dismiss": ("f1 [reason]", "drop a finding"),
-    "drop": ("CHECK", "leave out a demand that was read wrongly"),
-    "add": ('[f1] [blocking|minor] "problem" ["quote"] ["fix"]', "add or change a finding"),
-    "guide": ("TEXT", "give guidance for the next revision"),
-    "edit": ("[VARIABLE]", "put in your own text, and verify it"),
-    "branch": ("k [n] [guidance]", "revise text k again"),
-    "criteria": ("a,b,c [target]", "change the criteria or the target"),
-    "kind": ("[code|prose]", "start again as the other kind of text"),
+    "continue": ("[from k] [n] [guidance]", "revise again; f1 f2 only; as code|prose"),
+    "right": ("1 3", "say that these results are right"),
+    "should": ('2 "VALUE"', 'what a result should be; "f(x) == y"; q1 …'),
+    "dismiss": ("f1 [reason]", "drop a finding, or a demand by its name"),
+    "add": ('"problem" ["quote"] ["fix"]', "add a finding; add f1 … changes one"),
+    "edit": ("[VARIABLE|criteria a,b]", "put in your own text, or other criteria"),
+    "fix": ("[OPTIONS]", "fix the cell that failed, as %%refine would"),
+    "show": ("[k|PART|profiles|models]", "print the run, a text or a part of it"),
+    "diff": ("[i j]", "print what changed between two texts"),
+    "tests": ("[below]", "print the run's tests, or put them below"),
+    "export": ("[tests] FILE [NAME]", "write a run, or its tests, into a file"),
+    "history": ("[search]", "list earlier runs"),
+    "resume": ("[NAME | FILE.ipynb [k]]", "continue an earlier run"),
+    "forget": ("NAME|--all", "erase runs from the journal"),
+    "share": ("[once|always|never]", "show what no server was sent, or send it"),
     "stop": ("", "stop the run and keep the best text"),
     "close": ("", "stop the run and close its panel"),
-    "fix": ("[OPTIONS]", "fix the cell that failed; takes the options of %%refine"),
-    "show": ("[k|PART]", f"print the run, text k, or one part: {', '.join(DETAILS)}"),
-    "diff": ("[i j]", "print what changed between two texts"),
-    "apply": ("[k] [insert|replace]", "put a text into a cell"),
-    "tests": ("[below]", "print the run's tests, or put them into a cell below"),
-    "share": ("[once|always|never]", "show outputs that no server was sent, or send them"),
-    "history": ("[search]", "list earlier runs, and how often you agreed"),
-    "resume": ("[NAME | FILE.ipynb [k]]", "continue an earlier run"),
-    "export": ("[tests] FILE [NAME]", "write a run as .ipynb or .json, its tests as .py"),
-    "forget": ("NAME|--all", "erase runs from the journal"),
-    "profiles": ("", "list the built-in profiles"),
-    "models": ("", "list the embedded models"),
 }
-_HELP = """\
-A cell that starts with %%refine is refined; %%refine? lists its options.
-%refine fix fixes the cell that failed.
-Then decide with %refine COMMAND:
-{most}
-Earlier runs: history, resume, export, forget. All commands: %refine?"""
-_MOST = (
-    "accept", "continue", "override", "results", "confirm", "dismiss", "edit", "show", "diff",
-    "stop",
-)  # fmt: skip
+# What people may type for a command, and what to type instead.
+_SYNONYMS = {
+    "apply": "accept insert",
+    "branch": "continue from 0",
+    "confirm": "right 1",
+    "drop": "dismiss CHECK",
+    "expect": 'should 1 "VALUE"',
+    "guide": 'continue "guidance"',
+    "kind": "continue as prose",
+    "predict": "should VALUE",
+    "select": "continue f1",
+}
 COMMANDS = tuple(sorted(USAGE))
-_MARGIN = 34  # columns before what a command does
-_NEED_TEXT = (
-    "apply", "confirm", "diff", "edit", "expect", "predict", "results", "show", "tests",
-)  # fmt: skip
+_NEED_TEXT = ("diff", "edit", "right", "should", "show", "tests")
 
 
 class CellTarget(Protocol):
@@ -110,9 +96,6 @@ class Cell(Protocol):
 
     async def start_again(self, form: Form | None = None) -> None:
         """Start again as code or as prose, and wait for the next stop."""
-
-    async def apply(self, number: int | None = None, place: Place | None = None) -> str:
-        """Put an iteration's text into a cell and return where it went, in a sentence."""
 
     async def explain(self, question: str, number: int) -> str:
         """Ask about a text, which is kept with the answer, and return that nothing was revised."""
@@ -139,17 +122,11 @@ class Magics(Protocol):
         """Fix the cell that failed; the words are options."""
 
 
-def usage(names: Iterable[str] = tuple(USAGE)) -> str:
-    """Return commands, one a line, with what may follow each and what it does."""
-    lines = []
-    for name in names:
-        words, does = USAGE[name]
-        left, (first, *rest) = f"  {name} {words}".rstrip(), textwrap.wrap(does, 78 - _MARGIN)
-        if len(left) >= _MARGIN:  # what follows is long: its explanation stands below
-            lines.append(left)
-            left = ""
-        lines += [f"{left:{_MARGIN}}{first}", *(f"{'':{_MARGIN}}{line}" for line in rest)]
-    return "\n".join(lines)
+def usage() -> str:
+    """Return the commands, one a line, with what may follow each and what it does."""
+    lines = [f"  {f'{name} {words}':<33} {does}" for name, (words, does) in USAGE.items()]
+    head = "%%refine refines a cell (see %%refine?). Then decide with %refine COMMAND:"
+    return "\n".join([head, *lines])
 
 
 async def run_command(magics: Magics, words: list[str]) -> None:
@@ -165,17 +142,14 @@ async def run_command(magics: Magics, words: list[str]) -> None:
     """
     name, *args = words or [""]
     if words and name not in USAGE:
-        hint = did_you_mean(name, COMMANDS)
-        raise UsageError(f"There is no command {name!r}.{hint} %refine lists them.")
+        raise UsageError(f"There is no command {name!r}.{_instead(name)} %refine lists them.")
     match name:
         case "":
-            print(_HELP.format(most=usage(_MOST)))
-        case "profiles":
-            print(_profiles())
-        case "models":
-            print(_models())
+            print(usage())
+        case "show" if args in (["profiles"], ["models"]):
+            print(_profiles() if args == ["profiles"] else _models())
         case "history":
-            print(_history(args))
+            print(history.history(" ".join(args)))
         case "forget":
             print(_forget(args))
         case "export":
@@ -190,9 +164,25 @@ async def run_command(magics: Magics, words: list[str]) -> None:
             raise UsageError("There is no run yet. Start one with a %%refine cell.")
 
 
+def _instead(typed: str) -> str:
+    """Return what to type for a word that is no command; empty if nothing is near."""
+    known = {name: name for name in COMMANDS}
+    for name, (words, _) in USAGE.items():
+        if name != "continue":  # its words stand behind others
+            known |= {word: f"{name} {word}" for word in re.findall(r"\b[a-z]{3,}\b", words)}
+    known |= {part: f"show {part}" for part in DETAILS} | {name: name for name in COMMANDS}
+    known |= _SYNONYMS
+    near = difflib.get_close_matches(typed, known, n=1)
+    if not near:
+        return ""
+    meant = f"%refine {known[near[0]]}"
+    return f" Type {meant}." if near[0] == typed else f" Did you mean {meant}?"
+
+
 async def _steer(cell: Cell, name: str, args: list[str]) -> None:
     run = cell.session.run
-    if name in _NEED_TEXT and not run.iterations:
+    changes_criteria = name == "edit" and args[:1] == ["criteria"] and len(args) > 1
+    if name in _NEED_TEXT and not (run.iterations or changes_criteria):
         raise UsageError("There is no text yet. Write one with %refine continue.")
     match name:
         case "stop" | "close":
@@ -204,22 +194,17 @@ async def _steer(cell: Cell, name: str, args: list[str]) -> None:
             print(_diff(run, args))
         case "share":
             print(cell.share(" ".join(args)) if args else _withheld(cell))
-        case "apply":
-            place = _parse_place(args)
-            print(await cell.apply(parse_iteration(run, args), place))
         case "tests" if args in ([], ["below"]):
             print(await cell.add_tests() if args else plain(suite_source(run)))
         case "tests":
             raise UsageError("Use %refine tests, or %refine tests below.")
-        case "results":
-            print(show(run, ["results"]))
-        case "confirm":
+        case "right":
             for decision in confirmations(run, args):
                 await cell.carry_out(decision)
-        case "edit":
+        case "edit" if not changes_criteria:
             await cell.carry_out(await _edit(cell, args))
-        case "kind":
-            await cell.start_again(_parse_form(args))
+        case "continue" if args in (["as", "code"], ["as", "prose"]):
+            await cell.start_again("code" if args[1] == "code" else "prose")
         case _:
             typed = parse_decision(run, name, args)
             if asked := question_in(run, typed):
@@ -256,29 +241,17 @@ def parse_decision(run: Run, name: str, words: list[str]) -> decisions.Decision:
         case "override":
             return _parse_override(run, words)
         case "continue":
-            return decisions.Continue(revisions=_parse_count(words), guidance=" ".join(words))
-        case "branch":
-            number = parse_iteration(run, words)
-            if number is None:
-                raise UsageError("Say which text to branch from.")
-            more = _parse_count(words)
-            return decisions.Branch(iteration=number, revisions=more, guidance=" ".join(words))
-        case "select":
-            return decisions.Select(findings=_parse_ids(words), guidance=" ".join(words))
+            return _parse_continue(run, words)
+        case "dismiss" if words and not _FINDING_ID.fullmatch(words[0]):
+            return decisions.Drop(demand=" ".join(words))
         case "dismiss":
             return decisions.Dismiss(findings=_parse_ids(words), reason=" ".join(words))
-        case "guide":
-            return decisions.Guide(guidance=" ".join(words))
-        case "drop":
-            return decisions.Drop(demand=" ".join(words))
         case "add":
             return decisions.Add(finding=_parse_finding(run, words))
-        case "criteria":
-            target = float(words.pop()) if words and _TARGET.fullmatch(words[-1]) else None
-            return change_criteria(run, " ".join(words), target)
-        case "predict":
-            return predict(" ".join(words))
-        case "expect":
+        case "edit":
+            target = float(words.pop()) if _TARGET.fullmatch(words[-1]) else None
+            return change_criteria(run, " ".join(words[1:]), target)
+        case "should":
             return _parse_expectation(run, words)
     raise ValueError(f"{name} decides nothing")
 
@@ -303,14 +276,39 @@ def _parse_override(run: Run, words: list[str]) -> decisions.Override:
     if word not in ("pass", "fail"):
         raise UsageError('Say which: %refine override pass "reason", or override fail "reason".')
     outcome = Outcome.PASS if word == "pass" else Outcome.NEEDS_IMPROVEMENT
-    number, rest = None, [*words]
+    number = _leading_text(run, words)
+    return decisions.Override(iteration=number, outcome=outcome, reason=" ".join(words))
+
+
+def _parse_continue(run: Run, words: list[str]) -> decisions.Decision:
+    """Read ``[from k] [n] [guidance]``, or ``f1 f2 [guidance]``."""
+    if words == ["from"]:
+        raise UsageError("Say which text: %refine continue from 0.")
+    if words[:1] == ["from"] and (number := _leading_text(run, rest := words[1:])) is not None:
+        more = _parse_count(rest)
+        return decisions.Branch(iteration=number, revisions=more, guidance=" ".join(rest))
+    known = {finding.id for finding in run.findings}
+    ids = _parse_ids(rest := [*words])
+    if known.intersection(ids) or (ids and not rest):
+        return decisions.Select(findings=ids, guidance=" ".join(rest))
+    if words and not words[0].isdecimal() and run.stop_reason is None:
+        return decisions.Guide(guidance=" ".join(words))
+    return decisions.Continue(revisions=_parse_count(words), guidance=" ".join(words))
+
+
+def _leading_text(run: Run, words: list[str]) -> int | None:
+    """Read and remove a text's name; a number that names none may begin a sentence."""
+    rest = [*words]
     if words and _names_text(words[0]):
         try:
-            number, words = parse_iteration(run, rest), rest
+            number = parse_iteration(run, rest)
         except UsageError:
             if words[0].isdecimal() and len(words) <= 2:
                 raise
-    return decisions.Override(iteration=number, outcome=outcome, reason=" ".join(words))
+        else:
+            words[:] = rest
+            return number
+    return None
 
 
 def _parse_finding(run: Run, words: list[str]) -> Finding:
@@ -358,20 +356,25 @@ def confirmations(run: Run, words: list[str]) -> list[decisions.Expect]:
     """
     found = [_numbered_row(run, word) for word in words]
     if not found:
-        raise UsageError("Say which results are right: %refine confirm 1 3.")
+        raise UsageError("Say which results are right: %refine right 1 3.")
     for word, row in zip(words, found, strict=True):
         if row.rivals:
             raise UsageError(
                 f"Of result {word} several are possible. Say which is right: "
-                f'%refine expect {word} "VALUE".'
+                f'%refine should {word} "VALUE".'
             )
     return [expect(row) for row in found]
 
 
 def _parse_expectation(run: Run, words: list[str]) -> decisions.Decision:
-    """Read ``2 VALUE``, ``2 ?``, ``f(x) == y``, or a question's id and the answer."""
+    """Read ``2 VALUE``, ``2 ?``, ``f(x) == y``, or a question's id and the answer.
+
+    A student is asked about one input only, so what they type is what their code gives there.
+    """
     if len(words) > 1 and (question := next((f for f in run.findings if f.id == words[0]), None)):
         return decisions.Add(finding=answer(question, " ".join(words[1:])))
+    if run.setup.coach:
+        return predict(" ".join(words))
     if len(words) > 1 and words[0].isdecimal():
         row, result = _numbered_row(run, words[0]), " ".join(words[1:])
         if result == "?":
@@ -493,15 +496,6 @@ def _parse_place(args: list[str]) -> Place | None:
     return place
 
 
-def _parse_form(args: list[str]) -> Form | None:
-    match args:
-        case []:
-            return None
-        case ["code" | "prose" as form]:
-            return form
-    raise UsageError("Use %refine kind code or %refine kind prose.")
-
-
 def _diff(run: Run, args: list[str]) -> str:
     """Return what changed between two iterations; by default from its parent to the best."""
     first, second = parse_iteration(run, args), parse_iteration(run, args)
@@ -548,21 +542,6 @@ def _open_editor(shell: Any, text: str) -> str:
 
 
 # Commands on the journal, models and profiles
-
-
-def _history(args: list[str]) -> str:
-    parser = argparse.ArgumentParser(
-        prog="%refine history", add_help=False, allow_abbrev=False, exit_on_error=False
-    )
-    history.add_arguments(parser)
-    try:
-        options, unknown = parser.parse_known_args(args)
-    except argparse.ArgumentError as error:
-        raise UsageError(f"%refine history: {error}.") from None
-    if unknown:
-        hint = did_you_mean(unknown[0], parser._option_string_actions)
-        raise UsageError(f"%refine history has no option {unknown[0]}.{hint}")
-    return history.history(options)
 
 
 def _forget(args: list[str]) -> str:

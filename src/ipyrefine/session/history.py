@@ -1,6 +1,5 @@
 """Runs kept earlier: list them, with how often the user agreed with verdicts, and resume one."""
 
-import argparse
 import contextlib
 import re
 import shutil
@@ -28,42 +27,24 @@ _ENDS = {"accepted": ", accepted", "cancelled": ", interrupted", "failed": ", an
 _RECENT = 180 * 86_400  # seconds; older dates have their year
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `history` to a parser."""
-    add = parser.add_argument
-    add("search", nargs="*", help="words in the name or the task")
-    add(
-        "--verdict",
-        default="",
-        help="pass, needs_improvement, fail or not_judged; or a stop reason, such as plateau",
-    )
-    add("-m", "--model", default="", help="part of the model's name")
-    add("-n", "--number", type=int, default=MAX_LISTED, help=f"runs to list ({MAX_LISTED})")
-
-
-def history(options: argparse.Namespace, *, now: float | None = None) -> str:
+def history(search: str = "", number: int = MAX_LISTED, *, now: float | None = None) -> str:
     """Return a table of runs in the journal, and how often the user agreed with their verdicts.
 
     Args:
-        options: what `add_arguments` reads.
+        search: words that the name or the task must all contain.
+        number: how many at most.
         now: seconds since 1970.
     """
-    number = max(1, options.number)
-    runs = Journal().runs(
-        " ".join(options.search),
-        verdict=options.verdict,
-        model=options.model,
-        limit=number + 1,
-    )
+    number = max(1, number)
+    runs = Journal().runs(search, limit=number + 1)
     if not runs:
-        filtered = options.search or options.verdict or options.model
-        return "No run in the journal matches." if filtered else "The journal is empty."
+        return "No run in the journal matches." if search else "The journal is empty."
     now = time.time() if now is None else now
     listed, columns = runs[:number], shutil.get_terminal_size().columns
     head, *rows = align([_HEAD, *(_row(one, now) for one in listed)], columns)
     tasks = [clip(f"     {_title(one)}", columns) for one in listed]
     lines = [line for pair in zip(rows, tasks, strict=True) for line in pair]
-    more = [f"There are more: -n {number * 5} lists them."] if len(runs) > number else []
+    more = ["There are more: add a word of the one you look for."] if len(runs) > number else []
     notes = filter(None, [agreement(_readable(listed)), _HINT])
     return "\n".join([head, *lines, *(n for note in notes for n in wrap(note, columns)), *more])
 

@@ -44,7 +44,7 @@ class Transcript:
         clock: monotonic seconds.
         tick: seconds between two updates of that line.
         below: lines to leave free below the screen of a stopped run.
-        can_switch: whether `%refine kind` can start the run again as the other kind of text.
+        can_switch: whether `%refine continue as` can start the run again as the other kind of text.
     """
 
     def __init__(
@@ -122,13 +122,13 @@ async def ask(session: Session) -> None:
             return
         try:
             coached = run.setup.coach and answer.strip()
-            words = ["predict", answer] if coached else read_answer(answer)
+            words = ["should", answer] if coached else read_answer(answer)
             if not words:
                 return
             if words[0] == "show":
                 print(show(run, words[1:]))
                 continue
-            if words[0] == "confirm":
+            if words[0] == "right":
                 decision: Decision = confirmations(run, words[1:])[0]
             else:
                 decision = parse_decision(run, words[0], words[1:])
@@ -160,7 +160,7 @@ def read_answer(answer: str) -> list[str]:
     answer = answer.strip()
     number, sign, result = answer.partition("=")
     if number.strip().isdecimal():
-        return ["expect", number.strip(), result.strip()] if sign else ["confirm", number.strip()]
+        return ["should", number.strip(), result.strip()] if sign else ["right", number.strip()]
     name, *args = answer.split() or ["quit"]
     command = next((words for one, words in ANSWERS.items() if one.startswith(name.lower())), None)
     if command is None:

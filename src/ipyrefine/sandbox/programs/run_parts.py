@@ -44,6 +44,7 @@ _VARIABLES, _COPIES, _OUTPUTS = "variables.json", "variables.pickle", "outputs_p
 _VALUE = "value of the last expression"  # a name that no text can have
 _MAX_OUTPUT, _MAX_DATA = 20_000, 20_000  # characters of standard output, of a value as a literal
 _MAX_REPR, _MAX_NAME, _ROWS = 2_000, 100, 5_000
+_SIZED = (list, tuple, set, frozenset, dict, str, bytes)
 _MOST = 20  # errors of a chain, paths, and frames
 _NAP, _IDLE = 0.1, 0.05  # seconds; the share of them that a process which waits may run
 _LOADING = 3  # times the seconds of a test that the text and the tests may wait as they load
@@ -253,6 +254,10 @@ def _line(error: BaseException) -> int | None:
     return next(reversed(_lines(error)), None)
 
 
+def _raised(error: BaseException) -> dict[str, Any]:
+    return {"raised": type(error).__name__[:_MAX_NAME], "line": _line(error)}
+
+
 # Examples
 
 
@@ -352,8 +357,35 @@ def _describe(value: Any) -> dict[str, Any]:
         "type": type(value).__name__,
     }
     if data := _data(value):
-        description["data"] = data
-    return description
+        return {**description, "data": data}
+    return {**description, "shape": _shape(value)}
+
+
+def _shape(value: Any) -> dict[str, Any]:
+    """Return the type and size of a value, and the types of its items."""
+    kind = type(value)
+    shape: dict[str, Any] = {"type": kind.__name__[:_MAX_NAME]}
+    with contextlib.suppress(Exception):
+        if kind in _SIZED:
+            parts = [value.keys(), value.values()] if kind is dict else [value]
+            held = [{type(x).__name__ for x in itertools.islice(p, _ROWS)} for p in parts]
+            inner = [] if kind in (str, bytes) else [" | ".join(sorted(x)) for x in held if x]
+            shape |= {"size": [len(value)], "items": [x[:_MAX_NAME] for x in inner]}
+        elif kind.__module__.partition(".")[0] in ("numpy", "pandas", "polars"):
+            shape["size"] = [int(length) for length in value.shape]
+    return shape
+
+
+def _compared(error: BaseException) -> list[Any]:
+    """Return the two values that a library's function compared, as `assert_frame_equal` does."""
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        library = str(frame.f_globals.get("__name__")).partition(".")[0]
+        if library in ("numpy", "pandas", "polars") and "assert" in frame.f_code.co_name:
+            held = frame.f_locals
+            for names in (("left", "right"), ("actual", "desired"), ("x", "y")):
+                if held.keys() >= {*names}:
+                    return [held[name] for name in names]
+    return []
 
 
 def _data(value: Any) -> str:
@@ -421,7 +453,7 @@ def _run_tests(request: Request, write_event: Callable[..., None]) -> None:
     except BaseException as error:  # SystemExit is an outcome too
         place = f" (line {line})" if (line := _line(error)) else ""
         fault = f"The code does not load: {_error_text(error)}{place}"
-        write_event(fault=fault, tried=_tried(error))
+        write_event(fault=fault, tried=_tried(error), **_raised(error))
         os._exit(1)
     if any(b"hypothesis" in source for source in sources.values()):
         _settle_hypothesis()
@@ -464,7 +496,11 @@ class _Reporter:
     ) -> None:
         self._seconds, self._names = request["seconds"], set(request["names"])
         self._write, self._clock, self._watch, self._end = write, clock, watch, ""
-        self._folder = os.getcwd()
+        self._folder, self._compared = os.getcwd(), list[Any]()
+
+    def pytest_assertrepr_compare(self, left: Any, right: Any) -> None:
+        """Note the values that an assertion compares in vain; pytest words it."""
+        self._compared = [_shape(left), _shape(right)]
 
     def pytest_make_collect_report(self, collector: Any) -> Generator[None, Any, Any]:
         """Report that tests themselves do not load, or are skipped as a whole."""
@@ -491,6 +527,7 @@ class _Reporter:
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         self._clock.limit(self._seconds)
         self._watch.begin()
+        self._compared = []
         _seen.clear()
 
     def pytest_pyfunc_call(self, pyfuncitem: Any) -> bool | None:
@@ -517,6 +554,8 @@ class _Reporter:
             if missing := getattr(error, "argname", ""):
                 why = f"There is no fixture {missing!r}."
             said = _describe_error(error) if outcome == "failed" and error else {}
+            if isinstance(error, AssertionError):
+                said["compared"] = self._compared or [*map(_shape, _compared(error))]
             test, line = _name(report.nodeid), _test_line(report)
             self._write(test=test, outcome=outcome, why=self._plain(why), line=line, **said)
         return report
@@ -618,7 +657,7 @@ def _run_cell(request: Request, write_event: Callable[..., None]) -> None:
     def report_failure(failure: Any) -> None:
         error = failure.exc_value
         if not isinstance(error, SystemExit):  # it ends a thread, and nothing else
-            write_event(failure=_error_text(error), line=next(reversed(_lines(error)), None))
+            write_event(failure=_error_text(error), **_raised(error))
 
     # The first handler is called last: after the threads, and the text's own handlers.
     atexit.register(write_event, end=True)
@@ -652,10 +691,10 @@ def _run_cell(request: Request, write_event: Callable[..., None]) -> None:
         lines = _lines(error)
         if error.code or not _is_end(source, lines):
             status = error.code if isinstance(error.code, int) else int(bool(error.code))
-            write_event(exit=status, line=next(reversed(lines), None))
+            write_event(exit=status, **_raised(error))
             sys.exit(1)
     except Exception as error:
-        write_event(tried=_tried(error))
+        write_event(tried=_tried(error), **_raised(error))
         # That it left a coroutine is said after the error, and would be taken for a part of it.
         warnings.simplefilter("ignore")
         raise

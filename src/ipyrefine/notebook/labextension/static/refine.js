@@ -3,7 +3,7 @@
  * and the shortcuts, which `schemas/ipyrefine/cells.json` lists.
  *
  * The run lives in a cell of its own below, whose source is hidden. Its text is an ordinary
- * `%%refine --cell ID …` cell, or `%refine fix --cell ID …` below a cell that failed, so that it says
+ * `%%refine --set cell=ID …` cell, or `%refine fix --set cell=ID …` below a cell that failed, so that it says
  * how to do the same by hand. A cell that failed has a Fix button below its outputs, too. Of any other
  * cell with a text, one line asks first what should change.
  */
@@ -140,7 +140,7 @@ function hasFailed(cell) {
 
 /** Return what the magic of a refining cell starts with. */
 function magicOf(cell, failed) {
-  return `${failed ? "%refine fix" : "%%refine"} --cell ${cell.model.id}`;
+  return `${failed ? "%refine fix" : "%%refine"} --set cell=${cell.model.id}`;
 }
 
 /** Return the options that a cell's magic goes on with. */
