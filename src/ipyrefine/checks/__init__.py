@@ -34,43 +34,27 @@ _FLAGS = {"": True, "yes": True, "true": True, "no": False, "false": False}
 
 
 class Context(NamedTuple):
-    """What checks are made from.
+    """What checks are made from."""
 
-    Attributes:
-        namespace: the user's variables.
-        target: the score that passes, for functions that return one.
-        copies: copies of the variables.
-        labels: how values that code run there returns are called, by their marks.
-        names: the names that code run there may use without defining them.
-    """
-
-    namespace: Mapping[str, Any]
-    target: float
-    copies: Any
-    labels: Mapping[str, str]
-    names: Iterable[str]
+    namespace: Mapping[str, Any]  # the user's variables
+    target: float  # the score that passes, for functions that return one
+    copies: Any  # of the variables
+    labels: Mapping[str, str]  # how values that code run there returns are called, by their marks
+    names: Iterable[str]  # that code run there may use without defining them
 
 
 class BuiltIn(NamedTuple):
-    """One line of the table.
+    """One line of the table."""
 
-    Attributes:
-        name: what the user writes.
-        argument: what follows the colon, in help; empty for a check that takes none.
-        help: what holds when it passes.
-        factory: the class, as ``module:Class`` within this package. It is imported when used, as
-            loading the extension must stay light.
-        settings: what may follow the argument in the same word. None where the argument is free
-            text, as that could end anywhere.
-        form: the only kind of text it is for; empty for any.
-    """
-
-    name: str
-    argument: str
-    help: str
+    name: str  # what the user writes
+    argument: str  # what follows the colon, in help; empty for a check that takes none
+    help: str  # what holds when it passes
+    # The class, as ``module:Class`` within this package; imported when used, as loading the
+    # extension must stay light.
     factory: str
+    # What may follow the argument in the same word; None for free text, which could end anywhere.
     settings: tuple[str, ...] | None = _BOTH
-    form: Literal["", "code", "data"] = ""
+    form: Literal["", "code", "data"] = ""  # the only kind of text it is for; empty for any
 
     @property
     def prefix(self) -> str:
@@ -110,11 +94,7 @@ def help_table() -> str:
 
 
 def form_of(name: str) -> str:
-    """Return the only kind of text a check is for (``code``, ``data``), or an empty string.
-
-    Args:
-        name: a check's name, settings included.
-    """
+    """Return the only kind of text a check is for (``code``, ``data``), or an empty string."""
     kind = _find(name)
     return kind.form if kind else ""
 
@@ -128,14 +108,10 @@ def resolve(
 ) -> "tuple[Check, ...]":
     """Return the checks of some names, functions and checks.
 
-    Args:
-        checks: names of `BUILTIN` (with what follows the colon) or of functions of the namespace;
-            functions; or checks, which stay as they are. After a name may follow
-            ``seconds=NUMBER``, the processor time it may take, and ``decisive`` or ``decisive=no``,
-            whether a pass settles the verdict. ``length`` and ``json`` take neither.
-        namespace: the user's variables.
-        target: the score that passes, for functions that return one.
-        variables: the variables that checked code has.
+    A name is one of `BUILTIN`, with what follows the colon, or a function's in the namespace. After
+    it may follow ``seconds=NUMBER``, the processor time it may take, and ``decisive`` or
+    ``decisive=no``: a pass settles the verdict, or does not. ``length`` and ``json`` take neither.
+    Checks stay as they are. The target is for functions that return a score.
 
     Raises:
         UsageError: a check does not exist, cannot be made or called, or does not have a setting; or
@@ -162,7 +138,7 @@ def resolve(
 
 
 def is_built_in(check: Any) -> bool:
-    """Return whether a check is built in, not a user's function or object."""
+    """Return True if a check is built in, not a user's function or object."""
     ours = type(check).__module__.startswith("ipyrefine.")
     return ours and not getattr(check, "is_evaluator", False)
 
@@ -191,12 +167,8 @@ def from_record(
     """Return the checks that a record names, in its order.
 
     A record is foreign: what it names is never looked up among the reader's functions, variables
-    or files. So only those built-in checks are made that need none; the reader brings the others.
-
-    Args:
-        names: the names of a run's checks.
-        own: checks that the reader brings, by their names in the record.
-        variables: the variables that checked code has, chosen by the reader as well.
+    or files. So only those built-in checks are made that need none; the reader brings the others,
+    by their names in the record, and chooses the variables as well.
 
     Raises:
         UsageError: one of them is missing, or a variable cannot be passed on.
@@ -228,7 +200,7 @@ def needs_reader(names: Sequence[str], own: "Sequence[Check]" = ()) -> list[str]
 
 
 def is_self_contained(name: str) -> bool:
-    """Return whether a check is built in, takes nothing from the notebook and no unusual time."""
+    """Return True if a check is built in, takes nothing from the notebook and no unusual time."""
     kind = _find(name.strip())
     if kind is None or kind.argument == "NAME":
         return False
@@ -299,11 +271,7 @@ def _unknown_check(name: str, namespace: Mapping[str, Any]) -> str:
 
 
 def _split_settings(name: str, allowed: Sequence[str]) -> tuple[str, dict[str, Any]]:
-    """Return a check's name without its settings, and the settings.
-
-    Raises:
-        UsageError: it does not have a setting, or a value cannot be used.
-    """
+    """Return a name without its settings, and these; a bad one raises a UsageError."""
     head, *words = name.split(" ")
     settings: dict[str, Any] = {}
     # An argument may have spaces, so behind one only what looks like a setting is taken for one.

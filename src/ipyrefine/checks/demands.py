@@ -21,15 +21,10 @@ _NAMES = ("examples", "results", "run", "constraints")
 
 
 class Demands(NamedTuple):
-    """What a task demands of its text.
-
-    Attributes:
-        checks: the checks to add.
-        phrases: what was found, for people: ``3 examples``, or the name of a check.
-    """
+    """What a task demands of its text."""
 
     checks: tuple[Check, ...] = ()
-    phrases: tuple[str, ...] = ()
+    phrases: tuple[str, ...] = ()  # for people: ``3 examples``, or the name of a check
 
 
 NOTHING = Demands()
@@ -45,12 +40,8 @@ def find_demands(
 ) -> Demands:
     """Return the checks of what a task states, in addition to the present ones.
 
-    Args:
-        task: the task.
-        checks: the checks that the user named; none of them is added once more.
-        without: names of checks to leave out; ``all`` for all of them.
-        copies: copies of the notebook's variables for it.
-        runs: whether the text is run on these.
+    Names in `without` are left out; ``all`` leaves out all. `runs` says that the text is run on the
+    copies of the notebook's variables.
 
     Raises:
         UsageError: a name to leave out is not one of these checks.
@@ -90,11 +81,7 @@ def find_demands(
 
 
 def check_names(names: Sequence[str]) -> None:
-    """Refuse a name that is none of the checks that a task's demands may add.
-
-    Raises:
-        UsageError: there is such a name.
-    """
+    """Raise a UsageError for a name of no check that a task may add."""
     for name in names:
         if name not in (*_NAMES, "all"):
             known, hint = ", ".join(_NAMES), did_you_mean(name, _NAMES)

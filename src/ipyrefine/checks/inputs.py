@@ -158,7 +158,6 @@ def _as_examples(calls: Iterable[_Call]) -> list[Example]:
 
 
 def _alike(call: _Call, calls: Iterable[_Call]) -> list[tuple[Any, ...]]:
-    """Return the arguments of all calls of the same function with as many and like arguments."""
     key = (call.name, len(call.arguments), call.keywords)
     return [one.arguments for one in calls if (one.name, len(one.arguments), one.keywords) == key]
 
@@ -255,12 +254,7 @@ def _is_filler(node: ast.stmt) -> bool:
 
 
 def _value_of(annotation: ast.expr | None, number: int) -> Any:
-    """Return one of three values of an annotated type.
-
-    Raises:
-        KeyError: it is not a plain type.
-        TypeError: it is a dict whose keys cannot be keys.
-    """
+    """Return one of three values of a plain annotated type, or raise a KeyError or TypeError."""
     match annotation:
         case ast.BinOp(left=first):  # such as `int | None`
             return _value_of(first, number)

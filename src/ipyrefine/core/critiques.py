@@ -79,13 +79,8 @@ def parse_critique(reply: str, text: str, source: str | None = None) -> Critique
     Tests are the functions named ``test…`` in blocks of Python, in a ``<tests>`` tag or in a field
     of the JSON object. The rest stands in a JSON object or a tool call, under headings or labels
     in any of several languages with lists, in a table, or in words that end with "not ready". A
-    finding whose place is not in the text stays without a place. A field of data whose value rests
-    on words that its source does not contain is a finding.
-
-    Args:
-        reply: what the model wrote.
-        text: the text it is about.
-        source: what the task is about, where the text is data by a schema.
+    finding whose place is not in the text stays without a place. A field of data by a schema whose
+    value rests on words that its source does not contain is a finding.
 
     Raises:
         ReplyError: nothing of it can be read.
@@ -141,10 +136,7 @@ def _tests(reply: str, fields: Mapping[str, Any], text: str) -> list[Expectation
 
 
 def _json_fields(reply: str) -> dict[str, Any]:
-    """Return the fields of the last JSON object with a critique, or of several with a finding each.
-
-    Empty without one.
-    """
+    """Return the last JSON object with a critique, or several with a finding each; or nothing."""
     objects = [_inner(one) for _, one in json_objects(reply)]
     named = [by_role(one, *_TOP) for one in objects]
     for fields in named:
@@ -176,12 +168,8 @@ class _Outline:
     A deeper bullet, and one that names a part of a finding such as its fix, belongs to the one
     above it. Lists under no heading count where the words say that the text is not ready.
 
-    Args:
-        reply: the critique.
-        words: whether sentences that end with "not ready" are findings.
-
-    Attributes:
-        fields: what it says, by the names of the JSON object.
+    Its `fields` have the names of the JSON object's. If `words`, sentences that end with "not
+    ready" are findings.
     """
 
     def __init__(self, reply: str, *, words: bool) -> None:
@@ -336,7 +324,6 @@ def _part(words: str) -> tuple[str, str]:
 
 
 def _unquoted(words: str) -> str:
-    """Return words without a pair of quotation marks around them."""
     match = re.fullmatch(r"`([^`]+)`|[“„«]([^”“»]+)[”“»]|\"([^\"]+)\"", words)
     return next(filter(None, match.groups())).strip() if match else words
 
@@ -382,7 +369,7 @@ def _read_json(text: str) -> Any:
 
 
 def _is_empty(value: Any, path: str) -> bool:
-    """Return whether a field of data holds nothing, which no words of a source need to give."""
+    """Return True if a field of data holds nothing, which no words of a source need to give."""
     try:
         for step in re.findall(r"[^.\[\]$]+", path):
             value = value[int(step)] if isinstance(value, list) else value[step]
@@ -472,16 +459,10 @@ def together(first: Critique, again: Critique) -> Critique:
 
 
 def settle(run: Run, base: Iteration, critique: Critique) -> tuple[Critique, tuple[str, ...]]:
-    """Return a critique with what becomes of its findings in the run.
+    """Merge a critique, with those of its tests that the run takes, into the run.
 
-    Args:
-        run: the run.
-        base: the text it is about.
-        critique: as it was read, with those of its tests that the run takes.
-
-    Returns:
-        The critique with the new findings, by their ids, those that are fixed, and the contested
-        ones that it stands by or lets go; and the ids of resolved findings that it names again.
+    Return it with the new findings, by their ids, those that are fixed, and the contested ones that
+    it stands by or lets go; and the ids of resolved findings that it names again.
     """
     named = [f for f in critique.findings if f.check != NO_SOURCE]
     facts = (f.quote for f in critique.findings if f.check == NO_SOURCE)

@@ -84,7 +84,6 @@ from ipyrefine.errors import (
 T = TypeVar("T")
 Written = ModelCall[replies.WrittenText]
 _DRAFTED = ("text", "thoughts", "form", "kind", "language")
-Emit = Callable[[Event], Awaitable[None]]
 
 
 class Refinement:
@@ -176,11 +175,7 @@ class Refinement:
 
         Every exception of a provider, a check, a consumer or the loop itself ends the run with
         `Stopped`, one sentence and the best text, and is left in `error`. A cancel does too, and is
-        raised again.
-
-        Args:
-            *consumers: called with every event and the run after it; each is waited for.
-            journal: stores every event before a consumer hears of it.
+        raised again. The journal stores every event before a consumer hears of it.
 
         Raises:
             UsageError: it is running already.
@@ -219,7 +214,7 @@ class Refinement:
         return bool(self._inbox)
 
     def leave_reading(self) -> bool:
-        """Let a critic read on behind a text that a decision accepts; return whether one does.
+        """Let a critic read on behind a text that a decision accepts; return True if one does.
 
         Call it before the run is cancelled, and `read_behind` once that has stopped.
         """
@@ -261,12 +256,6 @@ class Refinement:
         self, number: int, question: str, *consumers: Consumer, journal: Journal | None = None
     ) -> Run:
         """Ask the writer a question about a text of a run that has stopped, and stay stopped.
-
-        Args:
-            number: the text.
-            question: the question.
-            *consumers: as for `run`.
-            journal: as for `run`.
 
         Raises:
             UsageError: there is no such text, no question, or no budget for the call.
@@ -423,7 +412,7 @@ class Refinement:
         *,
         stops: bool = True,
     ) -> bool:
-        """Do the work and see it to a `Stopped`, come what may; return whether it was cancelled.
+        """Do the work and see it to a `Stopped`, come what may; return True if it was cancelled.
 
         With ``stops`` False the run has stopped before, and stays so.
         """
@@ -492,7 +481,6 @@ class Refinement:
         ]
 
     async def _say_withheld(self, stage: Stage) -> None:
-        """Say once that the models are not sent what code computed, before the first call."""
         level = self.sharing.level
         withholds = self.sharing.servers and next_level(self.state, level) == "outputs"
         if withholds and stage is not Stage.CHECK and withheld(self.state, "code"):
@@ -558,7 +546,6 @@ class Refinement:
     # The stages
 
     async def _choose(self) -> None:
-        """Ask a weak writer, in one word, whether the task wants code or words."""
         await self.emit(events.StageStarted(stage=Stage.CHOOSE, iteration=0))
 
         def parse(reply: Reply) -> Form:
@@ -749,7 +736,7 @@ class Refinement:
         await self._reconsider()
 
     async def _read(self, base: Iteration) -> Critique:
-        """Return what a critic says of a text, with those of its tests that the run takes."""
+        """Return a critique of a text, with those of its tests that the run takes."""
         least = min(self.state.limits.min_findings, MAX_POINTS)
         source = self._source() if self._requests.schema else None
         wanted = [least]  # too few are asked for once more, then taken for what they are
@@ -817,7 +804,6 @@ class Refinement:
         return self.sharing.level in ("outputs", "values") and is_computed(self.state)
 
     def _reason(self, test: Expectation, base: Iteration) -> str:
-        """Return why a test could not be tried, as its critic may read it."""
         if test.fault is None or self.sharing.level in ("outputs", "values"):
             return test.reason
         return f"It fails in its own lines: {fault_sentence(test.fault, base.text)}"
@@ -829,7 +815,6 @@ class Refinement:
         )
 
     async def _take_late_reading(self, number: int, reading: asyncio.Task[Critique] | None) -> None:
-        """Take what was said of an accepted text, run the tests on it, and give its verdict."""
         with suppress(asyncio.CancelledError):  # what was taken by then stands
             while self._late:
                 await self.emit(self._late.pop(0))
@@ -877,7 +862,6 @@ class Refinement:
     async def _tried(
         self, suite: Suite, tests: Sequence[Expectation], base: Iteration
     ) -> tuple[Expectation, ...]:
-        """Return tests with what trying them on the text that they were written for shows."""
         tried, words = in_force(tests), self._source()
         evidence = await suite(tried, base.text, self.state.task) if tried else None
         results = {one.name: one for one in evidence.results} if evidence else {}
@@ -898,7 +882,6 @@ class Refinement:
         )
 
     def _source(self) -> str:
-        """Return all that the user gave, whose words a critic quotes."""
         task, draft = self.state.task, self.state.setup.draft or ""
         asked = (one.problem for one in self.state.findings if one.author == "user")
         materials = (one.text for one in task.materials if one.kind != "rules")

@@ -164,7 +164,7 @@ _VALUES = {"true": True, "false": False, "null": None, "none": None}
 
 
 def _read_loosely(text: str, start: int) -> tuple[Any, int, bool]:
-    """Return a broken object, where it ends, and whether it surely is one; None for none."""
+    """Return a broken object, where it ends, and True if it surely is one; None for none."""
     stack, whole, key, place, bare = list[Any](), None, None, start, False
     value: Any
     top: Any

@@ -145,7 +145,7 @@ def up_for_review(iteration: Iteration) -> tuple[Finding, ...]:
 
 
 def answer(question: Finding, words: str) -> Finding:
-    """Return a revision's instruction after the user answered a question of the critic's.
+    """Return a revision's instruction after the user answered a critic's question.
 
     Raises:
         UsageError: it asks nothing that is left open.
@@ -217,7 +217,7 @@ def apply_bare_verdict(
 
 
 def update_from_checks(run: Run, iteration: Iteration) -> tuple[Finding, ...]:
-    """Return an iteration's findings with those of the checks as its evidence has them.
+    """Update an iteration's findings from its evidence.
 
     A check that names its faults gives a finding for each; any other gives one when it fails. From
     text to text a fault keeps its finding's id: the one in the same words first, then the only

@@ -717,7 +717,7 @@ class Verdict(Record):
 
     @property
     def only_ran(self) -> bool:
-        """Whether the code runs, and nothing says whether what it gives is right."""
+        """Whether the code runs, and nothing says if what it gives is right."""
         return self.outcome is Outcome.NOT_JUDGED and self.basis == "run"
 
     @property

@@ -70,30 +70,18 @@ _PLACES = {name for line in PLACES.values() for name in _PLACE.findall(line)}
 
 
 class Prompts(Record):
-    """One text per stage; see the head of this module for the places each may have.
+    """One text per stage; see the head of this module for the places each may have."""
 
-    Attributes:
-        system: heads every call.
-        draft: asks for a draft.
-        critique: asks for findings.
-        judge: asks the user's evaluator for its verdict; empty where there is none.
-        revise: asks for a better text.
-        verify: what a critic of a revision is asked last; empty where nothing is.
-    """
-
-    system: str = _STAGES["system"]
+    system: str = _STAGES["system"]  # heads every call
     draft: str = _STAGES["draft"]
     critique: str = _STAGES["critique"]
-    judge: str = ""
+    judge: str = ""  # of the user's evaluator; empty where there is none
     revise: str = _STAGES["revise"]
-    verify: str = ""
+    verify: str = ""  # what a critic of a revision is asked last, if anything
 
     @classmethod
     def build(cls, own: Mapping[str, Any]) -> "Prompts":
         """Build prompts with the user's own for some stages.
-
-        Args:
-            own: the user's prompts by stage.
 
         Raises:
             UsageError: there is no such stage, or a prompt is no text.
@@ -196,7 +184,6 @@ def _line(text: str) -> str:
 
 
 def _paragraphs(text: str) -> str:
-    """Return a model's words with their lines, indented below the first of them."""
     return _neutralise("\n  ".join(text.strip().splitlines()))
 
 
@@ -204,7 +191,6 @@ def _paragraphs(text: str) -> str:
 
 
 def _whole_request(task: Task, fenced: Callable[[str], str] = str) -> str:
-    """Return the request with what it is about, which is fenced."""
     rules = "\n\n".join(m.text for m in task.materials if m.kind == "rules")
     variables = "\n".join(m.text for m in task.materials if m.kind == "variable")
     cells = "\n\n".join(m.text for m in task.materials if m.kind in ("cells", "definitions"))
@@ -376,7 +362,7 @@ class Requests:
     replayed: Collection[str] = ()  # stages that recordings answer, to which nothing is sent
 
     def samples(self, run: Run, base: Iteration) -> bool:
-        """Return whether a draft is sampled from the task in place of a revision of ``base``.
+        """Return True if a draft is sampled from the task in place of a revision of ``base``.
 
         Measured of the embedded model: shown the code that missed an example, it mended it in 0 of
         18 tries (0 to 19 %); from the task, it was right in 13 of 45 (16 to 44 %). Of 41 texts of
@@ -395,7 +381,7 @@ class Requests:
         return run.setup.weak_editor and bool(failed) and not asked and not own
 
     def choose(self, run: Run) -> Request:
-        """Ask, by examples, whether a task wants code or words; a weak writer needs them."""
+        """Ask for code or words, by examples; a weak writer needs them."""
         texts = _TEXTS["choose"]
         turns = [Message(role="system", content=texts["system"])]
         for form, tasks in (*texts["examples"], ["", [run.task.request]]):
@@ -502,12 +488,7 @@ class Requests:
         return _PARTS["unchanged"] if same else fence(text, self.nonce)
 
     def too_long(self, run: Run, window: int | None) -> str:
-        """Return a sentence where a limit cannot hold the user's text; empty where it can.
-
-        Args:
-            run: a run that has not begun.
-            window: the tokens that the model's context holds; None where that is not known.
-        """
+        """Say if a limit or the model's window cannot hold the user's text; else return nothing."""
         text = run.setup.draft or ""
         tokens, limit = estimate_tokens(len(text)), run.limits.max_tokens
         reply = 0 if self._edits(run, text) else tokens
@@ -556,7 +537,7 @@ class Requests:
         return self._request(run, Stage.JUDGE, prompt, about.values())
 
     def is_own(self, stage: Stage) -> bool:
-        """Return whether a stage has a prompt of the user's, which is sent as it stands."""
+        """Return True if a stage has a prompt of the user's, which is sent as it stands."""
         draft, revise = self.prompts.draft, self.prompts.revise
         own_draft = not draft.startswith(_STAGES["draft"])
         own_revise = not revise.startswith(_STAGES["revise"])
@@ -665,7 +646,7 @@ class Requests:
         return self.prompts.revise == _STAGES["revise"] and not self.is_own(Stage.REVISE)
 
     def _edits(self, run: Run, text: str) -> bool:
-        """Return whether a revision is asked for as edits: of a long text, but for own prompts.
+        """Return True if a revision is asked for as edits: of a long text, without own prompts.
 
         Four edits of 3,700 words take 257 tokens as edits and 5,224 as the whole text.
         """
@@ -773,7 +754,6 @@ def _resampled(run: Run, request: Request, kind: str, number: int) -> Request:
 
 
 def _space(task: Task) -> str:
-    """Say which names a critic's tests find."""
     if not task.variables:
         return _PARTS["space"]
     return fill(_PARTS["cell_space"], names=_names(task), name=task.variables[0])

@@ -47,11 +47,7 @@ Findings = Iterable[Finding]
 
 
 def replay(history: Iterable[Event], run: Run | None = None) -> Run:
-    """Return the run that events lead to.
-
-    Args:
-        history: the events in order; they begin with `RunStarted` unless a run is given.
-        run: the run they continue.
+    """Return the run that events lead to: from `RunStarted`, or of a run that they continue.
 
     Raises:
         ValueError: there is nothing to begin with.
@@ -339,11 +335,7 @@ def require_possible(run: Run, decision: Decision) -> None:
 
 
 def require_iteration(run: Run, number: int) -> None:
-    """Refuse a number that no iteration has.
-
-    Raises:
-        UsageError: there is no such iteration.
-    """
+    """Raise a UsageError for a number that no iteration has."""
     if not 0 <= number < len(run.iterations):
         last = len(run.iterations) - 1
         raise UsageError(f"There is no text {number}. This run has texts 0 to {last}.")
@@ -546,7 +538,7 @@ def _add_finding(run: Run, finding: Finding) -> Run:
 
 
 def _change_criteria(run: Run, decision: decisions.Criteria) -> Run:
-    """Judge by other criteria from now on, and every text there is once more."""
+    """Judge by other criteria from now on, and judge every text again."""
     task, limits = run.task, run.limits
     if decision.target is not None:
         limits = limits.replace(target=decision.target)
@@ -600,7 +592,7 @@ def _expect(run: Run, expected: decisions.Expect) -> Run:
 
 
 def _is_computed(run: Run, expected: decisions.Expect) -> bool:
-    """Return whether code that got copies of variables gave a result."""
+    """Return True if code that got copies of variables gave a result."""
     for evidence in (e for i in run.iterations for e in i.evidence if e.computed):
         given = (one.gives for one in evidence.results if one.gives)
         found: list[Row | Choice] = [*evidence.rows, *given]

@@ -117,15 +117,9 @@ def parse_text(
     stands between lines with ``<text>`` and ``</text>``, the last such text counts; or it is the
     whole reply.
 
-    Args:
-        reply: what the model wrote.
-        form: how the text is marked.
-        cut: whether the reply was cut off, so that only a text with its end marked is whole.
-        language: the language of code.
-        own: whether the user's prompt asked for it: it then need not be marked, and its parts may
-            have other names.
-        task: what is asked: its words name what the code defines, and whether it is to be JSON.
-        base: the text that it is a revision of.
+    Of a reply that was `cut` off only a text with its end marked is whole. One to the user's `own`
+    prompt need not be marked, and its parts may have other names. The task's words name what the
+    code defines, and say if it is to be JSON. `base` is the text that it is a revision of.
 
     Raises:
         ReplyError: there is no text in it, no whole one, or what looks like an envelope is none.
@@ -275,7 +269,7 @@ def _parts(
 
 
 def parse_form(reply: str) -> Form:
-    """Read whether a task wants code or words; whatever else is said means code."""
+    """Read the form that a task wants; whatever is not "words" means code."""
     return "prose" if reply.strip(" \n\"*`'").lower().startswith("words") else "code"
 
 

@@ -65,7 +65,7 @@ def key_of(call: str, setup: str = "") -> _Key:
 
 
 def gives_same(one: Row | Choice | Clarification | Expect, other: Row | Choice) -> bool:
-    """Return whether two results are the same value or exception."""
+    """Return True if two results are the same value or exception."""
     if one.raises or other.raises:
         return one.raises == other.raises and one.result == other.result
     value, other_value = read_literal(one.result), read_literal(other.result)
@@ -152,7 +152,6 @@ class _Filler(ast.NodeTransformer):
 
 
 def _constants(body: list[ast.stmt]) -> dict[str, ast.expr]:
-    """Return the names that stand for literals in a module."""
     values = dict[str, ast.expr]()
     for line in body:
         match line:
@@ -204,7 +203,7 @@ def _read(node: ast.stmt) -> Row | None:
 
 
 def _is_own_import(node: ast.stmt) -> bool:
-    """Return whether a statement imports what the text itself, or pytest, has."""
+    """Return True if a statement imports what the text itself, or pytest, has."""
     if isinstance(node, ast.Import):
         return all(one.name == "pytest" for one in node.names)
     standard = sys.stdlib_module_names
@@ -245,7 +244,6 @@ def _by_critic(run: Run, iteration: Iteration) -> list[Row]:
 
 
 def _by_check(run: Run, iteration: Iteration) -> list[Row]:
-    """Return what the check on inputs found, with what other drafts give."""
     others = [
         {key_of(row.call, row.setup): row for row in _checked(draft)}
         for draft in run.drafts
@@ -292,12 +290,8 @@ def _shown(found: Mapping[_Key, Row], answered: Container[_Key]) -> list[_Key]:
 def expect(row: Row, words: str | None = None) -> Expect:
     """Return the decision that a row's input gives a result; by default the row's own.
 
-    Args:
-        row: the input.
-        words: the result: a value as Python, or the name of an exception.
-
     Raises:
-        UsageError: the words are neither.
+        UsageError: the words are neither a value as Python nor the name of an exception.
     """
     result = row if words is None else read_result(words)
     if not result.result:
@@ -348,7 +342,7 @@ def results_among(options: Iterable[str]) -> list[Choice]:
 
 
 def is_exception(name: str) -> bool:
-    """Return whether a name is an exception's, by what Python has or by how it ends."""
+    """Return True if a name is an exception's, by what Python has or by how it ends."""
     kind = getattr(builtins, name, None)
     builtin = isinstance(kind, type) and issubclass(kind, Exception)
     return name.isidentifier() and (builtin or name.endswith(("Error", "Exception")))

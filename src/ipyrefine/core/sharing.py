@@ -64,7 +64,7 @@ class Sharing(NamedTuple):
 
 
 def is_computed(run: Run) -> bool:
-    """Return whether a run holds anything that code computed from variables or files."""
+    """Return True if code computed anything in a run from variables or files."""
     return any(m.computed for m in run.task.materials) or any(
         e.computed for i in run.iterations for e in i.evidence
     )
@@ -181,10 +181,6 @@ def fault_sentence(fault: Fault | None, text: str) -> str:
     """Return how a text failed, without a value: ``KeyError in line 3: x = row["a"]``.
 
     Names of types that only the code defines are left out: it may have named one after a value.
-
-    Args:
-        fault: how it failed; None where that is not known.
-        text: the text that failed.
     """
     if fault is None:
         return "It failed."
@@ -202,7 +198,6 @@ def fault_sentence(fault: Fault | None, text: str) -> str:
 
 
 def _iteration(run: Run, iteration: Iteration) -> Iteration:
-    """Return an iteration with everything that is computed replaced."""
     text, computed = iteration.text, any(f.computed for f in iteration.findings)
     return iteration.replace(
         evidence=tuple(_evidence(run, e, text) if e.computed else e for e in iteration.evidence),
@@ -287,7 +282,6 @@ def _output(output: Output) -> str:
 
 @lru_cache(maxsize=1)
 def _known_types(_loaded: int) -> set[str]:
-    """Return the names of the types of Python and of the libraries that are loaded here."""
     modules = (sys.modules[name] for name in _LIBRARIES if name in sys.modules)
     kinds = (one for module in modules for one in vars(module).values() if isinstance(one, type))
     return {"NoneType", *(kind.__name__ for kind in kinds)}

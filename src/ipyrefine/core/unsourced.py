@@ -10,7 +10,7 @@ _INVENTED = ("answer", "story")  # profiles whose texts are meant to say more th
 
 
 def rests_on_sources(run: Run) -> bool:
-    """Return whether a critic is asked which facts of a text stand in no source."""
+    """Return True if a critic is asked which facts of a text are in no source."""
     task, setup = run.task, run.setup
     told = bool(setup.draft) or any(one.kind != "rules" for one in task.materials)
     by_schema = any(name.startswith("schema:") for name in setup.checks)  # it looks up each value
@@ -38,11 +38,7 @@ def find_unsourced(run: Run, text: str, facts: Iterable[str]) -> tuple[str, ...]
 def _find(fact: str, text: str, end: str, flags: re.RegexFlag = re.NOFLAG) -> str:
     """Return words as a text has them, but not within a longer word or number; or nothing.
 
-    Args:
-        fact: the words.
-        text: the text.
-        end: what may not follow a letter; in a source, whose words may be inflected, anything may.
-        flags: of the search.
+    `end` is what may not follow a letter; in a source, whose words may be inflected, anything may.
     """
     words = fact.strip(" .,;:\"'“”„`").split()
     if not words:

@@ -68,11 +68,7 @@ def label(name: str, value: object) -> str:
 def describe(name: str, value: object, *, values: bool = False, note: str = "") -> str:
     """Return a variable for a model: 800 characters at most, 1,500 of a frame, 4,000 of a string.
 
-    Args:
-        name: its name.
-        value: the variable.
-        values: whether to show what it holds, not its structure alone.
-        note: what else to say of it, beside what it is.
+    With `values` that is what it holds, not its structure alone. A note is added to its head.
     """
     note = f", {note}" if note else ""
     with suppress(Exception):  # a library that is not as it was when this was written
@@ -87,13 +83,13 @@ def describe(name: str, value: object, *, values: bool = False, note: str = "") 
 
 
 def columns_of(value: object) -> list[tuple[str, bool]]:
-    """Return the first columns of a frame or series, each with whether it may hold strings."""
+    """Return the first columns of a frame or series, each with True if it may hold strings."""
     columns = islice(_columns(value, hides=False), _SEEN_COLUMNS) if is_frame(value) else ()
     return [(name, _holds_text(dtype)) for name, dtype in columns]
 
 
 def is_frame(value: object) -> TypeGuard[Any]:
-    """Return whether a value is a DataFrame or a Series of pandas or polars, as the library has it.
+    """Return True for a DataFrame or Series of pandas or polars, as the library has it.
 
     One is not whose methods are replaced in it, or with objects in its ``attrs``, which pandas
     copies along with it.
@@ -110,7 +106,7 @@ def is_frame(value: object) -> TypeGuard[Any]:
 
 
 def is_named(value: object, module: str, *names: str) -> bool:
-    """Return whether a value is of a library's type: ``is_named(x, "pandas", "DataFrame")``.
+    """Return True if a value is of a library's type: ``is_named(x, "pandas", "DataFrame")``.
 
     A library that the user has not imported has no values, and is not imported for this. A type of
     the user's that is derived from the library's may do anything, and does not count.
@@ -120,12 +116,11 @@ def is_named(value: object, module: str, *names: str) -> bool:
 
 
 def _is(value: object, *kinds: type) -> bool:
-    """Return whether a value is of a type, whatever its ``__class__`` says."""
+    """Return True if a value is of a type, whatever its ``__class__`` says."""
     return issubclass(type(value), kinds)
 
 
 def _kind(value: Any) -> str:
-    """Return what a value is, with its size."""
     if _is(value, types.ModuleType):
         name = object.__getattribute__(value, "__dict__").get("__name__")
         return f"module {name}" if type(name) is str else "module"
@@ -379,7 +374,6 @@ def _class_lines(kind: type, values: bool) -> Iterator[str]:
 
 
 def _declared_fields(kind: type) -> Iterator[tuple[str, str]]:
-    """Yield the fields of a dataclass or a pydantic model with their types."""
     names = class_dict(kind)
     fields = names.get("__dataclass_fields__") or names.get("__pydantic_fields__")
     for name, field in islice(fields.items(), _MAX_COLUMNS) if type(fields) is dict else ():
@@ -410,12 +404,10 @@ def _public(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _collection(value: object) -> Any:
-    """Return the built-in type of collection that a value is of, or None."""
     return next((kind for kind in _COLLECTIONS if _is(value, kind)), None)
 
 
 def _items(value: Any, count: int) -> list[tuple[Any, ...]]:
-    """Return the first items of a collection, of a dict with their keys."""
     kind = _collection(value)
     pairs = dict.items(value) if kind is dict else ((one,) for one in kind.__iter__(value))
     return list(islice(pairs, count))
@@ -433,7 +425,6 @@ def _type_text(value: Any, depth: int = 0) -> str:
 
 
 def _render(value: Any, depth: int = 0) -> str:
-    """Return a value in short, its secrets hidden."""
     if type(value) is str:
         hidden = is_secret(value[: _LONGEST + _BEYOND])
         return HIDDEN if hidden else repr(_cut(value, _LONGEST))
@@ -463,7 +454,7 @@ def _render(value: Any, depth: int = 0) -> str:
 
 
 def _has_known_zone(value: Any) -> bool:
-    """Return whether the zone of a time, or of a column's times, comes from a known library."""
+    """Return True if the zone of a time, or of a column's times, comes from a known library."""
     kind = type(getattr(value, "tzinfo", getattr(value, "tz", None)))
     module = class_dict(kind).get("__module__", "builtins")
     return type(module) is str and module.partition(".")[0] in _ZONES

@@ -20,12 +20,7 @@ _LEAST = 4  # of one that is hidden where a text quotes it
 class Masked:
     """A model that is sent every text without the secrets in it.
 
-    Args:
-        inner: the model that answers.
-        *texts: texts of the run that may state secrets, which later ones repeat.
-
-    Attributes:
-        placeholders: what stands for each secret.
+    The run's texts may state secrets, which later ones repeat. `placeholders` stand for them.
     """
 
     def __init__(self, inner: Model, *texts: str) -> None:
@@ -108,7 +103,7 @@ class Masked:
 
 
 def is_rare(secret: str) -> bool:
-    """Return whether a secret is hidden wherever it stands: no other word or number is like it."""
+    """Return True if a secret is hidden wherever it stands: no other word or number is like it."""
     return len(secret) >= _RARE and not secret.isalpha() and not secret.isdecimal()
 
 

@@ -129,11 +129,9 @@ _PLACEHOLDER = re.compile(
 
 
 def is_secret_name(name: str, value: object = "") -> bool:
-    """Return whether a name is that of a secret: ``api_key``, ``dbPassword``, ``TOKEN``.
+    """Return True if a name is that of a secret: ``api_key``, ``dbPassword``, ``TOKEN``.
 
-    Args:
-        name: the name.
-        value: what bears it; a number named ``max_tokens`` is none, a string may be one.
+    A number named ``max_tokens`` is none, a string may be one.
     """
     name = name[:_MAX_NAME]
     if _names_a_secret(name, _STRONG):
@@ -147,7 +145,7 @@ def is_secret_name(name: str, value: object = "") -> bool:
 
 
 def is_secret(text: str) -> bool:
-    """Return whether a string looks like a secret: a key, a token, a login, a random string."""
+    """Return True if a string looks like a secret: a key, a token, a login, a random string."""
     return (
         next(_spans(text), None) is not None
         or _UUID.search(text) is not None
@@ -157,7 +155,7 @@ def is_secret(text: str) -> bool:
 
 
 def has_known_form(text: str | bytes) -> bool:
-    """Return whether a token of a known form (``sk-…``, JWT, PEM) stands in a text."""
+    """Return True if a text holds a token of a known form (``sk-…``, JWT, PEM)."""
     if isinstance(text, str):
         return _KNOWN_FORM.search(text) is not None
     has_mark = any(mark in text for mark in _MARKS) or _COLON.search(text) is not None
@@ -170,7 +168,7 @@ def known_mark(text: str) -> str:
 
 
 def is_environment(value: object) -> bool:
-    """Return whether a value is the process's environment, or a copy of one."""
+    """Return True if a value is the process's environment, or a copy of one."""
     if type(value) is type(os.environ):
         return True
     usual = ("PATH", "HOME", "USER", "LANG", "SHELL", "PWD", "TERM", "HOSTNAME", "USERPROFILE")
@@ -187,10 +185,6 @@ def replace_secrets(text: str, replacement: Callable[[str], str]) -> str:
 
     They have a known form, or stand where a secret is written. A hash or an id is none, though it
     may look as random.
-
-    Args:
-        text: the text.
-        replacement: returns what stands for a secret.
     """
     end, parts = 0, list[str]()
     for start, stop in _outer_spans(text):
@@ -200,12 +194,7 @@ def replace_secrets(text: str, replacement: Callable[[str], str]) -> str:
 
 
 def redact(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return a text with every secret replaced, and everything that looks random.
-
-    Args:
-        text: the text.
-        secrets: strings that are known to be secrets.
-    """
+    """Replace all secrets in a text, known ones too, and everything that looks random."""
     for secret in sorted({*secrets, *_environment_secrets()}, key=len, reverse=True):
         if len(secret) >= _MIN_KNOWN:
             text = text.replace(secret, HIDDEN)
@@ -236,7 +225,6 @@ def _outer_spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _spans(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where secrets stand in a text."""
     low = text.replace("\u0130", "i").lower()  # that letter alone becomes two
     for match in chain(
         _near(_KNOWN_FORM, text, _find_each(text, map(bytes.decode, _MARKS)), 3, 600),
@@ -277,12 +265,7 @@ def _near(
 ) -> Iterator[re.Match[str]]:
     """Yield a pattern's matches in a text, looking only around places that each of them has in it.
 
-    Args:
-        pattern: the pattern.
-        text: the text.
-        places: the places.
-        before: how many characters a match may have before one.
-        after: how many it has from there on, at most.
+    A match has at most `before` characters before such a place, and `after` from there on.
     """
     start = end = 0
     for place in sorted(places):
@@ -311,13 +294,10 @@ def _assignments(text: str, low: str) -> Iterator[re.Match[str]]:
 
 
 def _is_assigned(name: str, value: str, *, is_text: bool = True) -> bool:
-    """Return whether what is assigned to a name is a secret.
+    """Return True if what is assigned to a name is a secret.
 
-    Args:
-        name: the name.
-        value: what is assigned.
-        is_text: whether it is a text for certain; without quotes it may be code: `key=column`
-            holds no secret, `token=abcd12` does.
+    Without quotes it may be code, and is no text for certain: `key=column` holds no secret,
+    `token=abcd12` does.
     """
     has_digit = any(map(str.isdigit, value))
     if not (value and (is_text or has_digit) and is_secret_name(name, value)):
@@ -346,7 +326,7 @@ def _names_a_secret(text: str, words: frozenset[str] = _STRONG | _WEAK | _NUMBER
 
 
 def _is_random(run: str) -> bool:
-    """Return whether a run of letters and digits was made by chance: its kinds often change."""
+    """Return True if a run of letters and digits was made by chance: its kinds often change."""
     if not any(map(str.isdigit, run)) or sum(map(str.isalpha, run)) < 4:
         return False
     kinds = ["d" if c.isdigit() else "u" if c.isupper() else "l" for c in run if c.isalnum()]

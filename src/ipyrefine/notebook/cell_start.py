@@ -50,33 +50,19 @@ _ALREADY_DECIDED = "You decided this run already. Add --again to refine it again
 
 
 class Settings(Record):
-    """What the journal keeps of a run's options, to resume it.
-
-    Attributes:
-        check: the checks that were asked for.
-        var: the variables that were named.
-        output: the variable that its text is left in.
-        apply: where its text goes at the end.
-        cell: the cell that its text is from.
-        lines: the lines that may change.
-        base_url: the server, without credentials.
-        source: what that cell held.
-        head: what stays above the text there.
-        key: what the cell that ran it is recognised by.
-        keeps: the names that its texts must define.
-    """
+    """What the journal keeps of a run's options, to resume it."""
 
     check: tuple[str, ...] = ()
     var: tuple[str, ...] = ()
     output: str = ""
     apply: Literal["ask", "insert", "replace", "none"] | None = None
-    cell: str = ""
-    lines: tuple[int, int] | None = None
-    base_url: str = ""
-    source: str = ""
-    head: str = ""
-    key: str = ""
-    keeps: tuple[str, ...] = ()
+    cell: str = ""  # that its text is from
+    lines: tuple[int, int] | None = None  # that may change
+    base_url: str = ""  # without credentials
+    source: str = ""  # what that cell held
+    head: str = ""  # what stays above the text there
+    key: str = ""  # what the cell that ran it is recognised by
+    keeps: tuple[str, ...] = ()  # the names that its texts must define
 
 
 async def start_cell(magics: Any, line: str, body: str, placeholder: Placeholder) -> CellRun | None:
@@ -132,7 +118,7 @@ def new_journal(
 
 
 async def show_decided(magics: Any, args: argparse.Namespace, key: str) -> bool:
-    """Show the record of a cell's run if the user has decided it, and return whether.
+    """Show the record of a cell's run if the user has decided it, and return True if so.
 
     It is the run of a cell with the same id, options and text, in this kernel or in the journal.
 
@@ -179,12 +165,7 @@ def find_subject(
 ) -> Subject:
     """Return what a cell is about; errors as for `start_cell`.
 
-    Args:
-        magics: the configured magics, with their shell.
-        args: the options.
-        source: the cell.
-        names: further names of the notebook that it may be about.
-        form: ``code`` or ``prose``, whatever the cell and the options say.
+    `names` are further ones that it may be about; a form overrules the cell and the options.
     """
     visible = visible_names(magics.shell)
     text, draft = _request_and_draft(args, source)
@@ -242,13 +223,8 @@ def build(
 ) -> Refinement:
     """Build the refinement that a cell asks for; errors as for `start_cell`.
 
-    Args:
-        magics: the configured magics, with their shell.
-        args: the options.
-        source: the cell.
-        subject: what it is about.
-        cells: the cells above it that the model is shown, and what it raised.
-        warnings: what the user should know before the first call.
+    `cells` are those above it that the model is shown, and what it raised; the user sees the
+    `warnings` before the first call.
     """
     namespace, (profile, used, before) = magics.shell.user_ns, subject
     text, draft = _request_and_draft(args, source)
@@ -319,11 +295,6 @@ def _lines_below(head: str, lines: Sequence[int] | None) -> tuple[int, int] | No
 
 
 def _prompts(name: str | None, namespace: Mapping[str, Any]) -> Mapping[str, str] | None:
-    """Return the user's own prompts by stage.
-
-    Raises:
-        UsageError: there is no such variable, or it is not a dict of prompts.
-    """
     if name is None:
         return None
     prompts = _variable("--prompts", name, namespace)
@@ -367,7 +338,7 @@ async def resume_run(magics: Any, words: list[str]) -> CellRun:
 async def _resume(
     magics: Any, args: argparse.Namespace, earlier: Earlier, *, shown: bool = True
 ) -> CellRun:
-    """Build the run that continues an earlier one; ``shown`` says whether it gets a panel."""
+    """Build the run that continues an earlier one, with a panel if `shown`."""
     try:
         settings = Settings.model_validate(earlier.settings)
     except ValidationError:
@@ -418,11 +389,7 @@ def _require_named_again(
     args: argparse.Namespace,
     magics: Any,
 ) -> None:
-    """Refuse to take from a file what only the reader can choose.
-
-    Raises:
-        UsageError: there is something to name again; it says with which options.
-    """
+    """Refuse to take from a file what only the reader can choose; say with which options."""
     functions = checks.needs_reader(needed, own)
     # The options of its start know a lambda by its variable.
     asked = [one for one in stored.check if not checks.is_self_contained(one)]
@@ -446,7 +413,6 @@ def _free_name(name: str, namespace: Mapping[str, Any]) -> str | None:
 
 
 def _variables_of(earlier: Earlier, args: argparse.Namespace, magics: Any) -> variables.Variables:
-    """Return the named variables, and those that a run which began here used."""
     materials = earlier.run.task.materials if earlier.began_here else ()
     names = [one.name for one in materials if one.kind == "variable"]
     namespace = visible_names(magics.shell)

@@ -79,7 +79,6 @@ def _offers(shell: Any, command: str, before: list[str]) -> Iterable[str]:
 
 
 def _settings(name: str) -> list[str]:
-    """Return the settings, or one with its values."""
     if name not in SETTINGS:
         return [f"{one}=" for one in SETTINGS]
     values = _VALUES[name]({}) if name in _VALUES else choices(name)

@@ -267,12 +267,11 @@ def await_refine(lines: list[str]) -> list[str]:
     if not any(map(_CALL.match, lines)):
         return lines
     if can_await():
-        return [_CALL.sub(_await_start, line) for line in lines]
+        return [
+            _CALL.sub(lambda call: f"{call['before'] or 'await '}{_MAGICS}.start(", line)
+            for line in lines
+        ]
     return [_CALL.sub(f"{_MAGICS}.finish(", line) for line in lines]
-
-
-def _await_start(call: re.Match[str]) -> str:
-    return f"{call['before'] or 'await '}{_MAGICS}.start("
 
 
 def _help(asked: re.Match[str]) -> str:

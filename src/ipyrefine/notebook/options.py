@@ -96,15 +96,14 @@ def _parse_language(text: str) -> str:
 # The options
 
 
-def _choices(limit: str) -> tuple[str, ...]:
-    return get_args(Limits.model_fields[limit].annotation)
-
-
 # How values are read, of options and of settings: by a function, or as one of these words.
 _READ: dict[str, Callable[[str], Any] | Sequence[str]] = {
     **dict.fromkeys(("candidates", "max_revisions", "max_tokens", "min_findings", "seed"), int),
     **dict.fromkeys(("delta", "target", "temperature", "timeout"), float),
-    **{limit: _choices(limit) for limit in ("base", "critique", "memory", "revise")},
+    **{
+        limit: get_args(Limits.model_fields[limit].annotation)
+        for limit in ("base", "critique", "memory", "revise")
+    },
     **dict.fromkeys(("journal", "quiet", "unconfined"), ("yes", "no")),
     "api_key_env": _parse_variable,
     "apply": ("ask", "insert", "replace", "none"),
@@ -191,12 +190,7 @@ class MagicParser(argparse.ArgumentParser):
                 yield _SET + setting
 
     def instead(self, typed: str, value: str = "") -> str:
-        """Return what to type for an option or a setting that there is not; empty if none is near.
-
-        Args:
-            typed: the name as it was typed.
-            value: what stood behind it.
-        """
+        """Return what to type for an unknown option or setting, with its value; or nothing."""
         name = typed.removeprefix(_SET).strip("-").replace("-", "_")
         known = {one.strip("-").replace("-", "_"): one for one in self.options if len(one) > 2}
         known |= {f"no_{one}": _setting(one, "no") for one in SETTINGS if "no" in choices(one)}
@@ -243,7 +237,6 @@ def parser() -> MagicParser:
 
 
 def _how(name: str) -> dict[str, Any]:
-    """Return how the parser reads an option's values."""
     how: dict[str, Any] = {"choices": choices(name)} if choices(name) else {"type": _READ.get(name)}
     return how | ({"action": "append", "default": []} if name in _REPEATED else {})
 
@@ -286,11 +279,7 @@ _TOPICS = f"More: %%refine? TOPIC, of {', '.join(TOPICS)}. Commands: %refine?"
 def parse(
     line: str | Iterable[str], defaults: Mapping[str, Any] | None = None
 ) -> argparse.Namespace:
-    """Parse the magic's line, or its words.
-
-    Args:
-        line: the options as they are typed.
-        defaults: values of options and settings, by name, that hold where the line says nothing.
+    """Parse the magic's line, or its words; `defaults` hold where these say nothing.
 
     Raises:
         UsageError: an option is unknown, lacks its value, or contradicts another.
@@ -316,7 +305,6 @@ def parse(
 
 
 def _words(defaults: Mapping[str, Any], options: Mapping[str, argparse.Action]) -> Iterator[str]:
-    """Return values of options and settings as they would be typed."""
     for name, value in defaults.items():
         option = options.get(spell(name))
         if name in SETTINGS:

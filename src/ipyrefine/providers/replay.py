@@ -52,25 +52,15 @@ class Piece(Record):
 
 
 class Call(Record):
-    """One request and its reply.
+    """One request and its reply."""
 
-    Attributes:
-        purpose: the stage of the request.
-        key: the request's `request_key`.
-        model: the model that replied.
-        pieces: the reply as it streamed.
-        finish: how it ended.
-        usage: what it consumed.
-        task: what the request is about, where a person wrote the reply.
-    """
-
-    purpose: str
-    key: str
+    purpose: str  # the stage of the request
+    key: str  # the request's `request_key`
     model: str
     pieces: tuple[Piece, ...]
     finish: Finish
     usage: Usage
-    task: str = ""
+    task: str = ""  # what the request is about, where a person wrote the reply
 
     def joined(self, kind: Literal["text", "thinking"]) -> str:
         """Return its whole text, or its whole thinking."""
@@ -78,35 +68,21 @@ class Call(Record):
 
 
 class SourceModel(Record):
-    """A model that was recorded.
-
-    Attributes:
-        name: its name.
-        weights: the sha256 of its weights, or empty if they are not known.
-        price: what it charged; None if that is not known.
-    """
+    """A model that was recorded."""
 
     name: str
-    weights: str
-    price: Price | None
+    weights: str  # their sha256; empty if they are not known
+    price: Price | None  # None if it is not known
 
 
 class Recording(Record):
-    """The calls of one or more runs.
+    """The calls of one or more runs."""
 
-    Attributes:
-        format: the version of the file format.
-        ipyrefine: the version of ipyrefine that made it.
-        date: the day it was made, ISO 8601.
-        models: the models that replied.
-        calls: the calls, in the order they ended.
-    """
-
-    format: int
-    ipyrefine: str
-    date: str
+    format: int  # its version
+    ipyrefine: str  # the version that made it
+    date: str  # ISO 8601
     models: tuple[SourceModel, ...] = ()
-    calls: tuple[Call, ...] = ()
+    calls: tuple[Call, ...] = ()  # in the order they ended
 
 
 def _no_model() -> Model:
@@ -162,13 +138,7 @@ class RecordedModel:
     def from_name(cls, name: str, *, live: Callable[[], Model], record: bool) -> "RecordedModel":
         """Return the model for ``recorded:PATH`` or, with a speed, ``recorded:PATH@SPEED``.
 
-        Args:
-            name: the name; speed 1 is the recorded pace, 2 is twice as fast.
-            live: as for the class.
-            record: as for the class.
-
-        Raises:
-            UsageError: as for the class, or the speed is not a number.
+        Speed 1 is the recorded pace, 2 is twice as fast; errors as for the class.
         """
         path, _, suffix = name.removeprefix(PREFIX).partition("@")
         try:
@@ -327,11 +297,7 @@ def _likeness(one: str, other: str = "") -> float:
 
 
 def read_recording(path: Path) -> Recording:
-    """Return the recording in a file, or a new one if the file does not exist.
-
-    Raises:
-        UsageError: this version cannot read it.
-    """
+    """Return the recording in a file, or a new one; raise a UsageError for another version."""
     try:
         if path.stat().st_size > _MAX_FILE:
             raise UsageError(f"The recording {path} is larger than {_MAX_FILE >> 20} MB.")

@@ -214,7 +214,7 @@ def basis_phrases(run: Run, iteration: Iteration) -> list[tuple[str, str]]:
 
 
 def _ran_on(iteration: Iteration) -> list[tuple[str, str]]:
-    """Return as a phrase that a text ran on less than the real thing; none where it did not."""
+    """Return a phrase for a text that ran on less than the real thing; else none."""
     return [("", words)] if (words := on_conditions(iteration.conditions)) else []
 
 
@@ -257,7 +257,7 @@ def score_beside(verdict: Verdict | None) -> str:
 
 
 def has_scores(run: Run) -> bool:
-    """Return whether an evaluator or a user's function scores the texts of a run."""
+    """Return True if an evaluator or a user's function scores the texts of a run."""
     found = (e for i in run.iterations for e in i.evidence)
     return has_evaluator(run) or any(e.basis == "function" for e in found)
 
@@ -377,13 +377,7 @@ UNSOURCED = "did you mean to say this?"  # of words that stand in no source
 
 
 def results_hint(run: Run, iteration: Iteration, *, answered: bool) -> str:
-    """Return what to do about results where much rests on the user's word; else nothing.
-
-    Args:
-        run: the run.
-        iteration: the text.
-        answered: whether the user has said what one of the results should be.
-    """
+    """Return what to do about results if much rests on the user's word; else nothing."""
     verdict = iteration.verdict
     if verdict is None or all(one.conditions for one in rows(run, iteration)):
         return ""
@@ -458,9 +452,7 @@ def sparkline(scores: Iterable[float | None]) -> str:
 def usage_parts(usage: Usage, wall: float | None = None) -> list[str]:
     """Return tokens, seconds, cost and borrowed replies as phrases, without unknown or zero ones.
 
-    Args:
-        usage: the consumption.
-        wall: wall time in seconds; the time spent in calls by default.
+    Seconds are those of `wall`, by default those spent in calls.
     """
     parts = [count(usage.tokens, "token")] if usage.calls else []
     duration = usage.seconds if wall is None else wall
@@ -491,7 +483,7 @@ def budget_left(run: Run) -> str:
 
 
 def running(run: Run) -> bool:
-    """Return whether a stage is under way."""
+    """Return True while a stage is under way."""
     return bool(run.stage) and run.stop_reason is None
 
 
@@ -509,13 +501,13 @@ def rival_sentence(run: Run, rival: Rival) -> str:
 
 
 def awaits_reading(run: Run, iteration: Iteration | None) -> bool:
-    """Return whether a critic is reading a text that has no verdict yet, and may be used."""
+    """Return True if a critic is reading a text that has no verdict yet, and may be used."""
     reading = running(run) and run.stage is Stage.CRITIQUE
     return reading and iteration is not None and iteration.verdict is None
 
 
 def unread_label(iteration: Iteration) -> Label:
-    """Return the label of a text that a critic has still to read: whether code of it ran."""
+    """Return the label of a text that a critic has still to read, by whether code of it ran."""
     ran = any(e.passed and e.basis not in ("constraints", "schema") for e in iteration.evidence)
     return Label("…", "RUNS" if ran else "DRAFTED", "quiet")
 
@@ -528,7 +520,7 @@ def unread_phrases(iteration: Iteration) -> list[tuple[str, str]]:
 
 
 def is_amber(run: Run) -> bool:
-    """Return whether a critic found what blocks a text only after the user had accepted it."""
+    """Return True if a critic found what blocks a text only after the user had accepted it."""
     text = run.chosen
     late = run.stop_reason is StopReason.ACCEPTED and text is not None and text.read_late
     return bool(late and text and text.verdict) and _blocks(text)
@@ -553,12 +545,7 @@ def receipt_label(run: Run) -> Label:
 
 
 def receipt_phrases(run: Run, *, reading: bool = False) -> list[tuple[str, str]]:
-    """Return what a decided run came to, as phrases: what stands out, and what follows it.
-
-    Args:
-        run: the run.
-        reading: whether a critic still reads the text.
-    """
+    """Return a decided run's result as phrases: what stands out, and what follows it."""
     text = run.chosen
     accepted = run.stop_reason is StopReason.ACCEPTED
     phrases: list[tuple[str, str]] = []
@@ -689,7 +676,6 @@ def decision_sentence(run: Run, decision: Decision) -> str:
 
 
 def _facts(run: Run, ids: Iterable[str]) -> str:
-    """Return the words that stand in no source which some findings are about."""
     about = (one for one in run.findings if one.id in ids and one.check == NO_SOURCE)
     return ", ".join(f"“{one.quote}”" for one in about)
 
@@ -697,10 +683,7 @@ def _facts(run: Run, ids: Iterable[str]) -> str:
 def language(text: str, form: Form, language: str = "python") -> str:
     """Return the language to highlight, as pygments names it; empty for prose.
 
-    Args:
-        text: the text.
-        form: how it is written.
-        language: the task's language; data that a task without one asks for is ``json``.
+    Data that a task without a language asks for is ``json``.
     """
     if form != "code" or language != "python":
         return language if form == "code" else ""
@@ -792,13 +775,9 @@ def server_names(servers: Iterable[str]) -> str:
 
 
 def sharing_sentence(answer: str, servers: Iterable[str], level: str, *, stored: bool) -> str:
-    """Return what an answer on sharing means.
+    """Return the meaning of an answer on sharing: ``once``, ``always`` or ``never``.
 
-    Args:
-        answer: ``once``, ``always`` or ``never``.
-        servers: the servers' addresses.
-        level: the level that was asked about.
-        stored: whether it could be kept for later runs.
+    It is `stored` if it could be kept for later runs.
     """
     what = "The code of the cells above is" if level == "code" else "Outputs are"
     if answer == "once":
@@ -808,12 +787,7 @@ def sharing_sentence(answer: str, servers: Iterable[str], level: str, *, stored:
 
 
 def model_name(name: str, kind: str = "model ") -> str:
-    """Return a model's name for people; of a recording, its file.
-
-    Args:
-        name: the name as `choose_model` takes it.
-        kind: what is put before the name of a model.
-    """
+    """Return a model's name for people, after its kind; of a recording, its file."""
     if not name.startswith("recorded:"):
         return f"{kind}{name}"
     file = name.removeprefix("recorded:").replace("\\", "/").rpartition("/")[2]

@@ -132,10 +132,6 @@ def usage() -> str:
 async def run_command(magics: Magics, words: list[str]) -> None:
     """Carry out one command.
 
-    Args:
-        magics: the magics, with the latest run.
-        words: the command and what follows it.
-
     Raises:
         UsageError: there is no such command, no run yet, or a word means nothing here.
         RefineError: what ended the run that the command started.
@@ -222,12 +218,7 @@ _TARGET = re.compile(r"[01]?\.?\d+")
 
 
 def parse_decision(run: Run, name: str, words: list[str]) -> decisions.Decision:
-    """Read a decision from the words after ``%refine NAME``.
-
-    Args:
-        run: the run that it is about.
-        name: a command of `USAGE` that decides something.
-        words: the words, as `USAGE` describes them; the list is consumed.
+    """Read a decision from the words after ``%refine NAME``; the list is consumed.
 
     Raises:
         UsageError: a word is missing or means nothing here.
@@ -339,11 +330,7 @@ def _parse_finding(run: Run, words: list[str]) -> Finding:
 
 
 def predict(words: str) -> decisions.Predict:
-    """Return the prediction that some words are: a value as Python, or an exception's name.
-
-    Raises:
-        UsageError: they are neither.
-    """
+    """Return the prediction that some words are, or raise a UsageError."""
     choice = read_result(words)
     return decisions.Predict(result=choice.result, raises=choice.raises)
 
@@ -459,11 +446,7 @@ def _parse_count(words: list[str]) -> int:
 
 
 def show(run: Run, what: list[str]) -> str:
-    """Return the whole run, a part of it, or an iteration's text.
-
-    Args:
-        run: the run, which has a text.
-        what: a key of `DETAILS`, the number of an iteration, or nothing for the whole run.
+    """Return the whole run, a part of it (a key of `DETAILS`), or an iteration's text.
 
     Raises:
         UsageError: there is no such part or iteration.
@@ -480,7 +463,6 @@ def show(run: Run, what: list[str]) -> str:
 
 
 def _withheld(cell: Cell) -> str:
-    """Return what the servers of a run are not sent, and what holds."""
     sharing = cell.session.refinement.sharing
     more = next_level(cell.session.run, sharing.level) if sharing.servers else None
     text = withheld(cell.session.run, sharing.level) if more else ""
@@ -497,7 +479,7 @@ def _parse_place(args: list[str]) -> Place | None:
 
 
 def _diff(run: Run, args: list[str]) -> str:
-    """Return what changed between two iterations; by default from its parent to the best."""
+    """Return the diff of two iterations; by default of the best and its parent."""
     first, second = parse_iteration(run, args), parse_iteration(run, args)
     new = run.chosen if second is None else run.iterations[second]
     assert new is not None, "a run with texts has a chosen one"

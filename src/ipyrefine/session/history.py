@@ -30,10 +30,7 @@ _RECENT = 180 * 86_400  # seconds; older dates have their year
 def history(search: str = "", number: int = MAX_LISTED, *, now: float | None = None) -> str:
     """Return a table of runs in the journal, and how often the user agreed with their verdicts.
 
-    Args:
-        search: words that the name or the task must all contain.
-        number: how many at most.
-        now: seconds since 1970.
+    The words of `search` must all be in the name or the task.
     """
     number = max(1, number)
     runs = Journal().runs(search, limit=number + 1)
@@ -41,7 +38,11 @@ def history(search: str = "", number: int = MAX_LISTED, *, now: float | None = N
         return "No run in the journal matches." if search else "The journal is empty."
     now = time.time() if now is None else now
     listed, columns = runs[:number], shutil.get_terminal_size().columns
-    head, *rows = align([_HEAD, *(_row(one, now) for one in listed)], columns)
+    cells = [
+        (str(one.number), _format_date(one.updated, now), _verdict(one), str(one.iterations))
+        for one in listed
+    ]
+    head, *rows = align([_HEAD, *cells], columns)
     tasks = [clip(f"     {_title(one)}", columns) for one in listed]
     lines = [line for pair in zip(rows, tasks, strict=True) for line in pair]
     more = ["There are more: add a word of the one you look for."] if len(runs) > number else []
@@ -53,10 +54,6 @@ def _readable(listed: Iterable[Summary]) -> Iterator[Run]:
     for one in listed:
         with contextlib.suppress(UnreadableRun, UsageError):  # one may be erased meanwhile
             yield Journal().get(str(one.number)).run
-
-
-def _row(one: Summary, now: float) -> tuple[str, ...]:
-    return str(one.number), _format_date(one.updated, now), _verdict(one), str(one.iterations)
 
 
 def _title(one: Summary) -> str:
@@ -102,10 +99,8 @@ class Earlier(NamedTuple):
 def find_earlier(words: Sequence[str], *, journal: bool = True) -> Earlier:
     """Find the run to resume.
 
-    Args:
-        words: ``[NAME]`` for a run in the journal, the latest by default, or ``FILE [k]`` for one
-            in a notebook or an exported file.
-        journal: whether its next events are kept.
+    That is ``[NAME]`` for a run in the journal, the latest by default, or ``FILE [k]`` for one in a
+    notebook or an exported file. If `journal`, its next events are kept.
 
     Raises:
         UsageError: there is no such run, or it cannot be resumed.
