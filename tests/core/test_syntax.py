@@ -1,5 +1,7 @@
 """What is read of Python that may be no Python, and what is not said about it."""
 
+import ast
+
 import pytest
 
 from ipyrefine.checks.outputs import imports_of
@@ -20,6 +22,22 @@ def test_what_is_no_python_has_no_tree_and_no_code(source: str) -> None:
         parse(source)
     with pytest.raises(ERRORS):
         compile_cell(source)
+
+
+def test_a_parse_that_another_thread_disturbed_is_made_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Before 3.11.8, Python counts the depth of all threads' trees together."""
+    errors = iter([SystemError("AST constructor recursion depth mismatch (before=39, after=188)")])
+    real = ast.parse
+
+    def disturbed(source: str, **options: str) -> ast.AST:
+        for error in errors:
+            raise error
+        return real(source, **options)
+
+    monkeypatch.setattr(ast, "parse", disturbed)
+    assert ast.unparse(parse("x = 1")) == "x = 1"
 
 
 def test_warnings_about_code_that_a_model_wrote_are_not_shown_to_the_user() -> None:

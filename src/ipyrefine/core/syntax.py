@@ -36,8 +36,16 @@ def parse(source: str) -> ast.Module:
     Raises:
         SyntaxError: it is not Python; other faults raise another of `ERRORS`.
     """
+    tree: ast.Module = _tree(source, "exec")
+    return tree
+
+
+def _tree(source: str, mode: str) -> Any:
     with warnings.catch_warnings(action="ignore"):
-        return ast.parse(source)
+        try:
+            return ast.parse(source, mode=mode)
+        except SystemError:  # before 3.11.8, Python miscounts where two threads parse at once
+            return ast.parse(source, mode=mode)
 
 
 def try_parse(source: str) -> ast.Module | None:
@@ -51,8 +59,8 @@ def try_parse(source: str) -> ast.Module | None:
 def try_parse_expression(source: str) -> ast.expr | None:
     """Return the syntax tree of an expression; None if the source is anything else."""
     try:
-        with warnings.catch_warnings(action="ignore"):
-            return ast.parse(source.strip(), mode="eval").body
+        expression: ast.expr = _tree(source.strip(), "eval").body
+        return expression
     except ERRORS:
         return None
 
