@@ -140,7 +140,7 @@ async def test_the_toolbar_fixes_a_failed_cell_and_refines_one_that_was_edited_s
     await lab.press_stars(1)
     await lab.ask()
     await lab.wait_for(
-        "panel.content.model.sharedModel.cells[2].getSource().startsWith('%%refine --cell')"
+        "panel.content.model.sharedModel.cells[2].getSource().startsWith('%%refine --set cell')"
     )
     assert len(await lab.cell_sources()) == 3
 

@@ -100,9 +100,10 @@ async def test_what_stands_in_no_source_is_kept_or_struck(lab: Lab, model: Scrip
     await lab.wait_output(1, "In no source")
     await lab.assert_accessible()
     rows = lab.page.locator(".rf-panel [data-row]")
-    await rows.filter(has_text="Maria Lopez").first.focus()
+    lopez = rows.filter(has=lab.page.get_by_text("Maria Lopez", exact=True)).first
+    await lopez.focus()
     await lab.page.keyboard.press("y")
-    await rows.filter(has_text="Maria Lopez").first.wait_for(state="detached")
+    await lopez.wait_for(state="detached")
     await lab.page.get_by_role("button", name="Strike").click()
     await lab.wait_output(1, "Revision 1")
     await rows.first.wait_for(state="detached")

@@ -1,4 +1,4 @@
-"""`%%refine --cell`, `--lines` and `--again` in a shell whose front-end names its cells."""
+"""`%%refine --set cell`, `--lines` and `--again` in a shell whose front-end names its cells."""
 
 import asyncio
 import contextlib
