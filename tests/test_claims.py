@@ -21,7 +21,7 @@ from ipyrefine.core.model import (
     StopReason,
     Task,
 )
-from ipyrefine.core.policy import rival_of
+from ipyrefine.core.rank import rival_of
 from ipyrefine.kernel import stand_ins
 from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.render.html import View, panel_parts, record_html

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ipyrefine.api import build, refine
     from ipyrefine.batch.refine_many import Item, refine_many
-    from ipyrefine.batch.table import table
+    from ipyrefine.batch.texts import table
     from ipyrefine.core.engine import Refinement
     from ipyrefine.core.model import Budget, Limits, Task
     from ipyrefine.core.ports import Delta, Reply, Request
@@ -68,7 +68,7 @@ _HOME = {
     "load": "ipyrefine.session.record",
     "refine": "ipyrefine.api",
     "refine_many": "ipyrefine.batch.refine_many",
-    "table": "ipyrefine.batch.table",
+    "table": "ipyrefine.batch.texts",
 }
 
 

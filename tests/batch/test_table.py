@@ -10,7 +10,7 @@ import pytest
 
 import ipyrefine
 from ipyrefine import errors
-from ipyrefine.batch import table as module
+from ipyrefine.batch import texts as module
 from ipyrefine.core.model import Outcome, StopReason
 from ipyrefine.errors import CheckNotRun
 from ipyrefine.session.export import export

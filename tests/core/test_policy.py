@@ -10,7 +10,7 @@ from kit import TASK, finish, refinement
 from loop_strategies import budgets, checks, limits, runs, scripts, usages
 
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.model import Budget, Limits, Outcome, Price, Setup, Stage, StopReason, Usage
+from ipyrefine.core.model import Budget, Limits, Price, Setup, Stage, StopReason, Usage
 from ipyrefine.core.policy import (
     Stop,
     completion_allowance,
@@ -19,6 +19,7 @@ from ipyrefine.core.policy import (
     revisions_without_improvement,
 )
 from ipyrefine.core.ports import Request
+from ipyrefine.core.rank import verdict
 from ipyrefine.core.run import Run
 from ipyrefine.providers.scripted import ScriptedModel
 
@@ -33,8 +34,7 @@ def test_a_revision_is_never_asked_for_beyond_those_allowed_and_every_stop_says_
         assert step is not Stage.REVISE
     if isinstance(step, Stop):
         assert step.message
-        verdict = run.iterations[run.best or 0].verdict
-        passes = verdict is not None and verdict.outcome is Outcome.PASS
+        passes = verdict(run, run.iterations[run.best or 0]).passed
         assert (step.reason is StopReason.PASSED) == passes
 
 

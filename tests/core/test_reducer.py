@@ -12,7 +12,8 @@ from loop_strategies import checks, decisions, limits, rates, scripts
 
 from ipyrefine.core.events import EVENT, Event, StageStarted, Stopped
 from ipyrefine.core.model import Evidence, Limits, Outcome, Setup, Stage, StopReason, Verdict
-from ipyrefine.core.policy import MAX_REPAIRS, best_of, find_duplicate, standing, unverified
+from ipyrefine.core.policy import MAX_REPAIRS, unverified
+from ipyrefine.core.rank import best_of, find_duplicate, standing, verdict
 from ipyrefine.core.reducer import apply, replay
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.errors import UsageError
@@ -58,6 +59,7 @@ async def test_a_run_is_the_fold_of_its_events_whatever_is_said_found_and_decide
     assert_nothing_written_changes(played.states)
     assert_stops_with_its_best_text(played.states[-1])
     assert_adds_up(played.states[-1])
+    assert_verdicts_are_what_the_run_holds(played.states[-1])
     assert_undecided_run_keeps_the_rules(played.first_stop, limits)
 
 
@@ -105,6 +107,14 @@ def assert_adds_up(run: Run) -> None:
     assert run.usage.calls == sum(part.calls for part in parts)
     assert run.usage.tokens == sum(part.tokens for part in parts)
     assert run.usage.calls == sum(part.calls for part in run.spent.values())
+
+
+def assert_verdicts_are_what_the_run_holds(run: Run) -> None:
+    """Whoever reads a stored run comes to the verdicts that were shown."""
+    stored = Run.model_validate_json(run.model_dump_json())
+    for iteration in stored.iterations:
+        if iteration.verdict and iteration.number not in stored.stale:
+            assert verdict(stored, iteration) == iteration.verdict
 
 
 def assert_undecided_run_keeps_the_rules(run: Run, limits: Limits) -> None:

@@ -37,8 +37,8 @@ from ipyrefine.core.model import (
     Usage,
     Verdict,
 )
-from ipyrefine.core.policy import best_of
 from ipyrefine.core.ports import Reply, Request
+from ipyrefine.core.rank import best_of
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.errors import Unreachable
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Any, get_args
 
+from ipyrefine.core import rank
 from ipyrefine.core.expectations import (
     Comparison,
     Critique,
@@ -469,7 +470,9 @@ def settle(run: Run, base: Iteration, critique: Critique) -> tuple[Critique, tup
     if rests_on_sources(run):
         named += map(no_source, find_unsourced(run, base.text, facts))
     parent = None if base.parent is None else run.iterations[base.parent]
-    new = weigh(drop_known(run, named, base.findings), base, parent)
+    verdict = rank.verdict(run, base) if base.verdict else None
+    by_evidence = bool(verdict and verdict.passed and verdict.basis != "evaluator")
+    new = weigh(drop_known(run, named, base.findings), parent, by_evidence=by_evidence)
     regressed = tuple(f.id for f in base.findings if regress(f, named).status is not f.status)
     fixed = critique.fixed
     if critique.ready:  # what blocks cannot be handed over, so that none of it is left

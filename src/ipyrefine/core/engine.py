@@ -15,7 +15,7 @@ from inspect import isawaitable
 from itertools import count
 from typing import Any, TypeVar
 
-from ipyrefine.core import events, policy, replies, verdicts
+from ipyrefine.core import events, policy, rank, replies
 from ipyrefine.core.calls import ModelCall, OutOfBudget, warn
 from ipyrefine.core.critiques import MAX_POINTS, parse_critique, parse_tests, settle, together
 from ipyrefine.core.decisions import Accept, Decision
@@ -223,7 +223,7 @@ class Refinement:
         if isinstance(last, Accept) and number is None and self.state.chosen:
             number = self.state.chosen.number
         waiting = policy.unverified(self.state)
-        if waiting is None or waiting.number != number or not policy.reads(self.state):
+        if waiting is None or waiting.number != number or not rank.reads(self.state):
             return False
         if self._reading is not None or waiting.critiqued:
             self._behind = number
@@ -531,15 +531,13 @@ class Refinement:
         for iteration in self.state.iterations:
             if iteration.verdict is None or iteration.number in self.state.stale:
                 continue
-            ruling = verdicts.recompute(self.state, self.state.iterations[iteration.number])
-            if ruling.verdict != iteration.verdict:
-                await self.emit(ruling.event(iteration.number))
+            await self._rule(iteration.number)
         await self._update_best()
 
     async def _update_best(self) -> None:
         """Say which iteration is the best, once nothing is left that could decide otherwise."""
         run = self.state
-        best = run.best if run.stale else policy.best_of(run)
+        best = run.best if run.stale else rank.best_of(run)
         if best is not None and best != run.best:
             await self.emit(events.BestChanged(iteration=best))
 
@@ -692,12 +690,23 @@ class Refinement:
     async def _judge(self) -> None:
         iteration = policy.unverified(self.state)
         assert iteration is not None, "only a text that waits for its verdict is verified"
-        ruling = verdicts.verify(self.state, iteration) or await self._evaluate(iteration)
-        await self.emit(ruling.event(iteration.number))
+        if rank.asks_evaluator(self.state, iteration):
+            await self._evaluate(iteration.number)
+        await self._rule(iteration.number)
         await self._update_best()
 
-    async def _evaluate(self, iteration: Iteration) -> verdicts.Ruling:
-        number = iteration.number
+    async def _rule(self, number: int) -> None:
+        """Say what a text's verdict is now, where that is not what was said last."""
+        text = self.state.iterations[number]
+        ruling = rank.rule(self.state, text)
+        if ruling.verdict != text.verdict or number in self.state.stale:
+            await self.emit(
+                events.VerdictReached(
+                    iteration=number, verdict=ruling.verdict, findings=ruling.findings
+                )
+            )
+
+    async def _evaluate(self, number: int) -> None:
         await self.emit(events.StageStarted(stage=Stage.JUDGE, iteration=number))
 
         request, said = self._requests.judge(self.state, number), list[str]()
@@ -710,7 +719,7 @@ class Refinement:
         call = ModelCall(self.judge, parse, Stage.JUDGE, number)
         # After the checks, never at the same time: their evidence is what makes its word count.
         judgement = await call.make(self, request)
-        iteration, name = self.state.iterations[number], self.state.mention(number).capitalize()
+        name = self.state.mention(number).capitalize()
         if judgement is None and any(said):
             await warn(self, f"{name}: {call.failure}. Its words are taken as feedback.")
             findings = feedback_findings(said[-1:], Severity.BLOCKING)
@@ -720,7 +729,10 @@ class Refinement:
         elif computed:
             findings = tuple(one.replace(computed=True) for one in judgement.findings)
             judgement = judgement.replace(findings=findings)
-        return verdicts.evaluated(self.state, iteration, judgement, call.failure)
+        failure = "" if judgement else call.failure
+        await self.emit(
+            events.EvaluationReady(iteration=number, judgement=judgement, failure=failure)
+        )
 
     async def _critique(self) -> None:
         """Ask what is wrong with a text: one that waits for its verdict, or the one to revise."""
@@ -760,10 +772,8 @@ class Refinement:
                 raise ReplyError(critique.failure or lack)
             return critique
 
-        critic, computed = (
-            self.judge if policy.reads(self.state) else self.model,
-            self._sees_computed,
-        )
+        critic = self.judge if rank.reads(self.state) else self.model
+        computed = self._sees_computed
         call = ModelCall(critic, parse, Stage.CRITIQUE, base.number)
         request = self._requests.critique(self.state, base.number)
         critique = await call.make(self, request)
@@ -831,8 +841,8 @@ class Refinement:
             if policy.lacks_tests(self.state, iteration):
                 evidence = await self._run_suite(iteration)
                 await self.emit(events.EvidenceReady(iteration=number, evidence=evidence))
-            if ruling := verdicts.verify(self.state, self.state.iterations[number]):
-                await self.emit(ruling.event(number))
+            if not rank.asks_evaluator(self.state, self.state.iterations[number]):
+                await self._rule(number)
             await self._update_best()
 
     async def _new_tests(

@@ -15,6 +15,7 @@ from ipyrefine.core.model import (
     Finding,
     Finish,
     Form,
+    Judgement,
     Record,
     Setup,
     Stage,
@@ -89,6 +90,15 @@ class VerdictReached(_Event):
     iteration: Count
     verdict: Verdict
     findings: tuple[Finding, ...] = ()  # all findings that bear on it, with their status
+
+
+class EvaluationReady(_Event):
+    """The user's evaluator was asked about an iteration's text."""
+
+    type: Literal["evaluation_ready"] = "evaluation_ready"
+    iteration: Count
+    judgement: Judgement | None  # None where its reply could not be read
+    failure: str = ""  # why it could not
 
 
 class CritiqueReady(_Event):
@@ -184,6 +194,7 @@ Event = Annotated[
     | DraftReady
     | DraftFailed
     | CritiqueReady
+    | EvaluationReady
     | RevisionReady
     | EvidenceReady
     | ExplanationReady

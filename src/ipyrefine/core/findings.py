@@ -56,15 +56,13 @@ def ground(findings: Iterable[Finding], text: str) -> tuple[Finding, ...]:
 
 
 def weigh(
-    findings: Iterable[Finding], iteration: Iteration, parent: Iteration | None
+    findings: Iterable[Finding], parent: Iteration | None, *, by_evidence: bool
 ) -> tuple[Finding, ...]:
     """Return a critic's findings; on a text that passes on evidence they are suggestions.
 
     So are those about words that the text has from its parent, all of them: they were there to be
     named before, and critics have to finish. Only a test can still show one of them.
     """
-    verdict = iteration.verdict
-    by_evidence = verdict is not None and verdict.passed and verdict.basis != "evaluator"
     return tuple(
         _minor(f)
         if by_evidence or (parent and f.quote and contains_quote(parent.text, f.quote, near=False))

@@ -708,7 +708,6 @@ class Verdict(Record):
     unresolved: tuple[str, ...] = ()  # ids of the findings that still stand
     because: Because | None = None  # what led to it; `render.labels` words it
     required_passed: bool = True
-    stated: Outcome | None = None  # the outcome that the evaluator gave; else None
 
     @property
     def passed(self) -> bool:

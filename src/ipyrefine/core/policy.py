@@ -3,27 +3,21 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from ipyrefine.core.alignment import changed_lines
+from ipyrefine.core import rank
 from ipyrefine.core.decisions import Accept, Expect, Retract
 from ipyrefine.core.expectations import contested, in_force
-from ipyrefine.core.findings import up_for_review
 from ipyrefine.core.model import (
     LOW_SCORE,
     NOT_READY,
     SUITE,
-    Basis,
     Budget,
-    Evidence,
     Finding,
-    Judgement,
     Outcome,
     Price,
     Stage,
     StopReason,
-    TestResult,
 )
 from ipyrefine.core.run import Iteration, Run
-from ipyrefine.core.syntax import is_display
 
 PRICE_UNKNOWN = (
     "The model's price is not known, so a budget in dollars cannot be kept. Give the price with "
@@ -45,8 +39,6 @@ class Stop(NamedTuple):
     message: str
 
 
-_BASES: tuple[Basis, ...] = ("tests", "function", "confirmed", "examples")  # the strongest first
-OWN: tuple[Basis, ...] = ("tests", "function")  # the user's, which decide by themselves
 WAITING = Stop(StopReason.PAUSED, "Waiting for you: continue, change something, or accept.")
 _NOT_JUDGED = Stop(StopReason.UNJUDGED, "Accept the text, or say what you need and continue.")
 
@@ -72,7 +64,7 @@ def next_step(run: Run) -> Stage | Stop:
     feedback = to_act_on(run, base)
     explained = any(finding.check != LOW_SCORE for finding in feedback)
     critique = run.limits.critique
-    useless = run.setup.weak_critic or is_plain(run, base)
+    useless = run.setup.weak_critic or rank.is_plain(run, base)
     unexplained = critique == "auto" and not explained and not useless
     if not base.critiqued and (critique == "always" or unexplained):
         return Stage.CRITIQUE
@@ -82,7 +74,7 @@ def next_step(run: Run) -> Stage | Stop:
 
 
 def _misses_result(run: Run) -> bool:
-    """Return whether the best text fails a result that the user has just said they expect."""
+    """Return True if the best text fails a result that the user has just said they expect."""
     said = run.decisions and isinstance(run.decisions[-1], Expect)
     best = run.iterations[run.best or 0]
     failed = (t for e in best.evidence if e.failed for t in e.tallies if t.noun == "result")
@@ -90,7 +82,7 @@ def _misses_result(run: Run) -> bool:
 
 
 def is_asked_first(run: Run) -> bool:
-    """Return whether its writer is asked for code or words before it writes either."""
+    """Return True if its writer is asked for code or words before it writes either."""
     return run.setup.words is not None and run.setup.weak_editor
 
 
@@ -109,13 +101,13 @@ def missing_drafts(run: Run) -> tuple[int, ...]:
         return ()
     if not writes_in_turn(run):
         return tuple(range(asked, wanted))
-    passed = any(i.verdict and i.verdict.passed for i in run.iterations)
+    passed = any(i.verdict and rank.verdict(run, i).passed for i in run.iterations)
     settled = run.iterations and (passed or run.decisions or unverified(run))
     return () if settled else (asked,)
 
 
 def writes_in_turn(run: Run) -> bool:
-    """Return whether drafts are written one after another; weak editors are embedded models."""
+    """Return True if drafts are written one after another; weak editors are embedded models."""
     return run.setup.weak_editor or run.limits.budget.replace(seconds=None) != Budget()
 
 
@@ -140,300 +132,42 @@ def to_check(run: Run) -> Iteration | None:
 def _needs_checks(run: Run, iteration: Iteration) -> bool:
     ran = sum(e.name != SUITE and not e.outdated for e in iteration.evidence)
     waits = ran < len(run.setup.checks) or lacks_tests(run, iteration)
-    return waits and find_duplicate(run, iteration) is None
+    return waits and rank.find_duplicate(run, iteration) is None
 
 
 def lacks_tests(run: Run, iteration: Iteration) -> bool:
-    """Return whether the critic's tests, or some of them, have still to be run on a text."""
+    """Return True if the critic's tests, or some of them, have still to be run on a text."""
     wanted = {one.name for one in in_force(run.expectations)}
     return not wanted <= {result.name for result in iteration.tests}
 
 
-def find_duplicate(run: Run, iteration: Iteration) -> Iteration | None:
-    """Return the earlier iteration with the same text, if any."""
-    if iteration.failure and iteration.parent is not None:
-        return run.iterations[iteration.parent]
-    return next((i for i in run.iterations[: iteration.number] if i.text == iteration.text), None)
-
-
-# What decides on a text
-
-
-def basis_of(iteration: Iteration) -> Basis:
-    """Return the strongest basis for a PASS that a text's evidence gives; ``none`` without any.
-
-    Running, following a schema and having the right form are not enough: a wrong text can do all
-    of that.
-    """
-    passed = {e.basis for e in iteration.evidence if e.passed and e.decisive}
-    return next((basis for basis in _BASES if basis in passed), "none")
-
-
-def evaluations(iteration: Iteration) -> list[Evidence]:
-    """Return what the user's functions say of a text by a score or a verdict, as evaluators do."""
-    spoke = (e for e in iteration.evidence if e.basis == "function")
-    return [e for e in spoke if e.stated or (e.score is not None and e.passed is not None)]
-
-
-def evaluator_score(run: Run, iteration: Iteration) -> float | None:
-    """Return the score that the user's evaluator gave a text, if any."""
-    spoke = has_evaluator(run) or evaluations(iteration)
-    return iteration.verdict.score if spoke and iteration.verdict else None
-
-
-def judgement_of(run: Run, iteration: Iteration) -> Judgement | None:
-    """Return what the user's evaluator prompt said of a text, as its verdict holds it, if any."""
-    verdict = iteration.verdict
-    if verdict is None or not has_evaluator(run):
-        return None
-    own = any(e.basis in OWN and e.passed is not None for e in iteration.evidence)
-    if verdict.stated is None and (verdict.score is None or own):
-        return None
-    return Judgement(stated=verdict.stated, score=verdict.score)
-
-
-def has_evaluator(run: Run) -> bool:
-    """Return whether the user's own prompt evaluates the texts."""
-    return "judge" in run.setup.prompts
-
-
-def reads(run: Run) -> bool:
-    """Return whether a critic is there whose word counts."""
-    return not run.setup.weak_critic and not has_evaluator(run)
-
-
-def is_read(run: Run, iteration: Iteration) -> bool:
-    """Return whether a critic read a text, or all but a small edit of it, and its word decides.
-
-    It does not while the critic has still to answer a reviser.
-    """
-    return reads(run) and not awaits_answer(iteration) and reading_of(run, iteration) is not None
-
-
-def reading_of(run: Run, iteration: Iteration) -> Iteration | None:
-    """Return the text that holds the latest reading of a text: it, the same one, or its parent.
-
-    It is the parent where the text is a small edit of one that its critic takes for ready.
-    """
-    read = (i for i in reversed(run.iterations) if i.critiqued and not i.unread)
-    if found := next((i for i in read if i.text == iteration.text), None):
-        return found
-    if not _is_small_edit(run, iteration) or iteration.parent is None:
-        return None
-    return reading_of(run, run.iterations[iteration.parent])
-
-
-def awaits_answer(iteration: Iteration) -> bool:
-    """Return whether the critic has still to answer a reviser about a claim that a text misses."""
-    return any(f.is_open and f.unanswered for f in iteration.findings)
-
-
-def _is_small_edit(run: Run, iteration: Iteration) -> bool:
-    """Return whether a text is a small edit of one read as ready, and the critic's tests pass.
-
-    Nothing that the critic named, and no test that a reviser contests, waits for its answer.
-    """
-    if iteration.parent is None or iteration.critiqued or run.limits.critique != "auto":
-        return False
-    parent = run.iterations[iteration.parent]
-    suite = next((e for e in iteration.evidence if e.name == SUITE), None)
-    passes = suite and suite.passed and all(r.passed is not False for r in suite.results)
-    yes = parent.critiqued and (parent.ready or parent.taken_back)
-    if not passes or not yes or contested(run.expectations):
-        return False
-    return not up_for_review(iteration) and changed_lines(parent.text, iteration.text) < _SMALL
-
-
-def needs_reading(run: Run, iteration: Iteration) -> bool:
-    """Return whether a text passes only if a critic read it; not where the user confirmed it."""
-    return is_to_read(run, iteration) and basis_of(iteration) != "confirmed"
-
-
-def is_to_read(run: Run, iteration: Iteration) -> bool:
-    """Return whether a critic is to read a text, by `needs_reading` or to say more than a result.
-
-    That is so where a critic is there, unless the user's own tests or functions decide, or the user
-    sees what it is.
-    """
-    if not reads(run) or run.limits.critique == "never" or is_plain(run, iteration):
-        return False
-    return basis_of(iteration) not in OWN
-
-
-def is_another_read(run: Run, iteration: Iteration) -> bool:
-    """Return whether this is a draft and a critic read another one; of several it reads one."""
-    others = (draft for draft in run.drafts if draft.number != iteration.number)
-    return iteration.parent is None and any(draft.critiqued for draft in others)
-
-
-def is_plain(run: Run, iteration: Iteration) -> bool:
-    """Return whether a text is left to the user unread: microcopy, or a mere display."""
-    if run.limits.critique != "auto":
-        return False
-    if run.task.profile == "microcopy":
-        return True
-    short = len(iteration.text) <= _LONGEST_DISPLAY
-    return run.task.is_python and short and is_display(iteration.text)
+# Readers
 
 
 def _wants_reading(run: Run, iteration: Iteration) -> bool:
-    """Return whether a critic reads a text now, before its verdict; of several drafts one is read.
+    """Return True if a critic reads a text now, before its verdict; of several drafts one is read.
 
     A failure decides by itself.
     """
-    if iteration.critiqued or not reads(run) or iteration.override:
+    if iteration.critiqued or not rank.reads(run) or iteration.override:
         return False
     if iteration.parent is None and run.setup.wish:
         return False  # it is to be changed, whatever a critic says of it
-    if is_another_read(run, iteration):
+    if rank.is_another_read(run, iteration):
         return False
     if any(evidence.failed for evidence in iteration.evidence):
         return False
     if run.ruling and run.ruling.settles:
         return False
-    if find_duplicate(run, iteration) is not None:  # what its writer contests is the critic's
-        waits = bool(contested(run.expectations)) or awaits_answer(iteration)
+    if rank.find_duplicate(run, iteration) is not None:  # what its writer contests is the critic's
+        waits = bool(contested(run.expectations)) or rank.awaits_answer(iteration)
         return waits and any(one.keeps for one in iteration.changes)
-    if is_read(run, iteration):
+    if rank.is_read(run, iteration):
         return False
-    return run.limits.critique == "always" or is_to_read(run, iteration)
+    return run.limits.critique == "always" or rank.is_to_read(run, iteration)
 
 
-# Which text is the best, and what is revised
-
-
-class Rival(NamedTuple):
-    """A text that only tests of a critic's set below another one, with what they show of it."""
-
-    iteration: Iteration
-    results: tuple[TestResult, ...]
-
-
-def rival_of(run: Run, iteration: Iteration) -> Rival | None:
-    """Return the first text before a passing revision that only a critic's tests fail, if any.
-
-    There is none once the user has decided. A test that a model wrote may be wrong, and the
-    revision bent to it: so the user can take the other text back (self-written tests mislead,
-    arXiv 2501.12793).
-    """
-    verdict, passes = iteration.verdict, {r.name for r in iteration.tests if r.passed}
-    if run.ruling or verdict is None or not verdict.passed or verdict.basis == "user":
-        return None
-    found = None
-    while iteration.parent is not None:
-        iteration = run.iterations[iteration.parent]
-        failed = {e.name for e in iteration.evidence if e.failed}
-        if failed == {SUITE} and not iteration.blocking_claims:
-            missed = (r for r in iteration.tests if r.passed is False and r.name in passes)
-            found = Rival(iteration, tuple(missed))
-    return found if found and found.results else None
-
-
-_DECIDED = 6  # parts of a standing; the others settle ties
-
-
-def standing(run: Run, iteration: Iteration) -> tuple[float, ...] | None:
-    """Return where a text stands in the order of texts, the higher the better.
-
-    First comes a PASS; then that fewer required checks failed, unless the user's evaluator scores;
-    that nothing the user found wrong still stands; that fewer findings block it; that its critic
-    does not call it worse than the text it was made from; its score. A text that the user passed is
-    above its checks and findings. Of ties, one that only fails some checks is better than one that
-    misses the task, and the first is the best, but for a new revision that nothing gives a score:
-    it answers the feedback on those before it. A text that repeats another, on which the checks
-    ran, stands where that one does.
-
-    Returns:
-        A number for each of these; None before its verdict.
-    """
-    if not iteration.override and (earlier := find_duplicate(run, iteration)):
-        return standing(run, earlier)
-    verdict = iteration.verdict
-    if verdict is None:
-        return None
-    by_user = verdict.passed and verdict.basis == "user"
-    settled = by_user or evaluator_score(run, iteration) is not None
-    failed = 0 if settled else sum(e.failed for e in iteration.evidence)
-    users = any(f.actionable and f.author == "user" for f in iteration.findings)
-    blocking = 0
-    if reads(run) and not by_user:
-        blocking = iteration.blocking_claims + _named_later(run, iteration)
-    undecided = verdict.outcome is Outcome.NOT_JUDGED
-    return (
-        verdict.passed,
-        -failed,
-        by_user or not users,
-        -blocking,
-        iteration.compared != "worse",
-        -1.0 if verdict.score is None else verdict.score,
-        mean_score(iteration.evidence) if undecided else -1.0,
-        verdict.outcome is not Outcome.FAIL,
-        iteration.number if _answers_feedback(run, iteration) else -1,
-    )
-
-
-def _named_later(run: Run, iteration: Iteration) -> int:
-    """Count what blocks a later text and holds of this one: it lacks it as well, or has its words.
-
-    A critic that names a weakness once more in other words so counts against both texts.
-    """
-    later = {
-        f.id: f.quote
-        for other in run.iterations[iteration.number + 1 :]
-        for f in other.findings
-        if f.blocks and f.author != "check"
-    }
-    own = {f.id for f in iteration.findings}
-    return sum(quote in iteration.text for id_, quote in later.items() if id_ not in own)
-
-
-def _answers_feedback(run: Run, iteration: Iteration) -> bool:
-    """Return whether a text is a new revision without a score that does not fail as its parent."""
-    if iteration.parent is None or find_duplicate(run, iteration) is not None:
-        return False
-    verdict, scored = iteration.verdict, False
-    if has_evaluator(run) or evaluations(iteration):
-        scored = evaluator_score(run, iteration) is not None
-    elif verdict and verdict.outcome is Outcome.NOT_JUDGED:
-        scored = verdict.score is not None
-    elif verdict:
-        scored = (
-            any(None not in (e.score, e.passed) for e in iteration.evidence)
-            or verdict.basis == "user"
-        )
-    error = _run_error(iteration)
-    return not scored and not (error and error == _run_error(run.iterations[iteration.parent]))
-
-
-def _run_error(iteration: Iteration) -> str:
-    failed = (e for e in iteration.evidence if e.failed and e.basis == "run")
-    return next((e.detail.partition("\n")[0] for e in failed), "")
-
-
-def mean_score(evidence: Iterable[Evidence]) -> float:
-    """Return the mean of what counts for a verdict, 0..1; -1 where nothing does."""
-    scores = [float(bool(e.passed)) if e.score is None else e.score for e in evidence if e.grounds]
-    return sum(scores) / len(scores) if scores else -1.0
-
-
-def score_by_evidence(iteration: Iteration) -> float | None:
-    """Return the score that a text's evidence gives it; the user's evaluators give it alone."""
-    if own := evaluations(iteration):
-        scores = [e.score for e in own if e.score is not None]
-        return sum(scores) / len(scores) if scores else None
-    score = mean_score(iteration.evidence)
-    return None if score < 0 else score
-
-
-def best_of(run: Run) -> int | None:
-    """Return the number of the verified iteration that stands highest.
-
-    Texts from before the latest one that the user wrote no longer compete: it is the best,
-    whatever it scores, until one that follows it stands higher.
-    """
-    first = run.latest_edit.number if run.latest_edit else 0
-    places = {i.number: place for i in run.iterations[first:] if (place := standing(run, i))}
-    return max(places, key=places.__getitem__, default=None)
+# What is revised
 
 
 def base_of(run: Run) -> Iteration | None:
@@ -449,11 +183,11 @@ def base_of(run: Run) -> Iteration | None:
     best = run.iterations[run.best]
     if run.limits.base == "best" or not run.revisions:
         return best
-    top = (standing(run, best) or ())[:_DECIDED]
+    top = (rank.standing(run, best) or ())[: rank.DECIDED]
     for iteration in reversed(run.iterations):
-        place = standing(run, iteration)
-        new = place is not None and find_duplicate(run, iteration) is None
-        if new and place and (place[:_DECIDED] >= top or run.limits.base == "latest"):
+        place = rank.standing(run, iteration)
+        new = place is not None and rank.find_duplicate(run, iteration) is None
+        if new and place and (place[: rank.DECIDED] >= top or run.limits.base == "latest"):
             return iteration
     return best
 
@@ -474,16 +208,17 @@ def to_act_on(run: Run, base: Iteration) -> tuple[Finding, ...]:
 def finished(run: Run) -> Stop | None:
     """Return one of a run's own stops, once its latest text is verified."""
     best, revisions = run.iterations[run.best or 0], run.revisions
-    if not run.revision_requested and best.verdict and best.verdict.passed:
+    verdict = rank.verdict(run, best)
+    if not run.revision_requested and verdict.passed:
         passes = f"{run.mention(best.number).capitalize()} passes."
-        if best.verdict.basis == "critique":
+        if verdict.basis == "critique":
             passes = f"The critic found nothing that blocks {run.mention(best.number)}."
         return Stop(StopReason.PASSED, passes)
     if stop := _repeats(run):
         return stop
     spent = revisions >= run.allowed_revisions
     tried = len(run.iterations) - 1 > run.patience_from and revisions > 0
-    undecided = best.verdict and best.verdict.outcome is Outcome.NOT_JUDGED
+    undecided = verdict.outcome is Outcome.NOT_JUDGED
     told = any(f.check == NOT_READY and f.actionable for f in best.findings)
     if undecided and not run.revision_requested and ((tried and not told) or spent):
         return _NOT_JUDGED
@@ -509,13 +244,13 @@ def revisions_without_improvement(run: Run) -> int:
     """
     count, top, before = 0, None, None
     for iteration in run.iterations:
-        place, score = standing(run, iteration), evaluator_score(run, iteration)
+        place, score = rank.standing(run, iteration), rank.evaluator_score(run, iteration)
         progress = place is not None and (top is None or place > top)
         if score is not None and before is not None:
             progress = round(abs(score - before), 9) > run.limits.delta
         elif progress:
-            if place and top and place[: _DECIDED - 1] == top[: _DECIDED - 1]:
-                gain = place[_DECIDED - 1] - top[_DECIDED - 1]
+            if place and top and place[: rank.DECIDED - 1] == top[: rank.DECIDED - 1]:
+                gain = place[rank.DECIDED - 1] - top[rank.DECIDED - 1]
                 progress = gain == 0 or gain > run.limits.delta
             top = place
         before = score
@@ -525,12 +260,11 @@ def revisions_without_improvement(run: Run) -> int:
 
 
 def _nothing_to_act_on(run: Run, base: Iteration) -> Stop:
-    verdict = run.iterations[run.best or 0].verdict  # the base may stand below the best
-    if verdict and verdict.outcome is Outcome.NOT_JUDGED:
+    verdict = rank.verdict(run, run.iterations[run.best or 0])  # the base may stand below it
+    if verdict.outcome is Outcome.NOT_JUDGED:
         return _NOT_JUDGED
-    passed = verdict is not None and verdict.passed
     return Stop(
-        StopReason.PASSED if passed else StopReason.PLATEAU,
+        StopReason.PASSED if verdict.passed else StopReason.PLATEAU,
         f"Nothing says what to change in {run.mention(base.number)}. Give guidance, add a "
         "finding, or accept it.",
     )
@@ -549,7 +283,7 @@ def _settled_by_user(run: Run) -> Stop | None:
 
 def _repeats(run: Run) -> Stop | None:
     latest = run.iterations[-1]
-    earlier = find_duplicate(run, latest)
+    earlier = rank.find_duplicate(run, latest)
     if earlier is None or latest.failure or latest.author == "user" or latest.parent is None:
         return None
     if latest.number <= run.patience_from or latest.text == run.iterations[latest.parent].text:
@@ -693,7 +427,7 @@ def forecast(run: Run) -> Forecast:
     limits, price, own = run.limits, run.setup.price, run.setup.draft
     budget, longest = limits.budget, token_limit(run)
     drafts = 0 if own is not None else limits.candidates
-    readers = (limits.critique != "never" and not run.setup.weak_critic) + has_evaluator(run)
+    readers = (limits.critique != "never" and not run.setup.weak_critic) + rank.has_evaluator(run)
     stages = drafts + limits.max_revisions
     stages += is_asked_first(run)
     stages += readers * (max(1, drafts) + limits.max_revisions)

@@ -15,7 +15,7 @@ from ipyrefine.core.expectations import (
     in_force,
     suite_evidence,
 )
-from ipyrefine.core.findings import resolve, with_ids
+from ipyrefine.core.findings import ground, replace_feedback, resolve, with_ids
 from ipyrefine.core.model import (
     FEEDBACK,
     GUIDANCE,
@@ -36,7 +36,6 @@ from ipyrefine.core.model import (
     Verdict,
     on_conditions,
 )
-from ipyrefine.core.policy import judgement_of
 from ipyrefine.core.results import claims, gives_same, is_exception, key_of, rows
 from ipyrefine.core.run import Explanation, Iteration, Run, UnconsumedReply
 from ipyrefine.core.scopes import names_needed
@@ -84,6 +83,8 @@ def _apply(run: Run, event: Event) -> Run:
             return _add_revision(run, event)
         case events.CritiqueReady():
             return _add_critique(run, event)
+        case events.EvaluationReady():
+            return _add_evaluation(run, event)
         case events.EvidenceReady():
             return _add_evidence(run, event)
         case events.ExplanationReady():
@@ -218,6 +219,15 @@ def _add_critique(run: Run, event: events.CritiqueReady) -> Run:
         return finding.replace(upheld=True) if stands_by else finding
 
     return _map_findings(run, lambda iteration: map(answered, iteration.findings))
+
+
+def _add_evaluation(run: Run, event: events.EvaluationReady) -> Run:
+    text, judgement = run.iterations[event.iteration], event.judgement
+    changes: dict[str, Any] = {"judgement": judgement, "unread": event.failure}
+    if judgement:
+        feedback = ground(judgement.findings, text.text)
+        changes["findings"] = replace_feedback(run, text.findings, feedback)
+    return _amend(run, event.iteration, **changes).replace(unconsumed_replies=())
 
 
 def _add_evidence(run: Run, event: events.EvidenceReady) -> Run:
@@ -507,9 +517,7 @@ def _drop_demand(run: Run, name: str) -> Run:
         evidence = tuple(one for one in iteration.evidence if one.name != name)
         run = _amend(run, iteration.number, evidence=evidence)
     stale = {
-        i.number
-        for i in run.iterations
-        if i.verdict and not i.override and judgement_of(run, i) is None
+        i.number for i in run.iterations if i.verdict and not i.override and i.judgement is None
     }
     setup = run.setup
     return run.replace(
@@ -553,7 +561,9 @@ def _change_criteria(run: Run, decision: decisions.Criteria) -> Run:
             ),
         )
         run = run.replace(
-            iterations=tuple(i.replace(critiqued=False) for i in run.iterations),
+            iterations=tuple(
+                i.replace(critiqued=False, judgement=None, unread="") for i in run.iterations
+            ),
             stale=tuple(i.number for i in run.iterations if i.verdict),
         )
     if (words := run.setup.words) and decision.criteria:
@@ -612,7 +622,7 @@ def _change_examples(run: Run, key: tuple[str, str], example: Clarification | No
         known = {key_of(row.call, row.setup) for row in evidence.rows}
         return example is not None and key not in known
 
-    stale = {i.number for i in run.iterations if i.verdict and judgement_of(run, i) is None}
+    stale = {i.number for i in run.iterations if i.verdict and i.judgement is None}
     return run.replace(
         setup=run.setup.replace(task=task),
         iterations=tuple(
@@ -676,6 +686,8 @@ def _amend(run: Run, number: int, **changes: Any) -> Run:
 
 
 def _map_findings(run: Run, findings: Callable[[Iteration], Findings]) -> Run:
-    return run.replace(
-        iterations=tuple(i.replace(findings=tuple(findings(i))) for i in run.iterations)
-    )
+    def changed(iteration: Iteration) -> Iteration:
+        found = tuple(findings(iteration))
+        return iteration if found == iteration.findings else iteration.replace(findings=found)
+
+    return run.replace(iterations=tuple(map(changed, run.iterations)))

@@ -15,7 +15,7 @@ from ipyrefine.core.decisions import Expect
 from ipyrefine.core.expectations import Expectation, in_force, needed
 from ipyrefine.core.findings import left_open
 from ipyrefine.core.model import Choice, Clarification, Row, TestResult
-from ipyrefine.core.policy import rival_of
+from ipyrefine.core.rank import rival_of
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.stated import read_examples
 from ipyrefine.core.syntax import (

@@ -18,6 +18,7 @@ from ipyrefine.core.model import (
     Evidence,
     Finding,
     Finish,
+    Judgement,
     Limits,
     Outcome,
     Record,
@@ -50,11 +51,12 @@ class Iteration(Record):
     taken_back: bool = False  # whether the user took the critic's No back
     compared: Comparison | None = None  # by the critic, with the text it was made from
     lost: str = ""  # what the critic says was lost with it
-    unread: str = ""  # why the critique could not be read; empty where it could
+    unread: str = ""  # why its reader's reply could not be read; empty where it could
     read_late: bool = False  # whether the user accepted it before the critic had read it
     changes: tuple[Change, ...] = ()  # what the revision says it changed, per finding
     evidence: tuple[Evidence, ...] = ()
-    verdict: Verdict | None = None  # None until it was verified
+    judgement: Judgement | None = None  # what the user's evaluator says of it
+    verdict: Verdict | None = None  # as it was shown last; None until it was verified
     override: Override | None = None
     overruled: Outcome | None = None  # the outcome that its verdict had before that
     usage: Usage = Usage()  # what writing and verifying it consumed

@@ -25,8 +25,9 @@ from ipyrefine.core.model import (
     StopReason,
     TestResult,
 )
-from ipyrefine.core.policy import estimate_tokens, has_evaluator, reads, rival_of
+from ipyrefine.core.policy import estimate_tokens
 from ipyrefine.core.ports import Clock
+from ipyrefine.core.rank import has_evaluator, reads, rival_of
 from ipyrefine.core.results import gives_same, key_of, rows
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import KEPT_HERE

@@ -12,7 +12,8 @@ from markupsafe import Markup
 
 from ipyrefine.core.decisions import OWN, Expect, Retract
 from ipyrefine.core.model import Finding, Stage, Status, StillOpen, StopReason
-from ipyrefine.core.policy import rival_of, to_act_on
+from ipyrefine.core.policy import to_act_on
+from ipyrefine.core.rank import rival_of
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import Sharing
 from ipyrefine.render import document, labels

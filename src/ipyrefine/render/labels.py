@@ -56,13 +56,8 @@ from ipyrefine.core.model import (
     Verdict,
     on_conditions,
 )
-from ipyrefine.core.policy import (
-    Rival,
-    forecast,
-    has_evaluator,
-    is_another_read,
-    is_to_read,
-)
+from ipyrefine.core.policy import forecast
+from ipyrefine.core.rank import Rival, has_evaluator, is_another_read, is_to_read
 from ipyrefine.core.results import gives_same, missed_claim, rows
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import Sharing
@@ -186,8 +181,8 @@ def _basis(iteration: Iteration, verdict: Verdict) -> str:
     if verdict.outcome is Outcome.NOT_JUDGED:
         return passed if verdict.only_ran else ""
     if verdict.required_passed and verdict.outcome is Outcome.NEEDS_IMPROVEMENT:
-        blocking = sum(finding.blocks for finding in iteration.findings)
-        if blocking and verdict.stated in (None, Outcome.PASS):
+        blocking, said = sum(f.blocks for f in iteration.findings), iteration.judgement
+        if blocking and (said is None or said.stated in (None, Outcome.PASS)):
             return count(blocking, "open finding")
     if verdict.basis == "evaluator":
         return passed if verdict.score is None else f"{passed}, {score(verdict.score)}"
