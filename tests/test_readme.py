@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 import ipyrefine
+from ipyrefine.core.actions import commands as listed
 from ipyrefine.notebook.magic import Refine
 from ipyrefine.notebook.options import limits, parse, parser
-from ipyrefine.session.commands import COMMANDS, usage
+from ipyrefine.session.commands import usage
 
 ROOT = Path(__file__).parents[1]
 PAGES = {
@@ -83,10 +84,10 @@ def test_every_loop_has_a_row_and_its_tests_say_what_differs() -> None:
 
 def test_every_command_is_named_in_the_help_and_the_readmes_exist() -> None:
     commands = usage()
-    for command in COMMANDS:
+    for command in listed():
         assert re.search(rf"^  {command}\b", commands, re.MULTILINE), command
     named = set(re.findall(r"`%refine (\w+)", "".join(PAGES.values())))
-    assert {"accept", "override", "continue", "right", "resume"} <= named <= set(COMMANDS)
+    assert {"accept", "override", "continue", "right", "resume"} <= named <= set(listed())
 
 
 def test_its_commands_are_what_the_checks_run() -> None:

@@ -17,11 +17,11 @@ from ipyrefine.core.expectations import read_tests
 from ipyrefine.core.model import Evidence, FirstRows, Outcome, Task
 from ipyrefine.core.results import expect, read_expectation, rows
 from ipyrefine.core.sharing import withhold
+from ipyrefine.core.typed import confirmations
 from ipyrefine.errors import UsageError
 from ipyrefine.kernel import snapshot, variables
 from ipyrefine.kernel.variables import Variables, find
 from ipyrefine.providers.scripted import ScriptedModel
-from ipyrefine.session.commands import confirmations
 from ipyrefine.session.export import suite_source
 
 SIZE = 20_000

@@ -28,6 +28,7 @@ from loop_strategies import decisions
 
 from ipyrefine import api
 from ipyrefine.checks.text import Length
+from ipyrefine.core.actions import decision_sentence, parse_decision, require_possible
 from ipyrefine.core.decisions import (
     DECISION,
     Accept,
@@ -60,12 +61,10 @@ from ipyrefine.core.model import (
     Status,
     StopReason,
 )
-from ipyrefine.core.reducer import apply, require_possible
+from ipyrefine.core.reducer import apply
 from ipyrefine.core.run import Run
 from ipyrefine.errors import UsageError
 from ipyrefine.providers.scripted import ScriptedModel
-from ipyrefine.render.labels import decision_sentence
-from ipyrefine.session.commands import parse_decision
 
 WARMTH = Criterion(name="warmth", definition="It is warm.")
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from ipyrefine.core.decisions import Destination
+from ipyrefine.core.typed import Place
 from ipyrefine.errors import UsageError
 from ipyrefine.notebook import cell_target
 from ipyrefine.notebook.cell_target import (
@@ -19,7 +20,6 @@ from ipyrefine.notebook.cell_target import (
     read_cell,
     read_cells_above,
 )
-from ipyrefine.session.commands import Place
 
 ACK = {"op_id": "1", "ok": True, "how": "inserted", "cell_id": "new", "reason": ""}
 

@@ -61,6 +61,7 @@ from ipyrefine.core.model import (
 )
 from ipyrefine.core.results import Row
 from ipyrefine.core.run import Run
+from ipyrefine.core.sharing import Sharing
 from ipyrefine.notebook.cell_target import CellTarget, Origin
 from ipyrefine.notebook.panel import Panel, Stream
 from ipyrefine.render.escape import plain
@@ -90,6 +91,9 @@ PASSED: list[Event] = [
 END = Stopped(reason=StopReason.REVISIONS, message="All revisions are used.")
 
 
+NUMBERS = {"iteration", "other", "hunk", "number", "choice", "revisions", "sure", "target"}
+
+
 class Controls(HTMLParser):
     """The controls in some HTML: the `data-` attributes of each, without the prefix."""
 
@@ -114,7 +118,8 @@ class Page:
         self.text = self.clipboard = self.focus = ""
         panel.widget.send = self._receive
 
-    def say(self, **message: Any) -> None:
+    def say(self, action: str = "", **fields: Any) -> None:
+        message = {"action": action, "fields": fields} if action else fields
         self.panel.widget._handle_custom_msg(message, [])
 
     def _receive(self, message: dict[str, Any]) -> None:
@@ -151,8 +156,40 @@ class Page:
         """Press the first control with this action; the page adds the fields of its form."""
         wanted = {"action": action, **data}
         control = next(one for one in self.controls if one.items() >= wanted.items())
-        kept = {k: v for k, v in control.items() if k not in ("hotkey", "submit", "fields")}
-        self.say(**(fields or {}), **kept)
+        left_out = ("action", "hotkey", "submit", "fields")
+        kept = {k: int(v) if k in NUMBERS else v for k, v in control.items() if k not in left_out}
+        self.say(action, **(fields or {}), **kept)
+
+
+class Cell:
+    """What stands behind a panel: it does with a click what a test says, and offers that."""
+
+    def __init__(self, calls: list[str], **does: Any) -> None:
+        self.calls, self.does = calls, does
+
+    def decide(self, decision: Decision) -> None:
+        self.does["decide"](decision)
+
+    def act(self, action: str, fields: dict[str, Any]) -> str:
+        if action == "model":
+            self.does["change_model"](fields["model"].strip(), fields.get("words", ""))
+        elif action == "ask":
+            self.does["explain"](fields["words"], fields["iteration"])
+        elif action == "share":
+            return str(self.does["share"](fields["name"]))
+        else:
+            self.does.get(action, lambda: self.calls.append(action))()
+        return "Stopping…" if action == "stop" else ""
+
+    def offers(self, form: str) -> dict[str, Any]:
+        return {
+            "can_change_model": "change_model" in self.does,
+            "models": self.does["models"]() if form == "model" else {},
+            "can_restart": "switch" in self.does,
+            "prompts": self.does.get("prompts", tuple)(),
+            "sharing": self.does.get("sharing", Sharing)(),
+            **self.does.get("places", {}),
+        }
 
 
 class Desk:
@@ -162,12 +199,9 @@ class Desk:
         self.run, self.now = Run.begin(SETUP), 100.0
         self.decisions: list[Decision] = []
         self.calls: list[str] = []
-        callbacks: dict[str, Any] = {
-            "decide": self.decisions.append,
-            "stop": lambda: self.calls.append("stop"),
-            "close": lambda: self.calls.append("close"),
-        }
-        self.panel = Panel(**{**callbacks, "clock": lambda: self.now, **options})
+        interval = {"interval": options.pop("interval")} if "interval" in options else {}
+        cell = Cell(self.calls, **{"decide": self.decisions.append, **options})
+        self.panel = Panel(cell, clock=lambda: self.now, **interval)
         self.page = Page(self.panel)
         if listening:
             self.page.say(action="hello")
@@ -269,9 +303,9 @@ def test_one_click_starts_again_as_the_other_kind_of_text_where_that_can_be_done
 def test_tests_are_offered_where_there_are_any(desk):
     task = Task(text="Write f. f(1) == 2", form="code")
     opening = RunStarted(setup=SETUP.model_copy(update={"task": task}))
-    d = desk(*FIRST, END, add_tests=lambda: d.calls.append("tests"))
+    d = desk(*FIRST, END, tests=lambda: d.calls.append("tests"))
     assert not d.page.has("tests")
-    d = desk(opening, *FIRST[1:], END, add_tests=lambda: d.calls.append("tests"))
+    d = desk(opening, *FIRST[1:], END, tests=lambda: d.calls.append("tests"))
     d.page.click("tests")
     assert d.calls == ["tests"]
 
@@ -394,14 +428,18 @@ def test_hundreds_of_iterations_are_sent_as_small_as_few_and_a_number_shows_any(
     assert len(str(d.page.messages[-1])) < 16_000
 
 
+def places_of(target: CellTarget) -> dict[str, str]:
+    return {"place": target.place, "place_to_run": target.place_to_run}
+
+
 def test_where_the_text_goes_is_part_of_the_decision(desk):
-    d = desk(*FIRST, END, cell_target=CellTarget(object(), "refined", "replace"))
+    d = desk(*FIRST, END, places=places_of(CellTarget(object(), "refined", "replace")))
     places = ("none", "run", "replace")
     for place in places:
         d.page.click("accept", place=place)
     assert d.decisions == [Accept(iteration=0, destination=place) for place in places]
     target = CellTarget(object(), "refined", origin=Origin("home", "x = 1"))
-    d = desk(*FIRST, END, cell_target=target)
+    d = desk(*FIRST, END, places=places_of(target))
     assert "Put the text in place of the cell, and run that cell." in d.page.html
 
 
@@ -422,6 +460,9 @@ def test_a_message_that_is_none_of_ours_becomes_a_note(desk):
     for message in ({"action": "accept", "iteration": "x"}, {"action": "nonsense"}, {}, {"a": 1}):
         d.page.say(**message)
         assert "Reload it." in d.page.html
+    for number in (-5, "x", [], 5):
+        d.page.say(action="show", iteration=number)
+        assert d.page.has("accept", iteration="0"), "the panel goes on"
     d.page.say(action="expect", row="0", choice=0)
     assert "This result is not shown any more." in d.page.html
     assert d.decisions == []

@@ -276,8 +276,8 @@ def test_a_run_that_is_switched_while_its_cell_runs_keeps_the_cell_until_the_oth
             cell = front.magics.latest
             forms.append(cell.session.run.task.form)
             if forms[-1] == "code":
-                await cell.switch()
-                await cell.switch()  # an impatient one
+                await cell.act("switch", {})
+                await cell.act("switch", {})  # an impatient one
                 await asyncio.Event().wait()
             async for one in super().stream(request):
                 yield one

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import full_record
 import pytest
@@ -72,14 +73,15 @@ def run_of(record: dict[str, Any], path: Path) -> Run:
 def html_of(run: Run) -> str:
     """The record and a panel, which has shown the run with all its folds and forms open."""
     sent: list[dict[str, Any]] = []
-    panel = Panel(decide=print, stop=print, close=print)
+    panel = Panel(Mock(**{"offers.side_effect": lambda form: {}}))
     panel.widget.send = sent.append
     try:
         panel.show(Stopped(reason=run.stop_reason, message=run.message), run)
-        messages = [{"action": "hello"}, {"action": "show", "iteration": 1}]
-        messages += [{"action": "fold", "name": name, "open": True} for name in FOLDS]
+        messages = [{"action": "hello"}, {"action": "show", "fields": {"iteration": 1}}]
+        folds = [{"name": name, "open": True} for name in FOLDS]
+        messages += [{"action": "fold", "fields": one} for one in folds]
         forms = ("edit", "finding", "criteria", "select")
-        messages += [{"action": "open", "name": name} for name in forms]
+        messages += [{"action": "open", "fields": {"name": name}} for name in forms]
         messages += [{"action": "compare"}, {"action": "sides"}]
         for message in messages:
             panel.widget._handle_custom_msg(message, [])

@@ -8,6 +8,8 @@ from kit import text
 from shells import error_of, scripted_shell
 
 from ipyrefine.core import decisions
+from ipyrefine.core.actions import commands as listed
+from ipyrefine.core.actions import parse_decision, require_possible
 from ipyrefine.core.decisions import (
     Accept,
     Add,
@@ -38,18 +40,12 @@ from ipyrefine.core.model import (
     Task,
     Verdict,
 )
-from ipyrefine.core.reducer import replay, require_possible
+from ipyrefine.core.reducer import replay
 from ipyrefine.core.run import Iteration, Run
+from ipyrefine.core.typed import confirmations, parse_iteration
 from ipyrefine.errors import UsageError
 from ipyrefine.session import commands
-from ipyrefine.session.commands import (
-    COMMANDS,
-    confirmations,
-    parse_decision,
-    parse_iteration,
-    question_in,
-    show,
-)
+from ipyrefine.session.commands import question_in, show
 
 CELL = "%%refine -p prose --set as=task --criteria tone --min-findings 0 -n 0\nWrite a greeting."
 TONE = Criterion(name="tone", definition="Warm.")
@@ -246,9 +242,9 @@ def test_a_word_that_is_no_command_says_what_to_type(shell, typed, instead):
 
 
 def test_there_are_at_most_ten_words_besides_the_commands():
-    assert len(COMMANDS) == 19
+    assert len(listed()) == 19
     assert len(commands._SYNONYMS) <= 10
-    assert not {*commands._SYNONYMS} & {*COMMANDS}
+    assert not {*commands._SYNONYMS} & {*listed()}
 
 
 @pytest.mark.parametrize(("words", "sentence"), [

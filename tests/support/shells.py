@@ -59,7 +59,7 @@ def change_model(shell: Any, *words: str) -> None:
 
     async def go() -> None:
         latest = shell.magics_manager.registry["Refine"].latest
-        latest.change_model(*words)
+        latest.act("model", dict(zip(("model", "words"), words, strict=False)))
         await latest.session.settle()
 
     asyncio.run(go())

@@ -1,8 +1,4 @@
-"""What a user can decide, as plain data.
-
-`reducer` says what a decision needs and what it changes; `session.commands` reads it from words;
-`render.labels` puts it into a sentence.
-"""
+"""What a user can decide, as plain data; `actions` says what each decision needs and changes."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -17,7 +13,6 @@ Destination = Literal["insert", "replace", "run", "none"]
 
 class _Decision(Record):
     is_remark: ClassVar[bool] = False  # an earlier decision to accept or pass stays in force
-    asks_for_revision: ClassVar[bool] = False  # unless it ends the run
 
     @property
     def settles(self) -> bool:
@@ -38,7 +33,6 @@ class Accept(_Decision):
 class Override(_Decision):
     """Replace a verdict by the user's own; other than PASS asks for a revision."""
 
-    asks_for_revision: ClassVar[bool] = True
     kind: Literal["override"] = "override"
     iteration: Count | None = None  # which text; None for the chosen one
     outcome: Outcome
@@ -48,7 +42,6 @@ class Override(_Decision):
 class Continue(_Decision):
     """Allow more revisions."""
 
-    asks_for_revision: ClassVar[bool] = True
     kind: Literal["continue"] = "continue"
     revisions: int = Field(default=1, ge=1, le=MAX_ITERATIONS)
     guidance: str = ""  # what the next revision should do
@@ -57,7 +50,6 @@ class Continue(_Decision):
 class Branch(_Decision):
     """Continue from a chosen text."""
 
-    asks_for_revision: ClassVar[bool] = True
     kind: Literal["branch"] = "branch"
     iteration: Count  # the text to revise next
     revisions: int = Field(default=1, ge=1, le=MAX_ITERATIONS)
@@ -67,7 +59,6 @@ class Branch(_Decision):
 class Select(_Decision):
     """Have the next revision act on chosen findings only."""
 
-    asks_for_revision: ClassVar[bool] = True
     kind: Literal["select"] = "select"
     findings: tuple[str, ...]
     iteration: Count | None = None  # the text to revise; None for the chosen one
@@ -155,23 +146,13 @@ class Predict(_Decision):
     raises: bool = False  # whether it is an exception
 
 
+# fmt: off
 Decision = Annotated[
-    Accept
-    | Expect
-    | Retract
-    | Predict
-    | Override
-    | Continue
-    | Branch
-    | Select
-    | Guide
-    | Edit
-    | Dismiss
-    | Drop
-    | Add
-    | Criteria,
+    Accept | Expect | Retract | Predict | Override | Continue | Branch | Select | Guide | Edit
+    | Dismiss | Drop | Add | Criteria,
     Field(discriminator="kind"),
 ]
+# fmt: on
 DECISION: TypeAdapter[Decision] = TypeAdapter(Decision)
 
 OWN = "yours"  # criterion of a finding that the user filed under none

@@ -16,6 +16,7 @@ from itertools import count
 from typing import Any, TypeVar
 
 from ipyrefine.core import events, policy, rank, replies
+from ipyrefine.core.actions import require_iteration, require_possible
 from ipyrefine.core.calls import ModelCall, OutOfBudget, warn
 from ipyrefine.core.critiques import MAX_POINTS, parse_critique, parse_tests, settle, together
 from ipyrefine.core.decisions import Accept, Decision
@@ -58,7 +59,7 @@ from ipyrefine.core.ports import (
     price_of,
 )
 from ipyrefine.core.prompts import Nonce, Prompts, Requests, make_nonce, mend
-from ipyrefine.core.reducer import apply, require_iteration, require_possible
+from ipyrefine.core.reducer import apply
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import (
     KEPT_HERE,

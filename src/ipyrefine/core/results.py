@@ -10,6 +10,7 @@ from contextlib import suppress
 from copy import deepcopy
 from functools import lru_cache
 from itertools import chain, zip_longest
+from zlib import crc32
 
 from ipyrefine.core.decisions import Expect
 from ipyrefine.core.expectations import Expectation, in_force, needed
@@ -282,6 +283,18 @@ def _shown(found: Mapping[_Key, Row], answered: Container[_Key]) -> list[_Key]:
     others = [key for key in order if key not in answered]
     kept = {*said, *others[: max(0, MAX_SHOWN - len(said))]}
     return [key for key in order if key in kept]
+
+
+def row_key(row: Row) -> str:
+    """Return the name by which a page says which result it means."""
+    return f"{crc32(repr((row.setup, row.call)).encode()):x}"
+
+
+def row_choices(row: Row) -> tuple[Choice, ...]:
+    """Return the possible results of a row, in an order that does not give away the text's own."""
+    every = (Choice(result=row.result, raises=row.raises), *row.rivals)
+    found = {(one.result, one.raises): one for one in every if one.result}
+    return tuple(found[one] for one in sorted(found))
 
 
 # What the user expects

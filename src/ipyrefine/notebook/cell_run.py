@@ -9,6 +9,7 @@ from typing import Any
 
 from ipyrefine import api
 from ipyrefine.checks.schema import Schema
+from ipyrefine.core.actions import Fields
 from ipyrefine.core.decisions import Accept, Continue, Decision, Destination
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.events import Event, Stopped, VerdictReached
@@ -16,6 +17,7 @@ from ipyrefine.core.model import Form, StopReason
 from ipyrefine.core.ports import Check
 from ipyrefine.core.run import Run
 from ipyrefine.core.sharing import KEPT_HERE, Level, next_level
+from ipyrefine.core.typed import PLACES
 from ipyrefine.errors import Interrupted, ModelError, UsageError, describe
 from ipyrefine.journal.writer import Recorder
 from ipyrefine.kernel.variables import NOT_RUN_HERE
@@ -25,7 +27,7 @@ from ipyrefine.notebook.waiting import NO_ANYWIDGET, Placeholder, caller_waits
 from ipyrefine.providers.choose import mark_asked, models_at_hand, remember_sharing
 from ipyrefine.render import labels
 from ipyrefine.render.escape import fence
-from ipyrefine.session.commands import ANSWERS, PLACES
+from ipyrefine.session.commands import ANSWERS
 from ipyrefine.session.export import suite_source
 from ipyrefine.session.record import RecordDisplay
 from ipyrefine.session.session import SentLog, Session
@@ -84,7 +86,6 @@ class CellRun:
         self._note = ""  # what the record says of how the panel was closed
         self._executing = False
         self._inserting: asyncio.Future[None] | None = None
-        self._clicked: asyncio.Future[None] | None = None
         self._closing: asyncio.Future[None] | None = None
         self._uses_panel = self._wants_panel(magics.ui)
         if shown and self._uses_panel:
@@ -143,12 +144,8 @@ class CellRun:
         """
         await self._steer(lambda: self.decide(decision), shown=not isinstance(decision, Accept))
 
-    async def start_again(self, form: Form | None = None) -> None:
-        """Do as `switch` from a cell of its own; errors as for it and for `carry_out`."""
-        await self._steer(lambda: self.switch(form))
-
     async def _steer(
-        self, act: Callable[[], Awaitable[None] | None], *, shown: bool = True
+        self, act: Callable[[], Awaitable[str | None] | None], *, shown: bool = True
     ) -> None:
         with self._cell_executes():
             if waits := act():
@@ -159,46 +156,30 @@ class CellRun:
             await self._settle()
         self._raise_failure()
 
-    async def add_tests(self) -> str:
-        """Put the run's tests into a cell below and return where they went."""
+    async def perform(self, action: str, fields: Fields) -> str:
+        """Do as `act` from a cell of its own, to its end; errors also as for `carry_out`."""
+        said = self.act(action, fields)
+        if isinstance(said, str):
+            return said
+        if action == "switch":
+            await self._steer(lambda: said)
+            return ""
         with self._cell_executes():
-            return await self._add_tests()
+            return await said or ""
 
     async def _add_tests(self) -> str:
         known = "ipytest" in self.shell.magics_manager.magics["cell"]
         source = suite_source(self.session.run, "ipytest" if known else "cell")
         return await self.cell_target.add_below(source, executing=self._executing)
 
-    def _from_panel(self, action: Awaitable[str | None]) -> None:
-        """Do what a click asks for; the panel then shows the result, or why it failed."""
-
-        async def act() -> None:
-            note = ""
-            try:
-                note = await action or ""
-            except asyncio.CancelledError:  # by a decision, or a stop
-                pass
-            except Exception as error:  # nobody awaits this
-                note = str(error) or describe(error)
-            if self.panel is not None:
-                self.panel.note(note)
-
-        self._clicked = asyncio.ensure_future(act())
-
-    async def explain(self, question: str, number: int) -> str:
-        """Ask about a text, which is shown with the answer, and return that nothing was revised.
-
-        Raises:
-            UsageError: the run goes on at the moment, or there is no question or no budget.
-            ModelError: the model failed, or gave no answer.
-        """
+    async def _explain(self, question: str, number: int) -> str:
         self._set_variables(await self.session.explain(number, question))
         self._show_record()
         return "Nothing was revised. Leave out the question mark to have it revised."
 
-    async def _place(self, number: int | None = None, place: Destination | None = None) -> str:
+    async def _place(self, place: Destination | None = None) -> str:
         run, form = self.session.run, self.session.run.task.form
-        text = run.text if number is None else run.iterations[number].text
+        text = run.text
         if run.task.is_foreign and not self.cell_target.head(place):  # no code cell could run it
             text, form = fence(text, run.task.language), "prose"
         return await self.cell_target.put(
@@ -210,6 +191,57 @@ class CellRun:
         self._note = ""
         self.session.decide(decision)
 
+    def act(self, action: str, fields: Fields) -> str | Awaitable[str | None]:
+        """Do one of `ACTIONS` that is no decision; return what there is to say, now or later.
+
+        Raises:
+            UsageError: it can't be done now, or a field means nothing here.
+            RefineError: a model is not here, or failed.
+        """
+        name = fields.get("name", "")
+        match action:
+            case "stop":
+                self.session.stop()
+                return "Stopping…"
+            case "close":
+                self.close()
+            case "share":
+                return self._share_more(name)
+            case "model":
+                self._change_model(fields["model"].strip(), fields.get("words", "").strip())
+            case "switch":
+                return self._switch(fields.get("name"))
+            case "see":
+                return self._see(name)
+            case "tests":
+                return self._add_tests()
+            case "ask":
+                return self._explain(fields["words"], fields["iteration"])
+            case "unconfined":
+                self._args.unconfined = name == "yes"
+                self._magics.set = {**self._magics.set, "unconfined": name == "yes"}
+                return "This holds from the next text on."
+        return ""
+
+    def offers(self, form: str) -> dict[str, Any]:
+        """Return what a panel can offer now, as fields of its view, while a form is open."""
+        refinement = self.session.refinement
+        shown = [one for text in self.session.run.iterations for one in text.evidence]
+        has_models = form == "model"
+        return {
+            "can_change_model": True,
+            "models": models_at_hand(refinement.model, refinement.judge) if has_models else {},
+            "can_restart": self._begin is not None,
+            "unseen": tuple(one for one in self._args.no_var if one != "all"),
+            "asks_to_run": self._args.unconfined is None
+            and any(one.detail == NOT_RUN_HERE for one in shown),
+            "prompts": tuple(self._sent.prompts),
+            "sharing": refinement.sharing,
+            "reads_behind": self.session.reads_behind,
+            "place": self.cell_target.place,
+            "place_to_run": self.cell_target.place_to_run,
+        }
+
     def close(self) -> None:
         """Stop the loop and close the panel; the record stays."""
         note = self._note if self.session.run.stop_reason is StopReason.ACCEPTED else ""
@@ -220,13 +252,8 @@ class CellRun:
             note = f"Stopped and closed. The best text so far is in `{self._variable}`."
         self._finish(note)
 
-    def change_model(self, name: str, guidance: str = "") -> None:
-        """Continue the run with another writer; whoever reads stays.
-
-        Raises:
-            UsageError: no name was given, or the run goes on at the moment.
-            NoModel: there is no such model here.
-        """
+    def _change_model(self, name: str, guidance: str) -> None:
+        """Continue the run with another writer; whoever reads stays."""
         if not name:
             raise UsageError("Name the model to continue with.")
         if self.session.running:
@@ -246,13 +273,8 @@ class CellRun:
         self.session.refinement = refinement
         self.decide(Continue(guidance=guidance))
 
-    async def switch(self, form: Form | None = None) -> None:
-        """Stop the run, and start its cell again as code or as prose: by default as the other one.
-
-        Raises:
-            UsageError: it is that already, it was not started by a `%%refine` cell of this kernel,
-                or an option does not fit the form.
-        """
+    async def _switch(self, form: Form | None) -> None:
+        """Stop the run, and start its cell again as code or as prose: by default as the other."""
         task = self.session.run.task
         form = form or labels.other_form(task)
         if form == task.form:
@@ -261,12 +283,8 @@ class CellRun:
             raise UsageError(f"This run cannot be switched. Start a %%refine cell with -p {form}.")
         await self._restart(form)
 
-    async def see(self, name: str) -> None:
-        """Start again with a name of the notebook shown to the model, or without one that was.
-
-        Raises:
-            UsageError: it was not started by a `%%refine` cell of this kernel, or was named by -v.
-        """
+    async def _see(self, name: str) -> None:
+        """Start again with a name of the notebook shown to the model, or without one that was."""
         if self._begin is None:
             raise UsageError(f"Start a %%refine cell with --no-var {name}.")
         left_out = self._args.no_var
@@ -283,16 +301,8 @@ class CellRun:
         self._note = ""
         self.session.restart(refinement, journal)
 
-    def share(self, answer: str) -> str:
-        """Take the user's answer on what the run's servers are sent, and say what holds now.
-
-        Args:
-            answer: ``once`` sends outputs for the rest of this run, ``always`` from now on,
-                ``never`` stops asking.
-
-        Raises:
-            UsageError: there is no such answer, or no server elsewhere.
-        """
+    def _share_more(self, answer: str) -> str:
+        """Take the user's answer on what the run's servers are sent, and say what holds now."""
         sharing = self.session.refinement.sharing
         if answer not in ANSWERS:
             raise UsageError(f"%refine share takes {', '.join(ANSWERS)}, not {answer!r}.")
@@ -303,15 +313,6 @@ class CellRun:
         kept = answer == "once" or remember_sharing(sharing.servers, level)
         self.session.refinement.sharing = sharing._replace(level=level, asks=False)
         return labels.sharing_sentence(answer, sharing.servers, more, stored=kept)
-
-    def _answer_unconfined(self, answer: bool | None) -> bool:
-        if answer is not None:
-            self._args.unconfined = answer
-            self._magics.set = {**self._magics.set, "unconfined": answer}
-        waits = self._args.unconfined is None
-        return waits and any(
-            one.detail == NOT_RUN_HERE for i in self.session.run.iterations for one in i.evidence
-        )
 
     def _watch(self, refinement: Refinement) -> None:
         """Keep what is sent to its models."""
@@ -343,26 +344,7 @@ class CellRun:
         from ipyrefine.notebook.panel import Panel
 
         try:
-            self.panel = Panel(
-                decide=self.decide,
-                stop=self.session.stop,
-                close=self.close,
-                cell_target=self.cell_target,
-                change_model=self.change_model,
-                models=lambda: models_at_hand(
-                    self.session.refinement.model, self.session.refinement.judge
-                ),
-                switch=(lambda: self._from_panel(self.switch())) if self._begin else None,
-                see=(lambda name: self._from_panel(self.see(name))) if self._begin else None,
-                unconfined=self._answer_unconfined,
-                unseen=lambda: [one for one in self._args.no_var if one != "all"],
-                prompts=lambda: self._sent.prompts,
-                share=self.share,
-                add_tests=lambda: self._from_panel(self._add_tests()),
-                explain=lambda *asked: self._from_panel(self.explain(*asked)),
-                reads_behind=lambda: self.session.reads_behind,
-                sharing=lambda: self.session.refinement.sharing,
-            )
+            self.panel = Panel(self)
         except ImportError:
             self._uses_panel = False
             print(NO_ANYWIDGET)
@@ -400,7 +382,7 @@ class CellRun:
     async def _insert_accepted(self, place: Destination | None) -> None:
         """Put the accepted text into a cell, unless that was declined, and close the panel."""
         try:
-            note = await self._place(place=place)
+            note = await self._place(place)
         except Exception as error:  # after a click nobody awaits this, so the record says it
             note = (
                 f"The text could not be put into a cell ({describe(error)}). It is in "

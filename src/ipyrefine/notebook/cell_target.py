@@ -12,9 +12,9 @@ from typing import Any, Literal, NamedTuple, TypeGuard
 
 from ipyrefine.core.decisions import Destination
 from ipyrefine.core.model import Form, Record
+from ipyrefine.core.typed import Place
 from ipyrefine.errors import UsageError
 from ipyrefine.notebook.waiting import caller_waits
-from ipyrefine.session.commands import Place
 
 COMM_TARGET = "ipyrefine.cells"
 TIMEOUT = 8.0  # seconds; a page without our half answers at once, a busy one may take a while

@@ -10,16 +10,18 @@ from IPython.core.completer import SimpleCompletion
 from pygments.lexers import get_all_lexers  # type: ignore[import-untyped]
 
 from ipyrefine import checks, profiles
+from ipyrefine.core.actions import commands
 from ipyrefine.core.model import Form
 from ipyrefine.core.results import rows
 from ipyrefine.core.run import Run
+from ipyrefine.core.typed import PLACES
 from ipyrefine.errors import JournalError
 from ipyrefine.journal.store import Journal
 from ipyrefine.notebook.cell_source import visible_names
 from ipyrefine.notebook.options import SETTINGS, choices, parser
 from ipyrefine.providers.weights import WEIGHTS
 from ipyrefine.render.terminal import DETAILS
-from ipyrefine.session.commands import ANSWERS, COMMANDS, PLACES
+from ipyrefine.session.commands import ANSWERS
 
 _MAGIC = re.compile(r"(?P<cell>%%refine[ \t])|[ \t]*%refine[ \t]")
 # A line that ends inside a quote.
@@ -68,7 +70,7 @@ def _offers(shell: Any, command: str, before: list[str]) -> Iterable[str]:
     if command == "%refine":
         run = shell.user_ns.get("refined_run")
         run = run if isinstance(run, Run) else None
-        return _arguments(run, variables, *before) if before else COMMANDS
+        return _arguments(run, variables, *before) if before else sorted(commands())
     options = parser().options
     option = options.get(before[-1]) if before else None
     if option is None or option.nargs == 0:

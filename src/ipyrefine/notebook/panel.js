@@ -222,7 +222,7 @@ function render({ model, el }) {
     const form = fields ? find(`[data-form="${fields}"]`) : button.closest("[data-form]");
     closeMenus(null);
     if (data.row) button.classList.add("rf-sent"); // shown as taken until the kernel says so
-    send({ ...fieldsOf(form), ...data, action });
+    send({ action, fields: { ...fieldsOf(form), ...data } });
   }
 
   /** Act on a key in a result's row, and return whether it was one for it. */
@@ -274,7 +274,7 @@ function render({ model, el }) {
       target.closest("[data-row]").querySelector("input").focus();
     }
     const { fold } = target.dataset;
-    if (fold) send({ action: "fold", name: fold, open: target.open });
+    if (fold) send({ action: "fold", fields: { name: fold, open: target.open } });
   }
 
   function onInput(event) {

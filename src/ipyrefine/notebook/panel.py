@@ -16,30 +16,15 @@ import asyncio
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable
 from functools import cache
 from pathlib import Path
-from typing import Any, Required
+from typing import Any, Protocol
 
-from pydantic import TypeAdapter, ValidationError
-from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
+from pydantic import Field, ValidationError
 
-from ipyrefine.core.decisions import (
-    Accept,
-    Add,
-    Branch,
-    Continue,
-    Decision,
-    Destination,
-    Dismiss,
-    Drop,
-    Edit,
-    Expect,
-    Guide,
-    Override,
-    Retract,
-    Select,
-)
+from ipyrefine.core.actions import ACTIONS, Fields, decision
+from ipyrefine.core.decisions import Decision, Expect, Retract
 from ipyrefine.core.events import (
     CallEnded,
     Decided,
@@ -49,20 +34,17 @@ from ipyrefine.core.events import (
     Stopped,
     TextDelta,
 )
-from ipyrefine.core.findings import answer
-from ipyrefine.core.model import Finding, Outcome, Price, Row, Severity
+from ipyrefine.core.model import Record
 from ipyrefine.core.ports import Clock
-from ipyrefine.core.results import expect, rows
 from ipyrefine.core.run import Run
 from ipyrefine.core.sharing import Sharing, is_computed, next_level, withheld
-from ipyrefine.errors import UsageError
-from ipyrefine.notebook.cell_target import CellTarget
-from ipyrefine.render import document, labels
+from ipyrefine.errors import describe
+from ipyrefine.render import labels
 from ipyrefine.render.diff import revert
-from ipyrefine.render.document import SILENCE, WRITING, Progress, seconds_of
+from ipyrefine.render.document import SILENCE, WRITING, Progress
 from ipyrefine.render.escape import plain
 from ipyrefine.render.html import View, about_number, panel_html, panel_parts, style
-from ipyrefine.session.commands import change_criteria, predict, question_in
+from ipyrefine.session.commands import question_in
 from ipyrefine.session.export import kept_suite
 
 _HERE = Path(__file__).parent
@@ -71,38 +53,24 @@ _RATE = 1.0  # seconds between two updates of the pace
 _STALE_PAGE = "This page doesn't fit the kernel's ipyrefine. Reload it."
 
 
-class Click(TypedDict, total=False):
-    """What a page sends: what was clicked, with the words typed with it."""
+class Click(Record):
+    """What a page sends: what is asked for, and what goes with it by the names of the controls."""
 
-    action: Required[str]  # what is asked for; the other fields go with it
-    iteration: int  # the text that it is about
-    other: int  # the text it is compared with
-    hunk: int  # the change to take back
-    number: int  # the iteration typed into a field
-    row: str  # the result that it is about
-    choice: int  # which of the results at hand; 0 for the one that the text gives
-    revisions: int  # how many more revisions Continue allows
-    place: Destination  # where the accepted text goes
-    name: str  # a form, a fold, or the check of a demand
-    open: bool  # whether the fold is open
-    sure: int  # whether it was asked for twice
-    words: str  # guidance, or the reason for a decision
-    reason: str  # why a finding is dismissed
-    result: str  # what the user says it should be
-    text: str  # the user's own text
-    findings: list[str]  # the ids of the ticked findings
-    finding: str  # the id of a finding; its fields follow
-    problem: str
-    quote: str
-    fix: str
-    severity: str
-    criterion: str
-    criteria: str  # of the changed ones, and their target
-    target: float
-    model: str  # to continue with
+    action: str
+    fields: dict[str, Any] = Field(default_factory=dict)
 
 
-_CLICK: TypeAdapter[Click] = TypeAdapter(Click)
+class Host(Protocol):
+    """The cell of a run, as far as its panel needs it."""
+
+    def decide(self, decision: Decision) -> None:
+        """Take a decision."""
+
+    def act(self, action: str, fields: Fields) -> str | Awaitable[str | None]:
+        """Do one of `ACTIONS` that is no decision; return what there is to say, now or later."""
+
+    def offers(self, form: str) -> dict[str, Any]:
+        """Return what can be done now, as fields of `View`, while a form is open."""
 
 
 class Panel:
@@ -111,25 +79,7 @@ class Panel:
     A failing callback becomes a note in the panel, as a front-end would swallow the error.
 
     Args:
-        decide: called with each decision.
-        stop: called to stop the run.
-        close: called when the user is done with the panel; it should end in `Panel.close`.
-        cell_target: where an accepted text goes, for the user to choose; None offers no choice.
-        change_model: called with a model's name and guidance, to continue with it; None where
-            that can't be done.
-        models: returns the models at hand, with their prices where these are known.
-        switch: called to start again as the other kind of text; None where that can't be done.
-        see: called with a name of the notebook, to start again with it, or without it where the
-            model sees it; None where that can't be done.
-        unseen: returns the names that were left out.
-        unconfined: called with the user's answer on code that can't be shut in, or None; returns
-            whether that is still asked.
-        prompts: returns what was sent to models, as title and text.
-        share: called with the user's answer on what servers are sent; returns a sentence.
-        sharing: returns what they are sent.
-        add_tests: called to put the run's tests into a cell; None where that can't be done.
-        explain: called with a question and the text that it is about.
-        reads_behind: whether a critic still reads the text that was accepted.
+        host: does what is clicked.
         interval: seconds between two messages to the page, at least.
         clock: monotonic seconds.
 
@@ -138,34 +88,8 @@ class Panel:
         widget: the widget to display.
     """
 
-    def __init__(
-        self,
-        *,
-        decide: Callable[[Decision], None],
-        stop: Callable[[], None],
-        close: Callable[[], None],
-        cell_target: CellTarget | None = None,
-        change_model: Callable[[str, str], None] | None = None,
-        models: Callable[[], Mapping[str, Price | None]] = dict,
-        switch: Callable[[], None] | None = None,
-        see: Callable[[str], None] | None = None,
-        unseen: Callable[[], Sequence[str]] = tuple,
-        unconfined: Callable[[bool | None], bool] = bool,
-        prompts: Callable[[], Sequence[tuple[str, str]]] = tuple,
-        share: Callable[[str], str] = str,
-        sharing: Callable[[], Sharing] = Sharing,
-        add_tests: Callable[[], None] | None = None,
-        explain: Callable[[str, int], None] | None = None,
-        reads_behind: Callable[[], bool] = bool,
-        interval: float = 0.1,
-        clock: Clock = time.monotonic,
-    ) -> None:
-        self._decide, self._stop, self._close = decide, stop, close
-        self._target, self._change_model, self._prompts = cell_target, change_model, prompts
-        self._switch, self._add_tests = switch, add_tests
-        self._see, self._unseen, self._unconfined = see, unseen, unconfined
-        self._share, self._sharing, self._reads_behind = share, sharing, reads_behind
-        self._explain, self._models = explain, models
+    def __init__(self, host: Host, *, interval: float = 0.1, clock: Clock = time.monotonic) -> None:
+        self._host = host
         self._interval, self._clock = interval, clock
         self._run: Run | None = None
         self._view = View()
@@ -303,8 +227,8 @@ class Panel:
         seconds = run.seconds if run else 0.0
         if run and labels.running(run):
             seconds += self._clock() - self._updated
-        prompts, silence = self._prompts(), self._progress.silence or 0.0
-        sharing = self._sharing()
+        silence, offers = self._progress.silence or 0.0, self._host.offers(self._view.form)
+        sharing = offers.pop("sharing", Sharing())
         more = next_level(run, sharing.level) if run and sharing.servers else None
         sharing = sharing if more or (run and is_computed(run)) else Sharing()
         asks = sharing.asks or self._view.form == "share"
@@ -319,28 +243,10 @@ class Panel:
             usual=self._progress.usual(run) if run else 0.0,
             streaming=self._stream.kind,
             waiting=tuple(self._waiting),
-            has_prompts=bool(prompts),
-            prompts=tuple(prompts) if self._view.form == "sent" else (),
-            can_change_model=self._change_model is not None,
-            models=self._choices() if self._view.form == "model" else (),
-            can_switch=self._switch is not None,
-            asks_to_run=self._unconfined(None),
-            can_see=self._see is not None,
-            unseen=tuple(self._unseen()),
-            reads_behind=self._reads_behind(),
-            has_tests=bool(self._add_tests and run and any(kept_suite(run))),
+            has_tests=bool(run and any(kept_suite(run))),
+            **offers,
         )
-        if self._target is not None:
-            place, to_run = self._target.place, self._target.place_to_run
-            self._view = self._view._replace(place=place, place_to_run=to_run)
         return panel_parts(run, self._view, self._note)
-
-    def _choices(self) -> tuple[tuple[str, str], ...]:
-        """Return the models at hand, each with its usual seconds and its price."""
-        return tuple(
-            (name, labels.model_facts(seconds_of(name), price))
-            for name, price in self._models().items()
-        )
 
     def _rate(self) -> str:
         rate = self._progress.rate
@@ -357,30 +263,27 @@ class Panel:
         """Do what a page asks for; a failure becomes a note."""
         if self._closed:
             return
-        try:
-            click = _CLICK.validate_python(content)
-        except ValidationError:
-            self._note = _STALE_PAGE
-            self._stale = True
-            self._flush(always=True)
-            return
-        if click["action"] == "hello":
-            self._send_all()
-            return
         more: dict[str, Any] = {}
         try:
-            more = self._act(click) or {}
+            click = Click.model_validate(content)
+            if click.action == "hello":
+                self._send_all()
+                return
+            self._note = ""
+            more = self._act(click.action, click.fields) or {}
+        except ValidationError:
+            self._note = _STALE_PAGE
         except Exception as error:  # whatever it is, a front-end would swallow it
             self._note = str(error) or type(error).__name__
         self._stale = True
         self._flush(always=True, **more)
 
-    def _act(self, click: Click) -> dict[str, Any] | None:
-        view, action = self._view, click["action"]
-        self._note = ""
+    def _act(self, action: str, fields: Fields) -> dict[str, Any] | None:
+        view, name = self._view, fields.get("name", "")
         match action:
             case "show":
-                self._view = view._replace(iteration=click.get("iteration", click.get("number")))
+                number = fields.get("iteration", fields.get("number"))
+                self._view = view._replace(iteration=None if number is None else int(number))
             case "follow":
                 self._view = view._replace(iteration=None)
             case "compare":
@@ -388,53 +291,60 @@ class Panel:
             case "sides":
                 self._view = view._replace(sides=not view.sides)
             case "fold":
-                name = {click.get("name", "")}
-                folds = view.folds | name if click.get("open") else view.folds - name
+                folds = view.folds | {name} if fields.get("open") else view.folds - {name}
                 self._view = view._replace(folds=folds)
             case "open":
-                return self._open(click.get("name", ""), click.get("finding", ""))
+                return self._open(name, fields.get("finding", ""))
             case "copy":
-                return {"copy": self._text(click.get("iteration"))}
-            case "share":
-                self._note = self._share(click.get("name", ""))
-                self._view = view._replace(form="" if view.form == "share" else view.form)
-            case "stop":
-                self._stop()
-                self._note = "Stopping…"
-            case "close":
-                self._close()
-            case "switch":
-                assert self._switch is not None, "its button is offered only then"
-                self._switch()
-            case "see":
-                assert self._see is not None, "its button is offered only then"
-                self._see(click.get("name", ""))
-                self._view = view._replace(form="")
-            case "unconfined":
-                self._unconfined(click.get("name") == "yes")
-                self._note = "This holds from the next text on."
-            case "tests":
-                assert self._add_tests is not None, "its button is offered only then"
-                self._add_tests()
-            case "needs-work" if not (click.get("words", "").strip() or click.get("sure")):
+                return {"copy": self._text(fields.get("iteration"))}
+            case "needs-work" if not (fields.get("words", "").strip() or fields.get("sure")):
                 return self._open("needs-work", "")
-            case "model":
-                assert self._change_model is not None, "its form is offered only then"
-                self._change_model(click.get("model", "").strip(), click.get("words", "").strip())
-                self._settle()
-            case _:
-                decision = self._decision(click)
-                if self._explain and self._run and (asked := question_in(self._run, decision)):
-                    self._explain(*asked)
-                    self._view = view._replace(revision=view.revision + 1)
-                    self._note = "Waiting for the answer…"
-                    return None
-                self._decide(decision)
-                if isinstance(decision, Expect | Retract):
-                    self._waiting.append(decision)
-                else:
+            case _ if action not in ACTIONS:
+                raise ValueError(_STALE_PAGE)
+            case _ if ACTIONS[action].record is None:
+                self._perform(action, fields)
+                if action == "model":
                     self._settle()
+                elif view.form == action:
+                    self._view = self._view._replace(form="")
+            case _ if self._run:
+                if action == "revert":
+                    texts = self._text(fields["other"]), self._text(fields["iteration"])
+                    undone = revert(*texts, self._run.task.form, fields.get("hunk", -1))
+                    fields = {**fields, "text": undone}
+                self._decide(self._run, action, fields)
         return None
+
+    def _decide(self, run: Run, action: str, fields: Fields) -> None:
+        taken = decision(run, action, {**fields, "shown": about_number(run, self._view)})
+        if asked := question_in(run, taken):
+            self._note = "Waiting for the answer…"
+            self._perform("ask", dict(zip(("words", "iteration"), asked, strict=True)))
+            self._view = self._view._replace(revision=self._view.revision + 1)
+            return
+        self._host.decide(taken)
+        if isinstance(taken, Expect | Retract):
+            self._waiting.append(taken)
+        else:
+            self._settle()
+
+    def _perform(self, action: str, fields: Fields) -> None:
+        said = self._host.act(action, fields)
+        if isinstance(said, str):
+            self._note = said or self._note
+        else:
+            self._clicked = asyncio.ensure_future(self._see_to_end(said))
+
+    async def _see_to_end(self, action: Awaitable[str | None]) -> None:
+        """Wait for what a click asked for, and show the result, or why it failed."""
+        note = ""
+        try:
+            note = await action or ""
+        except asyncio.CancelledError:  # by a decision, or a stop
+            pass
+        except Exception as error:  # nobody awaits this
+            note = str(error) or describe(error)
+        self.note(note)
 
     def _open(self, form: str, finding: str) -> dict[str, Any] | None:
         """Open a form, or close it when it is open; return where the cursor goes."""
@@ -453,89 +363,11 @@ class Panel:
         view = self._view
         self._view = view._replace(form="", finding="", iteration=None, revision=view.revision + 1)
 
-    def _decision(self, click: Click) -> Decision:
-        action = click["action"]
-        words = click.get("words", "").strip()
-        iteration, finding = click.get("iteration"), click.get("finding", "")
-        more = max(1, click.get("revisions", 1))
-        match action:
-            case "accept":
-                place = click.get("place")
-                return Accept(iteration=iteration, reason=words, destination=place)
-            case "pass" | "needs-work":
-                outcome = Outcome.PASS if action == "pass" else Outcome.NEEDS_IMPROVEMENT
-                return Override(iteration=iteration, outcome=outcome, reason=words)
-            case "continue" if iteration is None:
-                return Continue(revisions=more, guidance=words)
-            case "continue":
-                return Branch(iteration=iteration, revisions=more, guidance=words)
-            case "guide":
-                return Guide(guidance=words)
-            case "act" | "select":
-                ids = (finding,) if action == "act" else tuple(click.get("findings", ()))
-                return Select(iteration=iteration, findings=ids, guidance=words)
-            case "dismiss":
-                return Dismiss(findings=(finding,), reason=click.get("reason", "").strip())
-            case "drop":
-                return Drop(demand=click.get("name", ""))
-            case "answer" if self._run is not None:
-                question = next(one for one in self._run.findings if one.id == finding)
-                words = question.options[click.get("choice", 1) - 1]
-                return Add(finding=answer(question, words))
-            case "add":
-                return Add(iteration=iteration, finding=_finding(click))
-            case "edit":
-                return Edit(iteration=iteration, text=click.get("text", ""))
-            case "revert":
-                return Edit(iteration=iteration, text=self._reverted(click))
-            case "expect":
-                return self._expectation(click)
-            case "predict":
-                return predict(click.get("result", ""))
-            case "retract":
-                row = self._row(click)
-                return Retract(call=row.call, setup=row.setup)
-            case "criteria" if self._run is not None:
-                return change_criteria(self._run, click.get("criteria", ""), click.get("target"))
-        raise ValueError(_STALE_PAGE)
-
-    def _expectation(self, click: Click) -> Expect:
-        row, number = self._row(click), click.get("choice")
-        if number is None:
-            return expect(row, click.get("result", ""))
-        return expect(row, document.row_choices(row)[number - 1].result if number else None)
-
-    def _row(self, click: Click) -> Row:
-        run = self._run
-        number = about_number(run, self._view) if run else None
-        found = rows(run, run.iterations[number]) if run and number is not None else ()
-        for row in found:
-            if document.row_key(row) == click.get("row"):
-                return row
-        raise UsageError("This result is not shown any more.")
-
-    def _reverted(self, click: Click) -> str:
-        assert self._run is not None, "a change is shown only then"
-        new, old = self._text(click.get("iteration")), self._text(click.get("other"))
-        return revert(old, new, self._run.task.form, click.get("hunk", -1))
-
     def _text(self, number: int | None) -> str:
         run = self._run
         if number is None and run:
             number = about_number(run, self._view)
         return run.iterations[number].text if run and number is not None else ""
-
-
-def _finding(click: Click) -> Finding:
-    return Finding(
-        id=click.get("finding", ""),
-        criterion=click.get("criterion", ""),
-        severity=Severity(click.get("severity", Severity.BLOCKING)),
-        quote=click.get("quote", ""),
-        problem=click.get("problem", "").strip(),
-        fix=click.get("fix", "").strip(),
-        author="user",
-    )
 
 
 class Stream:

@@ -5,9 +5,9 @@ from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import Literal, NamedTuple
-from zlib import crc32
 
 from ipyrefine.core import model
+from ipyrefine.core.actions import decision_sentence
 from ipyrefine.core.coaching import open_puzzle, predictions, unmet
 from ipyrefine.core.decisions import Accept, Expect, Retract
 from ipyrefine.core.events import CallEnded, Event, StageStarted, Stopped, TextDelta, Warned
@@ -28,7 +28,7 @@ from ipyrefine.core.model import (
 from ipyrefine.core.policy import estimate_tokens
 from ipyrefine.core.ports import Clock
 from ipyrefine.core.rank import has_evaluator, reads, rival_of
-from ipyrefine.core.results import gives_same, key_of, rows
+from ipyrefine.core.results import gives_same, key_of, row_choices, row_key, rows
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import KEPT_HERE
 from ipyrefine.core.syntax import try_parse
@@ -245,11 +245,7 @@ def decisions(run: Run) -> list[Block]:
     """Return the user's decisions, without those that the stop names."""
     accepted = run.ruling if run.stop_reason is StopReason.ACCEPTED else None
     left_out = accepted if isinstance(accepted, Accept) and not accepted.reason else None
-    return [
-        Paragraph(labels.decision_sentence(run, one))
-        for one in run.decisions
-        if one is not left_out
-    ]
+    return [Paragraph(decision_sentence(run, one)) for one in run.decisions if one is not left_out]
 
 
 def explanations(run: Run) -> list[Block]:
@@ -343,18 +339,6 @@ def _around(text: str, words: str) -> str:
     if len(after) > _NEXT_TO:
         after = f"{after[:_NEXT_TO].rpartition(' ')[0]} …"
     return f"{before}{words}{after}".strip()
-
-
-def row_key(row: Row) -> str:
-    """Return the name by which a page says which result it means."""
-    return f"{crc32(repr((row.setup, row.call)).encode()):x}"
-
-
-def row_choices(row: Row) -> tuple[Choice, ...]:
-    """Return the possible results of a row, in an order that does not give away the text's own."""
-    every = (Choice(result=row.result, raises=row.raises), *row.rivals)
-    found = {(one.result, one.raises): one for one in every if one.result}
-    return tuple(found[one] for one in sorted(found))
 
 
 def _row(row: Row, said: Clarification | Expect | None) -> Result:

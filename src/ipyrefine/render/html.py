@@ -1,7 +1,7 @@
 """A run as HTML: the parts of a panel, and the record, which is the same without controls."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
 from itertools import pairwise
@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from ipyrefine.core.actions import ACTIONS
 from ipyrefine.core.decisions import OWN, Expect, Retract
-from ipyrefine.core.model import Finding, Stage, Status, StillOpen, StopReason
+from ipyrefine.core.model import Finding, Price, Stage, Status, StillOpen, StopReason
 from ipyrefine.core.policy import to_act_on
 from ipyrefine.core.rank import rival_of
 from ipyrefine.core.run import Iteration, Run
@@ -36,20 +37,13 @@ FOLDS = ("details", "history", "settings")
 _MOST_STEPS = 9  # of the timeline, without the gaps
 _MOST_COLUMNS = 3  # of outputs that differ
 _BLANK = re.compile(r"\n([ \t]*)(?=\n)")
-_KEYS = {
-    "a": "Accept",
-    "c": "Continue",
-    "n": "Needs work; on a result: not right",
+_KEYS = {row.key: row.button.rstrip("…") for row in ACTIONS.values() if row.key} | {
     "y": "On a result: right",
+    "n": "Needs work; on a result: not right",
     "↑ ↓": "Previous and next result",
     "j k": "Next and previous change",
     ".": "Next finding, with what can be done about it",
-    "p": "Mark as pass",
-    "e": "Edit the text",
-    "r": "Choose findings",
     "g": "Go to the guidance",
-    "w": "Ask about the text",
-    "s": "Stop",
     "Esc": "Close a menu or a form",
     "?": "These keys; on a result: don't know, go on",
 }
@@ -78,15 +72,12 @@ class View(NamedTuple):
     silence: float = 0.0  # seconds without a reply, once they are many; else 0
     under_way: int = 0  # the iteration that the stage under way is about
     streaming: str = ""  # what streams: `text`, `thinking`, or empty
-    has_prompts: bool = False  # whether the prompts can be shown
-    # what was sent, as title and text, while that is shown
-    prompts: tuple[tuple[str, str], ...] = ()
+    prompts: tuple[tuple[str, str], ...] = ()  # what was sent, as title and text
     can_change_model: bool = False  # whether the run can go on with another model
-    # The models at hand, each with its seconds and its price in words, while one is chosen.
-    models: tuple[tuple[str, str], ...] = ()
-    can_switch: bool = False  # whether the run can start again as the other kind of text
+    models: Mapping[str, Price | None] = {}  # those at hand, while one is chosen
+    # Whether the run can start again: as the other kind of text, or with other names.
+    can_restart: bool = False
     asks_to_run: bool = False  # whether the user is asked if code may run that can't be shut in
-    can_see: bool = False  # whether it can start again with other names of the notebook
     unseen: tuple[str, ...] = ()  # names that were left out
     has_tests: bool = False  # whether the run has tests to put into a cell
     revision: int = 0  # changes whenever typed words were taken
@@ -143,7 +134,7 @@ def about_number(run: Run, view: View) -> int | None:
     """Return the iteration that the panel shows and its buttons are about; None before any."""
     if not run.iterations:
         return None
-    if view.iteration is not None and view.iteration < len(run.iterations):
+    if view.iteration is not None and 0 <= view.iteration < len(run.iterations):
         return view.iteration
     if labels.running(run) and run.stage not in WRITING:
         return len(run.iterations) - 1
@@ -175,8 +166,10 @@ def _templates() -> Environment:
         "OWN": OWN,
         "STYLE": Markup(style()),
         "WRITING": WRITING,
+        "actions": ACTIONS,
         "keys": _KEYS,
         "labels": labels,
+        "seconds_of": document.seconds_of,
     }
     environment.filters |= {
         "code": highlight_html,

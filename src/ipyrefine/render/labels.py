@@ -4,28 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from ipyrefine.core.decisions import (
-    Accept,
-    Add,
-    Branch,
-    Continue,
-    Criteria,
-    Decision,
-    Dismiss,
-    Drop,
-    Edit,
-    Expect,
-    Guide,
-    Override,
-    Predict,
-    Retract,
-    Select,
-)
 from ipyrefine.core.edits import Loss
 from ipyrefine.core.expectations import Expectation, counts
 from ipyrefine.core.model import (
     LOW_SCORE,
-    NO_SOURCE,
     SUITE,
     Attempt,
     Basis,
@@ -625,54 +607,6 @@ def summary_parts(run: Run) -> list[str]:
     if run.stop_reason is not None:
         parts.append(f"stopped: {STOPS[run.stop_reason]}")
     return parts
-
-
-def decision_sentence(run: Run, decision: Decision) -> str:
-    """Return what a user did, in one sentence; their own words are quoted as they are."""
-    number = getattr(decision, "iteration", None)
-    text = run.mention(number) if number is not None else "the best text"
-    words = getattr(decision, "reason", "") or getattr(decision, "guidance", "")
-    match decision:
-        case Accept():
-            done = f"accepted {text}"
-        case Override(outcome=outcome):
-            done = f"marked {text} {outcome.value.replace('_', ' ')}"
-        case Continue(revisions=more):
-            done = f"allowed {count(more, 'more revision')}"
-        case Branch():
-            done = f"continued from {text}"
-        case Select(findings=ids) if facts := _facts(run, ids):
-            done = f"struck {facts}"
-        case Select(findings=ids):
-            done = f"chose {', '.join(ids)} to act on"
-        case Guide():
-            done = "gave guidance"
-        case Dismiss(findings=ids) if facts := _facts(run, ids):
-            done = f"kept {facts}"
-        case Dismiss(findings=ids):
-            done = f"dismissed {', '.join(ids)}"
-        case Add(finding=finding):
-            done, words = "added a finding", finding.problem
-        case Edit():
-            done = f"edited {text}"
-        case Drop(demand=demand):
-            done = f"dropped the demand {demand}"
-        case Expect(call=call, result=result, raises=raises):
-            done = f"expect {call} to {'raise' if raises else 'give'} {result}"
-        case Predict(result=result, raises=raises):
-            done = f"predicted {f'that it raises {result}' if raises else result}"
-        case Retract(call=call):
-            done = f"took back what {call} should give"
-        case Criteria(criteria=criteria, target=target):
-            changes = [", ".join(c.name for c in criteria)] if criteria else []
-            changes += [] if target is None else [f"target {target:.2f}"]
-            done = f"changed the criteria: {'; '.join(changes)}"
-    return f"You {done}{f': {words}' if words else '.'}"
-
-
-def _facts(run: Run, ids: Iterable[str]) -> str:
-    about = (one for one in run.findings if one.id in ids and one.check == NO_SOURCE)
-    return ", ".join(f"“{one.quote}”" for one in about)
 
 
 def language(text: str, form: Form, language: str = "python") -> str:

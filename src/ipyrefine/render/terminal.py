@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import wcwidth
 
+from ipyrefine.core.actions import decision_sentence
 from ipyrefine.core.coaching import open_puzzle
 from ipyrefine.core.events import (
     Decided,
@@ -95,7 +96,7 @@ def event_text(
         case Warned():
             lines = printer.blocks([document.Paragraph(event.message, "warning")])
         case Decided():
-            lines = printer.wrap(labels.decision_sentence(run, event.decision))
+            lines = printer.wrap(decision_sentence(run, event.decision))
         case Stopped():
             lines = printer.closing(run, rows)
     return "\n".join(lines) or None

@@ -5,30 +5,28 @@ import shutil
 import sys
 import time
 
+from ipyrefine.core.actions import ACTIONS, parse_decision
 from ipyrefine.core.coaching import open_puzzle
 from ipyrefine.core.decisions import Decision
 from ipyrefine.core.events import DraftReady, Event, FormChosen, RunStarted, TextDelta
 from ipyrefine.core.ports import Clock
 from ipyrefine.core.results import rows
 from ipyrefine.core.run import Run
+from ipyrefine.core.typed import confirmations
 from ipyrefine.errors import UsageError
 from ipyrefine.render import labels
 from ipyrefine.render.document import Progress
 from ipyrefine.render.terminal import cells, clip, event_text
-from ipyrefine.session.commands import confirmations, parse_decision, show
+from ipyrefine.session.commands import show
 from ipyrefine.session.session import Session
 
 QUESTION = "[a]ccept, [c]ontinue, [p]ass, [n]eeds work, [s]how, or Enter to leave it: "
 PREDICTION = "What does it give? Or Enter to leave it: "
 # What may be answered, and the command that it stands for.
-ANSWERS = {
-    "accept": ["accept"],
-    "continue": ["continue"],
-    "pass": ["override", "pass"],
-    "needs": ["override", "fail"],
-    "show": ["show"],
-    "quit": [],
-}
+ANSWERS: dict[str, list[str]] = {
+    name: ACTIONS[name].typed.split() or [name]
+    for name in ("accept", "continue", "pass", "needs-work", "show")
+} | {"quit": []}
 _TICK = 0.25  # seconds between two updates of the line that moves
 _PROMPT_LINES = 2
 _PIPE_LINES = 80  # of the screen of a stopped run, where nothing limits it
