@@ -76,43 +76,59 @@ def rule(run: Run, text: Iteration) -> Ruling:
     """
     if text.number >= len(run.iterations) or run.iterations[text.number] is not text:
         return _rule(run, text)
-    rulings = _rulings(run)
+    rulings = _known(run).rulings
     if text.number not in rulings:
         rulings[text.number] = _rule(run, text)
     return rulings[text.number]
 
 
-_LAST: list[tuple[Run, dict[int, Ruling]]] = []  # the run that was ruled on last
+class _Known(NamedTuple):
+    """What is known of a run's texts, to fill: a long run needs it often."""
+
+    run: Run
+    rulings: dict[int, Ruling]
+    standings: dict[int, tuple[float, ...] | None]
+    blocking: list[tuple[int, str, str]]  # a text, and the id and the quote of what blocks it
 
 
-def _rulings(run: Run) -> dict[int, Ruling]:
-    """Return the rulings on a run's texts that are known, to fill; a long run needs them often.
+_LAST: list[_Known] = []  # of the run that was ruled on last
+
+
+def _known(run: Run) -> _Known:
+    """Return what is known of a run's texts.
 
     A ruling depends on its text, those that this was made from or that say the same, the setup, the
     critics' tests and the user's decisions. Of the last run those are kept for which it is as was.
     """
-    before, kept = _LAST[0] if _LAST else (None, dict[int, Ruling]())
-    if before is not run:
-        same = before is not None and all(
-            getattr(before, one) is getattr(run, one)
-            for one in ("setup", "expectations", "decisions")
-        )
-        kept = dict(kept) if same and before else {}
-        was = before.iterations if before else ()
-        changed, texts = set[int](), set[str]()
-        for one in run.iterations if kept else ():
+    last = _LAST[0] if _LAST else None
+    if last and last.run is run:
+        return last
+    fixed = ("setup", "expectations", "decisions")
+    rulings = dict[int, Ruling]()
+    if last and all(getattr(last.run, one) is getattr(run, one) for one in fixed):
+        was, changed, texts = last.run.iterations, set[int](), set[str]()
+        for one in run.iterations:
             new = one.number >= len(was) or was[one.number] is not one
             if new:
                 texts.add(one.text)
             if new or one.parent in changed:
                 changed.add(one.number)
-        kept = {
-            n: r
-            for n, r in kept.items()
-            if n < len(run.iterations) and n not in changed and run.iterations[n].text not in texts
+        rulings = {
+            number: ruling
+            for number, ruling in last.rulings.items()
+            if number < len(run.iterations)
+            and number not in changed
+            and run.iterations[number].text not in texts
         }
-        _LAST[:] = [(run, kept)]
-    return kept
+    blocking = [
+        (one.number, f.id, f.quote)
+        for one in run.iterations
+        for f in one.findings
+        if f.author != "check" and f.blocks
+    ]
+    known = _Known(run, rulings, {}, blocking)
+    _LAST[:] = [known]
+    return known
 
 
 def _rule(run: Run, text: Iteration) -> Ruling:
@@ -537,6 +553,15 @@ def standing(run: Run, text: Iteration) -> tuple[float, ...] | None:
     Returns:
         A number for each of these; None before its verdict.
     """
+    if text.number >= len(run.iterations) or run.iterations[text.number] is not text:
+        return _standing(run, text)
+    standings = _known(run).standings
+    if text.number not in standings:
+        standings[text.number] = _standing(run, text)
+    return standings[text.number]
+
+
+def _standing(run: Run, text: Iteration) -> tuple[float, ...] | None:
     if not text.override and (earlier := find_duplicate(run, text)):
         return standing(run, earlier)
     if text.verdict is None:
@@ -568,12 +593,7 @@ def _named_later(run: Run, text: Iteration) -> int:
 
     A critic that names a weakness once more in other words so counts against both texts.
     """
-    later = {
-        f.id: f.quote
-        for other in run.iterations[text.number + 1 :]
-        for f in other.findings
-        if f.blocks and f.author != "check"
-    }
+    later = {id_: quote for number, id_, quote in _known(run).blocking if number > text.number}
     own = {f.id for f in text.findings}
     return sum(quote in text.text for id_, quote in later.items() if id_ not in own)
 
