@@ -185,7 +185,7 @@ class Table:
             reason: why, in your words.
 
         Raises:
-            UsageError: there is no such group, it has no text, or the ruling is another word.
+            UsageError: there is no such group, its texts are empty, or the ruling is neither word.
         """
         if not 1 <= group <= len(self.groups):
             raise UsageError(f"There is no group {group}. There are 1 to {len(self.groups)}.")

@@ -35,11 +35,9 @@ _SHAPES = (
 )
 
 
-def blocking_finding(criterion: str, problem: str, quote: str = "") -> Finding:
-    """Return a finding that keeps a text from passing; `quote` is verbatim from the text."""
-    return remark(criterion, problem).model_copy(
-        update={"severity": Severity.BLOCKING, "quote": quote}
-    )
+def blocking_finding(criterion: str, problem: str) -> Finding:
+    """Return a finding that keeps a text from passing."""
+    return remark(criterion, problem).replace(severity=Severity.BLOCKING)
 
 
 def remark(criterion: str, problem: str) -> Finding:

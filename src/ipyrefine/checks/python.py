@@ -27,7 +27,6 @@ from ipyrefine.sandbox.sandbox import (
 )
 
 _NO_PYTHON = "Not run: its first line is for IPython, which checked code does not have."
-_REPORT = "report.json"
 _MAX_LINES = 10
 _LINE = 400
 _NO_MEMORY = re.compile(r"(?:\w+\.)?MemoryError\b")

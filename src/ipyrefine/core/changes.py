@@ -11,7 +11,6 @@ from ipyrefine.core.model import (
     GUIDANCE,
     RESULTS,
     SUITE,
-    ByUser,
     Choice,
     Clarification,
     Evidence,
@@ -22,6 +21,7 @@ from ipyrefine.core.model import (
     Usage,
     Verdict,
 )
+from ipyrefine.core.rank import overridden
 from ipyrefine.core.results import claims, gives_same, key_of, rows
 from ipyrefine.core.run import Iteration, Run
 
@@ -31,9 +31,7 @@ Findings = Iterable[Finding]
 def override(run: Run, decision: decisions.Override, number: int) -> Run:
     """Put the user's verdict in place of a text's own."""
     before = run.iterations[number].verdict
-    verdict = (before or Verdict(outcome=decision.outcome, score=None)).replace(
-        outcome=decision.outcome, basis="user", because=ByUser(words=decision.reason)
-    )
+    verdict = overridden(before or Verdict(outcome=decision.outcome, score=None), decision)
     overruled = run.iterations[number].overruled or (before.outcome if before else None)
     run = amend(run, number, verdict=verdict, override=decision, overruled=overruled)
     return run if decision.settles else ask_for(run, decision.reason)
@@ -275,7 +273,7 @@ def amend(run: Run, number: int, **changes: Any) -> Run:
 
 
 def map_findings(run: Run, findings: Callable[[Iteration], Findings]) -> Run:
-    """Return the run with what becomes of each text's findings."""
+    """Return the run with other findings on its texts; one whose findings are the same is kept."""
 
     def changed(iteration: Iteration) -> Iteration:
         found = tuple(findings(iteration))

@@ -572,6 +572,12 @@ class Evidence(Record):
         return self.required and self.passed is False
 
     @property
+    def evaluates(self) -> bool:
+        """Whether a function of the user's gave a score or a verdict, as evaluators do."""
+        scores = self.score is not None and self.passed is not None
+        return self.basis == "function" and (self.stated is not None or scores)
+
+    @property
     def by_examples(self) -> bool:
         """Whether it depends on the task's examples, with what the user expects."""
         return self.basis in ("examples", "confirmed")

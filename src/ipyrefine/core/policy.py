@@ -27,8 +27,6 @@ EVIDENCE_CHARACTERS = 1_500  # of a check's detail that a prompt holds
 REPAIR_CHARACTERS = 4_000  # of an unreadable reply that are quoted back to the model
 LIMIT_FACTOR = 4  # for a reply that was cut off where nobody set the limit
 MAX_REPAIRS = 2  # of replies that cannot be used, in a run
-_LONGEST_DISPLAY = 10_000  # characters of code that only shows something
-_SMALL = 5  # changed lines from which an edit is read
 _LEAST_LIMIT = 16_384  # tokens; hidden reasoning takes thousands of them
 
 

@@ -3,10 +3,11 @@
 Nothing here reads a verdict. What is stored of one is what was shown at that moment.
 """
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, TypeVar
 
 from ipyrefine.core.alignment import changed_lines
+from ipyrefine.core.decisions import Override
 from ipyrefine.core.expectations import contested
 from ipyrefine.core.findings import (
     apply_bare_verdict,
@@ -41,6 +42,7 @@ from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.syntax import is_display
 from ipyrefine.core.table import BASES, Cell, column
 
+T = TypeVar("T")
 FAIL_BELOW = 0.2  # under this score of the evaluator's a text misses the task
 OWN: tuple[Basis, ...] = ("tests", "function")  # the user's, which decide by themselves
 _STRONGEST_FIRST: tuple[Basis, ...] = (*OWN, "confirmed", "examples")
@@ -61,7 +63,7 @@ def verdict(run: Run, text: Iteration) -> Verdict:
 
 
 def rule(run: Run, text: Iteration) -> Ruling:
-    """Return a text's verdict, by the first of these that holds, and the findings of now.
+    """Return a text's verdict, by the first of these that holds, and its current findings.
 
     1. The user's ruling stands.
     2. The user's evaluator does not pass it: the verdict is its own.
@@ -74,12 +76,7 @@ def rule(run: Run, text: Iteration) -> Ruling:
 
     A text that repeats an earlier one has that one's verdict.
     """
-    if text.number >= len(run.iterations) or run.iterations[text.number] is not text:
-        return _rule(run, text)
-    rulings = _known(run).rulings
-    if text.number not in rulings:
-        rulings[text.number] = _rule(run, text)
-    return rulings[text.number]
+    return _once(run, text, _known(run).rulings, _rule)
 
 
 class _Known(NamedTuple):
@@ -97,8 +94,8 @@ _LAST: list[_Known] = []  # of the run that was ruled on last
 def _known(run: Run) -> _Known:
     """Return what is known of a run's texts.
 
-    A ruling depends on its text, those that this was made from or that say the same, the setup, the
-    critics' tests and the user's decisions. Of the last run those are kept for which it is as was.
+    A ruling depends on its text, on those that the text was made from or repeats, and on the setup,
+    the critics' tests and the decisions. Where none of these changed, the last run's are kept.
     """
     last = _LAST[0] if _LAST else None
     if last and last.run is run:
@@ -131,6 +128,15 @@ def _known(run: Run) -> _Known:
     return known
 
 
+def _once(run: Run, text: Iteration, known: dict[int, T], compute: Callable[..., T]) -> T:
+    """Compute something of a run's text where it is not known yet."""
+    if text.number >= len(run.iterations) or run.iterations[text.number] is not text:
+        return compute(run, text)  # it is none of the run's
+    if text.number not in known:
+        known[text.number] = compute(run, text)
+    return known[text.number]
+
+
 def _rule(run: Run, text: Iteration) -> Ruling:
     if earlier := find_duplicate(run, text):
         ruling = _inherited(run, text, earlier)
@@ -138,11 +144,15 @@ def _rule(run: Run, text: Iteration) -> Ruling:
         text = text.replace(findings=update_from_checks(run, text))
         findings = _findings(run, text)
         ruling = _computed(run, text, findings)
-    if own := text.override:
-        because = ByUser(words=own.reason)
-        yours = ruling.verdict.replace(outcome=own.outcome, basis="user", because=because)
-        return Ruling(yours, ruling.findings)
+    if text.override:
+        return ruling._replace(verdict=overridden(ruling.verdict, text.override))
     return ruling
+
+
+def overridden(verdict: Verdict, by: Override) -> Verdict:
+    """Return a verdict with the user's own in its place."""
+    because = ByUser(words=by.reason)
+    return verdict.replace(outcome=by.outcome, basis="user", because=because)
 
 
 def _inherited(run: Run, text: Iteration, earlier: Iteration) -> Ruling:
@@ -405,8 +415,7 @@ def basis_of(text: Iteration) -> Basis:
 
 def evaluations(text: Iteration) -> list[Evidence]:
     """Return what the user's functions say of a text by a score or a verdict, as evaluators do."""
-    spoke = (e for e in text.evidence if e.basis == "function")
-    return [e for e in spoke if e.stated or (e.score is not None and e.passed is not None)]
+    return [one for one in text.evidence if one.evaluates]
 
 
 def evaluator_score(run: Run, text: Iteration) -> float | None:
@@ -553,12 +562,7 @@ def standing(run: Run, text: Iteration) -> tuple[float, ...] | None:
     Returns:
         A number for each of these; None before its verdict.
     """
-    if text.number >= len(run.iterations) or run.iterations[text.number] is not text:
-        return _standing(run, text)
-    standings = _known(run).standings
-    if text.number not in standings:
-        standings[text.number] = _standing(run, text)
-    return standings[text.number]
+    return _once(run, text, _known(run).standings, _standing)
 
 
 def _standing(run: Run, text: Iteration) -> tuple[float, ...] | None:

@@ -146,9 +146,9 @@ def withheld(run: Run, level: Level = "structure") -> str:
     return "\n".join(parts)
 
 
-def output_texts(outputs: Iterable[Output], limit: int = _OUTPUT_CHARACTERS) -> list[str]:
+def output_texts(outputs: Iterable[Output]) -> list[str]:
     """Return what code printed, returned and drew as texts, cut: a figure is one phrase."""
-    texts = []
+    texts, limit = [], _OUTPUT_CHARACTERS
     for output in outputs:
         match output:
             case Printed():
@@ -222,7 +222,7 @@ def _evidence(run: Run, evidence: Evidence, text: str) -> Evidence:
             lines.append("It runs without an error.")
     lines += map(_output, evidence.outputs)
     nothing = dict.fromkeys(("outputs", "findings", "results", "rows"), ())
-    return evidence.replace(detail="\n".join(filter(None, lines)), question=None, **nothing)
+    return evidence.replace(detail="\n".join(filter(None, lines)), **nothing)
 
 
 def _finding(finding: Finding, text: str) -> Finding:

@@ -98,8 +98,7 @@ def column(run: Run, text: Iteration, findings: Iterable[Finding]) -> list[Cell]
 
 def _checked(evidence: Evidence) -> Cell:
     source, kind = _BY_BASIS.get(evidence.basis, ("run", "result"))
-    scores = evidence.score is not None and evidence.passed is not None
-    if evidence.basis == "function" and (evidence.stated or scores):
+    if evidence.evaluates:
         source, kind = "evaluator", "reading"
     # A check that found nothing to try holds a text to nothing.
     blocking = evidence.required and (evidence.passed is not None or evidence.not_run)
