@@ -2,38 +2,34 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from importlib.util import find_spec
-from inspect import signature
 from pathlib import Path
 from time import monotonic
-from typing import Any, Literal, NamedTuple, TypedDict, Unpack, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from pydantic import ValidationError
 
 from ipyrefine import profiles
-from ipyrefine.checks.demands import check_names, find_demands
+from ipyrefine.checks import form_of, from_record, is_built_in, resolve
+from ipyrefine.checks.demands import find_demands
 from ipyrefine.core.decisions import Decision
 from ipyrefine.core.edits import Selection
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.model import Attempt, Form, Limits, Material, Price, Setup, Words
+from ipyrefine.core.model import Attempt, Form, Limits, Material, Price, Setup, Task, Words
 from ipyrefine.core.policy import PRICE_UNKNOWN
-from ipyrefine.core.ports import (
-    Check,
-    Consumer,
-    Journal,
-    Model,
-    price_of,
-)
+from ipyrefine.core.ports import Check, Consumer, Journal, Model, price_of
 from ipyrefine.core.prompts import SCORE, Prompts
 from ipyrefine.core.run import Run
+from ipyrefine.core.sharing import Sharing
 from ipyrefine.core.syntax import pygments_name
-from ipyrefine.core.template import Template, read_template
+from ipyrefine.core.template import read_template
 from ipyrefine.errors import UsageError, did_you_mean
 from ipyrefine.journal.writer import open_journal
 from ipyrefine.kernel.magics import python_part
 from ipyrefine.kernel.masking import Masked, count_secrets
-from ipyrefine.kernel.variables import Copies, Variables
+from ipyrefine.kernel.variables import Variables
 from ipyrefine.profiles import Profile
 from ipyrefine.profiles.recognise import is_python, language_of, name_by_draft, read_fence
 from ipyrefine.providers.choose import choose_model as choose_model
@@ -42,7 +38,7 @@ from ipyrefine.providers.servers import Key
 from ipyrefine.render.labels import count, sharing_phrase
 
 ProfileLike = str | Path | Mapping[str, Any] | Profile
-ApiKey = str | Callable[[], str]
+CheckLike = Check | Callable[..., Any] | str
 Effort = Literal["low", "medium", "high"]
 EFFORTS: tuple[Effort, ...] = get_args(Effort)
 _NEXT_CELL = "\n\n[code cell]\n"
@@ -55,72 +51,32 @@ IMPROVE = {
 }
 
 
-class ServerOptions(TypedDict, total=False):
-    """How models that are given by name are asked."""
-
-    base_url: str | None
-    api_key: ApiKey | None
-    price: Price | str | None
-    timeout: float | None
-    effort: Effort | None
-    extra: Mapping[str, Any] | None
+# Options
 
 
-class Models(NamedTuple):
-    """The writer, and the critic or evaluator where that is another."""
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What a refinement is made with, as `read_options` reads it.
 
-    model: Model
-    judge: Model | None
-
-    @property
-    def replay(self) -> bool:
-        """Whether the writer's replies are recorded ones."""
-        return bool(getattr(self.model, "replays", False))
-
-    @property
-    def are_embedded(self) -> bool:
-        """Whether both are embedded models."""
-        return is_embedded(self.model) and is_embedded(self.judge or self.model)
-
-
-def build(
-    text: str,
-    *,
-    model: Model | str | None = None,
-    judge: Model | str | None = None,
-    checks: Sequence[Check] = (),
-    no_checks: Sequence[str] = (),
-    profile: ProfileLike | None = None,
-    criteria: Sequence[str] = (),
-    checklist: Sequence[str] | None = None,
-    categories: Sequence[str] = (),
-    language: str | None = None,
-    variables: Variables | Mapping[str, Any] | None = None,
-    cells: Sequence[Material] = (),
-    draft: str | None = None,
-    wish: str = "",
-    attempts: Sequence[Attempt] | None = None,
-    lines: tuple[int, int] | None = None,
-    limits: Limits | None = None,
-    prompts: Prompts | Mapping[str, str] | None = None,
-    warnings: Sequence[str] = (),
-    share: str | None = None,
-    **server: Unpack[ServerOptions],
-) -> Refinement:
-    """Build a refinement.
-
-    A text with ``[ITERATION n]`` headings is read as a task and its own words for the stages.
-
-    What the task itself demands is checked too: the examples that a task for Python code states,
-    and the length that one for prose demands. The user's own evaluator is the prompt ``judge`` or a
-    function; a ``target`` without one is scored by a prompt that ships.
-
-    Args:
-        text: the task; with a draft it may be empty, which asks to improve the draft.
-        model: writes; a model, its name, or None for the configured one.
+    Attributes:
+        model: writes; a model, its name, or None for the configured one (of a run that is resumed,
+            the one that wrote so far).
         judge: reads, as critic or evaluator; the writer by default.
-        checks: run on every text.
+        base_url: an OpenAI-compatible server, for models that are given by name.
+        api_key: its key, or a callable that returns it, asked before every call; by default
+            ``OPENAI_API_KEY``, for the server of ``OPENAI_BASE_URL`` (OpenAI if unset) only.
+        price: what it charges (``"0.15,0.60"``: dollars per million prompt and completion tokens);
+            by default from the price list.
+        timeout: seconds of silence after which it counts as gone; 600 by default.
+        effort: how hard a model that thinks should think: ``low``, ``medium`` or ``high``.
+        extra: further fields of every request; one that the server refuses is left out.
+        share: what a model's server is sent of what code computed from variables or files:
+            ``structure``, ``outputs`` or ``values``; by default ``values`` on this machine, and
+            elsewhere what was remembered of the server, else ``structure``.
+        checks: run on every text: checks, their names, or functions of the text (see
+            `ipyrefine.checks`).
         no_checks: names of checks that the task's own demands must not add; ``all`` for none.
+        keeps: names that every text must define, where it is run.
         profile: a profile, its name, a dict of its fields, or a TOML file's path; by default
             as the draft is, and for a task code or words, as the model finds.
         criteria: names of the criteria to read it for, instead of the profile's.
@@ -131,6 +87,7 @@ def build(
             draft says, else Python.
         variables: what the task is about besides its text, shown to the model in short and copied
             for the code of checks; or what `ipyrefine.kernel.variables.find` found.
+        namespace: where checks and profiles may be found by their names.
         cells: cells of a notebook that the model is shown, what they gave, and the user's standing
             wishes.
         draft: a text to start from.
@@ -142,17 +99,142 @@ def build(
         limits: when to stop; what they leave unset is the profile's to say.
         prompts: own prompts for its stages, or a dict of them by stage.
         warnings: what the user should know before the first call.
-        share: what a model's server is sent of what code computed from variables or files:
-            ``structure``, ``outputs`` or ``values``; by default ``values`` on this machine, and
-            elsewhere what was remembered of the server, else ``structure``.
-        **server: how models that are given by name are asked. ``base_url``: an OpenAI-compatible
-            server. ``api_key``: its key, or a callable that returns it, asked before every call;
-            by default ``OPENAI_API_KEY``, for the server of ``OPENAI_BASE_URL`` (OpenAI if unset)
-            only. ``price``: what it charges (``"0.15,0.60"``: dollars per million prompt and
-            completion tokens); by default from the price list. ``timeout``: seconds of silence
-            after which it counts as gone; 600 by default. ``effort``: how hard a model that thinks
-            should think: ``low``, ``medium`` or ``high``. ``extra``: further fields of every
-            request; one that the server refuses is left out.
+    """
+
+    model: Model | str | None = None
+    judge: Model | str | None = None
+    base_url: str | None = None
+    api_key: Key
+    price: Price | None = None
+    timeout: float | None = None
+    effort: Effort | None = None
+    extra: Mapping[str, Any] | None = None
+    share: str | None = None
+    checks: Sequence[CheckLike] = ()
+    no_checks: Sequence[str] = ()
+    keeps: Sequence[str] = ()
+    profile: ProfileLike | None = None
+    criteria: Sequence[str] = ()
+    checklist: Sequence[str] | None = None
+    categories: Sequence[str] = ()
+    language: str | None = None
+    variables: Variables
+    namespace: Mapping[str, Any] | None = None
+    cells: Sequence[Material] = ()
+    draft: str | None = None
+    wish: str = ""
+    attempts: Sequence[Attempt] | None = None
+    lines: tuple[int, int] | None = None
+    limits: Limits
+    prompts: Prompts
+    warnings: Sequence[str] = ()
+
+    @property
+    def asks_nobody(self) -> bool:
+        """Whether a draft is looked at as it is, which takes no model."""
+        return self.draft is not None and (
+            self.limits.max_revisions == 0 or self.attempts is not None
+        )
+
+
+def read_options(given: dict[str, Any], beside: Sequence[str] = ()) -> Options:
+    """Read options as they are given: those of `Options`, and every limit by its own name.
+
+    Those `beside` are the caller's own. A key becomes a `Key` in place, which no traceback shows.
+
+    Raises:
+        UsageError: there is no such option, or one cannot be used; a variable looks like a secret.
+    """
+    if "api_key" in given:
+        given["api_key"] = Key(given["api_key"])
+    known = [one.name for one in fields(Options)]
+    every = [*known, *Limits.model_fields, *beside]
+    for name in given:
+        if name not in every:
+            raise UsageError(f"refine has no option {name!r}.{did_you_mean(name, every)}")
+    price, effort, prompts = (given.get(one) for one in ("price", "effort", "prompts"))
+    if effort not in (None, *EFFORTS):
+        raise UsageError(f"effort is one of {', '.join(EFFORTS)}, not {effort!r}.")
+    if isinstance(price, str):
+        from ipyrefine.providers.servers import read_price
+
+        price = read_price(price)
+    read = {
+        "api_key": Key(given.get("api_key")),
+        "price": price,
+        "variables": Variables.of(given.get("variables")),
+        "limits": _read_limits(given),
+        "prompts": prompts if isinstance(prompts, Prompts) else Prompts.build(prompts or {}),
+    }
+    return Options(**{name: given[name] for name in known if name in given} | read)
+
+
+def _read_limits(given: Mapping[str, Any]) -> Limits:
+    single = {name: given[name] for name in Limits.model_fields if name in given}
+    try:
+        whole = Limits.model_validate(given.get("limits") or {})
+        return Limits.model_validate(whole.model_dump(exclude_unset=True) | single)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(map(str, first["loc"])) or "limits"
+        raise UsageError(f"{name}: {first['msg'].lower()}, not {first['input']!r}.") from None
+
+
+class Models(NamedTuple):
+    """The writer, and the critic or evaluator where that is another."""
+
+    model: Model
+    judge: Model | None
+
+    @property
+    def reader(self) -> Model:
+        """The one that reads."""
+        return self.judge or self.model
+
+    @property
+    def replay(self) -> bool:
+        """Whether the writer's replies are recorded ones."""
+        return bool(getattr(self.model, "replays", False))
+
+    @property
+    def are_embedded(self) -> bool:
+        """Whether both are embedded models."""
+        return is_embedded(self.model) and is_embedded(self.reader)
+
+
+def choose_models(options: Options) -> Models:
+    """Choose the models that are given by name.
+
+    Raises:
+        NoModel: one is not here.
+        UsageError: an option of their server cannot be used.
+    """
+    server = {name: getattr(options, name) for name in ("base_url", "api_key", "price", "timeout")}
+    extra, model, judge = options.extra, options.model, options.judge
+    if options.effort is not None:
+        extra = {**(extra or {}), "reasoning_effort": options.effort}
+    if model is None or isinstance(model, str):
+        model = choose_model(model, **server, extra=extra)
+    if isinstance(judge, str):
+        judge = choose_model(judge, **server, extra=extra)
+    return Models(model, judge)
+
+
+# The builder
+
+
+def build(text: str, **options: Any) -> Refinement:
+    """Build a refinement.
+
+    A text with ``[ITERATION n]`` headings is read as a task and its own words for the stages.
+
+    What the task itself demands is checked too: the examples that a task for Python code states,
+    and the length that one for prose demands. The user's own evaluator is the prompt ``judge`` or a
+    function; a ``target`` without one is scored by a prompt that ships.
+
+    Args:
+        text: the task; with a draft it may be empty, which asks to improve the draft.
+        **options: as `Options` lists them, and every limit by its name.
 
     Raises:
         UsageError: there is neither a task nor a draft, or no such profile; a named variable
@@ -160,171 +242,278 @@ def build(
             read, or is not known though the budget limits it; the draft has no such lines.
         NoModel: no model is configured.
     """
-    server["api_key"] = Key(server.get("api_key"))
-    if not text.strip() and not (draft or "").strip():
-        raise UsageError("There is nothing to refine. Write a task or a draft.")
-    if not isinstance(prompts, Prompts):
-        prompts = Prompts.build(prompts or {})
-    template, warnings = read_template(text), list(warnings)
-    if template:
-        text, prompts = template.task, template.prompts(prompts)
-        limits = _template_limits(template, limits)
-        checklist = template.checklist or () if checklist is None else checklist
-        categories = categories or template.categories
-        warnings += [
-            f"The template still has {one} in it. Fill it in." for one in template.placeholders
-        ]
-        warnings += [
-            f"{one} wasn't read as a stage. Write it like [ITERATION 2]." for one in template.unread
-        ]
-    variables = Variables.of(variables)
-    models = choose_models(model, judge, **server)
-    chosen = choose_profile(
-        profile, draft=draft, checks=checks, language=language, writer=models.model
+    return make(text, read_options(options))
+
+
+def resume(run: Run, **options: Any) -> Refinement:
+    """Build the refinement that continues an earlier run where it stopped.
+
+    Args:
+        run: the run; its setup stands.
+        **options: as for `build`: the models and their server, ``share``, ``lines``, the run's
+            checks, made again, and the variables that these get copies of.
+
+    Raises:
+        UsageError: the run's checks are not these, or its model is a recording's file, which has
+            to be named.
+        NoModel: the model is not available here.
+    """
+    return make(run, read_options(options))
+
+
+class _Begun(NamedTuple):
+    setup: Setup
+    models: Models
+    sharing: Sharing
+    checks: Sequence[Check]
+    warnings: Sequence[str] = ()
+
+
+def make(start: str | Run, options: Options) -> Refinement:
+    """Make a refinement of a text, or of an earlier run: it goes on with what the options name.
+
+    Errors as for `build` and `resume`.
+    """
+    begun = _begin(start, options) if isinstance(start, str) else _go_on(start, options)
+    setup, models, sharing, checks, warnings = begun
+    setup = setup.replace(
+        weak_critic=setup.limits.critique != "always" and is_weak(models.reader, "critic"),
+        weak_editor=is_weak(models.model, "editor"),
     )
+    suite = None
+    if setup.task.is_python and find_spec("pytest") is not None:
+        from ipyrefine.checks.suite import Suite
+
+        suite = Suite(options.variables.copies)
+    written = () if isinstance(start, str) else [one.text for one in start.iterations]
+    texts = (setup.task.request, setup.draft or "", *setup.prompts.values(), *written)
+    return Refinement(
+        setup if isinstance(start, str) else start.replace(setup=setup),
+        model=Masked(models.model, *texts),
+        judge=models.judge and Masked(models.judge, *texts),
+        checks=_knowing_names(checks, options.keeps),
+        clock=monotonic,
+        warnings=warnings,
+        suite=suite,
+        selection=_select(setup.draft, options.lines),
+        sharing=sharing,
+    )
+
+
+def _knowing_names(checks: Sequence[Check], keeps: Sequence[str]) -> list[Check]:
+    """Return checks, of which one reads names; those that run a text want some defined by it."""
+    from ipyrefine.checks.python import RunsCleanly
+    from ipyrefine.checks.undefined import NameReader
+
+    ready: list[Any] = list(checks)
+    kind = RunsCleanly if any(isinstance(one, RunsCleanly) for one in ready) else NameReader
+    for place, one in enumerate(ready):
+        if isinstance(one, kind):
+            ready[place] = one.knowing(checks)
+            break
+    return [
+        one.requiring(keeps) if keeps and isinstance(one, RunsCleanly) else one for one in ready
+    ]
+
+
+def _begin(text: str, options: Options) -> _Begun:
+    if not text.strip() and not (options.draft or "").strip():
+        raise UsageError("There is nothing to refine. Write a task or a draft.")
+    text, options = _read_template(text, options)
+    models = choose_models(options)
+    sharing = choose_sharing((models.model, models.reader), options.share)
+    draft, variables = options.draft, options.variables
+    chosen = choose_profile(
+        options.profile,
+        draft=draft,
+        checks=options.checks,
+        namespace=options.namespace,
+        language=options.language,
+        writer=models.model,
+    )
+    target = chosen.limited(options.limits).target
+    checks = resolve(options.checks, options.namespace or {}, target=target, variables=variables)
+    limits, prompts = _settle_limits(chosen, options, models, checks)
     spoken = language_of(text, draft)
     if draft is not None and chosen.name != "prose" and (fenced := read_fence(draft)):
         draft = fenced.code
-    selection = _select(draft, lines)
     ipython_lines = python_part(draft).lines if draft and chosen.form == "code" else ()
+    asked = _request(text, chosen.form, checks, ipython_lines, _select(draft, options.lines))
     make_task = partial(
         Profile.task,
-        text=_request(text, chosen.form, checks, ipython_lines, selection),
-        criteria=tuple(criteria),
-        checklist=None if checklist is None else tuple(checklist),
-        categories=tuple(categories),
-        language=pygments_name(language) if language else spoken,
+        text=asked,
+        criteria=tuple(options.criteria),
+        checklist=None if options.checklist is None else tuple(options.checklist),
+        categories=tuple(options.categories),
+        language=pygments_name(options.language) if options.language else spoken,
     )
-    task = make_task(chosen)
-    sharing = choose_sharing((models.model, models.judge or models.model), share)
     room = _EMBEDDED_ROOM if models.are_embedded else _ROOM
-    materials = variables.materials(values=sharing.level == "values", room=room)
-    if models.replay and models.are_embedded:  # a recording is asked what it was asked
-        cells = [one for one in cells if one.kind != "definitions"]
-    cells = [_latest(one, room) if one.kind == "definitions" else one for one in cells]
-    if sharing.level == "structure" and sharing.servers:  # they are kept until the user answers
-        cells = [one.replace(phrase="") if one.kind == "definitions" else one for one in cells]
-    task = task.replace(materials=(*materials, *cells))
-    own = set(limits.model_fields_set) if limits else set()
-    if profiles.builtin().get(chosen.name) is not chosen:
-        own |= chosen.limits.model_fields_set
-    limits = chosen.limited(limits)
-    if "max_tokens" not in own and not models.are_embedded:
-        limits = limits.replace(max_tokens=None)
-    function = any(getattr(check, "is_evaluator", False) for check in checks)
-    if "target" in own and not prompts.judge and not function:
-        prompts = prompts.replace(judge=SCORE)
-    if limits.critique == "auto":
-        critique = "auto"
-        if prompts.judge or function:
-            critique = "never"  # their evaluator says what is wrong; a critique breaks its loop
-        elif criteria or "min_findings" in own or "critique" in prompts.own():
-            critique = "always"
-        limits = limits.replace(critique=critique)
-    check_names(no_checks)
+    cells = _cells(options.cells, models, sharing, room)
+    shown = variables.materials(values=sharing.level == "values", room=room)
+    task, words = make_task(chosen).replace(materials=(*shown, *cells)), None
+    there = variables.copies.are_there and (variables.hold_data or not models.replay)
     demands = find_demands(
         task,
         checks,
-        without=no_checks,
+        without=options.no_checks,
         copies=variables.copies,
-        runs=task.is_python
-        and variables.copies.are_there
-        and (variables.hold_data or not models.replay),
+        runs=task.is_python and there,
     )
-    words = None
     if chosen.or_words and draft is None:
-        kinds = [
-            one for one in profiles.builtin().values() if one.form == "prose" and one.name != "data"
-        ]
-        kinds.sort(key=lambda one: one.name != "prose")
-        instead = make_task(kinds[0])
-        extra = find_demands(instead, checks, without=no_checks)
-        own_checks, more = ([one.name for one in some] for some in (checks, extra.checks))
-        words = Words(
-            tasks=tuple(map(make_task, kinds)),
-            own=tuple(own_checks),
-            checks=tuple(more),
-            demands=extra.phrases,
-        )
-        checks = (*checks, *extra.checks)
+        words, checks = _or_words(make_task, checks, options.no_checks)
     checks, phrases = (*checks, *demands.checks), list(demands.phrases)
     if (task.is_python and checks and variables.labels) or any(one.computed for one in cells):
         phrases += filter(None, [sharing_phrase(sharing)])
-    if masked := count_secrets(text, draft, *(prompts.own().values())):
+    if masked := count_secrets(text, draft, *prompts.own().values()):
         phrases.append(f"{count(masked, 'secret')} masked")
         words = words and words.replace(demands=(*words.demands, phrases[-1]))
-    warnings += [variables.left_out] if variables.left_out else []
+    warnings = [*options.warnings, *filter(None, [variables.left_out])]
     if unrun := [one for one in ipython_lines if not one.startswith("%time ")]:
         listed = ", ".join(unrun[:3]) + ", …" * (len(unrun) > 3)
         warnings.append(f"Kept as they are, and never run by checks: {listed}")
     if draft is not None and limits.candidates > 1:
         raise UsageError("--candidates asks for several drafts, but there is a draft already.")
     if limits.budget.cost is not None:
-        for one in (models.model, models.judge or models.model):
+        for one in (models.model, models.reader):
             if price_of(one) is None:
                 raise UsageError(f"{one.name}: {PRICE_UNKNOWN}")
-    if attempts is not None:
-        limits = limits.replace(max_revisions=0)
     setup = Setup(
         task=task,
         words=words,
         limits=limits,
         draft=draft,
-        wish=wish,
+        wish=options.wish,
         prompts=prompts.own(),
         demands=tuple(phrases),
-        attempts=None if attempts is None else tuple(attempts),
+        attempts=None if options.attempts is None else tuple(options.attempts),
     )
-    return compose(
-        setup,
-        models,
-        checks=checks,
-        selection=selection,
-        copies=variables.copies,
-        sharing=sharing,
-        warnings=warnings,
-    )
+    return _Begun(setup, models, sharing, checks, warnings)
 
 
-def compose(start: Setup | Run, models: Models, *, copies: Copies, **parts: Any) -> Refinement:
-    """Put a refinement together: of a new run, a resumed one, or one with another model.
+def _read_template(text: str, options: Options) -> tuple[str, Options]:
+    """Return the task of a pasted template, and the options that its four stages stand for.
 
-    The variables' copies are for the critic's tests; `parts` are the others, as for `Refinement`.
+    Each of its texts is criticised. Its drafts get no verdict, as they are revised in any case; so
+    the four stages are four calls.
     """
-    from ipyrefine.checks.python import RunsCleanly
-    from ipyrefine.checks.undefined import NameReader
-
-    checks = tuple(parts.pop("checks", ()))
-    setup, suite = start if isinstance(start, Setup) else start.setup, None
-    if setup.task.is_python and find_spec("pytest") is not None:
-        from ipyrefine.checks.suite import Suite
-
-        suite = Suite(copies)
-    written = () if isinstance(start, Setup) else [one.text for one in start.iterations]
-    texts = (setup.task.request, setup.draft or "", *setup.prompts.values(), *written)
-    runs = any(isinstance(check, RunsCleanly) for check in checks)
-    kind = RunsCleanly if runs else NameReader
-    reads: Any = next((one for one in checks if isinstance(one, kind)), None)  # for names
-    reader = models.judge or models.model
-    setup = setup.replace(
-        weak_critic=setup.limits.critique != "always" and is_weak(reader, "critic"),
-        weak_editor=is_weak(models.model, "editor"),
+    template = read_template(text)
+    if template is None:
+        return text, options
+    stages: dict[str, Any] = {"critique": "always", "verify_drafts": False}
+    if template.min_findings:
+        stages["min_findings"] = template.min_findings
+    own = options.limits.model_dump(exclude_unset=True)
+    checklist = template.checklist or () if options.checklist is None else options.checklist
+    unfilled = [f"The template still has {one} in it. Fill it in." for one in template.placeholders]
+    unread = [
+        f"{one} wasn't read as a stage. Write it like [ITERATION 2]." for one in template.unread
+    ]
+    return template.task, replace(
+        options,
+        prompts=template.prompts(options.prompts),
+        limits=Limits.model_validate(stages | own),
+        checklist=checklist,
+        categories=options.categories or template.categories,
+        warnings=(*options.warnings, *unfilled, *unread),
     )
-    return Refinement(
-        setup if isinstance(start, Setup) else start.replace(setup=setup),
-        model=Masked(models.model, *texts),
-        judge=models.judge and Masked(models.judge, *texts),
-        suite=suite,
-        clock=monotonic,
-        checks=[reads.knowing(checks) if one is reads else one for one in checks],
-        **parts,
+
+
+def _settle_limits(
+    chosen: Profile, options: Options, models: Models, checks: Sequence[Check]
+) -> tuple[Limits, Prompts]:
+    limits, prompts = chosen.limited(options.limits), options.prompts
+    own = set(options.limits.model_fields_set)
+    if profiles.builtin().get(chosen.name) is not chosen:
+        own |= chosen.limits.model_fields_set
+    if "max_tokens" not in own and not models.are_embedded:
+        limits = limits.replace(max_tokens=None)
+    if options.attempts is not None:
+        limits = limits.replace(max_revisions=0)
+    function = any(getattr(check, "is_evaluator", False) for check in checks)
+    if "target" in own and not prompts.judge and not function:
+        prompts = prompts.replace(judge=SCORE)
+    critique = limits.critique
+    if critique == "auto" and (prompts.judge or function):
+        critique = "never"  # their evaluator says what is wrong; a critique breaks its loop
+    elif critique == "auto" and (
+        options.criteria or "min_findings" in own or "critique" in prompts.own()
+    ):
+        critique = "always"
+    return limits.replace(critique=critique), prompts
+
+
+def _cells(
+    cells: Sequence[Material], models: Models, sharing: Sharing, room: int
+) -> list[Material]:
+    """Return what is shown of a notebook's cells: of their code, the last that there is room for.
+
+    Where it may not be sent, it is kept until the user answers.
+    """
+    if models.replay and models.are_embedded:  # a recording is asked what it was asked
+        cells = [one for one in cells if one.kind != "definitions"]
+    found = [_latest(one, room) if one.kind == "definitions" else one for one in cells]
+    if sharing.level == "structure" and sharing.servers:
+        found = [one.replace(phrase="") if one.kind == "definitions" else one for one in found]
+    return found
+
+
+def _or_words(
+    make_task: Callable[[Profile], Task], own: Sequence[Check], without: Sequence[str]
+) -> tuple[Words, tuple[Check, ...]]:
+    """Return what a task is once its writer finds that it wants words, and all checks."""
+    known = [one for one in profiles.builtin().values() if one.form == "prose"]
+    others = (one for one in known if one.name not in ("prose", "data"))
+    kinds = [profiles.find("prose"), *others]
+    demands = find_demands(make_task(kinds[0]), own, without=without)
+    words = Words(
+        tasks=tuple(map(make_task, kinds)),
+        own=tuple(one.name for one in own),
+        checks=tuple(one.name for one in demands.checks),
+        demands=demands.phrases,
     )
+    return words, (*own, *demands.checks)
+
+
+def _go_on(run: Run, options: Options) -> _Begun:
+    """Return how a run goes on: who wrote and read does so still, unless others are named."""
+    setup, judge, variables = run.setup, options.judge, options.variables
+    if not judge and setup.judge != setup.model:
+        judge = _named_model(setup.judge)
+    model = options.model or _named_model(setup.model)
+    models = choose_models(replace(options, model=model, judge=judge, price=setup.price))
+    target = run.limits.target
+    own = resolve(options.checks, options.namespace or {}, target=target, variables=variables)
+    checks = from_record(setup.checks, own, variables=variables)
+    if (names := tuple(check.name for check in checks)) != setup.checks:
+        raise UsageError(
+            f"This run has the checks {', '.join(setup.checks) or '(none)'}, not "
+            f"{', '.join(names) or '(none)'}. Name the same ones to continue it."
+        )
+    limits = setup.limits
+    if limits.max_tokens in (None, _EMBEDDED_TOKENS):  # maybe the other kind's default
+        tokens = _EMBEDDED_TOKENS if models.are_embedded else None
+        limits = limits.replace(max_tokens=tokens)
+    setup = setup.replace(limits=limits, model=models.model.name, judge=models.reader.name)
+    sharing = choose_sharing((models.model, models.reader), options.share)
+    return _Begun(setup, models, sharing, checks)
+
+
+def _named_model(name: str) -> str:
+    """Return the name of a run's model; refuse a file that the reader did not name."""
+    from ipyrefine.providers.replay import PREFIX
+
+    if name.startswith(PREFIX) and name != os.environ.get("IPYREFINE_MODEL"):
+        raise UsageError(
+            f"This run's model is the recording {name.removeprefix(PREFIX)}. To read that file, "
+            f"name the model {name!r} yourself."
+        )
+    return name
 
 
 async def refine(
     text: str,
     *,
-    checks: Sequence[Check | Callable[..., Any] | str] = (),
+    checks: Sequence[CheckLike] = (),
     on_event: Consumer | None = None,
     journal: bool = True,
     name: str = "",
@@ -346,7 +535,7 @@ async def refine(
         journal: whether the run is kept in the journal.
         name: its name there; made from the task by default.
         limits: when to stop, as one value; a limit given as a keyword wins over it.
-        **options: the limits above, and what `ipyrefine.api.build` takes.
+        **options: the limits above, and what `ipyrefine.api.Options` lists.
 
     Raises:
         UsageError: an option cannot be used.
@@ -354,88 +543,9 @@ async def refine(
         ModelError: the model failed; the error's ``run`` holds the best text so far.
         JournalError: the journal cannot be written; the error's ``run`` is as for `ModelError`.
     """
-    from ipyrefine.checks import resolve
-
-    check_options(options)
-    limits = _merge_limits(limits, options)
-    server = {name: options.get(name) for name in ServerOptions.__annotations__}
-    models = choose_models(options.get("model"), options.get("judge"), **server)
-    options["variables"] = Variables.of(options.get("variables"))
-    chosen = choose_profile(
-        options.pop("profile", None),
-        draft=options.get("draft"),
-        checks=checks,
-        language=options.get("language"),
-        writer=models.model,
-    )
-    target = chosen.limited(limits).target
-    resolved = resolve(checks, {}, target=target, variables=options["variables"])
-    refinement = build(text, checks=resolved, profile=chosen, limits=limits, **options)
+    options |= {"checks": checks, "limits": limits}
+    refinement = make(text, read_options(options))
     return await finish(refinement, open_journal(journal, name=name), on_event)
-
-
-def resume(
-    run: Run,
-    *,
-    model: Model | str | None = None,
-    judge: Model | str | None = None,
-    checks: Sequence[Check] = (),
-    variables: Variables | Mapping[str, Any] | None = None,
-    lines: tuple[int, int] | None = None,
-    share: str | None = None,
-    **server: Unpack[ServerOptions],
-) -> Refinement:
-    """Build the refinement that continues an earlier run where it stopped.
-
-    Args:
-        run: the run; its setup stands.
-        model: writes; by default the model that wrote so far, by its name.
-        judge: reads, as critic or evaluator; by default the one so far.
-        checks: the run's checks, made again.
-        variables: what its checked code gets copies of, as for `build`.
-        lines: the lines of its draft that may change, as for `build`.
-        share: what a model's server is sent, as for `build`.
-        **server: how models that are given by name are asked, as for `build`.
-
-    Raises:
-        UsageError: the run's checks are not these, or its model is a recording's file, which has
-            to be named.
-        NoModel: the model is not available here.
-    """
-    server["api_key"] = Key(server.get("api_key"))
-    setup, names = run.setup, tuple(check.name for check in checks)
-    if names != setup.checks:
-        raise UsageError(
-            f"This run has the checks {', '.join(setup.checks) or '(none)'}, not "
-            f"{', '.join(names) or '(none)'}. Name the same ones to continue it."
-        )
-    judge = judge or (_named_model(setup.judge) if setup.judge != setup.model else None)
-    server["price"] = setup.price
-    models = choose_models(model or _named_model(setup.model), judge, **server)
-    limits = setup.limits
-    if limits.max_tokens in (None, _EMBEDDED_TOKENS):  # maybe the other kind's default
-        tokens = _EMBEDDED_TOKENS if models.are_embedded else None
-        limits = limits.replace(max_tokens=tokens)
-    return compose(
-        run.replace(setup=setup.replace(limits=limits)),
-        models,
-        checks=checks,
-        selection=_select(setup.draft, lines),
-        copies=Variables.of(variables).copies,
-        sharing=choose_sharing(filter(None, models), share),
-    )
-
-
-def _named_model(name: str) -> str:
-    """Return the name of a run's model; refuse a file that the reader did not name."""
-    from ipyrefine.providers.replay import PREFIX
-
-    if name.startswith(PREFIX) and name != os.environ.get("IPYREFINE_MODEL"):
-        raise UsageError(
-            f"This run's model is the recording {name.removeprefix(PREFIX)}. To read that file, "
-            f"name the model {name!r} yourself."
-        )
-    return name
 
 
 async def finish(
@@ -460,10 +570,7 @@ async def decide(run: Run, decision: Decision, journal: Journal | None = None) -
         UsageError: the decision cannot be carried out; nothing has changed.
         RefineError: it could not be stored.
     """
-    from ipyrefine.providers.scripted import ScriptedModel
-
-    model = ScriptedModel((), name=run.setup.model)
-    refinement = Refinement(run, model=model, clock=monotonic)
+    refinement = Refinement(run, model=NoWriter(), clock=monotonic)
     refinement.decide(decision)
     await refinement.end(journal=journal)
     raise_failure(refinement)
@@ -476,28 +583,6 @@ def raise_failure(refinement: Refinement) -> None:
     if error is not None:
         error.run = refinement.state
         raise error
-
-
-def choose_models(
-    model: Model | str | None, judge: Model | str | None, **server: Unpack[ServerOptions]
-) -> Models:
-    """Choose the models that are given by name; arguments and errors as for `build`."""
-    effort, price = server.pop("effort", None), server.get("price")
-    server["api_key"] = Key(server.get("api_key"))
-    if effort is not None:
-        if effort not in EFFORTS:
-            raise UsageError(f"effort is one of {', '.join(EFFORTS)}, not {effort!r}.")
-        server["extra"] = {**(server.get("extra") or {}), "reasoning_effort": effort}
-    if isinstance(price, str):
-        from ipyrefine.providers.servers import read_price
-
-        server["price"] = read_price(price)
-    options: dict[str, Any] = {**server}
-    if model is None or isinstance(model, str):
-        model = choose_model(model, **options)
-    if isinstance(judge, str):
-        judge = choose_model(judge, **options)
-    return Models(model, judge)
 
 
 def choose_profile(
@@ -528,8 +613,6 @@ def choose_profile(
         UsageError: there is no such profile, or it is not valid; or it is for another kind of text
             than a check.
     """
-    from ipyrefine.checks import form_of, is_built_in
-
     names = [
         one if isinstance(one, str) else getattr(one, "name", "")
         for one in checks
@@ -555,50 +638,6 @@ def choose_profile(
             'not. Choose the profile code (or one with form = "code"), or leave the check out.'
         )
     return chosen
-
-
-def check_options(options: dict[str, Any]) -> None:
-    """Refuse a name that `refine` does not know as an option, and a limit that is out of its range.
-
-    A key among the options becomes a `Key`, which no traceback shows.
-
-    Raises:
-        UsageError: there is no such option, or a limit cannot be used.
-    """
-    if "api_key" in options:
-        options["api_key"] = Key(options["api_key"])
-    known = {*signature(refine).parameters, *signature(build).parameters, *Limits.model_fields}
-    known |= ServerOptions.__annotations__.keys()
-    known -= {"text", "name", "options", "server"}
-    for name in options:
-        if name not in known:
-            raise UsageError(f"refine has no option {name!r}.{did_you_mean(name, known)}")
-    _merge_limits(options.get("limits"), dict(options))
-
-
-def _merge_limits(limits: Limits | None, options: dict[str, Any]) -> Limits | None:
-    single = {name: options.pop(name) for name in options.keys() & Limits.model_fields.keys()}
-    if not single:
-        return limits
-    whole = limits.model_dump(exclude_unset=True) if limits else {}
-    try:
-        return Limits.model_validate(whole | single)
-    except ValidationError as error:
-        first = error.errors()[0]
-        name = ".".join(map(str, first["loc"]))
-        raise UsageError(f"{name}: {first['msg'].lower()}, not {first['input']!r}.") from None
-
-
-def _template_limits(template: Template, limits: Limits | None) -> Limits:
-    """Return limits for the four stages of a pasted template: each text is criticised.
-
-    Its drafts get no verdict, as they are revised in any case; so the four stages are four calls.
-    """
-    stages: dict[str, Any] = {"critique": "always", "verify_drafts": False}
-    if template.min_findings:
-        stages["min_findings"] = template.min_findings
-    own = limits.model_dump(exclude_unset=True) if limits else {}
-    return Limits.model_validate(stages | own)
 
 
 def _latest(code: Material, room: int) -> Material:

@@ -12,18 +12,16 @@ from typing import Any, NamedTuple
 
 import cloudpickle
 
-from ipyrefine import api, checks
+from ipyrefine import api
 from ipyrefine.core.model import Outcome, StopReason, Verdict
 from ipyrefine.core.run import Run
 from ipyrefine.errors import UsageError, WorkerError
-from ipyrefine.journal.store import Journal, Stored
+from ipyrefine.journal.store import Journal
 from ipyrefine.journal.writer import open_journal
-from ipyrefine.kernel.variables import Variables
 
 _NAME = re.compile(r"(?!\d+$)\w[\w-]{0,31}")
 _DIGEST_CHARACTERS = 16
 _CUT_SHORT = (None, StopReason.FAILED, StopReason.CANCELLED)
-_SERVER = ("model", "judge", "base_url", "api_key", "timeout", "effort", "extra")
 
 
 class Item(NamedTuple):
@@ -110,10 +108,9 @@ async def refine_many(
             f"executor needs a submit() as of concurrent.futures; {type(executor).__name__} has "
             "none. Of a Dask client it is client.get_executor()."
         )
-    api.check_options(options)
+    read = _read(options)
     if executor is None:  # each model has a client, which takes longer to make than a short call
-        args = {one: options.get(one) for one in (*_SERVER, "price")}
-        options = {**options, **api.choose_models(**args)._asdict()}
+        options |= api.choose_models(read)._asdict()
     batch, free = _make_batch(tasks, name, options), asyncio.Semaphore(at_once)
 
     async def refine(task: BatchTask) -> Item:
@@ -189,28 +186,20 @@ class BatchTask(NamedTuple):
 
 async def refine_task(task: BatchTask) -> Item:
     """Refine a task to its stop, or resume its run from the journal; errors are in the item."""
-    options = dict(task.options)
-    journal = options.get("journal", True) and open_journal(name=task.name) is not None
+    journal = open_journal(task.options.get("journal", True), name=task.name)
     try:
         stored = Journal().find(task.name) if journal else None
-        if stored is None:
-            return task.item(await api.refine(task.text, name=task.name, **options))
-        if stored.run.stop_reason not in _CUT_SHORT:
+        if stored and stored.run.stop_reason not in _CUT_SHORT:
             return task.item(stored.run)
-        return task.item(await _resume(stored, options))
+        refinement = api.make(stored.run if stored else task.text, _read(task.options))
+        recorder = Journal().recorder(stored) if stored else journal
+        return task.item(await api.finish(refinement, recorder, task.options.get("on_event")))
     except Exception as error:  # the other tasks are not concerned, whatever it is
         return task.item(getattr(error, "run", None), error)
 
 
-async def _resume(stored: Stored, options: dict[str, Any]) -> Run:
-    run, variables = stored.run, Variables.of(options.get("variables"))
-    own = checks.resolve(
-        options.get("checks", ()), {}, target=run.limits.target, variables=variables
-    )
-    again = checks.from_record(run.setup.checks, own, variables=variables)
-    server = {name: options[name] for name in _SERVER if name in options}
-    refinement = api.resume(run, checks=again, variables=variables, **server)
-    return await api.finish(refinement, Journal().recorder(stored), options.get("on_event"))
+def _read(options: dict[str, Any]) -> api.Options:
+    return api.read_options(options, ("journal", "on_event"))
 
 
 def _make_batch(
@@ -233,7 +222,7 @@ def _make_batch(
         text = own.pop("text", None)
         if not isinstance(text, str):
             raise UsageError(f"Task {number} has no text. Give a text, or a mapping with a `text`.")
-        api.check_options(own)
+        _read(own)
         content = json.dumps([text, own.get("draft")]).encode()
         digest = hashlib.sha256(content).hexdigest()[:_DIGEST_CHARACTERS]
         seen[digest] += 1

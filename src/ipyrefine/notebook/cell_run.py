@@ -5,7 +5,8 @@ import asyncio
 import contextlib
 import os
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from ipyrefine import api
 from ipyrefine.checks.schema import Schema
@@ -21,7 +22,6 @@ from ipyrefine.core.typed import PLACES
 from ipyrefine.errors import Interrupted, ModelError, UsageError, describe
 from ipyrefine.journal.writer import Recorder
 from ipyrefine.kernel.variables import NOT_RUN_HERE
-from ipyrefine.notebook import options
 from ipyrefine.notebook.cell_target import CellTarget, Origin
 from ipyrefine.notebook.waiting import NO_ANYWIDGET, Placeholder, caller_waits
 from ipyrefine.providers.choose import mark_asked, models_at_hand, remember_sharing
@@ -36,18 +36,25 @@ DECIDED = (StopReason.ACCEPTED, StopReason.OVERRIDDEN)
 _HEARD_S = 0.02  # in which a message that waits reaches us
 
 
+class Made(NamedTuple):
+    """A refinement, the journal that stores its events, if any, and what it was made with."""
+
+    refinement: Refinement
+    journal: Recorder | None
+    options: api.Options
+
+
 class CellRun:
     """A refinement in a cell, with its panel or transcript, its record and its variables.
 
     Args:
         magics: the configured magics, with their shell.
         args: the options.
-        refinement: what runs.
-        journal: stores its events; None for a run that is not kept.
+        made: what runs.
         placeholder: the panel's place in the output, where there is one.
         origin: the cell that the text is from, where that is another one.
         key: what the cell is recognised by when it runs again; empty where it is not.
-        begin: builds its run as code or as prose, with a journal; None where it can't be switched.
+        begin: makes its run as code or as prose; None where it can't be switched.
         shown: whether the run is displayed as it goes.
 
     Attributes:
@@ -61,21 +68,20 @@ class CellRun:
         self,
         magics: Any,
         args: argparse.Namespace,
-        refinement: Refinement,
-        journal: Recorder | None,
+        made: Made,
         placeholder: Placeholder | None = None,
         *,
         origin: Origin | None = None,
         key: str = "",
-        begin: Callable[[Form], Awaitable[tuple[Refinement, Recorder | None]]] | None = None,
+        begin: Callable[[Form], Awaitable[Made]] | None = None,
         shown: bool = True,
     ) -> None:
         self.shell, self._magics = magics.shell, magics
         self._sent = SentLog()
+        refinement, journal, self._options = made
         self._watch(refinement)
         self.session = Session(refinement, [self._update], journal)
-        self._args, self._server = args, options.server(args, magics)
-        self._share = args.share or magics.share
+        self._args = args
         self._variable = args.output or "refined"
         place = args.apply if args.apply in PLACES else None
         self.cell_target = CellTarget(self.shell, self._variable, place, origin)
@@ -258,17 +264,11 @@ class CellRun:
             raise UsageError("Name the model to continue with.")
         if self.session.running:
             raise UsageError("Stop the run first, then continue with another model.")
-        before = self.session.refinement
-        run = self.session.run
-        setup = run.setup.model_copy(update={"model": name, "judge": run.setup.judge or name})
-        refinement = api.resume(
-            run.model_copy(update={"setup": setup}),
-            judge=None if run.setup.judge == run.setup.model else before.judge,
-            **self._server,
-            checks=[one for one in before.checks if one.name in run.setup.checks],
-            share=self._share,
-        )
-        refinement.selection, refinement.suite = before.selection, before.suite
+        run, before = self.session.run, self._options
+        checks = [c for c in self.session.refinement.checks if c.name in run.setup.checks]
+        judge = before.judge or before.model or run.setup.judge
+        self._options = replace(before, model=name, judge=judge, checks=checks)
+        refinement = api.make(run, self._options)
         self._watch(refinement)
         self.session.refinement = refinement
         self.decide(Continue(guidance=guidance))
@@ -295,7 +295,7 @@ class CellRun:
 
     async def _restart(self, form: Form) -> None:
         assert self._begin is not None, "it was asked for only then"
-        refinement, journal = await self._begin(form)
+        refinement, journal, self._options = await self._begin(form)
         self._sent = SentLog()
         self._watch(refinement)
         self._note = ""

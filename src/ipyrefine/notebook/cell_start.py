@@ -6,6 +6,7 @@ import keyword
 import os
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
 from functools import partial
 from types import ModuleType
 from typing import Any, Literal, NamedTuple
@@ -13,17 +14,15 @@ from typing import Any, Literal, NamedTuple
 from pydantic import ValidationError
 
 from ipyrefine import api, checks
-from ipyrefine.core.engine import Refinement
-from ipyrefine.core.model import Attempt, Form, Material, Record
+from ipyrefine.core.model import Attempt, Form, Record
 from ipyrefine.errors import RefineError, UsageError, did_you_mean
 from ipyrefine.journal.store import Journal
 from ipyrefine.journal.writer import Recorder, open_journal
 from ipyrefine.kernel import variables
 from ipyrefine.notebook import options
-from ipyrefine.notebook.cell_run import DECIDED, CellRun
+from ipyrefine.notebook.cell_run import DECIDED, CellRun, Made
 from ipyrefine.notebook.cell_source import (
     CellSource,
-    RanCell,
     cell_key,
     exact_body,
     latest_cells,
@@ -35,7 +34,6 @@ from ipyrefine.notebook.cell_source import (
 )
 from ipyrefine.notebook.cell_target import Origin, is_cell_id
 from ipyrefine.notebook.waiting import Placeholder
-from ipyrefine.profiles import Profile
 from ipyrefine.providers.choose import is_recording
 from ipyrefine.providers.faults import safe_url
 from ipyrefine.session.history import Earlier, find_earlier
@@ -80,15 +78,15 @@ async def start_cell(magics: Any, line: str, body: str, placeholder: Placeholder
     source = read_source(args, body, magics.shell)
     if args.change and not (args.task or args.cell):
         source = source._replace(is_draft=True)
-    cells = await read_context(magics.shell, args.context) if args.context else None
+    above = await read_context(magics.shell, args.context) if args.context else None
 
-    async def begin(form: Form | None = None) -> tuple[Refinement, Recorder | None]:
-        subject = find_subject(magics, args, source, form=form)
-        refinement = build(magics, args, source, subject, [cells] if cells else [])
-        return refinement, new_journal(magics, args, source.origin, key)
+    async def begin(form: Form | None = None) -> Made:
+        start = read_start(magics, args, source, form=form, cells=[above] if above else [])
+        journal = new_journal(magics, args, source.origin, key)
+        return Made(api.make(*start), journal, start.options)
 
-    parts = await begin()
-    return CellRun(magics, args, *parts, placeholder, origin=source.origin, key=key, begin=begin)
+    origin = source.origin
+    return CellRun(magics, args, await begin(), placeholder, origin=origin, key=key, begin=begin)
 
 
 def new_journal(
@@ -99,19 +97,17 @@ def new_journal(
     keeps: Sequence[str] = (),
 ) -> Recorder | None:
     """Return the journal of a new run, with what resuming it needs; None if it is not kept."""
+    typed = {name: value for name, value in vars(args).items() if name in Settings.model_fields}
     base_url = args.base_url or magics.base_url
-    settings = Settings(
-        check=args.check,
-        var=args.var,
-        output=args.output or "",
-        apply=args.apply,
-        cell=args.cell or "",
-        lines=args.lines,
-        base_url=safe_url(base_url) if base_url else "",
-        source=origin.source if origin else "",
-        head=origin.head if origin else "",
-        key=key,
-        keeps=tuple(keeps),
+    settings = Settings.model_validate(
+        {name: value for name, value in typed.items() if value}
+        | {
+            "base_url": safe_url(base_url) if base_url else "",
+            "source": origin.source if origin else "",
+            "head": origin.head if origin else "",
+            "key": key,
+            "keeps": tuple(keeps),
+        }
     )
     stored = settings.model_dump(mode="json", exclude_defaults=True)
     return open_journal(args.journal and magics.journal, name=args.name or "", settings=stored)
@@ -148,123 +144,106 @@ async def show_decided(magics: Any, args: argparse.Namespace, key: str) -> bool:
     return True
 
 
-class Subject(NamedTuple):
-    """What a cell is about: its kind of text, the variables that it uses, and the cells before."""
+class Start(NamedTuple):
+    """What a cell asks for."""
 
-    profile: Profile
-    variables: variables.Variables
-    cells: Sequence[RanCell] = ()
+    text: str
+    options: api.Options
 
 
-def find_subject(
+def read_start(
     magics: Any,
     args: argparse.Namespace,
     source: CellSource,
-    names: Sequence[str] = (),
+    *,
+    near: Sequence[str] = (),
     form: Form | None = None,
-) -> Subject:
-    """Return what a cell is about; errors as for `start_cell`.
+    **more: Any,
+) -> Start:
+    """Return what a cell asks for, as the builder takes it; errors as for `start_cell`.
 
-    `names` are further ones that it may be about; a form overrules the cell and the options.
+    `near` are further names that it may be about, and `more` further options; a form overrules the
+    cell and the options.
     """
-    visible = visible_names(magics.shell)
-    text, draft = _request_and_draft(args, source)
-    writer = None
-    if draft is None and not (args.profile or form):
-        writer = api.choose_models(
-            args.model or magics.model or None, None, **options.server(args, magics)
-        ).model
-    profile = api.choose_profile(
-        args.profile or ("code" if args.cell and draft is not None else None),
-        draft=draft,
-        checks=args.check,
-        namespace=visible,
-        language=source.language,
-        form=form,
-        writer=writer,
-    )
-    count = _count_cells(magics, args) if profile.form == "code" else 0
-    cells, seen = latest_cells(magics.shell, count, _own(source)), dict[str, str]()
-    cells = [one for one in cells if not set(one.names).intersection(args.no_var)]
-    for cell in cells:
-        seen |= {name: cell.label for name in cell.names if name not in seen}
-    used = variables.find(
-        partial(visible_names, magics.shell),
-        text=text,
-        bare=profile.form == "code",
-        draft=source.code if profile.form == "code" else "",
-        named=args.var,
-        without=args.no_var,
-        more=names,
-        cells=seen,
-        **_how_to_copy(magics, args),
-    )
-    return Subject(profile, used, cells)
-
-
-def _count_cells(magics: Any, args: argparse.Namespace) -> int:
-    """Return of how many cells the model sees what they used: none while a recording replays."""
-    if "all" in args.no_var or is_recording(args.model or magics.model):
-        return 0
-    return int(magics.context if args.context is None else args.context)
-
-
-def _own(source: CellSource) -> list[str]:
-    return [source.text, source.origin.source if source.origin else ""]
-
-
-def build(
-    magics: Any,
-    args: argparse.Namespace,
-    source: CellSource,
-    subject: Subject,
-    cells: Sequence[Material] = (),
-    warnings: Sequence[str] = (),
-) -> Refinement:
-    """Build the refinement that a cell asks for; errors as for `start_cell`.
-
-    `cells` are those above it that the model is shown, and what it raised; the user sees the
-    `warnings` before the first call.
-    """
-    namespace, (profile, used, before) = magics.shell.user_ns, subject
-    text, draft = _request_and_draft(args, source)
-    limits = options.limits(args)
-    shown = any(one.kind == "cells" and not one.computed for one in cells)
-    code = None if shown else read_definitions(magics.shell, used.names, _own(source), before)
-    rules = read_rules(magics.rules) if magics.rules else None
-    target = profile.limited(limits).target
-    return api.build(
-        text,
-        model=args.model or magics.model or None,
-        judge=args.judge or magics.judge or None,
-        price=args.price,
-        **options.server(args, magics),
-        share=args.share or magics.share,
-        checks=checks.resolve(args.check, namespace, target=target, variables=used),
-        no_checks=args.no_check,
-        profile=profile,
-        criteria=options.split_list(args.criteria or ""),
-        language=source.language,
-        variables=used,
-        cells=[*cells, *filter(None, [code, rules])],
-        draft=draft,
-        wish=_wish(args, source),
-        attempts=_attempts(magics, args, source, text),
-        lines=_lines_below(source.head, args.lines),
-        limits=limits,
-        prompts=_prompts(args.prompts, namespace),
-        warnings=[*source.warnings, *warnings],
-    )
-
-
-def _request_and_draft(args: argparse.Namespace, source: CellSource) -> tuple[str, str | None]:
     if args.goal and not source.is_draft:
         raise UsageError(
             "--goal says how to improve a draft, but this cell is a task. Put the goal into the "
             "cell, or add --draft if the cell is the text to improve."
         )
-    words = (args.goal if source.is_draft else source.text, _wish(args, source))
-    return "\n\n".join(filter(None, words)), source.text if source.is_draft else None
+    wish = "\n\n".join(filter(None, (source.wish, args.change)))
+    words = (args.goal if source.is_draft else source.text, wish)
+    text = "\n\n".join(filter(None, words))
+    given = _given(magics, args) | {
+        "criteria": options.split_list(args.criteria or ""),
+        "language": source.language,
+        "draft": source.text if source.is_draft else None,
+        "wish": wish,
+        "attempts": _attempts(magics, args, source, text),
+        "lines": _lines_below(source.head, args.lines),
+        "limits": options.limits(args),
+        "prompts": _prompts(args.prompts, magics.shell.user_ns),
+        **more,
+        "warnings": [*source.warnings, *more.get("warnings", ())],
+    }
+    if args.cell and source.is_draft:
+        given.setdefault("profile", "code")
+    read = api.read_options(given)
+    visible, own = visible_names(magics.shell), [source.text]
+    own += [source.origin.source] if source.origin else []
+    if not (source.is_draft or read.profile or form):
+        read = replace(read, model=api.choose_models(read).model)
+    profile = api.choose_profile(
+        read.profile,
+        draft=read.draft,
+        checks=read.checks,
+        namespace=visible,
+        language=read.language,
+        form=form,
+        writer=None if isinstance(read.model, str) else read.model,
+    )
+    is_code, seen = profile.form == "code", dict[str, str]()
+    count = magics.context if args.context is None else args.context
+    if not is_code or "all" in args.no_var or is_recording(args.model or magics.model):
+        count = 0  # a recording is asked what it was asked
+    before = latest_cells(magics.shell, count, own)
+    before = [one for one in before if not set(one.names).intersection(args.no_var)]
+    for cell in before:
+        seen |= {name: cell.label for name in cell.names if name not in seen}
+    used = variables.find(
+        partial(visible_names, magics.shell),
+        text=text,
+        bare=is_code,
+        draft=source.code if is_code else "",
+        named=args.var,
+        without=args.no_var,
+        more=near,
+        cells=seen,
+        **_how_to_copy(magics, args),
+    )
+    shown = any(one.kind == "cells" and not one.computed for one in read.cells)
+    code = None if shown else read_definitions(magics.shell, used.names, own, before)
+    rules = read_rules(magics.rules) if magics.rules else None
+    cells = [*read.cells, *filter(None, [code, rules])]
+    return Start(text, replace(read, profile=profile, variables=used, cells=cells))
+
+
+def _given(magics: Any, args: argparse.Namespace) -> dict[str, Any]:
+    """Return what a cell's options, or else the traits, say of a run's options, by their names."""
+    names = [one.name for one in fields(api.Options)]
+    said = {
+        name: value
+        for owner in (magics.trait_values(config=True), vars(args))
+        for name, value in owner.items()
+        if name in names and value not in (None, "")
+    }
+    return said | {
+        "api_key": options.read_key(args, magics),
+        "checks": args.check,
+        "no_checks": args.no_check,
+        "namespace": magics.shell.user_ns,
+        "draft": None,  # the option says of the cell that it is one
+        "prompts": None,  # that is a variable's name
+    }
 
 
 def _attempts(
@@ -282,10 +261,6 @@ def _attempts(
     return latest.attempts if latest and again else ()
 
 
-def _wish(args: argparse.Namespace, source: CellSource) -> str:
-    return "\n\n".join(filter(None, (source.wish, args.change)))
-
-
 def _lines_below(head: str, lines: Sequence[int] | None) -> tuple[int, int] | None:
     """Return a range of a cell's lines as one of the draft below its head."""
     if not lines:
@@ -297,17 +272,13 @@ def _lines_below(head: str, lines: Sequence[int] | None) -> tuple[int, int] | No
 def _prompts(name: str | None, namespace: Mapping[str, Any]) -> Mapping[str, str] | None:
     if name is None:
         return None
-    prompts = _variable("--prompts", name, namespace)
+    if name not in namespace:
+        hint = did_you_mean(name, (known for known in namespace if known[:1] != "_"))
+        raise UsageError(f"--prompts: there is no variable {name!r}.{hint}")
+    prompts = namespace[name]
     if not isinstance(prompts, Mapping) or not prompts:
         raise UsageError(f"--prompts: {name} must be a dict of prompts by stage.")
     return prompts
-
-
-def _variable(option: str, name: str, namespace: Mapping[str, Any]) -> Any:
-    if name not in namespace:
-        hint = did_you_mean(name, (known for known in namespace if known[:1] != "_"))
-        raise UsageError(f"{option}: there is no variable {name!r}.{hint}")
-    return namespace[name]
 
 
 # An earlier run
@@ -357,29 +328,19 @@ async def _resume(
     model = magics.model if magics.model == run.setup.model else ""
     judge = magics.judge or magics.model
     judge = judge if judge == run.setup.judge else ""
-    refinement = api.resume(
-        run,
-        model=args.model or model or None,
-        judge=args.judge or judge or None,
-        **options.server(args, magics),
-        share=args.share or magics.share,
-        checks=[
-            _keeping(one, settings.keeps)
-            for one in checks.from_record(run.setup.checks, own, variables=used)
-        ],
-        variables=used,
-        lines=_lines_below(settings.head, settings.lines),
+    read = api.read_options(
+        _given(magics, args)
+        | {
+            "model": args.model or model or None,
+            "judge": args.judge or judge or None,
+            "checks": own,
+            "variables": used,
+            "keeps": settings.keeps,
+            "lines": _lines_below(settings.head, settings.lines),
+        }
     )
-    return CellRun(
-        magics, args, refinement, earlier.journal, origin=origin, key=settings.key, shown=shown
-    )
-
-
-def _keeping(check: Any, names: Sequence[str]) -> Any:
-    """Return a check; the one that runs a text wants names defined by it, too."""
-    from ipyrefine.checks.python import RunsCleanly
-
-    return check.requiring(names) if names and isinstance(check, RunsCleanly) else check
+    made = Made(api.make(run, read), earlier.journal, read)
+    return CellRun(magics, args, made, origin=origin, key=settings.key, shown=shown)
 
 
 def _require_named_again(

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ipyrefine import api
 from ipyrefine.checks.functions import remark
-from ipyrefine.checks.python import RunsCleanly
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.findings import first_line
 from ipyrefine.core.model import Evidence, Fault, Material, Task
@@ -23,7 +23,7 @@ from ipyrefine.kernel.names import names_defined, names_in_draft
 from ipyrefine.kernel.redaction import redact, secret_values
 from ipyrefine.kernel.variables import UNDEFINED
 from ipyrefine.notebook import options
-from ipyrefine.notebook.cell_run import CellRun
+from ipyrefine.notebook.cell_run import CellRun, Made
 from ipyrefine.notebook.cell_source import (
     CellSource,
     cell_key,
@@ -31,12 +31,7 @@ from ipyrefine.notebook.cell_source import (
     read_context,
     visible_names,
 )
-from ipyrefine.notebook.cell_start import (
-    build,
-    find_subject,
-    new_journal,
-    show_decided,
-)
+from ipyrefine.notebook.cell_start import new_journal, read_start, show_decided
 from ipyrefine.notebook.cell_target import Origin, is_cell_id, read_cell
 from ipyrefine.notebook.failure import Failure, lost_effects
 from ipyrefine.notebook.waiting import Placeholder
@@ -89,12 +84,13 @@ async def start_fix(magics: Any, words: list[str], placeholder: Placeholder) -> 
     above = await read_context(magics.shell, args.context) if args.context else None
     cells = [*([above] if above else []), _traceback(failure)]
     near = _near_names(source.text, visible_names(magics.shell))
-    subject = find_subject(magics, args, source, near)
-    refinement = build(magics, args, source, subject, cells, warnings)
-    refinement.checks = await _rerun(refinement, failure, lines, keeps)
+    start = read_start(magics, args, source, near=near, cells=cells, keeps=keeps, warnings=warnings)
+    refinement = api.make(*start)
+    refinement.checks = await _rerun(refinement, failure, lines)
     origin = Origin(args.cell, failure.source, source.head) if args.cell else None
     journal = new_journal(magics, args, origin, key, keeps)
-    return CellRun(magics, args, refinement, journal, placeholder, origin=origin, key=key)
+    made = Made(refinement, journal, start.options)
+    return CellRun(magics, args, made, placeholder, origin=origin, key=key)
 
 
 # The cell
@@ -206,11 +202,9 @@ def _with_run(names: list[str]) -> list[str]:
 
 
 async def _rerun(
-    refinement: Refinement, failure: Failure, lines: tuple[str, ...], keeps: list[str]
+    refinement: Refinement, failure: Failure, lines: tuple[str, ...]
 ) -> tuple[Check, ...]:
     run, *others = refinement.checks
-    if isinstance(run, RunsCleanly):
-        run = run.requiring(keeps)
     draft, summary = refinement.state.setup.draft or "", failure.summary
     failed, fault, passes = _failed(run, summary, _as_data(failure)), "", False
     if not failure.is_syntax:  # which it has everywhere

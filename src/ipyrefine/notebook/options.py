@@ -83,6 +83,11 @@ def _parse_count(text: str) -> int:
     raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to 50")
 
 
+def split_list(text: str) -> tuple[str, ...]:
+    """Split a list written as ``a, b, c``."""
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
 def _parse_language(text: str) -> str:
     from pygments.lexers import get_all_lexers  # type: ignore[import-untyped]
 
@@ -348,8 +353,8 @@ def limits(options: argparse.Namespace) -> Limits:
         raise UsageError(f"{option}: {first['msg'].lower()}, not {first['input']!r}.") from None
 
 
-def server(options: argparse.Namespace, magics: Any) -> dict[str, Any]:
-    """Return how servers are asked, as `api.build` takes it, with what reads the key.
+def read_key(options: argparse.Namespace, magics: Any) -> Callable[[], str] | None:
+    """Return what reads a server's key before each call; None where no variable is named for it.
 
     Raises:
         UsageError: the variable that should hold the key is not set.
@@ -361,18 +366,7 @@ def server(options: argparse.Namespace, magics: Any) -> dict[str, Any]:
             "The variable that --set api_key_env or Refine.api_key_env names is not set. Set it to "
             "the server's key."
         )
-    return {
-        "api_key": (lambda: os.environ.get(name, "")) if name else None,
-        "base_url": options.base_url or magics.base_url or None,
-        "timeout": options.timeout,
-        "effort": options.effort,
-        "extra": magics.extra,
-    }
-
-
-def split_list(text: str) -> tuple[str, ...]:
-    """Split a list written as ``a, b, c``."""
-    return tuple(part.strip() for part in text.split(",") if part.strip())
+    return (lambda: os.environ.get(name, "")) if name else None
 
 
 _AMOUNT = re.compile(r"(\$?)\s*([\d.]+)\s*(k?)\s*([a-z ]*)", re.IGNORECASE)
