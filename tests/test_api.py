@@ -1,6 +1,7 @@
 """`refine` in Python: its options, and single limits among them."""
 
 import re
+from dataclasses import fields
 from inspect import getdoc
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,15 @@ from kit import READY, text
 from kit import judgement as judged
 from openai_server import Answer, ScriptedServer
 
-from ipyrefine import Limits, refine
-from ipyrefine.api import build, resume
-from ipyrefine.errors import Unreachable, UsageError
+from ipyrefine import Limits, refine, refine_many
+from ipyrefine.api import Options, build, resume
+from ipyrefine.core.decisions import Continue
+from ipyrefine.core.model import Outcome
+from ipyrefine.errors import NoModel, Unreachable, UsageError
 from ipyrefine.providers.local import LocalModel
 from ipyrefine.providers.openai import OpenAIModel
 from ipyrefine.providers.scripted import ScriptedModel
+from ipyrefine.session.record import record_text
 
 PROSE: dict[str, Any] = {"profile": "prose", "criteria": ["tone"]}
 
@@ -128,3 +132,88 @@ async def test_an_option_that_cannot_be_used_is_refused_in_words_before_any_call
     assert words in str(raised.value)
     assert "\n" not in str(raised.value)
     assert model.requests == []
+
+
+DRAFT = "def inc(x):\n    return x + {}"
+LOOK: dict[str, Any] = {"limits": Limits(max_revisions=0), "journal": False}
+
+
+@pytest.mark.parametrize(
+    ("task", "added", "outcome"),
+    [
+        ("", 1, Outcome.NOT_JUDGED),
+        ("Write inc(x). inc(1) == 2", 1, Outcome.PASS),
+        ("Write inc(x). inc(1) == 2", 2, Outcome.NEEDS_IMPROVEMENT),
+    ],
+)
+async def test_a_draft_that_is_not_revised_is_looked_at_without_a_model(
+    task: str, added: int, outcome: Outcome
+) -> None:
+    run = await refine(task, draft=DRAFT.format(added), **LOOK)
+    assert run.verdict is not None
+    assert run.verdict.outcome is outcome
+    assert (run.usage.calls, run.warnings, run.message.count("model")) == (0, (), 0)
+    assert "model" not in record_text(run)
+    [item] = await refine_many([{"text": task, "draft": DRAFT.format(added)}], **LOOK)
+    assert item.verdict is not None
+    assert item.verdict.outcome is outcome
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"criteria": ["tone"]},
+        {"critique": "always"},
+        {"target": 0.5},
+        {"model": "gpt-9"},
+        {"max_revisions": 1},
+        {"draft": None},
+    ],
+)
+async def test_what_asks_a_model_without_one_says_how_to_get_one(options: dict[str, Any]) -> None:
+    with pytest.raises(NoModel):
+        await refine("Greet.", **{"draft": "Hello", **LOOK, **options})
+    with pytest.raises(NoModel):
+        await refine_many(["Greet."], **LOOK)
+
+
+async def test_a_function_scores_a_draft_without_a_model() -> None:
+    run = await refine("", draft="Hello", checks=[lambda text: len(text) / 10], target=0.9, **LOOK)
+    assert run.score_history == (0.5,)
+
+
+async def test_a_budget_in_dollars_needs_no_price_where_nothing_is_asked() -> None:
+    run = await refine("", draft="Hello", budget={"cost": 0.1}, **LOOK)
+    assert run.usage.calls == 0
+
+
+def test_every_option_is_described_where_it_is_declared() -> None:
+    described = re.findall(r"^    (\w+): ", getdoc(Options) or "", re.MULTILINE)
+    assert described == [one.name for one in fields(Options)]
+
+
+async def test_a_task_s_own_options_leave_those_of_all_as_they_are() -> None:
+    with ScriptedServer(lambda body: READY if is_critic(body) else text("Hi")) as s:
+        options = {"base_url": s.base_url, "model": "m", "api_key": "sk-all", **PROSE}
+        own = [{"text": "Greet."}, {"text": "Part.", "api_key": "sk-own", "model": "m"}]
+        await refine_many(own, at_once=1, journal=False, progress=False, **options)
+        keys = [one.headers["authorization"] for one in s.requests]
+    assert keys == ["Bearer sk-all"] * 2 + ["Bearer sk-own"] * 2
+
+
+async def test_a_run_goes_on_with_all_that_its_options_say() -> None:
+    with ScriptedServer(lambda body: READY if is_critic(body) else text("Hi")) as s:
+        options = {"base_url": s.base_url, "effort": "low", "extra": {"top_k": 20}}
+        given = {**options, "draft": "one\ntwo", "lines": (2, 2), "share": "outputs"}
+        first = build("Greet.", model="m", **given, **PROSE)
+        again = resume(first.state, **given)
+        other = resume(first.state, model="other", **given)
+        for loop, name in ((again, "m"), (other, "other")):
+            assert (loop.model.name, loop.state.setup.model) == (name, name)
+            assert loop.selection is not None
+            assert loop.selection.lines == (2, 2)
+            assert loop.sharing == first.sharing
+            loop.decide(Continue())
+            await loop.run()
+        fields_of = {(b["model"], b["reasoning_effort"], b["top_k"]) for b in s.bodies}
+        assert fields_of == {("m", "low", 20), ("other", "low", 20)}

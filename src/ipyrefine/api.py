@@ -25,15 +25,15 @@ from ipyrefine.core.run import Run
 from ipyrefine.core.sharing import Sharing
 from ipyrefine.core.syntax import pygments_name
 from ipyrefine.core.template import read_template
-from ipyrefine.errors import UsageError, did_you_mean
+from ipyrefine.errors import NoModel, UsageError, did_you_mean
 from ipyrefine.journal.writer import open_journal
 from ipyrefine.kernel.magics import python_part
 from ipyrefine.kernel.masking import Masked, count_secrets
 from ipyrefine.kernel.variables import Variables
 from ipyrefine.profiles import Profile
 from ipyrefine.profiles.recognise import is_python, language_of, name_by_draft, read_fence
+from ipyrefine.providers.choose import NO_MODEL, NoWriter, choose_sharing, is_embedded, is_weak
 from ipyrefine.providers.choose import choose_model as choose_model
-from ipyrefine.providers.choose import choose_sharing, is_embedded, is_weak
 from ipyrefine.providers.servers import Key
 from ipyrefine.render.labels import count, sharing_phrase
 
@@ -214,7 +214,12 @@ def choose_models(options: Options) -> Models:
     if options.effort is not None:
         extra = {**(extra or {}), "reasoning_effort": options.effort}
     if model is None or isinstance(model, str):
-        model = choose_model(model, **server, extra=extra)
+        try:
+            model = choose_model(model, **server, extra=extra)
+        except NoModel:
+            if model or os.environ.get("IPYREFINE_MODEL") or not options.asks_nobody:
+                raise
+            model = NoWriter()
     if isinstance(judge, str):
         judge = choose_model(judge, **server, extra=extra)
     return Models(model, judge)
@@ -375,7 +380,7 @@ def _begin(text: str, options: Options) -> _Begun:
         raise UsageError("--candidates asks for several drafts, but there is a draft already.")
     if limits.budget.cost is not None:
         for one in (models.model, models.reader):
-            if price_of(one) is None:
+            if one.name and price_of(one) is None:
                 raise UsageError(f"{one.name}: {PRICE_UNKNOWN}")
     setup = Setup(
         task=task,
@@ -439,6 +444,8 @@ def _settle_limits(
         options.criteria or "min_findings" in own or "critique" in prompts.own()
     ):
         critique = "always"
+    if isinstance(models.reader, NoWriter) and (critique == "always" or prompts.judge):
+        raise NoModel(NO_MODEL)
     return limits.replace(critique=critique), prompts
 
 
@@ -480,7 +487,8 @@ def _go_on(run: Run, options: Options) -> _Begun:
     if not judge and setup.judge != setup.model:
         judge = _named_model(setup.judge)
     model = options.model or _named_model(setup.model)
-    models = choose_models(replace(options, model=model, judge=judge, price=setup.price))
+    asked = replace(options, model=model, judge=judge, price=setup.price)
+    models = choose_models(replace(asked, draft=setup.draft, limits=setup.limits))
     target = run.limits.target
     own = resolve(options.checks, options.namespace or {}, target=target, variables=variables)
     checks = from_record(setup.checks, own, variables=variables)

@@ -15,7 +15,7 @@ import cloudpickle
 from ipyrefine import api
 from ipyrefine.core.model import Outcome, StopReason, Verdict
 from ipyrefine.core.run import Run
-from ipyrefine.errors import UsageError, WorkerError
+from ipyrefine.errors import NoModel, UsageError, WorkerError
 from ipyrefine.journal.store import Journal
 from ipyrefine.journal.writer import open_journal
 
@@ -108,10 +108,15 @@ async def refine_many(
             f"executor needs a submit() as of concurrent.futures; {type(executor).__name__} has "
             "none. Of a Dask client it is client.get_executor()."
         )
-    read = _read(options)
+    read, missing = _read(options), None
     if executor is None:  # each model has a client, which takes longer to make than a short call
-        options |= api.choose_models(read)._asdict()
+        try:
+            options |= api.choose_models(read)._asdict()
+        except NoModel as error:
+            missing = error
     batch, free = _make_batch(tasks, name, options), asyncio.Semaphore(at_once)
+    if missing and not all(_read(task.options).asks_nobody for task in batch):
+        raise missing
 
     async def refine(task: BatchTask) -> Item:
         async with free:

@@ -16,7 +16,7 @@ from ipyrefine.core.stated import Example, stated_examples
 from ipyrefine.errors import CheckNotRun, UsageError
 from ipyrefine.kernel.variables import Variables
 from ipyrefine.profiles.recognise import name_by_draft
-from ipyrefine.providers.scripted import ScriptedModel
+from ipyrefine.providers.choose import NoWriter
 from ipyrefine.render import document, labels
 from ipyrefine.render.html import blocks_html
 from ipyrefine.render.terminal import blocks_text
@@ -74,11 +74,10 @@ async def table(
         at_once=_AT_ONCE,
         progress=progress,
         journal=False,
-        model=ScriptedModel((), name="none"),
+        model=NoWriter(),
         profile="code" if examples or calls else form,
         checks=checks,
         variables=variables,
-        critique="never",
         max_revisions=0,
     )
     runs, columns = dict[Any, Run](), {name: dict[str, Cell]() for name, _ in pairs}

@@ -176,6 +176,10 @@ def _changed(_: Run, decision: decisions.Criteria, __: str) -> str:
 # The table
 
 _NO_TEXT = "There is no text yet. Continue the run first."
+_NO_WRITER = (
+    "No model is set up to write. Run `ipyrefine pull` or set OPENAI_API_KEY, then "
+    "%refine resume -m NAME."
+)
 _CLOSED = "Nothing is written for you here. Change your cell, and run it again."
 # fmt: off
 ACTIONS: dict[str, Action] = {
@@ -367,6 +371,8 @@ def require_possible(run: Run, decision: Decision) -> None:
         require_iteration(run, number)
     if run.setup.coach and row.revises:
         raise UsageError(_CLOSED)
+    if row.revises and not (run.setup.model or isinstance(decision, decisions.Override)):
+        raise UsageError(_NO_WRITER)
     if row.needs and (sentence := row.needs(run, decision)):
         raise UsageError(sentence)
 

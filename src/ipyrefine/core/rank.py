@@ -374,11 +374,13 @@ def _undecided(run: Run, text: Iteration) -> Undecided:
     passed = tuple(e.name for e in text.evidence if e.passed)
     if unread:
         return Undecided(why="unreadable", detail=unread, passed=passed)
-    if run.limits.critique == "never":
+    if run.limits.critique == "never" or not run.setup.judge:
         return Undecided(why="no_critic", passed=passed)
     if reads(run) and is_plain(run, text):
         return Undecided(why="plain", passed=passed)
-    why = "not_read" if needs_reading(run, text) else "weak_critic"
+    if not needs_reading(run, text):
+        return Undecided(why="weak_critic", passed=passed)
+    why = "not_read" if any(one.critiqued for one in run.iterations) else "no_critic"
     return Undecided(why=why, passed=passed)
 
 

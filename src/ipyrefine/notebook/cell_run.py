@@ -266,7 +266,7 @@ class CellRun:
             raise UsageError("Stop the run first, then continue with another model.")
         run, before = self.session.run, self._options
         checks = [c for c in self.session.refinement.checks if c.name in run.setup.checks]
-        judge = before.judge or before.model or run.setup.judge
+        judge = before.judge or before.model or run.setup.judge or None
         self._options = replace(before, model=name, judge=judge, checks=checks)
         refinement = api.make(run, self._options)
         self._watch(refinement)

@@ -4,13 +4,13 @@ import difflib
 import os
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from functools import cache, partial
 from importlib.resources import files
 from typing import Any, Literal
 
 from ipyrefine.core.model import Price
-from ipyrefine.core.ports import Model
+from ipyrefine.core.ports import Model, Reply, Request
 from ipyrefine.core.sharing import LEVELS, Level, Sharing
 from ipyrefine.errors import NoModel, UsageError, did_you_mean
 from ipyrefine.providers.local import LocalModel, is_local
@@ -104,6 +104,21 @@ def choose_model(
     raise NoModel(NO_MODEL)
 
 
+class NoWriter:
+    """In the place of the model of a run that asks none."""
+
+    name = ""
+
+    async def stream(self, request: Request) -> AsyncIterator[Reply]:
+        """Say how to get a model.
+
+        Raises:
+            NoModel: always.
+        """
+        raise NoModel(NO_MODEL)
+        yield
+
+
 def _near_embedded(name: str, has_server: bool) -> str:
     """Return the embedded model whose name was probably meant; empty for none.
 
@@ -136,7 +151,7 @@ def models_at_hand(*used: Model) -> dict[str, Price | None]:
 
     configured = os.environ.get("IPYREFINE_MODEL", "")
     server = getattr(used[0], "base_url", "") if used else ""
-    found = {one.name: getattr(one, "price", None) for one in used}
+    found = {one.name: getattr(one, "price", None) for one in used if one.name}
     if configured and configured not in found:
         found[configured] = listed_price(configured, server) if server else None
     for name in weights.WEIGHTS:
@@ -161,7 +176,9 @@ def is_embedded(model: Model) -> bool:
 
 
 def is_weak(model: Model, role: Role) -> bool:
-    """Return True if a model was measured and found too weak for a role (``models.toml``)."""
+    """Return True if a model was found too weak for a role (``models.toml``), or there is none."""
+    if isinstance(model, NoWriter):
+        return True
     source = getattr(model, "source", model.name)  # of recorded replies, the model that gave them
     return role in _measured().get(source, {})
 
@@ -185,7 +202,7 @@ def choose_sharing(models: Iterable[Model], level: str | None = None) -> Sharing
     """
     if level is not None and level not in LEVELS:
         raise UsageError(f"share must be {', '.join(LEVELS[:-1])} or {LEVELS[-1]}, not {level!r}.")
-    models = list(models)
+    models = [one for one in models if not isinstance(one, NoWriter)]
     live = [one for one in models if not getattr(one, "replays", False)]
     remote = [one for one in live if not is_local(one)]
     if level is not None:

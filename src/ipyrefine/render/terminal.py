@@ -215,10 +215,12 @@ class _Printer:
 
     def opening(self, run: Run) -> list[str]:
         first, *more = plain(run.task.text).strip().split("\n")
+        model = run.setup.model
+        asked = f"{labels.model_name(model)} · {labels.bounds(run)}" if model else "no model"
         return [
             *self.wrap(f"Interpreted as: {labels.interpretation(run.setup)}", "bold"),
             self.clip(f"│ {first}{' ⋯' if any(more) else ''}"),
-            *self.wrap(f"{labels.model_name(run.setup.model)} · {labels.bounds(run)}", "quiet"),
+            *self.wrap(asked, "quiet"),
         ]
 
     def left_behind(
