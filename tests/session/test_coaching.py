@@ -11,7 +11,7 @@ from surfaces import SURFACES, panel_html
 
 from ipyrefine.checks.evaluation import Examples
 from ipyrefine.checks.suite import Suite
-from ipyrefine.core.coaching import open_puzzle
+from ipyrefine.core.coach import open_puzzle
 from ipyrefine.core.decisions import Continue, Edit, Expect, Predict
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.model import Limits, Stage

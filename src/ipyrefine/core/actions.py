@@ -7,9 +7,8 @@ data of decisions are in `decisions`; what decides nothing is done where the run
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
-from ipyrefine.core import changes, decisions, typed
+from ipyrefine.core import changes, coach, decisions, typed
 from ipyrefine.core.changes import ask_for
-from ipyrefine.core.coaching import open_puzzle
 from ipyrefine.core.decisions import Decision
 from ipyrefine.core.expectations import contains_quote
 from ipyrefine.core.findings import answer
@@ -104,11 +103,6 @@ def _value(said: decisions.Expect | decisions.Predict) -> str:
     return "" if right else wrong
 
 
-def _prediction(run: Run, decision: decisions.Predict) -> str:
-    asked = run.setup.coach and open_puzzle(run)
-    return _value(decision) if asked else "There is no result to predict."
-
-
 def _expected(run: Run, decision: decisions.Retract) -> str:
     expected = {key_of(one.call, one.setup) for one in run.task.clarifications}
     known = key_of(decision.call, decision.setup) in expected
@@ -180,7 +174,6 @@ _NO_WRITER = (
     "No model is set up to write. Run `ipyrefine pull` or set OPENAI_API_KEY, then "
     "%refine resume -m NAME."
 )
-_CLOSED = "Nothing is written for you here. Change your cell, and run it again."
 # fmt: off
 ACTIONS: dict[str, Action] = {
     "accept": Action(
@@ -237,8 +230,7 @@ ACTIONS: dict[str, Action] = {
     "expect": Action(
         typed='should 1 "VALUE"', button="✓", title="Right: every text must give this (y)",
         record=decisions.Expect, take=_expect,
-        needs=lambda run, d: _CLOSED if run.setup.coach else _result(run, d),
-        changes=changes.expect,
+        needs=_result, changes=changes.expect,
         done=lambda run, d, _: f"expect {d.call} to {'raise' if d.raises else 'give'} {d.result}"),
     "retract": Action(
         title="Take this back", record=decisions.Retract,
@@ -247,8 +239,8 @@ ACTIONS: dict[str, Action] = {
         done=lambda run, d, _: f"took back what {d.call} should give"),
     "predict": Action(
         typed="should VALUE", button="Predict", record=decisions.Predict,
-        take=lambda _, fields: typed.predict(fields.get("result", "")),
-        needs=_prediction, changes=changes.predict,
+        take=lambda _, fields: coach.read(fields.get("result", "")),
+        needs=lambda _, d: _value(d), changes=coach.predict,
         done=lambda run, d, _:
             f"predicted {f'that it raises {d.result}' if d.raises else d.result}"),
     "dismiss": Action(
@@ -369,8 +361,8 @@ def require_possible(run: Run, decision: Decision) -> None:
         raise UsageError(_NO_TEXT)
     if number is not None:
         require_iteration(run, number)
-    if run.setup.coach and row.revises:
-        raise UsageError(_CLOSED)
+    if sentence := coach.refuse(run, decision, revises=row.revises):
+        raise UsageError(sentence)
     if row.revises and not (run.setup.model or isinstance(decision, decisions.Override)):
         raise UsageError(_NO_WRITER)
     if row.needs and (sentence := row.needs(run, decision)):

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ipyrefine.core import decisions
-from ipyrefine.core.coaching import open_puzzle
 from ipyrefine.core.expectations import Expectation, contains_quote, in_force, suite_evidence
 from ipyrefine.core.findings import with_ids
 from ipyrefine.core.model import (
@@ -197,14 +196,6 @@ def expect(run: Run, expected: decisions.Expect, _: int) -> Run:
 def retract(run: Run, decision: decisions.Retract, _: int) -> Run:
     """Take back what an input should give."""
     return _change_examples(run, key_of(decision.call, decision.setup))
-
-
-def predict(run: Run, decision: decisions.Predict, _: int) -> Run:
-    """Keep what a student says that their code gives."""
-    puzzle = open_puzzle(run)
-    assert puzzle is not None, "it was looked for before the decision was taken"
-    attempt = puzzle.attempt(Choice(result=decision.result, raises=decision.raises))
-    return run.replace(attempts=(*run.attempts, attempt))
 
 
 def _is_computed(run: Run, expected: decisions.Expect) -> bool:

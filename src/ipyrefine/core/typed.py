@@ -7,7 +7,7 @@ Each reader takes the run and the words behind the command, which it consumes, a
 import re
 from typing import Literal, get_args
 
-from ipyrefine.core import decisions
+from ipyrefine.core import coach, decisions
 from ipyrefine.core.findings import answer
 from ipyrefine.core.model import (
     MAX_ITERATIONS,
@@ -17,7 +17,7 @@ from ipyrefine.core.model import (
     Severity,
     named_criteria,
 )
-from ipyrefine.core.results import expect, read_expectation, read_result, rows
+from ipyrefine.core.results import expect, read_expectation, rows
 from ipyrefine.core.run import Run
 from ipyrefine.errors import UsageError
 
@@ -120,19 +120,13 @@ def should(run: Run, words: list[str]) -> decisions.Decision:
     if len(words) > 1 and (question := next((f for f in run.findings if f.id == words[0]), None)):
         return decisions.Add(finding=answer(question, " ".join(words[1:])))
     if run.setup.coach:
-        return predict(" ".join(words))
+        return coach.read(" ".join(words))
     if len(words) > 1 and words[0].isdecimal():
         row, result = _numbered_row(run, words[0]), " ".join(words[1:])
         if result == "?":
             return decisions.Retract(call=row.call, setup=row.setup)
         return expect(row, result)
     return read_expectation(" ".join(words))
-
-
-def predict(words: str) -> decisions.Predict:
-    """Return the prediction that some words are, or raise a UsageError."""
-    choice = read_result(words)
-    return decisions.Predict(result=choice.result, raises=choice.raises)
 
 
 def confirmations(run: Run, words: list[str]) -> list[decisions.Expect]:

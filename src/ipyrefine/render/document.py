@@ -8,7 +8,6 @@ from typing import Literal, NamedTuple
 
 from ipyrefine.core import model
 from ipyrefine.core.actions import decision_sentence
-from ipyrefine.core.coaching import open_puzzle, predictions, unmet
 from ipyrefine.core.decisions import Accept, Expect, Retract
 from ipyrefine.core.events import CallEnded, Event, StageStarted, Stopped, TextDelta, Warned
 from ipyrefine.core.expectations import Expectation
@@ -194,10 +193,6 @@ Block = Paragraph | Text | Output | Items | Table | Picture | Results | Section
 
 def record(run: Run) -> list[Block]:
     """Return the blocks of a whole run: the outcome first, then how it came about."""
-    if run.setup.coach:
-        label = Paragraph("", lead=str(labels.iteration_label(run.chosen)))
-        own = [Text(run.chosen.text, "code", title="Your code")] if run.chosen else []
-        return [label, *puzzle(run), *coaching(run), *own]
     return [
         summary(run),
         *notices(run),
@@ -376,33 +371,6 @@ def _scenario(row: Row) -> list[str]:
 def result(run: Run) -> list[Block]:
     """Return the chosen text."""
     return [Text(run.text, run.task.form, run.task.language)] if run.chosen else []
-
-
-def puzzle(run: Run) -> list[Block]:
-    """Return the input whose result a student is to predict; nothing where none is left."""
-    found = open_puzzle(run)
-    if found is None:
-        return []
-    call = f"{found.row.setup}\n{found.row.call}".strip()
-    return [Paragraph(labels.PREDICT, lead=labels.MISSES), Text(call, "code")]
-
-
-def coaching(run: Run) -> list[Block]:
-    """Return what a student predicted, and once nothing is left to predict, what else is said."""
-    blocks: list[Block] = []
-    if run.chosen and open_puzzle(run) is None:
-        change = predictions(run) and run.verdict and not run.verdict.passed
-        again = "Change your code, and run the cell again."
-        reason = labels.because_sentence(run, run.verdict)
-        blocks.append(Paragraph(again if change else reason))
-        said = (one.problem for one in ranked(run.chosen.actionable) if one.author == "model")
-        also = [*(f"“{quote}”" for quote in unmet(run)), *said]
-        blocks += _items("Look at this too", (Item(text=one) for one in also))
-    made = (
-        Item(name=one.call.replace("\n", "; "), text=labels.attempt_sentence(one))
-        for one in run.attempts
-    )
-    return [*blocks, *_items("Your predictions", made)]
 
 
 def unfinished(run: Run) -> list[Block]:

@@ -17,7 +17,7 @@ from ipyrefine.core.policy import to_act_on
 from ipyrefine.core.rank import rival_of
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import Sharing
-from ipyrefine.render import document, labels
+from ipyrefine.render import coaching, document, labels
 from ipyrefine.render.diff import (
     Stretch,
     highlight_html,
@@ -205,8 +205,8 @@ def _context(run: Run, view: View, note: str, *, live: bool) -> dict[str, Any]:
         "unfinished": document.unfinished(run),
         "explained": [one for one in run.explanations if one.iteration == number][-1:],
         "stop_message": "",
-        "asked": document.puzzle(run) if run.setup.coach else [],
-        "said": document.coaching(run) if run.setup.coach else [],
+        "asked": coaching.asked(run),
+        "said": coaching.said(run) if run.setup.coach else [],
         "warnings": [one for one in document.warnings(run, about) if not document.is_remark(one)],
         "criteria": [criterion.name for criterion in run.task.criteria],
         "edited": next((one for one in run.findings if one.id == view.finding), None),

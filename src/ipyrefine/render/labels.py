@@ -9,7 +9,6 @@ from ipyrefine.core.expectations import Expectation, counts
 from ipyrefine.core.model import (
     LOW_SCORE,
     SUITE,
-    Attempt,
     Basis,
     Budget,
     ByUser,
@@ -40,14 +39,12 @@ from ipyrefine.core.model import (
 )
 from ipyrefine.core.policy import forecast
 from ipyrefine.core.rank import Rival, has_evaluator, is_another_read, is_to_read
-from ipyrefine.core.results import gives_same, missed_claim, rows
+from ipyrefine.core.results import missed_claim, rows
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import Sharing
 from ipyrefine.core.stated import read_examples
 
 NONE = "\N{EN DASH}"
-MISSES = "Your code misses the task on one input."
-PREDICT = "What does it give? Predict it: a value as Python, or the name of an exception."
 STAGES = {
     "choose": "Reading the task",
     "draft": "Writing",
@@ -368,15 +365,6 @@ def results_hint(run: Run, iteration: Iteration, *, answered: bool) -> str:
     few = verdict.basis == "examples" and len(read_examples(run.task.text)) < 2
     alone = verdict.outcome is Outcome.PASS and few and run.setup.weak_critic and not answered
     return "It passes on one example of the task. Is the first result right?" if alone else ""
-
-
-def attempt_sentence(attempt: Attempt) -> str:
-    """Return what a student predicted, what came of it, and what the task wants."""
-    right = gives_same(attempt.predicted, attempt.gives)
-    gives = ", and so it is" if right else f"; it gives {attempt.gives.result}"
-    quote = f": “{attempt.quote}”" if attempt.quote else "."
-    wanted = f"The task wants {attempt.expected.result}{quote}"
-    return f"You predicted {attempt.predicted.result}{gives}. {wanted}"
 
 
 # Numbers

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Sequence
 import wcwidth
 
 from ipyrefine.core.actions import decision_sentence
-from ipyrefine.core.coaching import open_puzzle
 from ipyrefine.core.events import (
     Decided,
     DraftReady,
@@ -18,7 +17,7 @@ from ipyrefine.core.events import (
 )
 from ipyrefine.core.model import Stage, StopReason
 from ipyrefine.core.run import Iteration, Run
-from ipyrefine.render import document, labels
+from ipyrefine.render import coaching, document, labels
 from ipyrefine.render.diff import text_diff
 from ipyrefine.render.escape import plain, strip_colours
 
@@ -52,7 +51,8 @@ _TELLS_NO_RESULT = ("text", "usage", "settings")
 
 def record_text(run: Run, columns: int = 80, *, colour: bool = False) -> str:
     """Return the whole run as text; lines of a draft or revision stay whole, to be copied."""
-    return blocks_text(document.record(run), columns, colour=colour)
+    shown = coaching.record(run) if run.setup.coach else document.record(run)
+    return blocks_text(shown, columns, colour=colour)
 
 
 def blocks_text(
@@ -68,8 +68,8 @@ def details_text(run: Run, what: str, columns: int = 80) -> str:
     What would give a result away that a student has still to predict is answered with the question.
     """
     assert run.chosen is not None, "only a run with a text has details"
-    if run.setup.coach and open_puzzle(run) and what not in _TELLS_NO_RESULT:
-        return blocks_text(document.puzzle(run), columns)
+    if what not in _TELLS_NO_RESULT and (asked := coaching.asked(run)):
+        return blocks_text(asked, columns)
     text = blocks_text(DETAILS[what](run, run.chosen), columns)
     return text or f"This run has no {what} to show."
 
@@ -245,7 +245,7 @@ class _Printer:
 
     def closing(self, run: Run, rows: int) -> list[str]:
         if run.setup.coach:
-            return self.blocks(document.record(run))
+            return self.blocks(coaching.record(run))
         chosen = run.chosen
         message = [] if run.stop_reason in _SILENT else self.wrap(labels.stop_sentence(run))
         if chosen is None:

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 from ipyrefine.checks.evaluation import shorten
 from ipyrefine.checks.suite import as_function
-from ipyrefine.core.coaching import open_puzzle
+from ipyrefine.core.coach import open_puzzle
 from ipyrefine.core.expectations import Expectation, counts, in_force
 from ipyrefine.core.model import StopReason
 from ipyrefine.core.run import Iteration, Run
@@ -132,7 +132,7 @@ def suite_source(run: Run, form: Literal["file", "cell", "ipytest"] = "file") ->
     Raises:
         UsageError: there is nothing to test, or a student has still to predict what it would tell.
     """
-    if run.setup.coach and open_puzzle(run):
+    if open_puzzle(run):
         raise UsageError("The tests would tell what you are asked. Predict it first.")
     suite, text = kept_suite(run), python_part(run.text).code
     if not any(suite) or not text:

@@ -6,7 +6,7 @@ import sys
 import time
 
 from ipyrefine.core.actions import ACTIONS, parse_decision
-from ipyrefine.core.coaching import open_puzzle
+from ipyrefine.core.coach import open_puzzle
 from ipyrefine.core.decisions import Decision
 from ipyrefine.core.events import DraftReady, Event, FormChosen, RunStarted, TextDelta
 from ipyrefine.core.ports import Clock

@@ -1,12 +1,18 @@
-"""What a student is asked about code of their own: what it gives where it fails."""
+"""A student's own code: nothing is written for them, and they predict what it gives where it fails.
+
+`ipyrefine.render.coaching` has the words.
+"""
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from ipyrefine.core.decisions import Expect, Predict
 from ipyrefine.core.expectations import Expectation, counts, in_force
 from ipyrefine.core.model import Attempt, Choice, Row, TestResult
-from ipyrefine.core.results import key_of, missed_claim
+from ipyrefine.core.results import key_of, missed_claim, read_result
 from ipyrefine.core.run import Run
+
+_CLOSED = "Nothing is written for you here. Change your cell, and run it again."
 
 
 class Puzzle(NamedTuple):
@@ -35,14 +41,38 @@ def predictions(run: Run) -> tuple[Attempt, ...]:
 
 
 def open_puzzle(run: Run) -> Puzzle | None:
-    """Return the input that the student is asked about now; None where all are answered.
+    """Return the input that a student is asked about now; None where all are answered.
 
     The examples of the task come first, then a critic's tests.
     """
+    if not run.setup.coach:
+        return None
     answered = {key_of(one.call, one.setup) for one in predictions(run)}
     found = (*_stated(run), *_by_critic(run))
     left = (p for p in found if key_of(p.row.call, p.row.setup) not in answered)
     return next(left, None)
+
+
+def refuse(run: Run, decision: Any, *, revises: bool) -> str:
+    """Return why a student can't decide something; empty where they can."""
+    if isinstance(decision, Predict) and open_puzzle(run) is None:
+        return "There is no result to predict."
+    closed = run.setup.coach and (revises or isinstance(decision, Expect))
+    return _CLOSED if closed else ""
+
+
+def read(words: str) -> Predict:
+    """Return the prediction that some words are, or raise a UsageError."""
+    choice = read_result(words)
+    return Predict(result=choice.result, raises=choice.raises)
+
+
+def predict(run: Run, decision: Predict, _: int) -> Run:
+    """Keep what a student says that their code gives."""
+    puzzle = open_puzzle(run)
+    assert puzzle is not None, "it was looked for before the decision was taken"
+    attempt = puzzle.attempt(Choice(result=decision.result, raises=decision.raises))
+    return run.replace(attempts=(*run.attempts, attempt))
 
 
 def unmet(run: Run) -> tuple[str, ...]:
