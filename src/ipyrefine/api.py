@@ -163,21 +163,27 @@ def read_options(given: dict[str, Any], beside: Sequence[str] = ()) -> Options:
         "api_key": Key(given.get("api_key")),
         "price": price,
         "variables": Variables.of(given.get("variables")),
-        "limits": _read_limits(given),
+        "limits": read_limits(given),
         "prompts": prompts if isinstance(prompts, Prompts) else Prompts.build(prompts or {}),
     }
     return Options(**{name: given[name] for name in known if name in given} | read)
 
 
-def _read_limits(given: Mapping[str, Any]) -> Limits:
+def read_limits(given: Mapping[str, Any], spell: Callable[[str], str] = str) -> Limits:
+    """Read limits that are given by their own names, or as a whole; `spell` is how they are typed.
+
+    Raises:
+        UsageError: a value is out of its range.
+    """
     single = {name: given[name] for name in Limits.model_fields if name in given}
     try:
         whole = Limits.model_validate(given.get("limits") or {})
         return Limits.model_validate(whole.model_dump(exclude_unset=True) | single)
     except ValidationError as error:
         first = error.errors()[0]
-        name = ".".join(map(str, first["loc"])) or "limits"
-        raise UsageError(f"{name}: {first['msg'].lower()}, not {first['input']!r}.") from None
+        name, *rest = map(str, first["loc"] or ["limits"])
+        place = ".".join([spell(name), *rest])
+        raise UsageError(f"{place}: {first['msg'].lower()}, not {first['input']!r}.") from None
 
 
 class Models(NamedTuple):

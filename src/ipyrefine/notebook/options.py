@@ -16,10 +16,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, get_args
 
-from pydantic import ValidationError
-
 from ipyrefine import checks
-from ipyrefine.api import EFFORTS
+from ipyrefine.api import EFFORTS, read_limits
 from ipyrefine.core.model import Budget, Limits
 from ipyrefine.core.prompts import APPENDED, PLACES
 from ipyrefine.core.sharing import LEVELS
@@ -345,12 +343,7 @@ def limits(options: argparse.Namespace) -> Limits:
     }
     if options.budget:
         named["budget"] = parse_budget(options.budget)
-    try:
-        return Limits.model_validate(named)
-    except ValidationError as error:
-        first = error.errors()[0]
-        option = spell(str(first["loc"][0]))
-        raise UsageError(f"{option}: {first['msg'].lower()}, not {first['input']!r}.") from None
+    return read_limits(named, spell)
 
 
 def read_key(options: argparse.Namespace, magics: Any) -> Callable[[], str] | None:
