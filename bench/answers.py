@@ -28,10 +28,11 @@ from measure import Meter
 
 from ipyrefine.checks.rows import Results
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.model import Row, RowSource, StopReason, Task
+from ipyrefine.core.model import RowSource, StopReason, Task
 from ipyrefine.core.ports import Model
 from ipyrefine.core.results import expect, gives_same, rows
 from ipyrefine.core.stated import Example, read_examples
+from ipyrefine.core.table import Row
 from ipyrefine.errors import UsageError
 
 _MOST = 5  # answers

@@ -29,11 +29,12 @@ from ipyrefine.checks.evaluation import Evaluation, Examples, group_outcomes
 from ipyrefine.checks.inputs import first_calls, further_inputs
 from ipyrefine.core import replies
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.model import Limits, Row, Stage, StopReason, Task, Usage
+from ipyrefine.core.model import Limits, Stage, StopReason, Task, Usage
 from ipyrefine.core.ports import Check, Model, Reply, Request
 from ipyrefine.core.prompts import Prompts, Requests, make_nonce
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.stated import read_examples
+from ipyrefine.core.table import Row
 from ipyrefine.errors import CheckNotRun, ModelError, ReplyError
 from ipyrefine.kernel.variables import Variables
 
@@ -225,7 +226,7 @@ def _written(run: Run, one: Iteration) -> str:
         return "first draft"
     if one.parent is None or one.sampled:
         return "further drafts"
-    by_model = {finding.id for finding in run.findings if finding.author == "model"}
+    by_model = {one.id for one in run.points.values() if one.by_model}
     return "edits after a critique" if by_model & {*one.acted_on} else "edits after a check"
 
 

@@ -30,7 +30,7 @@ import arms
 import measure
 from tqdm import tqdm
 
-from ipyrefine.core.model import Row
+from ipyrefine.core.table import Row
 from ipyrefine.sandbox.sandbox import run_python
 
 _SECONDS = 20.0  # processor time of one hidden test

@@ -23,12 +23,13 @@ sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 
 from kit import TASK, finding, judgement, refinement, staged
 
-from ipyrefine.core import edits, evaluations, findings, replies
+from ipyrefine.core import edits, evaluations, points, replies
 from ipyrefine.core.critiques import parse_critique
-from ipyrefine.core.model import Criterion, Evidence, Finding, Setup, Severity, Stage, Task
+from ipyrefine.core.model import Criterion, Setup, Stage, Task
 from ipyrefine.core.prompts import Prompts, Requests, fence, make_nonce
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import withhold
+from ipyrefine.core.table import Cell, Evidence, Point, Result
 from ipyrefine.kernel.masking import Masked
 from ipyrefine.kernel.redaction import redact, replace_secrets
 from ipyrefine.render import diff
@@ -105,20 +106,17 @@ class Material:
 
     def run(self) -> Run:
         """Return a run with a draft and a revision of it, 60 findings and evidence."""
-        named = [
-            Finding(
-                id=f"f{n}", criterion="tone", severity=Severity.BLOCKING, problem=one["problem"]
-            )
+        points = {
+            f"f{n}": Point(id=f"f{n}", criterion="tone", words=one["problem"])
             for n, one in enumerate(self.named)
-        ]
+        }
+        results = dict.fromkeys(points, Result(passed=False))
         found = Evidence(name="run", passed=False, detail=self.text[:4_000], computed=True)
         task = Task(text="Write it.", criteria=(Criterion(name="tone", definition="Friendly."),))
         run = Run.begin(Setup(task=task, draft=self.text, checks=("run",)))
-        first = Iteration(number=0, text=self.text, findings=tuple(named), author="user")
-        second = Iteration(
-            number=1, parent=0, text=self.edited, findings=tuple(named), evidence=(found,)
-        )
-        return run.replace(iterations=(first, second))
+        first = Iteration(number=0, text=self.text, results=results, author="user")
+        second = Iteration(number=1, parent=0, text=self.edited, results=results, evidence=(found,))
+        return run.replace(iterations=(first, second), points=points)
 
 
 Work = Callable[[], Any]
@@ -131,9 +129,8 @@ def steps(material: Material) -> dict[str, Work]:
     finding_list = json.dumps({"findings": material.named, "ready": False})
     quoting = json.dumps({"findings": material.quoting, "ready": False})
     many = json.dumps({"findings": material.many, "ready": False})
-    named = [
-        Finding(criterion="a", severity=Severity.MINOR, problem=o["problem"]) for o in material.many
-    ]
+    named = [Point(criterion="a", blocking=False, words=o["problem"]) for o in material.many][:60]
+    cells = [Cell(one, Result(passed=False)) for one in named]
     marked = f"f1: done\n<text>\n{text}\n</text>"
     return {
         "reply: prose": lambda: replies.parse_text(marked, "prose"),
@@ -148,15 +145,15 @@ def steps(material: Material) -> dict[str, Work]:
         "a missed edit": lambda: edits.apply(text, [material.miss]),
         "a missed edit of 8 kB": lambda: edits.apply(text, [material.long_miss]),
         "sections lost": lambda: edits.losses(text, edited),
-        "findings told apart": lambda: findings.drop_known(run, named[:60], named[:60]),
+        "findings told apart": lambda: points.drop_known(run, named, cells),
         "secrets masked": lambda: replace_secrets(text, lambda _: "[secret]"),
         "secrets masked in code": lambda: replace_secrets(material.code, lambda _: "[secret]"),
         "output redacted": lambda: redact(text[:2_000]),
         "fence": lambda: fence(text, make_nonce(b"x" * 32)),
-        "outputs withheld": lambda: withhold(run),
+        "outputs withheld": lambda: withhold(run, "structure"),
         "prompt: critique of a revision": lambda: requests.critique(run, 1),
         "prompt: revision": lambda: requests.revise(run, 1),
-        "findings of a text": lambda: findings.update_from_checks(run, run.iterations[1]),
+        "findings of a text": lambda: points.checked(run, run.iterations[1]),
         "difference by word": lambda: diff.words(text, edited),
         "difference by line": lambda: diff.rows(
             material.code, material.code.replace("_1(", "(", 1)
@@ -167,12 +164,11 @@ def steps(material: Material) -> dict[str, Work]:
 
 
 READERS: dict[str, Callable[[str], Any]] = {
-    "hostile: look": replies.read_look,
     "hostile: prose": lambda reply: replies.parse_text(reply, "prose"),
     "hostile: edits": edits.read_edits,
     "hostile: critique": lambda reply: parse_critique(reply, "a b"),
     "hostile: evaluation": evaluations.parse_evaluation,
-    "hostile: notes": lambda reply: findings.changes(reply, ()),
+    "hostile: notes": lambda reply: points.read_notes(reply, ()),
     "hostile: fence": lambda reply: fence(reply, make_nonce(b"x" * 32)),
     "hostile: secrets": lambda reply: replace_secrets(reply, lambda _: "[secret]"),
 }

@@ -17,7 +17,7 @@ from typing import Any
 import arms
 import measure
 
-from ipyrefine.core.model import Row
+from ipyrefine.core.table import Row
 
 _PUNKT = ("length_constraints:number_sentences", "change_case:capital_word_frequency")
 

@@ -278,7 +278,7 @@ def refine(question: Question, use: str) -> dict[str, Any]:
 
 def _evidence(one: Mapping[str, Any]) -> dict[str, Any]:
     names = ("name", "passed", "not_run", "required", "computed", "seconds", "conditions", "detail")
-    return {**{n: one[n] for n in names}, "problems": [f["problem"] for f in one["findings"]]}
+    return {**{n: one[n] for n in names}, "problems": [p["words"] for p in one["points"]]}
 
 
 def why_not_run(row: Mapping[str, Any], needed: Sequence[str]) -> str:

@@ -4,24 +4,16 @@ import json
 from typing import Any
 
 import pytest
-from kit import CODE, code, refinement, text
+from kit import CODE, code, refinement, status, text, told, written
 
 from ipyrefine import api, refine
 from ipyrefine.checks import from_record
 from ipyrefine.checks.suite import Suite
 from ipyrefine.core.decisions import Accept, Continue, Dismiss
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.model import (
-    SUITE,
-    Budget,
-    Limits,
-    Outcome,
-    Stage,
-    Status,
-    StopReason,
-    Task,
-)
+from ipyrefine.core.model import Budget, Limits, Outcome, Stage, StopReason, Task
 from ipyrefine.core.rank import rival_of
+from ipyrefine.core.testing import is_critics
 from ipyrefine.kernel import stand_ins
 from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.render.html import View, panel_parts, record_html
@@ -75,7 +67,8 @@ def by_stage(
 def suites(loop: Refinement) -> list[dict[str, bool | None]]:
     """What each text's tests gave, by their names."""
     return [
-        {r.name: r.passed for e in i.evidence for r in e.results} for i in loop.state.iterations
+        {p.words: r.passed for p, r in loop.state.cells(one) if is_critics(p) and not p.dropped}
+        for one in loop.state.iterations
     ]
 
 
@@ -103,49 +96,24 @@ async def test_a_finding_that_a_test_shows_is_not_closed_by_renaming() -> None:
     assert outcomes == {Outcome.NEEDS_IMPROVEMENT}
 
 
-async def test_a_test_that_rests_on_nothing_in_the_task_blocks_nothing() -> None:
-    loop = criticised(critique(TUPLE), drafts=(RIGHT,))
-    run = await loop.run()
-    assert suites(loop) == [{"test_tuple": False}]
-    assert run.stop_reason is StopReason.PASSED
-
-
 async def test_a_test_may_rest_on_what_the_user_asked_for_later() -> None:
     loop = criticised(READY, critique(TUPLE), drafts=(RIGHT, RENAMED))
     await loop.run()
     loop.decide(Continue(guidance="Tuples are lists, too."))
     await loop.run()
     assert suites(loop)[-1] == {"test_tuple": False}
-    assert loop.state.iterations[-1].findings[-1].check == SUITE
+    assert is_critics(told(loop.state, -1)[-1].point)
 
 
 INT = 'def test_list():\n    """the last item of a list"""\n    assert last([2.0]) is 2\n'
-KEEP = "f2: KEEP: the task names no type"
-
-
-async def test_a_test_that_the_reviser_calls_wrong_blocks_nothing_while_nobody_upholds_it() -> None:
-    loop = by_stage([code(WRONG)], [critique(EMPTY, INT), READY], [code(RIGHT, KEEP)])
-    run = await loop.run()
-    assert "the task names no type" in last_prompt(loop, 3)
-    assert suites(loop)[1] == {"test_empty": True, "test_list": False}
-    assert (run.stop_reason, run.text) == (StopReason.PASSED, RIGHT)
-
-
-async def test_a_test_that_the_critic_upholds_blocks_until_it_is_called_wrong_again() -> None:
-    upheld = '{"findings": [], "upheld": ["test_list"], "ready": false, "because": "An int."}'
-    revisions = [code(RIGHT, KEEP), code(RIGHT.replace("xs", "items"), KEEP)]
-    loop = by_stage([code(WRONG)], [critique(EMPTY, INT), upheld, READY], revisions)
-    run = await loop.run()
-    assert asked(loop)[2:] == ["revise", "critique", "revise", "critique"]
-    assert run.stop_reason is StopReason.UNJUDGED, "now it is the user's to decide"
-    assert [i.verdict and i.verdict.passed for i in run.iterations] == [False] * 3
+KEEP = "t2: KEEP: the task names no type"
 
 
 async def test_a_dismissed_test_counts_no_more() -> None:
     loop = criticised(critique(EMPTY), drafts=(WRONG,), max_revisions=0)
     run = await loop.run()
-    (shown,) = [f for f in run.iterations[0].findings if f.check == SUITE]
-    loop.decide(Dismiss(findings=(shown.id,)))
+    (shown,) = [one for one in told(run, 0) if is_critics(one.point)]
+    loop.decide(Dismiss(points=(shown.id,)))
     run = await loop.run()
     assert run.iterations[0].verdict
     assert run.iterations[0].verdict.passed
@@ -176,7 +144,7 @@ async def test_a_resumed_run_tries_its_tests_on_the_variables_too() -> None:
 
 
 async def test_a_contest_without_a_change_goes_to_the_critic_not_to_the_reviser_again() -> None:
-    keep = code(RIGHT, KEEP.replace("f2", "f1"))
+    keep = code(RIGHT, KEEP.replace("t2", "t1"))
     loop = by_stage([code(RIGHT)], [critique(INT), READY], [keep])
     run = await loop.run()
     assert asked(loop) == ["draft", "critique", "revise", "critique"]
@@ -192,10 +160,10 @@ async def test_a_test_is_new_where_only_its_parameters_are() -> None:
         critique("import pytest\n", tried.format(f"[{n}]", "in (1, 2)")) for n in (1, 2)
     )
     run = await criticised(first, second, drafts=(RIGHT,), max_revisions=0).run()
-    assert [one.name for one in run.expectations] == ["test_types"]
+    assert [one.words for one in written(run)] == ["test_types"]
     other = second.replace("[2]", "[[]]")
     run = await criticised(critique(EMPTY), other, critique="always").run()
-    assert [one.name for one in run.expectations] == ["test_empty", "test_types"]
+    assert [one.words for one in written(run)] == ["test_empty", "test_types"]
 
 
 async def test_a_critique_that_cannot_be_read_is_asked_for_as_a_critique() -> None:
@@ -210,7 +178,7 @@ async def test_a_text_that_only_a_critics_test_fails_can_be_taken_back_without_a
     run = await loop.run()
     rival = rival_of(run, run.iterations[1])
     assert rival
-    assert (rival.iteration.number, [r.name for r in rival.results]) == (0, ["test_empty"])
+    assert (rival.iteration.number, [one.point.words for one in rival.cells]) == (0, ["test_empty"])
     for page in (panel_parts(run, View())["ask"], record_html(run)):
         assert "The draft fails only tests that scripted wrote: test_empty" in page
     calls = run.usage.calls
@@ -227,14 +195,6 @@ async def test_a_text_that_fails_more_than_a_critics_tests_is_no_rival() -> None
     assert run.verdict
     assert run.verdict.passed
     assert rival_of(run, run.iterations[1]) is None
-
-
-async def test_a_text_that_is_not_ready_does_not_pass_where_its_tests_cannot_be_run() -> None:
-    said = critique(EMPTY).replace('"ready": true, "because": "It holds."', '"ready": false')
-    replies = {Stage.DRAFT: [code(WRONG)], Stage.CRITIQUE: [said]}
-    run = await refinement(replies, TASK, suite=None, limits=Limits(max_revisions=0)).run()
-    assert run.verdict
-    assert run.verdict.outcome is Outcome.NOT_JUDGED
 
 
 async def test_a_new_error_in_one_word_of_a_sentence_blocks() -> None:
@@ -272,8 +232,8 @@ async def test_a_finding_that_the_writer_contests_and_the_critic_lets_go_blocks_
     assert asked(loop) == ["draft", "critique", "revise", "critique"]
     assert "the reader knows the keys" in last_prompt(loop)
     assert (run.text, run.stop_reason) == (MAIL, StopReason.PASSED)
-    (finding,) = run.iterations[0].findings
-    assert (finding.status, finding.upheld) == (Status.RESOLVED, False)
+    (finding,) = told(run, 0)
+    assert (status(finding), finding.point.upheld) == ("resolved", False)
     assert "The critic lets it go." in record_html(run)
 
 
@@ -285,7 +245,7 @@ async def test_a_finding_that_the_critic_stands_by_and_the_writer_contests_again
     assert "You contested it; the critic stands by it." in last_prompt(loop, 4)
     assert (run.text, run.stop_reason) == (MAIL, StopReason.UNJUDGED)
     assert "critic and writer disagree" in "".join(panel_parts(run, View()).values())
-    loop.decide(Dismiss(findings=("f1",)))
+    loop.decide(Dismiss(points=("f1",)))
     run = await loop.run()
     assert run.verdict
     assert run.verdict.passed
@@ -302,7 +262,7 @@ async def test_a_revision_that_the_critic_calls_worse_leaves_its_parent_the_best
 
 async def test_a_test_that_is_no_python_is_shown_as_not_tried() -> None:
     run = await criticised(critique(EMPTY.replace("()", "(")), drafts=(RIGHT,)).run()
-    assert run.expectations[0].untried == "broken"
+    assert written(run)[0].dropped == "broken"
     page = record_html(run)
     assert "1 not tried" in page
     assert "It is not Python." in page
@@ -328,7 +288,7 @@ async def test_a_test_that_fails_in_its_own_lines_is_mended_by_its_critic(broken
     assert asked(loop) == ["draft", "critique", "critique"]
     assert "fail in their own lines" in last_prompt(loop)
     assert suites(loop)[0]["test_empty"] is False
-    assert not any(one.untried for one in run.expectations)
+    assert not any(one.dropped for one in written(run))
     assert run.repairs == 1
 
 
@@ -337,8 +297,8 @@ async def test_a_test_that_its_critic_does_not_mend_is_dropped_with_the_reason()
     run = await loop.run()
     assert asked(loop) == ["draft", "critique", "critique"]
     assert suites(loop) == [{"test_tuple": False}]
-    [dropped] = [one for one in run.expectations if one.untried]
-    assert (dropped.name, dropped.untried) == ("test_empty", "broken")
+    [dropped] = [one for one in written(run) if one.dropped]
+    assert (dropped.words, dropped.dropped) == ("test_empty", "broken")
     assert "name 'no_items' is not defined" in dropped.reason
     assert "name &#39;no_items&#39; is not defined" in record_html(run)
 
@@ -347,14 +307,14 @@ async def test_no_test_is_mended_once_no_reply_may_be_asked_for_again() -> None:
     loop = by_stage(["", code(RIGHT)], ["?", critique(TYPO), fenced(EMPTY)], [], max_revisions=0)
     run = await loop.run()
     assert asked(loop) == ["draft", "draft", "critique", "critique"]
-    assert [one.untried for one in run.expectations] == ["broken"]
+    assert [one.dropped for one in written(run)] == ["broken"]
 
 
 async def test_the_budget_may_forbid_to_mend_a_test() -> None:
     loop = criticised(critique(TYPO), drafts=(RIGHT,), budget=Budget(calls=2))
     run = await loop.run()
-    assert [one.untried for one in run.expectations] == ["broken"]
-    assert run.iterations[0].critiqued
+    assert [one.dropped for one in written(run)] == ["broken"]
+    assert run.iterations[0].reading
 
 
 async def test_a_mended_test_is_not_paid_for_twice() -> None:
@@ -364,7 +324,7 @@ async def test_a_mended_test_is_not_paid_for_twice() -> None:
     cut = next(run for run in reversed(seen) if len(run.unconsumed_replies) == 2)
     again = refinement({Stage.CRITIQUE: []}, TASK, suite=Suite(), run=cut)
     run = await again.run()
-    assert [one.code for one in run.expectations] == [one.code for one in loop.state.expectations]
+    assert [one.code for one in written(run)] == [one.code for one in written(loop.state)]
     assert run.usage.calls == loop.state.usage.calls
 
 
@@ -389,7 +349,8 @@ async def test_what_a_text_that_does_nothing_passes_is_tried_on_later_texts() ->
 async def test_what_a_text_that_does_nothing_passes_is_not_counted_as_shown() -> None:
     task = TASK.replace(text=f"{TASK.text} The list stays as it is.")
     run = await by_stage([code(RIGHT)], [critique(EMPTY, KEPT)], [], task).run()
-    empty, kept = run.expectations
+    empty, kept = written(run)
     assert (empty.vacuous, kept.vacuous) == (True, True), "an empty function gives None, too"
-    assert run.verdict.because.tests == 0
-    assert "holds for an empty text, too" in record_html(run)
+    shown = record_html(run)
+    assert "read it and names nothing that blocks it." in shown
+    assert "holds for an empty text, too" in shown

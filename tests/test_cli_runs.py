@@ -13,7 +13,8 @@ from openai_server import ScriptedServer
 
 import ipyrefine as package
 from ipyrefine import cli
-from ipyrefine.core.model import Choice, Evidence, Outcome, Row, StopReason, Verdict
+from ipyrefine.core.model import Choice, Outcome, StopReason, Verdict
+from ipyrefine.core.table import Evidence, Row
 from ipyrefine.journal.writer import Recorder, default_path
 
 REFINE = "%%refine -m scripted -p prose --criteria tone --target 0.8 -n 1"

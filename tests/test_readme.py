@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kit import told
 
 import ipyrefine
 from ipyrefine.core.actions import commands as listed
@@ -114,7 +115,7 @@ async def test_its_python_examples_work_together() -> None:
     )
     assert run.text == "One line."
     assert [criterion.name for criterion in run.task.criteria] == ["image", "season"]
-    assert run.iterations[0].findings[0].problem.startswith("It has 1 lines.")
+    assert told(run, 0)[0].words.startswith("It has 1 lines.")
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -10,6 +10,7 @@ import pytest
 from ipyrefine import refine
 from ipyrefine.checks import resolve
 from ipyrefine.core.model import Outcome
+from ipyrefine.core.testing import is_critics
 from ipyrefine.providers.scripted import ScriptedModel
 
 RUNS = sorted((Path(__file__).parent / "by_hand").glob("*.json"))
@@ -44,7 +45,9 @@ async def test_a_run_by_hand_ends_as_it_did(path: Path) -> None:
         options["variables"] = {"orders": orders.assign(when=pandas.to_datetime(orders["when"]))}
     model = ScriptedModel(kept["replies"])
     run = await refine(kept["task"], model=model, journal=False, **options)
-    shown = [r.name for e in run.iterations[0].evidence for r in e.results if r.passed is False]
+    cells = run.cells(run.iterations[0])
+    tests = (one for one in cells if is_critics(one.point) and not one.point.dropped)
+    shown = [one.point.words for one in tests if one.result.passed is False]
     assert shown == kept["failing"], "the tests that the draft fails"
     assert run.verdict is not None
     ended = (kept.get("outcome", Outcome.PASS), kept.get("basis", "critique"))

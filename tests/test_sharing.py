@@ -11,12 +11,13 @@ from typing import Any
 
 import pandas
 import pytest
+from kit import written
 
 from ipyrefine import api
 from ipyrefine.checks import resolve
 from ipyrefine.core.decisions import Continue, Expect
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.model import SUITE, Budget, Limits, Stage
+from ipyrefine.core.model import Budget, Limits, Stage
 from ipyrefine.core.ports import Request
 from ipyrefine.core.results import rows
 from ipyrefine.core.run import Run
@@ -288,7 +289,7 @@ async def test_a_critics_tests_and_how_many_pass_are_sent_whole_but_no_value_tha
     tests = module_of(["assert totals([]) == {}", *bodies, "assert isinstance(totals(rows), dict)"])
     model = Critic(tests, BY_REGION)
     run = await refinement(model, TOTALS, limits={"max_revisions": 1}).run()
-    failing = next(one for one in run.iterations[0].evidence if one.name == SUITE)
+    failing = next(e for e in run.evidence(run.iterations[0]) if e.basis == "critique")
     assert leaked(failing.detail), "the user sees it"
     assert leaked(model.sent) == []
     revise = next(one for one in model.requests if one.purpose == Stage.REVISE)
@@ -299,7 +300,7 @@ async def test_a_critics_tests_and_how_many_pass_are_sent_whole_but_no_value_tha
         in prompt
     )
     assert failing.tallies[0].of - failing.tallies[0].held == count
-    for expected in run.expectations[1:4]:
+    for expected in written(run)[1:4]:
         assert expected.code.partition("def ")[2] in prompt, "three of those that fail"
     for number, body in enumerate(bodies, start=1):
         assert re.search(rf"test_{number}\b.*: {re.escape(OUTCOMES[body])}", prompt), body
@@ -342,9 +343,10 @@ HEADS = [
 
 @pytest.mark.parametrize("head", HEADS)
 async def test_no_test_of_a_critics_tells_a_value(head: str) -> None:
+    telling = TELLING if head in HEADS[:2] else TELLING[:1]  # of the others no test runs
     bodies = "\n\n".join(
         f'def test_{n}():\n    """the total `revenue` of `rows` per region"""\n{body}'
-        for n, body in enumerate(TELLING)
+        for n, body in enumerate(telling)
     )
     tests = f"import pytest, warnings\n{head}\n\n{bodies}"
     model = Critic(tests, BY_REGION)
@@ -397,8 +399,8 @@ async def test_what_a_critic_wrote_who_saw_the_outputs_is_kept_from_another_serv
         Telling(f"{BY_REGION}\ntotals(rows)"), TOTALS, share="outputs", limits={"max_revisions": 0}
     )
     stored = Run.model_validate_json((await loop.run()).model_dump_json())
-    assert leaked(" ".join(one.problem for one in stored.findings))
-    assert stored.expectations
+    assert leaked(" ".join(one.words for text in stored.iterations for one in stored.cells(text)))
+    assert written(stored)
     model = Server(FINE)
     resumed = api.resume(stored, model=model, checks=loop.checks)
     resumed.decide(Continue(revisions=1))

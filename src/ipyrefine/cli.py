@@ -18,7 +18,7 @@ from ipyrefine.demo import run_demo
 from ipyrefine.errors import Interrupted, RefineError, UsageError, did_you_mean
 from ipyrefine.journal.store import Journal
 from ipyrefine.providers import weights
-from ipyrefine.render import document, labels
+from ipyrefine.render import document, labels, words
 from ipyrefine.render.escape import plain
 from ipyrefine.session.export import export
 from ipyrefine.session.history import MAX_LISTED, history
@@ -281,7 +281,7 @@ def _encrypted() -> Any:
 def summarize(number: int, run: Run) -> str:
     """Return a run's verdict in one line, why it stopped without one, and what to clarify."""
     stop = labels.STOPS[run.stop_reason] if run.stop_reason else "unfinished"
-    line = f"{number}: {labels.iteration_label(run.chosen)}"
+    line = f"{number}: {words.verdict(run, run.chosen).label}"
     if run.stop_reason not in (StopReason.PASSED, StopReason.UNJUDGED):
         line += f" · {stop}"
     found = document.results(run, run.chosen) if run.chosen else []

@@ -19,16 +19,26 @@ TASKS = 8
 BEFORE = 13  # replies given before the cluster is stopped for the kill
 
 
-@pytest.fixture
-def client(own_world: object) -> Iterator[Any]:
-    """Two workers of one thread each; they inherit this test's environment."""
-    with (
-        distributed.LocalCluster(
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, str]]:
+    """Two workers of one thread each, and the folder of their journal."""
+    folder = str(tmp_path_factory.mktemp("journal"))
+    with pytest.MonkeyPatch.context() as patches:
+        for name in ("HOME", "IPYREFINE_HOME"):  # which the workers inherit
+            patches.setenv(name, folder)
+        made = distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
-        ) as cluster,
-        distributed.Client(cluster) as connected,
-    ):
-        yield connected
+        )
+    with made, distributed.Client(made) as connected:
+        yield connected, folder
+
+
+@pytest.fixture
+def client(cluster: tuple[Any, str], monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The cluster, which writes into the journal that this test reads."""
+    connected, folder = cluster
+    monkeypatch.setenv("IPYREFINE_HOME", folder)
+    return connected
 
 
 async def test_a_cluster_does_each_run_whole_and_gives_it_back(client: Any) -> None:
@@ -71,7 +81,7 @@ async def test_a_killed_worker_loses_nothing_and_nothing_is_paid_twice(client: A
             )
         )
         assert await asyncio.to_thread(greeter.wait_for_held, 2, 60)
-        ended = [run for run in Journal().runs() if run.stop_reason]
+        ended = [run for run in Journal().runs() if run.stop_reason and "cluster" in run.name]
         assert ended, "some runs should be in the dead worker's memory"
         victim = next(iter(client.run(os.getpid).values()))
         os.kill(victim, signal.SIGKILL)

@@ -7,6 +7,7 @@ from copy import deepcopy
 
 import pandas
 import pytest
+from kit import told
 
 import ipyrefine
 from ipyrefine import errors
@@ -146,7 +147,7 @@ async def test_texts_that_could_not_be_run_are_no_group(monkeypatch):
 async def test_a_ruling_counts_for_its_group_and_says_so(table):
     assert await table.rule(1, "pass", "Clear.") == 2
     for run in (table.runs[0], table.runs[2]):
-        words = run.verdict.because.words
+        words = run.chosen.override.reason
         assert words.startswith("Clear. (one ruling for 2 texts with the same ")
         assert (run.verdict.outcome, run.verdict.basis) == (Outcome.PASS, "user")
         assert run.stop_reason is StopReason.OVERRIDDEN
@@ -159,7 +160,7 @@ async def test_a_ruling_of_fail_waits_for_the_user_and_can_be_taken_back(table):
     run = table.runs[1]
     assert (run.verdict.outcome, run.verdict.basis) == (Outcome.NEEDS_IMPROVEMENT, "user")
     assert run.stop_reason is StopReason.PAUSED
-    assert run.findings[-1].problem == "It sorts."
+    assert told(run)[-1].words == "It sorts."
     await table.rule(2, "pass")
     assert table.runs[1].verdict.passed
     await table.rule(3, "fail")

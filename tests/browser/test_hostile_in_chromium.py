@@ -11,9 +11,10 @@ from lab_driver import Lab
 from openai_server import Answer, ScriptedServer
 
 from ipyrefine.core.events import DraftReady, EvidenceReady, RunStarted, Stopped, Warned
-from ipyrefine.core.model import Criterion, Evidence, Finding, Setup, Severity, StopReason, Task
+from ipyrefine.core.model import Criterion, Setup, StopReason, Task
 from ipyrefine.core.reducer import replay
 from ipyrefine.core.run import Run
+from ipyrefine.core.table import Evidence, Point, Result
 from ipyrefine.render.html import record_html
 
 WIDTH = 700
@@ -23,8 +24,7 @@ ACTING = (*CASES["markup"], *CASES["links"], *CASES["delimiters"])
 
 def run_of(case: str) -> Run:
     """A stopped run with the case wherever a text of others may stand."""
-    finding = Finding(id=case, criterion=case, severity=Severity.BLOCKING, quote=case,
-                      problem=case, fix=case)  # fmt: skip
+    point = Point(id=case, criterion=case, place=case, words=case, fix=case)
     task = Task(text=case, form="code", profile=case, checklist=(case,),
                 criteria=(Criterion(name=case, definition=case),))  # fmt: skip
     run = replay([
@@ -34,8 +34,8 @@ def run_of(case: str) -> Run:
         EvidenceReady(iteration=0, evidence=Evidence(name=case, passed=False, detail=case)),
         Stopped(reason=StopReason.FAILED, message=case),
     ])  # fmt: skip
-    first = run.iterations[0].model_copy(update={"findings": (finding,)})
-    return run.model_copy(update={"iterations": (first,)})
+    first = run.iterations[0].replace(results={case: Result(passed=False)})
+    return run.replace(iterations=(first,), points={case: point})
 
 
 def page_of(cases: tuple[str, ...]) -> str:

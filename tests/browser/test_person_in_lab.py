@@ -47,7 +47,7 @@ async def test_a_revision_acts_on_ticked_findings_and_on_the_users_own(
     await lab.press("add")
     await lab.panel(".rf-finding", "It must reject text.").wait_for()
     await lab.press("open", menu="More", name="select")
-    await lab.panel('[name="findings"][value="f1"]').uncheck()
+    await lab.panel('[name="points"][value="f1"]').uncheck()
     asked = len(model.requests)
     await lab.press("select")
     await lab.panel(".rf-step", "Revision 2").wait_for()

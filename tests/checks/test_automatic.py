@@ -8,7 +8,8 @@ from ipyrefine import api
 from ipyrefine.checks import from_record, resolve
 from ipyrefine.checks.demands import NOTHING, find_demands
 from ipyrefine.checks.python import RunOnCopies
-from ipyrefine.core.model import Evidence, Form, Material, Task
+from ipyrefine.core.model import Form, Material, Task
+from ipyrefine.core.table import Evidence
 from ipyrefine.errors import UsageError
 from ipyrefine.kernel.variables import Variables
 from ipyrefine.providers.scripted import ScriptedModel

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from ipyrefine.checks.python import RunOnCopies, RunsCleanly
-from ipyrefine.core.model import Evidence, Task
+from ipyrefine.core.model import Task
+from ipyrefine.core.table import Evidence
 from ipyrefine.kernel.variables import Variables
 
 CELL = Task(text="Do it.", form="code")

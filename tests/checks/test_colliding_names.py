@@ -5,13 +5,26 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from kit import CODE, Suite, code, critique, finding, finish, refinement, text
+from kit import (
+    CODE,
+    Suite,
+    actionable,
+    code,
+    critique,
+    finding,
+    finish,
+    refinement,
+    status,
+    text,
+    written,
+)
 
 from ipyrefine import refine
 from ipyrefine.checks import from_record, needs_reader, resolve
-from ipyrefine.core.model import Criterion, Evidence, Limits, Task
+from ipyrefine.core.model import Criterion, Limits, Task
 from ipyrefine.core.prompts import Prompts
 from ipyrefine.core.run import Run
+from ipyrefine.core.table import Evidence
 from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.render.labels import check_name
 
@@ -43,34 +56,35 @@ class Own:
         return Evidence(name=self.name, passed=True, decisive=True)
 
 
-async def doubled(check: Any, reply: str) -> Run:
+async def doubled(checks: list[Any], reply: str) -> Run:
     model = ScriptedModel([reply])
-    return await refine(STATED, model=model, checks=[check], max_revisions=0, journal=False)
+    return await refine(STATED, model=model, checks=checks, max_revisions=0, journal=False)
 
 
-@pytest.mark.parametrize("name", OURS)
-@pytest.mark.parametrize("kind", [named, Own], ids=["function", "object"])
-async def test_a_check_of_the_users_replaces_none_of_ours(kind: Any, name: str) -> None:
-    for reply, outcome in ((WRONG, "NEEDS_IMPROVEMENT"), (RIGHT, "PASS")):
-        neutral, run = await doubled(kind("neutral"), reply), await doubled(kind(name), reply)
-        assert run.setup.checks[1:] == neutral.setup.checks[1:] == ("examples", "results")
-        evidence = run.iterations[0].evidence
-        assert [(e.name, e.passed) for e in evidence] == [
-            (run.setup.checks[0] if e.name == "neutral" else e.name, e.passed)
-            for e in neutral.iterations[0].evidence
-        ]
-        verdict = run.iterations[0].verdict
-        assert verdict is not None
-        assert verdict.outcome == outcome
+@pytest.mark.parametrize("kind", [named, Own], ids=["functions", "objects"])
+@pytest.mark.parametrize(
+    ("reply", "outcome"), [(WRONG, "NEEDS_IMPROVEMENT"), (RIGHT, "PASS")], ids=["wrong", "right"]
+)
+async def test_checks_of_the_users_replace_none_of_ours(
+    kind: Any, reply: str, outcome: str
+) -> None:
+    run = await doubled([kind(name) for name in OURS], reply)
+    *own, examples, results = run.setup.checks
+    assert (len({*own}), examples, results) == (len(OURS), "examples", "results")
+    right = outcome == "PASS"
+    evidence = [(e.name, e.passed) for e in run.iterations[0].evidence]
+    assert evidence == [*((name, True) for name in own), (examples, right), (results, None)]
+    verdict = run.iterations[0].verdict
+    assert verdict is not None
+    assert verdict.outcome == outcome
 
 
-@pytest.mark.parametrize("name", OURS)
-async def test_a_check_of_the_users_that_fails_fails_the_text(name: str) -> None:
-    run = await doubled(named(name, passes=False), RIGHT)
+async def test_checks_of_the_users_that_fail_fail_the_text() -> None:
+    run = await doubled([named(name, passes=False) for name in OURS], RIGHT)
     verdict = run.iterations[0].verdict
     assert verdict is not None
     assert verdict.outcome == "NEEDS_IMPROVEMENT"
-    assert [one.check for one in run.iterations[0].actionable] == [run.setup.checks[0]]
+    assert [one.point.check for one in actionable(run, 0)] == [*run.setup.checks[: len(OURS)]]
 
 
 def test_checks_of_one_name_are_told_apart() -> None:
@@ -83,7 +97,7 @@ async def test_a_check_that_passes_closes_no_finding_of_one_with_its_name() -> N
     run = await refine(
         "Greet.", draft="Hi", model=ScriptedModel([]), checks=checks, max_revisions=0
     )
-    assert len(run.iterations[0].actionable) == 1
+    assert len(actionable(run, 0)) == 1
 
 
 @pytest.mark.parametrize("name", ["examples", "run", "json"])
@@ -104,9 +118,9 @@ def test_a_function_is_shown_under_its_name(name: str, words: str) -> None:
 def told(run: Run) -> Any:
     """What came of a run, apart from its criteria's names."""
     findings = [
-        (f.id, f.severity, f.status, f.contests, f.author)
+        (one.id, one.point.blocking, status(one), one.point.contests, one.point.source)
         for iteration in run.iterations
-        for f in iteration.findings
+        for one in run.cells(iteration)
     ]
     return (run.stop_reason, [i.verdict and i.verdict.outcome for i in run.iterations], findings)
 
@@ -144,4 +158,4 @@ async def test_a_finding_under_a_tests_name_contests_no_test() -> None:
     limits = Limits(max_revisions=1, critique="always")
     loop = refinement(replies, CODE, suite=Suite(), limits=limits)
     await finish(loop)
-    assert [one.contests for one in loop.state.expectations] == [0]
+    assert [one.contests for one in written(loop.state)] == [()]

@@ -13,10 +13,12 @@ from ipyrefine.checks.evaluation import Examples
 from ipyrefine.checks.rows import Results
 from ipyrefine.checks.suite import Suite
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.expectations import read_tests
-from ipyrefine.core.model import Evidence, FirstRows, Outcome, Task
+from ipyrefine.core.model import FirstRows, Outcome, Task
+from ipyrefine.core.points import with_ids
 from ipyrefine.core.results import expect, read_expectation, rows
 from ipyrefine.core.sharing import withhold
+from ipyrefine.core.table import Evidence
+from ipyrefine.core.testing import read_tests, suite_evidence
 from ipyrefine.core.typed import confirmations
 from ipyrefine.errors import UsageError
 from ipyrefine.kernel import snapshot, variables
@@ -167,12 +169,17 @@ async def test_examples_of_a_function_count_though_a_cell_shows_it_on_a_cut_fram
 async def test_the_users_tests_on_first_rows_are_not_tried(source: str) -> None:
     used, text = notebook(), f"{F}\ndef total(): return len(df)"
     evidence = await ran(text, used, "tests:mine", mine=source)
-    assert (evidence.passed, evidence.not_run, evidence.findings) == (None, True, ())
+    assert (evidence.passed, evidence.not_run, evidence.points) == (None, True, ())
     assert evidence.detail.startswith(
         f"Not tried on all rows: tests:mine ran on {await lack(used)}."
     )
-    other = await ran(text, used, "tests:mine", mine="def test_it(): assert f([1]) == 1")
-    assert (other.passed, other.conditions) == (True, ())
+
+
+async def test_tests_of_the_users_that_use_no_frame_are_tried() -> None:
+    text = f"{F}\ndef total(): return len(df)"
+    mine = "def test_it(): assert f([1]) == 1"
+    evidence = await ran(text, notebook(), "tests:mine", mine=mine)
+    assert (evidence.passed, evidence.conditions) == (True, ())
 
 
 async def test_a_critics_test_on_first_rows_is_not_tried_and_its_number_is_no_row() -> None:
@@ -181,13 +188,14 @@ async def test_a_critics_test_on_first_rows_is_not_tried_and_its_number_is_no_ro
         'def test_all():\n    """Count."""\n    assert total() == 20_000\n\n'
         'def test_few():\n    """Count."""\n    assert f([1]) == 2\n'
     )
-    tests = tuple(one.replace(grounded=True) for one in tests)
-    evidence = await Suite(used.copies)(tests, text, TASK)
-    every, few = evidence.results
+    every, few = (await Suite(used.copies)(tests, text, TASK)).values()
     assert (every.passed, every.gives, every.conditions) == (None, None, (await lack(used),))
-    assert every.line.startswith(f"Not tried on all rows: it ran on {await lack(used)}.")
-    assert (few.passed, few.conditions, evidence.conditions) == (False, (), (await lack(used),))
-    assert [one.criterion for one in evidence.findings] == ["test_few"]
+    assert every.shows.startswith(f"Not tried on all rows: it ran on {await lack(used)}.")
+    assert (few.passed, few.conditions) == (False, ())
+    points = {one.id: one for one in with_ids((), tests)}
+    evidence = suite_evidence(points, {"t1": every, "t2": few})
+    assert evidence is not None
+    assert (evidence.passed, evidence.conditions) == (False, (await lack(used),))
 
 
 async def test_what_a_function_gives_on_inputs_carries_it_row_by_row() -> None:

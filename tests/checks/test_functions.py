@@ -46,20 +46,20 @@ async def test_a_result_is_read(result, passed, score):
 
 
 @pytest.mark.parametrize(
-    ("result", "detail", "severities"),
+    ("result", "detail", "blocking"),
     [
-        ("too long", "too long", ["blocking"]),
+        ("too long", "too long", [True]),
         (("FAIL", None), "It returned FAIL.", []),
         ({"done": False}, "It returned NEEDS_IMPROVEMENT.", []),
-        ({"done": False, "feedback": ["a", "", "b"]}, "a\nb", ["blocking", "blocking"]),
-        ({"score": 0.5, "feedback": "a"}, "a\nIt scored 0.50 of 0.80.", ["blocking"]),
-        ((False, [{"problem": "a", "severity": "minor"}, "b"]), "b\na", ["blocking", "minor"]),
+        ({"done": False, "feedback": ["a", "", "b"]}, "a\nb", [True, True]),
+        ({"score": 0.5, "feedback": "a"}, "a\nIt scored 0.50 of 0.80.", [True]),
+        ((False, [{"problem": "a", "severity": "minor"}, "b"]), "b\na", [True, False]),
     ],
 )
-async def test_feedback_becomes_findings(result, detail, severities):
+async def test_feedback_becomes_findings(result, detail, blocking):
     evidence = await CallableCheck(lambda text: result)("x", TASK)
     assert (evidence.passed, evidence.detail) == (False, detail)
-    assert [finding.severity for finding in evidence.findings] == severities
+    assert [one.blocking for one in evidence.points] == blocking
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ async def test_minor_findings_alone_pass_and_the_longest_list_is_cut():
     result = [{"problem": f"{n}", "severity": "minor"} for n in range(99)]
     evidence = await CallableCheck(lambda text: result, target=0.95)("x", TASK)
     assert evidence.passed
-    assert len(evidence.findings) == 20
+    assert len(evidence.points) == 20
     assert evidence.detail.endswith("… and 79 more.")
 
 

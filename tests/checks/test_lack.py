@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from ipyrefine.checks import resolve
-from ipyrefine.core.model import Evidence, Task
+from ipyrefine.core.model import Task
+from ipyrefine.core.table import Evidence
 from ipyrefine.kernel.variables import Variables, find
 from ipyrefine.sandbox.sandbox import run_python
 
@@ -270,8 +271,17 @@ async def test_examples_and_tests_of_what_only_the_notebook_has_are_not_judged(
     evidence = await check(f"def f(n):\n    return {body}", task)
     assert evidence.passed is None
     assert evidence.detail.startswith(f"Not run: {NEEDS[body]}")
-    for wrong in (f"def f(n):\n    return n or {body}", "def f(n):\n    return open('b.csv')"):
-        assert (await check(wrong, task)).passed is False
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("name", ["examples", "tests:suite"])
+@pytest.mark.parametrize("body", ["n or input()", "open('b.csv')"])
+async def test_examples_and_tests_that_a_text_misses_without_the_notebook_are_missed(
+    name: str, body: str
+) -> None:
+    (check,) = resolve([name], {"suite": "def test_f():\n    assert f(1) == 'x'"})
+    evidence = await check(f"def f(n):\n    return {body}", Task(text="`f(1) == 'x'`", form="code"))
+    assert evidence.passed is False
 
 
 async def test_code_that_needs_a_secret_is_not_judged() -> None:

@@ -7,7 +7,8 @@ import pytest
 
 from ipyrefine.checks import resolve
 from ipyrefine.checks.tests import Tests
-from ipyrefine.core.model import Evidence, Task
+from ipyrefine.core.model import Task
+from ipyrefine.core.table import Evidence
 from ipyrefine.errors import UsageError
 
 TASK = Task(text="Write inc.")

@@ -54,7 +54,7 @@ def made(name: str) -> Schema:
 async def test_a_text_that_follows_it_becomes_an_object(name: str, text: str, value: Any) -> None:
     check = made(name)
     evidence = await check(text, TASK)
-    assert (evidence.passed, evidence.findings) == (True, ())
+    assert (evidence.passed, evidence.points) == (True, ())
     assert check.value(text) == value
 
 
@@ -74,7 +74,7 @@ async def test_each_fault_is_listed_and_a_finding_under_its_place(
     evidence = await made(name)(text, TASK)
     assert (evidence.passed, evidence.score) == (False, score)
     assert message in evidence.detail
-    assert {one.criterion for one in evidence.findings} == (places or {f"schema:{name}"})
+    assert {one.criterion for one in evidence.points} == (places or {f"schema:{name}"})
 
 
 @pytest.mark.parametrize(

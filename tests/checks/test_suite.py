@@ -1,28 +1,41 @@
 """A critic's tests are run on a text as ordinary pytest, in their modules."""
 
 import re
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from textwrap import dedent
 
 import pytest
+from kit import READY, code, critique, finding, finish, refinement
 
 from ipyrefine.checks import suite as suite_module
 from ipyrefine.checks.suite import Suite
 from ipyrefine.core.critiques import parse_tests
-from ipyrefine.core.expectations import Expectation, name_apart, read_tests
-from ipyrefine.core.model import Evidence, Task
+from ipyrefine.core.model import Limits, Task
+from ipyrefine.core.points import with_ids
+from ipyrefine.core.table import Evidence, Point, Result
+from ipyrefine.core.testing import name_apart, read_tests, suite_evidence
 from ipyrefine.kernel.variables import Variables
 
 TASK = Task(text="Write it.", form="code")
 
 
-def grounded(source: str) -> list[Expectation]:
-    return [one.model_copy(update={"grounded": True}) for one in read_tests(source)]
+async def run(text: str, source: str, **variables: object) -> dict[str, Result]:
+    return await Suite(Variables.of(variables).copies)(read_tests(source), text, TASK)
 
 
-async def run(text: str, source: str, **variables: object) -> Evidence:
-    return await Suite(Variables.of(variables).copies)(grounded(source), text, TASK)
+def together(tests: Sequence[Point], results: Mapping[str, Result]) -> Evidence:
+    """What a text shows of tests, as a whole."""
+    points = {one.id: one for one in with_ids((), tests)}
+    evidence = suite_evidence(points, {id_: results[one.words] for id_, one in points.items()})
+    assert evidence is not None
+    return evidence
+
+
+def ends(results: Mapping[str, Result]) -> dict[str, bool | None]:
+    """How each test ended."""
+    return {name: one.passed for name, one in results.items()}
 
 
 FORMS = """
@@ -88,38 +101,34 @@ def greet(name): print(f"Hello, {name}")
 
 async def test_each_natural_way_to_show_a_bug_is_run() -> None:
     right = await run(RIGHT, FORMS)
-    assert [one for one in right.results if not one.passed] == []
-    assert len(right.results) == 10
+    assert [one for one in right.values() if not one.passed] == []
+    assert len(right) == 10
     wrong = await run(RIGHT.replace("n * 2", "n").replace("negative", "odd"), FORMS)
-    failing = {one.name: one.line for one in wrong.results if not one.passed}
+    failing = {name: one.shows for name, one in wrong.items() if not one.passed}
     assert set(failing) == {"test_async", "test_exception"}
     assert "2 == 4" in failing["test_async"]
 
 
 async def test_a_failing_test_says_what_came_out_and_quotes_the_task() -> None:
     source = 'def test_nine():\n    """The square of 3."""\n    assert f(3) == 9\n'
-    evidence = await run("def f(x): return x + x", source)
+    results = await run("def f(x): return x + x", source)
+    evidence = together(read_tests(source), results)
     assert evidence.failed
-    assert "6 == 9" in evidence.results[0].line
-    (found,) = evidence.findings
-    assert (found.criterion, found.demand) == ("test_nine", "The square of 3.")
+    assert "6 == 9" in results["test_nine"].shows
+    assert evidence.detail.startswith("test_nine (“The square of 3.”): ")
 
 
 @pytest.mark.parametrize("end", ["import os; os._exit(0)", "raise SystemExit"])
 async def test_a_test_that_ends_the_process_fails_alone(end: str) -> None:
     calls = {"a": "f(1)", "b": "g()", "c": "f(2)"}
     source = "".join(f"def test_{n}():\n    assert {call}\n" for n, call in calls.items())
-    evidence = await run(f"def f(x): return x\ndef g():\n    {end}\n", source)
-    assert [(one.name, one.passed) for one in evidence.results] == [
-        ("test_a", True),
-        ("test_b", False),
-        ("test_c", True),
-    ]
+    results = await run(f"def f(x): return x\ndef g():\n    {end}\n", source)
+    assert ends(results) == {"test_a": True, "test_b": False, "test_c": True}
 
 
 async def test_a_text_that_does_not_load_fails_all_of_them() -> None:
-    evidence = await run("def f(:", "def test_a():\n    assert f(1)\n")
-    assert evidence.failed
+    source = "def test_a():\n    assert f(1)\n"
+    assert together(read_tests(source), await run("def f(:", source)).failed
 
 
 @pytest.mark.parametrize(
@@ -140,11 +149,14 @@ async def test_a_test_of_what_only_the_notebook_has_is_not_tried(
     monkeypatch.chdir(tmp_path / "book")
     monkeypatch.setenv("SETTING_HERE", "5")
     test = "def test_a():\n    assert f(1) == 'x'\n"
-    evidence = await run(text, test)
-    assert evidence.results[0].passed is None
-    assert evidence.results[0].line.startswith(f"Not run: {why}")
-    wrong = await run("def f(n):\n    return open('b.csv')", test)
-    assert wrong.results[0].passed is False
+    result = (await run(text, test))["test_a"]
+    assert result.passed is None
+    assert result.shows.startswith(f"Not run: {why}")
+
+
+async def test_a_file_that_is_nowhere_is_a_fault_of_the_text() -> None:
+    wrong = await run("def f(n):\n    return open('b.csv')", "def test_a():\n    assert f(1)\n")
+    assert wrong["test_a"].passed is False
 
 
 async def test_only_what_passes_on_a_text_that_does_nothing_is_vacuous() -> None:
@@ -153,38 +165,40 @@ async def test_only_what_passes_on_a_text_that_does_nothing_is_vacuous() -> None
         "def test_any():\n    assert f(0) is None or True\n"
         "def test_false():\n    assert 1 + 1 == 3\n"
         "def test_real():\n    assert f(3) == 9\n"
+        "def test_none():\n    assert f(3) is None\n"  # it passes on nothing, and not on the text
     )
-    vacuous = partial(Suite().vacuous, grounded(source))
+    vacuous = partial(Suite().vacuous, read_tests(source))
     assert await vacuous("def f(x): return x * x") == {"test_other", "test_any"}
 
 
+# By the name of a list or a frame: what changes it, and what is so only then.
 IN_PLACE = {
-    "an item": "bills['net'] = bills['gross'] * 2",
-    "an attribute": "bills.columns = ['net']",
-    "a method": "xs.append(3)",
-    "a deletion": "del bills['gross']",
-    "an augmented assignment": "xs += [3]",
-    "a loop": "for n in (3, 4):\n    xs.append(n)",
-    "a keyword": "bills.dropna(inplace=True)",
-    "beside a function": "def double(n):\n    return n * 2\n\nbills['net'] = bills['gross'] * 2",
+    "a": ("a['net'] = a['gross'] * 2", "'net' in a"),
+    "b": ("b.columns = ['net']", "'net' in b"),
+    "c": ("del c['gross']", "'gross' not in c"),
+    "d": ("d.dropna(inplace=True)", "len(d) == 1"),
+    "e": ("e.append(3)", "e == [1, 2, 3]"),
+    "f": ("f += [3]", "f == [1, 2, 3]"),
+    "g": ("for n in (3, 4):\n    g.append(n)", "g == [1, 2, 3, 4]"),
 }
 
 
-@pytest.mark.parametrize("text", IN_PLACE.values(), ids=IN_PLACE)
-async def test_a_test_of_what_a_text_changes_in_place_says_something_of_it(text: str) -> None:
+@pytest.mark.parametrize("beside", ["", "def double(value):\n    return value * 2\n\n"])
+async def test_a_test_of_what_a_text_changes_in_place_says_something_of_it(beside: str) -> None:
     import pandas as pd
 
-    variables = {"bills": pd.DataFrame({"gross": [1.0, None]}), "xs": [1, 2]}
-    source = (
-        "def test_changed():\n"
-        "    assert 'net' in bills or len(xs) > 2 or len(bills) == 1 or 'gross' not in bills\n"
-        "def test_kept():\n    assert xs[:2] == [1, 2]\n"
-        "def test_missed():\n    assert xs == bills['net'][0]\n"
+    frames = {name: pd.DataFrame({"gross": [1.0, None]}) for name in "abcd"}
+    lists = {name: [1, 2] for name in "efg"}
+    text = beside + "\n".join(change for change, _ in IN_PLACE.values())
+    source = "".join(
+        f"def test_{name}():\n    assert {only}\n" for name, (_, only) in IN_PLACE.items()
     )
-    suite, tests = Suite(Variables.of(variables).copies), grounded(source)
+    source += "def test_kept():\n    assert e[:2] == [1, 2]\n"
+    source += "def test_missed():\n    assert e == a['net'][0]\n"
+    suite, tests = Suite(Variables.of(frames | lists).copies), read_tests(source)
     assert await suite.vacuous(tests, text) == {"test_kept"}
-    passed = {one.name: one.passed for one in (await suite(tests, text, TASK)).results}
-    assert passed == {"test_changed": True, "test_kept": True, "test_missed": False}
+    ran = ends(await suite(tests, text, TASK))
+    assert {name for name, passed in ran.items() if not passed} == {"test_missed"}
 
 
 CHANGES = {
@@ -203,27 +217,39 @@ async def test_a_test_sees_a_variable_as_it_was_before_the_text(text: str) -> No
         "def test_rows():\n    assert len(before.bills) == len(bills) + 1 == 2\n"
         "def test_more():\n    assert xs == before.xs + [3]\n"
     )
-    evidence = await run(text, source, bills=bills, xs=[1, 2])
-    assert {one.name: one.passed for one in evidence.results} == dict.fromkeys(
-        ("test_rows", "test_more"), True
-    )
+    results = await run(text, source, bills=bills, xs=[1, 2])
+    assert ends(results) == {"test_rows": True, "test_more": True}
     assert len(bills) == 2
 
 
 async def test_a_text_s_own_name_before_is_what_its_tests_see() -> None:
     source = "def test_own():\n    assert before(3) == 2\n"
-    evidence = await run("def before(n):\n    return n - 1", source, xs=[1])
-    assert [one.passed for one in evidence.results] == [True]
+    results = await run("def before(n):\n    return n - 1", source, xs=[1])
+    assert ends(results) == {"test_own": True}
 
 
 async def test_a_test_that_a_text_doing_nothing_passes_counts_where_a_later_text_fails_it() -> None:
-    [kept] = grounded("def test_kept():\n    xs = [2, 1]\n    f(xs)\n    assert xs == [2, 1]\n")
-    kept = kept.replace(vacuous=True, quote="keep xs as it is")
-    held = await Suite()([kept], "def f(xs): return sorted(xs)", TASK)
-    assert (held.passed, held.tallies, held.results[0].counts) == (None, (), False)
-    broken = await Suite()([kept], "def f(xs): xs.sort()", TASK)
+    test = (
+        'def test_kept():\n    """keep xs as it is"""\n'
+        "    xs = [2, 1]\n    f(xs)\n    assert xs == [2, 1]"
+    )
+    replies = [
+        code("def f(xs): return sorted(xs)"),
+        f"```python\n{test}\n```\n{critique(finding('It says nothing.'))}",
+        code("def f(xs): xs.sort()"),
+        READY,
+    ]
+    task = Task(text="Write f, and keep xs as it is.", form="code")
+    limits = Limits(max_revisions=1, critique="always")
+    loop = refinement(replies, task, suite=Suite(), limits=limits)
+    await finish(loop)
+    first, second = loop.state.iterations
+    [held] = loop.state.evidence(first)
+    assert (held.passed, held.tallies, first.results["t1"].counts) == (None, (), False)
+    [broken] = loop.state.evidence(second)
     assert broken.failed
-    assert broken.findings[0].demand == "keep xs as it is"
+    assert loop.state.points["t1"].quote == "keep xs as it is"
+    assert second.results["t1"].counts
 
 
 @pytest.mark.parametrize(
@@ -242,8 +268,7 @@ async def test_a_test_that_a_text_doing_nothing_passes_counts_where_a_later_text
 async def test_of_several_results_the_first_that_is_missed_is_known(
     source: str, claim: int, gives: str
 ) -> None:
-    evidence = await run("def f(x):\n    return x", f"import pytest\n{source}")
-    (result,) = evidence.results
+    (result,) = (await run("def f(x):\n    return x", f"import pytest\n{source}")).values()
     assert result.gives
     assert (result.claim, result.gives.result) == (claim, gives)
 
@@ -355,32 +380,43 @@ MODULES = {
 }
 
 
-def written(source: str, text: str = ADD) -> list[Expectation]:
-    tests = parse_tests(f"```python\n{dedent(source)}\n```", text)
-    return [one.replace(grounded=True) for one in tests]
+def written(source: str, text: str = ADD) -> list[Point]:
+    return parse_tests(f"```python\n{dedent(source)}\n```", text)
 
 
-@pytest.mark.parametrize("source", MODULES.values(), ids=MODULES)
-async def test_tests_are_run_in_the_module_that_they_were_written_in(source: str) -> None:
-    tests = written(source)
-    right = (await Suite()(tests, ADD, ADDS)).results
-    assert [(one.name, one.passed, one.line) for one in right] == [("test_a", True, "")]
-    [wrong] = (await Suite()(tests, "def add(a, b):\n    return 0.5\n", ADDS)).results
-    assert (wrong.passed, wrong.broken) == (False, False)
+def apart(sources: Mapping[str, str], text: str = ADD) -> dict[str, list[Point]]:
+    """The tests of several critiques, which run at once: those of each, by its name."""
+    tests: dict[str, list[Point]] = {}
+    for number, (name, source) in enumerate(sources.items()):
+        before = [one for of_one in tests.values() for one in of_one]
+        tests[name] = [*name_apart(written(source, text), before, number)]
+    return tests
+
+
+async def results(tests: Mapping[str, list[Point]], text: str) -> dict[str, list[Result]]:
+    """The results of the tests of several critiques on a text, by the name of each."""
+    of = await Suite()([one for of_one in tests.values() for one in of_one], text, ADDS)
+    return {name: [of[one.words] for one in of_one] for name, of_one in tests.items()}
+
+
+async def test_tests_are_run_in_the_module_that_they_were_written_in() -> None:
+    tests = apart(MODULES)
+    for name, (one,) in (await results(tests, ADD)).items():
+        assert (one.passed, one.shows) == (True, ""), name
+    for name, (one,) in (await results(tests, "def add(a, b):\n    return 0.5\n")).items():
+        assert (one.passed, one.broken) == (False, False), name
 
 
 async def test_a_name_that_stands_in_two_critiques_is_looked_up_in_the_module_of_each() -> None:
     source = "N = {}\ndef test_a():\n    assert add(N, 0) == {}\n"
     first = name_apart(written(source.format(1, 1)), (), 0)
     both = [*first, *name_apart(written(source.format(2, 2)), first, 1)]
-    results = (await Suite()(both, ADD, ADDS)).results
-    assert [(one.name, one.passed) for one in results] == [("test_a", True), ("test_a_2", True)]
+    assert ends(await Suite()(both, ADD, ADDS)) == {"test_a": True, "test_a_2": True}
 
 
 STUCK = {
     "sleeps": "time.sleep(500)",
     "takes a lock twice": "lock.acquire() and lock.acquire()",
-    "waits for a queue": "queue.Queue().get()",
     "sleeps in turns": "[time.sleep(0.01) for _ in iter(int, 1)]",
     "waits in a loop of events": "asyncio.run(asyncio.sleep(500))",
 }
@@ -390,30 +426,34 @@ STUCK = {
 async def test_results_beside_a_test_that_waits_count(stuck: str, monkeypatch) -> None:
     monkeypatch.setattr(suite_module, "_WAITS", 0.5)
     text = (
-        "import asyncio, queue, threading, time\nlock = threading.Lock()\n"
+        "import asyncio, threading, time\nlock = threading.Lock()\n"
         f"def add(a, b):\n    if a > 40: {stuck}\n    return a - b\n"
     )
     calls = {"first": (1, 2, 3), "waits": (50, 50, 100), "last": (2, 0, 2)}
     source = [
         f"def test_{n}():\n    assert add({a}, {b}) == {c}\n" for n, (a, b, c) in calls.items()
     ]
-    evidence = await Suite()(written("".join(source)), text, ADDS)
-    first, waits, last = evidence.results
+    tests = written("".join(source))
+    results = await Suite()(tests, text, ADDS)
+    first, waits, last = results.values()
     assert [first.passed, waits.passed, last.passed] == [False, None, True]
-    assert "did not end within 0.5 seconds" in waits.line
+    assert "did not end within 0.5 seconds" in waits.shows
     assert not waits.broken
-    assert evidence.failed
+    assert together(tests, results).failed
 
 
 @pytest.mark.parametrize("end", ["while True: pass", "import os; os._exit(0)"])
-async def test_a_text_that_runs_on_or_ends_the_process_fails_that_test_alone(end: str) -> None:
+async def test_a_text_that_runs_on_or_ends_the_process_fails_that_test_alone(
+    end: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(suite_module, "_SECONDS", 2.0)
     text = f"def add(a, b):\n    if a > 40: \n        {end}\n    return a - b\n"
     calls = {"first": (1, 2, 3), "ends": (50, 50, 100), "last": (2, 0, 2)}
     source = [
         f"def test_{n}():\n    assert add({a}, {b}) == {c}\n" for n, (a, b, c) in calls.items()
     ]
-    results = (await Suite()(written("".join(source)), text, ADDS)).results
-    assert [one.passed for one in results] == [False, False, True]
+    results = await Suite()(written("".join(source)), text, ADDS)
+    assert [*ends(results).values()] == [False, False, True]
 
 
 async def test_of_several_parameters_one_that_ends_the_process_fails_the_test() -> None:
@@ -426,11 +466,10 @@ async def test_of_several_parameters_one_that_ends_the_process_fails_the_test() 
             assert add(1, 0) == 1
     """
     text = "import os\ndef add(a, b):\n    return os._exit(1) if a > 40 else a\n"
-    results = (await Suite()(written(source), text, ADDS)).results
-    assert [(one.name, one.passed) for one in results] == [("test_a", False), ("test_b", True)]
+    assert ends(await Suite()(written(source), text, ADDS)) == {"test_a": False, "test_b": True}
 
 
-BESIDE = "\ndef test_b():\n    assert add(1, 2) == 3\n"
+BESIDE = "\ndef test_b():\n    assert add({0}, 2) == {0} + 2\n"
 OWN_FAULTS = {
     "a fixture of a plugin": "def test_a(mocker):\n    assert add(1, 2) == 3",
     "self outside of a class": "def test_a(self):\n    assert add(1, 2) == 3",
@@ -469,15 +508,21 @@ OWN_FAULTS = {
 }
 
 
-@pytest.mark.parametrize("source", OWN_FAULTS.values(), ids=OWN_FAULTS)
-async def test_a_fault_of_a_tests_own_lines_is_no_miss_of_the_text(source: str) -> None:
-    evidence = await Suite()(written(source + BESIDE), ADD, ADDS)
-    own, beside = evidence.results
-    assert (own.name, own.passed, own.broken) == ("test_a", None, True)
-    assert own.line
-    assert not re.search(r"(^|[ '(])/\w|ipyrefine-", own.line), "no folder is named"
-    assert (beside.name, beside.passed) == ("test_b", True)
-    assert not evidence.failed
+async def test_a_fault_of_a_tests_own_lines_is_no_miss_of_the_text() -> None:
+    sources = [source + BESIDE.format(n) for n, source in enumerate(OWN_FAULTS.values())]
+    tests = apart(dict(zip(OWN_FAULTS, sources, strict=True)))
+    for name, (own, beside) in (await results(tests, ADD)).items():
+        assert (own.passed, own.broken) == (None, True), name
+        assert own.shows, name
+        assert not re.search(r"(^|[ '(])/\w|ipyrefine-", own.shows), "no folder is named"
+        assert beside.passed, name
+
+
+async def test_a_fault_of_a_tests_own_lines_fails_no_text() -> None:
+    tests = written(OWN_FAULTS["an unknown name"] + BESIDE.format(1))
+    found = await Suite()(tests, ADD, ADDS)
+    assert [one.passed for one in found.values()] == [None, True]
+    assert not together(tests, found).failed
 
 
 MISSES = {
@@ -517,11 +562,12 @@ MISSES = {
 }
 
 
-@pytest.mark.parametrize(("gives", "source"), MISSES.values(), ids=MISSES)
-async def test_what_the_text_gives_or_raises_is_its_own(gives: str, source: str) -> None:
+@pytest.mark.parametrize("gives", sorted({gives for gives, _ in MISSES.values()}))
+async def test_what_the_text_gives_or_raises_is_its_own(gives: str) -> None:
     text = f"def add(a, b):\n    return {gives}\n"
-    [result] = (await Suite()(written(source, text), text, ADDS)).results
-    assert (result.passed, result.broken) == (False, False)
+    sources = {name: source for name, (given, source) in MISSES.items() if given == gives}
+    for name, (one,) in (await results(apart(sources, text), text)).items():
+        assert (one.passed, one.broken) == (False, False), name
 
 
 @pytest.mark.parametrize(
@@ -531,7 +577,8 @@ async def test_a_text_misses_a_name_that_the_task_writes(call: str) -> None:
     source = f"import solution\ndef test_a():\n    assert {call} == 3\n"
     if call.startswith("added"):
         source = f"from solution import add as added\n{source}"
-    [result] = (await Suite()(written(source), "def plus(a, b):\n    return a + b\n", ADDS)).results
+    plus = "def plus(a, b):\n    return a + b\n"
+    [result] = (await Suite()(written(source), plus, ADDS)).values()
     assert result.passed is False
 
 
@@ -541,24 +588,24 @@ async def test_a_text_misses_a_method_only_if_the_task_writes_it(
 ) -> None:
     task = Task(text="Write a class Stack with push and pop.", form="code")
     source = f"def test_a():\n    assert Stack().{method}() is None\n"
-    [result] = (await Suite()(written(source), "class Stack:\n    pass\n", task)).results
+    [result] = (await Suite()(written(source), "class Stack:\n    pass\n", task)).values()
     assert (result.passed, result.broken) == (passed, passed is None)
 
 
 async def test_a_helper_that_a_later_text_no_longer_has_is_not_missed() -> None:
     source = "def test_a():\n    assert _digits(12) == [1, 2]\n"
-    [result] = (await Suite()(written(source), ADD, ADDS)).results
+    [result] = (await Suite()(written(source), ADD, ADDS)).values()
     assert (result.passed, result.broken) == (None, True)
 
 
 async def test_a_text_misses_a_file_that_the_task_writes() -> None:
     task = Task(text="Save the sum as sum.txt.", form="code")
     source = "def test_a():\n    assert open('sum.txt').read() == '3'\n"
-    [result] = (await Suite()(written(source), ADD, task)).results
+    [result] = (await Suite()(written(source), ADD, task)).values()
     assert result.passed is False
 
 
 async def test_a_text_may_call_something_like_what_is_built_into_python() -> None:
     source = "def test_a():\n    assert sum([1, 2]) == 9\n"
-    [result] = (await Suite()(written(source), "def sum(xs):\n    return 9\n", ADDS)).results
+    [result] = (await Suite()(written(source), "def sum(xs):\n    return 9\n", ADDS)).values()
     assert result.passed

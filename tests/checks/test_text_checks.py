@@ -5,7 +5,8 @@ import time
 import pytest
 
 from ipyrefine.checks import resolve
-from ipyrefine.core.model import Evidence, Task
+from ipyrefine.core.model import Task
+from ipyrefine.core.table import Evidence
 from ipyrefine.errors import UsageError
 
 TASK = Task(text="t")

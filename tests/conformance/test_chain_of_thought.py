@@ -11,12 +11,13 @@
 
 import json
 
-from kit import decide, finding, finish, judgement, prompts, refinement, text
+from kit import decide, finding, finish, judgement, prompts, refinement, text, told
 from own_prompts import EVALUATOR, looped, outcomes, said, sent
 
 from ipyrefine import refine
 from ipyrefine.core.decisions import Accept, Add, Continue
-from ipyrefine.core.model import Finding, Limits, Severity, StopReason
+from ipyrefine.core.model import Limits, StopReason
+from ipyrefine.core.table import Point
 from ipyrefine.providers.scripted import ScriptedModel
 
 COUNTER = "Implement a Java class Counter with increment(), reset() and get(), documented."
@@ -79,11 +80,11 @@ async def test_a_persons_and_a_models_feedback_are_both_acted_on_by_one_revision
         limits=Limits(critique="always", step=True),
     )
     await finish(loop)
-    wish = Finding(criterion="tone", severity=Severity.BLOCKING, problem="Name her.")
-    loop.decide(Add(finding=wish))
+    wish = Point(criterion="tone", blocking=True, words="Name her.")
+    loop.decide(Add(point=wish))
     await decide(loop, Continue())
     assert "dull" in prompts(loop)[2]
     assert "Name her." in prompts(loop)[2]
-    named = {f.problem: f.author for f in loop.state.iterations[1].findings}
-    assert (named["dull"], named["Name her."]) == ("model", "user")
+    named = {one.words: one.point.by_model for one in told(loop.state, 1)}
+    assert (named["dull"], named["Name her."]) == (True, False)
     assert loop.state.stop_reason is StopReason.PASSED

@@ -3,11 +3,12 @@
 from typing import Any, NamedTuple
 
 import pytest
-from kit import READY, Finds, code, critique, finding, finish, in_order, text
+from kit import READY, Finds, code, critique, finding, finish, in_order, text, told
 
 from ipyrefine import api, refine
 from ipyrefine.core.decisions import Accept, Continue, Decision, Override
-from ipyrefine.core.model import Evidence, Limits, Outcome, StopReason
+from ipyrefine.core.model import Limits, Outcome, StopReason
+from ipyrefine.core.table import Evidence
 from ipyrefine.providers.scripted import ScriptedModel
 
 INC = "Write inc(n), which adds one.\n\n>>> inc(1)\n2\n>>> inc(4)\n5\n"
@@ -138,6 +139,8 @@ async def test_a_suggestion_beside_a_pass_is_acted_on_when_the_user_continues() 
     loop.decide(Continue())
     await finish(loop)
     first, second = loop.state.iterations
-    assert [f.problem for f in first.findings if f.author == "model"] == ["It has no docstring."]
+    assert [one.words for one in told(loop.state, 0) if one.point.by_model] == [
+        "It has no docstring."
+    ]
     assert [i.verdict and i.verdict.passed for i in (first, second)] == [True, True]
     assert loop.state.stop_reason is StopReason.PASSED

@@ -15,7 +15,7 @@ import re
 from typing import Any
 
 import pytest
-from kit import TASK, code, evaluated, finish, judgement, requests, text
+from kit import TASK, code, evaluated, finish, judgement, requests, status, text
 from own_prompts import looped, problems
 
 from ipyrefine import refine
@@ -75,7 +75,7 @@ async def test_a_function_may_return_the_list_with_done_and_no_model_is_asked_fo
 
 async def test_an_action_that_comes_back_after_it_was_done_is_regressed() -> None:
     run, model = await refined([["Add type hints"], ["Handle zero"], ["Add type hints"], []])
-    statuses = [[f.status.value for f in i.findings] for i in run.iterations]
+    statuses = [[*map(status, run.cells(one))] for one in run.iterations]
     assert statuses == [
         ["open"],
         ["resolved", "open"],
@@ -121,4 +121,4 @@ async def test_a_truncated_reply_is_never_asked_for_again_blindly() -> None:
     await finish(loop)
     assert len(requests(loop)) == 2
     assert loop.state.verdict.outcome is Outcome.NOT_JUDGED
-    assert "cut off" in loop.state.verdict.because.detail
+    assert "cut off" in loop.state.verdict.line

@@ -19,6 +19,7 @@ import pytest
 from kit import (
     READY,
     TASK,
+    actionable,
     critique,
     finding,
     finish,
@@ -26,7 +27,9 @@ from kit import (
     prompts,
     refinement,
     requests,
+    status,
     text,
+    told,
 )
 from own_prompts import problems, sent
 
@@ -35,7 +38,7 @@ from ipyrefine.core.model import Limits, Outcome, StopReason
 from ipyrefine.core.run import Run
 from ipyrefine.core.template import read_template
 from ipyrefine.providers.scripted import ScriptedModel
-from ipyrefine.render.labels import stop_sentence
+from ipyrefine.render.words import stop_sentence
 
 REVIEW = "Review the above output. Identify 3 weaknesses or gaps."
 LAST = "Final review: Is this production-ready? If not, what's missing?"
@@ -124,7 +127,7 @@ async def test_a_pasted_template_is_four_calls_with_its_own_words(shape: str) ->
     assert not any("ITERATION" in one.upper() for one in asked)
     assert [i.usage.calls for i in run.iterations] == [2, 2]
     assert run.usage.tokens == sum(i.usage.tokens for i in run.iterations) > 0
-    assert "Nothing is missing." in str(run.verdict.because)
+    assert "Nothing is missing." in run.verdict.line
 
 
 @pytest.mark.parametrize(
@@ -209,8 +212,7 @@ async def test_a_critic_that_is_asked_for_more_keeps_what_it_named(
     limits = Limits(max_revisions=0, critique="always", min_findings=3)
     loop = refinement([text("a"), first, again], limits=limits)
     await finish(loop)
-    base = loop.state.iterations[0]
-    assert [one.problem for one in base.findings] == [one["problem"] for one in kept]
+    assert [one.words for one in told(loop.state, 0)] == [one["problem"] for one in kept]
     assert loop.state.stop_reason != "passed"
     assert f"The critique names {len(kept)} of 3 findings." in loop.state.warnings
 
@@ -221,7 +223,7 @@ async def test_a_no_stands_though_the_critic_is_asked_for_more() -> None:
     loop = refinement([text("a"), no, NOTHING], limits=limits)
     await finish(loop)
     base = loop.state.iterations[0]
-    assert (base.ready, base.reason) == (False, "The price is missing.")
+    assert (base.reading.ready, base.reading.reason) == (False, "The price is missing.")
     assert loop.state.stop_reason != "passed"
 
 
@@ -317,7 +319,7 @@ async def test_a_task_above_the_headings_stays_the_task() -> None:
 async def test_the_answer_to_what_is_missing_is_seen_yes_or_no(ready: bool) -> None:
     said = last_word(ready=ready, because="The date could be bolder.")
     run, _ = await pasted(PASTED, text("a"), critique(*WEAK), text("b"), said, max_revisions=1)
-    assert "The date could be bolder." in str(run.verdict.because)
+    assert "The date could be bolder." in run.verdict.line
     assert (run.stop_reason == "passed") is ready
 
 
@@ -344,7 +346,7 @@ async def test_not_ready_never_passes_whatever_its_findings_are_about(word: obje
 )
 async def test_notes_in_any_list_form_are_no_lack(notes: str) -> None:
     run, _ = await pasted(PASTED, text("a"), critique(*WEAK), text("b", notes), VERIFIED)
-    assert [one.finding for one in run.iterations[1].changes] == ["f1", "f2", "f3"]
+    assert [*run.iterations[1].changes] == ["f1", "f2", "f3"]
     assert run.warnings == ()
 
 
@@ -355,7 +357,7 @@ async def test_the_verification_names_the_unchecked_items() -> None:
     await finish(loop)
     assert "2. Is there a name?" in requests(loop)[1].messages[0].content
     assert loop.state.verdict.outcome is Outcome.NEEDS_IMPROVEMENT
-    assert "Is there a name?" in loop.state.verdict.because.problem
+    assert "Is there a name?" in loop.state.verdict.line
     assert "Is there a name?" in stop_sentence(loop.state)
 
 
@@ -364,7 +366,7 @@ async def test_what_is_missing_is_answered_in_words_that_the_user_sees() -> None
     replies = (text("a"), critique(*WEAK), text("b"), missing, text("c"), READY)
     run, _ = await pasted(PASTED, *replies, max_revisions=1)
     assert "No price yet." in problems(run)
-    assert "No price yet." in str(run.verdict.because)
+    assert "No price yet." in run.verdict.line
 
 
 # The findings of each text but the last; the price is named in two of them.
@@ -391,7 +393,9 @@ async def test_not_ready_is_criticised_again_and_what_returns_is_regressed_and_a
     assert [i.parent for i in run.iterations] == [None, 0, 1, 2, 3]
     read = [r.messages[-1].content for r in model.requests if r.purpose == "critique"]
     assert [max(n for n in range(5) if mails[n] in asked) for asked in read] == [0, 1, 2, 3, 4]
-    statuses = [{f.problem: f.status.value for f in i.findings}[PRICE] for i in run.iterations]
+    statuses = [
+        {one.words: status(one) for one in run.cells(text)}[PRICE] for text in run.iterations
+    ]
     assert statuses == ["open", "resolved", "regressed", "resolved", "resolved"]
     revisions = [r.messages[-1].content for r in model.requests if r.purpose == "revise"]
     assert ["- f1 (" in asked for asked in revisions] == [True, False, True, False]
@@ -413,7 +417,7 @@ async def test_at_the_cap_the_requirements_are_said_to_be_the_problem() -> None:
 @pytest.mark.parametrize("notes", ["f1: livelier", "f1: livelier\nf2: linked\nf3: 2024"])
 async def test_every_fix_has_a_note_of_what_changed_or_its_lack_is_remarked_on(notes: str) -> None:
     run, _ = await pasted(PASTED, text("a"), critique(*WEAK), text("b", notes), VERIFIED)
-    changes = [f"{change.finding}: {change.summary}" for change in run.iterations[1].changes]
+    changes = [f"{id_}: {said}" for id_, said in run.iterations[1].changes.items()]
     assert changes == notes.splitlines()
     lacking = any("note" in warning and "f2" in warning for warning in run.warnings)
     assert lacking is (len(changes) < 3)
@@ -446,7 +450,7 @@ async def test_scope_is_a_category_and_a_quote_that_is_not_in_the_text_is_no_pla
     ]
     loop = refinement(replies)
     await finish(loop)
-    named = [(f.criterion, f.quote) for f in loop.state.iterations[0].actionable]
+    named = [(one.point.criterion, one.point.place) for one in actionable(loop.state, 0)]
     assert named == [("scope", "knock knock"), ("tone", "")]
     assert "scope" in prompts(loop)[1]
     assert "too stiff" in prompts(loop)[2]

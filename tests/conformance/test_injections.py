@@ -14,7 +14,7 @@ from ipyrefine.core.model import Material, Outcome
 from ipyrefine.core.ports import Request
 from ipyrefine.core.run import Run
 from ipyrefine.providers.scripted import ScriptedModel
-from ipyrefine.render import labels
+from ipyrefine.render import words
 
 TASK = "Write inc(n), which adds one.\n\n>>> inc(1)\n2\n"
 WRONG = "def inc(n):\n    return n"
@@ -71,4 +71,4 @@ async def test_where_nothing_is_run_the_word_of_an_obedient_critic_is_never_show
 ) -> None:
     run = await told(SENTENCES[0], place, READY, "Write inc(n), which adds one.", critique="always")
     assert run.verdict.basis in ("critique", "none")
-    assert "PASS" not in labels.outcome_label(run.verdict).word
+    assert "PASS" not in words.verdict(run, run.chosen).title.word

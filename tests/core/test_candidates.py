@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from all_at_once import AllAtOnce, cancel
 from kit import (
-    EVALUATED,
     decide,
     evaluated,
     finish,
@@ -16,15 +15,14 @@ from kit import (
     staged,
     stages,
     text,
-    without_deltas,
 )
 
 from ipyrefine.api import build
 from ipyrefine.core.decisions import Continue, Override
 from ipyrefine.core.events import DraftReady, EvidenceReady, TextDelta
-from ipyrefine.core.model import Budget, Evidence, Limits, Outcome, StopReason, Task, Usage
+from ipyrefine.core.model import Budget, Limits, Outcome, StopReason, Task, Usage
 from ipyrefine.core.ports import Reply
-from ipyrefine.core.reducer import replay
+from ipyrefine.core.table import Evidence
 from ipyrefine.errors import ModelError, Unreachable, UsageError
 from ipyrefine.providers.scripted import ScriptedModel
 
@@ -166,27 +164,6 @@ async def test_each_candidate_has_its_own_usage(limits: Limits) -> None:
     loop = refinement(replies, checks=[wants("version 2")], limits=limits)
     await finish(loop)
     assert [i.usage.prompt_tokens for i in loop.state.iterations] == [10, 11, 12]
-
-
-@pytest.mark.parametrize("limits", [THREE, IN_TURN], ids=["at once", "in turn"])
-async def test_a_run_of_several_is_cut_anywhere_and_asks_nothing_twice(limits: Limits) -> None:
-    replies = {
-        "draft": [text("one"), text("two"), text("three")],
-        "judge": [judgement(3), judgement(5), judgement(9)],
-    }
-    options: dict[str, Any] = {"checks": [LONGEST], "limits": limits, "prompts": EVALUATED}
-    whole = refinement(replies, **options)
-    events = without_deltas(await finish(whole))
-    for cut in range(1, len(events)):
-        stored = events[:cut]
-        model = staged(replies, replies_read(stored))
-        loop = refinement(model, run=replay(stored), **options)
-        await finish(loop)
-        assert loop.state.usage.calls == whole.state.usage.calls == 6, cut
-        assert [i.text for i in loop.state.iterations] == ["one", "two", "three"]
-        assert loop.state.text == "three"
-        assert loop.state.verdict
-        assert loop.state.verdict.outcome is Outcome.PASS
 
 
 async def test_a_user_who_continues_after_a_cut_gets_a_revision_and_not_the_next_draft() -> None:

@@ -9,8 +9,9 @@ from kit import CODE, TASK, Finds, code, finish, in_order, refinement, staged, t
 from ipyrefine import refine
 from ipyrefine.core.decisions import Criteria
 from ipyrefine.core.events import CallEnded, DraftFailed, FormChosen, TextDelta
-from ipyrefine.core.model import Criterion, Evidence, Limits, Stage, Words
+from ipyrefine.core.model import Criterion, Limits, Stage, Words
 from ipyrefine.core.replies import Splitter, parse_choice, parse_form
+from ipyrefine.core.table import Evidence
 from ipyrefine.errors import ReplyError
 
 # Replies

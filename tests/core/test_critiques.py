@@ -6,16 +6,10 @@ import json
 import pytest
 
 from ipyrefine.core.critiques import parse_critique
-from ipyrefine.core.expectations import (
-    Expectation,
-    contains_quote,
-    in_force,
-    name_apart,
-    read_tests,
-    rests_on,
-)
-from ipyrefine.core.model import Severity
+from ipyrefine.core.quotes import contains_quote, rests_on
 from ipyrefine.core.results import claims
+from ipyrefine.core.table import Point
+from ipyrefine.core.testing import name_apart, read_tests
 from ipyrefine.errors import ReplyError
 
 TEST = 'def test_empty():\n    """An empty list gives 0."""\n    assert f([]) == 0\n'
@@ -52,12 +46,12 @@ Not ready: An empty list is not handled.
 )
 def test_a_critique_is_read_in_each_form_that_models_write(reply: str) -> None:
     critique = parse_critique(reply, "Dear Sir, hello.")
-    assert [one.name for one in critique.expectations] == ["test_empty"]
-    assert [one.problem for one in critique.weaknesses] == ["Stiff."]
-    [question] = (finding for finding in critique.findings if finding.asks)
-    assert (question.problem, question.options) == ("What of None?", ("0", "TypeError"))
-    assert critique.ready is False
-    assert critique.reason == "An empty list is not handled."
+    assert [one.words for one in critique.tests] == ["test_empty"]
+    assert [one.words for one in critique.weaknesses] == ["Stiff."]
+    [question] = (one for one in critique.remarks if one.kind == "question")
+    assert (question.words, question.options) == ("What of None?", ("0", "TypeError"))
+    assert critique.reading.ready is False
+    assert critique.reading.reason == "An empty list is not handled."
 
 
 @pytest.mark.parametrize(
@@ -86,7 +80,7 @@ def test_a_critique_is_read_in_each_form_that_models_write(reply: str) -> None:
     ],
 )
 def test_only_a_yes_is_a_yes_in_words(words: str, ready: bool) -> None:
-    assert parse_critique(f"Findings:\n{words}\n", "x").ready is ready
+    assert parse_critique(f"Findings:\n{words}\n", "x").reading.ready is ready
 
 
 @pytest.mark.parametrize(
@@ -100,28 +94,28 @@ def test_only_a_yes_is_a_yes_in_words(words: str, ready: bool) -> None:
     ],
 )
 def test_only_a_yes_is_a_yes_in_json(word: object, ready: bool | None) -> None:
-    assert parse_critique(json.dumps({"findings": [], "ready": word}), "x").ready is ready
-    assert parse_critique(json.dumps({"findings": [], "verdict": word}), "x").ready is ready
+    assert parse_critique(json.dumps({"findings": [], "ready": word}), "x").reading.ready is ready
+    assert parse_critique(json.dumps({"findings": [], "verdict": word}), "x").reading.ready is ready
 
 
 def test_a_block_in_another_language_hides_no_test_behind_it() -> None:
     shown = 'It gives\n```json\n{"a": 1}\n```\nwhere 2 is asked.\n'
-    [test] = parse_critique(f"{shown}```python\n{TEST}```\n{DATA}", "").expectations
-    assert test.name == "test_empty"
+    [test] = parse_critique(f"{shown}```python\n{TEST}```\n{DATA}", "").tests
+    assert test.words == "test_empty"
 
 
 def test_a_finding_keeps_its_demand_and_loses_a_place_that_is_not_there() -> None:
     (found,) = parse_critique(DATA, "Hello.").weaknesses
-    assert (found.demand, found.quote) == ("in plain words", "")
-    assert found.severity is Severity.MINOR
+    assert (found.quote, found.place) == ("in plain words", "")
+    assert not found.blocking
     (placed,) = parse_critique(DATA, "**Dear** Sir").weaknesses
-    assert placed.quote == "Dear Sir"
+    assert placed.place == "Dear Sir"
 
 
 def test_a_finding_blocks_unless_it_says_otherwise_and_an_empty_one_is_none() -> None:
     named = [{"problem": "Wrong."}, "Too long.", {"problem": " "}, {"severity": "minor"}]
-    found = parse_critique(json.dumps({"findings": named}), "x").findings
-    assert [(one.problem, one.blocks) for one in found] == [("Wrong.", True), ("Too long.", True)]
+    found = parse_critique(json.dumps({"findings": named}), "x").remarks
+    assert [(one.words, one.blocking) for one in found] == [("Wrong.", True), ("Too long.", True)]
 
 
 @pytest.mark.parametrize(
@@ -172,38 +166,39 @@ def test_new_tests_have_names_of_their_own_and_repeated_ones_are_left_out() -> N
     other = read_tests(TEST.replace("== 0", "is None"))
     again = read_tests(TEST.replace("test_empty", "test_nothing"))
     fresh = name_apart([*other, *again], known, 1)
-    assert [(one.name, one.iteration) for one in fresh] == [("test_empty_2", 1)]
+    assert [(one.words, one.text) for one in fresh] == [("test_empty_2", 1)]
     assert "def test_empty_2" in fresh[0].code
 
 
 def test_texts_are_tried_on_12_tests_of_a_critique_and_on_40_of_a_run() -> None:
-    def tests(first: int) -> list[Expectation]:
+    def tests(first: int) -> list[Point]:
         numbers = range(first, first + 15)
         return read_tests("\n".join(f"def test_{n}():\n    assert f({n})\n" for n in numbers))
 
-    run: list[Expectation] = []
+    run: list[Point] = []
     for number in range(4):
         run += name_apart(tests(15 * number), run, number)
-    assert [one.untried for one in run[:15]] == [""] * 12 + ["many"] * 3
+    assert [one.dropped for one in run[:15]] == [""] * 12 + ["many"] * 3
     assert len(run) == 60
-    assert len(in_force(run)) == 40
+    assert sum(not one.dropped for one in run) == 40
 
 
 def test_a_test_that_cannot_be_run_is_kept_with_the_reason() -> None:
     (broken,) = read_tests("def test_one(:\n    assert f(1)\n")
     (long,) = read_tests(f"def test_two():\n    assert f('{'1' * 20_000}')\n")
-    assert [(one.name, one.untried) for one in name_apart([broken, long], (), 0)] == [
+    assert [(one.words, one.dropped) for one in name_apart([broken, long], (), 0)] == [
         ("test_one", "broken"), ("test_two", "long")
     ]  # fmt: skip
-    assert not in_force([broken, long])
+    assert broken.dropped
+    assert long.dropped
 
 
 def test_a_test_that_is_nested_too_deeply_is_kept_and_not_tried() -> None:
     deep = f"def test_f():\n    assert f() == {'-' * 900}1\n"
     (test,) = read_tests(deep)
-    assert test.untried
-    assert name_apart([test], [], 0)[0].name == "test_f"
-    assert claims(test) == claims(Expectation(name="test_f", code=deep)) == ()
+    assert test.dropped
+    assert name_apart([test], [], 0)[0].words == "test_f"
+    assert claims(test) == claims(Point(kind="test", words="test_f", code=deep)) == ()
 
 
 FORMS = {
@@ -254,9 +249,9 @@ def test_tests_are_read_in_whatever_form_they_are_written(
     source: str, found: dict[str, str]
 ) -> None:
     reply = f"```python\n{source}```\n{DATA}"
-    tests = name_apart(parse_critique(reply, "def f(x):\n    return x").expectations, (), 0)
-    assert {one.name: one.quote for one in tests} == found
-    assert not any(one.untried for one in tests)
+    tests = name_apart(parse_critique(reply, "def f(x):\n    return x").tests, (), 0)
+    assert {one.words: one.quote for one in tests} == found
+    assert not any(one.dropped for one in tests)
     for one in tests:
         compile(f"{one.module}\n{one.code}", "test", "exec")
 
@@ -267,8 +262,8 @@ def test_tests_are_read_in_whatever_form_they_are_written(
     ids=["a prompt", "a check that nothing calls", "no Python"],
 )
 def test_what_cannot_be_run_as_a_test_is_named(source: str) -> None:
-    [test] = parse_critique(f"```python\n{source}```\n{DATA}", "x = 1").expectations
-    assert test.untried == "broken"
+    [test] = parse_critique(f"```python\n{source}```\n{DATA}", "x = 1").tests
+    assert test.dropped == "broken"
     assert test.reason
 
 
@@ -276,14 +271,14 @@ def test_code_that_a_critic_quotes_or_proposes_is_no_test() -> None:
     text = "def f(x):\n    return x\nassert f(1) == 1\n"
     proposed = "def f(x):\n    assert x\n    return x + 1\n"
     for source in (text, proposed):
-        assert not parse_critique(f"```python\n{source}```\n{DATA}", text).expectations
+        assert not parse_critique(f"```python\n{source}```\n{DATA}", text).tests
 
 
 def test_a_test_gets_what_another_block_of_the_reply_defines() -> None:
     helper = "CASES = [1]\ndef f(x):\n    return 7\n"
     source = "def test_one():\n    assert all(f(n) for n in CASES)\n"
     reply = f"```python\n{helper}```\n```python\n{source}```\n{DATA}"
-    [test] = parse_critique(reply, "def f(x):\n    return x").expectations
+    [test] = parse_critique(reply, "def f(x):\n    return x").tests
     assert test.module == "CASES = [1]"
     assert test.code.startswith("CASES = [1]\n")
 
@@ -427,12 +422,15 @@ SHAPES = {
 }  # fmt: skip
 
 
+WEIGHTS = {True: "blocking", False: "minor"}
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_critique_is_read_as_lists_tables_calls_and_in_other_languages(shape: str) -> None:
     critique = parse_critique(SHAPES[shape], "Dear Sir, hello.")
-    found = [(f.problem, f.fix, f.quote, f.severity.value) for f in critique.findings]
+    found = [(p.words, p.fix, p.place, WEIGHTS[p.blocking]) for p in critique.remarks]
     assert found == [STIFF, PRICE]
-    assert (critique.ready, critique.failure) == (False, "")
+    assert (critique.reading.ready, critique.reading.failure) == (False, "")
 
 
 @pytest.mark.parametrize(
@@ -453,8 +451,8 @@ def test_a_critic_may_say_in_words_what_is_missing(
     words: str, found: list[str], reason: str
 ) -> None:
     critique = parse_critique(words, "x")
-    assert [one.problem for one in critique.findings] == found
-    assert (critique.ready, critique.reason) == (False, reason)
+    assert [one.words for one in critique.remarks] == found
+    assert (critique.reading.ready, critique.reading.reason) == (False, reason)
 
 
 @pytest.mark.parametrize(
@@ -465,7 +463,7 @@ def test_a_critic_may_say_in_words_what_is_missing(
 )  # fmt: skip
 def test_no_weakness_is_none(words: str) -> None:
     critique = parse_critique(words, "x")
-    assert (critique.findings, critique.ready) == ((), True)
+    assert (critique.remarks, critique.reading.ready) == ((), True)
 
 
 @pytest.mark.parametrize(
@@ -485,11 +483,11 @@ def test_words_that_give_no_verdict_are_asked_about(words: str) -> None:
 )  # fmt: skip
 def test_a_weakness_blocks_unless_that_is_denied(value: object, blocks: bool) -> None:
     reply = json.dumps({"findings": [{"problem": "Wrong.", "blocks": value}]})
-    assert [one.blocks for one in parse_critique(reply, "x").findings] == [blocks]
+    assert [one.blocking for one in parse_critique(reply, "x").remarks] == [blocks]
 
 
 def test_a_yes_beside_json_that_cannot_be_read_is_asked_about() -> None:
     shape = '{"findings": [], "ready": true}'
     with pytest.raises(ReplyError):
         parse_critique(f'{shape}\n{{"findings": [{{"problem": x}}], "ready": false}}', "x")
-    assert parse_critique(f"{shape}\n{shape}", "x").ready is True
+    assert parse_critique(f"{shape}\n{shape}", "x").reading.ready is True

@@ -5,11 +5,12 @@ from functools import cache, partial
 from typing import Any, get_args
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from kit import (
     NO_FINDINGS,
     Finds,
+    actionable,
     at,
     calls,
     critique,
@@ -22,7 +23,9 @@ from kit import (
     refinement,
     scored,
     stages,
+    status,
     text,
+    told,
 )
 from loop_strategies import decisions
 
@@ -49,20 +52,10 @@ from ipyrefine.core.decisions import (
 )
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.events import Decided
-from ipyrefine.core.model import (
-    Criterion,
-    Evidence,
-    Finding,
-    Limits,
-    Outcome,
-    Record,
-    Severity,
-    Stage,
-    Status,
-    StopReason,
-)
+from ipyrefine.core.model import Criterion, Limits, Outcome, Record, Stage, StopReason
 from ipyrefine.core.reducer import apply
 from ipyrefine.core.run import Run
+from ipyrefine.core.table import Evidence, Point
 from ipyrefine.errors import UsageError
 from ipyrefine.providers.scripted import ScriptedModel
 
@@ -110,27 +103,27 @@ async def test_a_dismissed_finding_is_not_acted_on_and_never_raised_again() -> N
         ],
         limits=Limits(max_revisions=2),
     )
-    dismiss = Dismiss(findings=("f1",), reason="it is a bank")
+    dismiss = Dismiss(points=("f1",), reason="it is a bank")
     await finish(loop, at("critique_ready", partial(loop.decide, dismiss)))
-    statuses = {f.id: f.status for f in loop.state.iterations[1].findings}
-    assert statuses == {"f1": Status.DISMISSED, "f2": Status.RESOLVED, "f3": Status.OPEN}
+    statuses = {one.id: status(one) for one in told(loop.state, 1)}
+    assert statuses == {"f1": "dismissed", "f2": "resolved", "f3": "open"}
     assert all("f1 (" not in prompt for prompt in prompts(loop, Stage.REVISE))
     assert "- stiff (because: it is a bank)" in prompts(loop, Stage.CRITIQUE)[-1]
 
 
 async def test_adding_a_finding_with_a_known_id_rewrites_that_one() -> None:
     loop = await stopped()
-    wish = Finding(id="f1", criterion="tone", severity=Severity.MINOR, problem="A bit stiff.")
-    await decide(loop, Add(finding=wish))
-    rewritten = loop.state.iterations[0].findings[0]
-    assert (rewritten.id, rewritten.problem, rewritten.author) == ("f1", "A bit stiff.", "user")
-    assert len(loop.state.iterations[0].findings) == 2
+    wish = Point(id="f1", criterion="tone", blocking=False, words="A bit stiff.")
+    await decide(loop, Add(point=wish))
+    rewritten = told(loop.state, 0)[0]
+    assert (rewritten.id, rewritten.words, rewritten.point.by_user) == ("f1", "A bit stiff.", True)
+    assert len(told(loop.state, 0)) == 2
 
 
 async def test_findings_of_a_dropped_criterion_no_longer_count() -> None:
     loop = await stopped(judgement(9))
     await decide(loop, Criteria(criteria=(WARMTH,)))
-    assert {f.status for f in loop.state.iterations[0].findings} == {Status.DISMISSED}
+    assert {*map(status, told(loop.state, 0))} == {"dismissed"}
 
 
 async def test_an_overridden_verdict_outlives_new_criteria() -> None:
@@ -144,14 +137,6 @@ async def test_an_overridden_verdict_outlives_new_criteria() -> None:
     await decide(loop, Criteria(criteria=(WARMTH,)))
     verdict = loop.state.iterations[0].verdict
     assert (verdict.outcome, verdict.score, verdict.basis) == (Outcome.PASS, 0.1, "user")
-
-
-async def test_a_paused_run_stays_paused_until_the_user_goes_on() -> None:
-    loop = scored(0.4, 0.5, target=1, max_revisions=2, step=True)
-    await finish(loop)
-    assert stages(await finish(loop)) == []
-    assert stages(await decide(loop, Guide(guidance="warmer"))) == []
-    assert loop.state.stop_reason is StopReason.PAUSED
 
 
 async def test_a_remark_on_a_stopped_run_makes_no_call_and_takes_no_acceptance_back() -> None:
@@ -181,16 +166,14 @@ async def test_guidance_given_while_a_revision_is_written_is_not_lost() -> None:
 
 IMPOSSIBLE = {
     "no such iteration": Branch(iteration=7),
-    "no such finding": Dismiss(findings=("f9",)),
-    "nothing chosen": Select(findings=()),
+    "no such finding": Dismiss(points=("f9",)),
+    "nothing chosen": Select(points=()),
     "no guidance": Guide(guidance=" "),
     "an empty edit": Edit(text="  "),
-    "an empty finding": Add(
-        finding=Finding(criterion="tone", severity=Severity.MINOR, problem=" ")
-    ),
+    "an empty finding": Add(point=Point(criterion="tone", blocking=False, words=" ")),
     "no criteria at all": Criteria(),
     "a quote that is not there": Add(
-        finding=Finding(criterion="tone", severity=Severity.MINOR, quote="Moin", problem="rude")
+        point=Point(criterion="tone", blocking=False, place="Moin", words="rude")
     ),
 }
 
@@ -220,7 +203,7 @@ async def test_a_checks_own_finding_cannot_be_dismissed() -> None:
     loop = scored(0.5, target=1, max_revisions=0)
     await finish(loop)
     with pytest.raises(UsageError, match="Override the verdict"):
-        loop.decide(Dismiss(findings=("f1",)))
+        loop.decide(Dismiss(points=("f1",)))
 
 
 # As words after `%refine`, as sentences and as JSON
@@ -245,6 +228,7 @@ def stopped_run() -> Run:
 
 
 @pytest.mark.parametrize("command", get_args(get_args(Decision)[0]), ids=lambda one: one.__name__)
+@settings(max_examples=40)
 @given(words=st.lists(WORDS, max_size=4))
 def test_words_are_a_decision_with_a_sentence_or_refused(
     command: type[Record], words: list[str]
@@ -286,12 +270,12 @@ async def test_a_raised_target_says_what_to_change_and_a_lowered_one_takes_it_ba
     )
     await finish(loop)
     await decide(loop, Criteria(target=0.95))
-    assert [f.problem for f in loop.state.iterations[0].actionable] == ["It scored 0.90 of 0.95."]
+    assert [f.words for f in actionable(loop.state, 0)] == ["It scored 0.90 of 0.95."]
     await decide(loop, Continue())
     assert "It scored 0.90 of 0.95." in prompts(loop)[2]
     assert (loop.state.text, loop.state.stop_reason) == ("Hi Ann", StopReason.PASSED)
     await decide(loop, Criteria(target=0.5))
-    assert loop.state.iterations[0].actionable == ()
+    assert actionable(loop.state, 0) == []
 
 
 async def test_a_run_stopped_before_its_first_draft_is_continued() -> None:
@@ -329,7 +313,7 @@ async def test_a_text_that_only_the_demand_failed_is_judged_on_the_rest() -> Non
     assert (loop.state.verdict.outcome, loop.state.verdict.basis) == (Outcome.PASS, "evaluator")
     assert loop.state.stop_reason is StopReason.PASSED
     assert (loop.state.setup.checks, loop.state.setup.demands) == ((), ())
-    assert not loop.state.iterations[0].actionable
+    assert not actionable(loop.state, 0)
 
 
 async def test_evidence_that_is_left_settles_the_text_without_a_call_or_a_check() -> None:

@@ -274,7 +274,7 @@ def test_scores_that_differ_ranges_and_other_numbers_are_no_score(reply: str) ->
 def test_verdict_and_feedback_are_read_in_calls_and_in_other_languages(reply: str) -> None:
     judgement = parse_evaluation(reply)
     assert judgement.stated == "FAIL"
-    assert [one.problem for one in judgement.findings] == ["slow"]
+    assert [one.words for one in judgement.points] == ["slow"]
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from kit import READY, Finds, finish, refinement, text
+from kit import READY, Finds, finish, refinement, status, text, told
 
 from ipyrefine.checks.functions import CallableCheck
 from ipyrefine.core.decisions import Dismiss
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.model import Evidence, Finding, Limits, Severity, StopReason
+from ipyrefine.core.model import Limits, StopReason
+from ipyrefine.core.table import Evidence, Point
 from ipyrefine.errors import UsageError
 
 Result = Callable[[str], Any]
@@ -35,8 +36,8 @@ async def checked(function: Result, *texts: str, **limits: Any) -> Refinement:
 
 
 def standing(loop: Refinement, number: int) -> dict[str, tuple[str, str]]:
-    found = loop.state.iterations[number].findings
-    return {f.id: (f.problem, f.status.value) for f in found}
+    found = told(loop.state, number)
+    return {one.id: (one.words, status(one)) for one in found}
 
 
 async def test_each_fault_is_a_finding_with_its_quote_criterion_severity_and_fix() -> None:
@@ -45,11 +46,10 @@ async def test_each_fault_is_a_finding_with_its_quote_criterion_severity_and_fix
         {"problem": "shouting", "quote": "BUY", "severity": "minor"},
     ]
     loop = await checked(by_text(BUY=said), "BUY")
-    first, second = loop.state.iterations[0].findings
-    assert (first.id, first.criterion, first.fix) == ("f1", "tone", "greet her")
-    assert (second.id, second.quote, second.severity) == ("f2", "BUY", Severity.MINOR)
-    assert {f.author for f in (first, second)} == {"check"}
-    assert {f.check for f in (first, second)} == {"style"}
+    first, second = told(loop.state, 0)
+    assert (first.id, first.point.criterion, first.point.fix) == ("f1", "tone", "greet her")
+    assert (second.id, second.point.place, second.point.blocking) == ("f2", "BUY", False)
+    assert {one.point.check for one in (first, second)} == {"style"}
 
 
 EIGHTY = ["line 3 is longer than eighty", "line 9 is longer than eighty"]
@@ -100,27 +100,27 @@ async def test_a_minor_fault_can_be_dismissed_and_stays_so_but_a_blocking_one_ca
     said = [{"problem": "a comma", "severity": "minor"}, "no name"]
     loop = await checked(by_text(a=said, b=said), "a")
     with pytest.raises(UsageError, match="f1 comes from the check style"):
-        loop.decide(Dismiss(findings=("f1",)))
-    loop.decide(Dismiss(findings=("f2",)))
+        loop.decide(Dismiss(points=("f1",)))
+    loop.decide(Dismiss(points=("f2",)))
     await finish(loop)
     assert standing(loop, 0)["f2"] == ("a comma", "dismissed")
     loop = await checked(by_text(a=said, b=said), "a", "b")
-    loop.decide(Dismiss(findings=("f2",)))
+    loop.decide(Dismiss(points=("f2",)))
     await finish(loop)
     assert {standing(loop, n)["f2"][1] for n in (0, 1)} == {"dismissed"}
 
 
 async def test_words_that_are_not_in_the_text_are_told_but_are_no_quote() -> None:
     loop = await checked(by_text(a=[{"problem": "odd", "quote": "elsewhere"}]), "a")
-    finding = loop.state.iterations[0].findings[0]
-    assert (finding.quote, finding.problem) == ("", 'odd (at "elsewhere")')
+    finding = told(loop.state, 0)[0]
+    assert (finding.point.place, finding.words) == ("", 'odd (at "elsewhere")')
     assert finding.actionable
 
 
 async def test_what_an_advisory_check_finds_is_minor() -> None:
-    fault = Finding(criterion="x", severity=Severity.BLOCKING, problem="dull")
-    advice = Evidence(name="advice", passed=False, required=False, findings=(fault,))
+    fault = Point(criterion="x", blocking=True, words="dull")
+    advice = Evidence(name="advice", passed=False, required=False, points=(fault,))
     loop = refinement([text("Hi"), READY], checks=[Finds(advice)])
     await finish(loop)
-    assert loop.state.iterations[0].findings[0].severity is Severity.MINOR
+    assert not told(loop.state, 0)[0].point.blocking
     assert loop.state.stop_reason is StopReason.PASSED

@@ -8,30 +8,30 @@ from hypothesis import given
 from kit import EVALUATED
 
 from ipyrefine.core.events import CritiqueReady, DraftReady, EvidenceReady, RunStarted
-from ipyrefine.core.expectations import Critique
-from ipyrefine.core.model import Evidence, Finding, Setup, Severity, Task
+from ipyrefine.core.model import Setup, Task
 from ipyrefine.core.prompts import Requests, fence
 from ipyrefine.core.reducer import replay
 from ipyrefine.core.run import Run
+from ipyrefine.core.table import Critique, Evidence, Point
 
 TASK = Task(text="Write a greeting.")
 NONCE = "7f3a9c21"
 
 
 def run_of(text: str = "Hello", *, detail: str = "ok", problem: str = "weak") -> Run:
-    finding = Finding(
+    finding = Point(
         id="f1",
         criterion="correctness",
-        severity=Severity.MINOR,
-        problem=problem,
-        quote=problem,
+        blocking=False,
+        words=problem,
+        place=problem,
         fix=problem,
     )
     return replay(
         [
             RunStarted(setup=Setup(task=TASK, model="m", judge="m", checks=("run",))),
             DraftReady(text=text),
-            CritiqueReady(iteration=0, critique=Critique(findings=(finding,))),
+            CritiqueReady(iteration=0, critique=Critique(remarks=(finding,))),
             EvidenceReady(iteration=0, evidence=Evidence(name="run", passed=True, detail=detail)),
         ]
     )

@@ -9,10 +9,11 @@ from kit import finding, finish, question, refinement, text
 from ipyrefine import refine
 from ipyrefine.core import decisions
 from ipyrefine.core.critiques import parse_critique
-from ipyrefine.core.findings import answer, left_open
 from ipyrefine.core.model import Criterion, Limits, Task
+from ipyrefine.core.points import answer, left_open
 from ipyrefine.core.results import expect, rows
 from ipyrefine.core.run import Run
+from ipyrefine.core.table import Cell, Result
 from ipyrefine.errors import UsageError
 from ipyrefine.providers.scripted import ScriptedModel
 
@@ -46,10 +47,10 @@ async def test_a_question_stays_in_the_run_when_a_revision_is_written() -> None:
         task="Write a mail.",
         profile="email",
     )
-    assert [one.problem for one in left_open(run, run.iterations[1])] == [WORDS["question"]]
+    assert [one.words for one in left_open(run, run.iterations[1])] == [WORDS["question"]]
     revise = model.requests[2].messages[-1].content
     assert "- q1: Keep the salutation? (yes / no)" in revise
-    assert {change.finding: change.summary for change in run.iterations[1].changes} == {
+    assert run.iterations[1].changes == {
         "q1": "kept",
         "f1": "warmer",
     }
@@ -90,16 +91,17 @@ NO_CALLS = {
 
 @pytest.mark.parametrize("item", NO_CALLS.values(), ids=NO_CALLS)
 def test_a_question_whose_options_no_input_shows_has_no_call(item: Any) -> None:
-    [asked] = parse_critique(reply(item), CODE).findings
+    [asked] = parse_critique(reply(item), CODE).remarks
     assert asked.call == ""
-    assert asked.asks
+    assert (asked.kind, asked.blocking) == ("question", False)
 
 
 def test_an_answer_is_what_the_next_revision_acts_on() -> None:
-    said = answer(question("Keep the salutation?", "yes", "no"), "no")
-    assert (said.id, said.problem, said.blocks) == ("q1", "Keep the salutation? no", True)
+    asked = question("Keep the salutation?", "yes", "no")
+    said = answer(Cell(asked, Result(passed=False)), "no")
+    assert (said.id, said.words, said.blocking) == ("q1", "Keep the salutation? no", True)
     with pytest.raises(UsageError, match="no open question"):
-        answer(said, "yes")
+        answer(Cell(said, Result(passed=False)), "yes")
 
 
 ASKED = {
@@ -112,7 +114,7 @@ ASKED = {
 
 @pytest.mark.parametrize(("item", "options"), ASKED.values(), ids=ASKED)
 def test_the_options_of_a_question_are_read(item: Any, options: tuple[str, ...]) -> None:
-    [asked] = parse_critique(reply(item), CODE).findings
+    [asked] = parse_critique(reply(item), CODE).remarks
     assert asked.options == options
 
 
@@ -122,8 +124,8 @@ def test_what_a_run_did_to_rows_and_nobody_asked_for_is_a_question() -> None:
         {"fact": "Sorted by city.", "task": "sorted by city"},
         "no dict",
     ]
-    [asked] = parse_critique(reply(rows=facts), "merged = orders.merge(customers)").findings
-    assert (asked.problem, asked.options) == ("17 orders are gone.", ("Undo it",))
+    [asked] = parse_critique(reply(rows=facts), "merged = orders.merge(customers)").remarks
+    assert (asked.words, asked.options) == ("17 orders are gone.", ("Undo it",))
 
 
 async def test_an_answered_or_dismissed_question_is_not_asked_again() -> None:
@@ -137,8 +139,8 @@ async def test_an_answered_or_dismissed_question_is_not_asked_again() -> None:
     loop = refinement(model, task, limits=Limits(max_revisions=0))
     await finish(loop)
     [salutation, name] = left_open(loop.state, loop.state.iterations[0])
-    loop.decide(decisions.Dismiss(findings=(salutation.id,)))
-    loop.decide(decisions.Add(finding=answer(name, "yes")))
+    loop.decide(decisions.Dismiss(points=(salutation.id,)))
+    loop.decide(decisions.Add(point=answer(loop.state.latest(name.id), "yes")))
     loop.decide(decisions.Continue())
     await finish(loop)
     revise, critic = (request.messages[-1].content for request in model.requests[2:])

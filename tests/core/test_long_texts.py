@@ -3,8 +3,9 @@
 import pytest
 from kit import CODE, READY, Finds, code, finding, finish, judgement, prompts, refinement, text
 
-from ipyrefine.core.model import Evidence, Limits, Stage
+from ipyrefine.core.model import Limits, Stage
 from ipyrefine.core.prompts import cut_middle
+from ipyrefine.core.table import Evidence
 from ipyrefine.providers.scripted import ScriptedModel
 
 LONG = "\n".join(f"Line {n} says what it says, and no more than that." for n in range(4_500))

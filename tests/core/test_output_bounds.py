@@ -15,12 +15,12 @@ from ipyrefine.core.model import (
     MAX_PNG,
     MAX_ROWS,
     MAX_SIDE,
-    Evidence,
     Figure,
     Printed,
     TableValue,
     Value,
 )
+from ipyrefine.core.table import Evidence
 
 GOOD = png(header(), pixels(), END)
 FAKES: dict[str, bytes] = {

@@ -21,7 +21,6 @@ from png import picture
 
 from ipyrefine.core.events import TextDelta
 from ipyrefine.core.model import (
-    Evidence,
     Figure,
     Limits,
     Output,
@@ -34,6 +33,7 @@ from ipyrefine.core.model import (
 from ipyrefine.core.policy import EVIDENCE_CHARACTERS
 from ipyrefine.core.prompts import Prompts, fence, fill, make_nonce
 from ipyrefine.core.run import Run
+from ipyrefine.core.table import Evidence
 
 OWN = Prompts(
     system="SYS {task}",

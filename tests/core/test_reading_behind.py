@@ -108,7 +108,7 @@ async def test_a_test_that_the_accepted_text_fails_is_told_and_one_more_revision
     assert run.stop_reason is StopReason.ACCEPTED
     assert run.chosen.read_late
     assert run.verdict.outcome is Outcome.NEEDS_IMPROVEMENT
-    assert [r.line for r in run.chosen.tests] == ["It raises."]
+    assert [one.shows for one in run.chosen.results.values()] == ["It raises."]
     assert not desk.session.reads_behind
     desk.session.decide(Continue())
     await desk.session.settle()

@@ -11,11 +11,12 @@ from kit import TASK, refinement, without_deltas
 from loop_strategies import checks, decisions, limits, rates, scripts
 
 from ipyrefine.core.events import EVENT, Event, StageStarted, Stopped
-from ipyrefine.core.model import Evidence, Limits, Outcome, Setup, Stage, StopReason, Verdict
+from ipyrefine.core.model import Limits, Outcome, Setup, Stage, StopReason, Verdict
 from ipyrefine.core.policy import MAX_REPAIRS, unverified
 from ipyrefine.core.rank import best_of, find_duplicate, standing, verdict
 from ipyrefine.core.reducer import apply, replay
 from ipyrefine.core.run import Iteration, Run
+from ipyrefine.core.table import Evidence
 from ipyrefine.errors import UsageError
 
 
@@ -49,7 +50,7 @@ async def play(replies: Any, checks: Any, limits: Any, decided: Any) -> Played:
     return played
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(replies=scripts, checks=checks, limits=limits, decided=st.lists(decisions, max_size=3))
 async def test_a_run_is_the_fold_of_its_events_whatever_is_said_found_and_decided(
     replies: Any, checks: Any, limits: Limits, decided: Any
@@ -77,20 +78,20 @@ def assert_folds(played: Played) -> None:
 
 
 def assert_nothing_written_changes(states: list[Run]) -> None:
-    """Neither texts, nor the ids of findings and what they say."""
+    """Neither texts, nor the ids of points and what they say."""
     for earlier, later in pairwise(states):
         kept = later.iterations[: len(earlier.iterations)]
         assert [(i.number, i.text, i.parent) for i in kept] == [
             (i.number, i.text, i.parent) for i in earlier.iterations
         ]
         assert [i.number for i in later.iterations] == list(range(len(later.iterations)))
-    found = [finding for iteration in states[-1].iterations for finding in iteration.findings]
+    found = [*states[-1].points.values()]
     for iteration in states[-1].iterations:
-        ids = [finding.id for finding in iteration.findings]
+        ids = [*iteration.results]
         assert len(ids) == len(set(ids))
         assert "" not in ids
     # A check's own finding says what it found last; all others keep their words.
-    pairs = {(finding.id, finding.problem) for finding in found if finding.author != "check"}
+    pairs = {(one.id, one.words) for one in found if one.said}
     assert len(pairs) == len(dict(pairs))
 
 
@@ -135,7 +136,7 @@ def assert_undecided_run_keeps_the_rules(run: Run, limits: Limits) -> None:
         if iteration.verdict and iteration.verdict.passed:
             assert iteration.verdict.basis not in ("user", "none", "run")
             assert iteration.verdict.required_passed
-            assert not [f for f in iteration.findings if f.blocks]
+            assert not [one for one in run.cells(iteration) if one.blocks]
     most = limits.max_revisions + limits.candidates
     assert len(texts) <= most
     assert run.usage.calls <= 2 * most + MAX_REPAIRS

@@ -1,7 +1,7 @@
 """Results that the user confirms or corrects become examples, and every text is tried on them."""
 
 import pytest
-from kit import CODE, code, critique, decide, finish, refinement, requests, stages
+from kit import CODE, code, critique, decide, finish, refinement, requests, stages, written
 
 from ipyrefine.checks.evaluation import Examples
 from ipyrefine.checks.rows import Results
@@ -9,10 +9,10 @@ from ipyrefine.checks.suite import Suite
 from ipyrefine.core.decisions import Accept, Expect, Retract
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.events import Event, Stopped
-from ipyrefine.core.expectations import Expectation
-from ipyrefine.core.model import Limits, Outcome, Row, Stage, StopReason, Task
+from ipyrefine.core.model import Limits, Outcome, Stage, StopReason, Task
 from ipyrefine.core.results import claims, expect, read_expectation, read_result, rows
 from ipyrefine.core.run import Run
+from ipyrefine.core.table import Point, Row
 from ipyrefine.errors import UsageError
 from ipyrefine.kernel.variables import Copies
 from ipyrefine.session.session import Session
@@ -229,7 +229,7 @@ async def test_what_drafts_differ_on_stands_before_a_critics_test_that_passes() 
 def test_a_critics_test_that_compares_results_has_a_row_for_each(
     body: str, expected: list[tuple[str, str]]
 ) -> None:
-    found = claims(Expectation(name="test_it", code=f"def test_it():\n{body}", quote="q"))
+    found = claims(Point(kind="test", words="test_it", code=f"def test_it():\n{body}", quote="q"))
     assert [(one.call, one.result) for one in found] == expected
 
 
@@ -250,7 +250,7 @@ def test_a_critics_test_with_parameters_has_a_row_for_each_case(
         "CASES = [(5, 6)]\n"
         f"@pytest.mark.parametrize({listed}, {cases})\ndef test_it(x, y):\n    assert f(x) == y"
     )
-    found = claims(Expectation(name="test_it", code=source, quote="q"))
+    found = claims(Point(kind="test", words="test_it", code=source, quote="q"))
     assert [(one.call, one.result) for one in found] == expected
 
 
@@ -261,11 +261,13 @@ async def test_a_users_result_overrules_a_critics_test_that_says_otherwise() -> 
         {Stage.DRAFT: [code(MEAN)], Stage.CRITIQUE: [critique() + f"\n```python\n{test}```"]},
         task(),
         checks=[Examples(), Results()],
+        suite=Suite(),
+        limits=Limits(max_revisions=0),
     )
     await finish(loop)
     await decide(loop, Expect(call="median([1, 2])", result="1.5"))
-    tests = {one.name: one.status for one in loop.state.expectations}
-    assert all(status == "dismissed" for status in tests.values())
+    tests = {one.words: one.dropped for one in written(loop.state)}
+    assert all(dropped == "you" for dropped in tests.values())
 
 
 @pytest.mark.parametrize(

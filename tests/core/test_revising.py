@@ -25,20 +25,12 @@ from kit import (
 from ipyrefine.core.decisions import Continue
 from ipyrefine.core.edits import Edit, Selection, apply, read_edits
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.findings import changes
-from ipyrefine.core.model import (
-    Change,
-    Evidence,
-    Finding,
-    Limits,
-    Severity,
-    Stage,
-    StopReason,
-    Task,
-)
+from ipyrefine.core.model import Limits, Stage, StopReason, Task
+from ipyrefine.core.points import read_notes
 from ipyrefine.core.ports import Reply
 from ipyrefine.core.prompts import SAMPLED
 from ipyrefine.core.replies import parse_edits
+from ipyrefine.core.table import Evidence
 from ipyrefine.errors import UsageError
 
 # Edits
@@ -116,7 +108,7 @@ def revised(draft: str, *revisions: str) -> Refinement:
 async def test_a_text_is_revised_by_edits_or_by_a_whole_new_text(draft: str, revision: str) -> None:
     run = await revised(draft, revision).run()
     assert run.iterations[1].text == draft.replace("Line 7 of the letter.", "Seven.")
-    assert [change.finding for change in run.iterations[1].changes] == ["f1"]
+    assert [*run.iterations[1].changes] == ["f1"]
     assert run.usage.calls == 3
 
 
@@ -226,9 +218,8 @@ NO_CRITIC = Limits(critique="never")
 
 
 def test_a_note_counts_where_it_names_a_finding_that_was_to_be_acted_on() -> None:
-    known = Finding(id="f1", criterion="tone", severity=Severity.MINOR, problem="wrong")
     notes = "Plan.\n- **f1**: mended\nf2: never asked for\nf1 is not a note"
-    assert changes(notes, (known,)) == (Change(finding="f1", summary="mended"),)
+    assert read_notes(notes, ["f1"]) == ({"f1": "mended"}, ())
 
 
 @pytest.mark.parametrize(
@@ -248,12 +239,8 @@ def test_a_note_counts_where_it_names_a_finding_that_was_to_be_acted_on() -> Non
     ],
 )
 def test_a_note_is_read_in_any_list_form(note: str) -> None:
-    known = Finding(id="f1", criterion="tone", severity=Severity.MINOR, problem="wrong")
-    other = known.replace(id="f2")
     notes = f"{note}\n{note.lower().replace('f1', 'f2')}"
-    assert changes(notes, (known, other)) == tuple(
-        Change(finding=one, summary="shorter") for one in ("f1", "f2")
-    )
+    assert read_notes(notes, ["f1", "f2"]).changes == {"f1": "shorter", "f2": "shorter"}
 
 
 @pytest.mark.parametrize(
@@ -272,17 +259,12 @@ def test_a_note_is_read_in_any_list_form(note: str) -> None:
     ],
 )
 def test_a_note_may_be_of_several_findings(note: str, ids: list[str]) -> None:
-    known = [
-        Finding(id=f"f{n}", criterion="tone", severity=Severity.MINOR, problem="wrong")
-        for n in (1, 2, 3)
-    ]
-    assert [one.finding for one in changes(note, known)] == ids
+    assert [*read_notes(note, ["f1", "f2", "f3"]).changes] == ids
 
 
 @pytest.mark.parametrize("note", ["f1: KEEP: so", "f1 KEEP: so", "**f1**: KEEP – so"])
 def test_a_contested_finding_is_kept_in_any_form(note: str) -> None:
-    known = Finding(id="f1", criterion="tone", severity=Severity.MINOR, problem="wrong")
-    assert changes(note, [known]) == (Change(finding="f1", summary="so", keeps=True),)
+    assert read_notes(note, ["f1"]) == ({"f1": "so"}, ("f1",))
 
 
 @pytest.mark.parametrize(
@@ -293,10 +275,9 @@ def test_a_contested_finding_is_kept_in_any_form(note: str) -> None:
     ],
 )
 def test_a_note_may_stand_below_the_text(reply: str) -> None:
-    known = Finding(id="f1", criterion="tone", severity=Severity.MINOR, problem="wrong")
     written = parse_edits(reply, "x = 1", "code")
     assert written.text == "x = 2"
-    assert [one.summary for one in changes(written.thoughts, [known])] == ["shorter"]
+    assert read_notes(written.thoughts, ["f1"]).changes == {"f1": "shorter"}
 
 
 @pytest.mark.parametrize("weak", [True, False])

@@ -4,11 +4,11 @@ import json
 from typing import Any
 
 import pytest
-from kit import finish, prompts, refinement, text
+from kit import finish, prompts, refinement, status, text, told
 
 from ipyrefine.checks.schema import Schema
 from ipyrefine.core.critiques import parse_critique
-from ipyrefine.core.model import Limits, Outcome, Stage, Status, Task
+from ipyrefine.core.model import Limits, Outcome, Stage, Task
 
 SCHEMA = {
     "type": "object",
@@ -54,16 +54,16 @@ async def test_data_whose_values_stand_in_the_source_or_need_none_passes(
 async def test_a_value_whose_words_are_not_in_the_source_is_an_open_finding() -> None:
     bad = {"name": "Anna Weber", "total": "a total of 99 EUR"}
     loop = await extracted(read(bad), texts=(WRONG,))
-    (finding,) = loop.state.iterations[0].findings
-    assert (finding.criterion, finding.quote) == ("$.total", '"total"')
-    assert finding.problem == "total: “a total of 99 EUR” is not in the source."
+    (finding,) = told(loop.state, 0)
+    assert (finding.point.criterion, finding.point.place) == ("$.total", '"total"')
+    assert finding.words == "total: “a total of 99 EUR” is not in the source."
     assert finding.blocks
     assert loop.state.verdict.outcome is Outcome.NEEDS_IMPROVEMENT
 
 
 async def test_each_field_without_a_source_is_a_finding_of_its_own() -> None:
     loop = await extracted(read({"name": "", "total": ""}), texts=(WRONG,))
-    problems = [one.problem for one in loop.state.iterations[0].findings]
+    problems = [one.words for one in told(loop.state, 0)]
     assert problems == ["name has no source.", "total has no source."]
 
 
@@ -74,13 +74,13 @@ async def test_each_field_without_a_source_is_a_finding_of_its_own() -> None:
 async def test_a_field_that_holds_nothing_needs_no_source(path: str, empty: bool) -> None:
     told = '{"total": null, "items": [{"name": ""}, {"name": "A"}]}'
     critique = parse_critique(read({path: ""}), told, "It names nothing.")
-    assert bool(critique.findings) is not empty
+    assert bool(critique.remarks) is not empty
 
 
 async def test_a_mended_value_closes_its_finding() -> None:
     loop = await extracted(read({"total": ""}), read(GOOD))
     assert loop.state.verdict.outcome is Outcome.PASS
-    assert loop.state.iterations[1].findings[0].status is Status.RESOLVED
+    assert status(told(loop.state, 1)[0]) == "resolved"
 
 
 async def test_a_finding_is_not_closed_by_a_critic_that_still_has_no_words_for_the_value() -> None:

@@ -16,26 +16,17 @@ from kit import (
     judgement,
     prompts,
     refinement,
+    status,
     text,
+    told,
 )
 from png import PNG
 
-from ipyrefine.core.decisions import Continue, Dismiss, Guide
-from ipyrefine.core.model import (
-    Basis,
-    CheckFailed,
-    ChecksPassed,
-    Evidence,
-    Figure,
-    Limits,
-    Outcome,
-    Status,
-    StopReason,
-    Task,
-    Undecided,
-    Verdict,
-)
+from ipyrefine.core.decisions import Continue, Guide
+from ipyrefine.core.model import Basis, Figure, Limits, Outcome, StopReason, Task, Verdict
+from ipyrefine.core.table import Evidence
 from ipyrefine.providers.scripted import ScriptedModel
+from ipyrefine.render import words
 
 ONCE = Limits(max_revisions=0, critique="never")
 PASS, NEEDS, NOT_JUDGED = Outcome.PASS, Outcome.NEEDS_IMPROVEMENT, Outcome.NOT_JUDGED
@@ -65,7 +56,7 @@ async def first_verdict(*evidence: Evidence, judge: Sequence[Any] = (), **option
 async def test_evidence_settles_a_text_without_a_reader(basis: Basis) -> None:
     verdict = await first_verdict(found(basis))
     assert (verdict.outcome, verdict.basis, verdict.score) == (PASS, basis, 1.0)
-    assert verdict.because == ChecksPassed(names=(basis,))
+    assert verdict.why == "checks_passed"
 
 
 @pytest.mark.parametrize("basis", ["tests", "function", "schema", "examples", "constraints"])
@@ -73,7 +64,7 @@ async def test_a_required_check_that_fails_is_the_basis_of_the_verdict(basis: Ba
     verdict = await first_verdict(found(basis, passed=False, detail="2 of 3\nmore"))
     assert (verdict.outcome, verdict.basis) == (NEEDS, basis)
     assert not verdict.required_passed
-    assert verdict.because == CheckFailed(name=basis, line="2 of 3")
+    assert (verdict.why, verdict.point, verdict.line) == ("failed", basis, "2 of 3")
 
 
 @pytest.mark.parametrize("basis", ["schema", "constraints", "run"])
@@ -86,15 +77,19 @@ async def test_what_may_hold_of_a_wrong_text_too_is_no_basis_alone(basis: Basis)
 
 @pytest.mark.parametrize("decisive", [True, False])
 async def test_a_text_that_nobody_judged_says_what_holds_of_it(decisive: bool) -> None:
-    verdict = await first_verdict(found("constraints", name="length", decisive=decisive))
-    assert (verdict.outcome, verdict.basis) == (NOT_JUDGED, "none")
-    assert verdict.because == Undecided(why="no_critic", passed=("length",))
+    holds = Finds(found("constraints", name="length", decisive=decisive))
+    loop = refinement([text("Hi")], checks=[holds], limits=ONCE)
+    await finish(loop)
+    verdict = loop.state.verdict
+    assert (verdict.outcome, verdict.basis, verdict.why) == (NOT_JUDGED, "none", "no_critic")
+    said = words.verdict(loop.state, loop.state.chosen).sentence
+    assert said == "Nobody was asked to read it. Passed: length."
 
 
 async def test_a_critic_that_was_measured_too_weak_is_not_asked() -> None:
     verdict = await first_verdict(weak_critic=True, limits=Limits(max_revisions=0))
     assert (verdict.outcome, verdict.basis) == (NOT_JUDGED, "none")
-    assert verdict.because == Undecided(why="weak_critic")
+    assert (verdict.why, verdict.point, verdict.line) == ("weak_critic", "", "")
 
 
 async def test_the_evaluator_is_asked_after_the_slowest_check_and_told_what_it_found() -> None:
@@ -125,14 +120,14 @@ async def test_code_that_only_runs_passes_on_no_evidence_and_spares_no_evaluator
         assert (verdict.outcome, verdict.basis) == (NEEDS, "evaluator")
         verdict = await first_verdict(ran)
         assert (verdict.outcome, verdict.basis, verdict.score) == (NOT_JUDGED, "run", None)
-        assert verdict.because.why == "only_ran"
+        assert verdict.why == "only_ran"
 
 
 async def test_code_that_runs_and_was_not_run_by_another_check_says_why() -> None:
     missing = found("tests", None, not_run=True, detail="Not run: it needs the network.")
     verdict = await first_verdict(RAN, missing)
     assert (verdict.outcome, verdict.basis) == (NOT_JUDGED, "none")
-    assert verdict.because.detail == "Not run: it needs the network."
+    assert verdict.line == "Not run: it needs the network."
 
 
 async def test_code_that_runs_is_better_than_code_that_fails_whatever_came_later() -> None:
@@ -143,7 +138,7 @@ async def test_code_that_runs_is_better_than_code_that_fails_whatever_came_later
     )
     await finish(loop)
     assert (loop.state.text, loop.state.stop_reason) == ("Hi 1", StopReason.UNJUDGED)
-    assert loop.state.verdict.because.why == "only_ran"
+    assert loop.state.verdict.why == "only_ran"
 
 
 # What a critic said
@@ -154,21 +149,10 @@ async def test_what_the_critic_no_longer_has_to_say_is_resolved() -> None:
     replies = [text("Hi"), critique(finding("curt"), finding("no name")), text("Hi you"), fixed]
     loop = refinement(replies, limits=Limits(max_revisions=1))
     await finish(loop)
-    curt, nameless = loop.state.iterations[1].findings[:2]
-    assert (curt.status, nameless.status) == (Status.RESOLVED, Status.OPEN)
+    curt, nameless = told(loop.state, 1)[:2]
+    assert (status(curt), status(nameless)) == ("resolved", "open")
     verdict = loop.state.iterations[1].verdict
     assert verdict.outcome is Outcome.NEEDS_IMPROVEMENT
-
-
-async def test_a_bare_not_ready_is_one_finding_that_the_user_can_take_back() -> None:
-    word = '{"findings": [], "ready": false, "because": "It lacks warmth."}'
-    loop = refinement([text("Hi"), word], limits=Limits(max_revisions=0))
-    await finish(loop)
-    (bare,) = loop.state.iterations[0].findings
-    assert (bare.problem, bare.actionable) == ("It lacks warmth.", True)
-    assert loop.state.verdict.because == Undecided(why="not_ready", detail="It lacks warmth.")
-    await decide(loop, Dismiss(findings=(bare.id,)))
-    assert loop.state.verdict.passed
 
 
 async def test_a_late_finding_about_words_that_stood_before_is_a_suggestion() -> None:
@@ -176,7 +160,7 @@ async def test_a_late_finding_about_words_that_stood_before_is_a_suggestion() ->
     replies = [text("Dear all, hi"), critique(finding("curt")), text("Dear all, hello"), late]
     loop = refinement(replies, limits=Limits(max_revisions=1))
     await finish(loop)
-    blocks = {f.problem: f.blocks for f in loop.state.iterations[1].findings}
+    blocks = {f.words: f.blocks for f in told(loop.state, 1)}
     assert (blocks["stiff"], blocks["lost the date"]) == (False, True)
 
 
@@ -186,4 +170,4 @@ async def test_without_an_evaluator_a_revision_is_taken_to_meet_what_it_was_writ
     await decide(loop, Guide(guidance="Name her."))
     await decide(loop, Continue())
     assert (loop.state.text, loop.state.stop_reason) == ("Hi Ann", StopReason.PASSED)
-    assert loop.state.iterations[1].findings[0].status is Status.RESOLVED
+    assert status(told(loop.state, 1)[0]) == "resolved"

@@ -103,7 +103,7 @@ def test_killed_anywhere_a_run_ends_the_same_and_nothing_paid_for_is_asked_again
     events = json.loads(process.stdout.readline())
     whole = Journal(folder / "whole.db").get().run
     assert len(whole.iterations) == 3
-    assert whole.iterations[0].critiqued
+    assert whole.iterations[0].reading
     assert whole.stop_reason == "passed"
     assert remembering.asked["whole"].total() == len(REPLIES) == whole.usage.calls
     tried = 0

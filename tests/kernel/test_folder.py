@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from ipyrefine.checks import resolve
-from ipyrefine.core.model import Evidence, Task
+from ipyrefine.core.model import Task
+from ipyrefine.core.table import Evidence
 from ipyrefine.kernel import folder
 from ipyrefine.kernel.folder import files_beside, is_in_part, names_files
 from ipyrefine.kernel.variables import Copies

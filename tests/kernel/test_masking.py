@@ -28,9 +28,11 @@ def request(text: str, **more: Any) -> Request:
     return Request(messages=(Message(role="user", content=text),), **more)
 
 
-async def sent_and_received(text: str, reply: Any, **more: Any) -> tuple[str, Reply, str]:
+async def sent_and_received(
+    text: str, reply: Any, chunk: int = 3, **more: Any
+) -> tuple[str, Reply, str]:
     """Return what a model is sent of a text, its reply, and what was streamed of that."""
-    inner = ScriptedModel([reply], chunk=3)
+    inner = ScriptedModel([reply], chunk=chunk)
     parts = [part async for part in Masked(inner).stream(request(text, **more))]
     streamed = "".join(part.text for part in parts if isinstance(part, Delta))
     assert isinstance(parts[-1], Reply)
@@ -64,17 +66,26 @@ async def test_an_ordinary_cell_reaches_a_model_as_it_is(text: str) -> None:
     assert count_secrets(text) == 0
 
 
+# A secret is looked for within 21,000 characters of the words that tell of one.
 PROSE = "The author of the key to it designs a token, and passes on: see (auth) or risk-free.\n"
+BEFORE = PROSE * 300
 
 
 @pytest.mark.parametrize(("place", "text", "secret"), [one for one in SECRETS if one[0] == "cell"])
 async def test_a_secret_in_a_long_text_reaches_no_model(place: str, text: str, secret: str) -> None:
-    long = f"{PROSE * 2_000}\n{text}\n{PROSE * 20}"
-    sent, reply, _ = await sent_and_received(long, echo)
+    long = f"{BEFORE}\n{text}\n{PROSE * 20}"
+    sent, reply, _ = await sent_and_received(long, echo, 5_000)
     assert secret not in sent
     assert reply.text == long
-    assert sent.startswith(PROSE * 2_000)  # nothing else is hidden
+    assert sent.startswith(BEFORE)  # nothing else is hidden
     assert sent.endswith(PROSE * 20)
+
+
+async def test_a_key_of_many_lines_is_masked_whole() -> None:
+    lines = "MIIEowIBAAKCAQEAx7qZ\n" * 400
+    key = f"-----BEGIN PRIVATE KEY-----\n{lines}-----END PRIVATE KEY-----"
+    sent, reply, _ = await sent_and_received(f'KEY = """{key}"""', echo, 5_000)
+    assert (sent, "MIIE" in reply.text) == ('KEY = """MASKED_SECRET_1"""', True)
 
 
 async def test_the_event_loop_gets_its_turn_before_each_message_is_masked() -> None:

@@ -9,8 +9,10 @@ import pytest
 
 from ipyrefine import api
 from ipyrefine.checks import resolve
-from ipyrefine.core.model import Evidence, Limits, Stage
+from ipyrefine.core.model import Limits, Stage
 from ipyrefine.core.ports import Request
+from ipyrefine.core.run import Run
+from ipyrefine.core.table import Evidence
 from ipyrefine.providers.scripted import ScriptedModel
 
 SECRETS = {
@@ -98,25 +100,37 @@ def placeheld(code: str) -> str:
 
 @pytest.mark.parametrize("kind", SECRETS)
 async def test_nothing_that_code_makes_of_a_secret_reaches_a_server(kind: str) -> None:
+    ways = WAYS if kind == "password" else ("hex", "reversed", "length", "in a word")
+    model = Elsewhere(*(WAYS[way] for way in ways), "x = 1")
+    limits = Limits(max_revisions=len(ways) + 1, patience=None, critique="always")
+    run = await improved(model, kind, limits)
+    assert len(run.iterations) > len(ways)
+    assert VALUES[kind] in run.iterations[1].text, "the text itself has the secret"
+    assert [one for one in encodings(VALUES[kind]) if one in model.sent] == []
+
+
+@pytest.mark.parametrize("kind", ["password", "number"])
+async def test_nothing_that_a_test_makes_of_a_secret_reaches_a_server(kind: str) -> None:
     tests = "\n".join(
         f"def test_{n}():\n    '''Improve this cell'''\n    raise ValueError(str(S){way})"
         for n, way in enumerate(("[::-1]", ".encode().hex()", "[0]"))
     )
-    model = Elsewhere(*WAYS.values(), "x = 1", tests=placeheld(tests))
+    model = Elsewhere("x = 1", tests=placeheld(tests))
+    run = await improved(model, kind, Limits(max_revisions=1, critique="always"))
+    assert any("\n    raise ValueError" in one.code for one in run.points.values())
+    assert [one for one in encodings(VALUES[kind]) if one in model.sent] == []
+
+
+async def improved(model: Elsewhere, kind: str, limits: Limits) -> Run:
     loop = api.build(
         "Improve this cell.\n\nx == 2",
         model=model,
         profile="code",
         draft=f"{SECRETS[kind]}\nx = 1",
         checks=resolve(["run"], {}),
-        limits=Limits(max_revisions=len(WAYS) + 1, patience=None, critique="always"),
+        limits=limits,
     )
-    run = await loop.run()
-    assert len(run.iterations) > len(WAYS)
-    assert VALUES[kind] in run.iterations[1].text, "the text itself has the secret"
-    assert any("\n    raise ValueError" in one.code for one in run.expectations)
-    found = [one for one in encodings(VALUES[kind]) if one in model.sent]
-    assert found == []
+    return await loop.run()
 
 
 async def checked(code: str, task: str = "Improve it.", *names: str) -> Evidence:

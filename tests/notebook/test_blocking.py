@@ -17,9 +17,10 @@ from shells import run_cell, scripted_shell
 from ipyrefine.errors import UsageError
 
 CODE = "```python\ndef inc(n):\n    return n + 1\n```"
-TASK = "Write inc(n). inc(1) == 2"
-CELL = f"%%refine -c examples\n{TASK}"
-CALL = f"get_ipython().run_cell_magic('refine', '-c examples', {TASK!r})"
+TASK = "Write inc(n), in words that need no sandbox."
+OPTIONS = "-p prose --set as=task --critique never"
+CELL = f"%%refine {OPTIONS}\n{TASK}"
+CALL = f"get_ipython().run_cell_magic('refine', {OPTIONS!r}, {TASK!r})"
 
 
 @pytest.fixture
@@ -209,7 +210,7 @@ def test_an_embedded_shell_refines_and_so_does_one_in_a_running_loop(server, tmp
             terminal.expect(r"In \[")
             terminal.send("%load_ext ipyrefine\r")
             terminal.expect(r"In \[")
-            terminal.send("%%refine --set quiet=yes -c examples\r")
+            terminal.send(f"%%refine --set quiet=yes {OPTIONS}\r")
             terminal.expect(r"\.\.\.:")
             terminal.send(f"{TASK}\r\r\r")
             terminal.expect(r"In \[")

@@ -6,6 +6,7 @@ import threading
 from typing import Any
 
 import pytest
+from kit import actionable
 from shells import Front
 
 from ipyrefine import api
@@ -14,7 +15,7 @@ from ipyrefine.errors import UsageError
 from ipyrefine.kernel import snapshot, variables
 from ipyrefine.notebook import fix
 from ipyrefine.providers.scripted import ScriptedModel
-from ipyrefine.render.labels import stop_sentence
+from ipyrefine.render.words import stop_sentence
 
 SETUP = "prices = {'a': 1, 'b': 2}\ndef clean(d): return dict(d)"
 BROKEN = "total = clean(prices)['c']\nprint(total)"
@@ -121,7 +122,7 @@ def test_a_fix_that_runs_is_not_judged_and_says_what_it_no_longer_does(book, rep
     assert (run.stop_reason, run.text) == (StopReason.UNJUDGED, reply)
     assert stop_sentence(run).startswith("Runs; nobody checked what it gives. ")
     assert not run.converged
-    assert [one.problem for one in run.chosen.findings if one.actionable] == [remark] * bool(remark)
+    assert [one.words for one in actionable(run)] == [remark] * bool(remark)
 
 
 def test_a_fix_that_leaves_an_undefined_name_in_a_function_fails(book):
@@ -358,7 +359,7 @@ def test_what_the_sandbox_does_not_have_leaves_the_fix_unjudged(
     book.reply(fixed)
     run = book.fix()
     assert (run.verdict.outcome, run.stop_reason) == (Outcome.NOT_JUDGED, StopReason.UNJUDGED)
-    assert run.verdict.because.detail.startswith(reason)
+    assert run.verdict.line.startswith(reason)
     assert stop_sentence(run).startswith(reason[:24])
     assert run.text == fixed
     assert len(book.model.requests) == 1, "neither a critic nor a judge was asked"
@@ -373,7 +374,7 @@ def test_a_fault_of_the_sandbox_alone_is_no_fault_of_a_fix(book):
     assert run.verdict.outcome is Outcome.NOT_JUDGED
     assert "NameError: name 'row' is not defined (line 3)" in run.iterations[0].evidence[0].detail
     assert "In the sandbox it fails differently" in run.iterations[0].evidence[0].detail
-    assert run.verdict.because.detail.startswith(
+    assert run.verdict.line.startswith(
         "Not run: the sandbox stops it, as it stops the failed cell. OSError"
     )
 

@@ -9,8 +9,9 @@ from kit import READY
 from shells import run_cell, scripted_shell
 
 from ipyrefine.checks import BUILTIN
-from ipyrefine.core.model import Evidence, Row, Setup, Task
+from ipyrefine.core.model import Setup, Task
 from ipyrefine.core.run import Iteration, Run
+from ipyrefine.core.table import Evidence, Row
 from ipyrefine.errors import UsageError
 from ipyrefine.notebook import options
 

@@ -47,12 +47,9 @@ from ipyrefine.core.events import (
 )
 from ipyrefine.core.model import (
     Choice,
-    Evidence,
-    Finding,
     Outcome,
     Price,
     Setup,
-    Severity,
     StopReason,
     Task,
     Usage,
@@ -62,6 +59,7 @@ from ipyrefine.core.model import (
 from ipyrefine.core.results import Row
 from ipyrefine.core.run import Run
 from ipyrefine.core.sharing import Sharing
+from ipyrefine.core.table import Evidence, Point, Result
 from ipyrefine.notebook.cell_target import CellTarget, Origin
 from ipyrefine.notebook.panel import Panel, Stream
 from ipyrefine.render.escape import plain
@@ -313,11 +311,17 @@ def test_tests_are_offered_where_there_are_any(desk):
 # Decisions
 
 
-WEAK = Finding(
-    id="f1", criterion="clarity", severity=Severity.MINOR, problem="Flat.", quote="Hello"
-)
-ROUGH = Finding(id="f2", criterion="clarity", severity=Severity.BLOCKING, problem="Too short.")
-FOUND = VerdictReached(iteration=0, verdict=NEEDS, findings=(WEAK, ROUGH))
+WEAK = Point(id="f1", criterion="clarity", blocking=False, words="Flat.", place="Hello")
+ROUGH = Point(id="f2", criterion="clarity", words="Too short.")
+
+
+def found(*points: Point) -> VerdictReached:
+    """A verdict on the first text, which misses these points."""
+    missed = {one.id: Result(passed=False) for one in points}
+    return VerdictReached(iteration=0, verdict=NEEDS, points=points, results=missed)
+
+
+FOUND = found(WEAK, ROUGH)
 LISTED = [*FIRST[:3], FOUND, BestChanged(iteration=0), END]
 NEEDS_WORK = Outcome.NEEDS_IMPROVEMENT
 DECISIONS: list[tuple[str, Sequence[Event], str, dict[str, str], dict[str, Any], Decision]] = [
@@ -330,9 +334,9 @@ DECISIONS: list[tuple[str, Sequence[Event], str, dict[str, str], dict[str, Any],
      Continue(revisions=3, guidance="why")),
     ("guide", FIRST, "", {}, {"words": "shorter"}, Guide(guidance="shorter")),
     ("act", LISTED, "", {"finding": "f2"}, {"words": "briefly"},
-     Select(iteration=0, findings=("f2",), guidance="briefly")),
-    ("select", LISTED, "select", {}, {"findings": ["f1"]},
-     Select(iteration=0, findings=("f1",))),
+     Select(iteration=0, points=("f2",), guidance="briefly")),
+    ("select", LISTED, "select", {}, {"points": ["f1"]},
+     Select(iteration=0, points=("f1",))),
     ("edit", LISTED, "edit", {}, {"text": "Good morning."},
      Edit(iteration=0, text="Good morning.")),
     ("revert", [*FIRST, *PASSED], "", {}, {}, Edit(iteration=1, text="Hello.")),
@@ -472,11 +476,11 @@ def test_a_finding_is_dismissed_with_a_reason_unless_it_is_a_checks(desk):
     d = desk(*LISTED)
     d.page.click("open", name="dismiss", finding="f1")
     d.page.click("dismiss", finding="f1", fields={"reason": "I like it flat"})
-    assert d.decisions == [Dismiss(findings=("f1",), reason="I like it flat")]
+    assert d.decisions == [Dismiss(points=("f1",), reason="I like it flat")]
     d.show(Decided(decision=d.decisions[0]))
     assert not d.page.has("act", finding="f1")
-    binding = ROUGH.model_copy(update={"author": "check", "check": "examples"})
-    d = desk(*FIRST[:3], VerdictReached(iteration=0, verdict=NEEDS, findings=(binding,)), END)
+    binding = ROUGH.replace(source="task", kind="example", check="examples")
+    d = desk(*FIRST[:3], found(binding), END)
     assert d.page.has("act", finding="f2")
     assert not d.page.has("open", name="dismiss", finding="f2")
 
@@ -502,9 +506,9 @@ def test_a_finding_of_the_users_own_is_added_and_another_one_edited(desk):
     assert not d.page.has("add")
     d.page.click("open", name="finding")
     d.page.click("add", fields={"problem": "No name."})
-    changed, added = (one.finding for one in d.decisions if isinstance(one, Add))
-    assert (changed.id, changed.problem, changed.quote) == ("f1", "Flat and cold.", "Hello")
-    assert (added.id, added.problem, added.author) == ("", "No name.", "user")
+    changed, added = (one.point for one in d.decisions if isinstance(one, Add))
+    assert (changed.id, changed.words, changed.place) == ("f1", "Flat and cold.", "Hello")
+    assert (added.id, added.words, added.source) == ("", "No name.", "you")
 
 
 # Results

@@ -18,17 +18,9 @@ from ipyrefine.core.events import (
     VerdictReached,
     Warned,
 )
-from ipyrefine.core.model import (
-    CheckFailed,
-    Evidence,
-    Outcome,
-    Printed,
-    Setup,
-    StopReason,
-    Task,
-    Verdict,
-)
+from ipyrefine.core.model import Outcome, Printed, Setup, StopReason, Task, Verdict
 from ipyrefine.core.sharing import KEPT_HERE, Sharing
+from ipyrefine.core.table import Evidence
 from ipyrefine.errors import UsageError
 from ipyrefine.kernel import variables
 from ipyrefine.providers.scripted import ScriptedModel
@@ -131,7 +123,7 @@ RAN = Evidence(
     computed=True,
 )
 NEEDS = Verdict(
-    outcome=Outcome.NEEDS_IMPROVEMENT, score=0.0, because=CheckFailed(name="run", line="It fails.")
+    outcome=Outcome.NEEDS_IMPROVEMENT, score=0.0, why="failed", point="run", line="It fails."
 )
 EVENTS = [
     RunStarted(setup=Setup(task=TASK, model="gpt", judge="gpt", checks=("run on copies",))),

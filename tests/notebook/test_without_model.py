@@ -84,7 +84,7 @@ def test_once_there_is_a_model_it_reads_the_draft_and_goes_on(
     model = ScriptedModel(replies, name="new")
     monkeypatch.setattr(api, "choose_model", lambda *_, **__: model)
     look(shell, "%refine resume -m new")
-    assert shell.user_ns["refined_run"].verdict.because.why == "no_critic"
+    assert shell.user_ns["refined_run"].verdict.why == "no_critic"
     look(shell, f"%refine {command}")
     run = shell.user_ns["refined_run"]
     assert run.setup.model == run.setup.judge == "new"

@@ -13,6 +13,7 @@ import httpx2
 import openai
 import pytest
 from faulty import GOOD, STAGES, Trial
+from kit import actionable
 from openai_server import Answer, Failure, ScriptedServer
 
 from ipyrefine import errors
@@ -225,7 +226,7 @@ async def test_an_unreadable_judgement_is_requested_once_more_and_then_its_words
     verdict = run.iterations[0].verdict
     assert verdict is not None
     words = UNREADABLE[name].strip()
-    problems = [finding.problem for finding in run.iterations[0].actionable]
+    problems = [one.words for one in actionable(run, 0)]
     assert (verdict.outcome, verdict.score) == (
         (Outcome.NEEDS_IMPROVEMENT, None) if words else (Outcome.NOT_JUDGED, None)
     )

@@ -8,23 +8,17 @@ import pytest
 
 from ipyrefine.core.decisions import Guide
 from ipyrefine.core.model import (
-    Change,
-    CheckFailed,
     Choice,
     Criterion,
-    Evidence,
-    Finding,
     Outcome,
-    Row,
     Setup,
-    Severity,
-    Status,
     StopReason,
     Task,
     Usage,
     Verdict,
 )
 from ipyrefine.core.run import Iteration, Run
+from ipyrefine.core.table import Evidence, Point, Reading, Result, Row
 
 _VOID = {"br", "line", "circle", "img", "input"}
 
@@ -70,23 +64,32 @@ def read_html() -> Callable[[str], Page]:
     return Page
 
 
-def _findings() -> tuple[Finding, ...]:
-    """Findings of every status, with every free field filled."""
-    whole = Finding(
+def _points() -> dict[str, Point]:
+    """Remarks with every free field filled."""
+    whole = Point(
         id="the id",
-        severity=Severity.BLOCKING,
         criterion="the criterion",
-        quote="the quote",
-        problem="the problem",
+        place="the quote",
+        words="the problem",
         fix="the fix",
     )
-    minor = whole.replace(severity=Severity.MINOR)
-    return (
+    minor = whole.replace(blocking=False)
+    points = (
         whole,
-        minor.replace(id="f2", status=Status.RESOLVED),
-        minor.replace(id="f3", author="user"),
-        minor.replace(id="f4", status=Status.REGRESSED, demand="the demand"),
+        minor.replace(id="f2"),
+        minor.replace(id="f3", source="you"),
+        minor.replace(id="f4", quote="the demand"),
     )
+    return {one.id: one for one in points}
+
+
+# Every standing that a remark may have.
+RESULTS = {
+    "the id": Result(passed=False),
+    "f2": Result(passed=True),
+    "f3": Result(passed=False),
+    "f4": Result(passed=False, again=True),
+}
 
 
 ROW = Row(
@@ -106,7 +109,9 @@ def _iterations(draft: str) -> tuple[Iteration, ...]:
         outcome=Outcome.FAIL,
         score=0.42,
         basis="tests",
-        because=CheckFailed(name="c", line="the why"),
+        why="failed",
+        point="c",
+        line="the why",
         required_passed=False,
     )
     return (
@@ -114,8 +119,8 @@ def _iterations(draft: str) -> tuple[Iteration, ...]:
             number=0,
             text=draft,
             thoughts="the thoughts",
-            findings=_findings(),
-            critiqued=True,
+            results=RESULTS,
+            reading=Reading(),
             evidence=(failed, Evidence(name="schema", passed=None, required=False)),
             verdict=fail,
             usage=Usage(calls=2, prompt_tokens=1000, completion_tokens=234, seconds=65.2),
@@ -124,7 +129,7 @@ def _iterations(draft: str) -> tuple[Iteration, ...]:
             number=1,
             parent=0,
             text="the revised",
-            changes=(Change(finding="f2", summary="the summary"),),
+            changes={"f2": "the summary"},
             evidence=(passed,),
             verdict=Verdict(outcome=Outcome.PASS, score=0.91, basis="tests"),
         ),
@@ -149,6 +154,7 @@ def make_run() -> Callable[..., Run]:
             setup=Setup(task=task, model="the model", judge="the judge", checks=("the checkname",)),
             allowed_revisions=4,
             iterations=_iterations(draft),
+            points=_points(),
             best=1,
             usage=usage,
             warnings=("the warning",),

@@ -117,7 +117,7 @@ def test_every_part_of_a_record_is_filled() -> None:
     assert len(FREE) > 100
 
 
-@pytest.mark.parametrize("place", FREE[::6], ids=lambda path: ".".join(map(str, path)))
+@pytest.mark.parametrize("place", FREE[::12], ids=lambda path: ".".join(map(str, path)))
 def test_a_hostile_text_in_one_field_does_nothing(
     place: full_record.Path, tmp_path: Path, read_html: Callable[..., Any], benign: Any
 ) -> None:
@@ -126,8 +126,13 @@ def test_a_hostile_text_in_one_field_does_nothing(
     assert_harmless(run)
 
 
-@pytest.mark.parametrize("record", [RECORD, PROSE, STUDENT], ids=["code", "prose", "student"])
-@pytest.mark.parametrize("snippet", STORABLE)
+@pytest.mark.parametrize(
+    ("record", "snippet"),
+    [
+        *((RECORD, one) for one in STORABLE),
+        *((record, one) for record in (PROSE, STUDENT) for one in STORABLE[::4]),
+    ],
+)
 def test_hostile_texts_in_all_fields_do_nothing(
     record: dict[str, Any], snippet: str, tmp_path: Path, read_html: Callable[..., Any], benign: Any
 ) -> None:
@@ -155,13 +160,16 @@ def test_a_field_that_takes_a_few_words_takes_no_other(tmp_path: Path) -> None:
             run_of(record, tmp_path / "x.json")
 
 
-def test_a_name_that_no_field_has_is_refused(tmp_path: Path) -> None:
-    """But for the names of own prompts, which are the stages that a user wrote one for."""
+def test_a_name_that_no_field_has_is_refused(
+    tmp_path: Path, read_html: Callable[..., Any], benign: Any
+) -> None:
+    """But for names of own prompts, the stages that a user wrote one for, and ids in notes."""
     taken = []
     for path in full_record.keys(RECORD):
         record = full_record.renamed(RECORD, path, ATTACK)
         if full_record.accepts(record):
             taken.append(path)
             run = run_of(record, tmp_path / "x.json")
-            assert "<img src=x" not in record_html(run)
-    assert {path[-2] for path in taken} <= {"prompts"}
+            assert_inert(read_html(html_of(run)), benign)
+            assert_harmless(run)
+    assert {path[-2] for path in taken} <= {"prompts", "changes"}

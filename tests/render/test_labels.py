@@ -6,21 +6,17 @@ from ipyrefine.core.decisions import Accept
 from ipyrefine.core.events import CallEnded, StageStarted, Stopped, TextDelta
 from ipyrefine.core.model import (
     Budget,
-    Evidence,
-    Finding,
     Limits,
     Outcome,
     Setup,
-    Severity,
     StopReason,
-    Tally,
     Task,
-    Undecided,
     Usage,
     Verdict,
 )
 from ipyrefine.core.run import Iteration, Run
-from ipyrefine.render import labels
+from ipyrefine.core.table import Evidence, Point, Result, Tally
+from ipyrefine.render import labels, words
 from ipyrefine.render.document import Progress
 from ipyrefine.render.html import record_html
 from ipyrefine.render.terminal import record_text
@@ -34,16 +30,16 @@ HELD = Evidence(
     detail="f(1): 1\n3 of 3 stated examples hold.",
 )
 OPINION = Verdict(outcome=PASS, score=0.81, basis="evaluator")
-RAN = Verdict(
-    outcome=Outcome.NOT_JUDGED, score=None, basis="run", because=Undecided(why="only_ran")
-)
+RAN = Verdict(outcome=Outcome.NOT_JUDGED, score=None, basis="run", why="only_ran")
 
 
-def run_of(verdict, *, evidence=(), findings=(), **fields):
-    """A stopped run of one text."""
+def run_of(verdict, *, evidence=(), points=(), **fields):
+    """A stopped run of one text that misses these points."""
+    results = {one.id: Result(passed=False) for one in points}
     iteration = Iteration(
-        number=0, text="the text", verdict=verdict, evidence=evidence, findings=findings
+        number=0, text="the text", verdict=verdict, evidence=evidence, results=results
     )
+    fields["points"] = {one.id: one for one in points}
     best = None if verdict is None else 0
     setup = Setup(task=Task(text="Write."))
     return Run(setup=setup, iterations=(iteration,), best=best, **fields)
@@ -65,7 +61,7 @@ def verdict(outcome, basis, score=None, **fields):
 ])  # fmt: skip
 def test_a_verdict_names_its_basis_on_every_surface(verdict, label, read_html):
     run = run_of(verdict, evidence=(HELD,))
-    assert str(labels.iteration_label(run.chosen)) == label
+    assert str(words.verdict(run, run.chosen).label) == label
     assert record_text(run, 100).startswith(label)
     word = label.partition(" · ")[0].partition(", over")[0]
     # Over a failed check it doesn't look like a pass.
@@ -73,21 +69,21 @@ def test_a_verdict_names_its_basis_on_every_surface(verdict, label, read_html):
     assert f"{read_html(record_html(run)).text.strip()} ".startswith(f"{word} ")
 
 
-@pytest.mark.parametrize(("evidence", "words"), [
+@pytest.mark.parametrize(("evidence", "chip"), [
     (HELD, "✓ examples 3/3"),
     (Evidence(name="lint", passed=False), "✗ lint"),
     (Evidence(name="lint", passed=False, required=False), "✗ lint (advisory)"),
     (Evidence(name="schema", passed=None), "? schema: no result"),
     (Evidence(name="length:<=120 words", passed=True), "✓ at most 120 words"),
 ])  # fmt: skip
-def test_a_check_is_a_few_words(evidence, words):
-    assert str(labels.check_chip(evidence)) == words
+def test_a_check_is_a_few_words(evidence, chip):
+    assert str(labels.check_chip(evidence)) == chip
 
 
 def test_the_basis_of_a_verdict_counts_what_holds():
     def basis(evidence, **fields):
         run = run_of(Verdict(score=0.5, basis="examples", **fields), evidence=(evidence,))
-        return [" ".join(phrase) for phrase in labels.basis_phrases(run, run.iterations[0])]
+        return [" ".join(phrase) for phrase in words.verdict(run, run.chosen).phrases]
 
     assert basis(HELD, outcome=PASS) == ["3 of 3 examples hold"]
     failed = {"passed": False, "tallies": (Tally(held=0, of=1, noun="example"),)}
@@ -96,15 +92,16 @@ def test_the_basis_of_a_verdict_counts_what_holds():
 
 
 def test_a_text_that_only_findings_keep_from_passing_says_how_many():
-    blocking = Finding(id="f1", criterion="c", severity=Severity.BLOCKING, problem="Wrong.")
+    blocking = Point(id="f1", criterion="c", words="Wrong.")
     others = (
-        blocking.model_copy(update={"id": "f2", "severity": Severity.MINOR}),
-        blocking.model_copy(update={"id": "f3", "status": "dismissed"}),
+        blocking.replace(id="f2", blocking=False),
+        blocking.replace(id="f3", dropped="you"),
     )
     high = Verdict(outcome=NEEDS, score=1, basis="evaluator")
 
-    def label(verdict, *findings):
-        return str(labels.iteration_label(run_of(verdict, findings=findings).iterations[0]))
+    def label(verdict, *points):
+        run = run_of(verdict, points=points)
+        return str(words.verdict(run, run.chosen).label)
 
     assert label(high, blocking, *others) == "✎ NEEDS IMPROVEMENT · 1 open finding"
     assert label(high, *others) == "✎ NEEDS IMPROVEMENT · evaluator, 1.00"

@@ -11,20 +11,17 @@ from png import PNG, picture
 
 from ipyrefine.core.events import Stopped
 from ipyrefine.core.model import (
-    LOW_SCORE,
-    Evidence,
     Figure,
-    Finding,
     Outcome,
     Printed,
     Setup,
     StopReason,
     TableValue,
     Task,
-    Undecided,
     Verdict,
 )
 from ipyrefine.core.run import Iteration, Run
+from ipyrefine.core.table import Evidence, Point, Result
 from ipyrefine.render.html import View, panel_parts, record_html
 from ipyrefine.render.terminal import details_text, event_text, record_text
 from ipyrefine.session.export import export
@@ -68,10 +65,9 @@ def test_that_one_model_writes_and_evaluates_is_a_tooltip(make_run):
 
 def test_what_the_critic_asks_stands_once_in_words(make_run):
     run = make_run()
-    asked = run.iterations[0].replace(
-        findings=(question("What of an empty list?", "0", "an error"),)
-    )
-    run = run.replace(iterations=(asked, *run.iterations[1:]), best=0)
+    asked = run.iterations[0].replace(results={"q1": Result(passed=False)})
+    points = run.points | {"q1": question("What of an empty list?", "0", "an error")}
+    run = run.replace(iterations=(asked, *run.iterations[1:]), points=points, best=0)
     html = "".join(panel_parts(run, View(iteration=0)).values())
     assert html.count("What of an empty list?") == 1
     assert "The task leaves open" in html
@@ -82,13 +78,14 @@ def test_a_score_without_a_reason_is_a_chip_and_no_finding(make_run, read_html):
     run = make_run()
     last = run.iterations[-1]
     said = ("Tone: 6/10", "The tone is 0.5 of 1.", "2 of 3 paragraphs are cold.", "- " * 20_000)
-    findings = [
-        Finding(id=f"f{n}", criterion="tone", severity="blocking", problem=one)
-        for n, one in enumerate(said, start=50)
+    points = [
+        Point(id=f"f{n}", criterion="tone", words=one) for n, one in enumerate(said, start=50)
     ]
-    low = {"problem": "It scored 0.40 of 0.90.", "author": "check", "check": LOW_SCORE}
-    last = last.replace(findings=(*findings, findings[0].replace(id="f60", **low)))
-    run = run.replace(iterations=(*run.iterations[:-1], last))
+    low = {"words": "It scored 0.40 of 0.90.", "source": "evaluator", "kind": "reading"}
+    points.append(points[0].replace(id="f60", **low))
+    last = last.replace(results={one.id: Result(passed=False) for one in points})
+    points = run.points | {one.id: one for one in points}
+    run = run.replace(iterations=(*run.iterations[:-1], last), points=points)
     text = part("text", run, read_html, iteration=last.number)
     assert "2 of 3 paragraphs are cold." in text
     assert not re.search(r"6/10|0\.5 of 1|It scored", text)
@@ -122,9 +119,7 @@ def test_no_control_is_shown_that_can_do_nothing(make_run, stage):
 
 def test_code_that_only_ran_is_offered_to_be_accepted_and_run(read_html):
     reason = "Runs; nobody checked what it gives."
-    verdict = Verdict(
-        outcome=Outcome.NOT_JUDGED, score=None, basis="run", because=Undecided(why="only_ran")
-    )
+    verdict = Verdict(outcome=Outcome.NOT_JUDGED, score=None, basis="run", why="only_ran")
     text = Iteration(number=0, text="x", verdict=verdict)
     run = Run(setup=BARE, iterations=(text,), best=0, stop_reason="unjudged", message="Yours.")
     parts = panel_parts(run, View(place="replace", place_to_run="replace"))

@@ -6,22 +6,10 @@ import pytest
 from kit import question
 
 from ipyrefine.core.decisions import Accept
-from ipyrefine.core.expectations import Expectation, suite_evidence
-from ipyrefine.core.model import (
-    CheckFailed,
-    Choice,
-    Evidence,
-    Outcome,
-    Setup,
-    StopReason,
-    Tally,
-    Task,
-    TestResult,
-    Undecided,
-    Verdict,
-)
+from ipyrefine.core.model import Choice, Outcome, Setup, StopReason, Task, Verdict
 from ipyrefine.core.run import Iteration, Run
-from ipyrefine.render import labels
+from ipyrefine.core.table import Evidence, Point, Reading, Result, Tally
+from ipyrefine.render import words
 from ipyrefine.render.html import View, panel_parts, record_html
 from ipyrefine.render.terminal import record_text
 
@@ -31,13 +19,14 @@ EXAMPLES = Evidence(
 PASS = Verdict(outcome=Outcome.PASS, score=1.0, basis="examples")
 FAILED = Verdict(
     outcome=Outcome.NEEDS_IMPROVEMENT, score=None, basis="critique",
-    because=CheckFailed(name="suite", line="x"), required_passed=False,
+    why="test_failed", point="test_empty", line="x", required_passed=False,
 )  # fmt: skip
-UNREADABLE = Verdict(outcome=Outcome.NOT_JUDGED, score=None, because=Undecided(why="unreadable"))
+UNREADABLE = Verdict(outcome=Outcome.NOT_JUDGED, score=None, why="unreadable")
 RAISES = Choice(result="IndexError", raises=True)
-TEST = Expectation(
-    name="test_empty", code="def test_empty():\n    assert last([]) is None", grounded=True
-)
+CODE = "def test_empty():\n    assert last([]) is None"
+TEST = Point(id="t1", kind="test", words="test_empty", code=CODE)
+ASKED = question("Which?")
+MISSED = Result(passed=False)
 
 
 def run_of(verdict: Verdict | None, **text: object) -> Run:
@@ -50,18 +39,17 @@ def run_of(verdict: Verdict | None, **text: object) -> Run:
         stop_reason=StopReason.ACCEPTED,
         message="You accepted the draft.",
         seconds=8,
-        expectations=(TEST,),
+        points={"t1": TEST, "q1": ASKED},
     )
 
 
 def line(run: Run, *, reading: bool = False) -> str:
-    parts = labels.receipt_phrases(run, reading=reading)
-    return " · ".join([str(labels.receipt_label(run)), *(f"{b} {w}".strip() for b, w in parts)])
+    said = words.receipt(run, reading=reading)
+    return " · ".join([str(said.title), *(f"{b} {w}".strip() for b, w in said.phrases)])
 
 
-def suite(said: str, gives: Choice | None = None) -> Evidence:
-    result = TestResult(name="test_empty", passed=False, line=said, gives=gives)
-    return suite_evidence([TEST], [result])
+def suite(said: str, gives: Choice | None = None) -> dict[str, Result]:
+    return {"t1": Result(passed=False, shows=said, gives=gives)}
 
 
 @pytest.mark.parametrize(
@@ -72,18 +60,18 @@ def suite(said: str, gives: Choice | None = None) -> Evidence:
          "… RUNS · 3 of 3 examples hold · accepted · not read · 8 s"),
         (run_of(PASS, evidence=(EXAMPLES,), read_late=True),
          "✓ PASS · 3 of 3 examples hold · accepted · read afterwards: nothing found · 8 s"),
-        (run_of(PASS, evidence=(EXAMPLES,), read_late=True, findings=(question("Which?"),)),
+        (run_of(PASS, evidence=(EXAMPLES,), read_late=True, results={"q1": MISSED}),
          "✓ PASS · 3 of 3 examples hold · accepted · "
          "read afterwards: nothing that blocks it · 8 s"),
-        (run_of(FAILED, evidence=(suite("IndexError: out of range", RAISES),), read_late=True),
+        (run_of(FAILED, results=suite("IndexError: out of range", RAISES), read_late=True),
          "⚠ FAILS A TEST · last([]) → IndexError, expected None · accepted · 8 s"),
-        (run_of(FAILED, evidence=(suite("assert 3 is None", Choice(result="3")),), read_late=True),
+        (run_of(FAILED, results=suite("assert 3 is None", Choice(result="3")), read_late=True),
          "⚠ FAILS A TEST · last([]) → 3, expected None · accepted · 8 s"),
-        (run_of(FAILED, evidence=(suite("It did not end."),), read_late=True),
+        (run_of(FAILED, results=suite("It did not end."), read_late=True),
          "⚠ FAILS A TEST · test_empty: It did not end. · accepted · 8 s"),
-        (run_of(UNREADABLE, read_late=True, unread="It is down"),
+        (run_of(UNREADABLE, read_late=True, reading=Reading(failure="It is down")),
          "? NOT JUDGED · accepted · could not be read afterwards: It is down · 8 s"),
-        (run_of(FAILED, evidence=(suite("IndexError"),)),
+        (run_of(FAILED, results=suite("IndexError")),
          "✎ NEEDS IMPROVEMENT · 0 of 1 tests pass · accepted · 8 s"),
     ],
 )  # fmt: skip
@@ -99,7 +87,7 @@ def test_while_the_critic_reads_it_says_who() -> None:
 
 
 def test_the_panel_offers_the_fix_only_where_something_was_found_later() -> None:
-    amber = run_of(FAILED, evidence=(suite("IndexError"),), read_late=True)
+    amber = run_of(FAILED, results=suite("IndexError"), read_late=True)
     for run, offered in ((amber, True), (run_of(FAILED), False), (run_of(PASS), False)):
         top = panel_parts(run, View())["top"]
         assert ("Show fix" in top) is offered
@@ -112,16 +100,15 @@ def test_the_panel_of_an_accepted_text_is_one_line_until_it_is_opened() -> None:
 
 
 def test_the_record_tells_it_too() -> None:
-    amber = run_of(FAILED, evidence=(suite("IndexError", RAISES),), read_late=True)
+    amber = run_of(FAILED, results=suite("IndexError", RAISES), read_late=True)
     assert "last([]) → IndexError, expected None" in record_html(amber)
 
 
 @pytest.mark.parametrize("render", [record_html, record_text])
 def test_why_a_text_is_not_judged_stands_once(render: Callable[[Run], str]) -> None:
     why = "the reply could not be read"
-    unreadable = Undecided(why="unreadable", detail=why)
-    verdict = UNREADABLE.replace(because=unreadable)
-    run = run_of(verdict, unread=why).replace(
+    verdict = UNREADABLE.replace(line=why)
+    run = run_of(verdict, reading=Reading(failure=why)).replace(
         decisions=(),
         stop_reason=StopReason.UNJUDGED,
         message="Accept the text, or say what you need and continue.",

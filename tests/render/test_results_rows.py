@@ -4,25 +4,21 @@ import pytest
 from png import picture
 
 from ipyrefine.core.model import (
-    ChecksPassed,
     Choice,
     Clarification,
-    Evidence,
     Figure,
     FirstRows,
-    NothingFound,
     Outcome,
     Printed,
     Setup,
     TableValue,
-    Tally,
     Task,
-    Undecided,
     Value,
     Verdict,
 )
 from ipyrefine.core.results import Row
 from ipyrefine.core.run import Iteration, Run
+from ipyrefine.core.table import Evidence, Reading, Tally
 from ipyrefine.render.html import View, panel_parts, record_html
 from ipyrefine.render.terminal import record_text
 
@@ -104,8 +100,7 @@ def test_the_rows_say_which_answers_would_be_enough():
     """Where no critic reads, or one read another draft, a confirmed result makes it pass."""
 
     def asked(why, critique, *others):
-        because = Undecided(why=why)
-        verdict = Verdict(outcome=Outcome.NOT_JUDGED, score=None, basis="none", because=because)
+        verdict = Verdict(outcome=Outcome.NOT_JUDGED, score=None, basis="none", why=why)
         run = run_of(PLAIN)
         limits = run.limits.model_copy(update={"critique": critique})
         first = run.iterations[0].replace(verdict=verdict)
@@ -116,14 +111,12 @@ def test_the_rows_say_which_answers_would_be_enough():
     assert enough in asked("only_ran", "never")
     assert "a critic reads the text too." in asked("only_ran", "auto")
     assert "Confirm" not in asked("not_ready", "auto")
-    read = Iteration(number=1, text="def f(xs): return 1", critiqued=True)
+    read = Iteration(number=1, text="def f(xs): return 1", reading=Reading())
     assert enough in asked("not_read", "auto", read)
 
 
 def test_a_pass_on_one_example_asks_about_the_first_result_where_no_critic_reads():
-    verdict = Verdict(
-        outcome=Outcome.PASS, score=1.0, basis="examples", because=ChecksPassed(names=("examples",))
-    )
+    verdict = Verdict(outcome=Outcome.PASS, score=1.0, basis="examples", why="checks_passed")
     for said, weak, asks in (((), True, True), ((ANSWER,), True, False), ((), False, False)):
         run = run_of(PLAIN, said=said)
         passed = run.iterations[0].replace(verdict=verdict)
@@ -150,9 +143,8 @@ def on_first_rows(*outputs) -> Run:
         conditions=PARTIAL,
     )
     verdict = Verdict(
-        outcome=Outcome.PASS, score=None, basis="critique",
-        because=NothingFound(critic="gpt", tests=0),
-    )  # fmt: skip
+        outcome=Outcome.PASS, score=None, basis="critique", why="nothing_found", point="gpt"
+    )
     text = run.iterations[0].replace(evidence=(found,), verdict=verdict)
     return run.replace(iterations=(text,), best=0)
 
@@ -193,9 +185,8 @@ def test_a_result_of_first_rows_has_no_buttons_and_no_number():
 
 
 def test_nothing_is_asked_where_no_result_can_be_confirmed():
-    because = Undecided(why="only_ran")
     run = on_first_rows()
-    verdict = Verdict(outcome=Outcome.NOT_JUDGED, score=None, basis="run", because=because)
+    verdict = Verdict(outcome=Outcome.NOT_JUDGED, score=None, basis="run", why="only_ran")
     evidence = run.iterations[0].evidence[0]
     for rows, asks in ((evidence.rows, True), (evidence.rows[:1], False)):
         text = run.iterations[0].replace(verdict=verdict, evidence=(evidence.replace(rows=rows),))

@@ -7,19 +7,9 @@ import pytest
 from kit import question
 
 import ipyrefine
-from ipyrefine.core.expectations import Expectation
-from ipyrefine.core.model import (
-    SUITE,
-    Evidence,
-    Finding,
-    Setup,
-    Status,
-    StopReason,
-    Task,
-    TestResult,
-    Usage,
-)
+from ipyrefine.core.model import Setup, StopReason, Task, Usage
 from ipyrefine.core.run import Iteration, Run
+from ipyrefine.core.table import Point, Reading, Result
 from ipyrefine.notebook.magic import Refine
 from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.render.html import record_html
@@ -92,31 +82,31 @@ async def test_java_is_shown_as_java_and_is_no_code_cell_of_an_exported_notebook
 @EVERY
 def test_each_claim_of_a_critics_is_counted_by_how_it_ended(render, read_html):
     names = ("test_empty", "test_two", "test_tuple", "test_slow", "test_old")
-    tests = tuple(
-        Expectation(
-            name=name,
+    tests = [
+        Point(
+            id=f"t{number}",
+            kind="test",
+            words=name,
             code=f"def {name}(): ...",
             quote="the last item",
-            grounded=name != "test_tuple",
-            status=Status.DISMISSED if name == "test_old" else Status.OPEN,
+            blocking=name != "test_tuple",
+            dropped="you" if name == "test_old" else "",
         )
-        for name in names
-    )
-    ends = (False, True, False, None)
-    results = tuple(
-        TestResult(name=name, passed=end) for name, end in zip(names[:4], ends, strict=True)
-    )
+        for number, name in enumerate(names, start=1)
+    ]
+    said = [Point(id="f1", criterion="tone", words="It is rude."), question("Of an empty list?")]
+    ends = {"f1": False, "q1": False, "t1": False, "t2": True, "t3": False, "t4": None}
     text = Iteration(
         number=0,
         text="def last(xs): ...",
-        critiqued=True,
-        findings=(
-            Finding(id="f1", criterion="tone", severity="blocking", problem="It is rude."),
-            question("Of an empty list?"),
-        ),
-        evidence=(Evidence(name=SUITE, passed=False, basis="critique", results=results),),
+        reading=Reading(),
+        results={id_: Result(passed=end) for id_, end in ends.items()},
     )
-    run = Run(setup=Setup(task=Task(text="Write last.")), iterations=(text,), expectations=tests)
+    run = Run(
+        setup=Setup(task=Task(text="Write last.")),
+        iterations=(text,),
+        points={one.id: one for one in (*said, *tests)},
+    )
     ended = "1 fails, 1 open, 1 question, 1 not tried, 1 dismissed by you, 1 passes"
     output = " ".join(read_html(render(run).replace("\\", "")).text.split())
     assert f"Critic's claims: {ended}" in output

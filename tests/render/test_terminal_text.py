@@ -6,6 +6,7 @@ from kit import question
 from ipyrefine.core.events import RunStarted, StageStarted, Stopped, TextDelta
 from ipyrefine.core.model import Setup, StopReason, Task
 from ipyrefine.core.run import Run
+from ipyrefine.core.table import Result
 from ipyrefine.render import labels
 from ipyrefine.render.terminal import event_text, wrap
 
@@ -73,20 +74,22 @@ def test_what_is_open_is_a_line_for_each_of_the_first_findings(make_run):
     assert "  │ the detail" in output
     assert "■ blocking: the id · the criterion: the problem" in output
 
-    def with_findings(*findings):
-        first = run.iterations[0].model_copy(update={"findings": findings})
-        return closing(run.model_copy(update={"iterations": (first, *run.iterations[1:])}))
+    def with_points(*points):
+        results = {one.id: Result(passed=False) for one in points}
+        texts = (run.iterations[0].replace(results=results), *run.iterations[1:])
+        every = run.points | {one.id: one for one in points}
+        return closing(run.replace(iterations=texts, points=every))
 
-    finding = run.iterations[0].findings[0]
-    assert "the problem" not in with_findings(finding.model_copy(update={"check": "the check"}))
-    many = (finding.model_copy(update={"id": f"f{n}"}) for n in range(9))
-    assert "⋯ 5 more lines: show findings" in with_findings(*many)
+    point = run.points["the id"]
+    assert "the problem" not in with_points(point.replace(check="the check"))
+    many = (point.replace(id=f"f{n}") for n in range(9))
+    assert "⋯ 5 more lines: show findings" in with_points(*many)
 
 
 def test_what_the_critic_asks_about_the_task_stands_below_a_passing_text(make_run):
     open_ = question("Are equal names merged?", "yes", "no")
-    asked = make_run().iterations[0].replace(findings=(open_,))
-    output = closing(make_run().replace(iterations=(asked,), best=0))
+    asked = make_run().iterations[0].replace(results={"q1": Result(passed=False)})
+    output = closing(make_run().replace(iterations=(asked,), points={"q1": open_}, best=0))
     assert "The task leaves open\n  q1  Are equal names merged? (yes / no)" in output
     assert "%refine should q1 ANSWER answers it" in output
 

@@ -4,7 +4,8 @@ import pytest
 
 from ipyrefine.checks.evaluation import Examples
 from ipyrefine.checks.python import RunsCleanly
-from ipyrefine.core.model import Evidence, Task
+from ipyrefine.core.model import Task
+from ipyrefine.core.table import Evidence
 
 SORTS = Task(text="Write f.\n\n```python\nxs = [3, 1, 2]\nassert f(xs) == sorted([3, 1, 2])\n```")
 LIES = """

@@ -18,8 +18,8 @@ from ipyrefine.checks.evaluation import Examples
 from ipyrefine.checks.python import RunsCleanly
 from ipyrefine.checks.suite import Suite
 from ipyrefine.checks.tests import Tests
-from ipyrefine.core.expectations import read_tests
 from ipyrefine.core.model import Task
+from ipyrefine.core.testing import read_tests
 from ipyrefine.errors import CheckNotRun, UsageError
 from ipyrefine.notebook.magic import Refine
 from ipyrefine.providers.scripted import ScriptedModel
@@ -69,8 +69,8 @@ async def test_a_check_that_hit_the_backstop_neither_passes_nor_fails_a_text(imp
     assert all("counts neither for nor against" in e.detail for e in evidence)
     assert run.verdict.basis in ("judge", "none")
     tests = read_tests("def test_two():\n    assert f(1) == 2\n")
-    evidence = await Suite()(tests, WAITING, Task(text="t", form="code"))
-    assert [one.passed for one in evidence.results] == [None], "a critic's test stays untried"
+    found = await Suite()(tests, WAITING, Task(text="t", form="code"))
+    assert [one.passed for one in found.values()] == [None], "a critic's test stays untried"
 
 
 async def test_an_example_that_a_text_misses_counts_though_it_waits_at_the_next(impatient):

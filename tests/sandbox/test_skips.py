@@ -3,7 +3,8 @@
 import pytest
 
 from ipyrefine.checks.tests import Tests
-from ipyrefine.core.model import Evidence, Task
+from ipyrefine.core.model import Task
+from ipyrefine.core.table import Evidence
 
 TASK = Task(text="Write it.")
 INC = "def inc(n): return n + 1\n"

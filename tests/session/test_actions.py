@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from types import SimpleNamespace
 
 import pytest
-from kit import text
+from kit import text, told
 from shells import error_of, scripted_shell
 
 from ipyrefine.core.actions import ACTIONS, Action, decision, decision_sentence, require_possible
@@ -53,7 +53,7 @@ def test_a_row_is_a_command_with_help_and_a_completion(monkeypatch, capsys):
     assert error_of(shell, "%refine praise the tone") is None
     [said] = shell.user_ns["refined_run"].decisions
     assert said == Guide(guidance="keep the tone")
-    assert [one.problem for one in shell.user_ns["refined_run"].findings] == ["keep the tone"]
+    assert [one.words for one in told(shell.user_ns["refined_run"])] == ["keep the tone"]
 
 
 def test_a_row_is_a_message_of_the_panel_and_a_decision_in_python():

@@ -15,6 +15,7 @@ from ipyrefine.core.coach import open_puzzle
 from ipyrefine.core.decisions import Continue, Edit, Expect, Predict
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.model import Limits, Stage
+from ipyrefine.core.run import Run
 from ipyrefine.errors import UsageError
 from ipyrefine.render.terminal import DETAILS, details_text
 from ipyrefine.session.export import suite_source
@@ -50,17 +51,23 @@ RIGHT = """def median(xs):
     return (xs[(n - 1) // 2] + xs[n // 2]) / 2"""
 
 
-async def coached(code: str = OWN, task: str = TASK, reply: str = CRITIQUE) -> Refinement:
+RUNS: dict[str, Run] = {}  # by code, at the stop
+
+
+async def coached(code: str = OWN) -> Refinement:
     loop = refinement(
-        [reply],
-        CODE.replace(text=task),
+        [CRITIQUE],
+        CODE.replace(text=TASK),
         draft=code,
         checks=[Examples()],
         suite=Suite(),
         attempts=(),
         limits=Limits(max_revisions=0),
+        run=RUNS.get(code),
     )
-    await finish(loop)
+    if code not in RUNS:
+        await finish(loop)
+        RUNS[code] = loop.state
     return loop
 
 

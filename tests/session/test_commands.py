@@ -28,20 +28,10 @@ from ipyrefine.core.decisions import (
     Select,
 )
 from ipyrefine.core.events import BestChanged, DraftReady, EvidenceReady, RunStarted, VerdictReached
-from ipyrefine.core.model import (
-    Criterion,
-    Evidence,
-    Finding,
-    Outcome,
-    Row,
-    Setup,
-    Severity,
-    StopReason,
-    Task,
-    Verdict,
-)
+from ipyrefine.core.model import Criterion, Outcome, Setup, StopReason, Task, Verdict
 from ipyrefine.core.reducer import replay
 from ipyrefine.core.run import Iteration, Run
+from ipyrefine.core.table import Evidence, Point, Result, Row
 from ipyrefine.core.typed import confirmations, parse_iteration
 from ipyrefine.errors import UsageError
 from ipyrefine.session import commands
@@ -49,18 +39,9 @@ from ipyrefine.session.commands import question_in, show
 
 CELL = "%%refine -p prose --set as=task --criteria tone --min-findings 0 -n 0\nWrite a greeting."
 TONE = Criterion(name="tone", definition="Warm.")
-FLAT = Finding(
-    id="f1", criterion="tone", severity=Severity.MINOR, problem="Flat.", quote="Hello", fix="Mend."
-)
-COLD = FLAT.model_copy(update={"problem": "Cold.", "author": "user"})
-NAMELESS = Finding(
-    criterion="yours",
-    severity=Severity.BLOCKING,
-    problem="No name.",
-    quote="Hello",
-    fix="Add one.",
-    author="user",
-)
+FLAT = Point(id="f1", criterion="tone", blocking=False, words="Flat.", place="Hello", fix="Mend.")
+COLD = FLAT.replace(words="Cold.", source="you")
+NAMELESS = Point(criterion="yours", words="No name.", place="Hello", fix="Add one.", source="you")
 NEEDS_WORK = Outcome.NEEDS_IMPROVEMENT
 RUN = replay([
     RunStarted(setup=Setup(task=Task(text="Greet.", criteria=(TONE,)), model="m", judge="m")),
@@ -70,7 +51,10 @@ RUN = replay([
         rows=(Row(call="median([])", result="0"), Row(call="median([1])", result="1")),
     )),
     VerdictReached(
-        iteration=0, verdict=Verdict(outcome=NEEDS_WORK, score=0.4), findings=(FLAT,)
+        iteration=0,
+        verdict=Verdict(outcome=NEEDS_WORK, score=0.4),
+        points=(FLAT,),
+        results={"f1": Result(passed=False)},
     ),
     BestChanged(iteration=0),
 ])  # fmt: skip
@@ -96,10 +80,10 @@ TYPED: list[tuple[list[str], Decision]] = [
     (["continue", "f9", "is", "a", "name"], Guide(guidance="f9 is a name")),
     (["continue", "from", "draft"], Branch(iteration=0)),
     (["continue", "from", "0", "2", "warmer"], Branch(iteration=0, revisions=2, guidance="warmer")),
-    (["continue", "f1,", "f2", "briefly"], Select(findings=("f1", "f2"), guidance="briefly")),
-    (["dismiss", "f1", "as", "meant"], Dismiss(findings=("f1",), reason="as meant")),
-    (["add", "No name.", "Hello", "Add one."], Add(finding=NAMELESS)),
-    (["add", "f1", "Cold."], Add(finding=COLD)),
+    (["continue", "f1,", "f2", "briefly"], Select(points=("f1", "f2"), guidance="briefly")),
+    (["dismiss", "f1", "as", "meant"], Dismiss(points=("f1",), reason="as meant")),
+    (["add", "No name.", "Hello", "Add one."], Add(point=NAMELESS)),
+    (["add", "f1", "Cold."], Add(point=COLD)),
         (["should", "1", "2"], Expect(call="median([])", result="2")),
     (["should", "1", "[1,", "2]"], Expect(call="median([])", result="[1, 2]")),
     (["should", "1", "raises", "ValueError"],
@@ -337,7 +321,7 @@ def test_a_number_in_two_names_is_asked_about():
         (Branch(iteration=1, guidance="Use a list. Why not?\n"), ("Use a list. Why not?\n", 1)),
         (Continue(guidance="Why? Use a list."), None),
         (Continue(), None),
-        (Dismiss(findings=("f1",), reason="Why?"), None),
+        (Dismiss(points=("f1",), reason="Why?"), None),
         (Override(outcome=NEEDS_WORK, reason="Why?"), None),
     ],
 )

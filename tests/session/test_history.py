@@ -10,9 +10,10 @@ from ipyrefine.core.events import (
     RunStarted,
     VerdictReached,
 )
-from ipyrefine.core.model import Basis, Evidence, Limits, Outcome, Setup, Task, Verdict
+from ipyrefine.core.model import Basis, Limits, Outcome, Setup, Task, Verdict
 from ipyrefine.core.reducer import replay
 from ipyrefine.core.run import Run
+from ipyrefine.core.table import Evidence
 from ipyrefine.journal.store import Journal, Stored, Summary, UnreadableRun
 from ipyrefine.session import history
 from ipyrefine.session.history import agreement

@@ -9,9 +9,10 @@ from kit import finished
 from pydantic import BaseModel
 
 import ipyrefine
-from ipyrefine.core.model import Evidence, Setup
+from ipyrefine.core.model import Setup
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.stored import VERSION
+from ipyrefine.core.table import Evidence
 from ipyrefine.errors import UsageError
 from ipyrefine.session.record import LIMIT, MIME, bundle, load_whole, read
 

@@ -10,9 +10,11 @@ import pytest
 from kit import READY
 from shells import Front, run_cell
 
-from ipyrefine.core.expectations import Expectation, read_tests
-from ipyrefine.core.model import Clarification, Setup, Status, Task
+from ipyrefine.core.model import Clarification, Setup, Task
+from ipyrefine.core.points import with_ids
 from ipyrefine.core.run import Iteration, Run
+from ipyrefine.core.table import Point
+from ipyrefine.core.testing import read_tests
 from ipyrefine.errors import UsageError
 from ipyrefine.session.export import export, suite_source
 
@@ -78,17 +80,17 @@ def test_dropped():
 '''
 
 
+def rows(*tests: Point) -> dict[str, Point]:
+    return {one.id: one for one in with_ids((), tests)}
+
+
 def kept(text: str = TEXT, confirmed: tuple[Clarification, ...] = CONFIRMED, **task: Any) -> Run:
     first, later, open_one, dropped = read_tests(TESTS)
-    tests: tuple[Expectation, ...] = (
-        first.replace(grounded=True),
-        later.replace(grounded=True),
-        open_one,
-        dropped.replace(grounded=True, status=Status.DISMISSED),
-    )
+    open_one, dropped = open_one.replace(blocking=False), dropped.replace(dropped="you")
     asked = Task(**{"text": TASK, "form": "code", "clarifications": confirmed, **task})
     setup = Setup(task=asked, model="m", judge="gpt-5\n# x")
-    return Run(setup=setup, iterations=(Iteration(number=0, text=text),), expectations=tests)
+    points = rows(first, later, open_one, dropped)
+    return Run(setup=setup, iterations=(Iteration(number=0, text=text),), points=points)
 
 
 def pytest_on(path: Path) -> tuple[int, str]:
@@ -188,8 +190,7 @@ class Means(unittest.TestCase):
 
 
 def test_tests_bring_the_fixtures_constants_and_classes_of_their_module(tmp_path):
-    tests = tuple(one.replace(grounded=True) for one in read_tests(MODULE))
-    run = kept().replace(expectations=tests)
+    run = kept().replace(points=rows(*read_tests(MODULE)))
     status, out = pytest_on(export(run, tmp_path / "test_mean.py"))
     assert status == 0, out
     assert "14 passed" in out  # six stated, three confirmed, five of the critic's

@@ -12,7 +12,6 @@ from shells import Front
 
 from ipyrefine import cli
 from ipyrefine.core.decisions import Accept, Override
-from ipyrefine.core.expectations import read_tests
 from ipyrefine.core.model import (
     Clarification,
     Material,
@@ -22,8 +21,10 @@ from ipyrefine.core.model import (
     Task,
     Verdict,
 )
+from ipyrefine.core.points import with_ids
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.stored import VERSION
+from ipyrefine.core.testing import read_tests
 from ipyrefine.errors import UsageError
 from ipyrefine.session.export import export
 from ipyrefine.session.record import KEY, MIME, bundle
@@ -41,7 +42,7 @@ def run_of(
     task: str = TASK,
     *,
     confirmed: tuple[Clarification, ...] = (CONFIRMED,),
-    tests: str = TESTS,
+    tests: str = "",
     accepted: bool = True,
     **more: Any,
 ) -> Run:
@@ -50,7 +51,7 @@ def run_of(
     return Run(
         setup=Setup(task=asked, model="m", judge="critic"),
         iterations=(Iteration(number=0, text=text),),
-        expectations=tuple(one.replace(grounded=True) for one in read_tests(tests)),
+        points={one.id: one for one in with_ids((), read_tests(tests))},
         **decided if accepted else {},
     )
 
@@ -75,13 +76,13 @@ def verified(path: Path, **options: Any) -> list[Verified]:
     return asyncio.run(verify(path, **options))
 
 
-ALL = "1 of 1 example, 1 of 1 result confirmed in this file, 1 of 1 test"
+ALL = "1 of 1 example, 1 of 1 result confirmed in this file"
 
 
 def test_a_suite_that_holds_says_what_holds(tmp_path):
-    [one] = verified(notebook(tmp_path / "x.ipynb", run_of(), below=RIGHT))
-    assert (one.cell, one.state, one.why) == (1, "holds", ALL)
-    assert str(one) == f"cell 1: holds ({ALL}) · Write half. half(4) == 2"
+    [one] = verified(notebook(tmp_path / "x.ipynb", run_of(tests=TESTS), below=RIGHT))
+    assert (one.cell, one.state, one.why) == (1, "holds", f"{ALL}, 1 of 1 test")
+    assert str(one) == f"cell 1: holds ({ALL}, 1 of 1 test) · Write half. half(4) == 2"
     assert exit_status([one]) == 0
 
 
@@ -115,7 +116,8 @@ def test_an_accepted_text_without_its_cell_is_not_taken_for_the_cells(tmp_path):
 
 
 def test_a_critics_failing_test_is_named(tmp_path):
-    run = run_of("def half(x):\n    return x / 2 if x else 0 if x is None else 1")
+    text = "def half(x):\n    return x / 2 if x else 0 if x is None else 1"
+    run = run_of(text, tests=TESTS)
     [one] = verified(notebook(tmp_path / "x.ipynb", run))
     assert one.state == "fails"
     assert one.why.startswith("test_nothing: assert 1 == 0")
@@ -139,7 +141,7 @@ def test_what_needs_a_variable_or_a_module_that_is_not_there_is_not_run(tmp_path
 
 
 def test_a_notebook_without_tests_or_records_says_so(tmp_path):
-    bare = run_of(task="Write half.", confirmed=(), tests="")
+    bare = run_of(task="Write half.", confirmed=())
     found = verified(notebook(tmp_path / "x.ipynb", bare))
     assert ([one.state for one in found], exit_status(found)) == (["no tests"], 4)
     assert exit_status(verified(notebook(tmp_path / "y.ipynb"))) == 4
@@ -192,7 +194,7 @@ def passing(basis: Any, **more: Any) -> Run:
         (passing("confirmed", confirmed=()), "not confirmed", "confirmed results"),
         (passing("examples", task="Write half."), "not confirmed", "examples"),
         (passing("user"), "not confirmed", "`user`"),
-        (passing("evaluator", task="Write half.", confirmed=(), tests=""), "not confirmed",
+        (passing("evaluator", task="Write half.", confirmed=()), "not confirmed",
          "your evaluator"),
         (passing("critique", form="prose"), "not confirmed", "a critic's reading"),
         (passing("tests", text=WRONG), "fails", "half(None)"),
@@ -227,7 +229,9 @@ def test_an_exported_run_is_verified_and_its_cell_is_the_last(tmp_path):
 def test_nothing_of_a_file_runs_outside_of_the_sandbox(tmp_path):
     mark = tmp_path / "owned"
     text = f"open({str(mark)!r}, 'w').write('x')\n{RIGHT}"
-    asked = run_of(text, confirmed=(CONFIRMED.replace(setup=f"open({str(mark)!r}, 'w')"),))
+    confirmed = (CONFIRMED.replace(setup=f"open({str(mark)!r}, 'w')"),)
+    tests = TESTS.replace("    assert", f"    open({str(mark)!r}, 'w')\n    assert")
+    asked = run_of(text, confirmed=confirmed, tests=tests)
     verified(notebook(tmp_path / "x.ipynb", asked))
     assert not mark.exists()
 

@@ -26,7 +26,12 @@ def full_record(form: str = "code", *, coach: bool = False) -> dict[str, Any]:
         coach: whether it is a student's; every other run leaves that field empty.
     """
     run = _model(Run)
+    [point] = run["points"].values()
+    run["points"] = {point["id"]: point}
     first, second = run["iterations"][0], _model(typing.get_args(_hint(Run, "iterations"))[0])
+    for text in (first, second):
+        [result] = text["results"].values()
+        text["results"] = {point["id"]: result}
     first |= {"number": 0, "parent": None}
     second |= {"number": 1, "parent": 0, "text": "another text", "override": None, "failure": ""}
     run |= {"iterations": [first, second], "best": 1, "head": 0, "stale": [0], "stage": None}

@@ -14,10 +14,11 @@ from ipyrefine import errors
 from ipyrefine.core.decisions import DECISION, Decision
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.events import Decided, Event, TextDelta
-from ipyrefine.core.model import Evidence, Limits, Setup, Task, Usage
+from ipyrefine.core.model import Limits, Setup, Task, Usage
 from ipyrefine.core.ports import Check, Reply, Request
 from ipyrefine.core.prompts import Prompts
 from ipyrefine.core.run import Run
+from ipyrefine.core.table import Evidence
 from ipyrefine.providers.scripted import Scripted, ScriptedModel
 
 INPUTS = ("about", "task", "limits", "prompts", "checks", "draft", "replies", "judge", "rounds")

@@ -24,8 +24,9 @@ from ipyrefine import api
 from ipyrefine.core.decisions import Continue
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.events import Event, TextDelta
-from ipyrefine.core.model import Evidence, Limits, Task
+from ipyrefine.core.model import Limits, Task
 from ipyrefine.core.run import Run
+from ipyrefine.core.table import Evidence
 from ipyrefine.journal.store import Journal
 from ipyrefine.journal.writer import Recorder
 from ipyrefine.session.session import Session

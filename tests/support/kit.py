@@ -12,23 +12,12 @@ from typing import Any
 from ipyrefine.core.decisions import Decision
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.events import CallEnded, Event, StageStarted, TextDelta
-from ipyrefine.core.expectations import Expectation, suite_evidence
-from ipyrefine.core.model import (
-    LEFT_OPEN,
-    Basis,
-    Criterion,
-    Evidence,
-    Finding,
-    Limits,
-    Setup,
-    Severity,
-    Stage,
-    Task,
-    TestResult,
-)
+from ipyrefine.core.model import Basis, Criterion, Limits, Setup, Stage, Task
 from ipyrefine.core.ports import Clock, Consumer, Journal, Reply, Request
 from ipyrefine.core.prompts import SCORE, Prompts
 from ipyrefine.core.run import Run
+from ipyrefine.core.table import Cell, Evidence, Point, Result
+from ipyrefine.core.testing import is_critics
 from ipyrefine.errors import UsageError
 from ipyrefine.providers.scripted import Scripted, ScriptedModel
 
@@ -63,17 +52,39 @@ def finding(
     }
 
 
-def question(problem: str, *options: str, call: str = "") -> Finding:
+def question(problem: str, *options: str, call: str = "") -> Point:
     """A question of a critic's about the task, in a run."""
-    return Finding(
-        id="q1",
-        criterion=LEFT_OPEN,
-        severity=Severity.MINOR,
-        problem=problem,
-        check=LEFT_OPEN,
-        options=options,
-        call=call,
-    )
+    fields = {"kind": "question", "criterion": "left open", "blocking": False}
+    return Point(id="q1", words=problem, options=options, call=call, **fields)
+
+
+# What a run says of a text
+
+
+def told(run: Run, number: int | None = None) -> list[Cell]:
+    """What is said of a text, by default the chosen one; of a critic's tests, what is missed."""
+    text = run.chosen if number is None else run.iterations[number]
+    cells = run.cells(text) if text else []
+    return [one for one in cells if not is_critics(one.point) or one.is_open]
+
+
+def actionable(run: Run, number: int | None = None) -> list[Cell]:
+    """What a revision of a text should act on."""
+    return [one for one in told(run, number) if one.actionable]
+
+
+def written(run: Run) -> list[Point]:
+    """The tests that critics wrote."""
+    return [one for one in run.points.values() if is_critics(one)]
+
+
+def status(cell: Cell) -> str:
+    """Where a point stands on a text."""
+    if cell.point.dropped:
+        return "dismissed"
+    if cell.result.passed:
+        return "resolved"
+    return "regressed" if cell.result.again else "open"
 
 
 class Judgement:
@@ -186,12 +197,10 @@ class Suite:
     def __init__(self, passes: Callable[[str], bool] = bool) -> None:
         self._passes = passes
 
-    async def __call__(self, tests: Sequence[Expectation], text: str, task: Task) -> Evidence:
-        passed = self._passes(text)
-        results = [TestResult(name=one.name, passed=passed, line="It raises.") for one in tests]
-        return suite_evidence(tests, results)
+    async def __call__(self, tests: Sequence[Point], text: str, task: Task) -> dict[str, Result]:
+        return {one.words: Result(passed=self._passes(text), shows="It raises.") for one in tests}
 
-    async def vacuous(self, expectations: Any, text: str) -> frozenset[str]:
+    async def vacuous(self, tests: Any, text: str) -> frozenset[str]:
         return frozenset()
 
 

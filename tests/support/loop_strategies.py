@@ -26,12 +26,9 @@ from ipyrefine.core.decisions import (
 from ipyrefine.core.model import (
     Budget,
     Criterion,
-    Evidence,
-    Finding,
     Limits,
     Outcome,
     Setup,
-    Severity,
     Stage,
     Task,
     Usage,
@@ -40,6 +37,7 @@ from ipyrefine.core.model import (
 from ipyrefine.core.ports import Reply, Request
 from ipyrefine.core.rank import best_of
 from ipyrefine.core.run import Iteration, Run
+from ipyrefine.core.table import Evidence, Point, Reading
 from ipyrefine.errors import Unreachable
 
 words = st.one_of(st.text(max_size=12), st.sampled_from(["Hi", "Hallo", "Dear Sir", "\ud800"]))
@@ -158,7 +156,7 @@ def runs(draw: Callable[..., Any]) -> Run:
             parent=None if number == 0 else draw(st.integers(0, number - 1)),
             text=draw(words),
             verdict=verdict,
-            critiqued=draw(st.booleans()),
+            reading=draw(st.sampled_from([None, Reading()])),
         )
         for number, verdict in enumerate(results)
     ]
@@ -177,7 +175,7 @@ def runs(draw: Callable[..., Any]) -> Run:
     return run.model_copy(update={"best": best_of(run)})
 
 
-WISH = Finding(criterion="tone", severity=Severity.MINOR, problem="Name the reader.")
+WISH = Point(criterion="tone", blocking=False, words="Name the reader.")
 CRITERIA = (
     Criterion(name="warmth", definition="Warm."),
     Criterion(name="tone", definition="Kind."),
@@ -196,12 +194,12 @@ decisions: st.SearchStrategy[Decision] = st.one_of(
     st.builds(Override, iteration=numbers, outcome=st.sampled_from(Outcome), reason=guidance),
     st.builds(Continue, revisions=revisions, guidance=guidance),
     st.builds(Branch, iteration=st.integers(0, 2), revisions=revisions, guidance=guidance),
-    st.builds(Select, findings=ids, iteration=numbers, guidance=guidance),
+    st.builds(Select, points=ids, iteration=numbers, guidance=guidance),
     st.builds(Guide, guidance=guidance),
     st.builds(Edit, iteration=numbers, text=guidance),
-    st.builds(Dismiss, findings=ids, reason=guidance),
+    st.builds(Dismiss, points=ids, reason=guidance),
     st.builds(Drop, demand=st.just("anything")),
-    st.builds(Add, finding=st.just(WISH), iteration=numbers),
+    st.builds(Add, point=st.just(WISH), iteration=numbers),
     st.builds(Expect, call=calls, result=st.sampled_from(["", "0", "[1]"])),
     st.builds(Retract, call=calls),
     st.builds(Criteria, criteria=st.sampled_from([(), CRITERIA]), target=st.none() | rates),

@@ -4,6 +4,8 @@ import json
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from kit import told
+
 from ipyrefine import refine
 from ipyrefine.core.run import Run
 from ipyrefine.providers.scripted import ScriptedModel
@@ -55,7 +57,7 @@ def sent(model: ScriptedModel) -> list[str]:
 
 def problems(run: Run, number: int = -1) -> list[str]:
     """What is to be acted on in a text."""
-    return [one.problem for one in run.iterations[number].findings if one.actionable]
+    return [one.words for one in told(run, number) if one.actionable]
 
 
 def outcomes(run: Run) -> list[str]:

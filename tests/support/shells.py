@@ -1,6 +1,7 @@
 """How tests make IPython shells, and the notebook before one."""
 
 import asyncio
+import atexit
 from collections.abc import Iterable
 from typing import Any
 
@@ -22,6 +23,8 @@ def new_shell() -> Any:
     """Return a shell with the extension loaded, in place of any other."""
     InteractiveShell.clear_instance()
     shell = InteractiveShell.instance(config=NO_HISTORY)
+    # At exit each of hundreds would be emptied, which takes a collection of all garbage.
+    atexit.unregister(shell.atexit_operations)
     shell.extension_manager.load_extension("ipyrefine")
     return shell
 

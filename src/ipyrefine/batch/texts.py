@@ -17,7 +17,7 @@ from ipyrefine.errors import CheckNotRun, UsageError
 from ipyrefine.kernel.variables import Variables
 from ipyrefine.profiles.recognise import name_by_draft
 from ipyrefine.providers.choose import NoWriter
-from ipyrefine.render import document, labels
+from ipyrefine.render import document, labels, words
 from ipyrefine.render.html import blocks_html
 from ipyrefine.render.terminal import blocks_text
 
@@ -104,7 +104,7 @@ def _check_cells(run: Run, *, whole: bool) -> dict[str, Cell]:
     """Return the checks' cells for a text; with `whole`, also what it shows and does."""
     draft, cells = run.iterations[0], dict[str, Cell]()
     for one in draft.evidence:
-        if one.name != model.RESULTS and not one.is_empty:
+        if one.basis != "none" and not one.is_empty:
             cells[one.name] = Cell((one.passed, one.score), str(labels.check_chip(one)))
         if whole and one.outputs:
             cells["what it shows"] = Cell(one.outputs, blocks_text(document.outputs(draft)))
@@ -212,10 +212,10 @@ class Table:
                 "group": next(n for n, names in enumerate(self.groups, 1) if name in names),
                 "verdict": verdict.outcome.value if verdict else "",
                 "basis": verdict.basis if verdict else "",
-                "because": labels.because_sentence(run, verdict) if run else "The text is empty.",
+                "because": words.verdict(run, run.chosen).sentence if run else "The text is empty.",
             }
-            words = (cell.words for cell in column)
-            rows.append(row | dict(zip(self.points, words, strict=True)) | row)
+            shown = (cell.words for cell in column)
+            rows.append(row | dict(zip(self.points, shown, strict=True)) | row)
         return rows
 
     def __repr__(self) -> str:
@@ -252,10 +252,10 @@ class Table:
         blocks = (
             document.Paragraph(f"{', '.join(listed)}{note}", "quiet"),
             *([] if draft.verdict else [document.Paragraph(run.message, "flaw")]),
-            *(document.reason(run, draft) if draft.override else document.checks(draft)),
+            *(document.reason(run, draft) if draft.override else document.checks(run, draft)),
             document.Text(draft.text, run.task.form),
         )
-        label = labels.iteration_label(draft)
+        label = words.verdict(run, draft).label
         return document.Section(title, blocks, label, open=not draft.override)
 
 

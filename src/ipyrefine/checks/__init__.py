@@ -131,7 +131,7 @@ def resolve(
     )
     taken = set[str]()
     for check in found:
-        if not is_built_in(check) and (check.name in taken or _is_reserved(check.name)):
+        if not is_built_in(check) and (check.name in taken or _find(check.name) is not None):
             _rename(check, taken)
         taken.add(check.name)
     return found
@@ -143,17 +143,10 @@ def is_built_in(check: Any) -> bool:
     return ours and not getattr(check, "is_evaluator", False)
 
 
-def _is_reserved(name: str) -> bool:
-    from ipyrefine.core.model import FEEDBACK, LEFT_OPEN, LOW_SCORE, NO_SOURCE, NOT_READY, SUITE
-
-    ours = (SUITE, NO_SOURCE, LEFT_OPEN, LOW_SCORE, NOT_READY, FEEDBACK)
-    return _find(name) is not None or name in ours
-
-
 def _rename(check: Any, taken: Iterable[str]) -> None:
     """Give a user's check the next name that is neither of ours nor another check's."""
     name, number = re.sub(r"\W+", "_", check.name), 1
-    while check.name in taken or _is_reserved(check.name):
+    while check.name in taken or _find(check.name) is not None:
         check.name = f"{name}()" if number == 1 else f"{name}() {number}"
         number += 1
 

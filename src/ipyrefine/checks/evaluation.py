@@ -16,17 +16,7 @@ from ipyrefine.checks.functions import not_python
 from ipyrefine.checks.outputs import read_fault
 from ipyrefine.checks.refusals import explain_refusal
 from ipyrefine.checks.undefined import NameReader
-from ipyrefine.core.model import (
-    Choice,
-    Condition,
-    Evidence,
-    Fault,
-    Row,
-    Shape,
-    Tally,
-    Task,
-    on_conditions,
-)
+from ipyrefine.core.model import Choice, Condition, Fault, Shape, Task, on_conditions
 from ipyrefine.core.sharing import shape_of
 from ipyrefine.core.stated import Example, stated_examples
 from ipyrefine.core.stated_tables import parse_table
@@ -37,6 +27,7 @@ from ipyrefine.core.syntax import (
     read_literal,
     try_parse_expression,
 )
+from ipyrefine.core.table import Evidence, Row, Tally
 from ipyrefine.errors import CheckNotRun
 from ipyrefine.kernel.magics import python_part
 from ipyrefine.kernel.stand_ins import run_without_secrets

@@ -15,17 +15,17 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import partial
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 from weakref import WeakKeyDictionary
 
 from pydantic import ValidationError
 
 from ipyrefine.core.evaluations import Said, read_fields, read_items, read_outcome
-from ipyrefine.core.model import Evidence, Finding, Outcome, Severity, Task
+from ipyrefine.core.model import Outcome, Record, Task
+from ipyrefine.core.table import Evidence, Point
 from ipyrefine.errors import CheckError, UsageError, describe
 
 MAX_FINDINGS = 20  # of one check; a text with more of them needs another text, not a longer list
-_FIELDS = ("problem", "quote", "fix", "severity", "criterion")
 _SILENT = re.compile(r"None|Any|object|.*\b(?:Awaitable|Coroutine)\b.*")  # annotations
 _CHECKS = re.compile(r"(?:bool|str|list\b.*|tuple\[\(?\).*)")  # annotations of no evaluator
 _SHAPES = (
@@ -35,14 +35,14 @@ _SHAPES = (
 )
 
 
-def blocking_finding(criterion: str, problem: str) -> Finding:
-    """Return a finding that keeps a text from passing."""
-    return remark(criterion, problem).replace(severity=Severity.BLOCKING)
+def flaw(criterion: str, words: str) -> Point:
+    """Return a fault that keeps a text from passing."""
+    return Point(source="run", kind="result", criterion=criterion, words=words)
 
 
-def remark(criterion: str, problem: str) -> Finding:
-    """Return a finding that is shown and keeps no text from passing."""
-    return Finding(criterion=criterion, severity=Severity.MINOR, problem=problem, author="check")
+def remark(criterion: str, words: str) -> Point:
+    """Return what is shown and keeps no text from passing."""
+    return flaw(criterion, words).replace(blocking=False)
 
 
 def not_python(name: str, task: Task) -> Evidence:
@@ -80,7 +80,7 @@ class CallableCheck:
     - a bool, or None for a pass if it says what is wrong by raising or asserting;
     - a score from 0 to 1, which passes from the target on;
     - a string of feedback, empty for none;
-    - a list of findings: strings, `Finding` objects, or dicts with a ``problem`` and optionally
+    - a list of findings: strings, or dicts with a ``problem`` and optionally
       ``quote``, ``fix``, ``severity`` and ``criterion``. With ``minor`` ones only it passes;
     - ``"PASS"``, ``"NEEDS_IMPROVEMENT"`` or ``"FAIL"``;
     - a pair of one of these words, a bool or a score, with feedback: ``("FAIL", "Too long.")``;
@@ -206,7 +206,7 @@ class CallableCheck:
         if read is None or not 0 <= (read.said.score or 0) <= (read.said.of or 1):
             raise UsageError(f"The check {self._label} returned {result!r:.80}. {_SHAPES}")
         stated, score, of, feedback = read.said
-        findings = [self._finding(item) for item in feedback]
+        points = [self._point(item) for item in feedback]
         passed = read.passed if stated is None else stated is Outcome.PASS
         sentence = "It passed." if passed else f"It returned {stated or result}."
         self._evaluates |= stated is not None or score is not None
@@ -218,34 +218,43 @@ class CallableCheck:
             elif passed and score < self._target:
                 score = None  # its word decides, and a pass never scores below the target
         if passed is None:
-            passed = not any(finding.severity is Severity.BLOCKING for finding in findings)
+            passed = not any(one.blocking for one in points)
             sentence = "It passed." if score is None else sentence
         elif passed:  # what comes with a pass does not take it back
-            findings = [f.model_copy(update={"severity": Severity.MINOR}) for f in findings]
+            points = [one.replace(blocking=False) for one in points]
         # The worst first, as the first line stands for all of them in a sentence.
-        findings.sort(key=lambda finding: finding.severity is not Severity.BLOCKING)
-        lines = list(map(_format_finding, findings[:MAX_FINDINGS]))
-        if len(findings) > MAX_FINDINGS:
-            lines.append(f"… and {len(findings) - MAX_FINDINGS} more.")
+        points.sort(key=lambda one: not one.blocking)
+        lines = list(map(_format_point, points[:MAX_FINDINGS]))
+        if len(points) > MAX_FINDINGS:
+            lines.append(f"… and {len(points) - MAX_FINDINGS} more.")
         if not lines or read.said.score is not None:
             lines.append(sentence)
-        fields = {"score": score, "stated": stated, "findings": tuple(findings[:MAX_FINDINGS])}
+        fields = {"score": score, "stated": stated, "points": tuple(points[:MAX_FINDINGS])}
         return self._evidence(passed, "\n".join(lines), **fields)
 
-    def _finding(self, item: "str | dict[str, Any] | Finding") -> Finding:
-        if isinstance(item, Finding):
-            return item.model_copy(update={"id": "", "author": "check"})
-        fields = {"problem": item} if isinstance(item, str) else item
-        defaults = {"criterion": self.name, "severity": Severity.BLOCKING}
+    def _point(self, item: str | dict[str, Any]) -> Point:
+        given = {"problem": item} if isinstance(item, str) else item
         try:
-            return Finding.model_validate({**defaults, **fields, "author": "check"})
+            read = _Given.model_validate(given)
         except ValidationError as error:
             first = error.errors()[0]
             field = ".".join(map(str, first["loc"]))
             raise UsageError(
                 f"The check {self._label} returned a finding whose {field} cannot be used: "
-                f"{first['msg'].lower()}. A finding may have {', '.join(_FIELDS)}."
+                f"{first['msg'].lower()}. A finding may have {', '.join(_Given.model_fields)}."
             ) from None
+        found = flaw(read.criterion or self.name, read.problem)
+        return found.replace(place=read.quote, fix=read.fix, blocking=read.severity == "blocking")
+
+
+class _Given(Record):
+    """A finding of a user's function."""
+
+    problem: str
+    quote: str = ""
+    fix: str = ""
+    severity: Literal["blocking", "minor"] = "blocking"
+    criterion: str = ""
 
 
 def _read(result: Any) -> _Result | None:
@@ -270,7 +279,7 @@ def _read(result: Any) -> _Result | None:
             return _Result(said._replace(outcome=word.outcome))
         if said is not None and feedback is not None:
             return _Result(said._replace(feedback=feedback))
-    feedback = None if isinstance(result, Finding) else _items(result)
+    feedback = _items(result)
     return None if feedback is None else _Result(Said(feedback=feedback))
 
 
@@ -280,8 +289,6 @@ def _plain(value: Any) -> Any:
         return value.tolist()
     if isinstance(value, Enum):
         return value.value if Outcome.read(str(value.value)) else value.name
-    if isinstance(value, Finding):
-        return value
     if hasattr(value, "model_dump"):
         return _plain(value.model_dump())
     if is_dataclass(value) and not isinstance(value, type):
@@ -308,13 +315,13 @@ def _read_verdict(value: Any) -> Said | None:
 def _items(feedback: Any) -> tuple[Any, ...] | None:
     items = feedback if isinstance(feedback, list | tuple) else [feedback]
     items = [one for one in items if one is not None and str(one).strip()]
-    return tuple(items) if all(isinstance(one, str | dict | Finding) for one in items) else None
+    return tuple(items) if all(isinstance(one, str | dict) for one in items) else None
 
 
-def _format_finding(finding: Finding) -> str:
-    place = f' (at "{finding.quote}")' if finding.quote else ""
-    fix = f" Fix: {finding.fix}" if finding.fix else ""
-    return f"{finding.problem}{place}{fix}"
+def _format_point(point: Point) -> str:
+    place = f' (at "{point.place}")' if point.place else ""
+    fix = f" Fix: {point.fix}" if point.fix else ""
+    return f"{point.words}{place}{fix}"
 
 
 def _failing_line(error: AssertionError) -> str:

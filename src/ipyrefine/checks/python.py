@@ -12,8 +12,9 @@ from ipyrefine.checks.functions import not_python, remark
 from ipyrefine.checks.outputs import IMPORT_SECONDS, imports_of, read_fault, read_outputs
 from ipyrefine.checks.refusals import explain_listing, explain_refusal
 from ipyrefine.checks.undefined import NameReader, name_errors
-from ipyrefine.core.model import Condition, Evidence, Fault, Row, Task, on_conditions
+from ipyrefine.core.model import Condition, Fault, Task, on_conditions
 from ipyrefine.core.syntax import has_steps, is_literal, try_parse, try_parse_expression
+from ipyrefine.core.table import Evidence, Row
 from ipyrefine.kernel.magics import PythonPart, python_part
 from ipyrefine.kernel.names import names_in_code
 from ipyrefine.kernel.redaction import is_secret_name, redact
@@ -160,7 +161,7 @@ class RunsCleanly(NameReader):
             detail=absence or prefix + "\n".join(filter(None, lines)),
             seconds=result.seconds,
             basis="run",
-            findings=tuple(remark("run", f"`{n}` is None when the code ends.") for n in empty),
+            points=tuple(remark("run", f"`{n}` is None when the code ends.") for n in empty),
             outputs=read_outputs(events, result.stdout) if fault or not absence else (),
             rows=() if fault or absence else tuple(self._changes(events, task, code)),
             computed=self._copies.may_compute(code),

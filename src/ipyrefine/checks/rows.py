@@ -10,9 +10,10 @@ from typing import Any, Self
 from ipyrefine.checks import Context
 from ipyrefine.checks.evaluation import Evaluation, Outcome, read_choice
 from ipyrefine.checks.inputs import first_calls, further_inputs, is_edge_case
-from ipyrefine.core.model import RESULTS, Evidence, Row, RowSource, Task
+from ipyrefine.core.model import RESULTS, RowSource, Task
 from ipyrefine.core.stated import Example, read_examples, stated_examples
 from ipyrefine.core.syntax import names_bound, try_parse, try_parse_expression
+from ipyrefine.core.table import Evidence, Row
 from ipyrefine.kernel.magics import python_part
 from ipyrefine.kernel.variables import Copies
 
@@ -40,7 +41,7 @@ class Results:
         tree = None if task.is_foreign else try_parse(python_part(text).code)
         inputs = self.inputs(task) if tree and any(map(_defines, tree.body)) else {}
         if not inputs:
-            return Evidence(name=self.name, passed=None, required=False)
+            return Evidence(name=self.name, passed=None, required=False, basis="none")
         evaluation = Evaluation(text, seconds=self._seconds, copies=self._copies)
         outcomes = await evaluation.outcomes((*inputs, *inputs))
         half = len(inputs)
@@ -55,6 +56,7 @@ class Results:
             name=self.name,
             passed=None,
             required=False,
+            basis="none",
             rows=() if evaluation.load_error else tuple(rows),
             seconds=monotonic() - start,
             computed=evaluation.computed,

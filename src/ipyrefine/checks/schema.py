@@ -12,8 +12,9 @@ from pydantic import PydanticUserError, TypeAdapter, ValidationError
 
 from ipyrefine.checks import Context
 from ipyrefine.checks.evaluation import shorten
-from ipyrefine.checks.functions import MAX_FINDINGS, blocking_finding
-from ipyrefine.core.model import Evidence, Finding, Task
+from ipyrefine.checks.functions import MAX_FINDINGS, flaw
+from ipyrefine.core.model import Task
+from ipyrefine.core.table import Evidence, Point
 from ipyrefine.errors import UsageError, did_you_mean
 from ipyrefine.sandbox.sandbox import describe_failure, load_program, run_python
 
@@ -119,7 +120,7 @@ class Schema:
             seconds=monotonic() - start,
             decisive=self._decisive,
             basis="schema",
-            findings=tuple(self._finding(fault) for fault in faults),
+            points=tuple(map(self._point, faults)),
         )
 
     def value(self, text: str) -> Any:
@@ -155,10 +156,10 @@ class Schema:
             return ["It could not be validated: the list of its faults is too long."]
         return faults
 
-    def _finding(self, fault: str) -> Finding:
+    def _point(self, words: str) -> Point:
         # Its criterion is its place, which identifies it in the next text.
-        place = fault.partition(": ")[0] if fault.startswith("$") else self.name
-        return blocking_finding(shorten(place, _PLACE_WIDTH), fault)
+        place = words.partition(": ")[0] if words.startswith("$") else self.name
+        return flaw(shorten(place, _PLACE_WIDTH), words)
 
 
 def _adapter(schema: Any, name: str) -> TypeAdapter[Any]:

@@ -8,18 +8,18 @@ from copy import copy
 from itertools import islice
 from textwrap import indent
 from time import monotonic
-from typing import Any, NamedTuple
 
 from ipyrefine.checks.blame import is_own_fault
 from ipyrefine.checks.evaluation import Evaluation, holds, not_tried, read_choice, shorten
 from ipyrefine.checks.outputs import read_fault
 from ipyrefine.checks.refusals import explain_refusal
 from ipyrefine.checks.tests import SHARE, WIDTH, Report, line_of_text, run_tests
-from ipyrefine.core.expectations import Expectation, needed, suite_evidence
-from ipyrefine.core.model import Evidence, Fault, Task, TestResult
+from ipyrefine.core.model import Task
 from ipyrefine.core.results import claims
 from ipyrefine.core.stated import as_example
 from ipyrefine.core.syntax import names_bound, parse, try_parse
+from ipyrefine.core.table import Point, Result
+from ipyrefine.core.testing import needed
 from ipyrefine.errors import CheckNotRun
 from ipyrefine.kernel.magics import python_part
 from ipyrefine.kernel.variables import Copies
@@ -31,14 +31,7 @@ _OWN_MODULE = re.compile(r"^test_\d+\.")  # before an exception's class of the t
 _WORST = (False, None, True)  # of the results of a test with parameters
 
 
-class _Result(NamedTuple):
-    passed: bool | None
-    line: str = ""
-    broken: bool = False  # by its own lines
-    fault: Fault | None = None
-
-
-_Results = dict[str, _Result]
+_Results = dict[str, Result]
 
 
 class Suite:
@@ -50,44 +43,32 @@ class Suite:
     def __init__(self, copies: Copies | None = None) -> None:
         self._copies = Copies() if copies is None else copies
 
-    async def __call__(
-        self, expectations: Sequence[Expectation], text: str, task: Task
-    ) -> Evidence:
-        """Run the tests on a text."""
-        start = monotonic()
+    async def __call__(self, tests: Sequence[Point], text: str, task: Task) -> _Results:
+        """Run the tests on a text, and return what each shows, by their names."""
         code = python_part(text).code
-        results = await self._results(expectations, code, task.text)
-        found = [TestResult(name=name, **one._asdict()) for name, one in results.items()]
-        found = self._with_conditions(expectations, found, code)
-        found = await self._with_values(expectations, found, text)
-        evidence = suite_evidence(expectations, found, monotonic() - start)
-        source = "\n".join(f"{one.module}\n{one.code}" for one in expectations)
-        return evidence.model_copy(update={"computed": self._copies.may_compute(code, source)})
+        results = await self._results(tests, code, task.text)
+        results = self._with_conditions(tests, results, code)
+        results = await self._with_values(tests, results, text)
+        source = "\n".join(f"{one.module}\n{one.code}" for one in tests)
+        computed = self._copies.may_compute(code, source)
+        return {name: one.replace(computed=computed) for name, one in results.items()}
 
-    def _with_conditions(
-        self, expectations: Sequence[Expectation], results: list[TestResult], code: str
-    ) -> list[TestResult]:
+    def _with_conditions(self, tests: Sequence[Point], results: _Results, code: str) -> _Results:
         """Return the results; tests that ran on first rows only say nothing."""
-        tests = {one.name: f"{one.module}\n{one.code}" for one in expectations}
-        found = []
-        for one in results:
-            lack = self._copies.conditions(code, tests[one.name])
+        found = _Results()
+        for test in tests:
+            lack = self._copies.conditions(code, f"{test.module}\n{test.code}")
+            one = results[test.words]
             if lack and one.passed is not None:
-                line = not_tried("it", lack) + (f" {one.line}" if one.line else "")
-                one = one.replace(passed=None, line=line)
-            found.append(one.replace(conditions=lack))
+                shown = not_tried("it", lack) + (f" {one.shows}" if one.shows else "")
+                one = one.replace(passed=None, shows=shown)
+            found[test.words] = one.replace(conditions=lack)
         return found
 
-    async def _with_values(
-        self, expectations: Sequence[Expectation], results: list[TestResult], text: str
-    ) -> list[TestResult]:
+    async def _with_values(self, tests: Sequence[Point], results: _Results, text: str) -> _Results:
         """Add the text's values to the results of failing tests that compare results."""
-        failing = {one.name for one in results if one.passed is False}
-        tried = [
-            (one.name, [*map(as_example, claims(one))])
-            for one in expectations
-            if one.name in failing
-        ]
+        failing = [one for one in tests if results[one.words].passed is False]
+        tried = [(one.words, [*map(as_example, claims(one))]) for one in failing]
         calls = tuple(call for _, of_test in tried for call in of_test)
         if not calls:
             return results
@@ -96,51 +77,48 @@ class Suite:
             outcomes = iter(await evaluation.outcomes(calls))
         except CheckNotRun:
             return results
-        missed = dict[str, dict[str, Any]]()
+        missed = _Results()
         for name, of_test in tried:
             given = list(islice(outcomes, len(of_test)))
             wrong = (n for n, one in enumerate(of_test) if not holds(one, given[n]))
             # A single claim is the one that fails, though its values may be equal: `f(1) is 1`.
             number = 0 if len(of_test) == 1 else next(wrong, None)
             if number is not None and given:
-                missed[name] = {"claim": number, "gives": read_choice(given[number])}
-        return [one.replace(**missed.get(one.name, {})) for one in results]
+                gives = read_choice(given[number])
+                missed[name] = results[name].replace(claim=number, gives=gives)
+        return results | missed
 
-    async def vacuous(self, expectations: Sequence[Expectation], text: str) -> frozenset[str]:
+    async def vacuous(self, tests: Sequence[Point], text: str) -> frozenset[str]:
         """Return the names of tests that pass on a text, and on one that does nothing as well.
 
         One that an empty function passes and the text fails does say something: that None is right.
         """
         code = python_part(text).code
         tree = try_parse(code)
-        left = list(expectations) if tree else []
+        left = list(tests) if tree else []
         for source in (_emptied(tree), code) if tree else ():
             results = await self._results(left, source)
-            left = [one for one in left if results[one.name].passed]
-        return frozenset(one.name for one in left)
+            left = [one for one in left if results[one.words].passed]
+        return frozenset(one.words for one in left)
 
-    async def _results(
-        self, expectations: Sequence[Expectation], code: str, task: str = ""
-    ) -> _Results:
-        left, results, apart = list(expectations), _Results(), set[str]()
+    async def _results(self, tests: Sequence[Point], code: str, task: str = "") -> _Results:
+        left, results, apart = list(tests), _Results(), set[str]()
         deadline = monotonic() + 3 * _SECONDS
         while left and monotonic() < deadline:
             results |= await self._run(left, code, task, apart)
-            left = [one for one in left if one.name not in results]
-        late = _Result(None, "No time was left to run it.")
-        return {one.name: results.get(one.name, late) for one in expectations}
+            left = [one for one in left if one.words not in results]
+        late = Result(passed=None, shows="No time was left to run it.")
+        return {one.words: results.get(one.words, late) for one in tests}
 
-    async def _run(
-        self, expectations: Sequence[Expectation], code: str, task: str, apart: set[str]
-    ) -> _Results:
+    async def _run(self, tests: Sequence[Point], code: str, task: str, apart: set[str]) -> _Results:
         """Return the results up to the first test that ends the process.
 
         Tests whose module does not load are added to `apart`: each then runs without the others.
         """
-        modules = _modules(expectations, apart, code)
+        modules = _modules(tests, apart, code)
         sources = {file: source for file, (source, _) in modules.items()}
-        names = [one.name for one in expectations]
-        classes = [node.name for node in map(_node, expectations) if isinstance(node, ast.ClassDef)]
+        names = [one.words for one in tests]
+        classes = [node.name for node in map(_node, tests) if isinstance(node, ast.ClassDef)]
         why = ""
         try:
             report = await run_tests(
@@ -157,61 +135,68 @@ class Suite:
             ended = ProcessResult(stdout="", stderr="", exit_code=None, seconds=0.0)
             report, why = Report.of(ended, error.events), str(error)
 
-        def judge(event: Event) -> _Result:
+        def judge(event: Event) -> Result:
             said = str(event.get("why") or event["fault"]).removeprefix("The tests do not load: ")
             said = _OWN_MODULE.sub("", said)
             absence = self._copies.explain_absence(said, report.result.stderr)
             absence = absence or explain_refusal(event.get("tried"), said, code, *sources.values())
             if absence:
-                return _Result(None, absence)
+                return Result(passed=None, shows=absence)
             fault = read_fault(event, line=line_of_text(event))
             if is_own_fault(event, sources, code, task):
                 line = shorten(f"It fails in its own lines: {said}", WIDTH)
-                return _Result(None, line, True, fault)
-            return _Result(False, shorten(said, WIDTH), False, fault)
+                return Result(passed=None, shows=line, broken=True, fault=fault)
+            return Result(passed=False, shows=shorten(said, WIDTH), fault=fault)
 
         if report.fault and not report.faults:  # the text does not load
             lost = judge({"why": report.fault, "tried": report.tried})
             load = read_fault(report.load, line=line_of_text(report.load))
-            return dict.fromkeys(names, lost._replace(fault=load))
+            return dict.fromkeys(names, lost.replace(fault=load))
         results, unloaded = _outcomes(report, judge), set[str]()
         for file, fault in report.faults.items():
-            tests = modules[file][1]
-            results |= {name: judge(fault) for name in tests if name in apart}
-            unloaded |= {name for name in tests if name not in apart}
+            inside = modules[file][1]
+            results |= {name: judge(fault) for name in inside if name in apart}
+            unloaded |= {name for name in inside if name not in apart}
         apart |= unloaded
         results |= _skipped(report, modules)
         missing = [name for name in names if name not in results | dict.fromkeys(unloaded)]
         reached = next((one for one in report.collected if one not in report.outcomes), None)
         if (report.complete and not report.end) or (report.collected and reached is None):
-            lost = _Result(None, "It fails in its own lines: pytest finds no test in it.", True)
+            lost = Result(
+                passed=None,
+                shows="It fails in its own lines: pytest finds no test in it.",
+                broken=True,
+            )
             return results | dict.fromkeys(missing, lost)
         if report.result.limit == "time" and results:  # all of them together used it up
             return results
         if report.wait:
             line = f"It did not end within {_WAITS:g} seconds, in which it waited."
-            end = _Result(None, line, is_own_fault(report.wait, sources, code, task))
+            own = is_own_fault(report.wait, sources, code, task)
+            end = Result(passed=None, shows=line, broken=own)
         elif why:
-            end = _Result(None, why)
+            end = Result(passed=None, shows=why)
         else:
             most = _SECONDS if report.result.limit else _SECONDS / SHARE
             why = report.end or describe_failure(report.result, most)
-            end = _Result(False, shorten(why, WIDTH))
+            end = Result(passed=False, shows=shorten(why, WIDTH))
         if reached is not None:
             return _merged(results, _base(reached), end)
-        return results | dict.fromkeys(missing, _Result(None, end.line, end.broken))
+        return results | dict.fromkeys(missing, end.replace(passed=None))
 
 
-def _outcomes(report: Report, judge: Callable[[Event], _Result]) -> _Results:
+def _outcomes(report: Report, judge: Callable[[Event], Result]) -> _Results:
     found = _Results()
     for test, event in report.outcomes.items():
         # A test with parameters is as good as the worst of them.
         _, bracket, parameters = test.partition("[")
         event = {**event, "why": f"{bracket}{parameters} {event.get('why', '')}".strip()}
         if event["outcome"] == "passed":
-            result = _Result(True)
+            result = Result(passed=True)
         elif event["outcome"] == "skipped":
-            result = _Result(None, f"It was skipped: {shorten(event['why'], WIDTH)}", True)
+            result = Result(
+                passed=None, shows=f"It was skipped: {shorten(event['why'], WIDTH)}", broken=True
+            )
         else:
             result = judge(event)
         found = _merged(found, _base(test), result)
@@ -221,13 +206,17 @@ def _outcomes(report: Report, judge: Callable[[Event], _Result]) -> _Results:
 def _skipped(report: Report, modules: Mapping[str, tuple[str, list[str]]]) -> _Results:
     skipped = {file: event for file, event in report.outcomes.items() if file in modules}
     return {
-        name: _Result(None, f"It was skipped: {shorten(str(event.get('why')), WIDTH)}", True)
+        name: Result(
+            passed=None,
+            shows=f"It was skipped: {shorten(str(event.get('why')), WIDTH)}",
+            broken=True,
+        )
         for file, event in skipped.items()
         for name in modules[file][1]
     }
 
 
-def _merged(results: _Results, name: str, result: _Result) -> _Results:
+def _merged(results: _Results, name: str, result: Result) -> _Results:
     """Add a test's further result; the worst counts."""
     both = [one for one in (results.get(name), result) if one]
     return results | {name: min(both, key=lambda one: _WORST.index(one.passed))}
@@ -237,13 +226,13 @@ def _base(test: str) -> str:
     return test.partition("[")[0].rpartition("::")[2]
 
 
-def _node(expectation: Expectation) -> ast.stmt | None:
-    tree = try_parse(expectation.code)
+def _node(test: Point) -> ast.stmt | None:
+    tree = try_parse(test.code)
     return tree.body[-1] if tree and tree.body else None
 
 
 def _modules(
-    expectations: Iterable[Expectation], apart: Collection[str], code: str
+    tests: Iterable[Point], apart: Collection[str], code: str
 ) -> dict[str, tuple[str, list[str]]]:
     """Return the source and the names of the tests of each module, by its file.
 
@@ -254,29 +243,29 @@ def _modules(
     names = sorted(set[str]().union(*map(names_bound, body)) & vars(builtins).keys())
     head = [f"from candidate import {name}" for name in names]
     parts: dict[str, tuple[list[str], list[str]]] = {}
-    for one in expectations:
+    for one in tests:
         node = _node(one)
-        alone = one.name in apart or not one.module or node is None
-        key = one.name if alone or isinstance(node, ast.ClassDef) else one.module
+        alone = one.words in apart or not one.module or node is None
+        key = one.words if alone or isinstance(node, ast.ClassDef) else one.module
         sources, names = parts.setdefault(key, ([*head] if alone else [*head, one.module], []))
         sources.append(one.code if alone or node is None else ast.unparse(node))
-        names.append(one.name)
+        names.append(one.words)
     return {
         f"test_{number}.py": ("\n\n\n".join(sources), names)
         for number, (sources, names) in enumerate(parts.values())
     }
 
 
-def as_function(expectation: Expectation, own: Collection[str] = ()) -> str:
+def as_function(point: Point, own: Collection[str] = ()) -> str:
     """Return a test as one piece of a module with other tests, with what it needs inside of it.
 
     What its head needs, and fixtures, stand above it. A class gets a name of its own.
     """
-    tree = try_parse(expectation.code) or ast.Module([], [])
+    tree = try_parse(point.code) or ast.Module([], [])
     *before, test = _OwnImports(own).visit(tree).body or [ast.Pass()]
     before = [one for one in before if ast.unparse(one) not in ("pass", "import pytest")]
     if isinstance(test, ast.ClassDef):
-        test.name += f"_{expectation.name}"
+        test.name += f"_{point.words}"
         return "\n\n".join(map(ast.unparse, [*before, test]))
     if not isinstance(test, ast.FunctionDef | ast.AsyncFunctionDef):
         return ""

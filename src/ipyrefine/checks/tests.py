@@ -16,11 +16,12 @@ from typing import Any, NamedTuple, Self
 
 from ipyrefine.checks import Context
 from ipyrefine.checks.evaluation import not_tried, shorten
-from ipyrefine.checks.functions import MAX_FINDINGS, blocking_finding, not_python
+from ipyrefine.checks.functions import MAX_FINDINGS, flaw, not_python
 from ipyrefine.checks.outputs import read_fault
 from ipyrefine.checks.refusals import explain_refusal
-from ipyrefine.core.model import Evidence, Fault, Finding, Tally, Task
+from ipyrefine.core.model import Fault, Task
 from ipyrefine.core.syntax import ERRORS, names_bound, parse
+from ipyrefine.core.table import Evidence, Point, Tally
 from ipyrefine.errors import UsageError
 from ipyrefine.kernel.magics import python_part
 from ipyrefine.kernel.stand_ins import run_without_secrets
@@ -138,16 +139,14 @@ class Tests:
             seconds=monotonic() - start,
             decisive=self._decisive,
             basis="tests",
-            findings=() if absence else tuple(failing[:MAX_FINDINGS]),
+            points=() if absence else tuple(failing[:MAX_FINDINGS]),
             faults=() if absence else tuple(filter(None, (f.fault for f in failing))) or load,
             computed=self._copies.may_compute(code, self.source),
             conditions=partial,
         )
 
-    def _assess(
-        self, report: "Report"
-    ) -> tuple[bool | None, list[str], list[Finding], Tally | None]:
-        """Return whether the tests pass, a line for each, a finding per failure, and the tally."""
+    def _assess(self, report: "Report") -> tuple[bool | None, list[str], list[Point], Tally | None]:
+        """Return whether the tests pass, a line for each, a point per failure, and the tally."""
         outcomes, tests = report.outcomes, report.collected
         aside = [str(e["why"]) for test, e in outcomes.items() if test not in tests]
         if not report.fault and not tests and aside:  # the whole file
@@ -178,13 +177,13 @@ class Tests:
             return None, [*lines, "All tests are skipped, so nothing was run."], [], None
         skipped_note = f" {len(skipped)} skipped." if skipped else ""
         lines.append(f"{len(passing)} of {count} tests pass.{skipped_note}")
-        findings = [
-            blocking_finding(t, shorten(str(results[t]["why"]), WIDTH)).replace(
+        points = [
+            flaw(t, shorten(str(results[t]["why"]), WIDTH)).replace(
                 fault=self._fault(t, results[t])
             )
             for t in failing
         ]
-        return not failing, lines, findings, Tally(held=len(passing), of=count, noun="test")
+        return not failing, lines, points, Tally(held=len(passing), of=count, noun="test")
 
     def _fault(self, test: str, event: Event) -> Fault:
         """Return how a test fails, as data: of its name, what its source writes."""

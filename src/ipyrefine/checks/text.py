@@ -9,8 +9,9 @@ from collections.abc import Callable
 from typing import Self
 
 from ipyrefine.checks import Context
-from ipyrefine.core.model import Evidence, Task
+from ipyrefine.core.model import Task
 from ipyrefine.core.prompts import INVISIBLE
+from ipyrefine.core.table import Evidence
 from ipyrefine.errors import UsageError
 
 # An end without a space after it is one where a capital follows, or in scripts without spaces.

@@ -7,8 +7,9 @@ import sys
 from collections.abc import Iterable
 from typing import Any, Self
 
-from ipyrefine.core.model import Evidence, Task
+from ipyrefine.core.model import Task
 from ipyrefine.core.scopes import Read
+from ipyrefine.core.table import Evidence
 from ipyrefine.kernel.names import undefined_names
 from ipyrefine.kernel.variables import Copies
 

@@ -10,13 +10,14 @@ from typing import Any, NamedTuple, TypeVar
 from ipyrefine.core import changes, coach, decisions, typed
 from ipyrefine.core.changes import ask_for
 from ipyrefine.core.decisions import Decision
-from ipyrefine.core.expectations import contains_quote
-from ipyrefine.core.findings import answer
-from ipyrefine.core.model import NO_SOURCE, Finding, Outcome, Record, Row, on_conditions
+from ipyrefine.core.model import Outcome, Record, on_conditions
+from ipyrefine.core.points import answer
+from ipyrefine.core.quotes import contains_quote
 from ipyrefine.core.results import expect, is_exception, key_of, row_choices, row_key, rows
 from ipyrefine.core.run import Run
 from ipyrefine.core.scopes import names_needed
 from ipyrefine.core.syntax import is_literal, try_parse_expression
+from ipyrefine.core.table import Point, Row
 from ipyrefine.errors import UsageError
 
 _Record = TypeVar("_Record", bound=Record)
@@ -45,17 +46,16 @@ class Action(NamedTuple):
 # What a decision needs
 
 
-def _findings(run: Run, ids: tuple[str, ...], verb: str) -> str:
+def _points(run: Run, ids: tuple[str, ...], verb: str) -> str:
     if not ids:
         return f"Say which findings to {verb}."
-    known = {finding.id for finding in run.findings}
-    missing = [id_ for id_ in ids if id_ not in known]
+    missing = [id_ for id_ in ids if id_ not in run.points]
     return f"There is no finding {missing[0]!r} in this run." if missing else ""
 
 
 def _dismissable(run: Run, decision: decisions.Dismiss) -> str:
-    bound = [f for f in run.findings if f.id in decision.findings and f.binding]
-    return _findings(run, decision.findings, "dismiss") or "".join(
+    bound = [p for p in run.points.values() if p.id in decision.points and p.check and p.blocking]
+    return _points(run, decision.points, "dismiss") or "".join(
         f"{one.id} comes from the check {one.check} and cannot be dismissed. Override the verdict "
         "instead."
         for one in bound[:1]
@@ -68,11 +68,11 @@ def _demand(run: Run, decision: decisions.Drop) -> str:
     return "" if known else f"There is no demand {decision.demand!r}. This run has: {names}."
 
 
-def _finding(run: Run, decision: decisions.Add) -> str:
-    if not decision.finding.problem.strip():
+def _remark(run: Run, decision: decisions.Add) -> str:
+    if not decision.point.words.strip():
         return "A finding needs a problem in words."
     about = run.chosen if decision.iteration is None else run.iterations[decision.iteration]
-    if about and not contains_quote(about.text, decision.finding.quote):
+    if about and not contains_quote(about.text, decision.point.place):
         return f"The quoted words are not in {run.mention(about.number)}."
     return ""
 
@@ -124,16 +124,24 @@ def _go_on(_: Run, fields: Fields) -> Decision:
 
 
 def _answer(run: Run, fields: Fields) -> Decision:
-    question = next(one for one in run.findings if one.id == fields["finding"])
-    words = question.options[int(fields.get("choice", 1)) - 1]
-    return decisions.Add(finding=answer(question, words))
+    question = run.latest(fields["finding"])
+    options = question.point.options if question else ()
+    words = options[int(fields.get("choice", 1)) - 1] if options else ""
+    return decisions.Add(point=answer(question, words))
 
 
 def _add(_: Run, fields: Fields) -> Decision:
-    words = {name: fields.get(name, "").strip() for name in ("problem", "fix")}
-    finding = fill(Finding, {"severity": "blocking", "criterion": "", **fields, **words})
-    finding = finding.replace(id=fields.get("finding", ""), author="user")
-    return decisions.Add(iteration=fields.get("iteration"), finding=finding)
+    said, fix = (fields.get(name, "").strip() for name in ("problem", "fix"))
+    point = Point(
+        id=fields.get("finding", ""),
+        source="you",
+        criterion=fields.get("criterion", ""),
+        blocking=fields.get("severity", "blocking") == "blocking",
+        words=said,
+        place=fields.get("quote", ""),
+        fix=fix,
+    )
+    return decisions.Add(iteration=fields.get("iteration"), point=point)
 
 
 def _expect(run: Run, fields: Fields) -> Decision:
@@ -155,9 +163,9 @@ def _row(run: Run, fields: Fields) -> Row:
 
 
 def _about(run: Run, ids: Iterable[str], verb: str, otherwise: str) -> str:
-    """Return what was done to some findings, or to the words in no source they are about."""
-    about = [one for one in run.findings if one.id in ids and one.check == NO_SOURCE]
-    facts = ", ".join(f"“{one.quote}”" for one in about)
+    """Return what was done to some points, or to the facts that they are about."""
+    about = [run.points[id_] for id_ in ids if id_ in run.points]
+    facts = ", ".join(f"“{one.place}”" for one in about if one.kind == "fact")
     return f"{verb} {facts}" if facts else otherwise
 
 
@@ -206,10 +214,10 @@ ACTIONS: dict[str, Action] = {
     "select": Action(
         typed="continue f1", button="Choose findings to act on…", key="r",
         record=decisions.Select,
-        needs=lambda run, d: _findings(run, d.findings, "select"),
-        revises=True, changes=lambda run, d, _: run.replace(selected=d.findings),
+        needs=lambda run, d: _points(run, d.points, "select"),
+        revises=True, changes=changes.select,
         done=lambda run, d, _: _about(
-            run, d.findings, "struck", f"chose {', '.join(d.findings)} to act on")),
+            run, d.points, "struck", f"chose {', '.join(d.points)} to act on")),
     "act": Action(
         button="Act on it", title="Revise the text for this finding alone.",
         record=decisions.Select),
@@ -247,7 +255,7 @@ ACTIONS: dict[str, Action] = {
         "f1 [reason]", "drop a finding, or a demand by its name", button="Dismiss",
         record=decisions.Dismiss, read=typed.dismiss, needs=_dismissable, changes=changes.dismiss,
         done=lambda run, d, _: _about(
-            run, d.findings, "kept", f"dismissed {', '.join(d.findings)}")),
+            run, d.points, "kept", f"dismissed {', '.join(d.points)}")),
     "drop": Action(
         typed="dismiss CHECK",
         button="×", title="Leave this demand out: no text is held to it any more.",
@@ -256,8 +264,8 @@ ACTIONS: dict[str, Action] = {
     "add": Action(
         '"problem" ["quote"] ["fix"]', "add a finding; add f1 … changes one",
         button="Add a finding…",
-        record=decisions.Add, read=typed.add, take=_add, needs=_finding,
-        changes=changes.add_finding, done=lambda run, d, _: "added a finding"),
+        record=decisions.Add, read=typed.add, take=_add, needs=_remark,
+        changes=changes.add_remark, done=lambda run, d, _: "added a finding"),
     "answer": Action(record=decisions.Add, take=_answer),
     "edit": Action(
         "[VARIABLE|criteria a,b]", "put in your own text, or other criteria",
@@ -345,8 +353,8 @@ def fill(record: type[_Record], fields: Fields) -> _Record:
         value = fields.get(name, fields.get(_CONTROLS.get(name, "")))
         if value is not None:
             found[name] = value.strip() if name in ("reason", "guidance") else value
-    if "findings" in record.model_fields and "finding" in fields:
-        found["findings"] = (fields["finding"],)
+    if "points" in record.model_fields and "finding" in fields:
+        found["points"] = (fields["finding"],)
     return record.model_validate(found)
 
 
@@ -427,6 +435,6 @@ def decision_sentence(run: Run, decision: Decision) -> str:
     text = run.mention(number) if number is not None else "the best text"
     words = getattr(decision, "reason", "") or getattr(decision, "guidance", "")
     if isinstance(decision, decisions.Add):
-        words = decision.finding.problem
+        words = decision.point.words
     assert row.done is not None, "`row_of` finds only such"
     return f"You {row.done(run, decision, text)}{f': {words}' if words else '.'}"

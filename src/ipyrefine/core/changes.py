@@ -4,27 +4,14 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ipyrefine.core import decisions
-from ipyrefine.core.expectations import Expectation, contains_quote, in_force, suite_evidence
-from ipyrefine.core.findings import with_ids
-from ipyrefine.core.model import (
-    GUIDANCE,
-    RESULTS,
-    SUITE,
-    Choice,
-    Clarification,
-    Evidence,
-    Finding,
-    Row,
-    Severity,
-    Status,
-    Usage,
-    Verdict,
-)
+from ipyrefine.core.model import Choice, Clarification, Usage, Verdict
+from ipyrefine.core.points import with_ids
+from ipyrefine.core.quotes import contains_quote
 from ipyrefine.core.rank import overridden
 from ipyrefine.core.results import claims, gives_same, key_of, rows
 from ipyrefine.core.run import Iteration, Run
-
-Findings = Iterable[Finding]
+from ipyrefine.core.table import Evidence, Point, Result, Row
+from ipyrefine.core.testing import is_critics
 
 
 def override(run: Run, decision: decisions.Override, number: int) -> Run:
@@ -43,7 +30,7 @@ def add_edit(run: Run, edit: decisions.Edit, parent: int) -> Run:
         parent=parent,
         text=edit.text,
         author="user",
-        findings=run.iterations[parent].findings,
+        results=handed_on(run, parent),
     )
     return append(run, edited).replace(
         allowed_revisions=run.allowed_revisions + 1,  # the user's own costs none of them
@@ -52,58 +39,49 @@ def add_edit(run: Run, edit: decisions.Edit, parent: int) -> Run:
     )
 
 
-def change_tests(
-    run: Run, names: Iterable[str], change: Callable[[Expectation], Expectation]
-) -> Run:
-    """Return the run with some of its critic's tests changed, and what they show of each text."""
-    names = set(names)
-    if not names:
-        return run
-    expectations = tuple(change(one) if one.name in names else one for one in run.expectations)
-    counted = {one.name for one in in_force(expectations)}
-    for iteration in run.iterations:
-        evidence = tuple(
-            suite_evidence(
-                expectations, [r for r in one.results if r.name in counted], one.seconds
-            ).replace(computed=one.computed)
-            if one.name == SUITE
-            else one
-            for one in iteration.evidence
-        )
-        run = amend(run, iteration.number, evidence=evidence)
-    return run.replace(expectations=expectations)
+def handed_on(run: Run, parent: int) -> dict[str, Result]:
+    """Return what holds of a text's revision, too, until somebody looks: all but tests' results."""
+    results = run.iterations[parent].results
+    return {id_: one for id_, one in results.items() if not is_critics(run.points[id_])}
+
+
+def change_points(run: Run, ids: Iterable[str], change: Callable[[Point], Point]) -> Run:
+    """Return the run with some of its points changed."""
+    changed = {id_: change(run.points[id_]) for id_ in ids if id_ in run.points}
+    return run.replace(points=run.points | changed) if changed else run
+
+
+def select(run: Run, decision: decisions.Select, _: int) -> Run:
+    """Have the next revision act on some points only; a fact among them is struck from then on."""
+    facts = [id_ for id_ in decision.points if run.points[id_].kind == "fact"]
+    run = change_points(run, facts, lambda one: one.replace(blocking=True))
+    return run.replace(selected=decision.points)
 
 
 def dismiss(run: Run, decision: decisions.Dismiss, _: int) -> Run:
-    """Set findings aside; a critic's "not ready" that rests on them is taken back."""
-    tests = {f.criterion for f in run.findings if f.id in decision.findings and f.check == SUITE}
-    before = run.iterations
-    run = change_tests(run, tests, lambda test: test.replace(status=Status.DISMISSED))
-    run = _dismiss_all(run, decision.reason, lambda finding: finding.id in decision.findings)
-    for old, new in zip(before, run.iterations, strict=True):
-        gone = [f for f in old.findings if f.is_open and f.id in decision.findings]
-        left = [f for f in new.findings if f.is_open and f.id not in decision.findings]
-        if any(f.blocks for f in gone):
-            left = [f for f in left if f.blocks]
-        if new.ready is False and gone and not left:
-            run = amend(run, new.number, taken_back=True)
+    """Set points aside; a critic's "not ready" that rests on them is taken back."""
+    before = run
+    run = change_points(run, decision.points, _dropper(decision.reason))
+    for text in run.iterations:
+        gone = [c for c in before.cells(text) if c.is_open and c.id in decision.points]
+        left = [c for c in run.cells(text) if c.is_open and c.id not in decision.points]
+        if any(one.blocks for one in gone):
+            left = [one for one in left if one.blocks]
+        said = text.reading
+        if said and said.ready is False and gone and not left:
+            run = amend(run, text.number, reading=said.replace(taken_back=True))
     return run
 
 
-def _dismiss_all(run: Run, reason: str, wanted: Callable[[Finding], bool]) -> Run:
-    return map_findings(
-        run,
-        lambda iteration: (
-            f.replace(status=Status.DISMISSED, reason=reason) if wanted(f) else f
-            for f in iteration.findings
-        ),
-    )
+def _dropper(reason: str) -> Callable[[Point], Point]:
+    return lambda one: one.replace(dropped="you", reason=reason)
 
 
 def drop_demand(run: Run, decision: decisions.Drop, _: int) -> Run:
     """Go on as if a demand had never been made; only an evaluator's verdicts stay."""
     name = decision.demand
-    run = _dismiss_all(run, "You dropped it.", lambda finding: finding.check == name)
+    found = [one.id for one in run.points.values() if one.check == name]
+    run = change_points(run, found, _dropper("You dropped it."))
     for iteration in run.iterations:
         evidence = tuple(one for one in iteration.evidence if one.name != name)
         run = amend(run, iteration.number, evidence=evidence)
@@ -121,20 +99,14 @@ def drop_demand(run: Run, decision: decisions.Drop, _: int) -> Run:
     )
 
 
-def add_finding(run: Run, decision: decisions.Add, _: int) -> Run:
-    """Put a finding on every text that holds its quote, in place of one with its id."""
-    finding = decision.finding
-    if finding.id not in {one.id for one in run.findings}:
-        (finding,) = with_ids(run, (finding,))
-    finding = finding.replace(author="user", status=Status.OPEN, reason="")
-
-    def findings(iteration: Iteration) -> Findings:
-        if not contains_quote(iteration.text, finding.quote):
-            return iteration.findings
-        replaced = tuple(finding if f.id == finding.id else f for f in iteration.findings)
-        return replaced if finding in replaced else (*replaced, finding)
-
-    return map_findings(run, findings)
+def add_remark(run: Run, decision: decisions.Add, _: int) -> Run:
+    """Put a remark on every text that holds its place, instead of the point with its id."""
+    point = decision.point
+    if point.id not in run.points:
+        (point,) = with_ids(run.points, (point,))
+    point = point.replace(source="you", kind="remark", check="", dropped="", reason="")
+    run, place = run.replace(points=run.points | {point.id: point}), point.place
+    return mark(run, (point.id,), lambda text, _: contains_quote(text.text, place))
 
 
 def change_criteria(run: Run, decision: decisions.Criteria, _: int) -> Run:
@@ -145,17 +117,11 @@ def change_criteria(run: Run, decision: decisions.Criteria, _: int) -> Run:
     if decision.criteria:
         dropped = {c.name for c in task.criteria} - {c.name for c in decision.criteria}
         task = task.replace(criteria=decision.criteria)
-        run = _dismiss_all(
-            run,
-            "Its criterion was dropped.",
-            lambda finding: (
-                finding.author == "model" and not finding.check and finding.criterion in dropped
-            ),
-        )
+        said = (p for p in run.points.values() if p.source == "critic" and p.kind == "remark")
+        filed = [one.id for one in said if one.criterion in dropped]
+        run = change_points(run, filed, _dropper("Its criterion was dropped."))
         run = run.replace(
-            iterations=tuple(
-                i.replace(critiqued=False, judgement=None, unread="") for i in run.iterations
-            ),
+            iterations=tuple(i.replace(reading=None, evaluation=None) for i in run.iterations),
             stale=tuple(i.number for i in run.iterations if i.verdict),
         )
     if (words := run.setup.words) and decision.criteria:
@@ -178,14 +144,14 @@ def expect(run: Run, expected: decisions.Expect, _: int) -> Run:
         computed=_is_computed(run, expected),
     )
     against = [
-        test.name
-        for test in run.expectations
+        test.id
+        for test in run.tests
         if any(
             key_of(claim.call, claim.setup) == key and not gives_same(expected, claim)
             for claim in claims(test)
         )
     ]
-    run = change_tests(run, against, lambda test: test.replace(status=Status.DISMISSED))
+    run = change_points(run, against, _dropper(""))
     run = _change_examples(run, key, example)
     if row is not None and gives_same(expected, row):
         return run
@@ -200,12 +166,11 @@ def retract(run: Run, decision: decisions.Retract, _: int) -> Run:
 
 def _is_computed(run: Run, expected: decisions.Expect) -> bool:
     """Return True if code that got copies of variables gave a result."""
-    for evidence in (e for i in run.iterations for e in i.evidence if e.computed):
-        given = (one.gives for one in evidence.results if one.gives)
-        found: list[Row | Choice] = [*evidence.rows, *given]
-        if any(gives_same(expected, one) for one in found):
-            return True
-    return False
+    found = list[Row | Choice]()
+    for text in run.iterations:
+        found += (row for one in text.evidence if one.computed for row in one.rows)
+        found += (r.gives for r in text.results.values() if r.computed and r.gives)
+    return any(gives_same(expected, one) for one in found)
 
 
 def _change_examples(run: Run, key: tuple[str, str], example: Clarification | None = None) -> Run:
@@ -214,7 +179,7 @@ def _change_examples(run: Run, key: tuple[str, str], example: Clarification | No
     task = run.task.replace(clarifications=(*others, *([example] if example else ())))
 
     def is_outdated(evidence: Evidence) -> bool:
-        if evidence.name != RESULTS:
+        if evidence.basis != "none":
             return evidence.by_examples
         known = {key_of(row.call, row.setup) for row in evidence.rows}
         return example is not None and key not in known
@@ -233,16 +198,14 @@ def _change_examples(run: Run, key: tuple[str, str], example: Clarification | No
 
 
 def ask_for(run: Run, guidance: str) -> Run:
-    """Make the user's words a blocking finding on every text, until one is judged to meet it."""
+    """Make the user's words a blocking remark on every text, until one is judged to meet it."""
     if not guidance.strip():
         return run
-    finding = Finding(
-        criterion=GUIDANCE, severity=Severity.BLOCKING, problem=guidance, author="user"
-    )
-    (finding,) = with_ids(run, (finding,))
+    (point,) = with_ids(run.points, [Point(source="you", criterion="guidance", words=guidance)])
+    run = run.replace(points=run.points | {point.id: point})
     if run.selected:
-        run = run.replace(selected=(*run.selected, finding.id))
-    return map_findings(run, lambda iteration: (*iteration.findings, finding))
+        run = run.replace(selected=(*run.selected, point.id))
+    return mark(run, (point.id,), lambda *_: True)
 
 
 def append(run: Run, iteration: Iteration, asked_as: int | None = None) -> Run:
@@ -263,11 +226,16 @@ def amend(run: Run, number: int, **changes: Any) -> Run:
     return run.replace(iterations=tuple(iterations))
 
 
-def map_findings(run: Run, findings: Callable[[Iteration], Findings]) -> Run:
-    """Return the run with other findings on its texts; one whose findings are the same is kept."""
-
-    def changed(iteration: Iteration) -> Iteration:
-        found = tuple(findings(iteration))
-        return iteration if found == iteration.findings else iteration.replace(findings=found)
-
-    return run.replace(iterations=tuple(map(changed, run.iterations)))
+def mark(
+    run: Run,
+    ids: Iterable[str],
+    wanted: Callable[[Iteration, str], bool],
+    *,
+    passed: bool = False,
+) -> Run:
+    """Return the run with points as missed, or as mended, on the texts where that is wanted."""
+    texts, ids = list[Iteration](), tuple(ids)
+    for text in run.iterations:
+        new = {id_: Result(passed=passed) for id_ in ids if wanted(text, id_)}
+        texts.append(text.replace(results=text.results | new) if new else text)
+    return run.replace(iterations=tuple(texts))

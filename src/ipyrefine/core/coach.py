@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ipyrefine.core.decisions import Expect, Predict
-from ipyrefine.core.expectations import Expectation, counts, in_force
-from ipyrefine.core.model import Attempt, Choice, Row, TestResult
+from ipyrefine.core.model import Attempt, Choice
 from ipyrefine.core.results import key_of, missed_claim, read_result
 from ipyrefine.core.run import Run
+from ipyrefine.core.table import Cell, Row
+from ipyrefine.core.testing import is_critics
 
 _CLOSED = "Nothing is written for you here. Change your cell, and run it again."
 
@@ -77,7 +78,7 @@ def predict(run: Run, decision: Predict, _: int) -> Run:
 
 def unmet(run: Run) -> tuple[str, ...]:
     """Return the task's words behind failing tests that do more than compare results."""
-    left = (test for test, result in _failing(run) if missed_claim(test, result) is None)
+    left = (cell.point for cell in _failing(run) if missed_claim(cell) is None)
     return tuple(dict.fromkeys(test.quote for test in left))
 
 
@@ -89,16 +90,14 @@ def _stated(run: Run) -> Iterator[Puzzle]:
 
 
 def _by_critic(run: Run) -> Iterator[Puzzle]:
-    for test, result in _failing(run):
-        claim = missed_claim(test, result)
-        if claim and result.gives:
-            row = claim.replace(result=result.gives.result, raises=result.gives.raises)
-            yield Puzzle(row, Choice(result=claim.result, raises=claim.raises), test.quote)
+    for cell in _failing(run):
+        claim, gives = missed_claim(cell), cell.result.gives
+        if claim and gives:
+            row = claim.replace(result=gives.result, raises=gives.raises)
+            expected = Choice(result=claim.result, raises=claim.raises)
+            yield Puzzle(row, expected, cell.point.quote)
 
 
-def _failing(run: Run) -> Iterator[tuple[Expectation, TestResult]]:
-    results = {one.name: one for one in run.chosen.tests} if run.chosen else {}
-    for test in in_force(run.expectations):
-        result = results.get(test.name)
-        if counts(test) and result and result.passed is False:
-            yield test, result
+def _failing(run: Run) -> list[Cell]:
+    cells = run.cells(run.chosen) if run.chosen else []
+    return [one for one in cells if is_critics(one.point) and one.missed and not one.point.dropped]

@@ -9,28 +9,23 @@ from itertools import islice
 from typing import Any, get_args
 
 from ipyrefine.core import rank
-from ipyrefine.core.expectations import (
-    Comparison,
-    Critique,
-    Expectation,
-    contains_quote,
-    read_tests,
-)
 from ipyrefine.core.fields import ITEM, LABEL, NAMES, by_role, json_objects, plain_name, role
-from ipyrefine.core.findings import (
+from ipyrefine.core.points import (
     drop_known,
     ground,
+    names_again,
     no_source,
-    regress,
     same,
     up_for_review,
     weigh,
     with_ids,
 )
-from ipyrefine.core.model import LEFT_OPEN, NO_SOURCE, Finding, Severity
+from ipyrefine.core.quotes import contains_quote
 from ipyrefine.core.results import results_among
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.syntax import NO_VALUE, try_parse_expression
+from ipyrefine.core.table import Comparison, Critique, Point, Reading
+from ipyrefine.core.testing import read_tests
 from ipyrefine.core.unsourced import find_unsourced, rests_on_sources
 from ipyrefine.errors import ReplyError
 
@@ -71,7 +66,6 @@ _LINES, _LONG = 2_000, 4_000  # of a critique in words; characters of a line
 MAX_POINTS = 60  # findings, questions and tests that a critique may have
 _MOST_OPTIONS = 5  # of a question
 _KEYS = {*_LISTS, "rows", "ready", "tests", "sources"}
-_FIELD = "$."  # starts the criterion of a finding about the source of a field's value
 
 
 def parse_critique(reply: str, text: str, source: str | None = None) -> Critique:
@@ -95,33 +89,35 @@ def parse_critique(reply: str, text: str, source: str | None = None) -> Critique
     spoken = _words(fields.get("than_before")).lower()
     compared = [one for one in get_args(Comparison) if one in spoken]
     said = fields.keys() & {"ready", "verdict", "findings"}
-    findings = [_finding(item) for item in _items(fields.get("findings"))]
-    findings += map(_question, _items(fields.get("questions")))
-    findings += map(_unasked, _items(fields.get("rows")))
-    findings += map(_fact, _items(fields.get("unsourced")))
+    remarks = [_remark(item) for item in _items(fields.get("findings"))]
+    remarks += map(_question, _items(fields.get("questions")))
+    remarks += map(_unasked, _items(fields.get("rows")))
+    remarks += map(_fact, _items(fields.get("unsourced")))
     if source is not None and isinstance(sources := fields.get("sources"), dict):
         data = _read_json(text)
         named = {str(path): words for path, words in sources.items()}
-        findings += [_unsourced(p, w, source) for p, w in named.items() if not _is_empty(data, p)]
+        remarks += [_unsourced(p, w, source) for p, w in named.items() if not _is_empty(data, p)]
     return Critique(
-        findings=ground((one for one in findings if one), text),
-        expectations=tuple(tests),
-        ready=_ready(fields.get("ready", fields.get("verdict"))),
-        reason=_words(fields.get("because") or fields.get("reason")),
+        remarks=ground((one for one in remarks if one), text),
+        tests=tuple(tests),
+        reading=Reading(
+            ready=_ready(fields.get("ready", fields.get("verdict"))),
+            reason=_words(fields.get("because") or fields.get("reason")),
+            compared=compared[0] if len(compared) == 1 else None,
+            lost=_words(fields.get("lost")),
+            failure="" if said else "it does not say whether the text is ready",
+        ),
         fixed=tuple(filter(None, map(_words, _items(fields.get("fixed"))))),
         upheld=tuple(filter(None, map(_words, _items(fields.get("upheld"))))),
-        compared=compared[0] if len(compared) == 1 else None,
-        lost=_words(fields.get("lost")),
-        failure="" if said else "it does not say whether the text is ready",
     )
 
 
-def parse_tests(reply: str, text: str) -> list[Expectation]:
+def parse_tests(reply: str, text: str) -> list[Point]:
     """Read the tests of a reply about a text, in whichever readable form they come."""
     return _tests(reply, _json_fields(reply), text)
 
 
-def _tests(reply: str, fields: Mapping[str, Any], text: str) -> list[Expectation]:
+def _tests(reply: str, fields: Mapping[str, Any], text: str) -> list[Point]:
     blocks = [m for m in _BLOCK.finditer(reply) if m["language"].lower() in ("python", "py", "")]
     sources = [m["code"] for m in (*blocks, *_TAGGED.finditer(reply))]
     tests = fields.get("tests")
@@ -342,7 +338,7 @@ def _items(value: object) -> list[Any]:
     return value[: MAX_POINTS + 1] if isinstance(value, list) else []
 
 
-def _finding(item: object) -> Finding | None:
+def _remark(item: object) -> Point | None:
     named = by_role(item if isinstance(item, dict) else {"problem": item}, *_PARTS)
     problem = _words(named.get("problem"))
     if not problem:
@@ -352,12 +348,12 @@ def _finding(item: object) -> Finding | None:
         return None
     weight = named.get("blocks", named.get("severity"))
     minor = weight is False or bool(_MINOR.match(str(weight).lower().strip()))
-    return Finding(
-        criterion=_words(named.get("criterion")).removeprefix(_FIELD),
-        severity=Severity.MINOR if minor else Severity.BLOCKING,
-        demand=_words(named.get("demand")),
-        quote=_words(named.get("place"), flat=False),
-        problem=problem,
+    return Point(
+        criterion=_words(named.get("criterion")),
+        blocking=not minor,
+        quote=_words(named.get("demand")),
+        place=_words(named.get("place"), flat=False),
+        words=problem,
         fix=_words(named.get("fix")),
     )
 
@@ -379,28 +375,28 @@ def _is_empty(value: Any, path: str) -> bool:
     return value in (None, "", [], {})
 
 
-def _unsourced(path: str, words: object, source: str) -> Finding | None:
+def _unsourced(path: str, words: object, source: str) -> Point | None:
     """Return a finding where the words behind a field's value do not stand in its source."""
     path, quote = path.removeprefix("$").lstrip("."), _words(words)
     if quote and contains_quote(source, quote):
         return None
-    return Finding(
-        criterion=f"{_FIELD}{path}",
-        severity=Severity.BLOCKING,
-        quote=f'"{re.split(r"[.[]", path)[-1]}"' if "]" not in path[-1:] else "",
-        problem=f"{path}: “{quote}” is not in the source." if quote else f"{path} has no source.",
+    return Point(
+        kind="rule",
+        criterion=f"$.{path}",
+        place=f'"{re.split(r"[.[]", path)[-1]}"' if "]" not in path[-1:] else "",
+        words=f"{path}: “{quote}” is not in the source." if quote else f"{path} has no source.",
         fix="Take the value from the source, or leave it out.",
     )
 
 
-def _fact(item: object) -> Finding | None:
+def _fact(item: object) -> Point | None:
     """Return the question about words that the critic found in no source."""
     named = by_role(item, *_PARTS) if isinstance(item, dict) else {"place": item}
     words = _words(named.get("place", next(iter(named.values()), "")))
     return no_source(words) if words else None
 
 
-def _question(item: object) -> Finding | None:
+def _question(item: object) -> Point | None:
     if isinstance(item, str):
         question, _, listed = item.strip().removesuffix(")").rpartition(" (")
         several = item.strip().endswith(")") and " / " in listed
@@ -413,10 +409,11 @@ def _question(item: object) -> Finding | None:
     return _asking(problem, options, ast.unparse(call) if call and differs else "")
 
 
-def _asking(problem: str, options: tuple[str, ...], call: str = "") -> Finding | None:
-    minor, check = Severity.MINOR, LEFT_OPEN
-    fields = {"criterion": check, "severity": minor, "check": check, "options": options}
-    return Finding(problem=problem, call=call, **fields) if problem else None
+def _asking(problem: str, options: tuple[str, ...], call: str = "") -> Point | None:
+    if not problem:
+        return None
+    fields = {"kind": "question", "criterion": "left open", "blocking": False}
+    return Point(words=problem, options=options, call=call, **fields)
 
 
 def _option(value: object) -> str:
@@ -424,7 +421,7 @@ def _option(value: object) -> str:
     return _words(value) if isinstance(value, str) else repr(value)
 
 
-def _unasked(item: object) -> Finding | None:
+def _unasked(item: object) -> Point | None:
     """Return the question about what a run did to rows, where no words of the task ask for it."""
     named = by_role(item, *_PARTS) if isinstance(item, dict) else {}
     fact = "" if _words(named.get("demand")) else _words(named.get("fact", named.get("problem")))
@@ -444,47 +441,53 @@ def _words(value: object, *, flat: bool = True) -> str:
 
 def together(first: Critique, again: Critique) -> Critique:
     """Return what a critic says in two replies about one text: no weakness and no No is lost."""
-    longer, shorter = sorted((again, first), key=lambda one: -len(one.findings))
-    left = (f for f in shorter.findings if not any(same(f, other) for other in longer.findings))
-    word = next((one for one in (first, again) if one.ready is False), again)
+    longer, shorter = sorted((again, first), key=lambda one: -len(one.remarks))
+    left = (one for one in shorter.remarks if not any(same(one, o) for o in longer.remarks))
+    readings = (first.reading, again.reading)
+    word = next((one for one in readings if one.ready is False), again.reading)
     if word.ready is None:
-        word = first
+        word = first.reading
+    failure = first.reading.failure and again.reading.failure
     return longer.replace(
-        findings=(*longer.findings, *left),
-        expectations=first.expectations + again.expectations,
-        ready=word.ready,
-        reason=word.reason,
+        remarks=(*longer.remarks, *left),
+        tests=first.tests + again.tests,
+        reading=longer.reading.replace(ready=word.ready, reason=word.reason, failure=failure),
         upheld=tuple(dict.fromkeys(first.upheld + again.upheld)),
-        failure=first.failure and again.failure,
     )
 
 
 def settle(run: Run, base: Iteration, critique: Critique) -> tuple[Critique, tuple[str, ...]]:
     """Merge a critique, with those of its tests that the run takes, into the run.
 
-    Return it with the new findings, by their ids, those that are fixed, and the contested ones that
-    it stands by or lets go; and the ids of resolved findings that it names again.
+    Return it with the new points, by their ids, those that are mended, and the contested ones that
+    it stands by or lets go; and the ids of mended points that it names again.
     """
-    named = [f for f in critique.findings if f.check != NO_SOURCE]
-    facts = (f.quote for f in critique.findings if f.check == NO_SOURCE)
+    named, cells = [one for one in critique.remarks if one.kind != "fact"], run.cells(base)
+    facts = (one.place for one in critique.remarks if one.kind == "fact")
     if rests_on_sources(run):
         named += map(no_source, find_unsourced(run, base.text, facts))
     parent = None if base.parent is None else run.iterations[base.parent]
     verdict = rank.verdict(run, base) if base.verdict else None
     by_evidence = bool(verdict and verdict.passed and verdict.basis != "evaluator")
-    new = weigh(drop_known(run, named, base.findings), parent, by_evidence=by_evidence)
-    regressed = tuple(f.id for f in base.findings if regress(f, named).status is not f.status)
+    new = weigh(drop_known(run, named, cells), parent, by_evidence=by_evidence)
+    regressed = tuple(one.id for one in cells if names_again(one, named))
     fixed = critique.fixed
-    if critique.ready:  # what blocks cannot be handed over, so that none of it is left
-        standing = (f.id for f in up_for_review(base) if f.blocks or f.disputed or not fixed)
+    if critique.reading.ready:  # what blocks cannot be handed over, so that none of it is left
+        left = up_for_review(run, base)
+        standing = (one.id for one in left if one.blocks or one.point.disputed or not fixed)
         fixed = tuple(dict.fromkeys([*fixed, *standing]))
-    unsourced = [f for f in named if f.criterion.startswith(_FIELD)]
-    named_again = {f.id for f in base.findings if any(same(f, other) for other in unsourced)}
-    fixed = tuple(one for one in fixed if one not in named_again)
-    waiting = [f for f in base.findings if f.is_open and f.unanswered and f.author != "check"]
-    again = {f.id for f in waiting if any(same(f, other) for other in named)}
+    rules = [one for one in named if one.kind == "rule"]
+    kept = {one.id for one in cells if any(same(one.point, other) for other in rules)}
+    fixed = tuple(one for one in fixed if one not in kept)
+    waiting = [c for c in cells if c.is_open and c.point.unanswered and c.point.by_model]
+    again = {one.id for one in waiting if any(same(one.point, other) for other in named)}
     upheld = tuple(dict.fromkeys([*critique.upheld, *sorted(again)]))
-    dropped = tuple(f.id for f in waiting if f.id not in upheld and not critique.failure)
-    findings = with_ids(run, new)
-    settled = critique.replace(findings=findings, fixed=fixed, upheld=upheld, dropped=dropped)
+    dropped = tuple(
+        one.id for one in waiting if one.id not in upheld and not critique.reading.failure
+    )
+    every = with_ids(run.points, [*new, *critique.tests])
+    settled = critique.replace(
+        remarks=every[: len(new)], tests=every[len(new) :], fixed=fixed, upheld=upheld,
+        dropped=dropped,
+    )  # fmt: skip
     return settled, regressed

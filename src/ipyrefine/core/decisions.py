@@ -4,7 +4,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, TypeAdapter
 
-from ipyrefine.core.model import MAX_ITERATIONS, Count, Criterion, Finding, Outcome, Record, Score
+from ipyrefine.core.model import MAX_ITERATIONS, Count, Criterion, Outcome, Record, Score
+from ipyrefine.core.table import Point
 
 # Where an accepted text goes: into a new cell, in place of its own cell (and run there), or into
 # the variable only.
@@ -36,7 +37,7 @@ class Override(_Decision):
     kind: Literal["override"] = "override"
     iteration: Count | None = None  # which text; None for the chosen one
     outcome: Outcome
-    reason: str = ""  # why; other than PASS, it becomes a blocking finding
+    reason: str = ""  # why; other than PASS, it becomes a blocking remark
 
 
 class Continue(_Decision):
@@ -57,16 +58,16 @@ class Branch(_Decision):
 
 
 class Select(_Decision):
-    """Have the next revision act on chosen findings only."""
+    """Have the next revision act on chosen points only."""
 
     kind: Literal["select"] = "select"
-    findings: tuple[str, ...]
+    points: tuple[str, ...]  # their ids
     iteration: Count | None = None  # the text to revise; None for the chosen one
     guidance: str = ""  # what else the revision should do
 
 
 class Guide(_Decision):
-    """Say what the next revision should do; it becomes a blocking finding."""
+    """Say what the next revision should do; it becomes a blocking remark."""
 
     is_remark: ClassVar[bool] = True
     kind: Literal["guide"] = "guide"
@@ -82,11 +83,11 @@ class Edit(_Decision):
 
 
 class Dismiss(_Decision):
-    """Set findings aside for good."""
+    """Set points aside for good."""
 
     is_remark: ClassVar[bool] = True
     kind: Literal["dismiss"] = "dismiss"
-    findings: tuple[str, ...]
+    points: tuple[str, ...]  # their ids
     reason: str = ""  # why, in the user's words
 
 
@@ -98,12 +99,12 @@ class Drop(_Decision):
 
 
 class Add(_Decision):
-    """Add a finding; one with the id of another replaces that one."""
+    """Add a remark; one with the id of another point replaces that one."""
 
     is_remark: ClassVar[bool] = True
     kind: Literal["add"] = "add"
-    finding: Finding  # the finding; its author and status are set when it is taken up
-    iteration: Count | None = None  # the text that its quote must be in; None for the chosen one
+    point: Point  # the remark; that it is the user's is set when it is taken up
+    iteration: Count | None = None  # the text that its place must be in; None for the chosen one
 
 
 class Criteria(_Decision):
@@ -155,4 +156,4 @@ Decision = Annotated[
 # fmt: on
 DECISION: TypeAdapter[Decision] = TypeAdapter(Decision)
 
-OWN = "yours"  # criterion of a finding that the user filed under none
+OWN = "yours"  # criterion of a remark that the user filed under none

@@ -21,30 +21,10 @@ from ipyrefine.core.calls import ModelCall, OutOfBudget, warn
 from ipyrefine.core.critiques import MAX_POINTS, parse_critique, parse_tests, settle, together
 from ipyrefine.core.decisions import Accept, Decision
 from ipyrefine.core.edits import Selection, read_edits
-from ipyrefine.core.evaluations import feedback_findings, parse_evaluation
+from ipyrefine.core.evaluations import Judgement, feedback_points, parse_evaluation
 from ipyrefine.core.events import Event
-from ipyrefine.core.expectations import (
-    Critique,
-    Expectation,
-    in_force,
-    name_apart,
-    rests_on,
-    suite_evidence,
-)
-from ipyrefine.core.findings import changes, is_cosmetic, left_open
-from ipyrefine.core.model import (
-    Evidence,
-    Fault,
-    Form,
-    Judgement,
-    Outcome,
-    Setup,
-    Severity,
-    Stage,
-    StopReason,
-    Task,
-    TestResult,
-)
+from ipyrefine.core.model import Fault, Form, Outcome, Setup, Stage, StopReason, Task
+from ipyrefine.core.points import is_cosmetic, left_open, read_notes
 from ipyrefine.core.policy import Stop
 from ipyrefine.core.ports import (
     MODELS,
@@ -59,6 +39,7 @@ from ipyrefine.core.ports import (
     price_of,
 )
 from ipyrefine.core.prompts import Nonce, Prompts, Requests, make_nonce, mend
+from ipyrefine.core.quotes import rests_on
 from ipyrefine.core.reducer import apply
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import (
@@ -70,6 +51,8 @@ from ipyrefine.core.sharing import (
     withheld,
     withhold,
 )
+from ipyrefine.core.table import Critique, Evidence, Point, Reading, Result
+from ipyrefine.core.testing import is_critics, name_apart
 from ipyrefine.errors import (
     CheckError,
     CheckNotRun,
@@ -226,7 +209,7 @@ class Refinement:
         waiting = policy.unverified(self.state)
         if waiting is None or waiting.number != number or not rank.reads(self.state):
             return False
-        if self._reading is not None or waiting.critiqued:
+        if self._reading is not None or waiting.reading:
             self._behind = number
         return self._behind is not None
 
@@ -661,32 +644,35 @@ class Refinement:
             else:
                 waiting.append(self._run_check(check, iteration))
         if policy.lacks_tests(self.state, iteration):
-            waiting.append(self._run_suite(iteration))
+            waiting.append(self._run_tests(iteration))
         async with _tasks(waiting) as tasks:
             for finished in asyncio.as_completed(tasks):
-                evidence = await finished
-                await self.emit(events.EvidenceReady(iteration=iteration.number, evidence=evidence))
+                await self.emit(await finished)
         if iteration.verdict:
             await self._reconsider()
 
-    async def _run_suite(self, iteration: Iteration) -> Evidence:
-        expectations = in_force(self.state.expectations)
-        if self.suite is None:
-            late = [TestResult(name=one.name, passed=None) for one in expectations]
-            return suite_evidence(expectations, late)
-        return await self.suite(expectations, iteration.text, self.state.task)
+    async def _run_tests(self, text: Iteration) -> Event:
+        tests, found = self.state.tests, dict[str, Result]()
+        if self.suite is not None:
+            found = await self.suite(tests, text.text, self.state.task)
+        results = {one.id: found.get(one.words, Result(passed=None)) for one in tests}
+        for one in tests:
+            if one.vacuous and results[one.id].passed:
+                results[one.id] = results[one.id].replace(counts=False)
+        return events.TestsRun(iteration=text.number, results=results)
 
-    async def _run_check(self, check: Check, iteration: Iteration) -> Evidence:
+    async def _run_check(self, check: Check, iteration: Iteration) -> Event:
         try:
-            return await check(iteration.text, self.state.task)
+            evidence = await check(iteration.text, self.state.task)
         except CheckNotRun as error:
-            return Evidence(name=check.name, passed=None, not_run=True, detail=str(error))
+            evidence = Evidence(name=check.name, passed=None, not_run=True, detail=str(error))
         except RefineError:
             raise
         except Exception as error:
             raise CheckError(
                 f"The check {check.name} broke: {describe(error)}. Mend it, or leave it out."
             ) from error
+        return events.EvidenceReady(iteration=iteration.number, evidence=evidence)
 
     async def _judge(self) -> None:
         iteration = policy.unverified(self.state)
@@ -701,9 +687,11 @@ class Refinement:
         text = self.state.iterations[number]
         ruling = rank.rule(self.state, text)
         if ruling.verdict != text.verdict or number in self.state.stale:
+            known, (points, results) = self.state.points, ruling.column
+            new = tuple(one for id_, one in points.items() if known.get(id_) != one)
             await self.emit(
                 events.VerdictReached(
-                    iteration=number, verdict=ruling.verdict, findings=ruling.findings
+                    iteration=number, verdict=ruling.verdict, points=new, results=results
                 )
             )
 
@@ -723,17 +711,15 @@ class Refinement:
         name = self.state.mention(number).capitalize()
         if judgement is None and any(said):
             await warn(self, f"{name}: {call.failure}. Its words are taken as feedback.")
-            findings = feedback_findings(said[-1:], Severity.BLOCKING)
-            judgement = Judgement(stated=Outcome.NEEDS_IMPROVEMENT, findings=findings)
+            points = feedback_points(said[-1:], blocking=True)
+            judgement = Judgement(Outcome.NEEDS_IMPROVEMENT, points=points)
         if judgement is None:
             await warn(self, f"{name} was not judged: {call.advice}.")
-        elif computed:
-            findings = tuple(one.replace(computed=True) for one in judgement.findings)
-            judgement = judgement.replace(findings=findings)
-        failure = "" if judgement else call.failure
-        await self.emit(
-            events.EvaluationReady(iteration=number, judgement=judgement, failure=failure)
-        )
+            reading, points = Reading(failure=call.failure), ()
+        else:
+            reading = Reading(stated=judgement.stated, score=judgement.score)
+            points = tuple(one.replace(computed=computed) for one in judgement.points)
+        await self.emit(events.EvaluationReady(iteration=number, reading=reading, points=points))
 
     async def _critique(self) -> None:
         """Ask what is wrong with a text: one that waits for its verdict, or the one to revise."""
@@ -757,7 +743,7 @@ class Refinement:
 
         def is_short(critique: Critique, fewest: int) -> bool:
             # A revision may be ready, or lack one thing: nobody could find faults in it for ever.
-            answered = base.parent is not None and critique.ready is not None
+            answered = base.parent is not None and critique.reading.ready is not None
             return len(critique.weaknesses) < fewest and not answered
 
         said = ""
@@ -767,10 +753,10 @@ class Refinement:
             said = reply.text
             fewest = wanted.pop() if wanted else 0
             critique = parse_critique(reply.text, base.text, source)
-            if is_short(critique, fewest) or (critique.failure and not short):
+            if is_short(critique, fewest) or (critique.reading.failure and not short):
                 short.append(critique)
                 lack = f"it names {len(critique.weaknesses)} of {fewest} findings"
-                raise ReplyError(critique.failure or lack)
+                raise ReplyError(critique.reading.failure or lack)
             return critique
 
         critic = self.judge if rank.reads(self.state) else self.model
@@ -782,31 +768,31 @@ class Refinement:
             critique = together(first, critique) if critique else first
         if critique is None:
             await warn(self, f"No critique of {self.state.mention(base.number)}: {call.advice}.")
-            critique = Critique(failure=call.failure)
-        elif critique.failure:
-            await warn(self, f"No word on {self.state.mention(base.number)}: {critique.failure}.")
+            critique = Critique(reading=Reading(failure=call.failure))
+        elif lack := critique.reading.failure:
+            await warn(self, f"No word on {self.state.mention(base.number)}: {lack}.")
         elif is_short(critique, least):
             await warn(self, f"The critique names {len(critique.weaknesses)} of {least} findings.")
-        if len(critique.findings) > MAX_POINTS:
+        if len(critique.remarks) > MAX_POINTS:
             await warn(
                 self, f"The critique names over {MAX_POINTS} findings. The first of them are kept."
             )
-            critique = critique.replace(findings=critique.findings[:MAX_POINTS])
+            critique = critique.replace(remarks=critique.remarks[:MAX_POINTS])
 
-        async def mended(tests: Sequence[Expectation]) -> list[Expectation]:
+        async def mended(tests: Sequence[Point]) -> list[Point]:
             again = ModelCall(critic, read, Stage.CRITIQUE, base.number, after=call.read)
-            problems = [f"- {one.name}: {self._reason(one, base)}" for one in tests]
+            problems = [f"- {one.words}: {self._reason(one, base)}" for one in tests]
             with suppress(OutOfBudget, ModelError):  # what was said of the text stands
                 return await again.make(self, mend(request, said, problems)) or []
             return []
 
-        def read(reply: Reply) -> list[Expectation]:
+        def read(reply: Reply) -> list[Point]:
             return parse_tests(reply.text, base.text)
 
-        tests = await self._new_tests(critique.expectations, base, mended)
+        tests = await self._new_tests(critique.tests, base, mended)
         return critique.replace(
-            findings=tuple(one.replace(computed=computed) for one in critique.findings),
-            expectations=tuple(one.replace(computed=computed) for one in tests),
+            remarks=tuple(one.replace(computed=computed) for one in critique.remarks),
+            tests=tuple(one.replace(computed=computed) for one in tests),
         )
 
     @property
@@ -814,7 +800,7 @@ class Refinement:
         """Whether the models are sent what code computed, so that their words may hold it."""
         return self.sharing.level in ("outputs", "values") and is_computed(self.state)
 
-    def _reason(self, test: Expectation, base: Iteration) -> str:
+    def _reason(self, test: Point, base: Iteration) -> str:
         if test.fault is None or self.sharing.level in ("outputs", "values"):
             return test.reason
         return f"It fails in its own lines: {fault_sentence(test.fault, base.text)}"
@@ -830,71 +816,67 @@ class Refinement:
             while self._late:
                 await self.emit(self._late.pop(0))
             iteration = self.state.iterations[number]
-            if reading is not None and not iteration.critiqued:
+            if reading is not None and not iteration.reading:
                 try:
                     critique = reading.result()
                 except Exception as error:  # whatever it is, the text stays accepted
                     ours = isinstance(error, RefineError | OutOfBudget)
                     reason = str(error).rstrip(".") if ours else describe(error)
-                    critique = Critique(failure=reason)
+                    critique = Critique(reading=Reading(failure=reason))
                 await self._take_critique(number, critique)
             iteration = self.state.iterations[number]
             if policy.lacks_tests(self.state, iteration):
-                evidence = await self._run_suite(iteration)
-                await self.emit(events.EvidenceReady(iteration=number, evidence=evidence))
+                await self.emit(await self._run_tests(iteration))
             if not rank.asks_evaluator(self.state, self.state.iterations[number]):
                 await self._rule(number)
             await self._update_best()
 
     async def _new_tests(
         self,
-        tests: Sequence[Expectation],
+        tests: Sequence[Point],
         base: Iteration,
-        mended: Callable[[Sequence[Expectation]], Awaitable[Sequence[Expectation]]],
-    ) -> tuple[Expectation, ...]:
+        mended: Callable[[Sequence[Point]], Awaitable[Sequence[Point]]],
+    ) -> tuple[Point, ...]:
         """Return the tests of a critique by their names in the run, with what they are worth.
 
         Those that fail in their own lines are mended by their critic, once, or dropped.
         """
-        known = self.state.expectations
+        known = [one for one in self.state.points.values() if is_critics(one)]
         fresh = name_apart(tests, known, base.number)
         if self.suite is None or not self.state.task.is_python:
-            return tuple(one.replace(untried=one.untried or "no_suite") for one in fresh)
+            return tuple(one.replace(dropped=one.dropped or "no_suite") for one in fresh)
         fresh = await self._tried(self.suite, fresh, base)
-        broken = [one for one in fresh if one.untried == "broken"]
+        broken = [one for one in fresh if one.dropped == "broken"]
         if not broken:
             return fresh
         kept = [one for one in fresh if one not in broken]
         again = name_apart(await mended(broken), [*known, *kept], base.number)[: len(broken)]
         again = await self._tried(self.suite, again, base)
-        names = {one.name for one in again}
-        return (*kept, *again, *(one for one in broken if one.name not in names))
+        names = {one.words for one in again}
+        return (*kept, *again, *(one for one in broken if one.words not in names))
 
     async def _tried(
-        self, suite: Suite, tests: Sequence[Expectation], base: Iteration
-    ) -> tuple[Expectation, ...]:
-        tried, words = in_force(tests), self._source()
-        evidence = await suite(tried, base.text, self.state.task) if tried else None
-        results = {one.name: one for one in evidence.results} if evidence else {}
-        passing = [one for one in tried if results[one.name].passed]
+        self, suite: Suite, tests: Sequence[Point], base: Iteration
+    ) -> tuple[Point, ...]:
+        tried, words = [one for one in tests if not one.dropped], self._source()
+        results = await suite(tried, base.text, self.state.task) if tried else {}
+        passing = [one for one in tried if results[one.words].passed]
         vacuous = await suite.vacuous(passing, base.text) if passing else ()
-        broken = {name: one.line for name, one in results.items() if one.broken}
-        computed = evidence is not None and evidence.computed
-        faults = {n: results[n].fault or Fault() for n in broken if computed}
-        return tuple(
-            one.replace(
-                grounded=bool(one.quote) and rests_on(words, one.quote),
-                vacuous=one.name in vacuous,
-                untried="broken" if one.name in broken else one.untried,
-                reason=broken.get(one.name, one.reason),
-                fault=faults.get(one.name, one.fault),
-            )
-            for one in tests
-        )
+
+        def weighed(test: Point) -> Point:
+            blocking = bool(test.quote) and rests_on(words, test.quote)
+            test = test.replace(blocking=blocking, vacuous=test.words in vacuous)
+            result = results.get(test.words)
+            if result is None or not result.broken:
+                return test
+            fault = (result.fault or Fault()) if result.computed else test.fault
+            return test.replace(dropped="broken", reason=result.shows, fault=fault)
+
+        return tuple(map(weighed, tests))
 
     def _source(self) -> str:
         task, draft = self.state.task, self.state.setup.draft or ""
-        asked = (one.problem for one in self.state.findings if one.author == "user")
+        asked = (one.words for one in self.state.points.values() if one.by_user)
         materials = (one.text for one in task.materials if one.kind != "rules")
         return "\n".join([task.request, *task.checklist, *materials, draft, *asked])
 
@@ -917,8 +899,9 @@ class Refinement:
             await warn(self, f"{left_out} did not fit the text and were left out.")
         elif is_cosmetic(base.text, revision.text, run.task.form):
             await warn(self, f"{name.capitalize()} changes spacing and punctuation only.")
-        notes = changes(revision.thoughts, (*acting_on, *left_open(run, base)))
-        silent = [f.id for f in acting_on if f.id not in {note.finding for note in notes}]
+        asked = [one.id for one in acting_on] + [one.id for one in left_open(run, base)]
+        notes = read_notes(revision.thoughts, asked)
+        silent = [one.id for one in acting_on if one.id not in notes.changes]
         if silent and call.value and self._requests.asks_notes:
             await warn(self, f"{name.capitalize()} has no note on {', '.join(silent)}.")
         await self.emit(
@@ -927,7 +910,8 @@ class Refinement:
                 parent=base.number,
                 text=revision.text,
                 thoughts=revision.thoughts,
-                changes=notes,
+                changes=notes.changes,
+                contested=notes.contested,
                 acted_on=tuple(one.id for one in acting_on) if call.value else (),
                 sampled=sampled,
                 failure="" if call.value else call.failure,

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 from ipyrefine.core import scores
 from ipyrefine.core.fields import NAMES, json_objects, labelled
-from ipyrefine.core.model import FEEDBACK, Finding, Judgement, Outcome, Severity
+from ipyrefine.core.model import Outcome
+from ipyrefine.core.table import Point
 from ipyrefine.errors import ReplyError
 
 # What evaluators call their fields.
@@ -63,13 +64,21 @@ class Said(NamedTuple):
         outcome: the verdict that it gives; None where the score decides.
         score: as it gave it, or None.
         of: what a full score is where it says so, else None.
-        feedback: what it wants changed: texts, dicts and findings.
+        feedback: what it wants changed: texts, dicts and points.
     """
 
     outcome: Outcome | None = None
     score: float | None = None
     of: float | None = None
     feedback: tuple[Any, ...] = ()
+
+
+class Judgement(NamedTuple):
+    """What a reply of the user's evaluator says."""
+
+    stated: Outcome | None = None  # the outcome it gave; None where it gave only a score
+    score: float | None = None  # 0..1; None where it gave only a word
+    points: tuple[Point, ...] = ()  # its feedback, without ids
 
 
 def parse_evaluation(reply: str, prompt: str = "") -> Judgement:
@@ -93,15 +102,15 @@ def parse_evaluation(reply: str, prompt: str = "") -> Judgement:
     if said.score is not None:
         with suppress(ReplyError) if said.outcome else nullcontext():
             score = scores.scaled(said.score, said.of, prompt, reply)
-    severity = Severity.MINOR if said.outcome is Outcome.PASS else Severity.BLOCKING
-    findings = feedback_findings(said.feedback, severity)
-    return Judgement(stated=said.outcome, score=score, findings=findings)
+    points = feedback_points(said.feedback, blocking=said.outcome is not Outcome.PASS)
+    return Judgement(stated=said.outcome, score=score, points=points)
 
 
-def feedback_findings(feedback: Iterable[Any], severity: Severity) -> tuple[Finding, ...]:
-    """Return an evaluator's feedback as findings, each as it stands."""
-    fields = {"criterion": FEEDBACK, "severity": severity, "check": FEEDBACK}
-    return tuple(Finding(problem=text, **fields) for text in map(_text, feedback) if text)
+def feedback_points(feedback: Iterable[Any], *, blocking: bool) -> tuple[Point, ...]:
+    """Return an evaluator's feedback as remarks, each as it stands."""
+    said = filter(None, map(_text, feedback))
+    fields = {"source": "evaluator", "criterion": "feedback", "blocking": blocking}
+    return tuple(Point(words=one, **fields) for one in said)
 
 
 def read_fields(fields: Mapping[str, Any]) -> Said | None:

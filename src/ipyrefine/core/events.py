@@ -5,17 +5,12 @@ from typing import Annotated, Literal
 from pydantic import Field, TypeAdapter
 
 from ipyrefine.core.decisions import Decision
-from ipyrefine.core.expectations import Critique
 from ipyrefine.core.model import (
     Amount,
     Author,
-    Change,
     Count,
-    Evidence,
-    Finding,
     Finish,
     Form,
-    Judgement,
     Record,
     Setup,
     Stage,
@@ -23,6 +18,7 @@ from ipyrefine.core.model import (
     Usage,
     Verdict,
 )
+from ipyrefine.core.table import Critique, Evidence, Point, Reading, Result
 
 
 class _Event(Record):
@@ -89,7 +85,8 @@ class VerdictReached(_Event):
     type: Literal["verdict_reached"] = "verdict_reached"
     iteration: Count
     verdict: Verdict
-    findings: tuple[Finding, ...] = ()  # all findings that bear on it, with their status
+    points: tuple[Point, ...] = ()  # that are new or changed
+    results: dict[str, Result] = Field(default_factory=dict)  # its column, by the ids of points
 
 
 class EvaluationReady(_Event):
@@ -97,8 +94,8 @@ class EvaluationReady(_Event):
 
     type: Literal["evaluation_ready"] = "evaluation_ready"
     iteration: Count
-    judgement: Judgement | None  # None where its reply could not be read
-    failure: str = ""  # why it could not
+    reading: Reading
+    points: tuple[Point, ...] = ()  # its feedback, without ids
 
 
 class CritiqueReady(_Event):
@@ -107,7 +104,7 @@ class CritiqueReady(_Event):
     type: Literal["critique_ready"] = "critique_ready"
     iteration: Count
     critique: Critique
-    regressed: tuple[str, ...] = ()  # ids of resolved findings that it names again
+    regressed: tuple[str, ...] = ()  # ids of mended points that it names again
 
 
 class RevisionReady(_Event):
@@ -118,8 +115,9 @@ class RevisionReady(_Event):
     parent: Count
     text: str  # the revision; the parent's text when the model gave none
     thoughts: str = ""  # what the model wrote before it
-    changes: tuple[Change, ...] = ()  # what it says it changed, per finding
-    acted_on: tuple[str, ...] = ()  # ids of the findings that it was written for
+    changes: dict[str, str] = Field(default_factory=dict)  # what it says it changed, by points
+    contested: tuple[str, ...] = ()  # the ids of those that it says are wrong
+    acted_on: tuple[str, ...] = ()  # ids of the points that it was written for
     # Whether it is another draft, written from the task and not from its parent.
     sampled: bool = False
     failure: str = ""  # why the model gave no text; else empty
@@ -140,6 +138,16 @@ class EvidenceReady(_Event):
     type: Literal["evidence_ready"] = "evidence_ready"
     iteration: Count
     evidence: Evidence
+
+
+class TestsRun(_Event):
+    """A critic's tests were run on an iteration's text."""
+
+    __test__ = False
+
+    type: Literal["tests_run"] = "tests_run"
+    iteration: Count
+    results: dict[str, Result]  # by the ids of points
 
 
 class BestChanged(_Event):
@@ -197,6 +205,7 @@ Event = Annotated[
     | EvaluationReady
     | RevisionReady
     | EvidenceReady
+    | TestsRun
     | ExplanationReady
     | VerdictReached
     | BestChanged

@@ -20,7 +20,7 @@ _MOST = 2**53
 Score = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0, le=_MOST)]
 Amount = Annotated[float, Field(ge=0.0, le=1e15, allow_inf_nan=False)]  # of seconds or US dollars
-Author = Literal["model", "check", "user"]
+Author = Literal["model", "user"]
 Form = Literal["code", "prose"]
 # What suggests the input of a row: the task or the user, a critic's test, drafts that differ on it,
 # an edge of what the task allows, mere variety, or a cell of the notebook.
@@ -41,9 +41,6 @@ Basis = Literal[
     "none",
 ]
 
-SUITE = "critic's tests"  # the name of the evidence that they give
-LEFT_OPEN = "left open"  # the check that a critic's questions about the task come from
-NO_SOURCE = "no source"  # the check that findings about words that stand in no source come from
 RESULTS = "results"  # the name of the evidence that has rows for the user
 MAX_ITERATIONS = 2_000  # of a run
 # Of what checked code printed, returned and drew.
@@ -53,13 +50,9 @@ MAX_ROWS, MAX_COLUMNS, MAX_CELL = 10, 20, 80  # of a table; characters of a cell
 MAX_PNG, MAX_SIDE = 270_000, 2_000  # characters and pixels of a picture
 MAX_AXES, MAX_AXES_LINE = 4, 160  # of a figure; characters on each
 _PNG_START, _PNG_END = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", b"\0\0\0\0IEND\xaeB`\x82"
-FEEDBACK = "feedback"  # check of findings that quote the user's evaluator
-# What findings for a word without feedback come from: an evaluator's, a critic's.
-LOW_SCORE, NOT_READY = "evaluator's score", "critic's word"
 # The languages that are not written as their name with a capital.
 _SPELLED = ("CSS", "HTML", "JavaScript", "JSON", "PHP", "SQL", "TypeScript", "XML", "YAML")
 _LANGUAGES = {"cpp": "C++", "csharp": "C#", "fsharp": "F#", **{n.lower(): n for n in _SPELLED}}
-GUIDANCE = "guidance"  # criterion of the findings that a user's guidance becomes
 
 
 class Record(BaseModel):
@@ -271,111 +264,6 @@ class Task(Record):
         return self.form == "code" and self.language == "python"
 
 
-class Severity(StrEnum):
-    """How much a finding weighs: a blocking one keeps the text from passing."""
-
-    BLOCKING = "blocking"
-    MINOR = "minor"
-
-
-class Status(StrEnum):
-    """Where a finding stands in the text that it is listed for."""
-
-    OPEN = "open"
-    RESOLVED = "resolved"
-    DISMISSED = "dismissed"
-    REGRESSED = "regressed"
-
-
-class Claim(Record):
-    """What a critic says of a text. A reviser may contest it, with a reason from the task.
-
-    The next critique then stands by it or lets it go; contested twice, it is left to the user.
-    """
-
-    contests: int = 0  # how often a reviser said that it is wrong
-    contest: str = ""  # the latest reason for that, in the reviser's words
-    upheld: bool | None = None  # whether the critic stands by it; None before it said so
-
-    @property
-    def unanswered(self) -> bool:
-        """Whether the critic has still to answer a reviser."""
-        return self.contests == 1 and self.upheld is None
-
-    @property
-    def disputed(self) -> bool:
-        """Whether critic and reviser could not agree, so that the user decides."""
-        return self.contests > 1
-
-    @property
-    def undoubted(self) -> bool:
-        """Whether no reviser contests it, or only once and in vain."""
-        return self.contests == 0 or (self.contests == 1 and self.upheld is True)
-
-    def contested_for(self, reason: str) -> Self:
-        """Return it after one more contest."""
-        return self.replace(contests=self.contests + 1, contest=reason, upheld=None)
-
-
-class Finding(Claim):
-    """One weakness of a text."""
-
-    id: str = ""  # name within the run, ``f1``, ``f2``, …; empty until the run gives it one
-    criterion: str
-    severity: Severity
-    demand: str = ""  # the words of the task that the text fails; empty if none were given
-    quote: str = ""  # the words of the text it is about, verbatim; empty for something missing
-    problem: str
-    fix: str = ""
-    status: Status = Status.OPEN
-    author: Author = "model"
-    check: str = ""  # name of the check that found it, or of ours above; else empty
-    reason: str = ""  # why it was dismissed, in the user's words
-    options: tuple[str, ...] = ()  # the answers that a question names
-    call: str = ""  # an input on which these differ, as Python
-    # Whether it comes of what code computed from variables or files, or its critic saw that.
-    computed: bool = False
-    fault: Fault | None = None  # what it says, as data
-
-    @property
-    def binding(self) -> bool:
-        """Whether a check's failure rests on it, so that it cannot be dismissed by itself."""
-        blocking = self.author == "check" and self.severity is Severity.BLOCKING
-        return blocking and self.check not in (SUITE, NO_SOURCE)
-
-    @property
-    def asks(self) -> bool:
-        """Whether it only asks the user: about words in no source, or what the task leaves open.
-
-        An answer to it blocks.
-        """
-        asks = self.check in (NO_SOURCE, LEFT_OPEN) and self.severity is Severity.MINOR
-        return asks and self.is_open
-
-    @property
-    def actionable(self) -> bool:
-        """Whether a revision should act on it: it is open, and not left to the user."""
-        return self.is_open and not self.disputed and not self.asks
-
-    @property
-    def is_open(self) -> bool:
-        """Whether it is neither resolved nor dismissed."""
-        return self.status in (Status.OPEN, Status.REGRESSED)
-
-    @property
-    def blocks(self) -> bool:
-        """Whether it keeps its text from passing."""
-        return self.is_open and self.severity is Severity.BLOCKING and self.undoubted
-
-
-class Change(Record):
-    """What a revision says it changed for one finding."""
-
-    finding: str
-    summary: str
-    keeps: bool = False  # whether the reviser left the text as it was, as the finding is wrong
-
-
 OutputText = Annotated[str, StringConstraints(max_length=MAX_OUTPUT)]
 Cell = Annotated[str, StringConstraints(max_length=MAX_CELL)]
 AxesLine = Annotated[str, StringConstraints(max_length=MAX_AXES_LINE)]
@@ -481,25 +369,6 @@ def on_conditions(conditions: Iterable[Condition]) -> str:
     return f"on {' and '.join(phrases)}" if phrases else ""
 
 
-class Row(Record):
-    """What a text gives on one input, for the user to confirm."""
-
-    # The input, as Python; for a cell of the notebook, the name that it defines or changes.
-    call: str
-    result: str  # the value as Python, or the exception's name; empty if it can't be written
-    raises: bool = False  # whether it is an exception
-    message: str = ""  # of the exception
-    setup: str = ""  # statements to run before it
-    steps: tuple[str, ...] = ()  # what each of these gives as Python; empty for None or no data
-    source: RowSource = "input"  # what suggests the input
-    rivals: tuple[Choice, ...] = ()  # other results, of drafts or that a critic expects
-    before: str = ""  # what the name was before the cell ran
-    output: Output | None = None  # the value, where it is a table or a figure
-    # Whether the user expects the result; False where they expect another, None before they say.
-    confirmed: bool | None = None
-    conditions: tuple[Condition, ...] = ()
-
-
 class Outcome(StrEnum):
     """The outcomes of a verification."""
 
@@ -518,191 +387,26 @@ class Outcome(StrEnum):
         return None if outcome is cls.NOT_JUDGED else outcome
 
 
-class Tally(Record):
-    """What a check counted."""
-
-    held: Count  # how many of them hold
-    of: Count  # how many there are
-    noun: Literal["example", "result", "test"]  # what one of them is called
-
-
-class TestResult(Record):
-    """What one of the critic's tests shows of a text."""
-
-    __test__ = False
-
-    name: str
-    passed: bool | None  # whether it passes; None where it could not be tried
-    line: str = ""  # what it shows where it fails, or why it could not be tried
-    broken: bool = False  # whether it could not be tried because of its own lines
-    counts: bool = True  # whether a text that does nothing would give something else
-    claim: int = 0  # which of the test's claims it misses, if any
-    gives: Choice | None = None  # what the text gives there, where the test only compares results
-    conditions: tuple[Condition, ...] = ()
-    fault: Fault | None = None  # what it shows where it fails, as data
-
-
-class Evidence(Record):
-    """One check's result on one text."""
-
-    name: str
-    passed: bool | None  # None when it found nothing it could check, or could not run
-    not_run: bool = False
-    score: Score | None = None  # 0..1, or None when it does not apply
-    stated: Outcome | None = None  # the verdict that the user's function gave; else None
-    detail: str = ""  # what was tried and came out (input, expected, got), for people and prompts
-    tallies: Annotated[tuple[Tally, ...], Field(max_length=3)] = ()
-    seconds: Amount = 0.0  # wall time it took
-    required: bool = True  # whether failing it keeps the text from passing
-    decisive: bool = False  # whether passing it settles the verdict
-    findings: tuple[Finding, ...] = ()  # each fault by itself, where the check tells them apart
-    basis: Basis = "function"  # what a verdict that rests on it is said to rest on
-    # What the text printed, returned and drew when it ran.
-    outputs: Annotated[tuple[Output, ...], Field(max_length=MAX_OUTPUTS)] = ()
-    computed: bool = False  # whether code that got copies of variables, or read files, gave it
-    results: tuple[TestResult, ...] = ()
-    rows: tuple[Row, ...] = ()  # what the text gives on inputs that the user may confirm
-    outdated: bool = False  # whether the user has since changed the examples it was tried on
-    conditions: tuple[Condition, ...] = ()  # of all that it shows
-    faults: tuple[Fault, ...] = ()  # how the text failed, as data
-
-    @property
-    def failed(self) -> bool:
-        """Whether it keeps the text from passing."""
-        return self.required and self.passed is False
-
-    @property
-    def evaluates(self) -> bool:
-        """Whether a function of the user's gave a score or a verdict, as evaluators do."""
-        scores = self.score is not None and self.passed is not None
-        return self.basis == "function" and (self.stated is not None or scores)
-
-    @property
-    def by_examples(self) -> bool:
-        """Whether it depends on the task's examples, with what the user expects."""
-        return self.basis in ("examples", "confirmed")
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether it found no example to try a text on."""
-        return self.passed is None and not self.not_run and self.basis == "examples"
-
-    @property
-    def grounds(self) -> bool:
-        """Whether it counts for a verdict: it failed, or a verdict may rest on its pass."""
-        return self.passed is False or (
-            self.passed is True and self.basis not in ("run", "none", "critique")
-        )
-
-
-class Judgement(Record):
-    """What the user's own evaluator says of one text."""
-
-    stated: Outcome | None = None  # the outcome it gave; None where it gave only a score
-    score: Score | None = None  # 0..1; None where it gave only a word
-    findings: tuple[Finding, ...] = ()  # its feedback, without ids
-
-
-class ChecksPassed(Record):
-    """Checks that a verdict may rest on passed."""
-
-    kind: Literal["checks_passed"] = "checks_passed"
-    names: tuple[str, ...]
-
-
-class NothingFound(Record):
-    """A critic read the text and found nothing that blocks it."""
-
-    kind: Literal["nothing_found"] = "nothing_found"
-    critic: str
-    tests: Count  # how many of the critic's tests pass
-    reason: str = ""  # why the critic takes the text for ready, in a sentence
-
-
-class CheckFailed(Record):
-    """A required check failed; ``line`` is the first line of its detail."""
-
-    kind: Literal["check_failed"] = "check_failed"
-    name: str
-    line: str
-
-
-class Scored(Record):
-    """The evaluator gave a score."""
-
-    kind: Literal["scored"] = "scored"
-    score: Score
-    target: Score
-
-
-class Said(Record):
-    """The evaluator said so; ``feedback`` is the first of its words."""
-
-    kind: Literal["said"] = "said"
-    outcome: Outcome | None
-    feedback: str = ""
-
-
-class StillOpen(Record):
-    """A finding blocks; ``over_score`` says that the score alone would pass."""
-
-    kind: Literal["still_open"] = "still_open"
-    finding: str
-    criterion: str
-    problem: str
-    over_score: bool = False
-
-
-class Undecided(Record):
-    """Nothing decides on the text."""
-
-    kind: Literal["undecided"] = "undecided"
-    # What is missing: critic and reviser disagree about a claim, or its critic takes the text for
-    # not ready, or for ready if a test passes that was dropped since; a check or a test could not
-    # run; nobody checked what the code gives, no critic was asked, or only a weak one is there, or
-    # its reply could not be read; or it is a text that is left to the user.
-    why: Literal[
-        "disputed", "not_ready", "test_dropped", "not_run", "only_ran", "no_critic", "weak_critic",
-        "unreadable", "not_read", "plain",
-    ]  # fmt: skip
-    detail: str = ""  # of a check that could not run, of a reply, or the claim
-    finding: str = ""  # the id of the disputed claim
-    passed: tuple[str, ...] = ()  # the checks that passed all the same
-
-    @property
-    def stands(self) -> bool:
-        """Whether it keeps a text from passing whatever else holds."""
-        return self.why in ("disputed", "not_ready", "test_dropped", "not_run")
-
-
-class Repeats(Record):
-    """The text is that of an earlier iteration; ``failure`` says why no new one could be used."""
-
-    kind: Literal["repeats"] = "repeats"
-    iteration: Count
-    of_parent: bool
-    failure: str = ""
-
-
-class ByUser(Record):
-    """The user gave the verdict, in these words."""
-
-    kind: Literal["by_user"] = "by_user"
-    words: str = ""
-
-
-Because = Annotated[
-    ChecksPassed
-    | NothingFound
-    | CheckFailed
-    | Scored
-    | Said
-    | StillOpen
-    | Undecided
-    | Repeats
-    | ByUser,
-    Field(discriminator="kind"),
-]
+# What decided on a text: what a rule of `core.rank.rule` found, or why nothing decides on it.
+Why = Literal[
+    "",  # it is not known, as in a record that was cut
+    "user",
+    # Their evaluator, by a score alone or in words.
+    "scored", "said",
+    # A missed point: of a check, a critic's test, or a remark, perhaps one that only blocks what
+    # the evaluator's score lets pass.
+    "failed", "test_failed", "open", "open_over_score",
+    # Nothing passes over these: critic and reviser disagree about a claim; the critic takes the
+    # text for not ready, or for ready if a test passes that was dropped since; a check or a
+    # critic's test could not run.
+    "disputed", "not_ready", "test_dropped", "not_run", "not_tried",
+    "checks_passed", "nothing_found",
+    # Nobody checked what the code gives; no critic was asked, or only a weak one is there; its
+    # reply could not be read; another draft was read; or the text is left to the user.
+    "only_ran", "no_critic", "weak_critic", "unreadable", "not_read", "plain",
+    # It is the text of an earlier iteration, or of the one that it was made from.
+    "repeats", "unchanged",
+]  # fmt: skip
 
 
 class Verdict(Record):
@@ -712,13 +416,21 @@ class Verdict(Record):
     score: Score | None  # 0..1; None when the text could not be scored
     basis: Basis = "none"  # what it rests on
     unresolved: tuple[str, ...] = ()  # ids of the findings that still stand
-    because: Because | None = None  # what led to it; `render.labels` words it
+    why: Why = ""  # what decided; `render` words it
+    # The id of the row that did, a check's name or that of who read the text; empty for none.
+    point: str = ""
+    line: str = ""  # what its cell showed at that moment
     required_passed: bool = True
 
     @property
     def passed(self) -> bool:
         """Whether the outcome is PASS, whoever gave it."""
         return self.outcome is Outcome.PASS
+
+    @property
+    def barred(self) -> bool:
+        """Whether something keeps the text from passing whatever else holds."""
+        return self.why in ("disputed", "not_ready", "test_dropped", "not_run", "not_tried")
 
     @property
     def only_ran(self) -> bool:

@@ -5,19 +5,9 @@ from typing import NamedTuple
 
 from ipyrefine.core import rank
 from ipyrefine.core.decisions import Accept, Expect, Retract
-from ipyrefine.core.expectations import contested, in_force
-from ipyrefine.core.model import (
-    LOW_SCORE,
-    NOT_READY,
-    SUITE,
-    Budget,
-    Finding,
-    Outcome,
-    Price,
-    Stage,
-    StopReason,
-)
+from ipyrefine.core.model import Budget, Outcome, Price, Stage, StopReason
 from ipyrefine.core.run import Iteration, Run
+from ipyrefine.core.table import Cell
 
 PRICE_UNKNOWN = (
     "The model's price is not known, so a budget in dollars cannot be kept. Give the price with "
@@ -60,11 +50,11 @@ def next_step(run: Run) -> Stage | Stop:
     if run.waiting and not _misses_result(run):
         return WAITING
     feedback = to_act_on(run, base)
-    explained = any(finding.check != LOW_SCORE for finding in feedback)
+    explained = any(not is_bare_score(one) for one in feedback)
     critique = run.limits.critique
     useless = run.setup.weak_critic or rank.is_plain(run, base)
     unexplained = critique == "auto" and not explained and not useless
-    if not base.critiqued and (critique == "always" or unexplained):
+    if not base.reading and (critique == "always" or unexplained):
         return Stage.CRITIQUE
     if not feedback:
         return _nothing_to_act_on(run, base)
@@ -123,20 +113,19 @@ def _unverified(run: Run) -> list[Iteration]:
 
 def to_check(run: Run) -> Iteration | None:
     """Return the first text that checks, or new tests of the critic's, have still to run on."""
-    texts: Iterable[Iteration] = _unverified(run) or (run.iterations if run.expectations else ())
+    texts: Iterable[Iteration] = _unverified(run) or (run.iterations if run.tests else ())
     return next((i for i in texts if _needs_checks(run, i)), None)
 
 
 def _needs_checks(run: Run, iteration: Iteration) -> bool:
-    ran = sum(e.name != SUITE and not e.outdated for e in iteration.evidence)
+    ran = sum(not one.outdated for one in iteration.evidence)
     waits = ran < len(run.setup.checks) or lacks_tests(run, iteration)
     return waits and rank.find_duplicate(run, iteration) is None
 
 
 def lacks_tests(run: Run, iteration: Iteration) -> bool:
     """Return True if the critic's tests, or some of them, have still to be run on a text."""
-    wanted = {one.name for one in in_force(run.expectations)}
-    return not wanted <= {result.name for result in iteration.tests}
+    return any(one.id not in iteration.results for one in run.tests)
 
 
 # Readers
@@ -147,19 +136,19 @@ def _wants_reading(run: Run, iteration: Iteration) -> bool:
 
     A failure decides by itself.
     """
-    if iteration.critiqued or not rank.reads(run) or iteration.override:
+    if iteration.reading or not rank.reads(run) or iteration.override:
         return False
     if iteration.parent is None and run.setup.wish:
         return False  # it is to be changed, whatever a critic says of it
     if rank.is_another_read(run, iteration):
         return False
-    if any(evidence.failed for evidence in iteration.evidence):
+    if any(evidence.failed for evidence in run.evidence(iteration)):
         return False
     if run.ruling and run.ruling.settles:
         return False
     if rank.find_duplicate(run, iteration) is not None:  # what its writer contests is the critic's
-        waits = bool(contested(run.expectations)) or rank.awaits_answer(iteration)
-        return waits and any(one.keeps for one in iteration.changes)
+        waits = any(one.unanswered for one in run.tests) or rank.awaits_answer(run, iteration)
+        return waits and bool(iteration.contested)
     if rank.is_read(run, iteration):
         return False
     return run.limits.critique == "always" or rank.is_to_read(run, iteration)
@@ -190,14 +179,21 @@ def base_of(run: Run) -> Iteration | None:
     return best
 
 
-def to_act_on(run: Run, base: Iteration) -> tuple[Finding, ...]:
-    """Return the findings a revision acts on: those the user selected, else all that stand.
+def to_act_on(run: Run, base: Iteration) -> tuple[Cell, ...]:
+    """Return what a revision acts on: what the user selected, else all that is missed.
 
-    A bare score below the target adds nothing to a finding that says what is wrong.
+    A bare score below the target adds nothing to a remark that says what is wrong.
     """
-    selected = tuple(f for f in base.findings if f.id in run.selected)
-    explained = tuple(f for f in base.actionable if f.check != LOW_SCORE)
-    return selected or explained or base.actionable
+    cells = run.cells(base)
+    selected = tuple(one for one in cells if one.id in run.selected)
+    actionable = tuple(one for one in cells if one.actionable)
+    explained = tuple(one for one in actionable if not is_bare_score(one))
+    return selected or explained or actionable
+
+
+def is_bare_score(cell: Cell) -> bool:
+    """Return True if a cell holds an evaluator's verdict that came without a word of why."""
+    return (cell.point.source, cell.point.kind) == ("evaluator", "reading")
 
 
 # Stops
@@ -217,7 +213,8 @@ def finished(run: Run) -> Stop | None:
     spent = revisions >= run.allowed_revisions
     tried = len(run.iterations) - 1 > run.patience_from and revisions > 0
     undecided = verdict.outcome is Outcome.NOT_JUDGED
-    told = any(f.check == NOT_READY and f.actionable for f in best.findings)
+    readings = (c for c in run.cells(best) if c.point.kind == "reading" and c.actionable)
+    told = any(one.point.source == "critic" for one in readings)
     if undecided and not run.revision_requested and ((tried and not told) or spent):
         return _NOT_JUDGED
     patience = run.limits.patience

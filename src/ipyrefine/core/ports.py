@@ -7,9 +7,9 @@ from typing import Any, Literal, Protocol
 from pydantic import Field
 
 from ipyrefine.core.events import Event
-from ipyrefine.core.expectations import Expectation
-from ipyrefine.core.model import Evidence, Finish, Price, Record, Task, Usage
+from ipyrefine.core.model import Finish, Price, Record, Task, Usage
 from ipyrefine.core.run import Run
+from ipyrefine.core.table import Evidence, Point, Result
 
 
 class Message(Record):
@@ -107,12 +107,10 @@ class Check(Protocol):
 class Suite(Protocol):
     """Runs the tests that a critic wrote."""
 
-    async def __call__(
-        self, expectations: Sequence[Expectation], text: str, task: Task
-    ) -> Evidence:
-        """Run the tests on a text."""
+    async def __call__(self, tests: Sequence[Point], text: str, task: Task) -> dict[str, Result]:
+        """Run the tests on a text, and return what each shows, by their names."""
 
-    async def vacuous(self, expectations: Sequence[Expectation], text: str) -> frozenset[str]:
+    async def vacuous(self, tests: Sequence[Point], text: str) -> frozenset[str]:
         """Return the names of those that a text passes, and one that does nothing as well."""
 
 

@@ -20,23 +20,14 @@ from itertools import groupby
 from typing import Any
 
 from ipyrefine.core.alignment import unified_diff
-from ipyrefine.core.expectations import contested
-from ipyrefine.core.findings import (
+from ipyrefine.core.model import Form, Record, Stage, Task
+from ipyrefine.core.points import (
     SCOPE,
     dismissed,
     first_line,
     left_open,
     lost_sections,
     up_for_review,
-)
-from ipyrefine.core.model import (
-    FEEDBACK,
-    Finding,
-    Form,
-    Record,
-    Repeats,
-    Stage,
-    Task,
 )
 from ipyrefine.core.policy import (
     EVIDENCE_CHARACTERS,
@@ -48,6 +39,8 @@ from ipyrefine.core.policy import (
 from ipyrefine.core.ports import Message, Request
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import Level, output_texts, withhold
+from ipyrefine.core.table import Cell, Point
+from ipyrefine.core.testing import is_critics
 from ipyrefine.core.unsourced import rests_on_sources
 from ipyrefine.errors import UsageError, did_you_mean
 
@@ -200,12 +193,12 @@ def _whole_request(task: Task, fenced: Callable[[str], str] = str) -> str:
     return "\n\n".join([task.request, *about])
 
 
-def _evidence(iteration: Iteration, nonce: Nonce, listed: Sequence[Finding] = ()) -> str:
-    """Return what the checks found, fenced; what the listed findings say is not repeated."""
-    repeats = tuple(line.strip() for finding in listed for line in finding.problem.splitlines())
+def _evidence(run: Run, iteration: Iteration, nonce: Nonce, listed: Sequence[Cell] = ()) -> str:
+    """Return what the checks found, fenced; what the listed points say is not repeated."""
+    repeats = tuple(line.strip() for one in listed for line in one.words.splitlines())
     results = []
-    for one in iteration.evidence:
-        tells = one.grounds or one.outputs or one.results or "\n" in one.detail
+    for one in run.evidence(iteration):
+        tells = one.grounds or one.outputs or one.basis == "critique" or "\n" in one.detail
         if one.passed is not None and tells:
             lines = [line for line in one.detail.splitlines() if not line.strip().endswith(repeats)]
             found = cut_middle("\n".join(lines), EVIDENCE_CHARACTERS)
@@ -232,35 +225,45 @@ def cut_middle(text: str, limit: int) -> str:
     return f"{start}\n[{len(text) - len(start) - len(end):,} characters left out]\n{end}"
 
 
-def _list_findings(title: str, findings: Sequence[Finding]) -> str:
-    if not findings:
+def _list_points(title: str, cells: Sequence[Cell]) -> str:
+    if not cells:
         return ""
-    lines = [
-        f"- {f.id} ({f.severity}, {f.criterion})"
-        + (f' at "{_line(f.quote)}"' if f.quote else "")
-        + f": {_paragraphs(f.problem) if f.check == FEEDBACK else _line(f.problem)}"
-        + (f" Fix: {_line(f.fix)}" if f.fix else "")
-        + (" You contested it; the critic stands by it." if f.upheld else "")
-        for f in findings
-    ]
+    lines = []
+    for cell in cells:
+        one = cell.point
+        weight = "blocking" if one.blocking and cell.result.counts else "minor"
+        about = one.words if is_critics(one) else one.criterion
+        # An evaluator's words stay as it wrote them.
+        words = _paragraphs(cell.words) if one.source == "evaluator" else _line(cell.words)
+        lines.append(
+            f"- {one.id} ({weight}, {about})"
+            + (f' at "{_line(one.place)}"' if one.place else "")
+            + f": {words}"
+            + (f" Fix: {_line(one.fix)}" if one.fix else "")
+            + (" You contested it; the critic stands by it." if one.upheld else "")
+        )
     return f"\n\n{title}:\n" + "\n".join(lines)
 
 
 def _undecided(run: Run, iteration: Iteration) -> str:
     """List what the task leaves open, for a reviser to decide as long as the user has not."""
     lines = [
-        f"- {one.id}: {_line(one.problem)}"
+        f"- {one.id}: {_line(one.words)}"
         + (f" ({_line(' / '.join(one.options))})" if one.options else "")
         for one in left_open(run, iteration)
     ]
     return "\n\n" + "\n".join([_PARTS["undecided"], *lines]) if lines else ""
 
 
-def _rejected(tried: Sequence[Iteration], nonce: Nonce) -> str:
+def _actionable(run: Run, iteration: Iteration) -> list[Cell]:
+    return [one for one in run.cells(iteration) if one.actionable]
+
+
+def _rejected(run: Run, tried: Sequence[Iteration], nonce: Nonce) -> str:
     recent = [i.number for i in tried if not i.failure][-2:]
     lines = [""]  # below a head
     for iteration in tried[-_REASONS:]:  # in order, so that the next prompt only adds to this one
-        lines.append(f"- {_line(_fate(iteration)) or 'no better'}")
+        lines.append(f"- {_line(_fate(run, iteration)) or 'no better'}")
         if iteration.number in recent:
             lines.append(fence(iteration.text[:_EXCERPT], nonce))
     return "\n".join(lines) if tried else ""
@@ -271,8 +274,8 @@ def _attempts(run: Run, base: Iteration, nonce: Nonce) -> str:
     for iteration in _tried(run, base):
         score = iteration.verdict.score if iteration.verdict else None
         head = f"Attempt {iteration.number}" + ("" if score is None else f", scored {score:.2f}")
-        findings = _list_findings("Its feedback", iteration.actionable)
-        feedback = findings.strip() or _line(_fate(iteration))
+        listed = _list_points("Its feedback", _actionable(run, iteration))
+        feedback = listed.strip() or _line(_fate(run, iteration))
         parts.append(f"{head}:\n{fence(iteration.text, nonce)}\n{feedback}")
     return "\n\nEarlier attempts:\n\n" + "\n\n".join(parts) if parts else ""
 
@@ -289,38 +292,43 @@ def _attempt(text: str, feedback: str) -> str:
     return f"- {_neutralise(text)}" + (f"\nFeedback: {feedback}" if feedback else "")
 
 
-def _feedback(findings: Sequence[Finding]) -> str:
-    """Return findings as their authors wrote them; each author's stand in a paragraph."""
+def _feedback(cells: Sequence[Cell]) -> str:
+    """Return points as their authors wrote them; each author's stand in a paragraph."""
     paragraphs = []
-    for _, group in groupby(findings, lambda f: (f.author, f.check)):
-        items = [f"{f.problem} {f.fix}".strip() for f in group]
+    for _, group in groupby(cells, lambda one: _author(one.point)):
+        items = [f"{one.words} {one.point.fix}".strip() for one in group]
         paragraphs.append("\n".join(f"- {i}" for i in items) if len(items) > 1 else items[0])
     return _neutralise("\n\n".join(paragraphs))
 
 
-def _fate(iteration: Iteration) -> str:
+def _author(point: Point) -> tuple[str, ...]:
+    by = (point.source, point.check)
+    return by if point.check or is_critics(point) else (*by, point.kind)
+
+
+def _fate(run: Run, iteration: Iteration) -> str:
     """Return why a text was not taken: the first of what failed or was found; or nothing.
 
     Evidence is read as it stands in the iteration: what the server may not see was left out of it.
     """
-    because = iteration.verdict.because if iteration.verdict else None
-    unchanged = isinstance(because, Repeats) and because.of_parent
-    repeats = "The revision changed nothing." if unchanged else "It repeats an earlier text."
-    open_findings = [f for f in iteration.findings if f.actionable]
+    why, read = iteration.verdict.why if iteration.verdict else "", iteration.reading
+    same = {"unchanged": "The revision changed nothing.", "repeats": "It repeats an earlier text."}
+    left, failed = _actionable(run, iteration), [e for e in run.evidence(iteration) if e.failed]
     reasons = (
         iteration.failure,
-        repeats if isinstance(because, Repeats) else "",
-        f"Lost: {iteration.lost}" if iteration.compared == "worse" and iteration.lost else "",
-        *(f"{e.name} failed: {first_line(e.detail)}" for e in iteration.evidence if e.failed),
-        *(f"{f.criterion}: {f.problem}" for f in open_findings if f.blocks),
-        *(f.problem for f in open_findings),
+        same.get(why, ""),
+        f"Lost: {read.lost}" if read and read.compared == "worse" and read.lost else "",
+        *(f"{one.name} failed: {first_line(one.detail)}" for one in failed),
+        *(f"{one.point.criterion}: {one.words}" for one in left if one.blocks),
+        *(one.words for one in left),
     )
     return next((reason for reason in reasons if reason), "")
 
 
 def _contested(run: Run, iteration: Iteration) -> str:
-    waiting = [(one.name, one.contest) for one in contested(run.expectations)]
-    waiting += [(f.id, f.contest) for f in up_for_review(iteration) if f.unanswered]
+    waiting = [(one.words, one.contests[-1]) for one in run.tests if one.unanswered]
+    said = (one.point for one in up_for_review(run, iteration) if one.point.unanswered)
+    waiting += [(one.id, one.contests[-1]) for one in said]
     lines = [f"- {name}: {_line(reason)}" for name, reason in waiting]
     head = "The writer contests these claims of yours, with a reason from the task:"
     return "\n\n" + "\n".join([head, *lines]) if lines else ""
@@ -328,8 +336,9 @@ def _contested(run: Run, iteration: Iteration) -> str:
 
 def _dismissed(run: Run) -> str:
     lines = [
-        f"- {_line(f.problem)}" + (f" (because: {_line(f.reason)})" if f.reason else "")
-        for f in dismissed(run)
+        f"- {_line(one.words)}" + (f" (because: {_line(one.reason)})" if one.reason else "")
+        for one in dismissed(run)
+        if not is_critics(one)  # no text is tried on it any more
     ]
     return "\n\nSettled already, not to be named again:\n" + "\n".join(lines) if lines else ""
 
@@ -375,8 +384,8 @@ class Requests:
             return False
         if run.limits.revise != "auto":
             return run.limits.revise == "sample"
-        failed = [evidence for evidence in base.evidence if evidence.failed]
-        asked = any(finding.author == "user" for finding in base.actionable)
+        failed = [evidence for evidence in run.evidence(base) if evidence.failed]
+        asked = any(one.point.by_user for one in _actionable(run, base))
         own = any(evidence.basis == "function" for evidence in failed)
         return run.setup.weak_editor and bool(failed) and not asked and not own
 
@@ -421,15 +430,15 @@ class Requests:
         """Ask what is wrong with an iteration's text."""
         task, iteration = run.task, run.iterations[number]
         categories = f"; look at {', '.join(task.categories)}" if task.categories else ""
-        standing = up_for_review(iteration)
+        standing = up_for_review(run, iteration)
         ours = "critique" not in run.setup.prompts
         # Of a long text, what a revision changed says more than the text that it began with.
         whole = iteration.parent is None or estimate_tokens(len(iteration.text)) < _LONG
         original = self._original(run, iteration, ours) if whole else ""
         about = {
             "text": self._text(run, iteration, INVISIBLE.sub("", iteration.text), original),
-            "evidence": _evidence(iteration, self.nonce),
-            "findings": _list_findings("Open in the text before this one", standing),
+            "evidence": _evidence(run, iteration, self.nonce),
+            "findings": _list_points("Open in the text before this one", standing),
             "contested": _contested(run, iteration),
             "dismissed": _dismissed(run),
             "difference": self._difference(run, iteration),
@@ -467,7 +476,7 @@ class Requests:
     def explain(self, run: Run, number: int, question: str) -> Request:
         """Ask a question of the user's about an iteration's text."""
         iteration = run.iterations[number]
-        about = (fence(iteration.text, self.nonce), _evidence(iteration, self.nonce), question)
+        about = (fence(iteration.text, self.nonce), _evidence(run, iteration, self.nonce), question)
         places = dict(zip(("text", "evidence", "question"), about, strict=True))
         return self._request(run, Stage.EXPLAIN, fill(_PARTS["explain"], **places), about)
 
@@ -522,11 +531,11 @@ class Requests:
     def judge(self, run: Run, number: int) -> Request:
         """Ask the user's evaluator what it says of a text, in the user's own words."""
         iteration = run.iterations[number]
-        standing = up_for_review(iteration)
+        standing = up_for_review(run, iteration)
         about = {
             "text": fence(INVISIBLE.sub("", iteration.text), self.nonce),
-            "evidence": _evidence(iteration, self.nonce),
-            "findings": _list_findings("Weaknesses found in an earlier version", standing),
+            "evidence": _evidence(run, iteration, self.nonce),
+            "findings": _list_points("Weaknesses found in an earlier version", standing),
             "dismissed": _dismissed(run),
         }
         if self.is_own(Stage.JUDGE):
@@ -553,7 +562,7 @@ class Requests:
         stage: Stage,
         template: str,
         iteration: Iteration | None,
-        findings: Sequence[Finding],
+        cells: Sequence[Cell],
         places: Mapping[str, str],
         **options: Any,
     ) -> Request:
@@ -561,11 +570,11 @@ class Requests:
         template = _usual_places(template) if iteration else template
         found = set(_PLACE.findall(template))
         task, text = _whole_request(run.task), _neutralise(iteration.text if iteration else "")
-        attempts, feedback, added = "", _feedback(findings), []
+        attempts, feedback, added = "", _feedback(cells), []
         if stage is Stage.REVISE and iteration:
             shown = "text" in found
             earlier = _tried(run, iteration) if run.limits.memory == "all" else []
-            tried = [_attempt(one.text, _feedback(one.actionable)) for one in earlier]
+            tried = [_attempt(one.text, _feedback(_actionable(run, one))) for one in earlier]
             attempts = "\n\n".join(tried if shown else [*tried, _attempt(text, feedback)])
             if attempts and not found & {"attempts", "context"}:
                 added.append(f"Previous attempts:\n{attempts}")
@@ -595,12 +604,12 @@ class Requests:
 
     @_within_level
     def revise(self, run: Run, number: int) -> Request:
-        """Ask for a better text than an iteration's, with a note for each finding."""
-        base, findings = run.iterations[number], to_act_on(run, run.iterations[number])
+        """Ask for a better text than an iteration's, with a note for each point."""
+        base, cells = run.iterations[number], to_act_on(run, run.iterations[number])
         options = self._constraint(self._built_in)
-        about = {"evidence": _evidence(base, self.nonce, findings)}
+        about = {"evidence": _evidence(run, base, self.nonce, cells)}
         if self.samples(run, base):
-            about["findings"] = _list_findings("Its findings", findings)
+            about["findings"] = _list_points("Its findings", cells)
             prompt = fill(_PARTS["rewrite"], ask=_ask(run.task), **about)
             options["temperature"] = _temperature(run)
             request = self._request(run, Stage.REVISE, prompt, about.values(), **options)
@@ -609,12 +618,12 @@ class Requests:
         if run.limits.memory == "all":
             earlier = recorded = _attempts(run, base, self.nonce)
         else:
-            fates = _rejected(tried, self.nonce)
+            fates = _rejected(run, tried, self.nonce)
             head = _PARTS["another" if run.setup.weak_editor else "rejected"]
             earlier, recorded = (f"\n\n{one}{fates}" if fates else "" for one in (head, ""))
         original = self._original(run, base, self._built_in)
         about = {"text": self._text(run, base, base.text, original), **about}
-        about["findings"] = _list_findings("Findings to act on", findings) + _undecided(run, base)
+        about["findings"] = _list_points("Findings to act on", cells) + _undecided(run, base)
         about["rejected"] = earlier
         if self.is_own(Stage.REVISE):
             template = self.prompts.revise
@@ -622,7 +631,7 @@ class Requests:
             places = {**about, "rejected": earlier, "original": original, "ask": _ask(run.task)}
             places |= {"format": _give("Then give", run.task)}
             warmth = {"temperature": _temperature(run, _warmth(tried))}
-            return self._own(run, Stage.REVISE, template, base, findings, places, **warmth)
+            return self._own(run, Stage.REVISE, template, base, cells, places, **warmth)
         template = self.prompts.revise
         if self._edits(run, base.text):
             template, options["schema_name"] = _PARTS["edits"], "edits"

@@ -3,44 +3,17 @@
 Nothing here reads a verdict. What is stored of one is what was shown at that moment.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, TypeVar
 
 from ipyrefine.core.alignment import changed_lines
 from ipyrefine.core.decisions import Override
-from ipyrefine.core.expectations import contested
-from ipyrefine.core.findings import (
-    apply_bare_verdict,
-    first_line,
-    up_for_review,
-    update_from_checks,
-)
-from ipyrefine.core.model import (
-    FEEDBACK,
-    NOT_READY,
-    SUITE,
-    Basis,
-    Because,
-    ByUser,
-    CheckFailed,
-    ChecksPassed,
-    Evidence,
-    Finding,
-    NothingFound,
-    Outcome,
-    Repeats,
-    Said,
-    Scored,
-    Severity,
-    Status,
-    StillOpen,
-    TestResult,
-    Undecided,
-    Verdict,
-)
+from ipyrefine.core.model import Basis, Outcome, Verdict, Why
+from ipyrefine.core.points import Column, checked, first_line, take_word, up_for_review
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.syntax import is_display
-from ipyrefine.core.table import BASES, Cell, column
+from ipyrefine.core.table import BASES, BY_BASIS, Cell, Evidence, Point, Result
+from ipyrefine.core.testing import is_critics
 
 T = TypeVar("T")
 FAIL_BELOW = 0.2  # under this score of the evaluator's a text misses the task
@@ -51,19 +24,19 @@ _SMALL = 5  # changed lines from which an edit is read
 
 
 class Ruling(NamedTuple):
-    """A verdict, with the findings that bear on the text."""
+    """A verdict, with the text's column as it then is."""
 
     verdict: Verdict
-    findings: tuple[Finding, ...]
+    column: Column
 
 
 def verdict(run: Run, text: Iteration) -> Verdict:
-    """Return a text's verdict, as `rule` does, without its findings."""
+    """Return a text's verdict, as `rule` does, without its column."""
     return rule(run, text).verdict
 
 
 def rule(run: Run, text: Iteration) -> Ruling:
-    """Return a text's verdict, by the first of these that holds, and its current findings.
+    """Return a text's verdict, by the first of these that holds, and its column.
 
     1. The user's ruling stands.
     2. The user's evaluator does not pass it: the verdict is its own.
@@ -85,7 +58,7 @@ class _Known(NamedTuple):
     run: Run
     rulings: dict[int, Ruling]
     standings: dict[int, tuple[float, ...] | None]
-    blocking: list[tuple[int, str, str]]  # a text, and the id and the quote of what blocks it
+    blocking: list[tuple[int, Point]]  # a text, and what a reader says that blocks it
 
 
 _LAST: list[_Known] = []  # of the run that was ruled on last
@@ -95,12 +68,12 @@ def _known(run: Run) -> _Known:
     """Return what is known of a run's texts.
 
     A ruling depends on its text, on those that the text was made from or repeats, and on the setup,
-    the critics' tests and the decisions. Where none of these changed, the last run's are kept.
+    the points and the decisions. Where none of these changed, the last run's are kept.
     """
     last = _LAST[0] if _LAST else None
     if last and last.run is run:
         return last
-    fixed = ("setup", "expectations", "decisions")
+    fixed = ("setup", "points", "decisions")
     rulings = dict[int, Ruling]()
     if last and all(getattr(last.run, one) is getattr(run, one) for one in fixed):
         was, changed, texts = last.run.iterations, set[int](), set[str]()
@@ -118,12 +91,15 @@ def _known(run: Run) -> _Known:
             and run.iterations[number].text not in texts
         }
     blocking = [
-        (one.number, f.id, f.quote)
+        (one.number, cell.point)
         for one in run.iterations
-        for f in one.findings
-        if f.author != "check" and f.blocks
+        for cell in run.cells(one)
+        if cell.point.said and cell.blocks
     ]
-    known = _Known(run, rulings, {}, blocking)
+    places = dict[int, tuple[float, ...] | None]()
+    if last and last.blocking == blocking:
+        places = {number: one for number, one in last.standings.items() if number in rulings}
+    known = _Known(run, rulings, places, blocking)
     _LAST[:] = [known]
     return known
 
@@ -141,9 +117,8 @@ def _rule(run: Run, text: Iteration) -> Ruling:
     if earlier := find_duplicate(run, text):
         ruling = _inherited(run, text, earlier)
     else:
-        text = text.replace(findings=update_from_checks(run, text))
-        findings = _findings(run, text)
-        ruling = _computed(run, text, findings)
+        column = _settled(run, text, checked(run, text))
+        ruling = Ruling(_computed(run, text, column), column)
     if text.override:
         return ruling._replace(verdict=overridden(ruling.verdict, text.override))
     return ruling
@@ -151,98 +126,126 @@ def _rule(run: Run, text: Iteration) -> Ruling:
 
 def overridden(verdict: Verdict, by: Override) -> Verdict:
     """Return a verdict with the user's own in its place."""
-    because = ByUser(words=by.reason)
-    return verdict.replace(outcome=by.outcome, basis="user", because=because)
+    return verdict.replace(outcome=by.outcome, basis="user", why="user", point="", line="")
 
 
 def _inherited(run: Run, text: Iteration, earlier: Iteration) -> Ruling:
     before, from_parent = rule(run, earlier), earlier.number == text.parent
-    repeats = Repeats(iteration=earlier.number, of_parent=from_parent, failure=text.failure)
-    findings = before.findings
+    points, results = before.column
     if from_parent:
-        checked = {f.id: f for f in findings if f.author == "check"}
-        findings = tuple(checked.get(f.id, f) for f in text.findings)
-    return Ruling(before.verdict.replace(because=repeats), findings)
+        found = {id_: one for id_, one in results.items() if not points[id_].said}
+        results = {id_: found.get(id_, one) for id_, one in text.results.items()}
+    column = Column(points, results)
+    why = "unchanged" if from_parent else "repeats"
+    return Ruling(before.verdict.replace(why=why, point="", line=""), column)
 
 
-def _computed(run: Run, text: Iteration, findings: tuple[Finding, ...]) -> Ruling:
-    cells, basis = column(run, text, findings), basis_of(text)
-    missed = sorted((one for one in cells if one.missed), key=_weight)
-    word = _word(run, text)
+class _Decision(NamedTuple):
+    """What decides on a text; the fields are as those of a verdict."""
+
     outcome: Outcome
-    because: Because
-    if word not in (None, Outcome.PASS):
-        outcome, basis, because = word, "evaluator", _in_words(run, text, findings)
-        if missed:
-            because = _missed(run, text, missed[0], findings)[-1]
-    elif missed:
-        outcome, basis, because = _missed(run, text, missed[0], findings)
-    elif objection := _objection(run, text, cells):
-        outcome, basis, because = Outcome.NOT_JUDGED, "none", objection
-    elif word:
-        outcome, basis, because = Outcome.PASS, "evaluator", _in_words(run, text, findings)
-    elif _is_unread(run, text):
-        outcome, because = Outcome.NOT_JUDGED, _undecided(run, text)
-        basis = "run" if _only_ran(text) else "none"
-    elif basis != "none":
-        outcome = Outcome.PASS
-        names = (one.name for one in text.evidence if one.passed and one.grounds)
-        because = ChecksPassed(names=tuple(names))
-    else:
-        outcome, basis = Outcome.PASS, "critique"
-        tests = (r for p, r in cells if (p.source, p.kind) == ("critic", "test"))
-        held = sum(bool(one.passed and one.counts) for one in tests)
-        reason = text.reason if text.ready else ""
-        because = NothingFound(critic=run.setup.judge, tests=held, reason=reason)
-    failed = any(one.failed for one in text.evidence)
+    basis: Basis
+    why: Why
+    point: str = ""
+    line: str = ""
+
+
+def held_to(run: Run, text: Iteration, column: Column) -> list[Cell]:
+    """Return what a verdict on a text may rest on, in the order in which it was said.
+
+    These are the results of checks as wholes, of a critic's tests, and what readers and the user
+    say; a test that the text was not tried on yet has no cell.
+    """
+    cells = [one for one in column.cells if not one.point.dropped]
+    tests = [one for one in cells if is_critics(one.point)]
+    return [
+        *map(_checked, text.evidence),
+        *(Cell(p.replace(blocking=False) if p.let_go else p, one) for p, one in tests),
+        *(one for one in cells if _is_remark(one.point)),
+    ]
+
+
+def _is_remark(point: Point) -> bool:
+    """Return True if a reader or the user says it; others are what a result or a reading shows."""
+    said = point.said and point.source != "evaluator" and point.kind != "reading"
+    return said or point.kind == "fact"
+
+
+def _checked(evidence: Evidence) -> Cell:
+    source, kind = BY_BASIS.get(evidence.basis, ("run", "result"))
+    if evidence.evaluates:
+        source, kind = "evaluator", "reading"
+    name = evidence.name
+    # A check that found nothing to try holds a text to nothing.
+    blocking = evidence.required and (evidence.passed is not None or evidence.not_run)
+    return Cell(
+        Point(source=source, kind=kind, words=name, check=name, blocking=blocking),
+        Result(passed=evidence.passed, shows=evidence.detail, says=evidence.stated),
+    )
+
+
+def _computed(run: Run, text: Iteration, column: Column) -> Verdict:
+    decision, evidence = _decide(run, text, column), run.evidence(text)
+    failed = any(one.failed for one in evidence)
     score = None
-    if text.judgement and outcome is not Outcome.NOT_JUDGED:
+    if text.judgement and decision.outcome is not Outcome.NOT_JUDGED:
         score = text.judgement.score
-    elif outcome is not Outcome.NOT_JUDGED and (failed or basis_of(text) != "none"):
-        score = score_by_evidence(text)
-    found = Verdict(
-        outcome=outcome,
+    elif decision.outcome is not Outcome.NOT_JUDGED and (failed or basis_of(text) != "none"):
+        score = score_by_evidence(text, evidence)
+    return Verdict(
+        **decision._asdict(),
         score=score,
-        basis=basis,
-        unresolved=tuple(f.id for f in findings if f.is_open),
-        because=because,
+        unresolved=tuple(one.id for one in column.cells if one.is_open),
         required_passed=not failed,
     )
-    return Ruling(found, findings)
+
+
+def _decide(run: Run, text: Iteration, column: Column) -> _Decision:
+    cells, basis = held_to(run, text, column), basis_of(text)
+    missed = sorted((one for one in cells if one.missed), key=_weight)
+    word = _word(run, text)
+    if word not in (None, Outcome.PASS):
+        said = _in_words(text, word, column)
+        if missed:
+            said = _missed(run, text, missed[0])
+        return said._replace(outcome=word, basis="evaluator")
+    if missed:
+        return _missed(run, text, missed[0])
+    if objection := _objection(run, text, cells):
+        return objection
+    if word:
+        return _in_words(text, word, column)
+    if _is_unread(run, text):
+        return _undecided(run, text)
+    if basis != "none":
+        return _Decision(Outcome.PASS, basis, "checks_passed")
+    reason = text.reading.reason if text.reading and text.reading.ready else ""
+    return _Decision(Outcome.PASS, "critique", "nothing_found", run.setup.judge, reason)
 
 
 def _weight(cell: Cell) -> tuple[bool, bool]:
     """Order missed points: what the user's functions say, then what ran, then remarks."""
-    return cell.point.kind == "remark", cell.point.kind != "reading"
+    return not _is_run(cell.point), cell.point.kind != "reading"
 
 
-def _missed(
-    run: Run, text: Iteration, cell: Cell, findings: tuple[Finding, ...]
-) -> tuple[Outcome, Basis, Because]:
+def _is_run(point: Point) -> bool:
+    return bool(point.check) or is_critics(point)
+
+
+def _missed(run: Run, text: Iteration, cell: Cell) -> _Decision:
     point, result = cell
-    if point.kind != "remark":
-        name, line = point.id, first_line(result.shows)
-        if point.source == "critic":
-            name, line = SUITE, f"{point.words} (“{point.quote}”): {line}"
-        because = CheckFailed(name=name, line=line)
+    if _is_run(point):
+        outcome = result.says or Outcome.NEEDS_IMPROVEMENT
+        why: Why = "test_failed" if is_critics(point) else "failed"
         basis = BASES[point.source, point.kind]
-        return result.says or Outcome.NEEDS_IMPROVEMENT, basis, because
+        return _Decision(outcome, basis, why, point.id or point.check, first_line(result.shows))
     basis = basis_of(text)
     if text.judgement:
         basis = "evaluator"
     elif basis == "none" and is_read(run, text):
         basis = "critique"
-    finding = next(one for one in findings if one.id == point.id)
-    return (
-        Outcome.NEEDS_IMPROVEMENT,
-        basis,
-        StillOpen(
-            finding=finding.id,
-            criterion=finding.criterion,
-            problem=finding.problem,
-            over_score=_word(run, text) is Outcome.PASS,
-        ),
-    )
+    why = "open_over_score" if _word(run, text) is Outcome.PASS else "open"
+    return _Decision(Outcome.NEEDS_IMPROVEMENT, basis, why, point.id, cell.words)
 
 
 def _word(run: Run, text: Iteration) -> Outcome | None:
@@ -257,39 +260,42 @@ def _word(run: Run, text: Iteration) -> Outcome | None:
     return Outcome.FAIL if said.score < FAIL_BELOW else Outcome.NEEDS_IMPROVEMENT
 
 
-def _findings(run: Run, text: Iteration) -> tuple[Finding, ...]:
-    """Return the findings of a text as they stand with its evidence and what is said of it."""
-    findings, judgement, word = text.findings, text.judgement, _word(run, text)
+def _settled(run: Run, text: Iteration, column: Column) -> Column:
+    """Return a text's column as it stands with its evidence and what is said of it."""
+    judgement, word = text.judgement, _word(run, text)
     if judgement:
-        if word is Outcome.PASS:  # it has no way to say that a finding is mended
-            findings = _trust_revision(findings, text)
-        feedback = any(f.actionable and f.check == FEEDBACK for f in findings)
+        if word is Outcome.PASS:  # it has no way to say that a point is mended
+            _trust_revision(column, text)
+        feedback = any(
+            one.actionable and (one.point.source, one.point.kind) == ("evaluator", "remark")
+            for one in column.cells
+        )
         bare = ""
         if word is not Outcome.PASS and not feedback:
             bare = f"The evaluator says {judgement.stated}."
             if not judgement.stated:
                 bare = f"It scored {judgement.score or 0:.2f} of {run.limits.target:.2f}."
-        return apply_bare_verdict(run, findings, bare)
-    if has_evaluator(run):
-        return findings
-    if is_read(run, text):
-        return _with_refusal(run, text, findings)
-    findings = _trust_revision(findings, text)
-    if basis_of(text) == "none":
-        return findings
-    return tuple(  # evidence settles it, so that these are suggestions
-        f.replace(severity=Severity.MINOR) if f.blocks and f.author == "model" else f
-        for f in findings
-    )
+        take_word(column, "evaluator", bare)
+    elif has_evaluator(run):
+        return column
+    elif is_read(run, text):
+        take_word(column, "critic", _unexplained_refusal(run, text, column))
+    else:
+        _trust_revision(column, text)
+        if basis_of(text) != "none":  # evidence settles it, so that these are suggestions
+            for one in column.cells:
+                if one.blocks and one.point.by_model:
+                    column.results[one.id] = one.result.replace(counts=False)
+    return column
 
 
-def _with_refusal(run: Run, text: Iteration, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """Return findings with the critic's No, where nothing else says what is to be changed."""
-    refusal, said = _refusal(run, text), ""
-    told = any((f.actionable or f.disputed) and f.is_open for f in findings if f.check != NOT_READY)
-    if refusal is not None and not told:
-        said = refusal or "The critic says that it isn't ready, without a reason."
-    return apply_bare_verdict(run, findings, said, NOT_READY)
+def _unexplained_refusal(run: Run, text: Iteration, column: Column) -> str:
+    """Return the critic's No where nothing else says what is to be changed."""
+    refusal = _refusal(run, text)
+    others = (c for c in column.cells if (c.point.source, c.point.kind) != ("critic", "reading"))
+    if refusal is None or any(c.is_open and (c.actionable or c.point.disputed) for c in others):
+        return ""
+    return refusal or "The critic says that it isn't ready, without a reason."
 
 
 def _refusal(run: Run, text: Iteration) -> str | None:
@@ -299,89 +305,90 @@ def _refusal(run: Run, text: Iteration) -> str | None:
     """
     if not reads(run):
         return None
-    if reading := reading_of(run, text):
-        return reading.reason if reading.ready is False and not reading.taken_back else None
+    if (read := reading_of(run, text)) and (said := read.reading):
+        return said.reason if said.ready is False and not said.taken_back else None
     if text.parent is None or not is_to_read(run, text):
         return None
     parent = run.iterations[text.parent]
-    blocking = (f.problem for f in parent.findings if f.blocks and f.author == "model")
+    blocking = (c.words for c in run.cells(parent) if c.blocks and c.point.by_model)
     return next(blocking, None) or _refusal(run, parent)
 
 
-def _dropped_test(run: Run, text: Iteration) -> str:
+def _dropped_test(run: Run, text: Iteration) -> Point | None:
     """Return a test that was dropped after its critic called a text ready as if it passed."""
     reading = reading_of(run, text) if reads(run) else None
     if reading is None:
-        return ""
-    passed = {one.name for one in text.tests if one.passed}
+        return None
+    passed = {id_ for id_, one in text.results.items() if one.passed}
     dropped = (
-        f"{one.name}. {one.reason}".strip()
-        for one in run.expectations
-        if one.iteration == reading.number
-        and (one.untried == "broken" or (one.upheld is False and one.name not in passed))
+        one
+        for one in run.points.values()
+        if is_critics(one)
+        and one.text == reading.number
+        and (one.dropped == "broken" or (one.upheld is False and one.id not in passed))
     )
-    return next(dropped, "")
+    return next(dropped, None)
 
 
-def _objection(run: Run, text: Iteration, cells: list[Cell]) -> Undecided | None:
+def _objection(run: Run, text: Iteration, cells: list[Cell]) -> _Decision | None:
     """Return what no PASS may pass over, if anything: a dispute, a No, or what was not tried."""
-    for point, result in cells:
-        if point.disputed and result.passed is False:
-            detail = f"{point.id}: {result.shows}"
-            return Undecided(why="disputed", detail=detail, finding=point.id)
+
+    def bars(why: Why, point: str, line: str) -> _Decision:
+        return _Decision(Outcome.NOT_JUDGED, "none", why, point, line)
+
+    for cell in cells:
+        if cell.point.disputed and cell.result.passed is False:
+            return bars("disputed", cell.id, cell.words)
     if (refusal := _refusal(run, text)) is not None:
-        return Undecided(why="not_ready", detail=refusal)
+        return bars("not_ready", "", refusal)
     if dropped := _dropped_test(run, text):
-        return Undecided(why="test_dropped", detail=dropped)
+        return bars("test_dropped", dropped.id, dropped.reason)
     for point, result in cells:
         if point.blocking and result.passed is None and point.kind != "question":
-            if point.source == "critic":
-                line = f"{point.words} was not tried: {result.shows}"
-                return Undecided(why="not_run", detail=line)
-            passed = tuple(e.name for e in text.evidence if e.passed)
-            return Undecided(why="not_run", detail=first_line(result.shows), passed=passed)
+            if is_critics(point):
+                return bars("not_tried", point.id, result.shows)
+            return bars("not_run", point.check, first_line(result.shows))
     return None
 
 
-def _trust_revision(findings: tuple[Finding, ...], text: Iteration) -> tuple[Finding, ...]:
-    """Return findings, as resolved those that the text was written for, but for a check's.
+def _trust_revision(column: Column, text: Iteration) -> None:
+    """Take as mended what the text was written for, but for a check's.
 
     Nobody asked could say more, and the text is shown to the user.
     """
-    return tuple(
-        f.replace(status=Status.RESOLVED)
-        if f.author != "check" and f.actionable and f.id in text.acted_on
-        else f
-        for f in findings
-    )
+    for one in column.cells:
+        if one.actionable and one.id in text.acted_on and one.point.said:
+            column.results[one.id] = one.result.replace(passed=True)
 
 
-def _in_words(run: Run, text: Iteration, findings: tuple[Finding, ...]) -> Because:
+def _in_words(text: Iteration, word: Outcome, column: Column) -> _Decision:
     """Return what the user's evaluator said, in its own words where it gave any."""
     judgement = text.judgement
     assert judgement is not None, "it was asked"
-    feedback = next((f.problem for f in findings if f.check == FEEDBACK and f.actionable), "")
-    if judgement.score is not None and judgement.stated is None and not feedback:
-        return Scored(score=judgement.score, target=run.limits.target)
-    return Said(outcome=judgement.stated, feedback=feedback)
+    said = (one for one in column.cells if one.actionable and one.point.kind == "remark")
+    feedback = next((one.words for one in said if one.point.source == "evaluator"), "")
+    alone = judgement.score is not None and judgement.stated is None and not feedback
+    return _Decision(word, "evaluator", "scored" if alone else "said", line=feedback)
 
 
-def _undecided(run: Run, text: Iteration) -> Undecided:
-    """Return why nothing decides on a text, and what passed all the same."""
+def _undecided(run: Run, text: Iteration) -> _Decision:
+    """Return why nothing decides on a text."""
     unread = text.unread if has_evaluator(run) or needs_reading(run, text) else ""
-    if not unread and _only_ran(text):
-        return Undecided(why="only_ran")
-    passed = tuple(e.name for e in text.evidence if e.passed)
+    evidence = run.evidence(text)
+    why: Why
     if unread:
-        return Undecided(why="unreadable", detail=unread, passed=passed)
-    if run.limits.critique == "never" or not run.setup.judge:
-        return Undecided(why="no_critic", passed=passed)
-    if reads(run) and is_plain(run, text):
-        return Undecided(why="plain", passed=passed)
-    if not needs_reading(run, text):
-        return Undecided(why="weak_critic", passed=passed)
-    why = "not_read" if any(one.critiqued for one in run.iterations) else "no_critic"
-    return Undecided(why=why, passed=passed)
+        why = "unreadable"
+    elif _only_ran(evidence):
+        why = "only_ran"
+    elif run.limits.critique == "never" or not run.setup.judge:
+        why = "no_critic"
+    elif reads(run) and is_plain(run, text):
+        why = "plain"
+    elif not needs_reading(run, text):
+        why = "weak_critic"
+    else:
+        why = "not_read" if any(one.reading for one in run.iterations) else "no_critic"
+    return _Decision(Outcome.NOT_JUDGED, "run" if _only_ran(evidence) else "none", why, line=unread)
 
 
 def _is_unread(run: Run, text: Iteration) -> bool:
@@ -392,9 +399,9 @@ def _is_unread(run: Run, text: Iteration) -> bool:
     return not is_read(run, text) and (basis == "none" or needs_reading(run, text))
 
 
-def _only_ran(text: Iteration) -> bool:
+def _only_ran(evidence: Iterable[Evidence]) -> bool:
     """Return True if all that the checks say of a text is that it runs."""
-    found = [e for e in text.evidence if e.passed is not None]
+    found = [e for e in evidence if e.passed is not None]
     return all(e.passed and e.basis == "run" for e in found) and bool(found)
 
 
@@ -432,7 +439,7 @@ def asks_evaluator(run: Run, text: Iteration) -> bool:
     It is not asked where the user's own tests or functions decide.
     """
     decided = any(e.basis in OWN and (e.failed or (e.passed and e.decisive)) for e in text.evidence)
-    waits = not (text.judgement or text.unread or decided)
+    waits = text.evaluation is None and not decided
     return has_evaluator(run) and waits and find_duplicate(run, text) is None
 
 
@@ -451,7 +458,7 @@ def is_read(run: Run, text: Iteration) -> bool:
 
     It does not while the critic has still to answer a reviser.
     """
-    return reads(run) and not awaits_answer(text) and reading_of(run, text) is not None
+    return reads(run) and not awaits_answer(run, text) and reading_of(run, text) is not None
 
 
 def reading_of(run: Run, text: Iteration) -> Iteration | None:
@@ -459,7 +466,7 @@ def reading_of(run: Run, text: Iteration) -> Iteration | None:
 
     It is the parent where the text is a small edit of one that its critic takes for ready.
     """
-    read = (i for i in reversed(run.iterations) if i.critiqued and not i.unread)
+    read = (i for i in reversed(run.iterations) if i.reading and not i.reading.failure)
     if found := next((i for i in read if i.text == text.text), None):
         return found
     if not _is_small_edit(run, text) or text.parent is None:
@@ -467,9 +474,9 @@ def reading_of(run: Run, text: Iteration) -> Iteration | None:
     return reading_of(run, run.iterations[text.parent])
 
 
-def awaits_answer(text: Iteration) -> bool:
-    """Return True if the critic has still to answer a reviser about a claim that a text misses."""
-    return any(f.is_open and f.unanswered for f in text.findings)
+def awaits_answer(run: Run, text: Iteration) -> bool:
+    """Return True if the critic has still to answer a reviser about a point that a text misses."""
+    return any(one.is_open and one.point.unanswered for one in run.cells(text))
 
 
 def _is_small_edit(run: Run, text: Iteration) -> bool:
@@ -477,15 +484,17 @@ def _is_small_edit(run: Run, text: Iteration) -> bool:
 
     Nothing that the critic named, and no test that a reviser contests, waits for its answer.
     """
-    if text.parent is None or text.critiqued or run.limits.critique != "auto":
+    if text.parent is None or text.reading or run.limits.critique != "auto":
         return False
-    parent = run.iterations[text.parent]
-    suite = next((e for e in text.evidence if e.name == SUITE), None)
-    passes = suite and suite.passed and all(r.passed is not False for r in suite.results)
-    yes = parent.critiqued and (parent.ready or parent.taken_back)
-    if not passes or not yes or contested(run.expectations):
+    parent, results = run.iterations[text.parent], text.results
+    suite = next((e for e in run.evidence(text) if e.basis == "critique"), None)
+    passes = suite and suite.passed
+    passes = passes and all(results[p.id].passed is not False for p in run.tests if p.id in results)
+    said = parent.reading
+    yes = said and (said.ready or said.taken_back)
+    if not passes or not yes or any(one.unanswered for one in run.tests):
         return False
-    return not up_for_review(text) and changed_lines(parent.text, text.text) < _SMALL
+    return not up_for_review(run, text) and changed_lines(parent.text, text.text) < _SMALL
 
 
 def needs_reading(run: Run, text: Iteration) -> bool:
@@ -507,7 +516,7 @@ def is_to_read(run: Run, text: Iteration) -> bool:
 def is_another_read(run: Run, text: Iteration) -> bool:
     """Return True if this is a draft and a critic read another one; of several it reads one."""
     others = (draft for draft in run.drafts if draft.number != text.number)
-    return text.parent is None and any(draft.critiqued for draft in others)
+    return text.parent is None and any(draft.reading for draft in others)
 
 
 def is_plain(run: Run, text: Iteration) -> bool:
@@ -524,7 +533,7 @@ class Rival(NamedTuple):
     """A text that only tests of a critic's set below another one, with what they show of it."""
 
     iteration: Iteration
-    results: tuple[TestResult, ...]
+    cells: tuple[Cell, ...]
 
 
 def rival_of(run: Run, text: Iteration) -> Rival | None:
@@ -536,15 +545,16 @@ def rival_of(run: Run, text: Iteration) -> Rival | None:
     """
     if run.ruling or text.verdict is None or text.override or not verdict(run, text).passed:
         return None
-    passes = {r.name for r in text.tests if r.passed}
-    found = None
+    passes, found = {id_ for id_, one in text.results.items() if one.passed}, None
     while text.parent is not None:
         text = run.iterations[text.parent]
-        failed = {e.name for e in text.evidence if e.failed}
-        if failed == {SUITE} and not text.blocking_claims:
-            missed = (r for r in text.tests if r.passed is False and r.name in passes)
+        failed = {e.basis for e in run.evidence(text) if e.failed}
+        cells = run.cells(text)
+        if failed == {"critique"} and not any(c.blocks and c.point.said for c in cells):
+            tests = (c for c in cells if is_critics(c.point) and not c.point.dropped)
+            missed = (c for c in tests if c.result.passed is False and c.id in passes)
             found = Rival(text, tuple(missed))
-    return found if found and found.results else None
+    return found if found and found.cells else None
 
 
 DECIDED = 6  # parts of a standing; the others settle ties
@@ -575,20 +585,22 @@ def _standing(run: Run, text: Iteration) -> tuple[float, ...] | None:
     now = verdict(run, text)
     by_user = now.passed and now.basis == "user"
     settled = by_user or evaluator_score(run, text) is not None
-    failed = 0 if settled else sum(e.failed for e in text.evidence)
-    users = any(f.actionable and f.author == "user" for f in text.findings)
+    evidence, cells = run.evidence(text), run.cells(text)
+    failed = 0 if settled else sum(one.failed for one in evidence)
+    users = any(one.actionable and one.point.by_user for one in cells)
     blocking = 0
     if reads(run) and not by_user:
-        blocking = text.blocking_claims + _named_later(run, text)
+        blocking = sum(one.blocks and one.point.said for one in cells)
+        blocking += _named_later(run, text)
     undecided = now.outcome is Outcome.NOT_JUDGED
     return (
         now.passed,
         -failed,
         by_user or not users,
         -blocking,
-        text.compared != "worse",
+        not (text.reading and text.reading.compared == "worse"),
         -1.0 if now.score is None else now.score,
-        mean_score(text.evidence) if undecided else -1.0,
+        mean_score(evidence) if undecided else -1.0,
         now.outcome is not Outcome.FAIL,
         text.number if _answers_feedback(run, text) else -1,
     )
@@ -599,9 +611,8 @@ def _named_later(run: Run, text: Iteration) -> int:
 
     A critic that names a weakness once more in other words so counts against both texts.
     """
-    later = {id_: quote for number, id_, quote in _known(run).blocking if number > text.number}
-    own = {f.id for f in text.findings}
-    return sum(quote in text.text for id_, quote in later.items() if id_ not in own)
+    later = {one.id: one.place for number, one in _known(run).blocking if number > text.number}
+    return sum(place in text.text for id_, place in later.items() if id_ not in text.results)
 
 
 def _answers_feedback(run: Run, text: Iteration) -> bool:
@@ -613,7 +624,8 @@ def _answers_feedback(run: Run, text: Iteration) -> bool:
     elif verdict(run, text).outcome is Outcome.NOT_JUDGED:
         scored = False
     else:
-        scored = any(None not in (e.score, e.passed) for e in text.evidence) or bool(text.override)
+        every = run.evidence(text)
+        scored = any(None not in (e.score, e.passed) for e in every) or bool(text.override)
     error = _run_error(text)
     return not scored and not (error and error == _run_error(run.iterations[text.parent]))
 
@@ -629,12 +641,12 @@ def mean_score(evidence: Iterable[Evidence]) -> float:
     return sum(scores) / len(scores) if scores else -1.0
 
 
-def score_by_evidence(text: Iteration) -> float | None:
+def score_by_evidence(text: Iteration, evidence: Sequence[Evidence]) -> float | None:
     """Return the score that a text's evidence gives it; the user's evaluators give it alone."""
     if own := evaluations(text):
         scores = [e.score for e in own if e.score is not None]
         return sum(scores) / len(scores) if scores else None
-    score = mean_score(text.evidence)
+    score = mean_score(evidence)
     return None if score < 0 else score
 
 

@@ -2,16 +2,16 @@
 
 from collections.abc import Iterable
 from functools import reduce
-from typing import Any
 
 from ipyrefine.core import events
 from ipyrefine.core.actions import decide
-from ipyrefine.core.changes import amend, append, ask_for, change_tests, map_findings
+from ipyrefine.core.changes import amend, append, ask_for, change_points, handed_on, mark
 from ipyrefine.core.events import Event
-from ipyrefine.core.expectations import contested
-from ipyrefine.core.findings import ground, replace_feedback, resolve
-from ipyrefine.core.model import FEEDBACK, SUITE, Finding, Form, Stage, Status, StopReason, Usage
+from ipyrefine.core.model import Form, Stage, StopReason, Usage
+from ipyrefine.core.points import ground, take_feedback
 from ipyrefine.core.run import Explanation, Iteration, Run, UnconsumedReply
+from ipyrefine.core.table import Result
+from ipyrefine.core.testing import is_critics
 
 
 def replay(history: Iterable[Event], run: Run | None = None) -> Run:
@@ -56,6 +56,9 @@ def _apply(run: Run, event: Event) -> Run:
             return _add_evaluation(run, event)
         case events.EvidenceReady():
             return _add_evidence(run, event)
+        case events.TestsRun():
+            results = run.iterations[event.iteration].results | event.results
+            return amend(run, event.iteration, results=results)
         case events.ExplanationReady():
             found = Explanation(
                 iteration=event.iteration, question=event.question, answer=event.answer
@@ -63,11 +66,13 @@ def _apply(run: Run, event: Event) -> Run:
             return run.replace(explanations=(*run.explanations, found))
         case events.VerdictReached(iteration=number):
             late = run.stop_reason is StopReason.ACCEPTED and run.iterations[number].verdict is None
+            if event.points:
+                run = run.replace(points=run.points | {one.id: one for one in event.points})
             run = amend(
                 run,
                 number,
                 verdict=event.verdict,
-                findings=event.findings,
+                results=event.results,
                 read_late=late or run.iterations[number].read_late,
             )
             stale = tuple(other for other in run.stale if other != number)
@@ -133,78 +138,55 @@ def _add_revision(run: Run, event: events.RevisionReady) -> Run:
         text=event.text,
         thoughts=event.thoughts,
         changes=event.changes,
+        contested=event.contested,
         failure=event.failure,
-        findings=run.iterations[event.parent].findings,
+        results=handed_on(run, event.parent),
         acted_on=event.acted_on,
         sampled=event.sampled,
     )
     run = append(run, revision).replace(
         head=None, selected=(), revision_requested=False, awaits_user=False
     )
-    kept = {change.finding: change.summary for change in event.changes if change.keeps}
-    contested_tests = (f for f in revision.findings if f.id in kept and f.check == SUITE)
-    reasons = {f.criterion: kept[f.id] for f in contested_tests}
-    run = change_tests(run, reasons, lambda test: test.contested_for(reasons[test.name]))
-    return map_findings(
-        run,
-        lambda iteration: (
-            f.contested_for(kept[f.id])
-            if f.id in kept and f.author == "model" and f.check != FEEDBACK
-            else f
-            for f in iteration.findings
-        ),
-    )
+    # Feedback of the user's evaluator is not contested: it is asked anew.
+    points = (run.points[id_] for id_ in event.contested if id_ in run.points)
+    claims = (p.id for p in points if p.source == "critic" and p.kind != "fact")
+    return change_points(run, claims, lambda one: one.contested_for(event.changes[one.id]))
 
 
 def _add_critique(run: Run, event: events.CritiqueReady) -> Run:
-    critique = event.critique
-    earlier = (
-        f.replace(status=Status.REGRESSED) if f.id in event.regressed else f
-        for f in run.iterations[event.iteration].findings
-    )
-    run = amend(
-        run,
-        event.iteration,
-        findings=resolve(earlier, critique.fixed) + critique.findings,
-        critiqued=True,
-        ready=critique.ready,
-        reason=critique.reason,
-        taken_back=False,
-        compared=critique.compared,
-        lost=critique.lost,
-        unread=critique.failure,
-    )
-    expectations = (*run.expectations, *critique.expectations)
-    run = run.replace(unconsumed_replies=(), expectations=expectations)
-    if critique.failure:
+    critique, text = event.critique, run.iterations[event.iteration]
+    results = text.results | {
+        id_: text.results[id_].replace(passed=False, again=True) for id_ in event.regressed
+    }
+    mended = (id_ for id_ in critique.fixed if id_ in results and run.points[id_].said)
+    results |= {id_: results[id_].replace(passed=True) for id_ in mended}
+    results |= {one.id: Result(passed=False) for one in critique.remarks}
+    run = amend(run, event.iteration, results=results, reading=critique.reading)
+    new = {one.id: one for one in (*critique.remarks, *critique.tests)}
+    run = run.replace(unconsumed_replies=(), points=run.points | new)
+    if critique.reading.failure:
         return run
-    asked = {one.name for one in contested(expectations)}
-    run = change_tests(run, asked, lambda test: test.replace(upheld=test.name in critique.upheld))
 
-    def answered(finding: Finding) -> Finding:
-        if finding.id in critique.dropped:
-            return finding.replace(upheld=False, status=Status.RESOLVED)
-        stands_by = finding.unanswered and finding.id in critique.upheld
-        return finding.replace(upheld=True) if stands_by else finding
-
-    return map_findings(run, lambda iteration: map(answered, iteration.findings))
+    asked = [one for one in run.points.values() if one.unanswered and one.source == "critic"]
+    kept = {one.id for one in asked if {one.id, one.words} & {*critique.upheld}}
+    tests = {one.id for one in asked if is_critics(one) and not one.dropped}
+    let_go = {*critique.dropped, *(tests - kept)}
+    run = change_points(run, kept | let_go, lambda one: one.replace(upheld=one.id in kept))
+    return mark(run, critique.dropped, lambda text, id_: id_ in text.results, passed=True)
 
 
 def _add_evaluation(run: Run, event: events.EvaluationReady) -> Run:
-    text, judgement = run.iterations[event.iteration], event.judgement
-    changes: dict[str, Any] = {"judgement": judgement, "unread": event.failure}
-    if judgement:
-        feedback = ground(judgement.findings, text.text)
-        changes["findings"] = replace_feedback(run, text.findings, feedback)
-    return amend(run, event.iteration, **changes).replace(unconsumed_replies=())
+    text = run.iterations[event.iteration]
+    if not event.reading.failure:
+        column = take_feedback(run, text, ground(event.points, text.text))
+        run = amend(run.replace(points=column.points), text.number, results=column.results)
+    return amend(run, text.number, evaluation=event.reading).replace(unconsumed_replies=())
 
 
 def _add_evidence(run: Run, event: events.EvidenceReady) -> Run:
     earlier = run.iterations[event.iteration].evidence
     name = event.evidence.name
     again = next((one for one in earlier if one.name == name and one.outdated), None)
-    if name == SUITE:  # it grew, and was run once more
-        again = next((one for one in earlier if one.name == SUITE), None)
     earlier = tuple(one for one in earlier if one is not again)
     # In the order of the checks, whichever ended first.
     places = {name: place for place, name in reversed([*enumerate(run.setup.checks)])}

@@ -13,9 +13,8 @@ from itertools import chain, zip_longest
 from zlib import crc32
 
 from ipyrefine.core.decisions import Expect
-from ipyrefine.core.expectations import Expectation, in_force, needed
-from ipyrefine.core.findings import left_open
-from ipyrefine.core.model import Choice, Clarification, Row, TestResult
+from ipyrefine.core.model import Choice, Clarification
+from ipyrefine.core.points import left_open
 from ipyrefine.core.rank import rival_of
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.stated import read_examples
@@ -27,6 +26,8 @@ from ipyrefine.core.syntax import (
     try_parse,
     try_parse_expression,
 )
+from ipyrefine.core.table import Cell, Point, Row
+from ipyrefine.core.testing import is_critics, needed
 from ipyrefine.errors import UsageError
 
 MAX_SHOWN = 5  # rows of a text
@@ -75,7 +76,7 @@ def gives_same(one: Row | Choice | Clarification | Expect, other: Row | Choice) 
     return equal_values(value, other_value)
 
 
-def claims(test: Expectation) -> tuple[Row, ...]:
+def claims(test: Point) -> tuple[Row, ...]:
     """Return what a critic's test expects as calls with their results; none where it does more.
 
     Each of its lines is then ``assert f(x) == literal``, or a call under ``pytest.raises``; or the
@@ -114,9 +115,9 @@ def _claims(code: str) -> tuple[Row, ...]:
     return tuple(found)
 
 
-def missed_claim(test: Expectation, result: TestResult) -> Row | None:
+def missed_claim(cell: Cell) -> Row | None:
     """Return the claim of a critic's test that a text misses, if what the text gives is known."""
-    found = claims(test)
+    found, result = claims(cell.point), cell.result
     return found[result.claim] if result.gives and result.claim < len(found) else None
 
 
@@ -214,10 +215,9 @@ def _is_own_import(node: ast.stmt) -> bool:
 def _changed(run: Run, iteration: Iteration) -> Iterator[Row]:
     """Yield the results that only a critic's test speaks for, against another text's."""
     rival = rival_of(run, iteration)
-    tests = {one.name: one for one in run.expectations}
-    for result in rival.results if rival else ():
-        if (row := missed_claim(tests[result.name], result)) and result.gives:
-            yield row.replace(rivals=(result.gives,))
+    for cell in rival.cells if rival else ():
+        if (row := missed_claim(cell)) and cell.result.gives:
+            yield row.replace(rivals=(cell.result.gives,))
 
 
 def _left_open(run: Run, iteration: Iteration) -> Iterator[Row]:
@@ -232,13 +232,14 @@ def _left_open(run: Run, iteration: Iteration) -> Iterator[Row]:
 
 def _by_critic(run: Run, iteration: Iteration) -> list[Row]:
     """Return what a critic's tests claim: what the text misses, then the first of each test."""
-    results = {one.name: one for one in iteration.tests}
     missed, held = list[Row](), list[tuple[Row, ...]]()
-    for test in in_force(run.expectations):
-        result = results.get(test.name)
-        if result and result.passed and result.counts:
+    for cell in run.cells(iteration):
+        test, result = cell
+        if not is_critics(test) or test.dropped:
+            continue
+        if result.passed and result.counts:
             held.append(claims(test))
-        elif result and result.gives and (row := missed_claim(test, result)):
+        elif result.gives and (row := missed_claim(cell)):
             gives, rival = result.gives, Choice(result=row.result, raises=row.raises)
             missed.append(row.replace(result=gives.result, raises=gives.raises, rivals=(rival,)))
     return [*missed, *filter(None, chain.from_iterable(zip_longest(*held)))]

@@ -6,19 +6,14 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from ipyrefine.core.decisions import Accept, Decision, Override
-from ipyrefine.core.expectations import Comparison, Expectation
 from ipyrefine.core.model import (
     MAX_ITERATIONS,
     Amount,
     Attempt,
     Author,
-    Change,
     Condition,
     Count,
-    Evidence,
-    Finding,
     Finish,
-    Judgement,
     Limits,
     Outcome,
     Record,
@@ -26,10 +21,11 @@ from ipyrefine.core.model import (
     Stage,
     StopReason,
     Task,
-    TestResult,
     Usage,
     Verdict,
 )
+from ipyrefine.core.table import Cell, Evidence, Point, Reading, Result
+from ipyrefine.core.testing import is_critics, suite_evidence
 
 
 class Iteration(Record):
@@ -42,44 +38,38 @@ class Iteration(Record):
     thoughts: str = ""  # what the writer wrote before the text; shown, never judged
     # Why the model gave no usable text (cut off, refused, unreadable): it is then the parent's.
     failure: str = ""
-    findings: tuple[Finding, ...] = ()  # all that bear on this text, with their status here
-    acted_on: tuple[str, ...] = ()  # ids of the findings that this revision was written for
+    results: dict[str, Result] = Field(default_factory=dict)  # its column: by the ids of points
+    acted_on: tuple[str, ...] = ()  # ids of the points that this revision was written for
     sampled: bool = False  # whether it is another draft, written from the task, not its parent
-    critiqued: bool = False
-    ready: bool | None = None  # whether the critic takes it for finished; None: it doesn't say
-    reason: str = ""  # what the critic's word rests on
-    taken_back: bool = False  # whether the user took the critic's No back
-    compared: Comparison | None = None  # by the critic, with the text it was made from
-    lost: str = ""  # what the critic says was lost with it
-    unread: str = ""  # why its reader's reply could not be read; empty where it could
+    reading: Reading | None = None  # a critic's; None until one read it
+    evaluation: Reading | None = None  # the user's evaluator's
     read_late: bool = False  # whether the user accepted it before the critic had read it
-    changes: tuple[Change, ...] = ()  # what the revision says it changed, per finding
+    # What the revision says it changed, by the ids of points, and those of them that it contests.
+    changes: dict[str, str] = Field(default_factory=dict)
+    contested: tuple[str, ...] = ()
     evidence: tuple[Evidence, ...] = ()
-    judgement: Judgement | None = None  # what the user's evaluator says of it
     verdict: Verdict | None = None  # as it was shown last; None until it was verified
     override: Override | None = None
     overruled: Outcome | None = None  # the outcome that its verdict had before that
     usage: Usage = Usage()  # what writing and verifying it consumed
 
     @property
-    def actionable(self) -> tuple[Finding, ...]:
-        """The findings a revision of this text should act on."""
-        return tuple(finding for finding in self.findings if finding.actionable)
+    def judgement(self) -> Reading | None:
+        """What the user's evaluator says of it; None where its reply could not be read."""
+        said = self.evaluation
+        return said if said and not said.failure else None
 
     @property
-    def tests(self) -> tuple[TestResult, ...]:
-        """What each of the critic's tests shows of this text."""
-        return tuple(result for evidence in self.evidence for result in evidence.results)
+    def unread(self) -> str:
+        """Why its reader's reply could not be read; empty where it could."""
+        found = (one.failure for one in (self.evaluation, self.reading) if one)
+        return next(filter(None, found), "")
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
         """What makes some results of this text less than the real thing."""
-        return tuple(dict.fromkeys(c for evidence in self.evidence for c in evidence.conditions))
-
-    @property
-    def blocking_claims(self) -> int:
-        """How many findings block this text, without those of checks."""
-        return sum(finding.blocks and finding.author != "check" for finding in self.findings)
+        found: tuple[Evidence | Result, ...] = (*self.evidence, *self.results.values())
+        return tuple(dict.fromkeys(c for one in found for c in one.conditions))
 
 
 class Explanation(Record):
@@ -118,15 +108,14 @@ class Run(Record):
     patience_from: Count = 0  # iteration number from which ``patience`` counts
     # The iteration that the user wants revised next; None leaves it to the limits.
     head: Count | None = None
-    # Ids of the findings that the next revision acts on; empty for all that stand.
+    # Ids of the points that the next revision acts on; empty for all that are missed.
     selected: tuple[str, ...] = ()
     awaits_user: bool = False  # whether a remark on the stopped run left it waiting for the user
     released: Count = 0  # with ``step``, how many iterations the user has let go by
     stale: tuple[Count, ...] = ()  # iterations whose verdict is from before the criteria changed
     # Whether the user asked for a revision that is not written yet.
     revision_requested: bool = False
-    # The tests that critics wrote; every text is tried on them.
-    expectations: tuple[Expectation, ...] = ()
+    points: dict[str, Point] = Field(default_factory=dict)  # the rows, by their ids
     # What a student predicted of their code, with that of earlier runs of the task.
     attempts: tuple[Attempt, ...] = ()
     explanations: tuple[Explanation, ...] = ()  # what the user asked about texts
@@ -174,9 +163,23 @@ class Run(Record):
         return len(self.iterations) - len(self.drafts)
 
     @property
-    def findings(self) -> tuple[Finding, ...]:
-        """Each finding once, as it stands on the latest text that has it."""
-        return tuple({f.id: f for i in self.iterations for f in i.findings}.values())
+    def tests(self) -> list[Point]:
+        """The tests that critics wrote and that texts are tried on."""
+        return [one for one in self.points.values() if is_critics(one) and not one.dropped]
+
+    def cells(self, text: Iteration) -> list[Cell]:
+        """Return a text's column, in the order in which it was said."""
+        return [Cell(self.points[id_], one) for id_, one in text.results.items()]
+
+    def latest(self, point: str) -> Cell | None:
+        """Return what the latest text that was held to a point shows of it; None for no such."""
+        found = (one.results[point] for one in reversed(self.iterations) if point in one.results)
+        return next((Cell(self.points[point], one) for one in found), None)
+
+    def evidence(self, text: Iteration) -> tuple[Evidence, ...]:
+        """Return what the checks show of a text, and the critic's tests together."""
+        suite = suite_evidence(self.points, text.results)
+        return (*text.evidence, suite) if suite else text.evidence
 
     @property
     def demands(self) -> tuple[str, ...]:
@@ -295,6 +298,10 @@ def require_consistent(run: Run) -> None:
     for named in (run.best, run.head, *run.stale, *decided):
         if named is not None and named >= count:
             raise ValueError(f"it names iteration {named} of {count}")
+    if any(one.results.keys() - run.points.keys() for one in run.iterations):
+        raise ValueError("a text has a result on a point that is not there")
+    if any(id_ != one.id for id_, one in run.points.items()):
+        raise ValueError("a point has another id than its own")
     if run.best is not None and run.iterations[run.best].verdict is None:
         raise ValueError(f"the best iteration, {run.best}, has no verdict")
     if run.stop_reason is StopReason.ACCEPTED and not isinstance(run.ruling, Accept):

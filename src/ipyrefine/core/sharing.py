@@ -11,14 +11,10 @@ from functools import lru_cache
 from itertools import islice
 from typing import Literal, NamedTuple, get_args
 
-from ipyrefine.core.expectations import Expectation, suite_evidence
 from ipyrefine.core.model import (
-    SUITE,
     Clarification,
-    Evidence,
     Fault,
     Figure,
-    Finding,
     Material,
     Output,
     Printed,
@@ -30,6 +26,8 @@ from ipyrefine.core.model import (
 from ipyrefine.core.plain_code import without_data
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.syntax import NO_VALUE, read_literal
+from ipyrefine.core.table import Cell, Evidence, Point, Result
+from ipyrefine.core.testing import is_critics
 
 Level = Literal["structure", "code", "outputs", "values"]
 LEVELS: tuple[Level, ...] = get_args(Level)  # the strictest first
@@ -65,8 +63,11 @@ class Sharing(NamedTuple):
 
 def is_computed(run: Run) -> bool:
     """Return True if code computed anything in a run from variables or files."""
-    return any(m.computed for m in run.task.materials) or any(
-        e.computed for i in run.iterations for e in i.evidence
+    texts = run.iterations
+    return (
+        any(one.computed for one in run.task.materials)
+        or any(one.computed for text in texts for one in text.evidence)
+        or any(one.computed for text in texts for one in text.results.values())
     )
 
 
@@ -75,7 +76,7 @@ def withhold(run: Run, level: Level) -> Run:
 
     Below `values` the code of other cells is sent without its data, and at `structure` not at all;
     nor is what variables hold that nobody named. Below `outputs` everything that was computed is
-    replaced, too, by what its data say: evidence, findings, answers to questions, a traceback.
+    replaced, too, by what its data say: evidence, points, answers to questions, a traceback.
     """
     if level == "values":
         return run
@@ -90,7 +91,7 @@ def withhold(run: Run, level: Level) -> Run:
     return run.replace(
         setup=run.setup.replace(task=task),
         iterations=tuple(_iteration(run, one) for one in run.iterations),
-        expectations=tuple(map(_expectation, run.expectations)),
+        points={id_: _point(run, one) for id_, one in run.points.items()},
     )
 
 
@@ -136,9 +137,10 @@ def withheld(run: Run, level: Level = "structure") -> str:
     draft = run.setup.draft or ""
     parts = [code] if code else []
     parts += [m.text for m in run.task.materials if m.computed and _material(m, draft) != m]
+    kept = withhold(run, level)
     for iteration in reversed(run.iterations):
-        computed = [e for e in iteration.evidence if e.computed]
-        shown = _iteration(run, iteration).evidence
+        computed = [e for e in run.evidence(iteration) if e.computed]
+        shown = kept.evidence(kept.iterations[iteration.number])
         sent = {line for e in shown for line in e.detail.splitlines()}
         lines = [line for e in computed for line in _full_lines(e) if line not in sent]
         if lines:
@@ -198,49 +200,51 @@ def fault_sentence(fault: Fault | None, text: str) -> str:
 
 
 def _iteration(run: Run, iteration: Iteration) -> Iteration:
-    text, computed = iteration.text, any(f.computed for f in iteration.findings)
+    text, cells, read = iteration.text, run.cells(iteration), iteration.reading
+    computed = any(one.point.computed for one in cells)
     return iteration.replace(
-        evidence=tuple(_evidence(run, e, text) if e.computed else e for e in iteration.evidence),
-        findings=tuple(_finding(f, text) if f.computed else f for f in iteration.findings),
-        lost="" if computed else iteration.lost,
+        evidence=tuple(_evidence(e, text) if e.computed else e for e in iteration.evidence),
+        results={one.id: _result(one, text) for one in cells},
+        reading=read.replace(lost="") if read and computed else read,
     )
 
 
-def _evidence(run: Run, evidence: Evidence, text: str) -> Evidence:
+def _evidence(evidence: Evidence, text: str) -> Evidence:
     ran_on = on_conditions(evidence.conditions)
     lines = [f"It ran {ran_on}."] if ran_on else []
-    if evidence.name == SUITE and evidence.basis == "critique":  # a model wrote the tests
-        results = [one.replace(line=fault_sentence(one.fault, text)) for one in evidence.results]
-        lines.append(suite_evidence(tuple(map(_expectation, run.expectations)), results).detail)
-    else:
-        said = ((one.about, fault_sentence(one, text)) for one in evidence.faults)
-        lines += [": ".join(filter(None, one)) for one in said]
-        for one in evidence.tallies:
-            verb = "pass" if one.noun == "test" else "hold"
-            lines.append(f"{one.held} of {one.of} {one.noun}s {verb}.")
-        if evidence.passed and evidence.basis == "run":
-            lines.append("It runs without an error.")
+    said = ((one.about, fault_sentence(one, text)) for one in evidence.faults)
+    lines += [": ".join(filter(None, one)) for one in said]
+    for one in evidence.tallies:
+        verb = "pass" if one.noun == "test" else "hold"
+        lines.append(f"{one.held} of {one.of} {one.noun}s {verb}.")
+    if evidence.passed and evidence.basis == "run":
+        lines.append("It runs without an error.")
     lines += map(_output, evidence.outputs)
-    nothing = dict.fromkeys(("outputs", "findings", "results", "rows"), ())
+    nothing = dict.fromkeys(("outputs", "points", "rows"), ())
     return evidence.replace(detail="\n".join(filter(None, lines)), **nothing)
 
 
-def _finding(finding: Finding, text: str) -> Finding:
-    if finding.author == "check":
-        criterion = (finding.fault and finding.fault.about) or finding.check
-        problem, quote = fault_sentence(finding.fault, text), ""
-    else:
-        criterion, problem = finding.criterion, _KEPT
-        quote = finding.quote if finding.quote in text else ""
-    nothing = dict.fromkeys(("fix", "contest", "call", "demand"), "")
-    found = {"criterion": criterion, "problem": problem, "quote": quote, "options": ()}
-    return finding.replace(**nothing, **found)
+def _result(cell: Cell, text: str) -> Result:
+    point, result = cell
+    if point.check or is_critics(point):
+        if not (point.computed or result.computed):
+            return result
+        shown = "" if result.passed else fault_sentence(result.fault, text)
+        return result.replace(shows=shown, gives=None)
+    return result.replace(shows=_KEPT) if point.computed else result
 
 
-def _expectation(test: Expectation) -> Expectation:
-    if not test.computed:
-        return test
-    return test.replace(code="", module="", quote="", contest="")
+def _point(run: Run, point: Point) -> Point:
+    if not point.computed:
+        return point
+    if is_critics(point):  # its name is its critic's, and is told
+        return point.replace(code="", module="", quote="", contests=("",) * len(point.contests))
+    nothing = dict.fromkeys(("fix", "call", "quote"), "")
+    kept = {"words": _KEPT, "options": (), "contests": ("",) * len(point.contests)}
+    if point.check:
+        kept |= {"criterion": (point.fault and point.fault.about) or point.check}
+    stands = not point.check and any(point.place in one.text for one in run.iterations)
+    return point.replace(**nothing, **kept, place=point.place if stands else "")
 
 
 def _clarification(answer: Clarification) -> Clarification:

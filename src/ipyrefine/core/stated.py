@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import islice, zip_longest
 from typing import Literal
 
-from ipyrefine.core.model import Clarification, Record, Row, Task
+from ipyrefine.core.model import Clarification, Record, Task
 from ipyrefine.core.stated_tables import read_tables
 from ipyrefine.core.syntax import (
     free_names,
@@ -20,6 +20,7 @@ from ipyrefine.core.syntax import (
     try_parse,
     try_parse_expression,
 )
+from ipyrefine.core.table import Row
 
 _LONG = 1_000  # characters of a line
 _MAX_MARKS, _MAX_STARTS = 500, 20  # of one line: signs for "returns", and calls before one

@@ -1,34 +1,30 @@
-"""A run as one table: a row for each thing that texts are held to, a column for each text.
+"""A run as one table: a row for each thing that texts are held to, a column for each text."""
 
-It is a view: the run holds it in other records. A verdict is computed from a column alone, with
-what a reader said of the text.
-"""
+from typing import Annotated, Literal, NamedTuple, Self
 
-from collections.abc import Iterable
-from typing import Literal, NamedTuple
+from pydantic import Field
 
-from ipyrefine.core.expectations import Expectation, in_force, is_open_claim
 from ipyrefine.core.model import (
-    FEEDBACK,
-    LOW_SCORE,
-    NO_SOURCE,
-    NOT_READY,
-    SUITE,
+    MAX_OUTPUTS,
+    Amount,
     Basis,
-    Evidence,
-    Finding,
+    Choice,
+    Condition,
+    Count,
+    Fault,
     Outcome,
+    Output,
     Record,
-    Severity,
-    Status,
-    TestResult,
+    RowSource,
+    Score,
 )
-from ipyrefine.core.run import Iteration, Run
 
+MAX_CODE = 10_000  # characters of a test
 # Who says it; `run`: that code ran, which may block and proves nothing.
 Source = Literal["you", "tests", "task", "critic", "evaluator", "run"]
-Kind = Literal["example", "test", "rule", "remark", "question", "reading", "result"]
-_BY_BASIS: dict[Basis, tuple[Source, Kind]] = {
+# A fact is words of a text that no source has.
+Kind = Literal["example", "test", "rule", "remark", "question", "fact", "reading", "result"]
+BY_BASIS: dict[Basis, tuple[Source, Kind]] = {
     "tests": ("tests", "test"),
     "function": ("you", "test"),
     "schema": ("you", "rule"),
@@ -38,29 +34,101 @@ _BY_BASIS: dict[Basis, tuple[Source, Kind]] = {
     "critique": ("critic", "test"),
     "run": ("run", "result"),
 }
-BASES = {kind: basis for basis, kind in _BY_BASIS.items()} | {("evaluator", "reading"): "function"}
+BASES = {kind: basis for basis, kind in BY_BASIS.items()} | {("evaluator", "reading"): "function"}
 
 
 class Point(Record):
-    """One thing that every text is held to: a row."""
+    """One thing that texts are held to: a row.
 
-    id: str
-    source: Source
-    kind: Kind
-    words: str  # in its author's words; shown, never parsed
+    A reviser may contest what a critic says, with a reason from the task. The next critique then
+    stands by it or lets it go; contested twice, it is left to the user.
+    """
+
+    id: str = ""  # its name within the run; empty until the run gives it one
+    source: Source = "critic"
+    kind: Kind = "remark"
+    # What it says, as its author wrote it; of a test the function's name, once in the run.
+    words: str
     blocking: bool = True  # False: it only asks, or only suggests
-    quote: str = ""  # the task's words behind it
-    disputed: bool = False  # whether critic and reviser could not agree, so that the user decides
-    waits: bool = False  # whether the critic has still to answer the reviser
+    criterion: str = ""  # what a remark is filed under
+    check: str = ""  # the name of the check that found it
+    quote: str = ""  # the task's words behind it; empty if none were given
+    place: str = ""  # the words of the text it is about; empty for something missing
+    fix: str = ""
+    options: tuple[str, ...] = ()  # the answers that a question names
+    call: str = ""  # an input on which these differ, as Python
+    code: str = Field(default="", max_length=MAX_CODE)  # of a test, with what it needs before it
+    # The module that it is run in, where that has more than `code`; else empty.
+    module: str = Field(default="", max_length=MAX_CODE)
+    vacuous: bool = False  # whether a text that does nothing passes the test, too
+    text: Count = 0  # the number of the text that a test was written for
+    contests: tuple[str, ...] = ()  # the reasons for which revisers said that it is wrong
+    upheld: bool | None = None  # whether the critic stands by it; None before it said so
+    # Whether it comes of what code computed from variables or files, or its critic saw that.
+    computed: bool = False
+    fault: Fault | None = None  # what it says, as data
+    # Why no text is held to it: the user set it aside, or the test cannot be run.
+    dropped: Literal["", "you", "broken", "long", "many", "no_suite"] = ""
+    reason: str = ""  # the same in words
+
+    @property
+    def unanswered(self) -> bool:
+        """Whether the critic has still to answer a reviser."""
+        return len(self.contests) == 1 and self.upheld is None
+
+    @property
+    def disputed(self) -> bool:
+        """Whether critic and reviser could not agree, so that the user decides."""
+        return len(self.contests) > 1
+
+    @property
+    def let_go(self) -> bool:
+        """Whether the critic let it go when a reviser contested it."""
+        return len(self.contests) == 1 and self.upheld is False
+
+    @property
+    def counts(self) -> bool:
+        """Whether a text that misses it cannot pass; a disputed one waits for the user."""
+        return self.blocking and not (self.unanswered or self.disputed or self.let_go)
+
+    @property
+    def by_model(self) -> bool:
+        """Whether a reader says it of a text, and no code."""
+        said = self.kind in ("remark", "question", "rule")
+        refusal = (self.source, self.kind) == ("critic", "reading")
+        return not self.check and self.source != "you" and (said or refusal)
+
+    @property
+    def by_user(self) -> bool:
+        """Whether the user says it of a text."""
+        return not self.check and self.source == "you" and self.kind == "remark"
+
+    @property
+    def said(self) -> bool:
+        """Whether somebody says it, and no code."""
+        return self.by_model or self.by_user
+
+    def contested_for(self, reason: str) -> Self:
+        """Return it after one more contest."""
+        return self.replace(contests=(*self.contests, reason), upheld=None)
 
 
 class Result(Record):
     """What running or reading a text showed on a point: a cell."""
 
     passed: bool | None  # None: it could not be tried, or there is nothing to pass
-    shows: str = ""  # for people and prompts
+    shows: str = ""  # for people and prompts: how it is missed, or why it was not tried
     says: Outcome | None = None  # the verdict that a function of the user's gave
-    counts: bool = True  # False: a text that does nothing passes it, too
+    # False: it decides nothing, as a text that does nothing passes the test, too, or as evidence
+    # settles what a remark says.
+    counts: bool = True
+    again: bool = False  # whether it is missed once more, after an earlier text had mended it
+    broken: bool = False  # whether a test could not be tried because of its own lines
+    claim: int = 0  # which of a test's claims the text misses, if any
+    gives: Choice | None = None  # what the text gives there, where the test only compares results
+    conditions: tuple[Condition, ...] = ()
+    computed: bool = False  # whether code that got copies of variables, or read files, gave it
+    fault: Fault | None = None  # what it shows, as data
 
 
 class Cell(NamedTuple):
@@ -70,79 +138,157 @@ class Cell(NamedTuple):
     result: Result
 
     @property
+    def id(self) -> str:
+        """The point's name."""
+        return self.point.id
+
+    @property
+    def words(self) -> str:
+        """What is missed, in words."""
+        return self.result.shows or self.point.words
+
+    @property
     def missed(self) -> bool:
         """Whether it keeps its text from passing."""
-        settled = not (self.point.disputed or self.point.waits)
-        return self.point.blocking and settled and self.result.passed is False
+        return self.point.counts and self.result.counts and self.result.passed is False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it still has to be mended, answered or decided."""
+        one = self.point
+        bears = one.kind != "test" or bool(one.check) or (one.blocking and not one.let_go)
+        return self.result.passed is False and not one.dropped and bears
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it is mended, or set aside."""
+        return self.result.passed is True or bool(self.point.dropped)
+
+    @property
+    def blocks(self) -> bool:
+        """Whether it is open and keeps the text from passing."""
+        return self.is_open and self.point.counts and self.result.counts
+
+    @property
+    def asks(self) -> bool:
+        """Whether it only asks the user, about a fact or what the task leaves open."""
+        asks = self.point.kind in ("question", "fact") and not self.point.blocking
+        return asks and self.is_open
+
+    @property
+    def actionable(self) -> bool:
+        """Whether a revision should act on it: it is open, and not left to the user."""
+        return self.is_open and not self.point.disputed and not self.asks
 
 
-def column(run: Run, text: Iteration, findings: Iterable[Finding]) -> list[Cell]:
-    """Return what a text is held to and what came of it, in the order in which it was said.
+class Tally(Record):
+    """What a check counted."""
 
-    Args:
-        run: the run.
-        text: the text; a point that it was not tried on yet has no cell.
-        findings: those that bear on it, as they stand now.
-    """
-    # What a check that could not run found before may be gone.
-    untried = {one.name for one in text.evidence if one.not_run}
-    ids = {one.criterion: one.id for one in findings if one.check == SUITE}
-    results = {one.name: one for one in text.tests}
-    tests = (one for one in in_force(run.expectations) if one.name in results)
-    return [
-        *(_checked(one) for one in text.evidence if one.name != SUITE),
-        *(_tested(ids.get(one.name, one.name), one, results[one.name]) for one in tests),
-        *(_remarked(one) for one in findings if _is_remark(one) and one.check not in untried),
-    ]
+    held: Count  # how many of them hold
+    of: Count  # how many there are
+    noun: Literal["example", "result", "test"]  # what one of them is called
 
 
-def _checked(evidence: Evidence) -> Cell:
-    source, kind = _BY_BASIS.get(evidence.basis, ("run", "result"))
-    if evidence.evaluates:
-        source, kind = "evaluator", "reading"
-    # A check that found nothing to try holds a text to nothing.
-    blocking = evidence.required and (evidence.passed is not None or evidence.not_run)
-    return Cell(
-        Point(id=evidence.name, source=source, kind=kind, words=evidence.name, blocking=blocking),
-        Result(passed=evidence.passed, shows=evidence.detail, says=evidence.stated),
-    )
+class Row(Record):
+    """What a text gives on one input, for the user to confirm."""
+
+    # The input, as Python; for a cell of the notebook, the name that it defines or changes.
+    call: str
+    result: str  # the value as Python, or the exception's name; empty if it can't be written
+    raises: bool = False  # whether it is an exception
+    message: str = ""  # of the exception
+    setup: str = ""  # statements to run before it
+    steps: tuple[str, ...] = ()  # what each of these gives as Python; empty for None or no data
+    source: RowSource = "input"  # what suggests the input
+    rivals: tuple[Choice, ...] = ()  # other results, of drafts or that a critic expects
+    before: str = ""  # what the name was before the cell ran
+    output: Output | None = None  # the value, where it is a table or a figure
+    # Whether the user expects the result; False where they expect another, None before they say.
+    confirmed: bool | None = None
+    conditions: tuple[Condition, ...] = ()
 
 
-def _tested(id_: str, test: Expectation, result: TestResult) -> Cell:
-    return Cell(
-        Point(
-            id=id_,
-            source="critic",
-            kind="test",
-            words=test.name,
-            blocking=is_open_claim(test),
-            quote=test.quote,
-            disputed=test.disputed,
-            waits=test.unanswered,
-        ),
-        Result(passed=result.passed, shows=result.line, counts=result.counts),
-    )
+class Evidence(Record):
+    """One check's result on one text."""
+
+    name: str
+    passed: bool | None  # None when it found nothing it could check, or could not run
+    not_run: bool = False
+    score: Score | None = None  # 0..1, or None when it does not apply
+    stated: Outcome | None = None  # the verdict that the user's function gave; else None
+    detail: str = ""  # what was tried and came out (input, expected, got), for people and prompts
+    tallies: Annotated[tuple[Tally, ...], Field(max_length=3)] = ()
+    seconds: Amount = 0.0  # wall time it took
+    required: bool = True  # whether failing it keeps the text from passing
+    decisive: bool = False  # whether passing it settles the verdict
+    points: tuple[Point, ...] = ()  # each fault by itself, where the check tells them apart
+    basis: Basis = "function"  # what a verdict that rests on it is said to rest on
+    # What the text printed, returned and drew when it ran.
+    outputs: Annotated[tuple[Output, ...], Field(max_length=MAX_OUTPUTS)] = ()
+    computed: bool = False  # whether code that got copies of variables, or read files, gave it
+    rows: tuple[Row, ...] = ()  # what the text gives on inputs that the user may confirm
+    outdated: bool = False  # whether the user has since changed the examples it was tried on
+    conditions: tuple[Condition, ...] = ()  # of all that it shows
+    faults: tuple[Fault, ...] = ()  # how the text failed, as data
+
+    @property
+    def failed(self) -> bool:
+        """Whether it keeps the text from passing."""
+        return self.required and self.passed is False
+
+    @property
+    def evaluates(self) -> bool:
+        """Whether a function of the user's gave a score or a verdict, as evaluators do."""
+        scores = self.score is not None and self.passed is not None
+        return self.basis == "function" and (self.stated is not None or scores)
+
+    @property
+    def by_examples(self) -> bool:
+        """Whether it depends on the task's examples, with what the user expects."""
+        return self.basis in ("examples", "confirmed")
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it found no example to try a text on."""
+        return self.passed is None and not self.not_run and self.basis == "examples"
+
+    @property
+    def grounds(self) -> bool:
+        """Whether it counts for a verdict: it failed, or a verdict may rest on its pass."""
+        return self.passed is False or (
+            self.passed is True and self.basis not in ("run", "none", "critique")
+        )
 
 
-def _is_remark(finding: Finding) -> bool:
-    """Return True if a reader or the user says it; others are what a result or a reading shows."""
-    said = finding.author != "check" or finding.check == NO_SOURCE
-    shown = (FEEDBACK, LOW_SCORE, NOT_READY)
-    return said and finding.check not in shown and finding.status is not Status.DISMISSED
+Comparison = Literal["better", "same", "worse"]
 
 
-def _remarked(finding: Finding) -> Cell:
-    yours = finding.author == "user" or (finding.check == NO_SOURCE and not finding.asks)
-    return Cell(
-        Point(
-            id=finding.id,
-            source="you" if yours else "critic",
-            kind="question" if finding.asks else "remark",
-            words=finding.problem,
-            blocking=finding.severity is Severity.BLOCKING,
-            quote=finding.demand,
-            disputed=finding.disputed,
-            waits=finding.unanswered,
-        ),
-        Result(passed=None if finding.asks else not finding.is_open, shows=finding.problem),
-    )
+class Reading(Record):
+    """What a reader, a critic or the user's evaluator, says of a text as a whole."""
+
+    ready: bool | None = None  # whether a critic takes it for finished; None where it doesn't say
+    reason: str = ""  # what that rests on, in a sentence
+    stated: Outcome | None = None  # the outcome that an evaluator gave; None for a score alone
+    score: Score | None = None  # 0..1; None where an evaluator gave only a word
+    # A revision next to the text that it was made from, as a whole, and what was lost with it.
+    compared: Comparison | None = None
+    lost: str = ""
+    failure: str = ""  # why the reply could not be read; empty where it could
+    taken_back: bool = False  # whether the user took a critic's No back
+
+
+class Critique(Record):
+    """What a critic says of a text."""
+
+    # The weaknesses that no run can show, the worst first; what the task leaves open; facts.
+    remarks: tuple[Point, ...] = ()
+    tests: tuple[Point, ...] = ()
+    reading: Reading = Reading()
+    upheld: tuple[str, ...] = ()  # the ids or names of contested points that it stands by
+    dropped: tuple[str, ...] = ()  # ids of the contested points that it lets go
+    fixed: tuple[str, ...] = ()  # ids of earlier points that the text no longer misses
+
+    @property
+    def weaknesses(self) -> list[Point]:
+        """Its remarks, without what only asks."""
+        return [one for one in self.remarks if one.blocking or one.kind == "remark"]

@@ -8,22 +8,16 @@ import re
 from typing import Literal, get_args
 
 from ipyrefine.core import coach, decisions
-from ipyrefine.core.findings import answer
-from ipyrefine.core.model import (
-    MAX_ITERATIONS,
-    Finding,
-    Outcome,
-    Row,
-    Severity,
-    named_criteria,
-)
+from ipyrefine.core.model import MAX_ITERATIONS, Outcome, named_criteria
+from ipyrefine.core.points import answer
 from ipyrefine.core.results import expect, read_expectation, rows
 from ipyrefine.core.run import Run
+from ipyrefine.core.table import Point, Row
 from ipyrefine.errors import UsageError
 
 Place = Literal["insert", "replace", "none"]
 PLACES: tuple[Place, ...] = get_args(Place)
-_FINDING_ID = re.compile(r"[fq]\d+,?")
+_POINT_ID = re.compile(r"[fqt]\d+,?")
 _TARGET = re.compile(r"[01]?\.?\d+")
 _TEXT = re.compile(r"\d+|(?:your-)?(?:draft|revision|edit)(?:-\d+)?|your", re.IGNORECASE)
 
@@ -54,10 +48,9 @@ def go_on(run: Run, words: list[str]) -> decisions.Decision:
     if words[:1] == ["from"] and (number := _leading_text(run, rest := words[1:])) is not None:
         more = _count(rest)
         return decisions.Branch(iteration=number, revisions=more, guidance=" ".join(rest))
-    known = {finding.id for finding in run.findings}
     ids = _ids(rest := [*words])
-    if known.intersection(ids) or (ids and not rest):
-        return decisions.Select(findings=ids, guidance=" ".join(rest))
+    if run.points.keys() & {*ids} or (ids and not rest):
+        return decisions.Select(points=ids, guidance=" ".join(rest))
     if words and not words[0].isdecimal() and run.stop_reason is None:
         return decisions.Guide(guidance=" ".join(words))
     return decisions.Continue(revisions=_count(words), guidance=" ".join(words))
@@ -65,37 +58,37 @@ def go_on(run: Run, words: list[str]) -> decisions.Decision:
 
 def dismiss(_: Run, words: list[str]) -> decisions.Decision:
     """Read ``f1 [reason]``, or the name of a demand."""
-    if words and not _FINDING_ID.fullmatch(words[0]):
+    if words and not _POINT_ID.fullmatch(words[0]):
         return decisions.Drop(demand=" ".join(words))
-    return decisions.Dismiss(findings=_ids(words), reason=" ".join(words))
+    return decisions.Dismiss(points=_ids(words), reason=" ".join(words))
 
 
 def add(run: Run, words: list[str]) -> decisions.Add:
     """Read ``[f1] [blocking|minor] "problem" ["quote"] ["fix"]``; f1 is reworded."""
     ids = _ids(words, most=1)
-    before = next((f for f in run.findings if f.id in ids), None)
+    before = run.points.get("".join(ids))
     if ids and not before:
         raise UsageError(f"There is no finding {ids[0]!r} in this run.")
-    severity = before.severity if before else Severity.BLOCKING
-    if words and words[0] in tuple(Severity):
-        severity = Severity(words.pop(0))
+    blocking = before.blocking if before else True
+    if words and words[0] in ("blocking", "minor"):
+        blocking = words.pop(0) == "blocking"
     if not 1 <= len(words) <= 3:
         raise UsageError(
             'Put the finding in quotes: %refine add "the problem" ["words of the text"] '
             '["the fix"], or %refine add f2 "…" to reword f2.'
         )
-    kept = ["", before.quote if before else "", before.fix if before else ""][len(words) :]
-    problem, quote, fix = [*words, *kept]
-    finding = Finding(
+    kept = ["", before.place if before else "", before.fix if before else ""][len(words) :]
+    said, place, fix = [*words, *kept]
+    point = Point(
         id="".join(ids),
+        source="you",
         criterion=before.criterion if before else decisions.OWN,
-        severity=severity,
-        quote=quote,
-        problem=problem,
+        blocking=blocking,
+        place=place,
+        words=said,
         fix=fix,
-        author="user",
     )
-    return decisions.Add(finding=finding)
+    return decisions.Add(point=point)
 
 
 def criteria(run: Run, words: list[str]) -> decisions.Criteria:
@@ -117,8 +110,8 @@ def should(run: Run, words: list[str]) -> decisions.Decision:
 
     A student is asked about one input only, so what they type is what their code gives there.
     """
-    if len(words) > 1 and (question := next((f for f in run.findings if f.id == words[0]), None)):
-        return decisions.Add(finding=answer(question, " ".join(words[1:])))
+    if len(words) > 1 and words[0] in run.points:
+        return decisions.Add(point=answer(run.latest(words[0]), " ".join(words[1:])))
     if run.setup.coach:
         return coach.read(" ".join(words))
     if len(words) > 1 and words[0].isdecimal():
@@ -206,7 +199,7 @@ def parse_iteration(run: Run, words: list[str]) -> int | None:
 
 def _ids(words: list[str], most: int | None = None) -> tuple[str, ...]:
     ids: list[str] = []
-    while words and len(ids) != most and _FINDING_ID.fullmatch(words[0]):
+    while words and len(ids) != most and _POINT_ID.fullmatch(words[0]):
         ids.append(words.pop(0).rstrip(","))
     return tuple(ids)
 

@@ -25,7 +25,7 @@ from ipyrefine.kernel.variables import NOT_RUN_HERE
 from ipyrefine.notebook.cell_target import CellTarget, Origin
 from ipyrefine.notebook.waiting import NO_ANYWIDGET, Placeholder, caller_waits
 from ipyrefine.providers.choose import mark_asked, models_at_hand, remember_sharing
-from ipyrefine.render import labels
+from ipyrefine.render import labels, words
 from ipyrefine.render.escape import fence
 from ipyrefine.session.commands import ANSWERS
 from ipyrefine.session.export import suite_source
@@ -402,7 +402,7 @@ class CellRun:
         run = self.session.run
         over = run.stop_reason is StopReason.ACCEPTED and not self.session.running
         if self.panel is not None and over:
-            if labels.is_amber(run):
+            if words.is_amber(run):
                 self.panel.note("")
             else:
                 self._finish(self._note)

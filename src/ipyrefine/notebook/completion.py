@@ -128,7 +128,7 @@ def _arguments(
         case "continue" if given[-1:] == ("as",):
             return get_args(Form)
         case "continue" | "dismiss":
-            ids = [one.id for one in run.chosen.findings] if run and run.chosen else []
+            ids = [*run.chosen.results] if run and run.chosen else []
             more = run.demands if run and command == "dismiss" else ["as", "from"]
             return [*ids, *(more if not given else ())]
         case "edit" if not given:

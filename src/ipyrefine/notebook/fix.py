@@ -12,11 +12,12 @@ from typing import Any
 from ipyrefine import api
 from ipyrefine.checks.functions import remark
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.findings import first_line
-from ipyrefine.core.model import Evidence, Fault, Material, Task
+from ipyrefine.core.model import Fault, Material, Task
+from ipyrefine.core.points import first_line
 from ipyrefine.core.ports import Check
 from ipyrefine.core.sharing import exception_names
 from ipyrefine.core.syntax import try_parse
+from ipyrefine.core.table import Evidence
 from ipyrefine.errors import CheckNotRun, UsageError
 from ipyrefine.kernel.magics import has_python_beside_magics, python_part
 from ipyrefine.kernel.names import names_defined, names_in_draft
@@ -291,4 +292,4 @@ class Rerun:
             remark("run", one).replace(fault=Fault(words=one))
             for one in lost_effects(self.draft, self.failed_at, text)
         ]
-        return evidence.model_copy(update={"findings": (*evidence.findings, *lost)})
+        return evidence.model_copy(update={"points": (*evidence.points, *lost)})

@@ -63,7 +63,7 @@ _SYSTEM_ROLE = re.compile(
     re.IGNORECASE,
 )
 _AMOUNT = (
-    r"(\d+(?:\.\d+)?)\s*"
+    r"(?<!\d)(\d{1,15}(?:\.\d{1,15})?)\s*"
     r"(milliseconds?|ms|[smhd]|secs?|seconds?|mins?|minutes?|hours?|days?)(?![a-z])"
 )
 _SECONDS = {"ms": 0.001, "mil": 0.001, "s": 1, "m": 60, "h": 3_600, "d": 86_400}

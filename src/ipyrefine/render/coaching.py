@@ -4,7 +4,7 @@ from ipyrefine.core.coach import open_puzzle, predictions, unmet
 from ipyrefine.core.model import Attempt
 from ipyrefine.core.results import gives_same
 from ipyrefine.core.run import Run
-from ipyrefine.render import labels
+from ipyrefine.render import words
 from ipyrefine.render.document import Block, Item, Items, Paragraph, Text, ranked
 
 _MISSES = "Your code misses the task on one input."
@@ -13,7 +13,7 @@ _PREDICT = "What does it give? Predict it: a value as Python, or the name of an 
 
 def record(run: Run) -> list[Block]:
     """Return the blocks of a student's whole run, as `document.record` does of any other."""
-    label = Paragraph("", lead=str(labels.iteration_label(run.chosen)))
+    label = Paragraph("", lead=str(words.verdict(run, run.chosen).label))
     own = [Text(run.chosen.text, "code", title="Your code")] if run.chosen else []
     return [label, *asked(run), *said(run), *own]
 
@@ -33,10 +33,11 @@ def said(run: Run) -> list[Block]:
     if run.chosen and open_puzzle(run) is None:
         change = predictions(run) and run.verdict and not run.verdict.passed
         again = "Change your code, and run the cell again."
-        reason = labels.because_sentence(run, run.verdict)
+        reason = words.verdict(run, run.chosen).sentence
         blocks.append(Paragraph(again if change else reason))
         also += [f"“{quote}”" for quote in unmet(run)]
-        also += [o.problem for o in ranked(run.chosen.actionable) if o.author == "model"]
+        left = [one for one in run.cells(run.chosen) if one.actionable and one.point.by_model]
+        also += [one.words for one in ranked(left)]
     made = [Item(name=o.call.replace("\n", "; "), text=_sentence(o)) for o in run.attempts]
     listed = {
         "Look at this too": [Item(text=one) for one in also],

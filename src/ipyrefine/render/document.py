@@ -6,32 +6,22 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import Literal, NamedTuple
 
-from ipyrefine.core import model
+from ipyrefine.core import model, table
 from ipyrefine.core.actions import decision_sentence
 from ipyrefine.core.decisions import Accept, Expect, Retract
 from ipyrefine.core.events import CallEnded, Event, StageStarted, Stopped, TextDelta, Warned
-from ipyrefine.core.expectations import Expectation
-from ipyrefine.core.findings import left_open, lost_sections
-from ipyrefine.core.model import (
-    Choice,
-    Clarification,
-    Finding,
-    Form,
-    Row,
-    Severity,
-    Stage,
-    Status,
-    StopReason,
-    TestResult,
-)
-from ipyrefine.core.policy import estimate_tokens
+from ipyrefine.core.model import Choice, Clarification, Form, Stage, StopReason
+from ipyrefine.core.points import left_open, lost_sections
+from ipyrefine.core.policy import estimate_tokens, is_bare_score
 from ipyrefine.core.ports import Clock
 from ipyrefine.core.rank import has_evaluator, reads, rival_of
 from ipyrefine.core.results import gives_same, key_of, row_choices, row_key, rows
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import KEPT_HERE
 from ipyrefine.core.syntax import try_parse
-from ipyrefine.render import labels
+from ipyrefine.core.table import Cell, Point, Row
+from ipyrefine.core.testing import is_critics
+from ipyrefine.render import labels, words
 from ipyrefine.render.escape import strip_colours
 from ipyrefine.render.labels import Label
 
@@ -173,6 +163,7 @@ class Results(NamedTuple):
     title: str
     rows: tuple[Result, ...]
     hint: str = ""  # what an answer would settle, where the verdict waits for one
+    commands: str = ""  # how to answer without buttons, where numbers don't do
 
 
 class Section(NamedTuple):
@@ -208,30 +199,37 @@ def record(run: Run) -> list[Block]:
 
 def summary(run: Run) -> Paragraph:
     """Return the line at the top: the stage or the verdict, then numbers."""
-    busy = run.stage and labels.running(run)
-    lead = labels.STAGES[run.stage] if busy and run.stage else labels.iteration_label(run.chosen)
-    return Paragraph("".join(f"· {part} " for part in labels.summary_parts(run)), lead=str(lead))
+    said, parts = words.verdict(run, run.chosen), list[str]()
+    lead = labels.STAGES[run.stage] if run.stage and labels.running(run) else str(said.label)
+    if said.score:
+        parts.append(f"score {said.score}")
+    if run.chosen is not None:
+        accepted = run.best is not None and run.chosen.number != run.best
+        name = run.name(run.chosen.number).lower()
+        parts.append(f"{'accepted' if accepted else 'best'}: {name}")
+        parts.append(f"{run.revisions} of {labels.count(run.allowed_revisions, 'revision')}")
+    parts += labels.usage_parts(run.usage, run.seconds)
+    if run.stop_reason is not None:
+        parts.append(f"stopped: {labels.STOPS[run.stop_reason]}")
+    return Paragraph("".join(f"· {part} " for part in parts), lead=lead)
 
 
 def notices(run: Run) -> list[Block]:
     """Return why the run stopped, what to clarify, the user's decisions and the warnings."""
     return [
-        *([Paragraph(labels.stop_sentence(run))] if run.message else []),
+        *([Paragraph(words.stop_sentence(run))] if run.message else []),
         *late(run),
         *rival(run, run.chosen),
         *decisions(run),
         *explanations(run),
-        *(
-            Paragraph(one, "quiet" if is_remark(one) else "warning")
-            for one in warnings(run, run.chosen)
-        ),
+        *warnings(run, run.chosen),
     ]
 
 
 def late(run: Run) -> list[Block]:
     """Return the result of reading the text after it was accepted."""
-    sentence = labels.late_sentence(run)
-    if labels.is_amber(run):
+    sentence = words.late_sentence(run)
+    if words.is_amber(run):
         return [Paragraph(sentence, "flaw", "Found after you accepted it:")]
     return [Paragraph(f"{sentence[0].upper()}{sentence[1:]}.", "quiet")] if sentence else []
 
@@ -251,16 +249,44 @@ def explanations(run: Run) -> list[Block]:
     ]
 
 
-def warnings(run: Run, iteration: Iteration | None) -> list[str]:
+def warnings(run: Run, iteration: Iteration | None) -> list[Paragraph]:
     """Return the warnings that say more than the verdict of a text does."""
-    because = iteration.verdict.because if iteration and iteration.verdict else None
-    detail = because.detail if isinstance(because, model.Undecided) else ""
-    return [one for one in run.warnings if not detail or detail not in one]
+    verdict = iteration.verdict if iteration else None
+    told = verdict.line if verdict and verdict.outcome is model.Outcome.NOT_JUDGED else ""
+    return [
+        Paragraph(one, "quiet" if one == KEPT_HERE else "warning")
+        for one in run.warnings
+        if not told or told not in one
+    ]
 
 
-def is_remark(warning: str) -> bool:
-    """Return True if a warning is only something to know."""
-    return warning == KEPT_HERE
+def history(run: Run, iteration: Iteration | None) -> list[Block]:
+    """Return what is only to know of how a run went: decisions, answers, scores and usage."""
+    loud = [one.text for one in warnings(run, iteration) if one.kind == "warning"]
+    end = [words.stop_sentence(run)] if run.message and run.stop_reason else []
+    return [
+        *(Paragraph(one, "quiet") for one in run.warnings if one not in loud),
+        *decisions(run),
+        *explanations(run),
+        *(Paragraph(one, "quiet") for one in end),
+        *scores(run),
+        *usage(run),
+    ]
+
+
+def details(run: Run, iteration: Iteration | None) -> list[Block]:
+    """Return how the cell was read, and of a text what stands nowhere else."""
+    read = Paragraph(f"Interpreted as: {labels.interpretation(run.setup)}", "quiet")
+    if iteration is None:
+        return [read]
+    beside = margin(run, iteration)
+    return [
+        read,
+        *reason(run, iteration),
+        *claims(run, iteration),
+        *findings(run, iteration, (one for one in told(run, iteration) if one not in beside)),
+        *notes(iteration),
+    ]
 
 
 def rival(run: Run, iteration: Iteration | None) -> list[Block]:
@@ -270,7 +296,7 @@ def rival(run: Run, iteration: Iteration | None) -> list[Block]:
         return []
     number = found.iteration.number
     return [
-        Paragraph(labels.rival_sentence(run, found), lead="To decide:"),
+        Paragraph(words.rival_sentence(run, found), lead="To decide:"),
         Paragraph(
             f"%refine accept {run.name(number).lower()} takes {run.mention(number)}.", "quiet"
         ),
@@ -285,7 +311,7 @@ def results(
         return []
     found, asked = rows(run, iteration), questions(run, iteration)
     if not found:
-        return [*unsourced(iteration), *asked]
+        return [*unsourced(run, iteration), *asked]
     said: dict[tuple[str, str], Clarification | Expect | None] = {
         key_of(one.call, one.setup): one for one in run.task.clarifications
     }
@@ -303,7 +329,7 @@ def questions(run: Run, iteration: Iteration) -> list[Results]:
     found = tuple(
         Result(
             one.id,
-            one.problem,
+            one.words,
             "",
             choices=tuple(Choice(result=option) for option in one.options),
             asks="open",
@@ -311,17 +337,21 @@ def questions(run: Run, iteration: Iteration) -> list[Results]:
         for one in left_open(run, iteration)
         if not one.call
     )
-    return [Results(labels.LEFT_OPEN, found)] if found else []
+    id_ = found[0].key if found else ""
+    say = f"%refine should {id_} ANSWER answers it; dismiss {id_} drops it."
+    return [Results(labels.LEFT_OPEN, found, commands=say)] if found else []
 
 
-def unsourced(iteration: Iteration) -> list[Results]:
+def unsourced(run: Run, iteration: Iteration) -> list[Results]:
     """Return the names, numbers and dates of prose that no source has, to keep or to strike."""
-    asked = (one for one in iteration.findings if one.asks and one.check == model.NO_SOURCE)
+    asked = (c.point for c in run.cells(iteration) if c.asks and c.point.kind == "fact")
     found = tuple(
-        Result(one.id, one.quote, _around(iteration.text, one.quote), sign="", asks="keep")
+        Result(one.id, one.place, _around(iteration.text, one.place), sign="", asks="keep")
         for one in asked
     )
-    return [Results("In no source", found, labels.UNSOURCED)] if found else []
+    id_ = found[0].key if found else ""
+    keep = f"%refine dismiss {id_} keeps it; continue {id_} has it struck."
+    return [Results("In no source", found, labels.UNSOURCED, keep)] if found else []
 
 
 def _around(text: str, words: str) -> str:
@@ -431,14 +461,18 @@ def version(
     run: Run, iteration: Iteration, *, with_text: bool = True, with_outputs: bool = True
 ) -> Section:
     """Return an iteration: its verdict, its text, what it rests on and what is left to do."""
-    number, parent = iteration.number, iteration.parent
+    number, parent, said = iteration.number, iteration.parent, words.verdict(run, iteration)
     branched = parent is not None and parent != number - 1
     whole = parent is None and iteration is run.chosen
+    read, tried = (
+        reading(run, iteration),
+        any(is_critics(run.points[id_]) for id_ in iteration.results),
+    )
     # The sentence of the stop says why the best text is not judged.
     told = run.stop_reason is StopReason.UNJUDGED and number == run.best
     marks = (
         f"from {run.mention(parent)}" if branched and parent is not None else "",
-        labels.score_beside(iteration.verdict),
+        said.score,
         labels.BEST if number == run.best else "",
         str(labels.NO_NEW_TEXT) if iteration.failure else "",
     )
@@ -448,34 +482,38 @@ def version(
             *(reason(run, iteration) if not told else ()),
             # The chosen text stands at the top, whole.
             *(writing(run, iteration) if with_text and not whole else ()),
-            *checks(iteration),
+            *checks(run, iteration, suite=not tried),
             *(outputs(iteration) if with_outputs else ()),
-            *findings(iteration, run.task.form),
-            *reading(run, iteration),
+            *findings(run, iteration),
+            *read,
             *notes(iteration),
         ),
-        labels.iteration_label(iteration) if iteration.verdict else None,
+        said.label if iteration.verdict else None,
         tuple(filter(None, marks)),
     )
 
 
 def reason(run: Run, iteration: Iteration) -> list[Block]:
     """Return why the verdict is what it is."""
-    sentence = labels.because_sentence(run, iteration.verdict)
+    sentence = words.verdict(run, iteration).sentence
     return [Paragraph(sentence)] if sentence else []
 
 
 def writing(run: Run, iteration: Iteration) -> list[Block]:
     """Return a text, or how it differs from its parent, with the changes it claims."""
-    parent, form, language = iteration.parent, run.task.form, run.task.language
     if iteration.failure:
         return [failure(iteration), *claims(run, iteration)]
-    if parent is None:
-        return [Text(iteration.text, form, language, "Text")]
-    title = f"Difference from {run.mention(parent)}"
-    old = run.iterations[parent].text
-    difference = Text(iteration.text, form, language, title, old)
-    return [difference, *lost(run, iteration), *claims(run, iteration)]
+    if iteration.parent is None:
+        return [Text(iteration.text, run.task.form, run.task.language, "Text")]
+    return [*difference(run, iteration), *claims(run, iteration)]
+
+
+def difference(run: Run, iteration: Iteration) -> list[Block]:
+    """Return how a text differs from its parent, and the sections that it lost."""
+    parent, form, language = iteration.parent, run.task.form, run.task.language
+    assert parent is not None, "only a revision differs from another text"
+    title, old = f"Changes from {run.mention(parent)}", run.iterations[parent].text
+    return [Text(iteration.text, form, language, title, old), *lost(run, iteration)]
 
 
 def lost(run: Run, iteration: Iteration) -> list[Block]:
@@ -491,20 +529,16 @@ def failure(iteration: Iteration) -> Paragraph:
 
 def claims(run: Run, iteration: Iteration) -> list[Block]:
     """Return the changes that a revision claims for each finding."""
-    parents = () if iteration.parent is None else run.iterations[iteration.parent].findings
-    problems = {finding.id: finding.problem for finding in (*parents, *iteration.findings)}
+    parents = [] if iteration.parent is None else run.cells(run.iterations[iteration.parent])
+    problems = {one.id: one.words for one in (*parents, *run.cells(iteration))}
     items = (
-        Item(
-            one.finding,
-            problems.get(one.finding, ""),
-            text=f"→ {one.summary or 'no explanation'}",
-        )
-        for one in iteration.changes
+        Item(id_, problems.get(id_, ""), text=f"→ {summary or 'no explanation'}")
+        for id_, summary in iteration.changes.items()
     )
     return _items("Changes by finding", items)
 
 
-def checks(iteration: Iteration, *, suite: bool = True) -> list[Block]:
+def checks(run: Run, iteration: Iteration, *, suite: bool = True) -> list[Block]:
     """Return the results of the checks, those that failed first."""
     items = (
         Item(
@@ -512,14 +546,14 @@ def checks(iteration: Iteration, *, suite: bool = True) -> list[Block]:
             labels=(labels.check_chip(one),),
             detail=strip_colours(one.detail).strip("\n"),
         )
-        for one in sorted(iteration.evidence, key=lambda one: not one.failed)
-        if one.name != model.RESULTS and (suite or one.name != model.SUITE) and not one.is_empty
+        for one in sorted(run.evidence(iteration), key=lambda one: not one.failed)
+        if one.basis != "none" and (suite or one.basis != "critique") and not one.is_empty
     )
     checked = {one.name for one in iteration.evidence}
     scored = (
-        Item(labels=(labels.score_chip(one, iteration.verdict),), detail=one.problem)
-        for one in iteration.findings
-        if one.actionable and one.check not in checked and is_bare(one, iteration)
+        Item(labels=(labels.score_chip(one, iteration.verdict),), detail=one.words)
+        for one in run.cells(iteration)
+        if one.actionable and one.point.check not in checked and is_bare(one, iteration)
     )
     found = (*items, *scored)
     return [Items("Checks", found, "checks")] if found else []
@@ -562,89 +596,116 @@ def _output(title: str, text: str) -> list[Output]:
     return [Output(title, strip_colours(text))] if text.strip() else []
 
 
-def findings(
-    iteration: Iteration, form: Form, found: Iterable[Finding] | None = None
-) -> list[Block]:
-    """Return findings in reading order; by default all of the iteration's."""
-    every = ranked(iteration.findings if found is None else found)
+def findings(run: Run, iteration: Iteration, found: Iterable[Cell] | None = None) -> list[Block]:
+    """Return what a text misses or has mended in reading order; by default all of it."""
+    every = ranked(told(run, iteration) if found is None else found)
     # What only asks the user stands where code has its results.
-    shown = (f for f in every if not f.asks and not is_bare(f, iteration))
-    items = tuple(finding_item(f, iteration, form) for f in shown)
+    shown = (one for one in every if not one.asks and not is_bare(one, iteration))
+    items = tuple(finding_item(run, iteration, one) for one in shown)
     return [Items("Findings", items, "findings")] if items else []
+
+
+def told(run: Run, iteration: Iteration) -> list[Cell]:
+    """Return a text's column without the critic's tests, which stand among its claims."""
+    return [one for one in run.cells(iteration) if not is_critics(one.point)]
 
 
 def reading(run: Run, iteration: Iteration) -> list[Block]:
     """Return how the critic's claims about a text ended, with its tests, questions and doubts."""
-    results = {result.name: result for result in iteration.tests}
+    results = iteration.results
     tests = [
-        _test_item(one, results.get(one.name))
-        for one in run.expectations
-        if one.name in results or one.iteration == iteration.number
+        _test_item(one, results.get(one.id))
+        for one in run.points.values()
+        if is_critics(one) and (one.id in results or one.text == iteration.number)
     ]
     ends = Counter(item.labels[0] for item in tests)
     if not has_evaluator(run):
-        found = (one for one in iteration.findings if one.author == "model" and not one.asks)
-        ends.update(map(labels.finding_status, found))
+        found = (one for one in run.cells(iteration) if one.point.by_model and not one.asks)
+        ends.update(map(labels.standing, found))
     blocks: list[Block] = [Items(labels.claims_title(ends), tuple(tests))] if ends else []
-    if iteration.ready is False and iteration.reason:
-        back = " You took that back." if iteration.taken_back else ""
-        blocks.append(Paragraph(f"The critic takes it for not ready: {iteration.reason}{back}"))
-    if iteration.compared == "worse" and iteration.parent is not None:
+    said = iteration.reading or table.Reading()
+    if said.ready is False and said.reason:
+        back = " You took that back." if said.taken_back else ""
+        blocks.append(Paragraph(f"The critic takes it for not ready: {said.reason}{back}"))
+    if said.compared == "worse" and iteration.parent is not None:
         worse = f"The critic calls it worse than {run.mention(iteration.parent)}"
-        blocks.append(Paragraph(f"{worse}{f': {iteration.lost}' if iteration.lost else '.'}"))
+        blocks.append(Paragraph(f"{worse}{f': {said.lost}' if said.lost else '.'}"))
     return blocks
 
 
-def _test_item(test: Expectation, result: TestResult | None) -> Item:
+def _test_item(test: Point, result: table.Result | None) -> Item:
     label = labels.test_label(test, result)
-    line = result.line if result else labels.untried_sentence(test, result)
+    line = result.shows if result else labels.untried_sentence(test, result)
+    baseless = f" · not in the task: “{test.quote}”" if test.quote and not test.blocking else ""
     return Item(
-        name=test.name,
+        name=test.id,
         labels=(label,),
         text=" ".join(filter(None, (line, labels.contest_sentence(test)))),
-        note="" if test.grounded or not test.quote else f"not in the task: “{test.quote}”",
-        demand=test.quote if test.grounded else "",
+        note=test.words + baseless,
+        demand=test.quote if test.blocking else "",
         detail=test.code,
         settled=label.kind == "quiet",
     )
 
 
-def is_bare(finding: Finding, iteration: Iteration) -> bool:
-    """Return True if a finding only states a score, which a chip shows."""
-    if finding.check == model.LOW_SCORE or _SCORE_ALONE.fullmatch(finding.problem):
-        return not finding.fix
+def margin(run: Run, iteration: Iteration) -> list[Cell]:
+    """Return what stands beside a text; its details list the others."""
+    before = [] if iteration.parent is None else run.cells(run.iterations[iteration.parent])
+    stood = {one.id for one in before if one.actionable}
+    return [
+        one
+        for one in run.cells(iteration)
+        if not is_bare(one, iteration)
+        and (one.actionable or (one.is_settled and not one.point.dropped and one.id in stood))
+    ]
+
+
+def still_open(run: Run, iteration: Iteration) -> list[Block]:
+    """Return what a text misses in short, without what stands there as a failed check."""
+    failed = {one.name for one in iteration.evidence if one.failed}
+    cells = (one for one in run.cells(iteration) if one.actionable and not is_critics(one.point))
+    found = ranked(one for one in cells if one.point.check not in failed)
+    items = (finding_item(run, iteration, one) for one in found)
+    return _items(
+        "Findings",
+        (Item(note=f"{i.name} · {i.note}", labels=i.labels, text=i.text) for i in items),
+    )
+
+
+def is_bare(cell: Cell, iteration: Iteration) -> bool:
+    """Return True if a point only states a score, which a chip shows."""
+    if is_bare_score(cell) or _SCORE_ALONE.fullmatch(cell.words):
+        return not cell.point.fix
     return any(
-        one.name == finding.check and one.score is not None and not one.findings
+        one.name == cell.point.check and one.score is not None and not one.points
         for one in iteration.evidence
     )
 
 
-def ranked(found: Iterable[Finding]) -> list[Finding]:
-    """Return findings in reading order: those to act on first, blocking before minor."""
-    return sorted(found, key=lambda one: (_is_settled(one), one.severity != Severity.BLOCKING))
+def ranked(found: Iterable[Cell]) -> list[Cell]:
+    """Return cells in reading order: those to act on first, blocking before minor."""
+    return sorted(
+        found, key=lambda one: (one.is_settled, not (one.point.blocking and one.result.counts))
+    )
 
 
-def _is_settled(finding: Finding) -> bool:
-    return finding.status in (Status.RESOLVED, Status.DISMISSED)
-
-
-def finding_item(finding: Finding, iteration: Iteration, form: Form) -> Item:
-    """Return a finding of a text that is written in a form."""
+def finding_item(run: Run, iteration: Iteration, cell: Cell) -> Item:
+    """Return what a text misses, or has mended, as an item."""
     passed = bool(iteration.verdict and iteration.verdict.passed)
-    where = labels.check_name(finding.check or finding.criterion)
+    point = cell.point
+    where = labels.check_name(point.check or point.criterion)
+    if is_critics(point):
+        where = "critic's tests" + (f" · {point.words}" if cell.result.shows else "")
     return Item(
-        name=finding.id,
-        note=f"{where} · added by you" if finding.author == "user" else where,
-        labels=(
-            labels.severity_label(finding.severity, passed=passed),
-            labels.finding_status(finding),
-        ),
-        text=" ".join(filter(None, (finding.problem, labels.contest_sentence(finding)))),
-        quote=finding.quote,
-        form=form,
-        demand=finding.demand,
-        fix=finding.fix,
-        settled=_is_settled(finding),
+        name=point.id,
+        note=f"{where} · added by you" if point.by_user else where,
+        labels=(labels.severity_label(cell, passed=passed), labels.standing(cell)),
+        text=" ".join(filter(None, (cell.words, labels.contest_sentence(point)))),
+        quote=point.place,
+        form=run.task.form,
+        demand=point.quote,
+        fix=point.fix,
+        settled=cell.is_settled,
     )
 
 

@@ -12,12 +12,12 @@ from markupsafe import Markup
 
 from ipyrefine.core.actions import ACTIONS
 from ipyrefine.core.decisions import OWN, Expect, Retract
-from ipyrefine.core.model import Finding, Price, Stage, Status, StillOpen, StopReason
+from ipyrefine.core.model import Price, Stage, StopReason
 from ipyrefine.core.policy import to_act_on
 from ipyrefine.core.rank import rival_of
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import Sharing
-from ipyrefine.render import coaching, document, labels
+from ipyrefine.render import coaching, document, labels, words
 from ipyrefine.render.diff import (
     Stretch,
     highlight_html,
@@ -48,8 +48,8 @@ _KEYS = {row.key: row.button.rstrip("…") for row in ACTIONS.values() if row.ke
     "?": "These keys; on a result: don't know, go on",
 }
 # Stops that the verdict speaks for.
-_PLAIN_STOPS = (
-    *(StopReason.PASSED, StopReason.OVERRIDDEN, StopReason.UNJUDGED),
+_TOLD = (
+    *(StopReason.PASSED, StopReason.OVERRIDDEN, StopReason.UNJUDGED, StopReason.ACCEPTED),
     None,
 )
 
@@ -150,7 +150,6 @@ def style() -> str:
 
 @cache
 def _templates() -> Environment:
-    """Return the templates; they escape text that is not marked as HTML."""
     environment = Environment(
         loader=PackageLoader("ipyrefine.render"),
         autoescape=True,
@@ -169,6 +168,7 @@ def _templates() -> Environment:
         "actions": ACTIONS,
         "keys": _KEYS,
         "labels": labels,
+        "words": words,
         "seconds_of": document.seconds_of,
     }
     environment.filters |= {
@@ -207,24 +207,23 @@ def _context(run: Run, view: View, note: str, *, live: bool) -> dict[str, Any]:
         "stop_message": "",
         "asked": coaching.asked(run),
         "said": coaching.said(run) if run.setup.coach else [],
-        "warnings": [one for one in document.warnings(run, about) if not document.is_remark(one)],
+        "warnings": [one.text for one in document.warnings(run, about) if one.kind == "warning"],
         "criteria": [criterion.name for criterion in run.task.criteria],
-        "edited": next((one for one in run.findings if one.id == view.finding), None),
+        "edited": run.points.get(view.finding or ""),
     }
-    silent = (*_PLAIN_STOPS, StopReason.ACCEPTED)
-    told = run.stop_reason in silent or run.setup.coach
+    told = run.stop_reason in _TOLD or run.setup.coach
     if run.iterations and not told and (live or not note):
         # The header says what is still open.
-        open_ = about and about.verdict and isinstance(about.verdict.because, StillOpen)
-        context["stop_message"] = run.message if open_ else labels.stop_sentence(run)
+        open_ = about and about.verdict and about.verdict.why in ("open", "open_over_score")
+        context["stop_message"] = run.message if open_ else words.stop_sentence(run)
     if about:
         claims = document.reading(run, about)
         context |= _text_context(run, view, about, live=live) | {
             "failure": document.failure(about),
-            "checks": document.checks(about, suite=not claims),
+            "checks": document.checks(run, about, suite=not claims),
             "claims": claims,
             "rival": rival_of(run, about),
-            "selectable": list(about.actionable),
+            "selectable": [one for one in run.cells(about) if one.actionable],
         }
     context |= _top_context(run, view, about, live=live)
     context["folds"] = {
@@ -238,37 +237,29 @@ def _top_context(run: Run, view: View, about: Iteration | None, *, live: bool) -
     # Texts that have a verdict keep it while they are tried on one more result.
     tries = run.stage is Stage.CHECK and all(one.verdict for one in run.iterations)
     busy = live and labels.running(run) and not tries
-    label = labels.outcome_label(about.verdict if about else None)
-    basis = labels.basis_phrases(run, about) if about else [("", labels.stop_sentence(run))]
-    if about is None and run.stop_reason is not None:
-        label = labels.Label("✗", "STOPPED", "bad")
-    if about and about.verdict and about.verdict.over_failed_check:
-        label = label._replace(symbol="⚠", kind="warn")
-    reading = live and labels.awaits_reading(run, about)
-    base = None
-    if busy and run.stage is Stage.REVISE and run.iterations:
-        base = run.iterations[-1 if run.head is None else run.head]
-    if about and reading:
-        label, basis = labels.unread_label(about), labels.unread_phrases(about)
-    elif busy:
-        basis = [("", run.name(view.under_way))]
-        if problems := [_first_line(one.problem) for one in to_act_on(run, base)] if base else []:
-            more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-            basis = [("", problems[0] + more)]
-    used = [labels.seconds(run.seconds)] if run.seconds else []
     decided = run.stop_reason is StopReason.ACCEPTED or (
         run.stop_reason is StopReason.OVERRIDDEN and not live
     )
+    reading = live and words.awaits_reading(run, about)
+    said = words.verdict(run, about)
     if decided:
-        label = labels.receipt_label(run)
-        basis = labels.receipt_phrases(run, reading=view.reads_behind)
+        said = words.receipt(run, reading=view.reads_behind)
+    basis, base = said.phrases, None
+    if busy and run.stage is Stage.REVISE and run.iterations:
+        base = run.iterations[-1 if run.head is None else run.head]
+    if busy and not reading:
+        basis = [("", run.name(view.under_way))]
+        if problems := [_first_line(one.words) for one in to_act_on(run, base)] if base else []:
+            more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+            basis = [("", problems[0] + more)]
+    used = [labels.seconds(run.seconds)] if run.seconds else []
     return {
         "base": base,
         "busy": busy,
         "reading": reading,
-        "amber": labels.is_amber(run),
+        "amber": words.is_amber(run),
         "decided": decided,
-        "label": label,
+        "label": said.title,
         "basis": basis,
         "remark": labels.lenient_evaluator(run),
         "used": [*used, *labels.usage_parts(run.usage, 0.0)],
@@ -294,7 +285,6 @@ def _steps(run: Run, about: Iteration | None) -> list[tuple[int, int]]:
 
 
 def _text_context(run: Run, view: View, about: Iteration, *, live: bool) -> dict[str, Any]:
-    """Return a text with the findings where they belong, and the outputs of its code."""
     form, language = run.task.form, run.task.language
     other = about.parent
     if view.best and run.best is not None and run.best != about.number:
@@ -352,28 +342,16 @@ class Pinned(NamedTuple):
 
 def _pin(run: Run, about: Iteration, old: str | None) -> Pinned:
     pinned = Pinned({}, [])
-    claims = {change.finding: change.summary for change in about.changes}
-    for finding in document.ranked(_margin(run, about)):
-        fixed = finding.status is Status.RESOLVED
-        item = document.finding_item(finding, about, run.task.form)
-        note = Note(item, fixed, _first_line(claims.get(finding.id, "")), finding.binding)
-        place = line_of(about.text, finding.quote)
+    for cell in document.ranked(document.margin(run, about)):
+        point, fixed = cell.point, cell.result.passed is True and not cell.point.dropped
+        item = document.finding_item(run, about, cell)
+        binding = bool(point.check) and point.blocking
+        note = Note(item, fixed, _first_line(about.changes.get(cell.id, "")), binding)
+        place = line_of(about.text, point.place)
         if place is None and fixed and old is not None and run.task.form == "code":
-            place = _successor(old, about.text, line_of(old, finding.quote))
+            place = _successor(old, about.text, line_of(old, point.place))
         (pinned.rest if place is None else pinned.lines.setdefault(place, [])).append(note)
     return pinned
-
-
-def _margin(run: Run, about: Iteration) -> list[Finding]:
-    """Return the findings in the margin of a text; its details list the others."""
-    before = () if about.parent is None else run.iterations[about.parent].findings
-    stood = {finding.id for finding in before if finding.actionable}
-    return [
-        one
-        for one in about.findings
-        if not document.is_bare(one, about)
-        and (one.actionable or (one.status is Status.RESOLVED and one.id in stood))
-    ]
 
 
 def _successor(old: str, new: str, line: int | None) -> int | None:
@@ -430,43 +408,13 @@ def _differing_outputs(
 def _fold(
     name: str, run: Run, about: Iteration | None, context: dict[str, Any]
 ) -> list[document.Block]:
-    """Return the content of one of `FOLDS`.
-
-    The details say how the cell was read, and of a text what stands nowhere else; the history has
-    the decisions, the scores and the usage, and in a record every iteration.
-    """
     if name == "settings":
         return document.settings(run)
     if name == "details":
-        read = document.Paragraph(f"Interpreted as: {labels.interpretation(run.setup)}", "quiet")
-        if about is None:
-            return [read]
-        margin = _margin(run, about)
-        others = [one for one in about.findings if one not in margin]
-        return [
-            read,
-            *document.reason(run, about),
-            *document.claims(run, about),
-            *document.findings(about, run.task.form, others),
-            *document.notes(about),
-        ]
-    loud = document.warnings(run, about)
-    quiet = [one for one in run.warnings if document.is_remark(one) or one not in loud]
-    end = [labels.stop_sentence(run)] if run.message and run.stop_reason else []
-    blocks = [
-        *(document.Paragraph(one, "quiet") for one in quiet),
-        *document.decisions(run),
-        *document.explanations(run),
-        *(document.Paragraph(one, "quiet") for one in end),
-        *document.scores(run),
-        *document.usage(run),
-    ]
-    if not context["live"]:
-        above = context.get("outputs", {})  # shown there
-        blocks += [
-            document.version(
-                run, one, with_text=one is not about, with_outputs=one.number not in above
-            )
-            for one in run.iterations
-        ]
-    return blocks
+        return document.details(run, about)
+    above = context.get("outputs", {})  # shown there
+    versions = (
+        document.version(run, one, with_text=one is not about, with_outputs=one.number not in above)
+        for one in run.iterations
+    )
+    return [*document.history(run, about), *(() if context["live"] else versions)]

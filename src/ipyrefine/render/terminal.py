@@ -17,7 +17,7 @@ from ipyrefine.core.events import (
 )
 from ipyrefine.core.model import Stage, StopReason
 from ipyrefine.core.run import Iteration, Run
-from ipyrefine.render import coaching, document, labels
+from ipyrefine.render import coaching, document, labels, words
 from ipyrefine.render.diff import text_diff
 from ipyrefine.render.escape import plain, strip_colours
 
@@ -37,9 +37,9 @@ DETAILS: dict[str, Callable[[Run, Iteration], Sequence[document.Block]]] = {
     "text": lambda run, _: document.result(run),
     "diff": lambda run, one: document.writing(run, one),
     "results": lambda run, one: document.results(run, one),
-    "checks": lambda run, one: document.checks(one),
+    "checks": lambda run, one: document.checks(run, one),
     "output": lambda run, one: document.outputs(one),
-    "findings": lambda run, one: document.findings(one, run.task.form),
+    "findings": lambda run, one: document.findings(run, one),
     "tests": lambda run, one: document.reading(run, one),
     "scores": lambda run, _: document.scores(run),
     "usage": lambda run, _: document.usage(run),
@@ -164,11 +164,7 @@ class _Printer:
                     for number, one in enumerate(block.rows, start=1)
                     for line in [*self.result(number, one), *self.blocks(one.output)]
                 ]
-                first = next(iter(block.rows))
-                keep = f"%refine dismiss {first.key} keeps it; continue {first.key} has it struck."
-                say = f"%refine should {first.key} ANSWER answers it; dismiss {first.key} drops it."
-                hints = {"keep": keep, "open": say}
-                hint = self.wrap(hints[first.asks], "quiet") if first.asks in hints else []
+                hint = self.wrap(block.commands, "quiet") if block.commands else []
                 return [*self.wrap(block.title, "bold"), *rows, *hint]
             case document.Section():
                 return ["", self.heading(str(block)), *self.blocks(block.blocks)]
@@ -235,10 +231,11 @@ class _Printer:
         for one in latest:
             if one is kept:
                 continue
-            label = labels.NO_NEW_TEXT if one.failure else labels.iteration_label(one)
+            said = words.verdict(run, one)
+            label = labels.NO_NEW_TEXT if one.failure else said.label
             lines += self.wrap(f"{run.name(one.number)}: {label}", label.kind, hang="  ")
-            reason = "" if one.failure else labels.because_sentence(run, one.verdict)
-            if failed := [e.detail for e in one.evidence if e.failed]:  # the label says so
+            reason = "" if one.failure else said.sentence
+            if failed := [e.detail for e in run.evidence(one) if e.failed]:  # the label says so
                 reason = strip_colours(failed[0]).strip()
             lines += [self.clip("  " + reason.split("\n")[0])] if reason else []
         return lines
@@ -247,26 +244,17 @@ class _Printer:
         if run.setup.coach:
             return self.blocks(coaching.record(run))
         chosen = run.chosen
-        message = [] if run.stop_reason in _SILENT else self.wrap(labels.stop_sentence(run))
+        message = [] if run.stop_reason in _SILENT else self.wrap(words.stop_sentence(run))
         if chosen is None:
             return message
-        label = labels.iteration_label(chosen)
+        label = words.verdict(run, chosen).label
         heading = self.heading(f"{run.name(chosen.number)}: {label}", label.kind)
         if run.stop_reason in (StopReason.ACCEPTED, StopReason.OVERRIDDEN):
             return [heading]
-        failed = {one.name for one in chosen.evidence if one.failed}  # stand above as checks
-        still_open = [one for one in chosen.actionable if one.check not in failed]
-        found = [
-            document.finding_item(one, chosen, run.task.form) for one in document.ranked(still_open)
-        ]
-        items = tuple(
-            document.Item(note=f"{one.name} · {one.note}", labels=one.labels, text=one.text)
-            for one in found
-        )
         parts: dict[str, list[document.Block]] = {
-            "checks": document.checks(chosen),
+            "checks": document.checks(run, chosen),
             "output": document.outputs(chosen),
-            "findings": [document.Items("Findings", items)] if items else [],
+            "findings": document.still_open(run, chosen),
         }
         above = [*self.left_behind(run, run.iterations, chosen), heading]
         below = [
@@ -287,15 +275,11 @@ class _Printer:
 
     def kept_text(self, run: Run, chosen: Iteration) -> tuple[str, list[str]]:
         """Return ``diff`` with how a text differs from its parent, or ``text`` with all of it."""
-        form = run.task.form
-        if chosen.parent is None:
-            text = plain(chosen.text).strip("\n")
-            lines = text.split("\n")
-            return "text", self.wrap(text) if form == "prose" else [*map(self.clip, lines)]
-        title = f"Changes from {run.mention(chosen.parent)}"
-        old = run.iterations[chosen.parent].text
-        difference = self.block(document.Text(chosen.text, form, "", title, old))
-        return "diff", [*difference, *self.blocks(document.lost(run, chosen))]
+        if chosen.parent is not None:
+            return "diff", self.blocks(document.difference(run, chosen))
+        text = plain(chosen.text).strip("\n")
+        prose = run.task.form == "prose"
+        return "text", self.wrap(text) if prose else [*map(self.clip, text.split("\n"))]
 
 
 # Widths

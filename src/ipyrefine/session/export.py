@@ -11,7 +11,6 @@ from typing import Any, Literal, NamedTuple
 from ipyrefine.checks.evaluation import shorten
 from ipyrefine.checks.suite import as_function
 from ipyrefine.core.coach import open_puzzle
-from ipyrefine.core.expectations import Expectation, counts, in_force
 from ipyrefine.core.model import StopReason
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.stated import Example, read_examples, stated_examples
@@ -24,9 +23,10 @@ from ipyrefine.core.syntax import (
     try_parse,
     try_parse_expression,
 )
+from ipyrefine.core.table import Point
 from ipyrefine.errors import UsageError
 from ipyrefine.kernel.magics import python_part
-from ipyrefine.render import document, labels
+from ipyrefine.render import document, labels, words
 from ipyrefine.render.escape import fence, plain
 from ipyrefine.render.terminal import record_text
 from ipyrefine.session.record import KEY, as_json
@@ -89,7 +89,7 @@ def _make_cell(one: Iteration, run: Run) -> Any:
 
     make: Any = v4
     language = labels.language(one.text, run.task.form, run.task.language) or "text"
-    title = f"## {run.name(one.number)} · {labels.outcome_label(one.verdict).word}"
+    title = f"## {run.name(one.number)} · {words.verdict(run, one).title.word}"
     text = f"{title}\n\n{fence(one.text, language)}"
     pictures = [one for one in document.outputs(one) if isinstance(one, document.Picture)]
     files = {f"figure-{n}.png": one for n, one in enumerate(pictures)}
@@ -108,7 +108,7 @@ class Kept(NamedTuple):
 
     stated: tuple[Example, ...]  # by the task
     confirmed: tuple[Example, ...]  # by the user
-    tests: tuple[Expectation, ...]  # by critics; those that can fail a text
+    tests: tuple[Point, ...]  # by critics; those that can fail a text
 
 
 def kept_suite(run: Run) -> Kept:
@@ -117,9 +117,9 @@ def kept_suite(run: Run) -> Kept:
         return Kept((), (), ())
     stated = read_examples(run.task.text)
     called = tuple(one for one in stated if one.kind != "table")
-    partial = {one.name for one in run.chosen.tests if one.conditions} if run.chosen else set()
-    able = (one for one in in_force(run.expectations) if one.name not in partial)
-    tests = tuple(one for one in able if counts(one))
+    results = run.chosen.results if run.chosen else {}
+    partial = {id_ for id_, one in results.items() if one.conditions}
+    tests = tuple(one for one in run.tests if one.counts and one.id not in partial)
     return Kept(called, stated_examples(run.task)[len(stated) :], tests)
 
 
@@ -140,7 +140,7 @@ def suite_source(run: Run, form: Literal["file", "cell", "ipytest"] = "file") ->
     tree = try_parse(text) or ast.Module([], [])
     own = set[str]().union(*map(names_bound, tree.body))
     critic = " ".join(plain(run.setup.judge).split()) or "the critic"
-    taken, prints = own | {one.name for one in suite.tests}, "print" in names_used(tree)
+    taken, prints = own | {one.words for one in suite.tests}, "print" in names_used(tree)
     groups: list[tuple[str, list[str]]] = []
     for name, source, examples in (
         ("stated", "Stated in the task", suite.stated),
@@ -190,14 +190,14 @@ def _check_doctest(example):
     assert not failures, "".join(failures)"""
 
 
-def _called(test: Expectation, own: set[str]) -> str:
+def _called(test: Point, own: set[str]) -> str:
     match (try_parse(test.code) or ast.Module([], [])).body[-1:]:
         case [
             ast.FunctionDef(args=args, decorator_list=[])
             | ast.AsyncFunctionDef(args=args, decorator_list=[])
         ] if not ast.unparse(args):
-            return f"{as_function(test, own)}\n\n{test.name}()"
-    return f"# Only pytest can run {test.name}: save the tests to a file."
+            return f"{as_function(test, own)}\n\n{test.words}()"
+    return f"# Only pytest can run {test.words}: save the tests to a file."
 
 
 def _assertion(example: Example, own: set[str], *, prints: bool) -> Iterator[str]:

@@ -14,7 +14,7 @@ from ipyrefine.core.run import Run
 from ipyrefine.errors import UsageError
 from ipyrefine.journal.store import Journal, Summary, UnreadableRun
 from ipyrefine.journal.writer import Recorder, open_journal
-from ipyrefine.render import labels
+from ipyrefine.render import labels, words
 from ipyrefine.render.escape import plain
 from ipyrefine.render.terminal import align, clip, wrap
 from ipyrefine.session.record import load_whole
@@ -69,9 +69,7 @@ def _verdict(one: Summary) -> str:
     verdict = Verdict.model_validate(
         {"outcome": one.outcome, "score": None, "basis": one.basis or "none"}
     )
-    label, basis = labels.outcome_label(verdict), labels.BASES[verdict.basis][0]
-    end = _ENDS.get(one.stop_reason or "", "")
-    return f"{label}{' · ' if basis else ''}{basis}{end}"
+    return words.kept_label(verdict) + _ENDS.get(one.stop_reason or "", "")
 
 
 def _format_date(then: float, now: float) -> str:

@@ -258,7 +258,11 @@ def _shortened(run: Run, omission: str, iterations: list[Iteration]) -> Run:
         f"This record was shortened to fit the notebook: {omission}. "
         "`%refine export FILE.json` writes the whole run."
     )
-    return run.replace(iterations=tuple(iterations), warnings=(*run.warnings, warning))
+    named = {id_ for one in iterations for id_ in one.results}
+    points = {id_: one for id_, one in run.points.items() if id_ in named}
+    return run.replace(
+        iterations=tuple(iterations), points=points, warnings=(*run.warnings, warning)
+    )
 
 
 def _without_details(one: Iteration) -> Iteration:
@@ -273,12 +277,14 @@ def _without_details(one: Iteration) -> Iteration:
 
 
 def _chosen(one: Iteration) -> Iteration:
-    return _without_details(one.replace(text=_cut(one.text), findings=one.findings[:_MAX_ITEMS]))
+    return _without_details(
+        one.replace(text=_cut(one.text), results=dict([*one.results.items()][:_MAX_ITEMS]))
+    )
 
 
 def _brief(one: Iteration, room: int) -> Iteration:
-    verdict = one.verdict and one.verdict.replace(unresolved=(), because=None)
-    left_out = {"findings": (), "evidence": (), "changes": (), "thoughts": ""}
+    verdict = one.verdict and one.verdict.replace(unresolved=(), why="", point="", line="")
+    left_out = {"results": {}, "evidence": (), "changes": {}, "thoughts": ""}
     return one.replace(text=_cut(one.text, room), verdict=verdict, **left_out)
 
 

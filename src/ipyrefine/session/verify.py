@@ -16,7 +16,7 @@ from ipyrefine.core.syntax import names_bound, names_used, try_parse
 from ipyrefine.errors import CheckNotRun, UsageError
 from ipyrefine.kernel.magics import python_part
 from ipyrefine.kernel.variables import Copies
-from ipyrefine.render import labels
+from ipyrefine.render import labels, words
 from ipyrefine.render.escape import plain
 from ipyrefine.session.export import Kept, kept_suite
 from ipyrefine.session.record import Recorded, holds_text, read_content, read_one, stored_records
@@ -25,12 +25,6 @@ State = Literal["holds", "fails", "not confirmed", "changed since", "not run", "
 HOLD, FAIL, NOT_RUN, NOTHING = 0, 1, 3, 4  # exit statuses
 _NO_MODULE = re.compile(r"No module named '[\w.]+'")
 _NOUNS = {"examples": "example", "confirmed": "result"}
-
-# What a PASS may rest on, in words; examples and results are run again.
-_BASES = {
-    **{"tests": "your tests", "function": "your function", "evaluator": "your evaluator"},
-    **{"critique": "a critic's reading", "examples": "examples", "confirmed": "confirmed results"},
-}
 
 
 class Verified(NamedTuple):
@@ -132,10 +126,10 @@ async def _try(run: Run, suite: Kept, text: str) -> tuple[State, str, str]:
         passed = holds(example, outcome) or (None if absence else False)
         line = absence or format_example(example, outcome)
         tried.append(_Tried(noun, passed, line))
-    evidence = await Suite(copies)(suite.tests, text, run.task)
-    for result in evidence.results:
-        lack = "" if result.passed else _missing_module(result.line)
-        line = lack or (result.line if result.passed is None else f"{result.name}: {result.line}")
+    results = await Suite(copies)(suite.tests, text, run.task)
+    for name, result in results.items():
+        lack = "" if result.passed else _missing_module(result.shows)
+        line = lack or (result.shows if result.passed is None else f"{name}: {result.shows}")
         tried.append(_Tried("test", None if lack else result.passed, line))
     tallies = ", ".join(_tallies(tried))
     failed = next((one.line for one in tried if one.passed is False), "")
@@ -162,11 +156,10 @@ def _unrepeated(run: Run, tried: Collection[str]) -> str:
     verdict = run.verdict
     if verdict is None or not verdict.passed or _NOUNS.get(verdict.basis) in tried:
         return ""
-    words = (d for d in run.decisions if isinstance(d, Override) and d.outcome is Outcome.PASS)
-    if verdict.basis == "user" and any(words):
+    said = (d for d in run.decisions if isinstance(d, Override) and d.outcome is Outcome.PASS)
+    if verdict.basis == "user" and any(said):
         return ""
-    basis = _BASES.get(verdict.basis, f"`{verdict.basis}`")
-    return f"PASS rests on {basis}, which can't be run from this file"
+    return f"PASS rests on {words.source(verdict)}, which can't be run from this file"
 
 
 def _tallies(tried: list[_Tried]) -> Iterator[str]:

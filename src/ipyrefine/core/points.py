@@ -1,0 +1,401 @@
+# ruff: noqa: RUF001
+"""The points of a run: ids, grounding, duplicates, and which are new, gone or back on a text."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from ipyrefine.core.decisions import OWN
+from ipyrefine.core.edits import Loss, losses
+from ipyrefine.core.model import Form
+from ipyrefine.core.quotes import contains_quote
+from ipyrefine.core.run import Iteration, Run
+from ipyrefine.core.table import BY_BASIS, Cell, Evidence, Point, Result, Source
+from ipyrefine.core.testing import is_critics
+from ipyrefine.core.unsourced import find_unsourced
+from ipyrefine.errors import UsageError
+
+SCOPE = "scope"  # criterion of remarks about something that nobody asked for
+_ALIKE = 0.7  # share of words in common from which two problems are one
+_KEEP = re.compile(r"[*_]*KEEP[*_]*\s*[:,.：–—-][*_]*\s*")
+_BELOW, _MANY = 400, 60  # characters below a heading; points that one note is of
+_ID = r"[*_`\[(]{0,3}[fqt]\d{1,4}[*_`\])]{0,3}"
+_AND = r"(?:,|;|/|&|\+|、|and|und|et|y|e|и|和|to|bis|[-–])(?:\s+and)?"
+# A note: the points that it is of, a mark or brackets, and its words, on the next line at last.
+_NOTE = re.compile(
+    r"^[^\S\n]*(?P<head>(?:[-*+•>|]{1,3}[^\S\n]*|#{1,6}[^\S\n]*|\(?\d+[.):][^\S\n]+"
+    r"|\[[ xX]\][^\S\n]+){0,5})"
+    r"(?:(?:finding|note|fix|change)[^\S\n]+(?:for[^\S\n]+|on[^\S\n]+)?)?"
+    rf"(?P<ids>{_ID}(?:[^\S\n]?{_AND}[^\S\n]?{_ID}(?!\w))*)(?!\w)"
+    r"(?P<mark>(?:[^\S\n]+\([^()\n]*\)|[^\S\n]+[\"“][^\n\"”]*[\"”])?[*_]{0,2}[^\S\n]*"
+    r"(?:[:：|=→⇒–—.]|-(?=[\s>])|(?=KEEP)|(?:[^\S\n]?[\w'-]{1,20}){1,3}:)[->=]*[*_]{0,2})?"
+    r"[^\S\n]*(?P<words>[^\n]*)",
+    re.MULTILINE | re.IGNORECASE,
+)
+
+
+class Column(NamedTuple):
+    """The rows of a run, and what they show of a text, while they are brought up to date."""
+
+    points: dict[str, Point]
+    results: dict[str, Result]
+
+    @property
+    def cells(self) -> list[Cell]:
+        """Return the results with their points, in the order in which they were said."""
+        return [Cell(self.points[id_], one) for id_, one in self.results.items()]
+
+    def add(self, points: Iterable[Point]) -> None:
+        """Add points that the text misses, each under the next free id."""
+        for point in with_ids(self.points, points):
+            self.points[point.id] = point
+            self.results[point.id] = _missing(point)
+
+
+def _missing(point: Point) -> Result:
+    return Result(passed=False, shows=point.words, fault=point.fault, computed=point.computed)
+
+
+def column_of(run: Run, text: Iteration) -> Column:
+    """Return a text's column, to be changed."""
+    return Column(dict(run.points), dict(text.results))
+
+
+def ground(points: Iterable[Point], text: str) -> tuple[Point, ...]:
+    """Return points, those whose place is not in the text without one."""
+    return tuple(
+        one if contains_quote(text, one.place) else one.replace(place="") for one in points
+    )
+
+
+def weigh(
+    points: Iterable[Point], parent: Iteration | None, *, by_evidence: bool
+) -> tuple[Point, ...]:
+    """Return a critic's remarks; on a text that passes on evidence they are suggestions.
+
+    So are those about words that the text has from its parent, all of them: they were there to be
+    named before, and critics have to finish. Only a test can still show one of them.
+    """
+
+    def is_late(one: Point) -> bool:
+        return bool(parent and one.place and contains_quote(parent.text, one.place, near=False))
+
+    return tuple(
+        one.replace(blocking=False) if by_evidence or is_late(one) else one for one in points
+    )
+
+
+def with_ids(points: Iterable[str], new: Iterable[Point]) -> tuple[Point, ...]:
+    """Give points the next ids after those that there are: q1 of a question, t1 of a test, f1."""
+    numbers, named = Counter(one[:1] for one in points), list[Point]()
+    for one in new:
+        letter = "q" if one.kind == "question" else "t" if is_critics(one) else "f"
+        numbers[letter] += 1
+        named.append(one.replace(id=f"{letter}{numbers[letter]}"))
+    return tuple(named)
+
+
+def dismissed(run: Run) -> list[Point]:
+    """Return what the user set aside."""
+    return [one for one in run.points.values() if one.dropped == "you"]
+
+
+def drop_known(run: Run, new: Iterable[Point], earlier: Iterable[Cell]) -> tuple[Point, ...]:
+    """Drop new points that repeat one another, an earlier one, or one the user dismissed."""
+    seen = [*map(_as_shown, earlier), *dismissed(run)]
+    fresh: list[Point] = []
+    for point in new:
+        if not any(same(point, other) for other in (*seen, *fresh)):
+            fresh.append(point)
+    return tuple(fresh)
+
+
+def _as_shown(cell: Cell) -> Point:
+    return cell.point.replace(words=cell.words)
+
+
+def same(one: Point, other: Point) -> bool:
+    """Return True if two points name one weakness: in similar words, or at the same place."""
+    if one.kind == other.kind == "fact":
+        return one.place == other.place
+    ours, theirs = _words(one.words), _words(other.words)
+    if one.place and (one.place, one.criterion) == (other.place, other.criterion):
+        return len(ours & theirs) >= _ALIKE * min(len(ours), len(theirs))
+    return len(ours & theirs) >= _ALIKE * len(ours | theirs)
+
+
+@lru_cache(maxsize=512)
+def _words(problem: str) -> frozenset[str]:
+    """Return a problem's words of four letters and more, which tell it from another."""
+    words = re.findall(r"\w+", problem.lower())
+    return frozenset([word for word in words if len(word) > 3] or words or [problem])
+
+
+# What a reader says of earlier points
+
+
+def up_for_review(run: Run, text: Iteration) -> list[Cell]:
+    """Return what a critic is asked about.
+
+    Checks and the user's evaluator close their own. No rewording closes one: a reader does.
+    """
+    return [
+        one
+        for one in run.cells(text)
+        if one.is_open
+        and not one.asks
+        and (one.point.by_user or (one.point.by_model and one.point.source == "critic"))
+    ]
+
+
+def answer(question: Cell | None, words: str) -> Point:
+    """Return a revision's instruction after the user answered a critic's question.
+
+    Raises:
+        UsageError: it asks nothing that is left open.
+    """
+    if question is None or not question.asks or question.point.kind != "question":
+        raise UsageError("That is no open question. Its answer can't be taken.")
+    problem = f"{question.point.words} {words}"
+    return Point(id=question.id, source="you", criterion=OWN, words=problem)
+
+
+def names_again(cell: Cell, named: Iterable[Point]) -> bool:
+    """Return True if a weakness that was mended is named once more."""
+    mended = cell.result.passed is True and not cell.point.dropped
+    said = cell.point.by_model or cell.point.by_user
+    return mended and said and any(same(_as_shown(cell), other) for other in named)
+
+
+def take_feedback(run: Run, text: Iteration, feedback: Sequence[Point]) -> Column:
+    """Return a text's column with the evaluator's latest feedback in place of what it said before.
+
+    All of it is kept, in its order, except what the user dismissed. What it no longer names is
+    resolved.
+    """
+    column = column_of(run, text)
+    for cell in column.cells:
+        if cell.point.source != "evaluator" and names_again(cell, feedback):
+            column.results[cell.id] = cell.result.replace(passed=False, again=True)
+    fresh = _follow(column, _is_feedback, feedback, (_equal,))
+    settled = dismissed(run)
+    column.add(one for one in fresh if not any(same(one, other) for other in settled))
+    order = {one.words: n for n, one in reversed([*enumerate(feedback)])}
+    named = [one for one in column.cells if _is_feedback(one) and one.actionable]
+    left = iter(sorted(named, key=lambda one: order.get(one.words, 0)))
+    places = {one.id for one in named}
+    cells = [next(left) if one.id in places else one for one in column.cells]
+    return column._replace(results={one.id: one.result for one in cells})
+
+
+def _is_feedback(cell: Cell) -> bool:
+    return (cell.point.source, cell.point.kind) == ("evaluator", "remark")
+
+
+def take_word(column: Column, source: Source, said: str) -> None:
+    """Put a reader's No that comes without a remark into a column; nothing said takes it back."""
+    point = Point(source=source, kind="reading", criterion="verdict", words=said, blocking=False)
+
+    def is_its_word(cell: Cell) -> bool:
+        return (cell.point.source, cell.point.kind) == (source, "reading")
+
+    column.add(_follow(column, is_its_word, [point] * bool(said), (lambda one, other: True,)))
+
+
+# What checks found
+
+
+def checked(run: Run, text: Iteration) -> Column:
+    """Return a text's column with what its evidence shows.
+
+    A check that names its faults gives a point for each; any other gives one when it fails. From
+    text to text a fault keeps its point: the one in the same words first, then the only one under
+    its criterion (a test's name), then one in similar words.
+    """
+    column = column_of(run, text)
+    for evidence in text.evidence:
+        if evidence.passed is not None or _gets_further(run, evidence):
+            _take_check(column, evidence, text.text)
+    _look_up_facts(run, column, text.text)
+    return column
+
+
+def _gets_further(run: Run, evidence: Evidence) -> bool:
+    """Return True if a check found nothing to try on a text, but earlier ones did not run."""
+    every = (one for iteration in run.iterations for one in iteration.evidence)
+    earlier = (one for one in every if one.name == evidence.name and one.basis == "run")
+    ran = evidence.basis != "run" and not evidence.not_run
+    return ran and any(one.failed for one in earlier)
+
+
+def first_line(detail: str) -> str:
+    """Return the first line of a check's detail, for a sentence."""
+    return detail.strip().partition("\n")[0]
+
+
+def _take_check(column: Column, evidence: Evidence, text: str) -> None:
+    faults = _faults(evidence, text)
+    if evidence.passed is False and not faults:
+        return
+    old = [one.point.criterion for one in column.cells if one.point.check == evidence.name]
+    # Faults under the check's own name share that with all its others, unless it stands for itself.
+    named = [
+        one
+        for one in (*old, *(fault.criterion for fault in faults))
+        if one != evidence.name or not evidence.points
+    ]
+
+    def only_one(one: Point, other: Point) -> bool:
+        return one.criterion == other.criterion and named.count(one.criterion) == 2
+
+    rules = (_equal, only_one, same)
+    column.add(_follow(column, lambda one: one.point.check == evidence.name, faults, rules))
+
+
+def _look_up_facts(run: Run, column: Column, text: str) -> None:
+    """Ask about each fact in no source that a critic of any text named, where a text has it too.
+
+    What the user keeps is never asked about again. What they strike blocks every text that has it.
+    """
+    every = [one for one in column.points.values() if one.kind == "fact"]
+    if not every:
+        return
+    found = find_unsourced(run, text, [one.place for one in every])
+    for point in every:
+        before = column.results.get(point.id)
+        if point.place in found:
+            again = bool(before and (before.passed is True or before.again))
+            column.results[point.id] = Result(passed=False, shows=point.words, again=again)
+        elif before:
+            column.results[point.id] = before.replace(passed=True)
+
+
+def no_source(words: str) -> Point:
+    """Return the question about words of a text that stand in no source."""
+    said, fix = f"“{words}” stands in no source.", "Take it out."
+    fields = {"kind": "fact", "criterion": "no source", "blocking": False}
+    return Point(words=said, place=words, fix=fix, **fields)
+
+
+def _faults(evidence: Evidence, text: str) -> list[Point]:
+    if evidence.points:
+        return [_own(point, evidence, text) for point in evidence.points]
+    if not evidence.failed:
+        return []
+    words = first_line(evidence.detail) or f"The check {evidence.name} failed."
+    fault = next(iter(evidence.faults), None)
+    return [_own(Point(words=words, criterion=evidence.name, fault=fault), evidence, text)]
+
+
+def _own(point: Point, evidence: Evidence, text: str) -> Point:
+    """Return a check's fault as its point; words that are not in the text have no place there."""
+    source, kind = BY_BASIS.get(evidence.basis, ("run", "result"))
+    point = point.replace(
+        source=source, kind=kind, check=evidence.name, dropped="", computed=evidence.computed
+    )
+    if not contains_quote(text, point.place):
+        point = point.replace(place="", words=f'{point.words} (at "{point.place}")')
+    return point if evidence.required else point.replace(blocking=False)
+
+
+def _follow(
+    column: Column,
+    own: Callable[[Cell], bool],
+    faults: Sequence[Point],
+    rules: Iterable[Callable[[Point, Point], bool]],
+) -> list[Point]:
+    """Bring a column's cells up to date with an author's faults; return those that are new.
+
+    Only the author's `own` may be continued, each fault continues at most one, and `rules` say what
+    makes two of them one, the strictest first. What no fault continues is mended.
+    """
+    left, fresh = [one for one in column.cells if own(one)], list(faults)
+    column.results.update({one.id: one.result.replace(passed=True) for one in left})
+    for rule in rules:
+        for fault in list(fresh):
+            alike = (one for one in left if one.point.blocking == fault.blocking)
+            if match := next((one for one in alike if rule(_as_shown(one), fault)), None):
+                left.remove(match)
+                fresh.remove(fault)
+                point, before = match.point, match.result
+                again = before.passed is True or before.again
+                column.points[match.id] = fault.replace(
+                    id=match.id, dropped=point.dropped, reason=point.reason
+                )
+                column.results[match.id] = _missing(fault).replace(again=again)
+    return fresh
+
+
+def _equal(one: Point, other: Point) -> bool:
+    return (one.words, one.place, one.criterion) == (other.words, other.place, other.criterion)
+
+
+# What a revision says and does
+
+
+class Notes(NamedTuple):
+    """What a revision says it changed, by the ids of points, and which of them it contests."""
+
+    changes: dict[str, str]
+    contested: tuple[str, ...]
+
+
+def read_notes(thoughts: str, points: Iterable[str]) -> Notes:
+    """Read the notes that a reviser writes: ``f1: shorter``, or ``f1: KEEP: as asked``.
+
+    They may be in a list, in brackets, in a table, below a heading, or for several points; `points`
+    are the ids that they may name.
+    """
+    known, notes = set(points), dict[str, str]()
+    for match in _NOTE.finditer(thoughts):
+        head, ids, words = match["head"], match["ids"], match["words"].strip(" |*_\t")
+        marked = match["mark"] or ids[0] in "[(*`_" or head.endswith("**") or "#" in head
+        if marked and not words:  # it is a heading
+            below = thoughts[match.end() : match.end() + _BELOW].strip().partition("\n")[0]
+            words = "" if _NOTE.match(below) else below.strip(" |*_-\t")
+        if marked and words:
+            notes |= dict.fromkeys((one for one in _ids(ids) if one in known), words)
+    contested = tuple(id_ for id_, words in notes.items() if _KEEP.match(words))
+    return Notes({id_: _KEEP.sub("", words) for id_, words in notes.items()}, contested)
+
+
+def _ids(words: str) -> list[str]:
+    found = re.findall(r"[fqt]\d+", words.lower())[:_MANY]
+    if len(found) == 2 and re.search(r"\d\W*(?:[-–]|to|bis)\W*f", words, re.IGNORECASE):
+        first, last = (int(one[1:]) for one in found)
+        found = [f"f{number}" for number in range(first, min(last, first + _MANY) + 1)]
+    return found
+
+
+def lost_sections(run: Run, text: Iteration) -> tuple[Loss, ...]:
+    """Return the sections of prose that a revision lost or shortened without being asked to.
+
+    It was asked to where it acted on a remark about something out of scope, or on one of the
+    user's, that names the section or a place in it.
+    """
+    if run.task.form != "prose" or text.parent is None or text.failure:
+        return ()
+    parent = run.iterations[text.parent]
+    task = run.task
+    named = SCOPE in (*task.categories, *(one.name for one in task.criteria))  # another's
+    points = (run.points[id_] for id_ in text.acted_on if id_ in parent.results)
+    asked = [p for p in points if (p.criterion == SCOPE and not named) or p.by_user]
+    names = [f"{one.words} {one.fix} {one.place}".lower() for one in asked]
+    found = losses(parent.text, text.text)
+    return tuple(one for one in found if not any(one.name.lower() in name for name in names))
+
+
+def left_open(run: Run, text: Iteration) -> list[Point]:
+    """Return the critic's questions about the task that the user has not answered."""
+    answered = {one.call for one in run.task.clarifications}
+    asked = (one.point for one in run.cells(text) if one.asks and one.point.kind == "question")
+    return [one for one in asked if not one.call or one.call not in answered]
+
+
+def is_cosmetic(old: str, new: str, form: Form) -> bool:
+    """Return True if texts differ in spacing only; of prose, also in case and punctuation."""
+    if form == "code":
+        return old != new and old.split() == new.split()
+    return old != new and re.findall(r"\w+", old.lower()) == re.findall(r"\w+", new.lower())

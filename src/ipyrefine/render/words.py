@@ -1,0 +1,356 @@
+"""What is said of a text's verdict and of a run's end; each surface shows some of it."""
+
+from typing import NamedTuple
+
+from ipyrefine.core.model import Basis, Outcome, Stage, StopReason, Verdict, on_conditions
+from ipyrefine.core.rank import Rival, find_duplicate
+from ipyrefine.core.results import missed_claim
+from ipyrefine.core.run import Iteration, Run
+from ipyrefine.core.table import Cell, Evidence
+from ipyrefine.core.testing import is_critics
+from ipyrefine.render.labels import Label, check_name, count, running, score, seconds
+
+Phrases = list[tuple[str, str]]  # what stands out, and what follows it
+
+OUTCOMES = {
+    Outcome.PASS: Label("✓", "PASS", "good"),
+    Outcome.NEEDS_IMPROVEMENT: Label("✎", "NEEDS IMPROVEMENT", "warn"),
+    Outcome.FAIL: Label("✗", "FAIL", "bad"),
+    Outcome.NOT_JUDGED: Label("?", "NOT JUDGED", "quiet"),
+}
+
+
+class _Basis(NamedTuple):
+    passed: str  # what a PASS rests on
+    failed: str = ""  # of a text that does not pass, what it failed
+    source: str = ""  # whose it is, where it can't be repeated from a file
+
+
+_BASES: dict[Basis, _Basis] = {
+    "tests": _Basis("tests", "tests failed", "your tests"),
+    "function": _Basis("checks", "a check failed", "your function"),
+    "schema": _Basis("schema", "schema failed"),
+    "confirmed": _Basis("results confirmed", "examples failed", "confirmed results"),
+    "examples": _Basis("examples", "examples failed", "examples"),
+    "constraints": _Basis("constraints", "constraints failed"),
+    "critique": _Basis("", "critic's tests failed", "a critic's reading"),
+    "evaluator": _Basis("evaluator", "evaluator", "your evaluator"),
+    "user": _Basis(""),
+    "run": _Basis("runs", "run failed"),
+    "none": _Basis(""),
+}
+_VERBS = {"example": "hold", "result": "that you expect hold", "test": "pass"}
+_WHY = {
+    "only_ran": "Runs; nobody checked what it gives.",
+    "no_critic": "Nobody was asked to read it.",
+    "weak_critic": "This model was measured too weak to criticise.",
+    "disputed": "Yours to decide: critic and writer disagree about a claim.",
+    "not_ready": "The critic says that it isn't ready:",
+    "test_dropped": "The critic called it ready once its tests pass, and one of them was dropped:",
+    "not_read": "Another draft was read instead.",
+    "plain": "Yours to judge: no critic reads plots, displays and microcopy (--critique always).",
+    "unchanged": "The revision changed nothing.",
+}
+_FAILED = ("failed", "test_failed")
+# Of these, what passed all the same is said too.
+_ALL_THE_SAME = ("no_critic", "weak_critic", "unreadable", "not_read", "plain", "not_run")
+
+
+class Words(NamedTuple):
+    """What is said of a verdict."""
+
+    title: Label  # the outcome alone
+    label: Label  # the outcome with what it rests on, like ``✓ PASS · 3 examples``
+    phrases: Phrases  # what it rests on, counted: ``3 of 3 examples`` and ``hold``
+    sentence: str = ""  # why it is what it is, in a sentence or two; empty where nothing says so
+    line: str = ""  # of that sentence, what a failed check shows
+    score: str = ""  # what to show next to the label, where that does not have it
+
+
+def verdict(run: Run, text: Iteration | None) -> Words:
+    """Return what is said of a text's verdict; without any text, of the run."""
+    if text is None and run.stop_reason:
+        label = Label("✗", "STOPPED", "bad")
+        return Words(label, label, [("", run.message)])
+    found = text.verdict if text else None
+    if text and found is None and (awaits_reading(run, text) or _is_accepted(run, text)):
+        return _unread(run, text)
+    title = _title(found)
+    if text is None or found is None:
+        return Words(title, title, [])
+    over = f"{title.word}, over a failed check" if found.over_failed_check else title.word
+    ran_on = on_conditions(text.conditions)
+    label = title._replace(word=" · ".join(filter(None, (over, _basis(run, text, found), ran_on))))
+    sentence = _sentence(run, text, found)
+    phrases = _phrases(run, text, found, sentence)
+    if ran_on and not any(ran_on in rest for _, rest in phrases):
+        phrases = [*((first, rest.rstrip(".")) for first, rest in phrases), ("", ran_on)]
+    if found.over_failed_check:
+        title = title._replace(symbol="⚠", kind="warn")
+    alone = found.basis == "function" and found.score is not None
+    line = _failing_line(run, found) if found.why in _FAILED else ""
+    return Words(title, label, phrases, sentence, line, score(found.score) if alone else "")
+
+
+def awaits_reading(run: Run, text: Iteration | None) -> bool:
+    """Return True if a critic is reading a text that has no verdict yet, and may be used."""
+    reading = running(run) and run.stage is Stage.CRITIQUE
+    return reading and text is not None and text.verdict is None
+
+
+def _is_accepted(run: Run, text: Iteration) -> bool:
+    return run.stop_reason is StopReason.ACCEPTED and text is run.chosen
+
+
+def _unread(run: Run, text: Iteration) -> Words:
+    """Return what is known of a text that a critic has still to read."""
+    passed = [one for one in run.evidence(text) if one.passed]
+    ran = any(one.basis not in ("constraints", "schema") for one in passed)
+    label = Label("…", "RUNS" if ran else "DRAFTED", "quiet")
+    phrases = [said for one in passed if one.required and one.grounds for said in _counted(one)]
+    ran_on = [("", words)] if (words := on_conditions(text.conditions)) else []
+    return Words(label, label, [*phrases, *ran_on, ("", "not read yet")])
+
+
+def _title(verdict: Verdict | None) -> Label:
+    # Only evidence is drawn in full green. An evaluator's or the user's verdict has a symbol of
+    # its own, so that nobody needs colour to see the difference.
+    if verdict is None:
+        return Label("?", "NOT VERIFIED", "quiet")
+    label = OUTCOMES[verdict.outcome]
+    if verdict.basis == "user":
+        label = label._replace(word=f"{label.word} (yours)")
+        return label._replace(symbol="☑", kind="yours") if verdict.passed else label
+    if verdict.passed and verdict.basis == "critique":
+        return Label("○", "NOTHING FOUND", "opinion", hollow=True)
+    if verdict.basis == "evaluator" and verdict.passed:
+        return label._replace(symbol="○", kind="opinion", hollow=True)
+    return label._replace(hollow=verdict.basis == "evaluator" or verdict.only_ran)
+
+
+def kept_label(verdict: Verdict) -> str:
+    """Return the label of a verdict whose text is not at hand, with what it rests on."""
+    return " · ".join(filter(None, (str(_title(verdict)), _BASES[verdict.basis].passed)))
+
+
+def source(verdict: Verdict) -> str:
+    """Return what a PASS rests on, where that can't be repeated from a file."""
+    return _BASES[verdict.basis].source or f"`{verdict.basis}`"
+
+
+def _basis(run: Run, text: Iteration, verdict: Verdict) -> str:
+    passed, failed, _ = _BASES[verdict.basis]
+    if verdict.basis == "user":
+        return ""
+    if verdict.outcome is Outcome.NOT_JUDGED:
+        return passed if verdict.only_ran else ""
+    if verdict.required_passed and verdict.outcome is Outcome.NEEDS_IMPROVEMENT:
+        blocking, said = sum(one.blocks for one in run.cells(text)), text.judgement
+        if blocking and (said is None or said.stated in (None, Outcome.PASS)):
+            return count(blocking, "open finding")
+    if verdict.basis == "evaluator":
+        return passed if verdict.score is None else f"{passed}, {score(verdict.score)}"
+    if not verdict.passed:
+        return passed if verdict.required_passed else failed
+    if verdict.basis in ("examples", "confirmed"):
+        tallies = [t for e in text.evidence if e.basis == verdict.basis for t in e.tallies]
+        held = [count(t.held, t.noun) for t in tallies if t.noun != "test"]
+        if held:
+            return f"{', '.join(held)} confirmed" if verdict.basis == "confirmed" else held[0]
+    return passed
+
+
+def _phrases(run: Run, text: Iteration, verdict: Verdict, sentence: str) -> Phrases:
+    first = sentence.partition("\n")[0]
+    if verdict.basis == "user":
+        failed = [f"{e.name} failed" for e in run.evidence(text) if e.failed]
+        over = f", though {', '.join(failed)}" if verdict.over_failed_check else ""
+        words = text.override.reason if text.override else ""
+        return [("", f"marked by you{over}{f': {words}' if words else ''}")]
+    if verdict.outcome is Outcome.NOT_JUDGED or (verdict.passed and verdict.basis == "critique"):
+        return [("", first)]
+    found = Phrases()
+    if verdict.basis != "evaluator":
+        of_it = (e for e in run.evidence(text) if e.passed == verdict.passed and e.required)
+        found = [phrase for e in of_it if e.grounds for phrase in _counted(e)]
+        if not found and not verdict.passed and first:
+            found = [("", first)]
+    unread = [("", "nobody read it")] if verdict.passed and text.unread else []
+    return [*(found or [("", _basis(run, text, verdict))]), *unread]
+
+
+def _counted(evidence: Evidence) -> Phrases:
+    found = []
+    for tally in evidence.tallies:
+        if evidence.passed and tally.noun == "result":
+            found.append((count(tally.of, "result"), "confirmed by you"))
+        elif evidence.passed or tally.held < tally.of:
+            noun = count(tally.of, tally.noun) if tally.of != 1 else f"1 {tally.noun}s"
+            found.append((f"{tally.held} of {noun}", _VERBS[tally.noun]))
+    return found or [(check_name(evidence.name), "passed" if evidence.passed else "failed")]
+
+
+def _sentence(run: Run, text: Iteration, verdict: Verdict) -> str:
+    sentence = _reason(run, text, verdict)
+    passed = ", ".join(one.name for one in run.evidence(text) if one.passed)
+    told = passed and verdict.why in _ALL_THE_SAME
+    return f"{sentence} Passed: {passed}." if told else sentence
+
+
+def _reason(run: Run, text: Iteration, verdict: Verdict) -> str:
+    point, line = verdict.point, verdict.line
+    match verdict.why:
+        case "checks_passed":
+            found = (one for one in run.evidence(text) if one.passed and one.grounds)
+            passed = ", ".join(one.name for one in found)
+            return f"{passed} passed." if passed else ""  # they are being run again
+        case "nothing_found":
+            held = (text.results.get(one.id) for one in run.tests)
+            tests = sum(bool(one and one.passed and one.counts) for one in held)
+            if not tests:
+                return f"{point} read it and names nothing that blocks it."
+            return f"{point} wrote {count(tests, 'test')}, all pass; none confirmed."
+        case "failed":
+            return f"{check_name(point)} failed{f': {line}' if line else '.'}"
+        case "test_failed":
+            return f"critic's tests failed: {_failing_line(run, verdict)}"
+        case "scored":
+            return f"Scored {score(verdict.score)}, target {score(run.limits.target)}."
+        case "said":
+            return line or f"The evaluator says {verdict.outcome}."
+        case "open" | "open_over_score":
+            over = verdict.why == "open_over_score"
+            but = f"The evaluator's score passes, but {point} still blocks. " if over else ""
+            filed = run.points[point].criterion if point in run.points else ""
+            return f"{but}{filed}{': ' if filed else ''}{line}"
+        case "disputed":
+            return f"{_WHY['disputed']} {_rival_results(run, text, point) or f'{point}: {line}'}"
+        case "not_ready":
+            return f"{_WHY['not_ready']} {line or 'no reason given.'}"
+        case "test_dropped":
+            return f"{_WHY['test_dropped']} {_test_name(run, point)}. {line}".strip()
+        case "not_tried":
+            return f"{_test_name(run, point)} was not tried: {line}"
+        case "not_run":
+            return line
+        case "unreadable":
+            return f"Couldn't read the critique: {line}."
+        case "repeats" | "unchanged" if text.failure:
+            return text.failure
+        case "repeats":
+            earlier = find_duplicate(run, text)
+            return f"The same text as {run.mention(earlier.number)}." if earlier else ""
+        case "user":
+            words = text.override.reason if text.override else ""
+            return f"Marked {OUTCOMES[verdict.outcome].word} by you{f': {words}' if words else '.'}"
+    return _WHY.get(verdict.why, "")
+
+
+def _failing_line(run: Run, verdict: Verdict) -> str:
+    """Return what a failed point shows; of a critic's test, with the words that it rests on."""
+    test = run.points.get(verdict.point) if verdict.why == "test_failed" else None
+    return f"{test.words} (“{test.quote}”): {verdict.line}" if test else verdict.line
+
+
+def _test_name(run: Run, id_: str) -> str:
+    return run.points[id_].words if id_ in run.points else id_
+
+
+def _rival_results(run: Run, text: Iteration, point: str) -> str:
+    """Return what a disputed test expects and what the text gives; empty where that isn't known."""
+    result = text.results.get(point)
+    row = missed_claim(Cell(run.points[point], result)) if result else None
+    if row is None or result is None or result.gives is None:
+        return ""
+    return f"{row.call}: the critic expects {row.result}, the text gives {result.gives.result}."
+
+
+# The end of a run
+
+
+def stop_sentence(run: Run) -> str:
+    """Return why a run stopped, with what its best text lacks; empty while it goes on."""
+    best = run.iterations[run.best] if run.best is not None else None
+    if best is None:
+        return run.message
+    said = verdict(run, best)
+    found = best.verdict if said.sentence else None
+    match run.stop_reason:
+        case StopReason.UNJUDGED if found:
+            whole = found.why in ("only_ran", "not_run", "not_tried")
+            return f"{'' if whole else 'Not judged: '}{said.sentence} {run.message}"
+        case StopReason.PLATEAU | StopReason.REVISIONS if found and not found.passed:
+            still = "failing" if found.why in _FAILED else "open"
+            return f"{run.message} Still {still}: {said.line or said.sentence}"
+    return run.message
+
+
+def rival_sentence(run: Run, rival: Rival) -> str:
+    """Return on whose word alone a text stands above another one."""
+    first, other = rival.cells[0], run.mention(rival.iteration.number)
+    said, line = first.point.words, first.result.shows.partition(" + where ")[0]
+    if missed_claim(first) is None:  # else a row below has both results
+        said = f"{said}: {line}"
+    more = f" (and {count(len(rival.cells) - 1, 'more test')})" if rival.cells[1:] else ""
+    return (
+        f"{other.capitalize()} fails only tests that {run.setup.judge} wrote: "
+        f"{said}{more}. If that is wrong, take {other}."
+    )
+
+
+def receipt(run: Run, *, reading: bool = False) -> Words:
+    """Return what is said of a decided run: its text's verdict, and what came of reading it."""
+    text, accepted = run.chosen, run.stop_reason is StopReason.ACCEPTED
+    said, after = verdict(run, text), late_sentence(run)
+    label, phrases, ends = said.title, said.phrases, ["accepted"]
+    if text and text.verdict is None and accepted:
+        phrases = phrases[:-1]
+        after = f"{run.setup.judge} is reading it" if reading else "not read"
+    elif text and text.unread:
+        phrases = []
+    if text and text.verdict and is_amber(run):
+        name = "FAILS A TEST" if text.verdict.why in _FAILED else "STILL OPEN"
+        label, phrases, ends = Label("⚠", name, "warn"), [], [after, "accepted"]
+    elif after:
+        ends.append(after)
+    took = [seconds(run.seconds)] if run.seconds else []
+    ended = [("", rest) for rest in [*(ends if accepted else []), *took]]
+    return said._replace(title=label, phrases=[*phrases, *ended])
+
+
+def is_amber(run: Run) -> bool:
+    """Return True if a critic found what blocks a text only after the user had accepted it."""
+    late = run.chosen if run.stop_reason is StopReason.ACCEPTED else None
+    return late is not None and late.read_late and _fails(late)
+
+
+def _fails(text: Iteration) -> bool:
+    fails = (Outcome.NEEDS_IMPROVEMENT, Outcome.FAIL)
+    return text.verdict is not None and text.verdict.outcome in fails
+
+
+def late_sentence(run: Run) -> str:
+    """Return what reading the text came to after it was accepted; empty where it was read before.
+
+    Of a test that it fails it is the call with its result.
+    """
+    text = run.chosen
+    if text is None or text.verdict is None or not text.read_late:
+        return ""
+    if _fails(text):
+        failing = (c for c in run.cells(text) if is_critics(c.point) and c.blocks)
+        first = next(failing, None)
+        return _call_line(first) if first else verdict(run, text).sentence
+    if text.unread:
+        return f"could not be read afterwards: {text.unread}"
+    if any(one.is_open for one in run.cells(text)):
+        return "read afterwards: nothing that blocks it"
+    return "read afterwards: nothing found"
+
+
+def _call_line(cell: Cell) -> str:
+    """Return what a failing test shows as ``call → result``, else by its name."""
+    row, gives = missed_claim(cell), cell.result.gives
+    if row is None or gives is None:
+        return f"{cell.point.words}: {cell.result.shows}"
+    return f"{row.call} → {gives.result}, expected {row.result}"

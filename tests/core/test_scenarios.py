@@ -1,0 +1,427 @@
+"""Runs as lines: what is replied and decided, and what each text comes to.
+
+Each is run whole, and cut after every save and every reply: it goes on to the same end, and no
+reply that came is paid for twice.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from kit import (
+    CODE,
+    EVALUATED,
+    READY,
+    TASK,
+    calls,
+    clock,
+    code,
+    critique,
+    finding,
+    finish,
+    judgement,
+    refinement,
+    replies_read,
+    staged,
+    text,
+    without_deltas,
+)
+
+from ipyrefine.core.decisions import Continue, Criteria, Decision, Dismiss, Edit, Override
+from ipyrefine.core.engine import Refinement
+from ipyrefine.core.events import Event, Stopped
+from ipyrefine.core.model import Budget, Limits, Outcome, Task, Words
+from ipyrefine.core.ports import Reply
+from ipyrefine.core.reducer import replay
+from ipyrefine.core.run import Run
+from ipyrefine.core.table import Evidence, Point, Result
+from ipyrefine.errors import Unreachable
+
+ASK = CODE.replace(text="Write f(x): it doubles numbers. Negative numbers give 0.")
+X, DOUBLE, ZERO = (f"def f(x):\n    return {one}" for one in ("x", "2 * x", "max(0, x)"))
+LONG = ZERO + "".join(f"\n    # {n}" for n in range(12))
+ALWAYS = Limits(max_revisions=1, critique="always")
+KEEP = "t1: KEEP: the task does not ask for that"
+ALL_HELD = {"passed": True, "decisive": True, "basis": "examples"}
+
+
+@dataclass
+class Scenario:
+    """A run as a line.
+
+    Attributes:
+        replies: by stage, in order.
+        verdicts: of each text, what it comes to and on what, or why not.
+        stop: why the run ends.
+        text: the text that is kept, by its number.
+        options: as for `Refinement` and `Setup`; a check is what it finds of each text.
+        missed: the texts that a critic's tests are missed by; None for one they cannot be tried on.
+        decided: what is decided, one at each stop.
+    """
+
+    replies: Mapping[str, Sequence[Any]]
+    verdicts: str
+    stop: str
+    text: int
+    options: Mapping[str, Any] = field(default_factory=dict)
+    missed: Mapping[str, bool | None] = field(default_factory=dict)
+    decided: tuple[Decision, ...] = ()
+
+
+def pytest_of(number: int, quote: str) -> str:
+    return f'def test_{number}():\n    """{quote}"""\n    assert f({number}) == {number}\n'
+
+
+def critic(ready: Any = True, *findings: Any, tests: Sequence[str] = (), **fields: Any) -> str:
+    """A critic's reply."""
+    block = "```python\n" + "\n".join(tests) + "```\n" if tests else ""
+    said = {"findings": findings, "ready": ready, "because": f"Its word: {ready}.", **fields}
+    return block + json.dumps(said)
+
+
+def weak(problem: str, place: str = "", *, blocks: bool = True) -> dict[str, Any]:
+    return {"problem": problem, "place": place, "task": "it doubles numbers", "blocks": blocks}
+
+
+NEG = pytest_of(1, "Negative numbers give 0")
+WILD = pytest_of(2, "It also takes complex numbers, as everybody knows.")
+FLAT = finding("flat", "Hello")
+WORDS = {"task": CODE, "words": Words(tasks=(TASK,)), "prompts": EVALUATED}
+SCORED = {"task": TASK, "prompts": EVALUATED, "limits": Limits(max_revisions=2, min_findings=1)}
+STILL_FLAT: dict[str, list[Any]] = {
+    "draft": [text("Hello")],
+    "judge": [judgement(5), judgement(4), judgement(3)],
+    "critique": [critique(FLAT)],
+    "revise": [text("Hi"), text("Ho")],
+}
+STALE = "needs_improvement evaluator, needs_improvement evaluator, needs_improvement evaluator"
+
+
+def more(**then: Any) -> dict[str, list[Any]]:
+    return {stage: [*STILL_FLAT[stage], *then.get(stage, ())] for stage in STILL_FLAT}
+
+
+def by_critic(
+    drafts: Sequence[str],
+    said: Sequence[str],
+    verdicts: str,
+    stop: str,
+    kept: int = 0,
+    revised: Sequence[str] = (),
+    **more: Any,
+) -> Scenario:
+    """A run on code that a critic reads."""
+    options = {"task": ASK, "limits": Limits(max_revisions=len(revised)), **more.pop("options", {})}
+    replies = {"draft": [code(one) for one in drafts], "critique": said, "revise": revised}
+    return Scenario(replies, verdicts, stop, kept, options, **more)
+
+
+SCENARIOS = {
+    # By an evaluator
+    "a critique says what a score leaves open": Scenario(
+        {
+            "draft": [text("Hello")],
+            "judge": [judgement(5), judgement(7), judgement(10)],
+            "critique": [critique(finding("too short", "Hello"))],
+            "revise": [text("Hello there"), text("Hello there, friend")],
+        },
+        "needs_improvement evaluator, needs_improvement evaluator, pass evaluator",
+        "passed", 2, SCORED,
+    ),
+    "an evaluator who is asked again": Scenario(
+        {
+            "draft": [text("Hello")],
+            "judge": ["no json", judgement(5), "none again", "nor now", judgement(9)],
+            "critique": [critique(FLAT)],
+            "revise": [text("Hello there"), text("Hi there")],
+        },
+        "needs_improvement evaluator, needs_improvement evaluator, pass evaluator",
+        "passed", 2, SCORED,
+    ),
+    "a revision that is cut off": Scenario(
+        {
+            "draft": [text("Hello")],
+            "judge": [judgement(5), judgement(9)],
+            "critique": [critique(FLAT)],
+            "revise": [Reply(text="<text>Hel", finish="length"), text("Hi there")],
+        },
+        "needs_improvement evaluator, needs_improvement evaluator, pass evaluator",
+        "passed", 2, SCORED,
+    ),
+    "a critique that cannot be read": Scenario(
+        {
+            "draft": [text("Hello")],
+            "judge": [judgement(5), judgement(9)],
+            "critique": ["{", "["],
+            "revise": [text("Hi there")],
+        },
+        "needs_improvement evaluator, pass evaluator", "passed", 1, SCORED,
+    ),
+    "three drafts": Scenario(
+        {
+            "draft": [text("Hello"), text("Hi"), text("Hey")],
+            "judge": [judgement(3), judgement(6), judgement(4), judgement(9)],
+            "critique": [critique(finding("too short", "Hi"))],
+            "revise": [text("Hi there")],
+        },
+        ", ".join(["needs_improvement evaluator"] * 3 + ["pass evaluator"]), "passed", 3,
+        {**SCORED, "limits": Limits(max_revisions=2, min_findings=1, candidates=3)},
+    ),
+    "three drafts in turn": Scenario(
+        {
+            "draft": [text("one"), text("two"), text("three")],
+            "judge": [judgement(3), judgement(5), judgement(9)],
+        },
+        "needs_improvement evaluator, needs_improvement evaluator, pass evaluator", "passed", 2,
+        {**SCORED, "limits": Limits(candidates=3, critique="never", budget=Budget(calls=99))},
+    ),
+    "words that nothing marks, after a reply that is neither": Scenario(
+        {"draft": ["x = 1 +", "Hello, friend."], "judge": [judgement(9)]},
+        "pass evaluator", "passed", 0, WORDS,
+    ),
+    "code where words were possible": Scenario(
+        {"draft": [code("x = 1")], "judge": [judgement(9)]}, "pass evaluator", "passed", 0, WORDS
+    ),
+    "a weak writer is asked for code or words": Scenario(
+        {"choose": ["words"], "draft": ["Hello"], "judge": [judgement(9)]},
+        "pass evaluator", "passed", 0, {**WORDS, "weak_editor": True},
+    ),
+    # What is decided at a stop
+    "you go on with words of yours": Scenario(
+        more(revise=[text("Dear friend")], judge=[judgement(10)]),
+        f"{STALE}, pass evaluator", "passed", 3, SCORED, decided=(Continue(guidance="Warmer."),),
+    ),
+    "your edit is judged as one more": Scenario(
+        more(judge=[judgement(10)]),
+        f"{STALE}, needs_improvement evaluator", "revisions", 3, SCORED,
+        decided=(Edit(text="Hey you"),),
+    ),
+    "your verdict has it revised": Scenario(
+        more(revise=[text("Hey")], judge=[judgement(10)]),
+        f"needs_improvement user, {STALE.partition(', ')[2]}, pass evaluator", "passed", 3, SCORED,
+        decided=(Override(outcome=Outcome.NEEDS_IMPROVEMENT, reason="Too stiff."),),
+    ),
+    "a lower target takes no call": Scenario(
+        STILL_FLAT, "needs_improvement evaluator, pass evaluator, pass evaluator", "passed", 1,
+        SCORED, decided=(Criteria(target=0.3),),
+    ),
+    "what you dismiss no longer blocks": Scenario(
+        STILL_FLAT, STALE, "revisions", 0, SCORED,
+        decided=(Dismiss(points=("f2",), reason="It is meant so."),),
+    ),
+    # By a critic: nothing passes over a No
+    "it is ready": by_critic([X], [READY], "pass critique", "passed"),
+    "a bare no": by_critic([X], [critic(False)], "not_judged none not_ready", "unjudged"),
+    "a no beside a suggestion": by_critic(
+        [X], [critic("almost", weak("a comma", blocks=False))],
+        "not_judged none not_ready", "unjudged",
+    ),
+    "a no though its tests pass": by_critic(
+        [X], [critic(False, tests=[NEG])], "not_judged none not_ready", "unjudged"
+    ),
+    "a no beside a test that rests on nothing": by_critic(
+        [X], [critic(False, tests=[WILD])], "not_judged none not_ready", "unjudged",
+        missed={X: False},
+    ),
+    "a test that rests on nothing only asks": by_critic(
+        [X], [critic(tests=[WILD])], "pass critique", "passed", missed={X: False}
+    ),
+    "no tests can be run": by_critic(
+        [X], [critic(False, tests=[NEG])], "not_judged none not_ready", "unjudged",
+        options={"suite": None},
+    ),
+    "a test that waits": by_critic(
+        [X], [critic(tests=[NEG])], "not_judged none not_tried", "unjudged", missed={X: None}
+    ),
+    "a no for what it could have named before": by_critic(
+        [X],
+        [critic(False, weak("no name")), critic(False, weak("old", "return"), fixed=["f1"])],
+        "needs_improvement critique, not_judged none not_ready", "unjudged", 1,
+        revised=[code(DOUBLE)],
+    ),
+    "a test that is contested twice": by_critic(
+        [X], [critic(tests=[NEG]), critic(upheld=["test_1"])],
+        "not_judged none disputed, not_judged none unchanged, not_judged none unchanged",
+        "unjudged", 0,
+        revised=[code(X, KEEP), code(X, KEEP)], missed={X: False},
+    ),
+    "a contest that nobody answered": by_critic(
+        [X], [critic(tests=[NEG]), "hm", "hm"],
+        "not_judged none not_read, not_judged none unreadable", "unjudged", 1,
+        revised=[code(ZERO, KEEP)], missed={X: False, ZERO: False},
+    ),
+    "a no though the examples hold": by_critic(
+        [X], [critic(False)], "not_judged none not_ready", "unjudged",
+        options={"checks": lambda text: ALL_HELD, "limits": ALWAYS.replace(max_revisions=0)},
+    ),
+    "a no is acted on until its reader takes it back": by_critic(
+        [X], [critic(False), critic()], "not_judged none not_ready, pass critique", "passed", 1,
+        revised=[code(DOUBLE)],
+    ),
+    "a no is read again after a small edit": by_critic(
+        [X], [critic(False, tests=[NEG]), critic(False)],
+        "needs_improvement critique, not_judged none not_ready", "unjudged", 1,
+        revised=[code(ZERO)], missed={X: False},
+    ),
+    "a small edit that meets its critic's tests is not read again": by_critic(
+        [X], [critic(tests=[NEG])], "needs_improvement critique, pass critique", "passed", 1,
+        revised=[code(ZERO)], missed={X: False},
+    ),
+    "a larger edit is read": by_critic(
+        [X], [critic(tests=[NEG]), READY], "needs_improvement critique, pass critique", "passed", 1,
+        revised=[code(LONG)], missed={X: False},
+    ),
+    "a small edit is read where all are": by_critic(
+        [X], [critic(tests=[NEG]), READY], "needs_improvement critique, pass critique", "passed", 1,
+        revised=[code(ZERO)], missed={X: False}, options={"limits": ALWAYS},
+    ),
+    "a small edit is read where a weakness waits for its critic": by_critic(
+        [X], [critic(True, weak("no docs"), tests=[NEG]), READY],
+        "needs_improvement critique, pass critique", "passed", 1,
+        revised=[code(ZERO)], missed={X: False},
+    ),
+    "it only writes tests, and is asked for its word": by_critic(
+        [X], [f"```python\n{NEG}```\n", critic()], "pass critique", "passed"
+    ),
+    "it only writes tests, twice": by_critic(
+        [X], [f"```python\n{NEG}```\n"] * 2, "not_judged none unreadable", "unjudged"
+    ),
+    "it lets a contested test go": by_critic(
+        [X], [critic(tests=[NEG]), critic()], "not_judged none test_dropped, pass critique",
+        "passed", 1, revised=[code(ZERO, KEEP)], missed={X: False, ZERO: False},
+    ),
+    "you dismiss its no": by_critic(
+        [X], [critic(False)], "pass critique", "passed", decided=(Dismiss(points=("f1",)),)
+    ),
+    "you pass it over its no": by_critic(
+        [X], [critic(False)], "pass user", "overridden", decided=(Override(outcome=Outcome.PASS),)
+    ),
+    "a suggestion that you dismiss takes no no back": by_critic(
+        [X], [critic(False, weak("wrong"), weak("a comma", blocks=False))], "pass critique",
+        "passed", decided=(Dismiss(points=("f2",)), Dismiss(points=("f1",))),
+    ),
+    "a weakness that is named again counts against both texts": by_critic(
+        [X],
+        [critic(False, weak("It greets nobody by name.")), critic(False, weak("Still no name."))],
+        "needs_improvement critique, needs_improvement critique", "revisions", 1,
+        revised=[code(DOUBLE)],
+    ),
+    "evidence alone": by_critic(
+        [X], [], "pass examples", "passed",
+        options={"checks": lambda text: ALL_HELD, "limits": Limits(critique="never")},
+    ),
+}  # fmt: skip
+
+
+class Found:
+    """A check: what a function finds of each text."""
+
+    name = "found"
+
+    def __init__(self, find: Callable[[str], dict[str, Any]]) -> None:
+        self._find = find
+
+    async def __call__(self, text: str, task: Task) -> Evidence:
+        return Evidence(name=self.name, **self._find(text))
+
+
+class Suite:
+    """A critic's tests, which the texts named so miss, or are not tried on."""
+
+    def __init__(self, missed: Mapping[str, bool | None]) -> None:
+        self._missed = missed
+
+    async def __call__(self, tests: Sequence[Point], text: str, task: Task) -> dict[str, Result]:
+        passed = self._missed.get(text, True)
+        return {one.words: Result(passed=passed, shows="It is 1") for one in tests}
+
+    async def vacuous(self, tests: Any, text: str) -> frozenset[str]:
+        return frozenset()
+
+
+def begin(one: Scenario, stored: Sequence[Event] = ()) -> Refinement:
+    """A run that goes on from what is stored, with the replies that are not paid for."""
+    find = one.options.get("checks", lambda text: {"passed": None, "detail": "looked"})
+    options = {"suite": Suite(one.missed), **one.options, "checks": [Found(find)]}
+    return refinement(
+        staged(one.replies, replies_read(stored)),
+        run=replay(stored) if stored else None,
+        nonce=lambda _: "n",
+        clock=clock(),
+        **options,
+    )
+
+
+async def play(one: Scenario, loop: Refinement) -> list[Event]:
+    """Run to the end, with what is still to be decided at each stop."""
+    events = await finish(loop)
+    for number, decision in enumerate(one.decided):
+        if len(loop.state.decisions) <= number:
+            loop.decide(decision)
+            events += await finish(loop)
+    return without_deltas(events)
+
+
+def verdict_of(iteration: Any) -> str:
+    verdict = iteration.verdict
+    why = verdict.why if verdict.outcome is Outcome.NOT_JUDGED else ""
+    return f"{verdict.outcome.value.lower()} {verdict.basis} {why}".strip()
+
+
+def timeless(value: Any) -> Any:
+    """A dumped run without seconds."""
+    if isinstance(value, dict):
+        return {key: timeless(part) for key, part in value.items() if key != "seconds"}
+    return [timeless(part) for part in value] if isinstance(value, (tuple, list)) else value
+
+
+def same(run: Run) -> Any:
+    return timeless(run.model_dump())
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+async def test_a_run_comes_to_its_verdicts_whole_and_cut_anywhere(name: str) -> None:
+    one = SCENARIOS[name]
+    whole = begin(one)
+    events = await play(one, whole)
+    run = whole.state
+    verdicts = ", ".join(map(verdict_of, run.iterations))
+    assert (verdicts, run.stop_reason, run.chosen.number) == (one.verdicts, one.stop, one.text)
+    paid = {stage: len(replies) for stage, replies in one.replies.items() if replies}
+    assert calls(events) == paid
+    for cut in range(len(events) + 1):
+        stored = events[:cut]
+        resumed = begin(one, stored)
+        rest = await play(one, resumed)
+        assert resumed.error is None, cut
+        assert same(resumed.state) == same(run), cut
+        assert calls([*stored, *rest]) == paid, cut
+        assert resumed.state == replay([*stored, *rest])
+
+
+async def test_a_draft_that_could_not_be_read_is_asked_for_anew() -> None:
+    failed = refinement([text(""), text("")])
+    events = await finish(failed)
+    assert isinstance(events[-1], Stopped)
+    again = refinement([text("Hello"), READY], run=replay(events))
+    await finish(again)
+    assert again.state.text == "Hello"
+
+
+async def test_a_repair_that_could_not_be_sent_is_all_that_is_asked_again() -> None:
+    broken = refinement([text("Hello"), "no json", Unreachable("gone")])
+    await finish(broken)
+    again = refinement([READY], run=broken.state)
+    await finish(again)
+    assert again.state.usage.calls == 2 + 1 + 1, "what was paid, what failed, what is asked now"
+
+
+async def test_a_run_that_continues_is_not_called_stopped() -> None:
+    broken = refinement([Unreachable("gone")])
+    await finish(broken)
+    again = refinement([text("Hello"), READY], run=broken.state)
+    reasons = []
+    await finish(again, lambda event, run: reasons.append((event.type, run.stop_reason)))
+    assert {reason for kind, reason in reasons if kind != "stopped"} == {None}
