@@ -82,7 +82,7 @@ async def test_a_secret_in_a_long_text_reaches_no_model(place: str, text: str, s
 
 
 async def test_a_key_of_many_lines_is_masked_whole() -> None:
-    lines = "MIIEowIBAAKCAQEAx7qZ\n" * 400
+    lines = "MIIEowIBAAKCAQEAx7qZ\n" * 1_000
     key = f"-----BEGIN PRIVATE KEY-----\n{lines}-----END PRIVATE KEY-----"
     sent, reply, _ = await sent_and_received(f'KEY = """{key}"""', echo, 5_000)
     assert (sent, "MIIE" in reply.text) == ('KEY = """MASKED_SECRET_1"""', True)

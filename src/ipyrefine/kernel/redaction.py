@@ -50,7 +50,8 @@ _INSIDE = re.compile(
 
 # Tokens of a known form. None needs to look far back, so that a long text takes linear time.
 _FORMS = (
-    r"-----BEGIN [^-\n]{1,60}-----(?:.{0,10000}?-----END [^-\n]{1,60}-----|.{0,10000})"
+    r"-----BEGIN [^-\n]{1,60}-----(?:.{0,10000}?-----END [^-\n]{1,60}-----"
+    r"|.{0,10000}[\w+/=]{0,100}(?:\r?\n[\w+/=]{1,100})*(?:\s*-----END [^-\n]{1,60}-----)?)"
     r"|(?<![A-Za-z0-9])(?:(?:[spr]k-|[spr]k_(?:live|test)_|gh[opusr]_|github_pat_|glpat-|pypi-"
     r"|xox[a-z]-|shpat_|dop_v1_|SG\.|ya29\.)[\w.-]{8,500}|(?:hf|npm)_[A-Za-z0-9]{8,100})"
     r"|(?<![A-Za-z0-9])dapi[0-9a-f]{32}|(?:AKIA|ASIA)[A-Z0-9]{12,40}|AIza[\w-]{20,60}"
@@ -228,7 +229,7 @@ def _spans(text: str) -> Iterator[tuple[int, int]]:
     low = text.replace("\u0130", "i").lower()  # that letter alone becomes two
     for match in chain(
         _near(_KNOWN_FORM, text, _find_each(text, map(bytes.decode, _MARKS)), 3, 600),
-        _near(_KNOWN_FORM, text, _find_each(text, ("-----BEGIN", "eyJ")), 0, 21_000),
+        _near(_KNOWN_FORM, text, _find_each(text, ("-----BEGIN", "eyJ")), 0, 100_000),
         _near(_KNOWN_FORM, text, (match.start() for match in _TEXT_COLON.finditer(text)), 11, 45),
     ):
         if not _PLACEHOLDER.fullmatch(match[0]):

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -191,8 +191,9 @@ def _load(process: subprocess.Popen[bytes], path: Path, key: Key) -> str:
     assert process.stdin is not None
     assert process.stdout is not None
     settings = {"path": str(path), "threads": allowed_processors()}
-    process.stdin.write(json.dumps({**settings, "key": key()}).encode() + b"\n")
-    process.stdin.flush()
+    with suppress(BrokenPipeError):  # it may have died by now, and then answers nothing
+        process.stdin.write(json.dumps({**settings, "key": key()}).encode() + b"\n")
+        process.stdin.flush()
     answer = json.loads(process.stdout.readline() or b"{}")  # a crash writes nothing
     if answer.get("error") == "package":
         raise NoModel(
