@@ -73,7 +73,7 @@ async def coached(code: str = OWN) -> Refinement:
 
 def asked(loop: Refinement) -> str:
     puzzle = open_puzzle(loop.state)
-    return puzzle.row.call if puzzle else ""
+    return puzzle.call if puzzle else ""
 
 
 async def test_each_failing_input_is_asked_about_and_kept_with_the_prediction():
@@ -94,7 +94,7 @@ async def test_each_failing_input_is_asked_about_and_kept_with_the_prediction():
 async def test_an_example_of_the_task_that_fails_is_asked_about_without_a_critic():
     puzzle = open_puzzle((await coached("def median(xs):\n    return xs[0]")).state)
     assert puzzle
-    assert (puzzle.row.call, puzzle.row.result) == ("median([4, 9, 5])", "4")
+    assert (puzzle.call, puzzle.gives.result) == ("median([4, 9, 5])", "4")
     assert puzzle.expected.result == "5"
 
 

@@ -4,36 +4,16 @@
 """
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from ipyrefine.core.decisions import Expect, Predict
 from ipyrefine.core.model import Attempt, Choice
 from ipyrefine.core.results import key_of, missed_claim, read_result
 from ipyrefine.core.run import Run
-from ipyrefine.core.table import Cell, Row
+from ipyrefine.core.table import Cell
 from ipyrefine.core.testing import is_critics
 
 _CLOSED = "Nothing is written for you here. Change your cell, and run it again."
-
-
-class Puzzle(NamedTuple):
-    """An input on which the student's code fails."""
-
-    row: Row  # what the code gives
-    expected: Choice
-    quote: str = ""  # the task's words that ask for it; empty for one of the task's examples
-
-    def attempt(self, predicted: Choice) -> Attempt:
-        """Return a prediction with its outcome."""
-        row = self.row
-        return Attempt(
-            call=row.call,
-            setup=row.setup,
-            predicted=predicted,
-            gives=Choice(result=row.result, raises=row.raises),
-            expected=self.expected,
-            quote=self.quote,
-        )
 
 
 def predictions(run: Run) -> tuple[Attempt, ...]:
@@ -41,7 +21,7 @@ def predictions(run: Run) -> tuple[Attempt, ...]:
     return run.attempts[len(run.setup.attempts or ()) :]
 
 
-def open_puzzle(run: Run) -> Puzzle | None:
+def open_puzzle(run: Run) -> Attempt | None:
     """Return the input that a student is asked about now; None where all are answered.
 
     The examples of the task come first, then a critic's tests.
@@ -50,7 +30,7 @@ def open_puzzle(run: Run) -> Puzzle | None:
         return None
     answered = {key_of(one.call, one.setup) for one in predictions(run)}
     found = (*_stated(run), *_by_critic(run))
-    left = (p for p in found if key_of(p.row.call, p.row.setup) not in answered)
+    left = (one for one in found if key_of(one.call, one.setup) not in answered)
     return next(left, None)
 
 
@@ -72,7 +52,8 @@ def predict(run: Run, decision: Predict, _: int) -> Run:
     """Keep what a student says that their code gives."""
     puzzle = open_puzzle(run)
     assert puzzle is not None, "it was looked for before the decision was taken"
-    attempt = puzzle.attempt(Choice(result=decision.result, raises=decision.raises))
+    predicted = Choice(result=decision.result, raises=decision.raises)
+    attempt = puzzle.replace(predicted=predicted)
     return run.replace(attempts=(*run.attempts, attempt))
 
 
@@ -82,20 +63,21 @@ def unmet(run: Run) -> tuple[str, ...]:
     return tuple(dict.fromkeys(test.quote for test in left))
 
 
-def _stated(run: Run) -> Iterator[Puzzle]:
+def _stated(run: Run) -> Iterator[Attempt]:
     for evidence in run.chosen.evidence if run.chosen else ():
         for row in evidence.rows:
             if row.source == "example" and evidence.passed is False and row.rivals:
-                yield Puzzle(row, row.rivals[0])
+                gives = Choice(result=row.result, raises=row.raises)
+                yield Attempt(call=row.call, setup=row.setup, gives=gives, expected=row.rivals[0])
 
 
-def _by_critic(run: Run) -> Iterator[Puzzle]:
+def _by_critic(run: Run) -> Iterator[Attempt]:
     for cell in _failing(run):
         claim, gives = missed_claim(cell), cell.result.gives
         if claim and gives:
-            row = claim.replace(result=gives.result, raises=gives.raises)
             expected = Choice(result=claim.result, raises=claim.raises)
-            yield Puzzle(row, expected, cell.point.quote)
+            asked = Attempt(call=claim.call, setup=claim.setup, gives=gives, expected=expected)
+            yield asked.replace(quote=cell.point.quote)
 
 
 def _failing(run: Run) -> list[Cell]:

@@ -151,14 +151,14 @@ class Choice(Record):
 
 
 class Attempt(Record):
-    """What a student predicted of a call of their own code, and what it gives."""
+    """A call on which a student's code fails: what they predict that it gives, and what it does."""
 
     call: str  # the input, as Python
     setup: str = ""  # statements to run before it
-    predicted: Choice
     gives: Choice
     expected: Choice  # what the task wants
     quote: str = ""  # the task's words that ask for it; empty for one of the task's examples
+    predicted: Choice | None = None  # None before they said so
 
 
 class Shape(Record):

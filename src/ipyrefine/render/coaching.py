@@ -1,7 +1,7 @@
 """What a student sees of a run on their own code (`ipyrefine.core.coach`), in words."""
 
 from ipyrefine.core.coach import open_puzzle, predictions, unmet
-from ipyrefine.core.model import Attempt
+from ipyrefine.core.model import Attempt, Choice
 from ipyrefine.core.results import gives_same
 from ipyrefine.core.run import Run
 from ipyrefine.render import words
@@ -23,7 +23,7 @@ def asked(run: Run) -> list[Block]:
     found = open_puzzle(run)
     if found is None:
         return []
-    call = f"{found.row.setup}\n{found.row.call}".strip()
+    call = f"{found.setup}\n{found.call}".strip()
     return [Paragraph(_PREDICT, lead=_MISSES), Text(call, "code")]
 
 
@@ -38,7 +38,11 @@ def said(run: Run) -> list[Block]:
         also += [f"“{quote}”" for quote in unmet(run)]
         left = [one for one in run.cells(run.chosen) if one.actionable and one.point.by_model]
         also += [one.words for one in ranked(left)]
-    made = [Item(name=o.call.replace("\n", "; "), text=_sentence(o)) for o in run.attempts]
+    made = [
+        Item(name=one.call.replace("\n", "; "), text=_sentence(one, one.predicted))
+        for one in run.attempts
+        if one.predicted
+    ]
     listed = {
         "Look at this too": [Item(text=one) for one in also],
         "Your predictions": made,
@@ -46,9 +50,9 @@ def said(run: Run) -> list[Block]:
     return [*blocks, *(Items(title, tuple(found)) for title, found in listed.items() if found)]
 
 
-def _sentence(attempt: Attempt) -> str:
-    right = gives_same(attempt.predicted, attempt.gives)
+def _sentence(attempt: Attempt, predicted: Choice) -> str:
+    right = gives_same(predicted, attempt.gives)
     gives = ", and so it is" if right else f"; it gives {attempt.gives.result}"
     quote = f": “{attempt.quote}”" if attempt.quote else "."
     wanted = f"The task wants {attempt.expected.result}{quote}"
-    return f"You predicted {attempt.predicted.result}{gives}. {wanted}"
+    return f"You predicted {predicted.result}{gives}. {wanted}"
