@@ -195,8 +195,7 @@ SCENARIOS = {
     ),
     "your edit is judged as one more": Scenario(
         more(judge=[judgement(10)]),
-        f"{STALE}, needs_improvement evaluator", "revisions", 3, SCORED,
-        decided=(Edit(text="Hey you"),),
+        f"{STALE}, pass evaluator", "passed", 3, SCORED, decided=(Edit(text="Hey you"),),
     ),
     "your verdict has it revised": Scenario(
         more(revise=[text("Hey")], judge=[judgement(10)]),

@@ -10,6 +10,7 @@ from ipyrefine.core.alignment import changed_lines
 from ipyrefine.core.decisions import Override
 from ipyrefine.core.model import Basis, Outcome, Verdict, Why
 from ipyrefine.core.points import Column, checked, first_line, take_word, up_for_review
+from ipyrefine.core.quotes import contains_quote
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.syntax import is_display
 from ipyrefine.core.table import BASES, BY_BASIS, Cell, Evidence, Point, Result
@@ -266,6 +267,14 @@ def _settled(run: Run, text: Iteration, column: Column) -> Column:
     if judgement:
         if word is Outcome.PASS:  # it has no way to say that a point is mended
             _trust_revision(column, text)
+            for one in column.cells:  # nor that its words are gone from the text
+                place = one.point.place
+                if (
+                    one.point.by_model
+                    and place
+                    and not contains_quote(text.text, place, near=False)
+                ):
+                    column.results[one.id] = one.result.replace(passed=True)
         feedback = any(
             one.actionable and (one.point.source, one.point.kind) == ("evaluator", "remark")
             for one in column.cells
