@@ -686,9 +686,10 @@ class Refinement:
         """Say what a text's verdict is now, where that is not what was said last."""
         text = self.state.iterations[number]
         ruling = rank.rule(self.state, text)
-        if ruling.verdict != text.verdict or number in self.state.stale:
-            known, (points, results) = self.state.points, ruling.column
-            new = tuple(one for id_, one in points.items() if known.get(id_) != one)
+        known, (points, results) = self.state.points, ruling.column
+        new = tuple(one for id_, one in points.items() if known.get(id_) != one)
+        same = results == text.results and ruling.verdict == text.verdict
+        if new or not same or number in self.state.stale:
             await self.emit(
                 events.VerdictReached(
                     iteration=number, verdict=ruling.verdict, points=new, results=results

@@ -415,7 +415,6 @@ class Verdict(Record):
     outcome: Outcome
     score: Score | None  # 0..1; None when the text could not be scored
     basis: Basis = "none"  # what it rests on
-    unresolved: tuple[str, ...] = ()  # ids of the findings that still stand
     why: Why = ""  # what decided; `render` words it
     # The id of the row that did, a check's name or that of who read the text; empty for none.
     point: str = ""

@@ -315,17 +315,19 @@ def _follow(
     column.results.update({one.id: one.result.replace(passed=True) for one in left})
     for rule in rules:
         for fault in list(fresh):
-            alike = (one for one in left if one.point.blocking == fault.blocking)
+            alike = (one for one in left if _settings(one.point) == _settings(fault))
             if match := next((one for one in alike if rule(_as_shown(one), fault)), None):
                 left.remove(match)
                 fresh.remove(fault)
-                point, before = match.point, match.result
+                before = match.result
                 again = before.passed is True or before.again
-                column.points[match.id] = fault.replace(
-                    id=match.id, dropped=point.dropped, reason=point.reason
-                )
                 column.results[match.id] = _missing(fault).replace(again=again)
     return fresh
+
+
+def _settings(point: Point) -> tuple[object, ...]:
+    """Return what a point keeps on every text; the words of a result may differ."""
+    return point.blocking, point.place, point.fix
 
 
 def _equal(one: Point, other: Point) -> bool:

@@ -196,7 +196,6 @@ def _computed(run: Run, text: Iteration, column: Column) -> Verdict:
     return Verdict(
         **decision._asdict(),
         score=score,
-        unresolved=tuple(one.id for one in column.cells if one.is_open),
         required_passed=not failed,
     )
 

@@ -283,7 +283,7 @@ def _chosen(one: Iteration) -> Iteration:
 
 
 def _brief(one: Iteration, room: int) -> Iteration:
-    verdict = one.verdict and one.verdict.replace(unresolved=(), why="", point="", line="")
+    verdict = one.verdict and one.verdict.replace(why="", point="", line="")
     left_out = {"results": {}, "evidence": (), "changes": {}, "thoughts": ""}
     return one.replace(text=_cut(one.text, room), verdict=verdict, **left_out)
 
