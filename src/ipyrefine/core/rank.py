@@ -264,16 +264,13 @@ def _settled(run: Run, text: Iteration, column: Column) -> Column:
     """Return a text's column as it stands with its evidence and what is said of it."""
     judgement, word = text.judgement, _word(run, text)
     if judgement:
-        if word is Outcome.PASS:  # it has no way to say that a point is mended
+        # It has no way to say that a point is mended; a critic who read the text since then has.
+        if word is Outcome.PASS and (text.reading is None or text.reading.failure):
             _trust_revision(column, text)
-            for one in column.cells:  # nor that its words are gone from the text
+            for one in column.cells:  # nor can it say that the words are gone
                 place = one.point.place
-                if (
-                    one.point.by_model
-                    and place
-                    and not contains_quote(text.text, place, near=False)
-                ):
-                    column.results[one.id] = one.result.replace(passed=True)
+                if one.blocks and place and not contains_quote(text.text, place, near=False):
+                    column.results[one.id] = one.result.replace(counts=False)
         feedback = any(
             one.actionable and (one.point.source, one.point.kind) == ("evaluator", "remark")
             for one in column.cells
