@@ -54,7 +54,7 @@ def _points(run: Run, ids: tuple[str, ...], verb: str) -> str:
 
 
 def _dismissable(run: Run, decision: decisions.Dismiss) -> str:
-    bound = [p for p in run.points.values() if p.id in decision.points and p.check and p.blocking]
+    bound = [p for p in run.points.values() if p.id in decision.points and p.binding]
     return _points(run, decision.points, "dismiss") or "".join(
         f"{one.id} comes from the check {one.check} and cannot be dismissed. Override the verdict "
         "instead."

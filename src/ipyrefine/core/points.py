@@ -179,18 +179,19 @@ def take_feedback(run: Run, text: Iteration, feedback: Sequence[Point]) -> Colum
     for cell in column.cells:
         if cell.point.source != "evaluator" and names_again(cell, feedback):
             column.results[cell.id] = cell.result.replace(passed=False, again=True)
-    fresh = _follow(column, _is_feedback, feedback, (_equal,))
+    fresh = _follow(column, is_feedback, feedback, (_equal,))
     settled = dismissed(run)
     column.add(one for one in fresh if not any(same(one, other) for other in settled))
     order = {one.words: n for n, one in reversed([*enumerate(feedback)])}
-    named = [one for one in column.cells if _is_feedback(one) and one.actionable]
+    named = [one for one in column.cells if is_feedback(one) and one.actionable]
     left = iter(sorted(named, key=lambda one: order.get(one.words, 0)))
     places = {one.id for one in named}
     cells = [next(left) if one.id in places else one for one in column.cells]
     return column._replace(results={one.id: one.result for one in cells})
 
 
-def _is_feedback(cell: Cell) -> bool:
+def is_feedback(cell: Cell) -> bool:
+    """Return True if the user's evaluator wants it changed, in its own words."""
     return (cell.point.source, cell.point.kind) == ("evaluator", "remark")
 
 

@@ -231,7 +231,7 @@ def _list_points(title: str, cells: Sequence[Cell]) -> str:
     lines = []
     for cell in cells:
         one = cell.point
-        weight = "blocking" if one.blocking and cell.result.counts else "minor"
+        weight = "blocking" if cell.weighs else "minor"
         about = one.words if is_critics(one) else one.criterion
         # An evaluator's words stay as it wrote them.
         words = _paragraphs(cell.words) if one.source == "evaluator" else _line(cell.words)

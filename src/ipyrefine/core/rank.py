@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 from ipyrefine.core.alignment import changed_lines
 from ipyrefine.core.decisions import Override
 from ipyrefine.core.model import Basis, Outcome, Verdict, Why
-from ipyrefine.core.points import Column, checked, first_line, take_word, up_for_review
+from ipyrefine.core.points import Column, checked, first_line, is_feedback, take_word, up_for_review
 from ipyrefine.core.quotes import contains_quote
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.syntax import is_display
@@ -271,10 +271,7 @@ def _settled(run: Run, text: Iteration, column: Column) -> Column:
                 place = one.point.place
                 if one.blocks and place and not contains_quote(text.text, place, near=False):
                     column.results[one.id] = one.result.replace(counts=False)
-        feedback = any(
-            one.actionable and (one.point.source, one.point.kind) == ("evaluator", "remark")
-            for one in column.cells
-        )
+        feedback = any(one.actionable and is_feedback(one) for one in column.cells)
         bare = ""
         if word is not Outcome.PASS and not feedback:
             bare = f"The evaluator says {judgement.stated}."
@@ -370,8 +367,8 @@ def _in_words(text: Iteration, word: Outcome, column: Column) -> _Decision:
     """Return what the user's evaluator said, in its own words where it gave any."""
     judgement = text.judgement
     assert judgement is not None, "it was asked"
-    said = (one for one in column.cells if one.actionable and one.point.kind == "remark")
-    feedback = next((one.words for one in said if one.point.source == "evaluator"), "")
+    said = (one for one in column.cells if one.actionable and is_feedback(one))
+    feedback = next((one.words for one in said), "")
     alone = judgement.score is not None and judgement.stated is None and not feedback
     return _Decision(word, "evaluator", "scored" if alone else "said", line=feedback)
 

@@ -92,6 +92,11 @@ class Point(Record):
         return self.blocking and not (self.unanswered or self.disputed or self.let_go)
 
     @property
+    def binding(self) -> bool:
+        """Whether a check's failure rests on it, so that it cannot be dismissed by itself."""
+        return bool(self.check) and self.blocking
+
+    @property
     def by_model(self) -> bool:
         """Whether a reader says it of a text, and no code."""
         said = self.kind in ("remark", "question", "rule")
@@ -151,6 +156,11 @@ class Cell(NamedTuple):
     def missed(self) -> bool:
         """Whether it keeps its text from passing."""
         return self.point.counts and self.result.counts and self.result.passed is False
+
+    @property
+    def weighs(self) -> bool:
+        """Whether it is more than a suggestion."""
+        return self.point.blocking and self.result.counts
 
     @property
     def is_open(self) -> bool:

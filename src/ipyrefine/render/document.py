@@ -684,9 +684,7 @@ def is_bare(cell: Cell, iteration: Iteration) -> bool:
 
 def ranked(found: Iterable[Cell]) -> list[Cell]:
     """Return cells in reading order: those to act on first, blocking before minor."""
-    return sorted(
-        found, key=lambda one: (one.is_settled, not (one.point.blocking and one.result.counts))
-    )
+    return sorted(found, key=lambda one: (one.is_settled, not one.weighs))
 
 
 def finding_item(run: Run, iteration: Iteration, cell: Cell) -> Item:

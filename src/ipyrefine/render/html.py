@@ -345,8 +345,7 @@ def _pin(run: Run, about: Iteration, old: str | None) -> Pinned:
     for cell in document.ranked(document.margin(run, about)):
         point, fixed = cell.point, cell.result.passed is True and not cell.point.dropped
         item = document.finding_item(run, about, cell)
-        binding = bool(point.check) and point.blocking
-        note = Note(item, fixed, _first_line(about.changes.get(cell.id, "")), binding)
+        note = Note(item, fixed, _first_line(about.changes.get(cell.id, "")), point.binding)
         place = line_of(about.text, point.place)
         if place is None and fixed and old is not None and run.task.form == "code":
             place = _successor(old, about.text, line_of(old, point.place))

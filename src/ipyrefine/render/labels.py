@@ -128,7 +128,7 @@ def score_chip(cell: Cell, verdict: Verdict | None) -> Label:
 
 def severity_label(cell: Cell, *, passed: bool = False) -> Label:
     """Return the label of a severity; on a text that passes, minor findings are suggestions."""
-    if cell.point.blocking and cell.result.counts:
+    if cell.weighs:
         return Label("■", "blocking", "bad")
     return Label("□", "suggestion" if passed else "minor", "quiet")
 
