@@ -343,6 +343,48 @@ class Figure(Record):
 
 
 Output = Annotated[Printed | Value | TableValue | Figure, Field(discriminator="kind")]
+EffectKind = Literal[
+    # Rows of a table, or items of a list or dict, that are not in what was made of it; that are
+    # there more than once; that are in another order; that a step left out without a word.
+    "gone", "repeated", "reordered", "ignored",
+    # Values: missing ones that are there now, known ones that are others, new missing ones.
+    "filled", "overwritten", "missing",
+    # A column's type, its sum before and after, numbers that are text, a time zone, its columns.
+    "type", "total", "text", "zone", "columns",
+    # A name that is new, holds something else, or was stored into and is as it was.
+    "new", "changed", "unchanged",
+    # What the last expression gives: ``nan``, ``none``, ``empty``, ``missing``, ``nothing``.
+    "answer",
+    "warning",
+]  # fmt: skip
+
+
+class Effect(Record):
+    """One thing that running a text did to data, or what is odd about what it gives.
+
+    `ipyrefine.core.effects` words it. Names and columns are as code writes them.
+    """
+
+    kind: EffectKind
+    name: str = ""  # of what the text left; empty for a value without a name
+    of: str = ""  # of what that was made of
+    column: str = ""
+    count: Count = 0  # how many rows, items or values it is about …
+    total: Count = 0  # … of how many
+    values: Annotated[tuple[Cell, ...], Field(max_length=MAX_COLUMNS)] = ()  # the first of them
+    # Why, in a word: of rows ``unmatched`` (in `other`), ``missing`` (the column's value),
+    # ``repeats``, ``groups``; of an answer what it is; of a warning its category.
+    cause: str = ""
+    other: str = ""  # the other table that this is because of
+    before: OutputText = ""
+    after: OutputText = ""
+    line: Count = 0  # of the text; 0 where none is known
+    head: TableValue | None = None  # the start of a table that is new
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What it has in common with the same effect of another text."""
+        return (self.kind, self.of or self.name, self.column, self.cause, self.other)
 
 
 class FirstRows(Record):

@@ -11,6 +11,7 @@ from ipyrefine.core.model import (
     Choice,
     Condition,
     Count,
+    Effect,
     Fault,
     Outcome,
     Output,
@@ -67,6 +68,7 @@ class Point(Record):
     # Whether it comes of what code computed from variables or files, or its critic saw that.
     computed: bool = False
     fault: Fault | None = None  # what it says, as data
+    effect: Effect | None = None  # what running did to data, where it asks about that
     # Why no text is held to it: the user set it aside, or the test cannot be run.
     dropped: Literal["", "you", "broken", "long", "many", "no_suite"] = ""
     reason: str = ""  # the same in words
@@ -235,6 +237,7 @@ class Evidence(Record):
     basis: Basis = "function"  # what a verdict that rests on it is said to rest on
     # What the text printed, returned and drew when it ran.
     outputs: Annotated[tuple[Output, ...], Field(max_length=MAX_OUTPUTS)] = ()
+    effects: tuple[Effect, ...] = ()  # what running it did to data, the most telling first
     computed: bool = False  # whether code that got copies of variables, or read files, gave it
     rows: tuple[Row, ...] = ()  # what the text gives on inputs that the user may confirm
     outdated: bool = False  # whether the user has since changed the examples it was tried on
