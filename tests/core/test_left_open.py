@@ -118,16 +118,6 @@ def test_the_options_of_a_question_are_read(item: Any, options: tuple[str, ...])
     assert asked.options == options
 
 
-def test_what_a_run_did_to_rows_and_nobody_asked_for_is_a_question() -> None:
-    facts = [
-        {"fact": "17 orders are gone.", "task": ""},
-        {"fact": "Sorted by city.", "task": "sorted by city"},
-        "no dict",
-    ]
-    [asked] = parse_critique(reply(rows=facts), "merged = orders.merge(customers)").remarks
-    assert (asked.words, asked.options) == ("17 orders are gone.", ("Undo it",))
-
-
 async def test_an_answered_or_dismissed_question_is_not_asked_again() -> None:
     other = {"question": "Sign with the full name?", "options": ["yes", "no"]}
     model = ScriptedModel([

@@ -63,7 +63,7 @@ def replaced(record: dict[str, Any], paths: list[Path], text: str) -> dict[str, 
     """Return a record with a text at these places, cut where only a short one may stand."""
     changed = _copy(record)
     for path in paths:
-        short = not {"axes", "columns", "index", "labels", "rows"}.isdisjoint(path)
+        short = not {"axes", "columns", "index", "labels", "rows", "values"}.isdisjoint(path)
         _value(changed, path[:-1])[path[-1]] = text[:MAX_CELL] if short else text
     return changed
 

@@ -16,6 +16,7 @@ from ipyrefine.core.points import (
     names_again,
     no_source,
     same,
+    unasked,
     up_for_review,
     weigh,
     with_ids,
@@ -65,7 +66,7 @@ _INSIDE = re.compile(  # what an item may add in its own line
 _LINES, _LONG = 2_000, 4_000  # of a critique in words; characters of a line
 MAX_POINTS = 60  # findings, questions and tests that a critique may have
 _MOST_OPTIONS = 5  # of a question
-_KEYS = {*_LISTS, "rows", "ready", "tests", "sources"}
+_KEYS = {*_LISTS, "data", "ready", "tests", "sources"}
 
 
 def parse_critique(reply: str, text: str, source: str | None = None) -> Critique:
@@ -91,7 +92,7 @@ def parse_critique(reply: str, text: str, source: str | None = None) -> Critique
     said = fields.keys() & {"ready", "verdict", "findings"}
     remarks = [_remark(item) for item in _items(fields.get("findings"))]
     remarks += map(_question, _items(fields.get("questions")))
-    remarks += map(_unasked, _items(fields.get("rows")))
+    remarks += _effects(fields.get("data"))
     remarks += map(_fact, _items(fields.get("unsourced")))
     if source is not None and isinstance(sources := fields.get("sources"), dict):
         data = _read_json(text)
@@ -421,11 +422,17 @@ def _option(value: object) -> str:
     return _words(value) if isinstance(value, str) else repr(value)
 
 
-def _unasked(item: object) -> Point | None:
-    """Return the question about what a run did to rows, where no words of the task ask for it."""
-    named = by_role(item, *_PARTS) if isinstance(item, dict) else {}
-    fact = "" if _words(named.get("demand")) else _words(named.get("fact", named.get("problem")))
-    return _asking(fact, ("Undo it",))
+def _effects(said: object) -> list[Point]:
+    """Return what running did to data, by the name that it was told by, with the task's words."""
+    if isinstance(said, list):
+        items = [by_role(one, *_PARTS) | one for one in said if isinstance(one, dict)]
+        said = {_words(one.get("id")): one.get("demand") for one in items}
+    named = said.items() if isinstance(said, dict) else ()
+    return [
+        Point(kind="fact", words=name, quote=_words(quote), blocking=False)
+        for name, quote in islice(named, MAX_POINTS)
+        if re.fullmatch(r"d\d+", name)
+    ]
 
 
 def _ready(value: object) -> bool | None:
@@ -463,9 +470,10 @@ def settle(run: Run, base: Iteration, critique: Critique) -> tuple[Critique, tup
     it stands by or lets go; and the ids of mended points that it names again.
     """
     named, cells = [one for one in critique.remarks if one.kind != "fact"], run.cells(base)
-    facts = (one.place for one in critique.remarks if one.kind == "fact")
+    facts = [one for one in critique.remarks if one.kind == "fact"]
     if rests_on_sources(run):
-        named += map(no_source, find_unsourced(run, base.text, facts))
+        named += map(no_source, find_unsourced(run, base.text, (one.place for one in facts)))
+    named += unasked(run, base, facts)
     parent = None if base.parent is None else run.iterations[base.parent]
     verdict = rank.verdict(run, base) if base.verdict else None
     by_evidence = bool(verdict and verdict.passed and verdict.basis != "evaluator")

@@ -2,22 +2,30 @@
 
 from ipyrefine.core.model import Effect
 
+# By which data are lost or changed, so that somebody has to want them.
+WEIGHTY = (
+    "gone",
+    "repeated",
+    "reordered",
+    "ignored",
+    "filled",
+    "overwritten",
+    "missing",
+    "changed",
+)
 _FEW = 3  # values in a sentence
 
 
-def sentence(effect: Effect, *, values: bool = True) -> str:
+def sentence(effect: Effect) -> str:
     """Return what happened, with names in backticks, like ``17 of 1,204 rows of `orders` …``.
 
-    Args:
-        effect: what happened.
-        values: whether what data hold may be told; else names, counts and types alone.
+    What an effect does not have is left out.
     """
     name, of, column = (f"`{one}`" for one in (effect.name, effect.of, effect.column))
     rows = f"{effect.count:,} of {effect.total:,} rows of {of if effect.of else name}"
     here = f" in {name}" if effect.name and effect.of else ""
     there = f" in {name}" if effect.name else ""
-    which = _some(effect) if values else ""
-    before, after = (effect.before, effect.after) if values else ("", "")
+    which, before, after = _some(effect), effect.before, effect.after
     match effect.kind:
         case "gone":
             whose = "their" if effect.count != 1 else "its"
@@ -45,21 +53,21 @@ def sentence(effect: Effect, *, values: bool = True) -> str:
         case "missing":
             return f"{effect.count:,} of {effect.total:,} values of {column}{there} are missing"
         case "type":
-            return f"{column}{there}: {effect.before} → {effect.after}"
-        case "total" if values:
+            return f"{column}{there}: {before} → {after}"
+        case "total" if before and after:
             return f"sum of {column}: {before} in {of}, {after}{there}"
         case "total":
             return f"the sum of {column} in {of} is not the sum{there}"
         case "text":
             return f"the numbers of {column} in {of} are text"
         case "zone":
-            return f"the times of {column} in {of} are in {effect.after}"
+            return f"the times of {column} in {of} are in {after}"
         case "columns":
             listed = ", ".join(f"`{one}`" for one in effect.values)
             word = "has no column" if effect.cause == "gone" else "has a new column"
             return f"{name} {word}{'s' * (effect.count > 1)}: {listed}"
         case "new":
-            return f"{name} is new: {effect.after}"
+            return f"{name} is new: {after}"
         case "changed":
             return f"{name}: {before} → {after}" if before and after else f"{name} is changed"
         case "unchanged":
@@ -76,6 +84,20 @@ def sentence(effect: Effect, *, values: bool = True) -> str:
             place = f" in line {effect.line}" if effect.line else ""
             return f"{effect.cause}{place}" + (f": {after}" if after else "")
     raise TypeError(effect.kind)
+
+
+def remedy(effect: Effect) -> str:
+    """Return what a revision does that leaves data as they were: ``Keep all 1,204``."""
+    match effect.kind:
+        case "gone" | "ignored":
+            return f"Keep all {effect.total:,}"
+        case "repeated":
+            return "Keep each once"
+        case "reordered":
+            return "Keep the order"
+        case "changed":
+            return f"Leave `{effect.name}` as it is"
+    return "Leave them as they were"
 
 
 def _some(effect: Effect) -> str:

@@ -9,12 +9,13 @@ from typing import NamedTuple
 
 from ipyrefine.core.decisions import OWN
 from ipyrefine.core.edits import Loss, losses
-from ipyrefine.core.model import Form
+from ipyrefine.core.effects import WEIGHTY, remedy, sentence
+from ipyrefine.core.model import Effect, Form
 from ipyrefine.core.quotes import contains_quote
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.table import BY_BASIS, Cell, Evidence, Point, Result, Source
 from ipyrefine.core.testing import is_critics
-from ipyrefine.core.unsourced import find_unsourced
+from ipyrefine.core.unsourced import find_unsourced, guidance
 from ipyrefine.errors import UsageError
 
 SCOPE = "scope"  # criterion of remarks about something that nobody asked for
@@ -119,7 +120,8 @@ def _as_shown(cell: Cell) -> Point:
 def same(one: Point, other: Point) -> bool:
     """Return True if two points name one weakness: in similar words, or at the same place."""
     if one.kind == other.kind == "fact":
-        return one.place == other.place
+        ours_, theirs_ = one.effect, other.effect
+        return one.place == other.place and (ours_ and ours_.key) == (theirs_ and theirs_.key)
     ours, theirs = _words(one.words), _words(other.words)
     if one.place and (one.place, one.criterion) == (other.place, other.criterion):
         return len(ours & theirs) >= _ALIKE * min(len(ours), len(theirs))
@@ -219,7 +221,7 @@ def checked(run: Run, text: Iteration) -> Column:
     for evidence in text.evidence:
         if evidence.passed is not None or _gets_further(run, evidence):
             _take_check(column, evidence, text.text)
-    _look_up_facts(run, column, text.text)
+    _look_up_facts(run, column, text)
     return column
 
 
@@ -255,22 +257,52 @@ def _take_check(column: Column, evidence: Evidence, text: str) -> None:
     column.add(_follow(column, lambda one: one.point.check == evidence.name, faults, rules))
 
 
-def _look_up_facts(run: Run, column: Column, text: str) -> None:
-    """Ask about each fact in no source that a critic of any text named, where a text has it too.
+def _look_up_facts(run: Run, column: Column, text: Iteration) -> None:
+    """Ask about each fact that a critic of any text named, where a text has it too.
 
     What the user keeps is never asked about again. What they strike blocks every text that has it.
     """
     every = [one for one in column.points.values() if one.kind == "fact"]
     if not every:
         return
-    found = find_unsourced(run, text, [one.place for one in every])
+    found = find_unsourced(run, text.text, [one.place for one in every if not one.effect])
+    done = {one.key: one for one in text.effects.values()}
     for point in every:
-        before = column.results.get(point.id)
-        if point.place in found:
+        before, effect = column.results.get(point.id), point.effect and done.get(point.effect.key)
+        if effect or (point.place in found and not point.effect):
             again = bool(before and (before.passed is True or before.again))
-            column.results[point.id] = Result(passed=False, shows=point.words, again=again)
+            shows = sentence(effect) if effect else point.words
+            column.results[point.id] = Result(
+                passed=False, shows=shows, again=again, computed=point.computed
+            )
         elif before:
             column.results[point.id] = before.replace(passed=True)
+
+
+def unasked(run: Run, text: Iteration, said: Iterable[Point]) -> list[Point]:
+    """Return the questions about what running a text did to data, where no words ask for it.
+
+    Args:
+        run: whose task, answers and guidance are looked at.
+        text: the text.
+        said: what a critic quotes, by the names of `Iteration.effects`.
+    """
+    asked = "\n".join([run.task.request, run.setup.wish, *guidance(run)])
+    found, computed = text.effects, any(one.computed for one in text.evidence)
+    return [
+        no_words(found[one.words], computed=computed)
+        for one in said
+        if one.words in found
+        and found[one.words].kind in WEIGHTY
+        and not (one.quote and contains_quote(asked, one.quote))
+    ]
+
+
+def no_words(effect: Effect, *, computed: bool) -> Point:
+    """Return the question about what running did to data, which nobody asked for."""
+    said, fix = sentence(effect), f"{remedy(effect)}."
+    fields = {"kind": "fact", "criterion": "data", "blocking": False, "computed": computed}
+    return Point(words=said, fix=fix, effect=effect, **fields)
 
 
 def no_source(words: str) -> Point:
@@ -395,6 +427,12 @@ def left_open(run: Run, text: Iteration) -> list[Point]:
     answered = {one.call for one in run.task.clarifications}
     asked = (one.point for one in run.cells(text) if one.asks and one.point.kind == "question")
     return [one for one in asked if not one.call or one.call not in answered]
+
+
+def to_check(run: Run, text: Iteration) -> list[Point]:
+    """Return what only the user can settle, and has not yet: facts and questions."""
+    facts = [one.point for one in run.cells(text) if one.asks and one.point.kind == "fact"]
+    return [*facts, *left_open(run, text)]
 
 
 def is_cosmetic(old: str, new: str, form: Form) -> bool:

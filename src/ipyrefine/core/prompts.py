@@ -20,6 +20,7 @@ from itertools import groupby
 from typing import Any
 
 from ipyrefine.core.alignment import unified_diff
+from ipyrefine.core.effects import WEIGHTY, sentence
 from ipyrefine.core.model import Form, Record, Stage, Task
 from ipyrefine.core.points import (
     SCOPE,
@@ -196,11 +197,18 @@ def _whole_request(task: Task, fenced: Callable[[str], str] = str) -> str:
 def _evidence(run: Run, iteration: Iteration, nonce: Nonce, listed: Sequence[Cell] = ()) -> str:
     """Return what the checks found, fenced; what the listed points say is not repeated."""
     repeats = tuple(line.strip() for one in listed for line in one.words.splitlines())
-    results = []
+    results, ids = [], {effect: id_ for id_, effect in iteration.effects.items()}
     for one in run.evidence(iteration):
-        tells = one.grounds or one.outputs or one.basis == "critique" or "\n" in one.detail
+        tells = (
+            one.grounds
+            or one.outputs
+            or one.effects
+            or one.basis == "critique"
+            or "\n" in one.detail
+        )
         if one.passed is not None and tells:
             lines = [line for line in one.detail.splitlines() if not line.strip().endswith(repeats)]
+            lines += [f"{ids[effect]}: {sentence(effect)}." for effect in one.effects]
             found = cut_middle("\n".join(lines), EVIDENCE_CHARACTERS)
             room = max(0, EVIDENCE_CHARACTERS - len(found))
             if outputs := "\n".join(output_texts(one.outputs))[:room]:
@@ -446,6 +454,7 @@ class Requests:
         count = run.limits.min_findings
         tests = fill(_PARTS["tests"], space=_space(task)) if task.is_python else ""
         names = task.categories or tuple(c.name for c in task.criteria)
+        weighty = [id_ for id_, one in iteration.effects.items() if one.kind in WEIGHTY]
         places = {
             "original": original,
             "categories": categories,
@@ -457,7 +466,7 @@ class Requests:
             "fixed": _PARTS["fixed"] if standing else "",
             "sources": _PARTS["sources"] if self.schema else "",
             "unsourced": _PARTS["unsourced"] if rests_on_sources(run) else "",
-            "rows": _PARTS["rows"] if task.is_python and task.variables else "",
+            "data": fill(_PARTS["data"], names=", ".join(weighty)) if weighty else "",
             "upheld": _PARTS["upheld"] if about["contested"] else "",
             "compared": _PARTS["compared"] if about["difference"] else "",
             "tests": tests,

@@ -13,6 +13,7 @@ from ipyrefine.core.model import (
     Author,
     Condition,
     Count,
+    Effect,
     Finish,
     Limits,
     Outcome,
@@ -64,6 +65,12 @@ class Iteration(Record):
         """Why its reader's reply could not be read; empty where it could."""
         found = (one.failure for one in (self.evaluation, self.reading) if one)
         return next(filter(None, found), "")
+
+    @property
+    def effects(self) -> dict[str, Effect]:
+        """What running it did to data, by the names that a critic knows it by: d1, d2 and so on."""
+        found = (effect for one in self.evidence for effect in one.effects)
+        return {f"d{number}": one for number, one in enumerate(found, start=1)}
 
     @property
     def conditions(self) -> tuple[Condition, ...]:

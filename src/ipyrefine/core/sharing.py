@@ -5,14 +5,17 @@ Whatever made a result says so (``computed``), and says as data how the text fai
 sizes that a test compared, and how many tests pass.
 """
 
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import islice
 from typing import Literal, NamedTuple, get_args
 
+from ipyrefine.core.effects import sentence
 from ipyrefine.core.model import (
     Clarification,
+    Effect,
     Fault,
     Figure,
     Material,
@@ -41,6 +44,10 @@ _OUTPUT_CHARACTERS = 500  # of one output of checked code
 _LINE = 200  # characters of a line of the text
 _MOST_ITEMS = 5_000  # that are looked at for their types
 _KEPT = "What it says stays on the user's machine."
+_DTYPE = re.compile(
+    r"(?:u?int|float|complex|datetime|timedelta)\d+(?:\[\w+\])?|bool|boolean|object|str|string"
+    r"|category|Int\d+|Float\d+|UInt\d+|String|Boolean|Date"
+)
 _LIBRARIES = ("builtins", "collections", "datetime", "decimal", "numpy", "pandas", "polars")
 
 
@@ -201,15 +208,37 @@ def fault_sentence(fault: Fault | None, text: str) -> str:
 
 def _iteration(run: Run, iteration: Iteration) -> Iteration:
     text, cells, read = iteration.text, run.cells(iteration), iteration.reading
+    known = _known(run, iteration)
     computed = any(one.point.computed for one in cells)
     return iteration.replace(
-        evidence=tuple(_evidence(e, text) if e.computed else e for e in iteration.evidence),
-        results={one.id: _result(one, text) for one in cells},
+        evidence=tuple(_evidence(e, text, known) if e.computed else e for e in iteration.evidence),
+        results={one.id: _result(one, text, known) for one in cells},
         reading=read.replace(lost="") if read and computed else read,
     )
 
 
-def _evidence(evidence: Evidence, text: str) -> Evidence:
+def _known(run: Run, *texts: Iteration) -> frozenset[str]:
+    """Return the words that a server is sent anyway: of names and columns it may be told these."""
+    parts = (run.task.request, *(m.text for m in run.task.materials), *(one.text for one in texts))
+    return frozenset(re.findall(r"\w+", "\n".join(parts)))
+
+
+def _effect(effect: Effect, known: frozenset[str]) -> Effect:
+    """Return what running did to data with counts and types, and with names that are known."""
+    fields = dict.fromkeys(("before", "after"), "") | {"values": (), "head": None}
+    for name in ("name", "of", "column", "other"):
+        if not known.issuperset(re.findall(r"\w+", getattr(effect, name))):
+            fields[name] = "…"
+    if effect.kind == "type" and all(map(_DTYPE.fullmatch, (effect.before, effect.after))):
+        fields |= {"before": effect.before, "after": effect.after}
+    if effect.kind == "new" and re.fullmatch(r"[\d,]+ \w+( × [\d,]+ \w+)?", effect.after):
+        fields |= {"after": effect.after}
+    if effect.kind == "warning" and effect.cause not in exception_names():
+        fields |= {"cause": "Warning"}
+    return effect.replace(**fields)
+
+
+def _evidence(evidence: Evidence, text: str, known: frozenset[str]) -> Evidence:
     ran_on = on_conditions(evidence.conditions)
     lines = [f"It ran {ran_on}."] if ran_on else []
     said = ((one.about, fault_sentence(one, text)) for one in evidence.faults)
@@ -221,22 +250,28 @@ def _evidence(evidence: Evidence, text: str) -> Evidence:
         lines.append("It runs without an error.")
     lines += map(_output, evidence.outputs)
     nothing = dict.fromkeys(("outputs", "points", "rows"), ())
-    return evidence.replace(detail="\n".join(filter(None, lines)), **nothing)
+    effects = tuple(_effect(one, known) for one in evidence.effects)
+    return evidence.replace(detail="\n".join(filter(None, lines)), effects=effects, **nothing)
 
 
-def _result(cell: Cell, text: str) -> Result:
+def _result(cell: Cell, text: str, known: frozenset[str]) -> Result:
     point, result = cell
     if point.check or is_critics(point):
         if not (point.computed or result.computed):
             return result
         shown = "" if result.passed else fault_sentence(result.fault, text)
         return result.replace(shows=shown, gives=None)
+    if point.effect:
+        return result.replace(shows=sentence(_effect(point.effect, known)))
     return result.replace(shows=_KEPT) if point.computed else result
 
 
 def _point(run: Run, point: Point) -> Point:
     if not point.computed:
         return point
+    if point.effect:
+        effect = _effect(point.effect, _known(run, *run.iterations))
+        return point.replace(effect=effect, words=sentence(effect))
     if is_critics(point):  # its name is its critic's, and is told
         return point.replace(code="", module="", quote="", contests=("",) * len(point.contests))
     nothing = dict.fromkeys(("fix", "call", "quote"), "")

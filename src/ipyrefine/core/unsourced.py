@@ -25,14 +25,19 @@ def find_unsourced(run: Run, text: str, facts: Iterable[str]) -> tuple[str, ...]
     breaks do not count, nor does case in a source.
     """
     task = run.task
-    words = (getattr(d, "guidance", "") or getattr(d, "reason", "") for d in run.decisions)
     own = (one.text for one in run.iterations if one.author == "user")
     material = (f"{one.name}\n{one.phrase}\n{one.text}" for one in task.materials)
     asked = (task.request, *task.checklist, run.setup.draft or "", run.setup.wish)
-    sources = "\n".join([*asked, *words, *own, *material])
+    sources = "\n".join([*asked, *guidance(run), *own, *material])
     stated = dict.fromkeys(_find(fact, text, r"(?![A-Za-z])") for fact in facts)
     found = [fact for fact in stated if fact and not _find(fact, sources, "", re.IGNORECASE)]
     return tuple(found) if len(found) <= _MOST else ()
+
+
+def guidance(run: Run) -> list[str]:
+    """Return what the user said as they decided."""
+    said = (getattr(d, "guidance", "") or getattr(d, "reason", "") for d in run.decisions)
+    return [words for words in said if words]
 
 
 def _find(fact: str, text: str, end: str, flags: re.RegexFlag = re.NOFLAG) -> str:

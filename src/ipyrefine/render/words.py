@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from ipyrefine.core.model import Basis, Outcome, Stage, StopReason, Verdict, on_conditions
+from ipyrefine.core.points import to_check
 from ipyrefine.core.rank import Rival, find_duplicate
 from ipyrefine.core.results import missed_claim
 from ipyrefine.core.run import Iteration, Run
@@ -78,11 +79,14 @@ def verdict(run: Run, text: Iteration | None) -> Words:
     title = _title(found)
     if text is None or found is None:
         return Words(title, title, [])
+    asked = to_check(run, text) if title.hollow and found.basis == "critique" else []
+    if asked:
+        title = Label("!", f"{len(asked)} TO CHECK", "warn")
     over = f"{title.word}, over a failed check" if found.over_failed_check else title.word
     ran_on = on_conditions(text.conditions)
     label = title._replace(word=" · ".join(filter(None, (over, _basis(run, text, found), ran_on))))
     sentence = _sentence(run, text, found)
-    phrases = _phrases(run, text, found, sentence)
+    phrases = [("", asked[0].words)] if asked else _phrases(run, text, found, sentence)
     if ran_on and not any(ran_on in rest for _, rest in phrases):
         phrases = [*((first, rest.rstrip(".")) for first, rest in phrases), ("", ran_on)]
     if found.over_failed_check:

@@ -1,0 +1,118 @@
+"""What running a text did to data turns amber where a critic finds no words that ask for it."""
+
+import json
+from typing import Any
+
+import pytest
+from kit import Finds, code, decide, finish, refinement
+
+from ipyrefine.core import decisions
+from ipyrefine.core.engine import Refinement
+from ipyrefine.core.model import Effect, Limits, Task
+from ipyrefine.core.points import to_check
+from ipyrefine.core.run import Run
+from ipyrefine.core.sharing import Sharing, withhold
+from ipyrefine.core.table import Evidence
+from ipyrefine.render import words
+
+TASK = Task(text="Merge orders and customers, without orders that have no town.", form="code")
+LOST = Effect(
+    kind="gone", name="merged", of="orders", column="customer", cause="unmatched",
+    other="customers", count=17, total=1204, values=("88", "91"),
+)  # fmt: skip
+NEW = Effect(kind="new", name="merged", after="1,187 rows × 6 columns")
+TOTAL = Effect(kind="total", name="merged", of="orders", column="amount", before="9", after="8")
+SAID = (
+    "17 of 1,204 rows of `orders` are gone in `merged`: "
+    "their `customer` (88, 91 …) is not in `customers`"
+)
+
+
+def reading(data: Any, **more: Any) -> str:
+    return json.dumps({"findings": [], "data": data, "ready": True, "because": "So."} | more)
+
+
+def ran(*effects: Effect) -> Evidence:
+    return Evidence(name="run", passed=True, basis="run", effects=effects, computed=True)
+
+
+async def read(*replies: str, checks: Finds | None = None, revisions: int = 0) -> Refinement:
+    loop = refinement(
+        [code("merged = orders.merge(customers)"), *replies],
+        TASK,
+        checks=[checks or Finds(ran(LOST, NEW, TOTAL))],
+        limits=Limits(max_revisions=revisions, critique="always"),
+        sharing=Sharing("values"),
+    )
+    await finish(loop)
+    return loop
+
+
+def asked(run: Run, number: int = 0) -> list[str]:
+    return [one.words for one in to_check(run, run.iterations[number])]
+
+
+@pytest.mark.parametrize(
+    ("data", "asks"),
+    [
+        ({"d1": ""}, True),
+        ({"d1": "", "d2": "", "d3": "", "d4": "", "e1": ""}, True),
+        ([{"id": "d1", "task": ""}], True),
+        ({"d1": "every order"}, True),  # the task does not say so
+        ({"d1": "without orders that have no town"}, False),
+        ([{"id": "d1", "task": "orders that have no town"}], False),
+        ({"d2": ""}, False),  # a table that is new is nothing to ask about
+        ({}, False),
+        ("d1", False),
+        (None, False),
+    ],
+)
+async def test_only_what_no_words_of_the_task_ask_for_is_asked(data: Any, asks: bool) -> None:
+    run = (await read(reading(data))).state
+    assert asked(run) == [SAID] * asks
+    said = words.verdict(run, run.iterations[0])
+    assert str(said.title) == ("! 1 TO CHECK" if asks else "○ NOTHING FOUND")
+    assert not asks or said.phrases == [("", SAID)]
+
+
+async def test_a_critic_is_told_what_happened_and_asked_about_what_somebody_has_to_want() -> None:
+    prompt = (await read(reading({}))).model.requests[1].messages[-1].content  # type: ignore[attr-defined]
+    assert f"d1: {SAID}." in prompt
+    assert "d3: sum of `amount`: 9 in `orders`, 8 in `merged`." in prompt
+    assert '"data": an object with each of d1, what' in prompt
+
+
+async def test_what_the_user_wants_gone_is_not_asked_about_again() -> None:
+    loop = await read(reading({"d1": ""}), code("merged = 2"), reading({"d1": ""}))
+    await decide(loop, decisions.Dismiss(points=("f1",)))
+    await decide(loop, decisions.Continue(guidance="Shorter."))
+    assert asked(loop.state, 0) == asked(loop.state, 1) == []
+
+
+async def test_rows_that_the_user_wants_to_keep_block_every_text_that_loses_them() -> None:
+    fewer = LOST.replace(count=3, values=("88",))
+    loop = await read(
+        reading({"d1": ""}),
+        *(code("merged = 2"), reading({"d1": ""})),
+        *(code("merged = 3"), reading({})),
+        checks=Finds(ran(LOST), ran(fewer), ran(NEW)),
+    )
+    await decide(loop, decisions.Select(points=("f1",)))
+    run = loop.state
+    assert "Keep all 1,204." in loop.model.requests[2].messages[-1].content  # type: ignore[attr-defined]
+    assert run.iterations[1].results["f1"].shows.startswith("3 of 1,204 rows")
+    assert not run.iterations[1].verdict.passed  # type: ignore[union-attr]
+    await decide(loop, decisions.Continue())
+    assert loop.state.iterations[2].results["f1"].passed is True
+    assert loop.state.iterations[2].verdict.passed  # type: ignore[union-attr]
+
+
+async def test_a_server_is_told_counts_and_known_names_alone() -> None:
+    odd = NEW.replace(kind="columns", values=("Zwolle", "merged"), name="")
+    typed = NEW.replace(kind="type", column="Zwolle", before="Enum(['Zwolle'])", after="object")
+    warned = NEW.replace(kind="warning", cause="Zwolle", after="Zwolle")
+    loop = await read(reading({"d1": ""}), checks=Finds(ran(LOST, TOTAL, odd, typed, warned)))
+    kept = withhold(loop.state, "structure").model_dump_json()
+    assert "17 of 1,204 rows of `orders` are gone in `merged`" in kept
+    assert not any(one in kept for one in ("(88", "Zwolle", '"9"', '"8"'))
+    assert "(88" in withhold(loop.state, "outputs").model_dump_json()
