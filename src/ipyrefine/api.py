@@ -1,13 +1,14 @@
 """Build, run and resume refinements: the one place that puts the parts together."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields, replace
 from functools import partial
 from importlib.util import find_spec
+from inspect import Parameter, cleandoc, signature
 from pathlib import Path
 from time import monotonic
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 from pydantic import ValidationError
 
@@ -17,7 +18,17 @@ from ipyrefine.checks.demands import find_demands
 from ipyrefine.core.decisions import Decision
 from ipyrefine.core.edits import Selection
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.model import Attempt, Form, Limits, Material, Price, Setup, Task, Words
+from ipyrefine.core.model import (
+    Attempt,
+    Form,
+    Limits,
+    Material,
+    Price,
+    Setup,
+    Task,
+    Words,
+    refused,
+)
 from ipyrefine.core.policy import PRICE_UNKNOWN
 from ipyrefine.core.ports import Check, Consumer, Journal, Model, price_of
 from ipyrefine.core.prompts import SCORE, Prompts
@@ -137,6 +148,22 @@ class Options:
         )
 
 
+# Of which a single one may be given alone.
+_LISTS = {"checks", "no_checks", "keeps", "criteria", "checklist", "categories", "warnings"}
+# What an option has to be, where nothing else looks at it first.
+_KINDS: dict[str, tuple[Any, str]] = {
+    **dict.fromkeys(("draft", "wish", "base_url", "language", "share"), (str, "a text")),
+    **dict.fromkeys(("variables", "extra", "namespace"), ((Mapping, Variables), "a dict")),
+    **dict.fromkeys((*_LISTS, "cells"), (Iterable, "a list")),
+    **dict.fromkeys(sorted(_LISTS - {"checks"}), (Iterable, "a list of texts")),
+    "prompts": ((Mapping, Prompts), "a dict of prompts by stage"),
+    "profile": ((str, Path, Mapping, Profile), "a name, a dict or a file"),
+    "price": ((str, Price), 'a text like "0.15,0.60"'),
+    "timeout": ((int, float), "a number of seconds"),
+    "lines": ((tuple, list), "a pair of line numbers"),
+}
+
+
 def read_options(given: dict[str, Any], beside: Sequence[str] = ()) -> Options:
     """Read options as they are given: those of `Options`, and every limit by its own name.
 
@@ -152,6 +179,19 @@ def read_options(given: dict[str, Any], beside: Sequence[str] = ()) -> Options:
     for name in given:
         if name not in every:
             raise UsageError(f"refine has no option {name!r}.{did_you_mean(name, every)}")
+    for name in _LISTS.intersection(given):
+        if isinstance(given[name], str) or callable(given[name]):
+            given[name] = (given[name],)
+    for name in given:
+        kinds, words = _KINDS.get(name, (object, ""))
+        value = given[name]
+        parts = (*value,) if name in _LISTS - {"checks"} and isinstance(value, Iterable) else ()
+        texts = all(isinstance(one, str) for one in parts)
+        if value is not None and not (isinstance(value, kinds) and texts):
+            raise UsageError(f"{name} is {words}, not {value!r}.")
+    for name in ("model", "judge"):
+        if not isinstance(one := given.get(name), str | None) and not hasattr(one, "stream"):
+            raise UsageError(f"{name} is a name or an object with `stream`, not {one!r}.")
     price, effort, prompts = (given.get(one) for one in ("price", "effort", "prompts"))
     if effort not in (None, *EFFORTS):
         raise UsageError(f"effort is one of {', '.join(EFFORTS)}, not {effort!r}.")
@@ -180,10 +220,7 @@ def read_limits(given: Mapping[str, Any], spell: Callable[[str], str] = str) -> 
         whole = Limits.model_validate(given.get("limits") or {})
         return Limits.model_validate(whole.model_dump(exclude_unset=True) | single)
     except ValidationError as error:
-        first = error.errors()[0]
-        name, *rest = map(str, first["loc"] or ["limits"])
-        place = ".".join([spell(name), *rest])
-        raise UsageError(f"{place}: {first['msg'].lower()}, not {first['input']!r}.") from None
+        raise refused(error, "limits", spell) from None
 
 
 class Models(NamedTuple):
@@ -231,9 +268,41 @@ def choose_models(options: Options) -> Models:
     return Models(model, judge)
 
 
+_Built = TypeVar("_Built", bound=Callable[..., Any])
+
+
+def takes_options(function: _Built) -> _Built:
+    """Name all options in a function's signature and help, as `**options` alone names none."""
+    own = signature(function)
+    named = [one for one in own.parameters.values() if one.kind is not Parameter.VAR_KEYWORD]
+    options = {
+        one.name: (one.type, None if one.default is MISSING else one.default)
+        for one in fields(Options)
+    }
+    limits = {name: (one.annotation, one.default) for name, one in Limits.model_fields.items()}
+    function.__signature__ = own.replace(  # type: ignore[attr-defined]
+        parameters=[
+            *named,
+            *(
+                Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+                for name, (kind, default) in (options | limits).items()
+                if name not in own.parameters
+            ),
+        ]
+    )
+    if function.__doc__:  # else Python leaves out all of them
+        listed = "\n\n".join(
+            f"{title}:\n{cleandoc(kind.__doc__ or '').partition('Attributes:')[2].strip(chr(10))}"
+            for title, kind in (("Options", Options), ("Limits", Limits))
+        )
+        function.__doc__ = f"{cleandoc(function.__doc__)}\n\n{listed}"
+    return function
+
+
 # The builder
 
 
+@takes_options
 def build(text: str, **options: Any) -> Refinement:
     """Build a refinement.
 
@@ -245,7 +314,7 @@ def build(text: str, **options: Any) -> Refinement:
 
     Args:
         text: the task; with a draft it may be empty, which asks to improve the draft.
-        **options: as `Options` lists them, and every limit by its name.
+        **options: the options and limits below.
 
     Raises:
         UsageError: there is neither a task nor a draft, or no such profile; a named variable
@@ -256,6 +325,7 @@ def build(text: str, **options: Any) -> Refinement:
     return make(text, read_options(options))
 
 
+@takes_options
 def resume(run: Run, **options: Any) -> Refinement:
     """Build the refinement that continues an earlier run where it stopped.
 
@@ -285,6 +355,8 @@ def make(start: str | Run, options: Options) -> Refinement:
 
     Errors as for `build` and `resume`.
     """
+    if not isinstance(start, str | Run):
+        raise UsageError(f"A task is a text, not {start!r}.")
     begun = _begin(start, options) if isinstance(start, str) else _go_on(start, options)
     setup, models, sharing, checks, warnings = begun
     setup = setup.replace(
@@ -524,32 +596,26 @@ def _named_model(name: str) -> str:
     return name
 
 
+@takes_options
 async def refine(
     text: str,
     *,
-    checks: Sequence[CheckLike] = (),
-    on_event: Consumer | None = None,
+    on_event: "Consumer | None" = None,
     journal: bool = True,
     name: str = "",
-    limits: Limits | None = None,
     **options: Any,
 ) -> Run:
     """Refine a text to the loop's own stop and return the run.
 
-    Every limit may be given as a keyword, and `ipyrefine.Limits` says what each means:
-    ``max_revisions`` (without ``patience`` it switches patience off), ``target`` (without
-    ``critique`` it switches critiques off), ``patience``, ``delta``, ``base``, ``critique``,
-    ``min_findings``, ``revise``, ``verify_drafts``, ``candidates``, ``memory``, ``max_tokens``,
-    ``temperature``, ``seed``, ``step``, and ``budget``, which may be a dict of its fields.
+    Of the limits, ``max_revisions`` without ``patience`` switches patience off, and ``target``
+    without ``critique`` critiques.
 
     Args:
         text: the task in words.
-        checks: checks, their names, or functions of the text (see `ipyrefine.checks`).
         on_event: called with every event and the run after it.
         journal: whether the run is kept in the journal.
         name: its name there; made from the task by default.
-        limits: when to stop, as one value; a limit given as a keyword wins over it.
-        **options: the limits above, and what `ipyrefine.api.Options` lists.
+        **options: the options and limits below; a limit wins over ``limits``.
 
     Raises:
         UsageError: an option cannot be used.
@@ -557,7 +623,6 @@ async def refine(
         ModelError: the model failed; the error's ``run`` holds the best text so far.
         JournalError: the journal cannot be written; the error's ``run`` is as for `ModelError`.
     """
-    options |= {"checks": checks, "limits": limits}
     refinement = make(text, read_options(options))
     return await finish(refinement, open_journal(journal, name=name), on_event)
 
@@ -666,6 +731,8 @@ def _latest(code: Material, room: int) -> Material:
 
 
 def _select(draft: str | None, lines: tuple[int, int] | None) -> Selection | None:
+    if lines is not None and [type(one) for one in lines] != [int, int]:
+        raise UsageError(f"lines is a pair of line numbers, not {lines!r}.")
     if lines is None:
         return None
     if draft is None:

@@ -2,18 +2,21 @@
 
 import base64
 import struct
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from enum import StrEnum
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
     StringConstraints,
+    ValidationError,
     field_validator,
     model_validator,
 )
+
+from ipyrefine.errors import UsageError
 
 # Numbers are bounded, so that sums of what a file holds stay finite and can be written out.
 _MOST = 2**53
@@ -82,6 +85,28 @@ def _storable(value: Any) -> Any:
     if type(value) is dict:
         return {_storable(key): _storable(item) for key, item in value.items()}
     return value
+
+
+def refused(error: ValidationError, whole: str, spell: Callable[[str], str] = str) -> UsageError:
+    """Return the sentence that says which of some values can't be used; `spell` writes its name."""
+    first = error.errors()[0]
+    name, *rest = map(str, first["loc"] or [whole])
+    place = ".".join([spell(name), *rest])
+    return UsageError(f"{place}: {first['msg'].lower()}, not {first['input']!r}.")
+
+
+class Typed(Record):
+    """Base of records that users make: a value that can't be used is a `UsageError`."""
+
+    if not TYPE_CHECKING:  # else their arguments were not
+
+        def __init__(self, **values: Any) -> None:
+            try:
+                super().__init__(**values)
+            except ValidationError as error:
+                raise refused(error, type(self).__name__) from None
+
+        __init__.__pydantic_base_init__ = True  # records are read without it
 
 
 class Stage(StrEnum):
@@ -532,7 +557,7 @@ class Price(Record):
         return dollars / 1_000_000
 
 
-class Budget(Record):
+class Budget(Typed):
     """Upper bounds on what a run may consume; None means unbounded.
 
     Attributes:
@@ -552,7 +577,7 @@ class Budget(Record):
     seconds: float | None = Field(default=None, gt=0, le=1e15)
 
 
-class Limits(Record):
+class Limits(Typed):
     """When a run stops and how its calls are made.
 
     Attributes:
