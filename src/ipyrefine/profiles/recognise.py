@@ -41,9 +41,18 @@ def name_by_draft(text: str) -> str:
 
 
 def is_python(text: str) -> bool:
-    """Return True if a text is Python with a statement beyond bare expressions and names."""
+    """Return True if a text is Python: with a statement, or an expression that no prose is.
+
+    That is a call or an item as code writes them, without a space before the bracket.
+    """
     tree = try_parse(text)
-    return tree is not None and any(not isinstance(node, ast.Expr) for node in tree.body)
+    if tree is None or any(not isinstance(node, ast.Expr) for node in tree.body):
+        return tree is not None
+    nodes = [one for one in ast.walk(tree) if isinstance(one, ast.Call | ast.Subscript)]
+    inner = (one.func if isinstance(one, ast.Call) else one.value for one in nodes)
+    lines = [line.encode() for line in text.splitlines()]
+    after = {lines[(one.end_lineno or 1) - 1][one.end_col_offset :][:1] for one in inner}
+    return not after.isdisjoint((b"(", b"["))
 
 
 def code_language(text: str) -> str | None:
