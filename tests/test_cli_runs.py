@@ -148,7 +148,7 @@ async def test_a_result_on_which_drafts_differ_is_listed_as_what_to_confirm() ->
     found = Evidence(name="results", passed=None, rows=(row,))
     text = run.iterations[0].replace(evidence=(found,))
     _, second = cli.summarize(0, run.replace(iterations=(text,))).split("\n")
-    assert second == "   To confirm: median([]) → None or ValueError? (drafts differ)"
+    assert second == "   To confirm: median([]) → None or ValueError? (this text gives None)"
 
 
 async def test_not_judged_has_an_exit_status_of_its_own() -> None:

@@ -162,6 +162,36 @@ async def test_a_result_taken_back_is_as_never_said() -> None:
         loop.decide(Retract(call=first.call))
 
 
+async def test_a_text_that_misses_an_example_has_no_results_to_confirm() -> None:
+    wrong = "def median(xs):\n    return xs[0]"
+    assert shown(await ran(wrong, limits=Limits(max_revisions=0))) == ()
+
+
+async def test_a_result_that_the_user_says_is_wrong_stays_to_be_taken_back() -> None:
+    loop = await ran(LOWER, LOWER, limits=Limits(max_revisions=0))
+    first = shown(loop)[0]
+    await decide(loop, Expect(call=first.call, result="-1", setup=first.setup))
+    assert [(one.call, one.confirmed) for one in shown(loop)] == [(first.call, False)]
+    await decide(loop, Retract(call=first.call, setup=first.setup))
+    assert len(shown(loop)) > 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def half(n): return nn / 2",
+        "import numpyy\ndef half(n): return n / 2",
+        "def half(n):\n    from numpyy import x\n    return n",
+        "def half(n):\n    if n: z = 1\n    return z",
+        "def half(n): return n.halves",
+    ],
+    ids=["a name", "a module above", "a module", "a name unbound at times", "whatever it is given"],
+)
+async def test_that_a_text_is_broken_is_no_result(text: str) -> None:
+    loop = await ran(text, about="Write half(n: int) -> float.", limits=Limits(max_revisions=0))
+    assert not any(one.raises for one in shown(loop))
+
+
 async def test_what_is_decided_while_the_stop_is_shown_is_carried_out() -> None:
     loop = refinement([code(LOWER)], task(), checks=[Examples(), Results()], weak_critic=True)
 

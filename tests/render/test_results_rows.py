@@ -20,7 +20,7 @@ from ipyrefine.core.results import Row
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.table import Evidence, Reading, Tally
 from ipyrefine.render.html import View, panel_parts, record_html
-from ipyrefine.render.terminal import record_text
+from ipyrefine.render.terminal import details_text, record_text
 
 EXAMPLES = Evidence(name="examples", passed=True, tallies=(Tally(held=3, of=3, noun="example"),))
 RIVAL = Row(call="f([])", result="0", source="drafts", rivals=(Choice(result="None"),))
@@ -64,13 +64,14 @@ def words(output: str, read_html) -> str:
 @pytest.mark.parametrize(
     ("rows", "said", "shown"),
     [
-        ((RIVAL, RAISES, PLAIN), (), ("What it gives", "f(-1) → ValueError: too small",
-                                      "f([1]) → 1", "0 or None", "import math")),
+        ((RIVAL, RAISES), (), ("What it gives", "f(-1) → ValueError: too small",
+                               "0 or None", "this text gives 0")),
+        ((PLAIN,), (), ("f([1]) → 1", "import math")),
         ((SCENARIO,), (), ("s = Pile() s.put(1) s.take() → 1 s.take() → IndexError",)),
         ((LONG, TEXT), (), ("f([5, 7, 9]) → 3", "b') → 2")),
         ((RAISES, PLAIN), (CORRECTED, ANSWER), ("✗ should be 0", "✓ confirmed")),
     ],
-    ids=["results", "a scenario", "several lines as one", "the user's word"],
+    ids=["results", "what runs before", "a scenario", "several lines as one", "the user's word"],
 )  # fmt: skip
 def test_rows_say_what_a_text_gives(render, read_html, rows, said, shown):
     flat = words(render(run_of(*rows, said=said)), read_html).replace(";", "")
@@ -86,9 +87,64 @@ def test_a_cell_is_shown_by_what_it_changed_with_the_head_of_a_table(render, rea
     assert flat.index("top") < flat.index("merged")
 
 
-def test_rival_results_are_buttons_that_do_not_say_which_is_the_texts():
+def drafts_of(first: Row, second: Row) -> Run:
+    """A run of two drafts, each with what it gives on one input."""
+    run = run_of(first)
+    other = run_of(second).iterations[0].replace(number=1)
+    return run.replace(iterations=(*run.iterations, other))
+
+
+def test_rival_results_are_buttons_in_one_order_whichever_is_the_texts():
     other = Row(call="f([])", result="None", source="drafts", rivals=(Choice(result="0"),))
-    assert live(run_of(RIVAL)) == live(run_of(other))
+    found = drafts_of(RIVAL, other)
+    assert live(found, iteration=0) == live(found, iteration=1)
+
+
+def test_a_rival_result_says_which_text_gives_it(read_html):
+    plain = RIVAL.replace(rivals=())
+    flat = words(live(drafts_of(plain, plain.replace(result="None"))), read_html)
+    assert "the draft gives 0, draft 2 gives None" in flat
+    raising = plain.replace(result="KeyError", raises=True)
+    assert "the draft gives 0, draft 2 raises KeyError" in words(
+        live(drafts_of(plain, raising)), read_html
+    )
+
+
+MANY = tuple(Row(call=f"f({n})", result=str(n)) for n in range(5))
+
+
+def test_two_results_ask_and_the_others_are_folded(read_html):
+    above, _, below = live(run_of(*MANY)).partition('<details class="rf-more">')
+    assert above.count('title="Right') == 2
+    assert below.count('title="Right') == 3
+    assert "3 more" in below
+    assert "3 more" in words(record_html(run_of(*MANY)), read_html)
+    printed = record_text(run_of(*MANY))
+    assert "2  f(1) → 1\n     3 more: %refine show results" in printed.replace(
+        "  3 more", "     3 more"
+    )
+    assert "f(2)" not in printed
+    assert "5  f(4) → 4" in details_text(run_of(*MANY).replace(best=0), "results")
+
+
+def test_an_answered_result_is_never_folded_and_moves_no_other(read_html):
+    above, _, below = live(run_of(*MANY, said=(Clarification(call="f(3)", result="9"),))).partition(
+        '<details class="rf-more">'
+    )
+    shown = words(above, read_html)
+    assert [f"f({n}) →" in shown for n in range(5)] == [True, True, False, True, False]
+    assert "2 more" in below
+
+
+def test_of_three_on_which_drafts_differ_the_third_asks_once_one_is_answered():
+    rivals = tuple(one.replace(rivals=(Choice(result="9"),)) for one in MANY[:3])
+
+    def asking(*said):
+        above, *_ = live(run_of(*rivals, said=said)).partition('<details class="rf-more">')
+        return above.count("rf-res rf-rival")
+
+    assert asking() == 2
+    assert asking(Clarification(call="f(0)", result="0")) == 2
 
 
 def test_a_record_has_no_controls_and_a_row_that_is_settled_has_one(read_html):

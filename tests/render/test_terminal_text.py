@@ -50,7 +50,7 @@ def test_a_stopped_run_is_one_screen_verdict_first(make_run):
         "+ the revised",
         "✓ examples",
         "What it gives",
-        "  1  the setup; the call → E or the result? (drafts differ)",
+        "  1  the setup; the call → E or the result? (this text gives the result)",
         "3,456 tokens · 12 s · $0.0012",
         "the message",
     ]

@@ -57,7 +57,8 @@ class Results:
             passed=None,
             required=False,
             basis="none",
-            rows=() if evaluation.load_error else tuple(rows),
+            # A text that raises whatever it is given is broken: no result says more.
+            rows=() if all(one.raises for one in rows) else tuple(rows),
             seconds=monotonic() - start,
             computed=evaluation.computed,
             conditions=tuple(dict.fromkeys(c for row in rows for c in row.conditions)),

@@ -5,7 +5,7 @@ import builtins
 import re
 import sys
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from functools import lru_cache
@@ -31,6 +31,9 @@ from ipyrefine.core.testing import is_critics, needed
 from ipyrefine.errors import UsageError
 
 MAX_SHOWN = 5  # rows of a text
+_MAX_ASKED = 2  # of them; the others are folded
+# Exceptions that say that a text is broken; nobody has to say whether they are right.
+_FAULTS = ("NameError", "UnboundLocalError", "ImportError", "ModuleNotFoundError", "SyntaxError")
 _MOST = {"critic": 2, "edge": 2}  # of rows without a rival, as variety is what finds faults
 _SETUP_LINES = 6
 _EXCEPTION = re.compile(r"(?:raises?\s+)?([A-Za-z_][\w.]*)", re.IGNORECASE)
@@ -44,6 +47,7 @@ def rows(run: Run, iteration: Iteration) -> tuple[Row, ...]:
     First come results with a rival: where only a critic's test sets a revision above another text,
     where a critic expects another result, where drafts differ. Then the inputs that the user named,
     a critic's tests that pass, edge cases, and varied inputs. What the task states is left out.
+    While an example fails, or the text does not run, only what the user answered is there.
     """
     found: dict[_Key, Row] = {}
     stated = {key_of(one.source, one.setup) for one in read_examples(run.task.text)}
@@ -53,11 +57,75 @@ def rows(run: Run, iteration: Iteration) -> tuple[Row, ...]:
         *_by_critic(run, iteration),
         *_by_check(run, iteration),
     )
-    for row in sorted(every, key=lambda row: not row.rivals):
-        if (key := key_of(row.call, row.setup)) not in stated:
-            found.setdefault(key, row)
     answers = {key_of(one.call, one.setup): one for one in run.task.clarifications}
+    fails = any(
+        one.failed and (one.by_examples or one.basis == "run") for one in iteration.evidence
+    )
+    for row in sorted(every, key=lambda row: not row.rivals):
+        key = key_of(row.call, row.setup)
+        if key in answers or not (fails or key in stated or _is_fault(row)):
+            found.setdefault(key, row)
     return tuple(_marked(found[key], answers.get(key)) for key in _shown(found, answers))
+
+
+def unfolded(shown: Sequence[Row]) -> list[Row]:
+    """Return the rows to see at once: at most two that ask, and what the user answered.
+
+    What a cell did is none that is folded.
+    """
+    asked = [one for one in shown if one.rivals][:_MAX_ASKED]
+    first = [one for one in shown if one.source != "cell"][:_MAX_ASKED]
+    return [
+        one
+        for one in shown
+        if one.source == "cell" or one.confirmed is not None or one in asked or one in first
+    ]
+
+
+def rivalry(run: Run, iteration: Iteration, row: Row) -> str:
+    """Return who gives which of the possible results: ``the draft gives 2, draft 2 gives 3``."""
+    key = key_of(row.call, row.setup)
+    tests = (one for one in run.tests if not one.dropped)
+    claimed = [one for test in tests for one in claims(test) if key_of(one.call, one.setup) == key]
+    given = {one.number: _given(run, one).get(key) for one in run.iterations}
+    texts, parts = set[int](), list[tuple[str, list[int], str]]()
+    for choice in row_choices(row):
+        who = [number for number, one in given.items() if one and gives_same(one, choice)]
+        expected = any(gives_same(one, choice) for one in claimed)
+        texts.update(who)
+        gives = f"{'raise' if choice.raises else 'give'}%s {choice.result}"
+        if who:
+            parts.append((gives, who, ", as the critic expects" if expected else ""))
+        elif expected:
+            parts.append((f"the critic expects {choice.result}", [], ""))
+    alone = texts == {iteration.number}
+
+    def said(words: str, who: list[int], end: str) -> str:
+        names = ["this text" if alone else run.mention(number) for number in who]
+        if len(names) > 2:
+            names[1:] = [f"{len(names) - 1} more"]
+        return f"{' and '.join(names)} {words % ('s' * (len(names) == 1))}{end}" if who else words
+
+    told = ", ".join(said(*part) for part in parts)
+    opens = "the task leaves it open" if row.source == "open" else ""
+    return "; ".join(filter(None, (opens, told)))
+
+
+def _given(run: Run, iteration: Iteration) -> dict[_Key, Row | Choice]:
+    """Return what a text gives, by input: in checks, and in a critic's tests."""
+    found: dict[_Key, Row | Choice] = {}
+    for cell in run.cells(iteration):
+        if not is_critics(cell.point):
+            continue
+        if cell.result.passed:
+            found |= {key_of(one.call, one.setup): one for one in claims(cell.point)}
+        elif (row := missed_claim(cell)) and cell.result.gives:
+            found[key_of(row.call, row.setup)] = cell.result.gives
+    return found | {key_of(row.call, row.setup): row for row in _checked(iteration)}
+
+
+def _is_fault(row: Row) -> bool:
+    return row.raises and row.result in _FAULTS
 
 
 def key_of(call: str, setup: str = "") -> _Key:
@@ -254,7 +322,8 @@ def _by_check(run: Run, iteration: Iteration) -> list[Row]:
     found = []
     for row in _checked(iteration):
         given = filter(None, (one.get(key_of(row.call, row.setup)) for one in others))
-        differ = (Choice(result=o.result, raises=o.raises) for o in given if not gives_same(row, o))
+        others_give = (one for one in given if not (gives_same(row, one) or _is_fault(one)))
+        differ = (Choice(result=one.result, raises=one.raises) for one in others_give)
         rivals = tuple(dict.fromkeys(differ))
         found.append(row.replace(rivals=rivals, source="drafts") if rivals else row)
     return found

@@ -15,7 +15,15 @@ from ipyrefine.core.points import left_open, lost_sections
 from ipyrefine.core.policy import estimate_tokens, is_bare_score
 from ipyrefine.core.ports import Clock
 from ipyrefine.core.rank import has_evaluator, reads, rival_of
-from ipyrefine.core.results import gives_same, key_of, row_choices, row_key, rows
+from ipyrefine.core.results import (
+    gives_same,
+    key_of,
+    rivalry,
+    row_choices,
+    row_key,
+    rows,
+    unfolded,
+)
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import KEPT_HERE
 from ipyrefine.core.syntax import try_parse
@@ -36,10 +44,6 @@ _SCORE_ALONE = re.compile(
     r"\W*(?:[^\W\d_]+\W+){0,6}\d+(?:\.\d+)?\s*(?:/|of|out of)\s*\d+(?:\.\d+)?\W*"
 )
 _NEXT_TO = 32  # characters on either side of words that stand in no source
-_RIVALRIES = {
-    "critic": "the critic expects one, the text gives the other",
-    "open": "the task leaves it open",
-}
 MAX_SCORES = 50  # a panel sends all of them again with each iteration
 
 
@@ -135,11 +139,13 @@ class Result(NamedTuple):
     output: tuple["Block", ...] = ()  # a table or a picture that it comes with
     asks: Literal["right", "keep", "open", ""] = "right"  # what the user is asked about it
     condition: str = ""  # what it was computed on, where that is less than the real thing
+    folded: bool = False  # whether it is seen on a click only
 
     def __str__(self) -> str:
         value = f"{self.before} → {self.value}" if self.before else self.value
         if self.choices:
-            value = f"{' or '.join(one.result for one in self.choices)}? ({self.rivalry})"
+            value = f"{' or '.join(one.result for one in self.choices)}?"
+            value += f" ({self.rivalry})" if self.rivalry else ""
         call = self.call.replace("\n", "; ")
         if self.asks == "open":
             options = " / ".join(one.result for one in self.choices)
@@ -318,7 +324,13 @@ def results(
     for decision in waiting:
         key = key_of(decision.call, decision.setup)
         said[key] = decision if isinstance(decision, Expect) else None
-    shown = tuple(_row(one, said.get(key_of(one.call, one.setup))) for one in found)
+    first = unfolded(found)
+    shown = tuple(
+        _row(run, iteration, one, said.get(key_of(one.call, one.setup)))._replace(
+            folded=one not in first
+        )
+        for one in found
+    )
     title = "What it did" if all(one.source == "cell" for one in found) else "What it gives"
     answered = any(one.confirmed is not None for one in found)
     return [Results(title, shown, labels.results_hint(run, iteration, answered=answered)), *asked]
@@ -366,7 +378,7 @@ def _around(text: str, words: str) -> str:
     return f"{before}{words}{after}".strip()
 
 
-def _row(row: Row, said: Clarification | Expect | None) -> Result:
+def _row(run: Run, text: Iteration, row: Row, said: Clarification | Expect | None) -> Result:
     confirmed = gives_same(said, row) if said else None
     asked = bool(row.rivals) and confirmed is None and not row.conditions
     output = tuple(_result(row.output)) if row.output else ()
@@ -378,7 +390,7 @@ def _row(row: Row, said: Clarification | Expect | None) -> Result:
         sign="→" if row.source != "cell" else "" if row.before else "=",
         before=row.before,
         choices=row_choices(row) if asked else (),
-        rivalry=_RIVALRIES.get(row.source, "drafts differ") if asked else "",
+        rivalry=rivalry(run, text, row) if asked else "",
         confirmed=confirmed,
         expected=said.result if said and not confirmed else "",
         output=tuple(

@@ -56,10 +56,17 @@ def record_text(run: Run, columns: int = 80, *, colour: bool = False) -> str:
 
 
 def blocks_text(
-    blocks: Iterable[document.Block], columns: int = 80, *, colour: bool = False
+    blocks: Iterable[document.Block],
+    columns: int = 80,
+    *,
+    colour: bool = False,
+    whole: bool = False,
 ) -> str:
-    """Return blocks as text, wrapped at a width; lines of code stay whole."""
-    return "\n".join(_Printer(columns, colour).blocks(blocks)).strip("\n")
+    """Return blocks as text, wrapped at a width; lines of code stay whole.
+
+    With `whole`, what others fold is there, too.
+    """
+    return "\n".join(_Printer(columns, colour, whole=whole).blocks(blocks)).strip("\n")
 
 
 def details_text(run: Run, what: str, columns: int = 80) -> str:
@@ -70,7 +77,7 @@ def details_text(run: Run, what: str, columns: int = 80) -> str:
     assert run.chosen is not None, "only a run with a text has details"
     if what not in _TELLS_NO_RESULT and (asked := coaching.asked(run)):
         return blocks_text(asked, columns)
-    text = blocks_text(DETAILS[what](run, run.chosen), columns)
+    text = blocks_text(DETAILS[what](run, run.chosen), columns, whole=True)
     return text or f"This run has no {what} to show."
 
 
@@ -105,8 +112,8 @@ def event_text(
 class _Printer:
     """Turns blocks and events into lines."""
 
-    def __init__(self, columns: int, colour: bool) -> None:
-        self._columns, self._colour = columns, colour
+    def __init__(self, columns: int, colour: bool, *, whole: bool = False) -> None:
+        self._columns, self._colour, self._whole = columns, colour, whole
 
     def paint(self, text: str, kind: str) -> str:
         code = _COLOURS.get(kind)
@@ -162,8 +169,11 @@ class _Printer:
                 rows = [
                     line
                     for number, one in enumerate(block.rows, start=1)
+                    if self._whole or not one.folded
                     for line in [*self.result(number, one), *self.blocks(one.output)]
                 ]
+                more = 0 if self._whole else sum(one.folded for one in block.rows)
+                rows += self.wrap(f"{more} more: %refine show results", "quiet", "  ") * bool(more)
                 hint = self.wrap(block.commands, "quiet") if block.commands else []
                 return [*self.wrap(block.title, "bold"), *rows, *hint]
             case document.Section():
