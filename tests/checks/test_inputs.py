@@ -2,7 +2,13 @@
 
 import pytest
 
-from ipyrefine.checks.inputs import first_calls, further_inputs, is_edge_case
+from ipyrefine.checks.inputs import (
+    first_calls,
+    further_inputs,
+    is_edge_case,
+    natural_inputs,
+    own_calls,
+)
 from ipyrefine.core.stated import Example, read_examples
 
 
@@ -38,15 +44,15 @@ def test_each_kind_of_argument_is_changed_in_its_own_way(stated, changed):
 @pytest.mark.parametrize(
     ("head", "calls"),
     [
-        ("def f(n: int):\n    ...", ["f(7)", "f(12)", "f(3)"]),
+        ("def f(n: int):\n    ...", ["f(5)", "f(2)", "f(10)"]),
         ("def f(s: str, k: Optional[bool]):\n    pass", ["f('hello world', True)"]),
-        ("def f(n: int | None = None):\n    pass", ["f(7)", "f(12)"]),
-        ("def f(xs: list[str]):\n    '''Do.'''", ["f(['hello world', 'Abc 12', 'zxya'])"]),
+        ("def f(n: int | None = None):\n    pass", ["f(5)", "f(2)"]),
+        ("def f(xs: list[str]):\n    '''Do.'''", ["f(['fig', 'apple', 'pear'])"]),
         (
             "def f(m: Dict[str, int], t: Tuple[int, float]):\n    ...",
-            ["f({'hello world': 7, 'Abc 12': 12, 'zxya': 3}, (7, 2.5))"],
+            ["f({'fig': 3, 'apple': 1, 'pear': 2}, (2, 2.5))"],
         ),
-        ("def f(n: int, *, k: str, quiet: bool = True):\n    ...", ["f(7, k='hello world')"]),
+        ("def f(n: int, *, k: str, quiet: bool = True):\n    ...", ["f(2, k='hello world')"]),
         ("def f(n: int):\n    return n", []),
         ("def f(n: int", []),
     ],
@@ -60,8 +66,9 @@ def test_first_calls_are_made_of_the_annotated_types(head, calls):
 @pytest.mark.parametrize(
     ("task", "call"),
     [
-        ("Write is_leap(year: int) -> bool, whether a year is a leap year.", "is_leap(7)"),
-        ("Write `f(xs: list[int], k: int = 1)`; it is like g(n: int).", "f([7, 12, 3], 7)"),
+        ("Write is_leap(year: int) -> bool, whether a year is a leap year.", "is_leap(5)"),
+        ("Write `f(xs: list[int], k: int = 1)`; it is like g(n: int).", "f([3, 1, 2], 2)"),
+        ("Write clamp(x: int, lo: int, hi: int).", "clamp(5, 2, 10)"),
         ("Write clamp(x, lo, hi).", None),
         ("Write f(n: Money).", None),
         ("Print f(a: 1, b).", None),
@@ -69,3 +76,82 @@ def test_first_calls_are_made_of_the_annotated_types(head, calls):
 )
 def test_first_calls_are_made_of_a_head_in_words(task, call):
     assert next((example.source for example in first_calls(task)), None) == call
+
+
+def tried(stated: str) -> list[str]:
+    return [one.source for one in natural_inputs(read_examples(stated))]
+
+
+@pytest.mark.parametrize(
+    ("value", "calls"),
+    [
+        ("'ada lovelace'", ["", "ada lovelace ada", "lovelace ada", "ADA LOVELACE", "ada"]),
+        ("'a_b'", ["", "a_b_a", "b_a", "A_B", "a"]),
+        ("'Hi, all!'", ["", "Hi, all! Hi,", "all! Hi,", "HI, ALL!", "Hi,"]),
+        ("'a, b'", ["", "a, b, a", "b, a", "A, B", "a"]),
+        ("'(())'", ["", "(())(", "))((", "(()", "("]),
+        ("'PT1H'", ["", "PT2H", "hello", "pt1h", "P"]),
+        ("'2024-01-09'", ["", "2025-02-10", "hello", "2"]),
+        ("'level'", ["", "level level", "hello", "LEVEL", "l"]),
+        ("[3, 1, 2]", [[], [3, 1, 2, 3], [2, 1, 3], [-3, 1, 2], [3], [3, 1]]),
+        ("12", [0, 22, 13, -12, 1]),
+        ("2.1", [0.0, 12.1, 2.6, -2.1, 1.0]),
+        ("{'a': 1, 'b': 2}", [{}, {"a": 1}, {"b": 2}]),
+        ("True", [False]),
+        ("None", []),
+    ],
+)
+def test_a_person_tries_none_several_another_an_odd_and_a_single_one(value, calls):
+    assert tried(f">>> f({value})\n1") == [f"f({one!r})" for one in calls]
+
+
+def test_inputs_in_a_row_change_different_arguments_of_the_longest_example():
+    found = tried(">>> f([3, 1], 4)\n1")
+    assert found[:4] == ["f([], 4)", "f([3, 1], 14)", "f([1, 3], 4)", "f([3, 1], -4)"]
+    assert tried(">>> f([1, 2], [3, 4])\n1")[1] == "f([1, 2, 1], [3, 4, 3])"
+    assert tried(">>> f()\n1") == []
+    assert tried(">>> f(3)\n1\n>>> f(50)\n1")[1] == "f(60)"
+
+
+@pytest.mark.parametrize(
+    ("code", "call"),
+    [
+        ("def moving_average(values, window): ...", "moving_average([3, 1, 2], 2)"),
+        ("def initials(name): ...", "initials('hello world')"),
+        ("def f(x: float, k=3): ...", "f(2.5)"),
+        ('def f(x):\n    """Do.\n\n    >>> f("PT1H")\n    60\n    """', "f('PT1H')"),
+        ("def f(): ...", "f()"),
+        ("def f(a, *, b): ...", "f(5, b=2)"),
+        ("def g(n): ...\ndef _h(n): ...", "g(5)"),
+        ("def g(n): ...\ndef main(): ...", "g(5)"),
+        ("x = 3", None),
+        ("def f(", None),
+    ],
+)
+def test_a_text_suggests_a_call_of_what_it_defines(code, call):
+    found = own_calls(code, "Write g.")
+    assert next((one.source for one in found), None) == call
+
+
+@pytest.mark.parametrize(
+    ("code", "lines"),
+    [
+        (
+            "class LRUCache:\n    def __init__(self, size): ...\n    def get(self, key): ...\n"
+            "    def put(self, key, value): ...",
+            "cache = LRUCache(5); cache.put('hello world', 2); cache.put('Anna', 1); "
+            "cache.get('hello world')",
+        ),
+        (
+            "@dataclass\nclass Account:\n    owner_name: str\n    sum: int = 0\n"
+            "    def pay(self, n): ...\n    @property\n    def total(self): ...",
+            "account = Account('hello world'); account.pay(5); account.pay(2); account.total",
+        ),
+        ("class With:\n    def a(self): ...", "it = With(); it.a()"),
+        ("class Sum:\n    def add(self, n): ...", "sum = Sum(); sum.add(5); sum.add(2)"),
+        ("class Empty: ...", ""),
+    ],
+)
+def test_of_a_class_it_is_a_scenario(code, lines):
+    first = next(iter(own_calls(code, "Write it.")), None)
+    assert "; ".join([*first.setup.splitlines(), first.source] if first else []) == lines

@@ -10,7 +10,14 @@ from ipyrefine.core.decisions import Accept, Expect, Retract
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.events import Event, Stopped
 from ipyrefine.core.model import Limits, Outcome, Stage, StopReason, Task
-from ipyrefine.core.results import claims, expect, read_expectation, read_result, rows
+from ipyrefine.core.results import (
+    claims,
+    example_asked,
+    expect,
+    read_expectation,
+    read_result,
+    rows,
+)
 from ipyrefine.core.run import Run
 from ipyrefine.core.table import Point, Row
 from ipyrefine.errors import UsageError
@@ -72,7 +79,7 @@ async def test_a_text_shows_what_it_gives_on_a_few_inputs_that_the_task_does_not
 @pytest.mark.parametrize(
     ("about", "text", "call"),
     [
-        ("Write half(n: int) -> float.", "def half(n): return n / 2", "half(7)"),
+        ("Write half(n: int) -> float.", "def half(n): return n / 2", "half(5)"),
         (
             "Write half(n, by). half(8, by=2) == 4",
             "def half(n, by): return n / by",
@@ -132,8 +139,7 @@ async def test_where_nothing_is_stated_the_first_result_or_two_pass_a_text(
 
 async def test_a_result_that_is_wrong_is_mended_at_once_though_all_revisions_are_used() -> None:
     loop = await ran(LOWER, MEAN, limits=Limits(max_revisions=0))
-    call = next(one for one in gives(loop) if one.count(",") == 1)
-    right = sum(map(int, call.removeprefix("median([").removesuffix("])").split(", "))) / 2
+    call, right = "median([3, 1, 2, 3])", 2.5
     ran_stages = stages(await decide(loop, expect(row(loop, call), str(right))))
     assert Stage.REVISE in ran_stages
     assert f"expected {right}" in requests(loop, Stage.REVISE)[0].messages[-1].content
@@ -213,6 +219,77 @@ async def test_an_accepted_text_stays_accepted_and_the_users_own_input_is_shown_
     await decide(loop, Expect(call="median([1, 2, 9, 9])", result="5.5"))
     assert row(loop, "median([1, 2, 9, 9])").confirmed
     assert loop.state.stop_reason is StopReason.ACCEPTED
+
+
+AVERAGE = (
+    "def moving_average(values, window):\n"
+    "    return [sum(values[i : i + window]) / window for i in range(len(values) - window + 1)]"
+)
+
+
+async def test_a_function_of_which_nothing_is_known_asks_for_one_result() -> None:
+    loop = await ran(AVERAGE, about="Write moving_average(values, window).")
+    assert loop.state.chosen
+    asked = example_asked(loop.state, loop.state.chosen)
+    assert asked
+    assert asked.call == "moving_average([3, 1, 2], 2)"
+    await decide(loop, expect(asked, "[2.0, 1.5]"))
+    assert (loop.state.verdict.outcome, loop.state.verdict.basis) == (Outcome.PASS, "confirmed")
+    assert [(one.result, one.confirmed) for one in shown(loop)] == [("[2.0, 1.5]", True)]
+    assert example_asked(loop.state, loop.state.chosen) is None
+
+
+async def test_a_result_that_such_a_function_misses_is_mended() -> None:
+    wrong = AVERAGE.replace(" + 1", "")
+    loop = await ran(wrong, AVERAGE, about="Write moving_average.", limits=Limits(max_revisions=0))
+    assert loop.state.chosen
+    asked = example_asked(loop.state, loop.state.chosen)
+    assert asked
+    await decide(loop, expect(asked, "[2.0, 1.5]"))
+    assert loop.state.text == AVERAGE
+    assert loop.state.stop_reason is StopReason.PASSED
+
+
+async def test_what_drafts_of_such_a_function_differ_on_has_their_values() -> None:
+    wrong = AVERAGE.replace(" + 1", "")
+    about, limits = "Write moving_average(values, window).", Limits(candidates=2)
+    loop = await ran(AVERAGE, wrong, about=about, limits=limits)
+    assert [(one.result, one.rivals[0].result) for one in shown(loop)] == [("[2.0, 1.5]", "[2.0]")]
+    assert example_asked(loop.state, loop.state.drafts[0]) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "call", "result"),
+    [
+        ("def is_even(n): return n % 2 == 0", "is_even(5)", "False"),
+        ("def shout(x): return x.upper()", "shout('hello world')", "'HELLO WORLD'"),
+        ("def f(m): return [len(r) for r in zip(*m)]", "f([[1, 2], [3, 4]])", "[2, 2]"),
+        ("def f(x): return y", "", ""),
+        ("def f(x): return object()", "", ""),
+        ("import random\ndef f(x): return random.random()", "", ""),
+        ("def f(x): return x\nprint(f(3))", "", ""),
+    ],
+    ids=["a number", "a text", "a table", "a name is missing", "no data", "chance", "a cell"],
+)  # fmt: skip
+async def test_the_call_is_one_on_which_the_text_gives_something(
+    text: str, call: str, result: str
+) -> None:
+    found = (await Results()(text, task("Write it."))).rows
+    assert [(one.call, one.result) for one in found] == ([(call, result)] if call else [])
+
+
+async def test_a_class_shows_a_scenario_without_one_that_is_stated() -> None:
+    stack = (
+        "class Stack:\n    def __init__(self): self.items = []\n"
+        "    def push(self, x): self.items.append(x)\n"
+        "    def size(self): return len(self.items)\n    def pop(self): return self.items.pop()"
+    )
+    loop = await ran(stack, about="Write a stack.")
+    (found,) = shown(loop)
+    setup = "stack = Stack()\nstack.push(5)\nstack.push(2)"
+    assert (found.setup, found.call, found.result) == (setup, "stack.size()", "2")
+    assert loop.state.chosen
+    assert example_asked(loop.state, loop.state.chosen) is None, "its result is there to confirm"
 
 
 async def test_drafts_that_differ_ask_which_is_right_first() -> None:

@@ -180,6 +180,48 @@ def test_a_pass_on_one_example_asks_about_the_first_result_where_no_critic_reads
         assert ("Is the first result right?" in live(run)) is asks
 
 
+OWN = Row(call="mean([3, 1], 2)", result="[2.0]", source="own")
+
+
+def blank(*rows: Row, why: str = "only_ran", said: tuple[Clarification, ...] = ()) -> Run:
+    """A run whose text runs, and nothing says what it should give."""
+    run, basis = run_of(*rows, said=said), "run" if why == "only_ran" else "none"
+    verdict = Verdict(outcome=Outcome.NOT_JUDGED, score=None, basis=basis, why=why)
+    text = run.iterations[0].replace(verdict=verdict, evidence=run.iterations[0].evidence[1:])
+    return run.replace(iterations=(text,), best=0)
+
+
+def test_a_function_of_which_nothing_is_known_asks_for_the_result_of_a_call(read_html):
+    page = live(blank(OWN))
+    assert 'name="result"' in page
+    assert 'data-action="expect"' in page
+    assert "For example mean([3, 1], 2) == Check" in words(page, read_html)
+    assert "2.0" not in page
+    record = record_html(blank(OWN))
+    assert "nobody has said what mean([3, 1], 2) should give" in words(record, read_html)
+    assert "data-action" not in record
+    printed = record_text(blank(OWN))
+    assert "For example\n  1  mean([3, 1], 2) == ?" in printed
+    assert '%refine should 1 "VALUE" says what it should give.' in printed
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        blank(OWN, PLAIN),
+        blank(OWN, why="not_ready"),
+        blank(OWN, said=(Clarification(call=OWN.call, result="[2.0]"),)),
+        blank(OWN.replace(setup="import math")),
+        run_of(OWN),
+    ],
+    ids=["another asks", "the critic says no", "answered", "a scenario", "no verdict yet"],
+)
+def test_elsewhere_the_result_of_that_call_is_shown(run, read_html):
+    shown = words(live(run), read_html)
+    assert "[2.0]" in shown
+    assert "For example" not in shown
+
+
 PARTIAL = (FirstRows(name="df", rows=202_206, of=2_000_000),)
 SAID = "on the first 202,206 of 2,000,000 rows of df"
 

@@ -87,8 +87,11 @@ async def table(
         runs[name] = item.run
         if item.error:
             columns[name]["error"] = Cell(str(item.error), str(item.error))
-    shown = (one for run in runs.values() for one in run.iterations[0].evidence)
-    if not (calls or checks or any(one.grounds or one.outputs or one.rows for one in shown)):
+    shown = [one for run in runs.values() for one in run.iterations[0].evidence]
+    # An input that a text suggests itself is none that all are tried on.
+    tried = any(row.source != "own" for one in shown for row in one.rows)
+    tried = tried or any(one.grounds or one.outputs for one in shown)
+    if not (calls or checks or tried):
         raise UsageError(
             "There is nothing to try the texts on. State an example such as `f(1) == 2`, or the "
             "head of the function with plain annotated types, or give checks."

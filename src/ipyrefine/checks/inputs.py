@@ -7,9 +7,12 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from itertools import islice, product, zip_longest
+from keyword import iskeyword
+from operator import itemgetter
 from typing import Any, NamedTuple
 
-from ipyrefine.core.stated import Example, fenced_python
+from ipyrefine.core.stated import Example, fenced_python, read_examples
 from ipyrefine.core.syntax import ERRORS, try_parse, try_parse_expression
 from ipyrefine.kernel.magics import python_part
 
@@ -22,14 +25,28 @@ _FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 # A function with the types of its arguments, in a sentence.
 _HEAD = re.compile(r"(?<![\w.])([A-Za-z_]\w*\([^()\n:]{1,60}:[^()\n]{1,200}\))")
 _VALUES: dict[str, Sequence[Any]] = {
-    "int": (7, 12, 3),
-    "float": (2.5, 10.0, 0.75),
+    "int": (2, 1, 3),
+    "float": (2.5, 10.0, 0.5),
     "bool": (True, False, True),
-    "str": ("hello world", "Abc 12", "zxya"),
-    "list": ([7, 12, 3], [3, 12, 7, 7], [7, 12]),
-    "dict": ({"hello world": 7, "Abc 12": 12, "zxya": 3}, {"hello world": 7}, {"zxya": 3}),
+    "str": ("pear", "apple", "fig"),
+    "list": ([3, 1, 2], [2, 1, 3, 3], [2, 1]),
+    "dict": ({"apple": 3, "pear": 2}, {"pear": 2}, {"apple": 1}),
+    "table": ([[1, 2], [3, 4]], [[1, 2, 3], [4, 5, 6]], [[5, 6]]),
 }
-_ITEMS = ((0, 1, 2), (2, 1, 0, 0), (0, 1))  # which of a type's values are in each list
+# Of an argument itself; numbers next to a collection stay small.
+_ALONE: dict[str, Sequence[Any]] = {
+    "int": (5, 2, 10),
+    "str": ("hello world", "Anna", "abc 12"),
+}
+_ITEMS = ((2, 1, 0), (0, 1, 2, 2), (0, 1))  # which of a type's values are in each list
+# Which type an argument without one has most likely, by its name; else a number.
+_LIKELY = (
+    (r"s|.*(?:text|str|word|name|line|sentence|phrase|char|path|url|title|key|mail).*", "str"),
+    (r"d|.*(?:dict|map).*", "dict"),
+    (r".*[^s]s|.*(?:list|arr|seq|data|matrix).*", "list"),
+)
+_TYPES = ("int", "list", "table", "list[tuple[str, int]]", "str", "list[str]", "dict")
+_MOST_TRIED = 24  # calls of code without types, of which the first that gives something is shown
 
 
 class _Call(NamedTuple):
@@ -87,6 +104,67 @@ def further_inputs(examples: Sequence[Example], texts: Sequence[str] = ()) -> tu
     return tuple(inputs)
 
 
+def natural_inputs(examples: Sequence[Example]) -> tuple[Example, ...]:
+    """Return calls that a person would try next to those of the examples, the most telling first.
+
+    One argument changes at a time, to a value of its kind: none, several, another one, an odd one,
+    a single one. Arguments of one length change together.
+    """
+    calls = [call for example in examples[:_SEEDS] if (call := _read_call(example))]
+    calls.sort(key=lambda one: -len(one.source))
+    stated, ranked = {call.source for call in calls}, list[tuple[tuple[int, ...], _Call]]()
+    for number, call in enumerate(calls):
+        tries = [*map(_tries, call.arguments)]
+        sizes = {len(one) if isinstance(one, list | tuple) else -1 for one in call.arguments}
+        if len(sizes) == 1 and -1 not in sizes:
+            made = [[call._replace(arguments=one)] for one in zip(*tries, strict=False)]
+        else:
+            places = [[call.replace(p, one) for one in ones] for p, ones in enumerate(tries)]
+            made = [[*filter(None, ones)] for ones in zip_longest(*places)]
+        for kind, ones in enumerate(made):
+            # Of each kind the next argument comes first, of the longest example.
+            ranked += [((number, (p - kind) % len(ones), kind), one) for p, one in enumerate(ones)]
+    ranked.sort(key=itemgetter(0))
+    found = _as_examples(one for _, one in ranked)
+    return tuple(one for one in found if one.source not in stated)
+
+
+def _tries(value: Any) -> list[Any]:
+    match value:
+        case bool():
+            return [not value]
+        case int():
+            return [0, value + 10, value + 1, -value, 1]
+        case float():
+            return [0.0, round(value + 10, 6), round(value + 0.5, 6), -value, 1.0]
+        case str():
+            return _tries_of_words(value)
+        case list() | tuple():
+            kind, some = type(value), value[:1]
+            odd = (kind([one, *value[1:]]) for first in some for one in _tries(first)[3:4])
+            return [kind(), value + some, value[::-1], *odd, some, value[:-1]]
+        case dict():
+            items = [*value.items()]
+            return [{}, dict(items[:1]), dict(items[1:])]
+    return []
+
+
+def _tries_of_words(value: str) -> list[str]:
+    other = value.upper() if value != value.upper() else value.lower()
+    if value.isdecimal() or not re.search(r"\w", value):
+        return ["", value + value[:1], value[::-1], value[:-1], value[:1]]
+    if re.search(r"\d", value):
+        later = re.sub(r"\d+", lambda n: str(int(n[0]) + 1).zfill(len(n[0])), value)
+        return ["", later, "hello", other, value[:1]]
+    marks = {*re.findall(r"[\W_]+", value)}
+    between = marks.pop() if len(marks) == 1 else "\n" if "\n" in value else " "
+    words = [*filter(None, value.split(between))]
+    if len(words) == 1:
+        return ["", f"{value} {value}", "hello", other, value[0]]
+    several, turned = between.join([*words, words[0]]), between.join(words[::-1])
+    return ["", several, turned, other, words[0]]
+
+
 def is_edge_case(example: Example, stated: Sequence[Example]) -> bool:
     """Return True if a call asks for what the task may leave open, so that right texts differ.
 
@@ -123,18 +201,101 @@ def first_calls(task_text: str) -> tuple[Example, ...]:
     function = functions[-1] if functions else next(inline, None)
     if not isinstance(function, ast.FunctionDef):
         return ()
-    every = function.args
-    needed = [
-        one for one, default in zip(every.kwonlyargs, every.kw_defaults, strict=True) if not default
-    ]
-    parameters = (*every.posonlyargs, *every.args, *needed)
-    if not parameters or every.vararg or every.kwarg:
+    parameters = _parameters(function.args, optional=True)
+    if not parameters or function.args.vararg or function.args.kwarg:
         return ()
-    words = tuple(one.arg for one in needed)
+    words = tuple(one.name for one in parameters if one.by_word)
     with suppress(KeyError, TypeError):  # an annotation is not plain
-        rows = [tuple(_value_of(one.annotation, n) for one in parameters) for n in range(3)]
+        rows = [_values_of([one.type for one in parameters], n) for n in range(3)]
         return tuple(_as_examples(_Call(function.name, row, words) for row in rows))
     return ()
+
+
+def own_calls(code: str, task_text: str) -> tuple[Example, ...]:
+    """Return calls that a person might try first of what code defines, the likeliest first.
+
+    Of several functions and classes it is the one that the task names, else the last. Of a class an
+    object is made, and its methods are called in turn. Values are of the annotated types, else of
+    any: only running tells which calls give something.
+    """
+    tree = try_parse(code)
+    kinds = ast.FunctionDef | ast.ClassDef
+    found = [one for one in tree.body if isinstance(one, kinds)] if tree else []
+    public = [one for one in found if not one.name.startswith("_")]
+    named = [one for one in public if re.search(rf"\b{one.name}\b", task_text)]
+    match [*public, *named][-1:]:
+        case [ast.ClassDef() as made]:
+            return tuple(islice(_scenarios(made), _MOST_TRIED))
+        case [ast.FunctionDef() as function]:
+            shown = filter(None, map(_read_call, read_examples(ast.get_docstring(function) or "")))
+            guesses = _guesses(_parameters(function.args), function.name)
+            return tuple(_as_examples([*shown, *guesses])[:_MOST_TRIED])
+    return ()
+
+
+class _Parameter(NamedTuple):
+    name: str
+    type: ast.expr | None = None
+    by_word: bool = False
+
+
+def _parameters(every: ast.arguments, *, optional: bool = False) -> list[_Parameter]:
+    """Return what a call has to give, with `optional` also what it may give by its place."""
+    placed = [one for one in (*every.posonlyargs, *every.args) if one.arg not in ("self", "cls")]
+    if not optional:
+        placed = placed[: max(0, len(placed) - len(every.defaults))]
+    pairs = zip(every.kwonlyargs, every.kw_defaults, strict=True)
+    words = [_Parameter(one.arg, one.annotation, True) for one, default in pairs if not default]
+    return [*(_Parameter(one.arg, one.annotation) for one in placed), *words]
+
+
+def _guesses(parameters: Sequence[_Parameter], name: str, turn: int = 0) -> list[_Call]:
+    """Return calls with values for some parameters, of the likeliest types first."""
+    few = 3 if len(parameters) > 3 else None
+    types = [_types_of(one)[:few] for one in parameters]
+    ways = sorted(product(*(range(len(one)) for one in types)), key=lambda way: (sum(way), way))
+    words = tuple(one.name for one in parameters if one.by_word)
+    found = list[_Call]()
+    for way in ways[:_MOST_TRIED]:
+        with suppress(KeyError, TypeError):  # an annotation is not plain
+            chosen = [one[n] for one, n in zip(types, way, strict=True)]
+            found.append(_Call(name, _values_of(chosen, turn), words))
+    return found
+
+
+def _types_of(one: _Parameter) -> list[ast.expr]:
+    likely = (kind for names, kind in _LIKELY if re.fullmatch(names, one.name.lower()))
+    types = dict.fromkeys([next(likely, "int"), *_TYPES])
+    return [*filter(None, [one.type]), *(ast.parse(kind, mode="eval").body for kind in types)]
+
+
+def _scenarios(made: ast.ClassDef) -> Iterator[Example]:
+    """Yield ways to use a class: what takes most is called first, twice, and another one last."""
+    methods = {one.name: one for one in made.body if isinstance(one, ast.FunctionDef)}
+    public = [name for name in methods if not name.startswith("_")]
+    public.sort(key=lambda name: -len(_parameters(methods[name].args)))
+    word = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|.", made.name)[-1].lower()
+    name = "it" if iskeyword(word) or not word.isidentifier() else word
+
+    def step(method: str, way: int, turn: int) -> str:
+        if methods[method].decorator_list:  # a property
+            return f"{name}.{method}"
+        calls = _guesses(_parameters(methods[method].args), f"{name}.{method}", turn)
+        return calls[min(way, len(calls) - 1)].source
+
+    fields = [one for one in made.body if isinstance(one, ast.AnnAssign) and not one.value]
+    start = [_Parameter(ast.unparse(one.target), one.annotation) for one in fields]
+    if "__init__" in methods:
+        start = _parameters(methods["__init__"].args)
+    for way, first in enumerate(_guesses(start, made.name) if public else ()):
+        lines, others = [f"{name} = {first.source}"], public[1:]
+        if others or _parameters(methods[public[0]].args):
+            lines.append(step(public[0], way, 0))
+        if others and _parameters(methods[public[0]].args):
+            lines.append(step(public[0], way, 1))
+        for last in others or public:
+            source, setup = step(last, way, 0 if others else 1), "\n".join(lines)
+            yield Example(source=source, expected="", kind="equals", setup=setup)
 
 
 def _read_call(example: Example) -> _Call | None:
@@ -251,6 +412,23 @@ def _size(value: Any) -> float:
 def _is_filler(node: ast.stmt) -> bool:
     constant = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     return constant or isinstance(node, ast.Pass)
+
+
+def _values_of(annotations: Sequence[ast.expr | None], number: int) -> tuple[Any, ...]:
+    """Return values for some arguments; those of one type differ.
+
+    Raises:
+        KeyError, TypeError: an annotation is not plain.
+    """
+    types = [ast.unparse(one) if one else "" for one in annotations]
+    turns = [(number + types[:place].count(one)) % 3 for place, one in enumerate(types)]
+    found = [_value_of(one, turn) for one, turn in zip(annotations, turns, strict=True)]
+    some = any(isinstance(one, str | list | tuple | dict) for one in found)
+    for place, turn in enumerate(turns):
+        kind = type(found[place]).__name__
+        if kind == "str" or (kind == "int" and not some):
+            found[place] = _ALONE[kind][turn]
+    return tuple(found)
 
 
 def _value_of(annotation: ast.expr | None, number: int) -> Any:

@@ -9,15 +9,15 @@ from typing import Any, Self
 
 from ipyrefine.checks import Context
 from ipyrefine.checks.evaluation import Evaluation, Outcome, read_choice
-from ipyrefine.checks.inputs import first_calls, further_inputs, is_edge_case
+from ipyrefine.checks.inputs import first_calls, natural_inputs, own_calls
 from ipyrefine.core.model import RESULTS, RowSource, Task
 from ipyrefine.core.stated import Example, read_examples, stated_examples
-from ipyrefine.core.syntax import names_bound, try_parse, try_parse_expression
+from ipyrefine.core.syntax import has_steps, names_bound, try_parse, try_parse_expression
 from ipyrefine.core.table import Evidence, Row
 from ipyrefine.kernel.magics import python_part
 from ipyrefine.kernel.variables import Copies
 
-_MOST = 6  # inputs of a kind; a run shows fewer, and prefers those on which drafts differ
+_MOST = 12  # inputs; a run shows fewer, and prefers those on which drafts differ
 _SCENARIO = 5  # lines of a scenario before its last call
 _LONG = 80  # characters of a call or a result; longer ones are not confirmed at a glance
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}")
@@ -36,10 +36,16 @@ class Results:
         return cls(copies=context.copies, **settings)
 
     async def __call__(self, text: str, task: Task) -> Evidence:
-        """Run the text on every input twice, in one sandbox; without inputs nothing runs."""
-        start = monotonic()
-        tree = None if task.is_foreign else try_parse(python_part(text).code)
+        """Run the text on every input twice, in one sandbox; without inputs nothing runs.
+
+        Where the task suggests none, it is one that the text gives something on.
+        """
+        start, code = monotonic(), python_part(text).code
+        tree = None if task.is_foreign else try_parse(code)
         inputs = self.inputs(task) if tree and any(map(_defines, tree.body)) else {}
+        suggested = bool(inputs)
+        if tree and not suggested and not stated_examples(task) and not has_steps(tree):
+            inputs = dict.fromkeys(own_calls(code, task.text), "own")
         if not inputs:
             return Evidence(name=self.name, passed=None, required=False, basis="none")
         evaluation = Evaluation(text, seconds=self._seconds, copies=self._copies)
@@ -52,13 +58,16 @@ class Results:
             )
             if (row := _row(one, source, pair))
         ]
+        if all(one.raises for one in rows):  # the text is broken: no result says more
+            rows = []
+        if not suggested:
+            rows = sorted((one for one in rows if not one.raises), key=_is_none)[:1]
         return Evidence(
             name=self.name,
             passed=None,
             required=False,
             basis="none",
-            # A text that raises whatever it is given is broken: no result says more.
-            rows=() if all(one.raises for one in rows) else tuple(rows),
+            rows=tuple(rows),
             seconds=monotonic() - start,
             computed=evaluation.computed,
             conditions=tuple(dict.fromkeys(c for row in rows for c in row.conditions)),
@@ -70,14 +79,11 @@ class Results:
         seeds = stated or first_calls(task.text)
         named = stated_examples(task)[len(stated) :]
         # Calls by annotated types are inputs themselves.
-        found = [*(() if stated else seeds), *further_inputs(seeds)]
-        short = [one for one in found if len(one.source) <= _LONG]
-        edges = [one for one in short if is_edge_case(one, seeds)]
-        varied = [one for one in short if one not in edges]
+        found = dict.fromkeys([*(() if stated else seeds[:1]), *natural_inputs(seeds)])
+        short = [one for one in found if len(one.source) <= _LONG][:_MOST]
         kinds: tuple[tuple[Sequence[Example], RowSource], ...] = (
             (_steps(stated), "input"),
-            (_spread(edges), "edge"),
-            (_spread(varied), "input"),
+            (short, "input"),
             ([one for one in named if one.source not in {e.source for e in found}], "example"),
         )
         return {one: source for inputs, source in kinds for one in inputs}
@@ -85,6 +91,10 @@ class Results:
 
 def _defines(node: ast.stmt) -> bool:
     return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Assign)
+
+
+def _is_none(row: Row) -> bool:
+    return row.result == "None"
 
 
 def _steps(stated: Sequence[Example]) -> list[Example]:
@@ -113,10 +123,6 @@ def _ends_in_method(one: Example) -> bool:
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name))):
             return name in names_bound(ast.parse(one.setup))
     return False
-
-
-def _spread(inputs: Sequence[Example]) -> Sequence[Example]:
-    return inputs[:: max(1, -(-len(inputs) // _MOST))]
 
 
 def _row(example: Example, source: RowSource, outcomes: Sequence[Outcome]) -> Row | None:

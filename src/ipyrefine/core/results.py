@@ -13,7 +13,7 @@ from itertools import chain, zip_longest
 from zlib import crc32
 
 from ipyrefine.core.decisions import Expect
-from ipyrefine.core.model import Choice, Clarification
+from ipyrefine.core.model import Choice, Clarification, Outcome
 from ipyrefine.core.points import left_open
 from ipyrefine.core.rank import rival_of
 from ipyrefine.core.run import Iteration, Run
@@ -80,6 +80,19 @@ def unfolded(shown: Sequence[Row]) -> list[Row]:
         for one in shown
         if one.source == "cell" or one.confirmed is not None or one in asked or one in first
     ]
+
+
+def example_asked(run: Run, iteration: Iteration) -> Row | None:
+    """Return the call of a function of which the user is asked for the result, if any.
+
+    It is one where nothing says what a text should give, and no other result asks.
+    """
+    said, shown = iteration.verdict, rows(run, iteration)
+    if said is None or said.outcome is not Outcome.NOT_JUDGED or said.barred or len(shown) != 1:
+        return None
+    asked = shown[0]
+    known = asked.setup or asked.rivals or asked.conditions or asked.confirmed is not None
+    return asked if asked.source == "own" and not known else None
 
 
 def rivalry(run: Run, iteration: Iteration, row: Row) -> str:

@@ -16,6 +16,7 @@ from ipyrefine.core.policy import estimate_tokens, is_bare_score
 from ipyrefine.core.ports import Clock
 from ipyrefine.core.rank import has_evaluator, reads, rival_of
 from ipyrefine.core.results import (
+    example_asked,
     gives_same,
     key_of,
     rivalry,
@@ -137,7 +138,8 @@ class Result(NamedTuple):
     confirmed: bool | None = None  # the user's word on it
     expected: str = ""  # what it should be, where the user says it is something else
     output: tuple["Block", ...] = ()  # a table or a picture that it comes with
-    asks: Literal["right", "keep", "open", ""] = "right"  # what the user is asked about it
+    # What the user is asked about it.
+    asks: Literal["right", "example", "keep", "open", ""] = "right"
     condition: str = ""  # what it was computed on, where that is less than the real thing
     folded: bool = False  # whether it is seen on a click only
 
@@ -147,6 +149,8 @@ class Result(NamedTuple):
             value = f"{' or '.join(one.result for one in self.choices)}?"
             value += f" ({self.rivalry})" if self.rivalry else ""
         call = self.call.replace("\n", "; ")
+        if self.asks == "example":
+            return f"{call} == ?"
         if self.asks == "open":
             options = " / ".join(one.result for one in self.choices)
             return f"{call} ({options})" if options else call
@@ -324,6 +328,9 @@ def results(
     for decision in waiting:
         key = key_of(decision.call, decision.setup)
         said[key] = decision if isinstance(decision, Expect) else None
+    if found[0] == example_asked(run, iteration) and not waiting:
+        example = Result(row_key(found[0]), found[0].call, "", asks="example")
+        return [Results(labels.FOR_EXAMPLE, (example,), commands=labels.EXAMPLE_COMMAND), *asked]
     first = unfolded(found)
     shown = tuple(
         _row(run, iteration, one, said.get(key_of(one.call, one.setup)))._replace(

@@ -196,6 +196,8 @@ def claims_title(ends: Mapping[Label, int]) -> str:
     return "Critic's claims: " + ", ".join(counted)
 
 
+FOR_EXAMPLE = "For example"  # above a call whose result nobody has said
+EXAMPLE_COMMAND = '%refine should 1 "VALUE" says what it should give.'
 UNSOURCED = "did you mean to say this?"  # of words that stand in no source
 
 

@@ -197,7 +197,7 @@ class _Printer:
     def result(self, number: int, one: document.Result) -> list[str]:
         kind = one.word.kind if one.word else "warn" if one.choices else ""
         asks = "" if one.condition else one.asks
-        name = {"right": str(number), "": "–"}.get(asks, one.key)  # noqa: RUF001
+        name = {"right": str(number), "example": str(number), "": "–"}.get(asks, one.key)  # noqa: RUF001
         return self.wrap(f"{name}  {one}", kind, "  ", "     ")
 
     def difference(self, block: document.Text) -> list[str]:

@@ -10,7 +10,7 @@ from ipyrefine.core.coach import open_puzzle
 from ipyrefine.core.decisions import Decision
 from ipyrefine.core.events import DraftReady, Event, FormChosen, RunStarted, TextDelta
 from ipyrefine.core.ports import Clock
-from ipyrefine.core.results import rows
+from ipyrefine.core.results import example_asked, rows
 from ipyrefine.core.run import Run
 from ipyrefine.core.typed import confirmations
 from ipyrefine.errors import UsageError
@@ -112,6 +112,8 @@ async def ask(session: Session) -> None:
             return
         numbers = f"1 to {shown}" if shown > 1 else "1"
         choices = f"{numbers} if that result is right, 1=VALUE if not, " if shown else ""
+        if run.chosen and example_asked(run, run.chosen):
+            choices = "1=VALUE for what it should give, "
         try:
             question = PREDICTION if run.setup.coach else choices + QUESTION
             answer = input(question)  # noqa: ASYNC250 - nothing else runs here
