@@ -221,7 +221,7 @@ async def test_it_shows_each_group_with_its_shortest_text_and_the_rows_that_tell
     assert text.startswith("5 texts in 4 groups, by ")
     assert "0, 2; the shortest is 2\nMarked PASS by you: Clear." in text
     assert SORTS in text
-    head, rows = text.split("\n── ")[0].splitlines()[2:], []
+    head, rows = text.split("\n── ")[0].splitlines()[1:], []
     assert head[0].split() == ["Group", *"1234"]
     rows = [re.split(r" {2,}", line) for line in head[1:] if line]
     columns = [*zip(*(row[1:4] for row in rows), strict=True)]

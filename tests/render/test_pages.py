@@ -179,25 +179,27 @@ def run_of(*drafts, revised=True):
 
 def test_a_table_is_a_table_and_a_figure_a_picture_with_its_size_in_words(read_html):
     run = run_of((TABLE, FIGURE))
-    for html in (record_html(run), panel_parts(run, View())["evidence"]):
+    for html in (record_html(run), panel_parts(run, View())["results"]):
         page = read_html(html)
         assert {"table", "img"} <= page.tags
         assert ("alt", "A figure of 640 × 480 pixels") in page.attributes
         assert ("src", f"data:image/png;base64,{FIGURE.png}") in page.attributes
-        assert "Table: 1,204 rows × 2 columns, the first 2 rows" in page.text
+        assert "The answer: a table of 1,204 rows × 2 columns, the first 2 rows" in page.text
+        assert "A figure of 640 × 480 pixels" in page.text
         assert all(f">{cell}</t" in html for cell in ("city", "price", "Oslo", "0.25"))
 
 
 @pytest.mark.parametrize(("drafts", "view", "words"), [
-    (("old", "new"), {}, "Draft Printed old Revision 1 Printed new"),
-    (("same", "same"), {}, "Printed same Same output as the draft."),
-    (("0", "1", "2"), {"iteration": 1}, "Draft Printed 0 Revision 1 Printed 1"),
-    (("0", "1", "2"), {"iteration": 1, "best": True}, "Revision 2 Printed 2 Revision 1 Printed 1"),
-    (("0", "1"), {"iteration": 0}, "Printed 0"),
+    (("old", "new"), {}, "Revision 1 Printed: new Draft Printed: old"),
+    (("same", "same"), {}, "Printed: same Same output as the draft."),
+    (("0", "1", "2"), {"iteration": 1}, "Revision 1 Printed: 1 Draft Printed: 0"),
+    (("0", "1", "2"), {"iteration": 1, "best": True},
+     "Revision 1 Printed: 1 Revision 2 Printed: 2"),
+    (("0", "1"), {"iteration": 0}, "Printed: 0"),
 ])  # fmt: skip
-def test_outputs_that_differ_stand_side_by_side_the_older_one_first(drafts, view, words, read_html):
+def test_outputs_that_differ_stand_side_by_side_the_shown_one_first(drafts, view, words, read_html):
     run = run_of(*((Printed(text=word),) for word in drafts))
-    html = panel_parts(run, View(**view))["evidence"].replace("</", " </")
+    html = panel_parts(run, View(**view))["results"].replace("</", " </")
     assert " ".join(read_html(without_folds(html)).text.split()) == words
 
 
@@ -212,7 +214,7 @@ def test_the_terminal_names_a_figure_and_shows_the_table():
     run = run_of((Printed(text="3 rows\x1b[2J"), TABLE, FIGURE))
     for text in (record_text(run), details_text(run, "output")):
         assert "A figure of 640 × 480 pixels" in text
-        assert "Table: 1,204 rows × 2 columns, the first 2 rows" in text
+        assert "The answer: a table of 1,204 rows × 2 columns, the first 2 rows" in text
         assert "3 rows␛[2J" in unescape(text)
         assert PNG[:20] not in text
     assert "city  price  n\nOslo    1.5  2\nRome   0.25  3" in record_text(run)
@@ -224,7 +226,7 @@ def test_the_last_screen_of_a_terminal_shows_the_start_of_the_outputs():
     assert "line 3" in screen
     assert "line 30" not in screen
     assert "show output" in screen
-    assert "A figure of 640 × 480 pixels." in screen
+    assert "The answer: a figure of 640 × 480 pixels" in screen
 
 
 def test_an_exported_notebook_holds_the_figure_as_a_picture(tmp_path):

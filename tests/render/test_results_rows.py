@@ -251,10 +251,10 @@ def on_first_rows(*outputs) -> Run:
 @pytest.mark.parametrize(
     ("output", "title"),
     [
-        (Value(text="526541.0"), "Value"),
-        (Printed(text="526541.0"), "Printed"),
-        (TABLE, "Table: 900 rows × 2 columns, the first 6 rows"),
-        (Figure(png=picture(640, 480)), ""),
+        (Value(text="526541.0"), "The answer: 526541.0"),
+        (Printed(text="526541.0"), "Printed: 526541.0"),
+        (TABLE, "The answer: a table of 900 rows × 2 columns, the first 6 rows"),
+        (Figure(png=picture(640, 480)), "The answer: a figure of 640 × 480 pixels"),
     ],
     ids=["value", "printed", "table", "figure"],
 )
@@ -262,10 +262,10 @@ def test_the_verdict_a_row_and_an_output_say_that_they_are_of_first_rows(
     render, read_html, output, title
 ):
     flat = words(render(on_first_rows(output)), read_html)
-    label, *_ = flat.partition("total")
+    label, *_ = flat.partition("The answer")
     assert SAID in label
-    assert any(f"526541.0{apart}{SAID}" in flat for apart in (" ", " · "))
-    assert f"{title}, {SAID}" in flat
+    assert any(f"total = 526541.0{apart}{SAID}" in flat for apart in (" ", " · "))
+    assert any(f"{title}{apart}{SAID}" in flat for apart in (" ", ", "))
     assert "first rows only" in flat
     assert f"n = 3 {SAID}" not in flat.replace(" · ", " ")
 
@@ -276,7 +276,7 @@ def test_a_result_of_first_rows_has_no_buttons_and_no_number():
     assert "<button" not in total
     assert "<button" in n
     assert SAID in parts["top"]
-    assert f"Value, {SAID}" in parts["evidence"]
+    assert f"{SAID}</small></p>" in parts["results"].partition("The answer: ")[2]
     text = record_text(on_first_rows())
     assert "–  total = 526541.0" in text  # noqa: RUF001
     assert "2  n = 3" in text

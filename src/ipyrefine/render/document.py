@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 from ipyrefine.core import model, table
 from ipyrefine.core.actions import decision_sentence
 from ipyrefine.core.decisions import Accept, Expect, Retract
+from ipyrefine.core.effects import sentence
 from ipyrefine.core.events import CallEnded, Event, StageStarted, Stopped, TextDelta, Warned
 from ipyrefine.core.model import Choice, Clarification, Form, Stage, StopReason
 from ipyrefine.core.points import left_open, lost_sections
@@ -40,7 +41,10 @@ _TAIL = 200  # characters
 _CALLS = 9  # recent calls of a model for a stage, whose seconds tell what is usual
 # Those of this process, by model and stage.
 _RECENT: dict[tuple[str, Stage], deque[float]] = {}
+_PRINTED = "Printed"
 _HEAD = 5  # rows of a table among the results
+_SHORT = 100  # characters of an output that stands in the line of its title
+_ASKED, _UNFOLDED = 2, 3  # effects that ask, and those that are told before the rest folds
 _SCORE_ALONE = re.compile(
     r"\W*(?:[^\W\d_]+\W+){0,6}\d+(?:\.\d+)?\s*(?:/|of|out of)\s*\d+(?:\.\d+)?\W*"
 )
@@ -67,10 +71,17 @@ class Text(NamedTuple):
 
 
 class Output(NamedTuple):
-    """Text of a program or a model that is not the result, folded where possible."""
+    """Text of a program or a model that is not the result; in the line of its title if short."""
 
     title: str
-    text: str
+    text: str = ""
+    condition: str = ""  # what its code ran on, where that is less than the real thing
+
+    @property
+    def is_short(self) -> bool:
+        """Whether it fits on one line."""
+        text = self.text.strip("\n")
+        return "\n" not in text and len(text) <= _SHORT
 
 
 class Item(NamedTuple):
@@ -102,26 +113,18 @@ class Table(NamedTuple):
     title: str
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    condition: str = ""  # what its code ran on, where that is less than the real thing
 
 
 class Picture(NamedTuple):
     """A PNG in base64, its width and height in pixels, and what it is in words."""
 
+    title: str
     png: str
     size: tuple[int, int]
     caption: str
     axes: tuple[str, ...] = ()  # what is drawn on each of its axes
     condition: str = ""  # what its code ran on, where that is less than the real thing
-
-    @property
-    def title(self) -> str:
-        """What stands above it."""
-        return ", ".join(filter(None, ("Figure", self.condition)))
-
-    @property
-    def sentence(self) -> str:
-        """What stands in its place."""
-        return ", ".join(filter(None, (self.caption, self.condition)))
 
 
 class Result(NamedTuple):
@@ -130,7 +133,7 @@ class Result(NamedTuple):
     key: str  # the name by which a page says which one it means
     call: str  # the input, with the statements that run before it; of a cell, a name it defines
     value: str  # its result: a value, or an exception with its message
-    sign: Literal["→", "=", ""] = "→"  # what stands between the two
+    sign: Literal["→", "=", "·", ""] = "→"  # what stands between the two
     before: str = ""  # what the name held before the cell ran
     # What it may give, where that is asked; their order does not say which one the text gives.
     choices: tuple[Choice, ...] = ()
@@ -138,10 +141,11 @@ class Result(NamedTuple):
     confirmed: bool | None = None  # the user's word on it
     expected: str = ""  # what it should be, where the user says it is something else
     output: tuple["Block", ...] = ()  # a table or a picture that it comes with
-    # What the user is asked about it.
-    asks: Literal["right", "example", "keep", "open", ""] = "right"
+    # What the user is asked about it; of a fact, whether to `keep` or to `undo` it.
+    asks: Literal["right", "example", "keep", "undo", "open", ""] = "right"
     condition: str = ""  # what it was computed on, where that is less than the real thing
     folded: bool = False  # whether it is seen on a click only
+    buttons: tuple[str, ...] = ()  # of a fact: that it is meant, and that it goes
 
     def __str__(self) -> str:
         value = f"{self.before} → {self.value}" if self.before else self.value
@@ -154,7 +158,7 @@ class Result(NamedTuple):
         if self.asks == "open":
             options = " / ".join(one.result for one in self.choices)
             return f"{call} ({options})" if options else call
-        line = f"{call} {self.sign} {value}" if self.sign else f"{call}: {value}"
+        line = f"{call} {self.sign} {value}" if self.sign else f"{call}{': ' * bool(value)}{value}"
         return " · ".join(map(str, filter(None, (line, self.condition, self.word))))
 
     @property
@@ -174,6 +178,7 @@ class Results(NamedTuple):
     rows: tuple[Result, ...]
     hint: str = ""  # what an answer would settle, where the verdict waits for one
     commands: str = ""  # how to answer without buttons, where numbers don't do
+    part: str = "results"  # what `%refine show` calls it
 
 
 class Section(NamedTuple):
@@ -197,13 +202,13 @@ def record(run: Run) -> list[Block]:
     return [
         summary(run),
         *notices(run),
-        *(results(run, run.chosen) if run.chosen else []),
         *result(run),
         *unfinished(run),
+        *((*gives(run, run.chosen), *results(run, run.chosen)) if run.chosen else ()),
         *scores(run),
         *usage(run),
         Section("Settings", tuple(settings(run))),
-        *(version(run, iteration) for iteration in run.iterations),
+        *(version(run, one, with_outputs=one is not run.chosen) for one in run.iterations),
     ]
 
 
@@ -363,14 +368,25 @@ def questions(run: Run, iteration: Iteration) -> list[Results]:
 
 def unsourced(run: Run, iteration: Iteration) -> list[Results]:
     """Return the names, numbers and dates of prose that no source has, to keep or to strike."""
-    asked = (c.point for c in run.cells(iteration) if c.asks and c.point.kind == "fact")
+    asked = (cell.point for cell in _facts(run, iteration) if not cell.point.effect)
     found = tuple(
-        Result(one.id, one.place, _around(iteration.text, one.place), sign="", asks="keep")
+        Result(
+            one.id,
+            one.place,
+            _around(iteration.text, one.place),
+            sign="",
+            asks="keep",
+            buttons=("Keep", "Strike"),
+        )
         for one in asked
     )
     id_ = found[0].key if found else ""
     keep = f"%refine dismiss {id_} keeps it; continue {id_} has it struck."
     return [Results("In no source", found, labels.UNSOURCED, keep)] if found else []
+
+
+def _facts(run: Run, iteration: Iteration) -> list[Cell]:
+    return [one for one in run.cells(iteration) if one.asks and one.point.kind == "fact"]
 
 
 def _around(text: str, words: str) -> str:
@@ -502,7 +518,7 @@ def version(
             # The chosen text stands at the top, whole.
             *(writing(run, iteration) if with_text and not whole else ()),
             *checks(run, iteration, suite=not tried),
-            *(outputs(iteration) if with_outputs else ()),
+            *(gives(run, iteration) if with_outputs else ()),
             *findings(run, iteration),
             *read,
             *notes(iteration),
@@ -578,41 +594,129 @@ def checks(run: Run, iteration: Iteration, *, suite: bool = True) -> list[Block]
     return [Items("Checks", found, "checks")] if found else []
 
 
-def outputs(iteration: Iteration) -> list[Block]:
-    """Return what a text printed, returned and drew in a check."""
-    found: list[Block] = []
+def gives(run: Run, iteration: Iteration) -> list[Block]:
+    """Return what a text gives and did to data: what asks first, then the answer."""
+    return [*asked_effects(run, iteration), *given(run, iteration)]
+
+
+def given(run: Run, iteration: Iteration) -> list[Block]:
+    """Return the same without what asks."""
+    found = outputs(iteration)
+    is_long = any(isinstance(one, Output) and not one.is_short for one in found[:1])
+    answer = 0 if is_long and found[0].title == _PRINTED else 1
+    return [*found[:answer], *_plain_effects(run, iteration), *found[answer:]]
+
+
+def outputs(iteration: Iteration) -> list[Output | Table | Picture]:
+    """Return what a text gives in a check: the answer first, then what else it drew or printed."""
+    found: list[Output | Table | Picture] = []
     for evidence in iteration.evidence:
         ran_on = model.on_conditions(evidence.conditions)
-        for block in (block for one in evidence.outputs for block in _result(one)):
-            if isinstance(block, Picture):
-                block = block._replace(condition=ran_on)
-            elif ran_on:
-                block = block._replace(title=f"{block.title}, {ran_on}")
-            found.append(block)
+        remark = _remark(evidence)
+        title = sentence(remark) if remark else "The answer"
+        ordered = sorted(evidence.outputs, key=lambda one: _ORDER.index(type(one)))
+        if remark and not (ordered and isinstance(ordered[0], model.Value | model.TableValue)):
+            found.append(Output(title, condition=ran_on))
+            title = ran_on = ""
+        for one in ordered:
+            found += [block._replace(condition=ran_on) for block in _result(one, title)]
+            title = ran_on = ""
     return found
 
 
-def _result(output: model.Output) -> Sequence[Output | Table | Picture]:
+def _remark(evidence: table.Evidence) -> model.Effect | None:
+    """Return what is odd about the answer; of a name only where nothing else is the answer."""
+    answers = [one for one in evidence.outputs if not isinstance(one, model.Printed)]
+    odd = (one for one in evidence.effects if one.kind == "answer")
+    return next((one for one in odd if not (one.name and answers)), None)
+
+
+_ORDER = (model.Value, model.TableValue, model.Figure, model.Printed)
+
+
+def _result(output: model.Output, title: str = "") -> Sequence[Output | Table | Picture]:
     match output:
         case model.Printed():
-            return _output("Printed", output.text)
+            return _output(_PRINTED, output.text)
         case model.Value():
-            return _output("Value", output.text)
+            # "The answer is nan" says it all.
+            said = output.text.strip().lower() in title.lower().split()
+            return [Output(title)] if said else _output(title, output.text)
         case model.TableValue():
             rows, columns = len(output.rows), len(output.columns)
-            size = f"{labels.count(output.height, 'row')} × {labels.count(output.width, 'column')}"
             first = f", the first {labels.count(rows, 'row')}" if rows < output.height else ""
             if columns < output.width:
                 first = f", the first {rows} × {columns}"
             labelled = zip(output.labels, output.rows, strict=True)
             body = tuple((label, *row) for label, row in labelled)
-            return [Table(f"Table: {size}{first}", (output.index, *output.columns), body)]
+            title = title and f"{title}: {output.phrase}{first}"
+            return [Table(title, (output.index, *output.columns), body)]
         case model.Figure():
-            return [Picture(output.png, output.size, output.phrase.capitalize(), output.axes)]
+            caption = output.phrase.capitalize()
+            title = f"{title}: {output.phrase}" if title else caption
+            return [Picture(title, output.png, output.size, caption, output.axes)]
 
 
 def _output(title: str, text: str) -> list[Output]:
     return [Output(title, strip_colours(text))] if text.strip() else []
+
+
+def asked_effects(run: Run, iteration: Iteration) -> list[Results]:
+    """Return what running a text did to data and no words of the task ask for."""
+    every = _effects(iteration)
+    found = tuple(
+        _effect_row(next((e for e in every if e[0].key == fact.key), (fact, "")), point)
+        for point, fact in _asking(run, iteration).items()
+    )
+    say = (
+        f"%refine dismiss {one.key}: “{one.buttons[0]}”; continue {one.key}: “{one.buttons[1]}”."
+        for one in found
+    )
+    return [Results("", found, commands="\n".join(say), part="output")] if found else []
+
+
+def _plain_effects(run: Run, iteration: Iteration) -> list[Results]:
+    asking = _asking(run, iteration).values()
+    keys = {one.key for one in asking}
+    found = [one for one in _effects(iteration) if one[0].key not in keys]
+    answered = bool(outputs(iteration))  # which says what it ran on
+    most = max(1, _UNFOLDED - len(asking))
+    most += len(found) == most + 1  # the line that folds one more is no shorter
+    rows = tuple(
+        _effect_row((one, "" if answered or number else ran_on))._replace(folded=number >= most)
+        for number, (one, ran_on) in enumerate(found)
+    )
+    return [Results("", rows, part="output")] if rows else []
+
+
+def _effects(iteration: Iteration) -> list[tuple[model.Effect, str]]:
+    """Return what a text did to data, each with what that was seen on."""
+    return [
+        (one, model.on_conditions(evidence.conditions))
+        for evidence in iteration.evidence
+        for one in evidence.effects
+        if one != _remark(evidence)
+    ]
+
+
+def _asking(run: Run, iteration: Iteration) -> dict[str, model.Effect]:
+    facts = (cell.point for cell in _facts(run, iteration))
+    return dict([(one.id, one.effect) for one in facts if one.effect][:_ASKED])
+
+
+def _effect_row(seen: tuple[model.Effect, str], point: str = "") -> Result:
+    one, ran_on = seen
+    line = f"line {one.line}" if one.line and one.kind not in ("unchanged", "warning") else ""
+    return Result(
+        point,
+        sentence(one),
+        line,
+        sign="·" if line else "",
+        output=tuple(_result(one.head)) if one.head else (),
+        asks="undo" if point else "",
+        condition=ran_on,
+        buttons=labels.effect_buttons(one) if point else (),
+    )
 
 
 def findings(run: Run, iteration: Iteration, found: Iterable[Cell] | None = None) -> list[Block]:

@@ -20,6 +20,7 @@ _INLINE = re.compile(
     r"|(?<![\w*\\])(?P<star>\*)(?=[^\s*])([^*]{1,300}?)(?<=[^\s*])(?P=star)(?![\w*])"
     r"|(?<![\w\\])(?P<line>_)(?=[^\s_])([^_]{1,300}?)(?<=[^\s_])(?P=line)(?!\w)"
 )
+_NAME = re.compile(r"`([^`\n]+)`")
 _HEADING = re.compile(r" {0,3}#{1,6} +(?=\S)")
 _ITEM = re.compile(r"([ \t]*)([-*+] )(?=\S)")
 _NUMBERED = re.compile(r"[ \t]*\d{1,3}[.)] (?=\S)")
@@ -32,6 +33,14 @@ def prose(text: str) -> Markup:
     """
     html = _MATH.sub(r"<span>\g<0></span>", str(escape(plain(text))))
     return Markup(html.replace("\n", "<br>"))
+
+
+def named_html(text: str) -> Markup:
+    """Return a sentence as HTML, with what stands in backticks as code.
+
+    A name has a direction of its own, so one in Arabic turns nothing around it.
+    """
+    return Markup(_NAME.sub(r'<code dir="auto">\1</code>', str(prose(text))))
 
 
 def markdown_lines(text: str, quotes: Sequence[str] = ()) -> Iterator[Markup]:

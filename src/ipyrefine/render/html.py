@@ -30,9 +30,9 @@ from ipyrefine.render.diff import (
 )
 from ipyrefine.render.document import WRITING
 from ipyrefine.render.escape import plain
-from ipyrefine.render.formatting import prose
+from ipyrefine.render.formatting import named_html, prose
 
-PARTS = ("top", "notices", "form", "ask", "results", "text", "evidence", "guide", "foot")
+PARTS = ("top", "notices", "form", "ask", "text", "results", "evidence", "guide", "foot")
 FOLDS = ("details", "history", "settings")
 _MOST_STEPS = 9  # of the timeline, without the gaps
 _MOST_COLUMNS = 3  # of outputs that differ
@@ -173,6 +173,7 @@ def _templates() -> Environment:
     }
     environment.filters |= {
         "code": highlight_html,
+        "coded": named_html,
         "compare": lambda block: _stretches(block.text, block.old, block.form, block.language),
         "kind": lambda block: type(block).__name__,
         "prose": lambda value: prose(str(value)),
@@ -201,6 +202,8 @@ def _context(run: Run, view: View, note: str, *, live: bool) -> dict[str, Any]:
         "other": None,
         "rival": None,
         "selectable": [],
+        "asking": [],
+        "gives": {},
         "results": [],
         "unfinished": document.unfinished(run),
         "explained": [one for one in run.explanations if one.iteration == number][-1:],
@@ -303,8 +306,10 @@ def _text_context(run: Run, view: View, about: Iteration, *, live: bool) -> dict
         placed = [note for notes in pinned.lines.values() for note in notes]
         pinned = Pinned({}, [*placed, *pinned.rest])
         columns = [*side_by_side(old, about.text, language)]
-    outputs = _differing_outputs(run, about, other)
+    outputs = document.outputs(about)
     return {
+        "asking": document.asked_effects(run, about),
+        "gives": _compared(run, about, other),
         "results": document.results(run, about, view.waiting),
         "other": other,
         "pinned": pinned,
@@ -312,9 +317,9 @@ def _text_context(run: Run, view: View, about: Iteration, *, live: bool) -> dict
         "lost": document.lost(run, about) if other == about.parent else [],
         "unchanged": old is not None and plain(old) == plain(about.text),
         "parts": _stretches(about.text, old, form, language, pinned, revert),
-        "outputs": outputs,
-        "same_outputs": other is not None
-        and document.outputs(run.iterations[other]) == outputs.get(about.number),
+        "same_outputs": bool(outputs)
+        and other is not None
+        and document.outputs(run.iterations[other]) == outputs,
         # In a live panel, a click drops a demand that was read wrongly.
         "drops": {
             labels.check_chip(one): one.name
@@ -383,25 +388,20 @@ def _stretches(
     return [*lay_out(lines, notes, whole=old is None)]
 
 
-def _differing_outputs(
-    run: Run, about: Iteration, other: int | None
-) -> dict[int, list[document.Block]]:
-    """Return a text's outputs, next to those of other iterations that differ.
+def _compared(run: Run, about: Iteration, other: int | None) -> dict[int, list[document.Block]]:
+    """Return what a text gives, next to other iterations whose outputs differ.
 
     A draft is compared with the other drafts.
     """
     own = document.outputs(about)
-    if not own:
-        return {}
-    if other is not None:
-        before = document.outputs(run.iterations[other])
-        return ({} if before in ([], own) else {other: before}) | {about.number: own}
+    others = run.drafts if other is None else [run.iterations[other]]
     found = {about.number: own}
-    for draft in run.drafts:
-        outputs = document.outputs(draft)
+    for one in others if own else ():
+        outputs = document.outputs(one)
         if outputs and outputs not in found.values() and len(found) < _MOST_COLUMNS:
-            found[draft.number] = outputs
-    return found
+            found[one.number] = outputs
+    columns = {number: document.given(run, run.iterations[number]) for number in found}
+    return columns if columns[about.number] else {}
 
 
 def _fold(
@@ -411,7 +411,7 @@ def _fold(
         return document.settings(run)
     if name == "details":
         return document.details(run, about)
-    above = context.get("outputs", {})  # shown there
+    above = context["gives"]  # shown there
     versions = (
         document.version(run, one, with_text=one is not about, with_outputs=one.number not in above)
         for one in run.iterations

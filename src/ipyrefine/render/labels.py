@@ -5,8 +5,10 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from ipyrefine.core.edits import Loss
+from ipyrefine.core.effects import remedy
 from ipyrefine.core.model import (
     Budget,
+    Effect,
     Form,
     Outcome,
     Price,
@@ -199,6 +201,12 @@ def claims_title(ends: Mapping[Label, int]) -> str:
 FOR_EXAMPLE = "For example"  # above a call whose result nobody has said
 EXAMPLE_COMMAND = '%refine should 1 "VALUE" says what it should give.'
 UNSOURCED = "did you mean to say this?"  # of words that stand in no source
+
+
+def effect_buttons(effect: Effect) -> tuple[str, str]:
+    """Return what a user may say to what running a text did: that it is right, and what not."""
+    right = {"gone": "It should go" if effect.count == 1 else "They should go"}
+    return right.get(effect.kind, "Right"), remedy(effect)
 
 
 def results_hint(run: Run, iteration: Iteration, *, answered: bool) -> str:

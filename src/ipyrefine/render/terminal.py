@@ -38,7 +38,7 @@ DETAILS: dict[str, Callable[[Run, Iteration], Sequence[document.Block]]] = {
     "diff": lambda run, one: document.writing(run, one),
     "results": lambda run, one: document.results(run, one),
     "checks": lambda run, one: document.checks(run, one),
-    "output": lambda run, one: document.outputs(one),
+    "output": lambda run, one: document.gives(run, one),
     "findings": lambda run, one: document.findings(run, one),
     "tests": lambda run, one: document.reading(run, one),
     "scores": lambda run, _: document.scores(run),
@@ -150,7 +150,10 @@ class _Printer:
                 return [*self.wrap(f"{block.title}:"), *self.difference(block)]
             case document.Output():
                 text = block.text.strip("\n")
-                return [*self.wrap(block.title), *self.wrap(text, "quiet", "  │ ")]
+                if block.is_short:
+                    line = ": ".join(filter(None, (block.title, text)))
+                    return self.wrap(", ".join(filter(None, (line, block.condition))), hang="  ")
+                return [*self.title(block), *self.wrap(text, "quiet", "  │ ")]
             case document.Items(kind="checks"):
                 chips = " · ".join(str(item.labels[0]) for item in block.items)
                 failed = [item for item in block.items if item.labels[0].kind != "good"]
@@ -161,23 +164,33 @@ class _Printer:
                 return [*self.wrap(block.title, "bold"), *rows]
             case document.Table():
                 table = align([block.head, *block.rows], self._columns, right=True)
-                return [*self.wrap(block.title, "bold"), *table]
+                return [*self.title(block), *table]
             case document.Picture():
                 below = [line for one in block.axes for line in self.wrap(one, "quiet", "  ")]
-                return [*self.wrap(f"{block.sentence}."), *below]
+                return [*self.title(block), *below]
             case document.Results():
                 rows = [
                     line
                     for number, one in enumerate(block.rows, start=1)
                     if self._whole or not one.folded
-                    for line in [*self.result(number, one), *self.blocks(one.output)]
+                    for line in [
+                        *self.result(number, one),
+                        # The heads of tables that are new are folded.
+                        *self.blocks(one.output if self._whole or one.asks == "right" else ()),
+                    ]
                 ]
                 more = 0 if self._whole else sum(one.folded for one in block.rows)
-                rows += self.wrap(f"{more} more: %refine show results", "quiet", "  ") * bool(more)
+                if more:
+                    rows += self.wrap(f"{more} more: %refine show {block.part}", "quiet", "  ")
                 hint = self.wrap(block.commands, "quiet") if block.commands else []
-                return [*self.wrap(block.title, "bold"), *rows, *hint]
+                title = self.wrap(block.title, "bold") if block.title else []
+                return [*title, *rows, *hint]
             case document.Section():
                 return ["", self.heading(str(block)), *self.blocks(block.blocks)]
+
+    def title(self, block: document.Output | document.Table | document.Picture) -> list[str]:
+        line = ", ".join(filter(None, (block.title, block.condition)))
+        return self.wrap(line, "bold") if line else []
 
     def item(self, item: document.Item) -> list[str]:
         kind = "quiet" if item.settled else item.labels[0].kind if item.labels else ""
@@ -195,7 +208,7 @@ class _Printer:
         return lines + [line for text, *look in below if text for line in self.wrap(text, *look)]
 
     def result(self, number: int, one: document.Result) -> list[str]:
-        kind = one.word.kind if one.word else "warn" if one.choices else ""
+        kind = one.word.kind if one.word else "warn" if one.choices or one.asks == "undo" else ""
         asks = "" if one.condition else one.asks
         name = {"right": str(number), "example": str(number), "": "–"}.get(asks, one.key)  # noqa: RUF001
         return self.wrap(f"{name}  {one}", kind, "  ", "     ")
@@ -262,8 +275,8 @@ class _Printer:
         if run.stop_reason in (StopReason.ACCEPTED, StopReason.OVERRIDDEN):
             return [heading]
         parts: dict[str, list[document.Block]] = {
+            "output": document.gives(run, chosen),
             "checks": document.checks(run, chosen),
-            "output": document.outputs(chosen),
             "findings": document.still_open(run, chosen),
         }
         above = [*self.left_behind(run, run.iterations, chosen), heading]

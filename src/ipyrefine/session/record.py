@@ -226,8 +226,9 @@ def holds_text(source: str, text: str) -> bool:
 def shorten(run: Run, limit: int = LIMIT) -> tuple[Run, bool]:
     """Cut a run that is too long for a notebook.
 
-    Figures, the model's notes and long details go first. If that is not enough, the texts are cut,
-    the chosen one last of all, and the record can be read but not resumed.
+    Figures, heads of new tables, the model's notes and long details go first. If that is not
+    enough, the texts are cut, the chosen one last of all, and the record can be read but not
+    resumed.
 
     Args:
         run: the run.
@@ -270,6 +271,7 @@ def _without_details(one: Iteration) -> Iteration:
         e.replace(
             detail=_cut(e.detail, _DETAIL_LIMIT),
             outputs=tuple(o for o in e.outputs if not isinstance(o, Figure)),
+            effects=tuple(one.replace(head=None) for one in e.effects),
         )
         for e in one.evidence
     )
