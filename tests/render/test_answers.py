@@ -3,7 +3,7 @@
 import pytest
 from png import picture
 
-from ipyrefine.core.actions import decide, decision
+from ipyrefine.core.actions import decide, decision, decision_sentence
 from ipyrefine.core.effects import sentence
 from ipyrefine.core.events import Stopped
 from ipyrefine.core.model import (
@@ -64,7 +64,7 @@ def run_of(*effects, outputs=(ANSWER,), asked=(), conditions=(), rows=()):
 
 
 def fact(id_, effect):
-    return Point(id=id_, kind="fact", words="It is not asked for.", blocking=False, effect=effect)
+    return Point(id=id_, kind="fact", words=sentence(effect), blocking=False, effect=effect)
 
 
 def live(run):
@@ -153,7 +153,9 @@ def test_its_buttons_keep_it_or_have_the_text_revised():
     for action, name in (("dismiss", "They should go"), ("act", "Keep all 1,204")):
         button = html.partition(f'data-action="{action}" data-finding="f1"')[2]
         assert button.partition("</button>")[0].endswith(name)
-        decision(run, action, {"finding": "f1", "iteration": 0})
+        taken = decision(run, action, {"finding": "f1", "iteration": 0})
+        said = {"dismiss": "said that this is right", "act": "want this undone"}[action]
+        assert decision_sentence(run, taken) == f"You {said}: {sentence(GONE)}."
     kept = decide(run, decision(run, "dismiss", {"finding": "f1"}))
     assert "rf-amber" not in panel_parts(kept, View())["results"]
     assert "17 of 1,204" in panel_parts(kept, View())["results"]

@@ -162,9 +162,11 @@ def _row(run: Run, fields: Fields) -> Row:
 # What a user did, in words
 
 
-def _about(run: Run, ids: Iterable[str], verb: str, otherwise: str) -> str:
+def _about(run: Run, ids: Iterable[str], verb: str, wish: str, otherwise: str) -> str:
     """Return what was done to some points, or to the facts that they are about."""
     about = [run.points[id_] for id_ in ids if id_ in run.points]
+    if data := ", ".join(one.words for one in about if one.effect):
+        return f"{wish}: {data}"
     facts = ", ".join(f"“{one.place}”" for one in about if one.kind == "fact")
     return f"{verb} {facts}" if facts else otherwise
 
@@ -217,7 +219,7 @@ ACTIONS: dict[str, Action] = {
         needs=lambda run, d: _points(run, d.points, "select"),
         revises=True, changes=changes.select,
         done=lambda run, d, _: _about(
-            run, d.points, "struck", f"chose {', '.join(d.points)} to act on")),
+            run, d.points, "struck", "want this undone", f"chose {', '.join(d.points)} to act on")),
     "act": Action(
         button="Act on it", title="Revise the text for this finding alone.",
         record=decisions.Select),
@@ -255,7 +257,7 @@ ACTIONS: dict[str, Action] = {
         "f1 [reason]", "drop a finding, or a demand by its name", button="Dismiss",
         record=decisions.Dismiss, read=typed.dismiss, needs=_dismissable, changes=changes.dismiss,
         done=lambda run, d, _: _about(
-            run, d.points, "kept", f"dismissed {', '.join(d.points)}")),
+            run, d.points, "kept", "said that this is right", f"dismissed {', '.join(d.points)}")),
     "drop": Action(
         typed="dismiss CHECK",
         button="×", title="Leave this demand out: no text is held to it any more.",
