@@ -271,14 +271,17 @@ def test_a_terminal_says_how_to_answer_and_leaves_heads_to_the_record():
 
 
 def test_what_each_text_did_stands_with_what_it_gave():
-    draft = run_of(GONE).iterations[0]
+    asked = run_of(GONE, asked=[GONE])
     revision = run_of(FILLED, outputs=(Value(text="17"),)).iterations[0]
-    texts = (draft, revision.replace(number=1, parent=0))
-    run = run_of().replace(iterations=texts, best=1)
+    texts = (*asked.iterations, revision.replace(number=1, parent=0))
+    run = asked.replace(iterations=texts, best=1)
     own, _, other = panel_parts(run, View())["results"].partition("<strong>Draft</strong>")
     assert "are filled" in own
     assert "are gone" in other
     assert "are filled" not in other
+    assert "rf-amber" not in own + other
+    assert "rf-amber" in panel_parts(run, View(iteration=0))["results"]
+    assert "rf-amber" not in record_html(run).partition("</style>")[2]
 
 
 def test_a_record_that_is_too_long_drops_the_heads_of_tables():

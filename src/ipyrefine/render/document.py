@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from statistics import median
 from typing import Literal, NamedTuple
 
@@ -518,7 +518,7 @@ def version(
             # The chosen text stands at the top, whole.
             *(writing(run, iteration) if with_text and not whole else ()),
             *checks(run, iteration, suite=not tried),
-            *(gives(run, iteration) if with_outputs else ()),
+            *(given(iteration) if with_outputs else ()),
             *findings(run, iteration),
             *read,
             *notes(iteration),
@@ -596,15 +596,16 @@ def checks(run: Run, iteration: Iteration, *, suite: bool = True) -> list[Block]
 
 def gives(run: Run, iteration: Iteration) -> list[Block]:
     """Return what a text gives and did to data: what asks first, then the answer."""
-    return [*asked_effects(run, iteration), *given(run, iteration)]
+    asked = asking(run, iteration)
+    return [*asked_effects(iteration, asked), *given(iteration, asked.values())]
 
 
-def given(run: Run, iteration: Iteration) -> list[Block]:
-    """Return the same without what asks."""
+def given(iteration: Iteration, asked: Collection[model.Effect] = ()) -> list[Block]:
+    """Return what a text gives and did to data, the answer first, without what is asked."""
     found = outputs(iteration)
     is_long = any(isinstance(one, Output) and not one.is_short for one in found[:1])
     answer = 0 if is_long and found[0].title == _PRINTED else 1
-    return [*found[:answer], *_plain_effects(run, iteration), *found[answer:]]
+    return [*found[:answer], *_plain_effects(iteration, asked), *found[answer:]]
 
 
 def outputs(iteration: Iteration) -> list[Output | Table | Picture]:
@@ -661,12 +662,18 @@ def _output(title: str, text: str) -> list[Output]:
     return [Output(title, strip_colours(text))] if text.strip() else []
 
 
-def asked_effects(run: Run, iteration: Iteration) -> list[Results]:
-    """Return what running a text did to data and no words of the task ask for."""
+def asking(run: Run, iteration: Iteration) -> dict[str, model.Effect]:
+    """Return what running a text did to data and no words ask for, by point: at most two."""
+    facts = (cell.point for cell in _facts(run, iteration))
+    return dict([(one.id, one.effect) for one in facts if one.effect][:_ASKED])
+
+
+def asked_effects(iteration: Iteration, asked: dict[str, model.Effect]) -> list[Results]:
+    """Return what is asked about data, as the text has it."""
     every = _effects(iteration)
     found = tuple(
         _effect_row(next((e for e in every if e[0].key == fact.key), (fact, "")), point)
-        for point, fact in _asking(run, iteration).items()
+        for point, fact in asked.items()
     )
     say = (
         f"%refine dismiss {one.key}: “{one.buttons[0]}”; continue {one.key}: “{one.buttons[1]}”."
@@ -675,12 +682,11 @@ def asked_effects(run: Run, iteration: Iteration) -> list[Results]:
     return [Results("", found, commands="\n".join(say), part="output")] if found else []
 
 
-def _plain_effects(run: Run, iteration: Iteration) -> list[Results]:
-    asking = _asking(run, iteration).values()
-    keys = {one.key for one in asking}
+def _plain_effects(iteration: Iteration, asked: Collection[model.Effect]) -> list[Results]:
+    keys = {one.key for one in asked}
     found = [one for one in _effects(iteration) if one[0].key not in keys]
     answered = bool(outputs(iteration))  # which says what it ran on
-    most = max(1, _UNFOLDED - len(asking))
+    most = max(1, _UNFOLDED - len(asked))
     most += len(found) == most + 1  # the line that folds one more is no shorter
     rows = tuple(
         _effect_row((one, "" if answered or number else ran_on))._replace(folded=number >= most)
@@ -697,11 +703,6 @@ def _effects(iteration: Iteration) -> list[tuple[model.Effect, str]]:
         for one in evidence.effects
         if one != _remark(evidence)
     ]
-
-
-def _asking(run: Run, iteration: Iteration) -> dict[str, model.Effect]:
-    facts = (cell.point for cell in _facts(run, iteration))
-    return dict([(one.id, one.effect) for one in facts if one.effect][:_ASKED])
 
 
 def _effect_row(seen: tuple[model.Effect, str], point: str = "") -> Result:

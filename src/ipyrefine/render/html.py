@@ -308,7 +308,7 @@ def _text_context(run: Run, view: View, about: Iteration, *, live: bool) -> dict
         columns = [*side_by_side(old, about.text, language)]
     outputs = document.outputs(about)
     return {
-        "asking": document.asked_effects(run, about),
+        "asking": document.asked_effects(about, document.asking(run, about)),
         "gives": _compared(run, about, other),
         "results": document.results(run, about, view.waiting),
         "other": other,
@@ -400,7 +400,8 @@ def _compared(run: Run, about: Iteration, other: int | None) -> dict[int, list[d
         outputs = document.outputs(one)
         if outputs and outputs not in found.values() and len(found) < _MOST_COLUMNS:
             found[one.number] = outputs
-    columns = {number: document.given(run, run.iterations[number]) for number in found}
+    columns = {number: document.given(run.iterations[number]) for number in found}
+    columns[about.number] = document.given(about, document.asking(run, about).values())
     return columns if columns[about.number] else {}
 
 
