@@ -147,6 +147,14 @@ class Options:
             self.limits.max_revisions == 0 or self.attempts is not None
         )
 
+    @property
+    def is_look(self) -> bool:
+        """Whether no model is asked whichever is configured."""
+        scored = self.prompts.judge or "target" in self.limits.model_fields_set
+        unread = self.limits.critique == "never" and not scored
+        named = isinstance(self.model, str | None)
+        return named and self.asks_nobody and self.attempts is None and unread
+
 
 # Of which a single one may be given alone.
 _LISTS = {"checks", "no_checks", "keeps", "criteria", "checklist", "categories", "warnings"}
@@ -383,6 +391,12 @@ def make(start: str | Run, options: Options) -> Refinement:
     )
 
 
+def _looking(checks: Sequence[Check]) -> tuple[Check, ...]:
+    from ipyrefine.checks.python import RunOnCopies
+
+    return tuple(one.looking() if isinstance(one, RunOnCopies) else one for one in checks)
+
+
 def _knowing_names(checks: Sequence[Check], keeps: Sequence[str]) -> list[Check]:
     """Return checks, of which one reads names; those that run a text want some defined by it."""
     from ipyrefine.checks.python import RunsCleanly
@@ -403,7 +417,7 @@ def _begin(text: str, options: Options) -> _Begun:
     if not text.strip() and not (options.draft or "").strip():
         raise UsageError("There is nothing to refine. Write a task or a draft.")
     text, options = _read_template(text, options)
-    models = choose_models(options)
+    models = Models(NoWriter(), None) if options.is_look else choose_models(options)
     sharing = choose_sharing((models.model, models.reader), options.share)
     draft, variables = options.draft, options.variables
     chosen = choose_profile(
@@ -435,16 +449,21 @@ def _begin(text: str, options: Options) -> _Begun:
     shown = variables.materials(values=sharing.level == "values", room=room)
     task, words = make_task(chosen).replace(materials=(*shown, *cells)), None
     there = variables.copies.are_there and (variables.hold_data or not models.replay)
+    # A table's texts are tried by their results, and one of its is no cell.
+    looks = draft is not None and isinstance(models.model, NoWriter) and options.attempts is None
+    looks = looks and options.model is not models.model
     demands = find_demands(
         task,
         checks,
         without=options.no_checks,
         copies=variables.copies,
-        runs=task.is_python and there,
+        runs=task.is_python and (there or looks),
     )
     if chosen.or_words and draft is None:
         words, checks = _or_words(make_task, checks, options.no_checks)
     checks, phrases = (*checks, *demands.checks), list(demands.phrases)
+    if looks:
+        checks = _looking(checks)
     if (task.is_python and checks and variables.labels) or any(one.computed for one in cells):
         phrases += filter(None, [sharing_phrase(sharing)])
     if masked := count_secrets(text, draft, *prompts.own().values()):
@@ -579,6 +598,8 @@ def _go_on(run: Run, options: Options) -> _Begun:
     if limits.max_tokens in (None, _EMBEDDED_TOKENS):  # maybe the other kind's default
         tokens = _EMBEDDED_TOKENS if models.are_embedded else None
         limits = limits.replace(max_tokens=tokens)
+    if setup.is_look and models.model.name:  # nobody read it for want of a model
+        limits = limits.replace(critique="auto")
     setup = setup.replace(limits=limits, model=models.model.name, judge=models.reader.name)
     sharing = choose_sharing((models.model, models.reader), options.share)
     return _Begun(setup, models, sharing, checks)

@@ -34,6 +34,10 @@ class NoModel(RefineError):
     """No model is configured, or an optional package for it is not installed."""
 
 
+class NoModelYet(NoModel):
+    """No model is configured, and the cell holds code that can be looked at without one."""
+
+
 class WeightsError(RefineError):
     """The embedded model's file is missing, damaged, or could not be fetched."""
 

@@ -1,18 +1,20 @@
 """A draft is looked at where no model is set up: checked, run, and shown with what it gives."""
 
+import asyncio
 import re
 from typing import Any
 
 import pytest
 from IPython.utils.capture import capture_output
 from kit import READY, text
-from shells import change_model, error_of, loaded_shell
+from shells import Front, change_model, error_of, loaded_shell
 
 from ipyrefine import api
 from ipyrefine.core.model import Outcome
-from ipyrefine.errors import NoModel, UsageError
+from ipyrefine.errors import NoModel, NoModelYet, UsageError
 from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.render.html import View, panel_parts
+from ipyrefine.render.words import receipt
 
 FRAME = 'import pandas as pd\ndf = pd.DataFrame({"city": ["a", "b", None], "n": [1, 2, 3]})'
 INC = "Write inc(x). inc(1) == 2\n\ndef inc(x):\n    return x + {}"
@@ -33,9 +35,10 @@ def look(shell: Any, cell: str) -> str:
 def test_a_draft_about_a_frame_is_run_and_shown_with_what_became_of_it(shell):
     shell.run_cell(FRAME)
     shown = look(shell, "%%refine --draft -n 0\nclean = df.dropna()\nprint(len(clean))")
-    for words in ("NOT JUDGED", "✓ run on copies", "│ 2", "clean.shape = (2, 2)", "no model"):
+    for words in ("▷ RUNS", "✓ run on copies", "│ 2", "without a model. Uses df (3 × 2)"):
         assert words in shown
-    assert "Runs; nobody" in shown
+    assert "Runs; nobody read it. To run it here: %refine accept." in shown
+    assert not re.search("Improve this|draft to improve|Accept the text|continue|NOT JUDGED", shown)
     run = shell.user_ns["refined_run"]
     assert (run.usage.calls, run.warnings, run.setup.model) == (0, (), "")
 
@@ -98,6 +101,184 @@ def test_another_model_goes_on_from_the_panel_and_reads(shell, monkeypatch):
     assert shell.user_ns["refined_run"].verdict.outcome is Outcome.PASS
 
 
+@pytest.mark.parametrize(
+    ("source", "label", "sentence"),
+    [
+        ("df.n.sum()", "▷ RUNS", "│ np.int64(6)"),
+        ("df", "▷ RUNS", "Table: 3 rows × 2 columns"),
+        ("x = 1", "▷ RUNS", "x = 1"),
+        ("import math", "▷ RUNS", "nobody read it"),
+        ('{"a": 1}', "▷ RUNS", "{'a': 1}"),
+        ("def inc(x):\n    return x + 1", "▷ RUNS", "nobody read it"),
+        ("class Stack:\n    def __init__(self):\n        self.items = []", "▷ RUNS", "nobody"),
+        ("!ls\n%time y = 2\ny + 1", "▷ RUNS", "│ 3"),
+        ("%%time\ndf.n.max()", "▷ RUNS", "never run by checks: %%time"),
+        ("```python\n1 + 1\n```", "▷ RUNS", "│ 2"),
+        ("rows = open('bikes.csv').read()\nlen(rows)", "▷ RUNS", "│ 4"),
+        ("df['m'].sum()", "✗ FAILS", "KeyError: 'm' (line 1)"),
+        ("absent + 1", "✗ FAILS", "NameError: name 'absent' is not defined"),
+        ("open('absent.csv').read()", "✗ FAILS", "FileNotFoundError"),
+        ("x = (1 +", "✗ FAILS", "SyntaxError"),
+        ("input()", "· NOT RUN", "it asks for input"),
+        ("import urllib.request as u\nu.urlopen('http://example.com')", "· NOT RUN", "the network"),
+        ("!ls", "· NOT RUN", "There is no Python in it, and only Python is run."),
+        ("df?", "· NOT RUN", "There is no Python in it"),
+        ("%%bash\nls", "· NOT RUN", "This is Bash code, and only Python is run."),
+        *[
+            (words, "· NOT RUN", "This is text, not code: there is nothing to run.")
+            for words in (
+                "The parcel is late.",
+                "What is the total amount per town?",
+                "Über den Preis sprechen wir noch.",
+                "¿Cuál es el total?",
+                "包裹晚了。",
+                "写一首诗",
+                "# The total per town.",
+            )
+        ],
+    ],
+)
+def test_any_cell_is_looked_at_as_what_it_is(shell, monkeypatch, tmp_path, source, label, sentence):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bikes.csv").write_text("a,b\n")
+    shell.run_cell(FRAME)
+    shown = look(shell, f"%%refine --draft -n 0\n{source}")
+    assert f"Your text: {label} ─" in shown
+    assert sentence in " ".join(shown.split())
+    assert ("%refine accept" in shown) == (label == "▷ RUNS")
+
+
+def test_tests_of_yours_decide_in_a_look(shell):
+    shell.run_cell("suite = 'def test_two():\\n    assert double(2) == 4'")
+    for factor, label in ((3, "✗ FAILS"), (2, "✓ PASS · tests")):
+        assert label in look(
+            shell, f"%%refine --draft -n 0 -c tests:suite\ndef double(x):\n    return {factor} * x"
+        )
+
+
+@pytest.mark.parametrize("cell", ["", "%refine accept"])
+def test_an_empty_cell_is_refused_and_a_looked_at_one_goes_to_the_prompt(shell, cell):
+    if not cell:
+        assert "The cell is empty" in str(error_of(shell, "%%refine --draft -n 0\n"))
+        return
+    look(shell, "%%refine --draft -n 0\ntwo = 1 + 1")
+    look(shell, cell)
+    assert "two" not in shell.user_ns
+
+
+def refuse(*_: Any, **__: Any) -> Any:
+    raise AssertionError("no model is to be chosen")
+
+
+@pytest.mark.parametrize("named", ["", " -m gpt-9", " --judge gpt-9"])
+def test_what_is_never_read_nor_revised_loads_and_names_no_model(shell, monkeypatch, named):
+    monkeypatch.setattr(api, "choose_model", refuse)
+    monkeypatch.setenv("IPYREFINE_MODEL", "gpt-9")
+    shown = look(shell, f"%%refine --draft -n 0 --critique never{named}\n1 + 1")
+    assert "▷ RUNS" in shown
+    assert "gpt" not in shown
+    assert shell.user_ns["refined_run"].setup.model == ""
+
+
+def test_a_look_goes_on_with_the_model_that_is_set_up(shell, monkeypatch):
+    look(shell, f"%%refine --draft -n 0 --critique never -p prose\n{LATE}")
+    model = ScriptedModel([text(SHORT), READY], name="mine")
+    monkeypatch.setattr(api, "choose_model", lambda *_, **__: model)
+    look(shell, "%refine continue shorter")
+    run = shell.user_ns["refined_run"]
+    assert (run.text, run.setup.model, run.verdict.outcome) == (SHORT, "mine", Outcome.PASS)
+
+
+def test_a_system_that_cannot_shut_code_in_is_said_in_a_sentence(shell, monkeypatch):
+    monkeypatch.setattr("ipyrefine.kernel.variables.sandbox_is_closed", lambda: False)
+    shown = " ".join(look(shell, "%%refine --draft -n 0\n1 + 1").split())
+    assert "Not run: this system can't shut code in. --set unconfined=yes runs it." in shown
+    magics = shell.magics_manager.registry["Refine"]
+    assert magics.latest.offers("")["asks_to_run"]
+
+    async def agree() -> None:
+        await magics.latest.act("unconfined", {"name": "yes"})
+        await magics.latest.session.settle()
+
+    with capture_output():
+        asyncio.run(agree())
+    assert magics.latest.session.run.verdict.only_ran
+
+
+def read_panel(run: Any, **view: Any) -> str:
+    parts = panel_parts(run, View(**view))
+    return " ".join(re.sub(r"<[^>]+>", " ", "".join(parts.values())).split())
+
+
+def test_a_panel_has_the_words_of_looking_and_runs_the_cell_itself(shell):
+    shell.run_cell(FRAME)
+    look(shell, "%%refine --draft -n 0\ndf.n.sum()")
+    run = shell.user_ns["refined_run"]
+    shown = read_panel(run)
+    assert shown.startswith("▷ RUNS nobody read it Run it ⋯")
+    html = "".join(panel_parts(run, View(place_to_run="replace")).values())
+    assert (
+        'data-action="accept" data-iteration="0" data-place="run" title="Run the cell itself.'
+        in html
+    )
+    refining = "Accept|Mark as|[Nn]eeds work|more revision|Improve|say what you need|criteria"
+    assert not re.search(refining, re.sub(r"<style.*?</style>", "", html))
+    assert html.count('data-action="continue"') == 1
+
+
+def test_a_panel_offers_to_run_no_words(shell):
+    look(shell, f"%%refine --draft -n 0\n{LATE}")
+    shown = read_panel(shell.user_ns["refined_run"])
+    assert "NOT RUN This is text, not code: there is nothing to run." in shown
+    assert "Run it" not in shown
+
+
+def test_the_receipt_of_a_look_says_what_was_seen(shell):
+    look(shell, "%%refine --draft -n 0\n1 + 1")
+    look(shell, "%refine accept none")
+    said = receipt(shell.user_ns["refined_run"])
+    assert (str(said.title), said.phrases[0]) == ("▷ RUNS", ("", "nobody read it"))
+    assert "accepted" not in [words for _, words in said.phrases]
+
+
+def test_a_cell_is_looked_at_again_after_it_ran(monkeypatch):
+    front = Front(monkeypatch)
+    cell = "%%refine --draft -n 0 --critique never --set cell=home\nn = 1 + 1\nn"
+    for total in (2, 3):
+        shown = front.run(cell.replace("1 + 1", f"{total - 1} + 1"), "below")
+        assert "nobody read it" in shown
+        front.run("%refine accept", "later")
+        assert "You decided this run already" not in front.run(cell, "below")
+    assert front.puts[0]["text"] == front.puts[0]["expected_source"] == "n = 1 + 1\nn"
+
+
+@pytest.mark.parametrize(
+    ("cell", "offered"),
+    [
+        ("%%refine\ndf = 1\ndf", True),
+        ("%%refine\ndf.groupby('n').sum()", True),
+        ("%%refine --draft\nx = 1", True),
+        ("%%refine\nWrite inc(x).\n\ndef inc(x):\n    return x + 2", True),
+        ("%%refine\nWrite a poem.", False),
+        ("%%refine\nWhat is the total amount per town?", False),
+        ("%%refine\n写一首诗", False),
+        ("%%refine\n# Write inc(n).", False),
+    ],
+)
+def test_code_is_offered_a_look_where_no_model_is_set_up(shell, cell, offered):
+    error = error_of(shell, cell)
+    assert type(error) is (NoModelYet if offered else NoModel)
+    first = "Look before you run: %%refine --draft -n 0 shows"
+    assert str(error).startswith(first) == offered
+    assert "No model is configured. Run `pip install" in str(error)
+
+
+def test_the_offer_leaves_out_a_model_that_is_named_but_not_here(shell):
+    error = error_of(shell, "%%refine -m gpt-9\nx = 1\nx")
+    assert "%%refine --draft -n 0 --critique never shows" in str(error)
+    look(shell, "%%refine --draft -n 0 --critique never -m gpt-9\nx = 1\nx")
+
+
 def test_a_panel_names_no_model_and_offers_those_at_hand(shell):
     look(shell, "%%refine --draft -n 0\nx = 1")
     magics = shell.magics_manager.registry["Refine"]
@@ -109,7 +290,7 @@ def test_a_panel_names_no_model_and_offers_those_at_hand(shell):
 
 def test_a_failed_cell_is_looked_at_too(shell):
     shell.run_cell("total = 0\ntotals + 1")
-    assert "NEEDS IMPROVEMENT" in look(shell, "%refine fix -n 0")
+    assert "FAILS" in look(shell, "%refine fix -n 0")
 
 
 @pytest.mark.parametrize(

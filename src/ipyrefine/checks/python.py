@@ -1,10 +1,11 @@
 """The check ``run``: the code runs without an exception."""
 
+import ast
 import asyncio
 import copy
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self
 
 from ipyrefine.checks import Context
@@ -98,7 +99,7 @@ class RunsCleanly(NameReader):
         if task.is_foreign:
             return not_python(self.name, task)
         code = python_part(text).code
-        if self._unasked and (tree := try_parse(code)) and not has_steps(tree):
+        if self._unasked and (tree := try_parse(code)) and not self._is_worth(tree):
             return await self.or_undefined(
                 Evidence(name=self.name, passed=None, required=False), text, task
             )
@@ -196,6 +197,13 @@ class RunOnCopies(RunsCleanly):
 
     name = "run on copies"
     _unasked = True
+    _is_worth: Callable[[ast.Module], bool] = staticmethod(has_steps)
+
+    def looking(self) -> Self:
+        """Return this check for a cell that is run to see it, also if it only defines names."""
+        other = copy.copy(self)
+        other._is_worth = lambda tree: any(not isinstance(one, ast.Pass) for one in tree.body)
+        return other
 
 
 def _is_for_want(fault: str, result: ProcessResult, task: Task) -> bool:

@@ -662,3 +662,8 @@ class Setup(Record):
     def coach(self) -> bool:
         """Whether a student learns from it, so that nothing is written for them."""
         return self.attempts is not None
+
+    @property
+    def is_look(self) -> bool:
+        """Whether the user's own text is only looked at: no model writes or reads."""
+        return self.draft is not None and not (self.model or self.judge or self.coach)

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 from ipyrefine import api
 from ipyrefine.checks.schema import Schema
-from ipyrefine.core.actions import Fields
+from ipyrefine.core.actions import Fields, row_of
 from ipyrefine.core.decisions import Accept, Continue, Decision, Destination
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.events import Event, Stopped, VerdictReached
 from ipyrefine.core.model import Form, StopReason
-from ipyrefine.core.ports import Check
+from ipyrefine.core.ports import Check, Model
 from ipyrefine.core.run import Run
 from ipyrefine.core.sharing import KEPT_HERE, Level, next_level
 from ipyrefine.core.typed import PLACES
@@ -99,7 +99,9 @@ class CellRun:
         elif shown and not self._args.quiet and not hasattr(self.shell, "kernel"):
             from ipyrefine.session.screen import Transcript
 
-            self.session.displays.append(Transcript(can_switch=begin is not None))
+            self.session.displays.append(
+                Transcript(can_switch=begin is not None and not self._is_look)
+            )
 
     async def go(self) -> None:
         """Run to the loop's stop, with the text in the namespace on every exit.
@@ -117,7 +119,7 @@ class CellRun:
         with self._cell_executes():
             await self.session.go()
             in_terminal = not (self._args.quiet or self.panel or hasattr(self.shell, "kernel"))
-            if in_terminal and self._args.apply in (None, "ask"):
+            if in_terminal and not self._is_look and self._args.apply in (None, "ask"):
                 from ipyrefine.session.screen import ask
 
                 await ask(self.session)
@@ -195,6 +197,8 @@ class CellRun:
     def decide(self, decision: Decision) -> None:
         """Take a decision from the panel or the terminal; raises as `Session.decide` does."""
         self._note = ""
+        if self._is_look and row_of(decision).revises and not decision.settles:
+            self._use_model(self._options.model)  # the one that is configured by now, if any
         self.session.decide(decision)
 
     def act(self, action: str, fields: Fields) -> str | Awaitable[str | None]:
@@ -226,6 +230,8 @@ class CellRun:
             case "unconfined":
                 self._args.unconfined = name == "yes"
                 self._magics.set = {**self._magics.set, "unconfined": name == "yes"}
+                if self._is_look and name == "yes":
+                    return self._restart(self.session.run.task.form)
                 return "This holds from the next text on."
         return ""
 
@@ -237,7 +243,7 @@ class CellRun:
         return {
             "can_change_model": True,
             "models": models_at_hand(refinement.model, refinement.judge) if has_models else {},
-            "can_restart": self._begin is not None,
+            "can_restart": self._begin is not None and not self._is_look,
             "unseen": tuple(one for one in self._args.no_var if one != "all"),
             "asks_to_run": self._args.unconfined is None
             and any(one.detail == NOT_RUN_HERE for one in shown),
@@ -264,6 +270,10 @@ class CellRun:
             raise UsageError("Name the model to continue with.")
         if self.session.running:
             raise UsageError("Stop the run first, then continue with another model.")
+        self._use_model(name)
+        self.decide(Continue(guidance=guidance))
+
+    def _use_model(self, name: Model | str | None) -> None:
         run, before = self.session.run, self._options
         checks = [c for c in self.session.refinement.checks if c.name in run.setup.checks]
         judge = before.judge or before.model or run.setup.judge or None
@@ -271,7 +281,6 @@ class CellRun:
         refinement = api.make(run, self._options)
         self._watch(refinement)
         self.session.refinement = refinement
-        self.decide(Continue(guidance=guidance))
 
     async def _switch(self, form: Form | None) -> None:
         """Stop the run, and start its cell again as code or as prose: by default as the other."""
@@ -319,6 +328,10 @@ class CellRun:
         same = refinement.judge is refinement.model
         refinement.model = self._sent.watch(refinement.model)
         refinement.judge = refinement.model if same else self._sent.watch(refinement.judge)
+
+    @property
+    def _is_look(self) -> bool:
+        return self.session.run.setup.is_look
 
     @property
     def is_over(self) -> bool:

@@ -42,11 +42,14 @@ Write what is missing in this code, as it says itself. Keep its names, parameter
 {}
 ```"""
 # As a sentence begins: a capital and a second word, or three words.
-_WORDS = re.compile(r"[A-Z][a-z'-]*,? [\w'`\"(]|[A-Za-z][\w'-]*(?:,? [\w'`\"(-]+){2,}")
+_WORDS = re.compile(
+    r"[A-Z][a-z'-]*,? [\w'`\"(]|[A-Za-z][\w'-]*(?:,? [\w'`\"(-]+){2,}|[¿¡]|[^\W\d_a-zA-Z]"
+)
 _CODE_START = re.compile(
     r"\s*(?:(?:def|class|from|import|return|if|elif|else|for|while|with|try|except|async|await|"
     r"lambda|assert|raise|del|global|yield|print)\b|[@%!)\]}]|[\w.\[\]'\"]+\s*(?:[-+*/|&]?=|\())"
 )
+_ASKS = re.compile(r"^\s*[¿¡]?[^\W\d]\w* \w.*\?\s*$", re.MULTILINE)
 _LOOKED_AT = 100  # cells, for those that used a name
 _LEFT_BY_US = ("refined", "refined_run")
 _SOURCE = 2_000  # characters of the source of a cell above
@@ -104,14 +107,18 @@ def read_source(args: Namespace, body: str, shell: Any) -> CellSource:
     """
     if not body.strip():
         raise UsageError("The cell is empty. Write a task or a draft below %%refine.")
-    if args.cell and args.profile in (None, "code"):
+    looks = args.draft and args.max_revisions == 0
+    if (args.cell or looks) and args.profile in (None, "code"):
         source = read_code_cell(body, shell)
         unnamed = source.head.lstrip().startswith("%%") and not source.language
-        in_words = unnamed and source.text.strip() and _is_words(source.text, shell)
+        in_words = unnamed and source.text.strip() and is_words(source.text, shell)
         if in_words or source.language in _WORDS_ONLY:
             args.profile, source = args.profile or "prose", source._replace(language=None)
         if args.draft and not source.is_draft:
-            source = CellSource(body, True)
+            source = (looks and _instructed(body)) or CellSource(body, True)
+            args.profile = args.profile or ("prose" if looks and not source.wish else None)
+        if looks and not args.profile and not is_python(body):  # what looks like words is not
+            args.profile = "code"
         source = source._replace(is_draft=source.is_draft and not args.task)
     else:
         is_code = has_python_beside_magics(body) or is_python(body) or read_fence(body) is not None
@@ -168,7 +175,7 @@ def read_code_cell(source: str, shell: Any) -> CellSource:
         task = "\n".join(line.lstrip("#").removeprefix(" ") for line in lines).strip()
         if task:
             return CellSource(task, False, f"{source.rstrip()}\n\n")
-    if _is_words(source, shell):
+    if is_words(source, shell):
         return CellSource(source.strip(), False)
     return CellSource(source, True)
 
@@ -188,13 +195,17 @@ def _language(magic: re.Match[str], body: str) -> str | None:
     return None if name == "python" else name
 
 
-def _is_words(source: str, shell: Any) -> bool:
+def is_words(source: str, shell: Any) -> bool:
     """Return True if a cell is a request in words rather than code, which may be broken code."""
     try:
-        body = parse(shell.transform_cell(source)).body
+        # To IPython a sentence that asks is one for help.
+        body = parse(source if _ASKS.search(source) else shell.transform_cell(source)).body
     except ERRORS:
         first = next(line for line in source.splitlines() if line.strip())
         return bool(_WORDS.match(first.strip())) and not _CODE_START.match(first)
+    match body:
+        case [ast.Expr(ast.Name(name))] if not name.isascii() and name not in shell.user_ns:
+            return True  # a sentence without spaces
     values = [getattr(getattr(node, "value", None), "value", None) for node in body]
     return all(isinstance(n, ast.Expr) for n in body) and all(isinstance(v, str) for v in values)
 

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from ipyrefine import api, checks
 from ipyrefine.core.model import Attempt, Form, Record
-from ipyrefine.errors import RefineError, UsageError, did_you_mean
+from ipyrefine.errors import NoModel, NoModelYet, RefineError, UsageError, did_you_mean
 from ipyrefine.journal.store import Journal
 from ipyrefine.journal.writer import Recorder, open_journal
 from ipyrefine.kernel import variables
@@ -25,6 +25,7 @@ from ipyrefine.notebook.cell_source import (
     CellSource,
     cell_key,
     exact_body,
+    is_words,
     latest_cells,
     read_context,
     read_definitions,
@@ -44,6 +45,10 @@ _RESUME_OPTIONS = {
     *("model", "judge", "base_url", "api_key_env", "timeout", "effort", "share"),
     *("check", "var", "output", "apply", "journal", "plain", "quiet", "unconfined"),
 }
+_LOOK = (
+    "Look before you run: %%refine --draft -n 0{} shows without a model what this cell gives and "
+    "does to your data, on a copy."
+)
 _ALREADY_DECIDED = "You decided this run already. Add --again to refine it again."
 
 
@@ -68,7 +73,7 @@ async def start_cell(magics: Any, line: str, body: str, placeholder: Placeholder
 
     Raises:
         UsageError: an option or the body cannot be used; no model was called.
-        NoModel: no model is configured.
+        NoModel: no model is configured; `NoModelYet` where the cell can be looked at without one.
         JournalError: the journal cannot be read.
     """
     args, body = options.parse(line, magics.set), exact_body(body)
@@ -85,8 +90,17 @@ async def start_cell(magics: Any, line: str, body: str, placeholder: Placeholder
         journal = new_journal(magics, args, source.origin, key)
         return Made(api.make(*start), journal, start.options)
 
-    origin = source.origin
-    return CellRun(magics, args, await begin(), placeholder, origin=origin, key=key, begin=begin)
+    try:
+        made = await begin()
+    except NoModel as error:
+        if source.is_draft or not is_words(body, magics.shell):
+            named = args.model or magics.model or os.environ.get("IPYREFINE_MODEL")
+            look = _LOOK.format(" --critique never" if named else "")
+            raise NoModelYet(f"{look}\n{error}") from None
+        raise
+    if made.refinement.state.setup.is_look:
+        key = ""  # it is about the data of the moment, and never decided
+    return CellRun(magics, args, made, placeholder, origin=source.origin, key=key, begin=begin)
 
 
 def new_journal(
@@ -129,7 +143,7 @@ async def show_decided(magics: Any, args: argparse.Namespace, key: str) -> bool:
     if run is None:
         kept = args.journal and magics.journal and open_journal() is not None
         stored = Journal().find_setting("key", key) if kept else None
-        if stored is None or stored.run.stop_reason not in DECIDED:
+        if stored is None or stored.run.stop_reason not in DECIDED or stored.run.setup.is_look:
             return False
         recorder = Journal().recorder(stored)
         earlier = Earlier(stored.run, stored.settings, recorder, stored.began_here)

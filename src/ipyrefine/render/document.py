@@ -291,7 +291,7 @@ def history(run: Run, iteration: Iteration | None) -> list[Block]:
 
 def details(run: Run, iteration: Iteration | None) -> list[Block]:
     """Return how the cell was read, and of a text what stands nowhere else."""
-    read = Paragraph(f"Interpreted as: {labels.interpretation(run.setup)}", "quiet")
+    read = Paragraph(labels.opening(run.setup), "quiet")
     if iteration is None:
         return [read]
     beside = margin(run, iteration)

@@ -214,7 +214,7 @@ def _context(run: Run, view: View, note: str, *, live: bool) -> dict[str, Any]:
         "criteria": [criterion.name for criterion in run.task.criteria],
         "edited": run.points.get(view.finding or ""),
     }
-    told = run.stop_reason in _TOLD or run.setup.coach
+    told = run.stop_reason in _TOLD or run.setup.coach or run.setup.is_look
     if run.iterations and not told and (live or not note):
         # The header says what is still open.
         open_ = about and about.verdict and about.verdict.why in ("open", "open_over_score")

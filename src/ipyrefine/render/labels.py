@@ -374,6 +374,15 @@ def interpretation(setup: Setup) -> str:
     return ", ".join([kind, *map(check_name, setup.demands)]) + sees
 
 
+def opening(setup: Setup) -> str:
+    """Return what a run says first: how a cell was read, or that it is only looked at."""
+    if not setup.is_look:
+        return f"Interpreted as: {interpretation(setup)}"
+    names = [one.phrase for one in setup.task.materials if one.kind == "variable"]
+    uses = f". Uses {', '.join(names)}" if names else ""
+    return ", ".join(["Looked at without a model", *map(check_name, setup.demands)]) + uses
+
+
 def sees(names: Sequence[str]) -> str:
     """Return what a model is shown of the notebook, in short: ``sees orders, customers``."""
     if not names:

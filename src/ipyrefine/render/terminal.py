@@ -233,11 +233,14 @@ class _Printer:
     # Events
 
     def opening(self, run: Run) -> list[str]:
+        read = self.wrap(labels.opening(run.setup), "bold")
+        if run.setup.is_look:
+            return read
         first, *more = plain(run.task.text).strip().split("\n")
         model = run.setup.model
         asked = f"{labels.model_name(model)} · {labels.bounds(run)}" if model else "no model"
         return [
-            *self.wrap(f"Interpreted as: {labels.interpretation(run.setup)}", "bold"),
+            *read,
             self.clip(f"│ {first}{' ⋯' if any(more) else ''}"),
             *self.wrap(asked, "quiet"),
         ]

@@ -19,6 +19,13 @@ OUTCOMES = {
     Outcome.FAIL: Label("✗", "FAIL", "bad"),
     Outcome.NOT_JUDGED: Label("?", "NOT JUDGED", "quiet"),
 }
+# Of a text that no model wrote or reads: what became of it.
+_LOOKS = {
+    Outcome.NEEDS_IMPROVEMENT: Label("✗", "FAILS", "bad"),
+    Outcome.NOT_JUDGED: Label("·", "NOT RUN", "quiet"),
+}
+_RUNS = Label("▷", "RUNS", "quiet")
+_TO_RUN = "To run it here: %refine accept."
 
 
 class _Basis(NamedTuple):
@@ -76,6 +83,8 @@ def verdict(run: Run, text: Iteration | None) -> Words:
     found = text.verdict if text else None
     if text and found is None and (awaits_reading(run, text) or _is_accepted(run, text)):
         return _unread(run, text)
+    if text and found and run.setup.is_look and found.outcome in _LOOKS and found.basis != "user":
+        return _look(run, text, found)
     title = _title(found)
     if text is None or found is None:
         return Words(title, title, [])
@@ -94,6 +103,25 @@ def verdict(run: Run, text: Iteration | None) -> Words:
     alone = found.basis == "function" and found.score is not None
     line = _failing_line(run, found) if found.why in _FAILED else ""
     return Words(title, label, phrases, sentence, line, score(found.score) if alone else "")
+
+
+def _look(run: Run, text: Iteration, verdict: Verdict) -> Words:
+    """Return what is said of a text that is only looked at and does not pass."""
+    ran_on, line = on_conditions(text.conditions), _failing_line(run, verdict)
+    label, sentence = _LOOKS[verdict.outcome], line or _sentence(run, text, verdict)
+    if verdict.outcome is Outcome.NOT_JUDGED and verdict.why != "not_run":
+        if verdict.only_ran or any(one.rows for one in text.evidence):
+            unread = [("", "nobody read it")]
+            sentence = f"Runs{f' {ran_on}' if ran_on else ''}; nobody read it."
+            return Words(_RUNS, _RUNS, [*([("", ran_on)] if ran_on else []), *unread], sentence)
+        if run.task.form == "prose":
+            sentence = "This is text, not code: there is nothing to run."
+        elif run.task.is_foreign:
+            sentence = f"This is {run.task.language_name} code, and only Python is run."
+        else:
+            sentence = "There is no Python in it, and only Python is run."
+    first = sentence.partition("\n")[0].removeprefix("Not run: ")
+    return Words(label, label, [("", first)], sentence, line)
 
 
 def awaits_reading(run: Run, text: Iteration | None) -> bool:
@@ -278,6 +306,9 @@ def stop_sentence(run: Run) -> str:
     if best is None:
         return run.message
     said = verdict(run, best)
+    if run.setup.is_look:
+        runs = said.title is _RUNS or said.title.kind == "good"
+        return " ".join(filter(None, [said.sentence, _TO_RUN * runs]))
     found = best.verdict if said.sentence else None
     match run.stop_reason:
         case StopReason.UNJUDGED if found:
@@ -318,6 +349,7 @@ def receipt(run: Run, *, reading: bool = False) -> Words:
     elif after:
         ends.append(after)
     took = [seconds(run.seconds)] if run.seconds else []
+    ends = ends[1:] if run.setup.is_look else ends  # it is the cell's own text
     ended = [("", rest) for rest in [*(ends if accepted else []), *took]]
     return said._replace(title=label, phrases=[*phrases, *ended])
 

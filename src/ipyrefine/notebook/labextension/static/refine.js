@@ -4,8 +4,9 @@
  *
  * The run lives in a cell of its own below, whose source is hidden. Its text is an ordinary
  * `%%refine --set cell=ID …` cell, or `%refine fix --set cell=ID …` below a cell that failed, so that it says
- * how to do the same by hand. A cell that failed has a Fix button below its outputs, too. Of any other
- * cell with a text, one line asks first what should change.
+ * how to do the same by hand. A cell that failed has a Fix button below its outputs, too, and one that
+ * found no model a button that looks at its code without one. Of any other cell with a text, one line
+ * asks first what should change, or offers to look at it.
  */
 
 const ICON = `<svg xmlns="http://www.w3.org/2000/svg" width="16" viewBox="0 0 24 24">
@@ -34,6 +35,9 @@ const PATIENCE = 1500;
 
 /** The room (px) that a panel needs in the window to be of use. */
 const ROOM = 360;
+
+/** What has a cell run on copies and shown, whichever models are set up. */
+const LOOK = "--draft -n 0 --critique never";
 
 /** Ids of cells. One from a file may hold anything, also further options for the magic. */
 const CELL_ID = /^[a-zA-Z0-9_-]{1,64}$/;
@@ -138,13 +142,23 @@ function hasFailed(cell) {
   return Boolean(error) && !["KeyboardInterrupt", "Interrupted", "SystemExit"].includes(error.ename);
 }
 
+/** Whether a refining cell found no model, and holds code that can be looked at without one. */
+function lacksModel(cell) {
+  return cell.model.type === "code" && cell.model.outputs.toJSON().some((one) => one.ename === "NoModelYet");
+}
+
+/** The line of the magic in a cell that refines its own text, with what stands above it. */
+const OWN_MAGIC = /^(?:\s*(?:#.*)?\n)*\s*%%refine\b.*\n?/;
+
 /** Return what the magic of a refining cell starts with. */
 function magicOf(cell, failed) {
+  if (OWN_MAGIC.test(cell.model.sharedModel.getSource())) return "%%refine";
   return `${failed ? "%refine fix" : "%%refine"} --set cell=${cell.model.id}`;
 }
 
 /** Return the options that a cell's magic goes on with. */
-function optionsOf(cell, lines) {
+function optionsOf(cell, lines, look) {
+  if (look) return [LOOK];
   const words = cell.model.type === "markdown" ? ["--draft", "-p", "prose"] : [];
   return words.concat(lines ? ["--lines", `${lines.first}-${lines.last}`] : []);
 }
@@ -187,11 +201,21 @@ function keepWish(wish) {
   }
 }
 
+/** Return a button that shows what a cell gives, without a model. */
+function lookButton() {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "jp-mod-styled";
+  button.title = "What this cell gives and does to your data, on a copy";
+  button.textContent = "Look before you run: no model";
+  return button;
+}
+
 /**
  * Ask in one line below a cell's text what should change.
  *
- * Returns a promise of the words, empty for nothing in particular, or null when the user leaves; and
- * a function that takes the line away.
+ * Returns a promise of the words, empty for nothing in particular, LOOK for no change, or null when
+ * the user leaves; and a function that takes the line away.
  */
 function openLine(notebook, cell, lines) {
   const row = document.createElement("div");
@@ -206,13 +230,19 @@ function openLine(notebook, cell, lines) {
   field.placeholder = `${question}  Enter alone improves it.`;
   const hint = document.createElement("small");
   hint.textContent = "Enter · Esc";
-  row.append(field, hint);
+  const look = lookButton();
+  row.append(field, hint, ...(lines || cell.model.type !== "code" ? [] : [look]));
   cell.node.querySelector(".jp-Cell-inputWrapper").after(row);
   const earlier = ["", ...earlierWishes()];
   let at = 0;
   const { mode } = notebook;
   const answer = new Promise((resolve) => {
     cell.disposed.connect(() => resolve(null));
+    look.addEventListener("click", () => resolve(LOOK));
+    look.addEventListener("keydown", (event) => {
+      event.stopPropagation();
+      if (event.key === "Escape") resolve(null);
+    });
     field.addEventListener("keydown", (event) => {
       event.stopPropagation();
       if (event.isComposing) {
@@ -247,7 +277,7 @@ function openLine(notebook, cell, lines) {
  *
  * Returns its index.
  */
-function placeCell(notebook, cell, { lines = null, failed = false, wish = "" }) {
+function placeCell(notebook, cell, { lines = null, failed = false, wish = "", look = false }) {
   const shared = notebook.model.sharedModel;
   const source = cell.model.sharedModel.getSource();
   const id = cell.model.id;
@@ -256,16 +286,17 @@ function placeCell(notebook, cell, { lines = null, failed = false, wish = "" }) 
   }
   const above = shared.cells.findIndex((one) => one.getId() === id);
   const below = shared.cells[above + 1];
-  const isOurs = below && (below.getMetadata("ipyrefine") || {}).refines === id;
+  const earlier = (below && below.getMetadata("ipyrefine")) || {};
+  const isOurs = earlier.refines === id;
   // Each press asks anew; the cell, when it is run again later, is known by the press.
-  const mark = { refines: id, press: `${Date.now()}` };
+  const mark = { refines: id, press: `${Date.now()}`, ...(look ? { look } : {}) };
   const magic = magicOf(cell, failed);
   const again = isOurs && below.getSource().startsWith(magic);
   const options =
-    again && written.has(below)
+    again && written.has(below) && !look && !earlier.look
       ? keptOptions(below.getSource(), lines)
-      : [magic, ...optionsOf(cell, lines)].join(" ");
-  const text = failed ? options : `${options}${changeOf(wish)}\n${source}`;
+      : [magic, ...optionsOf(cell, lines, look)].join(" ");
+  const text = failed ? options : `${options}${changeOf(wish)}\n${source.replace(OWN_MAGIC, "")}`;
   if (again || (isOurs && below.getSource().startsWith(magicOf(cell, !failed)))) {
     below.transact(() => {
       below.setSource(text);
@@ -358,11 +389,32 @@ async function refine(app, panel, { selection }) {
     if (lines && cell.model.sharedModel.getSource() !== source) {
       throw new Refusal("The cell has changed. Select the lines again.");
     }
-    if (wish) {
+    const look = wish === LOOK;
+    if (look) {
+      wish = "";
+    } else if (wish) {
       keepWish(wish);
     }
-    run(app, notebook, placeCell(notebook, cell, { lines, failed, wish }));
+    run(app, notebook, placeCell(notebook, cell, { lines, failed, wish, look }));
   }
+}
+
+/** Show what a cell gives and does, without a model; of one that refines, what it refines. */
+async function lookAt(app, panel, cell) {
+  const notebook = panel.content;
+  const refines = cell && (cell.model.getMetadata("ipyrefine") || {}).refines;
+  const home = refines ? notebook.widgets.find((one) => one.model.id === refines) : cell;
+  if (!home || home.model.type !== "code") {
+    throw new Refusal("Only code cells can be looked at.");
+  }
+  if (notebook.model.readOnly) {
+    throw new Refusal("This notebook is read-only. Save a copy to look at its cells.");
+  }
+  if (!home.model.sharedModel.getSource().trim()) {
+    throw new Refusal("This cell is empty. There is nothing to look at.");
+  }
+  await prepare(panel);
+  run(app, notebook, placeCell(notebook, home, { look: true }));
 }
 
 /** Fix a cell that failed, whichever cell is active. */
@@ -374,23 +426,28 @@ async function fix(app, panel, cell) {
   run(app, panel.content, placeCell(panel.content, cell, { failed: true }));
 }
 
-/**
- * Show a Fix button below a cell's outputs for as long as they hold its error.
- */
-async function offerFix(panel, cell, press) {
-  const kernel = panel.sessionContext.session && panel.sessionContext.session.kernel;
-  if (!kernel || !hasFailed(cell) || cell.node.querySelector(".ipyrefine-fix")) {
-    return;
-  }
-  const { language_info: language } = await kernel.info;
-  if (language.name !== "python" || cell.isDisposed || !hasFailed(cell)) {
-    return;
-  }
+/** Return a button that fixes a cell that failed. */
+function fixButton() {
   const button = document.createElement("button");
   button.type = "button";
   button.className = "jp-mod-styled jp-mod-reject";
   button.title = "Fix this cell with a language model, on copies of its variables";
   button.textContent = "Fix";
+  return button;
+}
+
+/**
+ * Show a button below a cell's outputs for as long as they hold the error that it is about.
+ */
+async function offer(panel, cell, isDue, button, press) {
+  const kernel = panel.sessionContext.session && panel.sessionContext.session.kernel;
+  if (!kernel || !isDue(cell) || cell.node.querySelector(".ipyrefine-fix")) {
+    return;
+  }
+  const { language_info: language } = await kernel.info;
+  if (language.name !== "python" || cell.isDisposed || !isDue(cell)) {
+    return;
+  }
   button.addEventListener("click", press);
   const row = document.createElement("div");
   row.className = "ipyrefine-fix";
@@ -400,7 +457,7 @@ async function offerFix(panel, cell, press) {
   cell.outputArea.node.append(row);
   const outputs = cell.model.outputs;
   const update = () => {
-    if (cell.isDisposed || !hasFailed(cell)) {
+    if (cell.isDisposed || !isDue(cell)) {
       outputs.changed.disconnect(update);
       row.remove();
     }
@@ -464,7 +521,13 @@ export function addCommands(app, tracker, palette, host) {
   host.NotebookActions.executed.connect((_, { notebook, cell }) => {
     const panel = tracker.find((one) => one.content === notebook);
     if (panel) {
-      void offerFix(panel, cell, () => start((front) => fix(app, front, cell)));
+      const offers = [
+        [hasFailed, fixButton(), fix],
+        [lacksModel, lookButton(), lookAt],
+      ];
+      for (const [isDue, button, act] of offers) {
+        void offer(panel, cell, isDue, button, () => start((front) => act(app, front, cell)));
+      }
     }
   });
 
@@ -484,8 +547,16 @@ export function addCommands(app, tracker, palette, host) {
     isVisible: isRefinable,
     execute: () => start((panel) => refine(app, panel, { selection: true })),
   });
+  app.commands.addCommand("ipyrefine:look", {
+    label: "Look Before You Run",
+    caption: "Show what this cell gives and does to your data, on a copy, without a model",
+    icon,
+    isEnabled,
+    isVisible: () => isRefinable() && tracker.currentWidget.content.activeCell.model.type === "code",
+    execute: () => start((panel) => lookAt(app, panel, panel.content.activeCell)),
+  });
   if (palette) {
-    for (const command of ["ipyrefine:refine-cell", "ipyrefine:refine-selection"]) {
+    for (const command of ["ipyrefine:refine-cell", "ipyrefine:refine-selection", "ipyrefine:look"]) {
       palette.addItem({ command, category: CATEGORY });
     }
   }

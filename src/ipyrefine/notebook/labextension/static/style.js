@@ -10,10 +10,11 @@
 const STYLE =
   ".jp-OutputArea:has(.rf-record) > .jp-OutputArea-child:has(> .jp-OutputArea-output)" +
   ":not(:has(> .jp-OutputArea-output > *)){display:none}" +
-  ".ipyrefine-ask{display:flex;gap:8px;align-items:center;padding:4px 0 4px calc(var(--jp-cell-prompt-width) + 5px)}" +
+  ".ipyrefine-ask{display:flex;flex-wrap:wrap;gap:8px;align-items:center;padding:4px 0 4px calc(var(--jp-cell-prompt-width) + 5px)}" +
   ".ipyrefine-ask input{flex:1;font:13px var(--jp-ui-font-family);padding:3px 8px;border-radius:5px;" +
   "color:var(--jp-ui-font-color1);background:var(--jp-layout-color0);border:1px solid var(--jp-brand-color1)}" +
   ".ipyrefine-ask input:focus{outline:1px solid var(--jp-brand-color1)}" +
+  ".ipyrefine-ask button{font:13px var(--jp-ui-font-family);white-space:nowrap}" +
   ".ipyrefine-ask small{color:var(--jp-ui-font-color2);white-space:nowrap}" +
   ".ipyrefine-own .jp-Cell-inputWrapper:has(.jp-InputPlaceholder){display:none}" +
   ".ipyrefine-fix{margin:4px 0 8px var(--jp-cell-prompt-width)}" +
