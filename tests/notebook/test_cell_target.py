@@ -254,6 +254,7 @@ def front(monkeypatch: pytest.MonkeyPatch) -> Front:
 
 INSERTED = Placed(how="inserted", cell_id="new")
 REPLACED = Placed(how="replaced", cell_id="home")
+RAN = Placed(how="replaced", cell_id="home", reason="ran")
 ABSENT = Placed(how="unavailable", reason="closed")
 CHANGED = Placed(how="refused", reason="changed")
 FAILED = Origin("failed", "1 / 0", "%%time\n")
@@ -271,6 +272,8 @@ INSERT, REPLACE = ("insert", "home"), ("replace", "home")
         ("insert", {"destination": "replace"}, REPLACED, [REPLACE], [],
          "The text replaced the cell's source; undo brings it back."),
         ("replace", {"destination": "none"}, REPLACED, [], [], "The text is in `refined`."),
+        ("replace", {"destination": "run", "origin": Origin("home", "\nHello\n")}, RAN, [REPLACE],
+         [], "The cell runs now."),
         ("replace", {}, ABSENT, [REPLACE], [("Hello", True)], "The text replaces the cell."),
         ("replace", {"running": "later"}, ABSENT, [REPLACE], [("Hello", False)],
          "The text is in the next cell."),
@@ -282,8 +285,8 @@ INSERT, REPLACE = ("insert", "home"), ("replace", "home")
          "The cell has changed since, so it was left as it is."),
     ],
     ids=["inserted", "inserted below the running cell", "source replaced from another cell",
-         "replaced as the user says", "nowhere as the user says", "by the cell's reply",
-         "by another cell's reply", "absent after the cell", "changed", "changed after the cell"],
+         "replaced as the user says", "its own text", "nowhere as the user says",
+         "by the cell's reply", "by another cell's reply", "absent after the cell", "changed", "changed after the cell"],
 )  # fmt: skip
 async def test_a_text_goes_where_the_front_end_the_place_and_the_user_let_it(
     front, place, options, answer, asked, payloads, sentence
@@ -294,7 +297,9 @@ async def test_a_text_goes_where_the_front_end_the_place_and_the_user_let_it(
     assert front.payloads == payloads
     for one in front.asked:
         assert one["cell_type"] == "markdown"
-        assert one.get("expected_source") == ("%%refine" if one["op"] == "replace" else None)
+        source = options["origin"].source if "origin" in options else "%%refine"
+        assert one.get("expected_source") == (source if one["op"] == "replace" else None)
+        assert one["text"] == (source if "origin" in options else "Hello")
 
 
 async def test_a_second_text_takes_the_place_of_the_first_in_the_cell_added_for_it(front):

@@ -69,6 +69,7 @@ class RunsCleanly(NameReader):
 
     name = "run"
     _unasked = False
+    _is_worth: Callable[[ast.Module], bool] = staticmethod(has_steps)  # being run unasked
 
     def __init__(
         self,
@@ -197,7 +198,6 @@ class RunOnCopies(RunsCleanly):
 
     name = "run on copies"
     _unasked = True
-    _is_worth: Callable[[ast.Module], bool] = staticmethod(has_steps)
 
     def looking(self) -> Self:
         """Return this check for a cell that is run to see it, also if it only defines names."""

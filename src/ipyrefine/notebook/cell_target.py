@@ -124,6 +124,8 @@ class CellTarget:
         origin = self._origin if place == "replace" else None
         head = self.head(destination)
         text = head + text
+        if origin and text.strip("\n") == origin.source.strip("\n"):
+            text = origin.source
         running = source_cell_id() if executing else None
         placed = Placed(how="unavailable", reason="no-kernel")
         reachable = self.cell_id is not None and (not executing or hears_comms_while_running())
@@ -155,6 +157,8 @@ class CellTarget:
                 return f"The text is in a new cell below{', which runs now' * ran}."
             case "replaced":
                 assert origin is not None, "only a known cell is replaced"
+                if ran and text == origin.source:
+                    return "The cell runs now."
                 if origin is self._added:
                     self._added = origin._replace(source=text)
                 else:

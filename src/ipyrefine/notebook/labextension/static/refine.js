@@ -148,17 +148,21 @@ function lacksModel(cell) {
 }
 
 /** The line of the magic in a cell that refines its own text, with what stands above it. */
-const OWN_MAGIC = /^(?:\s*(?:#.*)?\n)*\s*%%refine\b.*\n?/;
+const OWN_MAGIC = /^(?:[^\S\n]*(?:#.*)?\n)*[^\S\n]*%%refine\b.*\n?/;
 
 /** Return what the magic of a refining cell starts with. */
 function magicOf(cell, failed) {
-  if (OWN_MAGIC.test(cell.model.sharedModel.getSource())) return "%%refine";
+  if (!failed && OWN_MAGIC.test(cell.model.sharedModel.getSource())) {
+    return "%%refine";
+  }
   return `${failed ? "%refine fix" : "%%refine"} --set cell=${cell.model.id}`;
 }
 
 /** Return the options that a cell's magic goes on with. */
 function optionsOf(cell, lines, look) {
-  if (look) return [LOOK];
+  if (look) {
+    return [LOOK];
+  }
   const words = cell.model.type === "markdown" ? ["--draft", "-p", "prose"] : [];
   return words.concat(lines ? ["--lines", `${lines.first}-${lines.last}`] : []);
 }
@@ -201,14 +205,17 @@ function keepWish(wish) {
   }
 }
 
+function makeButton(text, title, style) {
+  const button = document.createElement("button");
+  Object.assign(button, { type: "button", className: `jp-mod-styled ${style}`, title });
+  button.textContent = text;
+  return button;
+}
+
 /** Return a button that shows what a cell gives, without a model. */
 function lookButton() {
-  const button = document.createElement("button");
-  button.type = "button";
-  button.className = "jp-mod-styled";
-  button.title = "What this cell gives and does to your data, on a copy";
-  button.textContent = "Look before you run: no model";
-  return button;
+  const title = "What this cell gives and does to your data, on a copy";
+  return makeButton("Look before you run: no model", title, "jp-mod-accept");
 }
 
 /**
@@ -428,12 +435,8 @@ async function fix(app, panel, cell) {
 
 /** Return a button that fixes a cell that failed. */
 function fixButton() {
-  const button = document.createElement("button");
-  button.type = "button";
-  button.className = "jp-mod-styled jp-mod-reject";
-  button.title = "Fix this cell with a language model, on copies of its variables";
-  button.textContent = "Fix";
-  return button;
+  const title = "Fix this cell with a language model, on copies of its variables";
+  return makeButton("Fix", title, "jp-mod-reject");
 }
 
 /**

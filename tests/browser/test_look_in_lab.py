@@ -1,0 +1,117 @@
+"""Look before you run: from the stars' line, the palette, and where no model is set up."""
+
+import pytest
+from lab_driver import APPS, App, Lab
+from openai_server import ScriptedServer
+
+from ipyrefine.kernel.variables import sandbox_is_closed
+
+SETUP = (
+    "import pandas as pd\n"
+    'orders = pd.DataFrame({"town": ["Bonn", "Kiel", "Bonn"], "amount": [1, 2, 3]})'
+)
+CELL = 'sums = orders.groupby("town")["amount"].sum()\nint(sums.max()) * 111'
+OFFER = ".ipyrefine-fix button"
+LOOK = "--draft -n 0 --critique never"
+
+
+@pytest.fixture(autouse=True)
+def copies() -> None:
+    """Skip where nothing is run unasked."""
+    if not sandbox_is_closed():
+        pytest.skip("the sandbox is not closed here")
+
+
+async def look(lab: Lab, index: int) -> None:
+    """Press the stars and choose to look."""
+    await lab.press_stars(index)
+    await lab.page.locator(".ipyrefine-ask button").click()
+
+
+@APPS
+async def test_the_stars_show_what_a_cell_gives_and_run_it_as_it_stands(lab: Lab, app: App) -> None:
+    await lab.open([SETUP, CELL, "last = 1"], app=app)
+    await lab.run_and_wait(0)
+    await look(lab, 1)
+    await lab.panel(".rf-badge", "RUNS").wait_for()
+    await lab.wait_output(2, "444")
+    cell_id = (await lab.cell_ids())[1]
+    looked = f"%%refine --set cell={cell_id} {LOOK}\n{CELL}"
+    assert await lab.cell_sources() == [SETUP, CELL, looked, "last = 1"]
+    assert await lab.outputs_text(1) == ""
+    await lab.wait_idle()
+    await lab.assert_accessible()
+    await lab.press("accept")
+    await lab.wait_output(1, "444")
+    await lab.wait_closed()
+    assert (await lab.cell_sources())[1] == CELL
+    await lab.wait_output(2, "nobody read it")
+
+
+async def test_a_look_asks_no_model_and_leaves_its_options_behind(
+    lab: Lab, model: ScriptedServer
+) -> None:
+    await lab.open([SETUP, CELL, "last = 1"], model=model)
+    await lab.run_and_wait(0)
+    await lab.select(1)
+    await lab.command("ipyrefine:look")
+    await lab.panel(".rf-badge", "RUNS").wait_for()
+    await lab.wait_idle()
+    assert not model.requests
+    await lab.select(2)  # of the cell that holds the panel, its source is looked at
+    await lab.command("ipyrefine:look")
+    await lab.wait_idle()
+    assert len(await lab.cell_sources()) == 4
+    await lab.press_stars(1)
+    await lab.ask("shorter")
+    cell_id = (await lab.cell_ids())[1]
+    await lab.wait_source(2, f'%%refine --set cell={cell_id} --change="shorter"\n{CELL}')
+
+
+@APPS
+async def test_code_that_finds_no_model_offers_a_look_and_a_task_does_not(
+    lab: Lab, app: App
+) -> None:
+    await lab.open([SETUP, f"%%refine\n{CELL}", "%%refine\nWrite a poem."], app=app)
+    await lab.run_and_wait(0)
+    await lab.run_and_wait(1)
+    await lab.wait_output(1, "Look before you run: %%refine --draft -n 0")
+    cells = lab.page.locator(".jp-Notebook .jp-Cell")
+    await lab.run_and_wait(2)
+    await lab.wait_output(2, "No model is configured.")
+    assert await cells.nth(2).locator(OFFER).count() == 0
+    await cells.nth(1).locator(OFFER).click()
+    await lab.wait_output(2, "444")
+    assert (await lab.cell_sources())[2] == f"%%refine {LOOK}\n{CELL}"
+    assert (await lab.cell_sources())[1] == f"%%refine\n{CELL}"
+
+
+async def test_the_stars_offer_the_look_where_a_cell_found_no_model(lab: Lab) -> None:
+    await lab.open([SETUP, CELL, "last = 1"])
+    await lab.run_and_wait(0)
+    await lab.press_stars(1)
+    await lab.ask()
+    await lab.wait_output(2, "Look before you run: %%refine --draft -n 0")
+    await lab.page.locator(OFFER).click()
+    await lab.wait_output(2, "444")
+    assert LOOK in (await lab.cell_sources())[2]
+    assert await lab.page.locator(OFFER).count() == 0
+
+
+async def test_what_cannot_be_looked_at_gets_one_sentence_and_the_palette_lists_it(
+    lab: Lab,
+) -> None:
+    page = await lab.open(["", "x = 1"])
+    await lab.select(0)
+    await lab.command("ipyrefine:look")
+    await page.get_by_text("This cell is empty. There is nothing to look at.").first.wait_for()
+    await lab.select(1)
+    await lab.command("notebook:change-cell-to-markdown")
+    await lab.command("ipyrefine:look")
+    await page.get_by_text("Only code cells can be looked at.").first.wait_for()
+    await lab.command("notebook:change-cell-to-code")
+    await lab.command("apputils:activate-command-palette")
+    await page.keyboard.type("look before")
+    item = page.locator(".lm-CommandPalette-item", has_text="Look Before You Run")
+    await item.first.wait_for()
+    assert len(await lab.cell_sources()) == 2
