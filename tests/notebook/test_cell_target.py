@@ -286,7 +286,8 @@ INSERT, REPLACE = ("insert", "home"), ("replace", "home")
     ],
     ids=["inserted", "inserted below the running cell", "source replaced from another cell",
          "replaced as the user says", "its own text", "nowhere as the user says",
-         "by the cell's reply", "by another cell's reply", "absent after the cell", "changed", "changed after the cell"],
+         "by the cell's reply", "by another cell's reply", "absent after the cell", "changed",
+         "changed after the cell"],
 )  # fmt: skip
 async def test_a_text_goes_where_the_front_end_the_place_and_the_user_let_it(
     front, place, options, answer, asked, payloads, sentence
