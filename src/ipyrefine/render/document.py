@@ -223,8 +223,8 @@ def summary(run: Run) -> Paragraph:
         name = run.name(run.chosen.number).lower()
         parts.append(f"{'accepted' if accepted else 'best'}: {name}")
         parts.append(f"{run.revisions} of {labels.count(run.allowed_revisions, 'revision')}")
-    parts += labels.usage_parts(run.usage, run.seconds)
-    if run.stop_reason is not None:
+    parts = parts * (not run.setup.is_look) + labels.usage_parts(run.usage, run.seconds)
+    if run.stop_reason is not None and not run.setup.is_look:
         parts.append(f"stopped: {labels.STOPS[run.stop_reason]}")
     return Paragraph("".join(f"· {part} " for part in parts), lead=lead)
 
@@ -479,6 +479,8 @@ def usage(run: Run) -> list[Block]:
 def settings(run: Run) -> list[Block]:
     """Return the task with its criteria, checklist and limits."""
     task = run.task
+    if run.setup.is_look:
+        return [Paragraph(f"checks {', '.join(run.setup.checks) or '(none)'}", "quiet")]
     return [
         Paragraph(task.text, "words"),
         *_items("Your answers", (Item(text=one.sentence) for one in task.clarifications)),

@@ -212,7 +212,12 @@ def effect_buttons(effect: Effect) -> tuple[str, str]:
 def results_hint(run: Run, iteration: Iteration, *, answered: bool) -> str:
     """Return what to do about results if much rests on the user's word; else nothing."""
     verdict = iteration.verdict
-    if verdict is None or verdict.barred or all(one.conditions for one in rows(run, iteration)):
+    if (
+        verdict is None
+        or verdict.barred
+        or run.setup.is_look
+        or all(one.conditions for one in rows(run, iteration))
+    ):
         return ""
     if verdict.outcome is Outcome.NOT_JUDGED:
         unread = is_to_read(run, iteration) and not iteration.reading
