@@ -16,6 +16,7 @@ from ipyrefine.checks.undefined import NameReader, name_errors
 from ipyrefine.core.model import Condition, Fault, Task, on_conditions
 from ipyrefine.core.syntax import has_steps, is_literal, try_parse, try_parse_expression
 from ipyrefine.core.table import Evidence, Row
+from ipyrefine.kernel.held import names_left, read_held
 from ipyrefine.kernel.magics import PythonPart, python_part
 from ipyrefine.kernel.names import names_in_code
 from ipyrefine.kernel.redaction import is_secret_name, redact
@@ -23,6 +24,7 @@ from ipyrefine.kernel.stand_ins import run_without_secrets
 from ipyrefine.kernel.variables import NOT_RUN_HERE, UNDEFINED, Copies, wants_rows
 from ipyrefine.sandbox.sandbox import (
     Event,
+    FileContent,
     ProcessResult,
     describe_failure,
     load_program,
@@ -95,8 +97,10 @@ class RunsCleanly(NameReader):
         other._names = tuple(names)
         return other
 
-    async def __call__(self, text: str, task: Task) -> Evidence:
-        """Run the text as a cell in the sandbox."""
+    async def __call__(
+        self, text: str, task: Task, files: Mapping[str, FileContent] | None = None
+    ) -> Evidence:
+        """Run the text as a cell in the sandbox, with what it uses as it is now, or as it was."""
         if task.is_foreign:
             return not_python(self.name, task)
         code = python_part(text).code
@@ -111,8 +115,9 @@ class RunsCleanly(NameReader):
         if self._unasked and not await self._copies.may_run():
             return Evidence(name=self.name, passed=None, not_run=True, detail=NOT_RUN_HERE)
         outputs = {"candidate.py": code, "outputs_program.py": load_program("capture")}
+        outputs["reading_program.py"] = load_program("reading")
         nests = ("nest_asyncio", "nest_asyncio2") if hasattr(asyncio, "_nest_patched") else ()
-        files = await self._copies.files(code)
+        files = await self._copies.files(code) if files is None else files
         result, events = await run_without_secrets(
             "cell",
             {**files, **outputs},
@@ -123,6 +128,7 @@ class RunsCleanly(NameReader):
             waits=self._seconds,
             nested=next((n for n in nests if n in sys.modules), ""),
             names=(*self._names, *(one.name for one in undefined)),
+            binds=names_left(code),
         )
         defined = next((event for event in events if "defined" in event), {})
         undefined = [one for one in undefined if one.name not in defined.get("defined", ())]
@@ -166,6 +172,7 @@ class RunsCleanly(NameReader):
             points=tuple(remark("run", f"`{n}` is None when the code ends.") for n in empty),
             outputs=read_outputs(events, result.stdout) if fault or not absence else (),
             rows=() if fault or absence else tuple(self._changes(events, task, code)),
+            held=() if fault or absence else read_held(events),
             computed=self._copies.may_compute(code),
             conditions=partial,
             faults=(_as_data(events, result, self._seconds, static),) if fault else (),

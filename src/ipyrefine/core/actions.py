@@ -298,6 +298,7 @@ ACTIONS: dict[str, Action] = {
     "resume": Action("[NAME | FILE.ipynb [k]]", "continue an earlier run"),
     "forget": Action("NAME|--all", "erase runs from the journal"),
     "share": Action("[once|always|never]", "show what no server was sent, or send it"),
+    "back": Action(button="Put back", title="Give %s the values from before the cell ran."),
     "stop": Action(
         "", "stop the run and keep the best text",
         button="Stop", title="Stop now and keep the best text so far.", key="s"),

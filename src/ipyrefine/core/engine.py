@@ -263,6 +263,11 @@ class Refinement:
             raise ModelError(f"{self.model.name} gave no answer: {call.advice or 'it is empty'}.")
         await self.emit(events.ExplanationReady(iteration=number, question=question, answer=answer))
 
+    async def add(self, event: Event, *consumers: Consumer, journal: Journal | None = None) -> Run:
+        """Add what happened outside of the loop to a run that has stopped, and stay stopped."""
+        await self._drive(partial(self.emit, event), consumers, journal, stops=False)
+        return self.state
+
     async def __aiter__(self) -> AsyncIterator[Event]:
         """Run to the next stop, yielding each event after it took effect; breaking out cancels."""
         arrived: asyncio.Queue[Event | None] = asyncio.Queue()

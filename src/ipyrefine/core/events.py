@@ -11,6 +11,7 @@ from ipyrefine.core.model import (
     Count,
     Finish,
     Form,
+    Ran,
     Record,
     Setup,
     Stage,
@@ -186,6 +187,13 @@ class Decided(_Event):
     decision: Decision
 
 
+class CellRan(_Event):
+    """The accepted text ran in its cell for the first time, or what that replaced was put back."""
+
+    type: Literal["cell_ran"] = "cell_ran"
+    ran: Ran
+
+
 class Stopped(_Event):
     """The run stopped; a later decision may let it go on."""
 
@@ -212,6 +220,7 @@ Event = Annotated[
     | CallEnded
     | Warned
     | Decided
+    | CellRan
     | Stopped,
     Field(discriminator="type"),
 ]

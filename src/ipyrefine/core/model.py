@@ -412,6 +412,71 @@ class Effect(Record):
         return (self.kind, self.of or self.name, self.column, self.cause, self.other)
 
 
+class HeldColumn(Record):
+    """What our code reads of a column; an array or a list of numbers has one without a name."""
+
+    name: str = ""
+    type: str
+    total: str = ""  # empty for what has no sum
+    missing: Count | None = None  # None where they are too many to be looked at
+    head: str = ""  # the first values
+
+
+class Held(Record):
+    """What our code reads of a value that running a text left; `reading.read` makes it."""
+
+    name: str = ""  # empty for the answer
+    type: str
+    shape: tuple[Count, ...] = ()  # rows and columns, or how many items
+    columns: tuple[HeldColumn, ...] = ()
+    text: OutputText = ""  # the start of the value, or of a table's labels
+
+    @property
+    def tells(self) -> bool:
+        """Whether more than its type is known."""
+        return bool(self.shape or self.text) and self.type != "NoneType"
+
+
+class Difference(Record):
+    """Where what a cell really gave differs from what was shown."""
+
+    kind: Literal["raised", "type", "size", "columns", "dtype", "total", "missing", "head", "value"]
+    name: str = ""  # empty for the answer
+    column: str = ""
+    shown: OutputText = ""
+    now: OutputText = ""
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What it has in common with the same difference in another run."""
+        return (self.kind, self.name, self.column)
+
+
+class Ran(Record):
+    """What came of an accepted text once its cell had run for the first time.
+
+    Attributes:
+        iteration: which text.
+        how: whether it gave what was shown; ``varies`` from run to run, too, where that differs
+            each time; ``moved``: other cells ran in between; ``first``: it ran nowhere before.
+        results: how many were compared.
+        differences: where they differ.
+        raised: the exception, in words; empty where it raised none.
+        effects: of a first run, what it did to data.
+        back: names that it bound anew, whose earlier values can be put back.
+        restored: those that were.
+    """
+
+    iteration: Count
+    how: Literal["same", "differs", "varies", "moved", "first"]
+    results: Count = 0
+    differences: tuple[Difference, ...] = ()
+    raised: OutputText = ""
+    effects: tuple[Effect, ...] = ()
+    back: tuple[str, ...] = ()
+    restored: tuple[str, ...] = ()
+
+
 class FirstRows(Record):
     """Only the first rows of a variable were there."""
 

@@ -85,6 +85,8 @@ def _apply(run: Run, event: Event) -> Run:
             return run.replace(warnings=(*run.warnings, event.message))
         case events.Decided():
             return decide(run, event.decision)
+        case events.CellRan():
+            return run.replace(ran=event.ran)
         case events.Stopped():
             return _stop(run, event)
 

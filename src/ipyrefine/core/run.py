@@ -17,6 +17,7 @@ from ipyrefine.core.model import (
     Finish,
     Limits,
     Outcome,
+    Ran,
     Record,
     Setup,
     Stage,
@@ -125,6 +126,7 @@ class Run(Record):
     points: dict[str, Point] = Field(default_factory=dict)  # the rows, by their ids
     # What a student predicted of their code, with that of earlier runs of the task.
     attempts: tuple[Attempt, ...] = ()
+    ran: Ran | None = None  # what came of the accepted text once its cell had run
     explanations: tuple[Explanation, ...] = ()  # what the user asked about texts
     failed_drafts: Count = 0  # how many of the drafts asked for could not be written
     # What calls consumed whose text is not there yet, by its number to be.
@@ -302,7 +304,8 @@ def require_consistent(run: Run) -> None:
             raise ValueError(f"iteration {number} comes from iteration {iteration.parent}")
     overrides = [i.override for i in run.iterations if i.override]
     decided = [getattr(one, "iteration", None) for one in (*run.decisions, *overrides)]
-    for named in (run.best, run.head, *run.stale, *decided):
+    ran = run.ran.iteration if run.ran else None
+    for named in (run.best, run.head, ran, *run.stale, *decided):
         if named is not None and named >= count:
             raise ValueError(f"it names iteration {named} of {count}")
     if any(one.results.keys() - run.points.keys() for one in run.iterations):

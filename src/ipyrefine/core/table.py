@@ -13,6 +13,7 @@ from ipyrefine.core.model import (
     Count,
     Effect,
     Fault,
+    Held,
     Outcome,
     Output,
     Record,
@@ -238,6 +239,7 @@ class Evidence(Record):
     # What the text printed, returned and drew when it ran.
     outputs: Annotated[tuple[Output, ...], Field(max_length=MAX_OUTPUTS)] = ()
     effects: tuple[Effect, ...] = ()  # what running it did to data, the most telling first
+    held: tuple[Held, ...] = ()  # what the names that it bound or changed held then, and its answer
     computed: bool = False  # whether code that got copies of variables, or read files, gave it
     rows: tuple[Row, ...] = ()  # what the text gives on inputs that the user may confirm
     outdated: bool = False  # whether the user has since changed the examples it was tried on

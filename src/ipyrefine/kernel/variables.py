@@ -8,6 +8,7 @@ it. What looks like a secret is never shown nor copied.
 import ast
 import asyncio
 import json
+import os
 import re
 import sys
 from collections import OrderedDict
@@ -16,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import islice
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakSet
 
 from ipyrefine.core.model import FirstRows, Material
@@ -28,12 +29,13 @@ from ipyrefine.kernel.describe import describe, is_frame, is_named, label
 from ipyrefine.kernel.folder import files_beside, names_files
 from ipyrefine.kernel.names import IPYTHON, names_in_draft, names_in_prose
 from ipyrefine.kernel.snapshot import Snapshot, take
-from ipyrefine.sandbox.sandbox import FileContent, import_path, run_python
+from ipyrefine.sandbox.sandbox import FileContent, SharedBytes, import_path, run_python
 
 _MAX_FOUND = 20  # names
 _COLLECTIONS = (dict, frozenset, list, set, tuple)
 _LISTED, _COPIES = "variables.json", "variables.pickle"  # as the sandbox's program knows them
 _KEPT = 2  # snapshots
+_MAX_TAKEN = 64 * 2**20  # bytes of what texts were run on
 UNDEFINED = re.compile(r"NameError: name '(\w+)' is not defined")
 _UNREADABLE = re.compile(r"^ipyrefine: the variable (\w+) cannot be read here", re.MULTILINE)
 _NOT_CLOSED = "code is not cut off from the network here, so -v must name it"
@@ -50,10 +52,27 @@ _READS = re.compile(
 _ALIVE: "WeakSet[Copies]" = WeakSet()
 
 
-def release_copies() -> None:
-    """Release all copies that no check is using; they are made again where they are needed."""
+def release_copies(but: "Copies | None" = None) -> None:
+    """Release all copies that no check is using; they are made again where they are needed.
+
+    Those that some copies' texts were run on last stay, as these may be run on them once more.
+    """
     for one in _ALIVE:
-        one.release()
+        one.release(keep=one is but)
+
+
+class Taken(NamedTuple):
+    """What brought a run of some code what it uses of the notebook, and when that was."""
+
+    moment: Any
+    files: Mapping[str, FileContent] | None  # None: they are not kept
+
+
+def _bytes_of(content: FileContent) -> int:
+    if isinstance(content, SharedBytes):
+        here = content.descriptor
+        return len(content.content) if here is None else os.fstat(here).st_size
+    return len(content)
 
 
 class Copies:
@@ -81,6 +100,7 @@ class Copies:
         _ALIVE.add(self)
         self._given = dict(absent or {})
         self._snapshots: OrderedDict[Any, Snapshot] = OrderedDict()
+        self._taken: dict[str, Taken] = {}  # by the code
         self._copies: dict[str, Copy] = {}  # the latest of each name
 
     @property
@@ -99,6 +119,29 @@ class Copies:
 
     async def files(self, *sources: str) -> dict[str, FileContent]:
         """Return the files that bring a run of some code what it uses of the notebook."""
+        moment = self._moment()
+        files = await self._files(*sources)
+        if len(sources) == 1:
+            self._taken.pop(sources[0], None)
+            self._taken[sources[0]] = Taken(moment, files)
+            self._keep_few()
+        return files
+
+    def taken(self, source: str) -> Taken | None:
+        """Return what the latest run of some code was given; None where it was never run."""
+        return self._taken.get(source)
+
+    def _keep_few(self) -> None:
+        """Keep the files of the latest runs, as far as there is room for them."""
+        seen, size = set[int](), 0
+        for source, one in reversed([*self._taken.items()]):
+            contents = (one.files or {}).values()
+            size += sum(_bytes_of(c) for c in contents if id(c) not in seen)
+            seen |= set(map(id, contents))
+            if size > _MAX_TAKEN:
+                self._taken[source] = one._replace(files=None)
+
+    async def _files(self, *sources: str) -> dict[str, FileContent]:
         whole = self._namespace()
         space = {n: whole[n] for n in whole if _is_users(n) and n not in self._given}
         closed = await self.may_run()
@@ -136,9 +179,11 @@ class Copies:
             self._snapshots.popitem(last=False)
         return self._snapshots[key]
 
-    def release(self) -> None:
-        """Let go of the copies."""
+    def release(self, *, keep: bool = False) -> None:
+        """Let go of the copies; on request, without those of the latest runs."""
         self._snapshots.clear()
+        if not keep:
+            self._taken = {n: one._replace(files=None) for n, one in self._taken.items()}
 
     def conditions(self, code: str, *calls: str) -> tuple[FirstRows, ...]:
         """Return the frames that some code needs and of which only the first rows were there.

@@ -11,22 +11,24 @@ from typing import Any, NamedTuple
 from ipyrefine import api
 from ipyrefine.checks.schema import Schema
 from ipyrefine.core.actions import Fields, row_of
+from ipyrefine.core.after import words as words_after
 from ipyrefine.core.decisions import Accept, Continue, Decision, Destination
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.events import Event, Stopped, VerdictReached
-from ipyrefine.core.model import Form, StopReason
+from ipyrefine.core.events import CellRan, Event, Stopped, VerdictReached
+from ipyrefine.core.model import Form, Ran, StopReason
 from ipyrefine.core.ports import Check, Model
 from ipyrefine.core.run import Run
 from ipyrefine.core.sharing import KEPT_HERE, Level, next_level
 from ipyrefine.core.typed import PLACES
-from ipyrefine.errors import Interrupted, ModelError, UsageError, describe
+from ipyrefine.errors import Interrupted, ModelError, RefineError, UsageError, describe
 from ipyrefine.journal.writer import Recorder
-from ipyrefine.kernel.variables import NOT_RUN_HERE
+from ipyrefine.kernel.variables import NOT_RUN_HERE, Copies
+from ipyrefine.notebook.after_run import AcceptedCell
 from ipyrefine.notebook.cell_target import CellTarget, Origin
-from ipyrefine.notebook.waiting import NO_ANYWIDGET, Placeholder, caller_waits
+from ipyrefine.notebook.waiting import NO_ANYWIDGET, Placeholder, caller_waits, run_to_end
 from ipyrefine.providers.choose import mark_asked, models_at_hand, remember_sharing
 from ipyrefine.render import labels, words
-from ipyrefine.render.escape import fence
+from ipyrefine.render.escape import fence, plain
 from ipyrefine.session.commands import ANSWERS
 from ipyrefine.session.export import suite_source
 from ipyrefine.session.record import RecordDisplay
@@ -91,6 +93,8 @@ class CellRun:
         self._record = RecordDisplay()
         self._note = ""  # what the record says of how the panel was closed
         self._executing = False
+        self._accepted: AcceptedCell | None = None
+        self._telling: asyncio.Future[None] | None = None
         self._inserting: asyncio.Future[None] | None = None
         self._closing: asyncio.Future[None] | None = None
         self._uses_panel = self._wants_panel(magics.ui)
@@ -225,6 +229,8 @@ class CellRun:
                 return self._see(name)
             case "tests":
                 return self._add_tests()
+            case "back":
+                self._restore()
             case "ask":
                 return self._explain(fields["words"], fields["iteration"])
             case "unconfined":
@@ -250,6 +256,7 @@ class CellRun:
             "prompts": tuple(self._sent.prompts),
             "sharing": refinement.sharing,
             "reads_behind": self.session.reads_behind,
+            "back": tuple(self._accepted.old) if self._accepted else (),
             "place": self.cell_target.place,
             "place_to_run": self.cell_target.place_to_run,
         }
@@ -371,6 +378,8 @@ class CellRun:
         if isinstance(event, VerdictReached) and run.stop_reason is StopReason.ACCEPTED:
             self._set_variables(run)
             self._show_record()
+        if isinstance(event, CellRan):
+            self._show_record()
         if not isinstance(event, Stopped):
             return
         if self.panel is not None and KEPT_HERE in run.warnings:
@@ -385,6 +394,7 @@ class CellRun:
             self._decided[self._key] = self
         if event.reason is StopReason.ACCEPTED:
             place = run.ruling.destination if isinstance(run.ruling, Accept) else None
+            self._expect_cell(place)
             self._inserting = asyncio.ensure_future(self._insert_accepted(place))
 
     def _set_variables(self, run: Run) -> None:
@@ -402,7 +412,7 @@ class CellRun:
                 f"`{self._variable}`."
             )
         # The panel closes last: its many messages would keep the front-end from answering in time.
-        if self.panel is None or not self.session.reads_behind:
+        if self.panel is None or not (self.session.reads_behind or self._may_restore):
             self._finish(note)
             return
         self._note = note
@@ -415,10 +425,55 @@ class CellRun:
         run = self.session.run
         over = run.stop_reason is StopReason.ACCEPTED and not self.session.running
         if self.panel is not None and over:
-            if words.is_amber(run):
+            if words.is_amber(run) or self._may_restore:
                 self.panel.note("")
             else:
                 self._finish(self._note)
+
+    # The cell of the accepted text
+
+    @property
+    def copies(self) -> Copies:
+        """What its texts are run on."""
+        return self._options.variables.copies
+
+    @property
+    def _may_restore(self) -> bool:
+        return self._accepted is not None and self._accepted.may_restore
+
+    def _expect_cell(self, place: Destination | None) -> None:
+        """Wait for the first run of the accepted text's cell."""
+        if not self.session.run.task.is_python:
+            return
+        head = self.cell_target.head(place)
+        cell = AcceptedCell(self.shell, self.session, head, self.copies, self._tell)
+        if self._accepted:
+            self._accepted.is_over = True
+        self._accepted = self._magics.expect(cell)
+
+    def _tell(self, ran: Ran | None) -> None:
+        """Keep what came of the accepted text's run, if anything, and show it."""
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            run_to_end(self._add(ran))
+        else:
+            self._telling = asyncio.ensure_future(self._add(ran))
+
+    async def _add(self, ran: Ran | None) -> None:
+        run = self.session.run
+        if run.stop_reason is not StopReason.ACCEPTED or self.session.running:
+            return
+        if ran:
+            with contextlib.suppress(RefineError):  # the run holds it, stored or not
+                await self.session.add(CellRan(ran=ran))
+            if not hasattr(self.shell, "kernel"):
+                print(plain(words_after(ran).sentence))
+        await self._close_when_read()
+
+    def _restore(self) -> None:
+        if self._accepted and (ran := self._accepted.restore()):
+            self._tell(ran)
 
     async def _settle(self) -> None:
         """Wait until the accepted text is in its cell, and the page's word on it was read."""

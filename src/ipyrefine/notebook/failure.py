@@ -19,9 +19,15 @@ _MOST = 20  # cells
 _MESSAGE = 1_000  # characters of an exception's message
 _LINE = 200  # characters of a line of the cell
 _FRAMES = 6  # of a traceback, from either end
-_OURS = re.compile(r"\s*%%?refine\b")
+# A cell that does nothing but start or steer a run, perhaps below comments.
+_OURS = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*[ \t]*(?:%%refine\b|%refine\b[^\n]*\s*\Z)")
 _Assignment = ast.Assign | ast.AnnAssign | ast.AugAssign
 _IPYTHON = os.path.dirname(IPython.__file__)
+
+
+def is_ours(source: str) -> bool:
+    """Return True if a cell does nothing but start or steer a run."""
+    return _OURS.match(source) is not None
 
 
 class Failure(NamedTuple):
@@ -66,7 +72,7 @@ class Failures:
         """
         info = getattr(result, "info", None)
         source, cell_id = getattr(info, "raw_cell", None), getattr(info, "cell_id", None)
-        if not source or _OURS.match(source):
+        if not source or is_ours(source):
             return
         early, error = result.error_before_exec, result.error_before_exec or result.error_in_exec
         if isinstance(error, RefineError) or not isinstance(error, Exception | None):

@@ -12,7 +12,7 @@ from traitlets import Bool, Dict, Enum, Integer, TraitError, Unicode, observe, v
 from traitlets.config import Configurable
 
 from ipyrefine.errors import UsageError
-from ipyrefine.notebook.failure import Failures
+from ipyrefine.notebook.failure import Failures, is_ours
 from ipyrefine.notebook.waiting import (
     FINISHED,
     Placeholder,
@@ -34,6 +34,7 @@ _HELP = re.compile(
     r"get_ipython\(\)\.run_line_magic\("
     r"(?:'pinfo2?', '(?P<magic>%%?refine)'|'%?refine\?+', '(?P<topic>[\w ]*)')\)"
 )
+_MOST_ACCEPTED = 20
 _MAGICS = "get_ipython().magics_manager.registry['Refine']"
 
 
@@ -46,6 +47,7 @@ class Refine(Magics, Configurable):
         runs: the runs that may be on screen, by the id of their cell.
         decided: the decided runs that no journal keeps, by what their cell is recognised by.
         failures: the cells that failed lately.
+        accepted: the cells of accepted texts that have still to run.
     """
 
     model = Unicode("", help="The model that writes; empty: the configured one.").tag(config=True)
@@ -99,6 +101,7 @@ class Refine(Magics, Configurable):
         self.runs: dict[str | None, Any] = {}
         self.decided: dict[str, Any] = {}
         self.failures = Failures()
+        self.accepted: list[Any] = []
 
     @observe("sandbox")
     def _set_sandbox(self, change: Any) -> None:
@@ -218,6 +221,26 @@ class Refine(Magics, Configurable):
             raise UsageError("This run is not over. Stop it first, or wait for it.")
         await self.register(run).resume()
 
+    def expect(self, cell: Any) -> Any:
+        """Have the cell of an accepted text compare, as it runs, what it gives; return it."""
+        self.accepted = [*(one for one in self.accepted if not one.is_over), cell][-_MOST_ACCEPTED:]
+        return cell
+
+    def begin_cell(self, source: str) -> None:
+        """Take note of a cell that is about to run."""
+        for one in self.accepted:
+            one.begin(source)
+
+    def end_cell(self, result: Any) -> None:
+        """Take note of how a cell ended: IPython's `ExecutionResult`, or None."""
+        self.failures.note(result)
+        source = getattr(getattr(result, "info", None), "raw_cell", None) or ""
+        for one in self.accepted if source else ():
+            one.end(result)
+        if variables := sys.modules.get("ipyrefine.kernel.variables"):
+            latest = self.latest if is_ours(source) else None
+            variables.release_copies(latest.copies if latest else None)
+
     def register(self, run: Any) -> Any:
         """Make a run the latest one and return it."""
         # One live panel per cell and per run: a new start ends what was on screen before.
@@ -299,21 +322,23 @@ def load(shell: Any) -> None:
 
         return match(shell, context)
 
-    def note_failure(result: Any) -> None:
-        shell.magics_manager.registry["Refine"].failures.note(result)
-        if variables := sys.modules.get("ipyrefine.kernel.variables"):
-            variables.release_copies()
+    def note_start(info: Any) -> None:
+        shell.magics_manager.registry["Refine"].begin_cell(info.raw_cell or "")
+
+    def note_end(result: Any) -> None:
+        shell.magics_manager.registry["Refine"].end_cell(result)
 
     match_refine.matcher_priority = 1_000  # it decides whether any other is asked
     shell.register_magics(Refine)
     for functions, ours in (
         (shell.Completer.custom_matchers, match_refine),
-        (shell.events.callbacks["post_run_cell"], note_failure),
+        (shell.events.callbacks["pre_run_cell"], note_start),
+        (shell.events.callbacks["post_run_cell"], note_end),
         (shell.input_transformers_post, await_refine),
         (shell.input_transformers_cleanup, call_refine),
     ):
         functions[:] = [f for f in functions if getattr(f, "__name__", "") != ours.__name__]
         functions.insert(0 if ours is call_refine else len(functions), ours)
-    note_failure(getattr(shell, "last_execution_result", None))
+    note_end(getattr(shell, "last_execution_result", None))
     if hasattr(shell, "kernel"):
         warm_up()

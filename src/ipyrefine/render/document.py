@@ -242,11 +242,19 @@ def notices(run: Run) -> list[Block]:
 
 
 def late(run: Run) -> list[Block]:
-    """Return the result of reading the text after it was accepted."""
-    sentence = words.late_sentence(run)
-    if words.is_amber(run):
-        return [Paragraph(sentence, "flaw", "Found after you accepted it:")]
-    return [Paragraph(f"{sentence[0].upper()}{sentence[1:]}.", "quiet")] if sentence else []
+    """Return the result of reading the text, and of running it, after it was accepted."""
+    ran, amber = words.ran_words(run), words.is_amber(run)
+    said = (
+        (words.late_sentence(run), amber, "Found after you accepted it:"),
+        (ran.sentence, ran.differs, "Differs now that it ran:"),
+    )
+    return [
+        Paragraph(sentence, "flaw", lead)
+        if is_flaw
+        else Paragraph(f"{sentence[0].upper()}{sentence[1:]}.", "quiet")
+        for sentence, is_flaw, lead in said
+        if sentence
+    ]
 
 
 def decisions(run: Run) -> list[Block]:

@@ -84,6 +84,7 @@ class View(NamedTuple):
     sharing: Sharing = Sharing()  # what servers are sent of what code computed, where there is such
     withheld: str = ""  # the text that they are not sent, while that is shown
     more: str = ""  # the level that would send it
+    back: tuple[str, ...] = ()  # names whose values from before the cell ran can be put back
     reads_behind: bool = False  # whether a critic still reads the text that was accepted
     # What the user said of results and the run has not taken up yet.
     waiting: tuple[Expect | Retract, ...] = ()

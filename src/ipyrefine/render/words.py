@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+from ipyrefine.core.after import Said
+from ipyrefine.core.after import words as words_after
 from ipyrefine.core.model import Basis, Outcome, Stage, StopReason, Verdict, on_conditions
 from ipyrefine.core.points import to_check
 from ipyrefine.core.rank import Rival, find_duplicate
@@ -348,10 +350,24 @@ def receipt(run: Run, *, reading: bool = False) -> Words:
         label, phrases, ends = Label("⚠", name, "warn"), [], [after, "accepted"]
     elif after:
         ends.append(after)
+    ran = ran_words(run)
+    if ran.differs and not is_amber(run):
+        label = Label("⚠", "DIFFERS NOW THAT IT RAN", "warn")
+        phrases, ends = [], [ran.sentence, *ends]
+    elif ran.sentence:
+        ends.append(ran.sentence)
     took = [seconds(run.seconds)] if run.seconds else []
     ends = ends[1:] if run.setup.is_look else ends  # it is the cell's own text
     ended = [("", rest) for rest in [*(ends if accepted else []), *took]]
     return said._replace(title=label, phrases=[*phrases, *ended])
+
+
+def ran_words(run: Run) -> Said:
+    """Return what is said of the accepted text's run in its cell; no sentence before it ran."""
+    text = run.chosen if run.stop_reason is StopReason.ACCEPTED else None
+    if run.ran is None or text is None or text.number != run.ran.iteration:
+        return Said("", False)
+    return words_after(run.ran)
 
 
 def is_amber(run: Run) -> bool:

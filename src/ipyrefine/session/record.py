@@ -272,6 +272,7 @@ def _without_details(one: Iteration) -> Iteration:
             detail=_cut(e.detail, _DETAIL_LIMIT),
             outputs=tuple(o for o in e.outputs if not isinstance(o, Figure)),
             effects=tuple(one.replace(head=None) for one in e.effects),
+            held=(),
         )
         for e in one.evidence
     )

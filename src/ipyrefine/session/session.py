@@ -10,6 +10,7 @@ from typing import Any
 
 from ipyrefine.core.decisions import Decision
 from ipyrefine.core.engine import Refinement
+from ipyrefine.core.events import Event
 from ipyrefine.core.model import StopReason
 from ipyrefine.core.ports import Consumer, Delta, Model, Notice, Reply, Request
 from ipyrefine.core.run import Run
@@ -107,6 +108,14 @@ class Session:
             raise UsageError("Stop the run first, then ask about its text.")
         self._reading = asyncio.ensure_future(
             self.refinement.explain(number, question, *self.displays, journal=self.journal)
+        )
+        return await self._reading
+
+    async def add(self, event: Event) -> Run:
+        """Add what happened to the accepted text, once no critic reads it any more."""
+        await self.finish_reading()
+        self._reading = asyncio.ensure_future(
+            self.refinement.add(event, *self.displays, journal=self.journal)
         )
         return await self._reading
 

@@ -41,6 +41,7 @@ from typing import Any
 
 _TEXT = "candidate.py"
 _VARIABLES, _COPIES, _OUTPUTS = "variables.json", "variables.pickle", "outputs_program.py"
+_READING = "reading_program.py"
 _VALUE = "value of the last expression"  # a name that no text can have
 _MAX_OUTPUT, _MAX_DATA = 20_000, 20_000  # characters of standard output, of a value as a literal
 _MAX_REPR, _MAX_NAME, _ROWS = 2_000, 100, 5_000
@@ -663,11 +664,13 @@ def _run_cell(request: Request, write_event: Callable[..., None]) -> None:
     atexit.register(write_event, end=True)
     threading.excepthook = report_failure
     outputs, clock = runpy.run_path(_OUTPUTS), _Clock()
+    reading = runpy.run_path(_READING)
     watch = _Watch(request["waits"], write_event)
     space, value = vars(sys.modules["__main__"]), None
     ours = set(space)
     variables, source = _load_variables(space), _read_text()
     before, shown = outputs["measure"](variables), outputs["show"](variables)
+    earlier = {name: reading["read"](one) for name, one in variables.items()}
     vars(builtins)["display"] = _display
     for module, names in request["imports"]:
         with contextlib.suppress(BaseException):  # it fails again where the text imports it
@@ -687,6 +690,7 @@ def _run_cell(request: Request, write_event: Callable[..., None]) -> None:
         changes = [(call, shown.get(call, ""), now) for call, now in held if now != shown.get(call)]
         write_event(changes=changes[:_MOST])
         write_event(effects=effects)
+        write_event(held=reading["changed"](earlier, after, request["binds"], value))
     except SystemExit as error:
         lines = _lines(error)
         if error.code or not _is_end(source, lines):

@@ -1,0 +1,255 @@
+"""What an accepted text gave once its cell ran, compared with what was shown of it."""
+
+from typing import Any
+
+import pytest
+from shells import loaded_shell
+
+from ipyrefine import api
+from ipyrefine.core.run import Run
+from ipyrefine.core.stored import read_record
+from ipyrefine.kernel.variables import sandbox_is_closed
+from ipyrefine.providers.scripted import ScriptedModel
+from ipyrefine.render import words
+from ipyrefine.render.html import record_html
+from ipyrefine.render.terminal import record_text
+from ipyrefine.session.record import as_json
+
+pytestmark = pytest.mark.skipif(not sandbox_is_closed(), reason="code can't be shut in here")
+
+ORDERS = (
+    "import pandas as pd\norders = pd.DataFrame({'id': [1, 2, 3], 'amount': [10.0, 20.5, 3.25]})"
+)
+
+
+class Notebook:
+    """A shell, and a model whose draft is a given text; its cells share one event loop."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._patches = monkeypatch
+        self.shell = loaded_shell(monkeypatch)
+        self.shell.history_manager.input_hist_raw[:] = [""]
+        self.shell.run_line_magic("config", "Refine.journal = False")
+
+    async def run(self, cell: str) -> Any:
+        transformed = self.shell.transform_cell(cell)
+        result = await self.shell.run_cell_async(
+            cell, store_history=True, transformed_cell=transformed
+        )
+        self.shell.events.trigger("post_run_cell", result)  # as a kernel does
+        for one in self.shell.magics_manager.registry["Refine"].accepted:
+            if task := getattr(one, "_again", None):
+                await task
+        latest = self.shell.magics_manager.registry["Refine"].latest
+        if latest and latest._telling:
+            await latest._telling
+        return result
+
+    async def accept(self, text: str, options: str = "", task: str = "Do it.") -> None:
+        """Have a text written, and accept it."""
+        reply = f"```python\n{text}\n```"
+        self._patches.setattr(api, "choose_model", lambda *_, **__: ScriptedModel([reply]))
+        cell = f"%%refine --plain -p code --critique never {options}\n{task}"
+        (await self.run(cell)).raise_error()
+        (await self.run("%refine accept none")).raise_error()
+
+    @property
+    def last(self) -> Run:
+        run: Run = self.shell.magics_manager.registry["Refine"].latest.session.run
+        return run
+
+    @property
+    def said(self) -> str:
+        return words.ran_words(self.last).sentence
+
+
+@pytest.fixture
+def notebook(monkeypatch: pytest.MonkeyPatch) -> Notebook:
+    return Notebook(monkeypatch)
+
+
+TEXT = "total = orders['amount'].sum()\nbig = orders[orders['amount'] > 5]\nbig"
+ALL = "ran: all 2 results as shown"
+
+
+async def test_what_the_cell_gave_as_shown_is_counted(notebook):
+    await notebook.run(ORDERS)
+    await notebook.accept(TEXT)
+    assert notebook.said == ""
+    await notebook.run(TEXT)
+    assert notebook.said == ALL
+    assert ALL.capitalize() in record_text(notebook.last)
+    assert ALL in record_html(notebook.last)
+    assert read_record(as_json(notebook.last)).ran == notebook.last.ran
+
+
+async def test_only_its_first_run_counts(notebook):
+    await notebook.run(ORDERS)
+    await notebook.accept(TEXT)
+    await notebook.run(TEXT)
+    await notebook.run("orders.loc[0, 'amount'] = 0")
+    await notebook.run(TEXT)
+    assert notebook.said == ALL
+
+
+async def test_an_edited_text_says_nothing(notebook):
+    await notebook.run(ORDERS)
+    await notebook.accept(TEXT)
+    await notebook.run(TEXT.replace("> 5", "> 3"))
+    assert notebook.said == ""
+
+
+async def test_another_cell_in_between_moves_the_notebook_on(notebook):
+    await notebook.run(ORDERS)
+    await notebook.accept(TEXT)
+    await notebook.run("%refine show sent")
+    await notebook.run("orders = orders.head(1)")
+    await notebook.run(TEXT)
+    assert notebook.said == "ran: the notebook has moved on since it was checked"
+
+
+async def test_a_file_that_changed_in_between_turns_it_amber(notebook, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write = (tmp_path / "sales.csv").write_text
+    write("id,amount\n1,46655.1\n")
+    await notebook.run("import pandas as pd")
+    text = "sales = pd.read_csv('sales.csv')\nsales"
+    await notebook.accept(text)
+    write("id,amount\n1,48210.4\n")
+    await notebook.run(text)
+    assert notebook.said == "sum of `amount` in `sales`: shown 46,655.10, now 48,210.40"
+    assert notebook.said in " ".join(record_text(notebook.last).split())
+    receipt = words.receipt(notebook.last)
+    assert (receipt.title.word, receipt.title.kind) == ("DIFFERS NOW THAT IT RAN", "warn")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["import time\nt = time.time()", "import random\nx = random.random()\nx",
+     "import numpy as np\nxs = np.random.rand(50)", "x = object()\nhash(x)"],
+)  # fmt: skip
+async def test_what_changes_from_run_to_run_does_not_turn_it_amber(notebook, text):
+    await notebook.run(ORDERS)
+    await notebook.accept(f"n = len(orders)\n{text}")
+    await notebook.run(f"n = len(orders)\n{text}")
+    assert "from run to run" in notebook.said
+    assert words.receipt(notebook.last).title.kind != "warn"
+
+
+async def test_a_seed_gives_the_same(notebook):
+    await notebook.run(ORDERS)
+    text = "import random\nrandom.seed(len(orders))\nrandom.random()"
+    await notebook.accept(text)
+    await notebook.run(text)
+    assert notebook.said == "ran: the result is as shown"
+
+
+async def test_a_library_that_the_notebook_patched_turns_it_amber(notebook):
+    import pandas
+
+    kept = pandas.DataFrame.head
+    try:
+        await notebook.run(ORDERS + "\npd.DataFrame.head = lambda self, n=5: self.iloc[:1]")
+        await notebook.accept("few = orders.head(2)\nlen(few)")
+        await notebook.run("few = orders.head(2)\nlen(few)")
+    finally:
+        pandas.DataFrame.head = kept
+    assert notebook.said == "the answer: shown 2, now 1; `few`: shown 2 × 2, now 1 × 2"
+
+
+async def test_an_iterator_is_left_as_it_is(notebook):
+    await notebook.run(ORDERS)
+    text = "ids = iter(orders['id'])\n(one for one in ids)"
+    await notebook.accept(text)
+    result = await notebook.run(text)
+    assert list(result.result) == [1, 2, 3]
+
+
+async def test_lines_for_ipython_stay_out_of_it(notebook):
+    await notebook.run(ORDERS)
+    text = "%precision 3\ntotal = orders['amount'].sum()\n!true"
+    await notebook.accept(text)
+    await notebook.run(text)
+    assert notebook.said == "ran: the result is as shown"
+
+
+async def test_that_it_raised_is_said(notebook):
+    await notebook.run(ORDERS)
+    await notebook.run("import pandas\npandas.DataFrame.total = lambda self: 1")
+    text = "total = orders.total()"
+    await notebook.accept(text, "-n 0")
+    await notebook.run(text)
+    assert notebook.said == "it ran; shown: it raised AttributeError"
+
+
+HOSTILE = """
+class Hostile:
+    def __getattribute__(self, name):
+        raise SystemError(name)
+    __eq__ = __ne__ = __len__ = __repr__ = __str__ = __hash__ = __bool__ = __iter__ = None
+class Meta(type):
+    def __getattribute__(cls, name):
+        raise SystemError(name)
+class Odd(metaclass=Meta):
+    pass
+"""
+
+
+async def test_nothing_of_an_object_is_called(notebook):
+    await notebook.run(ORDERS)
+    text = f"{HOSTILE}\nn = len(orders)\nh = Hostile()\nodd = Odd()\nmany = [h, odd]"
+    await notebook.accept(text)
+    await notebook.run(text)
+    assert notebook.said == "ran: all 2 results as shown"
+
+
+# Where nothing ran before
+
+
+async def unchecked(notebook: Notebook, text: str) -> None:
+    await notebook.accept(text, "--no-check all")
+
+
+async def test_what_a_first_run_did_is_said_afterwards(notebook):
+    await notebook.run(ORDERS)
+    text = "orders = orders[orders['amount'] > 5]\nn = len(orders)"
+    await unchecked(notebook, text)
+    await notebook.run(text)
+    assert notebook.said == "ran: 1 of 3 rows of `orders` is gone; `n` is new: 2"
+    assert notebook.last.ran.back == ("orders",)
+
+
+async def test_of_hostile_objects_only_the_type_is_seen(notebook):
+    await notebook.run(f"{HOSTILE}\nh = Hostile()\nodd = Odd()")
+    text = "(h, odd, more) = (Hostile(), h, {1: odd})"
+    await unchecked(notebook, text)
+    await notebook.run(text)
+    assert notebook.said == "ran: `odd`: Odd → Hostile; `more` is new: {1: Odd}; 1 more"
+    assert notebook.last.ran.back == ("h", "odd")
+
+
+async def test_only_what_was_bound_anew_is_put_back_until_the_next_cell(notebook):
+    await notebook.run(f"{ORDERS}\nxs = [1]\nn = 1")
+    text = "n = n + 1\nxs.append(2)\norders = orders.head(1)"
+    await unchecked(notebook, text)
+    await notebook.run(text)
+    cell = notebook.shell.magics_manager.registry["Refine"].latest
+    assert cell.offers("")["back"] == ("n", "orders")
+    cell.act("back", {})
+    await cell._telling
+    assert (notebook.shell.user_ns["n"], len(notebook.shell.user_ns["orders"])) == (1, 3)
+    assert notebook.shell.user_ns["xs"] == [1, 2]
+    assert notebook.said.endswith("; `n`, `orders` put back")
+    assert cell.offers("")["back"] == ()
+
+
+async def test_after_the_next_cell_nothing_is_put_back(notebook):
+    await notebook.run("n = 1")
+    await unchecked(notebook, "n = 2")
+    await notebook.run("n = 2")
+    cell = notebook.shell.magics_manager.registry["Refine"].latest
+    await notebook.run("%refine show results")
+    assert cell.offers("")["back"] == ("n",)
+    await notebook.run("pass")
+    assert cell.offers("")["back"] == ()
+    assert notebook.said == "ran: `n`: 1 → 2"
