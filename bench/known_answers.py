@@ -1,6 +1,6 @@
 """Let known answers be the drafts of runs in notebooks, and print what was run, seen and stopped.
 
-``python bench/known_answers.py --out DIR [--only TEXT]`` needs no model, and the package
+``python bench/known_answers.py --out DIR [--only TEXT] [--judge]`` needs no model, and the package
 ``dseval``, which the README says how to install. `sessions` says how a question is asked. The draft
 is a published answer of gpt-3.5 to it, right or wrong, and a critic finds nothing.
 
@@ -9,21 +9,33 @@ check that a text must pass; the last, of which variables that the reference rea
 shown what they hold. Right is what DSEval publishes and finds today as well: it was made for a
 pandas before 3, so some verdicts have changed.
 
+The second says of wrong answers that are not stopped whether the first two lines (the answer, then
+what happened to data) tell it. A person judged that one by one, in ``kept/known_told.jsonl``:
+``id``, the ``lines`` that were read, ``told`` and ``why``. ``--judge`` prints what is not judged
+yet, or was with other lines, in that form with ``told`` open, beside the question, the answer, the
+reference and all that is shown of the result. Of right ones the table says how many show a fact
+there that may be a fault or asked for.
+
 Each result is a line of DIR/known.jsonl, so a bench that was stopped goes on where it was.
 ``IPYREFINE_NO_FORK=1`` in the environment reaches the kernels; use another ``--out`` for it.
 """
 
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+import facts
 import measure
 import sessions
 from sessions import RIGHT, SETS, Question, Results, counted, of_set, share, why_not_run
 
 _EXCEPTION = re.compile(r"\b([A-Z]\w*(?:Error|Exception|Interrupt|Exit|Warning))\b")
 _KINDS = ("right", "wrong", "changed")
+_KEPT = Path(__file__).parent / "kept"
+_FIRST = 2  # lines that everybody reads
 
 
 def ask(question: Question, answer: Mapping[str, str]) -> dict[str, Any]:
@@ -32,7 +44,8 @@ def ask(question: Question, answer: Mapping[str, str]) -> dict[str, Any]:
     today = sessions.judge(question, code)
     found = sessions.refine(question, f"use_known({code!r})")
     known = {"published": answer["verdict"], "today": today, "needed": question.needed}
-    return {**known, "code": code, **found}
+    asked = {"question": question.text, "reference": question.reference, "code": code}
+    return {**known, **asked, **found}
 
 
 def kind(row: Mapping[str, Any]) -> str:
@@ -54,6 +67,36 @@ def stopped_by(row: Mapping[str, Any]) -> tuple[str, str] | None:
             found = _EXCEPTION.search(words)
             return f"run: {found[1]}" if found else "run", line
     return None
+
+
+def first_lines(row: Mapping[str, Any]) -> list[str]:
+    """Return the first lines of what is shown of an answer that ran."""
+    return [words for words, _ in facts.lines_of(row)[:_FIRST]]
+
+
+class Judged:
+    """What a person judged, one by one: whether the first lines tell that an answer is wrong."""
+
+    def __init__(self) -> None:
+        path = _KEPT / "known_told.jsonl"
+        lines = path.read_text("utf-8").splitlines() if path.exists() else []
+        self._rows = {row["id"]: row for row in map(json.loads, lines)}
+
+    def told(self, row: Mapping[str, Any]) -> bool | None:
+        """Return whether they do; None where these lines were not judged."""
+        lines, kept = first_lines(row), self._rows.get(row["id"], {})
+        if not lines:
+            return False
+        return kept["told"] if kept.get("lines") == lines else None
+
+    def open(self, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return what is left to judge, in the form of the file."""
+        names = ("id", "question", "code", "reference", "outputs")
+        return [
+            {n: row[n] for n in names} | {"lines": first_lines(row), "told": None, "why": ""}
+            for row in rows
+            if kind(row) == "wrong" and not stopped_by(row) and self.told(row) is None
+        ]
 
 
 def shown_names(row: Mapping[str, Any]) -> set[str]:
@@ -90,7 +133,7 @@ def coverage(rows: Sequence[dict[str, Any]]) -> str:
 
 def report(results: Results) -> str:
     """Return all tables."""
-    rows = results.usable
+    rows, judged = results.usable, Judged()
     of_data = [row for row in rows if row["needed"]]
     kinds = {name: [row for row in rows if kind(row) == name] for name in _KINDS}
 
@@ -111,6 +154,24 @@ def report(results: Results) -> str:
         line("right ones stopped", kinds["right"], stopped_by),
         line("changed ones stopped", kinds["changed"], stopped_by),
     ]
+    wrong, right = kinds["wrong"], kinds["right"]
+    left = [row for row in wrong if not stopped_by(row)]
+
+    def fate(told: bool | None) -> Callable[[Any], bool]:
+        return lambda row: row in left and judged.told(row) is told
+
+    def has_fact(row: Mapping[str, Any]) -> bool:
+        return facts.doubted(row, _FIRST)
+
+    fates = [
+        line("wrong ones stopped", wrong, stopped_by),
+        line("wrong ones told in the first two lines", wrong, fate(True)),
+        line("wrong ones neither", wrong, fate(False)),
+        line("wrong ones not judged yet", wrong, fate(None)),
+        line("wrong ones with a fact on rows or values there", wrong, has_fact),
+        line("right ones stopped", right, stopped_by),
+        line("right ones with a fact on rows or values there", right, has_fact),
+    ]
     reasons = Counter(filter(None, (why_not_run(row, row["needed"]) for row in of_data)))
     causes = Counter(found[0] for row in kinds["wrong"] if (found := stopped_by(row)))
     listed = [
@@ -127,6 +188,8 @@ def report(results: Results) -> str:
         [
             f"## Known answers: {len(rows)} of {len(results.rows)} questions are usable",
             measure.table(["", *SETS, "all"], lines),
+            "## What the first two lines tell",
+            measure.table(["", *SETS, "all"], fates),
             counted("why one that needs data was not run", reasons),
             counted("a wrong one was stopped by", causes),
             "Those that were stopped, though they are right at least by one verdict:",
@@ -141,15 +204,21 @@ def report(results: Results) -> str:
 
 def main() -> None:
     """Run what is missing and print the tables."""
-    options = sessions.options(__doc__).parse_args()
+    parser = sessions.options(__doc__)
+    parser.add_argument("--judge", action="store_true", help="only print what is left to judge")
+    options = parser.parse_args()
     folder = (options.data / "dseval").resolve()
     results = Results(options.out.resolve() / "known.jsonl")
-    if not options.table:
+    if not (options.table or options.judge):
         asked = sessions.Sessions(folder)
         answers = {row["id"]: row for row in measure.load_cases(folder, "known_answers")}
         names = [name for name in asked.names if name in answers and options.only in name]
         sessions.collect(asked, names, results, lambda one: ask(one, answers[one.name]))
-    print(report(results))
+    if options.judge:
+        for row in Judged().open(results.usable):
+            print(json.dumps(row, ensure_ascii=False))
+    else:
+        print(report(results))
 
 
 if __name__ == "__main__":

@@ -8,11 +8,14 @@ assignment) and 25 right ones that change as much, as the task asks for it. They
 the code that says what happened to data; one half, ``dev``, was looked at while it was written, the
 other, ``kept``, was run once at its end.
 
-Each is the draft of a run that asks nobody, as in ``%%refine --draft -n 0``. A wrong one says which
-facts would let a reader notice (any one of its ``tells``), so whether it is told is not judged by
-words. The lines are the answer, where there is one, and then each fact. Nothing is coloured where
-nobody reads, so for the right ones the table says how many are stopped, that is, fail a check that
-a text must pass, and how many show a fact about rows or values that a reader may take for a fault.
+Each is the draft of a run that asks nobody, as in ``%%refine --draft -n 0``, and is taken for code
+whatever it looks like; the table also says how many would be taken for words, and so not be run.
+
+A wrong one says which facts would let a reader notice (any one of its ``tells``), so whether it is
+told is not judged by words. The lines are the answer, where there is one, and then each fact.
+Nothing is coloured where nobody reads, so for the right ones the table says how many are stopped,
+that is, fail a check that a text must pass, and how many show a fact about rows or values that a
+reader may take for a fault.
 
 Each result is a line of DIR/lost_rows.jsonl, so a bench that was stopped goes on where it was.
 ``--validate`` runs the cells here instead: a right one must give what its reference gives, and a
@@ -28,20 +31,19 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import facts
 import measure
 import sessions
+from facts import lines_of, meets
 from sessions import Results, share
 from tqdm import tqdm
 
 from ipyrefine import api
-from ipyrefine.core.effects import sentence
-from ipyrefine.core.model import Effect
 from ipyrefine.core.run import Run
 from ipyrefine.kernel.variables import find
 from ipyrefine.providers.choose import NoWriter
 
 HALVES = ("dev", "kept")
-DOUBTED = ("gone", "ignored", "repeated", "overwritten")  # what may be a fault, or asked for
 _CELLS = Path(__file__).parent / "lost_rows.jsonl"
 _FIRST = 3  # lines that everybody reads
 
@@ -104,64 +106,19 @@ def look(cell: Mapping[str, Any]) -> dict[str, Any]:
             journal=False,
         )
     )
-    return said(run)
+    return {"form": api.choose_profile(None, draft=cell["code"]).form, **said(run)}
 
 
 def said(run: Run) -> dict[str, Any]:
     """Return what a run says of its first text: the checks it fails, its answer, its facts."""
     evidence = run.iterations[0].evidence
-    effects = [one for each in evidence for one in each.effects]
-    dumped = [one.model_dump(mode="json") for each in evidence for one in each.outputs]
     return {
         "checks": {one.name: one.passed for one in evidence},
         "stopped": [one.name for one in evidence if one.failed],
         "detail": "\n".join(one.detail for one in evidence if one.failed),
-        "answer": answer_line(dumped),
-        "effects": [one.model_dump(mode="json", exclude={"head"}) for one in effects],
+        **facts.facts_of([one.model_dump(mode="json") for one in evidence]),
         "seconds": round(sum(one.seconds for one in evidence), 1),
     }
-
-
-def answer_line(outputs: Sequence[Mapping[str, Any]]) -> str:
-    """Return the line that says what the last expression gives; empty where it gives nothing."""
-    for one in reversed(outputs):
-        match one["kind"]:
-            case "value":
-                return f"The answer: {measure.short(one['text'])}"
-            case "table":
-                first = (
-                    dict(zip(one["columns"], one["rows"][0], strict=False)) if one["rows"] else ""
-                )
-                size = f"{one['height']} × {one['width']}"
-                return f"The answer: a table of {size}, first {measure.short(str(first))}"
-            case "figure":
-                return "The answer: a figure"
-    return ""
-
-
-def lines_of(row: Mapping[str, Any]) -> list[tuple[str, Effect | None]]:
-    """Return the lines in their order, each with the fact that it tells."""
-    effects = [Effect.model_validate(one) for one in row["effects"]]
-    lines = [(sentence(one), one) for one in effects]
-    # What is odd about the answer stands in its place.
-    odd = [line for line in lines if line[1].kind == "answer"]
-    answer: list[tuple[str, Effect | None]] = [(row["answer"], None)] * bool(row["answer"])
-    return [*(odd or answer), *(line for line in lines if line[1].kind != "answer")]
-
-
-def meets(effect: Effect | None, tell: Mapping[str, Any]) -> bool:
-    """Return whether a fact is what a cell's tell asks for; ``table`` is either of its two."""
-
-    if effect is None:
-        return False
-    fields = {**dict(effect), "table": (effect.name, effect.of)}
-
-    def has(field: str, wanted: Any) -> bool:
-        options = {*wanted} if isinstance(wanted, list) else {wanted}
-        values = fields[field] if isinstance(fields[field], tuple) else (fields[field],)
-        return not options.isdisjoint(values)
-
-    return all(has(field, wanted) for field, wanted in tell.items())
 
 
 def told(row: Mapping[str, Any], lines: int | None = None) -> bool:
@@ -170,9 +127,9 @@ def told(row: Mapping[str, Any], lines: int | None = None) -> bool:
     return any(meets(effect, tell) for _, effect in some for tell in row.get("tells", ()))
 
 
-def doubted(row: Mapping[str, Any], lines: int = _FIRST) -> bool:
+def looks_wrong(row: Mapping[str, Any]) -> bool:
     """Return whether one of the first lines tells of rows or values that are lost or changed."""
-    return any(effect is not None and effect.kind in DOUBTED for _, effect in lines_of(row)[:lines])
+    return facts.doubted(row, _FIRST)
 
 
 # Tables.
@@ -196,14 +153,16 @@ def report(rows: Sequence[dict[str, Any]]) -> str:
         line("wrong ones told anywhere", wrong, told),
         line("wrong ones stopped", wrong, lambda row: row["stopped"]),
         line("wrong ones told in three lines, or stopped", wrong, _noticed),
-        line("wrong ones with a fact on rows or values in three lines", wrong, doubted),
+        line("wrong ones with a fact on rows or values in three lines", wrong, looks_wrong),
+        line("wrong ones that count as words without a profile", wrong, _as_words),
         line("right ones stopped", right, lambda row: row["stopped"]),
-        line("right ones with a fact on rows or values in three lines", right, doubted),
+        line("right ones with a fact on rows or values in three lines", right, looks_wrong),
+        line("right ones that count as words without a profile", right, _as_words),
     ]
     by_kind = []
     for kind in dict.fromkeys(row["kind"] for row in rows):
         one, other = ([row for row in some if row["kind"] == kind] for some in (wrong, right))
-        noticed, doubts = sum(map(told_first, one)), sum(map(doubted, other))
+        noticed, doubts = sum(map(told_first, one)), sum(map(looks_wrong, other))
         by_kind.append([kind, f"{noticed} of {len(one)}", f"{doubts} of {len(other)}"])
     heads = ["kind", "wrong ones told in three lines", "right ones with a fact on rows or values"]
     return "\n\n".join(
@@ -220,10 +179,14 @@ def _noticed(row: Mapping[str, Any]) -> bool:
     return bool(row["stopped"]) or told(row, _FIRST)
 
 
+def _as_words(row: Mapping[str, Any]) -> bool:
+    return row["form"] != "code"
+
+
 def _listed(row: Mapping[str, Any]) -> str:
     lines = [text for text, _ in lines_of(row)]
     where = "in three" if told(row, _FIRST) else "further down" if told(row) else "not told"
-    state = "a fact on rows or values" if doubted(row) else "no fact on rows or values"
+    state = "a fact on rows or values" if looks_wrong(row) else "no fact on rows or values"
     parts = [row["id"], row["half"], state if row["right"] else where]
     if row["stopped"]:
         parts.append(f"stopped by {', '.join(row['stopped'])}: {measure.short(row['detail'])}")

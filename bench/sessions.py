@@ -29,6 +29,7 @@ from typing import Any, NamedTuple
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 
+import facts
 import measure
 from measure import Replies
 
@@ -268,6 +269,7 @@ def refine(question: Question, use: str) -> dict[str, Any]:
         "message": run["message"],
         "shown": (shown or [""])[-1],
         "evidence": [_evidence(one) for one in iterations[0]["evidence"]] if iterations else [],
+        **facts.facts_of(iterations[0]["evidence"] if iterations else []),
         "materials": [{n: one[n] for n in ("kind", "name", "text")} for one in task["materials"]],
         "prompt": kept["prompt"],
         "missing": kept["missing"],
