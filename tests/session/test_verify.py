@@ -24,6 +24,7 @@ from ipyrefine.core.model import (
 from ipyrefine.core.points import with_ids
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.stored import VERSION
+from ipyrefine.core.table import Evidence
 from ipyrefine.core.testing import read_tests
 from ipyrefine.errors import UsageError
 from ipyrefine.session.export import export
@@ -209,6 +210,73 @@ def test_a_pass_holds_only_where_what_it_rests_on_was_run_again(tmp_path, run, s
     assert one.state == state, one.why
     assert why in one.why
     assert exit_status([one]) == {"holds": 0, "fails": 1}.get(state, 3)
+
+
+def checked(run: Run, *found: Evidence, **verdict: Any) -> Run:
+    """A run whose text was checked so, with a verdict."""
+    made = Verdict(score=None, **verdict)
+    return run.replace(
+        iterations=(run.iterations[0].replace(verdict=made, evidence=found),),
+        decisions=(),
+        stop_reason=None,
+    )
+
+
+TEST = Evidence(name="tests:suite", passed=True, decisive=True, basis="tests")
+CHECK = Evidence(name="no_floats decisive", passed=True, decisive=True, basis="function")
+
+
+@pytest.mark.parametrize(
+    ("found", "outcome", "basis", "names"),
+    [
+        ((TEST,), "PASS", "tests", "tests:suite"),
+        ((TEST, CHECK), "PASS", "tests", "tests:suite, no_floats"),
+        ((CHECK,), "PASS", "function", "no_floats"),
+        ((TEST.replace(passed=False),), "NEEDS_IMPROVEMENT", "tests", "tests:suite"),
+        ((TEST.replace(passed=None, not_run=True),), "NOT_JUDGED", "none", "tests:suite"),
+        ((CHECK.replace(name="length:<=9 lines", basis="constraints", passed=False),),
+         "NEEDS_IMPROVEMENT", "constraints", "at most 9 lines"),
+        ((TEST.replace(passed=False),), "PASS", "user", ""),  # over a failed test
+        ((CHECK.replace(decisive=False),), "PASS", "confirmed", ""),
+        ((CHECK.replace(passed=False, required=False),), "PASS", "confirmed", ""),
+        ((Evidence(name="examples", passed=True, decisive=True, basis="confirmed"),),
+         "PASS", "confirmed", ""),
+    ],
+)  # fmt: skip
+def test_a_check_that_decided_and_cannot_be_run_from_the_file_is_named(
+    tmp_path, found, outcome, basis, names
+):
+    run = checked(run_of(), *found, outcome=Outcome[outcome], basis=basis)
+    if basis == "user":
+        decided = (Override(iteration=0, outcome=Outcome.PASS),)
+        run = run.replace(decisions=decided, stop_reason=StopReason.OVERRIDDEN)
+    [one] = verified(notebook(tmp_path / "x.ipynb", run))
+    sentence = f"; the verdict rests on {names}, which can't be run from this file"
+    assert one.state == ("not confirmed" if names else "holds")
+    assert one.why == ALL + (sentence if names else "; PASS is the user's word" * (basis == "user"))
+    assert exit_status([one]) == (3 if names else 0)
+
+
+TABLES = "Double a of `t`.\n\nInput\n\n| a |\n|---|\n| 1 |\n\nOutput\n\n| a |\n|---|\n| 2 |\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "state"),
+    [
+        ("def f(df):\n    return df.assign(a=df['a'] * 2)", "holds"),
+        ("def f(df):\n    return df.assign(a=df['a'] * 3)", "fails"),
+        ("df.assign(a=df['a'] * 2)", "holds"),
+        ("def f(df):\n    return helper(df)", "not run"),
+        ("2", "not run"),
+    ],
+)
+def test_a_table_that_the_task_states_is_tried_again(tmp_path, text, state):
+    pytest.importorskip("pandas")
+    run = run_of(text, task=TABLES, confirmed=())
+    found = Evidence(name="examples", passed=True, decisive=True, basis="examples")
+    run = checked(run, found, outcome=Outcome.PASS, basis="examples")
+    [one] = verified(notebook(tmp_path / "x.ipynb", run))
+    assert one.state == state, one.why
 
 
 def test_an_exported_run_is_verified_and_its_cell_is_the_last(tmp_path):

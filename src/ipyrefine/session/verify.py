@@ -11,8 +11,10 @@ from ipyrefine.checks.suite import Suite
 from ipyrefine.core.decisions import Override
 from ipyrefine.core.model import Outcome, StopReason
 from ipyrefine.core.run import Run
+from ipyrefine.core.stated import read_examples
 from ipyrefine.core.stored import OtherVersion
 from ipyrefine.core.syntax import names_bound, names_used, try_parse
+from ipyrefine.core.table import Evidence
 from ipyrefine.errors import CheckNotRun, UsageError
 from ipyrefine.kernel.magics import python_part
 from ipyrefine.kernel.variables import Copies
@@ -33,8 +35,8 @@ class Verified(NamedTuple):
     Attributes:
         cell: the number of the cell that shows it, from 1; 0 for none.
         task: the task's first line.
-        state: of its suite; ``not confirmed`` where it holds, but its PASS rests on something else;
-            ``fails`` for a record that is damaged, too.
+        state: of its suite; ``not confirmed`` where it holds, but the verdict rests on something
+            else; ``fails`` for a record that is damaged, too.
         why: how much holds, the first failing call, or why nothing was run.
         note: what the sandbox did not protect, for people; empty for nothing.
     """
@@ -82,7 +84,7 @@ def exit_status(found: Iterable[Verified]) -> int:
 
 
 async def _verify(one: Recorded, *, cells: bool) -> Verified:
-    run, suite, note = one.run, kept_suite(one.run), ""
+    run, suite, note = one.run, _suite(one.run), ""
     changed = one.now is not None and not holds_text(one.now, run.text)
     state: State = "not run"
     if not any(suite):
@@ -100,6 +102,12 @@ async def _verify(one: Recorded, *, cells: bool) -> Verified:
         state, why, note = await _try(run, suite, text)
         why += "; its cell has changed since" if changed else ""
     return Verified(one.cell, run.task.text.partition("\n")[0], state, why, note)
+
+
+def _suite(run: Run) -> Kept:
+    """Return the suite of a run, with the tables of its task; pytest is not given those."""
+    kept = kept_suite(run)
+    return kept._replace(stated=read_examples(run.task.text)) if run.task.is_python else kept
 
 
 class _Tried(NamedTuple):
@@ -123,6 +131,7 @@ async def _try(run: Run, suite: Kept, text: str) -> tuple[State, str, str]:
         noun = "example" if number < len(suite.stated) else "result"
         absence = str(outcome.get("absence", evaluation.absence))
         absence = absence or _missing_module(str(outcome.get("error", "")))
+        absence = absence or str(outcome.get("untried", ""))
         passed = holds(example, outcome) or (None if absence else False)
         line = absence or format_example(example, outcome)
         tried.append(_Tried(noun, passed, line))
@@ -149,17 +158,26 @@ async def _try(run: Run, suite: Kept, text: str) -> tuple[State, str, str]:
 
 
 def _unrepeated(run: Run, tried: Collection[str]) -> str:
-    """Return why a PASS is not confirmed; empty where it is, or for none.
+    """Return what the verdict rests on and was not run again; empty for nothing.
 
     In `tried` are the nouns of what was run again, and holds.
     """
     verdict = run.verdict
-    if verdict is None or not verdict.passed or _NOUNS.get(verdict.basis) in tried:
-        return ""
     said = (d for d in run.decisions if isinstance(d, Override) and d.outcome is Outcome.PASS)
-    if verdict.basis == "user" and any(said):
+    if verdict is None or (verdict.basis == "user" and (any(said) or not verdict.passed)):
         return ""
-    return f"PASS rests on {words.source(verdict)}, which can't be run from this file"
+    names = ", ".join(labels.check_name(one.name) for one in _deciding(run))
+    if not names and verdict.passed and _NOUNS.get(verdict.basis) not in tried:
+        names = words.source(verdict)
+    return f"the verdict rests on {names}, which can't be run from this file" if names else ""
+
+
+def _deciding(run: Run) -> Iterator[Evidence]:
+    """Yield what the user's own checks decided, or could not."""
+    for one in run.chosen.evidence if run.chosen else ():
+        missed = one.required and (one.passed is False or one.not_run)
+        if not one.by_examples and (missed or (one.passed and one.decisive)):
+            yield one
 
 
 def _tallies(tried: list[_Tried]) -> Iterator[str]:
@@ -177,7 +195,8 @@ def _missing_module(error: str) -> str:
 
 def _needed(run: Run, suite: Kept) -> set[str]:
     """Return the notebook's names that a suite needs, as the recorded text lacks them."""
-    examples = [f"{e.setup}\n{e.source}" for e in (*suite.stated, *suite.confirmed)]
+    called = [one for one in (*suite.stated, *suite.confirmed) if one.kind != "table"]
+    examples = [f"{one.setup}\n{one.source}" for one in called]
     text = try_parse(python_part(run.text).code)
     trees = [text, *map(try_parse, [*examples, *(one.code for one in suite.tests)])]
     used = set[str]().union(*(names_used(tree) for tree in trees if tree))
