@@ -27,20 +27,6 @@ async def test_a_cell_shows_names_that_are_new_or_changed_and_no_secret() -> Non
         "count": ("3", "5"),
         "top": ("", "{'a': 1}"),
         "xs": ("[3]", "[3, 4]"),
-        "len(many)": ("", "500"),
-    }
-
-
-async def test_a_frame_is_shown_by_its_shape_and_the_values_it_lacks() -> None:
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame({"k": [1, 2, 3], "v": [1.0, 2.0, 3.0]})
-    other = pandas.DataFrame({"k": [1, 2], "w": [5.0, 6.0]})
-    text = "inner = df.merge(other)\nleft = df.merge(other, how='left')\ndf = df[df.v > 1]"
-    assert await shown(text, df=frame, other=other) == {
-        "df.shape": ("(3, 2)", "(2, 2)"),
-        "inner.shape": ("", "(2, 3)"),
-        "left.shape": ("", "(3, 3)"),
-        "int(left.isna().sum().sum())": ("", "1"),
     }
 
 
@@ -56,69 +42,10 @@ async def test_short_series_and_numbers_are_shown_whole_and_what_the_task_names_
     evidence = await check(text, Task(text="Sum `v` of `df` by `k`, as `per_k`.", form="code"))
     assert [(row.call, row.result) for row in evidence.rows] == [
         ("per_k.to_dict()", "{'a': 4, 'b': 2}"),
-        ("step.shape", "(3, 2)"),
-        ("long.shape", "(99,)"),
         ("on_days.tolist()", "[4, 2]"),
         ("total.item()", "6"),
         ("counts.tolist()", "[1, 2, 3]"),
     ]
-
-
-ORDERS_GONE, CUSTOMER_LACKS = "set(orders['id'])", "int(orders['customer'].isna().sum())"
-GONE = [
-    (
-        "merged = orders.merge(customers, on='customer')\n"
-        "many = orders.merge(customers, how='left'); many['customer'] = 'a'\n"
-        "total = orders.groupby('customer')[['price']].sum()",
-        {
-            f"{ORDERS_GONE} - set(merged['id'])": "{3, 4}",
-            "set(customers['customer']) - set(many['customer'])": "{'b'}",
-            CUSTOMER_LACKS: "1",
-        },
-    ),
-    (
-        "both = orders.merge(rates)",
-        {
-            f"{ORDERS_GONE} - set(both['id'])": "{3, 4}",
-            "len(both['id']) - len(set(both['id']))": "2",
-        },
-    ),
-    (
-        "few = orders[orders.price > 8][['customer']]",
-        {
-            "set(orders['customer']) - set(few['customer'])": "{'a'}",
-            CUSTOMER_LACKS: "1",
-        },
-    ),
-    ("same = orders.assign(tax=orders.price * 0.2)", {}),
-    ("orders = orders.dropna(); out = orders.head(1)", {}),
-]
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"), GONE, ids=["lost", "repeated", "filtered", "all kept", "on purpose"]
-)
-async def test_rows_that_a_frame_lost_or_repeats_are_shown_before_its_shape(
-    text: str, expected: dict[str, str]
-) -> None:
-    pandas = pytest.importorskip("pandas")
-    orders = pandas.DataFrame(
-        {"id": [1, 2, 3, 4], "customer": ["a", "b", "c", None], "price": [8.0, 9.0, 9.5, 2.0]}
-    )
-    customers = pandas.DataFrame({"customer": ["a", "b"], "town": ["Ulm", "Bonn"]})
-    rates = pandas.DataFrame({"customer": ["a", "a", "b", "b"], "rate": [1, 2, 1, 2]})
-    rows = await shown(text, orders=orders, customers=customers, rates=rates)
-    gone = {call: now for call, (_, now) in rows.items() if not call.endswith("shape")}
-    gone = {call: now for call, now in gone.items() if ".isna().sum().sum()" not in call}
-    assert gone == expected
-    assert [*rows][: len(gone)] == [*gone]
-
-
-async def test_rows_that_a_polars_frame_lost_are_shown() -> None:
-    polars = pytest.importorskip("polars")
-    orders = polars.DataFrame({"id": [1, 2, 3], "town": ["Ulm", None, "Bonn"]})
-    rows = await shown("kept = orders.drop_nulls()", orders=orders)
-    assert rows["set(orders['id']) - set(kept['id'])"] == ("", "{2}")
 
 
 async def test_a_cell_that_fails_shows_nothing() -> None:

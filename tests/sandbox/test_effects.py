@@ -19,34 +19,7 @@ def frame() -> pandas.DataFrame:
     return pandas.DataFrame({"city": ["a", "b", "c"], "price": ["1", "2", "x"], "n": [1, 2, 3]})
 
 
-async def detail(text: str, **variables: Any) -> list[str]:
-    (check,) = resolve(["run seconds=120"], {}, variables=Variables(variables))
-    evidence = await check(text, TASK)
-    assert evidence.passed, evidence.detail
-    return [line for line in evidence.detail.splitlines()[1:] if not line.startswith("(")]
-
-
-async def test_the_evidence_says_what_became_of_each_frame_that_changed_and_no_secret() -> None:
-    text = (
-        "import pandas\n"
-        "df['price'] = pandas.to_numeric(df['price'], errors='coerce')\n"
-        "df = df[df.n > 1].drop(columns='city').assign(twice=2)\n"
-        "inplace.drop(index=0, inplace=True)\n"
-        "keyed = keyed.rename(columns={'n': 'sk-abcdefghijkl'})\n"
-        "out = df.head(1)\nsame.head()\n"
-    )
-    string = str(frame().dtypes["price"])
-    names = ("df", "inplace", "keyed", "same")
-    assert await detail(text, **{name: frame() for name in names}) == [
-        "df: 3 rows × 3 columns → 2 rows × 3 columns; new columns: twice; columns gone: city; "
-        f"types: price {string} → float64; nulls added: 1 in price",
-        "inplace: 3 rows × 3 columns → 2 rows × 3 columns",
-        "keyed: 3 rows × 3 columns; new columns: [secret]; columns gone: n",
-        "out: new, 1 rows × 3 columns",
-    ]
-
-
-async def test_saying_what_became_of_frames_takes_nothing_of_a_texts_time() -> None:
+async def test_the_account_of_data_takes_nothing_of_a_texts_time() -> None:
     text = (
         "import pandas\nn = len(df)\na = pandas.DataFrame({'x': range(300_000)})\n"
         "globals().update({f'a{n}': a for n in range(40)})"  # two seconds to look at

@@ -38,12 +38,12 @@ _DRAWS = re.compile(r"matplotlib|plt|plot|hist|seaborn")
 def read_outputs(events: Iterable[Event], printed: str) -> tuple[Output, ...]:
     """Return the outputs in a report and on standard output, those within their bounds."""
     found = list[Output]()
-    if text := _clean(printed.strip("\n").rstrip(), MAX_OUTPUT):
+    if text := clean(printed.strip("\n").rstrip(), MAX_OUTPUT):
         found.append(Printed(text=text))
     reported = next((event["outputs"] for event in events if "outputs" in event), ())
     for one in reported if isinstance(reported, list) else ():
         try:
-            found.append(_OUTPUT.validate_python(_tidy(one)))
+            found.append(_OUTPUT.validate_python(tidy(one)))
         except (ValidationError, TypeError, AttributeError, KeyError):
             continue  # only the text can have written that
     return tuple(found[:MAX_OUTPUTS])
@@ -69,36 +69,38 @@ def read_fault(event: Event, about: str = "", line: Any = 0) -> Fault:
         return Fault(about=about)
 
 
-def _tidy(output: Any) -> dict[str, Any]:
+def tidy(output: Any) -> dict[str, Any]:
     """Return a reported output within its bounds, its texts without secrets."""
     match output["kind"]:
         case "value":
-            return {"kind": "value", "text": _clean(output["text"], MAX_OUTPUT)}
+            return {"kind": "value", "text": clean(output["text"], MAX_OUTPUT)}
         case "table":
             columns, rows = output["columns"][:MAX_COLUMNS], output["rows"][:MAX_ROWS]
             return {
                 **output,
-                "columns": [_clean(name, MAX_CELL) for name in columns],
-                "index": _clean(output.get("index", ""), MAX_CELL),
-                "labels": [_clean(label, MAX_CELL) for label in output["labels"][:MAX_ROWS]],
+                "columns": [clean(name, MAX_CELL) for name in columns],
+                "index": clean(output.get("index", ""), MAX_CELL),
+                "labels": [clean(label, MAX_CELL) for label in output["labels"][:MAX_ROWS]],
                 "rows": [
-                    [_clean_cell(name, cell) for name, cell in zip(columns, row, strict=False)]
+                    [clean_cell(name, cell) for name, cell in zip(columns, row, strict=False)]
                     for row in rows
                 ],
             }
         case "figure":
             lines = output.get("axes", ())[:MAX_AXES]
-            return {**output, "axes": [_clean(line, MAX_AXES_LINE) for line in lines]}
+            return {**output, "axes": [clean(line, MAX_AXES_LINE) for line in lines]}
     raise KeyError(output["kind"])
 
 
-def _clean_cell(column: str, cell: str) -> str:
+def clean_cell(column: str, cell: str) -> str:
+    """Return a cell of a column without secrets."""
     number = re.fullmatch(r"[-+.\deE]*|nan|NaN|None", cell)
     value = cell if not number else int(cell) if cell.isdecimal() else 0
-    return HIDDEN if is_secret_name(column, value) else _clean(cell, MAX_CELL)
+    return HIDDEN if is_secret_name(column, value) else clean(cell, MAX_CELL)
 
 
-def _clean(text: str, limit: int) -> str:
+def clean(text: str, limit: int) -> str:
+    """Return a text without secrets, its start where it is long."""
     text = redact(text[: 2 * limit])
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 

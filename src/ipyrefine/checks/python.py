@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self
 
 from ipyrefine.checks import Context
-from ipyrefine.checks.functions import not_python, remark
+from ipyrefine.checks.functions import flaw, not_python, remark
 from ipyrefine.checks.outputs import IMPORT_SECONDS, imports_of, read_fault, read_outputs
 from ipyrefine.checks.refusals import explain_listing, explain_refusal
+from ipyrefine.checks.reported import find_lost_store, read_effects
 from ipyrefine.checks.undefined import NameReader, name_errors
 from ipyrefine.core.model import Condition, Fault, Task, on_conditions
 from ipyrefine.core.syntax import has_steps, is_literal, try_parse, try_parse_expression
@@ -31,7 +32,6 @@ from ipyrefine.sandbox.sandbox import (
 )
 
 _NO_PYTHON = "Not run: its first line is for IPython, which checked code does not have."
-_MAX_LINES = 10
 _LINE = 400
 _NO_MEMORY = re.compile(r"(?:\w+\.)?MemoryError\b")
 _MAX_NAME = 60  # characters of a line for IPython in a sentence
@@ -53,9 +53,9 @@ class RunsCleanly(NameReader):
     thread. So does one that reads a name which nothing defines, in a function that nobody calls
     too. A text written against this very check can still pretend to have ended well.
 
-    Its detail says what the text did to the DataFrames among the variables: rows and columns before
-    and after, types that changed, nulls that were added. Its outputs are what the text printed, the
-    value of its last expression, and its first figure.
+    Its effects say what the text did to data. Its outputs are what it printed, the value of its
+    last expression, and its first figure. It fails, too, where pandas leaves what it stores into as
+    it was.
 
     A text that fails because it needs what only the notebook has (a variable without a copy, the
     network, files elsewhere, its input, IPython) is not judged, and the detail says what that is.
@@ -114,13 +114,13 @@ class RunsCleanly(NameReader):
         undefined = await self.undefined(text, task)
         if self._unasked and not await self._copies.may_run():
             return Evidence(name=self.name, passed=None, not_run=True, detail=NOT_RUN_HERE)
-        outputs = {"candidate.py": code, "outputs_program.py": load_program("capture")}
-        outputs["reading_program.py"] = load_program("reading")
+        programs = {f"{one}_program.py": one for one in ("capture", "account", "reading")}
+        texts = {"candidate.py": code, **{name: load_program(p) for name, p in programs.items()}}
         nests = ("nest_asyncio", "nest_asyncio2") if hasattr(asyncio, "_nest_patched") else ()
         files = await self._copies.files(code) if files is None else files
         result, events = await run_without_secrets(
             "cell",
-            {**files, **outputs},
+            {**files, **texts},
             seconds=self._seconds,
             each=self._seconds,
             startup=IMPORT_SECONDS,
@@ -160,8 +160,17 @@ class RunsCleanly(NameReader):
         wants = (self._unasked or bool(files)) and _is_for_want(fault, result, task)
         tells = not (fault and wants)
         prefix = "" if tells or absence else "Nothing can be said in the sandbox: "
-        lines = [fault or self._success(text, partial), *_effects(events), result.protection_note]
         empty = [n for n in self._names if n in defined.get("none", ()) and not fault]
+        outputs = read_outputs(events, result.stdout) if fault or not absence else ()
+        effects = () if fault or absence else read_effects(events, task, outputs, partial)
+        faults = (_as_data(events, result, self._seconds, static),) if fault else ()
+        points = tuple(remark("run", f"`{n}` is None when the code ends.") for n in empty)
+        if store := find_lost_store(effects):
+            why = f"`{store.name}` is unchanged: pandas warned, {store.cause}"
+            fault, place = f"{why} (line {store.line}).", code.splitlines()[store.line - 1]
+            points = (flaw("run", why).replace(place=place.strip(), effect=store), *points)
+            faults = (Fault(raised=store.cause, line=store.line),)
+        lines = [fault or self._success(text, partial), result.protection_note]
         return Evidence(
             name=self.name,
             passed=None if absence or not tells else not fault,
@@ -169,13 +178,14 @@ class RunsCleanly(NameReader):
             detail=absence or prefix + "\n".join(filter(None, lines)),
             seconds=result.seconds,
             basis="run",
-            points=tuple(remark("run", f"`{n}` is None when the code ends.") for n in empty),
-            outputs=read_outputs(events, result.stdout) if fault or not absence else (),
+            points=points,
+            outputs=outputs,
+            effects=effects,
             rows=() if fault or absence else tuple(self._changes(events, task, code)),
             held=() if fault or absence else read_held(events),
             computed=self._copies.may_compute(code),
             conditions=partial,
-            faults=(_as_data(events, result, self._seconds, static),) if fault else (),
+            faults=faults,
         )
 
     def _too_long(self, what: str) -> str:
@@ -238,14 +248,6 @@ def _find_fault(events: list[Event], result: ProcessResult, seconds: float) -> s
     if result.exit_code != 0:
         return describe_failure(result, seconds)
     return "" if any("end" in event for event in events) else "It ended the process before its end."
-
-
-def _effects(events: list[Event]) -> list[str]:
-    """Return the lines on changes to frames; none if the code tampered with the report."""
-    lines = next((e["effects"] for e in events if "effects" in e), None)
-    if not isinstance(lines, list):
-        return []
-    return [redact(" ".join(x.split()))[:_LINE] for x in lines[:_MAX_LINES] if isinstance(x, str)]
 
 
 def _changes(events: list[Event], task: Task) -> list[Row]:

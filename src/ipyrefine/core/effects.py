@@ -4,16 +4,18 @@ from ipyrefine.core.model import Effect
 
 # By which data are lost or changed, so that somebody has to want them.
 WEIGHTY = (
-    "gone",
-    "repeated",
-    "reordered",
-    "ignored",
-    "filled",
-    "overwritten",
-    "missing",
-    "changed",
-)
+    "gone", "repeated", "reordered", "ignored", "filled", "overwritten", "missing", "changed",
+)  # fmt: skip
 _FEW = 3  # values in a sentence
+_ANSWERS = {
+    "none": "{} is None",
+    "nan": "{} is nan",
+    "inf": "{} is inf",
+    "empty": "{} is empty",
+    "missing": "All values of {} are missing",
+    "nothing": "It gives nothing and changes nothing",
+    "uncalled": "{} is defined, and nothing calls it",
+}
 
 
 def sentence(effect: Effect) -> str:
@@ -21,68 +23,82 @@ def sentence(effect: Effect) -> str:
 
     What an effect does not have is left out.
     """
-    name, of, column = (f"`{one}`" for one in (effect.name, effect.of, effect.column))
-    rows = f"{effect.count:,} of {effect.total:,} rows of {of if effect.of else name}"
+    name = _code(effect.name)
+    is_one = effect.count == 1
+    verb = "is" if is_one else "are"
     here = f" in {name}" if effect.name and effect.of else ""
-    there = f" in {name}" if effect.name else ""
-    which, before, after = _some(effect), effect.before, effect.after
+    place = f" in {_code(effect.name or effect.of)}" if effect.name or effect.of else ""
+    column = f" of {_code(effect.column)}" if effect.column else ""
+    before, after = effect.before, effect.after
     match effect.kind:
+        case "gone" if effect.cause == "filter":
+            return f"{_rows(effect, effect.total - effect.count)} are kept{here}"
+        case "gone" if effect.cause == "groups":
+            what = f"{effect.count:,} of {effect.total:,} categories{column}"
+            return f"{what} {verb} left out: no row has {'it' if is_one else 'them'}" + _some(
+                effect
+            )
         case "gone":
-            whose = "their" if effect.count != 1 else "its"
-            verb = "are" if effect.count != 1 else "is"
-            why = {
-                "unmatched": f": {whose} {column}{which} is not in `{effect.other}`",
-                "missing": f": {whose} {column} is missing",
-                "repeats": f": {'they repeat' if effect.count != 1 else 'it repeats'} another row",
-            }.get(effect.cause, f": {column}{which}" if which else "")
-            return f"{rows} {verb} gone{here}{why}"
+            return f"{_rows(effect)} {verb} gone{here}{_why(effect)}"
         case "repeated":
-            why = f": {column}{which} is in `{effect.other}` more than once" * bool(effect.other)
-            return f"{rows} are{here or ' there'} more than once{why}"
+            key = f"{_code(effect.column)}{_some(effect)}"
+            why = f": {key} is in {_code(effect.other)} more than once" if effect.other else ""
+            which = "" if why or not effect.column else f": {key}"
+            return f"{_rows(effect)} {verb}{here or ' there'} more than once{why or which}"
         case "reordered":
-            return f"{name} has its rows in another order"
+            return f"{name} has its {effect.unit}s in another order"
+        case "ignored" if effect.cause == "compared":
+            whole = f"{effect.count:,} of {effect.total:,} values{column}{place}"
+            return f"{whole} {verb} missing, and compare{'s' * is_one} as no"
         case "ignored":
-            return f"{rows} have no {column} and are left out"
+            have = "has" if is_one else "have"
+            return f"{_rows(effect)} {have} no {_code(effect.column)} and {verb} left out"
         case "filled":
-            how = f", with {after}" if after else ""
-            return f"{effect.count:,} missing values of {column}{there} are filled{how}"
+            whole = f"{effect.count:,} missing value{'s' * (not is_one)}{column}{place}"
+            return f"{whole} {verb} filled" + (f" with {after}" if after else "")
         case "overwritten":
             how = f" ({before} → {after})" if before else ""
-            values_ = f"{effect.count:,} of {effect.total:,} known values of {column}"
-            return f"{values_}{there} are overwritten{how}"
+            which = f"{column}{place}" if effect.unit == "row" else place
+            whole = f"{effect.count:,} of {effect.total:,} known values{which}"
+            return f"{whole} {verb} overwritten{how}"
         case "missing":
-            return f"{effect.count:,} of {effect.total:,} values of {column}{there} are missing"
+            whole = f"{effect.count:,} of {effect.total:,} values{column}"
+            if effect.cause in ("coerced", "new", ""):
+                word = verb if effect.cause == "new" else f"become{'s' * is_one}"
+                return f"{whole}{place} {word} missing{_some(effect)}"
+            return f"{whole}{here} {verb} missing{_why(effect)}"
         case "type":
-            return f"{column}{there}: {before} → {after}"
+            return f"{_code(effect.column) or name}{place * bool(effect.column)}: " + (
+                f"{effect.before} → {effect.after}"
+            )
         case "total" if before and after:
-            return f"sum of {column}: {before} in {of}, {after}{there}"
+            there = f"in {name}" if effect.of and effect.name else "afterwards"
+            there = "in the answer" if not effect.name else there
+            return f"sum{column}: {before} in {_code(effect.of or effect.name)}, {after} {there}"
         case "total":
-            return f"the sum of {column} in {of} is not the sum{there}"
+            return f"the sum{column} in {_code(effect.of or effect.name)} is another{here}"
         case "text":
-            return f"the numbers of {column} in {of} are text"
+            return f"the numbers{column}{place} are text"
         case "zone":
-            return f"the times of {column} in {of} are in {after}"
+            return f"the times{column}{place} are in {effect.after}"
         case "columns":
-            listed = ", ".join(f"`{one}`" for one in effect.values)
-            word = "has no column" if effect.cause == "gone" else "has a new column"
-            return f"{name} {word}{'s' * (effect.count > 1)}: {listed}"
+            listed = ", ".join(map(_code, effect.values))
+            word = "no longer has" if effect.cause == "gone" else "has a new"
+            return f"{name} {word} column{'s' * (not is_one)} {listed}".replace(
+                "a new columns", "new columns"
+            )
         case "new":
-            return f"{name} is new: {after}"
+            return f"{name} is new: {effect.after}"
         case "changed":
             return f"{name}: {before} → {after}" if before and after else f"{name} is changed"
         case "unchanged":
             return f"{name} is unchanged, though line {effect.line} stores into it"
         case "answer":
-            return {
-                "none": "The answer is None",
-                "nan": "The answer is nan",
-                "empty": "The answer is empty",
-                "missing": "All values of the answer are missing",
-                "nothing": "It gives nothing and changes nothing",
-            }.get(effect.cause, "")
+            said = _ANSWERS.get(effect.cause, "{} is odd").format(name or "the answer")
+            return f"{said[0].upper()}{said[1:]}"
         case "warning":
-            place = f" in line {effect.line}" if effect.line else ""
-            return f"{effect.cause}{place}" + (f": {after}" if after else "")
+            line = f" in line {effect.line}" if effect.line else ""
+            return f"{effect.cause}{line}" + (f": {after}" if after else "")
     raise TypeError(effect.kind)
 
 
@@ -100,9 +116,42 @@ def remedy(effect: Effect) -> str:
     return "Leave them as they were"
 
 
+def _code(name: str) -> str:
+    return f"`{name}`" if name else ""
+
+
+def _rows(effect: Effect, count: int | None = None) -> str:
+    of = f" of {_code(effect.of or effect.name)}" if effect.of or effect.name else ""
+    number = effect.count if count is None else count
+    return f"{number:,} of {effect.total:,} {effect.unit}s{of}"
+
+
+def _why(effect: Effect) -> str:
+    """Return why rows are gone or values are missing, as the end of a sentence."""
+    whose = "its" if effect.count == 1 else "their"
+    column, other, which = (
+        _code(effect.column),
+        _code(effect.other) or "the other table",
+        _some(effect),
+    )
+    match effect.cause:
+        case "unmatched" if effect.kind == "missing":
+            return f": {'it has' if effect.count == 1 else 'they have'} no row in {other}{which}"
+        case "unmatched" | "unused":
+            return f": {whose} {column or 'key'}{which} is not in {other}"
+        case "missing":
+            columns = column or " or ".join(map(_code, effect.values[:_FEW]))
+            return f": {whose} {columns or 'value'} is missing"
+        case "repeats":
+            same = f" by {column}" if column else ""
+            return f": {'it repeats' if effect.count == 1 else 'they repeat'} another{same}"
+        case "keys":
+            return f": {column or 'its label'}{which} is there more than once"
+        case "aligned":
+            return ": the labels of the two differ"
+    return f": {column}{which}".replace(": (", ": ").replace(":  (", " (") if which else ""
+
+
 def _some(effect: Effect) -> str:
     shown = ", ".join(effect.values[:_FEW])
-    more = (
-        " …" if len(effect.values) > _FEW or (shown and effect.count > len(effect.values)) else ""
-    )
-    return f" ({shown}{more})" if shown else ""
+    return f" ({shown}{' …' * (len(effect.values) > _FEW)})" if shown else ""

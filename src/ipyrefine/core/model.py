@@ -396,9 +396,12 @@ class Effect(Record):
     column: str = ""
     count: Count = 0  # how many rows, items or values it is about …
     total: Count = 0  # … of how many
+    unit: Literal["row", "item"] = "row"
     values: Annotated[tuple[Cell, ...], Field(max_length=MAX_COLUMNS)] = ()  # the first of them
-    # Why, in a word: of rows ``unmatched`` (in `other`), ``missing`` (the column's value),
-    # ``repeats``, ``groups``; of an answer what it is; of a warning its category.
+    # Why, in a word. Of what is gone or missing: ``unmatched`` (in `other`), ``unused`` (by it),
+    # ``missing`` (the column's value), ``repeats``, ``keys``, ``groups``, ``filter``, ``coerced``,
+    # ``aligned``, ``new``. Of rows left out: ``grouped``, ``compared`` or what adds them up. Of an
+    # answer: what it is. Of a warning: its category.
     cause: str = ""
     other: str = ""  # the other table that this is because of
     before: OutputText = ""

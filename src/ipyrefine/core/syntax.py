@@ -124,6 +124,8 @@ def has_steps(tree: ast.Module) -> bool:
     quiet = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom
 
     def is_constant(node: ast.stmt) -> bool:
+        if isinstance(node, ast.Assign) and not all(isinstance(t, ast.Name) for t in node.targets):
+            return False  # it stores into something
         values = node.value if isinstance(node, ast.Assign | ast.AnnAssign | ast.Expr) else node
         return values is None or is_literal(ast.unparse(values))
 

@@ -21,6 +21,7 @@ from ipyrefine.sandbox.sandbox import Event, FileContent, ProcessResult, describ
 
 _CODE = re.compile(r"candidate\.py|test_\w+\.py")
 _FIELDS = ("setup", "source", "expected", "stated")  # of an example
+_LISTED = ("changes", "effects")  # of an event: what both runs have counts
 _LEAST = 4  # characters of a secret; a shorter one stands in too many words
 _NAME = re.compile(r"([^\W\d]\w*)(?:\.\w+)*")
 _VOLATILE = re.compile(r" at 0x[0-9a-f]+|ipyrefine-\w+")  # addresses, the sandbox's folder
@@ -83,11 +84,10 @@ def _common_cell(
     if _fault(result, events) != _fault(other, others):
         return result.replace(exit_code=1, limit=None, stderr=NEEDS_SECRET, stdout=""), []
     stdout = result.stdout if result.stdout == other.stdout else ""
-    theirs = [change for event in others for change in event.get("changes", ())]
-    for event in events:
-        if "changes" in event:
-            event["changes"] = [one for one in event["changes"] if one in theirs]
-    kept = [one for one in events if one in others or "changes" in one]
+    for name, event in ((n, event) for event in events for n in _LISTED if n in event):
+        theirs = [one for other in others for one in other.get(name, ())]
+        event[name] = [one for one in event[name] if one in theirs]
+    kept = [one for one in events if one in others or any(name in one for name in _LISTED)]
     return result.replace(stdout=stdout), kept
 
 

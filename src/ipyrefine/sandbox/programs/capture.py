@@ -1,10 +1,9 @@
-"""Collect what a text returned, drew and did to frames, inside the sandbox; it is read outside."""
+"""Collect what a text returned and drew, inside the sandbox; it is read outside."""
 
 import ast
 import base64
 import contextlib
 import io
-import itertools
 import math
 import reprlib
 import signal
@@ -13,23 +12,17 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-Facts = dict[str, Any]
 Limit = Callable[[float], float]
 
-_DRAW_SECONDS, _FRAME_SECONDS, _SHOW_SECONDS = 5.0, 3.0, 1.0  # of processor time
+_DRAW_SECONDS, _SHOW_SECONDS = 5.0, 1.0  # of processor time
 _MAX_TEXT, _MAX_CELL = 8_000, 400  # characters, before secrets are taken out
 _MAX_ROWS, _MAX_COLUMNS = 10, 20
 _MAX_SIDE, _MAX_PIXELS, _MAX_BYTES = 1_999, 1_500_000, 200_000  # of a picture
 _MAX_AXES = 4  # of a figure
 _TRIES = 4  # to make a picture small enough
-_MAX_FRAMES, _MAX_NAMES, _WIDTH = 10, 10, 60  # frames, columns in a line, characters of a name
-_MAX_CELLS = 300_000  # of a frame, which are looked at to say what is gone
-_DATE_CELLS = 10  # cells that one with a date counts for, as these take long to read
-_MAX_ACCOUNTS = 4  # lines on what is gone
+_WIDTH = 60  # characters of a name
 _PLAIN = (bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset, type(None))
 _MAX_SHOWN, _MAX_ITEMS = 80, 20  # characters, and items of a Series, that are shown whole
-# How code counts what is missing.
-_LACKS = {"pandas": "int({}.isna().sum())", "polars": "{}.null_count()"}
 _DIGITS = 10  # characters of a number that is shown as it is
 
 
@@ -230,97 +223,7 @@ def _text(value: Any) -> str:
     return writer.repr(value)[:_MAX_TEXT]
 
 
-# Changes of frames
-
-
-def measure(values: dict[str, Any]) -> dict[str, Facts]:
-    """Return the rows of the frames among some values, and types, nulls and values of columns."""
-    found = {}
-    for name, value in values.items():
-        with contextlib.suppress(Exception):  # a frame of the text's own making
-            if name[:1] != "_" and (library := _library(value)) and len(value.shape) == 2:
-                is_pandas = library == "pandas"
-                nulls = value.isna().sum().tolist() if is_pandas else value.null_count().row(0)
-                names = [str(column)[:_WIDTH] for column in value.columns]
-                types = [str(dtype)[:_WIDTH] for dtype in value.dtypes]
-                columns = {n: [t, int(k)] for n, t, k in zip(names, types, nulls, strict=True)}
-                size = {"rows": len(value), "count": len(names), "columns": columns}
-                found[name] = {**size, "lacks": _LACKS[library], "values": _values(value)}
-    return found
-
-
-def differ(
-    before: dict[str, Facts], values: dict[str, Any], limit: Limit
-) -> tuple[dict[str, str], list[str]]:
-    """Return what `account` and `compare` say of the frames that a text left, in time of our own.
-
-    `before` is what `measure` gave before the text ran; `limit` is as for `collect`.
-    """
-    gone, lines = dict[str, str](), list[str]()
-
-    def look() -> None:
-        after = measure(values)
-        lines.extend(compare(before, after))
-        gone.update(account(before, after))
-
-    _within(_FRAME_SECONDS, limit, look)
-    return gone, lines
-
-
-def _values(frame: Any) -> dict[str, tuple[str, set[Any]]]:
-    """Return the values of the columns and the index that may name a row, and how code reads each.
-
-    These are all but fractions and lists. Missing values are left out.
-    """
-    columns = {name: f"[{name!r}]" for name in frame.columns[:_MAX_COLUMNS] if type(name) is str}
-    index = getattr(getattr(frame, "index", None), "name", None)
-    if isinstance(index, str):
-        columns.setdefault(index, ".index")
-    found, looked = dict[str, tuple[str, set[Any]]](), 0
-    for name, access in columns.items():
-        column = frame.index if access == ".index" else frame[name]
-        dtype = str(column.dtype).lower()
-        cells = len(frame) * (_DATE_CELLS if "date" in dtype else 1)
-        if looked + cells > _MAX_CELLS or "float" in dtype:
-            continue
-        looked += cells
-        with contextlib.suppress(TypeError):  # lists
-            found[name] = access, {x for x in column.to_list() if x is not None and x == x}
-    return found
-
-
-def account(before: dict[str, Facts], after: dict[str, Facts]) -> dict[str, str]:
-    """Return what is gone in frames that the code made of others, in the form of `show`.
-
-    Where a column names each row of the frame that another was made of, these are its values that
-    are gone, and how many rows repeat one if no column names each row of the new one. Else they are
-    the values of any column, and how many rows lack one. A frame that the code changed is not one
-    that others are compared with.
-    """
-    found, repeats = dict[str, str](), dict[str, dict[str, int]]()
-    for (name, new), (other, old) in itertools.product(after.items(), before.items()):
-        if name in before or old != after.get(other):
-            continue
-        shared = [one for one in old["values"] if one in new["values"]]
-        keys = [one for one in shared if len(old["values"][one][1]) == old["rows"]]
-        for column in keys[:1] or shared:
-            (access, was), (own_access, now) = old["values"][column], new["values"][column]
-            source, own = f"set({other}{access})", f"{name}{own_access}"
-            if gone := was - now:
-                text = _text(gone)
-                gone_call = f"{source} - set({own})"
-                found |= (
-                    {gone_call: text} if _fits(text) else {f"len({gone_call})": repr(len(gone))}
-                )
-            missing, own_missing = (f["columns"].get(column, ("", 0))[1] for f in (old, new))
-            if missing and not own_missing:
-                found[old["lacks"].format(f"{other}{access}")] = repr(missing)
-            if keys and not own_missing:
-                call = f"len({own}) - len(set({own}))"
-                repeats.setdefault(name, {})[call] = new["rows"] - len(now)
-    for counts in repeats.values():
-        found |= {call: repr(n) for call, n in counts.items() if all(counts.values())}
-    return dict(itertools.islice(found.items(), _MAX_ACCOUNTS))
+# Plain values
 
 
 def _fits(text: str) -> bool:
@@ -333,10 +236,9 @@ def _fits(text: str) -> bool:
 
 
 def show(values: dict[str, Any]) -> dict[str, str]:
-    """Return the contents of some names, each as an expression and its value as Python.
+    """Return what some names hold, each as an expression and its value as Python.
 
-    Short values are shown whole, and so are short Series and arrays; of others the length, of
-    frames and long arrays the shape and the missing values.
+    These are short plain values, short series and short arrays. What else there is, is in words.
     """
     found = dict[str, str]()
     for name, value in values.items():
@@ -360,48 +262,5 @@ def _results(name: str, value: Any) -> dict[str, str]:
             text = repr(getattr(value, method)())
             if _fits(text):
                 return {f"{name}.{method}()": text}
-        found = {f"{name}.shape": repr(tuple(map(int, value.shape)))} if value.shape else {}
-        frame = getattr(pandas, "DataFrame", None)
-        if kind is frame and (missing := int(value.isna().sum().sum())):
-            found[f"int({name}.isna().sum().sum())"] = repr(missing)
-        return found
-    if kind not in _PLAIN:
-        return {}
-    text = _text(value)
-    if _fits(text):
-        return {name: text}
-    return {f"len({name})": repr(len(value))} if hasattr(value, "__len__") else {}
-
-
-def compare(before: dict[str, Facts], after: dict[str, Facts]) -> list[str]:
-    """Return a line for each frame that changed or is new."""
-    lines = []
-    for name, new in after.items():
-        size, old = _size(new), before.get(name)
-        if old is None:
-            lines.append(f"{name}: new, {size}")
-        elif (was := _size(old)) != size or _changes(old, new):
-            parts = [size if was == size else f"{was} → {size}", *_changes(old, new)]
-            lines.append(f"{name}: {'; '.join(parts)}")
-    return lines[:_MAX_FRAMES]
-
-
-def _size(frame: Facts) -> str:
-    return f"{frame['rows']:,} rows × {frame['count']:,} columns"
-
-
-def _changes(old: Facts, new: Facts) -> list[str]:
-    was, now = old["columns"], new["columns"]
-    both = [name for name in now if name in was]
-    kinds = {
-        "new columns": [name for name in now if name not in was],
-        "columns gone": [name for name in was if name not in now],
-        "types": [f"{n} {was[n][0]} → {now[n][0]}" for n in both if was[n][0] != now[n][0]],
-        "nulls added": [f"{now[n][1] - was[n][1]:,} in {n}" for n in both if now[n][1] > was[n][1]],
-    }
-    return [f"{kind}: {_list(names)}" for kind, names in kinds.items() if names]
-
-
-def _list(names: list[str]) -> str:
-    more = len(names) - _MAX_NAMES
-    return ", ".join([*names[:_MAX_NAMES], *([f"{more} more"] if more > 0 else [])])
+    text = _text(value) if kind in _PLAIN else ""
+    return {name: text} if text and _fits(text) else {}

@@ -40,8 +40,10 @@ from collections.abc import Callable, Generator, Iterable
 from typing import Any
 
 _TEXT = "candidate.py"
-_VARIABLES, _COPIES, _OUTPUTS = "variables.json", "variables.pickle", "outputs_program.py"
-_READING = "reading_program.py"
+_VARIABLES, _COPIES = "variables.json", "variables.pickle"
+_OUTPUTS, _ACCOUNT, _READING = (
+    f"{one}_program.py" for one in ("capture", "account", "reading")
+)
 _VALUE = "value of the last expression"  # a name that no text can have
 _MAX_OUTPUT, _MAX_DATA = 20_000, 20_000  # characters of standard output, of a value as a literal
 _MAX_REPR, _MAX_NAME, _ROWS = 2_000, 100, 5_000
@@ -650,9 +652,8 @@ def _run_cell(request: Request, write_event: Callable[..., None]) -> None:
     """Run the text as the main script.
 
     Reported are which of the request's names it defined and which of these are None, what names
-    hold that it changed, what it did to the user's frames, its last value and its first figure, and
-    how it and its threads ended. The packages that it imports are imported before its time starts
-    to count.
+    hold that it changed, what it did to data, its last value and its first figure, and how it and
+    its threads ended. The packages that it imports are imported before its time starts to count.
     """
 
     def report_failure(failure: Any) -> None:
@@ -669,7 +670,8 @@ def _run_cell(request: Request, write_event: Callable[..., None]) -> None:
     space, value = vars(sys.modules["__main__"]), None
     ours = set(space)
     variables, source = _load_variables(space), _read_text()
-    before, shown = outputs["measure"](variables), outputs["show"](variables)
+    account = runpy.run_path(_ACCOUNT)["Account"](variables, outputs, clock.limit)
+    shown = outputs["show"](variables)
     earlier = {name: reading["read"](one) for name, one in variables.items()}
     vars(builtins)["display"] = _display
     for module, names in request["imports"]:
@@ -678,18 +680,18 @@ def _run_cell(request: Request, write_event: Callable[..., None]) -> None:
     if hasattr(signal, "setitimer"):
         clock.limit(request["seconds"])
     watch.begin()
+    reached = [*_seen.get("written", ()), *_seen.get("hosts", ())]
     try:
-        after = _execute(source, request["nested"])
+        after = _execute(source, request["nested"], account)
         value = after.pop(_VALUE, None)
         defined = [name for name in request["names"] if name in after]
         write_event(defined=defined, none=[name for name in defined if after[name] is None])
         own = {n: v for n, v in after.items() if n in variables or n not in ours}
-        frames = after if variables else {}
-        gone, effects = outputs["differ"](before, frames, clock.limit)
-        held = {**gone, **outputs["show"](own)}.items()
+        held = outputs["show"](own).items()
         changes = [(call, shown.get(call, ""), now) for call, now in held if now != shown.get(call)]
         write_event(changes=changes[:_MOST])
-        write_event(effects=effects)
+        odd = reached == [*_seen.get("written", ()), *_seen.get("hosts", ())]
+        write_event(effects=account.report(own, value, odd=odd))
         write_event(held=reading["changed"](earlier, after, request["binds"], value))
     except SystemExit as error:
         lines = _lines(error)
@@ -706,7 +708,7 @@ def _run_cell(request: Request, write_event: Callable[..., None]) -> None:
     write_event(outputs=outputs["collect"](value, clock.limit))
 
 
-def _execute(source: bytes, nested: str) -> dict[str, Any]:
+def _execute(source: bytes, nested: str, account: Any) -> dict[str, Any]:
     """Run the text as a cell; return the main module's names, with its last expression's value.
 
     As in a notebook, a semicolon at its end keeps that back, and an event loop is running.
@@ -717,10 +719,11 @@ def _execute(source: bytes, nested: str) -> dict[str, Any]:
     space.update(__file__=_TEXT)
     sys.argv[:] = [_TEXT]
     code: Any = compile(source, _TEXT, "exec", _AWAITS, dont_inherit=True)
-    if not source.rstrip().endswith(b";"):
-        with contextlib.suppress(RecursionError, MemoryError):  # it is too deep for a tree
-            tree = _keep_value(ast.parse(source, _TEXT))
-            code = compile(tree, _TEXT, "exec", _AWAITS, dont_inherit=True)
+    with contextlib.suppress(RecursionError, MemoryError):  # it is too deep for a tree
+        tree = account.watch(ast.parse(source, _TEXT), _TEXT, vars(builtins))
+        if not source.rstrip().endswith(b";"):
+            tree = _keep_value(tree)
+        code = compile(tree, _TEXT, "exec", _AWAITS, dont_inherit=True)
 
     async def run() -> None:
         result = eval(code, space)

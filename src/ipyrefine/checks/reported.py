@@ -1,0 +1,58 @@
+"""Read what running a text did to data: within bounds, without secrets."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from ipyrefine.checks.outputs import clean, clean_cell, tidy
+from ipyrefine.core.model import MAX_CELL, Condition, Effect, Output, Task
+from ipyrefine.kernel.names import names_in_code
+from ipyrefine.kernel.redaction import is_secret_name
+from ipyrefine.sandbox.sandbox import Event
+
+_MOST = 10
+_NAMES = ("name", "of", "column", "other", "cause")
+_SIDES = ("before", "after")
+# What these are said of gives and changes nothing that can be seen.
+_UNSEEN = ("nothing", "uncalled", "none")
+
+
+def read_effects(
+    events: Iterable[Event],
+    task: Task,
+    outputs: Sequence[Output] = (),
+    conditions: Sequence[Condition] = (),
+) -> tuple[Effect, ...]:
+    """Return what a report says that a text did, the most telling first.
+
+    Sums of first rows are left out, and so is that a text gives nothing if it printed or drew.
+    """
+    shows = any(one.kind in ("printed", "figure") for one in outputs)
+    reported = next((event["effects"] for event in events if "effects" in event), ())
+    found = list[Effect]()
+    for one in reported[:_MOST] if isinstance(reported, list) else ():
+        try:
+            effect = Effect.model_validate(_tidy(one))
+        except (ValidationError, TypeError, AttributeError, KeyError):
+            continue  # only the text can have written that
+        unseen = effect.kind == "answer" and effect.cause in _UNSEEN
+        asked = effect.cause == "uncalled" and effect.name in names_in_code(task.text)
+        if not (unseen and (shows or asked)) and not (effect.kind == "total" and conditions):
+            found.append(effect)
+    return tuple(dict.fromkeys(found))
+
+
+def find_lost_store(effects: Iterable[Effect]) -> Effect | None:
+    """Return the first effect that says that what the text stores into stays as it was."""
+    return next((effect for effect in effects if effect.kind == "unchanged"), None)
+
+
+def _tidy(effect: dict[str, Any]) -> dict[str, Any]:
+    about, values = effect.get("column") or effect.get("name", ""), effect.get("values", ())
+    told = {name: clean(effect[name], MAX_CELL) for name in _NAMES if name in effect}
+    hidden = next((one for one in values if is_secret_name(one)), about)  # a key of a dict
+    told |= {name: clean_cell(hidden, effect[name]) for name in _SIDES if name in effect}
+    head = effect.get("head")
+    values = [clean_cell(about, one) for one in values]
+    return {**effect, **told, "values": values, "head": tidy(head) if head else None}

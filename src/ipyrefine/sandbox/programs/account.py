@@ -1,0 +1,1140 @@
+"""Find what running a text did to data, inside the sandbox: before and after, and step by step.
+
+Those of the text's own calls that may leave rows out or repeat them without a word are noted as
+they happen: its tree has them keep what they got and gave. No function is replaced and no frame
+stands between, so that the calls, their warnings and their tracebacks are as they were.
+"""
+
+import ast
+import contextlib
+import copy
+import inspect
+import itertools
+import marshal
+import math
+import re
+import sys
+import threading
+import time
+import warnings
+import weakref
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import Any
+
+Effect = dict[str, Any]
+Effects = Iterator[Effect]
+
+_SECONDS, _STEP_SECONDS = 3.0, 2.0  # of processor time, in all
+_MOST, _NEW, _WARNINGS = 8, 3, 2  # effects; those that are new tables, and warnings
+_FEW, _WIDTH, _WORDS, _COLUMNS = 5, 60, 200, 20  # values, characters, columns that are looked at
+_ITEMS, _ROWS, _DATES = 100_000, 2_000_000, 200_000  # plain values, rows, rows with times
+_BYTES = 200_000_000  # of what has to be copied
+_VISITS = 20  # of one step, in a loop
+_SHARE = 2  # one row in so many has to be known for a table to be made of another
+_CLOSE = 1e-9
+_SCALARS = (bool, int, float, complex, str, bytes, type(None))
+_NUMBER = re.compile(r"\s*[-+]?\d[\d,. ]*(?:[eE][-+]?\d+)?\s*%?")
+_CHAINED = ("ChainedAssignmentError", "SettingWithCopyWarning")
+_KEEP, _DONE = "keep for the account", "done, for the account"  # names that no text can have
+_ABOUT = ("kind", "of", "column", "cause", "other", "count", "total")
+_SUMS = ("kind", "of", "column", "before", "after")
+_KINDS = (
+    *("unchanged", "answer", "gone unmatched", "gone missing", "repeated", "ignored grouped"),
+    *("missing unmatched", "overwritten", "missing", "text", "zone", "gone groups"),
+    *(
+        "gone repeats",
+        "gone keys",
+        "reordered",
+        "filled",
+        "changed",
+        "missing new",
+        "ignored",
+        "total",
+        "warning",
+    ),
+    *("type", "columns", "gone filter", "gone", "ignored compared", "gone unused", "new"),
+)  # the most telling first
+_MERE = _KINDS.index("gone filter")
+
+
+def _effect(kind: str, **fields: Any) -> Effect:
+    return {"kind": kind, **{name: value for name, value in fields.items() if value}}
+
+
+def _rank(effect: Effect) -> int:
+    whole = f"{effect['kind']} {effect.get('cause', '')}"
+    return _KINDS.index(whole if whole in _KINDS else effect["kind"])
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:,.2f}" if abs(value) >= 1_000 else f"{value:.6g}"
+    text = str(value)
+    return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 1]}…"
+
+
+def _label(name: Any) -> str:
+    parts = name if isinstance(name, tuple) else () if name is None else (name,)
+    return _text(", ".join(map(str, parts)))
+
+
+def _some(values: Iterable[Any]) -> list[str]:
+    return [_text(one) for one in itertools.islice(dict.fromkeys(values), _FEW)]
+
+
+# Tables, as columns of values
+
+
+def _library(value: Any) -> str:
+    for name in ("pandas", "polars"):
+        module = sys.modules.get(name)
+        if module and isinstance(value, (module.DataFrame, module.Series)):
+            return name
+    return ""
+
+
+def _is_frame(value: Any) -> bool:
+    return bool(_library(value)) and len(value.shape) == 2
+
+
+def _is_series(value: Any) -> bool:
+    return bool(_library(value)) and len(value.shape) == 1
+
+
+class _Table:
+    """A frame or a series: its columns by name, and the levels of its index that have one."""
+
+    def __init__(self, value: Any) -> None:
+        self.value, self.library, self.height = value, _library(value), len(value)
+        self.columns: dict[str, Any] = {_label(value.name): value} if _is_series(value) else {}
+        if _is_frame(value):
+            for number, name in enumerate(value.columns[:_COLUMNS]):
+                column = value.iloc[:, number] if self.library == "pandas" else value[name]
+                self.columns.setdefault(_label(name), column)
+        self.own = [*self.columns]  # those that are no level of the index
+        for name in getattr(getattr(value, "index", None), "names", ()):
+            if name is not None:
+                self.columns.setdefault(_label(name), value.index.get_level_values(name))
+
+    def lacks(self, name: str) -> int:
+        return sum(_missing(self.columns[name]))
+
+    def type(self, name: str) -> str:
+        return str(self.columns[name].dtype)
+
+    def rows(self, names: list[str]) -> list[Any]:
+        return [*zip(*(_values(self.columns[name]) for name in names), strict=True)]
+
+
+def _is_array(value: Any) -> bool:
+    return type(value).__module__ == "numpy" and type(value).__name__ == "ndarray"
+
+
+def _size(value: Any) -> str:
+    """Return what a value is, in few words."""
+    if _is_frame(value):
+        rows, width = value.shape
+        return f"{rows:,} row{'s' * (rows != 1)} × {width:,} column{'s' * (width != 1)}"
+    if hasattr(value, "dtype") and hasattr(value, "shape"):
+        return f"{value.dtype} × {' × '.join(f'{n:,}' for n in value.shape) or 1}"
+    if isinstance(value, (list, tuple, dict, set)):
+        return f"{len(value):,} item{'s' * (len(value) != 1)}"
+    return _text(repr(value)) if type(value) in _SCALARS else type(value).__name__
+
+
+def _missing(column: Any) -> list[bool]:
+    if hasattr(column, "isna"):
+        return column.isna().tolist()  # type: ignore[no-any-return]
+    values = column.tolist() if hasattr(column, "tolist") else column.to_list()
+    return [one is None or one != one for one in values]
+
+
+def _values(column: Any) -> list[Any]:
+    """Return a column's values with None for what is missing.
+
+    Raises:
+        ValueError: they are too many to be looked at.
+    """
+    kind = str(column.dtype).lower()
+    if len(column) > (_DATES if "date" in kind or kind in ("object", "time") else _ROWS):
+        raise ValueError(kind)
+    values = column.tolist() if hasattr(column, "tolist") else column.to_list()
+    lacks = _missing(column)
+    if any(lacks):
+        values = [None if no else one for one, no in zip(values, lacks, strict=True)]
+    is_plain = isinstance(next((one for one in values if one is not None), None), Hashable)
+    return values if is_plain else [*map(repr, values)]
+
+
+def _taken(column: Any, places: list[int] | None) -> Any:
+    """Return some of a column's values, or all, as what can be compared at once."""
+    if not hasattr(column, "array"):
+        return column if places is None else column.gather(places)
+    return column.array if places is None else column.take(places).array
+
+
+def _equal(first: Any, second: Any) -> bool:
+    with contextlib.suppress(Exception):
+        return bool(first.equals(second))
+    return False
+
+
+def _is_number(column: Any) -> bool:
+    return re.match(r"u?int|float|decimal", str(column.dtype).lower()) is not None
+
+
+def _is_text_number(column: Any) -> bool:
+    if not str(column.dtype).lower().startswith(("str", "object")):
+        return False
+    some = [one for one in _values(column.head(1_000)) if one is not None]
+    numbers = [one for one in some if isinstance(one, str) and _NUMBER.fullmatch(one)]
+    is_code = any(re.match(r"\s*0\d", one) for one in numbers)  # 01099
+    return len(numbers) > 0.8 * len(some) and not is_code
+
+
+def _names_rows(column: Any) -> bool:
+    if not hasattr(column, "isna"):
+        return column.n_unique() == len(column) > 0 == column.null_count()  # type: ignore[no-any-return]
+    return bool(len(column) and column.is_unique and not column.hasnans)
+
+
+# Which row of one table a row of another was
+
+
+def _origin(old: _Table, new: _Table, *, same: bool) -> tuple[list[int], str] | None:
+    """Return for each row of a table its place in the one that it was made of, and the key.
+
+    A row that was not there has -1. The key is the column that names rows, if one does. None is for
+    tables that have nothing to do with each other; `same` says that one name holds both.
+    """
+    shared = [name for name in old.columns if name in new.columns]
+    indexes = [getattr(one.value, "index", None) for one in (old, new)]
+    as_before = old.height == new.height and (indexes[0] is None or indexes[0].equals(indexes[1]))
+    keys = [n for n in shared if "float" not in old.type(n) and _names_rows(old.columns[n])]
+    if as_before and any(_equal(*(_taken(t.columns[n], None) for t in (old, new))) for n in keys):
+        return [*range(new.height)], ""
+    own = [name for name in shared if name in old.own and name in new.own]
+    for name in keys:
+        where = {value: place for place, value in enumerate(_values(old.columns[name]))}
+        found = [where.get(value, -1) for value in _values(new.columns[name])]
+        # That numbers are among those of a column shows nothing: it may be a count.
+        others = [one for one in own if one != name]
+        sure = any(_agree(old, new, one, found) for one in others) or (
+            not others and not _is_number(old.columns[name])
+        )
+        if _is_known(found) and (sure or (same and old.height == new.height)):
+            return found, name
+    if not own:
+        return None
+    found = [*range(new.height)] if as_before else []
+    if not as_before and indexes[0] is not None and indexes[0].is_unique:
+        found = indexes[0].get_indexer(indexes[1]).tolist()
+    alike = found and min(found) >= 0 and any(_agree(old, new, name, found) for name in own)
+    if alike and indexes[0] is not None:
+        return found, ""
+    if (same or len(own) > 1) and len(own) * (old.height + new.height) <= _ITEMS:
+        free = dict[Any, list[int]]()
+        for place, row in enumerate(old.rows(own)):
+            free.setdefault(row, []).append(place)
+        left = (free.get(row, [-1]) for row in new.rows(own))
+        found = [one.pop(0) if len(one) > 1 else one[0] for one in left]
+        if _is_known(found):
+            return found, ""
+    return ([*range(new.height)], "") if as_before and (same or alike) else None
+
+
+def _agree(old: _Table, new: _Table, name: str, places: list[int]) -> bool:
+    was, now = _values(old.columns[name]), _values(new.columns[name])
+    return _is_known(
+        [0 if p >= 0 and was[p] == one else -1 for p, one in zip(places, now, strict=True)]
+    )
+
+
+def _is_known(places: list[int]) -> bool:
+    return bool(places) and _SHARE * sum(place >= 0 for place in places) >= len(places)
+
+
+# What differs
+
+
+def _tables(old: _Table, new: _Table, name: str, of: str, *, alone: bool = True) -> Effects:
+    """Yield what became of the rows and values of a table, in the same name or in another.
+
+    `alone` says whether its rows could not be there more than once for another table's sake.
+    """
+    origin = _origin(old, new, same=not of)
+    if origin is None:
+        return
+    places, key = origin
+    counts = Counter(places)
+    where = {"name": name, "of": of, "total": old.height, "column": key}
+    gone = [place for place in range(old.height) if not counts[place]]
+    again = [place for place, count in counts.items() if count > 1 and place >= 0]
+    for kind, found in (("gone", gone), ("repeated", again if alone else [])):
+        values = _taken(old.columns[key], found[:_FEW]) if key and found else ()
+        if found:
+            yield _effect(kind, count=len(found), values=_some(values), **where)
+    if not of and any(first > second for first, second in itertools.pairwise(places)) and not gone:
+        yield _effect("reordered", name=name)
+    known = [place for place in places if place >= 0]
+    rows = None if len(known) == len(places) else [n for n, p in enumerate(places) if p >= 0]
+    theirs = None if known == [*range(old.height)] else known
+    for column in new.own:
+        source = old.own[0] if _is_series(old.value) and _is_series(new.value) else column
+        if source in old.columns:
+            was, now = _taken(old.columns[source], theirs), _taken(new.columns[column], rows)
+            if not _equal(was, now):
+                yield from _column(was, now, name=name, of=of, column=column)
+    yield from _totals(old, new, name, of, key)
+
+
+def _column(before: Any, after: Any, **where: Any) -> Effects:
+    """Yield what became of a column's values."""
+    types = {"before": str(before.dtype), "after": str(after.dtype)}
+    retyped = types["before"] != types["after"]
+    if retyped and not {*types.values()} <= {"object", "str", "string"}:
+        yield _effect("type", **where, **types)
+    first, second = _values(before), _values(after)
+    both = [*zip(first, second, strict=True)]
+    filled = [now for was, now in both if was is None and now is not None]
+    lost = [was for was, now in both if now is None and was is not None]
+    others = [one for one in both if one[0] is not None and one[1] is not None and one[0] != one[1]]
+    others = [(was, now) for was, now in others if not _reads_as(was, now, retyped=retyped)]
+    if filled:
+        constant = _text(filled[0]) if len({*map(_text, filled)}) == 1 else ""
+        yield _effect("filled", **where, count=len(filled), after=constant)
+    if others:
+        known = sum(one is not None for one in first)
+        pair = {"before": _text(others[0][0]), "after": _text(others[0][1])}
+        yield _effect("overwritten", **where, count=len(others), total=known, **pair)
+    if lost:
+        yield _effect("missing", **where, count=len(lost), total=len(both), values=_some(lost))
+
+
+def _reads_as(was: Any, now: Any, *, retyped: bool) -> bool:
+    if isinstance(was, (int, float)) and isinstance(now, (int, float)):
+        return math.isclose(was, now, rel_tol=_CLOSE)
+    if not retyped or str(was) == str(now):
+        return retyped
+    with contextlib.suppress(ValueError, TypeError):
+        return math.isclose(float(was), float(now), rel_tol=_CLOSE)
+    return not isinstance(now, (int, float)) and str(now).startswith(str(was))  # a date
+
+
+def _totals(old: _Table, new: _Table, name: str, of: str, key: str = "") -> Effects:
+    for column in new.own:
+        if column == key or column not in old.own:
+            continue
+        both = old.columns[column], new.columns[column]
+        names_rows = old.height > 2 and "int" in old.type(column) and _names_rows(both[0])
+        if names_rows or not all(map(_is_number, both)):
+            continue
+        was, now = (one.sum() for one in both)
+        if not math.isclose(was, now, rel_tol=_CLOSE, abs_tol=_CLOSE):
+            sums = [f"{one:,.2f}" if isinstance(one, float) else f"{one:,}" for one in (was, now)]
+            pair = dict(zip(("before", "after"), sums, strict=True))
+            yield _effect("total", name=name, of=of, column=column, **pair)
+
+
+def _items(was: Any, now: Any, name: str, of: str) -> Effects:
+    """Yield which items of a list, a dict or a set are gone, repeated, moved or others."""
+    first, second = (
+        [one if isinstance(one, Hashable) else repr(one) for one in v] for v in (was, now)
+    )
+    old, new = Counter(first), Counter(second)
+    where = {"name": name, "of": of, "total": len(first), "unit": "item"}
+    if gone := old - new:
+        cause = "repeats" if old.keys() == new.keys() else ""
+        yield _effect("gone", count=gone.total(), values=_some(gone), cause=cause, **where)
+    if again := [one for one in new if new[one] > old[one] > 0]:
+        yield _effect("repeated", count=len(again), values=_some(again), **where)
+    if type(was) in (list, tuple) and old == new and first != second:
+        yield _effect("reordered", name=name, of=of, unit="item")
+    if type(was) is dict and (
+        others := [n for n in was if n in now and not _alike(was[n], now[n])]
+    ):
+        pair = {"before": _text(repr(was[others[0]])), "after": _text(repr(now[others[0]]))}
+        yield _effect("overwritten", count=len(others), values=_some(others), **where, **pair)
+    if new - old and not of:
+        yield _effect("changed", name=name, before=_size(was), after=_size(now))
+
+
+def _is_made_of(was: Any, now: Any) -> bool:
+    lists = type(was) is type(now) and type(was) in (list, tuple, dict, set)
+    if not lists or min(len(was), len(now)) < 2 or len(now) > _ITEMS:
+        return False
+    return _is_known([0 if one in was else -1 for one in now])
+
+
+def _alike(first: Any, second: Any) -> bool:
+    with contextlib.suppress(Exception):
+        same = type(first) is type(second)
+        return same and (marshal.dumps(first) == marshal.dumps(second) or bool(first == second))
+    return False
+
+
+def _differ(name: str, was: Any, now: Any) -> Effects:
+    """Yield how what a name holds differs from what it held."""
+    same_kind = type(was) is type(now)
+    if _library(was) and _library(was) == _library(now):
+        if same_kind and _equal(was, now):
+            return
+        old, new = _Table(was), _Table(now)
+        found = [*_tables(old, new, name, "")] if _is_frame(was) == _is_frame(now) else []
+        yield from found
+        for cause, first, second in (("gone", old, new), ("", new, old)):
+            names = [one for one in first.own if one not in second.own]
+            if names and _is_frame(was) and _is_frame(now):
+                listed = {"count": len(names), "values": names[:_FEW]}
+                yield _effect("columns", name=name, cause=cause, **listed)
+                found.append({})
+        if not found:
+            sizes = {"before": _size(was), "after": _size(now)}
+            yield _effect("changed", name=name, **(sizes if len({*sizes.values()}) > 1 else {}))
+    elif _is_array(was) and _is_array(now) and was.dtype == now.dtype and was.size <= _ROWS:
+        if was.shape == now.shape:
+            items = [_values(one.ravel()) for one in (was, now)]
+            moved = Counter(items[0]) == Counter(items[1]) and items[0] != items[1]
+            yield from (
+                [_effect("reordered", name=name, unit="item")]
+                if moved
+                else _column(was.ravel(), now.ravel(), name=name)
+            )
+        elif was.ndim == now.ndim == 1:
+            yield from _items(was.tolist(), now.tolist(), name, "")
+        else:
+            yield _effect("changed", name=name, before=_size(was), after=_size(now))
+    elif same_kind and type(was) in (list, tuple, dict, set):
+        yield from () if _alike(was, now) else _items(was, now, name, "")
+    elif not _alike(was, now):
+        yield _effect("changed", name=name, before=_size(was), after=_size(now))
+
+
+# Before and after
+
+
+class Account:
+    """What a text does to data.
+
+    Args:
+        variables: the user's, by name, before the text runs.
+        outputs: the names of the program that collects outputs.
+        limit: as for its functions.
+    """
+
+    def __init__(
+        self, variables: dict[str, Any], outputs: dict[str, Any], limit: Callable[[float], float]
+    ) -> None:
+        self._variables, self._table = variables, outputs["_table"]
+        self._within: Callable[[float, Callable[[], None]], None] = lambda seconds, action: outputs[
+            "_within"
+        ](seconds, limit, action)
+        self._clock, self._left = time.process_time, _STEP_SECONDS  # a text may replace them
+        self._thread = threading.get_ident()
+        self._before = {name: _copy(value) for name, value in variables.items()}
+        self._sites = _Sites()
+        self._records = dict[int, dict[Any, Any]]()
+        self._visits = Counter[int]()
+        self._steps = list[tuple[Effect, Any]]()  # with what the step gave
+        self._warned = list[tuple[str, str, int]]()
+        self._stores = list[tuple[int, str, Any, Any]]()  # that pandas warned of
+
+    def watch(self, tree: ast.Module, file: str, names: dict[str, Any]) -> ast.Module:
+        """Return a text's tree with its calls noted; note its warnings, too."""
+        self._file, self._text = file, _Reading(tree)
+        names[_KEEP], names[_DONE] = self._keep, self._done
+        show = warnings.showwarning
+
+        def note(message: Any, category: Any, filename: str, lineno: int, *more: Any) -> None:
+            if filename == file:
+                with contextlib.suppress(Exception):
+                    words = "" if category.__name__ in _CHAINED else str(message)
+                    self._warned.append((category.__name__, words, lineno))
+            show(message, category, filename, lineno, *more)
+
+        warnings.showwarning = note  # type: ignore[assignment]
+        for name in ("frame", "series", "generic", "indexing"):
+            module = sys.modules.get(f"pandas.core.{name}")
+            if getattr(module, "warnings", None) is warnings:
+                module.warnings = _Warnings(self._chained)  # type: ignore[union-attr]
+        self._sites.visit(tree)
+        return ast.fix_missing_locations(tree)
+
+    def _chained(self, category: str, frame: Any) -> None:
+        """Note that pandas says that what is stored into stays as it was."""
+        while frame is not None and frame.f_code.co_filename != self._file:
+            frame = frame.f_back
+        if frame is None:
+            return
+        self._warned.append((category, "", frame.f_lineno))
+        root = self._text.roots.get(frame.f_lineno, "")
+        value = _look_up(root, frame)
+        if _library(value):
+            name = _find_name(value, frame) or root
+            self._stores.append((frame.f_lineno, name, value, _copy(value)))
+
+    def _keep(self, value: Any, site: int, key: Any) -> Any:
+        if key == 0 and threading.get_ident() == self._thread:
+            self._records.pop(site, None)
+            named = value if type(value) in (type(sys), type(_rank), type) else type(value)
+            module = getattr(named, "__module__", None) or getattr(named, "__name__", "")
+            ours = str(module).partition(".")[0] in ("pandas", "polars")
+            if ours and self._left > 0 and self._visits[site] < _VISITS:
+                self._visits[site] += 1
+                self._records[site] = {"size": len(value) if _library(value) else 0}
+        if site in self._records:
+            self._records[site][key] = value
+        return value
+
+    def _done(self, result: Any, site: int) -> Any:
+        record = self._records.pop(site, None)
+        if record is not None:
+            start, frame = self._clock(), sys._getframe(1)
+            self._within(self._left, lambda: self._step(site, record, result, frame))
+            self._left -= self._clock() - start
+        return result
+
+    def _step(self, site: int, record: dict[Any, Any], result: Any, frame: Any) -> None:
+        made = weakref.ref(result) if _library(result) else None
+        step = _Step(self._sites.found[site], record, result, frame)
+        self._steps += [({**one, "line": step.line}, made) for one in step.effects()]
+
+    def report(self, after: dict[str, Any], value: Any, *, odd: bool) -> list[Effect]:
+        """Return what the text did, the most telling first; `odd` asks about its answer, too."""
+        found = list[Effect]()
+        own = {n: v for n, v in after.items() if n[:1] != "_" and n.isidentifier()}
+        self._within(_SECONDS, lambda: self._look(own, value, found, odd=odd))
+        kept, counts = list[Effect](), Counter[str]()
+        with contextlib.suppress(Exception):
+            steps = [one for one, _ in self._steps]
+            for one in sorted(_merged(steps, found), key=_rank):
+                counts[one["kind"]] += 1
+                if counts[one["kind"]] <= {"new": _NEW, "warning": _WARNINGS}.get(
+                    one["kind"], _MOST
+                ):
+                    kept.append(one)
+        return kept[:_MOST]
+
+    def _look(self, own: dict[str, Any], value: Any, found: list[Effect], *, odd: bool) -> None:
+        for one, reference in self._steps:
+            made = reference() if reference else None
+            name = next((n for n, v in own.items() if v is made), "")
+            if made is not None and name:
+                one["name"] = name
+                if one.get("of") == name:
+                    del one["of"]
+        for line, name, held, was in self._stores:
+            now = own.get(name, held)
+            effect = _effect("unchanged", name=name, line=line, cause=_CHAINED[0])
+            if _library(now) and _equal(was, now) and effect not in found:
+                found.append(effect)
+        lines = {one["line"] for one in found}
+        for category, message, line in dict.fromkeys(self._warned):
+            if category not in _CHAINED or line not in lines:
+                words = message.strip().partition("\n")[0][:_WORDS]
+                found.append(_effect("warning", cause=category[:_WIDTH], line=line, after=words))
+        changed = bool(lines)
+        for name, was in self._before.items():
+            if name in own and was is not None:
+                start = len(found)
+                with contextlib.suppress(Exception):
+                    found.extend(_differ(name, was, own[name]))
+                changed |= len(found) > start
+            elif name in own:
+                changed |= own[name] is not self._variables[name]
+        if odd:
+            found.extend(self._odd(own, value, changed=changed))
+        for name, one in self._new(own, value):
+            with contextlib.suppress(Exception):
+                found.extend(self._made(name, one, shown=one is value))
+
+    def _new(self, own: dict[str, Any], value: Any) -> Iterator[tuple[str, Any]]:
+        """Yield what has a new name, and the answer if it has none."""
+        seen = {id(own[name]) for name in self._variables if name in own}
+        for name, one in (*own.items(), ("", value)):
+            if name not in self._variables and id(one) not in seen:
+                seen.add(id(one))
+                yield name, one
+
+    def _odd(self, own: dict[str, Any], value: Any, *, changed: bool) -> Effects:
+        name = self._text.last
+        if value is None and name in own:
+            value = own[name]
+        cause = "none" if value is None and name in own else _oddity(value)
+        if cause:
+            yield _effect("answer", cause=cause, name="" if self._text.shows else name)
+        made = (type(sys), type(_rank), type(len), type)  # modules, functions and classes
+        new = [n for n in own if n not in self._variables and not isinstance(own[n], made)]
+        if value is None and not (cause or new or changed):
+            uncalled = next((n for n in self._text.uncalled if n in own), "")
+            yield _effect("answer", cause="uncalled" if uncalled else "nothing", name=uncalled)
+
+    def _made(self, name: str, value: Any, *, shown: bool) -> Effects:
+        """Yield what became of the variables in what was made of them."""
+        if not _library(value):
+            for of, was in self._before.items():
+                if _is_made_of(was, value):
+                    yield from _items(was, value, name, of)
+            return
+        table, origins = _Table(value), list[tuple[str, _Table, bool]]()
+        for of, was in self._before.items():
+            if _library(was) == table.library:
+                old = _Table(was)
+                if origin := _origin(old, table, same=False):
+                    origins.append((of, old, len({*origin[0]}) == len(origin[0])))
+                elif self._text.only_sums:
+                    yield from _totals(old, table, name, of)
+        origins.sort(key=lambda one: -one[1].height)
+        alone = not any(once for *_, once in origins)
+        for of, old, _ in origins:
+            yield from _tables(old, table, name, of, alone=alone)
+            alone = False
+        if not any(old.height > table.height for _, old, _ in origins):
+            theirs = {column for _, old, _ in origins for column in old.columns}
+            counts = {n: count for n in table.own if n not in theirs and (count := table.lacks(n))}
+            if counts:
+                column = "".join([*counts][: len(counts) == 1])
+                count, total = sum(counts.values()), table.height * len(counts)
+                where = {"name": name, "column": column, "cause": "new"}
+                yield _effect("missing", count=count, total=total, **where)
+        if name and not shown:
+            yield _effect("new", name=name, after=_size(value), head=self._table(value))
+
+
+class _Warnings:
+    """Stands for the module in pandas, as a text may have switched warnings off."""
+
+    def __init__(self, note: Callable[[str, Any], None]) -> None:
+        self._note = note
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(warnings, name)
+
+    def warn(self, message: Any, category: Any = None, stacklevel: int = 1, **more: Any) -> None:
+        if getattr(category, "__name__", "") in _CHAINED:
+            with contextlib.suppress(Exception):
+                self._note(category.__name__, sys._getframe(1))
+        warnings.warn(message, category, stacklevel + 1, **more)
+
+
+def _copy(value: Any) -> Any:
+    """Return what can be compared with a value once code had it; None for nothing."""
+    with contextlib.suppress(Exception):
+        if _library(value) == "polars":
+            return value.clone()
+        if _library(value):
+            shares = int(sys.modules["pandas"].__version__.partition(".")[0]) >= 3
+            size = (
+                0
+                if shares
+                else value.to_frame().memory_usage().sum()
+                if _is_series(value)
+                else value.memory_usage().sum()
+            )
+            return value.copy(deep=not shares) if size <= _BYTES else None
+        if _is_array(value):
+            return value.copy() if value.nbytes <= _BYTES else None
+        if type(value) in (list, tuple, dict, set) and len(value) <= _ITEMS:
+            return marshal.loads(marshal.dumps(value))  # which refuses all but plain values
+        if type(value) in _SCALARS:
+            return value
+    return None
+
+
+def _oddity(value: Any) -> str:
+    """Return what is odd about an answer."""
+    if type(value) in (str, list, tuple, dict, set, frozenset) and not value:
+        return "empty"
+    if type(value) in (list, tuple):
+        return "missing" if all(map(_is_missing, value)) else ""
+    if _library(value):
+        table = _Table(value)
+        if not table.height or not table.own:
+            return "empty"
+        return "missing" if all(table.lacks(n) == table.height for n in table.own) else ""
+    if _is_array(value):
+        return "empty" if value.size == 0 else "missing" if (value != value).all() else ""
+    if isinstance(value, float) and math.isinf(value):
+        return "inf"
+    return "nan" if value is not None and _is_missing(value) else ""
+
+
+def _is_missing(value: Any) -> bool:
+    with contextlib.suppress(Exception):
+        return value is None or type(value).__name__ == "NAType" or bool(value != value)
+    return False
+
+
+def _merged(steps: list[Effect], found: list[Effect]) -> list[Effect]:
+    """Return what steps and names show, each thing once: a step knows why, a name is known."""
+    kept = list[Effect]()
+    for one in steps:
+        same = next(
+            (other for other in kept if _fields(other, *_ABOUT) == _fields(one, *_ABOUT)), one
+        )
+        same.update({"name": one["name"]} if "name" in one else {})
+        kept += [one] if same is one else []
+    for one in found:
+        whys = [step for step in steps if step in kept and step["kind"] == one["kind"]]
+        column = ("column", "total")
+        if one["kind"] == "missing":
+            if any(_fields(why, *column) == _fields(one, *column) for why in whys):
+                continue
+        elif one["kind"] in ("gone", "repeated"):
+            owner, name = one.get("of") or one.get("name"), one.get("name")
+            whys = [why for why in whys if (why.get("of") or why.get("name")) == owner]
+            whys = [why for why in whys if why["total"] == one["total"]]
+            whys = [why for why in whys if why.get("name", name) == name]
+            whole = [why for why in whys if why["count"] == one["count"]][:1]
+            if whole or (whys and sum(why["count"] for why in whys) == one["count"]):
+                for why in (whole or whys) if name else ():
+                    why["name"] = name
+                    if why.get("of") == name:
+                        del why["of"]
+                continue
+        elif one["kind"] == "total" and any(
+            _fields(one, *_SUMS) == _fields(o, *_SUMS) for o in kept
+        ):
+            continue
+        kept += [] if one in kept else [one]
+    # That a filter makes a sum smaller is no news.
+    mere = [_fields(one, "name", "of") for one in kept if _rank(one) >= _MERE and "total" in one]
+    return [one for one in kept if one["kind"] != "total" or _fields(one, "name", "of") not in mere]
+
+
+def _fields(effect: Effect, *names: str) -> list[Any]:
+    return [effect.get(name) for name in names]
+
+
+# What the tree says
+
+
+class _Reading:
+    """What can be told from a text's tree.
+
+    Attributes:
+        roots: the name that each line stores into, or calls a method of.
+        last: the name that the last statement gives, or is.
+        shows: whether the last statement is an expression.
+        uncalled: the functions that nothing in the text reads.
+        only_sums: whether it adds up, and reduces in no other way.
+    """
+
+    def __init__(self, tree: ast.Module) -> None:
+        nodes = [*ast.walk(tree)]
+        last = tree.body[-1] if tree.body else None
+        self.roots, self.last, self.shows = dict[int, str](), "", isinstance(last, ast.Expr)
+        for node in nodes:
+            match node:
+                case (
+                    ast.Assign(targets=[target, *_])
+                    | ast.AugAssign(target=target)
+                    | ast.Expr(value=ast.Call(func=target))
+                ):
+                    lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
+                    self.roots |= dict.fromkeys(lines, _root(target))
+        match last:
+            case ast.Assign(targets=[ast.Name(id=name)]) | ast.Expr(value=ast.Name(id=name)):
+                self.last = name
+        defined = [
+            one for one in tree.body if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef))
+        ]
+        others = [node for top in tree.body if top not in defined for node in ast.walk(top)]
+        read = {node.id for node in others if isinstance(node, ast.Name)}
+        plain = (one.name for one in defined if not one.decorator_list)
+        self.uncalled = [name for name in plain if name not in read]
+        named = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+        named |= {str(node.value) for node in nodes if isinstance(node, ast.Constant)}
+        self.only_sums = "sum" in named and not named & _NO_SUMS
+
+
+def _root(node: ast.expr) -> str:
+    while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+_NO_SUMS = {"mean", "median", "std", "var", "min", "max", "count", "size", "nunique"}
+_JOINS, _DROPS = ("merge", "join"), ("dropna", "drop_nulls", "drop_duplicates", "unique")
+_COERCES = ("to_numeric", "to_datetime", "to_timedelta", "map", "cut", "astype", "reindex")
+_GROUPS = {  # the arguments that name what they group by
+    **{"groupby": ("by",), "value_counts": ("subset",)},
+    **dict.fromkeys(("pivot_table", "crosstab"), ("index", "columns")),
+}
+_REDUCES = ("mean", "median", "std", "var", "sum", "max", "min", "idxmax", "idxmin", "cumsum")
+_SORTS = ("sort_values", "sort", "nlargest", "nsmallest")
+_ALIGNS = ("add", "sub", "mul", "div", "truediv", "subtract", "multiply", "divide")
+_CALLS = {
+    *(*_JOINS, *_DROPS, *_COERCES, *_GROUPS, *_REDUCES, *_SORTS, *_ALIGNS),
+    *("concat", "resample", "to_dict", "filter"),
+}
+_TIMES = {
+    *("date", "time", "hour", "day", "month", "year", "weekday", "day_of_week", "dayofweek"),
+    *("floor", "ceil", "round", "normalize", "day_name", "month_name", "strftime", "to_period"),
+    *("isocalendar", "dayofyear", "quarter", "truncate"),
+}
+_LOOPS = (  # what is in them may run often: there operators are left as they are
+    *(ast.For, ast.While, ast.AsyncFor, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda),
+    *(ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp),
+)
+_OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+
+
+class _Sites(ast.NodeTransformer):
+    """Has those expressions keep what they get and give that may be worth a line."""
+
+    def __init__(self) -> None:
+        self.found: list[Any] = []
+        self._loops = 0
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        self._loops += isinstance(node, _LOOPS)
+        node = super().generic_visit(node)
+        self._loops -= isinstance(node, _LOOPS)
+        return node
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.JoinedStr:
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+        unpacks = any(isinstance(one, ast.Starred) for one in node.args)
+        if name not in _CALLS or unpacks or not all(one.arg for one in node.keywords):
+            return self.generic_visit(node)
+        function: Any = node.func
+        owner = (function, "value") if isinstance(function, ast.Attribute) else (node, "func")
+        return self._note(
+            node,
+            owner,
+            *((node.args, n) for n in range(len(node.args))),
+            *((word, "value") for word in node.keywords),
+        )
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        if (
+            isinstance(node.value, ast.Attribute)
+            and node.value.attr == "dt"
+            and node.attr in _TIMES
+        ):
+            return self._note(node, (node.value, "value"))
+        return self.generic_visit(node)
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        watched = not self._loops and isinstance(node.op, _OPERATORS)
+        parts = (node, "left"), (node, "right")
+        return self._note(node, *parts) if watched else self.generic_visit(node)
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        watched = not self._loops and len(node.ops) == 1 and isinstance(node.ops[0], _OPERATORS)
+        parts = (node, "left"), (node.comparators, 0)
+        return self._note(node, *parts) if watched else self.generic_visit(node)
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        loads = isinstance(node.ctx, ast.Load) and not isinstance(
+            node.slice, (ast.Constant, ast.Slice)
+        )
+        parts = (node, "value"), (node, "slice")
+        return self._note(node, *parts) if loads and not self._loops else self.generic_visit(node)
+
+    def _note(self, node: Any, *parts: tuple[Any, Any]) -> ast.Call:
+        """Wrap an expression, and the parts of it that are at an attribute or in a list."""
+        site = len(self.found)
+        self.found.append(copy.deepcopy(node))
+        for number, (owner, place) in enumerate(parts):
+            in_list = isinstance(owner, list)
+            part = owner[place] if in_list else getattr(owner, place)
+            key = getattr(owner, "arg", None) if isinstance(owner, ast.keyword) else number
+            kept = self._call(_KEEP, part, self.visit(part), ast.Constant(site), ast.Constant(key))
+            owner.__setitem__(place, kept) if in_list else setattr(owner, place, kept)
+        return self._call(_DONE, node, node, ast.Constant(site))
+
+    def _call(self, name: str, at: Any, *arguments: Any) -> ast.Call:
+        call = ast.Call(ast.Name(name, ast.Load()), [*arguments], [])
+        for one in (call, call.func, *arguments[1:]):
+            ast.copy_location(one, at)
+        return call
+
+
+# One step
+
+
+class _Step:
+    """An expression of the text: what it got, by number or name, and what it gave."""
+
+    def __init__(self, node: Any, record: dict[Any, Any], result: Any, frame: Any) -> None:
+        self.line, self._node, self._result, self._frame = node.lineno, node, result, frame
+        self._size, self._owner = record.pop("size"), record.pop(0)
+        self._listed = [one for key, one in record.items() if isinstance(key, int)]
+        self._named = {key: one for key, one in record.items() if isinstance(key, str)}
+        self._args, self._nodes = dict[str, Any](), dict[str, Any]()
+        self._subject = self._owner
+
+    def effects(self) -> Effects:
+        match self._node:
+            case ast.Call(func=function):
+                name = getattr(function, "attr", getattr(function, "id", ""))
+                self._bind(name)
+                yield from self._call(name)
+            case ast.Attribute():
+                yield from self._zone(self._owner)
+            case ast.BinOp(op=op):
+                yield from self._aligned([self._owner, *self._listed])
+                yield from self._texts() if isinstance(op, ast.Add) else ()
+            case ast.Compare():
+                yield from self._texts()
+                yield from self._lacking("compared")
+            case ast.Subscript():
+                mask = self._listed[0] if self._listed else None
+                if str(getattr(mask, "dtype", "")).lower() in ("bool", "boolean"):
+                    yield from self._filtered()
+
+    def _bind(self, name: str) -> None:
+        """Give the arguments, and what the text writes for them, the names of parameters."""
+        values, nodes = [*self._listed], [*self._node.args]
+        function = self._owner
+        if isinstance(self._node.func, ast.Attribute):
+            is_module = isinstance(self._owner, type(sys))
+            function = getattr(self._owner if is_module else type(self._owner), name)
+            if not is_module:
+                values, nodes = [self._owner, *values], [self._node.func.value, *nodes]
+        bind = inspect.signature(function).bind
+        bound, written = bind(*values, **self._named), {k.arg: k.value for k in self._node.keywords}
+        bound.apply_defaults()
+        self._args, self._nodes = bound.arguments, bind(*nodes, **written).arguments
+        self._subject = next(iter(self._args.values()))
+
+    def _call(self, name: str) -> Effects:
+        if name in _JOINS and _library(self._subject):
+            yield from self._joined()
+        elif name in _DROPS and _library(self._subject):
+            yield from self._dropped(name)
+        elif name in _GROUPS:
+            yield from self._grouped(name)
+        elif name in _COERCES:
+            yield from self._coerced(name)
+        elif name in _SORTS:
+            yield from self._texts(self._args.get("by", self._args.get("columns")))
+        elif name in _REDUCES:
+            yield from self._texts()
+            yield from self._lacking(name)
+        elif name in _ALIGNS:
+            yield from self._aligned([self._subject, self._args.get("other")])
+        elif name == "concat":
+            objects = self._args.get("objs")
+            yield from self._aligned([*objects] if isinstance(objects, (list, tuple)) else [])
+        elif name == "resample" and hasattr(self._subject, "index"):
+            on = self._args.get("on")
+            yield from self._zone(self._subject[on] if on else self._subject.index)
+        elif name == "filter" and _library(self._subject) == "polars":
+            yield from self._filtered()
+        elif name == "to_dict" and _is_series(self._subject) and isinstance(self._result, dict):
+            index = self._subject.index
+            if again := _some(index[index.duplicated()]):
+                count = {"count": len(index) - len(self._result), "total": len(index)}
+                where = {"of": self._name(), "column": _label(index.name), "values": again}
+                yield _effect("gone", cause="keys", **where, **count)
+
+    def _name(self, value: Any = None, node: Any = None) -> str:
+        """Return what a table is called: its name, or what the text writes for it if short."""
+        if value is None:
+            value, node = self._subject, self._first()
+        if name := _find_name(value, self._frame):
+            return name
+        if isinstance(node, ast.Subscript) and _is_frame(value):
+            text = ast.unparse(node)
+            return text if len(text) <= _WIDTH else ""
+        root = _root(node) if node else ""
+        owner = _look_up(root, self._frame)
+        return root if _library(owner) and len(owner) == len(value) else ""
+
+    def _joined(self) -> Effects:
+        args, left = self._args, self._subject
+        right, how = args.get("right", args.get("other")), str(args.get("how") or "inner")
+        sides = _join_keys(left, right, args) if _library(right) and how != "cross" else None
+        if not sides:
+            return
+        names = [
+            self._name(one, n) for one, n in zip((left, right), self._nodes.values(), strict=False)
+        ]
+        lost = {"left": (1,), "right": (0,), "inner": (0, 1), "semi": (0,)}.get(how, ())
+        for side, (column, keys) in enumerate(sides):
+            theirs = Counter(sides[1 - side][1])
+            where: dict[str, Any] = {"of": names[side], "other": names[1 - side], "column": column}
+            unmatched = [key for key in keys if not theirs[key] and not _lacks(key)]
+            missing = sum(not theirs[key] and _lacks(key) for key in keys)
+            values, total = _some(unmatched), {"total": len(keys)}
+            if side in lost:
+                looked_up = side == 1 and (how == "left" or len({*keys}) == len(keys))
+                for cause, count in (("unmatched", len(unmatched)), ("missing", missing)):
+                    if count and not (looked_up and cause == "missing"):
+                        some = {"values": values if cause == "unmatched" else ()}
+                        cause = "unused" if looked_up else cause
+                        yield _effect("gone", cause=cause, count=count, **where, **total, **some)
+            elif count := len(unmatched) + missing:
+                there = {*map(_label, getattr(self._result, "columns", ()))}
+                added = [n for n in _Table((right, left)[side]).own if n in there]
+                column = next((n for n in added if n not in (sides[0][0], sides[1][0])), "")
+                where |= {"column": column, "total": len(self._result), "values": values}
+                if column:
+                    yield _effect("missing", cause="unmatched", count=count, **where)
+            again = [key for key in keys if theirs[key] > 1]
+            if again and side == 0 and how not in ("semi", "anti"):
+                where |= {"column": sides[0][0], "values": _some(again), **total}
+                yield _effect("repeated", count=len(again), **where)
+
+    def _dropped(self, name: str) -> Effects:
+        result = self._subject if self._result is None else self._result
+        count, subset = self._size - len(result), self._args.get("subset")
+        if count <= 0 or self._args.get("axis") in (1, "columns"):
+            return
+        columns = [*map(str, [subset] if isinstance(subset, str) else subset or ())]
+        where: dict[str, Any] = {"of": self._name(), "count": count, "total": self._size}
+        if name in ("drop_duplicates", "unique"):
+            yield _effect("gone", cause="repeats", column=", ".join(columns), **where)
+            return
+        table = _Table(self._subject)
+        gaps = [n for n in columns or table.own if n in table.columns and table.lacks(n)] or columns
+        yield _effect("gone", cause="missing", values=gaps[:_FEW], **where)
+
+    def _grouped(self, name: str) -> Effects:
+        args, subject = self._args, self._subject
+        if _library(subject) == "polars" or (name != "pivot_table" and args.get("dropna") is False):
+            return
+        keys = [one for field in _GROUPS[name] for one in _listed(args.get(field))]
+        if name == "value_counts" and not keys:
+            keys = [subject] if _is_series(subject) else [*subject.columns]
+        gaps, named = list[list[bool]](), list[str]()
+        for key in keys:
+            column = key if _library(key) else getattr(key, "key", key)
+            if not _library(column):
+                if not (_is_frame(subject) and isinstance(column, Hashable) and column in subject):
+                    continue
+                column = subject[column]
+            if any(lacks := _missing(column)):
+                gaps.append(lacks)
+                named.append(_label(column.name))
+            if name != "value_counts" and args.get("observed") is not False:
+                yield from _empty_groups(column)
+        if gaps:
+            count = sum(map(any, zip(*gaps, strict=True)))
+            where = {"of": self._name(), "column": named[0], "total": len(gaps[0])}
+            yield _effect("ignored", cause="grouped", count=count, **where)
+
+    def _coerced(self, name: str) -> Effects:
+        """Tell the values that a function made missing."""
+        subject, result = self._subject, self._result
+        if not _is_series(subject) or not hasattr(result, "isna"):
+            return
+        if name == "reindex":
+            if (count := sum(_missing(result)) - sum(_missing(subject))) > 0:
+                where = {"column": _label(subject.name), "total": len(result)}
+                yield _effect("missing", count=count, **where)
+            return
+        pairs = zip(_values(subject), _missing(result), strict=True)
+        if lost := [one for one, lacks in pairs if lacks and one is not None]:
+            where = {"of": self._name(), "column": _label(subject.name), "total": len(subject)}
+            yield _effect("missing", cause="coerced", count=len(lost), values=_some(lost), **where)
+
+    def _aligned(self, parts: list[Any]) -> Effects:
+        """Tell what is missing as the labels of tables differ that are put together."""
+        parts = [one for one in parts if _library(one) == "pandas"]
+        if len(parts) < 2 or not _library(self._result):
+            return
+        tables, table = [*map(_Table, parts)], _Table(self._result)
+        names = [_find_name(one, self._frame) for one in parts]
+        for name in table.own:
+            theirs = [one.lacks(name) for one in tables if name in one.own]
+            before = theirs or [one.lacks(n) for one in tables for n in one.own]
+            if (count := table.lacks(name) - sum(before)) > 0:
+                where = {"column": name, "of": names[0], "other": names[1], "cause": "aligned"}
+                yield _effect("missing", count=count, total=table.height, **where)
+                return
+
+    def _texts(self, by: Any = None) -> Effects:
+        """Tell the numbers that are summed, sorted or compared as text."""
+        subject = _ungrouped(self._subject)
+        names = [n for n in _listed(by) if _is_frame(subject) and n in subject.columns]
+        columns = [subject] if _is_series(subject) else [subject[name] for name in names]
+        for column in columns:
+            if _is_text_number(column):
+                yield _effect(
+                    "text", of=self._name(), column=_label(column.name), count=len(column)
+                )
+
+    def _lacking(self, cause: str) -> Effects:
+        subject = _ungrouped(self._subject)
+        if _is_series(subject) and 0 < (count := sum(_missing(subject))) < len(subject):
+            where = {"of": self._name(subject, self._first()), "column": _label(subject.name)}
+            yield _effect("ignored", cause=cause, count=count, total=len(subject), **where)
+
+    def _zone(self, column: Any) -> Effects:
+        dtype = getattr(column, "dtype", None)
+        if zone := getattr(dtype, "tz", None) or getattr(dtype, "time_zone", None):
+            where = {"of": self._name(column, self._first()), "column": _label(column.name)}
+            yield _effect("zone", after=str(zone), **where)
+
+    def _first(self) -> Any:
+        """Return what the text writes for the subject."""
+        node = self._node
+        if isinstance(node, ast.Attribute):
+            return node.value.value  # type: ignore[attr-defined]
+        return next(iter(self._nodes.values()), getattr(node, "left", getattr(node, "value", None)))
+
+    def _filtered(self) -> Effects:
+        if _library(self._subject) and (count := len(self._subject) - len(self._result)) > 0:
+            yield _effect(
+                "gone", cause="filter", of=self._name(), count=count, total=len(self._subject)
+            )
+
+
+def _find_name(value: Any, frame: Any) -> str:
+    for space in (frame.f_globals, frame.f_locals):
+        for name, one in [*space.items()]:
+            if one is value and name[:1] != "_" and name.isidentifier():
+                return str(name)
+    return ""
+
+
+def _look_up(name: str, frame: Any) -> Any:
+    return frame.f_locals.get(name, frame.f_globals.get(name))
+
+
+def _ungrouped(subject: Any) -> Any:
+    grouped = type(subject).__module__.startswith("pandas.core.groupby")
+    return getattr(subject, "_selected_obj", subject) if grouped else subject
+
+
+def _listed(given: Any) -> list[Any]:
+    if given is None or callable(given):
+        return []
+    return [*given] if isinstance(given, (list, tuple)) else [given]
+
+
+def _lacks(key: Any) -> bool:
+    return key is None or (isinstance(key, tuple) and None in key)
+
+
+def _empty_groups(column: Any) -> Effects:
+    categories = getattr(getattr(column, "cat", None), "categories", ())
+    present = {*column.dropna().unique().tolist()} if len(categories) else ()
+    if empty := [one for one in categories if one not in present]:
+        values = {"count": len(empty), "total": len(categories), "values": _some(empty)}
+        yield _effect("gone", cause="groups", column=_label(column.name), **values)
+
+
+def _join_keys(left: Any, right: Any, args: Any) -> list[tuple[str, list[Any]]]:
+    """Return the columns by which two tables are joined, each with its values by row."""
+    on, by_index = args.get("on"), [args.get("left_index"), args.get("right_index")]
+    names = [args.get("left_on") or on, args.get("right_on") or on]
+    if "other" in args and _library(left) == "pandas":  # DataFrame.join
+        names, by_index = [on, None], [on is None, True]
+    if not any(map(_listed, names)) and not any(by_index):
+        names = [[name for name in left.columns if name in right.columns]] * 2
+    sides = []
+    for table, given, index in zip((left, right), names, by_index, strict=True):
+        columns = [table.index] if index else [table[one] for one in _listed(given)]
+        values = [*map(_values, columns)]
+        label = ", ".join(_label(one.name) for one in columns)
+        sides.append((label, values[0] if len(values) == 1 else [*zip(*values, strict=True)]))
+    return sides

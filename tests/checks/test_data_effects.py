@@ -1,0 +1,278 @@
+"""What a cell did to data is told in words, the most telling first, and of lost stores it fails."""
+
+from typing import Any
+
+import pytest
+
+from ipyrefine.checks.python import RunOnCopies, RunsCleanly
+from ipyrefine.checks.reported import read_effects
+from ipyrefine.core.effects import sentence
+from ipyrefine.core.model import Condition, FirstRows, Printed, Task
+from ipyrefine.core.table import Evidence
+from ipyrefine.kernel.variables import Variables
+
+pandas = pytest.importorskip("pandas")
+CELL = Task(text="Do it.", form="code")
+
+
+def tables() -> dict[str, Any]:
+    orders = pandas.DataFrame(
+        {
+            "order": [1, 2, 3, 4, 5, 6],
+            "customer": ["a", "a", "b", "x", None, "c"],
+            "amount": [1.5, 2.5, None, 4.0, 5.0, 6.0],
+            "price": ["9", "10", "n/a", "7", "8", "30"],
+            "size": pandas.Categorical(list("SSMMSM"), categories=["S", "M", "XL"]),
+            "at": pandas.to_datetime(["2026-01-01 23:30"] * 6, utc=True),
+        }
+    )
+    customers = pandas.DataFrame({"customer": list("abcd"), "town": ["Ulm", "Bonn", "Kiel", "Ulm"]})
+    rates = pandas.DataFrame({"customer": ["a", "a", "b"], "rate": [1, 2, 3]})
+    return {"orders": orders, "customers": customers, "rates": rates, "pandas": pandas}
+
+
+async def ran(text: str, **variables: Any) -> Evidence:
+    copies = Variables({**tables(), **variables}).copies
+    return await RunOnCopies(copies=copies)(text, CELL)
+
+
+async def told(text: str, **variables: Any) -> list[str]:
+    evidence = await ran(text, **variables)
+    assert evidence.passed, evidence.detail
+    return [sentence(one) for one in evidence.effects]
+
+
+# A text, and the first sentences on it.
+LOST = [
+    (
+        "merged = orders.merge(customers, on='customer')\nmerged.groupby('town')['amount'].sum()",
+        [
+            "1 of 6 rows of `orders` is gone in `merged`: its `customer` (x) is not in `customers`",
+            "1 of 6 rows of `orders` is gone in `merged`: its `customer` is missing",
+            "sum of `amount`: 19.00 in `orders`, 10.00 in `merged`",
+        ],
+    ),
+    (
+        "orders.merge(customers).groupby('town')['amount'].sum()",
+        [
+            "1 of 6 rows of `orders` is gone: its `customer` (x) is not in `customers`",
+            "1 of 6 rows of `orders` is gone: its `customer` is missing",
+        ],
+    ),
+    (
+        "pandas.merge(orders, rates, how='left')['amount'].sum()",
+        [
+            "2 of 6 rows of `orders` are there more than once: `customer` (a) is in `rates` more "
+            "than once",
+            "3 of 8 values of `rate` are missing: they have no row in `rates` (x, c)",
+        ],
+    ),
+    (
+        "orders.groupby('customer')['order'].count()",
+        ["1 of 6 rows of `orders` has no `customer` and is left out"],
+    ),
+    (
+        "orders['customer'].value_counts()",
+        ["1 of 6 rows of `orders` has no `customer` and is left out"],
+    ),
+    (
+        "orders.groupby('size')['order'].count()",
+        ["1 of 3 categories of `size` is left out: no row has it (XL)"],
+    ),
+    (
+        "clean = orders.dropna()\nlen(clean)",
+        ["2 of 6 rows of `orders` are gone in `clean`: their `customer` or `amount` is missing"],
+    ),
+    (
+        "len(orders.drop_duplicates('customer'))",
+        ["1 of 6 rows of `orders` is gone: it repeats another by `customer`"],
+    ),
+    (
+        "few = orders[orders.order > 2]",
+        ["4 of 6 rows of `orders` are kept in `few`", "`few` is new: 4 rows × 6 columns"],
+    ),
+]
+CHANGED = [
+    (
+        "orders['price'] = pandas.to_numeric(orders['price'], errors='coerce')",
+        [
+            "1 of 6 values of `price` in `orders` becomes missing (n/a)",
+            "`price` in `orders`: str → float64",
+        ],
+    ),
+    (
+        "orders['amount'] = orders['amount'].fillna(0)",
+        ["1 missing value of `amount` in `orders` is filled with 0"],
+    ),
+    (
+        "orders.loc[orders.order > 4, 'amount'] = 1",
+        [
+            "2 of 5 known values of `amount` in `orders` are overwritten (5 → 1)",
+            "sum of `amount`: 19.00 in `orders`, 10.00 afterwards",
+        ],
+    ),
+    ("orders['price'].max()", ["the numbers of `price` in `orders` are text"]),
+    ("orders['at'].dt.date.nunique()", ["the times of `at` in `orders` are in UTC"]),
+    (
+        "rates = rates.sort_values('rate', ascending=False)",
+        ["`rates` has its rows in another order"],
+    ),
+    (
+        "rates = rates.set_index('customer').reset_index()\nrates['new'] = 1",
+        ["`rates` has a new column `new`"],
+    ),
+    (
+        "def fix(t):\n    t['rate'] = 0\nfix(rates)",
+        [
+            "3 of 3 known values of `rate` in `rates` are overwritten (1 → 0)",
+        ],
+    ),
+    ("kept = rates\nkept['rate'] = kept['rate'] * 1.0", ["`rate` in `rates`: int64 → float64"]),
+]
+PLAIN = [
+    ("xs = sorted(set(xs))", ["1 of 4 items of `xs` is gone: it repeats another"]),
+    ("xs.sort()", ["`xs` has its items in another order"]),
+    ("d['a'] = 5", ["1 of 2 known values in `d` is overwritten (1 → 5)"]),
+    ("a = a.astype('float32')", ["`a`: int64 × 3 → float32 × 3"]),
+    ("n += 1", ["`n`: 1 → 2"]),
+    ("ys = [x for x in xs if x > 1]", ["1 of 4 items of `xs` is gone in `ys` (1)"]),
+]
+ODD = [
+    ("float('nan')", ["The answer is nan"]),
+    ("orders.head(0)", ["The answer is empty"]),
+    ("rates['rate'].reindex([7, 8])", ["All values of the answer are missing"]),
+    ("top = rates.pop('rate') if n > 1 else None", ["`top` is None"]),
+    ("share = n / pandas.Series([0.0]).sum()", ["`share` is inf"]),
+    ("rates.copy().sort_values('rate')\nNone", ["It gives nothing and changes nothing"]),
+    ("def f(t): return len(t)\nm = None\ndel m", ["`f` is defined, and nothing calls it"]),
+]
+QUIET = [
+    "print(len(orders))",
+    "orders.to_csv('out.csv')",
+    "total = float(orders['order'].sum())",
+    "import statistics\nstatistics.mean([1, 2])",
+    "orders.groupby('customer', dropna=False)['order'].count()",
+    "[str(order) for order in orders.order]",
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), [*LOST, *CHANGED, *PLAIN, *ODD])
+async def test_the_first_lines_tell_what_became_of_data(text: str, expected: list[str]) -> None:
+    numpy = pytest.importorskip("numpy")
+    found = await told(text, xs=[3, 1, 2, 3], d={"a": 1, "b": 2}, a=numpy.array([1, 2, 3]), n=1)
+    assert found[: len(expected)] == expected
+
+
+@pytest.mark.parametrize("text", QUIET)
+async def test_what_does_nothing_to_data_has_no_line(text: str) -> None:
+    assert await told(text) == []
+
+
+STORES = [
+    "orders[orders.order > 2]['amount'] = 0",
+    "orders['amount'][0] = 0",
+    "orders.loc[orders.order > 2]['amount'] = 0",
+    "orders.iloc[0]['amount'] = 9\norders",
+    "orders['amount'].replace(4.0, 0, inplace=True)",
+    "import warnings\nwarnings.simplefilter('ignore')\norders.query('order > 2')['amount'] = 0",
+    "def clear(t):\n    t[t.order > 2]['amount'] = 0\nclear(orders)",
+    "orders['tax'] = 1\norders[orders.order > 2]['tax'] = 0",
+]
+
+
+@pytest.mark.parametrize("text", STORES)
+async def test_a_store_that_pandas_lets_fall_is_missed(text: str) -> None:
+    evidence = await ran(text)
+    line = next(n for n, one in enumerate(text.splitlines(), 1) if "[" in one or "(4" in one)
+    line = len(text.splitlines()) if text.startswith(("import", "orders['tax'] = 1")) else line
+    assert evidence.failed
+    why = "`orders` is unchanged: pandas warned, ChainedAssignmentError"
+    assert evidence.detail.startswith(f"{why} (line {line}).")
+    (point,) = evidence.points
+    assert (point.words, point.blocking, point.effect) == (why, True, evidence.effects[0])
+    assert evidence.faults[0].raised == "ChainedAssignmentError"
+
+
+async def test_a_store_that_a_later_line_makes_good_is_a_remark() -> None:
+    first = "orders[orders.order > 2]['amount'] = 0"
+    found = await told(f"{first}\norders.loc[orders.order > 2, 'amount'] = 0")
+    assert "ChainedAssignmentError in line 1" in found
+
+
+async def test_warnings_are_told_with_their_line_and_those_of_libraries_are_not() -> None:
+    text = "import warnings\nn = 1\nwarnings.warn('old', DeprecationWarning)\nn"
+    assert await told(text) == ["DeprecationWarning in line 3: old"]
+
+
+async def test_polars_frames_are_told_alike() -> None:
+    polars = pytest.importorskip("polars")
+    orders = polars.DataFrame(
+        {"id": [1, 2, 3], "town": ["Ulm", None, "Rom"], "n": [1.0, None, 3.0]}
+    )
+    towns = polars.DataFrame({"town": ["Ulm", "Ulm"], "land": ["BW", "BY"]})
+    of = {"o": orders, "towns": towns}
+    assert (await told("kept = o.drop_nulls()", **of))[0] == (
+        "1 of 3 rows of `o` is gone in `kept`: its `town` or `n` is missing"
+    )
+    joined = await told("both = o.join(towns, on='town')", **of)
+    assert joined[0] == "1 of 3 rows of `o` is gone in `both`: its `town` (Rom) is not in `towns`"
+    assert await told("o = o.with_columns(n=o['n'].fill_null(0))", **of) == [
+        "1 missing value of `n` in `o` is filled with 0"
+    ]
+
+
+SECRETS = [
+    {"kind": "overwritten", "column": "password", "before": "hunter2", "after": "swordfish"},
+    {"kind": "overwritten", "name": "d", "values": ["api_key"], "before": "'x'", "after": "'y'"},
+    {"kind": "gone", "column": "password", "values": ["hunter2", "swordfish"]},
+    {"kind": "gone", "column": "note", "values": ["sk-abcdefgh12345678"]},
+    {"kind": "changed", "name": "token", "before": "'abc123def'", "after": "'abc123xyz'"},
+    {"kind": "columns", "name": "t", "values": ["sk-abcdefgh12345678"]},
+    {"kind": "warning", "cause": "UserWarning", "after": "no sk-abcdefgh12345678"},
+]
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+def test_no_secret_is_told(secret: dict[str, Any]) -> None:
+    (effect,) = read_effects([{"effects": [secret]}], CELL)
+    told = sentence(effect)
+    assert "[secret]" in told
+    assert not any(one in told for one in ("hunter2", "swordfish", "'y'", "abcdefgh", "abc123"))
+
+
+async def test_of_first_rows_no_sum_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    few: tuple[Condition, ...] = (FirstRows(name="orders", rows=6, of=900),)
+    copies = Variables(tables()).copies
+    monkeypatch.setattr(type(copies), "conditions", lambda *_: few)
+    evidence = await RunOnCopies(copies=copies)("orders.merge(customers)", CELL)
+    assert evidence.effects
+    assert "total" not in {one.kind for one in evidence.effects}
+
+
+FORGE = """
+import sys
+frame = sys._getframe(1)
+while frame and 'write_event' not in frame.f_locals: frame = frame.f_back
+frame.f_locals['write_event'](effects={})
+"""
+
+
+@pytest.mark.parametrize(
+    ("forged", "count"),
+    [
+        ("[{'kind': 'new', 'name': 'x', 'after': '1 row × 1 column'}]", 1),
+        ("[{'kind': 'nonsense'}, 7, None, {'kind': 'new', 'name': 5}, {'kind': 'new', 'x': 1}]", 0),
+        ("[{'kind': 'gone', 'count': -3}, {'kind': 'gone', 'values': 7}]", 0),
+        ("[{'kind': 'new', 'head': {'kind': 'table'}}]", 0),
+        ("{'kind': 'new'}", 0),
+    ],
+)
+async def test_a_forged_report_shows_nothing_but_effects(forged: str, count: int) -> None:
+    evidence = await RunsCleanly()(FORGE.format(forged), CELL)
+    assert len(evidence.effects) == count
+
+
+async def test_what_printed_does_not_give_nothing() -> None:
+    evidence = await ran("print(len(orders))")
+    assert isinstance(evidence.outputs[0], Printed)
+    assert evidence.effects == ()
