@@ -21,7 +21,7 @@ from ipyrefine.core.model import (
 )
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.table import Evidence, Point, Result, Row
-from ipyrefine.render.formatting import named_html
+from ipyrefine.render.formatting import sentence_html
 from ipyrefine.render.html import View, panel_parts, record_html
 from ipyrefine.render.labels import effect_buttons
 from ipyrefine.render.terminal import details_text, event_text, record_text
@@ -99,6 +99,7 @@ def test_the_answer_is_the_first_line_below_the_text_then_effects_then_the_rest(
     [
         ("nan", (Value(text="nan"),), "The answer is nan 12 missing"),
         ("nan", (Value(text="np.float64(nan)"),), "The answer is nan: np.float64(nan) 12 missing"),
+        ("", (Value(text="answer"),), "The answer: answer 12 missing"),
         ("none", (), "The answer is None 12 missing"),
         ("none", (Printed(text="x"),), "The answer is None 12 missing"),
         ("empty", (Value(text="[]"),), "The answer is empty: [] 12 missing"),
@@ -107,10 +108,11 @@ def test_the_answer_is_the_first_line_below_the_text_then_effects_then_the_rest(
     ],
 )
 def test_what_is_odd_about_the_answer_stands_in_its_line(cause, outputs, line, read_html):
-    run = run_of(Effect(kind="answer", cause=cause), FILLED, outputs=outputs)
+    odd = [Effect(kind="answer", cause=cause)] if cause else []
+    run = run_of(*odd, FILLED, outputs=outputs)
     flat = words(panel_parts(run, View())["results"], read_html)
     assert flat.startswith(line)
-    assert "The answer:" not in flat
+    assert flat.count("The answer") == line.count("The answer")
     assert line.partition(" 12")[0] in words(record_text(run), read_html)
 
 
@@ -254,7 +256,7 @@ def test_names_and_values_do_nothing_and_turn_nothing_around():
     ],
 )
 def test_what_stands_in_backticks_is_code(text, html):
-    assert str(named_html(text)) == html
+    assert str(sentence_html(text)) == html
 
 
 def test_a_terminal_says_how_to_answer_and_leaves_heads_to_the_record():

@@ -204,7 +204,7 @@ def record(run: Run) -> list[Block]:
         *notices(run),
         *result(run),
         *unfinished(run),
-        *((*gives(run, run.chosen), *results(run, run.chosen)) if run.chosen else ()),
+        *((*whole_account(run, run.chosen), *results(run, run.chosen)) if run.chosen else ()),
         *scores(run),
         *usage(run),
         Section("Settings", tuple(settings(run))),
@@ -528,7 +528,7 @@ def version(
             # The chosen text stands at the top, whole.
             *(writing(run, iteration) if with_text and not whole else ()),
             *checks(run, iteration, suite=not tried),
-            *(given(iteration) if with_outputs else ()),
+            *(account(iteration) if with_outputs else ()),
             *findings(run, iteration),
             *read,
             *notes(iteration),
@@ -604,18 +604,18 @@ def checks(run: Run, iteration: Iteration, *, suite: bool = True) -> list[Block]
     return [Items("Checks", found, "checks")] if found else []
 
 
-def gives(run: Run, iteration: Iteration) -> list[Block]:
+def whole_account(run: Run, iteration: Iteration) -> list[Block]:
     """Return what a text gives and did to data: what asks first, then the answer."""
-    asked = asking(run, iteration)
-    return [*asked_effects(iteration, asked), *given(iteration, asked.values())]
+    asked = data_questions(run, iteration)
+    return [*question_rows(iteration, asked), *account(iteration, asked.values())]
 
 
-def given(iteration: Iteration, asked: Collection[model.Effect] = ()) -> list[Block]:
+def account(iteration: Iteration, asked: Collection[model.Effect] = ()) -> list[Block]:
     """Return what a text gives and did to data, the answer first, without what is asked."""
     found = outputs(iteration)
     is_long = any(isinstance(one, Output) and not one.is_short for one in found[:1])
     answer = 0 if is_long and found[0].title == _PRINTED else 1
-    return [*found[:answer], *_plain_effects(iteration, asked), *found[answer:]]
+    return [*found[:answer], *_effect_rows(iteration, asked), *found[answer:]]
 
 
 def outputs(iteration: Iteration) -> list[Output | Table | Picture]:
@@ -651,7 +651,7 @@ def _result(output: model.Output, title: str = "") -> Sequence[Output | Table | 
             return _output(_PRINTED, output.text)
         case model.Value():
             # "The answer is nan" says it all.
-            said = output.text.strip().lower() in title.lower().split()
+            said = title.lower().endswith(f" is {output.text.strip().lower()}")
             return [Output(title)] if said else _output(title, output.text)
         case model.TableValue():
             rows, columns = len(output.rows), len(output.columns)
@@ -672,13 +672,13 @@ def _output(title: str, text: str) -> list[Output]:
     return [Output(title, strip_colours(text))] if text.strip() else []
 
 
-def asking(run: Run, iteration: Iteration) -> dict[str, model.Effect]:
+def data_questions(run: Run, iteration: Iteration) -> dict[str, model.Effect]:
     """Return what running a text did to data and no words ask for, by point: at most two."""
     facts = (cell.point for cell in _facts(run, iteration))
     return dict([(one.id, one.effect) for one in facts if one.effect][:_ASKED])
 
 
-def asked_effects(iteration: Iteration, asked: dict[str, model.Effect]) -> list[Results]:
+def question_rows(iteration: Iteration, asked: dict[str, model.Effect]) -> list[Results]:
     """Return what is asked about data, as the text has it."""
     every = _effects(iteration)
     found = tuple(
@@ -692,9 +692,13 @@ def asked_effects(iteration: Iteration, asked: dict[str, model.Effect]) -> list[
     return [Results("", found, commands="\n".join(say), part="output")] if found else []
 
 
-def _plain_effects(iteration: Iteration, asked: Collection[model.Effect]) -> list[Results]:
-    keys = {one.key for one in asked}
-    found = [one for one in _effects(iteration) if one[0].key not in keys]
+def _effect_rows(iteration: Iteration, asked: Collection[model.Effect]) -> list[Results]:
+    found, keys = list[tuple[model.Effect, str]](), {one.key for one in asked}
+    for seen in _effects(iteration):
+        if seen[0].key in keys:
+            keys.remove(seen[0].key)  # the first such stands above
+        else:
+            found.append(seen)
     answered = bool(outputs(iteration))  # which says what it ran on
     most = max(1, _UNFOLDED - len(asked))
     most += len(found) == most + 1  # the line that folds one more is no shorter

@@ -35,7 +35,7 @@ def prose(text: str) -> Markup:
     return Markup(html.replace("\n", "<br>"))
 
 
-def named_html(text: str) -> Markup:
+def sentence_html(text: str) -> Markup:
     """Return a sentence as HTML, with what stands in backticks as code.
 
     A name has a direction of its own, so one in Arabic turns nothing around it.

@@ -30,7 +30,7 @@ from ipyrefine.render.diff import (
 )
 from ipyrefine.render.document import WRITING
 from ipyrefine.render.escape import plain
-from ipyrefine.render.formatting import named_html, prose
+from ipyrefine.render.formatting import prose, sentence_html
 
 PARTS = ("top", "notices", "form", "ask", "text", "results", "evidence", "guide", "foot")
 FOLDS = ("details", "history", "settings")
@@ -174,7 +174,7 @@ def _templates() -> Environment:
     }
     environment.filters |= {
         "code": highlight_html,
-        "coded": named_html,
+        "sentence": sentence_html,
         "compare": lambda block: _stretches(block.text, block.old, block.form, block.language),
         "kind": lambda block: type(block).__name__,
         "prose": lambda value: prose(str(value)),
@@ -203,8 +203,8 @@ def _context(run: Run, view: View, note: str, *, live: bool) -> dict[str, Any]:
         "other": None,
         "rival": None,
         "selectable": [],
-        "asking": [],
-        "gives": {},
+        "data_questions": [],
+        "accounts": {},
         "results": [],
         "unfinished": document.unfinished(run),
         "explained": [one for one in run.explanations if one.iteration == number][-1:],
@@ -309,8 +309,8 @@ def _text_context(run: Run, view: View, about: Iteration, *, live: bool) -> dict
         columns = [*side_by_side(old, about.text, language)]
     outputs = document.outputs(about)
     return {
-        "asking": document.asked_effects(about, document.asking(run, about)),
-        "gives": _compared(run, about, other),
+        "data_questions": document.question_rows(about, document.data_questions(run, about)),
+        "accounts": _accounts(run, about, other),
         "results": document.results(run, about, view.waiting),
         "other": other,
         "pinned": pinned,
@@ -389,7 +389,7 @@ def _stretches(
     return [*lay_out(lines, notes, whole=old is None)]
 
 
-def _compared(run: Run, about: Iteration, other: int | None) -> dict[int, list[document.Block]]:
+def _accounts(run: Run, about: Iteration, other: int | None) -> dict[int, list[document.Block]]:
     """Return what a text gives, next to other iterations whose outputs differ.
 
     A draft is compared with the other drafts.
@@ -401,8 +401,8 @@ def _compared(run: Run, about: Iteration, other: int | None) -> dict[int, list[d
         outputs = document.outputs(one)
         if outputs and outputs not in found.values() and len(found) < _MOST_COLUMNS:
             found[one.number] = outputs
-    columns = {number: document.given(run.iterations[number]) for number in found}
-    columns[about.number] = document.given(about, document.asking(run, about).values())
+    columns = {number: document.account(run.iterations[number]) for number in found}
+    columns[about.number] = document.account(about, document.data_questions(run, about).values())
     return columns if columns[about.number] else {}
 
 
@@ -413,7 +413,7 @@ def _fold(
         return document.settings(run)
     if name == "details":
         return document.details(run, about)
-    above = context["gives"]  # shown there
+    above = context["accounts"]  # shown there
     versions = (
         document.version(run, one, with_text=one is not about, with_outputs=one.number not in above)
         for one in run.iterations

@@ -38,7 +38,7 @@ DETAILS: dict[str, Callable[[Run, Iteration], Sequence[document.Block]]] = {
     "diff": lambda run, one: document.writing(run, one),
     "results": lambda run, one: document.results(run, one),
     "checks": lambda run, one: document.checks(run, one),
-    "output": lambda run, one: document.gives(run, one),
+    "output": lambda run, one: document.whole_account(run, one),
     "findings": lambda run, one: document.findings(run, one),
     "tests": lambda run, one: document.reading(run, one),
     "scores": lambda run, _: document.scores(run),
@@ -277,13 +277,15 @@ class _Printer:
         heading = self.heading(f"{run.name(chosen.number)}: {label}", label.kind)
         if run.stop_reason in (StopReason.ACCEPTED, StopReason.OVERRIDDEN):
             return [heading]
+        asked = document.data_questions(run, chosen)
         parts: dict[str, list[document.Block]] = {
-            "output": document.gives(run, chosen),
+            "output": document.account(chosen, asked.values()),
             "checks": document.checks(run, chosen),
             "findings": document.still_open(run, chosen),
         }
         above = [*self.left_behind(run, run.iterations, chosen), heading]
         below = [
+            *self.blocks(document.question_rows(chosen, asked)),
             *(
                 line
                 for what, blocks in parts.items()
