@@ -16,6 +16,7 @@ from ipyrefine.core.results import (
     expect,
     read_expectation,
     read_result,
+    rivalry,
     rows,
 )
 from ipyrefine.core.run import Run
@@ -317,6 +318,47 @@ async def test_what_drafts_differ_on_stands_before_a_critics_test_that_passes() 
     rivals = [bool(one.rivals) for one in found]
     assert rivals[0]
     assert rivals == sorted(rivals, reverse=True)
+
+
+EMPTY = 'def test_empty():\n    """middle of the sorted items"""\n    assert median([]) is None\n'
+
+
+async def critic_expects(*texts: str, **options: object) -> Refinement:
+    """A run whose critic's one test expects None of no items."""
+    again = "t1: returns None"
+    loop = refinement(
+        {
+            Stage.DRAFT: [code(texts[0])],
+            Stage.REVISE: [code(one, again) for one in texts[1:]],
+            Stage.CRITIQUE: [f"{critique()}\n```python\n{EMPTY}```", critique(), critique()],
+        },
+        task(),
+        checks=[Examples(), Results()],
+        suite=Suite(Copies()),
+        **options,
+    )
+    await finish(loop)
+    return loop
+
+
+async def test_who_gives_which_of_two_results_is_said_of_each_text_as_it_is() -> None:
+    guarded = LOWER.replace("    xs =", "    if not xs:\n        return None\n    xs =")
+    loop = await critic_expects(LOWER, guarded)
+    draft, revision = loop.state.iterations
+    (first, *_), (second, *_) = rows(loop.state, draft), rows(loop.state, revision)
+    assert first.call == second.call == "median([])"
+    assert first.rivals
+    assert second.rivals
+    said = "the draft raises IndexError, revision 1 gives None, as the critic expects"
+    assert rivalry(loop.state, draft, first) == rivalry(loop.state, revision, second) == said
+
+
+async def test_of_one_text_it_is_what_the_critic_expects_and_what_this_text_gives() -> None:
+    loop = await critic_expects(LOWER, limits=Limits(max_revisions=0))
+    first, *_ = shown(loop)
+    assert loop.state.chosen
+    said = rivalry(loop.state, loop.state.chosen, first)
+    assert said == "this text raises IndexError, the critic expects None"
 
 
 @pytest.mark.parametrize(

@@ -227,7 +227,8 @@ function render({ model, el }) {
 
   /** Act on a key in a result's row, and return whether it was one for it. */
   function onResult(key, row) {
-    const rows = [...el.querySelectorAll("li[data-row]")];
+    const all = [...el.querySelectorAll("li[data-row]")];
+    const rows = all.filter((one) => one.getClientRects().length); // none in a closed fold
     const isOpen = (one) => one.querySelector(".rf-no");
     const after = rows.slice(rows.indexOf(row) + 1);
     if (key === "y") {

@@ -212,18 +212,15 @@ def effect_buttons(effect: Effect) -> tuple[str, str]:
 def results_hint(run: Run, iteration: Iteration, *, answered: bool) -> str:
     """Return what to do about results if much rests on the user's word; else nothing."""
     verdict = iteration.verdict
-    if (
-        verdict is None
-        or verdict.barred
-        or run.setup.is_look
-        or all(one.conditions for one in rows(run, iteration))
-    ):
+    shown, looks = rows(run, iteration), run.setup.is_look
+    if verdict is None or verdict.barred or looks or all(one.conditions for one in shown):
         return ""
     if verdict.outcome is Outcome.NOT_JUDGED:
         unread = is_to_read(run, iteration) and not iteration.reading
         unread = unread and not is_another_read(run, iteration)
         then = "a critic reads the text too" if unread else "the text passes"
-        return f"Confirm the first, or any two{'; ' if unread else ', and '}{then}."
+        what = "the first, or any two" if len(shown) > 1 else "it"
+        return f"Confirm {what}{'; ' if unread else ', and '}{then}."
     few = verdict.basis == "examples" and len(read_examples(run.task.text)) < 2
     alone = verdict.outcome is Outcome.PASS and few and run.setup.weak_critic and not answered
     return "It passes on one example of the task. Is the first result right?" if alone else ""
