@@ -114,6 +114,23 @@ def test_inputs_in_a_row_change_different_arguments_of_the_longest_example():
 
 
 @pytest.mark.parametrize(
+    ("head", "odd"),
+    [
+        ("def f(xs: list[int], k: int | None): ...", ["f([3, 1], None)"]),
+        ("def f(xs: Optional[list], k: int): ...", ["f(None, 4)"]),
+        ("def f(xs, k=None): ...", ["f([3, 1], None)"]),
+        ("def f(xs, k=1) -> None: ...", []),
+        ("def g(xs, k=None): ...", []),
+        ("", []),
+    ],
+)
+def test_none_is_tried_where_the_signature_allows_it(head, odd):
+    task = f"Write it.\n```python\n{head}\n```\n>>> f([3, 1], 4)\n1"
+    found = [one.source for one in natural_inputs(read_examples(task), task)]
+    assert [one for one in found if "None" in one] == odd
+
+
+@pytest.mark.parametrize(
     ("code", "call"),
     [
         ("def moving_average(values, window): ...", "moving_average([3, 1, 2], 2)"),
@@ -131,6 +148,26 @@ def test_inputs_in_a_row_change_different_arguments_of_the_longest_example():
 def test_a_text_suggests_a_call_of_what_it_defines(code, call):
     found = own_calls(code, "Write g.")
     assert next((one.source for one in found), None) == call
+
+
+@pytest.mark.parametrize(
+    ("said", "calls"),
+    [
+        ("Turn '1h 30m' into minutes.", ["f('hello world')", "f('1h 30m')"]),
+        ("It's what they don't say.", ["f('hello world')", "f(5)"]),
+        ("Say “a” or “b”.", ["f('hello world')", "f('a')", "f('b')"]),
+    ],
+)
+def test_what_the_task_quotes_is_tried_after_the_likeliest_value(said, calls):
+    assert [one.source for one in own_calls("def f(s): ...", said)][: len(calls)] == calls
+
+
+@pytest.mark.parametrize(
+    "head", ["f(a: A, b: B, c: C, d: D, e: E, g: G)", "f(a: dict[list[int], int])", "f(*a, **b)"]
+)
+def test_whatever_the_types_are_there_is_a_call(head):
+    assert own_calls(f"def {head}: ...", "")
+    assert own_calls(f"class A:\n    def {head.replace('(', '(self, ', 1)}: ...", "")
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ _MAX_ITEMS = 6  # items of a sequence that are left out of it, or left alone, on
 _FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 # A function with the types of its arguments, in a sentence.
 _HEAD = re.compile(r"(?<![\w.])([A-Za-z_]\w*\([^()\n:]{1,60}:[^()\n]{1,200}\))")
+_QUOTED = re.compile(r"(?<!\w)['\"“]([^'\"“”\n]{1,40})['\"”](?!\w)")
 _VALUES: dict[str, Sequence[Any]] = {
     "int": (2, 1, 3),
     "float": (2.5, 10.0, 0.5),
@@ -104,17 +105,24 @@ def further_inputs(examples: Sequence[Example], texts: Sequence[str] = ()) -> tu
     return tuple(inputs)
 
 
-def natural_inputs(examples: Sequence[Example]) -> tuple[Example, ...]:
+def natural_inputs(examples: Sequence[Example], task_text: str = "") -> tuple[Example, ...]:
     """Return calls that a person would try next to those of the examples, the most telling first.
 
     One argument changes at a time, to a value of its kind: none, several, another one, an odd one,
-    a single one. Arguments of one length change together.
+    a single one. Arguments of one length change together. Where the head of the function in the
+    task allows None, that is the odd one.
     """
+    head = _head(task_text)
+    optional = _optional(head) if head else set()
     calls = [call for example in examples[:_SEEDS] if (call := _read_call(example))]
     calls.sort(key=lambda one: -len(one.source))
     stated, ranked = {call.source for call in calls}, list[tuple[tuple[int, ...], _Call]]()
     for number, call in enumerate(calls):
         tries = [*map(_tries, call.arguments)]
+        words = [*range(len(tries) - len(call.keywords)), *call.keywords]
+        for word, values in zip(words, tries, strict=True):
+            if head and call.name == head.name and word in optional:
+                values[3:4] = [None]
         sizes = {len(one) if isinstance(one, list | tuple) else -1 for one in call.arguments}
         if len(sizes) == 1 and -1 not in sizes:
             made = [[call._replace(arguments=one)] for one in zip(*tries, strict=False)]
@@ -190,16 +198,7 @@ def first_calls(task_text: str) -> tuple[Example, ...]:
     are returned where an argument's annotation isn't plain (numbers, strings, and lists, tuples or
     dicts of these).
     """
-    functions = [
-        node
-        for tree in fenced_python(task_text)
-        for node in tree.body
-        if isinstance(node, ast.FunctionDef) and all(map(_is_filler, node.body))
-    ]
-    heads = (try_parse(f"def {head}: ...") for head in _HEAD.findall(_FENCE.sub("", task_text)))
-    inline = (tree.body[0] for tree in heads if tree)
-    function = functions[-1] if functions else next(inline, None)
-    if not isinstance(function, ast.FunctionDef):
+    if (function := _head(task_text)) is None:
         return ()
     parameters = _parameters(function.args, optional=True)
     if not parameters or function.args.vararg or function.args.kwarg:
@@ -211,12 +210,40 @@ def first_calls(task_text: str) -> tuple[Example, ...]:
     return ()
 
 
+def _head(task_text: str) -> ast.FunctionDef | None:
+    functions = [
+        node
+        for tree in fenced_python(task_text)
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef) and all(map(_is_filler, node.body))
+    ]
+    heads = (try_parse(f"def {head}: ...") for head in _HEAD.findall(_FENCE.sub("", task_text)))
+    inline = (tree.body[0] for tree in heads if tree)
+    found = functions[-1] if functions else next(inline, None)
+    return found if isinstance(found, ast.FunctionDef) else None
+
+
+def _optional(function: ast.FunctionDef) -> set[int | str]:
+    """Return the places and the names of the parameters that may be None."""
+    every = function.args
+    placed = [*every.posonlyargs, *every.args]
+    defaults = [*[None] * (len(placed) - len(every.defaults)), *every.defaults, *every.kw_defaults]
+    found = set[int | str]()
+    for place, (one, default) in enumerate(
+        zip((*placed, *every.kwonlyargs), defaults, strict=True)
+    ):
+        said = [ast.unparse(node) for node in (one.annotation, default) if node]
+        if re.search(r"\b(?:None|Optional)\b", " ".join(said)):
+            found |= {place, one.arg}
+    return found
+
+
 def own_calls(code: str, task_text: str) -> tuple[Example, ...]:
     """Return calls that a person might try first of what code defines, the likeliest first.
 
     Of several functions and classes it is the one that the task names, else the last. Of a class an
     object is made, and its methods are called in turn. Values are of the annotated types, else of
-    any: only running tells which calls give something.
+    any, or the task quotes them: only running tells which calls give something.
     """
     tree = try_parse(code)
     kinds = ast.FunctionDef | ast.ClassDef
@@ -228,8 +255,10 @@ def own_calls(code: str, task_text: str) -> tuple[Example, ...]:
             return tuple(islice(_scenarios(made), _MOST_TRIED))
         case [ast.FunctionDef() as function]:
             shown = filter(None, map(_read_call, read_examples(ast.get_docstring(function) or "")))
-            guesses = _guesses(_parameters(function.args), function.name)
-            return tuple(_as_examples([*shown, *guesses])[:_MOST_TRIED])
+            first, *others = _guesses(parameters := _parameters(function.args), function.name)
+            quoted = _QUOTED.findall(task_text) if len(parameters) == 1 else []
+            likely = [*shown, first, *(first.replace(0, one) for one in quoted)]
+            return tuple(_as_examples([*likely, *others])[:_MOST_TRIED])
     return ()
 
 
@@ -255,18 +284,20 @@ def _guesses(parameters: Sequence[_Parameter], name: str, turn: int = 0) -> list
     types = [_types_of(one)[:few] for one in parameters]
     ways = sorted(product(*(range(len(one)) for one in types)), key=lambda way: (sum(way), way))
     words = tuple(one.name for one in parameters if one.by_word)
-    found = list[_Call]()
-    for way in ways[:_MOST_TRIED]:
-        with suppress(KeyError, TypeError):  # an annotation is not plain
-            chosen = [one[n] for one, n in zip(types, way, strict=True)]
-            found.append(_Call(name, _values_of(chosen, turn), words))
-    return found
+    return [
+        _Call(name, _values_of([one[n] for one, n in zip(types, way, strict=True)], turn), words)
+        for way in ways[:_MOST_TRIED]
+    ]
 
 
 def _types_of(one: _Parameter) -> list[ast.expr]:
     likely = (kind for names, kind in _LIKELY if re.fullmatch(names, one.name.lower()))
     types = dict.fromkeys([next(likely, "int"), *_TYPES])
-    return [*filter(None, [one.type]), *(ast.parse(kind, mode="eval").body for kind in types)]
+    found = [ast.parse(kind, mode="eval").body for kind in types]
+    with suppress(KeyError, TypeError):  # the annotation is not plain
+        _value_of(one.type, 0)
+        found[:0] = filter(None, [one.type])
+    return found
 
 
 def _scenarios(made: ast.ClassDef) -> Iterator[Example]:

@@ -79,7 +79,7 @@ class Results:
         seeds = stated or first_calls(task.text)
         named = stated_examples(task)[len(stated) :]
         # Calls by annotated types are inputs themselves.
-        found = dict.fromkeys([*(() if stated else seeds[:1]), *natural_inputs(seeds)])
+        found = dict.fromkeys([*(() if stated else seeds[:1]), *natural_inputs(seeds, task.text)])
         short = [one for one in found if len(one.source) <= _LONG][:_MOST]
         kinds: tuple[tuple[Sequence[Example], RowSource], ...] = (
             (_steps(stated), "input"),

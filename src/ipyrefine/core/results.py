@@ -52,10 +52,13 @@ def rows(run: Run, iteration: Iteration) -> tuple[Row, ...]:
     found: dict[_Key, Row] = {}
     stated = {key_of(one.source, one.setup) for one in read_examples(run.task.text)}
     every = (
-        *_changed(run, iteration),
-        *_left_open(run, iteration),
-        *_by_critic(run, iteration),
-        *_by_check(run, iteration),
+        one.replace(rivals=tuple(rival for rival in one.rivals if not _is_fault(rival)))
+        for one in (
+            *_changed(run, iteration),
+            *_left_open(run, iteration),
+            *_by_critic(run, iteration),
+            *_by_check(run, iteration),
+        )
     )
     answers = {key_of(one.call, one.setup): one for one in run.task.clarifications}
     fails = any(
@@ -137,8 +140,8 @@ def _given(run: Run, iteration: Iteration) -> dict[_Key, Row | Choice]:
     return found | {key_of(row.call, row.setup): row for row in _checked(iteration)}
 
 
-def _is_fault(row: Row) -> bool:
-    return row.raises and row.result in _FAULTS
+def _is_fault(one: Row | Choice) -> bool:
+    return one.raises and one.result in _FAULTS
 
 
 def key_of(call: str, setup: str = "") -> _Key:
@@ -335,8 +338,7 @@ def _by_check(run: Run, iteration: Iteration) -> list[Row]:
     found = []
     for row in _checked(iteration):
         given = filter(None, (one.get(key_of(row.call, row.setup)) for one in others))
-        others_give = (one for one in given if not (gives_same(row, one) or _is_fault(one)))
-        differ = (Choice(result=one.result, raises=one.raises) for one in others_give)
+        differ = (Choice(result=o.result, raises=o.raises) for o in given if not gives_same(row, o))
         rivals = tuple(dict.fromkeys(differ))
         found.append(row.replace(rivals=rivals, source="drafts") if rivals else row)
     return found
