@@ -32,6 +32,13 @@ CODE = [
     "print 'hello'",
     "import os; os.listdir(",
     "# add them\na + b",
+    "df?",
+    "?df.groupby",
+    "assert xs  # is it right?\n!ls",
+    "total = 1  # right?\n%time f()",
+    "données.sum()",
+    "été = (1 +",
+    "x",
 ]
 WORDS = [
     "Write inc(n). inc(1) == 2",
@@ -39,6 +46,12 @@ WORDS = [
     "Sort the people by age, then by name.",
     "sort the people by age",
     "'''Write a stack.'''",
+    "What is the total amount per town?",
+    "Why not?\nWhat is the total per town?",
+    "Über den Preis sprechen wir noch.",
+    "¿Cuál es el total?",
+    "包裹晚了。",
+    "写一首诗",
 ]
 
 
