@@ -8,6 +8,7 @@ from shells import loaded_shell
 from ipyrefine import api
 from ipyrefine.core.run import Run
 from ipyrefine.core.stored import read_record
+from ipyrefine.kernel import snapshot
 from ipyrefine.kernel.variables import sandbox_is_closed
 from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.render import words
@@ -125,14 +126,24 @@ async def test_a_file_that_changed_in_between_turns_it_amber(notebook, tmp_path,
 
 @pytest.mark.parametrize(
     "text",
-    ["import time\nt = time.time()", "import random\nx = random.random()\nx",
-     "import numpy as np\nxs = np.random.rand(50)", "x = object()\nhash(x)"],
+    ["import time\nt = time.time_ns()", "import random\nx = random.random()\nx",
+     "import numpy as np\nxs = np.random.rand(50)", "x = object()\nhash(x)",
+     "import datetime\ndatetime.datetime.now()"],
 )  # fmt: skip
 async def test_what_changes_from_run_to_run_does_not_turn_it_amber(notebook, text):
     await notebook.run(ORDERS)
     await notebook.accept(f"n = len(orders)\n{text}")
     await notebook.run(f"n = len(orders)\n{text}")
     assert "from run to run" in notebook.said
+    assert words.receipt(notebook.last).title.kind != "warn"
+
+
+async def test_the_order_of_a_set_does_not_turn_it_amber(notebook):
+    await notebook.run(ORDERS)
+    text = "cities = list({f'city {n}' for n in orders['id']} | set('abcdefgh'))"
+    await notebook.accept(text)
+    await notebook.run(text)
+    assert notebook.said.startswith("ran: the result is as shown")
     assert words.receipt(notebook.last).title.kind != "warn"
 
 
@@ -226,6 +237,26 @@ async def test_of_hostile_objects_only_the_type_is_seen(notebook):
     await notebook.run(text)
     assert notebook.said == "ran: `odd`: Odd → Hostile; `more` is new: {1: Odd}; 1 more"
     assert notebook.last.ran.back == ("h", "odd")
+
+
+async def test_what_was_shown_of_first_rows_is_not_compared(notebook, monkeypatch):
+    monkeypatch.setattr(snapshot, "_MAX_BYTES", 100_000)
+    monkeypatch.setattr(snapshot, "_MAX_BYTES_IN_KERNEL", 100_000)
+    monkeypatch.setattr(snapshot, "_memory_of_its_own", lambda: 0)
+    await notebook.run("import pandas as pd\nbig = pd.DataFrame({'a': [1.5] * 20_000})")
+    text = "big = big[:15_000]\nrows = len(big)\nrows"
+    await notebook.accept(text)
+    assert notebook.last.chosen.conditions
+    await notebook.run(text)
+    assert notebook.said == "ran: 5,000 of 20,000 rows of `big` are gone; `rows` is new: 15000"
+
+
+async def test_a_cell_that_was_stopped_says_nothing(notebook):
+    await notebook.run(ORDERS)
+    text = "stop = True\nraise KeyboardInterrupt"
+    await unchecked(notebook, text)
+    await notebook.run(text)
+    assert notebook.said == "ran: `stop` is new: True"
 
 
 async def test_only_what_was_bound_anew_is_put_back_until_the_next_cell(notebook):

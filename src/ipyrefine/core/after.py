@@ -1,24 +1,24 @@
 """Compare what an accepted text gave in its cell with what was shown of it, and say so."""
 
+import math
 import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from ipyrefine.core import effects
 from ipyrefine.core.model import MAX_COLUMNS, Difference, Effect, Held, HeldColumn, Ran
-from ipyrefine.core.syntax import equal_values
 
+_RELATIVE, _ABSOLUTE = 1e-9, 1e-12
 _FLOAT = re.compile(r"(?<![\w.])([-+]?(?:\d+\.\d*(?:e[-+]?\d+)?|\d+e[-+]?\d+))(?![\w.])")
 _MOST, _WIDTH = 2, 60  # sentences, and characters of a value in one
 _LIKE_TABLES = ("DataFrame", "Series")
 
 
 def differ(shown: Sequence[Held], now: Sequence[Held]) -> tuple[Difference, ...]:
-    """Return where values differ from those that were shown, the most telling first."""
+    """Return where values that are there differ from those that were shown."""
     there = {one.name: one for one in now}
-    found = [
-        one for held in shown for one in _differences(held, there.get(held.name) or Held(type=""))
-    ]
+    pairs = [(held, there[held.name]) for held in shown if held.name in there]
+    found = [one for pair in pairs for one in _differences(*pair)]
     return tuple(sorted(found, key=lambda one: one.name != ""))  # first the answer
 
 
@@ -43,7 +43,8 @@ def _differences(shown: Held, now: Held) -> list[Difference]:
             if not _is_same(old.head, new.head)
         ][:1]
     if not (found or _is_same(shown.text, now.text)):
-        kind = "head" if shown.columns else "value"
+        kind = "order" if _is_reordered(shown.text, now.text) else "value"
+        kind = "head" if _is_table(shown) else kind
         found = [_difference(kind, shown, *_numbers(shown.text, now.text))]
     return found
 
@@ -51,11 +52,11 @@ def _differences(shown: Held, now: Held) -> list[Difference]:
 def _column_differences(held: Held, shown: HeldColumn, now: HeldColumn) -> list[Difference]:
     pairs = {
         "dtype": (shown.type, now.type),
-        "total": _numbers(shown.total, now.total),
+        "total": (shown.total, now.total),
         "missing": tuple("" if n is None else f"{n:,}" for n in (shown.missing, now.missing)),
     }
     return [
-        _difference(kind, held, one, other, column=shown.name)
+        _difference(kind, held, *_numbers(one, other), column=shown.name)
         for kind, (one, other) in pairs.items()
         if one and other and not _is_same(one, other)
     ]
@@ -71,13 +72,16 @@ def _is_same(one: str, other: str) -> bool:
     if one == other:
         return True
     parts, others = _FLOAT.split(one), _FLOAT.split(other)
-    return (
-        len(parts) == len(others)
-        and parts[::2] == others[::2]
-        and all(
-            equal_values(float(a), float(b)) for a, b in zip(parts[1::2], others[1::2], strict=True)
-        )
-    )
+    if len(parts) != len(others) or parts[::2] != others[::2]:
+        return False
+    pairs = zip(map(float, parts[1::2]), map(float, others[1::2]), strict=True)
+    return all(math.isclose(a, b, rel_tol=_RELATIVE, abs_tol=_ABSOLUTE) for a, b in pairs)
+
+
+def _is_reordered(one: str, other: str) -> bool:
+    """Return True if two lists have the same items, as what is made of a set may."""
+    items = (sorted(text[1:-1].split(", ")) for text in (one, other))
+    return one[:1] == "[" and next(items) == next(items)
 
 
 def _numbers(one: str, other: str) -> tuple[str, str]:
@@ -198,10 +202,11 @@ def words(ran: Ran) -> Said:
             sentence = "ran: the notebook has moved on since it was checked"
         case "same" if ran.raised:
             sentence = f"ran: it raised {ran.raised}, as shown"
-        case "same" if ran.results > 1:
-            sentence = f"ran: all {ran.results} results as shown"
         case "same":
-            sentence = "ran: the result is as shown" if ran.results else ""
+            order = _list([f"{_subject(one)} in another order" for one in ran.differences])
+            results = f"all {ran.results} results" if ran.results > 1 else "the result is"
+            said = ", ".join(filter(None, [f"ran: {results} as shown", order]))
+            sentence = said if ran.results else ""
         case "varies" if len(ran.differences) == 1:
             sentence = f"ran: {_subject(ran.differences[0])} changes from run to run"
         case "varies":
@@ -246,4 +251,4 @@ def _difference_sentence(one: Difference) -> str:
     subject = _subject(one)
     if one.kind in ("head", "columns") or max(len(one.shown), len(one.now)) > _WIDTH:
         return f"{subject} {'differ' if one.kind == 'columns' else 'differs'}"
-    return f"{subject}: shown {one.shown}, now {one.now or 'not there'}"
+    return f"{subject}: shown {one.shown}, now {one.now}"

@@ -443,7 +443,9 @@ class Held(Record):
 class Difference(Record):
     """Where what a cell really gave differs from what was shown."""
 
-    kind: Literal["raised", "type", "size", "columns", "dtype", "total", "missing", "head", "value"]
+    kind: Literal[
+        "raised", "type", "size", "columns", "dtype", "total", "missing", "head", "value", "order"
+    ]
     name: str = ""  # empty for the answer
     column: str = ""
     shown: OutputText = ""

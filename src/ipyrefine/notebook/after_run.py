@@ -21,6 +21,7 @@ from ipyrefine.kernel.magics import python_part
 from ipyrefine.kernel.names import IPYTHON, names_in_code
 from ipyrefine.kernel.variables import Copies
 from ipyrefine.notebook.failure import is_ours
+from ipyrefine.sandbox.sandbox import HASH_SEED
 from ipyrefine.session.session import Session
 
 _MAX_NAMES = 20
@@ -71,7 +72,9 @@ class AcceptedCell:
         taken = copies.taken(self._code)
         self._moment = taken.moment if taken else None
         self._moved = False
-        self._before: tuple[Held, ...] | None = None  # while it runs, and nothing ran before
+        # While it runs, and nothing ran before.
+        self._before: tuple[Held, ...] = ()
+        self._new: list[str] = []
         self._runs = self._has_run = False
         self.old: dict[str, Any] = {}
 
@@ -101,6 +104,7 @@ class AcceptedCell:
             return
         self._runs = True
         if self._shown is None:
+            self._new = [name for name in self._binds if name not in self._space]
             self.old = {name: self._space[name] for name in self._names()}
             self._before = hold(self.old)
         else:
@@ -134,15 +138,17 @@ class AcceptedCell:
         now = hold({**answer, **{name: self._space[name] for name in names}})
         shown = [one for one in self._shown.held if one.name or self._answers]
         found = self._differ(self._shown, shown, error, now)
-        count = sum(one.tells for one in shown)
+        differs = any(one.kind != "order" for one in found)
+        there = {one.name for one in now}
+        count = sum(one.tells for one in shown if one.name in there)
         ran = Ran(
             iteration=self._text.number,
-            how="differs" if found else "same",
+            how="differs" if differs else "same",
             results=0 if error else count,
             differences=found,
             raised=raised_words(error),
         )
-        if not found:
+        if not differs:
             if count or error:
                 self._tell(ran)
             return
@@ -172,6 +178,7 @@ class AcceptedCell:
         """Run the text once more on what it was run on, and tell what does not vary by itself."""
         refinement = self._session.refinement
         MODELS.set((refinement.model, refinement.judge))
+        HASH_SEED.set("random")
         check = next((one for one in refinement.checks if isinstance(one, RunsCleanly)), None)
         again, varies = None, set[tuple[str, ...]]()
         with contextlib.suppress(RefineError):  # what differs is said all the same
@@ -187,10 +194,9 @@ class AcceptedCell:
         self._tell(ran.replace(how=how, differences=steady or ran.differences))
 
     def _tell_effects(self, error: BaseException | None) -> None:
-        before, old = self._before or (), self.old
+        before, old = self._before, self.old
         held = [one.name for one in before]
-        new = [name for name in self._binds if name not in old]
-        names = [name for name in (*held, *new) if name in self._space]
+        names = [name for name in (*held, *self._new) if name in self._space]
         now = hold({name: self._space[name] for name in names})
         rebound = [name for name in held if self._space.get(name) is not old[name]]
         found = [*after.changes(before, now)]

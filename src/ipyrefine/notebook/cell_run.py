@@ -379,6 +379,7 @@ class CellRun:
             self._set_variables(run)
             self._show_record()
         if isinstance(event, CellRan):
+            self.shell.user_ns["refined_run"] = run
             self._show_record()
         if not isinstance(event, Stopped):
             return

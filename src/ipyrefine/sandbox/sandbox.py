@@ -45,6 +45,7 @@ import time
 import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
+from contextvars import ContextVar
 from itertools import dropwhile, islice
 from pathlib import Path
 from typing import IO, Any, Literal, Union, cast, get_args
@@ -64,6 +65,8 @@ _PROGRAMS = Path(__file__).parent / "programs"
 LIMITER = _PROGRAMS / "confine.py"
 _MODE_VARIABLE = "IPYREFINE_SANDBOX"
 _WINDOWS = sys.platform == "win32"
+# A set of strings has the same order in every run, unless a run is to find what depends on it.
+HASH_SEED: ContextVar[str] = ContextVar("ipyrefine_hash_seed", default="0")
 
 _FILE_MB = 64
 _DISK_MB = 256
@@ -505,8 +508,8 @@ def _environment(folder: str) -> dict[str, str]:
     # One buffer per core would not fit into the address space on a large machine.
     threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
     known = {name: os.environ[name] for name in names if name in os.environ}
-    # Matplotlib opens no window, and a set of strings has the same order in every run.
-    return known | folders | threads | {"MPLBACKEND": "Agg", "PYTHONHASHSEED": "0"}
+    # Matplotlib opens no window.
+    return known | folders | threads | {"MPLBACKEND": "Agg", "PYTHONHASHSEED": HASH_SEED.get()}
 
 
 def describe_failure(result: ProcessResult, seconds: float) -> str:

@@ -1,0 +1,91 @@
+"""An accepted cell that runs in a real kernel: its record, its panel, and what is put back."""
+
+from collections.abc import Iterator
+
+import pytest
+from kernel import Kernel, until
+from openai_server import ScriptedServer
+
+from ipyrefine.kernel.variables import sandbox_is_closed
+
+pytestmark = pytest.mark.skipif(not sandbox_is_closed(), reason="code can't be shut in here")
+
+CELL = "%%refine -p code -n 0 --critique never --set journal=no {}\nDo it."
+RECORD = "application/vnd.ipyrefine.run+json"
+TEXT = "total = sum(prices)\nprices = prices[:2]\ntotal"
+PATCH = """import builtins
+_sum = sum
+builtins.sum = lambda xs, *more: 61 if xs == [10, 20, 30] else _sum(xs, *more)"""
+LATEST = "get_ipython().magics_manager.registry['Refine'].latest"
+
+
+@pytest.fixture
+def kernel() -> Iterator[Kernel]:
+    answer = f"```python\n{TEXT}\n```"
+    with ScriptedServer(lambda _: answer) as server:
+        env = {"IPYREFINE_MODEL": "m", "OPENAI_BASE_URL": server.base_url}
+        with Kernel(env) as kernel:
+            kernel.run("%load_ext ipyrefine\n%config Refine.ui = 'widgets'")
+            kernel.run("prices = [10, 20, 30]")
+            yield kernel
+
+
+def accept(kernel: Kernel, options: str = "") -> None:
+    assert kernel.run(CELL.format(options))["status"] == "ok"
+    assert kernel.run("%refine accept none")["status"] == "ok"
+    kernel.outputs()
+
+
+def records(kernel: Kernel) -> list[str]:
+    shown = [one["data"] for one in kernel.outputs() if RECORD in one.get("data", {})]
+    return [data["text/html"] for data in shown]
+
+
+def test_its_record_says_what_the_cell_gave_and_the_panel_is_gone(kernel):
+    accept(kernel)
+    assert kernel.value(f"{LATEST}.panel") == "None"
+    assert kernel.run(TEXT)["status"] == "ok"
+    until(lambda: kernel.value("refined_run.ran is not None") == "True")
+    assert kernel.value("refined_run.ran.how, refined_run.ran.results") == "('same', 2)"
+    assert "ran: all 2 results as shown" in records(kernel)[-1]
+
+
+def test_what_differs_is_said_once_the_text_ran_again_on_what_it_was_shown_on(kernel):
+    kernel.run(PATCH)
+    accept(kernel)
+    kernel.run(TEXT)
+    until(lambda: kernel.value("refined_run.ran is not None") == "True")
+    assert kernel.value("refined_run.ran.how") == "'differs'"
+    assert "DIFFERS NOW THAT IT RAN" in (html := records(kernel)[-1])
+    assert "shown 60, now 61" in html
+
+
+def test_the_panel_waits_to_put_back_what_nothing_was_run_on(kernel):
+    accept(kernel, "--no-check all")
+    assert kernel.value(f"{LATEST}.panel is not None") == "True"
+    kernel.run(TEXT)
+    until(lambda: kernel.value("refined_run.ran is not None") == "True")
+    assert kernel.value("refined_run.ran.back") == "('prices',)"
+    parts = f"{LATEST}.panel._render()['top']"
+    assert kernel.value(f"'Put back' in {parts}, 'values from before' in {parts}") == "(True, True)"
+    assert kernel.value("prices") == "[10, 20]"
+
+
+def test_a_click_puts_it_back_and_closes_the_panel(kernel):
+    accept(kernel, "--no-check all")
+    kernel.run(TEXT)
+    until(lambda: kernel.value("refined_run.ran is not None") == "True")
+    click = "{'action': 'back', 'fields': {}}"
+    kernel.value(f"{LATEST}.panel._take({click})")
+    assert kernel.value("prices") == "[10, 20, 30]"
+    until(lambda: kernel.value(f"{LATEST}.panel is None") == "True")
+    assert "; `prices` put back" in records(kernel)[-1]
+
+
+def test_the_next_cell_closes_the_panel_and_keeps_nothing(kernel):
+    accept(kernel, "--no-check all")
+    kernel.run(TEXT)
+    until(lambda: kernel.value("refined_run.ran is not None") == "True")
+    kernel.run("pass")
+    until(lambda: kernel.value(f"{LATEST}.panel is None") == "True")
+    assert kernel.value(f"{LATEST}._accepted.old") == "{}"
