@@ -451,7 +451,7 @@ def _begin(text: str, options: Options) -> _Begun:
     there = variables.copies.are_there and (variables.hold_data or not models.replay)
     # A table's texts are tried by their results, and one of its is no cell.
     looks = draft is not None and isinstance(models.model, NoWriter) and options.attempts is None
-    looks = looks and options.model is not models.model
+    looks = looks and options.model is not models.model and not models.judge
     demands = find_demands(
         task,
         checks,
@@ -488,6 +488,7 @@ def _begin(text: str, options: Options) -> _Begun:
         prompts=prompts.own(),
         demands=tuple(phrases),
         attempts=None if options.attempts is None else tuple(options.attempts),
+        is_look=looks,
     )
     return _Begun(setup, models, sharing, checks, warnings)
 
@@ -598,9 +599,11 @@ def _go_on(run: Run, options: Options) -> _Begun:
     if limits.max_tokens in (None, _EMBEDDED_TOKENS):  # maybe the other kind's default
         tokens = _EMBEDDED_TOKENS if models.are_embedded else None
         limits = limits.replace(max_tokens=tokens)
-    if setup.is_look and models.model.name:  # nobody read it for want of a model
+    looks = setup.is_look and not models.model.name
+    if setup.is_look and not looks:  # nobody read it for want of a model
         limits = limits.replace(critique="auto")
     setup = setup.replace(limits=limits, model=models.model.name, judge=models.reader.name)
+    setup = setup.replace(is_look=looks)
     sharing = choose_sharing((models.model, models.reader), options.share)
     return _Begun(setup, models, sharing, checks)
 

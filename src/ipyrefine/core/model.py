@@ -727,13 +727,9 @@ class Setup(Record):
     # What a student predicted in earlier runs of the task, for whom nothing is written; None where
     # the text is not a student's.
     attempts: tuple[Attempt, ...] | None = None
+    is_look: bool = False  # whether a cell is only looked at: no model writes or reads
 
     @property
     def coach(self) -> bool:
         """Whether a student learns from it, so that nothing is written for them."""
         return self.attempts is not None
-
-    @property
-    def is_look(self) -> bool:
-        """Whether the user's own text is only looked at: no model writes or reads."""
-        return self.draft is not None and not (self.model or self.judge or self.coach)
