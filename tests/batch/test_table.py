@@ -14,6 +14,7 @@ from ipyrefine import errors
 from ipyrefine.batch import texts as module
 from ipyrefine.core.model import Outcome, StopReason
 from ipyrefine.errors import CheckNotRun
+from ipyrefine.render.words import verdict
 from ipyrefine.session.export import export
 from ipyrefine.session.record import bundle
 
@@ -48,6 +49,7 @@ def test_texts_come_in_groups_the_largest_first_and_no_model_is_asked(table):
         0: True, 1: False, 2: True, 3: False
     }  # fmt: skip
     assert all(run.usage.calls == 0 for run in table.runs.values())
+    assert "NEEDS IMPROVEMENT" in str(verdict(table.runs[1], table.runs[1].chosen).label)
 
 
 FIRST = "Write first(xs).\n>>> first([4, 5])\n4"
