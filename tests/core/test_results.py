@@ -231,24 +231,40 @@ AVERAGE = (
 async def test_a_function_of_which_nothing_is_known_asks_for_one_result() -> None:
     loop = await ran(AVERAGE, about="Write moving_average(values, window).")
     assert loop.state.chosen
-    asked = example_asked(loop.state, loop.state.chosen)
+    asked = example_asked(loop.state.chosen, shown(loop))
     assert asked
     assert asked.call == "moving_average([3, 1, 2], 2)"
     await decide(loop, expect(asked, "[2.0, 1.5]"))
     assert (loop.state.verdict.outcome, loop.state.verdict.basis) == (Outcome.PASS, "confirmed")
     assert [(one.result, one.confirmed) for one in shown(loop)] == [("[2.0, 1.5]", True)]
-    assert example_asked(loop.state, loop.state.chosen) is None
+    assert example_asked(loop.state.chosen, shown(loop)) is None
 
 
 async def test_a_result_that_such_a_function_misses_is_mended() -> None:
     wrong = AVERAGE.replace(" + 1", "")
     loop = await ran(wrong, AVERAGE, about="Write moving_average.", limits=Limits(max_revisions=0))
     assert loop.state.chosen
-    asked = example_asked(loop.state, loop.state.chosen)
+    asked = example_asked(loop.state.chosen, shown(loop))
     assert asked
     await decide(loop, expect(asked, "[2.0, 1.5]"))
     assert loop.state.text == AVERAGE
     assert loop.state.stop_reason is StopReason.PASSED
+
+
+async def test_an_exception_that_the_user_expects_stays_to_be_taken_back() -> None:
+    loop = await ran(AVERAGE, about="Write moving_average(values, window).")
+    await decide(loop, Expect(call="moving_average([], 'x')", result="TypeError", raises=True))
+    assert [(one.call, one.confirmed) for one in shown(loop)] == [("moving_average([], 'x')", True)]
+
+
+async def test_no_call_is_made_up_where_code_can_not_be_shut_in() -> None:
+    class Open(Copies):
+        async def may_run(self) -> bool:
+            return False
+
+    about = task("Write moving_average.")
+    assert (await Results()(AVERAGE, about)).rows
+    assert not (await Results(copies=Open())(AVERAGE, about)).rows
 
 
 async def test_what_drafts_of_such_a_function_differ_on_has_their_values() -> None:
@@ -256,7 +272,7 @@ async def test_what_drafts_of_such_a_function_differ_on_has_their_values() -> No
     about, limits = "Write moving_average(values, window).", Limits(candidates=2)
     loop = await ran(AVERAGE, wrong, about=about, limits=limits)
     assert [(one.result, one.rivals[0].result) for one in shown(loop)] == [("[2.0, 1.5]", "[2.0]")]
-    assert example_asked(loop.state, loop.state.drafts[0]) is None
+    assert example_asked(loop.state.drafts[0], shown(loop)) is None
 
 
 @pytest.mark.parametrize(
@@ -290,7 +306,7 @@ async def test_a_class_shows_a_scenario_without_one_that_is_stated() -> None:
     setup = "stack = Stack()\nstack.push(5)\nstack.push(2)"
     assert (found.setup, found.call, found.result) == (setup, "stack.size()", "2")
     assert loop.state.chosen
-    assert example_asked(loop.state, loop.state.chosen) is None, "its result is there to confirm"
+    assert example_asked(loop.state.chosen, shown(loop)) is None, "its result is there to confirm"
 
 
 async def test_drafts_that_differ_ask_which_is_right_first() -> None:

@@ -155,9 +155,9 @@ def test_a_record_has_no_controls_and_a_row_that_is_settled_has_one(read_html):
 def test_the_rows_say_which_answers_would_be_enough():
     """Where no critic reads, or one read another draft, a confirmed result makes it pass."""
 
-    def asked(why, critique, *others):
+    def asked(why, critique, *others, rows=(PLAIN, RAISES)):
         verdict = Verdict(outcome=Outcome.NOT_JUDGED, score=None, basis="none", why=why)
-        run = run_of(PLAIN)
+        run = run_of(*rows)
         limits = run.limits.model_copy(update={"critique": critique})
         first = run.iterations[0].replace(verdict=verdict)
         setup = run.setup.replace(limits=limits)
@@ -165,6 +165,7 @@ def test_the_rows_say_which_answers_would_be_enough():
 
     enough = "Confirm the first, or any two, and the text passes."
     assert enough in asked("only_ran", "never")
+    assert "Confirm it, and the text passes." in asked("only_ran", "never", rows=(PLAIN,))
     assert "a critic reads the text too." in asked("only_ran", "auto")
     assert "Confirm" not in asked("not_ready", "auto")
     read = Iteration(number=1, text="def f(xs): return 1", reading=Reading())

@@ -148,7 +148,8 @@ def _tries(value: Any) -> list[Any]:
         case str():
             return _tries_of_words(value)
         case list() | tuple():
-            kind, some = type(value), value[:1]
+            kind: Any = type(value)
+            some: Any = value[:1]
             odd = (kind([one, *value[1:]]) for first in some for one in _tries(first)[3:4])
             return [kind(), value + some, value[::-1], *odd, some, value[:-1]]
         case dict():
@@ -162,7 +163,7 @@ def _tries_of_words(value: str) -> list[str]:
     if value.isdecimal() or not re.search(r"\w", value):
         return ["", value + value[:1], value[::-1], value[:-1], value[:1]]
     if re.search(r"\d", value):
-        later = re.sub(r"\d+", lambda n: str(int(n[0]) + 1).zfill(len(n[0])), value)
+        later = re.sub(r"\d{1,9}", lambda n: str(int(n[0]) + 1).zfill(len(n[0])), value)
         return ["", later, "hello", other, value[:1]]
     marks = {*re.findall(r"[\W_]+", value)}
     between = marks.pop() if len(marks) == 1 else "\n" if "\n" in value else " "
@@ -280,7 +281,7 @@ def _parameters(every: ast.arguments, *, optional: bool = False) -> list[_Parame
 
 def _guesses(parameters: Sequence[_Parameter], name: str, turn: int = 0) -> list[_Call]:
     """Return calls with values for some parameters, of the likeliest types first."""
-    few = 3 if len(parameters) > 3 else None
+    few = round(200 ** (1 / max(1, len(parameters))))  # types of each, as all combine
     types = [_types_of(one)[:few] for one in parameters]
     ways = sorted(product(*(range(len(one)) for one in types)), key=lambda way: (sum(way), way))
     words = tuple(one.name for one in parameters if one.by_word)
@@ -309,7 +310,7 @@ def _scenarios(made: ast.ClassDef) -> Iterator[Example]:
     name = "it" if iskeyword(word) or not word.isidentifier() else word
 
     def step(method: str, way: int, turn: int) -> str:
-        if methods[method].decorator_list:  # a property
+        if methods[method].decorator_list:  # most likely a property
             return f"{name}.{method}"
         calls = _guesses(_parameters(methods[method].args), f"{name}.{method}", turn)
         return calls[min(way, len(calls) - 1)].source

@@ -34,7 +34,7 @@ MAX_SHOWN = 5  # rows of a text
 _MAX_ASKED = 2  # of them; the others are folded
 # Exceptions that say that a text is broken; nobody has to say whether they are right.
 _FAULTS = ("NameError", "UnboundLocalError", "ImportError", "ModuleNotFoundError", "SyntaxError")
-_MOST = {"critic": 2, "edge": 2}  # of rows without a rival, as variety is what finds faults
+_MOST = {"critic": 2}  # of rows without a rival, as variety is what finds faults
 _SETUP_LINES = 6
 _EXCEPTION = re.compile(r"(?:raises?\s+)?([A-Za-z_][\w.]*)", re.IGNORECASE)
 
@@ -46,7 +46,7 @@ def rows(run: Run, iteration: Iteration) -> tuple[Row, ...]:
 
     First come results with a rival: where only a critic's test sets a revision above another text,
     where a critic expects another result, where drafts differ. Then the inputs that the user named,
-    a critic's tests that pass, edge cases, and varied inputs. What the task states is left out.
+    a critic's tests that pass, and varied inputs. What the task states is left out.
     While an example fails, or the text does not run, only what the user answered is there.
     """
     found: dict[_Key, Row] = {}
@@ -72,10 +72,7 @@ def rows(run: Run, iteration: Iteration) -> tuple[Row, ...]:
 
 
 def unfolded(shown: Sequence[Row]) -> list[Row]:
-    """Return the rows to see at once: at most two that ask, and what the user answered.
-
-    What a cell did is none that is folded.
-    """
+    """Return the rows to see at once: at most two that ask, the user's, and what a cell did."""
     asked = [one for one in shown if one.rivals][:_MAX_ASKED]
     first = [one for one in shown if one.source != "cell"][:_MAX_ASKED]
     return [
@@ -85,12 +82,12 @@ def unfolded(shown: Sequence[Row]) -> list[Row]:
     ]
 
 
-def example_asked(run: Run, iteration: Iteration) -> Row | None:
+def example_asked(iteration: Iteration, shown: Sequence[Row]) -> Row | None:
     """Return the call of a function of which the user is asked for the result, if any.
 
     It is one where nothing says what a text should give, and no other result asks.
     """
-    said, shown = iteration.verdict, rows(run, iteration)
+    said = iteration.verdict
     if said is None or said.outcome is not Outcome.NOT_JUDGED or said.barred or len(shown) != 1:
         return None
     asked = shown[0]

@@ -341,7 +341,7 @@ def results(
     for decision in waiting:
         key = key_of(decision.call, decision.setup)
         said[key] = decision if isinstance(decision, Expect) else None
-    if found[0] == example_asked(run, iteration) and not waiting:
+    if found[0] == example_asked(iteration, found) and not waiting:
         example = Result(row_key(found[0]), found[0].call, "", asks="example")
         return [Results(labels.FOR_EXAMPLE, (example,), commands=labels.EXAMPLE_COMMAND), *asked]
     first = unfolded(found)

@@ -112,7 +112,7 @@ async def ask(session: Session) -> None:
             return
         numbers = f"1 to {shown}" if shown > 1 else "1"
         choices = f"{numbers} if that result is right, 1=VALUE if not, " if shown else ""
-        if run.chosen and example_asked(run, run.chosen):
+        if run.chosen and example_asked(run.chosen, found):
             choices = "1=VALUE for what it should give, "
         try:
             question = PREDICTION if run.setup.coach else choices + QUESTION
