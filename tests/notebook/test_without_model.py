@@ -36,7 +36,7 @@ def look(shell: Any, cell: str) -> str:
 def test_a_draft_about_a_frame_is_run_and_shown_with_what_became_of_it(shell):
     shell.run_cell(FRAME)
     shown = look(shell, "%%refine --draft -n 0\nclean = df.dropna()\nprint(len(clean))")
-    for words in ("▷ RUNS", "✓ run on copies", "│ 2", "without a model. Uses df (3 × 2)"):
+    for words in ("▷ RUNS", "✓ run on copies", "Printed: 2", "without a model. Uses df (3 × 2)"):
         assert words in shown
     assert "Runs; nobody read it. To run it here: %refine accept." in shown
     assert not re.search("Improve this|draft to improve|Accept the text|continue|NOT JUDGED", shown)
@@ -105,17 +105,17 @@ def test_another_model_goes_on_from_the_panel_and_reads(shell, monkeypatch):
 @pytest.mark.parametrize(
     ("source", "label", "sentence"),
     [
-        ("df.n.sum()", "▷ RUNS", "│ np.int64(6)"),
-        ("df", "▷ RUNS", "Table: 3 rows × 2 columns"),
+        ("df.n.sum()", "▷ RUNS", "The answer: 6"),
+        ("df", "▷ RUNS", "The answer: a table of 3 rows × 2 columns"),
         ("x = 1", "▷ RUNS", "x = 1"),
         ("import math", "▷ RUNS", "nobody read it"),
         ('{"a": 1}', "▷ RUNS", "{'a': 1}"),
         ("def inc(x):\n    return x + 1", "▷ RUNS", "nobody read it"),
         ("class Stack:\n    def __init__(self):\n        self.items = []", "▷ RUNS", "nobody"),
-        ("!ls\n%time y = 2\ny + 1", "▷ RUNS", "│ 3"),
+        ("!ls\n%time y = 2\ny + 1", "▷ RUNS", "The answer: 3"),
         ("%%time\ndf.n.max()", "▷ RUNS", "never run by checks: %%time"),
-        ("```python\n1 + 1\n```", "▷ RUNS", "│ 2"),
-        ("rows = open('bikes.csv').read()\nlen(rows)", "▷ RUNS", "│ 4"),
+        ("```python\n1 + 1\n```", "▷ RUNS", "The answer: 2"),
+        ("rows = open('bikes.csv').read()\nlen(rows)", "▷ RUNS", "The answer: 4"),
         ("df['m'].sum()", "✗ FAILS", "KeyError: 'm' (line 1)"),
         ("absent + 1", "✗ FAILS", "NameError: name 'absent' is not defined"),
         ("open('absent.csv').read()", "✗ FAILS", "FileNotFoundError"),

@@ -98,7 +98,8 @@ def test_the_answer_is_the_first_line_below_the_text_then_effects_then_the_rest(
     ("cause", "outputs", "line"),
     [
         ("nan", (Value(text="nan"),), "The answer is nan 12 missing"),
-        ("nan", (Value(text="np.float64(nan)"),), "The answer is nan: np.float64(nan) 12 missing"),
+        ("nan", (Value(text="np.float64(nan)"),), "The answer is nan 12 missing"),
+        ("nan", (Value(text="(1, nan)"),), "The answer is nan: (1, nan) 12 missing"),
         ("", (Value(text="answer"),), "The answer: answer 12 missing"),
         ("none", (), "The answer is None 12 missing"),
         ("none", (Printed(text="x"),), "The answer is None 12 missing"),
@@ -124,6 +125,23 @@ def test_what_is_odd_about_a_name_is_a_line_of_its_own_beside_an_answer(read_htm
         )
         assert flat.startswith(first)
         assert flat.count(sentence(odd).replace("`", "")) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("np.int64(16)", "16"),
+        (
+            "{'a': np.float64(-1.5e-07), 3: [np.uint8(3), np.True_]}",
+            "{'a': -1.5e-07, 3: [3, True]}",
+        ),
+        ("np.str_('a')", "np.str_('a')"),
+        ("np.datetime64('2024-01-01')", "np.datetime64('2024-01-01')"),
+        ("np.random.int64(3) + anp.int64(3)", "np.random.int64(3) + anp.int64(3)"),
+    ],
+)
+def test_a_number_of_numpys_is_a_number(text, line, read_html):
+    assert f"The answer: {line}" in words(live(run_of(outputs=(Value(text=text),))), read_html)
 
 
 def test_a_figure_is_an_answer_and_a_value_beside_one_comes_first(read_html):

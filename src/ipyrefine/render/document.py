@@ -48,6 +48,8 @@ _ASKED, _UNFOLDED = 2, 3  # effects that ask, and those that are told before the
 _SCORE_ALONE = re.compile(
     r"\W*(?:[^\W\d_]+\W+){0,6}\d+(?:\.\d+)?\s*(?:/|of|out of)\s*\d+(?:\.\d+)?\W*"
 )
+# A number or truth value as NumPy writes it.
+_NUMPY = re.compile(r"\bnp\.(?:(?:u?int|float)\d+\(([-+.\w]+)\)|(True|False)_)")
 _NEXT_TO = 32  # characters on either side of words that stand in no source
 MAX_SCORES = 50  # a panel sends all of them again with each iteration
 
@@ -650,9 +652,10 @@ def _result(output: model.Output, title: str = "") -> Sequence[Output | Table | 
         case model.Printed():
             return _output(_PRINTED, output.text)
         case model.Value():
+            text = _NUMPY.sub(r"\1\2", output.text)
             # "The answer is nan" says it all.
-            said = title.lower().endswith(f" is {output.text.strip().lower()}")
-            return [Output(title)] if said else _output(title, output.text)
+            said = title.lower().endswith(f" is {text.strip().lower()}")
+            return [Output(title)] if said else _output(title, text)
         case model.TableValue():
             rows, columns = len(output.rows), len(output.columns)
             first = f", the first {labels.count(rows, 'row')}" if rows < output.height else ""
