@@ -290,6 +290,26 @@ def test_a_terminal_says_how_to_answer_and_leaves_heads_to_the_record():
     assert say in record_html(run)
 
 
+def test_a_change_that_can_be_confirmed_is_said_once(read_html):
+    change = Effect(kind="changed", name="top", before="3", after="0")
+    other = change.replace(name="low")
+    flat = words(live(run_of(change, other, rows=ROWS)), read_html)
+    assert flat.count("3 → 0") == 2
+    assert "low: 3 → 0" in flat
+    asked = words(live(run_of(change, rows=ROWS, asked=[change])), read_html)
+    assert "! top: 3 → 0" in asked
+
+
+def test_a_terminal_tells_the_first_three_whole_and_how_many_more(read_html):
+    long = [GONE.replace(column=f"customer_{n}", other=f"customers_{n}" * 9) for n in range(9)]
+    run = run_of(*long)
+    screen = event_text(Stopped(reason=run.stop_reason, message=""), run, rows=60)
+    assert "`customers_2customers_2" in screen
+    assert "`customers_3customers_3" not in screen
+    assert "6 more: %refine show output" in screen
+    assert "`customers_8customers_8" in details_text(run, "output")
+
+
 def test_what_each_text_did_stands_with_what_it_gave():
     asked = run_of(GONE, asked=[GONE])
     revision = run_of(FILLED, outputs=(Value(text="17"),)).iterations[0]

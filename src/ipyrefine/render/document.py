@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, deque
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import Literal, NamedTuple
 
@@ -530,7 +530,7 @@ def version(
             # The chosen text stands at the top, whole.
             *(writing(run, iteration) if with_text and not whole else ()),
             *checks(run, iteration, suite=not tried),
-            *(account(iteration) if with_outputs else ()),
+            *(account(run, iteration, alone=True) if with_outputs else ()),
             *findings(run, iteration),
             *read,
             *notes(iteration),
@@ -608,16 +608,21 @@ def checks(run: Run, iteration: Iteration, *, suite: bool = True) -> list[Block]
 
 def whole_account(run: Run, iteration: Iteration) -> list[Block]:
     """Return what a text gives and did to data: what asks first, then the answer."""
-    asked = data_questions(run, iteration)
-    return [*question_rows(iteration, asked), *account(iteration, asked.values())]
+    return [*data_questions(run, iteration), *account(run, iteration)]
 
 
-def account(iteration: Iteration, asked: Collection[model.Effect] = ()) -> list[Block]:
-    """Return what a text gives and did to data, the answer first, without what is asked."""
+def account(run: Run, iteration: Iteration, *, alone: bool = False) -> list[Block]:
+    """Return what a text gives and did to data, the answer first, without what is asked.
+
+    Args:
+        run: the run.
+        iteration: the text.
+        alone: whether neither what is asked nor its results stand next to it.
+    """
     found = outputs(iteration)
     is_long = any(isinstance(one, Output) and not one.is_short for one in found[:1])
     answer = 0 if is_long and found[0].title == _PRINTED else 1
-    return [*found[:answer], *_effect_rows(iteration, asked), *found[answer:]]
+    return [*found[:answer], *_effect_rows(run, iteration, alone=alone), *found[answer:]]
 
 
 def outputs(iteration: Iteration) -> list[Output | Table | Picture]:
@@ -675,18 +680,17 @@ def _output(title: str, text: str) -> list[Output]:
     return [Output(title, strip_colours(text))] if text.strip() else []
 
 
-def data_questions(run: Run, iteration: Iteration) -> dict[str, model.Effect]:
-    """Return what running a text did to data and no words ask for, by point: at most two."""
+def _asked_effects(run: Run, iteration: Iteration) -> dict[str, model.Effect]:
     facts = (cell.point for cell in _facts(run, iteration))
     return dict([(one.id, one.effect) for one in facts if one.effect][:_ASKED])
 
 
-def question_rows(iteration: Iteration, asked: dict[str, model.Effect]) -> list[Results]:
-    """Return what is asked about data, as the text has it."""
+def data_questions(run: Run, iteration: Iteration) -> list[Results]:
+    """Return what running a text did to data and no words ask for: at most two rows."""
     every = _effects(iteration)
     found = tuple(
         _effect_row(next((e for e in every if e[0].key == fact.key), (fact, "")), point)
-        for point, fact in asked.items()
+        for point, fact in _asked_effects(run, iteration).items()
     )
     say = (
         f"%refine dismiss {one.key}: “{one.buttons[0]}”; continue {one.key}: “{one.buttons[1]}”."
@@ -695,21 +699,23 @@ def question_rows(iteration: Iteration, asked: dict[str, model.Effect]) -> list[
     return [Results("", found, commands="\n".join(say), part="output")] if found else []
 
 
-def _effect_rows(iteration: Iteration, asked: Collection[model.Effect]) -> list[Results]:
-    found, keys = list[tuple[model.Effect, str]](), {one.key for one in asked}
+def _effect_rows(run: Run, iteration: Iteration, *, alone: bool) -> list[Results]:
+    asked = [] if alone else [one.key for one in _asked_effects(run, iteration).values()]
+    changed = () if alone else [one.call for one in rows(run, iteration) if one.before]
+    found, keys = list[tuple[model.Effect, str]](), [*asked]
     for seen in _effects(iteration):
         if seen[0].key in keys:
             keys.remove(seen[0].key)  # the first such stands above
-        else:
+        elif seen[0].kind != "changed" or seen[0].name not in changed:
             found.append(seen)
     answered = bool(outputs(iteration))  # which says what it ran on
     most = max(1, _UNFOLDED - len(asked))
     most += len(found) == most + 1  # the line that folds one more is no shorter
-    rows = tuple(
+    lines = tuple(
         _effect_row((one, "" if answered or number else ran_on))._replace(folded=number >= most)
         for number, (one, ran_on) in enumerate(found)
     )
-    return [Results("", rows, part="output")] if rows else []
+    return [Results("", lines, part="output")] if lines else []
 
 
 def _effects(iteration: Iteration) -> list[tuple[model.Effect, str]]:

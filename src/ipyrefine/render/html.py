@@ -309,7 +309,7 @@ def _text_context(run: Run, view: View, about: Iteration, *, live: bool) -> dict
         columns = [*side_by_side(old, about.text, language)]
     outputs = document.outputs(about)
     return {
-        "data_questions": document.question_rows(about, document.data_questions(run, about)),
+        "data_questions": document.data_questions(run, about),
         "accounts": _accounts(run, about, other),
         "results": document.results(run, about, view.waiting),
         "other": other,
@@ -401,8 +401,10 @@ def _accounts(run: Run, about: Iteration, other: int | None) -> dict[int, list[d
         outputs = document.outputs(one)
         if outputs and outputs not in found.values() and len(found) < _MOST_COLUMNS:
             found[one.number] = outputs
-    columns = {number: document.account(run.iterations[number]) for number in found}
-    columns[about.number] = document.account(about, document.data_questions(run, about).values())
+    texts = (run.iterations[number] for number in found)
+    columns = {
+        one.number: document.account(run, one, alone=one.number != about.number) for one in texts
+    }
     return columns if columns[about.number] else {}
 
 

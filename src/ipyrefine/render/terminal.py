@@ -224,6 +224,12 @@ class _Printer:
             lines = [self.clip(line.rstrip(), line[:1]) for line in diff.split("\n")]
         return self.cut(lines, _DIFF_LINES)
 
+    def part(self, block: document.Block, what: str) -> list[str]:
+        lines = self.block(block)
+        if isinstance(block, document.Results):  # what is too much of it is folded
+            return lines
+        return self.cut(lines, _PART_LINES, f": show {what}")
+
     def cut(self, lines: list[str], most: int, hint: str = "") -> list[str]:
         hidden = len(lines) - most + 1
         if hidden <= 1:
@@ -277,20 +283,19 @@ class _Printer:
         heading = self.heading(f"{run.name(chosen.number)}: {label}", label.kind)
         if run.stop_reason in (StopReason.ACCEPTED, StopReason.OVERRIDDEN):
             return [heading]
-        asked = document.data_questions(run, chosen)
         parts: dict[str, list[document.Block]] = {
-            "output": document.account(chosen, asked.values()),
+            "output": document.account(run, chosen),
             "checks": document.checks(run, chosen),
             "findings": document.still_open(run, chosen),
         }
         above = [*self.left_behind(run, run.iterations, chosen), heading]
         below = [
-            *self.blocks(document.question_rows(chosen, asked)),
+            *self.blocks(document.data_questions(run, chosen)),
             *(
                 line
                 for what, blocks in parts.items()
                 for block in blocks
-                for line in self.cut(self.block(block), _PART_LINES, f": show {what}")
+                for line in self.part(block, what)
             ),
             *self.cut(self.blocks(document.results(run, chosen)), _RESULT_LINES, ": show results"),
             *self.blocks(document.rival(run, run.chosen)),
