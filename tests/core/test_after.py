@@ -49,7 +49,7 @@ def said(shown: Held, now: Held) -> str:
          "type of `a` in `df`: shown int64, now object"),
         (table(a={"type": "f", "missing": 3}), table(a={"type": "f", "missing": 1204}),
          "missing values of `a` in `df`: shown 3, now 1,204"),
-        (table(a={"type": "f", "head": "1, 2"}), table(a={"type": "f", "head": "2, 1"}),
+        (table(9, a={"type": "s", "head": "1, 2"}), table(9, a={"type": "s", "head": "2, 1"}),
          "the start of `a` in `df` differs"),
         (table(a="1.0", text="x, y"), table(a="1.0", text="y, x"), "the start of `df` differs"),
         (value("16", ""), value("17", ""), "the answer: shown 16, now 17"),
@@ -76,8 +76,20 @@ def test_the_last_digits_of_floats_do_not_count(scale: float) -> None:
     assert said(value(repr(math.inf)), value(repr(-math.inf)))
 
 
-def test_items_in_another_order_are_as_shown() -> None:
-    found = differ([items("['b', 'a']")], [items("['a', 'b']")])
+@pytest.mark.parametrize(
+    ("shown", "now"),
+    [
+        (items("['b', 'a']"), items("['a', 'b']")),
+        (items("{'b': 1, 'a': 2}"), items("{'a': 2, 'b': 1}")),
+        (table(9, "xs", a={"type": "f", "total": "9.0", "head": "1, 2"}, b={"type": "s"}),
+         table(9, "xs", a={"type": "f", "total": "9.0", "head": "2, 1"}, b={"type": "s"})),
+        (table(2, "xs", a={"type": "s", "head": "'x', 'y'"}),
+         table(2, "xs", a={"type": "s", "head": "'y', 'x'"})),
+    ],
+)  # fmt: skip
+def test_items_in_another_order_are_as_shown(shown: Held, now: Held) -> None:
+    found = differ([shown], [now])
+    assert [one.kind for one in found] == ["order"]
     ran = Ran(iteration=0, how="same", results=2, differences=found)
     assert words(ran).sentence == "ran: all 2 results as shown, `xs` in another order"
 

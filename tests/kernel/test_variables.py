@@ -107,6 +107,24 @@ async def test_what_code_has_is_what_the_notebook_holds_as_it_runs(closed_sandbo
     assert (await run("assert x == 2", used)).passed
 
 
+async def test_what_a_text_was_run_on_is_kept_until_it_is_released(
+    closed_sandbox: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    space: dict[str, Any] = {"x": 1, "long": "a" * 100_000}
+    copies = find(lambda: space, moment=lambda: space["x"]).copies
+    monkeypatch.setattr(variables, "_MAX_TAKEN", 20_000)
+    files = await copies.files("x + 1")
+    assert copies.taken("x + 1") == (1, files)
+    await copies.files("len(long)")
+    assert copies.taken("len(long)") == (1, None), "it is too large"
+    variables.release_copies(but=copies)
+    assert copies.taken("x + 1") == (1, files)
+    space["x"] = 2
+    variables.release_copies()
+    assert copies.taken("x + 1") == (1, None)
+    assert copies.taken("x") is None
+
+
 def test_an_unknown_variable_gets_a_near_match() -> None:
     with pytest.raises(UsageError, match="Did you mean prices"):
         gather(["price"], {"prices": 1})

@@ -62,6 +62,7 @@ def test_of_a_frame_its_size_types_sums_gaps_and_first_rows_are_read(library: An
         (pandas.Series(pandas.to_datetime(["2024-01-01", None], utc=True)), None, 1),
         (numpy.array([[1.0, numpy.nan], [2.0, 3.0]]), "6.0", 1),
         (numpy.array([True, True]), "2", 0),
+        (pandas.Series(["a", None]).unique(), None, 1),
         (numpy.zeros((0, 3)), "0.0", 0),
         ([1, 2, 3], "6", None),
     ],

@@ -11,6 +11,7 @@ from ipyrefine.core.model import MAX_COLUMNS, Difference, Effect, Held, HeldColu
 _RELATIVE, _ABSOLUTE = 1e-9, 1e-12
 _FLOAT = re.compile(r"(?<![\w.])([-+]?(?:\d+\.\d*(?:e[-+]?\d+)?|\d+e[-+]?\d+))(?![\w.])")
 _MOST, _WIDTH = 2, 60  # sentences, and characters of a value in one
+_FEW = 5  # rows that are read whole
 _LIKE_TABLES = ("DataFrame", "Series")
 
 
@@ -35,18 +36,26 @@ def _differences(shown: Held, now: Held) -> list[Difference]:
         return found
     for old, new in zip(shown.columns, now.columns, strict=True):
         found += _column_differences(shown, old, new)
-    if not found:
-        pairs = zip(shown.columns, now.columns, strict=True)
-        found = [
-            _difference("head", shown, old.head, new.head, column=old.name)
-            for old, new in pairs
-            if not _is_same(old.head, new.head)
-        ][:1]
-    if not (found or _is_same(shown.text, now.text)):
-        kind = "order" if _is_reordered(shown.text, now.text) else "value"
-        kind = "head" if _is_table(shown) else kind
-        found = [_difference(kind, shown, *_numbers(shown.text, now.text))]
-    return found
+    return found or _start_differences(shown, now)
+
+
+def _start_differences(shown: Held, now: Held) -> list[Difference]:
+    """Return how the start of values differs that are alike in all else: by order alone, if so."""
+    pairs = [*zip(shown.columns, now.columns, strict=True)]
+    moved = [(o, n) for o, n in pairs if not _is_same(o.head, n.head)]
+    # Other values would have another sum.
+    whole = now.shape and now.shape[0] <= _FEW
+    if any(o.total for o, _ in moved) or (
+        moved and whole and all(_sorted(o.head) == _sorted(n.head) for o, n in pairs)
+    ):
+        return [_difference("order", shown, "", "")]
+    for old, new in moved:
+        return [_difference("head", shown, old.head, new.head, column=old.name)]
+    if _is_same(shown.text, now.text):
+        return []
+    kind = "order" if _sorted(shown.text) == _sorted(now.text) else "value"
+    kind = "head" if _is_table(shown) else kind
+    return [_difference(kind, shown, *_numbers(shown.text, now.text))]
 
 
 def _column_differences(held: Held, shown: HeldColumn, now: HeldColumn) -> list[Difference]:
@@ -78,10 +87,9 @@ def _is_same(one: str, other: str) -> bool:
     return all(math.isclose(a, b, rel_tol=_RELATIVE, abs_tol=_ABSOLUTE) for a, b in pairs)
 
 
-def _is_reordered(one: str, other: str) -> bool:
-    """Return True if two lists have the same items, as what is made of a set may."""
-    items = (sorted(text[1:-1].split(", ")) for text in (one, other))
-    return one[:1] == "[" and next(items) == next(items)
+def _sorted(text: str) -> list[str]:
+    """Return the items of a list or a dict, which what is made of a set has in any order."""
+    return sorted(text.strip("[](){}").split(", "))
 
 
 def _numbers(one: str, other: str) -> tuple[str, str]:

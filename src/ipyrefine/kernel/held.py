@@ -19,7 +19,7 @@ from ipyrefine.sandbox.sandbox import Event
 MAX_HELD = 20  # names
 _COLUMNS = 50
 _MESSAGE = 200  # characters of an exception's
-_SECONDS = 0.05  # for the values of a kernel's names; further ones are left out
+_SECONDS = 0.05  # of processor time, for a kernel's names; further ones are left out
 _CODE = (FunctionType, BuiltinFunctionType, ModuleType, type)
 
 
@@ -57,9 +57,9 @@ def is_data(value: Any) -> bool:
 
 def hold(values: Mapping[str, Any]) -> tuple[Held, ...]:
     """Return what is read of the values of a kernel's names; functions and modules hold nothing."""
-    found, deadline = list[Held | None](), time.perf_counter() + _SECONDS
+    found, deadline = list[Held | None](), time.thread_time() + _SECONDS
     for name, value in values.items():
-        if is_data(value) and time.perf_counter() < deadline:
+        if is_data(value) and time.thread_time() < deadline:
             found.append(_tidy(name, reading.read(value)))
     return tuple(filter(None, found[: MAX_HELD + 1]))
 

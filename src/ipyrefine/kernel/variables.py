@@ -133,13 +133,13 @@ class Copies:
 
     def _keep_few(self) -> None:
         """Keep the files of the latest runs, as far as there is room for them."""
-        seen, size = set[int](), 0
+        kept = dict[int, int]()  # bytes of contents, which several may share
         for source, one in reversed([*self._taken.items()]):
-            contents = (one.files or {}).values()
-            size += sum(_bytes_of(c) for c in contents if id(c) not in seen)
-            seen |= set(map(id, contents))
-            if size > _MAX_TAKEN:
+            more = kept | {id(c): _bytes_of(c) for c in (one.files or {}).values()}
+            if sum(more.values()) > _MAX_TAKEN:
                 self._taken[source] = one._replace(files=None)
+            else:
+                kept = more
 
     async def _files(self, *sources: str) -> dict[str, FileContent]:
         whole = self._namespace()

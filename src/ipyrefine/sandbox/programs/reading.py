@@ -235,6 +235,8 @@ def _pandas(value: Any) -> Reading:
         found = {"shape": [len(index)]}
         column = ("" if name is None else _label(name), manager.blocks[0].values)
         found["columns"] = _columns([column], len(index), _read_values)
+    elif issubclass(cls, pandas.api.extensions.ExtensionArray):
+        return {"shape": [len(value)], "columns": _columns([("", value)], len(value), _read_values)}
     elif issubclass(cls, pandas.Index):
         return {"shape": [len(value)], "text": ", ".join(_text(one, 1) for one in value[:_ROWS])}
     else:
