@@ -34,8 +34,8 @@ _STATUS = (
 )
 _VERIFIED = (
     "Exit status: 0 when all that was run holds, 1 when a test fails, a record is damaged or its "
-    "cell changed since, 3 when nothing could be run or a verdict rests on what can't be run from the "
-    "file, such as a test of yours or a critic's reading, 4 when there are no tests."
+    "cell changed since, 3 when nothing could be run or a verdict rests on what can't be run from "
+    "the file, such as a test of yours or a critic's reading, 4 when there are no tests."
 )
 _INJECTED = "injected-parameters"  # the tag that papermill uses
 _nbformat: Any = nbformat  # it carries no types
