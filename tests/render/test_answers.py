@@ -167,6 +167,14 @@ def test_what_no_words_ask_for_stands_first_and_asks(render, read_html):
     assert "Keep all 1,204" in flat
 
 
+def test_accept_is_amber_only_where_data_are_asked_about():
+    assert (
+        '"rf-b rf-check" data-action="accept"'
+        in panel_parts(run_of(GONE, asked=[GONE]), View())["top"]
+    )
+    assert "rf-check" not in panel_parts(run_of(GONE), View())["top"]
+
+
 def test_its_buttons_keep_it_or_have_the_text_revised():
     run = run_of(FILLED, GONE, asked=[GONE])
     html = panel_parts(run, View())["results"]
