@@ -84,8 +84,8 @@ def test_the_answer_is_the_first_line_below_the_text_then_effects_then_the_rest(
     lines = (
         "merged = orders.merge(customers)",
         "The answer: 16",
-        "17 of 1,204 rows of orders are gone in merged: their customer (88, 91, 97 …) is not in",
-        "12 missing values of amount in orders are filled, with 0",
+        sentence(GONE).replace("`", ""),
+        sentence(FILLED).replace("`", ""),
         "Printed",
         "What it did",
     )
@@ -222,7 +222,7 @@ def test_a_text_with_other_counts_is_asked_about_its_own():
     (Effect(kind="ignored", total=9), ("Right", "Keep all 9")),
     (Effect(kind="repeated", count=2), ("Right", "Keep each once")),
     (FILLED, ("Right", "Leave them as they were")),
-    (Effect(kind="overwritten", count=1), ("Right", "Leave them as they were")),
+    (Effect(kind="overwritten", count=1), ("Right", "Leave it as it was")),
     (CHANGED, ("Right", "Leave `sales` as it is")),
     (ORDER, ("Right", "Keep the order")),
 ])  # fmt: skip

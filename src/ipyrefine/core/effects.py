@@ -113,7 +113,7 @@ def remedy(effect: Effect) -> str:
             return "Keep the order"
         case "changed":
             return f"Leave `{effect.name}` as it is"
-    return "Leave them as they were"
+    return "Leave it as it was" if effect.count == 1 else "Leave them as they were"
 
 
 def _code(name: str) -> str:
