@@ -44,8 +44,8 @@ def read_effects(
 
 
 def find_lost_store(effects: Iterable[Effect]) -> Effect | None:
-    """Return the first effect that says that what the text stores into stays as it was."""
-    return next((effect for effect in effects if effect.kind == "unchanged"), None)
+    """Return the first effect that says that pandas left what the text stores into as it was."""
+    return next((one for one in effects if one.kind == "unchanged" and one.cause), None)
 
 
 def _tidy(effect: dict[str, Any]) -> dict[str, Any]:

@@ -45,8 +45,18 @@ def sentence(effect: Effect) -> str:
             why = f": {key} is in {_code(effect.other)} more than once" if effect.other else ""
             which = "" if why or not effect.column else f": {key}"
             return f"{_rows(effect)} {verb}{here or ' there'} more than once{why or which}"
+        case "reordered" if effect.cause == "grouped":
+            return f"the groups{column} are sorted, not as they come{_some(effect)}"
+        case "reordered" if effect.column:
+            return f"the values{column}{place} are in another order"
         case "reordered":
-            return f"{name} has its {effect.unit}s in another order"
+            return f"{name or 'the answer'} has its {effect.unit}s in another order"
+        case "differs":
+            key, other = _code(effect.cause), _code(effect.other)
+            whole = f"{effect.count:,} of {effect.total:,} values{column}{place}"
+            how = f" ({after}, not {before})" if before else ""
+            whose = "that of its" if is_one else "those of their"
+            return f"{whole} {verb} not {whose} {key} in {other}{how}"
         case "ignored" if effect.cause == "compared":
             whole = f"{effect.count:,} of {effect.total:,} values{column}{place}"
             return f"{whole} {verb} missing, and compare{'s' * is_one} as no"
@@ -66,7 +76,8 @@ def sentence(effect: Effect) -> str:
             if effect.cause in ("coerced", "new", ""):
                 word = verb if effect.cause == "new" else f"become{'s' * is_one}"
                 return f"{whole}{place} {word} missing{_some(effect)}"
-            return f"{whole}{here} {verb} missing{_why(effect)}"
+            there = f" in {name}" if effect.name else ""
+            return f"{whole}{there} {verb} missing{_why(effect)}"
         case "type":
             return f"{_code(effect.column) or name}{place * bool(effect.column)}: " + (
                 f"{effect.before} → {effect.after}"
@@ -146,7 +157,9 @@ def _why(effect: Effect) -> str:
             same = f" by {column}" if column else ""
             return f": {'it repeats' if effect.count == 1 else 'they repeat'} another{same}"
         case "keys":
-            return f": {column or 'its label'}{which} is there more than once"
+            return f": another has the same {column or 'key'}{which}"
+        case "shorter":
+            return f": {other} has fewer"
         case "aligned":
             return ": the labels of the two differ"
     return f": {column}{which}".replace(": (", ": ").replace(":  (", " (") if which else ""

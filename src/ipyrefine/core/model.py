@@ -372,8 +372,9 @@ EffectKind = Literal[
     # Rows of a table, or items of a list or dict, that are not in what was made of it; that are
     # there more than once; that are in another order; that a step left out without a word.
     "gone", "repeated", "reordered", "ignored",
-    # Values: missing ones that are there now, known ones that are others, new missing ones.
-    "filled", "overwritten", "missing",
+    # Values: missing ones that are there now, known ones that are others, new missing ones; those
+    # that are not what another table has for the same key.
+    "filled", "overwritten", "missing", "differs",
     # A column's type, its sum before and after, numbers that are text, a time zone, its columns.
     "type", "total", "text", "zone", "columns",
     # A name that is new, holds something else, or was stored into and is as it was.
@@ -400,8 +401,8 @@ class Effect(Record):
     values: Annotated[tuple[Cell, ...], Field(max_length=MAX_COLUMNS)] = ()  # the first of them
     # Why, in a word. Of what is gone or missing: ``unmatched`` (in `other`), ``unused`` (by it),
     # ``missing`` (the column's value), ``repeats``, ``keys``, ``groups``, ``filter``, ``coerced``,
-    # ``aligned``, ``new``. Of rows left out: ``grouped``, ``compared`` or what adds them up. Of an
-    # answer: what it is. Of a warning: its category.
+    # ``aligned``, ``shorter``, ``new``. Of rows left out: ``grouped``, ``compared`` or what reduces
+    # them. Of what differs: the key. Of an answer: what it is. Of a warning: its category.
     cause: str = ""
     other: str = ""  # the other table that this is because of
     before: OutputText = ""

@@ -8,6 +8,7 @@ stands between, so that the calls, their warnings and their tracebacks are as th
 import ast
 import contextlib
 import copy
+import datetime
 import inspect
 import itertools
 import marshal
@@ -26,7 +27,7 @@ Effect = dict[str, Any]
 Effects = Iterator[Effect]
 
 _SECONDS, _STEP_SECONDS = 3.0, 2.0  # of processor time, in all
-_MOST, _NEW, _WARNINGS = 8, 3, 2  # effects; those that are new tables, and warnings
+_MOST, _MOST_OF = 8, {"new": 3, "warning": 2, "total": 2, "type": 2, "ignored": 2}  # effects
 _FEW, _WIDTH, _WORDS, _COLUMNS = 5, 60, 200, 20  # values, characters, columns that are looked at
 _ITEMS, _ROWS, _DATES = 100_000, 2_000_000, 200_000  # plain values, rows, rows with times
 _BYTES = 200_000_000  # of what has to be copied
@@ -34,27 +35,20 @@ _VISITS = 20  # of one step, in a loop
 _SHARE = 2  # one row in so many has to be known for a table to be made of another
 _CLOSE = 1e-9
 _SCALARS = (bool, int, float, complex, str, bytes, type(None))
+_LISTS = (list, tuple, dict, set, range, type({}.items()), type({}.values()), type({}.keys()))
+_BUILTINS = (zip, dict, sorted, max, min)
 _NUMBER = re.compile(r"\s*[-+]?\d[\d,. ]*(?:[eE][-+]?\d+)?\s*%?")
 _CHAINED = ("ChainedAssignmentError", "SettingWithCopyWarning")
 _KEEP, _DONE = "keep for the account", "done, for the account"  # names that no text can have
 _ABOUT = ("kind", "of", "column", "cause", "other", "count", "total")
 _SUMS = ("kind", "of", "column", "before", "after")
-_KINDS = (
+_KINDS = [  # the most telling first
     *("unchanged", "answer", "gone unmatched", "gone missing", "repeated", "ignored grouped"),
-    *("missing unmatched", "overwritten", "missing", "text", "zone", "gone groups"),
-    *(
-        "gone repeats",
-        "gone keys",
-        "reordered",
-        "filled",
-        "changed",
-        "missing new",
-        "ignored",
-        "total",
-        "warning",
-    ),
-    *("type", "columns", "gone filter", "gone", "ignored compared", "gone unused", "new"),
-)  # the most telling first
+    *("differs", "missing unmatched", "overwritten", "missing", "text", "zone", "gone groups"),
+    *("gone keys", "gone shorter", "gone repeats", "reordered", "filled", "changed"),
+    *("missing new", "ignored", "total", "warning", "type", "columns", "gone filter", "gone"),
+    *("ignored compared", "gone unused", "new"),
+]
 _MERE = _KINDS.index("gone filter")
 
 
@@ -70,17 +64,18 @@ def _rank(effect: Effect) -> int:
 def _text(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:,.2f}" if abs(value) >= 1_000 else f"{value:.6g}"
-    text = str(value)
+    if isinstance(value, (tuple, dict)):
+        value = ", ".join(map(_text, value.values() if isinstance(value, dict) else value))
+    text = "missing" if value is None else str(value)
     return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 1]}…"
 
 
 def _label(name: Any) -> str:
-    parts = name if isinstance(name, tuple) else () if name is None else (name,)
-    return _text(", ".join(map(str, parts)))
+    return "" if name is None else _text(name)
 
 
 def _some(values: Iterable[Any]) -> list[str]:
-    return [_text(one) for one in itertools.islice(dict.fromkeys(values), _FEW)]
+    return [*itertools.islice(dict.fromkeys(map(_text, values)), _FEW)]
 
 
 # Tables, as columns of values
@@ -215,6 +210,7 @@ def _origin(old: _Table, new: _Table, *, same: bool) -> tuple[list[int], str] | 
     if as_before and any(_equal(*(_taken(t.columns[n], None) for t in (old, new))) for n in keys):
         return [*range(new.height)], ""
     own = [name for name in shared if name in old.own and name in new.own]
+    unsure = None
     for name in keys:
         where = {value: place for place, value in enumerate(_values(old.columns[name]))}
         found = [where.get(value, -1) for value in _values(new.columns[name])]
@@ -223,8 +219,10 @@ def _origin(old: _Table, new: _Table, *, same: bool) -> tuple[list[int], str] | 
         sure = any(_agree(old, new, one, found) for one in others) or (
             not others and not _is_number(old.columns[name])
         )
-        if _is_known(found) and (sure or (same and old.height == new.height)):
+        if _is_known(found) and sure:
             return found, name
+        if _is_known(found) and same and old.height == new.height:
+            unsure = found, name
     if not own:
         return None
     found = [*range(new.height)] if as_before else []
@@ -241,7 +239,8 @@ def _origin(old: _Table, new: _Table, *, same: bool) -> tuple[list[int], str] | 
         found = [one.pop(0) if len(one) > 1 else one[0] for one in left]
         if _is_known(found):
             return found, ""
-    return ([*range(new.height)], "") if as_before and (same or alike) else None
+    whole = as_before and (alike or (same and not unsure))
+    return ([*range(new.height)], "") if whole else unsure
 
 
 def _agree(old: _Table, new: _Table, name: str, places: list[int]) -> bool:
@@ -261,7 +260,7 @@ def _is_known(places: list[int]) -> bool:
 def _tables(old: _Table, new: _Table, name: str, of: str, *, alone: bool = True) -> Effects:
     """Yield what became of the rows and values of a table, in the same name or in another.
 
-    `alone` says whether its rows could not be there more than once for another table's sake.
+    `alone` says that its rows are not looked up, as often as another table's rows need them.
     """
     origin = _origin(old, new, same=not of)
     if origin is None:
@@ -269,7 +268,8 @@ def _tables(old: _Table, new: _Table, name: str, of: str, *, alone: bool = True)
     places, key = origin
     counts = Counter(places)
     where = {"name": name, "of": of, "total": old.height, "column": key}
-    gone = [place for place in range(old.height) if not counts[place]]
+    is_slice = not name and places == [*range(places[0], places[0] + len(places))]  # a head
+    gone = [place for place in range(old.height) if not (counts[place] or is_slice)]
     again = [place for place, count in counts.items() if count > 1 and place >= 0]
     for kind, found in (("gone", gone), ("repeated", again if alone else [])):
         values = _taken(old.columns[key], found[:_FEW]) if key and found else ()
@@ -277,6 +277,8 @@ def _tables(old: _Table, new: _Table, name: str, of: str, *, alone: bool = True)
             yield _effect(kind, count=len(found), values=_some(values), **where)
     if not of and any(first > second for first, second in itertools.pairwise(places)) and not gone:
         yield _effect("reordered", name=name)
+    if not alone:
+        return
     known = [place for place in places if place >= 0]
     rows = None if len(known) == len(places) else [n for n, p in enumerate(places) if p >= 0]
     theirs = None if known == [*range(old.height)] else known
@@ -286,7 +288,8 @@ def _tables(old: _Table, new: _Table, name: str, of: str, *, alone: bool = True)
             was, now = _taken(old.columns[source], theirs), _taken(new.columns[column], rows)
             if not _equal(was, now):
                 yield from _column(was, now, name=name, of=of, column=column)
-    yield from _totals(old, new, name, of, key)
+    if not is_slice:
+        yield from _totals(old, new, name, of, key)
 
 
 def _column(before: Any, after: Any, **where: Any) -> Effects:
@@ -304,7 +307,9 @@ def _column(before: Any, after: Any, **where: Any) -> Effects:
     if filled:
         constant = _text(filled[0]) if len({*map(_text, filled)}) == 1 else ""
         yield _effect("filled", **where, count=len(filled), after=constant)
-    if others:
+    if len(others) > 1 and not (filled or lost) and Counter(first) == Counter(second):
+        yield _effect("reordered", **where)
+    elif others:
         known = sum(one is not None for one in first)
         pair = {"before": _text(others[0][0]), "after": _text(others[0][1])}
         yield _effect("overwritten", **where, count=len(others), total=known, **pair)
@@ -339,17 +344,23 @@ def _totals(old: _Table, new: _Table, name: str, of: str, key: str = "") -> Effe
 
 def _items(was: Any, now: Any, name: str, of: str) -> Effects:
     """Yield which items of a list, a dict or a set are gone, repeated, moved or others."""
-    first, second = (
-        [one if isinstance(one, Hashable) else repr(one) for one in v] for v in (was, now)
-    )
+    first, second = ([*map(_item, one)] for one in (was, now))
+    shown = dict(zip((*second, *first), (*now, *was), strict=True))
     old, new = Counter(first), Counter(second)
     where = {"name": name, "of": of, "total": len(first), "unit": "item"}
+    if not of and type(was) in (list, tuple) and len(was) == len(now) and old != new:
+        others = [pair for pair in zip(was, now, strict=True) if not _alike(*pair)]
+        pair = {"before": _text(others[0][0]), "after": _text(others[0][1])}
+        yield _effect("overwritten", count=len(others), **where, **pair)
+        return
     if gone := old - new:
         cause = "repeats" if old.keys() == new.keys() else ""
-        yield _effect("gone", count=gone.total(), values=_some(gone), cause=cause, **where)
+        yield _effect(
+            "gone", count=gone.total(), values=_some(map(shown.get, gone)), cause=cause, **where
+        )
     if again := [one for one in new if new[one] > old[one] > 0]:
-        yield _effect("repeated", count=len(again), values=_some(again), **where)
-    if type(was) in (list, tuple) and old == new and first != second:
+        yield _effect("repeated", count=len(again), values=_some(map(shown.get, again)), **where)
+    if not of and type(was) in (list, tuple) and old == new and first != second:
         yield _effect("reordered", name=name, of=of, unit="item")
     if type(was) is dict and (
         others := [n for n in was if n in now and not _alike(was[n], now[n])]
@@ -360,11 +371,22 @@ def _items(was: Any, now: Any, name: str, of: str) -> Effects:
         yield _effect("changed", name=name, before=_size(was), after=_size(now))
 
 
+def _item(value: Any) -> Any:
+    """Return what tells an item from others."""
+    with contextlib.suppress(Exception):
+        if value != value:
+            return None
+        hash(value)
+        return value
+    return repr(value)
+
+
 def _is_made_of(was: Any, now: Any) -> bool:
     lists = type(was) is type(now) and type(was) in (list, tuple, dict, set)
     if not lists or min(len(was), len(now)) < 2 or len(now) > _ITEMS:
         return False
-    return _is_known([0 if one in was else -1 for one in now])
+    known = {*map(_item, was)}
+    return _is_known([0 if _item(one) in known else -1 for one in now])
 
 
 def _alike(first: Any, second: Any) -> bool:
@@ -437,6 +459,7 @@ class Account:
         self._records = dict[int, dict[Any, Any]]()
         self._visits = Counter[int]()
         self._steps = list[tuple[Effect, Any]]()  # with what the step gave
+        self._keys = set[str]()  # columns by which the text joins and groups
         self._warned = list[tuple[str, str, int]]()
         self._stores = list[tuple[int, str, Any, Any]]()  # that pandas warned of
 
@@ -480,6 +503,7 @@ class Account:
             named = value if type(value) in (type(sys), type(_rank), type) else type(value)
             module = getattr(named, "__module__", None) or getattr(named, "__name__", "")
             ours = str(module).partition(".")[0] in ("pandas", "polars")
+            ours = ours or type(value) in _LISTS or any(value is one for one in _BUILTINS)
             if ours and self._left > 0 and self._visits[site] < _VISITS:
                 self._visits[site] += 1
                 self._records[site] = {"size": len(value) if _library(value) else 0}
@@ -497,7 +521,8 @@ class Account:
 
     def _step(self, site: int, record: dict[Any, Any], result: Any, frame: Any) -> None:
         made = weakref.ref(result) if _library(result) else None
-        step = _Step(self._sites.found[site], record, result, frame)
+        step = _Step(self._sites.found[site], record, result, frame, self._text)
+        self._keys |= step.keys()
         self._steps += [({**one, "line": step.line}, made) for one in step.effects()]
 
     def report(self, after: dict[str, Any], value: Any, *, odd: bool) -> list[Effect]:
@@ -508,13 +533,18 @@ class Account:
         kept, counts = list[Effect](), Counter[str]()
         with contextlib.suppress(Exception):
             steps = [one for one, _ in self._steps]
-            for one in sorted(_merged(steps, found), key=_rank):
+            every = [one for one in _merged(steps, found) if self._is_sum_of_worth(one)]
+            for one in sorted(every, key=_rank):
                 counts[one["kind"]] += 1
-                if counts[one["kind"]] <= {"new": _NEW, "warning": _WARNINGS}.get(
-                    one["kind"], _MOST
-                ):
+                if counts[one["kind"]] <= _MOST_OF.get(one["kind"], _MOST):
                     kept.append(one)
         return kept[:_MOST]
+
+    def _is_sum_of_worth(self, effect: Effect) -> bool:
+        column = effect.get("column", "")
+        return effect["kind"] != "total" or (
+            column in self._text.named and column not in self._keys
+        )
 
     def _look(self, own: dict[str, Any], value: Any, found: list[Effect], *, odd: bool) -> None:
         for one, reference in self._steps:
@@ -534,26 +564,30 @@ class Account:
             if category not in _CHAINED or line not in lines:
                 words = message.strip().partition("\n")[0][:_WORDS]
                 found.append(_effect("warning", cause=category[:_WIDTH], line=line, after=words))
-        changed = bool(lines)
+        changed = bool(lines or self._variables.keys() - own.keys())
         for name, was in self._before.items():
             if name in own and was is not None:
                 start = len(found)
                 with contextlib.suppress(Exception):
                     found.extend(_differ(name, was, own[name]))
+                    if _is_frame(was) and _is_frame(own[name]) and len(found) > start:
+                        found.extend(self._mixed(_Table(own[name]), name, {*_Table(was).own}))
                 changed |= len(found) > start
             elif name in own:
                 changed |= own[name] is not self._variables[name]
-        if odd:
-            found.extend(self._odd(own, value, changed=changed))
+        with contextlib.suppress(Exception):
+            found.extend(self._odd(own, value, changed=changed) if odd else ())
+            found.extend(self._lost_rows(own))
+            found.extend(self._zones())
         for name, one in self._new(own, value):
             with contextlib.suppress(Exception):
-                found.extend(self._made(name, one, shown=one is value))
+                found.extend(self._made(name, one, own, shown=one is value))
 
     def _new(self, own: dict[str, Any], value: Any) -> Iterator[tuple[str, Any]]:
         """Yield what has a new name, and the answer if it has none."""
         seen = {id(own[name]) for name in self._variables if name in own}
         for name, one in (*own.items(), ("", value)):
-            if name not in self._variables and id(one) not in seen:
+            if not {name} & {*self._variables, *self._text.loops} and id(one) not in seen:
                 seen.add(id(one))
                 yield name, one
 
@@ -570,15 +604,17 @@ class Account:
             uncalled = next((n for n in self._text.uncalled if n in own), "")
             yield _effect("answer", cause="uncalled" if uncalled else "nothing", name=uncalled)
 
-    def _made(self, name: str, value: Any, *, shown: bool) -> Effects:
-        """Yield what became of the variables in what was made of them."""
+    def _made(self, name: str, value: Any, own: dict[str, Any], *, shown: bool) -> Effects:
+        """Yield what became of the variables, as they are now, in what was made of them."""
+        sources = {n: own[n] if type(own.get(n)) is type(w) else w for n, w in self._before.items()}
         if not _library(value):
-            for of, was in self._before.items():
-                if _is_made_of(was, value):
-                    yield from _items(was, value, name, of)
+            for of, was in sources.items():
+                first, second = _plain(was), _plain(value)
+                if _is_made_of(first, second):
+                    yield from _items(first, second, name, of)
             return
         table, origins = _Table(value), list[tuple[str, _Table, bool]]()
-        for of, was in self._before.items():
+        for of, was in sources.items():
             if _library(was) == table.library:
                 old = _Table(was)
                 if origin := _origin(old, table, same=False):
@@ -587,11 +623,12 @@ class Account:
                     yield from _totals(old, table, name, of)
         origins.sort(key=lambda one: -one[1].height)
         alone = not any(once for *_, once in origins)
-        for of, old, _ in origins:
-            yield from _tables(old, table, name, of, alone=alone)
+        for of, old, once in origins:
+            yield from _tables(old, table, name, of, alone=once or alone)
             alone = False
+        theirs = {column for _, old, once in origins if once for column in old.columns}
+        yield from self._mixed(table, name, theirs)
         if not any(old.height > table.height for _, old, _ in origins):
-            theirs = {column for _, old, _ in origins for column in old.columns}
             counts = {n: count for n in table.own if n not in theirs and (count := table.lacks(n))}
             if counts:
                 column = "".join([*counts][: len(counts) == 1])
@@ -600,6 +637,54 @@ class Account:
                 yield _effect("missing", count=count, total=total, **where)
         if name and not shown:
             yield _effect("new", name=name, after=_size(value), head=self._table(value))
+
+    def _mixed(self, table: _Table, name: str, known: set[str]) -> Effects:
+        """Yield the columns whose values are not those that another table has for the same key."""
+        for other, value in self._before.items():
+            if _library(value) != table.library or other == name or not _is_frame(value):
+                continue
+            theirs = _Table(value)
+            columns = [n for n in table.own if n in theirs.own and n not in known]
+            keys = [n for n in table.columns if n in known and n in theirs.columns]
+            for key in [n for n in keys if _names_rows(theirs.columns[n])][:1]:
+                there = {k: n for n, k in enumerate(_values(theirs.columns[key]))}
+                places = [there.get(k, -1) for k in _values(table.columns[key])]
+                for column in columns:
+                    was, now = _values(theirs.columns[column]), _values(table.columns[column])
+                    both = [(was[p], v) for p, v in zip(places, now, strict=True) if p >= 0]
+                    both = [
+                        (first, second) for first, second in both if None not in (first, second)
+                    ]
+                    if others := [one for one in both if one[0] != one[1]]:
+                        pair = dict(zip(("before", "after"), map(_text, others[0]), strict=True))
+                        where = {"name": name, "column": column, "other": other, "cause": key}
+                        yield _effect(
+                            "differs", count=len(others), total=len(both), **where, **pair
+                        )
+
+    def _lost_rows(self, own: dict[str, Any]) -> Effects:
+        """Yield the tables that stay as they were though a loop stores into their rows."""
+        for name, line in self._text.rows.items():
+            if _library(was := self._before.get(name)) and _equal(was, own.get(name)):
+                yield _effect("unchanged", name=name, line=line)
+
+    def _zones(self) -> Effects:
+        """Yield the zones of times of which the text takes the day or the hour."""
+        for of, value in self._variables.items() if self._text.named & _TIMES else ():
+            zones = dict[str, Any]()
+            if _library(value):
+                types = {name: one.dtype for name, one in _Table(value).columns.items()}
+                zones = {
+                    n: getattr(t, "tz", getattr(t, "time_zone", None)) for n, t in types.items()
+                }
+            elif type(value) in (list, tuple):
+                for item in value[:1]:
+                    parts = item if type(item) is dict else {"": item}
+                    times = {n: t for n, t in parts.items() if isinstance(t, datetime.datetime)}
+                    zones = {n: t.tzinfo for n, t in times.items()}
+            for name, zone in zones.items():
+                if zone and (name in self._text.named or not name):
+                    yield _effect("zone", of=of, column=name, after=str(zone))
 
 
 class _Warnings:
@@ -616,6 +701,10 @@ class _Warnings:
             with contextlib.suppress(Exception):
                 self._note(category.__name__, sys._getframe(1))
         warnings.warn(message, category, stacklevel + 1, **more)
+
+
+def _plain(value: Any) -> Any:
+    return _values(value) if _is_array(value) and value.ndim == 1 else value
 
 
 def _copy(value: Any) -> Any:
@@ -675,10 +764,12 @@ def _merged(steps: list[Effect], found: list[Effect]) -> list[Effect]:
         )
         same.update({"name": one["name"]} if "name" in one else {})
         kept += [one] if same is one else []
+    lost = [one.get("of") for one in found if one["kind"] == "gone"]
+    kept = [s for s in kept if s.get("cause") != "filter" or "name" in s or s.get("of") not in lost]
     for one in found:
         whys = [step for step in steps if step in kept and step["kind"] == one["kind"]]
         column = ("column", "total")
-        if one["kind"] == "missing":
+        if one["kind"] in ("missing", "zone"):
             if any(_fields(why, *column) == _fields(one, *column) for why in whys):
                 continue
         elif one["kind"] in ("gone", "repeated"):
@@ -687,6 +778,10 @@ def _merged(steps: list[Effect], found: list[Effect]) -> list[Effect]:
             whys = [why for why in whys if why["total"] == one["total"]]
             whys = [why for why in whys if why.get("name", name) == name]
             whole = [why for why in whys if why["count"] == one["count"]][:1]
+            if whole and whole[0].get("cause") == "filter" and "unit" in one:
+                kept.remove(whole[0])  # the values tell more
+                kept.append(one)
+                continue
             if whole or (whys and sum(why["count"] for why in whys) == one["count"]):
                 for why in (whole or whys) if name else ():
                     why["name"] = name
@@ -746,7 +841,27 @@ class _Reading:
         self.uncalled = [name for name in plain if name not in read]
         named = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
         named |= {str(node.value) for node in nodes if isinstance(node, ast.Constant)}
+        self.named, self.rows, self.loops = named, dict[str, int](), set[str]()
+        for node in nodes:
+            if isinstance(node, ast.For):
+                self.loops |= {one.id for one in ast.walk(node.target) if isinstance(one, ast.Name)}
+            match node:
+                case ast.For(
+                    target=target, iter=ast.Call(func=ast.Attribute(owner, attr="iterrows"))
+                ):
+                    rows = {one.id for one in ast.walk(target) if isinstance(one, ast.Name)}
+                    for line, root in self._stores(node.body):
+                        self.rows |= {_root(owner): line} if root in rows else {}
+        self.in_order = bool(named & _IN_ORDER)
         self.only_sums = "sum" in named and not named & _NO_SUMS
+
+    def _stores(self, body: list[ast.stmt]) -> Iterator[tuple[int, str]]:
+        for node in itertools.chain.from_iterable(map(ast.walk, body)):
+            match node:
+                case ast.Assign(targets=[ast.Subscript() | ast.Attribute() as target, *_]):
+                    yield node.lineno, _root(target)
+                case ast.AugAssign(target=ast.Subscript() | ast.Attribute() as target):
+                    yield node.lineno, _root(target)
 
 
 def _root(node: ast.expr) -> str:
@@ -756,6 +871,22 @@ def _root(node: ast.expr) -> str:
 
 
 _NO_SUMS = {"mean", "median", "std", "var", "min", "max", "count", "size", "nunique"}
+# What rests on the order of rows.
+_IN_ORDER = {
+    *("diff", "pct_change", "shift", "cumsum", "cumprod", "cummax", "rolling", "ewm", "expanding"),
+    *("interpolate", "ffill", "bfill", "plot", "iloc", "first", "last"),
+}
+_FILLS = {
+    "fillna",
+    "combine_first",
+    "isna",
+    "notna",
+    "isnull",
+    "notnull",
+    "dropna",
+    "where",
+    "mask",
+}
 _JOINS, _DROPS = ("merge", "join"), ("dropna", "drop_nulls", "drop_duplicates", "unique")
 _COERCES = ("to_numeric", "to_datetime", "to_timedelta", "map", "cut", "astype", "reindex")
 _GROUPS = {  # the arguments that name what they group by
@@ -767,7 +898,7 @@ _SORTS = ("sort_values", "sort", "nlargest", "nsmallest")
 _ALIGNS = ("add", "sub", "mul", "div", "truediv", "subtract", "multiply", "divide")
 _CALLS = {
     *(*_JOINS, *_DROPS, *_COERCES, *_GROUPS, *_REDUCES, *_SORTS, *_ALIGNS),
-    *("concat", "resample", "to_dict", "filter"),
+    *("concat", "resample", "to_dict", "filter", "zip", "sorted", "dict"),
 }
 _TIMES = {
     *("date", "time", "hour", "day", "month", "year", "weekday", "day_of_week", "dayofweek"),
@@ -787,6 +918,7 @@ class _Sites(ast.NodeTransformer):
     def __init__(self) -> None:
         self.found: list[Any] = []
         self._loops = 0
+        self._skipped = set[int]()
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
         self._loops += isinstance(node, _LOOPS)
@@ -797,12 +929,39 @@ class _Sites(ast.NodeTransformer):
     def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.JoinedStr:
         return node
 
+    def visit_ListComp(self, node: ast.ListComp) -> ast.AST:
+        return self._comprehension(node)
+
+    def visit_DictComp(self, node: ast.DictComp) -> ast.AST:
+        return self._comprehension(node)
+
+    def _comprehension(self, node: Any) -> ast.AST:
+        first = node.generators[0]
+        if self._loops or len(node.generators) > 1 or first.is_async:
+            return self.generic_visit(node)
+        self._loops += 1
+        for name in {"elt", "key", "value"} & {*node._fields}:
+            setattr(node, name, self.visit(getattr(node, name)))
+        first.ifs = [*map(self.visit, first.ifs)]
+        self._loops -= 1
+        return self._note(node, (first, "iter"))
+
     def visit_Call(self, node: ast.Call) -> ast.AST:
+        function: Any = node.func
         name = getattr(node.func, "attr", getattr(node.func, "id", ""))
         unpacks = any(isinstance(one, ast.Starred) for one in node.args)
-        if name not in _CALLS or unpacks or not all(one.arg for one in node.keywords):
+        match function:
+            case ast.Attribute(value=ast.Call(func=ast.Attribute(attr=inner)) as filled) if (
+                name in _FILLS and inner in _COERCES
+            ):
+                self._skipped.add(id(filled))
+        if (
+            name not in _CALLS
+            or id(node) in self._skipped
+            or unpacks
+            or not all(one.arg for one in node.keywords)
+        ):
             return self.generic_visit(node)
-        function: Any = node.func
         owner = (function, "value") if isinstance(function, ast.Attribute) else (node, "func")
         return self._note(
             node,
@@ -862,20 +1021,39 @@ class _Sites(ast.NodeTransformer):
 class _Step:
     """An expression of the text: what it got, by number or name, and what it gave."""
 
-    def __init__(self, node: Any, record: dict[Any, Any], result: Any, frame: Any) -> None:
-        self.line, self._node, self._result, self._frame = node.lineno, node, result, frame
+    def __init__(
+        self, node: Any, record: dict[Any, Any], result: Any, frame: Any, text: _Reading
+    ) -> None:
+        self._text, self.line, self._node, self._result, self._frame = (
+            *(text, node.lineno, node),
+            *(result, frame),
+        )
         self._size, self._owner = record.pop("size"), record.pop(0)
         self._listed = [one for key, one in record.items() if isinstance(key, int)]
         self._named = {key: one for key, one in record.items() if isinstance(key, str)}
         self._args, self._nodes = dict[str, Any](), dict[str, Any]()
         self._subject = self._owner
 
+    def keys(self) -> set[str]:
+        """Return the names of what tables are joined or grouped by here."""
+        names = ("on", "left_on", "right_on", "by", "subset", "index", "columns")
+        given = {**dict(enumerate(self._listed[:2])), **self._named}
+        listed = [
+            one for name, part in given.items() if name in (0, 1, *names) for one in _listed(part)
+        ]
+        return {one for one in listed if isinstance(one, str)}
+
     def effects(self) -> Effects:
         match self._node:
             case ast.Call(func=function):
                 name = getattr(function, "attr", getattr(function, "id", ""))
-                self._bind(name)
-                yield from self._call(name)
+                if type(self._owner) in _LISTS or any(self._owner is one for one in _BUILTINS):
+                    yield from self._plain(name)
+                else:
+                    self._bind(name)
+                    yield from self._call(name)
+            case ast.ListComp() | ast.DictComp():
+                yield from self._comprehended()
             case ast.Attribute():
                 yield from self._zone(self._owner)
             case ast.BinOp(op=op):
@@ -935,18 +1113,91 @@ class _Step:
                 where = {"of": self._name(), "column": _label(index.name), "values": again}
                 yield _effect("gone", cause="keys", **where, **count)
 
+    def _plain(self, name: str) -> Effects:
+        """Tell what calls of built-in functions, and of methods of lists, do."""
+        given = [self._owner] if type(self._owner) in _LISTS else self._listed
+        nodes = self._node.args
+        if (
+            name == "zip"
+            and len(given) > 1
+            and all(_library(v) or type(v) in _LISTS for v in given)
+        ):
+            sizes, strict = [*map(len, given)], self._named.get("strict")
+            most, least = sizes.index(max(sizes)), sizes.index(min(sizes))
+            names = [
+                _find_name(v, self._frame) or ast.unparse(n)
+                for v, n in zip(given, nodes, strict=True)
+            ]
+            if sizes[most] > sizes[least] and not strict and len(names[most]) <= _WIDTH:
+                where = {"of": names[most], "other": names[least], "unit": "item"}
+                count = {"count": sizes[most] - sizes[least], "total": sizes[most]}
+                yield _effect("gone", cause="shorter", **where, **count)
+        elif name == "dict" and type(self._result) is dict:
+            match nodes:
+                case [ast.Call(func=ast.Name(id="zip"), args=[first, *_])]:
+                    yield from self._same_keys(self._seen(first), ast.unparse(first))
+        elif name in ("sorted", "max", "min", "sort") and len(given) == 1:
+            column, items = "", [*given[0]] if type(given[0]) in _LISTS else []
+            for word in self._node.keywords:
+                match word.arg, word.value:
+                    case "key", ast.Lambda(
+                        body=ast.Subscript(ast.Name(), ast.Constant(str(column)))
+                    ):
+                        items = [one.get(column) for one in items if type(one) is dict]
+                    case "key", _:
+                        return
+            texts = [one for one in items if type(one) is str and _NUMBER.fullmatch(one)]
+            if texts and len(texts) > 0.8 * len(items):
+                of = _find_name(given[0], self._frame)
+                yield _effect("text", of=of, column=column, count=len(texts))
+
+    def _seen(self, node: Any) -> Any:
+        """Return what a name, or a column by its name, is; nothing is evaluated."""
+        match node:
+            case ast.Name(id=name):
+                return _look_up(name, self._frame)
+            case ast.Subscript(ast.Name(id=name), ast.Constant(column)) | ast.Attribute(
+                ast.Name(id=name), column
+            ):
+                table = _look_up(name, self._frame)
+                return table[column] if _is_frame(table) and column in table.columns else None
+        return None
+
+    def _same_keys(self, given: Any, of: str) -> Effects:
+        if type(given) not in _LISTS and not _library(given):
+            return
+        counts = Counter(map(_item, _values(given) if _library(given) else given))
+        if len(counts) < len(given) and len(of) <= _WIDTH:
+            again = _some(one for one, n in counts.items() if n > 1)
+            where = {"of": of, "total": len(given), "values": again, "unit": "item"}
+            yield _effect("gone", cause="keys", count=len(given) - len(counts), **where)
+
+    def _comprehended(self) -> Effects:
+        given, filters = self._owner, self._node.generators[0].ifs
+        node = self._node.generators[0].iter
+        of = _find_name(given, self._frame) or _root(node) or ast.unparse(node)
+        if type(given) is range or len(of) > _WIDTH:
+            return
+        if isinstance(self._node, ast.DictComp) and not filters:
+            if (count := len(given) - len(self._result)) > 0:
+                where = {"of": of, "total": len(given), "unit": "item"}
+                yield _effect("gone", cause="keys", count=count, **where)
+        elif (count := len(given) - len(self._result)) > 0 and filters:
+            where = {"of": of, "total": len(given), "unit": "item"}
+            yield _effect("gone", cause="filter", count=count, **where)
+
     def _name(self, value: Any = None, node: Any = None) -> str:
         """Return what a table is called: its name, or what the text writes for it if short."""
         if value is None:
             value, node = self._subject, self._first()
         if name := _find_name(value, self._frame):
             return name
-        if isinstance(node, ast.Subscript) and _is_frame(value):
-            text = ast.unparse(node)
-            return text if len(text) <= _WIDTH else ""
         root = _root(node) if node else ""
         owner = _look_up(root, self._frame)
-        return root if _library(owner) and len(owner) == len(value) else ""
+        if _library(owner) and len(owner) == len(value):
+            return root
+        text = ast.unparse(node) if isinstance(node, ast.Subscript) and _is_frame(value) else ""
+        return text if len(text) <= _WIDTH else ""
 
     def _joined(self) -> Effects:
         args, left = self._args, self._subject
@@ -1016,6 +1267,11 @@ class _Step:
                 named.append(_label(column.name))
             if name != "value_counts" and args.get("observed") is not False:
                 yield from _empty_groups(column)
+            values = [*dict.fromkeys(one for one in _values(column) if one is not None)]
+            sorts = name != "value_counts" and args.get("sort") is not False
+            if self._text.in_order and sorts and len(keys) == 1 and values != sorted(values):
+                where = {"column": _label(column.name), "values": _some(sorted(values))}
+                yield _effect("reordered", of=self._name(), cause="grouped", **where)
         if gaps:
             count = sum(map(any, zip(*gaps, strict=True)))
             where = {"of": self._name(), "column": named[0], "total": len(gaps[0])}
