@@ -10,6 +10,7 @@ from ipyrefine.core.run import Run
 from ipyrefine.core.stored import read_record
 from ipyrefine.kernel import snapshot
 from ipyrefine.kernel.variables import sandbox_is_closed
+from ipyrefine.notebook.cell_target import CellTarget
 from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.render import words
 from ipyrefine.render.html import record_html
@@ -182,6 +183,20 @@ async def test_lines_for_ipython_stay_out_of_it(notebook):
     await notebook.accept(text)
     await notebook.run(text)
     assert notebook.said == "ran: the result is as shown"
+
+
+@pytest.mark.parametrize(
+    ("head", "said"),
+    [("%%time\n", "ran: all 2 results as shown"), ("%%capture\n", "ran: the result is as shown"),
+     ("%%timeit -n 1 -r 1\n", "")],
+)  # fmt: skip
+async def test_what_stands_above_the_text_belongs_to_it(notebook, monkeypatch, head, said):
+    monkeypatch.setattr(CellTarget, "head", lambda *_: head)
+    await notebook.run(ORDERS)
+    text = "total = orders['amount'].sum()\ntotal + 1"
+    await notebook.accept(text)
+    await notebook.run(f"{head}{text}")
+    assert notebook.said == said
 
 
 async def test_that_it_raised_is_said(notebook):

@@ -84,6 +84,24 @@ def test_three_million_rows_take_a_tenth_of_a_second_at_most() -> None:
     assert min(took) < 0.1
 
 
+def test_what_is_nested_without_end_is_read_in_a_moment() -> None:
+    nested: Any = list(range(300))
+    for _ in range(5):
+        nested = [nested] * 300
+    start = time.thread_time()
+    assert read(nested)["text"].startswith("[[[[list, list")
+    assert read([[1] * 150, [2] * 150])["text"].endswith("2, …]]")
+    itself: list[Any] = []
+    itself.append(itself)
+    assert read(itself)["text"] == "[[[[list]]]]"
+    assert time.thread_time() - start < 0.1
+
+
+def test_of_a_large_set_only_the_size_is_read() -> None:
+    assert read(set(range(5_000)))["shape"] == [5_000]
+    assert read(set(range(5_000)))["text"] == "set"
+
+
 def test_replaced_methods_are_not_called(monkeypatch: pytest.MonkeyPatch) -> None:
     frame, expected = pandas.DataFrame(FRAME), read(pandas.DataFrame(FRAME))
 

@@ -462,8 +462,8 @@ class CellRun:
             self._telling = asyncio.ensure_future(self._add(ran))
 
     async def _add(self, ran: Ran | None) -> None:
-        run = self.session.run
-        if run.stop_reason is not StopReason.ACCEPTED or self.session.running:
+        await self.session.settle()  # the cell may run as the acceptance is still being stored
+        if self.session.run.stop_reason is not StopReason.ACCEPTED:
             return
         if ran:
             with contextlib.suppress(RefineError):  # the run holds it, stored or not

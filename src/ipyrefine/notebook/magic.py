@@ -34,7 +34,7 @@ _HELP = re.compile(
     r"get_ipython\(\)\.run_line_magic\("
     r"(?:'pinfo2?', '(?P<magic>%%?refine)'|'%?refine\?+', '(?P<topic>[\w ]*)')\)"
 )
-_MOST_ACCEPTED = 20
+_MOST_ACCEPTED = 5
 _MAGICS = "get_ipython().magics_manager.registry['Refine']"
 
 

@@ -13,12 +13,13 @@ import math
 import sys
 import types
 import zoneinfo
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 Reading = dict[str, Any]
 
-_COLUMNS, _ROWS, _ITEMS, _DEPTH = 50, 5, 200, 4
+_COLUMNS, _ROWS = 50, 5
+_ITEMS, _WHOLE, _DEPTH = 200, 50, 4  # of a value; of a set, to be read whole
 _WIDTH, _TEXT, _CELL = 60, 1_000, 80  # characters of a name, of a value, of a cell
 _MISSING_CELLS, _TOTAL_CELLS = 200_000, 20_000_000  # of a value, that are looked at
 _CHUNK = 65_536
@@ -75,8 +76,12 @@ def _look(value: Any) -> Reading:
     for library, look in _LIBRARIES.items():
         if _is_of(cls, library):
             return look(value)
+    return _read_plain(value)
+
+
+def _read_plain(value: Any) -> Reading:
     text = _text(value)
-    return {"text": text} if text != type_name(cls) else {}
+    return {"text": text} if text != type_name(type(value)) else {}
 
 
 def _total_of_items(value: Any) -> list[Reading]:
@@ -87,17 +92,18 @@ def _total_of_items(value: Any) -> list[Reading]:
     return [{"name": "", "type": "int" if whole else "float", "total": repr(total)}]
 
 
-def _text(value: Any, depth: int = _DEPTH) -> str:
-    """Return a value as Python, with the type's name for what is not plain."""
-    cls = type(value)
+def _text(value: Any, depth: int = _DEPTH, room: Iterator[int] | None = None) -> str:
+    """Return a value as Python, with the type's name for what is not plain or for want of room."""
+    cls, room = type(value), iter(range(_ITEMS)) if room is None else room
     if cls is str or cls is bytes:
         return repr(value[:_TEXT])
     if cls in _BARE or cls in _NUMBERS:
         return repr(value)
     if cls in (datetime.datetime, datetime.time) and type(value.tzinfo) in _ZONES:
         return value.isoformat()  # type: ignore[no-any-return]
-    if depth and cls in (*_LISTS, *_SETS, *_DICTS):
-        return _text_of_items(value, depth - 1)
+    # A set has its items in another order elsewhere, so that its start is nothing to compare.
+    if depth and (cls in (*_LISTS, *_DICTS) or (cls in _SETS and len(value) <= _WHOLE)):
+        return _text_of_items(value, depth - 1, room)
     if _is_of(cls, "numpy") and issubclass(cls, sys.modules["numpy"].generic):
         return _text(value.item(), 0)
     if _is_of(cls, "pandas") and cls.__name__ in ("Timestamp", "Timedelta", "Period"):
@@ -105,17 +111,16 @@ def _text(value: Any, depth: int = _DEPTH) -> str:
     return "NaN" if any(value is one for one in _absent()) else type_name(cls)
 
 
-def _text_of_items(value: Any, depth: int) -> str:
-    cls, more = type(value), ", …" if len(value) > _ITEMS else ""
-    if cls in _DICTS:
-        pairs = itertools.islice(dict.items(value), _ITEMS)
-        texts = [f"{_text(key, depth)}: {_text(one, depth)}" for key, one in pairs]
-        return f"{{{', '.join(texts)}{more}}}"
-    texts = [_text(one, depth) for one in itertools.islice(value, _ITEMS)]
-    if cls in _SETS:
-        return f"{{{', '.join(sorted(texts))}{more}}}"
-    left, right = "()" if cls is tuple else "[]"
-    return f"{left}{', '.join(texts)}{more}{right}"
+def _text_of_items(value: Any, depth: int, room: Iterator[int]) -> str:
+    cls, texts = type(value), list[str]()
+    for one in dict.items(value) if cls in _DICTS else value:
+        if cls not in _SETS and next(room, None) is None:
+            texts.append("…")
+            break
+        pair = one if cls in _DICTS else (one,)
+        texts.append(": ".join(_text(part, depth, room) for part in pair))
+    inner = ", ".join(sorted(texts) if cls in _SETS else texts)
+    return f"({inner})" if cls is tuple else f"[{inner}]" if cls in _LISTS else f"{{{inner}}}"
 
 
 def _absent() -> list[Any]:
@@ -148,8 +153,7 @@ def _label(name: Any) -> str:
 def _numpy(value: Any) -> Reading:
     numpy = sys.modules["numpy"]
     if type(value) is not numpy.ndarray:
-        text = _text(value)
-        return {"text": text} if issubclass(type(value), numpy.generic) else {}
+        return _read_plain(value)
     shape = list(value.shape)
     if not shape:
         return {"shape": [], "text": _text(value.item())}
@@ -240,8 +244,7 @@ def _pandas(value: Any) -> Reading:
     elif issubclass(cls, pandas.Index):
         return {"shape": [len(value)], "text": ", ".join(_text(one, 1) for one in value[:_ROWS])}
     else:
-        text = _text(value)
-        return {"text": text} if text != type_name(cls) else {}
+        return _read_plain(value)
     if type(index) is not pandas.RangeIndex:
         found["text"] = ", ".join(_text(one, 1)[:_CELL] for one in index[:_ROWS])[:_TEXT]
     return found

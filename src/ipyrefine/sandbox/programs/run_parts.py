@@ -650,8 +650,9 @@ def _run_cell(request: Request, write_event: Callable[..., None]) -> None:
     """Run the text as the main script.
 
     Reported are which of the request's names it defined and which of these are None, what names
-    hold that it changed, what it did to data, its last value and its first figure, and how it and
-    its threads ended. The packages that it imports are imported before its time starts to count.
+    hold that it binds or changed, what it did to data, its last value and its first figure, and how
+    it and its threads ended. The packages that it imports are imported before its time starts to
+    count.
     """
 
     def report_failure(failure: Any) -> None:
