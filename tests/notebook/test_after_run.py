@@ -8,7 +8,7 @@ from shells import loaded_shell
 from ipyrefine import api
 from ipyrefine.core.run import Run
 from ipyrefine.core.stored import read_record
-from ipyrefine.kernel import snapshot
+from ipyrefine.kernel import snapshot, variables
 from ipyrefine.kernel.variables import sandbox_is_closed
 from ipyrefine.notebook.cell_target import CellTarget
 from ipyrefine.providers.scripted import ScriptedModel
@@ -264,6 +264,16 @@ async def test_what_was_shown_of_first_rows_is_not_compared(notebook, monkeypatc
     assert notebook.last.chosen.conditions
     await notebook.run(text)
     assert notebook.said == "ran: 5,000 of 20,000 rows of `big` are gone; `rows` is new: 15000"
+
+
+async def test_where_nothing_can_be_shut_in_it_is_said_afterwards(notebook, monkeypatch):
+    monkeypatch.setattr(variables, "sandbox_is_closed", lambda: False)
+    await notebook.run(ORDERS)
+    text = "orders['amount'] = orders['amount'].astype(int)"
+    await notebook.accept(text)
+    await notebook.run(text)
+    assert "`amount` in `orders`: float64 → int64" in notebook.said
+    assert notebook.last.ran.back == ()
 
 
 async def test_a_cell_that_was_stopped_says_nothing(notebook):

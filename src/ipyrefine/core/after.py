@@ -11,7 +11,6 @@ from ipyrefine.core.model import MAX_COLUMNS, Difference, Effect, Held, HeldColu
 _RELATIVE, _ABSOLUTE = 1e-9, 1e-12
 _FLOAT = re.compile(r"(?<![\w.])([-+]?(?:\d+\.\d*(?:e[-+]?\d+)?|\d+e[-+]?\d+))(?![\w.])")
 _MOST, _WIDTH = 2, 60  # sentences, and characters of a value in one
-_FEW = 5  # rows that are read whole
 _LIKE_TABLES = ("DataFrame", "Series")
 
 
@@ -41,21 +40,30 @@ def _differences(shown: Held, now: Held) -> list[Difference]:
 
 def _start_differences(shown: Held, now: Held) -> list[Difference]:
     """Return how the start of values differs that are alike in all else: by order alone, if so."""
-    pairs = [*zip(shown.columns, now.columns, strict=True)]
-    moved = [(o, n) for o, n in pairs if not _is_same(o.head, n.head)]
-    # Other values would have another sum.
-    whole = now.shape and now.shape[0] <= _FEW
-    if any(o.total for o, _ in moved) or (
-        moved and whole and all(_sorted(o.head) == _sorted(n.head) for o, n in pairs)
-    ):
-        return [_difference("order", shown, "", "")]
-    for old, new in moved:
-        return [_difference("head", shown, old.head, new.head, column=old.name)]
+    for old, new in zip(shown.columns, now.columns, strict=True):
+        if not _is_same(old.head, new.head):
+            if (rows := _rows(shown)) and rows == _rows(now):
+                return [_difference("order", shown, "", "")]
+            return [_difference("head", shown, old.head, new.head, column=old.name)]
     if _is_same(shown.text, now.text):
         return []
-    kind = "order" if _sorted(shown.text) == _sorted(now.text) else "value"
-    kind = "head" if _is_table(shown) else kind
+    kind = "head" if _is_table(shown) else "value"
+    if shown.text[:1] in "[{" and _items(shown.text) == _items(now.text):
+        kind = "order"
     return [_difference(kind, shown, *_numbers(shown.text, now.text))]
+
+
+def _rows(held: Held) -> list[tuple[str, ...]]:
+    """Return the rows of a short table, sorted; none where it is longer than what was read."""
+    columns = [one.head.split(", ") for one in held.columns]
+    whole = len(held.shape) == 1 or _is_table(held)
+    whole = whole and all(len(column) == held.shape[0] for column in columns)
+    return sorted(zip(*columns, strict=True)) if whole else []
+
+
+def _items(text: str) -> list[str]:
+    """Return the items of a list or a dict, sorted: what is made of a set has them in any order."""
+    return sorted(text[1:-1].split(", "))
 
 
 def _column_differences(held: Held, shown: HeldColumn, now: HeldColumn) -> list[Difference]:
@@ -85,11 +93,6 @@ def _is_same(one: str, other: str) -> bool:
         return False
     pairs = zip(map(float, parts[1::2]), map(float, others[1::2]), strict=True)
     return all(math.isclose(a, b, rel_tol=_RELATIVE, abs_tol=_ABSOLUTE) for a, b in pairs)
-
-
-def _sorted(text: str) -> list[str]:
-    """Return the items of a list or a dict, which what is made of a set has in any order."""
-    return sorted(text.strip("[](){}").split(", "))
 
 
 def _numbers(one: str, other: str) -> tuple[str, str]:
