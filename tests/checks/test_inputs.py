@@ -185,10 +185,17 @@ def test_whatever_the_types_are_there_is_a_call(head):
             "account = Account('hello world'); account.pay(5); account.pay(2); account.total",
         ),
         ("class With:\n    def a(self): ...", "it = With(); it.a()"),
-        ("class Sum:\n    def add(self, n): ...", "sum = Sum(); sum.add(5); sum.add(2)"),
+        ("class Sum:\n    def add(self, n): ...", "it = Sum(); it.add(5); it.add(2)"),
         ("class Empty: ...", ""),
+        (
+            "@dataclass\nclass Bank:\n    all: dict = field(default_factory=dict)\n"
+            "    def open(self, name): ...\n    def pay(self, name, n): ...",
+            "bank = Bank(); bank.pay('hello world', 2); bank.pay('Anna', 1); "
+            "bank.open('hello world')",
+        ),
+        ("class Node: ...\nclass Chain:\n    def size(self): ...", "chain = Chain(); chain.size()"),
     ],
 )
 def test_of_a_class_it_is_a_scenario(code, lines):
-    first = next(iter(own_calls(code, "Write it.")), None)
+    first = next(iter(own_calls(code, "Write it, of Node.")), None)
     assert "; ".join([*first.setup.splitlines(), first.source] if first else []) == lines

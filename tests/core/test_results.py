@@ -21,6 +21,7 @@ from ipyrefine.core.results import (
 )
 from ipyrefine.core.run import Run
 from ipyrefine.core.table import Point, Row
+from ipyrefine.core.typed import confirmations
 from ipyrefine.errors import UsageError
 from ipyrefine.kernel.variables import Copies
 from ipyrefine.session.session import Session
@@ -109,9 +110,20 @@ async def test_a_class_shows_what_its_scenario_gives_after_the_end() -> None:
     assert [(one.call, one.result, one.raises) for one in found] == [
         ("s.take()", "1", False),
         ("s.take()", "IndexError", True),
+        ("pile.take()", "2", False),
     ]
     assert found[1].setup == "s = Pile()\ns.put(1)\ns.put(2)\ns.take()\ns.take()"
     assert found[1].steps == ("", "", "", "2", "1")
+
+
+async def test_of_steps_that_give_the_same_the_first_is_shown() -> None:
+    box = "class Box:\n    def put(self, x): self.x = x\n    def get(self): return self.x"
+    about = "Write Box.\n>>> b = Box()\n>>> b.put(3)\n>>> b.get()\n3"
+    found = (await Results()(box, task(about))).rows
+    assert [(one.setup, one.call) for one in found] == [
+        ("b = Box()\nb.put(3)\nb.get()", "b.get()"),
+        ("box = Box()\nbox.put(5)\nbox.put(2)", "box.get()"),
+    ]
 
 
 async def test_a_confirmed_result_calls_no_model_and_moves_no_row() -> None:
@@ -234,6 +246,8 @@ async def test_a_function_of_which_nothing_is_known_asks_for_one_result() -> Non
     asked = example_asked(loop.state.chosen, shown(loop))
     assert asked
     assert asked.call == "moving_average([3, 1, 2], 2)"
+    with pytest.raises(UsageError, match="Say what it should give"):
+        confirmations(loop.state, ["1"])
     await decide(loop, expect(asked, "[2.0, 1.5]"))
     assert (loop.state.verdict.outcome, loop.state.verdict.basis) == (Outcome.PASS, "confirmed")
     assert [(one.result, one.confirmed) for one in shown(loop)] == [("[2.0, 1.5]", True)]

@@ -1,19 +1,20 @@
 """Make further inputs for a function, from the calls a task states and from annotated types."""
 
 import ast
+import builtins
 import math
 import random
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice, product, zip_longest
-from keyword import iskeyword
+from keyword import kwlist
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 from ipyrefine.core.stated import Example, fenced_python, read_examples
-from ipyrefine.core.syntax import ERRORS, try_parse, try_parse_expression
+from ipyrefine.core.syntax import ERRORS, names_bound, try_parse, try_parse_expression
 from ipyrefine.kernel.magics import python_part
 
 MAX_INPUTS = 60
@@ -248,19 +249,27 @@ def own_calls(code: str, task_text: str) -> tuple[Example, ...]:
     """
     tree = try_parse(code)
     kinds = ast.FunctionDef | ast.ClassDef
-    found = [one for one in tree.body if isinstance(one, kinds)] if tree else []
-    public = [one for one in found if not one.name.startswith("_")]
+    if tree is None:
+        return ()
+    defined = [one for one in tree.body if isinstance(one, kinds)]
+    public = [one for one in defined if not one.name.startswith("_")]
     named = [one for one in public if re.search(rf"\b{one.name}\b", task_text)]
-    match [*public, *named][-1:]:
-        case [ast.ClassDef() as made]:
-            return tuple(islice(_scenarios(made), _MOST_TRIED))
-        case [ast.FunctionDef() as function]:
-            shown = filter(None, map(_read_call, read_examples(ast.get_docstring(function) or "")))
-            first, *others = _guesses(parameters := _parameters(function.args), function.name)
-            quoted = _QUOTED.findall(task_text) if len(parameters) == 1 else []
-            likely = [*shown, first, *(first.replace(0, one) for one in quoted)]
-            return tuple(_as_examples([*likely, *others])[:_MOST_TRIED])
+    for one in (*named[::-1], *public[::-1]):
+        if isinstance(one, ast.ClassDef):
+            calls = _scenarios(one, {*names_bound(tree), *kwlist, *dir(builtins)})
+        else:
+            calls = _first(one, task_text)
+        if found := tuple(islice(calls, _MOST_TRIED)):
+            return found
     return ()
+
+
+def _first(function: ast.FunctionDef, task_text: str) -> Iterator[Example]:
+    shown = filter(None, map(_read_call, read_examples(ast.get_docstring(function) or "")))
+    first, *others = _guesses(parameters := _parameters(function.args), function.name)
+    quoted = _QUOTED.findall(task_text) if len(parameters) == 1 else []
+    likely = [*shown, first, *(first.replace(0, one) for one in quoted)]
+    return iter(_as_examples([*likely, *others]))
 
 
 class _Parameter(NamedTuple):
@@ -301,15 +310,15 @@ def _types_of(one: _Parameter) -> list[ast.expr]:
     return found
 
 
-def _scenarios(made: ast.ClassDef) -> Iterator[Example]:
-    """Yield ways to use a class: what takes most is called first, twice, and another one last."""
+def _scenarios(made: ast.ClassDef, taken: Container[str]) -> Iterator[Example]:
+    """Yield ways to use a class: what takes most is called twice, or all in turn; another last."""
     methods = {one.name: one for one in made.body if isinstance(one, ast.FunctionDef)}
     public = [name for name in methods if not name.startswith("_")]
-    public.sort(key=lambda name: -len(_parameters(methods[name].args)))
+    takes = {name: len(_parameters(methods[name].args)) for name in public}
     word = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|.", made.name)[-1].lower()
-    name = "it" if iskeyword(word) or not word.isidentifier() else word
+    name = "it" if word in taken or not word.isidentifier() else word
 
-    def step(method: str, way: int, turn: int) -> str:
+    def step(method: str, way: int, turn: int = 0) -> str:
         if methods[method].decorator_list:  # most likely a property
             return f"{name}.{method}"
         calls = _guesses(_parameters(methods[method].args), f"{name}.{method}", turn)
@@ -319,15 +328,16 @@ def _scenarios(made: ast.ClassDef) -> Iterator[Example]:
     start = [_Parameter(ast.unparse(one.target), one.annotation) for one in fields]
     if "__init__" in methods:
         start = _parameters(methods["__init__"].args)
+    most = max(public, key=takes.__getitem__, default="")
+    twice = [(most, 0), (most, 1)][: 2 if takes.get(most) else 1]
+    orders = [twice, [(one, 0) for one in public[:2]]] if len(public) > 1 else [twice[:-1]]
     for way, first in enumerate(_guesses(start, made.name) if public else ()):
-        lines, others = [f"{name} = {first.source}"], public[1:]
-        if others or _parameters(methods[public[0]].args):
-            lines.append(step(public[0], way, 0))
-        if others and _parameters(methods[public[0]].args):
-            lines.append(step(public[0], way, 1))
-        for last in others or public:
-            source, setup = step(last, way, 0 if others else 1), "\n".join(lines)
-            yield Example(source=source, expected="", kind="equals", setup=setup)
+        for order in orders:
+            lines = [f"{name} = {first.source}", *(step(one, way, turn) for one, turn in order)]
+            rest = [one for one in public if one not in dict(order)]
+            for last, turn in [(one, 0) for one in rest] or twice[-1:]:
+                source, setup = step(last, way, turn), "\n".join(lines)
+                yield Example(source=source, expected="", kind="equals", setup=setup)
 
 
 def _read_call(example: Example) -> _Call | None:

@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import cycle, islice, pairwise
 from time import monotonic
 from typing import Any, Self
@@ -38,32 +38,31 @@ class Results:
     async def __call__(self, text: str, task: Task) -> Evidence:
         """Run the text on every input twice, in one sandbox; without inputs nothing runs.
 
-        Where the task suggests none, it is one that the text gives something on.
+        Where the task suggests no arguments, the text does, and one that it gives something on.
         """
         start, code = monotonic(), python_part(text).code
         tree = None if task.is_foreign else try_parse(code)
         inputs = self.inputs(task) if tree and any(map(_defines, tree.body)) else {}
-        suggested = bool(inputs)
-        unknown = tree and not suggested and not stated_examples(task) and not has_steps(tree)
+        unknown = tree and not has_steps(tree) and _suggests_none(task, inputs)
         if unknown and await self._copies.may_run():  # nobody named such a call
-            inputs = dict.fromkeys(own_calls(code, task.text), "own")
+            inputs |= dict.fromkeys(own_calls(code, task.text), "own")
         if not inputs:
             return Evidence(name=self.name, passed=None, required=False, basis="none")
         evaluation = Evaluation(text, seconds=self._seconds, copies=self._copies)
         outcomes = await evaluation.outcomes((*inputs, *inputs))
         half = len(inputs)
-        rows = [
+        found = [
             row.replace(conditions=evaluation.conditions(one))
             for (one, source), *pair in zip(
                 inputs.items(), outcomes[:half], outcomes[half:], strict=True
             )
             if (row := _row(one, source, pair))
         ]
-        if all(one.raises for one in rows):  # the text is broken: none says more but the user's
-            expected = {(one.call, one.setup) for one in task.clarifications}
-            rows = [one for one in rows if (one.call, one.setup) in expected]
-        if not suggested:
-            rows = sorted((one for one in rows if not one.raises), key=_is_none)[:1]
+        own = [one for one in found if one.source == "own" and not one.raises]
+        rows = [one for one in found if one.source != "own"]
+        if not stated_examples(task) and all(one.raises for one in rows):
+            rows = []  # the text is broken: none says more
+        rows = [*_once(rows), *sorted(own, key=lambda one: one.result == "None")[:1]]
         return Evidence(
             name=self.name,
             passed=None,
@@ -95,8 +94,21 @@ def _defines(node: ast.stmt) -> bool:
     return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Assign)
 
 
-def _is_none(row: Row) -> bool:
-    return row.result == "None"
+def _suggests_none(task: Task, inputs: Mapping[Example, RowSource]) -> bool:
+    """Return True if all inputs are steps of a scenario or the user's, or the task states none."""
+    if task.clarifications and not read_examples(task.text):
+        return False
+    return all(source == "example" or _ends_in_method(one) for one, source in inputs.items())
+
+
+def _once(rows: Iterable[Row]) -> Iterator[Row]:
+    """Yield rows without the later steps of a scenario that give the same."""
+    seen = set[tuple[str, str, bool]]()
+    for one in rows:
+        key = (one.call, one.result, one.raises)
+        if not (one.setup and one.source == "input" and key in seen):
+            yield one
+        seen.add(key)
 
 
 def _steps(stated: Sequence[Example]) -> list[Example]:

@@ -10,7 +10,7 @@ from typing import Literal, get_args
 from ipyrefine.core import coach, decisions
 from ipyrefine.core.model import MAX_ITERATIONS, Outcome, named_criteria
 from ipyrefine.core.points import answer
-from ipyrefine.core.results import expect, read_expectation, rows
+from ipyrefine.core.results import example_asked, expect, read_expectation, rows
 from ipyrefine.core.run import Run
 from ipyrefine.core.table import Point, Row
 from ipyrefine.errors import UsageError
@@ -128,6 +128,8 @@ def confirmations(run: Run, words: list[str]) -> list[decisions.Expect]:
     if not found:
         raise UsageError("Say which results are right: %refine right 1 3.")
     for word, row in zip(words, found, strict=True):
+        if run.chosen and example_asked(run.chosen, [row]):
+            raise UsageError('Say what it should give: %refine should 1 "VALUE".')
         if row.rivals:
             raise UsageError(
                 f"Of result {word} several are possible. Say which is right: "
