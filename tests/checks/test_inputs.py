@@ -110,6 +110,7 @@ def test_inputs_in_a_row_change_different_arguments_of_the_longest_example():
     assert found[:4] == ["f([], 4)", "f([3, 1], 14)", "f([1, 3], 4)", "f([3, 1], -4)"]
     assert tried(">>> f([1, 2], [3, 4])\n1")[1] == "f([1, 2, 1], [3, 4, 3])"
     assert tried(">>> f()\n1") == []
+    assert tried(">>> f(**{'a': 1})\n1") == ["f(**{})"]
     assert tried(">>> f(3)\n1\n>>> f(50)\n1")[1] == "f(60)"
 
 

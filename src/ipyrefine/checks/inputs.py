@@ -62,7 +62,8 @@ class _Call(NamedTuple):
     @property
     def source(self) -> str:
         first = len(self.arguments) - len(self.keywords)
-        words = [*[""] * first, *(f"{word}=" for word in self.keywords)]
+        marks = ("**" if word == "**" else f"{word}=" for word in self.keywords)
+        words = [*[""] * first, *marks]
         arguments = [f"{w}{a!r}" for w, a in zip(words, self.arguments, strict=True)]
         return f"{self.name}({', '.join(arguments)})"
 
