@@ -136,6 +136,16 @@ def test_an_answered_result_is_never_folded_and_moves_no_other(read_html):
     assert "2 more" in below
 
 
+def test_a_result_that_cannot_be_confirmed_takes_no_place_of_one_that_asks(read_html):
+    lacking = (FirstRows(name="df", rows=5, of=9),)
+    found = (MANY[0].replace(conditions=lacking), *MANY[1:])
+    above, *_ = live(run_of(*found)).partition('<details class="rf-more">')
+    shown = words(above, read_html)
+    assert [f"f({n}) →" in shown for n in range(5)] == [False, True, True, False, False]
+    every = tuple(one.replace(conditions=lacking) for one in MANY)
+    assert "f(1) →" in words(live(run_of(*every)).partition("<details")[0], read_html)
+
+
 def test_of_three_on_which_drafts_differ_the_third_asks_once_one_is_answered():
     rivals = tuple(one.replace(rivals=(Choice(result="9"),)) for one in MANY[:3])
 

@@ -74,7 +74,8 @@ def rows(run: Run, iteration: Iteration) -> tuple[Row, ...]:
 def unfolded(shown: Sequence[Row]) -> list[Row]:
     """Return the rows to see at once: at most two that ask, the user's, and what a cell did."""
     asked = [one for one in shown if one.rivals][:_MAX_ASKED]
-    first = [one for one in shown if one.source != "cell"][:_MAX_ASKED]
+    called = [one for one in shown if one.source != "cell"]
+    first = sorted(called, key=lambda one: bool(one.conditions))[:_MAX_ASKED]
     return [
         one
         for one in shown
