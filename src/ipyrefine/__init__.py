@@ -74,6 +74,8 @@ _HOME = {
 
 def __getattr__(name: str) -> Any:
     # Lazy, so that `%load_ext ipyrefine` costs next to nothing.
+    if name == "__version__":
+        return import_module("importlib.metadata").version("ipyrefine")
     if name not in _HOME:
         raise AttributeError(f"module 'ipyrefine' has no attribute {name!r}")
     return getattr(import_module(_HOME[name]), name)

@@ -2,10 +2,13 @@
 
 import argparse
 import asyncio
+import glob
 import json
 import keyword
+import shutil
 import sys
 from collections.abc import Iterable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +17,13 @@ import nbformat
 from ipyrefine.core.model import Outcome, StopReason
 from ipyrefine.core.run import Run
 from ipyrefine.core.syntax import NO_VALUE, read_literal
-from ipyrefine.demo import run_demo
+from ipyrefine.demo import notebooks, run_demo
 from ipyrefine.errors import Interrupted, RefineError, UsageError, did_you_mean
 from ipyrefine.journal.store import Journal
 from ipyrefine.providers import weights
 from ipyrefine.render import document, labels, words
 from ipyrefine.render.escape import plain
+from ipyrefine.session import classroom
 from ipyrefine.session.export import export
 from ipyrefine.session.history import MAX_LISTED, history
 from ipyrefine.session.record import load
@@ -35,7 +39,11 @@ _STATUS = (
 _VERIFIED = (
     "Exit status: 0 when all that was run holds, 1 when a test fails, a record is damaged or its "
     "cell changed since, 3 when nothing could be run or a verdict rests on what can't be run from "
-    "the file, such as a test of yours or a critic's reading, 4 when there are no tests."
+    "the file, such as your tests or a critic's reading, 4 when there are no tests."
+)
+_HANDED = (
+    "A solution is a fold (<details>) whose summary has that word, or a cell with the tag "
+    "`solution`. Recordings, data, pictures and modules that a notebook names go along."
 )
 _INJECTED = "injected-parameters"  # the tag that papermill uses
 _nbformat: Any = nbformat  # it carries no types
@@ -60,6 +68,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="ipyrefine", description="Refine texts with a language model, and manage the runs."
     )
+    named = f"ipyrefine {version('ipyrefine')}"
+    parser.add_argument("--version", action="version", version=named)
     parser.set_defaults(failed=1, parser=parser, action=lambda _: parser.print_help())
     commands = parser.add_subparsers(metavar="COMMAND")
 
@@ -79,7 +89,8 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     demo.set_defaults(action=run_demo)
 
-    pull = add_command("pull", "fetch and verify the weights of an embedded model")
+    summary = "fetch and verify the weights of an embedded model"
+    pull = add_command("pull", summary, epilog=weights.ORIGIN)
     names = f"the model: {', '.join(weights.WEIGHTS)} ({weights.DEFAULT})"
     pull.add_argument("name", nargs="?", default=weights.DEFAULT, help=names)
     pull.set_defaults(action=lambda options: print(weights.pull(options.name)))
@@ -117,6 +128,21 @@ def _parser() -> argparse.ArgumentParser:
     verifying.add_argument("--json", action="store_true", help="print the results as JSON")
     verifying.set_defaults(action=_verify, failed=NOT_RUN)
 
+    giving = add_command(
+        "handout", "copy notebooks for a lab, without solutions and outputs", epilog=_HANDED
+    )
+    giving.add_argument("notebooks", nargs="+", help="numbers of ours (01 05), or files")
+    giving.add_argument("-o", "--output", type=Path, default=Path("lab"), help="the folder (lab)")
+    giving.set_defaults(
+        action=lambda it: print(*classroom.handout(map(_find, it.notebooks), it.output), sep="\n")
+    )
+
+    reporting = add_command("report", "list the runs in notebooks that were handed in")
+    reporting.add_argument("notebooks", nargs="+", help="the notebooks: folder/*.ipynb")
+    table = "write a table for a spreadsheet, too"
+    reporting.add_argument("--csv", type=Path, metavar="FILE", help=table)
+    reporting.set_defaults(action=_report)
+
     for command in commands.choices.values():
         command.set_defaults(parser=command)
     return parser
@@ -142,6 +168,27 @@ def _verify(options: argparse.Namespace) -> int:
         notes = dict.fromkeys(one.note for one in found if one.note)
         print("\n".join([*map(str, found), *notes]) or "There are no records of runs.")
     return verify_status(found)
+
+
+def _find(word: str) -> Path:
+    """Return a notebook by its file, or one of ours by its number."""
+    if not word.isdecimal():
+        return Path(word)
+    for path in notebooks().glob(f"{int(word):02}-*.ipynb"):
+        return path
+    raise UsageError(f"There is no notebook {word}. `ipyrefine demo --lab` shows them.")
+
+
+def _report(options: argparse.Namespace) -> int:
+    paths = list[Path]()
+    for word in options.notebooks:  # not every shell expands a pattern
+        found = [] if Path(word).exists() else sorted(map(Path, glob.glob(word)))
+        paths += found or [Path(word)]
+    rows = classroom.report(paths)
+    if options.csv:
+        classroom.write_csv(rows, options.csv)
+    print(classroom.report_text(rows, shutil.get_terminal_size().columns))
+    return int(any(one["problem"] for one in rows))
 
 
 # ipyrefine run

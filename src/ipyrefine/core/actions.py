@@ -434,10 +434,16 @@ def _allow_revision(run: Run, decision: Decision, number: int, stopped: bool) ->
 
 def decision_sentence(run: Run, decision: Decision) -> str:
     """Return what a user did, in one sentence; their own words are quoted as they are."""
+    did, words = decision_words(run, decision)
+    return f"You {did}{f': {words}' if words else '.'}"
+
+
+def decision_words(run: Run, decision: Decision) -> tuple[str, str]:
+    """Return what a user did, and why or how in their own words."""
     number, row = getattr(decision, "iteration", None), row_of(decision)
     text = run.mention(number) if number is not None else "the best text"
     words = getattr(decision, "reason", "") or getattr(decision, "guidance", "")
     if isinstance(decision, decisions.Add):
         words = decision.point.words
     assert row.done is not None, "`row_of` finds only such"
-    return f"You {row.done(run, decision, text)}{f': {words}' if words else '.'}"
+    return row.done(run, decision, text), words

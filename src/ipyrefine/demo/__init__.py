@@ -113,11 +113,8 @@ def _open_lab(model: str | None) -> int:
     """Open a copy of the first notebook; its recording needs neither weights nor a server."""
     if find_spec("jupyterlab") is None:
         raise UsageError('JupyterLab is not installed: `pip install "ipyrefine[notebooks]"`.')
-    notebooks = Path(__file__).parents[3] / "notebooks"
-    if not notebooks.is_dir():
-        raise UsageError("The notebooks come with the source. Run this from a checkout.")
     copies = home() / "notebooks"
-    _copy_notebooks(notebooks, copies)
+    _copy_notebooks(notebooks(), copies)
     print(
         f"Your copies of the notebooks are in {copies}. Delete one to get a fresh copy.", flush=True
     )
@@ -131,6 +128,12 @@ def _open_lab(model: str | None) -> int:
             return lab.wait()
         except KeyboardInterrupt:  # JupyterLab got it, too, and asks whether to shut down
             continue
+
+
+def notebooks() -> Path:
+    """Return the folder of the notebooks: in the package, or in the checkout that it runs from."""
+    installed = Path(__file__).with_name("notebooks")
+    return installed if installed.is_dir() else Path(__file__).parents[3] / "notebooks"
 
 
 def _copy_notebooks(source: Path, target: Path) -> None:

