@@ -2,6 +2,7 @@
 
 import ast
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import ipyrefine
 from ipyrefine.core.actions import commands as listed
 from ipyrefine.notebook.magic import Refine
 from ipyrefine.notebook.options import limits, parse, parser
+from ipyrefine.sandbox import sandbox
 from ipyrefine.session.commands import usage
 
 ROOT = Path(__file__).parents[1]
@@ -139,3 +141,13 @@ def test_every_bench_has_a_line() -> None:
     for path in (ROOT / "bench").glob("*.py"):
         if '__name__ == "__main__"' in path.read_text("utf-8"):
             assert f"| `{path.name}` |" in BENCHES, path.name
+
+
+def test_the_page_on_security_has_the_sandboxs_table() -> None:
+    rows = [line for line in (sandbox.__doc__ or "").splitlines() if line.startswith("|")]
+    assert "\n".join(rows) in (ROOT / "SECURITY.md").read_text("utf-8")
+
+
+def test_the_citation_has_the_projects_version() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert f"\nversion: {project['version']}\n" in (ROOT / "CITATION.cff").read_text("utf-8")
