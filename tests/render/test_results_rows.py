@@ -24,7 +24,7 @@ from ipyrefine.render.terminal import details_text, record_text
 
 EXAMPLES = Evidence(name="examples", passed=True, tallies=(Tally(held=3, of=3, noun="example"),))
 RIVAL = Row(call="f([])", result="0", source="drafts", rivals=(Choice(result="None"),))
-RAISES = Row(call="f(-1)", result="ValueError", raises=True, message="too small", source="edge")
+RAISES = Row(call="f(-1)", result="ValueError", raises=True, message="too small", source="input")
 PLAIN = Row(call="f([1])", result="1", setup="import math")
 TABLE = TableValue(
     columns=("a", "b"), labels=tuple("012345"), rows=(("1", "2"),) * 6, height=900, width=2
@@ -37,8 +37,8 @@ SCENARIO = Row(
     call="s.take()", result="IndexError", raises=True,
     setup="s = Pile()\ns.put(1)\ns.take()", steps=("", "", "1"),
 )  # fmt: skip
-LONG = Row(call="f(\n    [5, 7,\n     9]\n)", result="3", source="edge")
-TEXT = Row(call='f("""a\nb""")', result="2", source="edge")
+LONG = Row(call="f(\n    [5, 7,\n     9]\n)", result="3", source="input")
+TEXT = Row(call='f("""a\nb""")', result="2", source="input")
 CORRECTED = Clarification(call="f(-1)", result="0")
 ANSWER = Clarification(call="f([1])", result="1", setup="import math")
 EVERY = pytest.mark.parametrize("render", [record_text, record_html])

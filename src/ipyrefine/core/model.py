@@ -26,8 +26,8 @@ Amount = Annotated[float, Field(ge=0.0, le=1e15, allow_inf_nan=False)]  # of sec
 Author = Literal["model", "user"]
 Form = Literal["code", "prose"]
 # What suggests the input of a row: the task or the user, a critic's test, drafts that differ on it,
-# an edge of what the task allows, mere variety, the text itself, or a cell of the notebook.
-RowSource = Literal["example", "critic", "drafts", "edge", "input", "own", "cell", "open"]
+# mere variety, the text itself, a cell of the notebook, or what the task leaves open.
+RowSource = Literal["example", "critic", "drafts", "input", "own", "cell", "open"]
 Finish = Literal["stop", "length", "refused", "filtered", "incomplete"]
 # What a verdict rests on.
 Basis = Literal[
