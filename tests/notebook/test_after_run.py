@@ -8,6 +8,7 @@ from shells import loaded_shell
 from ipyrefine import api
 from ipyrefine.core.run import Run
 from ipyrefine.core.stored import read_record
+from ipyrefine.journal.store import Journal
 from ipyrefine.kernel import snapshot, variables
 from ipyrefine.kernel.variables import sandbox_is_closed
 from ipyrefine.notebook.cell_target import CellTarget
@@ -83,6 +84,16 @@ async def test_what_the_cell_gave_as_shown_is_counted(notebook):
     assert ALL.capitalize() in record_text(notebook.last)
     assert ALL in record_html(notebook.last)
     assert read_record(as_json(notebook.last)).ran == notebook.last.ran
+
+
+async def test_the_journal_keeps_it(notebook):
+    notebook.shell.run_line_magic("config", "Refine.journal = True")
+    await notebook.run(ORDERS)
+    await notebook.accept(TEXT)
+    await notebook.run(TEXT)
+    stored = Journal().get().run
+    assert stored.ran == notebook.last.ran
+    assert (stored.stop_reason, words.ran_words(stored).sentence) == ("accepted", ALL)
 
 
 async def test_only_its_first_run_counts(notebook):
