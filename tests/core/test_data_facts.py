@@ -24,7 +24,7 @@ NEW = Effect(kind="new", name="merged", after="1,187 rows × 6 columns")
 TOTAL = Effect(kind="total", name="merged", of="orders", column="amount", before="9", after="8")
 SAID = (
     "17 of 1,204 rows of `orders` are gone in `merged`: "
-    "their `customer` (88, 91 …) is not in `customers`"
+    "their `customer` (88, 91) is not in `customers`"
 )
 
 

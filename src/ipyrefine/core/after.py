@@ -179,7 +179,7 @@ def _column_changes(
     both = old.total and now.total and not _is_same(old.total, now.total)
     if both and same_rows:
         before, after = _numbers(old.total, now.total)
-        about = {"of": held.name, "column": old.name}
+        about = {"name": held.name, "column": old.name}
         found.append(Effect(kind="total", before=before, after=after, **about))
     return found
 
