@@ -144,8 +144,9 @@ def test_a_notebook_is_never_written_over(
 
 @pytest.mark.parametrize(
     "content",
-    ["", "{}", "[]", "x", '{"cells": 1}', '{"cells": [1], "metadata": {}}', '{"metadata": {}}',
-     '{"cells": [], "metadata": []}', '{"worksheets": [], "metadata": {}}', "[" * 9999],
+    ["", "{}", "[]", "x", '{"cells": 1, "metadata": {}}', '{"cells": {}, "metadata": {}}',
+     '{"cells": [1], "metadata": {}}', '{"metadata": {}}', '{"cells": [], "metadata": []}',
+     '{"worksheets": [], "metadata": {}}', "[" * 9999],
 )  # fmt: skip
 def test_what_is_not_a_notebook_is_refused_in_a_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str
@@ -157,6 +158,12 @@ def test_what_is_not_a_notebook_is_refused_in_a_line(
         assert cli.main(["handout", *words, "-o", str(lab)]) == 1
         assert len(capsys.readouterr().err.splitlines()) == 1
     assert not lab.exists()
+
+
+def test_an_empty_notebook_is_one(tmp_path: Path) -> None:
+    path = saved(tmp_path / "x.ipynb")
+    assert cli.main(["handout", str(path), "-o", str(tmp_path / "lab")]) == 0
+    assert sources(tmp_path / "lab/x.ipynb") == []
 
 
 # Getting back

@@ -49,8 +49,10 @@ def handout(paths: Iterable[Path], folder: Path) -> list[str]:
     lines = list[str]()
     for path in paths:
         content = record.read_content(path)
-        cells, metadata = content.get("cells"), content.get("metadata")
-        if not isinstance(metadata, dict) or not all(isinstance(c, dict) for c in cells or [0]):
+        metadata: Any = content.get("metadata")
+        cells: Any = content.get("cells")
+        parts = [metadata, *cells] if isinstance(cells, list) else [None]
+        if not all(isinstance(one, dict) for one in parts):
             raise UsageError(f"{path} is not a notebook of format 4.")
         sources = [record.text_of(one.get("source")) for one in cells]
         kept = [*map(_for_student, cells, sources)]
@@ -62,10 +64,10 @@ def handout(paths: Iterable[Path], folder: Path) -> list[str]:
         for name, data in beside.items():
             _write(folder / name, data)
         cut = sum(one["source"] != source for one, source in zip(kept, sources, strict=True))
-        parts = [f"solutions cut from {labels.count(cut, 'cell')}" if cut else "no solutions found"]
+        said = [f"solutions cut from {labels.count(cut, 'cell')}" if cut else "no solutions found"]
         for how, names in (("with", sorted(beside)), ("without", sorted(lacking))):
-            parts += [f"{how} {', '.join(names)}"] if names else []
-        lines.append(f"{folder / path.name}: {'; '.join(parts)}.")
+            said += [f"{how} {', '.join(names)}"] if names else []
+        lines.append(f"{folder / path.name}: {'; '.join(said)}.")
     return lines
 
 
@@ -86,7 +88,9 @@ def _for_student(cell: dict[str, Any], source: str) -> dict[str, Any]:
         source = ""
     elif cell.get("cell_type") == "markdown":
         source = _without_folds(source)
-    cleared = {"outputs": [], "execution_count": None} if cell.get("cell_type") == "code" else {}
+    cleared: dict[str, Any] = (
+        {"outputs": [], "execution_count": None} if cell.get("cell_type") == "code" else {}
+    )
     return {**cell, "source": source, **cleared}
 
 
