@@ -230,12 +230,16 @@ CHECK = Evidence(name="no_floats decisive", passed=True, decisive=True, basis="f
     ("found", "outcome", "basis", "names"),
     [
         ((TEST,), "PASS", "tests", "tests:suite"),
-        ((TEST, CHECK), "PASS", "tests", "tests:suite, no_floats"),
+        ((TEST, CHECK), "PASS", "tests", "tests:suite and no_floats"),
         ((CHECK,), "PASS", "function", "no_floats"),
         ((TEST.replace(passed=False),), "NEEDS_IMPROVEMENT", "tests", "tests:suite"),
         ((TEST.replace(passed=None, not_run=True),), "NOT_JUDGED", "none", "tests:suite"),
         ((CHECK.replace(name="length:<=9 lines", basis="constraints", passed=False),),
          "NEEDS_IMPROVEMENT", "constraints", "at most 9 lines"),
+        ((CHECK.replace(name="schema:A", basis="schema"),), "PASS", "critique",
+         "a critic's reading"),
+        ((TEST,), "PASS", "critique", "tests:suite and a critic's reading"),
+        ((Evidence(name="run", passed=None, not_run=True, basis="run"),), "NOT_JUDGED", "none", ""),
         ((TEST.replace(passed=False),), "PASS", "user", ""),  # over a failed test
         ((CHECK.replace(decisive=False),), "PASS", "confirmed", ""),
         ((CHECK.replace(passed=False, required=False),), "PASS", "confirmed", ""),

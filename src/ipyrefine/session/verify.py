@@ -10,6 +10,7 @@ from ipyrefine.checks.evaluation import Evaluation, format_example, holds
 from ipyrefine.checks.suite import Suite
 from ipyrefine.core.decisions import Override
 from ipyrefine.core.model import Outcome, StopReason
+from ipyrefine.core.rank import OWN
 from ipyrefine.core.run import Run
 from ipyrefine.core.stated import read_examples
 from ipyrefine.core.stored import OtherVersion
@@ -166,18 +167,21 @@ def _unrepeated(run: Run, tried: Collection[str]) -> str:
     said = (d for d in run.decisions if isinstance(d, Override) and d.outcome is Outcome.PASS)
     if verdict is None or (verdict.basis == "user" and (any(said) or not verdict.passed)):
         return ""
-    names = ", ".join(labels.check_name(one.name) for one in _deciding(run))
-    if not names and verdict.passed and _NOUNS.get(verdict.basis) not in tried:
-        names = words.source(verdict)
-    return f"the verdict rests on {names}, which can't be run from this file" if names else ""
+    deciding = [one for one in run.chosen.evidence if _decides(one)] if run.chosen else []
+    names = [labels.check_name(one.name) for one in deciding]
+    again = {_NOUNS.get(verdict.basis)} & {*tried} or verdict.basis in {e.basis for e in deciding}
+    if verdict.passed and not again:
+        names.append(words.source(verdict))
+    found = " and ".join(names)
+    return f"the verdict rests on {found}, which can't be run from this file" if found else ""
 
 
-def _deciding(run: Run) -> Iterator[Evidence]:
-    """Yield what the user's own checks decided, or could not."""
-    for one in run.chosen.evidence if run.chosen else ():
-        missed = one.required and (one.passed is False or one.not_run)
-        if not one.by_examples and (missed or (one.passed and one.decisive)):
-            yield one
+def _decides(one: Evidence) -> bool:
+    """Return True for what a check of the user's own decided, or could not be run to decide."""
+    missed = one.required and (one.passed is False or one.not_run)
+    if one.passed:
+        return one.decisive and one.basis in OWN
+    return missed and not one.by_examples and one.basis != "run"
 
 
 def _tallies(tried: list[_Tried]) -> Iterator[str]:
