@@ -107,6 +107,16 @@ def test_cells_of_a_frame_are_shown_without_their_code() -> None:
     assert COUNTED == []
 
 
+def test_a_frame_of_pandas_2_is_described(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has an attribute of its own that its class has as None."""
+    df = pandas.DataFrame({"a": [1, 2]})
+    monkeypatch.setattr(pandas.core.generic.NDFrame, "_is_copy", None, raising=False)
+    object.__setattr__(df, "_is_copy", None)
+    assert describe("df", df) == "df (pandas DataFrame, 2 rows × 1 columns):\na int64"
+    object.__setattr__(df, "head", lambda n: "owned")
+    assert describe("df", df) == "df (DataFrame)"
+
+
 def test_a_frame_a_series_an_array_and_a_module_are_described() -> None:
     df = pandas.DataFrame({"n": [1, 2], "when": pandas.to_datetime(["2024-01-01"] * 2)})
     assert describe("df", df.set_index("when")).startswith(

@@ -100,7 +100,9 @@ def is_frame(value: object) -> TypeGuard[Any]:
         return False
     own = vars(value)
     attrs = own.get("_attrs") or {}
-    return not any(name in class_dict(base) for base in mro(type(value)) for name in own) and all(
+    # Pandas 2 sets an attribute that its class has, too, as None.
+    inherited = [class_dict(base).get(name) for base in mro(type(value)) for name in own]
+    return all(one is None for one in inherited) and all(
         type(one) in _PLAIN for pair in attrs.items() for one in pair
     )
 
