@@ -160,6 +160,21 @@ def test_what_is_not_a_notebook_is_refused_in_a_line(
     assert not lab.exists()
 
 
+def test_names_in_a_notebook_are_harmless(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = ("recorded:a\x00b.json", "recorded:\x1b[2J", "recorded:/etc/passwd", "recorded:../x")
+    cells = [
+        v4.new_markdown_cell(f"{name} '{'x' * 9999}' '../*.py' '**' '*' '/'") for name in names
+    ]
+    path = saved(tmp_path / "course/x.ipynb", *cells)
+    (tmp_path / "x").write_text("secret")
+    assert cli.main(["handout", str(path), "-o", str(tmp_path / "lab")]) == 0
+    assert [one.name for one in (tmp_path / "lab").iterdir()] == ["x.ipynb"]
+    [line] = capsys.readouterr().out.splitlines()
+    assert line.isprintable()
+
+
 def test_an_empty_notebook_is_one(tmp_path: Path) -> None:
     path = saved(tmp_path / "x.ipynb")
     assert cli.main(["handout", str(path), "-o", str(tmp_path / "lab")]) == 0

@@ -67,7 +67,7 @@ def handout(paths: Iterable[Path], folder: Path) -> list[str]:
         said = [f"solutions cut from {labels.count(cut, 'cell')}" if cut else "no solutions found"]
         for how, names in (("with", sorted(beside)), ("without", sorted(lacking))):
             said += [f"{how} {', '.join(names)}"] if names else []
-        lines.append(f"{folder / path.name}: {'; '.join(said)}.")
+        lines.append(plain(f"{folder / path.name}: {'; '.join(said)}."))
     return lines
 
 
@@ -115,7 +115,7 @@ def _files_beside(path: Path, source: str) -> tuple[dict[str, bytes], set[str]]:
     with chdir(path.parent):
         found = files_beside("", repr(sorted(asked)))
         for name in recordings:  # they hold requests, in which much looks like a secret
-            if Path(name).resolve().is_relative_to(Path.cwd()) and os.path.isfile(name):
+            if os.path.isfile(name) and Path(name).resolve().is_relative_to(Path.cwd()):
                 found[name] = Path(name).read_bytes()
         lacking = recordings | {one for one in asked if os.path.isfile(one)}
     beside = {k: v for k, v in found.items() if k != MARKER and not k.endswith(("/", ".ipynb"))}
