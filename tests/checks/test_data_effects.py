@@ -129,13 +129,49 @@ CHANGED = [
     ),
     ("kept = rates\nkept['rate'] = kept['rate'] * 1.0", ["`rate` in `rates`: int64 → float64"]),
 ]
+MIXED = [
+    (
+        "orders['town'] = customers['town']",
+        [
+            "2 of 3 values of `town` in `orders` are not those of their `customer` in `customers` "
+            "(Bonn, not Ulm)"
+        ],
+    ),
+    (
+        "orders['town'] = orders['customer'].map(customers.set_index('customer')['town'])",
+        ["1 of 6 values of `customer` in `orders` maps to nothing (x)"],
+    ),
+    (
+        "rates['customer'] = sorted(rates['customer'], reverse=True)",
+        ["the values of `customer` in `rates` are in another order"],
+    ),
+    (
+        "for _, row in orders.iterrows():\n    row['amount'] = 0\norders",
+        ["`orders` is unchanged, though line 2 stores into it"],
+    ),
+    (
+        "orders.groupby('price')['order'].sum().cumsum()",
+        ["the groups of `price` are sorted, not as they come (10, 30, 7 …)"],
+    ),
+    (
+        "orders['amount'] - orders['amount'].iloc[1:]",
+        ["1 of 6 values of `amount` is missing: the labels of the two differ"],
+    ),
+]
 PLAIN = [
     ("xs = sorted(set(xs))", ["1 of 4 items of `xs` is gone: it repeats another"]),
     ("xs.sort()", ["`xs` has its items in another order"]),
+    ("xs[0] = 9", ["1 of 4 known values in `xs` is overwritten (3 → 9)"]),
     ("d['a'] = 5", ["1 of 2 known values in `d` is overwritten (1 → 5)"]),
     ("a = a.astype('float32')", ["`a`: int64 × 3 → float32 × 3"]),
     ("n += 1", ["`n`: 1 → 2"]),
     ("ys = [x for x in xs if x > 1]", ["1 of 4 items of `xs` is gone in `ys` (1)"]),
+    ("dict(zip(xs, 'ab'))", []),
+    ("dict(zip(xs, a))", ["1 of 4 items of `xs` is gone: another has the same key (3)"]),
+    (
+        "max([{'n': '9'}, {'n': '10'}], key=lambda one: one['n'])",
+        ["the numbers of `n` are text"],
+    ),
 ]
 ODD = [
     ("float('nan')", ["The answer is nan"]),
@@ -156,7 +192,7 @@ QUIET = [
 ]
 
 
-@pytest.mark.parametrize(("text", "expected"), [*LOST, *CHANGED, *PLAIN, *ODD])
+@pytest.mark.parametrize(("text", "expected"), [*LOST, *CHANGED, *MIXED, *PLAIN, *ODD])
 async def test_the_first_lines_tell_what_became_of_data(text: str, expected: list[str]) -> None:
     numpy = pytest.importorskip("numpy")
     found = await told(text, xs=[3, 1, 2, 3], d={"a": 1, "b": 2}, a=numpy.array([1, 2, 3]), n=1)

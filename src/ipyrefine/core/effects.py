@@ -32,7 +32,8 @@ def sentence(effect: Effect) -> str:
     before, after = effect.before, effect.after
     match effect.kind:
         case "gone" if effect.cause == "filter":
-            return f"{_rows(effect, effect.total - effect.count)} are kept{here}"
+            kept = effect.total - effect.count
+            return f"{_rows(effect, kept)} {'is' if kept == 1 else 'are'} kept{here}"
         case "gone" if effect.cause == "groups":
             what = f"{effect.count:,} of {effect.total:,} categories{column}"
             return f"{what} {verb} left out: no row has {'it' if is_one else 'them'}" + _some(
@@ -76,6 +77,8 @@ def sentence(effect: Effect) -> str:
             if effect.cause in ("coerced", "new", ""):
                 word = verb if effect.cause == "new" else f"become{'s' * is_one}"
                 return f"{whole}{place} {word} missing{_some(effect)}"
+            if effect.cause == "mapped":
+                return f"{whole}{place} map{'s' * is_one} to nothing{_some(effect)}"
             there = f" in {name}" if effect.name else ""
             return f"{whole}{there} {verb} missing{_why(effect)}"
         case "type":

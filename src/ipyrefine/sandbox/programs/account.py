@@ -33,9 +33,12 @@ _ITEMS, _ROWS, _DATES = 100_000, 2_000_000, 200_000  # plain values, rows, rows 
 _BYTES = 200_000_000  # of what has to be copied
 _VISITS = 20  # of one step, in a loop
 _SHARE = 2  # one row in so many has to be known for a table to be made of another
+_SAMPLE = 1_000  # rows by which it is told whether two columns agree
 _CLOSE = 1e-9
 _SCALARS = (bool, int, float, complex, str, bytes, type(None))
-_LISTS = (list, tuple, dict, set, range, type({}.items()), type({}.values()), type({}.keys()))
+_EMPTY = dict[str, int]()
+_VIEWS = tuple(map(type, (_EMPTY.items(), _EMPTY.values(), _EMPTY.keys())))
+_LISTS: tuple[Any, ...] = (list, tuple, dict, set, range, *_VIEWS)
 _BUILTINS = (zip, dict, sorted, max, min)
 _NUMBER = re.compile(r"\s*[-+]?\d[\d,. ]*(?:[eE][-+]?\d+)?\s*%?")
 _CHAINED = ("ChainedAssignmentError", "SettingWithCopyWarning")
@@ -65,7 +68,8 @@ def _text(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:,.2f}" if abs(value) >= 1_000 else f"{value:.6g}"
     if isinstance(value, (tuple, dict)):
-        value = ", ".join(map(_text, value.values() if isinstance(value, dict) else value))
+        parts = value.values() if isinstance(value, dict) else value
+        value = ", ".join(_text(one) for one in parts if one is not None)
     text = "missing" if value is None else str(value)
     return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 1]}…"
 
@@ -113,7 +117,7 @@ class _Table:
                 self.columns.setdefault(_label(name), value.index.get_level_values(name))
 
     def lacks(self, name: str) -> int:
-        return sum(_missing(self.columns[name]))
+        return _count_missing(self.columns[name])
 
     def type(self, name: str) -> str:
         return str(self.columns[name].dtype)
@@ -143,6 +147,10 @@ def _missing(column: Any) -> list[bool]:
         return column.isna().tolist()  # type: ignore[no-any-return]
     values = column.tolist() if hasattr(column, "tolist") else column.to_list()
     return [one is None or one != one for one in values]
+
+
+def _count_missing(column: Any) -> int:
+    return int(column.isna().sum()) if hasattr(column, "isna") else sum(_missing(column))
 
 
 def _values(column: Any) -> list[Any]:
@@ -191,13 +199,14 @@ def _is_text_number(column: Any) -> bool:
 def _names_rows(column: Any) -> bool:
     if not hasattr(column, "isna"):
         return column.n_unique() == len(column) > 0 == column.null_count()  # type: ignore[no-any-return]
-    return bool(len(column) and column.is_unique and not column.hasnans)
+    few = column[:_SAMPLE]
+    return bool(len(few) and few.is_unique and column.is_unique and not column.hasnans)
 
 
 # Which row of one table a row of another was
 
 
-def _origin(old: _Table, new: _Table, *, same: bool) -> tuple[list[int], str] | None:
+def _origin(old: _Table, new: _Table, *, same: bool) -> tuple[Any, str] | None:
     """Return for each row of a table its place in the one that it was made of, and the key.
 
     A row that was not there has -1. The key is the column that names rows, if one does. None is for
@@ -206,14 +215,16 @@ def _origin(old: _Table, new: _Table, *, same: bool) -> tuple[list[int], str] | 
     shared = [name for name in old.columns if name in new.columns]
     indexes = [getattr(one.value, "index", None) for one in (old, new)]
     as_before = old.height == new.height and (indexes[0] is None or indexes[0].equals(indexes[1]))
-    keys = [n for n in shared if "float" not in old.type(n) and _names_rows(old.columns[n])]
-    if as_before and any(_equal(*(_taken(t.columns[n], None) for t in (old, new))) for n in keys):
-        return [*range(new.height)], ""
+    if as_before and all(_same(old, new, name) for name in shared[:1]):
+        return _array(range(new.height)), ""
     own = [name for name in shared if name in old.own and name in new.own]
     unsure = None
-    for name in keys:
-        where = {value: place for place, value in enumerate(_values(old.columns[name]))}
-        found = [where.get(value, -1) for value in _values(new.columns[name])]
+    for name in shared:
+        if "float" in old.type(name) or not _names_rows(old.columns[name]):
+            continue
+        if as_before and _same(old, new, name):
+            return _array(range(new.height)), ""
+        found = _looked_up(old.columns[name], new.columns[name])
         # That numbers are among those of a column shows nothing: it may be a count.
         others = [one for one in own if one != name]
         sure = any(_agree(old, new, one, found) for one in others) or (
@@ -225,10 +236,10 @@ def _origin(old: _Table, new: _Table, *, same: bool) -> tuple[list[int], str] | 
             unsure = found, name
     if not own:
         return None
-    found = [*range(new.height)] if as_before else []
+    found = _array(range(new.height)) if as_before else ()
     if not as_before and indexes[0] is not None and indexes[0].is_unique:
-        found = indexes[0].get_indexer(indexes[1]).tolist()
-    alike = found and min(found) >= 0 and any(_agree(old, new, name, found) for name in own)
+        found = indexes[0].get_indexer(indexes[1])
+    alike = len(found) and min(found) >= 0 and any(_agree(old, new, name, found) for name in own)
     if alike and indexes[0] is not None:
         return found, ""
     if (same or len(own) > 1) and len(own) * (old.height + new.height) <= _ITEMS:
@@ -236,56 +247,94 @@ def _origin(old: _Table, new: _Table, *, same: bool) -> tuple[list[int], str] | 
         for place, row in enumerate(old.rows(own)):
             free.setdefault(row, []).append(place)
         left = (free.get(row, [-1]) for row in new.rows(own))
-        found = [one.pop(0) if len(one) > 1 else one[0] for one in left]
+        found = _array([one.pop(0) if len(one) > 1 else one[0] for one in left])
         if _is_known(found):
             return found, ""
     whole = as_before and (alike or (same and not unsure))
-    return ([*range(new.height)], "") if whole else unsure
+    return (_array(range(new.height)), "") if whole else unsure
 
 
-def _agree(old: _Table, new: _Table, name: str, places: list[int]) -> bool:
-    was, now = _values(old.columns[name]), _values(new.columns[name])
-    return _is_known(
-        [0 if p >= 0 and was[p] == one else -1 for p, one in zip(places, now, strict=True)]
-    )
+def _looked_up(known: Any, asked: Any) -> Any:
+    """Return the places of values in a column that has each once, -1 for others."""
+    pandas = sys.modules.get("pandas")
+    if pandas and hasattr(known, "array"):
+        return pandas.Index(known).get_indexer(asked)
+    where = {value: place for place, value in enumerate(_values(known))}
+    return _array([where.get(value, -1) for value in _values(asked)])
 
 
-def _is_known(places: list[int]) -> bool:
-    return bool(places) and _SHARE * sum(place >= 0 for place in places) >= len(places)
+def _array(places: Iterable[int]) -> Any:
+    """Return places as an array where NumPy is there: Polars does without."""
+    numpy = sys.modules.get("numpy")
+    return [*places] if numpy is None else numpy.fromiter(places, dtype=int)
+
+
+def _counted(places: Any, height: int) -> tuple[Any, Any, Any, bool]:
+    """Return which rows are in no place, in several, which came from one, and if they moved."""
+    numpy = sys.modules.get("numpy")
+    if numpy is None:
+        counts, rows = Counter(places), [n for n, place in enumerate(places) if place >= 0]
+        gone = [place for place in range(height) if not counts[place]]
+        again = [place for place, count in counts.items() if count > 1 and place >= 0]
+        return gone, again, rows, any(one > two for one, two in itertools.pairwise(places))
+    counts = numpy.bincount(places[places >= 0], minlength=height)
+    gone, again = (numpy.flatnonzero(one) for one in (counts == 0, counts > 1))
+    return gone, again, numpy.flatnonzero(places >= 0), bool((numpy.diff(places) < 0).any())
+
+
+def _same(old: _Table, new: _Table, name: str) -> bool:
+    return _equal(*(_taken(table.columns[name], None) for table in (old, new)))
+
+
+def _agree(old: _Table, new: _Table, name: str, places: Any) -> bool:
+    """Return True if values of two columns are the same in a sample of the rows."""
+    rows = [n for n in range(0, len(places), len(places) // _SAMPLE + 1) if places[n] >= 0]
+    was = _values(_taken(old.columns[name], _array(places[n] for n in rows)))
+    now = _values(_taken(new.columns[name], rows))
+    return _is_known([0 if one == two else -1 for one, two in zip(was, now, strict=True)])
+
+
+def _is_known(places: Any) -> bool:
+    known = (places >= 0).sum() if hasattr(places, "sum") else sum(one >= 0 for one in places)
+    return len(places) > 0 and bool(_SHARE * known >= len(places))
 
 
 # What differs
 
 
-def _tables(old: _Table, new: _Table, name: str, of: str, *, alone: bool = True) -> Effects:
+def _tables(
+    old: _Table, new: _Table, name: str, of: str, origin: tuple[Any, str], *, alone: bool = True
+) -> Effects:
     """Yield what became of the rows and values of a table, in the same name or in another.
 
     `alone` says that its rows are not looked up, as often as another table's rows need them.
     """
-    origin = _origin(old, new, same=not of)
-    if origin is None:
-        return
     places, key = origin
-    counts = Counter(places)
+    gone, again, rows, moved = _counted(places, old.height)
+    in_order = len(rows) == len(places) > 0 and not (moved or len(again))
+    # The answer is a head, which is shown as one.
+    is_slice = not name and in_order and places[-1] - places[0] == len(places) - 1
     where = {"name": name, "of": of, "total": old.height, "column": key}
-    is_slice = not name and places == [*range(places[0], places[0] + len(places))]  # a head
-    gone = [place for place in range(old.height) if not (counts[place] or is_slice)]
-    again = [place for place, count in counts.items() if count > 1 and place >= 0]
-    for kind, found in (("gone", gone), ("repeated", again if alone else [])):
-        values = _taken(old.columns[key], found[:_FEW]) if key and found else ()
-        if found:
-            yield _effect(kind, count=len(found), values=_some(values), **where)
-    if not of and any(first > second for first, second in itertools.pairwise(places)) and not gone:
+    none = gone[:0]
+    for kind, found in (
+        ("gone", none if is_slice else gone),
+        ("repeated", again if alone else none),
+    ):
+        if count := len(found):
+            few = _values(_taken(old.columns[key], found[:_FEW])) if key else ()
+            yield _effect(kind, count=count, values=_some(few), **where)
+    if not of and moved and not len(gone):
         yield _effect("reordered", name=name)
     if not alone:
         return
-    known = [place for place in places if place >= 0]
-    rows = None if len(known) == len(places) else [n for n, p in enumerate(places) if p >= 0]
-    theirs = None if known == [*range(old.height)] else known
+    whole = len(rows) == len(places)
+    as_before = whole and not moved and not (len(gone) or len(again))
+    theirs = None if as_before else _array(places[n] for n in rows) if not whole else places
     for column in new.own:
         source = old.own[0] if _is_series(old.value) and _is_series(new.value) else column
         if source in old.columns:
-            was, now = _taken(old.columns[source], theirs), _taken(new.columns[column], rows)
+            was = _taken(old.columns[source], theirs)
+            now = _taken(new.columns[column], None if whole else rows)
             if not _equal(was, now):
                 yield from _column(was, now, name=name, of=of, column=column)
     if not is_slice:
@@ -298,6 +347,11 @@ def _column(before: Any, after: Any, **where: Any) -> Effects:
     retyped = types["before"] != types["after"]
     if retyped and not {*types.values()} <= {"object", "str", "string"}:
         yield _effect("type", **where, **types)
+    size, known = len(before), len(before) - _count_missing(before)
+    if not retyped and hasattr(before, "isna"):  # only the rows that may differ
+        lacks = before.isna(), after.isna()
+        rows = (lacks[0] != lacks[1]) | ~(lacks[0] | lacks[1] | (before == after).astype(bool))
+        before, after = before[rows], after[rows]
     first, second = _values(before), _values(after)
     both = [*zip(first, second, strict=True)]
     filled = [now for was, now in both if was is None and now is not None]
@@ -310,11 +364,10 @@ def _column(before: Any, after: Any, **where: Any) -> Effects:
     if len(others) > 1 and not (filled or lost) and Counter(first) == Counter(second):
         yield _effect("reordered", **where)
     elif others:
-        known = sum(one is not None for one in first)
         pair = {"before": _text(others[0][0]), "after": _text(others[0][1])}
         yield _effect("overwritten", **where, count=len(others), total=known, **pair)
     if lost:
-        yield _effect("missing", **where, count=len(lost), total=len(both), values=_some(lost))
+        yield _effect("missing", **where, count=len(lost), total=size, values=_some(lost))
 
 
 def _reads_as(was: Any, now: Any, *, retyped: bool) -> bool:
@@ -403,7 +456,8 @@ def _differ(name: str, was: Any, now: Any) -> Effects:
         if same_kind and _equal(was, now):
             return
         old, new = _Table(was), _Table(now)
-        found = [*_tables(old, new, name, "")] if _is_frame(was) == _is_frame(now) else []
+        origin = _origin(old, new, same=True) if _is_frame(was) == _is_frame(now) else None
+        found = [*_tables(old, new, name, "", origin)] if origin else []
         yield from found
         for cause, first, second in (("gone", old, new), ("", new, old)):
             names = [one for one in first.own if one not in second.own]
@@ -613,22 +667,24 @@ class Account:
                 if _is_made_of(first, second):
                     yield from _items(first, second, name, of)
             return
-        table, origins = _Table(value), list[tuple[str, _Table, bool]]()
+        table, origins = _Table(value), list[tuple[str, _Table, Any, bool]]()
         for of, was in sources.items():
             if _library(was) == table.library:
                 old = _Table(was)
                 if origin := _origin(old, table, same=False):
-                    origins.append((of, old, len({*origin[0]}) == len(origin[0])))
+                    once = not len(_counted(origin[0], old.height)[1])
+                    origins.append((of, old, origin, once))
                 elif self._text.only_sums:
                     yield from _totals(old, table, name, of)
         origins.sort(key=lambda one: -one[1].height)
         alone = not any(once for *_, once in origins)
-        for of, old, once in origins:
-            yield from _tables(old, table, name, of, alone=once or alone)
+        for of, old, origin, once in origins:
+            yield from _tables(old, table, name, of, origin, alone=once or alone)
             alone = False
-        theirs = {column for _, old, once in origins if once for column in old.columns}
-        yield from self._mixed(table, name, theirs)
-        if not any(old.height > table.height for _, old, _ in origins):
+        known = {column for _, old, _, once in origins if once for column in old.columns}
+        yield from self._mixed(table, name, known)
+        theirs = {column for _, old, *_ in origins for column in old.columns}
+        if not any(old.height > table.height for _, old, *_ in origins):
             counts = {n: count for n in table.own if n not in theirs and (count := table.lacks(n))}
             if counts:
                 column = "".join([*counts][: len(counts) == 1])
@@ -1036,12 +1092,12 @@ class _Step:
 
     def keys(self) -> set[str]:
         """Return the names of what tables are joined or grouped by here."""
-        names = ("on", "left_on", "right_on", "by", "subset", "index", "columns")
-        given = {**dict(enumerate(self._listed[:2])), **self._named}
-        listed = [
-            one for name, part in given.items() if name in (0, 1, *names) for one in _listed(part)
-        ]
-        return {one for one in listed if isinstance(one, str)}
+        function = getattr(self._node, "func", None)
+        name = getattr(function, "attr", getattr(function, "id", ""))
+        if name not in (*_JOINS, *_GROUPS, *_DROPS):
+            return set()
+        parts = (node for node in ast.walk(self._node) if isinstance(node, ast.Constant))
+        return {node.value for node in parts if isinstance(node.value, str)}
 
     def effects(self) -> Effects:
         match self._node:
@@ -1100,7 +1156,7 @@ class _Step:
             yield from self._aligned([self._subject, self._args.get("other")])
         elif name == "concat":
             objects = self._args.get("objs")
-            yield from self._aligned([*objects] if isinstance(objects, (list, tuple)) else [])
+            yield from self._aligned(_listed(objects), paired=False)
         elif name == "resample" and hasattr(self._subject, "index"):
             on = self._args.get("on")
             yield from self._zone(self._subject[on] if on else self._subject.index)
@@ -1210,29 +1266,30 @@ class _Step:
         ]
         lost = {"left": (1,), "right": (0,), "inner": (0, 1), "semi": (0,)}.get(how, ())
         for side, (column, keys) in enumerate(sides):
-            theirs = Counter(sides[1 - side][1])
+            theirs, size = sides[1 - side][1], sum(keys.values())
             where: dict[str, Any] = {"of": names[side], "other": names[1 - side], "column": column}
-            unmatched = [key for key in keys if not theirs[key] and not _lacks(key)]
-            missing = sum(not theirs[key] and _lacks(key) for key in keys)
-            values, total = _some(unmatched), {"total": len(keys)}
+            alone = {key: n for key, n in keys.items() if key not in theirs}
+            unmatched = {key: n for key, n in alone.items() if not _lacks(key)}
+            missing, values = sum(alone.values()) - sum(unmatched.values()), _some(unmatched)
             if side in lost:
-                looked_up = side == 1 and (how == "left" or len({*keys}) == len(keys))
-                for cause, count in (("unmatched", len(unmatched)), ("missing", missing)):
-                    if count and not (looked_up and cause == "missing"):
-                        some = {"values": values if cause == "unmatched" else ()}
-                        cause = "unused" if looked_up else cause
-                        yield _effect("gone", cause=cause, count=count, **where, **total, **some)
-            elif count := len(unmatched) + missing:
+                looked_up = side == 1 and (how == "left" or len(keys) == size)
+                if unmatched:
+                    cause, count = "unused" if looked_up else "unmatched", sum(unmatched.values())
+                    more: dict[str, Any] = {"count": count, "total": size, "values": values}
+                    yield _effect("gone", cause=cause, **where, **more)
+                if missing and not looked_up:
+                    yield _effect("gone", cause="missing", count=missing, total=size, **where)
+            elif count := sum(alone.values()):
                 there = {*map(_label, getattr(self._result, "columns", ()))}
                 added = [n for n in _Table((right, left)[side]).own if n in there]
                 column = next((n for n in added if n not in (sides[0][0], sides[1][0])), "")
                 where |= {"column": column, "total": len(self._result), "values": values}
                 if column:
                     yield _effect("missing", cause="unmatched", count=count, **where)
-            again = [key for key in keys if theirs[key] > 1]
+            again = {key: n for key, n in keys.items() if theirs.get(key, 0) > 1}
             if again and side == 0 and how not in ("semi", "anti"):
-                where |= {"column": sides[0][0], "values": _some(again), **total}
-                yield _effect("repeated", count=len(again), **where)
+                where |= {"column": sides[0][0], "values": _some(again), "total": size}
+                yield _effect("repeated", count=sum(again.values()), **where)
 
     def _dropped(self, name: str) -> Effects:
         result = self._subject if self._result is None else self._result
@@ -1255,27 +1312,29 @@ class _Step:
         keys = [one for field in _GROUPS[name] for one in _listed(args.get(field))]
         if name == "value_counts" and not keys:
             keys = [subject] if _is_series(subject) else [*subject.columns]
-        gaps, named = list[list[bool]](), list[str]()
+        gaps, named, grouped = list[Any](), list[str](), list[Any]()
         for key in keys:
             column = key if _library(key) else getattr(key, "key", key)
             if not _library(column):
                 if not (_is_frame(subject) and isinstance(column, Hashable) and column in subject):
                     continue
                 column = subject[column]
-            if any(lacks := _missing(column)):
-                gaps.append(lacks)
+            if column.hasnans:
+                gaps.append(sys.modules["numpy"].asarray(column.isna()))
                 named.append(_label(column.name))
             if name != "value_counts" and args.get("observed") is not False:
                 yield from _empty_groups(column)
-            values = [*dict.fromkeys(one for one in _values(column) if one is not None)]
-            sorts = name != "value_counts" and args.get("sort") is not False
-            if self._text.in_order and sorts and len(keys) == 1 and values != sorted(values):
-                where = {"column": _label(column.name), "values": _some(sorted(values))}
-                yield _effect("reordered", of=self._name(), cause="grouped", **where)
+            grouped.append(column)
         if gaps:
-            count = sum(map(any, zip(*gaps, strict=True)))
-            where = {"of": self._name(), "column": named[0], "total": len(gaps[0])}
-            yield _effect("ignored", cause="grouped", count=count, **where)
+            count = int(sum(gaps[1:], gaps[0]).sum())  # of booleans, which add up to any
+            where = {"of": self._name(), "column": named[0], "cause": "grouped"}
+            yield _effect("ignored", count=count, total=len(gaps[0]), **where)
+        sorts = name != "value_counts" and args.get("sort") is not False
+        if self._text.in_order and sorts and len(grouped) == 1:
+            values = _values(grouped[0].dropna().drop_duplicates())[:_ITEMS]
+            if values != sorted(values):
+                where = {"of": self._name(), "column": _label(grouped[0].name), "cause": "grouped"}
+                yield _effect("reordered", values=_some(sorted(values)), **where)
 
     def _coerced(self, name: str) -> Effects:
         """Tell the values that a function made missing."""
@@ -1283,28 +1342,30 @@ class _Step:
         if not _is_series(subject) or not hasattr(result, "isna"):
             return
         if name == "reindex":
-            if (count := sum(_missing(result)) - sum(_missing(subject))) > 0:
+            if (count := _count_missing(result) - _count_missing(subject)) > 0:
                 where = {"column": _label(subject.name), "total": len(result)}
                 yield _effect("missing", count=count, **where)
             return
-        pairs = zip(_values(subject), _missing(result), strict=True)
-        if lost := [one for one, lacks in pairs if lacks and one is not None]:
+        rows = sys.modules["numpy"].asarray(result.isna()) & subject.notna().to_numpy()
+        if lost := _values(subject[rows]):
             where = {"of": self._name(), "column": _label(subject.name), "total": len(subject)}
-            yield _effect("missing", cause="coerced", count=len(lost), values=_some(lost), **where)
+            cause = "mapped" if name == "map" else "coerced"
+            yield _effect("missing", cause=cause, count=len(lost), values=_some(lost), **where)
 
-    def _aligned(self, parts: list[Any]) -> Effects:
+    def _aligned(self, parts: list[Any], *, paired: bool = True) -> Effects:
         """Tell what is missing as the labels of tables differ that are put together."""
         parts = [one for one in parts if _library(one) == "pandas"]
         if len(parts) < 2 or not _library(self._result):
             return
         tables, table = [*map(_Table, parts)], _Table(self._result)
         names = [_find_name(one, self._frame) for one in parts]
+        where = {"of": names[0], "other": names[1], "cause": "aligned", "total": table.height}
         for name in table.own:
-            theirs = [one.lacks(name) for one in tables if name in one.own]
-            before = theirs or [one.lacks(n) for one in tables for n in one.own]
-            if (count := table.lacks(name) - sum(before)) > 0:
-                where = {"column": name, "of": names[0], "other": names[1], "cause": "aligned"}
-                yield _effect("missing", count=count, total=table.height, **where)
+            count = table.lacks(name) - sum(one.lacks(name) for one in tables if name in one.own)
+            if paired:
+                count = table.height - len(parts[0].index.intersection(parts[1].index))
+            if count > 0:
+                yield _effect("missing", column=name, count=count, **where)
                 return
 
     def _texts(self, by: Any = None) -> Effects:
@@ -1320,7 +1381,7 @@ class _Step:
 
     def _lacking(self, cause: str) -> Effects:
         subject = _ungrouped(self._subject)
-        if _is_series(subject) and 0 < (count := sum(_missing(subject))) < len(subject):
+        if _is_series(subject) and 0 < (count := _count_missing(subject)) < len(subject):
             where = {"of": self._name(subject, self._first()), "column": _label(subject.name)}
             yield _effect("ignored", cause=cause, count=count, total=len(subject), **where)
 
@@ -1379,8 +1440,8 @@ def _empty_groups(column: Any) -> Effects:
         yield _effect("gone", cause="groups", column=_label(column.name), **values)
 
 
-def _join_keys(left: Any, right: Any, args: Any) -> list[tuple[str, list[Any]]]:
-    """Return the columns by which two tables are joined, each with its values by row."""
+def _join_keys(left: Any, right: Any, args: Any) -> list[tuple[str, dict[Any, int]]]:
+    """Return the columns by which two tables are joined, each with the rows of its values."""
     on, by_index = args.get("on"), [args.get("left_index"), args.get("right_index")]
     names = [args.get("left_on") or on, args.get("right_on") or on]
     if "other" in args and _library(left) == "pandas":  # DataFrame.join
@@ -1389,8 +1450,20 @@ def _join_keys(left: Any, right: Any, args: Any) -> list[tuple[str, list[Any]]]:
         names = [[name for name in left.columns if name in right.columns]] * 2
     sides = []
     for table, given, index in zip((left, right), names, by_index, strict=True):
+        if _library(table) == "polars":
+            counted = table.select(given).to_series() if len(_listed(given)) == 1 else None
+            rows = _values(counted) if counted is not None else table.select(given).rows()
+            sides.append((", ".join(map(_label, _listed(given))), dict(Counter(rows))))
+            continue
         columns = [table.index] if index else [table[one] for one in _listed(given)]
-        values = [*map(_values, columns)]
-        label = ", ".join(_label(one.name) for one in columns)
-        sides.append((label, values[0] if len(values) == 1 else [*zip(*values, strict=True)]))
+        keys = columns[0] if len(columns) == 1 else table[_listed(given)]
+        counts = keys.value_counts(dropna=False, sort=False)
+        known = dict(zip(map(_key, counts.index.tolist()), counts.tolist(), strict=True))
+        sides.append((", ".join(_label(one.name) for one in columns), known))
     return sides
+
+
+def _key(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(_key, value))
+    return None if value != value else value
