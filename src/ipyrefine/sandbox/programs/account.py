@@ -438,8 +438,7 @@ def _is_made_of(was: Any, now: Any) -> bool:
     lists = type(was) is type(now) and type(was) in (list, tuple, dict, set)
     if not lists or min(len(was), len(now)) < 2 or len(now) > _ITEMS:
         return False
-    known = {*map(_item, was)}
-    return _is_known([0 if _item(one) in known else -1 for one in now])
+    return {*map(_item, now)} <= {*map(_item, was)}
 
 
 def _alike(first: Any, second: Any) -> bool:
@@ -557,7 +556,12 @@ class Account:
             named = value if type(value) in (type(sys), type(_rank), type) else type(value)
             module = getattr(named, "__module__", None) or getattr(named, "__name__", "")
             ours = str(module).partition(".")[0] in ("pandas", "polars")
-            ours = ours or type(value) in _LISTS or any(value is one for one in _BUILTINS)
+            ours = (
+                ours
+                or bool(_library(value))
+                or type(value) in _LISTS
+                or any(value is one for one in _BUILTINS)
+            )
             if ours and self._left > 0 and self._visits[site] < _VISITS:
                 self._visits[site] += 1
                 self._records[site] = {"size": len(value) if _library(value) else 0}
@@ -982,8 +986,23 @@ class _Sites(ast.NodeTransformer):
         self._loops -= isinstance(node, _LOOPS)
         return node
 
-    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.JoinedStr:
+    def visit_JoinedStr(self, node: ast.AST) -> ast.AST:
         return node
+
+    # Patterns have to stay as they are, and annotations may be read as text.
+    visit_arg = visit_MatchValue = visit_MatchClass = visit_TypeAlias = visit_JoinedStr
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        node.value = node.value and self.visit(node.value)
+        return node
+
+    def visit_FunctionDef(self, node: Any) -> ast.AST:
+        returns, node.returns = node.returns, None
+        self.generic_visit(node)
+        node.returns = returns
+        return node
+
+    visit_AsyncFunctionDef = visit_FunctionDef
 
     def visit_ListComp(self, node: ast.ListComp) -> ast.AST:
         return self._comprehension(node)
@@ -1027,12 +1046,10 @@ class _Sites(ast.NodeTransformer):
         )
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        if (
-            isinstance(node.value, ast.Attribute)
-            and node.value.attr == "dt"
-            and node.attr in _TIMES
-        ):
-            return self._note(node, (node.value, "value"))
+        owner = node.value
+        takes = isinstance(owner, ast.Attribute) and owner.attr == "dt" and node.attr in _TIMES
+        if takes and isinstance(node.ctx, ast.Load):
+            return self._note(node, (owner, "value"))
         return self.generic_visit(node)
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
@@ -1046,9 +1063,8 @@ class _Sites(ast.NodeTransformer):
         return self._note(node, *parts) if watched else self.generic_visit(node)
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
-        loads = isinstance(node.ctx, ast.Load) and not isinstance(
-            node.slice, (ast.Constant, ast.Slice)
-        )
+        masks = (ast.Name, ast.Compare, ast.BinOp, ast.UnaryOp, ast.Call)
+        loads = isinstance(node.ctx, ast.Load) and isinstance(node.slice, masks)
         parts = (node, "value"), (node, "slice")
         return self._note(node, *parts) if loads and not self._loops else self.generic_visit(node)
 

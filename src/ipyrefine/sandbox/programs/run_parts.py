@@ -718,11 +718,12 @@ def _execute(source: bytes, nested: str, account: Any) -> dict[str, Any]:
     space.update(__file__=_TEXT)
     sys.argv[:] = [_TEXT]
     code: Any = compile(source, _TEXT, "exec", _AWAITS, dont_inherit=True)
-    with contextlib.suppress(RecursionError, MemoryError):  # it is too deep for a tree
-        tree = account.watch(ast.parse(source, _TEXT), _TEXT, vars(builtins))
-        if not source.rstrip().endswith(b";"):
-            tree = _keep_value(tree)
-        code = compile(tree, _TEXT, "exec", _AWAITS, dont_inherit=True)
+    for watched in (False, True):
+        with contextlib.suppress(*([Exception] if watched else [RecursionError, MemoryError])):
+            tree = ast.parse(source, _TEXT)  # which some texts are too deep for
+            tree = account.watch(tree, _TEXT, vars(builtins)) if watched else tree
+            tree = tree if source.rstrip().endswith(b";") else _keep_value(tree)
+            code = compile(tree, _TEXT, "exec", _AWAITS, dont_inherit=True)
 
     async def run() -> None:
         result = eval(code, space)
