@@ -13,6 +13,7 @@ SETUP = (
 CELL = 'sums = orders.groupby("town")["amount"].sum()\nint(sums.max()) * 111'
 OFFER = ".ipyrefine-fix button"
 LOOK = "--draft -n 0 --critique never"
+NO_MODEL = {"IPYREFINE_MODEL_DIR": "no such folder", "HF_HOME": "no such folder"}
 
 
 @pytest.fixture(autouse=True)
@@ -58,8 +59,11 @@ async def test_a_look_asks_no_model_and_leaves_its_options_behind(
     await lab.panel(".rf-badge", "RUNS").wait_for()
     await lab.wait_idle()
     assert not model.requests
+    count = "panel.content.widgets[2].model.executionCount"
+    before = await lab.evaluate(f"return {count};")
     await lab.select(2)  # of the cell that holds the panel, its source is looked at
     await lab.command("ipyrefine:look")
+    await lab.wait_for(f"{count} > arg", before)
     await lab.wait_idle()
     assert len(await lab.cell_sources()) == 4
     await lab.press_stars(1)
@@ -72,7 +76,7 @@ async def test_a_look_asks_no_model_and_leaves_its_options_behind(
 async def test_code_that_finds_no_model_offers_a_look_and_a_task_does_not(
     lab: Lab, app: App
 ) -> None:
-    await lab.open([SETUP, f"%%refine\n{CELL}", "%%refine\nWrite a poem."], app=app)
+    await lab.open([SETUP, f"%%refine\n{CELL}", "%%refine\nWrite a poem."], app=app, env=NO_MODEL)
     await lab.run_and_wait(0)
     await lab.run_and_wait(1)
     await lab.wait_output(1, "Look before you run: %%refine --draft -n 0")
@@ -87,7 +91,7 @@ async def test_code_that_finds_no_model_offers_a_look_and_a_task_does_not(
 
 
 async def test_the_stars_offer_the_look_where_a_cell_found_no_model(lab: Lab) -> None:
-    await lab.open([SETUP, CELL, "last = 1"])
+    await lab.open([SETUP, CELL, "last = 1"], env=NO_MODEL)
     await lab.run_and_wait(0)
     await lab.press_stars(1)
     await lab.ask()

@@ -27,8 +27,8 @@ from ipyrefine.sandbox.sandbox import (
     Event,
     FileContent,
     ProcessResult,
+    compiled_program,
     describe_failure,
-    load_program,
 )
 
 _NO_PYTHON = "Not run: its first line is for IPython, which checked code does not have."
@@ -114,13 +114,13 @@ class RunsCleanly(NameReader):
         undefined = await self.undefined(text, task)
         if self._unasked and not await self._copies.may_run():
             return Evidence(name=self.name, passed=None, not_run=True, detail=NOT_RUN_HERE)
-        programs = {f"{one}_program.py": one for one in ("capture", "account", "reading")}
-        texts = {"candidate.py": code, **{name: load_program(p) for name, p in programs.items()}}
+        names = ("capture", "account", "reading")
+        programs = {f"{name}-program.pyc": compiled_program(name) for name in names}
         nests = ("nest_asyncio", "nest_asyncio2") if hasattr(asyncio, "_nest_patched") else ()
         files = await self._copies.files(code) if files is None else files
         result, events = await run_without_secrets(
             "cell",
-            {**files, **texts},
+            {**files, **programs, "candidate.py": code},
             seconds=self._seconds,
             each=self._seconds,
             startup=IMPORT_SECONDS,

@@ -24,7 +24,7 @@ _MOST, _LONGEST = 500, 500  # files of a pattern or a package; characters of a p
 _SCANNED = 2**20  # bytes at the start of a text that are searched for passwords
 _CHUNK, _LONGEST_FORM = 2**20, 1_000
 _TAKEN = re.compile(  # by the files of checks
-    r"(?:main|candidate|(?:capture|account|reading)_program)\.py|(?:request|variables)\.json|folder\.txt|pytest\.ini|"
+    r"(?:main|candidate)\.py|\w+-program\.pyc|(?:request|variables)\.json|folder\.txt|pytest\.ini|"
     r"variables\.pickle"
 )
 _KEY_FILE = re.compile(r"(?i)id_(?:rsa|dsa|ecdsa|ed25519)\b.*|.*\.(?:pem|key|p12|pfx|jks|kdbx|ppk)")

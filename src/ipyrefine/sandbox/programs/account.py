@@ -996,13 +996,13 @@ class _Sites(ast.NodeTransformer):
         node.value = node.value and self.visit(node.value)
         return node
 
-    def visit_FunctionDef(self, node: Any) -> ast.AST:
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         returns, node.returns = node.returns, None
         self.generic_visit(node)
         node.returns = returns
         return node
 
-    visit_AsyncFunctionDef = visit_FunctionDef
+    visit_AsyncFunctionDef = visit_FunctionDef  # type: ignore[assignment]
 
     def visit_ListComp(self, node: ast.ListComp) -> ast.AST:
         return self._comprehension(node)

@@ -41,7 +41,7 @@ from typing import Any
 
 _TEXT = "candidate.py"
 _VARIABLES, _COPIES = "variables.json", "variables.pickle"
-_OUTPUTS, _ACCOUNT, _READING = (f"{one}_program.py" for one in ("capture", "account", "reading"))
+_OUTPUTS, _ACCOUNT, _READING = (f"{one}-program.pyc" for one in ("capture", "account", "reading"))
 _VALUE = "value of the last expression"  # a name that no text can have
 _MAX_OUTPUT, _MAX_DATA = 20_000, 20_000  # characters of standard output, of a value as a literal
 _MAX_REPR, _MAX_NAME, _ROWS = 2_000, 100, 5_000
