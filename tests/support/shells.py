@@ -25,6 +25,7 @@ def new_shell() -> Any:
     shell = InteractiveShell.instance(config=NO_HISTORY)
     # At exit each of hundreds would be emptied, which takes a collection of all garbage.
     atexit.unregister(shell.atexit_operations)
+    shell.history_manager.outputs.clear()  # all managers have one
     shell.extension_manager.load_extension("ipyrefine")
     return shell
 
