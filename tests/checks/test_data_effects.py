@@ -240,6 +240,17 @@ async def test_warnings_are_told_with_their_line_and_those_of_libraries_are_not(
     assert await told(text) == ["DeprecationWarning in line 3: old"]
 
 
+async def test_a_table_with_the_same_labels_is_not_taken_for_the_one_it_was_made_of() -> None:
+    staff = pandas.DataFrame({"person": ["Kim", "Ada", "Raj"], "salary": [41, 52, 49]})
+    reviews = pandas.DataFrame({"person": ["Ada", "Kim", "Raj"], "score": [4.5, 3.0, 3.5]})
+    text = "staff['score'] = reviews['score']\nstaff.nlargest(2, 'salary')"
+    lines = await told(text, staff=staff, reviews=reviews)
+    assert lines[0].startswith(
+        "2 of 3 values of `score` in `staff` are not those of their `person`"
+    )
+    assert not any("overwritten" in line for line in lines)
+
+
 async def test_polars_frames_are_told_alike() -> None:
     polars = pytest.importorskip("polars")
     orders = polars.DataFrame(

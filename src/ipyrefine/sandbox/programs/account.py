@@ -294,6 +294,13 @@ def _agree(old: _Table, new: _Table, name: str, places: Any) -> bool:
     return _is_known([0 if one == two else -1 for one, two in zip(was, now, strict=True)])
 
 
+def _fits(old: _Table, new: _Table, places: Any) -> bool:
+    if not len(places) or min(places) < 0:
+        return False
+    shared = ((old.columns[name], new.columns[name]) for name in new.own if name in old.own)
+    return all(_equal(_taken(was, places), _taken(now, None)) for was, now in shared)
+
+
 def _is_known(places: Any) -> bool:
     known = (places >= 0).sum() if hasattr(places, "sum") else sum(one >= 0 for one in places)
     return len(places) > 0 and bool(_SHARE * known >= len(places))
@@ -680,6 +687,9 @@ class Account:
                     origins.append((of, old, origin, once))
                 elif self._text.only_sums:
                     yield from _totals(old, table, name, of)
+        # Where all values are those of one table, one that has its labels alone is not its source.
+        if any(_fits(old, table, origin[0]) for _, old, origin, _ in origins):
+            origins = [one for one in origins if one[2][1] or _fits(one[1], table, one[2][0])]
         origins.sort(key=lambda one: -one[1].height)
         alone = not any(once for *_, once in origins)
         for of, old, origin, once in origins:
