@@ -241,13 +241,11 @@ async def test_warnings_are_told_with_their_line_and_those_of_libraries_are_not(
 
 
 async def test_a_table_with_the_same_labels_is_not_taken_for_the_one_it_was_made_of() -> None:
-    staff = pandas.DataFrame({"person": ["Kim", "Ada", "Raj"], "salary": [41, 52, 49]})
-    reviews = pandas.DataFrame({"person": ["Ada", "Kim", "Raj"], "score": [4.5, 3.0, 3.5]})
+    staff = pandas.DataFrame({"person": ["Kim", "Ada", "Raj", "Lou"], "salary": [41, 52, 49, 30]})
+    reviews = pandas.DataFrame({"person": ["Ada", "Kim", "Lou", "Raj"], "score": [4.5, 3, 3.5, 2]})
     text = "staff['score'] = reviews['score']\nstaff.nlargest(2, 'salary')"
     lines = await told(text, staff=staff, reviews=reviews)
-    assert lines[0].startswith(
-        "2 of 3 values of `score` in `staff` are not those of their `person`"
-    )
+    assert lines[0].startswith("4 of 4 values of `score` in `staff` are not those of their")
     assert not any("overwritten" in line for line in lines)
 
 
