@@ -35,10 +35,8 @@ def sentence(effect: Effect) -> str:
             kept = effect.total - effect.count
             return f"{_rows(effect, kept)} {'is' if kept == 1 else 'are'} kept{here}"
         case "gone" if effect.cause == "groups":
-            what = f"{effect.count:,} of {effect.total:,} categories{column}"
-            return f"{what} {verb} left out: no row has {'it' if is_one else 'them'}" + _some(
-                effect
-            )
+            what = f"{effect.count:,} of {effect.total:,} categories{column} {verb} left out"
+            return f"{what}: no row has {'it' if is_one else 'them'}{_some(effect)}"
         case "gone":
             return f"{_rows(effect)} {verb} gone{here}{_why(effect)}"
         case "repeated":
@@ -60,7 +58,7 @@ def sentence(effect: Effect) -> str:
             return f"{whole} {verb} not {whose} {key} in {other}{how}"
         case "ignored" if effect.cause == "compared":
             whole = f"{effect.count:,} of {effect.total:,} values{column}{place}"
-            return f"{whole} {verb} missing, and compare{'s' * is_one} as no"
+            return f"{whole} {verb} missing: comparing {'it' if is_one else 'them'} gives False"
         case "ignored":
             have = "has" if is_one else "have"
             return f"{_rows(effect)} {have} no {_code(effect.column)} and {verb} left out"
@@ -82,25 +80,23 @@ def sentence(effect: Effect) -> str:
             there = f" in {name}" if effect.name else ""
             return f"{whole}{there} {verb} missing{_why(effect)}"
         case "type":
-            return f"{_code(effect.column) or name}{place * bool(effect.column)}: " + (
-                f"{effect.before} → {effect.after}"
+            return (
+                f"{_code(effect.column) or name}{place * bool(effect.column)}: {before} → {after}"
             )
         case "total" if before and after:
             there = f"in {name}" if effect.of and effect.name else "afterwards"
             there = "in the answer" if not effect.name else there
             return f"sum{column}: {before} in {_code(effect.of or effect.name)}, {after} {there}"
         case "total":
-            return f"the sum{column} in {_code(effect.of or effect.name)} is another{here}"
+            return f"the sum{column} in {_code(effect.of or effect.name)} differs{here}"
         case "text":
             return f"the numbers{column}{place} are text"
         case "zone":
             return f"the times{column}{place} are in {effect.after}"
         case "columns":
             listed = ", ".join(map(_code, effect.values))
-            word = "no longer has" if effect.cause == "gone" else "has a new"
-            return f"{name} {word} column{'s' * (not is_one)} {listed}".replace(
-                "a new columns", "new columns"
-            )
+            word = "no longer has" if effect.cause == "gone" else f"has {'a ' * is_one}new"
+            return f"{name} {word} column{'s' * (not is_one)} {listed}"
         case "new":
             return f"{name} is new: {effect.after}"
         case "changed":
