@@ -1358,7 +1358,8 @@ class _Step:
         sorts = name != "value_counts" and args.get("sort") is not False
         if self._text.in_order and sorts and len(grouped) == 1:
             values = _values(grouped[0].dropna().drop_duplicates())[:_ITEMS]
-            if values != sorted(values):
+            # Numbers and times are sorted as anybody expects; words, by the alphabet.
+            if all(isinstance(one, str) for one in values) and values != sorted(values):
                 where = {"of": self._name(), "column": _label(grouped[0].name), "cause": "grouped"}
                 yield _effect("reordered", values=_some(sorted(values)), **where)
 
