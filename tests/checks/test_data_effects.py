@@ -317,6 +317,13 @@ async def test_a_forged_report_shows_nothing_but_effects(forged: str, count: int
     assert len(evidence.effects) == count
 
 
+@pytest.mark.parametrize("line", [0, 999, 10**9])
+async def test_a_lost_store_in_a_line_that_no_text_has_is_missed_without_a_place(line: int) -> None:
+    forged = f"[{{'kind': 'unchanged', 'name': 'x', 'cause': 'Odd', 'line': {line}}}]"
+    evidence = await RunsCleanly()(FORGE.format(forged), CELL)
+    assert (evidence.passed, evidence.points[0].place) == (False, "")
+
+
 async def test_what_printed_does_not_give_nothing() -> None:
     evidence = await ran("print(len(orders))")
     assert isinstance(evidence.outputs[0], Printed)

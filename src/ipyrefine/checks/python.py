@@ -167,8 +167,8 @@ class RunsCleanly(NameReader):
         points = tuple(remark("run", f"`{n}` is None when the code ends.") for n in empty)
         if store := find_lost_store(effects):
             why = f"`{store.name}` is unchanged: pandas warned, {store.cause}"
-            fault, place = f"{why} (line {store.line}).", code.splitlines()[store.line - 1]
-            points = (flaw("run", why).replace(place=place.strip(), effect=store), *points)
+            fault, line = f"{why} (line {store.line}).", ["", *code.splitlines()][store.line :][:1]
+            points = (flaw("run", why).replace(place="".join(line).strip(), effect=store), *points)
             faults = (Fault(raised=store.cause, line=store.line),)
         lines = [fault or self._success(text, partial), result.protection_note]
         return Evidence(
