@@ -162,8 +162,8 @@ _LISTS = {"checks", "no_checks", "keeps", "criteria", "checklist", "categories",
 _KINDS: dict[str, tuple[Any, str]] = {
     **dict.fromkeys(("draft", "wish", "base_url", "language", "share"), (str, "a text")),
     **dict.fromkeys(("variables", "extra", "namespace"), ((Mapping, Variables), "a dict")),
-    **dict.fromkeys((*_LISTS, "cells"), (Iterable, "a list")),
-    **dict.fromkeys(sorted(_LISTS - {"checks"}), (Iterable, "a list of texts")),
+    **dict.fromkeys(("checks", "cells"), (Iterable, "a list")),
+    **dict.fromkeys(_LISTS - {"checks"}, (Iterable, "a list of texts")),
     "prompts": ((Mapping, Prompts), "a dict of prompts by stage"),
     "profile": ((str, Path, Mapping, Profile), "a name, a dict or a file"),
     "price": ((str, Price), 'a text like "0.15,0.60"'),
@@ -755,10 +755,10 @@ def _latest(code: Material, room: int) -> Material:
 
 
 def _select(draft: str | None, lines: tuple[int, int] | None) -> Selection | None:
-    if lines is not None and [type(one) for one in lines] != [int, int]:
-        raise UsageError(f"lines is a pair of line numbers, not {lines!r}.")
     if lines is None:
         return None
+    if [type(one) for one in lines] != [int, int]:
+        raise UsageError(f"lines is a pair of line numbers, not {lines!r}.")
     if draft is None:
         raise UsageError("Only lines of a draft can be selected, and this is a task.")
     return Selection(draft, lines)
