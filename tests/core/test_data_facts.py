@@ -111,7 +111,10 @@ async def test_a_server_is_told_counts_and_known_names_alone() -> None:
     odd = NEW.replace(kind="columns", values=("Zwolle", "merged"), name="")
     typed = NEW.replace(kind="type", column="Zwolle", before="Enum(['Zwolle'])", after="object")
     warned = NEW.replace(kind="warning", cause="Zwolle", after="Zwolle")
-    loop = await read(reading({"d1": ""}), checks=Finds(ran(LOST, TOTAL, odd, typed, warned)))
+    key = NEW.replace(kind="differs", column="amount", cause="Zwolle", count=1, total=2)
+    zone = NEW.replace(kind="zone", column="amount", after="Zwolle/Oss")
+    found = Finds(ran(LOST, TOTAL, odd, typed, warned, key, zone))
+    loop = await read(reading({"d1": ""}), checks=found)
     kept = withhold(loop.state, "structure").model_dump_json()
     assert "17 of 1,204 rows of `orders` are gone in `merged`" in kept
     assert not any(one in kept for one in ("(88", "Zwolle", '"9"', '"8"'))

@@ -92,11 +92,11 @@ def sentence(effect: Effect) -> str:
         case "text":
             return f"the numbers{column}{place} are text"
         case "zone":
-            return f"the times{column}{place} are in {effect.after}"
+            return f"the times{column}{place} are in {after or 'a zone of their own'}"
         case "columns":
             listed = ", ".join(map(_code, effect.values))
             word = "no longer has" if effect.cause == "gone" else f"has {'a ' * is_one}new"
-            return f"{name} {word} column{'s' * (not is_one)} {listed}"
+            return f"{name} {word} column{'s' * (not is_one)} {listed}".rstrip()
         case "new":
             return f"{name} is new: {effect.after}"
         case "changed":

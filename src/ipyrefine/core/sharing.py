@@ -91,14 +91,17 @@ def withhold(run: Run, level: Level) -> Run:
     if level == "outputs" or not is_computed(run):
         return run
     task, draft = run.task, run.setup.draft or ""
+    # The words that a server is sent anyway: of names and columns it may be told these.
+    asked = _words(task.request, *(one.text for one in task.materials))
+    known = asked.union(*(_words(one.text) for one in run.iterations))
     task = task.replace(
         clarifications=tuple(map(_clarification, task.clarifications)),
         materials=tuple(_material(one, draft) for one in task.materials),
     )
     return run.replace(
         setup=run.setup.replace(task=task),
-        iterations=tuple(_iteration(run, one) for one in run.iterations),
-        points={id_: _point(run, one) for id_, one in run.points.items()},
+        iterations=tuple(_iteration(run, one, asked) for one in run.iterations),
+        points={id_: _point(run, one, known) for id_, one in run.points.items()},
     )
 
 
@@ -206,9 +209,9 @@ def fault_sentence(fault: Fault | None, text: str) -> str:
     return ": ".join(said) + place + source
 
 
-def _iteration(run: Run, iteration: Iteration) -> Iteration:
+def _iteration(run: Run, iteration: Iteration, asked: frozenset[str]) -> Iteration:
     text, cells, read = iteration.text, run.cells(iteration), iteration.reading
-    known = _known(run, iteration)
+    known = asked | _words(text)
     computed = any(one.point.computed for one in cells)
     return iteration.replace(
         evidence=tuple(_evidence(e, text, known) if e.computed else e for e in iteration.evidence),
@@ -217,18 +220,19 @@ def _iteration(run: Run, iteration: Iteration) -> Iteration:
     )
 
 
-def _known(run: Run, *texts: Iteration) -> frozenset[str]:
-    """Return the words that a server is sent anyway: of names and columns it may be told these."""
-    parts = (run.task.request, *(m.text for m in run.task.materials), *(one.text for one in texts))
-    return frozenset(re.findall(r"\w+", "\n".join(parts)))
+def _words(*texts: str) -> frozenset[str]:
+    return frozenset(word for text in texts for word in re.findall(r"\w+", text))
 
 
 def _effect(effect: Effect, known: frozenset[str]) -> Effect:
     """Return what running did to data with counts and types, and with names that are known."""
     fields = dict.fromkeys(("before", "after"), "") | {"values": (), "head": None}
-    for name in ("name", "of", "column", "other"):
-        if not known.issuperset(re.findall(r"\w+", getattr(effect, name))):
+    names = ("name", "of", "column", "other", *["cause"] * (effect.kind == "differs"))
+    for name in names:
+        if not known >= _words(getattr(effect, name)):
             fields[name] = "…"
+    if effect.kind == "zone" and known >= _words(effect.after):
+        fields |= {"after": effect.after}
     if effect.kind == "type" and all(map(_DTYPE.fullmatch, (effect.before, effect.after))):
         fields |= {"before": effect.before, "after": effect.after}
     if effect.kind == "new" and re.fullmatch(r"[\d,]+ \w+( × [\d,]+ \w+)?", effect.after):
@@ -266,11 +270,11 @@ def _result(cell: Cell, text: str, known: frozenset[str]) -> Result:
     return result.replace(shows=_KEPT) if point.computed else result
 
 
-def _point(run: Run, point: Point) -> Point:
+def _point(run: Run, point: Point, known: frozenset[str]) -> Point:
     if not point.computed:
         return point
     if point.effect:
-        effect = _effect(point.effect, _known(run, *run.iterations))
+        effect = _effect(point.effect, known)
         return point.replace(effect=effect, words=sentence(effect))
     if is_critics(point):  # its name is its critic's, and is told
         return point.replace(code="", module="", quote="", contests=("",) * len(point.contests))
