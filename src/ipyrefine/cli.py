@@ -21,7 +21,7 @@ from ipyrefine.demo import notebooks, run_demo
 from ipyrefine.errors import Interrupted, RefineError, UsageError, did_you_mean
 from ipyrefine.journal.store import Journal
 from ipyrefine.providers import weights
-from ipyrefine.render import document, labels, words
+from ipyrefine.render import gives, labels, words
 from ipyrefine.render.escape import plain
 from ipyrefine.session import classroom
 from ipyrefine.session.export import export
@@ -331,6 +331,6 @@ def summarize(number: int, run: Run) -> str:
     line = f"{number}: {words.verdict(run, run.chosen).label}"
     if run.stop_reason not in (StopReason.PASSED, StopReason.UNJUDGED):
         line += f" · {stop}"
-    found = document.results(run, run.chosen) if run.chosen else []
+    found = gives.results(run, run.chosen) if run.chosen else []
     asked = next((row for one in found for row in one.rows if row.choices), None)
     return plain(f"{line}\n   To confirm: {asked}" if asked else line)

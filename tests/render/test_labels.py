@@ -17,8 +17,8 @@ from ipyrefine.core.model import (
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.table import Evidence, Point, Result, Tally
 from ipyrefine.render import labels, words
-from ipyrefine.render.document import Progress
 from ipyrefine.render.html import record_html
+from ipyrefine.render.progress import Progress
 from ipyrefine.render.terminal import record_text
 
 PASS, NEEDS, FAIL = Outcome.PASS, Outcome.NEEDS_IMPROVEMENT, Outcome.FAIL

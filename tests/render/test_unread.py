@@ -5,8 +5,8 @@ from ipyrefine.core.events import CallEnded, Event, StageStarted
 from ipyrefine.core.model import Stage, Usage
 from ipyrefine.core.run import Run
 from ipyrefine.providers.scripted import ScriptedModel
-from ipyrefine.render.document import Progress
 from ipyrefine.render.html import View, panel_parts
+from ipyrefine.render.progress import Progress
 
 TASK = "Write `twice(n)`, which returns 2 * n.\n\ntwice(2) == 4"
 DRAFT = "```python\ndef twice(n):\n    return 2 * n\n```"

@@ -17,7 +17,7 @@ from ipyrefine.errors import CheckNotRun, UsageError
 from ipyrefine.kernel.variables import Variables
 from ipyrefine.profiles.recognise import name_by_draft
 from ipyrefine.providers.choose import NoWriter
-from ipyrefine.render import document, labels, words
+from ipyrefine.render import blocks, document, gives, labels, words
 from ipyrefine.render.html import blocks_html
 from ipyrefine.render.terminal import blocks_text
 
@@ -110,7 +110,7 @@ def _check_cells(run: Run, *, whole: bool) -> dict[str, Cell]:
         if one.basis != "none" and not one.is_empty:
             cells[one.name] = Cell((one.passed, one.score), str(labels.check_chip(one)))
         if whole and one.outputs:
-            cells["what it shows"] = Cell(one.outputs, blocks_text(document.outputs(draft)))
+            cells["what it shows"] = Cell(one.outputs, blocks_text(gives.outputs(draft)))
         for row in one.rows if whole and not one.outputs else ():
             cells[row.call] = Cell((row.result, row.raises), row.result)
     return cells
@@ -227,7 +227,7 @@ class Table:
     def _repr_html_(self) -> str:
         return blocks_html(self._blocks())
 
-    def _blocks(self) -> list[document.Block]:
+    def _blocks(self) -> list[blocks.Block]:
         counts = (len(self._columns), "text"), (len(self.groups), "group")
         sizes = " in ".join(labels.count(*one) for one in counts)
         columns = [self._columns[names[0]] for names in self.groups]
@@ -238,28 +238,28 @@ class Table:
         cells = [[evaluation.shorten(cell, _CELL) for cell in row] for row in rows]
         head = ("Group", *map(str, range(1, len(columns) + 1)))
         return [
-            document.Paragraph(f"{sizes}, by {labels.count(len(self.points), 'result')}."),
-            document.Table("", head, tuple(map(tuple, cells))),
+            blocks.Paragraph(f"{sizes}, by {labels.count(len(self.points), 'result')}."),
+            blocks.Table("", head, tuple(map(tuple, cells))),
             *(self._section(*numbered) for numbered in enumerate(self.groups, 1)),
         ]
 
-    def _section(self, number: int, names: Sequence[Any]) -> document.Section:
+    def _section(self, number: int, names: Sequence[Any]) -> blocks.Section:
         title, listed = f"Group {number}: {labels.count(len(names), 'text')}", map(str, names)
         drafts = {name: self.runs[name].iterations[0] for name in names if name in self.runs}
         if not drafts:
-            empty = document.Paragraph(f"{', '.join(listed)}: empty", "flaw")
-            return document.Section(title, (empty,), open=True)
+            empty = blocks.Paragraph(f"{', '.join(listed)}: empty", "flaw")
+            return blocks.Section(title, (empty,), open=True)
         shown = min(drafts, key=lambda name: len(drafts[name].text))
         note = f"; the shortest is {shown}" if len(names) > 1 else ""
         run, draft = self.runs[shown], drafts[shown]
-        blocks = (
-            document.Paragraph(f"{', '.join(listed)}{note}", "quiet"),
-            *([] if draft.verdict else [document.Paragraph(run.message, "flaw")]),
+        found = (
+            blocks.Paragraph(f"{', '.join(listed)}{note}", "quiet"),
+            *([] if draft.verdict else [blocks.Paragraph(run.message, "flaw")]),
             *(document.reason(run, draft) if draft.override else document.checks(run, draft)),
-            document.Text(draft.text, run.task.form),
+            blocks.Text(draft.text, run.task.form),
         )
         label = words.verdict(run, draft).label
-        return document.Section(title, blocks, label, open=not draft.override)
+        return blocks.Section(title, found, label, open=not draft.override)
 
 
 def _tell_apart(columns: Sequence[Sequence[Cell]]) -> list[int]:

@@ -41,9 +41,9 @@ from ipyrefine.core.sharing import Sharing, is_computed, next_level, withheld
 from ipyrefine.errors import describe
 from ipyrefine.render import labels
 from ipyrefine.render.diff import revert
-from ipyrefine.render.document import SILENCE, WRITING, Progress
 from ipyrefine.render.escape import plain
 from ipyrefine.render.html import View, about_number, panel_html, panel_parts, style
+from ipyrefine.render.progress import SILENCE, WRITING, Progress
 from ipyrefine.session.commands import question_in
 from ipyrefine.session.export import kept_suite
 

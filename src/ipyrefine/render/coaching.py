@@ -5,7 +5,8 @@ from ipyrefine.core.model import Attempt, Choice
 from ipyrefine.core.results import gives_same
 from ipyrefine.core.run import Run
 from ipyrefine.render import words
-from ipyrefine.render.document import Block, Item, Items, Paragraph, Text, ranked
+from ipyrefine.render.blocks import Block, Item, Items, Paragraph, Text
+from ipyrefine.render.document import ranked
 
 _MISSES = "Your code misses the task on one input."
 _PREDICT = "What does it give? Predict it: a value as Python, or the name of an exception."

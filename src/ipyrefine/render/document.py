@@ -1,202 +1,28 @@
 """A run as blocks in reading order; HTML and the terminal draw the same blocks."""
 
 import re
-from collections import Counter, deque
-from collections.abc import Iterable, Sequence
-from statistics import median
-from typing import Literal, NamedTuple
+from collections import Counter
+from collections.abc import Iterable
 
 from ipyrefine.core import model, table
 from ipyrefine.core.actions import decision_sentence
-from ipyrefine.core.decisions import Accept, Expect, Retract
-from ipyrefine.core.effects import sentence
-from ipyrefine.core.events import CallEnded, Event, StageStarted, Stopped, TextDelta, Warned
-from ipyrefine.core.model import Choice, Clarification, Form, Stage, StopReason
-from ipyrefine.core.points import left_open, lost_sections
-from ipyrefine.core.policy import estimate_tokens, is_bare_score
-from ipyrefine.core.ports import Clock
-from ipyrefine.core.rank import has_evaluator, reads, rival_of
-from ipyrefine.core.results import (
-    example_asked,
-    gives_same,
-    key_of,
-    rivalry,
-    row_choices,
-    row_key,
-    rows,
-    unfolded,
-)
+from ipyrefine.core.decisions import Accept
+from ipyrefine.core.model import StopReason
+from ipyrefine.core.points import lost_sections
+from ipyrefine.core.policy import is_bare_score
+from ipyrefine.core.rank import has_evaluator, rival_of
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import KEPT_HERE
-from ipyrefine.core.syntax import try_parse
-from ipyrefine.core.table import Cell, Point, Row
+from ipyrefine.core.table import Cell, Point
 from ipyrefine.core.testing import is_critics
-from ipyrefine.render import labels, words
+from ipyrefine.render import gives, labels, words
+from ipyrefine.render.blocks import Block, Item, Items, Paragraph, Section, Table, Text
 from ipyrefine.render.escape import strip_colours
-from ipyrefine.render.labels import Label
 
-WRITING = (Stage.DRAFT, Stage.REVISE)  # the stages whose replies are texts for people
-SILENCE = 20.0  # seconds without a reply before a line says so
-_TAIL = 200  # characters
-_CALLS = 9  # recent calls of a model for a stage, whose seconds tell what is usual
-# Those of this process, by model and stage.
-_RECENT: dict[tuple[str, Stage], deque[float]] = {}
-_PRINTED = "Printed"
-_HEAD = 5  # rows of a table among the results
-_SHORT = 100  # characters of an output that stands in the line of its title
-_ASKED, _UNFOLDED = 2, 3  # effects that ask, and those that are told before the rest folds
 _SCORE_ALONE = re.compile(
     r"\W*(?:[^\W\d_]+\W+){0,6}\d+(?:\.\d+)?\s*(?:/|of|out of)\s*\d+(?:\.\d+)?\W*"
 )
-# A number or truth value as NumPy writes it.
-_NUMPY = re.compile(r"\bnp\.(?:(?:u?int|float)\d+\(([-+.\w]+)\)|(True|False)_)")
-_NEXT_TO = 32  # characters on either side of words that stand in no source
 MAX_SCORES = 50  # a panel sends all of them again with each iteration
-
-
-class Paragraph(NamedTuple):
-    """A few sentences, after a lead that stands out; ``words`` are the user's own, set apart."""
-
-    text: str
-    kind: Literal["plain", "words", "warning", "flaw", "quiet"] = "plain"
-    lead: str = ""
-
-
-class Text(NamedTuple):
-    """A draft or revision in full, or, with the text before it, what changed."""
-
-    text: str
-    form: Form
-    language: str = "python"
-    title: str = ""
-    old: str | None = None
-
-
-class Output(NamedTuple):
-    """Text of a program or a model that is not the result; in the line of its title if short."""
-
-    title: str
-    text: str = ""
-    condition: str = ""  # what its code ran on, where that is less than the real thing
-
-    @property
-    def is_short(self) -> bool:
-        """Whether it fits on one line."""
-        text = self.text.strip("\n")
-        return "\n" not in text and len(text) <= _SHORT
-
-
-class Item(NamedTuple):
-    """One row of a list."""
-
-    name: str = ""  # what it is about
-    note: str = ""  # what qualifies the name
-    labels: tuple[Label, ...] = ()  # severity, status or result; the first sets the style
-    text: str = ""  # what it says
-    quote: str = ""  # the words of the text it rests on
-    form: Form = "prose"  # how the quote is set
-    demand: str = ""  # the words of the task that it goes against
-    fix: str = ""  # how to fix it
-    detail: str = ""  # program output
-    settled: bool = False  # whether it needs no action any more
-
-
-class Items(NamedTuple):
-    """A titled list."""
-
-    title: str
-    items: tuple[Item, ...]
-    kind: Literal["rows", "findings", "checks"] = "rows"
-
-
-class Table(NamedTuple):
-    """A titled table; the first column names the rows."""
-
-    title: str
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    condition: str = ""  # what its code ran on, where that is less than the real thing
-
-
-class Picture(NamedTuple):
-    """A PNG in base64, its width and height in pixels, and what it is in words."""
-
-    title: str
-    png: str
-    size: tuple[int, int]
-    caption: str
-    axes: tuple[str, ...] = ()  # what is drawn on each of its axes
-    condition: str = ""  # what its code ran on, where that is less than the real thing
-
-
-class Result(NamedTuple):
-    """What a text gives on one input."""
-
-    key: str  # the name by which a page says which one it means
-    call: str  # the input, with the statements that run before it; of a cell, a name it defines
-    value: str  # its result: a value, or an exception with its message
-    sign: Literal["→", "=", "·", ""] = "→"  # what stands between the two
-    before: str = ""  # what the name held before the cell ran
-    # What it may give, where that is asked; their order does not say which one the text gives.
-    choices: tuple[Choice, ...] = ()
-    rivalry: str = ""  # who gives what, where that is asked
-    confirmed: bool | None = None  # the user's word on it
-    expected: str = ""  # what it should be, where the user says it is something else
-    output: tuple["Block", ...] = ()  # a table or a picture that it comes with
-    # What the user is asked about it; of a fact, whether to `keep` or to `undo` it.
-    asks: Literal["right", "example", "keep", "undo", "open", ""] = "right"
-    condition: str = ""  # what it was computed on, where that is less than the real thing
-    folded: bool = False  # whether it is seen on a click only
-    buttons: tuple[str, ...] = ()  # of a fact: that it is meant, and that it goes
-
-    def __str__(self) -> str:
-        value = f"{self.before} → {self.value}" if self.before else self.value
-        if self.choices:
-            value = f"{' or '.join(one.result for one in self.choices)}?"
-            value += f" ({self.rivalry})" if self.rivalry else ""
-        call = self.call.replace("\n", "; ")
-        if self.asks == "example":
-            return f"{call} == ?"
-        if self.asks == "open":
-            options = " / ".join(one.result for one in self.choices)
-            return f"{call} ({options})" if options else call
-        line = f"{call} {self.sign} {value}" if self.sign else f"{call}{': ' * bool(value)}{value}"
-        return " · ".join(map(str, filter(None, (line, self.condition, self.word))))
-
-    @property
-    def word(self) -> Label | None:
-        """The user's word on it."""
-        if self.confirmed is None:
-            return None
-        if self.confirmed:
-            return Label("✓", "confirmed", "good")
-        return Label("✗", f"should be {self.expected}", "bad")
-
-
-class Results(NamedTuple):
-    """What a text gives, for a person to confirm."""
-
-    title: str
-    rows: tuple[Result, ...]
-    hint: str = ""  # what an answer would settle, where the verdict waits for one
-    commands: str = ""  # how to answer without buttons, where numbers don't do
-    part: str = "results"  # what `%refine show` calls it
-
-
-class Section(NamedTuple):
-    """Blocks under a heading: name, verdict and what else qualifies it; folded where possible."""
-
-    title: str
-    blocks: tuple["Block", ...]
-    label: Label | None = None
-    marks: tuple[str, ...] = ()
-    open: bool = False
-
-    def __str__(self) -> str:
-        return " · ".join([self.title, *([str(self.label)] if self.label else []), *self.marks])
-
-
-Block = Paragraph | Text | Output | Items | Table | Picture | Results | Section
 
 
 def record(run: Run) -> list[Block]:
@@ -206,7 +32,11 @@ def record(run: Run) -> list[Block]:
         *notices(run),
         *result(run),
         *unfinished(run),
-        *((*whole_account(run, run.chosen), *results(run, run.chosen)) if run.chosen else ()),
+        *(
+            (*gives.whole_account(run, run.chosen), *gives.results(run, run.chosen))
+            if run.chosen
+            else ()
+        ),
         *scores(run),
         *usage(run),
         Section("Settings", tuple(settings(run))),
@@ -328,121 +158,6 @@ def rival(run: Run, iteration: Iteration | None) -> list[Block]:
     ]
 
 
-def results(
-    run: Run, iteration: Iteration, waiting: Iterable[Expect | Retract] = ()
-) -> list[Results]:
-    """Return what a text gives on a few inputs; nothing if no row is worth a look."""
-    if run.setup.coach:
-        return []
-    found, asked = rows(run, iteration), questions(run, iteration)
-    if not found:
-        return [*unsourced(run, iteration), *asked]
-    said: dict[tuple[str, str], Clarification | Expect | None] = {
-        key_of(one.call, one.setup): one for one in run.task.clarifications
-    }
-    for decision in waiting:
-        key = key_of(decision.call, decision.setup)
-        said[key] = decision if isinstance(decision, Expect) else None
-    if found[0] == example_asked(iteration, found) and not waiting:
-        example = Result(row_key(found[0]), found[0].call, "", asks="example")
-        return [Results(labels.FOR_EXAMPLE, (example,), commands=labels.EXAMPLE_COMMAND), *asked]
-    first = unfolded(found)
-    shown = tuple(
-        _row(run, iteration, one, said.get(key_of(one.call, one.setup)))._replace(
-            folded=one not in first
-        )
-        for one in found
-    )
-    title = "What it did" if all(one.source == "cell" for one in found) else "What it gives"
-    answered = any(one.confirmed is not None for one in found)
-    return [Results(title, shown, labels.results_hint(run, iteration, answered=answered)), *asked]
-
-
-def questions(run: Run, iteration: Iteration) -> list[Results]:
-    """Return the critic's open questions about the task that no input shows."""
-    found = tuple(
-        Result(
-            one.id,
-            one.words,
-            "",
-            choices=tuple(Choice(result=option) for option in one.options),
-            asks="open",
-        )
-        for one in left_open(run, iteration)
-        if not one.call
-    )
-    id_ = found[0].key if found else ""
-    say = f"%refine should {id_} ANSWER answers it; dismiss {id_} drops it."
-    return [Results(labels.LEFT_OPEN, found, commands=say)] if found else []
-
-
-def unsourced(run: Run, iteration: Iteration) -> list[Results]:
-    """Return the names, numbers and dates of prose that no source has, to keep or to strike."""
-    asked = (cell.point for cell in _facts(run, iteration) if not cell.point.effect)
-    found = tuple(
-        Result(
-            one.id,
-            one.place,
-            _around(iteration.text, one.place),
-            sign="",
-            asks="keep",
-            buttons=("Keep", "Strike"),
-        )
-        for one in asked
-    )
-    id_ = found[0].key if found else ""
-    keep = f"%refine dismiss {id_} keeps it; continue {id_} has it struck."
-    return [Results("In no source", found, labels.UNSOURCED, keep)] if found else []
-
-
-def _facts(run: Run, iteration: Iteration) -> list[Cell]:
-    return [one for one in run.cells(iteration) if one.asks and one.point.kind == "fact"]
-
-
-def _around(text: str, words: str) -> str:
-    """Return the line that some words stand in, cut to what is next to them."""
-    place = max(0, text.find(words))
-    start, end = text.rfind("\n", 0, place) + 1, text.find("\n", place)
-    before, after = text[start:place], text[place + len(words) : None if end < 0 else end]
-    if len(before) > _NEXT_TO:
-        before = f"… {before[-_NEXT_TO:].partition(' ')[2]}"
-    if len(after) > _NEXT_TO:
-        after = f"{after[:_NEXT_TO].rpartition(' ')[0]} …"
-    return f"{before}{words}{after}".strip()
-
-
-def _row(run: Run, text: Iteration, row: Row, said: Clarification | Expect | None) -> Result:
-    confirmed = gives_same(said, row) if said else None
-    asked = bool(row.rivals) and confirmed is None and not row.conditions
-    output = tuple(_result(row.output)) if row.output else ()
-    call = key_of(row.call)[0] if "\n" in row.call else row.call  # on one line
-    return Result(
-        key=row_key(row),
-        call="\n".join([*_scenario(row), call]),
-        value=f"{row.result}: {row.message}" if row.raises and row.message else row.result,
-        sign="→" if row.source != "cell" else "" if row.before else "=",
-        before=row.before,
-        choices=row_choices(row) if asked else (),
-        rivalry=rivalry(run, text, row) if asked else "",
-        confirmed=confirmed,
-        expected=said.result if said and not confirmed else "",
-        output=tuple(
-            one._replace(rows=one.rows[:_HEAD]) if isinstance(one, Table) else one for one in output
-        ),
-        condition=model.on_conditions(row.conditions),
-    )
-
-
-def _scenario(row: Row) -> list[str]:
-    """Return the lines before a call, each with its result."""
-    setup = row.setup.strip()
-    lines, tree = setup.splitlines(), try_parse(setup) if row.steps else None
-    for node, gives in zip(tree.body if tree else (), row.steps, strict=False):
-        if gives and node.end_lineno:
-            lines[node.end_lineno - 1] += f" → {gives}"
-    return lines
-
-
 def result(run: Run) -> list[Block]:
     """Return the chosen text."""
     return [Text(run.text, run.task.form, run.task.language)] if run.chosen else []
@@ -530,7 +245,7 @@ def version(
             # The chosen text stands at the top, whole.
             *(writing(run, iteration) if with_text and not whole else ()),
             *checks(run, iteration, suite=not tried),
-            *(account(run, iteration, alone=True) if with_outputs else ()),
+            *(gives.account(run, iteration, alone=True) if with_outputs else ()),
             *findings(run, iteration),
             *read,
             *notes(iteration),
@@ -604,143 +319,6 @@ def checks(run: Run, iteration: Iteration, *, suite: bool = True) -> list[Block]
     )
     found = (*items, *scored)
     return [Items("Checks", found, "checks")] if found else []
-
-
-def whole_account(run: Run, iteration: Iteration) -> list[Block]:
-    """Return what a text gives and did to data: what asks first, then the answer."""
-    return [*data_questions(run, iteration), *account(run, iteration)]
-
-
-def account(run: Run, iteration: Iteration, *, alone: bool = False) -> list[Block]:
-    """Return what a text gives and did to data, the answer first, without what is asked.
-
-    Args:
-        run: the run.
-        iteration: the text.
-        alone: whether neither what is asked nor its results stand next to it.
-    """
-    found = outputs(iteration)
-    is_long = any(isinstance(one, Output) and not one.is_short for one in found[:1])
-    answer = 0 if is_long and found[0].title == _PRINTED else 1
-    return [*found[:answer], *_effect_rows(run, iteration, alone=alone), *found[answer:]]
-
-
-def outputs(iteration: Iteration) -> list[Output | Table | Picture]:
-    """Return what a text gives in a check: the answer first, then what else it drew or printed."""
-    found: list[Output | Table | Picture] = []
-    for evidence in iteration.evidence:
-        ran_on = model.on_conditions(evidence.conditions)
-        remark = _remark(evidence)
-        title = sentence(remark) if remark else "The answer"
-        ordered = sorted(evidence.outputs, key=lambda one: _ORDER.index(type(one)))
-        if remark and not (ordered and isinstance(ordered[0], model.Value | model.TableValue)):
-            found.append(Output(title, condition=ran_on))
-            title = ran_on = ""
-        for one in ordered:
-            found += [block._replace(condition=ran_on) for block in _result(one, title)]
-            title = ran_on = ""
-    return found
-
-
-def _remark(evidence: table.Evidence) -> model.Effect | None:
-    """Return what is odd about the answer; of a name only where nothing else is the answer."""
-    answers = [one for one in evidence.outputs if not isinstance(one, model.Printed)]
-    odd = (one for one in evidence.effects if one.kind == "answer")
-    return next((one for one in odd if not (one.name and answers)), None)
-
-
-_ORDER = (model.Value, model.TableValue, model.Figure, model.Printed)
-
-
-def _result(output: model.Output, title: str = "") -> Sequence[Output | Table | Picture]:
-    match output:
-        case model.Printed():
-            return _output(_PRINTED, output.text)
-        case model.Value():
-            text = _NUMPY.sub(r"\1\2", output.text)
-            # "The answer is nan" says it all.
-            said = title.lower().endswith(f" is {text.strip().lower()}")
-            return [Output(title)] if said else _output(title, text)
-        case model.TableValue():
-            rows, columns = len(output.rows), len(output.columns)
-            first = f", the first {labels.count(rows, 'row')}" if rows < output.height else ""
-            if columns < output.width:
-                first = f", the first {rows} × {columns}"
-            labelled = zip(output.labels, output.rows, strict=True)
-            body = tuple((label, *row) for label, row in labelled)
-            title = title and f"{title}: {output.phrase}{first}"
-            return [Table(title, (output.index, *output.columns), body)]
-        case model.Figure():
-            caption = output.phrase.capitalize()
-            title = f"{title}: {output.phrase}" if title else caption
-            return [Picture(title, output.png, output.size, caption, output.axes)]
-
-
-def _output(title: str, text: str) -> list[Output]:
-    return [Output(title, strip_colours(text))] if text.strip() else []
-
-
-def _asked_effects(run: Run, iteration: Iteration) -> dict[str, model.Effect]:
-    facts = (cell.point for cell in _facts(run, iteration))
-    return dict([(one.id, one.effect) for one in facts if one.effect][:_ASKED])
-
-
-def data_questions(run: Run, iteration: Iteration) -> list[Results]:
-    """Return what running a text did to data and no words ask for: at most two rows."""
-    every = _effects(iteration)
-    found = tuple(
-        _effect_row(next((e for e in every if e[0].key == fact.key), (fact, "")), point)
-        for point, fact in _asked_effects(run, iteration).items()
-    )
-    say = (
-        f"%refine dismiss {one.key}: “{one.buttons[0]}”; continue {one.key}: “{one.buttons[1]}”."
-        for one in found
-    )
-    return [Results("", found, commands="\n".join(say), part="output")] if found else []
-
-
-def _effect_rows(run: Run, iteration: Iteration, *, alone: bool) -> list[Results]:
-    asked = [] if alone else [one.key for one in _asked_effects(run, iteration).values()]
-    changed = () if alone else [one.call for one in rows(run, iteration) if one.before]
-    found, keys = list[tuple[model.Effect, str]](), [*asked]
-    for seen in _effects(iteration):
-        if seen[0].key in keys:
-            keys.remove(seen[0].key)  # the first such stands above
-        elif seen[0].kind != "changed" or seen[0].name not in changed:
-            found.append(seen)
-    answered = bool(outputs(iteration))  # which says what it ran on
-    most = max(1, _UNFOLDED - len(asked))
-    most += len(found) == most + 1  # the line that folds one more is no shorter
-    lines = tuple(
-        _effect_row((one, "" if answered or number else ran_on))._replace(folded=number >= most)
-        for number, (one, ran_on) in enumerate(found)
-    )
-    return [Results("", lines, part="output")] if lines else []
-
-
-def _effects(iteration: Iteration) -> list[tuple[model.Effect, str]]:
-    """Return what a text did to data, each with what that was seen on."""
-    return [
-        (one, model.on_conditions(evidence.conditions))
-        for evidence in iteration.evidence
-        for one in evidence.effects
-        if one != _remark(evidence)
-    ]
-
-
-def _effect_row(seen: tuple[model.Effect, str], point: str = "") -> Result:
-    one, ran_on = seen
-    line = f"line {one.line}" if one.line and one.kind not in ("unchanged", "warning") else ""
-    return Result(
-        point,
-        sentence(one),
-        line,
-        sign="·" if line else "",
-        output=tuple(_result(one.head)) if one.head else (),
-        asks="undo" if point else "",
-        condition=ran_on,
-        buttons=labels.effect_buttons(one) if point else (),
-    )
 
 
 def findings(run: Run, iteration: Iteration, found: Iterable[Cell] | None = None) -> list[Block]:
@@ -858,7 +436,7 @@ def notes(iteration: Iteration) -> list[Block]:
     """Return the model's notes before the text, and the iteration's usage."""
     parts = labels.usage_parts(iteration.usage)
     return [
-        *_output("Model notes", iteration.thoughts),
+        *gives.printed("Model notes", iteration.thoughts),
         *([Paragraph(" · ".join(parts), "quiet")] if parts else []),
     ]
 
@@ -869,105 +447,3 @@ def _items(title: str, items: Iterable[Item]) -> list[Block]:
 
 
 # While a user waits
-
-
-def _caller(run: Run, stage: Stage) -> tuple[str, Stage]:
-    writes = stage in WRITING or (stage is Stage.CRITIQUE and not reads(run))
-    return (run.setup.model if writes else run.setup.judge), stage
-
-
-def seconds_of(model: str) -> float:
-    """Return the median seconds of a model's recent calls in this process; 0 before any."""
-    recent = [one for (name, _), calls in _RECENT.items() if name == model for one in calls]
-    return median(recent) if recent else 0.0
-
-
-class Progress:
-    """Counts the seconds and the tokens of the stage under way."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._stage: StageStarted | None = None
-        self._heard: float | None = None  # when the awaited reply last grew
-        self._kind = ""  # what is written, ``thinking`` or ``text``
-        self._first: float | None = None  # when that began
-        self._began = clock()
-        self._tokens = self._characters = self._streamed = 0
-        self._tail = ""
-
-    def take(self, event: Event, run: Run) -> None:
-        """Count an event of a run."""
-        now = self._clock()
-        match event:
-            case StageStarted():
-                self._stage, self._began, self._first = event, now, None
-                self._heard = None if event.stage is Stage.CHECK else now
-                self._tokens = self._characters = self._streamed = 0
-                self._tail = ""
-            case TextDelta():
-                self._heard = now
-                if self._first is None or event.kind != self._kind:
-                    self._kind, self._first, self._streamed = event.kind, now, 0
-                self._characters += len(event.text)
-                self._streamed += len(event.text)
-                if event.stage in WRITING:
-                    self._tail = (self._tail + event.text)[-_TAIL:]
-            case CallEnded():
-                # The reply's own count replaces the estimate.
-                self._tokens += event.usage.completion_tokens
-                self._characters = 0
-                if event.finish == "stop":
-                    recent = _RECENT.setdefault(_caller(run, event.stage), deque(maxlen=_CALLS))
-                    recent.append(event.usage.seconds)
-                # Other drafts may still be under way.
-                self._heard = now if event.stage is Stage.DRAFT else None
-            case Warned() if self._stage and self._stage.stage is not Stage.CHECK:
-                self._heard = now  # it is asked again
-            case Stopped():
-                self._stage = self._heard = None
-
-    @property
-    def tokens(self) -> int:
-        """Tokens the model wrote in this stage; of a reply that streams, an estimate."""
-        return self._tokens + estimate_tokens(self._characters)
-
-    @property
-    def rate(self) -> int:
-        """Tokens a second since the text or the thinking began, an estimate; 0 at first."""
-        span = 0.0 if self._first is None else self._clock() - self._first
-        return 0 if span < 1.0 else round(estimate_tokens(self._streamed) / span)
-
-    @property
-    def silence(self) -> float | None:
-        """Seconds since the awaited reply last grew; None while none is awaited."""
-        return None if self._heard is None else self._clock() - self._heard
-
-    def usual(self, run: Run) -> float:
-        """Return the median seconds of the model's recent calls for this stage; 0 before any."""
-        recent = _RECENT.get(_caller(run, self._stage.stage)) if self._stage else None
-        return median(recent) if recent else 0.0
-
-    @property
-    def seconds(self) -> float:
-        """Seconds since the stage began; 0 where none is under way."""
-        return self._clock() - self._began if self._stage else 0.0
-
-    def line(self, run: Run) -> str:
-        """Return stage, seconds and tokens, like ``Evaluating · draft · 3 s · 6 tokens``.
-
-        While a text is written, its latest line follows; while nothing comes, for how long. It is
-        empty when no stage is under way.
-        """
-        if self._stage is None:
-            return ""
-        stage = labels.STAGES[self._stage.stage]
-        parts = [
-            stage,
-            labels.under_way(run, self._stage.iteration),
-            f"{self.seconds:.0f} s" + labels.usually(self.usual(run)),
-        ]
-        parts += [labels.count(self.tokens, "token")] if self.tokens else []
-        if (self.silence or 0.0) >= SILENCE:
-            parts.append(f"no reply for {self.silence:.0f} s · Ctrl-C stops it")
-        written = [line.strip() for line in self._tail.splitlines() if line.strip()]
-        return " · ".join(parts + written[-1:])

@@ -17,7 +17,8 @@ from ipyrefine.core.policy import to_act_on
 from ipyrefine.core.rank import rival_of
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import Sharing
-from ipyrefine.render import coaching, document, labels, words
+from ipyrefine.render import coaching, document, gives, labels, words
+from ipyrefine.render.blocks import Block, Item
 from ipyrefine.render.diff import (
     Stretch,
     highlight_html,
@@ -28,9 +29,9 @@ from ipyrefine.render.diff import (
     side_by_side,
     text_lines,
 )
-from ipyrefine.render.document import WRITING
 from ipyrefine.render.escape import plain
 from ipyrefine.render.formatting import prose, sentence_html
+from ipyrefine.render.progress import WRITING, seconds_of
 
 PARTS = ("top", "notices", "form", "ask", "text", "results", "evidence", "guide", "foot")
 FOLDS = ("details", "history", "settings")
@@ -102,7 +103,7 @@ def record_html(run: Run, *, note: str = "", panel: str = "") -> str:
     return _BLANK.sub(r"\n\1<i></i>", html)
 
 
-def blocks_html(blocks: Iterable[document.Block]) -> str:
+def blocks_html(blocks: Iterable[Block]) -> str:
     """Return blocks as HTML with its style sheet."""
     return _render("blocks_page", {"found": blocks})
 
@@ -170,7 +171,7 @@ def _templates() -> Environment:
         "keys": _KEYS,
         "labels": labels,
         "words": words,
-        "seconds_of": document.seconds_of,
+        "seconds_of": seconds_of,
     }
     environment.filters |= {
         "code": highlight_html,
@@ -307,11 +308,11 @@ def _text_context(run: Run, view: View, about: Iteration, *, live: bool) -> dict
         placed = [note for notes in pinned.lines.values() for note in notes]
         pinned = Pinned({}, [*placed, *pinned.rest])
         columns = [*side_by_side(old, about.text, language)]
-    outputs = document.outputs(about)
+    outputs = gives.outputs(about)
     return {
-        "data_questions": document.data_questions(run, about),
+        "data_questions": gives.data_questions(run, about),
         "accounts": _accounts(run, about, other),
-        "results": document.results(run, about, view.waiting),
+        "results": gives.results(run, about, view.waiting),
         "other": other,
         "pinned": pinned,
         "columns": columns,
@@ -320,7 +321,7 @@ def _text_context(run: Run, view: View, about: Iteration, *, live: bool) -> dict
         "parts": _stretches(about.text, old, form, language, pinned, revert),
         "same_outputs": bool(outputs)
         and other is not None
-        and document.outputs(run.iterations[other]) == outputs,
+        and gives.outputs(run.iterations[other]) == outputs,
         # In a live panel, a click drops a demand that was read wrongly.
         "drops": {
             labels.check_chip(one): one.name
@@ -333,7 +334,7 @@ def _text_context(run: Run, view: View, about: Iteration, *, live: bool) -> dict
 class Note(NamedTuple):
     """A finding as a note in the margin of a text."""
 
-    item: document.Item  # the finding
+    item: Item  # the finding
     fixed: bool  # whether this text settles it
     claim: str  # what the reviser says it did for it
     binding: bool  # whether it cannot be dismissed by itself
@@ -389,28 +390,26 @@ def _stretches(
     return [*lay_out(lines, notes, whole=old is None)]
 
 
-def _accounts(run: Run, about: Iteration, other: int | None) -> dict[int, list[document.Block]]:
+def _accounts(run: Run, about: Iteration, other: int | None) -> dict[int, list[Block]]:
     """Return what a text gives, next to other iterations whose outputs differ.
 
     A draft is compared with the other drafts.
     """
-    own = document.outputs(about)
+    own = gives.outputs(about)
     others = run.drafts if other is None else [run.iterations[other]]
     found = {about.number: own}
     for one in others if own else ():
-        outputs = document.outputs(one)
+        outputs = gives.outputs(one)
         if outputs and outputs not in found.values() and len(found) < _MOST_COLUMNS:
             found[one.number] = outputs
     texts = (run.iterations[number] for number in found)
     columns = {
-        one.number: document.account(run, one, alone=one.number != about.number) for one in texts
+        one.number: gives.account(run, one, alone=one.number != about.number) for one in texts
     }
     return columns if columns[about.number] else {}
 
 
-def _fold(
-    name: str, run: Run, about: Iteration | None, context: dict[str, Any]
-) -> list[document.Block]:
+def _fold(name: str, run: Run, about: Iteration | None, context: dict[str, Any]) -> list[Block]:
     if name == "settings":
         return document.settings(run)
     if name == "details":

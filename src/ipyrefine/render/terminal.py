@@ -17,7 +17,20 @@ from ipyrefine.core.events import (
 )
 from ipyrefine.core.model import Stage, StopReason
 from ipyrefine.core.run import Iteration, Run
-from ipyrefine.render import coaching, document, labels, words
+from ipyrefine.render import coaching, document, gives, labels, words
+from ipyrefine.render.blocks import (
+    Block,
+    Item,
+    Items,
+    Output,
+    Paragraph,
+    Picture,
+    Result,
+    Results,
+    Section,
+    Table,
+    Text,
+)
 from ipyrefine.render.diff import text_diff
 from ipyrefine.render.escape import plain, strip_colours
 
@@ -33,12 +46,12 @@ _RESULT_LINES = 4
 # Stops that the error or the verdict already explains.
 _SILENT = (StopReason.FAILED, StopReason.CANCELLED, StopReason.PASSED)
 
-DETAILS: dict[str, Callable[[Run, Iteration], Sequence[document.Block]]] = {
+DETAILS: dict[str, Callable[[Run, Iteration], Sequence[Block]]] = {
     "text": lambda run, _: document.result(run),
     "diff": lambda run, one: document.writing(run, one),
-    "results": lambda run, one: document.results(run, one),
+    "results": lambda run, one: gives.results(run, one),
     "checks": lambda run, one: document.checks(run, one),
-    "output": lambda run, one: document.whole_account(run, one),
+    "output": lambda run, one: gives.whole_account(run, one),
     "findings": lambda run, one: document.findings(run, one),
     "tests": lambda run, one: document.reading(run, one),
     "scores": lambda run, _: document.scores(run),
@@ -56,7 +69,7 @@ def record_text(run: Run, columns: int = 80, *, colour: bool = False) -> str:
 
 
 def blocks_text(
-    blocks: Iterable[document.Block],
+    blocks: Iterable[Block],
     columns: int = 80,
     *,
     colour: bool = False,
@@ -101,7 +114,7 @@ def event_text(
         case StageStarted(stage=Stage.DRAFT | Stage.REVISE):
             lines = printer.left_behind(run, run.iterations[: event.iteration])
         case Warned():
-            lines = printer.blocks([document.Paragraph(event.message, "warning")])
+            lines = printer.blocks([Paragraph(event.message, "warning")])
         case Decided():
             lines = printer.wrap(decision_sentence(run, event.decision))
         case Stopped():
@@ -132,43 +145,43 @@ class _Printer:
         text = clip(title, width - 4)
         return self.paint(f"── {text} {'─' * (width - 4 - cells(text))}", kind)
 
-    def blocks(self, blocks: Iterable[document.Block]) -> list[str]:
+    def blocks(self, blocks: Iterable[Block]) -> list[str]:
         return [line for block in blocks for line in self.block(block)]
 
-    def block(self, block: document.Block) -> list[str]:
+    def block(self, block: Block) -> list[str]:
         match block:
-            case document.Paragraph(kind="words"):
+            case Paragraph(kind="words"):
                 return self.wrap(block.text, indent="│ ")
-            case document.Paragraph():
+            case Paragraph():
                 text = f"{block.lead} {block.text}".strip()
                 marked = block.kind in ("warning", "flaw")
                 text, hang = (f"⚠ {text}", "  ") if marked else (text, "")
                 return self.wrap(text, block.kind, hang=hang)
-            case document.Text(old=None):
+            case Text(old=None):
                 return ["", plain(block.text).rstrip("\n"), ""]
-            case document.Text():
+            case Text():
                 return [*self.wrap(f"{block.title}:"), *self.difference(block)]
-            case document.Output():
+            case Output():
                 text = block.text.strip("\n")
                 if block.is_short:
                     line = ": ".join(filter(None, (block.title, text)))
                     return self.wrap(", ".join(filter(None, (line, block.condition))), hang="  ")
                 return [*self.title(block), *self.wrap(text, "quiet", "  │ ")]
-            case document.Items(kind="checks"):
+            case Items(kind="checks"):
                 chips = " · ".join(str(item.labels[0]) for item in block.items)
                 failed = [item for item in block.items if item.labels[0].kind != "good"]
                 details = [self.wrap(one.detail, "", "  │ ") for one in failed if one.detail]
                 return self.wrap(chips) + [line for lines in details for line in lines]
-            case document.Items():
+            case Items():
                 rows = [line for item in block.items for line in self.item(item)]
                 return [*self.wrap(block.title, "bold"), *rows]
-            case document.Table():
+            case Table():
                 table = align([block.head, *block.rows], self._columns, right=True)
                 return [*self.title(block), *table]
-            case document.Picture():
+            case Picture():
                 below = [line for one in block.axes for line in self.wrap(one, "quiet", "  ")]
                 return [*self.title(block), *below]
-            case document.Results():
+            case Results():
                 rows = [
                     line
                     for number, one in enumerate(block.rows, start=1)
@@ -185,14 +198,14 @@ class _Printer:
                 hint = self.wrap(block.commands, "quiet") if block.commands else []
                 title = self.wrap(block.title, "bold") if block.title else []
                 return [*title, *rows, *hint]
-            case document.Section():
+            case Section():
                 return ["", self.heading(str(block)), *self.blocks(block.blocks)]
 
-    def title(self, block: document.Output | document.Table | document.Picture) -> list[str]:
+    def title(self, block: Output | Table | Picture) -> list[str]:
         line = ", ".join(filter(None, (block.title, block.condition)))
         return self.wrap(line, "bold") if line else []
 
-    def item(self, item: document.Item) -> list[str]:
+    def item(self, item: Item) -> list[str]:
         kind = "quiet" if item.settled else item.labels[0].kind if item.labels else ""
         marks = ", ".join(str(label) for label in item.labels if label.kind != "open")
         title = " · ".join(part for part in (item.name, item.note) if part)
@@ -207,13 +220,13 @@ class _Printer:
         )
         return lines + [line for text, *look in below if text for line in self.wrap(text, *look)]
 
-    def result(self, number: int, one: document.Result) -> list[str]:
+    def result(self, number: int, one: Result) -> list[str]:
         kind = one.word.kind if one.word else "warn" if one.choices or one.asks == "undo" else ""
         asks = "" if one.condition else one.asks
         name = {"right": str(number), "example": str(number), "": "–"}.get(asks, one.key)  # noqa: RUF001
         return self.wrap(f"{name}  {one}", kind, "  ", "     ")
 
-    def difference(self, block: document.Text) -> list[str]:
+    def difference(self, block: Text) -> list[str]:
         old = block.old or ""
         if plain(old) == plain(block.text):
             return self.wrap("No change to the text.")
@@ -224,9 +237,9 @@ class _Printer:
             lines = [self.clip(line.rstrip(), line[:1]) for line in diff.split("\n")]
         return self.cut(lines, _DIFF_LINES)
 
-    def part(self, block: document.Block, what: str) -> list[str]:
+    def part(self, block: Block, what: str) -> list[str]:
         lines = self.block(block)
-        if isinstance(block, document.Results):  # what is too much of it is folded
+        if isinstance(block, Results):  # what is too much of it is folded
             return lines
         return self.cut(lines, _PART_LINES, f": show {what}")
 
@@ -283,21 +296,21 @@ class _Printer:
         heading = self.heading(f"{run.name(chosen.number)}: {label}", label.kind)
         if run.stop_reason in (StopReason.ACCEPTED, StopReason.OVERRIDDEN):
             return [heading]
-        parts: dict[str, list[document.Block]] = {
-            "output": document.account(run, chosen),
+        parts: dict[str, list[Block]] = {
+            "output": gives.account(run, chosen),
             "checks": document.checks(run, chosen),
             "findings": document.still_open(run, chosen),
         }
         above = [*self.left_behind(run, run.iterations, chosen), heading]
         below = [
-            *self.blocks(document.data_questions(run, chosen)),
+            *self.blocks(gives.data_questions(run, chosen)),
             *(
                 line
                 for what, blocks in parts.items()
                 for block in blocks
                 for line in self.part(block, what)
             ),
-            *self.cut(self.blocks(document.results(run, chosen)), _RESULT_LINES, ": show results"),
+            *self.cut(self.blocks(gives.results(run, chosen)), _RESULT_LINES, ": show results"),
             *self.blocks(document.rival(run, run.chosen)),
             *self.wrap(" · ".join(labels.usage_parts(run.usage, run.seconds)), "quiet"),
             *message,

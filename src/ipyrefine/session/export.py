@@ -26,7 +26,8 @@ from ipyrefine.core.syntax import (
 from ipyrefine.core.table import Point
 from ipyrefine.errors import UsageError
 from ipyrefine.kernel.magics import python_part
-from ipyrefine.render import document, labels, words
+from ipyrefine.render import gives, labels, words
+from ipyrefine.render.blocks import Picture
 from ipyrefine.render.escape import fence, plain
 from ipyrefine.render.terminal import record_text
 from ipyrefine.session.record import KEY, as_json
@@ -91,7 +92,7 @@ def _make_cell(one: Iteration, run: Run) -> Any:
     language = labels.language(one.text, run.task.form, run.task.language) or "text"
     title = f"## {run.name(one.number)} · {words.verdict(run, one).title.word}"
     text = f"{title}\n\n{fence(one.text, language)}"
-    pictures = [one for one in document.outputs(one) if isinstance(one, document.Picture)]
+    pictures = [one for one in gives.outputs(one) if isinstance(one, Picture)]
     files = {f"figure-{n}.png": one for n, one in enumerate(pictures)}
     shown = (f"![{one.caption}](attachment:{name})" for name, one in files.items())
     return make.new_markdown_cell(

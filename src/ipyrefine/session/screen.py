@@ -15,7 +15,7 @@ from ipyrefine.core.run import Run
 from ipyrefine.core.typed import confirmations
 from ipyrefine.errors import UsageError
 from ipyrefine.render import labels
-from ipyrefine.render.document import Progress
+from ipyrefine.render.progress import Progress
 from ipyrefine.render.terminal import cells, clip, event_text
 from ipyrefine.session.commands import show
 from ipyrefine.session.session import Session

@@ -1,0 +1,153 @@
+"""What every surface draws a run from: blocks, without any markup."""
+
+from typing import Literal, NamedTuple
+
+from ipyrefine.core.model import Choice, Form
+from ipyrefine.render.labels import Label
+
+_SHORT = 100  # characters of an output that stands in the line of its title
+
+
+class Paragraph(NamedTuple):
+    """A few sentences, after a lead that stands out; ``words`` are the user's own, set apart."""
+
+    text: str
+    kind: Literal["plain", "words", "warning", "flaw", "quiet"] = "plain"
+    lead: str = ""
+
+
+class Text(NamedTuple):
+    """A draft or revision in full, or, with the text before it, what changed."""
+
+    text: str
+    form: Form
+    language: str = "python"
+    title: str = ""
+    old: str | None = None
+
+
+class Output(NamedTuple):
+    """Text of a program or a model that is not the result; in the line of its title if short."""
+
+    title: str
+    text: str = ""
+    condition: str = ""  # what its code ran on, where that is less than the real thing
+
+    @property
+    def is_short(self) -> bool:
+        """Whether it fits on one line."""
+        text = self.text.strip("\n")
+        return "\n" not in text and len(text) <= _SHORT
+
+
+class Item(NamedTuple):
+    """One row of a list."""
+
+    name: str = ""  # what it is about
+    note: str = ""  # what qualifies the name
+    labels: tuple[Label, ...] = ()  # severity, status or result; the first sets the style
+    text: str = ""  # what it says
+    quote: str = ""  # the words of the text it rests on
+    form: Form = "prose"  # how the quote is set
+    demand: str = ""  # the words of the task that it goes against
+    fix: str = ""  # how to fix it
+    detail: str = ""  # program output
+    settled: bool = False  # whether it needs no action any more
+
+
+class Items(NamedTuple):
+    """A titled list."""
+
+    title: str
+    items: tuple[Item, ...]
+    kind: Literal["rows", "findings", "checks"] = "rows"
+
+
+class Table(NamedTuple):
+    """A titled table; the first column names the rows."""
+
+    title: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    condition: str = ""  # what its code ran on, where that is less than the real thing
+
+
+class Picture(NamedTuple):
+    """A PNG in base64, its width and height in pixels, and what it is in words."""
+
+    title: str
+    png: str
+    size: tuple[int, int]
+    caption: str
+    axes: tuple[str, ...] = ()  # what is drawn on each of its axes
+    condition: str = ""  # what its code ran on, where that is less than the real thing
+
+
+class Result(NamedTuple):
+    """What a text gives on one input."""
+
+    key: str  # the name by which a page says which one it means
+    call: str  # the input, with the statements that run before it; of a cell, a name it defines
+    value: str  # its result: a value, or an exception with its message
+    sign: Literal["→", "=", "·", ""] = "→"  # what stands between the two
+    before: str = ""  # what the name held before the cell ran
+    # What it may give, where that is asked; their order does not say which one the text gives.
+    choices: tuple[Choice, ...] = ()
+    rivalry: str = ""  # who gives what, where that is asked
+    confirmed: bool | None = None  # the user's word on it
+    expected: str = ""  # what it should be, where the user says it is something else
+    output: tuple["Block", ...] = ()  # a table or a picture that it comes with
+    # What the user is asked about it; of a fact, whether to `keep` or to `undo` it.
+    asks: Literal["right", "example", "keep", "undo", "open", ""] = "right"
+    condition: str = ""  # what it was computed on, where that is less than the real thing
+    folded: bool = False  # whether it is seen on a click only
+    buttons: tuple[str, ...] = ()  # of a fact: that it is meant, and that it goes
+
+    def __str__(self) -> str:
+        value = f"{self.before} → {self.value}" if self.before else self.value
+        if self.choices:
+            value = f"{' or '.join(one.result for one in self.choices)}?"
+            value += f" ({self.rivalry})" if self.rivalry else ""
+        call = self.call.replace("\n", "; ")
+        if self.asks == "example":
+            return f"{call} == ?"
+        if self.asks == "open":
+            options = " / ".join(one.result for one in self.choices)
+            return f"{call} ({options})" if options else call
+        line = f"{call} {self.sign} {value}" if self.sign else f"{call}{': ' * bool(value)}{value}"
+        return " · ".join(map(str, filter(None, (line, self.condition, self.word))))
+
+    @property
+    def word(self) -> Label | None:
+        """The user's word on it."""
+        if self.confirmed is None:
+            return None
+        if self.confirmed:
+            return Label("✓", "confirmed", "good")
+        return Label("✗", f"should be {self.expected}", "bad")
+
+
+class Results(NamedTuple):
+    """What a text gives, for a person to confirm."""
+
+    title: str
+    rows: tuple[Result, ...]
+    hint: str = ""  # what an answer would settle, where the verdict waits for one
+    commands: str = ""  # how to answer without buttons, where numbers don't do
+    part: str = "results"  # what `%refine show` calls it
+
+
+class Section(NamedTuple):
+    """Blocks under a heading: name, verdict and what else qualifies it; folded where possible."""
+
+    title: str
+    blocks: tuple["Block", ...]
+    label: Label | None = None
+    marks: tuple[str, ...] = ()
+    open: bool = False
+
+    def __str__(self) -> str:
+        return " · ".join([self.title, *([str(self.label)] if self.label else []), *self.marks])
+
+
+Block = Paragraph | Text | Output | Items | Table | Picture | Results | Section

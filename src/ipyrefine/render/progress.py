@@ -1,0 +1,129 @@
+"""While a user waits: the seconds and the tokens of the stage under way."""
+
+from collections import deque
+from statistics import median
+
+from ipyrefine.core.events import CallEnded, Event, StageStarted, Stopped, TextDelta, Warned
+from ipyrefine.core.model import Stage
+from ipyrefine.core.policy import estimate_tokens
+from ipyrefine.core.ports import Clock
+from ipyrefine.core.rank import reads
+from ipyrefine.core.run import Run
+from ipyrefine.render import labels
+
+WRITING = (Stage.DRAFT, Stage.REVISE)  # the stages whose replies are texts for people
+
+
+SILENCE = 20.0  # seconds without a reply before a line says so
+
+
+_TAIL = 200  # characters
+
+
+_CALLS = 9  # recent calls of a model for a stage, whose seconds tell what is usual
+
+
+# Those of this process, by model and stage.
+_RECENT: dict[tuple[str, Stage], deque[float]] = {}
+
+
+def _caller(run: Run, stage: Stage) -> tuple[str, Stage]:
+    writes = stage in WRITING or (stage is Stage.CRITIQUE and not reads(run))
+    return (run.setup.model if writes else run.setup.judge), stage
+
+
+def seconds_of(model: str) -> float:
+    """Return the median seconds of a model's recent calls in this process; 0 before any."""
+    recent = [one for (name, _), calls in _RECENT.items() if name == model for one in calls]
+    return median(recent) if recent else 0.0
+
+
+class Progress:
+    """Counts the seconds and the tokens of the stage under way."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._stage: StageStarted | None = None
+        self._heard: float | None = None  # when the awaited reply last grew
+        self._kind = ""  # what is written, ``thinking`` or ``text``
+        self._first: float | None = None  # when that began
+        self._began = clock()
+        self._tokens = self._characters = self._streamed = 0
+        self._tail = ""
+
+    def take(self, event: Event, run: Run) -> None:
+        """Count an event of a run."""
+        now = self._clock()
+        match event:
+            case StageStarted():
+                self._stage, self._began, self._first = event, now, None
+                self._heard = None if event.stage is Stage.CHECK else now
+                self._tokens = self._characters = self._streamed = 0
+                self._tail = ""
+            case TextDelta():
+                self._heard = now
+                if self._first is None or event.kind != self._kind:
+                    self._kind, self._first, self._streamed = event.kind, now, 0
+                self._characters += len(event.text)
+                self._streamed += len(event.text)
+                if event.stage in WRITING:
+                    self._tail = (self._tail + event.text)[-_TAIL:]
+            case CallEnded():
+                # The reply's own count replaces the estimate.
+                self._tokens += event.usage.completion_tokens
+                self._characters = 0
+                if event.finish == "stop":
+                    recent = _RECENT.setdefault(_caller(run, event.stage), deque(maxlen=_CALLS))
+                    recent.append(event.usage.seconds)
+                # Other drafts may still be under way.
+                self._heard = now if event.stage is Stage.DRAFT else None
+            case Warned() if self._stage and self._stage.stage is not Stage.CHECK:
+                self._heard = now  # it is asked again
+            case Stopped():
+                self._stage = self._heard = None
+
+    @property
+    def tokens(self) -> int:
+        """Tokens the model wrote in this stage; of a reply that streams, an estimate."""
+        return self._tokens + estimate_tokens(self._characters)
+
+    @property
+    def rate(self) -> int:
+        """Tokens a second since the text or the thinking began, an estimate; 0 at first."""
+        span = 0.0 if self._first is None else self._clock() - self._first
+        return 0 if span < 1.0 else round(estimate_tokens(self._streamed) / span)
+
+    @property
+    def silence(self) -> float | None:
+        """Seconds since the awaited reply last grew; None while none is awaited."""
+        return None if self._heard is None else self._clock() - self._heard
+
+    def usual(self, run: Run) -> float:
+        """Return the median seconds of the model's recent calls for this stage; 0 before any."""
+        recent = _RECENT.get(_caller(run, self._stage.stage)) if self._stage else None
+        return median(recent) if recent else 0.0
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the stage began; 0 where none is under way."""
+        return self._clock() - self._began if self._stage else 0.0
+
+    def line(self, run: Run) -> str:
+        """Return stage, seconds and tokens, like ``Evaluating · draft · 3 s · 6 tokens``.
+
+        While a text is written, its latest line follows; while nothing comes, for how long. It is
+        empty when no stage is under way.
+        """
+        if self._stage is None:
+            return ""
+        stage = labels.STAGES[self._stage.stage]
+        parts = [
+            stage,
+            labels.under_way(run, self._stage.iteration),
+            f"{self.seconds:.0f} s" + labels.usually(self.usual(run)),
+        ]
+        parts += [labels.count(self.tokens, "token")] if self.tokens else []
+        if (self.silence or 0.0) >= SILENCE:
+            parts.append(f"no reply for {self.silence:.0f} s · Ctrl-C stops it")
+        written = [line.strip() for line in self._tail.splitlines() if line.strip()]
+        return " · ".join(parts + written[-1:])
