@@ -264,7 +264,6 @@ async def test_a_test_that_is_no_python_is_shown_as_not_tried() -> None:
     run = await criticised(critique(EMPTY.replace("()", "(")), drafts=(RIGHT,)).run()
     assert written(run)[0].dropped == "broken"
     page = record_html(run)
-    assert "1 not tried" in page
     assert "It is not Python." in page
 
 

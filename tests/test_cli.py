@@ -58,7 +58,7 @@ def test_the_demo_uses_the_server_that_is_configured_and_fits_one_screen(
         "── Revision 1: ✓ PASS · 3 examples ──",
         "Changes from the draft:",
         "len(known)",
-        "✓ examples 3/3",
+        "✓  3 of 3 examples hold",
         "%%refine",
     )
     places = [out.find(part) for part in parts]

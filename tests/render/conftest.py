@@ -20,7 +20,7 @@ from ipyrefine.core.model import (
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.table import Evidence, Point, Reading, Result, Row
 
-_VOID = {"br", "line", "circle", "img", "input"}
+_VOID = {"br", "col", "line", "circle", "img", "input"}
 
 
 class Page(HTMLParser):

@@ -69,7 +69,7 @@ def fact(id_, effect):
 
 def live(run):
     parts = panel_parts(run, View())
-    return parts["text"] + parts["results"]
+    return parts["text"] + parts["results"] + parts["evidence"]
 
 
 def words(html, read_html):
@@ -87,7 +87,7 @@ def test_the_answer_is_the_first_line_below_the_text_then_effects_then_the_rest(
         sentence(GONE).replace("`", ""),
         sentence(FILLED).replace("`", ""),
         "Printed",
-        "What it did",
+        "3 → 0",
     )
     places = [flat.index(one) for one in lines]
     assert places == sorted(places)
@@ -245,7 +245,7 @@ def test_three_or_four_lines_are_told_the_rest_folds_and_so_does_the_head_of_a_t
 
 def test_a_line_that_is_known_is_said_quietly_and_once(read_html):
     html = panel_parts(run_of(FILLED, WARNING), View())["results"]
-    assert "<small>line 3</small>" in html
+    assert '<small dir="auto">line 3</small>' in html
     assert html.count("line 2") == 1
 
 

@@ -16,7 +16,7 @@ from ipyrefine.core.model import StopReason
 from ipyrefine.core.run import Run
 from ipyrefine.errors import UsageError
 from ipyrefine.notebook.panel import Panel
-from ipyrefine.render.html import FOLDS, record_html
+from ipyrefine.render.html import record_html
 from ipyrefine.render.terminal import cells, event_text, record_text
 from ipyrefine.session.export import export
 from ipyrefine.session.record import bundle, load
@@ -78,7 +78,7 @@ def html_of(run: Run) -> str:
     try:
         panel.show(Stopped(reason=run.stop_reason, message=run.message), run)
         messages = [{"action": "hello"}, {"action": "show", "fields": {"iteration": 1}}]
-        folds = [{"name": name, "open": True} for name in FOLDS]
+        folds = [{"name": name, "open": True} for name in ("details", "texts")]
         messages += [{"action": "fold", "fields": one} for one in folds]
         forms = ("edit", "finding", "criteria", "select")
         messages += [{"action": "open", "fields": {"name": name}} for name in forms]

@@ -72,7 +72,7 @@ def suite(said: str, gives: Choice | None = None) -> dict[str, Result]:
         (run_of(UNREADABLE, read_late=True, reading=Reading(failure="It is down")),
          "? NOT JUDGED · accepted · could not be read afterwards: It is down · 8 s"),
         (run_of(FAILED, results=suite("IndexError")),
-         "✎ NEEDS IMPROVEMENT · 0 of 1 tests pass · accepted · 8 s"),
+         "✎ NEEDS IMPROVEMENT · x · accepted · 8 s"),
     ],
 )  # fmt: skip
 def test_it_says_what_the_text_rests_on_and_what_was_found_afterwards(

@@ -1,5 +1,7 @@
 """The rows `call → result`, on every surface the same."""
 
+import re
+
 import pytest
 from png import picture
 
@@ -52,7 +54,7 @@ def run_of(*rows: Row, said: tuple[Clarification, ...] = ()) -> Run:
 
 
 def live(run: Run, **view) -> str:
-    return panel_parts(run, View(**view))["results"]
+    return panel_parts(run, View(**view))["evidence"]
 
 
 def words(output: str, read_html) -> str:
@@ -64,7 +66,7 @@ def words(output: str, read_html) -> str:
 @pytest.mark.parametrize(
     ("rows", "said", "shown"),
     [
-        ((RIVAL, RAISES), (), ("What it gives", "f(-1) → ValueError: too small",
+        ((RIVAL, RAISES), (), ("f(-1) → ValueError: too small",
                                "0 or None", "this text gives 0")),
         ((PLAIN,), (), ("f([1]) → 1", "import math")),
         ((SCENARIO,), (), ("s = Pile() s.put(1) s.take() → 1 s.take() → IndexError",)),
@@ -81,7 +83,6 @@ def test_rows_say_what_a_text_gives(render, read_html, rows, said, shown):
 @EVERY
 def test_a_cell_is_shown_by_what_it_changed_with_the_head_of_a_table(render, read_html):
     flat = words(render(run_of(*CELL)), read_html)
-    assert "What it did" in flat
     assert "3 → 0" in flat
     assert "merged = 900 rows × 2 columns" in flat
     assert flat.index("top") < flat.index("merged")
@@ -97,7 +98,9 @@ def drafts_of(first: Row, second: Row) -> Run:
 def test_rival_results_are_buttons_in_one_order_whichever_is_the_texts():
     other = Row(call="f([])", result="None", source="drafts", rivals=(Choice(result="0"),))
     found = drafts_of(RIVAL, other)
-    assert live(found, iteration=0) == live(found, iteration=1)
+    first, second = (live(found, iteration=n).partition("<td")[2] for n in (0, 1))
+    buttons = re.compile(r'data-choice="\d"><code>(.*?)</code>')
+    assert buttons.findall(first) == buttons.findall(second) == ["0", "None"]
 
 
 def test_a_rival_result_says_which_text_gives_it(read_html):
@@ -120,11 +123,10 @@ def test_two_results_ask_and_the_others_are_folded(read_html):
     assert "3 more" in below
     assert "3 more" in words(record_html(run_of(*MANY)), read_html)
     printed = record_text(run_of(*MANY))
-    assert "2  f(1) → 1\n     3 more: %refine show results" in printed.replace(
-        "  3 more", "     3 more"
-    )
+    assert "2  f(1) → 1" in printed
+    assert "3 more: %refine show checks" in printed
     assert "f(2)" not in printed
-    assert "5  f(4) → 4" in details_text(run_of(*MANY).replace(best=0), "results")
+    assert "5  f(4) → 4" in details_text(run_of(*MANY).replace(best=0), "checks")
 
 
 def test_an_answered_result_is_never_folded_and_moves_no_other(read_html):
@@ -212,7 +214,7 @@ def test_a_function_of_which_nothing_is_known_asks_for_the_result_of_a_call(read
     assert "nobody has said what mean([3, 1], 2) should give" in words(record, read_html)
     assert "data-action" not in record
     printed = record_text(blank(OWN))
-    assert "For example\n  1  mean([3, 1], 2) == ?" in printed
+    assert "  1? mean([3, 1], 2) == ?" in printed
     assert '%refine should 1 "VALUE" says what it should give.' in printed
 
 
@@ -277,19 +279,18 @@ def test_the_verdict_a_row_and_an_output_say_that_they_are_of_first_rows(
     assert SAID in label
     assert any(f"total = 526541.0{apart}{SAID}" in flat for apart in (" ", " · "))
     assert any(f"{title}{apart}{SAID}" in flat for apart in (" ", ", "))
-    assert "first rows only" in flat
     assert f"n = 3 {SAID}" not in flat.replace(" · ", " ")
 
 
 def test_a_result_of_first_rows_has_no_buttons_and_no_number():
     parts = panel_parts(on_first_rows(Value(text="526541.0")), View())
-    total, _, n = parts["results"].partition("<code>n</code>")
+    total, _, n = parts["evidence"].partition("<code>n</code>")
     assert "<button" not in total
     assert "<button" in n
     assert SAID in parts["top"]
     assert f"{SAID}</small></p>" in parts["results"].partition("The answer: ")[2]
     text = record_text(on_first_rows())
-    assert "–  total = 526541.0" in text  # noqa: RUF001
+    assert "·  total = 526541.0" in text
     assert "2  n = 3" in text
 
 

@@ -151,7 +151,7 @@ async def test_no_part_of_a_run_gives_a_result_away_before_it_is_predicted(part)
         with pytest.raises(UsageError, match="Predict it first"):
             suite_source(loop.state)
         await decide(loop, Predict(result=answer))
-    assert "16.5" in details_text(loop.state, "tests")
+    assert "16.5" in details_text(loop.state, "checks")
     assert "16.5" in suite_source(loop.state)
 
 

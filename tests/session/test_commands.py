@@ -64,14 +64,14 @@ TYPED: list[tuple[list[str], Decision]] = [
     (["accept"], Accept(iteration=0)),
     (["accept", "0"], Accept(iteration=0)),
     (
-        ["override", "fail", "2", "typos", "left"],
+        ["override", "improve", "2", "typos", "left"],
         Override(outcome=Outcome.NEEDS_IMPROVEMENT, reason="2 typos left"),
     ),
     (["override", "pass", "good", "enough"], Override(outcome=Outcome.PASS, reason="good enough")),
-    (["override", "fail", "0", "too cold"],
+    (["override", "improve", "0", "too cold"],
      Override(iteration=0, outcome=NEEDS_WORK, reason="too cold")),
     (["override", "fail", "0", "much", "too", "cold"],
-     Override(iteration=0, outcome=NEEDS_WORK, reason="much too cold")),
+     Override(iteration=0, outcome=Outcome.FAIL, reason="much too cold")),
     (["continue"], Continue()),
     (["continue", "3", "shorter"], Continue(revisions=3, guidance="shorter")),
     (["continue", "be", "brief"], Guide(guidance="be brief")),
@@ -205,7 +205,7 @@ def test_what_a_stopped_run_is_told_to_continue_with_allows_a_revision():
     ("select", "Type %refine continue f1."),
     ("guide", 'Type %refine continue "guidance".'),
     ("branch", "Type %refine continue from 0."),
-    ("results", "Type %refine show results."),
+    ("output", "Type %refine show output."),
     ("confirm", "Type %refine right 1."),
     ("expect", 'Type %refine should 1 "VALUE".'),
     ("predict", "Type %refine should VALUE."),
@@ -266,8 +266,8 @@ def test_one_part_of_a_run_is_shown_by_its_name(shell, capsys):
     printed = capsys.readouterr().out
     assert "Write a greeting." in printed
     assert "Version 0" not in printed
-    run(shell, "%refine show checks")
-    assert capsys.readouterr().out == "This run has no checks to show.\n"
+    run(shell, "%refine show output")
+    assert capsys.readouterr().out == "This run has no output to show.\n"
     run(shell, "%refine show 0")
     assert capsys.readouterr().out == "Version 0\n"
 

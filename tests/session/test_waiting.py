@@ -118,7 +118,7 @@ async def test_it_shows_the_line_that_is_being_written(monkeypatch):
     [
         ("a", ["accept"]),
         ("c 2 shorter", ["continue", "2", "shorter"]),
-        ("needs work too cold", ["override", "fail", "too", "cold"]),
+        ("needs work too cold", ["override", "improve", "too", "cold"]),
         ("show diff", ["show", "diff"]),
         ("", []),
         ("q", []),

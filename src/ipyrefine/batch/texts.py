@@ -17,7 +17,7 @@ from ipyrefine.errors import CheckNotRun, UsageError
 from ipyrefine.kernel.variables import Variables
 from ipyrefine.profiles.recognise import name_by_draft
 from ipyrefine.providers.choose import NoWriter
-from ipyrefine.render import blocks, document, gives, labels, words
+from ipyrefine.render import blocks, document, gives, grid, labels, words
 from ipyrefine.render.html import blocks_html
 from ipyrefine.render.terminal import blocks_text
 
@@ -255,7 +255,7 @@ class Table:
         found = (
             blocks.Paragraph(f"{', '.join(listed)}{note}", "quiet"),
             *([] if draft.verdict else [blocks.Paragraph(run.message, "flaw")]),
-            *(document.reason(run, draft) if draft.override else document.checks(run, draft)),
+            *(document.reason(run, draft) if draft.override else grid.checks(run, draft)),
             blocks.Text(draft.text, run.task.form),
         )
         label = words.verdict(run, draft).label

@@ -192,17 +192,21 @@ ACTIONS: dict[str, Action] = {
         record=decisions.Accept, read=typed.accept,
         done=lambda run, d, text: f"accepted {text}"),
     "override": Action(
-        "pass|fail [k] [reason]", "give the verdict yourself",
+        "pass|improve|fail [k] [reason]", "give the verdict yourself",
         record=decisions.Override, read=typed.override, revises=True, changes=changes.override,
         done=lambda run, d, text: f"marked {text} {d.outcome.value.replace('_', ' ')}"),
     "pass": Action(
-        typed="override pass", button="Mark as pass", key="p",
+        typed="override pass", button="Pass",
         title="Override the verdict: the text is good enough.",
         record=decisions.Override, take=_ruling(Outcome.PASS)),
     "needs-work": Action(
-        typed="override fail", button="Mark as needs work", key="n",
-        title="Override the verdict, and say what is missing.",
+        typed="override improve", button="Needs improvement",
+        title="Override the verdict; a model revises the text for the reason.",
         record=decisions.Override, take=_ruling(Outcome.NEEDS_IMPROVEMENT)),
+    "fail": Action(
+        typed="override fail", button="Fail",
+        title="Override the verdict: the text is wrong; a model revises it for the reason.",
+        record=decisions.Override, take=_ruling(Outcome.FAIL)),
     "continue": Action(
         "[from k] [n] [guidance]", "revise again; f1 f2 only; as code|prose",
         button="Continue", title="Write one more revision, with the guidance below.", key="c",

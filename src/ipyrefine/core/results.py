@@ -101,10 +101,10 @@ def rivalry(run: Run, iteration: Iteration, row: Row) -> str:
     key = key_of(row.call, row.setup)
     tests = (one for one in run.tests if not one.dropped)
     claimed = [one for test in tests for one in claims(test) if key_of(one.call, one.setup) == key]
-    given = {one.number: _given(run, one).get(key) for one in run.iterations}
+    by_text = {one.number: given(run, one).get(key) for one in run.iterations}
     texts, parts = set[int](), list[tuple[str, list[int], str]]()
     for choice in row_choices(row):
-        who = [number for number, one in given.items() if one and gives_same(one, choice)]
+        who = [number for number, one in by_text.items() if one and gives_same(one, choice)]
         expected = any(gives_same(one, choice) for one in claimed)
         texts.update(who)
         gives = f"{'raise' if choice.raises else 'give'}%s {choice.result}"
@@ -125,7 +125,7 @@ def rivalry(run: Run, iteration: Iteration, row: Row) -> str:
     return "; ".join(filter(None, (opens, told)))
 
 
-def _given(run: Run, iteration: Iteration) -> dict[_Key, Row | Choice]:
+def given(run: Run, iteration: Iteration) -> dict[_Key, Row | Choice]:
     """Return what a text gives, by input: in checks, and in a critic's tests."""
     found: dict[_Key, Row | Choice] = {}
     for cell in run.cells(iteration):

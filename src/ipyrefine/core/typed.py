@@ -31,12 +31,18 @@ def accept(run: Run, words: list[str]) -> decisions.Accept:
     return decisions.Accept(iteration=number, destination=place)
 
 
+_RULINGS = {
+    "pass": Outcome.PASS,
+    "improve": Outcome.NEEDS_IMPROVEMENT,
+    "fail": Outcome.FAIL,
+}
+
+
 def override(run: Run, words: list[str]) -> decisions.Override:
-    """Read ``pass|fail [k] [reason]``; a number that names no text may begin a reason."""
-    word = words.pop(0) if words else ""
-    if word not in ("pass", "fail"):
+    """Read ``pass|improve|fail [k] [reason]``; a number that names no text may begin a reason."""
+    outcome = _RULINGS.get(words.pop(0) if words else "")
+    if outcome is None:
         raise UsageError('Say which: %refine override pass "reason", or override fail "reason".')
-    outcome = Outcome.PASS if word == "pass" else Outcome.NEEDS_IMPROVEMENT
     number = _leading_text(run, words)
     return decisions.Override(iteration=number, outcome=outcome, reason=" ".join(words))
 

@@ -10,7 +10,7 @@
 const SLACK = 24;
 /** How long (ms) the kernel may take to answer before the panel says so. */
 const PATIENCE = 3000;
-const NUMBERS = new Set(["iteration", "other", "hunk", "number", "choice", "revisions", "sure", "target"]);
+const NUMBERS = new Set(["iteration", "other", "hunk", "number", "choice", "revisions", "target"]);
 const TYPING = "input:not([type=checkbox]), textarea, select";
 
 const keyOf = (node) => (node.nodeType === Node.ELEMENT_NODE && node.dataset.key) || null;
@@ -155,7 +155,7 @@ function render({ model, el }) {
     if (busy) busy.hidden = true;
     for (const button of el.querySelectorAll(".rf-sent")) button.classList.remove("rf-sent");
     const held = el.contains(document.activeElement) ? document.activeElement : null;
-    const row = held && held.closest("li[data-row]");
+    const row = held && held.closest(".rf-res[data-row]");
     if ("page" in message) morphChildren(el, parse(message.page));
     const height = find('[data-part="text"]')?.offsetHeight;
     for (const [name, html] of Object.entries(message.parts || {})) {
@@ -186,7 +186,7 @@ function render({ model, el }) {
       const field = find(`[data-focus="${message.focus}"]`);
       if (field) field.focus();
     } else if (held && !held.isConnected) {
-      const awaited = find("[data-awaited] > li");
+      const awaited = find("[data-awaited] [data-row]");
       const near = row && row.isConnected ? row : awaited || find("section.rf");
       if (near) near.focus({ preventScroll: true });
     }
@@ -227,7 +227,7 @@ function render({ model, el }) {
 
   /** Act on a key in a result's row, and return whether it was one for it. */
   function onResult(key, row) {
-    const all = [...el.querySelectorAll("li[data-row]")];
+    const all = [...el.querySelectorAll(".rf-res[data-row]")];
     const rows = all.filter((one) => one.getClientRects().length); // none in a closed fold
     const isOpen = (one) => one.querySelector(".rf-no");
     const after = rows.slice(rows.indexOf(row) + 1);
@@ -291,7 +291,7 @@ function render({ model, el }) {
     const { key, target } = event;
     if (!el.contains(target) || event.ctrlKey || event.metaKey || event.altKey || key === "Tab") return;
     const typing = target.closest(TYPING);
-    const row = target.closest("li[data-row]");
+    const row = target.closest(".rf-res[data-row]");
     if (key === "Escape") {
       const menu = find("details.rf-menu[open]") || (row && row.querySelector(".rf-no[open]"));
       if (menu) {
@@ -341,8 +341,16 @@ function render({ model, el }) {
     const button = [...el.querySelectorAll("[data-hotkey]")].find((b) => b.dataset.hotkey === key);
     if (button) {
       event.preventDefault();
-      press(button);
+      if (button.matches("summary")) openMenu(button.parentElement);
+      else press(button);
     }
+  }
+
+  function openMenu(menu) {
+    closeMenus(menu);
+    menu.open = true;
+    const field = menu.querySelector("input");
+    if (field) field.focus();
   }
 
   el.addEventListener("click", onClick);

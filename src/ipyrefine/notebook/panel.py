@@ -297,8 +297,6 @@ class Panel:
                 return self._open(name, fields.get("finding", ""))
             case "copy":
                 return {"copy": self._text(fields.get("iteration"))}
-            case "needs-work" if not (fields.get("words", "").strip() or fields.get("sure")):
-                return self._open("needs-work", "")
             case _ if action not in ACTIONS:
                 raise ValueError(_STALE_PAGE)
             case _ if ACTIONS[action].record is None:
@@ -354,7 +352,7 @@ class Panel:
         self._view = self._view._replace(form=form, finding=finding)
         fields = {
             "edit": "text", "finding": "problem", "criteria": "criteria", "model": "model",
-            "dismiss": "reason", "needs-work": "words",
+            "dismiss": "reason",
         }  # fmt: skip
         return {"focus": fields[form]} if form in fields else None
 

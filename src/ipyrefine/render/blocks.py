@@ -53,6 +53,8 @@ class Item(NamedTuple):
     fix: str = ""  # how to fix it
     detail: str = ""  # program output
     settled: bool = False  # whether it needs no action any more
+    binding: bool = False  # whether it can't be dismissed by itself
+    drop: str = ""  # the demand that a click leaves out, by its name
 
 
 class Items(NamedTuple):
@@ -111,6 +113,8 @@ class Result(NamedTuple):
         call = self.call.replace("\n", "; ")
         if self.asks == "example":
             return f"{call} == ?"
+        if self.asks == "keep":
+            return f"“{call}” stands in no source: {value}"
         if self.asks == "open":
             options = " / ".join(one.result for one in self.choices)
             return f"{call} ({options})" if options else call
@@ -137,6 +141,65 @@ class Results(NamedTuple):
     part: str = "results"  # what `%refine show` calls it
 
 
+class Head(NamedTuple):
+    """The head of a text's column in the table of checks; of those left out, how many there are."""
+
+    name: str  # a short one: ``Draft``, ``1``, ``2 ★``
+    number: int | None = None  # the text's; None where some are left out
+    title: str = ""  # its name with what it came to, for a reader who doesn't see the marks
+    shown: bool = False  # whether it is the text above the table
+
+
+class Line(NamedTuple):
+    """What texts are held to, with what the shown text gives, and a mark for each text."""
+
+    body: "Result | Item"
+    mark: Label  # of the shown text
+    source: str = ""  # who says it
+    note: str = ""  # what else there is to say, such as the task's words behind it
+    marks: tuple[Label, ...] = ()  # of each head
+    number: str = ""  # what an answer that is typed calls it; empty where nothing is asked
+    folded: bool = False  # whether it is seen on a click only
+
+
+class Checks(NamedTuple):
+    """What texts are held to: a line for each thing, and a column for each text."""
+
+    heads: tuple[Head, ...]  # none for a single text
+    lines: tuple[Line, ...]
+    hint: str = ""  # what an answer would settle
+    commands: str = ""  # how to answer without buttons
+
+    @property
+    def more(self) -> str:
+        """How many lines are folded, by what came of them: ``2 more missed · 6 more hold``."""
+        ends = [one.mark.symbol for one in self.lines if one.folded]
+        missed, holds = ends.count("✗"), ends.count("✓")
+        counts = (
+            (missed, "more missed"),
+            (holds, "more hold"),
+            (len(ends) - missed - holds, "more"),
+        )
+        return " · ".join(f"{number} {word}" for number, word in counts if number)
+
+
+class Told(NamedTuple):
+    """A text in one line: what it missed, and what was said of it."""
+
+    number: int
+    name: str
+    missed: str
+    said: str = ""
+    blocks: tuple["Block", ...] = ()  # all of it
+    shown: bool = False  # whether it is the text above
+
+
+class Texts(NamedTuple):
+    """The texts of a run in their order, a line each."""
+
+    lines: tuple[Told, ...]
+
+
 class Section(NamedTuple):
     """Blocks under a heading: name, verdict and what else qualifies it; folded where possible."""
 
@@ -150,4 +213,4 @@ class Section(NamedTuple):
         return " · ".join([self.title, *([str(self.label)] if self.label else []), *self.marks])
 
 
-Block = Paragraph | Text | Output | Items | Table | Picture | Results | Section
+Block = Paragraph | Text | Output | Items | Table | Picture | Results | Checks | Texts | Section

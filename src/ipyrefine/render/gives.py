@@ -99,7 +99,7 @@ def unsourced(run: Run, iteration: Iteration) -> list[Results]:
             _around(iteration.text, one.place),
             sign="",
             asks="keep",
-            buttons=("Keep", "Strike"),
+            buttons=("Keep", "Delete"),
         )
         for one in asked
     )

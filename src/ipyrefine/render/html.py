@@ -1,10 +1,9 @@
 """A run as HTML: the parts of a panel, and the record, which is the same without controls."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -17,7 +16,8 @@ from ipyrefine.core.policy import to_act_on
 from ipyrefine.core.rank import rival_of
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import Sharing
-from ipyrefine.render import coaching, document, gives, labels, words
+from ipyrefine.core.table import Cell
+from ipyrefine.render import coaching, document, gives, grid, labels, words
 from ipyrefine.render.blocks import Block, Item
 from ipyrefine.render.diff import (
     Stretch,
@@ -25,7 +25,6 @@ from ipyrefine.render.diff import (
     lay_out,
     line_of,
     prose_html,
-    rows,
     side_by_side,
     text_lines,
 )
@@ -33,17 +32,16 @@ from ipyrefine.render.escape import plain
 from ipyrefine.render.formatting import prose, sentence_html
 from ipyrefine.render.progress import WRITING, seconds_of
 
-PARTS = ("top", "notices", "form", "ask", "text", "results", "evidence", "guide", "foot")
-FOLDS = ("details", "history", "settings")
-_MOST_STEPS = 9  # of the timeline, without the gaps
+PARTS = ("top", "form", "text", "ask", "notices", "results", "evidence", "guide", "foot")
 _MOST_COLUMNS = 3  # of outputs that differ
 _BLANK = re.compile(r"\n([ \t]*)(?=\n)")
 _KEYS = {row.key: row.button.rstrip("…") for row in ACTIONS.values() if row.key} | {
     "y": "On a result: right",
-    "n": "Needs work; on a result: not right",
-    "↑ ↓": "Previous and next result",
+    "n": "On a result: not right",
+    "o": "Override the verdict",
+    "↑ ↓": "Previous and next line; among the texts, ← → too",
     "j k": "Next and previous change",
-    ".": "Next finding, with what can be done about it",
+    ".": "Next check that is missed, with what can be done about it",
     "g": "Go to the guidance",
     "Esc": "Close a menu or a form",
     "?": "These keys; on a result: don't know, go on",
@@ -163,7 +161,6 @@ def _templates() -> Environment:
     environment.globals |= {
         # The two extra classes tell MathJax 3 and 2 to leave the text alone.
         "CLASSES": "ipyrefine mathjax_ignore tex2jax_ignore",
-        "MOST_STEPS": _MOST_STEPS,
         "OWN": OWN,
         "STYLE": Markup(style()),
         "WRITING": WRITING,
@@ -203,10 +200,13 @@ def _context(run: Run, view: View, note: str, *, live: bool) -> dict[str, Any]:
         "base": None,
         "other": None,
         "rival": None,
+        "to_check": False,
         "selectable": [],
         "data_questions": [],
         "accounts": {},
-        "results": [],
+        "grid": [],
+        "told": [],
+        "writing": "",
         "unfinished": document.unfinished(run),
         "explained": [one for one in run.explanations if one.iteration == number][-1:],
         "stop_message": "",
@@ -218,22 +218,21 @@ def _context(run: Run, view: View, note: str, *, live: bool) -> dict[str, Any]:
     }
     told = run.stop_reason in _TOLD or run.setup.coach or run.setup.is_look
     if run.iterations and not told and (live or not note):
-        # The header says what is still open.
-        open_ = about and about.verdict and about.verdict.why in ("open", "open_over_score")
-        context["stop_message"] = run.message if open_ else words.stop_sentence(run)
+        context["stop_message"] = run.message  # the header says what is still open
     if about:
-        claims = document.reading(run, about)
         context |= _text_context(run, view, about, live=live) | {
             "failure": document.failure(about),
-            "checks": document.checks(run, about, suite=not claims),
-            "claims": claims,
+            "grid": grid.checks(run, about, view.waiting, every="texts" in view.folds),
+            "told": [],
             "rival": rival_of(run, about),
             "selectable": [one for one in run.cells(about) if one.actionable],
         }
+        context["told"] = document.texts(run, about, whole=not live, apart=context["accounts"])
+        lost = any(one.kind == "unchanged" for one in about.effects.values())
+        context["to_check"] = not context["running"] and bool(context["data_questions"] or lost)
     context |= _top_context(run, view, about, live=live)
     context["folds"] = {
-        name: [] if live and name not in view.folds else _fold(name, run, about, context)
-        for name in FOLDS
+        "details": [] if live and "details" not in view.folds else document.details(run, about)
     }
     return context
 
@@ -266,27 +265,17 @@ def _top_context(run: Run, view: View, about: Iteration | None, *, live: bool) -
         "decided": decided,
         "label": said.title,
         "basis": basis,
+        "writing": f"{run.name(view.under_way).removeprefix('Revision ')}…"
+        if busy and run.stage in WRITING and run.iterations and live
+        else "",
         "remark": labels.lenient_evaluator(run),
         "used": [*used, *labels.usage_parts(run.usage, 0.0)],
         "progress": min(1, (len(run.iterations) + 0.5) / (run.allowed_revisions + 2)),
-        "steps": _steps(run, about),
     }
 
 
 def _first_line(text: str) -> str:
     return plain(text).strip().partition("\n")[0]
-
-
-def _steps(run: Run, about: Iteration | None) -> list[tuple[int, int]]:
-    """Return the iterations that the timeline shows, and how many it leaves out before each.
-
-    Of many, it shows the first, the best, the last, and those around the one that is looked at.
-    """
-    total, number = len(run.iterations), about.number if about else 0
-    visible = {*range(total)}
-    if total > _MOST_STEPS:
-        visible &= {0, total - 2, total - 1, run.best, number - 1, number, number + 1}
-    return [(after - before - 1, after) for before, after in pairwise([-1, *sorted(visible)])]
 
 
 def _text_context(run: Run, view: View, about: Iteration, *, live: bool) -> dict[str, Any]:
@@ -295,7 +284,8 @@ def _text_context(run: Run, view: View, about: Iteration, *, live: bool) -> dict
     if view.best and run.best is not None and run.best != about.number:
         other = run.best
     old = None if other is None else run.iterations[other].text
-    pinned = _pin(run, about, old)
+    open_ = [one for one in run.cells(about) if one.is_open and one.point.place]
+    pinned = _pin(run, about, open_) if form == "prose" else {}
     revert = None
     if live and old is not None:
         make: Any = _templates().get_template("controls.html").module
@@ -305,74 +295,31 @@ def _text_context(run: Run, view: View, about: Iteration, *, live: bool) -> dict
 
     columns: list[Any] = []
     if old is not None and view.sides and live and form == "code":
-        placed = [note for notes in pinned.lines.values() for note in notes]
-        pinned = Pinned({}, [*placed, *pinned.rest])
         columns = [*side_by_side(old, about.text, language)]
     outputs = gives.outputs(about)
     return {
         "data_questions": gives.data_questions(run, about),
         "accounts": _accounts(run, about, other),
-        "results": gives.results(run, about, view.waiting),
         "other": other,
         "pinned": pinned,
         "columns": columns,
         "lost": document.lost(run, about) if other == about.parent else [],
         "unchanged": old is not None and plain(old) == plain(about.text),
-        "parts": _stretches(about.text, old, form, language, pinned, revert),
+        "parts": _stretches(about.text, old, form, language, pinned, open_, revert),
         "same_outputs": bool(outputs)
         and other is not None
         and gives.outputs(run.iterations[other]) == outputs,
-        # In a live panel, a click drops a demand that was read wrongly.
-        "drops": {
-            labels.check_chip(one): one.name
-            for one in about.evidence
-            if live and one.name in run.demands
-        },
     }
 
 
-class Note(NamedTuple):
-    """A finding as a note in the margin of a text."""
-
-    item: Item  # the finding
-    fixed: bool  # whether this text settles it
-    claim: str  # what the reviser says it did for it
-    binding: bool  # whether it cannot be dismissed by itself
-
-
-class Pinned(NamedTuple):
-    """Findings by the line of the text below which they belong, and those without a place."""
-
-    lines: dict[int, list[Note]]
-    rest: list[Note]
-
-
-def _pin(run: Run, about: Iteration, old: str | None) -> Pinned:
-    pinned = Pinned({}, [])
-    for cell in document.ranked(document.margin(run, about)):
-        point, fixed = cell.point, cell.result.passed is True and not cell.point.dropped
-        item = document.finding_item(run, about, cell)
-        note = Note(item, fixed, _first_line(about.changes.get(cell.id, "")), point.binding)
-        place = line_of(about.text, point.place)
-        if place is None and fixed and old is not None and run.task.form == "code":
-            place = _successor(old, about.text, line_of(old, point.place))
-        (pinned.rest if place is None else pinned.lines.setdefault(place, [])).append(note)
+def _pin(run: Run, about: Iteration, found: Iterable[Cell]) -> dict[int, list[Item]]:
+    """Return what prose misses by the line below which it belongs."""
+    pinned: dict[int, list[Item]] = {}
+    for one in found:
+        place = line_of(about.text, one.point.place)
+        if place is not None and one.actionable:
+            pinned.setdefault(place, []).append(grid.item(run, one))
     return pinned
-
-
-def _successor(old: str, new: str, line: int | None) -> int | None:
-    """Return the line of the new text that took the place of a line of the old one.
-
-    Without a line, it is that of the only change, if there is only one.
-    """
-    compared = rows(old, new)
-    changes = {row.hunk for row in compared if row.hunk is not None}
-    if line is None:
-        hunk = changes.pop() if len(changes) == 1 else None
-    else:
-        hunk = next((row.hunk for row in compared if row.old == line), None)
-    added = [row.new for row in compared if row.hunk == hunk and row.new is not None]
-    return added[-1] if hunk is not None and added else None
 
 
 def _stretches(
@@ -380,11 +327,11 @@ def _stretches(
     old: str | None,
     form: str,
     language: str,
-    pinned: Pinned | None = None,
+    notes: Mapping[int, list[Item]] = {},
+    found: Sequence[Cell] = (),
     revert: Any = None,
 ) -> list[Stretch]:
-    notes = pinned.lines if pinned else {}
-    quotes = [one.item.quote for some in notes.values() for one in some if not one.fixed]
+    quotes = [one.point.place for one in found]
     before = text if old is None else old
     lines = text_lines(text, before, form, language, quotes, revert)  # type: ignore[arg-type]
     return [*lay_out(lines, notes, whole=old is None)]
@@ -407,16 +354,3 @@ def _accounts(run: Run, about: Iteration, other: int | None) -> dict[int, list[B
         one.number: gives.account(run, one, alone=one.number != about.number) for one in texts
     }
     return columns if columns[about.number] else {}
-
-
-def _fold(name: str, run: Run, about: Iteration | None, context: dict[str, Any]) -> list[Block]:
-    if name == "settings":
-        return document.settings(run)
-    if name == "details":
-        return document.details(run, about)
-    above = context["accounts"]  # shown there
-    versions = (
-        document.version(run, one, with_text=one is not about, with_outputs=one.number not in above)
-        for one in run.iterations
-    )
-    return [*document.history(run, about), *(() if context["live"] else versions)]

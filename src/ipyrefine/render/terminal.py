@@ -17,11 +17,13 @@ from ipyrefine.core.events import (
 )
 from ipyrefine.core.model import Stage, StopReason
 from ipyrefine.core.run import Iteration, Run
-from ipyrefine.render import coaching, document, gives, labels, words
+from ipyrefine.render import coaching, document, gives, grid, labels, words
 from ipyrefine.render.blocks import (
     Block,
+    Checks,
     Item,
     Items,
+    Line,
     Output,
     Paragraph,
     Picture,
@@ -30,6 +32,8 @@ from ipyrefine.render.blocks import (
     Section,
     Table,
     Text,
+    Texts,
+    Told,
 )
 from ipyrefine.render.diff import text_diff
 from ipyrefine.render.escape import plain, strip_colours
@@ -42,18 +46,17 @@ _COLOURS = {
 _DIFF_LINES = 60
 _MIN_TEXT_LINES = 8  # of the kept text, however small the terminal is
 _PART_LINES = 6  # of the checks, the outputs and the findings on the screen of a stopped run
-_RESULT_LINES = 4
+_DETAIL_LINES = 4  # of the program's output below a line
+_WIDE = 64  # columns of a terminal from which marks stand beside the checks
 # Stops that the error or the verdict already explains.
 _SILENT = (StopReason.FAILED, StopReason.CANCELLED, StopReason.PASSED)
 
 DETAILS: dict[str, Callable[[Run, Iteration], Sequence[Block]]] = {
     "text": lambda run, _: document.result(run),
     "diff": lambda run, one: document.writing(run, one),
-    "results": lambda run, one: gives.results(run, one),
-    "checks": lambda run, one: document.checks(run, one),
+    "checks": lambda run, one: grid.checks(run, one, every=True),
     "output": lambda run, one: gives.whole_account(run, one),
-    "findings": lambda run, one: document.findings(run, one),
-    "tests": lambda run, one: document.reading(run, one),
+    "texts": lambda run, one: document.texts(run, None),
     "scores": lambda run, _: document.scores(run),
     "usage": lambda run, _: document.usage(run),
     "settings": lambda run, _: document.settings(run),
@@ -167,11 +170,6 @@ class _Printer:
                     line = ": ".join(filter(None, (block.title, text)))
                     return self.wrap(", ".join(filter(None, (line, block.condition))), hang="  ")
                 return [*self.title(block), *self.wrap(text, "quiet", "  │ ")]
-            case Items(kind="checks"):
-                chips = " · ".join(str(item.labels[0]) for item in block.items)
-                failed = [item for item in block.items if item.labels[0].kind != "good"]
-                details = [self.wrap(one.detail, "", "  │ ") for one in failed if one.detail]
-                return self.wrap(chips) + [line for lines in details for line in lines]
             case Items():
                 rows = [line for item in block.items for line in self.item(item)]
                 return [*self.wrap(block.title, "bold"), *rows]
@@ -184,10 +182,10 @@ class _Printer:
             case Results():
                 rows = [
                     line
-                    for number, one in enumerate(block.rows, start=1)
+                    for one in block.rows
                     if self._whole or not one.folded
                     for line in [
-                        *self.result(number, one),
+                        *self.result(one, one.key if one.asks else "–"),  # noqa: RUF001
                         # The heads of tables that are new are folded.
                         *self.blocks(one.output if self._whole or one.asks == "right" else ()),
                     ]
@@ -198,6 +196,10 @@ class _Printer:
                 hint = self.wrap(block.commands, "quiet") if block.commands else []
                 title = self.wrap(block.title, "bold") if block.title else []
                 return [*title, *rows, *hint]
+            case Checks():
+                return self.checks(block)
+            case Texts():
+                return [line for one in block.lines for line in self.told(block, one)]
             case Section():
                 return ["", self.heading(str(block)), *self.blocks(block.blocks)]
 
@@ -220,11 +222,55 @@ class _Printer:
         )
         return lines + [line for text, *look in below if text for line in self.wrap(text, *look)]
 
-    def result(self, number: int, one: Result) -> list[str]:
-        kind = one.word.kind if one.word else "warn" if one.choices or one.asks == "undo" else ""
-        asks = "" if one.condition else one.asks
-        name = {"right": str(number), "example": str(number), "": "–"}.get(asks, one.key)  # noqa: RUF001
-        return self.wrap(f"{name}  {one}", kind, "  ", "     ")
+    def result(self, one: Result, number: str = "–") -> list[str]:  # noqa: RUF001
+        return self.wrap(f"{number}  {one}", _kind(one), "  ", "     ")
+
+    def checks(self, block: Checks) -> list[str]:
+        wide = self._columns >= _WIDE
+        heads = block.heads if wide else ()
+        source = max((cells(one.source) for one in block.lines), default=0) * wide
+        right = [source, *(cells(head.name) for head in heads)]
+        room = self._columns - sum(width + 2 for width in right)
+
+        def row(left: list[str], parts: Sequence[str], kind: str = "") -> list[str]:
+            pairs = zip(parts, right, strict=True)
+            placed = [wcwidth.ljust(part, width) for part, width in pairs if width]
+            first = "  ".join([wcwidth.ljust(left[0], room), *placed]).rstrip()
+            return [self.paint(line, kind) for line in (first, *left[1:])]
+
+        found = row([""], ["", *(head.name for head in heads)], "quiet") if heads else []
+        for one in block.lines:
+            if one.folded and not self._whole:
+                continue
+            mark = f"{one.number}{one.mark.symbol}" if one.number else one.mark.symbol or "·"
+            text, kind = _line_text(one), one.mark.kind if one.mark.symbol != "✓" else ""
+            left = wrap(text, room, f"  {wcwidth.ljust(mark, 2)} ", "     ")
+            marks = [mark.symbol for mark in one.marks] if heads else []
+            found += row(left, [one.source * wide, *marks], kind)
+            output = one.body.output if isinstance(one.body, Result) else ()
+            found += self.blocks(output)
+            detail = one.body.detail if isinstance(one.body, Item) else ""
+            if detail and (self._whole or one.mark.symbol == "✗"):
+                found += self.part_of(self.wrap(detail, "quiet", "     │ "))
+        if block.more and not self._whole:
+            found += self.wrap(f"{block.more}: %refine show checks", "quiet", "     ")
+        notes = (block.hint, block.commands)
+        return [*found, *(line for one in notes if one for line in self.wrap(one, "quiet"))]
+
+    def part_of(self, lines: list[str]) -> list[str]:
+        return lines if self._whole else self.cut(lines, _DETAIL_LINES, ": show checks")
+
+    def told(self, block: Texts, one: Told) -> list[str]:
+        width = max(cells(line.name) for line in block.lines)
+        hang = " " * (width + 4)
+        name = f"  {wcwidth.ljust(one.name, width)}  "
+        if one.blocks:
+            return [*self.wrap(one.missed, "", name, hang), *self.blocks(one.blocks), ""]
+        said = f"“{one.said}”" * bool(one.said)
+        whole = f"{name}{one.missed} {said}".rstrip()
+        if cells(whole) <= self._columns:
+            return [whole]
+        return [self.clip(f"{name}{one.missed}"), *(self.wrap(said, "", hang) if said else [])]
 
     def difference(self, block: Text) -> list[str]:
         old = block.old or ""
@@ -296,21 +342,12 @@ class _Printer:
         heading = self.heading(f"{run.name(chosen.number)}: {label}", label.kind)
         if run.stop_reason in (StopReason.ACCEPTED, StopReason.OVERRIDDEN):
             return [heading]
-        parts: dict[str, list[Block]] = {
-            "output": gives.account(run, chosen),
-            "checks": document.checks(run, chosen),
-            "findings": document.still_open(run, chosen),
-        }
-        above = [*self.left_behind(run, run.iterations, chosen), heading]
+        above = [heading]
         below = [
             *self.blocks(gives.data_questions(run, chosen)),
-            *(
-                line
-                for what, blocks in parts.items()
-                for block in blocks
-                for line in self.part(block, what)
-            ),
-            *self.cut(self.blocks(gives.results(run, chosen)), _RESULT_LINES, ": show results"),
+            *(line for one in gives.account(run, chosen) for line in self.part(one, "output")),
+            *self.blocks(grid.checks(run, chosen)),
+            *self.blocks(grid.texts(run, chosen)),
             *self.blocks(document.rival(run, run.chosen)),
             *self.wrap(" · ".join(labels.usage_parts(run.usage, run.seconds)), "quiet"),
             *message,
@@ -326,6 +363,19 @@ class _Printer:
         text = plain(chosen.text).strip("\n")
         prose = run.task.form == "prose"
         return "text", self.wrap(text) if prose else [*map(self.clip, text.split("\n"))]
+
+
+def _kind(one: Result) -> str:
+    return one.word.kind if one.word else "warn" if one.choices or one.asks == "undo" else ""
+
+
+def _line_text(line: Line) -> str:
+    one = line.body
+    if isinstance(one, Result):
+        return " · ".join(filter(None, (str(one), line.note)))
+    said = [one.text, f"“{one.quote}”" * bool(one.quote), one.note]
+    said += [f"Task: “{one.demand}”" * bool(one.demand), f"Fix: {one.fix}" * bool(one.fix)]
+    return " · ".join(filter(None, said)).replace("`", "")
 
 
 # Widths

@@ -62,6 +62,7 @@ _WHY = {
     "unchanged": "The revision changed nothing.",
 }
 _FAILED = ("failed", "test_failed")
+_POINTED = (*_FAILED, "open", "open_over_score")  # what is missed says it
 # Of these, what passed all the same is said too.
 _ALL_THE_SAME = ("no_critic", "weak_critic", "unreadable", "not_read", "plain", "not_run")
 
@@ -203,6 +204,8 @@ def _phrases(run: Run, text: Iteration, verdict: Verdict, sentence: str) -> Phra
         return [("", f"marked by you{over}{f': {words}' if words else ''}")]
     if verdict.outcome is Outcome.NOT_JUDGED or (verdict.passed and verdict.basis == "critique"):
         return [("", first)]
+    if not verdict.passed and verdict.why in _POINTED and verdict.line:
+        return [("", verdict.line.partition("\n")[0])]
     found = Phrases()
     if verdict.basis != "evaluator":
         of_it = (e for e in run.evidence(text) if e.passed == verdict.passed and e.required)
@@ -211,6 +214,14 @@ def _phrases(run: Run, text: Iteration, verdict: Verdict, sentence: str) -> Phra
             found = [("", first)]
     unread = [("", "nobody read it")] if verdict.passed and text.unread else []
     return [*(found or [("", _basis(run, text, verdict))]), *unread]
+
+
+def counted(evidence: Evidence) -> str:
+    """Return what a check came to, counted: ``3 of 4 examples hold``."""
+    if evidence.passed is None:
+        return f"{check_name(evidence.name)}: no result"
+    said = ", ".join(f"{bold} {rest}" for bold, rest in _counted(evidence))
+    return said if evidence.required or evidence.passed else f"{said}, which does not block"
 
 
 def _counted(evidence: Evidence) -> Phrases:

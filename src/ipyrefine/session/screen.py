@@ -132,7 +132,7 @@ async def ask(session: Session) -> None:
                 decision: Decision = confirmations(run, words[1:])[0]
             else:
                 decision = parse_decision(run, words[0], words[1:])
-            if words[:2] == ["override", "fail"] and not getattr(decision, "reason", ""):
+            if words[:2] == ["override", "improve"] and not getattr(decision, "reason", ""):
                 reason = input("What needs work? ")  # noqa: ASYNC250
                 decision = decision.replace(reason=reason.strip())
             session.decide(decision)
@@ -167,6 +167,6 @@ def read_answer(answer: str) -> list[str]:
         raise UsageError(
             f"{name!r} is not an answer here. Type a letter in brackets, or Enter to leave it."
         )
-    if command[-1:] == ["fail"] and args[:1] == ["work"]:
+    if command[-1:] == ["improve"] and args[:1] == ["work"]:
         args = args[1:]
     return [*command, *args] if command else []

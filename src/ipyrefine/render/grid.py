@@ -1,0 +1,385 @@
+"""The table of a run: a line for each thing that texts are held to, a column for each text."""
+
+import re
+from collections.abc import Container, Iterable, Iterator
+
+from ipyrefine.core.decisions import Expect, Retract
+from ipyrefine.core.model import Basis, Outcome, on_conditions
+from ipyrefine.core.policy import is_bare_score
+from ipyrefine.core.rank import has_evaluator
+from ipyrefine.core.results import claims, given, gives_same, key_of, missed_claim, row_key, rows
+from ipyrefine.core.run import Iteration, Run
+from ipyrefine.core.table import Cell, Evidence, Point, Row
+from ipyrefine.core.testing import is_critics
+from ipyrefine.render import gives, labels, words
+from ipyrefine.render.blocks import (
+    Checks,
+    Head,
+    Item,
+    Line,
+    Paragraph,
+    Result,
+    Results,
+    Texts,
+    Told,
+)
+from ipyrefine.render.escape import strip_colours
+from ipyrefine.render.labels import Label
+
+MOST_LINES = 7  # of the table, before it folds
+_LAST, _LAST_OF_ALL = 3, 9  # texts whose columns stay, beside the first and the best
+_SENTENCE = re.compile(r"(?<=[.!?…。])\s")
+_HOLDS, _MISSES = Label("✓", "passes", "good"), Label("✗", "misses it", "bad")
+_MINOR = Label("✗", "misses it, which does not block", "quiet")
+_NONE = Label("·", "not tried", "quiet")
+_ASKS = Label("?", "to check", "warn")
+_UNTRIED = Label("?", "could not be tried", "quiet")
+_DIFFERS = Label("≠", "gives something else", "warn")
+_SAME = Label("·", "gives the same", "quiet")
+_BY: dict[Basis, str] = {
+    "tests": "your tests",
+    "function": "your check",
+    "schema": "your schema",
+    "constraints": "task, counted",
+    "confirmed": "you",
+    "examples": "task",
+    "critique": "its tests",
+    "run": "run",
+}
+
+
+def checks(
+    run: Run,
+    text: Iteration,
+    waiting: Iterable[Expect | Retract] = (),
+    *,
+    every: bool = False,
+) -> list[Checks]:
+    """Return the table of what texts are held to, as one of them is shown; none without a line.
+
+    What asks stands first, then what is missed, then what holds.
+
+    Args:
+        run: the run.
+        text: the text that is shown.
+        waiting: what the user said of results and the run has not taken up yet.
+        every: whether more texts have their columns than fit beside each other.
+    """
+    heads = _heads(run, text, every=every)
+    texts = [None if one.number is None else run.iterations[one.number] for one in heads]
+    asked = gives.results(run, text, waiting)
+    shown_rows = {one.key for block in asked for one in block.rows}
+    lines = [*_asked(run, text, asked, texts), *_held_to(run, text, texts, shown_rows)]
+    lines.sort(key=lambda one: _order(one[0]))
+    shown = 0
+    found = list[Line]()
+    for line, folds in lines:
+        folded = folds or shown >= MOST_LINES
+        shown += not folded
+        found.append(line._replace(folded=folded))
+    hint = next((one.hint for one in asked if one.hint and one.hint != labels.UNSOURCED), "")
+    commands = "\n".join(one.commands for one in asked if one.commands)
+    return [Checks(tuple(heads), tuple(found), hint, commands)] if found else []
+
+
+def _order(line: Line) -> int:
+    if isinstance(line.body, Result):  # an answer moves no line
+        return 0
+    if line.mark.symbol == "✗":
+        return 2 if line.mark.kind == "quiet" else 1
+    return {"?": 3, "✓": 4}.get(line.mark.symbol, 5)
+
+
+def _heads(run: Run, text: Iteration, *, every: bool) -> list[Head]:
+    total = len(run.iterations)
+    if total < 2:
+        return []
+    last = _LAST_OF_ALL if every else _LAST
+    kept = {0, run.best, text.number, *range(total - last, total)}
+    found, left_out = list[Head](), 0
+    for one in run.iterations:
+        if total > last + 2 and one.number not in kept:
+            left_out += 1
+            continue
+        if left_out:
+            found.append(Head(f"+{left_out}", title=labels.count(left_out, "more text")))
+            left_out = 0
+        star = " ★" * (one.number == run.best)
+        verdict = words.verdict(run, one).title.word if one.verdict else "not verified"
+        found.append(
+            Head(
+                run.name(one.number).removeprefix("Revision ") + star,
+                one.number,
+                f"{run.name(one.number)}: {verdict}",
+                shown=one is text,
+            )
+        )
+    return found
+
+
+_Columns = list[Iteration | None]
+
+
+def _asked(
+    run: Run, text: Iteration, asked: Iterable[Results], texts: _Columns
+) -> Iterator[tuple[Line, bool]]:
+    """Yield what a text gives where somebody may say whether that is right."""
+    by_key = {row_key(one): one for one in rows(run, text)}
+    for block in asked:
+        for place, one in enumerate(block.rows, start=1):
+            row = by_key.get(one.key)
+            marks = [_given_mark(run, column, row, one) if row else _NONE for column in texts]
+            mark, source, note = _ASKS, "critic" if one.asks in ("keep", "open") else "", ""
+            if one.confirmed is not None:
+                mark, source = _HOLDS if one.confirmed else _MISSES, "you"
+            elif row and (tests := _testing(run, row)):
+                mark, source = _cell_mark(text, tests[0]), "its test"
+                note = f"“{tests[0].quote}”" if tests[0].quote and tests[0].blocking else ""
+                marks = [_cell_mark(column, tests[0]) for column in texts]
+            elif one.asks == "right" and not one.choices:
+                mark = Label("", "to confirm", "quiet")
+            number = str(place) if one.asks in ("right", "example") else one.key
+            number = number if one.asks and not one.condition else ""
+            yield Line(one, mark, source, note, tuple(marks), number), one.folded
+
+
+def _given_mark(run: Run, text: Iteration | None, row: Row, shown: Result) -> Label:
+    value = given(run, text).get(key_of(row.call, row.setup)) if text else None
+    if text is None or value is None:
+        return _NONE
+    same = gives_same(value, row)
+    if shown.confirmed is None:
+        return _SAME if same else _DIFFERS
+    return _HOLDS if same == shown.confirmed else _MISSES
+
+
+def _testing(run: Run, row: Row) -> list[Point]:
+    """Return the critic's tests that claim nothing but what a row gives."""
+    key = key_of(row.call, row.setup)
+    return [
+        test for test in run.tests if [key_of(one.call, one.setup) for one in claims(test)] == [key]
+    ]
+
+
+def _held_to(
+    run: Run, text: Iteration, texts: _Columns, shown_rows: Container[str]
+) -> Iterator[tuple[Line, bool]]:
+    """Yield everything else that texts are held to: checks, tests, remarks and rules."""
+    if has_evaluator(run):
+        yield _evaluated(run, text, texts), False
+    shown = (row for row in rows(run, text) if row_key(row) in shown_rows)
+    told = {test.id for row in shown for test in _testing(run, row)}
+    points = [
+        one
+        for one in run.points.values()
+        if one.id not in told
+        and one.source != "evaluator"  # its words stand in the text's line
+        and (one.id in text.results or _is_of(run, one, text, texts))
+    ]
+    for point in points:
+        cell = Cell(point, text.results[point.id]) if point.id in text.results else None
+        if cell and (cell.asks or is_bare(cell, text)):
+            continue
+        mark, said = _cell_mark(text, point), _item(run, text, point, cell)
+        marks = tuple(_cell_mark(one, point) for one in texts)
+        yield Line(said, mark, _source(run, point), marks=marks), False
+    cells = (Cell(one, text.results[one.id]) for one in points if one.id in text.results)
+    by_points = {one.point.check for one in cells if not is_bare(one, text)}
+    for evidence in text.evidence:
+        empty = evidence.passed is None and not evidence.not_run and not evidence.detail
+        quiet = evidence.basis == "none" or evidence.is_empty or empty
+        if quiet or (evidence.basis == "run" and evidence.passed):
+            continue
+        if evidence.passed is False and evidence.name in by_points:
+            continue
+        detail = strip_colours(evidence.detail).strip("\n")
+        said = Item(
+            text=words.counted(evidence),
+            note=on_conditions(evidence.conditions),
+            detail=detail,
+            drop=evidence.name if evidence.name in run.demands else "",
+        )
+        marks = tuple(_check_mark(one, evidence.name) for one in texts)
+        yield Line(said, _evidence_mark(evidence), _BY.get(evidence.basis, ""), marks=marks), False
+
+
+def _is_of(run: Run, point: Point, text: Iteration, texts: _Columns) -> bool:
+    """Return whether a point that a text has no result on is worth a line there."""
+    if is_critics(point):
+        return point.text == text.number or any(one and point.id in one.results for one in texts)
+    return False
+
+
+def _item(run: Run, text: Iteration, point: Point, cell: Cell | None) -> Item | Result:
+    if is_critics(point):
+        return _test(text, point, cell)
+    assert cell is not None, "only a test may wait for a result"
+    return item(run, cell)
+
+
+def item(run: Run, cell: Cell) -> Item:
+    """Return what a text misses, or has mended, in words."""
+    point = cell.point
+    return Item(
+        name=point.id,
+        text=" ".join(filter(None, (cell.words, labels.contest_sentence(point)))),
+        note=" · ".join(["suggestion"] * (not cell.weighs) + ["back again"] * cell.result.again),
+        quote=point.place,
+        form=run.task.form,
+        demand=point.quote,
+        fix="" if cell.is_settled else point.fix,
+        settled=cell.is_settled,
+        binding=point.binding,
+    )
+
+
+def _test(text: Iteration, test: Point, cell: Cell | None) -> Item:
+    """Return a critic's test by the call that it makes, or by its name where it does more."""
+    expected, missed = claims(test), missed_claim(cell) if cell else None
+    said = f"`{test.words}`"
+    if missed and cell and cell.result.gives:
+        said = f"`{missed.call}` → `{cell.result.gives.result}`, expected `{missed.result}`"
+    elif len(expected) == 1 and not (cell and cell.result.passed is False):
+        said = f"`{expected[0].call}` → `{expected[0].result}`"
+    elif cell and cell.result.passed is False:
+        said = f"{said}: {cell.result.shows}"
+    untried = labels.untried_sentence(test, cell.result if cell else None)
+    if cell and cell.result.passed is None and not untried:
+        untried = cell.result.shows
+    vacuous = "holds for an empty text, too" if cell and not cell.result.counts else ""
+    baseless = f"not in the task: “{test.quote}”" if test.quote and not test.blocking else ""
+    return Item(
+        name=test.id,
+        text=" ".join(filter(None, (said, labels.contest_sentence(test)))),
+        note=" · ".join(filter(None, (untried, vacuous, baseless))),
+        demand=test.quote if test.blocking else "",
+        detail=test.code,
+    )
+
+
+def _source(run: Run, point: Point) -> str:
+    if is_critics(point):
+        return "its test"
+    if point.check:
+        every = (one for text in run.iterations for one in text.evidence)
+        basis = next((_BY.get(one.basis, "") for one in every if one.name == point.check), "")
+        return basis or labels.check_name(point.check)
+    return "your tests" if point.source == "tests" else point.source
+
+
+def _evaluated(run: Run, text: Iteration, texts: _Columns) -> Line:
+    """Return the line of the user's evaluator, with the score or the word of each text."""
+    said = [one.evaluation for one in run.iterations if one.evaluation]
+    scores = ", ".join(labels.score(one.score) for one in said if one.score is not None)
+    target = f" (target {labels.score(run.limits.target)})" if scores else ""
+    said_of = Item(text=f"your evaluator{': ' if scores else ''}{scores}{target}")
+    marks = tuple(_reader_mark(run, one) for one in texts)
+    return Line(said_of, _reader_mark(run, text), "you", marks=marks)
+
+
+def _reader_mark(run: Run, text: Iteration | None) -> Label:
+    said = text.evaluation if text else None
+    if said is None:
+        return _NONE
+    if said.failure:
+        return Label("?", "could not be read", "quiet")
+    passed = said.stated is Outcome.PASS
+    if said.stated is None and said.score is not None:
+        passed = said.score >= run.limits.target
+    return _HOLDS if passed else _MISSES
+
+
+def _cell_mark(text: Iteration | None, point: Point) -> Label:
+    result = text.results.get(point.id) if text else None
+    if result is None:
+        return _NONE
+    cell = Cell(point, result)
+    if point.dropped:
+        return Label("·", "set aside", "quiet")
+    if result.passed is None:
+        return _UNTRIED
+    if result.passed:
+        return _HOLDS if result.counts else Label("·", "holds for an empty text, too", "quiet")
+    if cell.asks or point.disputed or (is_critics(point) and not point.counts):
+        return _ASKS
+    return _MISSES if cell.weighs else _MINOR
+
+
+def _check_mark(text: Iteration | None, name: str) -> Label:
+    found = (one for one in text.evidence if one.name == name) if text else ()
+    evidence = next(iter(found), None)
+    return _evidence_mark(evidence) if evidence else _NONE
+
+
+def _evidence_mark(evidence: Evidence) -> Label:
+    if evidence.passed is None:
+        return _UNTRIED
+    return _HOLDS if evidence.passed else _MISSES if evidence.required else _MINOR
+
+
+def is_bare(cell: Cell, text: Iteration) -> bool:
+    """Return True if a point only states a score, which the evaluator's line shows."""
+    return is_bare_score(cell) or any(
+        one.name == cell.point.check and one.score is not None and not one.points
+        for one in text.evidence
+    )
+
+
+# A line for each text
+
+
+def texts(run: Run, shown: Iteration | None = None) -> list[Texts]:
+    """Return a line for each text, what it missed and what was said of it; none for a single one.
+
+    A single text of which somebody said something as a whole has its line, too.
+    """
+    lines = tuple(told(run, one)._replace(shown=one is shown) for one in run.iterations)
+    said = any((one.reading and one.reading.reason) or one.judgement for one in run.iterations)
+    return [Texts(lines)] if len(lines) > 1 or said else []
+
+
+def told(run: Run, text: Iteration) -> Told:
+    """Return a text in one line: what it missed, in that check's words, and what was said."""
+    full = feedback(run, text)
+    first = next((one.text for one in full if one.text.strip()), "")
+    first = _SENTENCE.split(first.strip().partition("\n")[0], maxsplit=1)[0]
+    return Told(text.number, run.name(text.number), _missed(run, text), first)
+
+
+def _missed(run: Run, text: Iteration) -> str:
+    if text.failure:
+        return labels.NO_NEW_TEXT.word
+    if text.verdict is None:
+        return "not read yet" if labels.running(run) else ""
+    said = words.verdict(run, text)
+    judged = text.judgement
+    if judged and judged.score is not None:
+        return labels.score(judged.score)
+    told = {one.point.check for one in run.cells(text) if one.blocks}
+    failed = [one for one in text.evidence if one.failed and one.name not in told]
+    number = len(failed) + sum(one.blocks for one in run.cells(text))
+    line = (text.verdict.line or said.sentence).strip().partition("\n")[0]
+    if number:
+        return f"missed {number}: {line}" if line else f"missed {number}"
+    return "missed none" if text.verdict.passed else line or said.title.word.lower()
+
+
+def feedback(run: Run, text: Iteration) -> list[Paragraph]:
+    """Return what a critic or an evaluator said of a text, whole."""
+    found = [
+        Paragraph(one.point.words)
+        for one in run.cells(text)
+        if one.point.source == "evaluator" and not is_bare(one, text)
+    ]
+    said = text.reading
+    if said and said.reason:
+        lead = "" if said.ready is None else "Ready:" if said.ready else "Not ready:"
+        back = " You took that back." if said.taken_back else ""
+        found.append(Paragraph(f"{said.reason}{back}", lead=lead))
+    if said and said.compared == "worse" and text.parent is not None:
+        worse = f"The critic calls it worse than {run.mention(text.parent)}"
+        found.append(Paragraph(f"{worse}{f': {said.lost}' if said.lost else '.'}"))
+    if not found:
+        remarks = (c for c in run.cells(text) if c.point.by_model and c.is_open and not c.asks)
+        found = [Paragraph(one.words) for one in remarks]
+    return found
