@@ -47,7 +47,7 @@ _LAB = """\
 The notebooks replay recorded runs. To run your own cells on this machine, fetch a model:
 `ipyrefine pull {name}` ({size:.1f} GB).
 """
-_NEXT = """
+_NEXT = """\
 Next, in Jupyter or IPython:  %load_ext ipyrefine, then a cell that starts
 with %%refine.  A notebook that shows it:  ipyrefine demo --lab
 """

@@ -267,7 +267,7 @@ class _Printer:
         if one.blocks:
             return [*self.wrap(one.missed, "", name, hang), *self.blocks(one.blocks), ""]
         said = f"“{one.said}”" * bool(one.said)
-        whole = f"{name}{one.missed} {said}".rstrip()
+        whole = plain(f"{name}{one.missed} {said}").rstrip()
         if cells(whole) <= self._columns:
             return [whole]
         return [self.clip(f"{name}{one.missed}"), *(self.wrap(said, "", hang) if said else [])]
