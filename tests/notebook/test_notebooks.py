@@ -1,7 +1,9 @@
 """The notebooks that come with the source: their outputs, their recordings, the embedded model."""
 
+import ast
 import json
 import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +18,21 @@ from notebooks import (
     UPDATE,
     CellFailed,
     execute,
+    figures,
     is_current,
     live,
     number,
+    numbered,
     outcomes,
     outputs,
-    replay,
+    printed,
+    replay_exercises,
 )
 
+from ipyrefine.core.coach import open_puzzle
 from ipyrefine.providers.replay import Recording, read_recording
 from ipyrefine.providers.weights import WEIGHTS
-from ipyrefine.session.record import MIME
+from ipyrefine.session.record import MIME, read_one, stored_records
 
 ON_THE_MODEL = ("01", "02")  # the others only need more of its minutes
 
@@ -35,6 +41,8 @@ VOLATILE = re.compile(
     rf"{re.escape(str(Path.home()))}/|/tmp/|127\.0\.0\.1|0x[0-9a-f]{{6,}}|widget-view"
     r"|iopub|/site-packages/"
 )
+
+VERDICT = re.compile(r"\b(?:PASS|NEEDS IMPROVEMENT|FAILS?|NOT JUDGED|NOT RUN|NOTHING FOUND|RUNS)\b")
 
 
 each = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -98,7 +106,7 @@ async def test_the_recording_gives_the_stored_outputs_and_what_the_exercises_sta
     """Without a model or a key; a call that is not in the recording fails the notebook."""
     stored = nbformat.read(path, as_version=4)
     try:
-        executed = await replay(path, exercises=True)
+        executed, whole = await replay_exercises(path)
     except CellFailed as failure:
         if "not in the recording" in failure.said:
             command = UPDATE.format(number(path))
@@ -109,6 +117,94 @@ async def test_the_recording_gives_the_stored_outputs_and_what_the_exercises_sta
         assert outputs(stored) == outputs(executed), (
             f"The outputs have changed. Store them with `{EXECUTE.format(number(path))}`."
         )
+    agree(whole[: len(stored.cells)], whole[len(stored.cells) :])
+
+
+def agree(own: list[Any], proposed: list[Any]) -> None:
+    """Hold what a notebook tells to what its cells and its exercises' cells show."""
+    shown, last = printed([*own, *proposed]), own[-1].source
+    exercises, solutions = last.split("<summary>Solutions</summary>")
+    passages = [
+        passage
+        for cell in own
+        if cell.cell_type == "markdown"
+        for passage in cell.source.split("\n\n")
+        if passage.startswith("**What to look at:**")
+    ]
+    assert figures("\n\n".join([*passages, solutions])) - figures(shown) == set()
+    at = {name: [c for c in proposed if c.source in text] for name, text in items(exercises)}
+    for name, solution in items(solutions):
+        there = printed(at.get(name, ()))
+        told, came = verdicts(solution), verdicts(there) or verdicts(shown)
+        assert told <= came, f"Exercise {name} shows {came}, and its solution tells {told}."
+    for record in stored_records(json.loads(json.dumps({"cells": [*own, *proposed]}))):
+        if puzzle := open_puzzle(read_one(record, FOLDER).run):
+            assert puzzle.gives.result in shown + solutions, puzzle.call
+
+
+@pytest.mark.parametrize(
+    ("told", "right"),
+    [
+        ("Of 1,204 orders 17 % are gone, 160.00 in all. PASS.", True),
+        ("Of 1,204 orders 16 % are gone.", False),
+        ("Of 1,204 orders 17 % are gone. FAIL.", False),
+        ("`f(16)`, notebook 16 and [16](16.md) are no figures.", False),
+        ("`f(16)`, notebook 16 and [a link](16.md) are no figures.", True),
+    ],
+)
+def test_a_figure_or_a_verdict_that_no_cell_shows_is_found(told, right):
+    cell = nbformat.v4.new_code_cell("f()")
+    cell.outputs = [nbformat.v4.new_output("stream", text="PASS: 1204 (17%), 160.0")]
+    last = f"1. Try.\n\n<summary>Solutions</summary>\n\n1. {told}"
+    cells = [cell, nbformat.v4.new_markdown_cell(last)]
+    if right:
+        agree(cells, [])
+        return
+    with pytest.raises(AssertionError):
+        agree(cells, [])
+
+
+def items(text: str) -> Iterable[tuple[str, str]]:
+    return numbered(text).items()
+
+
+def verdicts(text: str) -> set[str]:
+    return set(VERDICT.findall(text.replace("NEEDS_", "NEEDS ").replace("NOT_", "NOT ")))
+
+
+MEASURED = ("MEASURED", "STAGES", "EFFORT", "PAIRS")
+PAGES = [FOLDER.parent / "bench/README.md", *FOLDER.parent.glob("docs/*.md")]
+
+
+@each
+def test_what_it_tells_of_measurements_stands_on_the_benches_pages(path):
+    known = figures("\n".join(page.read_text("utf-8") for page in PAGES))
+    known |= figures(printed(cells_of(path, "code")))
+    passages = (p for cell in cells_of(path, "markdown") for p in cell.source.split("\n\n"))
+    told = [figures(one) for one in passages if re.search("measured", one, re.IGNORECASE)]
+    assert set().union(*told) - known == set()
+
+
+@pytest.mark.parametrize(("digits", "tables"), [("07", 3), ("11", 1)])
+def test_its_tables_of_measurements_stand_on_the_benches_pages(digits, tables):
+    [path] = (path for path in NOTEBOOKS if number(path) == digits)
+    known = figures("\n".join(page.read_text("utf-8") for page in PAGES))
+    found = [
+        ast.literal_eval(node.value)
+        for cell in cells_of(path, "code")
+        for node in ast.walk(ast.parse(re.sub(r"(?m)^%.*", "", cell.source)))
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in MEASURED
+    ]
+    assert len(found) == tables
+    assert set(leaves(found)) - known == set()
+
+
+def leaves(value: Any) -> Iterator[float]:
+    if isinstance(value, int):
+        yield value
+    else:
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from leaves(part)
 
 
 @pytest.mark.parametrize("path", sorted(RECORDINGS.glob("*.json")), ids=lambda path: path.stem)

@@ -17,7 +17,7 @@ import re
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,11 @@ UPDATE = "python tests/support/notebooks.py {}"
 EXECUTE = f"{UPDATE} --execute"
 _REPLAYED = re.compile(r'"?recorded:recordings/\d\d\.json"?')
 _EXERCISE = re.compile(r"^```python\n(.+?)^```", re.DOTALL | re.MULTILINE)
+_NUMBER = re.compile(r"(?<![\w.])\d+(?:,\d{3})*(?:\.\d+)?(?!\w)")
+_NO_FIGURE = re.compile(
+    r"```.*?```|`[^`]*`|\]\([^)]*\)|^\s*\d+\. |\b(?:notebook|exercise) \d+",
+    re.DOTALL | re.MULTILINE | re.IGNORECASE,
+)
 _IMAGE = re.compile("image/")
 _CLOCK = re.compile(r"\btoday \d\d:\d\d")
 _INLINE = "module://matplotlib_inline.backend_inline"
@@ -139,24 +144,55 @@ def outcome(run: Run) -> dict[str, Any]:
     }
 
 
-async def replay(path: Path, *, exercises: bool = False) -> Any:
+async def replay(path: Path) -> Any:
     """Execute a notebook on its recording alone; returns it with the outputs to store.
-
-    Args:
-        path: the notebook.
-        exercises: whether the cells that its exercises propose must run after its own.
 
     Raises:
         CellFailed: a cell asks what is not in the recording, or fails otherwise.
     """
+    return (await replay_exercises(path, lambda _: []))[0]
+
+
+async def replay_exercises(
+    path: Path, proposed: Callable[[str], list[str]] = _EXERCISE.findall
+) -> tuple[Any, list[Any]]:
+    """Execute a notebook, then the cells that its exercises propose.
+
+    Args:
+        path: the notebook.
+        proposed: returns those cells' sources, of the last cell's source.
+
+    Returns:
+        The notebook as `replay` returns it, and all cells as the last of them left them.
+    """
     notebook = nbformat.read(path, as_version=4)
     own = len(notebook.cells)
-    if exercises:
-        proposed = _EXERCISE.findall(notebook.cells[-1].source)
-        notebook.cells += map(nbformat.v4.new_code_cell, proposed)
+    notebook.cells += map(nbformat.v4.new_code_cell, proposed(notebook.cells[-1].source))
     with tempfile.TemporaryDirectory() as home:
         executed = await execute(notebook, Path(home), _NO_MODEL, folder=path.parent, keep=own)
-    return _stable(executed)
+    whole = copy.deepcopy(notebook.cells)
+    return _stable(executed), whole
+
+
+def printed(cells: Iterable[Any]) -> str:
+    """Return what cells show as text."""
+    found = (output for cell in cells for output in cell.get("outputs", []))
+    return "\n".join(
+        one.get("text") or one.get("data", {}).get("text/plain") or one.get("evalue", "")
+        for one in found
+    )
+
+
+def figures(text: str) -> set[float]:
+    """Return the numbers that a text names, without those of code, links, lists and notebooks."""
+    named = _NUMBER.findall(_NO_FIGURE.sub(" ", text))
+    return {float(one.replace(",", "")) for one in named}
+
+
+def numbered(text: str) -> dict[str, str]:
+    """Return the items of a numbered list, such as exercises or their solutions."""
+    _, *parts = re.split(r"^(\d+)\. ", text, flags=re.MULTILINE)
+    return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
 def _stable(notebook: Any) -> Any:

@@ -216,16 +216,17 @@ class RecordedModel:
 
         live = self._live
         if live is None:
-            missing = (
-                f"This {request.purpose or 'request'} is not in the recording {self._path}: the "
-                "task, an option or a decision differs."
-                if self._recording.calls
-                else f"There is no recording {self._path}."
-            )
+            missing, offline = f"There is no recording {self._path}.", ""
+            if self._recording.calls:
+                missing = (
+                    f"This {request.purpose or 'request'} is not in the recording {self._path}: "
+                    "the task, a text, an option or a decision differs."
+                )
+                offline = " A draft is tried without a model by --draft -n 0 --critique never."
             try:
                 live = self._live = self._make_live()
             except NoModel as error:
-                raise NoModel(f"{missing} {error}") from None
+                raise NoModel(f"{missing}{offline} {error}") from None
             if not self._record:
                 yield Notice(text=f"{missing} {live.name} answers instead.")
         sent, pieces, since = request, list[Piece](), time.monotonic()
