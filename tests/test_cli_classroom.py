@@ -3,6 +3,7 @@
 import asyncio
 import csv
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,17 @@ def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None
 
 
 # Handing out
+
+
+def test_the_teachers_page_shows_what_is_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (notebooks() / "README.md").read_text("utf-8")
+    found = re.search(r"^ipyrefine (handout .+)\n```\n\n```\n((?:.+\n)+)```", page, re.MULTILINE)
+    assert found
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(found[1].split()) == 0
+    assert capsys.readouterr().out == found[2]
 
 
 def test_our_notebooks_are_handed_out_by_number(
@@ -241,7 +253,8 @@ def test_the_runs_of_a_class_are_a_table(
 def test_a_student_is_a_folder_or_a_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], files: list[str], students: list[str]
 ) -> None:
-    run = json.loads((notebooks() / OURS[0].name).read_text("utf-8"))
+    [first] = notebooks().glob("01-*.ipynb")  # it has one run
+    run = json.loads(first.read_text("utf-8"))
     for name in files:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(json.dumps(run))
