@@ -29,7 +29,9 @@ from notebooks import (
     replay_exercises,
 )
 
+from ipyrefine.core.actions import commands
 from ipyrefine.core.coach import open_puzzle
+from ipyrefine.notebook.options import parse
 from ipyrefine.providers.replay import Recording, read_recording
 from ipyrefine.providers.weights import WEIGHTS
 from ipyrefine.session.record import MIME, read_one, stored_records
@@ -99,6 +101,14 @@ def test_its_links_to_the_project_lead_there_and_its_code_imports_public_names_o
     internal = re.compile(r"^\s*(?:from|import) ipyrefine\.\S+", re.MULTILINE)
     code = "\n".join(cell.source for cell in cells_of(path, "code"))
     assert internal.findall(code) == []
+
+
+@each
+def test_its_commands_and_options_exist(path):
+    sources = "\n".join(cell.source for cell in nbformat.read(path, as_version=4).cells)
+    assert set(re.findall(r"(?<!%)%refine (\w+)", sources)) <= set(commands())
+    for line in re.findall(r"%%refine (-[^\n`]+)", sources):
+        parse(line)
 
 
 @each
