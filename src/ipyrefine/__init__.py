@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ipyrefine.core.ports import Delta, Reply, Request
     from ipyrefine.core.run import Run
     from ipyrefine.errors import RefineError
+    from ipyrefine.notebook.widget import Panel
     from ipyrefine.providers.choose import choose_model
     from ipyrefine.session.record import load
 
@@ -37,6 +38,7 @@ __all__ = [
     "Delta",
     "Item",
     "Limits",
+    "Panel",
     "RefineError",
     "Refinement",
     "Reply",
@@ -57,6 +59,7 @@ _HOME = {
     "Delta": "ipyrefine.core.ports",
     "Item": "ipyrefine.batch.refine_many",
     "Limits": "ipyrefine.core.model",
+    "Panel": "ipyrefine.notebook.widget",
     "RefineError": "ipyrefine.errors",
     "Refinement": "ipyrefine.core.engine",
     "Reply": "ipyrefine.core.ports",
