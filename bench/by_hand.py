@@ -1,0 +1,66 @@
+"""Replay the runs whose replies a person wrote, and print what each takes.
+
+``python bench/by_hand.py`` needs no model, but pandas. ``tests/by_hand`` holds the replies, and
+``tests/test_replies_by_hand.py`` how the runs end. Tokens are characters / 4, and hidden reasoning
+has none here, so a model that thinks costs more.
+"""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import measure
+import pandas
+
+from ipyrefine import refine
+from ipyrefine.checks import resolve
+from ipyrefine.core.model import Price, Usage
+from ipyrefine.core.run import Run
+from ipyrefine.providers.scripted import ScriptedModel
+from ipyrefine.providers.stream import estimate_usage
+
+_RUNS = Path(__file__).parents[1] / "tests" / "by_hand"
+_PRICE = Price(prompt=0.25, completion=2.0)  # of gpt-5-mini, listed in November 2026
+
+
+async def replay(kept: dict[str, Any]) -> tuple[Run, ScriptedModel]:
+    """Return a run on its kept replies, and the model that gave them."""
+    options = kept.get("options", {})
+    if "schema" in kept:
+        options["checks"] = resolve(["schema:wanted"], {"wanted": kept["schema"]})
+    if "frame" in kept:
+        orders = pandas.DataFrame(kept["frame"])
+        options["variables"] = {"orders": orders.assign(when=pandas.to_datetime(orders["when"]))}
+    model = ScriptedModel(kept["replies"])
+    return await refine(kept["task"], model=model, journal=False, **options), model
+
+
+async def main() -> None:
+    """Print the tables."""
+    lines, stages = [], dict[str, Usage]()
+    for path in sorted(_RUNS.glob("*.json")):
+        kept = json.loads(path.read_text("utf-8"))
+        run, model = await replay(kept)
+        used = run.usage
+        lines.append((path.stem, used.calls, used.prompt_tokens, used.completion_tokens))
+        for request, reply in zip(model.requests, kept["replies"], strict=False):
+            one = estimate_usage(request, len(reply))
+            stages[request.purpose] = stages.get(request.purpose, Usage()) + one
+    _, *columns = zip(*lines, strict=True)
+    calls, read, wrote = map(sum, columns)
+    lines = [(name, count, f"{i:,}", f"{o:,}") for name, count, i, o in lines]
+    lines.append(("all", calls, f"{read:,}", f"{wrote:,}"))
+    print(measure.table(["run", "calls", "tokens in", "tokens out"], lines))
+    rows = [
+        (name, one.calls, f"{one.prompt_tokens:,}", f"{one.completion_tokens:,}")
+        for name, one in stages.items()
+    ]
+    print(measure.table(["stage", "calls", "tokens in", "tokens out"], rows))
+    cents = 100 * _PRICE.cost(read, wrote)
+    price = f"at ${_PRICE.prompt:g} and ${_PRICE.completion:g} a million tokens"
+    print(f"{len(columns[0])} runs {price}: {cents:.2f} cents, {cents / len(columns[0]):.2f} a run")
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
