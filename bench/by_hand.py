@@ -7,6 +7,7 @@ has none here, so a model that thinks costs more.
 
 import asyncio
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -38,11 +39,14 @@ async def replay(kept: dict[str, Any]) -> tuple[Run, ScriptedModel]:
 
 async def main() -> None:
     """Print the tables."""
-    lines, stages = [], dict[str, Usage]()
+    lines, stages, ends = [], dict[str, Usage](), Counter[str]()
     for path in sorted(_RUNS.glob("*.json")):
         kept = json.loads(path.read_text("utf-8"))
         run, model = await replay(kept)
-        used = run.usage
+        used, final = run.usage, run.chosen
+        assert final, "each run has a text"
+        drawn = "another draft" if final.parent is None else "an edit"
+        ends["first draft" if final.number == 0 else drawn] += 1
         lines.append((path.stem, used.calls, used.prompt_tokens, used.completion_tokens))
         for request, reply in zip(model.requests, kept["replies"], strict=False):
             one = estimate_usage(request, len(reply))
@@ -56,7 +60,11 @@ async def main() -> None:
         (name, one.calls, f"{one.prompt_tokens:,}", f"{one.completion_tokens:,}")
         for name, one in stages.items()
     ]
+    print()
     print(measure.table(["stage", "calls", "tokens in", "tokens out"], rows))
+    print()
+    print(measure.table(["final texts", "runs"], ends.items()))
+    print()
     cents = 100 * _PRICE.cost(read, wrote)
     price = f"at ${_PRICE.prompt:g} and ${_PRICE.completion:g} a million tokens"
     print(f"{len(columns[0])} runs {price}: {cents:.2f} cents, {cents / len(columns[0]):.2f} a run")

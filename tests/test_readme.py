@@ -1,4 +1,4 @@
-"""What the README, CONTRIBUTING, the benches' README and the docstrings they lead to promise."""
+"""What the README, `docs/`, CONTRIBUTING and the docstrings they lead to promise."""
 
 import ast
 import re
@@ -7,27 +7,28 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kit import told
+from IPython.utils.capture import capture_output
+from kit import READY, told
+from shells import error_of, loaded_shell
 
 import ipyrefine
 from ipyrefine.core.actions import commands as listed
+from ipyrefine.core.decisions import Accept
+from ipyrefine.core.prompts import Prompts
 from ipyrefine.notebook.magic import Refine
 from ipyrefine.notebook.options import limits, parse, parser
+from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.sandbox import sandbox
 from ipyrefine.session.commands import usage
 
 ROOT = Path(__file__).parents[1]
+NAMES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "bench/README.md")
+NAMES += ("notebooks/README.md", "notebooks/GLOSSARY.md")
 PAGES = {
     name: (ROOT / name).read_text("utf-8")
-    for name in (
-        "README.md",
-        "CONTRIBUTING.md",
-        "bench/README.md",
-        "notebooks/README.md",
-        "notebooks/GLOSSARY.md",
-    )
+    for name in (*NAMES, *(f"docs/{path.name}" for path in sorted(ROOT.glob("docs/*.md"))))
 }
-README, CONTRIBUTING, BENCHES, TEACHERS, _ = PAGES.values()
+README, CONTRIBUTING, _, BENCHES, TEACHERS = [PAGES[name] for name in NAMES[:-1]]
 LOOPS = ("generator_evaluator", "feedback_lists", "scored_loop", "chain_of_thought", "four_phases")
 
 
@@ -48,7 +49,9 @@ def test_every_option_of_the_magic_is_in_its_help_and_no_other() -> None:
 
 def test_the_table_of_options_has_each_purpose_with_options_of_it() -> None:
     rows = re.findall(
-        r"^\| ([a-z ]+) \| (.*`.*) \|$", section(README, "Options by purpose"), re.MULTILINE
+        r"^\| ([a-z ]+) \| (.*`.*) \|$",
+        section(PAGES["docs/options.md"], "By purpose"),
+        re.MULTILINE,
     )
     groups = {
         group.title: {name for action in group._group_actions for name in action.option_strings}
@@ -64,12 +67,11 @@ def test_the_table_of_options_has_each_purpose_with_options_of_it() -> None:
 
 
 def test_every_loop_has_a_row_and_its_tests_say_what_differs() -> None:
-    table = section(README, "Coming from another loop").split("\n\n")[1]
-    rows = table.splitlines()[2:]
+    rows = [line for line in PAGES["docs/loops.md"].splitlines() if "`%%refine " in line]
     assert len(rows) == len(LOOPS)
     for row, name in zip(rows, LOOPS, strict=True):
         path = f"tests/conformance/test_{name}.py"
-        assert f"({path})" in row
+        assert f"(../{path})" in row
         assert f"({path})" in CONTRIBUTING
         said = ast.get_docstring(ast.parse((ROOT / path).read_text("utf-8"))) or ""
         assert re.findall(r"^- (Your loop:|Here:|By default)", said, re.MULTILINE) == [
@@ -101,33 +103,98 @@ def test_its_commands_are_what_the_checks_run() -> None:
     assert 'pip install -e ".[local]" && ipyrefine demo' in README
 
 
-async def test_its_python_examples_work_together() -> None:
-    """The profile, the check and the provider it shows make a run."""
+def python_of(name: str) -> dict[str, Any]:
+    """What the Python on a page defines."""
     space: dict[str, Any] = {}
-    blocks = re.findall(r"```python\n(.+?)```", README, re.DOTALL)
-    assert len(blocks) == 3
-    for block in blocks:
+    for block in re.findall(r"```python\n(.+?)```", PAGES[name], re.DOTALL):
         exec(block, space)
+    return space
+
+
+@pytest.mark.parametrize("name", [name for name, page in PAGES.items() if "```python" in page])
+def test_the_python_on_a_page_runs(name: str) -> None:
+    assert python_of(name)
+
+
+async def test_the_profile_the_checks_and_the_model_of_the_docs_make_a_run() -> None:
+    checks = python_of("docs/checks.md")
     run = await ipyrefine.refine(
         "One line.",
-        model=space["Echo"](),
-        profile=space["haiku"],
-        checks=[space["three_lines"]],
+        model=python_of("docs/extending.md")["Echo"](),
+        profile=checks["haiku"],
+        checks=[checks["three_lines"], checks["evaluate"]],
+        max_revisions=0,
         journal=False,
     )
     assert run.text == "One line."
     assert [criterion.name for criterion in run.task.criteria] == ["image", "season"]
-    assert told(run, 0)[0].words.startswith("It has 1 lines.")
+    assert {one.words.split(".")[0] for one in told(run, 0)} >= {"It has 1 lines"}
+    assert "Thank them for the order." in str(run.iterations[0].evidence)
+
+
+async def test_the_task_in_python_of_the_docs_returns_what_it_says() -> None:
+    writes = python_of("docs/options.md")["write"]
+    replies = ["```python\ndef inc(x):\n    return x + 1\n```", READY]
+    found = await writes("Write inc(x). inc(1) == 2", ScriptedModel(replies))
+    assert [str(one) for one in found[1:]] == ["PASS", "passed"]
+
+
+async def test_the_panel_of_the_docs_hands_on_what_is_accepted() -> None:
+    space = python_of("docs/extending.md")
+    slug = "```python\ndef slug(title):\n    return title.lower().replace(' ', '-')\n```"
+    panel, box = space["panel_for"](ScriptedModel([slug, READY]))
+    assert panel in box.children
+    panel.start()
+    await panel.wait()
+    panel.decide(Accept())
+    await panel.wait()
+    assert space["result"].value.startswith("def slug(title)")
+
+
+def test_the_prompts_of_another_loop_are_read_by_their_stages() -> None:
+    mine = python_of("docs/loops.md")["mine"]
+    assert {*Prompts.build(mine).own()} == {"draft", "judge"}
+
+
+def test_every_public_name_is_in_the_docs_and_no_other() -> None:
+    table = section(PAGES["docs/extending.md"], "What is public")
+    heads = re.findall(r"^\| (`.+?) \|", table, re.MULTILINE)
+    assert sorted(re.findall(r"`(\w+)`", " ".join(heads))) == ipyrefine.__all__
+
+
+def test_the_first_cell_of_the_readme_says_what_it_promises(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Without a model, in a shell of its own."""
+    [frames] = re.findall(r"```python\n(.+?)```", README, re.DOTALL)
+    [cell] = re.findall(r"```\n(%%refine --draft -n 0\n.+?)```", README, re.DOTALL)
+    promised = re.findall(r"^> (.+?)\\?$", README, re.MULTILINE)
+    shell = loaded_shell(monkeypatch)
+    shell.run_cell(frames)
+    with capture_output() as captured:
+        assert error_of(shell, cell) is None
+    shown = " ".join(captured.stdout.split())
+    assert len(promised) >= 2
+    assert [line for line in promised if line not in shown] == []
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.splitlines()) <= 110
+
+
+def anchors_of(page: str) -> set[str]:
+    headings = re.findall(r"^#+ (.+)$", page, re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}
 
 
 @pytest.mark.parametrize("name", PAGES)
 def test_every_link_leads_somewhere(name: str) -> None:
-    page = PAGES[name]
-    headings = re.findall(r"^#+ (.+)$", page, re.MULTILINE)
-    anchors = {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}
-    assert set(re.findall(r"\]\(#([^)]+)\)", page)) <= anchors
-    links = re.findall(r"\]\(((?!http|#)[^)]+)\)", page)
-    assert all(((ROOT / name).parent / link).exists() for link in links)
+    for link in re.findall(r"\]\(((?!http)[^)]+)\)", PAGES[name]):
+        path, _, anchor = link.partition("#")
+        target = (ROOT / name).parent / path if path else ROOT / name
+        assert target.exists(), link
+        if anchor:
+            assert anchor in anchors_of(target.read_text("utf-8")), link
 
 
 def test_every_notebook_is_listed() -> None:
@@ -151,3 +218,13 @@ def test_the_page_on_security_has_the_sandboxs_table() -> None:
 def test_the_citation_has_the_projects_version() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     assert f"\nversion: {project['version']}\n" in (ROOT / "CITATION.cff").read_text("utf-8")
+
+
+def test_the_project_has_one_address() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    [badge] = re.findall(r"mybinder\.org/v2/gh/([\w-]+/[\w-]+)/", README)
+    [cited] = re.findall(
+        r"^repository-code: (.+)$", (ROOT / "CITATION.cff").read_text("utf-8"), re.M
+    )
+    assert cited == f"https://github.com/{badge}"
+    assert all(url.startswith(cited) for url in project["urls"].values())

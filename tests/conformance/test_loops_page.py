@@ -1,4 +1,4 @@
-"""Each line of the README's "Coming from another loop" runs as it stands there.
+"""Each line of the page on other loops, `docs/loops.md`, runs as it stands there.
 
 It does in IPython's terminal, and in a notebook that the command line runs in a kernel, with
 prompts and an evaluator as that loop has them.
@@ -18,12 +18,8 @@ import pytest
 from kit import READY, code, critique, finding, text
 from openai_server import Answer, ScriptedServer
 
-README = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
-LINES = re.findall(
-    r"^\|.*?`(%%refine .+?)`",
-    README.split("## Coming from another loop")[1].split("\n## ")[0],
-    re.MULTILINE,
-)
+PAGE = (Path(__file__).parents[2] / "docs/loops.md").read_text("utf-8")
+LINES = re.findall(r"^\|.*?`(%%refine .+?)`", PAGE, re.MULTILINE)
 GENERATOR = "Solve the task, and mind the feedback.\\n\\nThoughts: a plan\\nResponse: the code"
 EVALUATOR = "Is it right and fast? Say PASS, NEEDS_IMPROVEMENT or FAIL, and why, as JSON only."
 ACTIONS = "How can this be better?\\n<code>\\n{text}\\n</code>\\nSet done if it need not be."

@@ -1,0 +1,182 @@
+"""Figures in prose are those of docs/measured.md, whose tables are what the benches print."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PRINTED = ROOT / "bench/kept/printed"
+MEASURED = (ROOT / "docs/measured.md").read_text("utf-8")
+README = (ROOT / "README.md").read_text("utf-8")
+# What made the tables of a section.
+MADE_BY = {
+    "Lost rows": ["lost_rows"],
+    "Answers": ["answers-mbpp", "answers-mbpp-slips"],
+    "HumanEval": ["humaneval", "humaneval-seven"],
+    "MBPP+": ["mbpp", "mbpp-seven", "mbpp-vote"],
+    "exercism": ["exercism"],
+    "IFEval": ["ifeval"],
+    "Code or words": ["code_or_words-0.5b", "code_or_words-by-hand"],
+    "A strong model, played by hand": ["by_hand"],
+    "What a task takes": ["humaneval", "mbpp", "by_hand"],
+}
+NUMBER = re.compile(r"(?<![\w.,`])\d[\d,]*(?:\.\d+)?(?![\w`])")
+
+
+def sections() -> dict[str, str]:
+    found = re.split(r"^##+ (.+)\n", MEASURED, flags=re.MULTILINE)
+    return dict(zip(found[1::2], found[2::2], strict=True))
+
+
+def tables(text: str) -> Iterator[list[list[str]]]:
+    """Each table as its rows of cells, the head first."""
+    for block in re.findall(r"(?:^\|.*\|\n)+", text, re.MULTILINE):
+        rows = [[cell.strip() for cell in line[1:-2].split("|")] for line in block.splitlines(True)]
+        yield [rows[0], *rows[2:]]
+
+
+def numbers(text: str) -> set[str]:
+    return {one.rstrip(",") for one in NUMBER.findall(text)}
+
+
+def printed(*names: str) -> str:
+    return "\n".join((PRINTED / f"{name}.md").read_text("utf-8") for name in names)
+
+
+@pytest.fixture
+def interval(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(ROOT / "bench")
+    from measure import exact_interval
+
+    def rounded(held: int, of: int) -> tuple[int, int]:
+        low, high = exact_interval(held, of)
+        return int(f"{100 * low:.0f}"), int(f"{100 * high:.0f}")
+
+    return rounded
+
+
+def test_what_is_printed_belongs_to_a_section() -> None:
+    assert {path.stem for path in PRINTED.glob("*.md")} == {
+        n for one in MADE_BY.values() for n in one
+    }
+
+
+@pytest.mark.parametrize("name", MADE_BY)
+def test_the_numbers_of_a_section_s_tables_are_what_its_benches_print(name: str) -> None:
+    made = numbers(printed(*MADE_BY[name]))
+    for head, *rows in tables(sections()[name]):
+        theirs = [
+            n for n, cell in enumerate(head) if "tests" not in cell and "findings" not in cell
+        ]
+        for row in rows:
+            if row[0] == "verbs":  # what decided before, which is gone
+                continue
+            shown = numbers(" ".join(row[n] for n in theirs[1:]))
+            means = {"19", "37", "0"} if name == "What a task takes" else set()
+            assert shown - made - means == set(), row[0]
+
+
+def test_means_are_totals_divided_by_their_tasks() -> None:
+    [table] = tables(sections()["What a task takes"])
+    for (name, _, tasks, seconds, cents), total in zip(
+        table[1:], (1_563, 1_353, 4.06), strict=True
+    ):
+        mean = float(seconds) if name != "by hand" else float(cents)
+        assert mean == pytest.approx(total / int(tasks), abs=0.5 if name != "by hand" else 0.005)
+
+
+def test_every_interval_is_the_exact_one(interval: Any) -> None:
+    shares = re.findall(r"(\d+) of (\d+): (\d+) % \((\d+) to (\d+)\)", MEASURED)
+    assert len(shares) > 30
+    for share in shares:
+        held, of, percent, low, high = map(int, share)
+        assert (f"{100 * held / of:.0f}", interval(held, of)) == (str(percent), (low, high)), share
+
+
+def test_a_share_without_its_total_is_one_of_its_sections(interval: Any) -> None:
+    words = {"Nine": 9}
+    for name, text in sections().items():
+        known = {int(n.replace(",", "")) for n in numbers(text) if "." not in n}
+        known |= {n for word, n in words.items() if word in text}
+        for share in re.findall(r"(?<!of )\b(\d+): (\d+) % \((\d+) to (\d+)\)", text):
+            held, percent, low, high = map(int, share)
+            totals = [n for n in known if 0 < n <= 500 and n >= held]
+            assert any(
+                (f"{100 * held / n:.0f}", interval(held, n)) == (str(percent), (low, high))
+                for n in totals
+            ), (name, share)
+
+
+def test_parts_add_up_to_their_totals() -> None:
+    checked = 0
+    for head, *rows in tables(MEASURED):
+        if head[-1] in ("both", "all"):
+            for row in rows:
+                shares = [re.match(r"(\d+) of (\d+)", cell) for cell in row[1:]]
+                assert all(shares), row
+                parts = [tuple(map(int, one.groups())) for one in shares if one]
+                assert tuple(map(sum, zip(*parts[:-1], strict=True))) == parts[-1], row
+                checked += 1
+    assert checked > 5
+
+
+def test_a_wrong_answer_is_stopped_told_or_neither() -> None:
+    [table] = tables(sections()["What the first two lines tell of public answers"])
+    fates = [row for row in table[1:] if row[0].startswith("wrong ones")]
+    for column in range(1, len(table[0])):
+        parts = [re.match(r"(\d+) of (\d+)", row[column]) for row in fates]
+        held, of = zip(*(map(int, one.groups()) for one in parts if one), strict=True)
+        assert {sum(held)} == {*of}
+
+
+@pytest.mark.parametrize("name", ["humaneval", "humaneval-seven", "mbpp", "mbpp-seven", "exercism"])
+def test_the_final_texts_of_a_bench_are_its_tasks(name: str) -> None:
+    arms, stops, finals = tables(printed(name))
+    [tasks] = re.findall(r", (\d+) tasks", printed(name))
+    solved = next(row[-1] for row in arms if row[0] == "solved").split(" ")[0]
+    for parts in (stops, finals):
+        assert sum(int(row[1]) for row in parts[1:]) == int(tasks)
+        assert sum(int(row[2].split(" ")[0]) for row in parts[1:]) == int(solved)
+
+
+def test_runs_by_hand_add_up() -> None:
+    runs, stages, _ = tables(printed("by_hand"))
+    [total] = [row[1:] for row in runs if row[0] == "all"]
+    for parts in (
+        [row[1:] for row in runs[1:] if row[0] != "all"],
+        [row[1:] for row in stages[1:]],
+    ):
+        sums = [
+            sum(int(cell.replace(",", "")) for cell in column)
+            for column in zip(*parts, strict=True)
+        ]
+        assert [f"{one:,}" for one in sums] == total
+
+
+def figures(text: str) -> str:
+    """Prose without code, quoted outputs and links."""
+    text = re.sub(r"```.*?```|`[^`]*`|^> .*$", "", text, flags=re.DOTALL | re.MULTILINE)
+    return re.sub(r"\]\([^)]*\)", "]", text)
+
+
+def test_the_readme_s_figures_are_those_of_the_tables(interval: Any) -> None:
+    told = figures(README.split("\n## Measured\n")[1].split("\n## ")[0])
+    told += figures(
+        "**What a task takes." + README.split("**What a task takes.")[1].split("\n\n")[0]
+    )
+    assert numbers(told) - numbers(MEASURED) == {"95"} - numbers(MEASURED)
+    assert len(numbers(told)) > 25
+    for held, of, low, high in re.findall(r"(\d+) of (\d+)\D*?\((\d+) to (\d+) %\)", told):
+        assert interval(int(held), int(of)) == (int(low), int(high))
+
+
+@pytest.mark.parametrize(
+    "name", [path.name for path in ROOT.glob("docs/*.md") if path.name != "measured.md"]
+)
+def test_no_other_page_states_a_share_that_no_table_has(name: str) -> None:
+    page = figures((ROOT / "docs" / name).read_text("utf-8"))
+    shares = re.findall(r"\d+ of \d+|[\d.]+ %", page)
+    assert [share for share in shares if share not in MEASURED] == []
