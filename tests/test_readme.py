@@ -178,8 +178,10 @@ def test_the_first_cell_of_the_readme_says_what_it_promises(
     assert [line for line in promised if line not in shown] == []
 
 
-def test_the_readme_is_short() -> None:
+def test_the_readme_is_short_and_leads_to_every_page() -> None:
     assert len(README.splitlines()) <= 110
+    pages = {name for name in PAGES if name.startswith("docs/")}
+    assert pages <= set(re.findall(r"\]\(([^)#]+)", README))
 
 
 def anchors_of(page: str) -> set[str]:
