@@ -124,7 +124,7 @@ def test_parts_add_up_to_their_totals() -> None:
 
 
 def test_a_wrong_answer_is_stopped_told_or_neither() -> None:
-    [table] = tables(sections()["What the first two lines tell of public answers"])
+    table = next(tables(sections()["What the first two lines tell of public answers"]))
     fates = [row for row in table[1:] if row[0].startswith("wrong ones")]
     for column in range(1, len(table[0])):
         parts = [re.match(r"(\d+) of (\d+)", row[column]) for row in fates]

@@ -12,9 +12,11 @@ from kit import READY, told
 from shells import error_of, loaded_shell
 
 import ipyrefine
+from ipyrefine.checks import BUILTIN
 from ipyrefine.core.actions import commands as listed
 from ipyrefine.core.decisions import Accept
 from ipyrefine.core.prompts import Prompts
+from ipyrefine.core.sharing import LEVELS
 from ipyrefine.notebook.magic import Refine
 from ipyrefine.notebook.options import limits, parse, parser
 from ipyrefine.providers.scripted import ScriptedModel
@@ -154,6 +156,13 @@ async def test_the_panel_of_the_docs_hands_on_what_is_accepted() -> None:
 def test_the_prompts_of_another_loop_are_read_by_their_stages() -> None:
     mine = python_of("docs/loops.md")["mine"]
     assert {*Prompts.build(mine).own()} == {"draft", "judge"}
+
+
+def test_the_docs_list_the_checks_and_what_can_be_shared() -> None:
+    checks = section(PAGES["docs/checks.md"], "Checks")
+    assert re.findall(r"^\| `(\w+)", checks, re.MULTILINE) == [one.name for one in BUILTIN.values()]
+    leaves = section(PAGES["docs/privacy.md"], "What leaves")
+    assert tuple(re.findall(r"^\| `(\w+)` \|", leaves, re.MULTILINE)) == LEVELS
 
 
 def test_every_public_name_is_in_the_docs_and_no_other() -> None:
