@@ -1,12 +1,13 @@
 """What a cell did to data is told in words, the most telling first, and of lost stores it fails."""
 
+import io
 from typing import Any
 
 import pytest
 
 from ipyrefine.checks.python import RunOnCopies, RunsCleanly
 from ipyrefine.checks.reported import read_effects
-from ipyrefine.core.effects import sentence
+from ipyrefine.core.effects import has_to_be_wanted, sentence
 from ipyrefine.core.model import Condition, FirstRows, Printed, Task
 from ipyrefine.core.table import Evidence
 from ipyrefine.kernel.variables import Variables
@@ -202,6 +203,37 @@ async def test_the_first_lines_tell_what_became_of_data(text: str, expected: lis
 @pytest.mark.parametrize("text", QUIET)
 async def test_what_does_nothing_to_data_has_no_line(text: str) -> None:
     assert await told(text) == []
+
+
+COMPUTED = [
+    "[(x + y) // 2 for x, y in zip(xs, ys)]",  # [2, 2, 2, 2]
+    "numpy.mean([xs, ys], axis=0)",
+    "numpy.clip(xs, 2, 3)",
+    "[abs(x) for x in [-3, 1, 2, 3]]\n[max(x, 2) for x in xs]",
+    "[x % 3 + 1 for x in xs]",
+]
+
+
+@pytest.mark.parametrize("text", COMPUTED)
+async def test_computed_items_are_not_taken_for_those_that_they_equal(text: str) -> None:
+    variables = {"numpy": pytest.importorskip("numpy"), "xs": [3, 1, 2, 3], "ys": [1, 3, 2, 1]}
+    assert await told(text, **variables) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("read = pandas.read_csv(io.StringIO('a,b\\n1,\\n2,3'))", False),
+        ("read = pandas.DataFrame({'a': [1.0, None]})", False),
+        ("late = orders.groupby('price')[['order']].std()", True),
+        ("late = pandas.DataFrame({'a': d}, index=['a', 'c'])", True),
+    ],
+)
+async def test_what_a_file_lacks_is_told_and_nobody_has_to_want_it(text: str, wanted: bool) -> None:
+    evidence = await ran(text, io=io, d={"a": 1})
+    (found,) = (one for one in evidence.effects if one.kind == "missing")
+    assert sentence(found).endswith((" is missing", " are missing"))
+    assert has_to_be_wanted(found) is wanted
 
 
 STORES = [

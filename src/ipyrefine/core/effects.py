@@ -2,8 +2,8 @@
 
 from ipyrefine.core.model import Effect
 
-# By which data are lost or changed, so that somebody has to want them.
-WEIGHTY = (
+# By which data are lost or changed.
+_WEIGHTY = (
     "gone", "repeated", "reordered", "ignored", "filled", "overwritten", "missing", "changed",
 )  # fmt: skip
 _FEW = 3  # values in a sentence
@@ -72,8 +72,8 @@ def sentence(effect: Effect) -> str:
             return f"{whole} {verb} overwritten{how}"
         case "missing":
             whole = f"{effect.count:,} of {effect.total:,} values{column}"
-            if effect.cause in ("coerced", "new", ""):
-                word = verb if effect.cause == "new" else f"become{'s' * is_one}"
+            if effect.cause in ("coerced", "new", "read", ""):
+                word = verb if effect.cause in ("new", "read") else f"become{'s' * is_one}"
                 return f"{whole}{place} {word} missing{_some(effect)}"
             if effect.cause == "mapped":
                 return f"{whole}{place} map{'s' * is_one} to nothing{_some(effect)}"
@@ -110,6 +110,11 @@ def sentence(effect: Effect) -> str:
             line = f" in line {effect.line}" if effect.line else ""
             return f"{effect.cause}{line}" + (f": {after}" if after else "")
     raise TypeError(effect.kind)
+
+
+def has_to_be_wanted(effect: Effect) -> bool:
+    """Return whether data were lost or changed; what a file lacks was never there."""
+    return effect.kind in _WEIGHTY and effect.cause != "read"
 
 
 def remedy(effect: Effect) -> str:

@@ -401,9 +401,9 @@ class Effect(Record):
     values: Annotated[tuple[Cell, ...], Field(max_length=MAX_COLUMNS)] = ()  # the first of them
     # Why, in a word. Of what is gone or missing: ``unmatched`` (in `other`), ``unused`` (by it),
     # ``missing`` (the column's value), ``repeats``, ``keys``, ``groups``, ``filter``, ``coerced``,
-    # ``mapped``, ``aligned``, ``shorter``, ``new``. Of rows left out: ``grouped``, ``compared`` or
-    # what reduces them. Of what differs: the key. Of an answer: what it is. Of a warning: its
-    # category.
+    # ``mapped``, ``aligned``, ``shorter``, ``new`` (computed), ``read`` (from none of the data). Of
+    # rows left out: ``grouped``, ``compared`` or what reduces them. Of what differs: the key. Of an
+    # answer: what it is. Of a warning: its category.
     cause: str = ""
     other: str = ""  # the other table that this is because of
     before: OutputText = ""

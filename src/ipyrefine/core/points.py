@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ipyrefine.core.decisions import OWN
 from ipyrefine.core.edits import Loss, losses
-from ipyrefine.core.effects import WEIGHTY, remedy, sentence
+from ipyrefine.core.effects import has_to_be_wanted, remedy, sentence
 from ipyrefine.core.model import Effect, Form
 from ipyrefine.core.quotes import contains_quote
 from ipyrefine.core.run import Iteration, Run
@@ -293,7 +293,7 @@ def unasked(run: Run, text: Iteration, said: Iterable[Point]) -> list[Point]:
         no_words(found[one.words], computed=computed)
         for one in said
         if one.words in found
-        and found[one.words].kind in WEIGHTY
+        and has_to_be_wanted(found[one.words])
         and not (one.quote and contains_quote(asked, one.quote))
     ]
 

@@ -20,7 +20,7 @@ from itertools import groupby
 from typing import Any
 
 from ipyrefine.core.alignment import unified_diff
-from ipyrefine.core.effects import WEIGHTY, sentence
+from ipyrefine.core.effects import has_to_be_wanted, sentence
 from ipyrefine.core.model import Form, Record, Stage, Task
 from ipyrefine.core.points import (
     SCOPE,
@@ -454,7 +454,7 @@ class Requests:
         count = run.limits.min_findings
         tests = fill(_PARTS["tests"], space=_space(task)) if task.is_python else ""
         names = task.categories or tuple(c.name for c in task.criteria)
-        weighty = [id_ for id_, one in iteration.effects.items() if one.kind in WEIGHTY]
+        weighty = [id_ for id_, one in iteration.effects.items() if has_to_be_wanted(one)]
         places = {
             "original": original,
             "categories": categories,

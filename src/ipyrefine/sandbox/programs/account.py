@@ -445,7 +445,9 @@ def _is_made_of(was: Any, now: Any) -> bool:
     lists = type(was) is type(now) and type(was) in (list, tuple, dict, set)
     if not lists or min(len(was), len(now)) < 2 or len(now) > _ITEMS:
         return False
-    return {*map(_item, now)} <= {*map(_item, was)}
+    old, new = (Counter(map(_item, one)) for one in (was, now))
+    # As many, but not the same ones: each was computed, and has a value of theirs by chance.
+    return new.keys() <= old.keys() and (len(was) != len(now) or new == old)
 
 
 def _alike(first: Any, second: Any) -> bool:
@@ -703,7 +705,8 @@ class Account:
             if counts:
                 column = "".join([*counts][: len(counts) == 1])
                 count, total = sum(counts.values()), table.height * len(counts)
-                where = {"name": name, "column": column, "cause": "new"}
+                made = any(map(_holds_data, self._variables.values()))
+                where = {"name": name, "column": column, "cause": "new" if made else "read"}
                 yield _effect("missing", count=count, total=total, **where)
         if name and not shown:
             yield _effect("new", name=name, after=_size(value), head=self._table(value))
@@ -799,6 +802,11 @@ def _copy(value: Any) -> Any:
         if type(value) in _SCALARS:
             return value
     return None
+
+
+def _holds_data(value: Any) -> bool:
+    kinds = (list, tuple, dict, set)
+    return bool(_library(value)) or _is_array(value) or isinstance(value, kinds)
 
 
 def _oddity(value: Any) -> str:
