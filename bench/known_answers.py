@@ -1,8 +1,8 @@
 """Let known answers be the drafts of runs in notebooks, and print what was run, seen and stopped.
 
-``python bench/known_answers.py --out DIR [--only TEXT] [--judge]`` needs no model, and the package
-``dseval``, which the README says how to install. `sessions` says how a question is asked. The draft
-is a published answer of gpt-3.5 to it, right or wrong, and a critic finds nothing.
+``python bench/known_answers.py --out DIR [--only TEXT] [--judge | --read]`` needs no model, and the
+package ``dseval``, which the README says how to install. `sessions` says how a question is asked.
+The draft is a published answer of gpt-3.5 to it, right or wrong, and a critic finds nothing.
 
 The first table says what was run on the notebook's data and what was stopped, that is, fails a
 check that a text must pass; the last, of which variables that the reference reads the writer was
@@ -16,11 +16,19 @@ yet, or was with other lines, in that form with ``told`` open, beside the questi
 reference and all that is shown of the result. Of right ones the table says how many show a fact
 there that may be a fault or asked for.
 
-Each result is a line of DIR/known.jsonl, so a bench that was stopped goes on where it was.
-``IPYREFINE_NO_FORK=1`` in the environment reaches the kernels; use another ``--out`` for it.
+``--read`` lets a reader at a server judge some right ones of DIR, drawn by their names: 12 of which
+something happened to data that somebody has to want, and 8 others, all such that a critic reads.
+``--model`` names the reader (``by-hand``, whose replies a person wrote from the prompts alone, are
+kept); ``--ask``, with ``OPENAI_BASE_URL`` in the environment, asks for what is missing. It then
+also answers what comes after the critique, such as revisions.
+
+Each result is a line of DIR/known.jsonl, or known_read.jsonl, so a bench that was stopped goes on
+where it was. ``IPYREFINE_NO_FORK=1`` in the environment reaches the kernels;
+use another ``--out`` for it.
 """
 
 import json
+import random
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -30,12 +38,16 @@ from typing import Any
 import facts
 import measure
 import sessions
+from measure import MissingReply, Replies
 from sessions import RIGHT, SETS, Question, Results, counted, of_set, share, why_not_run
+
+from ipyrefine.core.effects import has_to_be_wanted
 
 _EXCEPTION = re.compile(r"\b([A-Z]\w*(?:Error|Exception|Interrupt|Exit|Warning))\b")
 _KINDS = ("right", "wrong", "changed")
 _KEPT = Path(__file__).parent / "kept"
 _FIRST = 2  # lines that everybody reads
+_READ = (12, 8)  # right answers for a reader: with a fact that somebody has to want, and without
 
 
 def ask(question: Question, answer: Mapping[str, str]) -> dict[str, Any]:
@@ -46,6 +58,19 @@ def ask(question: Question, answer: Mapping[str, str]) -> dict[str, Any]:
     known = {"published": answer["verdict"], "today": today, "needed": question.needed}
     asked = {"question": question.text, "reference": question.reference, "code": code}
     return {**known, **asked, **found}
+
+
+def read(question: Question, answer: Mapping[str, str], reader: Replies, ask: bool) -> Any:
+    """Return what became of a known answer that a reader judged.
+
+    Raises:
+        MissingReply: a reply was not kept, and the reader may not be asked.
+    """
+    use = f"use_read({answer['code']!r}, {reader.name!r}, {str(reader.path)!r}, {ask})"
+    found = sessions.refine(question, use)
+    if missing := found["missing"]:
+        raise MissingReply(f"{reader.path} lacks {missing} for {question.name}. Add --ask.")
+    return {**answer, **found, "today": sessions.judge(question, found["text"])}
 
 
 def kind(row: Mapping[str, Any]) -> str:
@@ -202,23 +227,73 @@ def report(results: Results) -> str:
     )
 
 
+def weighty(row: Mapping[str, Any]) -> list[str]:
+    """Return what happened to data that somebody has to want."""
+    return [words for words, one in facts.lines_of(row) if one and has_to_be_wanted(one)]
+
+
+def to_read(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Return the right answers that a reader judges; each is in or out by its own name."""
+    own = (row for row in rows if kind(row) == "right" and row["usage"]["calls"] > 1)
+    drawn = sorted(own, key=lambda row: random.Random(row["id"]).random())
+    of_each = [row for row in drawn if weighty(row)], [row for row in drawn if not weighty(row)]
+    return [row["id"] for some, n in zip(of_each, _READ, strict=True) for row in some[:n]]
+
+
+def report_read(rows: Sequence[dict[str, Any]]) -> str:
+    """Return how right answers end with a reader."""
+
+    def is_amber(row: Mapping[str, Any]) -> bool:
+        return "TO CHECK" in row["shown"]
+
+    def is_stopped(row: Mapping[str, Any]) -> bool:
+        return len(row["texts"]) > 1 or row["shown"].startswith(("✎", "✗")) or bool(stopped_by(row))
+
+    heads = ["question", "facts to ask for", "texts", "shown", "the last text"]
+    lines = [
+        [row["id"], len(weighty(row)), len(row["texts"]), row["shown"], row["today"]]
+        for row in rows
+    ]
+    ends = [
+        ["amber", share(rows, is_amber)],
+        ["stopped or revised", share(rows, is_stopped)],
+        ["one of these", share(rows, lambda row: is_amber(row) or is_stopped(row))],
+        ["right at the end", share(rows, lambda row: row["today"] == RIGHT)],
+    ]
+    return "\n\n".join(
+        [
+            f"## Read: {len(rows)} right answers",
+            measure.table(["", "answers"], ends),
+            measure.table(heads, lines),
+        ]
+    )
+
+
 def main() -> None:
     """Run what is missing and print the tables."""
     parser = sessions.options(__doc__)
     parser.add_argument("--judge", action="store_true", help="only print what is left to judge")
+    parser.add_argument("--read", action="store_true", help="let a reader judge right ones")
     options = parser.parse_args()
-    folder = (options.data / "dseval").resolve()
-    results = Results(options.out.resolve() / "known.jsonl")
+    folder, out = (options.data / "dseval").resolve(), options.out.resolve()
+    results, done = Results(out / "known.jsonl"), Results(out / "known_read.jsonl")
     if not (options.table or options.judge):
         asked = sessions.Sessions(folder)
         answers = {row["id"]: row for row in measure.load_cases(folder, "known_answers")}
-        names = [name for name in asked.names if name in answers and options.only in name]
-        sessions.collect(asked, names, results, lambda one: ask(one, answers[one.name]))
+        if options.read:
+            path = options.replies or _KEPT / f"known_read-{options.model}.jsonl"
+            reader = Replies(options.model, path.resolve())
+            names = [name for name in to_read(results.usable) if options.only in name]
+            read_one = lambda one: read(one, answers[one.name], reader, options.ask)  # noqa: E731
+            sessions.collect(asked, names, done, read_one)
+        else:
+            names = [name for name in asked.names if name in answers and options.only in name]
+            sessions.collect(asked, names, results, lambda one: ask(one, answers[one.name]))
     if options.judge:
         for row in Judged().open(results.usable):
             print(json.dumps(row, ensure_ascii=False))
     else:
-        print(report(results))
+        print(report_read(done.usable) if options.read else report(results))
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ import tempfile
 import time
 import types
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,7 +35,7 @@ from measure import Replies
 
 from ipyrefine import api
 from ipyrefine.core.model import Stage
-from ipyrefine.core.ports import Request
+from ipyrefine.core.ports import Delta, Notice, Reply, Request
 from ipyrefine.kernel.names import names_in_code
 from ipyrefine.providers.local import LocalModel
 from ipyrefine.providers.scripted import ScriptedModel
@@ -202,6 +202,26 @@ def use_kept(name: str, path: str, ask: bool) -> None:
     model.source, model.price = name, LocalModel.price
     model.context_tokens = LocalModel.context_tokens
     _use(model)
+
+
+def use_read(code: str, name: str, path: str, ask: bool) -> None:
+    """Let the runs of this kernel start from a known answer, and a model with kept replies read."""
+    _use(_Read(name, Path(path), ask=ask, code=code))
+
+
+class _Read(Replies):
+    def __init__(self, *args: Any, code: str, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._code = code
+
+    async def stream(self, request: Request) -> AsyncGenerator[Delta | Notice | Reply, None]:
+        if request.purpose == Stage.DRAFT:
+            reply = Reply(text=f"```python\n{self._code}\n```")
+            yield Delta(text=reply.text)
+            yield reply
+            return
+        async for part in super().stream(request):
+            yield part
 
 
 def _use(model: Any) -> None:
