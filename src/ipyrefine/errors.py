@@ -79,7 +79,15 @@ class Interrupted(RefineError):
 
 
 class ModelError(RefineError):
-    """The model or the server behind it failed."""
+    """The model or the server behind it failed.
+
+    Attributes:
+        status: the HTTP status of the server's answer; 0 for none.
+        asks_setup: whether another key, address or model would help.
+    """
+
+    status = 0
+    asks_setup = False
 
 
 class Unreachable(ModelError):
@@ -89,9 +97,13 @@ class Unreachable(ModelError):
 class AccessDenied(ModelError):
     """The key is missing, wrong, or not allowed to do this (HTTP 401, 403)."""
 
+    asks_setup = True
+
 
 class ModelNotFound(ModelError):
     """The server does not know the model (HTTP 404)."""
+
+    asks_setup = True
 
 
 class RateLimited(ModelError):

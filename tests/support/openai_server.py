@@ -83,6 +83,8 @@ class ScriptedServer:
         self.rules: list[Rule] = []
         self.default = default
         self.requests: list[Seen] = []
+        self.models: list[str] | Failure = Failure(404)  # what it lists
+        self.listed: list[Seen] = []  # who asked for that
         self.asked = threading.Event()
         self.left = threading.Event()
         self.left_at = 0.0
@@ -176,6 +178,15 @@ class _Handler(BaseHTTPRequestHandler):
                 self._stream(behaviour, body)
         except OSError:
             self._gone()
+
+    def do_GET(self) -> None:
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        self.server.owner.listed.append(Seen(self.path, headers, {}))
+        models = self.server.owner.models
+        self.close_connection = True
+        if isinstance(models, list):
+            models = Failure(200, {"object": "list", "data": [{"id": one} for one in models]})
+        self._fail(models)
 
     def _gone(self) -> None:
         self.server.owner.left_at = time.monotonic()

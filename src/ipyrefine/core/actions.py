@@ -237,6 +237,7 @@ ACTIONS: dict[str, Action] = {
     "ask": Action(),
     "switch": Action(typed="continue as prose"),
     "model": Action(button="Continue with another model…", title="Continue with another model"),
+    "setup": Action(button="Set up…", title="Choose a model, its server and the key"),
     "see": Action(title="What the model is shown of the notebook"),
     "unconfined": Action(),
     "right": Action("1 3", "say that these results are right"),

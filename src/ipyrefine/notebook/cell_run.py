@@ -27,6 +27,7 @@ from ipyrefine.notebook.after_run import AcceptedCell
 from ipyrefine.notebook.cell_target import CellTarget, Origin
 from ipyrefine.notebook.waiting import NO_ANYWIDGET, Placeholder, caller_waits, run_to_end
 from ipyrefine.providers.choose import mark_asked, models_at_hand, remember_sharing
+from ipyrefine.providers.servers import Key
 from ipyrefine.render import labels, words
 from ipyrefine.render.escape import fence, plain
 from ipyrefine.session.commands import ANSWERS
@@ -88,6 +89,8 @@ class CellRun:
         place = args.apply if args.apply in PLACES else None
         self.cell_target = CellTarget(self.shell, self._variable, place, origin)
         self._key, self._decided = key, magics.decided
+        self._setup: Any = None  # the form that sets up a model, while it is open
+        self._asks_setup = False
         self._begin, self._form = begin, refinement.state.task.form
         self.panel: Any = None
         self._record = RecordDisplay()
@@ -223,6 +226,8 @@ class CellRun:
                 return self._share_more(name)
             case "model":
                 self._change_model(fields["model"].strip(), fields.get("words", "").strip())
+            case "setup" if self._setup:
+                return self._setup.act(fields)
             case "switch":
                 return self._switch(fields.get("name"))
             case "see":
@@ -246,7 +251,16 @@ class CellRun:
         refinement = self.session.refinement
         shown = [one for text in self.session.run.iterations for one in text.evidence]
         has_models = form == "model"
+        if self._asks_setup:
+            form, self._asks_setup = "server", False
+        if self._setup and (self._setup.closed or form != "server"):
+            form = "" if form == "server" else form
+            self._setup = None
+        elif form == "server" and self._setup is None:
+            self._setup = self._open_setup()
         return {
+            "form": form,
+            "setup": self._setup,
             "can_change_model": True,
             "models": models_at_hand(refinement.model, refinement.judge) if has_models else {},
             "can_restart": self._begin is not None and not self._is_look,
@@ -270,6 +284,36 @@ class CellRun:
         if running:
             note = f"Stopped and closed. The best text so far is in `{self._variable}`."
         self._finish(note)
+
+    def _open_setup(self) -> Any:
+        from ipyrefine.notebook.setup import Setup
+
+        failed = self.session.run.stop_reason is StopReason.FAILED
+        return Setup(
+            self._magics,
+            changed=self._redraw,
+            finish=self._use_setup,
+            word="Use it and try again" if failed else "Use it",
+            url=self._options.base_url or "",
+            model=self.session.run.setup.model,
+        )
+
+    def _redraw(self) -> None:
+        if self.panel is not None:
+            self.panel.note("")
+
+    def _use_setup(self, how: str) -> None:
+        """Have the run go on with what was set up; one that failed goes on at once."""
+        if how != "use":
+            return
+        magics = self._magics
+        server = {"base_url": magics.base_url or None, "api_key": Key()}
+        self._options = replace(self._options, **server, model=magics.model, judge=magics.judge)
+        if self.session.running:
+            return
+        self._use_model(magics.model)
+        if self.session.run.stop_reason is StopReason.FAILED:
+            self.decide(Continue())
 
     def _change_model(self, name: str, guidance: str) -> None:
         """Continue the run with another writer; whoever reads stays."""
@@ -386,6 +430,8 @@ class CellRun:
         if self.panel is not None and KEPT_HERE in run.warnings:
             mark_asked(self.session.refinement.sharing.servers)
         self._set_variables(run)
+        error = self.session.refinement.error
+        self._asks_setup = self._panel_tells and bool(getattr(error, "asks_setup", False))
         failed = event.reason is StopReason.FAILED and not self._panel_tells
         if failed and not run.iterations and self._executing:
             self._close_panel()  # the cell's error says all there is to say

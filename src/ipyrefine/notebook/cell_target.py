@@ -322,6 +322,12 @@ async def read_cells_above(cell_id: str, count: int) -> list[Any] | None:
     return (await _ask(request, TIMEOUT)).cells
 
 
+async def keep_settings(values: Mapping[str, Any]) -> bool:
+    """Have JupyterLab keep settings of ours for later kernels; return whether it does."""
+    request = {"op": "settings", "op_id": uuid.uuid4().hex, "cell_id": None, "settings": values}
+    return (await _ask(request, TIMEOUT)).placed.ok
+
+
 class _Answer(NamedTuple):
     placed: Placed
     text: str | None = None

@@ -1,17 +1,18 @@
 """The magics `%%refine` and `%refine`: their configuration, and how a shell loads them."""
 
+import contextlib
 import itertools
 import re
 import shlex
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
 from traitlets import Bool, Dict, Enum, Integer, TraitError, Unicode, observe, validate
 from traitlets.config import Configurable
 
-from ipyrefine.errors import UsageError
+from ipyrefine.errors import NoModel, UsageError
 from ipyrefine.notebook.failure import Failures, is_ours
 from ipyrefine.notebook.waiting import (
     FINISHED,
@@ -35,6 +36,17 @@ _HELP = re.compile(
     r"(?:'pinfo2?', '(?P<magic>%%?refine)'|'%?refine\?+', '(?P<topic>[\w ]*)')\)"
 )
 _MOST_ACCEPTED = 5
+_REVISIONS = "max_revisions"
+# What JupyterLab's settings are called, and the traits that they are the defaults of.
+SETTINGS_OF_LAB = {
+    "model": "model",
+    "critic": "judge",
+    "server": "base_url",
+    "share": "share",
+    "context": "context",
+    "revisions": "set",
+}
+LOOK = "--draft -n 0 --critique never"  # has a cell shown without a model
 _MAGICS = "get_ipython().magics_manager.registry['Refine']"
 
 
@@ -97,6 +109,8 @@ class Refine(Magics, Configurable):
 
     def __init__(self, shell: Any) -> None:
         super().__init__(shell=shell)
+        self._settings: dict[str, Any] = {}  # as JupyterLab said last
+        self._taken: dict[str, Any] = {}  # those of them that hold here
         self.latest: Any = None
         self.runs: dict[str | None, Any] = {}
         self.decided: dict[str, Any] = {}
@@ -121,6 +135,38 @@ class Refine(Magics, Configurable):
         except UsageError as error:
             raise TraitError(f"Refine.set: {error}") from None
         return proposal.value
+
+    def take_settings(self, settings: Mapping[str, Any]) -> None:
+        """Take JupyterLab's settings as defaults: what was configured here otherwise stays."""
+        for name, value in settings.items():
+            if name in SETTINGS_OF_LAB and value != self._settings.get(name):
+                self._settings[name] = value
+                taken = self._taken.get(name, self._default_of(name))
+                # Its key would go to another server.
+                is_own = name == "server" and self.api_key_env
+                if self._value_of(name) == taken and not is_own:
+                    self.set_up({name: value})
+
+    def set_up(self, settings: Mapping[str, Any]) -> None:
+        """Configure what JupyterLab's settings are called by; one that can't be used is left."""
+        for name, value in settings.items():
+            value = self._default_of(name) if value in (None, "") else value
+            trait = SETTINGS_OF_LAB[name]
+            with contextlib.suppress(TraitError):
+                if trait != "set":
+                    setattr(self, trait, value)
+                else:
+                    rest = {key: one for key, one in self.set.items() if key != _REVISIONS}
+                    self.set = rest if value is None else {**rest, _REVISIONS: value}
+                self._taken[name] = value
+
+    def _value_of(self, name: str) -> Any:
+        value = getattr(self, SETTINGS_OF_LAB[name])
+        return value.get(_REVISIONS) if isinstance(value, dict) else value
+
+    def _default_of(self, name: str) -> Any:
+        trait = SETTINGS_OF_LAB[name]
+        return None if trait == "set" else self.trait_defaults(trait)
 
     @no_var_expand
     @line_cell_magic
@@ -148,10 +194,10 @@ class Refine(Magics, Configurable):
 
             return await commands.run_command(self, _split(line))
 
-        async def build(placeholder: Placeholder) -> Any:
+        async def build(placeholder: Placeholder, look: bool) -> Any:
             from ipyrefine.notebook.cell_start import start_cell  # the first import takes a second
 
-            return await start_cell(self, line, cell, placeholder)
+            return await start_cell(self, f"{line} {LOOK}" if look else line, cell, placeholder)
 
         await self._begin(line, build)
 
@@ -180,28 +226,45 @@ class Refine(Magics, Configurable):
             RefineError: what ended the run early.
         """
 
-        async def build(placeholder: Placeholder) -> Any:
+        async def build(placeholder: Placeholder, look: bool) -> Any:
             from ipyrefine.notebook.fix import start_fix
 
             return await start_fix(self, words, placeholder)
 
         await self._begin(shlex.join(words), build)
 
-    async def _begin(self, line: str, build: Callable[[Placeholder], Awaitable[Any]]) -> None:
-        """Build a run and run it, unless it is decided; a line is shown where its panel will be."""
-        placeholder = Placeholder()
+    async def _begin(self, line: str, build: Callable[[Placeholder, bool], Awaitable[Any]]) -> None:
+        """Build a run and run it, unless it is decided; a line is shown where its panel will be.
+
+        Where that needs a model, the form to set one up is shown instead, and goes on from there.
+        """
+        placeholder, run, form = Placeholder(), None, False
         get_parent = getattr(self.shell, "get_parent", None)
         metadata = (get_parent() or {}).get("metadata", {}) if get_parent else {}
         named = "cellId" in metadata and not caller_waits()
-        if expects_panel(self.ui, line, cell_id=named):
+        shows = expects_panel(self.ui, line, cell_id=named)
+        if shows:
             placeholder.show()
-        run: Any = None
+
+        async def go_on(look: bool) -> None:
+            begun = await build(placeholder, look)
+            if begun is None:
+                placeholder.clear()
+            else:
+                self.register(begun).session.start()
+
         try:
-            run = await build(placeholder)
+            run = await build(placeholder, False)
             if run is not None:
                 self.register(run)
+        except NoModel as error:
+            from ipyrefine.notebook.setup import show_form
+
+            form = shows and show_form(self, placeholder, error, go_on)
+            if not form:
+                raise
         finally:
-            if run is None or run.panel is None:
+            if not (form or (run and run.panel)):
                 placeholder.clear()
         if run is not None:
             await run.go()
@@ -251,6 +314,18 @@ class Refine(Magics, Configurable):
                 del self.runs[cell_id]
         self.latest = self.runs[run.cell_target.cell_id] = run
         return run
+
+
+def listen_for_setup(shell: Any) -> None:
+    """Have pages that open a comm for it shown the form that sets up a model."""
+    import comm
+
+    def opened(channel: Any, message: Any) -> None:
+        from ipyrefine.notebook.setup import open_form  # lazy: loading must stay light
+
+        open_form(shell.magics_manager.registry["Refine"], channel, message)
+
+    comm.get_comm_manager().register_target("ipyrefine.setup", opened)
 
 
 def _split(line: str) -> list[str]:
@@ -342,3 +417,4 @@ def load(shell: Any) -> None:
     note_end(getattr(shell, "last_execution_result", None))
     if hasattr(shell, "kernel"):
         warm_up()
+        listen_for_setup(shell)

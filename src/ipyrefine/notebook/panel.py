@@ -82,13 +82,21 @@ class Panel:
         host: does what is clicked.
         interval: seconds between two messages to the page, at least.
         clock: monotonic seconds.
+        widget: what shows it; a new widget by default.
 
     Attributes:
         id: what the record next to the panel knows it by.
         widget: the widget to display.
     """
 
-    def __init__(self, host: Host, *, interval: float = 0.1, clock: Clock = time.monotonic) -> None:
+    def __init__(
+        self,
+        host: Host,
+        *,
+        interval: float = 0.1,
+        clock: Clock = time.monotonic,
+        widget: Any = None,
+    ) -> None:
         self._host = host
         self._interval, self._clock = interval, clock
         self._run: Run | None = None
@@ -103,7 +111,7 @@ class Panel:
         self._loop = Loop()
         self._stream, self._progress = Stream(), Progress(clock)
         self.id = uuid.uuid4().hex
-        self.widget: Any = _widget_class()()
+        self.widget: Any = widget or _widget_class()()
         self.widget.on_msg(
             lambda _widget, content, _buffers: self._loop.hand_over(lambda: self._take(content))
         )
@@ -442,13 +450,18 @@ class Loop:
         return None if self._loop is None or self._loop.is_closed() else self._loop
 
 
+def page_code() -> tuple[str, str]:
+    """Return the script and the style sheet of the page's half."""
+    sheets = [(_HERE / name).read_text("utf-8") for name in ("panel.css", "setup.css")]
+    return (_HERE / "panel.js").read_text("utf-8"), "".join([style(), *sheets])
+
+
 @cache
 def _widget_class() -> Any:
     """Return the widget's class; anywidget is imported only when a panel is shown."""
     from anywidget import AnyWidget
 
     class RefinePanel(AnyWidget):
-        _esm = (_HERE / "panel.js").read_text("utf-8")
-        _css = style() + (_HERE / "panel.css").read_text("utf-8")
+        _esm, _css = page_code()
 
     return RefinePanel

@@ -5,7 +5,7 @@ import contextlib
 import contextvars
 import sys
 import threading
-from collections.abc import Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator
 from concurrent.futures import Future
 from importlib import import_module
 from types import FrameType
@@ -14,6 +14,10 @@ from typing import Any
 from ipyrefine.errors import Interrupted, UsageError
 
 STARTING = "Starting…"
+_STARTING = {
+    "text/html": f'<p role="status" style="font: 13px system-ui, sans-serif">{STARTING}</p>',
+    "text/plain": STARTING,
+}
 # It is also what an export of a notebook shows in the panel's place.
 NO_FRONT_END = (
     "The panel needs widgets and a live kernel. `%refine` works without them, "
@@ -38,23 +42,30 @@ _BLOCKING = contextvars.ContextVar("ipyrefine_blocking", default=False)
 
 
 class Placeholder:
-    """A panel's place in a cell's output, which holds one line until the panel is there."""
+    """A panel's place in a cell's output, which holds one line until the panel is there.
+
+    Attributes:
+        before: takes away the widget that is there, before another one takes its place.
+    """
 
     def __init__(self) -> None:
         self._handle: Any = None
+        self.before: Callable[[], None] | None = None
 
     def show(self) -> None:
         """Show that the cell starts; takes milliseconds, where the panel can take a second."""
         from IPython.display import display
 
-        html = f'<p role="status" style="font: 13px system-ui, sans-serif">{STARTING}</p>'
-        data = {"text/html": html, "text/plain": STARTING}
-        self._handle = display(data, raw=True, display_id=True)
+        self._handle = display(_STARTING, raw=True, display_id=True)
 
     def fill(self, widget: Any) -> None:
         """Put a widget there; a front-end that cannot show it says what to do instead."""
         from IPython.display import display
 
+        if self.before and self._handle:
+            # JupyterLab would hide a view together with one whose place it takes.
+            self._handle.update(_STARTING, raw=True)
+            self.before()
         data, metadata = widget._repr_mimebundle_()  # the metadata is Colab's
         data |= {"text/plain": NO_FRONT_END}
         if self._handle is None:

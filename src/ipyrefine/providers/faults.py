@@ -50,6 +50,7 @@ class Fault(NamedTuple):
         statuses: HTTP statuses of this failure.
         kind: what the server's answer is about; empty for any answer.
         exceptions: exception classes of this failure.
+        asks_setup: whether another key, address or model would help.
     """
 
     error: type[errors.ModelError]
@@ -57,6 +58,7 @@ class Fault(NamedTuple):
     statuses: Container[int] = ()
     kind: Kind = ""
     exceptions: tuple[type[Exception], ...] = ()
+    asks_setup: bool = False
 
 
 @functools.cache
@@ -90,6 +92,7 @@ def _faults() -> tuple[Fault, ...]:
             rejected,
             "{server} redirects to another address{target}. Give that one as the base URL.",
             statuses=(301, 302, 303, 307, 308),
+            asks_setup=True,
         ),
         Fault(
             errors.AccessDenied,  # without a quote, which may hold a piece of the key
@@ -140,6 +143,7 @@ def _faults() -> tuple[Fault, ...]:
             "{server} doesn't answer in the chat completions protocol. Check the base URL, which "
             "often ends in /v1.",
             exceptions=(NotCompletions, UnicodeDecodeError, httpx2.DecodingError),
+            asks_setup=True,
         ),
         Fault(
             failed,
@@ -168,11 +172,13 @@ def _faults() -> tuple[Fault, ...]:
             errors.Unreachable,
             "No connection to {server}{cause}. Check the address, and that the server is running.",
             exceptions=(openai.APIConnectionError, httpx2.TransportError),
+            asks_setup=True,
         ),
         Fault(
             errors.Unreachable,
             "{server} is not a valid address{quote}. Check the base URL.",
             exceptions=(httpx2.InvalidURL,),
+            asks_setup=True,
         ),
         Fault(
             failed,
@@ -217,6 +223,8 @@ def model_error(
             cause=_quote(_system_message(cause), secrets),
         )
     )
+    ours.status = refusal.status if refusal else 0
+    ours.asks_setup = ours.asks_setup or fault.asks_setup
     if fault is _faults()[-1]:
         ours.add_note(f"The cause was a {type(error).__name__}.")  # for a report, not the sentence
     return ours

@@ -27,6 +27,7 @@ from collections.abc import (
 )
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -54,6 +55,7 @@ from ipyrefine.providers.faults import (
     root,
     safe_url,
 )
+from ipyrefine.providers.keys import find_key
 from ipyrefine.providers.servers import (
     LIMITS,
     Capabilities,
@@ -78,11 +80,13 @@ _HEADERS = {
 }
 _OURS = ("messages", "model", "stream")  # fields that a user cannot set
 _AZURE_KEY = "api-key"  # the header
+_NAME = re.compile(r"[^\s<>\"'][ -~]{0,199}")  # a model's
 _API_VERSION = re.compile(r"api-version=[\w.-]{1,40}")
 
 TIMEOUT = 600.0  # seconds; models that think in silence take minutes
 _CONNECT_SECONDS = 10.0
 _ERROR_SECONDS = 10.0  # for the body of an error answer
+_LIST_SECONDS = 20.0  # for the list of models
 _TRANSIENT = frozenset({402, 408, 409, 429})  # and every 5xx
 _MAX_STEPS = 20  # fields, or values of one, that a server may refuse in a row
 _LEAST_POLL, _MOST_POLL = 2.0, 15.0  # seconds between two looks whether a model is loaded
@@ -224,6 +228,27 @@ class OpenAIModel:
                     return
                 yield item
 
+    async def list_models(self) -> list[str]:
+        """Return the names of the models that the server lists, sorted.
+
+        Raises:
+            ModelError: the server failed, or lists none in this protocol.
+        """
+        key = self._current_key()
+        try:
+            async with self._client() as client, asyncio.timeout(_LIST_SECONDS):
+                response = await client.get(
+                    "/models", cast_to=httpx2.Response, options={"headers": self._headers(key)}
+                )
+                return _read_names(decode(await response.aread()))
+        except Exception as error:
+            failure = self._model_error(error, key)
+            _drop_frames(error)
+            raise failure from None
+        except BaseException as error:  # a cancel or an interrupt passes on
+            _drop_frames(error)
+            raise
+
     async def _ask(
         self, request: Request, key: Key
     ) -> AsyncGenerator[Delta | Notice | Reply, None]:
@@ -325,11 +350,6 @@ class OpenAIModel:
         fields: Mapping[str, Any],
         key: Key,
     ) -> _Stream:
-        headers = {
-            "Authorization": f"Basic {self._login[-1]}" if self._login else f"Bearer {key()}"
-        }
-        if self._is_azure and key() != _NO_KEY:
-            headers[_AZURE_KEY] = key()
         # A server that sends its headers byte by byte is silent too.
         async with asyncio.timeout(self._timeout + _CONNECT_SECONDS):
             # Plain JSON both ways: the client's `create` makes a type of every field and chunk.
@@ -337,7 +357,7 @@ class OpenAIModel:
                 "/chat/completions",
                 cast_to=object,
                 body={"model": self._model, "messages": messages, **fields},
-                options={"headers": headers},
+                options={"headers": self._headers(key)},
                 stream=True,
                 stream_cls=_Stream,
             )
@@ -374,6 +394,11 @@ class OpenAIModel:
             await stream.close()
         for delta in assembly.close():
             yield delta
+
+    def _headers(self, key: Key) -> dict[str, str]:
+        login = f"Basic {self._login[-1]}" if self._login else f"Bearer {key()}"
+        azure = {_AZURE_KEY: key()} if self._is_azure and key() != _NO_KEY else {}
+        return {"Authorization": login, **azure}
 
     def _client(self) -> openai.AsyncOpenAI:
         """Return a client for one request: one that stays would be bound to its event loop."""
@@ -416,7 +441,8 @@ class OpenAIModel:
         """
         try:
             ours = self._is_configured()
-            key = Key(self._api_key() or (os.environ.get("OPENAI_API_KEY") if ours else None))
+            environment = partial(os.environ.get, "OPENAI_API_KEY") if ours else Key()
+            key = Key(self._api_key() or find_key(self.base_url) or environment())
         except Exception as error:
             kind = type(error).__name__
             _drop_frames(error)
@@ -520,6 +546,21 @@ def _read_extra(extra: Mapping[str, Any] | None) -> dict[str, Any]:
         if name in fields:
             raise UsageError(f"extra can't set `{name}`: ipyrefine sets it for every request.")
     return fields
+
+
+def _read_names(listed: object) -> list[str]:
+    """Return the names in a list of models, in whichever shape it came.
+
+    Raises:
+        NotCompletions: it is no such list.
+    """
+    rows = listed
+    if isinstance(listed, dict):
+        rows = next((listed[name] or [] for name in ("data", "models") if name in listed), None)
+    if not isinstance(rows, list):
+        raise NotCompletions
+    names = [row.get("id") or row.get("name") if isinstance(row, dict) else row for row in rows]
+    return sorted({name for name in names if isinstance(name, str) and _NAME.fullmatch(name)})
 
 
 def _long_texts(value: Any) -> Iterator[str]:

@@ -85,6 +85,7 @@ class View(NamedTuple):
     more: str = ""  # the level that would send it
     back: tuple[str, ...] = ()  # names whose values from before the cell ran can be put back
     reads_behind: bool = False  # whether a critic still reads the text that was accepted
+    setup: Any = None  # the form that sets up a model, while it is open
     # What the user said of results and the run has not taken up yet.
     waiting: tuple[Expect | Retract, ...] = ()
 
@@ -116,6 +117,8 @@ def panel_parts(run: Run | None, view: View, note: str = "") -> dict[str, str]:
     """Return the HTML of each part of a panel; a run may be None before its first event."""
     if run is None:
         empty = dict.fromkeys(PARTS, "")
+        if view.setup:
+            return empty | {"form": _render("setup", {"view": view})}
         context = {"note": note, "live": True, "stop_message": "", "warnings": []}
         return empty | {"top": _render("starting", {}), "notices": _render("notices", context)}
     context = _context(run, view, note, live=True)

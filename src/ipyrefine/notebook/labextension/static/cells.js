@@ -8,6 +8,7 @@
  *   {op: "insert" | "replace", op_id, cell_id, text, cell_type: "code" | "markdown", expected_source, run}
  *   {op: "read", op_id, cell_id}
  *   {op: "above", op_id, cell_id, count}
+ *   {op: "settings", op_id, settings}
  *
  * It is answered with one message, and the kernel then closes the comm:
  *
@@ -16,6 +17,8 @@
  *
  * With `run`, the cell that holds the text then is run.
  */
+import * as settings from "./settings.js";
+
 const TARGET = "ipyrefine.cells";
 
 /** What a record's output holds. */
@@ -235,6 +238,11 @@ function perform(place, request) {
  * a moment: when another page has answered meanwhile, the kernel has closed the comm.
  */
 async function serve(tracker, kernel, comm, request, app) {
+  if (request.op === "settings") {
+    await settings.keep(request.settings);
+    comm.send({ op_id: request.op_id, ok: true, how: "already", cell_id: null, reason: "" });
+    return;
+  }
   if (!document.hasFocus() || !findPlace(tracker, kernel, request).home) {
     await new Promise((resolve) => setTimeout(resolve, DEFERENCE));
     if (comm.isDisposed) {

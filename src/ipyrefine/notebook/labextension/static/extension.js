@@ -1,6 +1,6 @@
 /*
- * ipyrefine's front-end half: text into cells (cells.js), refinements from cells (refine.js), and
- * what the page looks like (style.js).
+ * ipyrefine's front-end half: text into cells (cells.js), refinements from cells (refine.js), its
+ * settings (settings.js), and what the page looks like (style.js).
  *
  * A prebuilt ("federated") extension of JupyterLab 4 and Notebook 7, written by hand, so that what is
  * shipped is what is read: the host asks for nothing but `init` and `get` of a module-federation
@@ -47,14 +47,15 @@
     }
   }
 
-  function plugin(host, cells, refine, style) {
+  function plugin(host, cells, refine, settings, style) {
     return {
       id: "ipyrefine:cells",
       description: "Refines notebook cells, and puts the text into them.",
       autoStart: true,
       requires: [host.INotebookTracker],
-      optional: [host.ICommandPalette],
-      activate: (app, tracker, palette) => {
+      optional: [host.ICommandPalette, host.ISettingRegistry],
+      activate: (app, tracker, palette, registry) => {
+        if (registry) void settings.follow(registry, "ipyrefine:cells");
         refine.addCommands(app, tracker, palette, host);
         style.addStyle();
         cells.removeRecords(tracker);
@@ -74,10 +75,12 @@
       if (module !== "./extension") {
         throw new Error(`ipyrefine: there is no module ${module}`);
       }
-      const names = ["notebook", "apputils", "ui-components"];
+      const names = ["notebook", "apputils", "ui-components", "settingregistry"];
       const packages = names.map((name) => hostPackage(`@jupyterlab/${name}`));
       const host = Object.assign({}, ...(await Promise.all(packages)));
-      const files = await Promise.all(["cells.js", "refine.js", "style.js"].map(beside));
+      const files = await Promise.all(
+        ["cells.js", "refine.js", "settings.js", "style.js"].map(beside),
+      );
       return () => ({ __esModule: true, default: plugin(host, ...files) });
     },
   };

@@ -4,10 +4,11 @@
  *
  * The run lives in a cell of its own below, whose source is hidden. Its text is an ordinary
  * `%%refine --set cell=ID …` cell, or `%refine fix --set cell=ID …` below a cell that failed, so that it says
- * how to do the same by hand. A cell that failed has a Fix button below its outputs, too, and one that
- * found no model a button that looks at its code without one. Of any other cell with a text, one line
- * asks first what should change, or offers to look at it.
+ * how to do the same by hand. A cell that failed has a Fix button below its outputs, too. Of any other
+ * cell with a text, one line asks first what should change, or offers to look at it. The form that sets
+ * up a model stands in the same place.
  */
+import * as settings from "./settings.js";
 
 const ICON = `<svg xmlns="http://www.w3.org/2000/svg" width="16" viewBox="0 0 24 24">
   <g class="jp-icon3" fill="#616161">
@@ -18,9 +19,13 @@ const ICON = `<svg xmlns="http://www.w3.org/2000/svg" width="16" viewBox="0 0 24
 </svg>`;
 
 /** How a cell begins that needs the magics. */
-const MAGIC = /^%{1,2}refine\b/;
+const MAGIC = /^(?:[^\S\n]*(?:#.*)?\n)*[^\S\n]*%{1,2}refine\b/;
 
-const CATEGORY = "Notebook Cell Operations";
+const CATEGORY = "Refine";
+const COMMANDS = ["refine-cell", "refine-selection", "look", "fix", "accept", "resume", "set-up"];
+
+/** The comm on which the kernel sends the form that sets up a model; see notebook/setup.py. */
+const SETUP = "ipyrefine.setup";
 
 /** Where a page keeps what was asked for, and how much of it. */
 const WISHES = "ipyrefine:wishes";
@@ -55,10 +60,12 @@ function soon(promise) {
   return Promise.race([promise, new Promise((resolve) => setTimeout(resolve, PATIENCE))]);
 }
 
-/** Load ipyrefine in a kernel, before whatever is sent to it next. */
+/** Load ipyrefine in a kernel with the user's settings, before whatever is sent to it next. */
 function load(kernel) {
+  const values = JSON.stringify(JSON.stringify(settings.read())); // as Python writes a text, too
+  const take = "get_ipython().magics_manager.registry['Refine'].take_settings";
   return kernel.requestExecute({
-    code: LOAD,
+    code: `${LOAD}; ${take}(__import__('json').loads(${values}))`,
     silent: true,
     store_history: false,
     allow_stdin: false,
@@ -142,11 +149,6 @@ function hasFailed(cell) {
   return Boolean(error) && !["KeyboardInterrupt", "Interrupted", "SystemExit"].includes(error.ename);
 }
 
-/** Whether a refining cell found no model, and holds code that can be looked at without one. */
-function lacksModel(cell) {
-  return cell.model.type === "code" && cell.model.outputs.toJSON().some((one) => one.ename === "NoModelYet");
-}
-
 /** The line of the magic in a cell that refines its own text, with what stands above it. */
 const OWN_MAGIC = /^(?:[^\S\n]*(?:#.*)?\n)*[^\S\n]*%%refine\b.*\n?/;
 
@@ -212,12 +214,6 @@ function makeButton(text, title, style) {
   return button;
 }
 
-/** Return a button that shows what a cell gives, without a model. */
-function lookButton() {
-  const title = "What this cell gives and does to your data, on a copy";
-  return makeButton("Look before you run: no model", title, "jp-mod-accept");
-}
-
 /**
  * Ask in one line below a cell's text what should change.
  *
@@ -237,7 +233,8 @@ function openLine(notebook, cell, lines) {
   field.placeholder = `${question}  Enter alone improves it.`;
   const hint = document.createElement("small");
   hint.textContent = "Enter · Esc";
-  const look = lookButton();
+  const title = "What this cell gives and does to your data, on a copy";
+  const look = makeButton("Look before you run: no model", title, "jp-mod-accept");
   row.append(field, hint, ...(lines || cell.model.type !== "code" ? [] : [look]));
   cell.node.querySelector(".jp-Cell-inputWrapper").after(row);
   const earlier = ["", ...earlierWishes()];
@@ -433,24 +430,18 @@ async function fix(app, panel, cell) {
   run(app, panel.content, placeCell(panel.content, cell, { failed: true }));
 }
 
-/** Return a button that fixes a cell that failed. */
-function fixButton() {
-  const title = "Fix this cell with a language model, on copies of its variables";
-  return makeButton("Fix", title, "jp-mod-reject");
-}
-
-/**
- * Show a button below a cell's outputs for as long as they hold the error that it is about.
- */
-async function offer(panel, cell, isDue, button, press) {
+/** Show a Fix button below a cell's outputs for as long as they hold an error. */
+async function offerFix(panel, cell, press) {
   const kernel = panel.sessionContext.session && panel.sessionContext.session.kernel;
-  if (!kernel || !isDue(cell) || cell.node.querySelector(".ipyrefine-fix")) {
+  if (!kernel || !hasFailed(cell) || cell.node.querySelector(".ipyrefine-fix")) {
     return;
   }
   const { language_info: language } = await kernel.info;
-  if (language.name !== "python" || cell.isDisposed || !isDue(cell)) {
+  if (language.name !== "python" || cell.isDisposed || !hasFailed(cell)) {
     return;
   }
+  const title = "Fix this cell with a language model, on copies of its variables";
+  const button = makeButton("Fix", title, "jp-mod-reject");
   button.addEventListener("click", press);
   const row = document.createElement("div");
   row.className = "ipyrefine-fix";
@@ -460,12 +451,109 @@ async function offer(panel, cell, isDue, button, press) {
   cell.outputArea.node.append(row);
   const outputs = cell.model.outputs;
   const update = () => {
-    if (cell.isDisposed || !isDue(cell)) {
+    if (cell.isDisposed || !hasFailed(cell)) {
       outputs.changed.disconnect(update);
       row.remove();
     }
   };
   outputs.changed.connect(update);
+}
+
+/** Return the button that accepts the text of the active cell's panel, or of the last one. */
+function acceptButton({ content: notebook }) {
+  const own = notebook.activeCell ? notebook.activeCell.node.querySelectorAll(".rf-panel") : [];
+  const panels = [...notebook.node.querySelectorAll(".rf-panel"), ...own];
+  const found = panels.map((one) => one.querySelector('[data-part="top"] [data-action="accept"]'));
+  return found.filter(Boolean).pop();
+}
+
+/** Press the button that accepts a text. */
+function accept(panel) {
+  const button = acceptButton(panel);
+  if (!button) {
+    throw new Refusal("There is no text to accept. Refine a cell first.");
+  }
+  button.click();
+}
+
+/** Resume the latest run of the journal in a cell of its own below the active one. */
+async function resume(app, panel) {
+  const notebook = panel.content;
+  if (notebook.model.readOnly) {
+    throw new Refusal("This notebook is read-only. Save a copy to resume a run in it.");
+  }
+  await prepare(panel);
+  const index = notebook.activeCellIndex + 1;
+  notebook.model.sharedModel.insertCell(index, {
+    cell_type: "code",
+    source: "%refine resume",
+    metadata: { ipyrefine: { press: `${Date.now()}` }, trusted: true },
+  });
+  run(app, notebook, index);
+}
+
+/**
+ * Show the form that sets up a model below the active cell's text, until it is done or left.
+ *
+ * The kernel sends the form with its script over a comm, as it sends a panel to a widget.
+ */
+async function setUp(panel, done) {
+  const open = panel.node.querySelector(".ipyrefine-setup input");
+  if (open) {
+    open.focus();
+    return;
+  }
+  const cell = panel.content.activeCell;
+  if (!cell) {
+    throw new Refusal("This notebook has no cell. Add one first.");
+  }
+  await prepare(panel);
+  const row = document.createElement("div");
+  row.className = "ipyrefine-setup";
+  row.dataset.lmSuppressShortcuts = "true"; // else the keys would be the notebook's
+  cell.node.querySelector(".jp-Cell-inputWrapper").after(row);
+  const { kernel } = panel.sessionContext.session;
+  const comm = kernel.createComm(SETUP);
+  const heard = new Set();
+  const model = {
+    send: (message) => void (comm.isDisposed || comm.send(message)),
+    on: (_, hear) => heard.add(hear),
+    off: (_, hear) => heard.delete(hear),
+  };
+  let [stop, closed] = [() => undefined, false];
+  const close = () => {
+    if (closed) return;
+    closed = true;
+    stop();
+    row.remove();
+    if (!comm.isDisposed) void comm.close();
+    kernel.statusChanged.disconnect(watch);
+    if (!panel.isDisposed) panel.content.activate();
+  };
+  const watch = (_, status) => {
+    if (["dead", "restarting", "autorestarting", "terminating"].includes(status)) close();
+  };
+  kernel.statusChanged.connect(watch);
+  cell.disposed.connect(close);
+  comm.onClose = close;
+  comm.onMsg = async ({ content: { data } }) => {
+    if (data.script) {
+      const sheet = document.createElement("style");
+      sheet.textContent = data.style;
+      const body = document.createElement("div");
+      row.append(sheet, body);
+      const address = URL.createObjectURL(new Blob([data.script], { type: "text/javascript" }));
+      const { default: page } = await import(address);
+      stop = page.render({ model, el: body });
+    } else if ("said" in data) {
+      close();
+      if (data.said) done(data.said, cell);
+    } else {
+      for (const hear of heard) hear(data);
+    }
+  };
+  const code = cell.model.type === "code" && cell.model.sharedModel.getSource().trim();
+  comm.open({ looks: Boolean(code) && !MAGIC.test(code) });
 }
 
 /**
@@ -516,21 +604,25 @@ export function addCommands(app, tracker, palette, host) {
 
   const isEnabled = () =>
     Boolean(tracker.currentWidget) && tracker.currentWidget === app.shell.currentWidget;
-  const isRefinable = () => {
+  const isActive = (matches) => {
     const cell = tracker.currentWidget && tracker.currentWidget.content.activeCell;
-    return Boolean(cell) && cell.model.type !== "raw";
+    return Boolean(cell) && matches(cell);
+  };
+  const isRefinable = () => isActive((cell) => cell.model.type !== "raw");
+
+  /** Do what the form that sets up a model ended with. */
+  const finish = (said, cell) => {
+    if (said === "look") {
+      void start((panel) => lookAt(app, panel, cell));
+    } else if (app.commands.hasCommand("apputils:notify")) {
+      host.Notification.success(said, { autoClose: 5000 });
+    }
   };
 
   host.NotebookActions.executed.connect((_, { notebook, cell }) => {
     const panel = tracker.find((one) => one.content === notebook);
     if (panel) {
-      const offers = [
-        [hasFailed, fixButton(), fix],
-        [lacksModel, lookButton(), lookAt],
-      ];
-      for (const [isDue, button, act] of offers) {
-        void offer(panel, cell, isDue, button, () => start((front) => act(app, front, cell)));
-      }
+      void offerFix(panel, cell, () => start((front) => fix(app, front, cell)));
     }
   });
 
@@ -555,12 +647,42 @@ export function addCommands(app, tracker, palette, host) {
     caption: "Show what this cell gives and does to your data, on a copy, without a model",
     icon,
     isEnabled,
-    isVisible: () => isRefinable() && tracker.currentWidget.content.activeCell.model.type === "code",
+    isVisible: () => isActive((cell) => cell.model.type === "code"),
     execute: () => start((panel) => lookAt(app, panel, panel.content.activeCell)),
   });
+  app.commands.addCommand("ipyrefine:fix", {
+    label: "Fix Failed Cell",
+    caption: "Fix this cell with a language model, on copies of its variables",
+    icon,
+    isEnabled: () => isEnabled() && isActive(hasFailed),
+    isVisible: () => isActive(hasFailed),
+    execute: () => start((panel) => fix(app, panel, panel.content.activeCell)),
+  });
+  app.commands.addCommand("ipyrefine:accept", {
+    label: "Accept Refined Text",
+    caption: "Accept the text of this cell's panel, or of the last one",
+    icon,
+    isEnabled: () => isEnabled() && Boolean(acceptButton(tracker.currentWidget)),
+    isVisible: () => isEnabled() && Boolean(acceptButton(tracker.currentWidget)),
+    execute: () => start(accept),
+  });
+  app.commands.addCommand("ipyrefine:resume", {
+    label: "Resume Latest Run",
+    caption: "Resume the latest refinement, also after the kernel has restarted",
+    icon,
+    isEnabled,
+    execute: () => start((panel) => resume(app, panel)),
+  });
+  app.commands.addCommand("ipyrefine:set-up", {
+    label: "Set Up a Model…",
+    caption: "Choose the model that refines, its server and the key",
+    icon,
+    isEnabled,
+    execute: () => start((panel) => setUp(panel, finish)),
+  });
   if (palette) {
-    for (const command of ["ipyrefine:refine-cell", "ipyrefine:refine-selection", "ipyrefine:look"]) {
-      palette.addItem({ command, category: CATEGORY });
+    for (const name of COMMANDS) {
+      palette.addItem({ command: `ipyrefine:${name}`, category: CATEGORY });
     }
   }
 }

@@ -16,6 +16,7 @@ const STYLE =
   ".ipyrefine-ask input:focus{outline:1px solid var(--jp-brand-color1)}" +
   ".ipyrefine-ask button{font:13px var(--jp-ui-font-family);white-space:nowrap}" +
   ".ipyrefine-ask small{color:var(--jp-ui-font-color2);white-space:nowrap}" +
+  ".ipyrefine-setup{padding:4px 0 4px calc(var(--jp-cell-prompt-width) + 5px)}" +
   ".ipyrefine-own .jp-Cell-inputWrapper:has(.jp-InputPlaceholder){display:none}" +
   ".ipyrefine-fix{margin:4px 0 8px var(--jp-cell-prompt-width)}" +
   ".rf-record .rf{position:relative}.ipyrefine.rf-record .rf-decided>summary{padding-right:46px}" +
@@ -26,7 +27,7 @@ const STYLE =
   "box-shadow:0 4px 14px rgba(0,0,0,.22)}" +
   ".rf-remove button{font:inherit;color:inherit;border:0;background:none;padding:2px 10px;cursor:pointer}" +
   ".jp-OutputArea-output:has(>.rf-record){overflow:visible}" +
-  "@media (width <= 760px){.ipyrefine-fix{margin-left:0}.ipyrefine-ask{padding-left:0}}";
+  "@media (width <= 760px){.ipyrefine-fix{margin-left:0}.ipyrefine-ask,.ipyrefine-setup{padding-left:0}}";
 
 /** Apply them on this page from now on, and the records' own, which untrusted notebooks lose. */
 export function addStyle() {

@@ -1,0 +1,461 @@
+"""The form that sets up a model: a look without one, the embedded one, or a server with its key.
+
+It is part of a run's panel, stands alone in the output of a cell that found no model, or in a line
+of the page that opened a comm for it. A key goes into the system's keyring or stays in this process
+(`providers.keys`); no message to the page holds one.
+"""
+
+import asyncio
+import contextvars
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+from urllib.parse import urlsplit
+
+from ipyrefine.core.actions import Fields
+from ipyrefine.core.ports import Message, Notice, Reply, Request
+from ipyrefine.errors import (
+    AccessDenied,
+    ModelError,
+    NoModel,
+    NoModelYet,
+    RefineError,
+    UsageError,
+    WeightsError,
+)
+from ipyrefine.kernel.redaction import has_known_form
+from ipyrefine.notebook.cell_target import keep_settings
+from ipyrefine.notebook.panel import Panel, page_code
+from ipyrefine.notebook.waiting import Placeholder
+from ipyrefine.providers import weights
+from ipyrefine.providers.choose import NO_MODEL, is_recording
+from ipyrefine.providers.faults import LEAST_SECRET, safe_url
+from ipyrefine.providers.keys import find_key, has_keyring, keep_key
+from ipyrefine.providers.openai import OpenAIModel
+from ipyrefine.providers.servers import Key
+from ipyrefine.render.formatting import sentence_html
+
+_OPENAI = "https://api.openai.com/v1"
+_SECONDS = 30.0  # of silence after which a test ends
+_WORDS = 40  # characters of a test's reply that are shown
+_MOST_NAMES = 500  # that the page is sent
+_NO_LIST = (404, 405, 501)  # what servers answer that list no models
+
+
+class Entry(NamedTuple):
+    """What the form's fields hold."""
+
+    url: str
+    model: str
+    key: Key
+
+    def is_same(self, other: "Entry | None") -> bool:
+        """Return True if another one holds the same."""
+        return other is not None and self[:2] == other[:2] and self.key() == other.key()
+
+
+class Setup:
+    """The form's state, as its template reads it, and what its buttons do.
+
+    Args:
+        magics: the configured magics.
+        changed: has the form drawn anew.
+        finish: goes on once a model is set up, or without one where the user wants a look, and
+            returns what there is to say; None where the form was left.
+        looks: whether the user can look at a cell instead.
+        word: the button's that sets up.
+        why: why the form is shown.
+        url: the server that its field names first; the configured one by default.
+        model: the same of the model.
+
+    Attributes:
+        closed: whether it is over.
+    """
+
+    def __init__(
+        self,
+        magics: Any,
+        *,
+        changed: Callable[[], None],
+        finish: Callable[[Literal["look", "use", "close"]], Awaitable[None] | None],
+        looks: bool = False,
+        word: str = "Use it",
+        why: str = "",
+        url: str = "",
+        model: str = "",
+    ) -> None:
+        self._magics, self._changed, self._finish = magics, changed, finish
+        self.looks, self.word, self.why = looks, word, why
+        self.id, self.stamp = uuid.uuid4().hex, 0
+        environment = os.environ.get("OPENAI_BASE_URL") or ""
+        # By what the form shows of them: they may hold a password.
+        self._addresses = {_shown(one): one for one in (magics.base_url, environment) if one}
+        self.url = _shown(url or magics.base_url or environment or _OPENAI)
+        self.model = model or magics.model or os.environ.get("IPYREFINE_MODEL", "")
+        if self.model in weights.WEIGHTS or is_recording(self.model):
+            self.model = ""
+        self.names: list[str] = []
+        self.note, self.kind = "", "quiet"
+        self.closed = self.in_keyring = self.has_key = False
+        self._tested: Entry | None = None
+        self._work: asyncio.Future[str] | None = None
+        with suppress(RuntimeError):  # nobody would wait for it
+            loop = asyncio.get_running_loop()
+            self._looking = loop.create_task(self._look_for_key())
+
+    @property
+    def size(self) -> str:
+        """How much the embedded model has still to fetch; empty for nothing."""
+        if _weights_file().is_file():
+            return ""
+        return f"{weights.WEIGHTS[weights.DEFAULT].size / 1e9:.1f} GB"
+
+    def act(self, fields: Fields) -> Awaitable[str]:
+        """Do what one of the buttons says; another one ends it."""
+        step = str(fields.get("step", ""))
+        texts = [" ".join(str(fields.get(name, "")).split()) for name in ("url", "model")]
+        entry = Entry(texts[0].rstrip("/") or _OPENAI, texts[1], Key(str(fields.get("key", ""))))
+        if self._work:
+            self._work.cancel()
+        self._work = asyncio.ensure_future(self._do(step, entry))
+        return self._work
+
+    async def _do(self, step: str, entry: Entry) -> str:
+        self.url, self.model = entry.url, entry.model
+        try:
+            match step:
+                case "look":
+                    await self._end("look")
+                case "close":
+                    await self._end("close")
+                case "local":
+                    await self._use_embedded()
+                case "models":
+                    await self._list(_checked(entry))
+                case "test":
+                    await self._test(_checked(entry))
+                case "use":
+                    await self._use(_checked(entry))
+        except RefineError as error:
+            self._say(self._sentence(error, entry), "bad")
+        return ""
+
+    def _say(self, note: str, kind: str = "quiet") -> None:
+        self.note, self.kind = note, kind
+        self._changed()
+
+    async def _look_for_key(self) -> None:
+        """Learn whether there is a keyring, and a key of the server in it."""
+        url = self.url
+        self.in_keyring = await asyncio.to_thread(has_keyring)
+        self.has_key = bool(await asyncio.to_thread(find_key, url))
+        self._changed()
+
+    async def _end(self, how: Literal["look", "use", "close"]) -> None:
+        self.closed = how == "close"
+        if waits := self._finish(how):
+            await waits
+        self.closed = True
+
+    # The embedded model
+
+    async def _use_embedded(self) -> None:
+        if find_spec("xllamacpp") is None:
+            raise NoModel(
+                'The local model needs a package. Run %pip install "ipyrefine[local]", then '
+                "press the button again."
+            )
+        if self.size:
+            await self._pull()
+        await asyncio.to_thread(weights.find, weights.DEFAULT)  # raises where it is damaged
+        await self._set(weights.DEFAULT, "")
+
+    async def _pull(self) -> None:
+        """Fetch the weights in a process of its own, which ends with this task."""
+        file, total = _weights_file(), weights.WEIGHTS[weights.DEFAULT].size
+        folder = file.with_name(f"{file.name}.download")
+        command = [sys.executable, "-P", "-m", "ipyrefine", "pull", weights.DEFAULT]
+        start = partial(subprocess.Popen, stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT)
+        with tempfile.TemporaryFile() as said:
+            process = start(command, stdout=said)
+            try:
+                while process.poll() is None:
+                    with suppress(OSError):  # a file that was there a moment ago
+                        fetched = sum(one.stat().st_size for one in folder.rglob("*"))
+                        percent = min(99, 100 * fetched // total)
+                        self._say(f"Fetching the model: {percent} % of {self.size}.")
+                    await asyncio.sleep(1)
+            finally:
+                if process.poll() is None:
+                    process.terminate()
+            said.seek(0)
+            lines = said.read().decode("utf-8", "replace").strip().splitlines()
+        if process.returncode:
+            last = (lines or ["no reason was given"])[-1].rpartition("\r")[2]
+            raise WeightsError(f"The model could not be fetched. {last[:400]}")
+
+    # A server
+
+    def _connect(self, entry: Entry) -> OpenAIModel:
+        address = self._addresses.get(entry.url, entry.url)
+        name = self._magics.api_key_env
+        configured = name if address == self._magics.base_url else ""
+        return OpenAIModel(
+            entry.model,
+            base_url=address,
+            api_key=(entry.key() and entry.key) or partial(os.environ.get, configured, ""),
+            timeout=_SECONDS,
+            max_retries=0,
+        )
+
+    def _sentence(self, error: RefineError, entry: Entry) -> str:
+        """Return what a failure says in the form, which has a field for the key."""
+        if not isinstance(error, AccessDenied) or error.status not in (0, 401):
+            return str(error)
+        if entry.key() or self.has_key:
+            return f"{entry.url} doesn't accept the key. Paste another one."
+        return f"{entry.url} needs a key. Paste it into the form."
+
+    async def _list(self, entry: Entry) -> None:
+        server = self._connect(entry)
+        self._say(f"Asking {server.base_url} for its models…")
+        try:
+            self.names = await server.list_models()
+        except ModelError as error:
+            if error.status not in _NO_LIST:
+                raise
+            self.names = []
+            self._say(f"{server.base_url} doesn't list its models. Type the model's name.")
+            return
+        names, typed = self.names, entry.model.lower()
+        near = [name for name in names if typed in name.lower()]
+        self.names = (near or names)[:_MOST_NAMES]
+        if not near or len(names) == 1:  # else the page would offer none of them
+            self.model = names[0] if len(names) == 1 else ""
+            self.stamp += 1
+        if not names:
+            self._say(f"{server.base_url} lists no models. Load one there, or type its name.")
+        elif len(names) == 1:
+            self._say(f"It has one model, {names[0]}.")
+        elif not near:
+            self._say(f"None of its {len(names):,} models is called so. Choose one.")
+        elif len(near) > _MOST_NAMES:
+            self._say(f"{len(names):,} models. Type a part of the name, then list them again.")
+        else:
+            self._say(f"{len(names):,} models. Choose one.")
+
+    async def _test(self, entry: Entry) -> None:
+        if not entry.model:
+            await self._list(entry)
+            entry = entry._replace(model=self.model)
+            if not entry.model:
+                return
+        server, start = self._connect(entry), time.monotonic()
+        self._say(f"Asking {entry.model}…")
+        question = Message(role="user", content="Answer with one word: OK")
+        words = ""
+        async for item in server.stream(Request(messages=(question,), max_tokens=64)):
+            if isinstance(item, Notice) and item.text:
+                self._say(item.text)
+            elif isinstance(item, Reply):
+                words = " ".join(item.text.split())
+        if len(entry.key()) >= LEAST_SECRET:
+            words = words.replace(entry.key(), "…")
+        said = f"“{words[:_WORDS]}”" if words else "without words"
+        self._tested = entry
+        self._say(f"{entry.model} answered {said} in {time.monotonic() - start:.1f} s.", "good")
+
+    async def _use(self, entry: Entry) -> None:
+        if not entry.is_same(self._tested):
+            self._tested = None
+            await self._test(entry)
+            if self._tested is None:  # it listed the models to choose from
+                return
+            entry = self._tested
+        if entry.key():
+            await asyncio.to_thread(keep_key, self._connect(entry).base_url, entry.key)
+            self._magics.api_key_env = ""  # it would win
+        await self._set(entry.model, entry.url)
+
+    async def _set(self, model: str, url: str) -> None:
+        """Have this kernel use a model, and JupyterLab remember it for later ones."""
+        magics, address = self._magics, self._addresses.get(url, url)
+        if address == os.environ.get("OPENAI_BASE_URL"):
+            address = ""  # as it is by itself
+        chosen = {"model": model, "server": address}
+        if address != magics.base_url:
+            chosen["critic"] = ""  # it was one of the other server's
+            magics.api_key_env = ""
+        magics.set_up(chosen)
+        if address in ("", url):  # else it may hold a password
+            self._keeping = asyncio.ensure_future(keep_settings(chosen))
+        await self._end("use")
+
+
+def _shown(address: str) -> str:
+    try:
+        return safe_url(address)
+    except ValueError:  # no address
+        return ""
+
+
+def _weights_file() -> Path:
+    return weights.model_dir() / weights.WEIGHTS[weights.DEFAULT].file
+
+
+def _checked(entry: Entry) -> Entry:
+    """Return what was entered, with a key as it is sent.
+
+    Raises:
+        UsageError: something stands in a field where it does not belong.
+    """
+    with suppress(ValueError):  # an address that is none is told where it is used
+        if urlsplit(entry.url).username is not None:
+            raise UsageError("Leave user and password out of the address: it is shown and kept.")
+    if has_known_form(entry.model):
+        raise UsageError("The model's name looks like a key. Put the key into its own field.")
+    key = entry.key().removeprefix("Bearer ").strip()
+    if not key.isascii() or not key.isprintable() or " " in key:
+        raise UsageError("The key holds spaces or characters that no key has. Paste it again.")
+    return entry._replace(key=Key(key))
+
+
+# The form alone
+
+
+class Form:
+    """The form in a cell's output, or in a line of the page; the host of its panel.
+
+    Args:
+        magics: the configured magics.
+        go_on: starts what waits for a model (with True: what shows a cell without one), and returns
+            a sentence if it can't; None where nothing waits.
+        widget: stands for a widget, where the page has none.
+        **more: as for `Setup`.
+    """
+
+    def __init__(
+        self,
+        magics: Any,
+        go_on: Callable[[bool], Coroutine[Any, Any, None]] | None = None,
+        *,
+        widget: Any = None,
+        on_end: Callable[[str], None] = lambda _: None,
+        **more: Any,
+    ) -> None:
+        self._magics, self._go_on, self._on_end = magics, go_on, on_end
+        self._setup = Setup(
+            magics, changed=lambda: self.panel.note(""), finish=self._finish, **more
+        )
+        self.panel = Panel(self, widget=widget)
+
+    def decide(self, decision: Any) -> None:
+        """Take no decision: there is no run."""
+
+    def act(self, action: str, fields: Fields) -> str | Awaitable[str | None]:
+        """Press one of the form's buttons."""
+        return self._setup.act(fields) if action == "setup" else ""
+
+    def offers(self, form: str) -> dict[str, Any]:
+        """Return the form as a field of the panel's view."""
+        return {"setup": self._setup}
+
+    async def _finish(self, how: str) -> None:
+        if how != "close" and self._go_on:
+            await self._go_on(how == "look")
+        name = self._magics.model
+        self._on_end({"use": f"{name} is set up.", "look": "look"}.get(how, ""))
+        self.panel.close()
+
+
+def show_form(
+    magics: Any,
+    placeholder: Placeholder,
+    error: NoModel,
+    go_on: Callable[[bool], Coroutine[Any, Any, None]],
+) -> bool:
+    """Show the form in the output of the running cell; return False where none can be shown.
+
+    Below it stands what a page without a kernel shows: the error's sentence. What waits for a model
+    is started as if by the same cell.
+    """
+    from IPython.display import display
+
+    reason = str(error).rpartition("\n")[2]
+    below, context = uuid.uuid4().hex, contextvars.copy_context()
+
+    def say(text: str, panel: str = "", *, update: bool = True) -> None:
+        words = f"<p>{sentence_html(text)}</p>"
+        html = f'<div class="ipyrefine rf-record" data-panel="{panel}">{words}</div>'
+        data = {"text/html": html if text else "", "text/plain": text}
+        display(data, raw=True, display_id=below, update=update)
+
+    async def start(look: bool) -> None:
+        await asyncio.get_running_loop().create_task(go_on(look), context=context)
+
+    def end(said: str) -> None:
+        if said:  # the run's panel has taken its place
+            say("")
+        else:
+            placeholder.clear()
+            say(reason)
+
+    try:
+        form = Form(
+            magics,
+            start,
+            on_end=end,
+            looks=isinstance(error, NoModelYet),
+            word="Use it and go on",
+            why="" if reason == NO_MODEL else reason,
+        )
+    except ImportError:
+        return False
+    placeholder.fill(form.panel.widget)
+    placeholder.before = form.panel.close
+    say(reason, form.panel.id, update=False)
+    return True
+
+
+class _Channel:
+    """Stands for a panel's widget on a comm that the page opened."""
+
+    def __init__(self, comm: Any) -> None:
+        self._comm, self.layout = comm, self
+
+    def on_msg(self, take: Callable[[Any, Any, Any], None]) -> None:
+        """Have messages of the page handled."""
+        self._comm.on_msg(lambda message: take(self, message["content"]["data"], None))
+
+    def send(self, message: Any) -> None:
+        """Send a message to the page."""
+        self._comm.send(message)
+
+    def close(self) -> None:
+        """Close the comm, after which the page takes the form away."""
+        self._comm.close()
+
+
+def open_form(magics: Any, channel: Any, message: Any) -> None:
+    """Show the form to a page that opened a comm for it: first its code, then as a panel does.
+
+    The last message says what was done: ``{said}``, which is ``look`` where the user wants that.
+    """
+    script, style = page_code()
+    channel.send({"script": script, "style": style})
+    form = Form(
+        magics,
+        widget=_Channel(channel),
+        on_end=lambda said: channel.send({"said": said}),
+        looks=bool(message["content"]["data"].get("looks")),
+    )
+    channel.on_close(lambda _: form.panel.close())
