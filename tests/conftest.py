@@ -128,6 +128,7 @@ def own_world(
     for name in list(os.environ):
         if name.startswith(SETTINGS) and not (given and name == "IPYREFINE_MODEL_DIR"):
             monkeypatch.delenv(name)
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
     if given:
         yield None
         return

@@ -11,7 +11,7 @@ SETUP = (
     'orders = pd.DataFrame({"town": ["Bonn", "Kiel", "Bonn"], "amount": [1, 2, 3]})'
 )
 CELL = 'sums = orders.groupby("town")["amount"].sum()\nint(sums.max()) * 111'
-OFFER = ".ipyrefine-fix button"
+OFFER = ".rf-setup [data-step=look]"
 LOOK = "--draft -n 0 --critique never"
 NO_MODEL = {"IPYREFINE_MODEL_DIR": "no such folder", "HF_HOME": "no such folder"}
 
@@ -73,33 +73,19 @@ async def test_a_look_asks_no_model_and_leaves_its_options_behind(
 
 
 @APPS
-async def test_code_that_finds_no_model_offers_a_look_and_a_task_does_not(
-    lab: Lab, app: App
-) -> None:
-    await lab.open([SETUP, f"%%refine\n{CELL}", "%%refine\nWrite a poem."], app=app, env=NO_MODEL)
+async def test_code_that_finds_no_model_is_looked_at_where_it_stands(lab: Lab, app: App) -> None:
+    await lab.open([SETUP, f"%%refine\n{CELL}", CELL], app=app, env=NO_MODEL)
     await lab.run_and_wait(0)
     await lab.run_and_wait(1)
-    await lab.wait_output(1, "Look before you run: %%refine --draft -n 0")
-    cells = lab.page.locator(".jp-Notebook .jp-Cell")
-    await lab.run_and_wait(2)
-    await lab.wait_output(2, "No model is configured.")
-    assert await cells.nth(2).locator(OFFER).count() == 0
-    await cells.nth(1).locator(OFFER).click()
-    await lab.wait_output(2, "444")
-    assert (await lab.cell_sources())[2] == f"%%refine {LOOK}\n{CELL}"
-    assert (await lab.cell_sources())[1] == f"%%refine\n{CELL}"
-
-
-async def test_the_stars_offer_the_look_where_a_cell_found_no_model(lab: Lab) -> None:
-    await lab.open([SETUP, CELL, "last = 1"], env=NO_MODEL)
-    await lab.run_and_wait(0)
-    await lab.press_stars(1)
-    await lab.ask()
-    await lab.wait_output(2, "Look before you run: %%refine --draft -n 0")
     await lab.page.locator(OFFER).click()
+    await lab.wait_output(1, "444")
+    assert await lab.cell_sources() == [SETUP, f"%%refine\n{CELL}", CELL]
+    await lab.press_stars(2)
+    await lab.ask()
+    await lab.page.locator(OFFER).click()
+    await lab.wait_output(3, "444")
+    await lab.press("accept")
     await lab.wait_output(2, "444")
-    assert LOOK in (await lab.cell_sources())[2]
-    assert await lab.page.locator(OFFER).count() == 0
 
 
 async def test_what_cannot_be_looked_at_gets_one_sentence_and_the_palette_lists_it(

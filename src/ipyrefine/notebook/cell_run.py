@@ -206,6 +206,7 @@ class CellRun:
         self._note = ""
         if self._is_look and row_of(decision).revises and not decision.settles:
             self._use_model(self._options.model)  # the one that is configured by now, if any
+            self._asks_setup = not self.session.refinement.state.setup.model
         self.session.decide(decision)
 
     def act(self, action: str, fields: Fields) -> str | Awaitable[str | None]:
@@ -227,7 +228,8 @@ class CellRun:
             case "model":
                 self._change_model(fields["model"].strip(), fields.get("words", "").strip())
             case "setup" if self._setup:
-                return self._setup.act(fields)
+                waits: Awaitable[str] = self._setup.act(fields)
+                return waits
             case "switch":
                 return self._switch(fields.get("name"))
             case "see":
@@ -307,8 +309,13 @@ class CellRun:
         if how != "use":
             return
         magics = self._magics
-        server = {"base_url": magics.base_url or None, "api_key": Key()}
-        self._options = replace(self._options, **server, model=magics.model, judge=magics.judge)
+        self._options = replace(
+            self._options,
+            model=magics.model,
+            judge=magics.judge or magics.model,
+            base_url=magics.base_url or None,
+            api_key=Key(),
+        )
         if self.session.running:
             return
         self._use_model(magics.model)

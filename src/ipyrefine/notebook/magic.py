@@ -60,6 +60,7 @@ class Refine(Magics, Configurable):
         decided: the decided runs that no journal keeps, by what their cell is recognised by.
         failures: the cells that failed lately.
         accepted: the cells of accepted texts that have still to run.
+        forms: the forms that set up a model and are open.
     """
 
     model = Unicode("", help="The model that writes; empty: the configured one.").tag(config=True)
@@ -109,6 +110,7 @@ class Refine(Magics, Configurable):
 
     def __init__(self, shell: Any) -> None:
         super().__init__(shell=shell)
+        self.forms: set[Any] = set()
         self._settings: dict[str, Any] = {}  # as JupyterLab said last
         self._taken: dict[str, Any] = {}  # those of them that hold here
         self.latest: Any = None

@@ -19,7 +19,6 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
-from urllib.parse import urlsplit
 
 from ipyrefine.core.actions import Fields
 from ipyrefine.core.ports import Message, Notice, Reply, Request
@@ -99,18 +98,23 @@ class Setup:
         environment = os.environ.get("OPENAI_BASE_URL") or ""
         # By what the form shows of them: they may hold a password.
         self._addresses = {_shown(one): one for one in (magics.base_url, environment) if one}
-        self.url = _shown(url or magics.base_url or environment or _OPENAI)
-        self.model = model or magics.model or os.environ.get("IPYREFINE_MODEL", "")
-        if self.model in weights.WEIGHTS or is_recording(self.model):
-            self.model = ""
+        self._fill(url or magics.base_url or environment, model or magics.model)
+        magics.forms.add(self)
         self.names: list[str] = []
         self.note, self.kind = "", "quiet"
         self.closed = self.in_keyring = self.has_key = False
         self._tested: Entry | None = None
         self._work: asyncio.Future[str] | None = None
         with suppress(RuntimeError):  # nobody would wait for it
-            loop = asyncio.get_running_loop()
-            self._looking = loop.create_task(self._look_for_key())
+            asyncio.get_running_loop()
+            self._looking = asyncio.ensure_future(self._look_for_key())
+
+    def _fill(self, url: str, model: str) -> None:
+        """Put a server and a model into the fields, whatever they hold."""
+        model = model or os.environ.get("IPYREFINE_MODEL", "")
+        other = model in weights.WEIGHTS or is_recording(model)
+        self.url, self.model = _shown(url) or _OPENAI, "" if other else model
+        self.stamp += 1
 
     @property
     def size(self) -> str:
@@ -161,10 +165,10 @@ class Setup:
         self._changed()
 
     async def _end(self, how: Literal["look", "use", "close"]) -> None:
-        self.closed = how == "close"
         if waits := self._finish(how):
             await waits
         self.closed = True
+        self._magics.forms.discard(self)
 
     # The embedded model
 
@@ -212,7 +216,7 @@ class Setup:
         return OpenAIModel(
             entry.model,
             base_url=address,
-            api_key=(entry.key() and entry.key) or partial(os.environ.get, configured, ""),
+            api_key=entry.key if entry.key() else lambda: os.environ.get(configured, ""),
             timeout=_SECONDS,
             max_retries=0,
         )
@@ -240,8 +244,7 @@ class Setup:
         near = [name for name in names if typed in name.lower()]
         self.names = (near or names)[:_MOST_NAMES]
         if not near or len(names) == 1:  # else the page would offer none of them
-            self.model = names[0] if len(names) == 1 else ""
-            self.stamp += 1
+            self._fill(entry.url, names[0] if len(names) == 1 else "")
         if not names:
             self._say(f"{server.base_url} lists no models. Load one there, or type its name.")
         elif len(names) == 1:
@@ -296,6 +299,9 @@ class Setup:
             chosen["critic"] = ""  # it was one of the other server's
             magics.api_key_env = ""
         magics.set_up(chosen)
+        for form in magics.forms - {self}:
+            form._fill(url, model)
+            form._looking = asyncio.ensure_future(form._look_for_key())
         if address in ("", url):  # else it may hold a password
             self._keeping = asyncio.ensure_future(keep_settings(chosen))
         await self._end("use")
@@ -303,7 +309,7 @@ class Setup:
 
 def _shown(address: str) -> str:
     try:
-        return safe_url(address)
+        return safe_url(address) if address else ""
     except ValueError:  # no address
         return ""
 
@@ -318,9 +324,8 @@ def _checked(entry: Entry) -> Entry:
     Raises:
         UsageError: something stands in a field where it does not belong.
     """
-    with suppress(ValueError):  # an address that is none is told where it is used
-        if urlsplit(entry.url).username is not None:
-            raise UsageError("Leave user and password out of the address: it is shown and kept.")
+    if "@" in entry.url:
+        raise UsageError("Leave user and password out of the address: it is shown and kept.")
     if has_known_form(entry.model):
         raise UsageError("The model's name looks like a key. Put the key into its own field.")
     key = entry.key().removeprefix("Bearer ").strip()

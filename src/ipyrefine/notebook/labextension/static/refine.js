@@ -426,6 +426,9 @@ async function fix(app, panel, cell) {
   if (panel.content.model.readOnly) {
     throw new Refusal("This notebook is read-only. Save a copy to fix its cells.");
   }
+  if (!hasFailed(cell)) {
+    throw new Refusal("This cell has not failed. Refine it instead.");
+  }
   await prepare(panel);
   run(app, panel.content, placeCell(panel.content, cell, { failed: true }));
 }
