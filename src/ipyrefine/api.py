@@ -74,8 +74,9 @@ class Options:
             the one that wrote so far).
         judge: reads, as critic or evaluator; the writer by default.
         base_url: an OpenAI-compatible server, for models that are given by name.
-        api_key: its key, or a callable that returns it, asked before every call; by default
-            ``OPENAI_API_KEY``, for the server of ``OPENAI_BASE_URL`` (OpenAI if unset) only.
+        api_key: its key, or a callable that returns it, asked before every call; by default the one
+            that was entered for this server, else ``OPENAI_API_KEY``, for the server of
+            ``OPENAI_BASE_URL`` (OpenAI if unset) only.
         price: what it charges (``"0.15,0.60"``: dollars per million prompt and completion tokens);
             by default from the price list.
         timeout: seconds of silence after which it counts as gone; 600 by default.

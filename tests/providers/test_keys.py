@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from ipyrefine.folders import home
 from ipyrefine.providers import keys
 from ipyrefine.providers.openai import OpenAIModel
-from ipyrefine.providers.servers import Key
+from ipyrefine.providers.servers import Key, remember_about
 
 SERVER, OTHER = "https://one.example/v1", "https://two.example/v1"
 SECRET = "sk-the-secret-itself"
@@ -49,6 +50,7 @@ InAFile.__module__ = "keyrings.alt.file"
 
 @pytest.fixture(autouse=True)
 def nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No key, and no keyring library either."""
     monkeypatch.setattr(keys, "_memory", {})
     monkeypatch.setattr(keys, "_hung", [])
     monkeypatch.setitem(sys.modules, "keyring", None)  # not installed
@@ -92,6 +94,14 @@ def test_where_no_keyring_works_the_key_stays_in_this_process(monkeypatch, backe
     assert SECRET not in repr(keys._memory)
 
 
+def test_a_keyring_is_asked_for_no_key_that_it_was_not_given(monkeypatch):
+    backend = install(monkeypatch, Backend())
+    backend.set_password("ipyrefine", SERVER, "somebody else's")
+    assert keys.find_key(SERVER) == ""
+    keys.keep_key(SERVER, Key(SECRET))
+    assert SECRET not in (home() / "servers.json").read_text()
+
+
 def test_of_several_backends_a_file_is_passed_over(monkeypatch):
     good = Backend()
     install(monkeypatch, SimpleNamespace(backends=[InAFile(), good]))
@@ -115,6 +125,7 @@ def test_a_keyring_that_hangs_is_asked_once(monkeypatch):
             return None
 
     install(monkeypatch, Locked())
+    remember_about(SERVER, in_keyring=True)
     monkeypatch.setattr(keys, "_SECONDS", 0.05)
     assert keys.find_key(SERVER) == keys.find_key(SERVER) == ""
     assert asked == [SERVER]

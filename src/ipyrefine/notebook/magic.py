@@ -7,6 +7,7 @@ import shlex
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
+from weakref import WeakSet
 
 from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
 from traitlets import Bool, Dict, Enum, Integer, TraitError, Unicode, observe, validate
@@ -61,6 +62,7 @@ class Refine(Magics, Configurable):
         failures: the cells that failed lately.
         accepted: the cells of accepted texts that have still to run.
         forms: the forms that set up a model and are open.
+        waiting: those that stand in the output of a cell, by its id.
     """
 
     model = Unicode("", help="The model that writes; empty: the configured one.").tag(config=True)
@@ -110,7 +112,8 @@ class Refine(Magics, Configurable):
 
     def __init__(self, shell: Any) -> None:
         super().__init__(shell=shell)
-        self.forms: set[Any] = set()
+        self.forms: WeakSet[Any] = WeakSet()
+        self.waiting: dict[str | None, Any] = {}
         self._settings: dict[str, Any] = {}  # as JupyterLab said last
         self._taken: dict[str, Any] = {}  # those of them that hold here
         self.latest: Any = None
@@ -245,6 +248,8 @@ class Refine(Magics, Configurable):
         metadata = (get_parent() or {}).get("metadata", {}) if get_parent else {}
         named = "cellId" in metadata and not caller_waits()
         shows = expects_panel(self.ui, line, cell_id=named)
+        if earlier := self.waiting.pop(metadata.get("cellId"), None):
+            earlier.panel.close()
         if shows:
             placeholder.show()
 
@@ -320,7 +325,10 @@ class Refine(Magics, Configurable):
 
 def listen_for_setup(shell: Any) -> None:
     """Have pages that open a comm for it shown the form that sets up a model."""
-    import comm
+    try:
+        import comm
+    except ImportError:  # a kernel without comms
+        return
 
     def opened(channel: Any, message: Any) -> None:
         from ipyrefine.notebook.setup import open_form  # lazy: loading must stay light

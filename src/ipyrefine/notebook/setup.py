@@ -32,7 +32,7 @@ from ipyrefine.errors import (
     WeightsError,
 )
 from ipyrefine.kernel.redaction import has_known_form
-from ipyrefine.notebook.cell_target import keep_settings
+from ipyrefine.notebook.cell_target import keep_settings, source_cell_id
 from ipyrefine.notebook.panel import Panel, page_code
 from ipyrefine.notebook.waiting import Placeholder
 from ipyrefine.providers import weights
@@ -68,8 +68,7 @@ class Setup:
     Args:
         magics: the configured magics.
         changed: has the form drawn anew.
-        finish: goes on once a model is set up, or without one where the user wants a look, and
-            returns what there is to say; None where the form was left.
+        finish: goes on once the form is done (``use``), left (``close``), or a look is wanted.
         looks: whether the user can look at a cell instead.
         word: the button's that sets up.
         why: why the form is shown.
@@ -342,9 +341,10 @@ class Form:
 
     Args:
         magics: the configured magics.
-        go_on: starts what waits for a model (with True: what shows a cell without one), and returns
-            a sentence if it can't; None where nothing waits.
+        go_on: starts what waits for a model (with True: what shows a cell without one); None where
+            nothing waits.
         widget: stands for a widget, where the page has none.
+        on_end: is told what was done: that a model is set up; ``look``; or nothing.
         **more: as for `Setup`.
     """
 
@@ -358,10 +358,10 @@ class Form:
         **more: Any,
     ) -> None:
         self._magics, self._go_on, self._on_end = magics, go_on, on_end
+        self.panel = Panel(self, widget=widget)
         self._setup = Setup(
             magics, changed=lambda: self.panel.note(""), finish=self._finish, **more
         )
-        self.panel = Panel(self, widget=widget)
 
     def decide(self, decision: Any) -> None:
         """Take no decision: there is no run."""
@@ -425,6 +425,7 @@ def show_form(
         )
     except ImportError:
         return False
+    magics.waiting[source_cell_id()] = form
     placeholder.fill(form.panel.widget)
     placeholder.before = form.panel.close
     say(reason, form.panel.id, update=False)

@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from threading import Thread
 from typing import Any
 
-from ipyrefine.providers.servers import Key
+from ipyrefine.providers.servers import Key, facts_about, remember_about
 
 _SERVICE = "ipyrefine"
 # Backends that keep nothing, write files (some of them in clear), or ask for a password in a cell.
@@ -23,6 +23,8 @@ def find_key(base_url: str) -> str:
     """Return the key that was kept for a server's address; empty for none."""
     if base_url in _memory:
         return _memory[base_url]()
+    if not facts_about(base_url).in_keyring:
+        return ""  # else a locked keyring would ask for its password, for nothing
     return str(_ask(lambda keyring: keyring.get_password(_SERVICE, base_url)) or "")
 
 
@@ -33,7 +35,7 @@ def keep_key(base_url: str, key: Key) -> bool:
         keyring.set_password(_SERVICE, base_url, key())
         return bool(keyring.get_password(_SERVICE, base_url) == key())
 
-    if _ask(store):
+    if _ask(store) and remember_about(base_url, in_keyring=True):
         _memory.pop(base_url, None)
         return True
     _memory[base_url] = key

@@ -143,8 +143,8 @@ class OpenAIModel:
         base_url: the server's address, up to ``/v1``, or Azure's with its ``api-version``; None for
             ``OPENAI_BASE_URL`` or OpenAI.
         api_key: the key, or a callable that returns it, called before every request. Without one,
-            ``OPENAI_API_KEY`` goes to the server of ``OPENAI_BASE_URL`` (OpenAI if unset), and
-            any other server gets no key.
+            the one that was entered for this address (`keys`) goes to it; ``OPENAI_API_KEY`` goes
+            to the server of ``OPENAI_BASE_URL`` (OpenAI if unset), and any other gets no key.
         price: what it charges; by default as the price list knows it for this server.
         timeout: seconds without anything new of the reply after which the server counts as gone
             (600); signs of life that add nothing to it do not count.

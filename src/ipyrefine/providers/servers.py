@@ -263,10 +263,12 @@ class Facts(Record):
 
     Attributes:
         share: what the user lets be sent to it; None until then.
+        in_keyring: whether the system's keyring holds its key.
         models: what it takes, by model.
     """
 
     share: Level | None = None
+    in_keyring: bool = False
     models: dict[str, Capabilities] = Field(default_factory=dict)
 
 

@@ -239,8 +239,9 @@ function perform(place, request) {
  */
 async function serve(tracker, kernel, comm, request, app) {
   if (request.op === "settings") {
-    await settings.keep(request.settings);
-    comm.send({ op_id: request.op_id, ok: true, how: "already", cell_id: null, reason: "" });
+    const ok = await settings.keep(request.settings);
+    const how = ok ? "already" : "refused";
+    if (!comm.isDisposed) comm.send({ op_id: request.op_id, ok, how, cell_id: null, reason: "" });
     return;
   }
   if (!document.hasFocus() || !findPlace(tracker, kernel, request).home) {

@@ -553,6 +553,7 @@ async function setUp(panel, done) {
       if (data.said) done(data.said, cell);
     } else {
       for (const hear of heard) hear(data);
+      if ("page" in data) row.querySelector("button").focus();
     }
   };
   const code = cell.model.type === "code" && cell.model.sharedModel.getSource().trim();

@@ -22,8 +22,13 @@ export function read() {
   return Object.fromEntries(NAMES.map((name) => [name, now[name] === "" ? null : (now[name] ?? null)]));
 }
 
-/** Keep some settings, for later kernels too. */
+/** Keep some settings, for later kernels too; return whether that worked. */
 export async function keep(values) {
-  if (!settings) throw new Error("there are no settings");
-  for (const name of NAMES.filter((one) => one in values)) await settings.set(name, values[name]);
+  try {
+    for (const name of NAMES.filter((one) => one in values)) await settings.set(name, values[name]);
+    return true;
+  } catch (error) {
+    console.warn("ipyrefine: the settings could not be kept", error);
+    return false;
+  }
 }
