@@ -189,6 +189,9 @@ class Cell:
             **self.does.get("places", {}),
         }
 
+    def origin(self, number: int | None) -> dict[str, Any] | None:
+        return self.does["origin"](number) if "origin" in self.does else None
+
 
 class Desk:
     """A panel with the run it shows and a page, and what the page's clicks led to."""

@@ -25,6 +25,7 @@ from ipyrefine.journal.writer import Recorder
 from ipyrefine.kernel.variables import NOT_RUN_HERE, Copies
 from ipyrefine.notebook.after_run import AcceptedCell
 from ipyrefine.notebook.cell_target import CellTarget, Origin
+from ipyrefine.notebook.in_cell import hunks
 from ipyrefine.notebook.waiting import NO_ANYWIDGET, Placeholder, caller_waits, run_to_end
 from ipyrefine.providers.choose import mark_asked, models_at_hand, remember_sharing
 from ipyrefine.providers.servers import Key
@@ -275,6 +276,23 @@ class CellRun:
             "back": tuple(self._accepted.old) if self._accepted else (),
             "place": self.cell_target.place,
             "place_to_run": self.cell_target.place_to_run,
+        }
+
+    def origin(self, number: int | None) -> dict[str, Any] | None:
+        """Return the cell that the draft is from, and what a text would change there."""
+        run, base = self.session.run, self.cell_target.origin
+        if base is None or run.setup.draft is None:
+            return None
+        changes = []
+        if number is not None and (base.head or not run.task.is_foreign):
+            changes = hunks(base.source, base.head + run.iterations[number].text)
+        cell_type = "code" if run.task.form == "code" else "markdown"
+        return {
+            "cell": base.cell_id,
+            "type": cell_type,
+            "base": base.source,
+            "hunks": changes,
+            "iteration": number,
         }
 
     def close(self) -> None:

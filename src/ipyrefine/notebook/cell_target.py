@@ -49,6 +49,7 @@ class CellTarget:
 
     Attributes:
         cell_id: id of the cell that ran it; None where the front-end does not say.
+        origin: the cell the text is from, if that is known.
         fits: whether the text is of the kind that its cell was started for; another kind never
             takes the place of a cell that the user named.
     """
@@ -67,7 +68,7 @@ class CellTarget:
         self.cell_id = source_cell_id()
         if origin is None and self.cell_id:
             origin = Origin(self.cell_id, source_cell_text() or "")
-        self._origin = origin
+        self.origin = origin
         self._holder: tuple[str, str] | None = None  # the cell with the text, and its head
         self._added: Origin | None = None  # the cell that was added for an earlier text
 
@@ -84,7 +85,7 @@ class CellTarget:
     def head(self, destination: Destination | None = None) -> str:
         """Return the lines above a text in the cell that it replaces; empty for a new cell."""
         place = self.place_to_run if destination == "run" else destination or self.place
-        return self._origin.head if self._origin and place == "replace" else ""
+        return self.origin.head if self.origin and place == "replace" else ""
 
     @property
     def holder(self) -> str:
@@ -121,7 +122,7 @@ class CellTarget:
         place = self.place_to_run if destination == "run" else destination or self.place
         if place == "none":
             return f"The text is in `{self._variable}`."
-        origin = self._origin if place == "replace" else None
+        origin = self.origin if place == "replace" else None
         head = self.head(destination)
         text = head + text
         if origin and text.strip("\n") == origin.source.strip("\n"):
@@ -162,7 +163,7 @@ class CellTarget:
                 if origin is self._added:
                     self._added = origin._replace(source=text)
                 else:
-                    self._origin = origin._replace(source=text)
+                    self.origin = origin._replace(source=text)
                 runs = ", and the cell runs now" * ran
                 return f"The text replaced the cell's source{runs}; undo brings it back."
             case "already":

@@ -98,6 +98,12 @@ function render({ model, el }) {
 
   const find = (selector) => el.querySelector(selector);
 
+  /** Tell the application what the panel is about, where that listens (incell.js). */
+  function tell(told) {
+    const detail = { el, act: (action, fields) => send({ action, fields }), ...told };
+    document.dispatchEvent(new CustomEvent("ipyrefine:panel", { detail }));
+  }
+
   function send(message) {
     clearTimeout(asked);
     asked = setTimeout(() => {
@@ -182,6 +188,7 @@ function render({ model, el }) {
       if (rate) rate.textContent = message.rate;
     }
     if ("copy" in message) void copy(message.copy);
+    if ("origin" in message) tell({ origin: message.origin });
     if ("focus" in message) {
       const field = find(`[data-focus="${message.focus}"]`);
       if (field) field.focus();
@@ -366,6 +373,7 @@ function render({ model, el }) {
     clearInterval(ticking);
     clearTimeout(asked);
     model.off("msg:custom", take);
+    tell({ closed: true });
     window.removeEventListener("keydown", onKey, true);
     document.removeEventListener("pointerdown", onOutside);
   };

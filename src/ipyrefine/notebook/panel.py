@@ -9,7 +9,8 @@ hello and is sent the whole of it, and from then on what changed. Messages to th
 - ``{at, text}``: a piece of the text that is written, and how many UTF-16 units stand before it; a
   page that has missed a piece says hello again;
 - ``{rate}``: how fast the model writes; ``{copy}``: a text for the clipboard; ``{focus}``: the name
-  of the field to type in.
+  of the field to type in;
+- ``{origin}``: the cell that the text is from, and what it would change there.
 """
 
 import asyncio
@@ -72,6 +73,9 @@ class Host(Protocol):
     def offers(self, form: str) -> dict[str, Any]:
         """Return what can be done now, as fields of `View`, while a form is open."""
 
+    def origin(self, number: int | None) -> dict[str, Any] | None:
+        """Return the cell that the texts are from, and what one of them would change there."""
+
 
 class Panel:
     """A run on screen; a consumer of events.
@@ -105,6 +109,7 @@ class Panel:
         self._waiting: list[Expect | Retract] = []  # until the run takes them up
         self._closed = self._has_page = self._stale = False
         self._parts: dict[str, str] = {}
+        self._origin: dict[str, Any] | None = None  # what it was at the last stop
         self._updated = self._sent = self._rated = clock()
         self._pending: asyncio.Handle | None = None
         self._listening: asyncio.Handle | None = None
@@ -131,6 +136,7 @@ class Panel:
         self._run, self._updated = run, self._clock()
         if isinstance(event, RunStarted):  # perhaps not the first, where the user switched
             self._view = View()
+            self._origin = self._host.origin(None)
             self._waiting.clear()
         if isinstance(event, Decided) and event.decision in self._waiting:
             self._waiting.remove(event.decision)
@@ -204,11 +210,12 @@ class Panel:
             return
         message: dict[str, Any] = dict(more)
         if self._stale:
-            self._stale = False
+            self._stale, before = False, self._origin
             parts = self._render()
             changed = {name: html for name, html in parts.items() if html != self._parts.get(name)}
             self._parts = parts
             message |= {"parts": changed} if changed else {}
+            message |= {"origin": self._origin} if self._origin != before else {}
         elif self._clock() - self._rated >= _RATE and (rate := self._rate()) != self._view.rate:
             self._rated = self._clock()
             self._view = self._view._replace(rate=rate)
@@ -223,7 +230,8 @@ class Panel:
         """Send the whole panel, which a new page needs and the others lose nothing by."""
         self._has_page, self._stale = True, False
         self._parts = self._render()
-        message: dict[str, Any] = {"page": panel_html(self._parts, self.id)}
+        page = panel_html(self._parts, self.id)
+        message: dict[str, Any] = {"page": page, "origin": self._origin}
         if self._stream.kind:
             message |= self._stream.whole()
         self._cancel()
@@ -232,6 +240,8 @@ class Panel:
 
     def _render(self) -> dict[str, str]:
         run = self._run
+        if run and not labels.running(run):
+            self._origin = self._host.origin(about_number(run, self._view))
         seconds = run.seconds if run else 0.0
         if run and labels.running(run):
             seconds += self._clock() - self._updated

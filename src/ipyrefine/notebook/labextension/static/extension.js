@@ -1,6 +1,7 @@
 /*
  * ipyrefine's front-end half: text into cells (cells.js), refinements from cells (refine.js), its
- * settings (settings.js), and what the page looks like (style.js).
+ * settings (settings.js), what a panel's text changes in its cell (incell.js), and what the page
+ * looks like (style.js).
  *
  * A prebuilt ("federated") extension of JupyterLab 4 and Notebook 7, written by hand, so that what is
  * shipped is what is read: the host asks for nothing but `init` and `get` of a module-federation
@@ -47,7 +48,17 @@
     }
   }
 
-  function plugin(host, cells, refine, settings, style) {
+  /** Return the application's CodeMirror classes; null where it does not share them. */
+  async function editorPackages() {
+    try {
+      return await Promise.all(["state", "view"].map((name) => hostPackage(`@codemirror/${name}`)));
+    } catch (error) {
+      console.warn(error.message);
+      return null;
+    }
+  }
+
+  function plugin(host, editing, cells, refine, settings, style, incell) {
     return {
       id: "ipyrefine:cells",
       description: "Refines notebook cells, and puts the text into them.",
@@ -57,6 +68,7 @@
       activate: (app, tracker, palette, registry) => {
         if (registry) void settings.follow(registry, "ipyrefine:cells");
         refine.addCommands(app, tracker, palette, host);
+        incell.watchPanels(app, tracker, palette, host, editing);
         style.addStyle();
         cells.removeRecords(tracker);
         const listen = (kernel) => cells.listen(tracker, kernel, app);
@@ -78,10 +90,11 @@
       const names = ["notebook", "apputils", "ui-components", "settingregistry"];
       const packages = names.map((name) => hostPackage(`@jupyterlab/${name}`));
       const host = Object.assign({}, ...(await Promise.all(packages)));
+      const editing = await editorPackages();
       const files = await Promise.all(
-        ["cells.js", "refine.js", "settings.js", "style.js"].map(beside),
+        ["cells.js", "refine.js", "settings.js", "style.js", "incell.js"].map(beside),
       );
-      return () => ({ __esModule: true, default: plugin(host, ...files) });
+      return () => ({ __esModule: true, default: plugin(host, editing, ...files) });
     },
   };
 })();

@@ -38,9 +38,6 @@ const LOAD =
 /** How long (ms) a kernel may take to begin, while it answers a widget for one. */
 const PATIENCE = 1500;
 
-/** The room (px) that a panel needs in the window to be of use. */
-const ROOM = 360;
-
 /** What has a cell run on copies and shown, whichever models are set up. */
 const LOOK = "--draft -n 0 --critique never";
 
@@ -319,24 +316,14 @@ function placeCell(notebook, cell, { lines = null, failed = false, wish = "", lo
   return above + 1;
 }
 
-/** Select a cell, run it without waiting for its end, and bring it and its panel into view. */
+/** Select a cell, run it without waiting for its end, and bring it into view. */
 function run(app, notebook, index) {
   notebook.deselectAll();
   notebook.mode = "command";
   notebook.activeCellIndex = index;
-  const { node, outputArea, model } = notebook.widgets[index];
+  const { node, model } = notebook.widgets[index];
   // Its source says what stands above it; a cell from a file shows at least that there is one.
   node.classList.toggle("ipyrefine-own", written.has(model.sharedModel));
-  const show = () => {
-    outputArea.outputLengthChanged.disconnect(show);
-    requestAnimationFrame(() => {
-      const room = notebook.node.getBoundingClientRect().bottom - node.getBoundingClientRect().top;
-      if (room < ROOM) {
-        node.scrollIntoView({ block: "center" });
-      }
-    });
-  };
-  outputArea.outputLengthChanged.connect(show);
   void app.commands.execute("notebook:run-cell");
   Promise.resolve(notebook.scrollToItem(index, "smart")).catch(() => undefined);
 }

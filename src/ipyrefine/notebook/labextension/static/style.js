@@ -5,7 +5,8 @@
  * a view holds nothing but a line of text ("model not found"); a live one holds elements. The
  * Fix button stands below the output, which has no prompt beside it in a narrow window. And a record
  * has a menu, by which the page takes it away. A refining cell of this page's shows its hidden source
- * nowhere: the panel stands right below the text that it is about.
+ * nowhere: the panel stands right below the text that it is about. In a cell's editor a difference has
+ * the application's colours for one, without those of its language, which are too faint on them.
  */
 const STYLE =
   ".jp-OutputArea:has(.rf-record) > .jp-OutputArea-child:has(> .jp-OutputArea-output)" +
@@ -27,7 +28,22 @@ const STYLE =
   "box-shadow:0 4px 14px rgba(0,0,0,.22)}" +
   ".rf-remove button{font:inherit;color:inherit;border:0;background:none;padding:2px 10px;cursor:pointer}" +
   ".jp-OutputArea-output:has(>.rf-record){overflow:visible}" +
-  "@media (width <= 760px){.ipyrefine-fix{margin-left:0}.ipyrefine-ask,.ipyrefine-setup{padding-left:0}}";
+  ".ipyrefine-starting{padding:5px 0 3px;margin-left:var(--jp-cell-prompt-width);font:13px system-ui,sans-serif}" +
+  ".ipyrefine-gone{--at:var(--jp-error-color1);text-decoration:line-through;text-decoration-color:var(--at)}" +
+  ".ipyrefine-added{--at:var(--jp-success-color1);color:var(--jp-content-font-color1)}" +
+  ".ipyrefine-gone,.ipyrefine-gone span{color:var(--jp-content-font-color1)!important;font-weight:inherit}" +
+  ":is(.ipyrefine-gone,.ipyrefine-added){background:color-mix(in srgb,var(--at) 13%,transparent)}" +
+  ":is(.ipyrefine-gone-part,.ipyrefine-added b){background:color-mix(in srgb,var(--at) 26%,transparent);" +
+  "font-weight:inherit;border-radius:2px}" +
+  ".ipyrefine-decide{display:flex;gap:6px;align-items:center;padding:4px;white-space:nowrap;" +
+  "font:12px var(--jp-ui-font-family);color:var(--jp-content-font-color1);position:sticky;left:0;width:max-content}" +
+  ".ipyrefine-decide button.jp-mod-styled{font:12px/20px var(--jp-ui-font-family);letter-spacing:0;height:auto;" +
+  "min-height:0;padding:0 10px;border-radius:4px}" +
+  ".ipyrefine-trace{display:block;width:100%;padding:0 0 4px;border:0;background:none;cursor:pointer;" +
+  "font:var(--jp-code-font-size)/var(--jp-code-line-height) var(--jp-code-font-family);text-align:left;" +
+  "color:var(--jp-content-font-color1);overflow-wrap:anywhere}" +
+  ".ipyrefine-trace::before{content:'\\25b8\\00a0'}.ipyrefine-trace~*{display:none}" +
+  "@media (width <= 760px){:is(.ipyrefine-fix,.ipyrefine-starting){margin-left:0}.ipyrefine-ask,.ipyrefine-setup{padding-left:0}}";
 
 /** Apply them on this page from now on, and the records' own, which untrusted notebooks lose. */
 export function addStyle() {
