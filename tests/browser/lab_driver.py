@@ -284,15 +284,15 @@ class Lab:
         await notice.wait_for()
         return await notice.inner_text()
 
-    async def assert_accessible(self) -> None:
-        """Assert that axe finds nothing serious in the panel, in either theme."""
+    async def assert_accessible(self, context: str = ".rf-panel") -> None:
+        """Assert that axe finds nothing serious in the panel, or elsewhere, in either theme."""
         from axe_playwright_python.async_playwright import Axe
 
         for theme in ("JupyterLab Dark", "JupyterLab Light"):
             change = "await window.jupyterapp.commands.execute('apputils:change-theme', arg);"
             await self.evaluate(change, {"theme": theme})
             await self.wait_for("document.body.dataset.jpThemeName === arg", theme)
-            found = (await Axe().run(self.page, context=".rf-panel")).response["violations"]
+            found = (await Axe().run(self.page, context=context)).response["violations"]
             serious = [v for v in found if v["impact"] in ("serious", "critical")]
             assert not serious, [(v["id"], [n["html"] for n in v["nodes"]][:3]) for v in serious]
 

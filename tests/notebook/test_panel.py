@@ -311,6 +311,21 @@ def test_tests_are_offered_where_there_are_any(desk):
     assert d.calls == ["tests"]
 
 
+def test_a_page_is_told_at_a_stop_what_the_shown_text_changes_in_its_cell(desk):
+    d = desk(origin=lambda number: {"iteration": number})
+    told = lambda: [one["origin"] for one in d.page.messages if "origin" in one][1:]  # noqa: E731
+    d.show(*FIRST)
+    assert told() == [{"iteration": None}], "from the start which cell it is about"
+    d.show(*PASSED)
+    d.page.say(action="show", iteration=0)
+    d.page.say(action="follow")
+    assert [one["iteration"] for one in told()] == [None, 1, 0, 1]
+    d.show(StageStarted(stage="revise", iteration=2))
+    assert [one["iteration"] for one in told()] == [None, 1, 0, 1], "as it was meanwhile"
+    d.page.say(action="hello")
+    assert told()[-1] == {"iteration": 1}
+
+
 # Decisions
 
 

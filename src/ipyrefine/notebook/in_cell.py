@@ -1,6 +1,6 @@
 """The difference that a page shows in the cell a draft is from (`incell.js`)."""
 
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any
 
 from ipyrefine.render.diff import Marks, visible_rows
@@ -27,4 +27,4 @@ def hunks(old: str, new: str) -> list[dict[str, Any]]:
 
 def _pieces(line: str, marks: Marks) -> list[str]:
     ends = [0, *(end for mark in marks for end in mark), len(line)]
-    return [line[start:end] for start, end in zip(ends, ends[1:], strict=False)]
+    return [line[start:end] for start, end in pairwise(ends)]

@@ -110,6 +110,7 @@ class Panel:
         self._closed = self._has_page = self._stale = False
         self._parts: dict[str, str] = {}
         self._origin: dict[str, Any] | None = None  # what it was at the last stop
+        self._told = self._origin  # what the pages know of it
         self._updated = self._sent = self._rated = clock()
         self._pending: asyncio.Handle | None = None
         self._listening: asyncio.Handle | None = None
@@ -210,12 +211,13 @@ class Panel:
             return
         message: dict[str, Any] = dict(more)
         if self._stale:
-            self._stale, before = False, self._origin
+            self._stale = False
             parts = self._render()
             changed = {name: html for name, html in parts.items() if html != self._parts.get(name)}
             self._parts = parts
             message |= {"parts": changed} if changed else {}
-            message |= {"origin": self._origin} if self._origin != before else {}
+            if self._told != self._origin:
+                message["origin"] = self._told = self._origin
         elif self._clock() - self._rated >= _RATE and (rate := self._rate()) != self._view.rate:
             self._rated = self._clock()
             self._view = self._view._replace(rate=rate)
@@ -231,7 +233,8 @@ class Panel:
         self._has_page, self._stale = True, False
         self._parts = self._render()
         page = panel_html(self._parts, self.id)
-        message: dict[str, Any] = {"page": page, "origin": self._origin}
+        self._told = self._origin
+        message: dict[str, Any] = {"page": page, "origin": self._told}
         if self._stream.kind:
             message |= self._stream.whole()
         self._cancel()

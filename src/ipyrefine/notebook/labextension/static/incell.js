@@ -275,7 +275,8 @@ export function watchPanels(app, tracker, palette, host, editing) {
     const fits = origin && cell.model.type === origin.type && cell.model.getMetadata("editable") !== false;
     if (!fits || !origin.hunks.length) return null;
     const decide = (action, fields) => () => {
-      own.notebook.mode = "command"; // else the keyboard would be lost with the button
+      document.activeElement.blur(); // else the keyboard would be lost with the button
+      own.notebook.mode = "command";
       own.notebook.activate();
       act(action, fields);
     };

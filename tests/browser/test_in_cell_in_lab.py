@@ -1,0 +1,204 @@
+"""What a text changes, in its own cell; and panels in sight and in reach."""
+
+import asyncio
+import json
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from judging import criticises, is_critic
+from lab_driver import APPS, STARS, App, Lab
+from nbformat import v4
+from openai_server import ScriptedServer
+
+OLD = "import math\n\ndef area(r):\n    # of a circle\n    return math.pi * r\n\nprint(area(2))"
+NEW = OLD.replace("* r\n", "* r**2\n").replace("# of a circle\n", "# of a circle, in m²\n")
+WORDS, BETTER = "We is glad. It are late.", "We are glad. It is late."
+BROKEN = "def scale(x):\n    return x / 0\n\nscale(1)"
+FIXED = BROKEN.replace("/ 0", "/ 1")
+MINE = f"%%refine --draft\n{OLD}"
+ADDED, GONE, DECIDE = (f".jp-Notebook .ipyrefine-{name}" for name in ("added", "gone", "decide"))
+TRACE = ".ipyrefine-trace"
+
+
+def reply(body: dict[str, Any]) -> Any:
+    """Mend the texts above; judge them by that."""
+    asked = json.dumps(body["messages"])
+    if is_critic(body):
+        return criticises(ready="r**2" in asked or "It is late" in asked)
+    if "We is" in asked:
+        return f"<text>\n{BETTER}\n</text>"
+    text = FIXED if "scale" in asked else NEW
+    return f"f1: done\n```python\n{text}\n```"
+
+
+async def improve(lab: Lab, index: int = 0) -> None:
+    """Have a cell's own text refined, to the stop of the run."""
+    await lab.page.locator(STARS).first.wait_for(state="attached")
+    await lab.evaluate("void window.jupyterapp.commands.execute('ipyrefine:refine-cell');")
+    await lab.ask()
+    await lab.wait_output(index + 1, "NOTHING FOUND")
+
+
+def lines(lab: Lab, selector: str) -> Any:
+    return lab.page.locator(selector).all_inner_texts()
+
+
+@APPS
+async def test_a_difference_is_read_and_accepted_in_the_cells_own_editor(
+    lab: Lab, model: ScriptedServer, app: App
+) -> None:
+    page = await lab.open([OLD, "last = 1"], app=app, model=model, width=800)
+    await improve(lab)
+    await page.locator(DECIDE).wait_for()
+    assert await lines(lab, GONE) == ["    # of a circle", "    return math.pi * r"]
+    [added] = await lines(lab, ADDED)
+    assert added == "    # of a circle, in m²\n    return math.pi * r**2"
+    assert await page.locator(DECIDE).get_attribute("aria-label") == (
+        "Change to this cell: 2 lines added, 2 removed"
+    )
+    assert (await lab.cell_sources())[0] == OLD
+    if app == "lab":
+        await lab.assert_accessible(", ".join((ADDED, GONE, DECIDE)))
+    await page.locator(DECIDE).get_by_role("button", name="Accept").focus()
+    await page.keyboard.press("Enter")
+    await lab.wait_source(0, NEW)
+    await lab.wait_output(1, "undo brings it back")
+    assert await page.locator(", ".join((ADDED, GONE, DECIDE))).count() == 0
+    await page.locator(".jp-Notebook .cm-content").first.click()
+    await page.keyboard.press("Control+z")
+    await lab.wait_source(0, OLD)
+
+
+async def test_a_persons_edit_takes_the_difference_away_and_stays(
+    lab: Lab, model: ScriptedServer
+) -> None:
+    page = await lab.open([OLD, "last = 1"], model=model)
+    await improve(lab)
+    await page.locator(DECIDE).wait_for()
+    await page.locator(".jp-Notebook .cm-line").first.click()
+    await page.keyboard.press("Home")
+    await page.keyboard.type("# mine\n")
+    await page.locator(DECIDE).wait_for(state="detached")
+    assert (await lab.cell_sources())[0] == f"# mine\n{OLD}"
+    await lab.press("accept")
+    await lab.wait_output(1, "changed since")
+    assert (await lab.cell_sources())[0] == f"# mine\n{OLD}"
+
+
+async def test_words_that_are_being_edited_have_their_difference_too(
+    lab: Lab, model: ScriptedServer
+) -> None:
+    page = await lab.open([v4.new_markdown_cell(WORDS), "last = 1"], model=model)
+    await page.locator(".jp-MarkdownOutput").first.dblclick()
+    await improve(lab)
+    await page.locator(ADDED).wait_for()
+    assert await lines(lab, ADDED) == [BETTER]
+    await page.locator(DECIDE).get_by_role("button", name="Accept").click()
+    await lab.wait_source(0, BETTER)
+
+
+@APPS
+async def test_a_traceback_is_folded_while_its_cell_is_fixed_and_rejecting_leaves_all(
+    lab: Lab, model: ScriptedServer, app: App
+) -> None:
+    page = await lab.open([BROKEN, "last = 1"], app=app, model=model)
+    await lab.run_and_wait(0)
+    await page.locator(".ipyrefine-fix button").first.click()
+    await page.locator(DECIDE).wait_for()
+    outputs = "return JSON.stringify(panel.content.model.cells.get(0).outputs.toJSON());"
+    saved = await lab.evaluate(outputs)
+    assert await lines(lab, TRACE) == ["ZeroDivisionError: division by zero"]
+    assert "Traceback" not in await lab.outputs_text(0)
+    if app == "lab":
+        await lab.assert_accessible(TRACE)
+    await page.locator(TRACE).click()
+    assert "Traceback" in await lab.outputs_text(0)
+    await page.locator(DECIDE).get_by_role("button", name="Reject").click()
+    await lab.wait_closed()
+    await page.locator(DECIDE).wait_for(state="detached")
+    assert (await lab.cell_sources())[0] == BROKEN
+    assert await lab.evaluate(outputs) == saved
+    await lab.wait_for("panel.content.node.contains(document.activeElement)")
+
+
+LONG = [*["x = 1\n" * 9] * 6, MINE, "last = 1"]
+SCROLLED = "document.querySelector('.jp-WindowedPanel-outer').scrollTop"
+WATCH = """
+window.tops = []; window.first = null; const began = performance.now();
+const look = () => {
+  const text = panel.content.widgets[6].outputArea.node.innerText;
+  if (first === null && text.includes("Starting…")) window.first = performance.now() - began;
+  const head = document.querySelector(".rf-panel [data-part=top]");
+  if (head && head.offsetHeight) tops.push(Math.round(head.getBoundingClientRect().top));
+  setTimeout(look, 20);
+};
+look();
+void window.jupyterapp.commands.execute("notebook:run-cell");
+"""
+
+
+@APPS
+async def test_a_panel_that_opens_low_is_scrolled_to_once(
+    lab: Lab, model: ScriptedServer, app: App
+) -> None:
+    page = await lab.open(LONG, app=app, model=model, height=700)
+    await lab.select(0)
+    await lab.evaluate(
+        "panel.content.activeCellIndex = 6; await panel.content.scrollToItem(6, 'end');"
+    )
+    await asyncio.sleep(0.5)
+    await lab.evaluate(WATCH)
+    await page.locator(DECIDE).wait_for()
+    await asyncio.sleep(0.5)
+    tops = await page.evaluate("tops")
+    assert tops[0] - tops[-1] > 100
+    assert sum(a != b for a, b in pairwise(tops)) == 1, tops
+    assert await page.evaluate("first") < 100
+    await page.mouse.move(400, 400)
+    await page.mouse.wheel(0, -400)
+    await asyncio.sleep(0.5)
+    at = await page.evaluate(SCROLLED)
+    await page.evaluate("document.querySelector('.rf-panel [data-action=continue]').click()")
+    await lab.wait_idle()
+    await asyncio.sleep(0.5)
+    assert await page.evaluate(SCROLLED) == pytest.approx(at, abs=2)
+
+
+async def test_a_panel_is_not_scrolled_to_when_the_person_has_gone_on(
+    lab: Lab, model: ScriptedServer
+) -> None:
+    page = await lab.open(LONG, model=model, height=700)
+    await lab.select(6)
+    await lab.evaluate("void window.jupyterapp.commands.execute('notebook:run-cell');")
+    await page.mouse.move(700, 400)
+    await page.mouse.wheel(0, -5000)
+    await page.locator(".rf-panel [data-part=top]").wait_for(state="attached")
+    await lab.wait_idle()
+    await asyncio.sleep(0.5)
+    assert await page.evaluate(SCROLLED) == 0
+
+
+@APPS
+async def test_the_shortcut_reaches_the_newest_accept_from_anywhere(
+    lab: Lab, model: ScriptedServer, app: App
+) -> None:
+    cells = [MINE, MINE.replace("--draft", "--draft -n 1"), *["x = 1\n" * 20] * 4]
+    page = await lab.open(cells, app=app, model=model, height=700)
+    for index in (1, 0):
+        await lab.run_and_wait(index)
+        await lab.wait_output(index, "NOTHING FOUND")
+    for index, kept in ((0, 1), (2, 0)):  # a cell is added with the text of the first one
+        last = len(await lab.cell_sources()) - 1
+        await lab.select(last)
+        await page.locator(".jp-Cell").nth(last).locator(".cm-content").click()
+        await page.keyboard.press("Alt+p")
+        holds = "panel.content.widgets[arg].node.contains(document.activeElement)"
+        await lab.wait_for(holds, index)
+        assert await page.evaluate("document.activeElement.dataset.action") == "accept"
+        place = await page.evaluate("document.activeElement.getBoundingClientRect().top")
+        assert 50 < place < 650
+        assert (await lab.cell_sources())[last] == cells[-1]
+        await page.keyboard.press("Enter")
+        await lab.wait_for("document.querySelectorAll('.rf-panel').length === arg", kept)
+        await lab.wait_idle()
