@@ -40,7 +40,7 @@ async def test_a_run_whose_tab_is_closed_goes_on_and_its_best_text_is_found_agai
 ) -> None:
     after = ("%refine show", "print(refined_run.stop_reason.value)")
     page = await lab.start(gated.server, REFINE, *after, wait=False, height=1400)
-    await lab.panel(".rf-step", "Draft").wait_for()
+    await lab.panel('[data-action="accept"]').wait_for()
     assert gated.asked.wait(10)
     await page.close()
     gated.server.left.clear()

@@ -80,7 +80,7 @@ async def test_after_a_run_that_passes_accept_takes_the_persons_own_text(
         await lab.panel('[name="text"]:focus').wait_for()
         await page.locator(":focus").fill(own)
     await lab.press(change)
-    await lab.panel('.rf-step[aria-current="step"]', "Your edit").wait_for()
+    await lab.panel(".rf-told .rf-step[aria-current]", "Your edit").wait_for()
     await lab.panel(".rf-badge", "NEEDS IMPROVEMENT").wait_for()
     await lab.press("accept")
     await lab.wait_cells(4)
@@ -144,8 +144,8 @@ async def test_every_control_is_reached_by_tab_and_shows_its_focus(
             assert seen[1], f"the focus on {seen[0]!r} cannot be seen"
             names.add(seen[0].strip())
         await page.keyboard.press("Tab")
-    missing = {"Accept", "▾", "Needs work", "Continue", "⋯", "Act on it", "Dismiss", "Edit",
-               "Revert", "words", "Details", "History", "Settings", "? keys"} - names  # fmt: skip
+    missing = {"Accept", "▾", "Override ▾", "Continue", "⋯", "Act on it", "Dismiss", "Edit",
+               "Revert", "words", "Details", "? keys"} - names  # fmt: skip
     assert not missing
 
 
@@ -201,7 +201,7 @@ async def test_typed_words_focus_and_open_folds_survive_an_update(
     lab: Lab, model: ScriptedServer
 ) -> None:
     page = await start(lab, model)
-    await lab.unfold("settings")
+    await lab.unfold("details")
     await lab.panel('[data-focus="words"]').fill("half a sen")
     latest = "get_ipython().magics_manager.registry['Refine'].latest"
     await lab.evaluate(
@@ -210,7 +210,7 @@ async def test_typed_words_focus_and_open_folds_survive_an_update(
     )
     await lab.wait_output(1, "Something new.")
     assert await page.locator(":focus").input_value() == "half a sen"
-    assert await lab.panel('[data-fold="settings"][open]').is_visible()
+    assert await lab.panel('[data-fold="details"][open]').is_visible()
 
 
 @pytest.mark.parametrize(("app", "boxed"), [("lab", True), ("notebook", False)])
@@ -219,7 +219,7 @@ async def test_only_the_user_puts_a_panel_into_a_box_that_scrolls(
 ) -> None:
     """Notebook does so itself with any tall output, which would leave a panel of a few lines."""
     await start(lab, model, app=app)
-    await lab.unfold("settings")
+    await lab.unfold("details")
     await lab.evaluate("panel.content.widgets[1].outputsScrolled = true;")
     ends = (
         "const area = panel.content.widgets[1].outputArea.node;"

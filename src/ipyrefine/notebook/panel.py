@@ -110,7 +110,7 @@ class Panel:
         self._closed = self._has_page = self._stale = False
         self._parts: dict[str, str] = {}
         self._origin: dict[str, Any] | None = None  # what it was at the last stop
-        self._told = self._origin  # what the pages know of it
+        self._told: dict[str, Any] | None = None  # what the pages know of it
         self._updated = self._sent = self._rated = clock()
         self._pending: asyncio.Handle | None = None
         self._listening: asyncio.Handle | None = None

@@ -374,6 +374,10 @@ class Form:
         """Return the form as a field of the panel's view."""
         return {"setup": self._setup}
 
+    def origin(self, number: int | None) -> None:
+        """Return nothing: the form is about no text."""
+        return None
+
     async def _finish(self, how: str) -> None:
         if how != "close" and self._go_on:
             await self._go_on(how == "look")

@@ -114,5 +114,8 @@ class _Host:
         await self._session.explain(number, question)
         return "Nothing was revised. Leave out the question mark to have it revised."
 
+    def origin(self, number: int | None) -> None:
+        return None  # no cell holds its texts
+
     def offers(self, form: str) -> dict[str, Any]:
         return {"place": "none"}

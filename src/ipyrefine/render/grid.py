@@ -187,7 +187,8 @@ def _held_to(
     by_points = {one.point.check for one in cells if not is_bare(one, text)}
     for evidence in text.evidence:
         empty = evidence.passed is None and not evidence.not_run and not evidence.detail
-        quiet = evidence.basis == "none" or evidence.is_empty or empty
+        # What the user confirmed has lines of its own.
+        quiet = evidence.basis in ("none", "confirmed") or evidence.is_empty or empty
         if quiet or (evidence.basis == "run" and evidence.passed):
             continue
         if evidence.passed is False and evidence.name in by_points:
