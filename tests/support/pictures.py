@@ -1,6 +1,6 @@
-"""Makes the README's moving picture in JupyterLab: a draft that drops rows, and a result refuted.
+"""Makes the README's moving picture in JupyterLab: a draft that drops rows, and all of them kept.
 
-``python tests/support/pictures.py`` writes ``notebooks/images/panel.gif``. It needs the extra
+``python tests/support/pictures.py`` writes ``docs/images/rows.gif``. It needs the extra
 ``ci`` and a Chromium on PATH. The replies are written by hand and served from this machine.
 """
 
@@ -18,7 +18,7 @@ from lab_driver import Lab
 from lab_server import browsing, serving
 from openai_server import Answer, ScriptedServer
 
-IMAGES = Path(__file__).parents[2] / "notebooks" / "images"
+IMAGES = Path(__file__).parents[2] / "docs" / "images"
 SIZE = {"width": 900, "height": 640}  # so that the README's first screen holds it
 FRAME_MS = 400
 HOLD_MS = 3_500  # for what is to be read
@@ -28,12 +28,13 @@ FRAMES = """import pandas as pd
 orders = pd.DataFrame({"id": range(1, 9), "customer": list("abcazbqa"), "price": 5.0})
 customers = pd.DataFrame({"customer": list("abc"), "town": ["Ulm", "Bonn", "Kiel"]})"""
 TASK = "%%refine\nJoin orders with customers into `merged`, so that each order has its town."
-JOIN = "merged = orders.merge(customers, on='customer'{how})"
-READY = '{"findings": [], "questions": [], "ready": true, "because": "It joins by customer."}'
+JOIN = "merged = orders.merge(customers, on='customer'{how})\nmerged"
+READY = """{"findings": [], "questions": [], "data": {"d1": ""}, "ready": true,
+"because": "It joins by customer."}"""
 
 
 def reply(body: dict[str, Any]) -> Answer:
-    """Join the frames as many do first; once a result is refuted, keep every order."""
+    """Join the frames as many do first; once all orders are to be kept, do so."""
     asked = str(body["messages"])
     if '\\"ready\\"' in asked or '"ready"' in asked:
         return Answer(READY, delay=0.05)
@@ -77,22 +78,16 @@ async def film(lab: Lab, model: ScriptedServer) -> None:
     await show()
     await lab.run(1)
     badge = "(document.querySelector('.rf-panel .rf-badge') || {}).textContent || ''"
+    await until(f"({badge}).includes('TO CHECK')")
+    await lab.panel(".rf-amber .rf-no").hover()
+    await show()
+    await lab.panel(".rf-amber .rf-no").click()
     await until(f"({badge}).includes('NOTHING FOUND')")
-    row = lab.page.locator(".rf-panel .rf-res").first
-    await row.focus()
-    await lab.page.keyboard.press("n")
-    for letter in "set()":
-        await lab.page.keyboard.type(letter)
-        await show(150)
-    await lab.page.keyboard.press("Enter")
-    await until(f"({badge}).includes('PASS')")
-    await lab.page.get_by_role("button", name="Accept", exact=True).click()
-    await lab.wait_cells(3)
-    await asyncio.sleep(2)  # the page scrolls to the new cell
-    await show(HOLD_MS)
+    await lab.press("accept", menu="Where the accepted text goes", place="run")
+    await until("(document.querySelector('.rf-receipt') || {}).textContent?.includes('ran')")
     still = [frame.quantize(COLOURS, dither=Image.Dither.NONE) for frame in frames]
     still[0].save(
-        IMAGES / "panel.gif", save_all=True, append_images=still[1:], duration=times, loop=0
+        IMAGES / "rows.gif", save_all=True, append_images=still[1:], duration=times, loop=0
     )
     print(f"{len(frames)} frames, {(IMAGES / 'panel.gif').stat().st_size / 1e6:.1f} MB")
 

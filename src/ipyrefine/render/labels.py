@@ -1,6 +1,6 @@
 """Labels, phrases and number formats that every surface shares."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -17,15 +17,14 @@ from ipyrefine.core.model import (
     StopReason,
     Task,
     Usage,
-    Verdict,
 )
-from ipyrefine.core.policy import forecast, is_bare_score
+from ipyrefine.core.policy import forecast
 from ipyrefine.core.rank import has_evaluator, is_another_read, is_to_read
 from ipyrefine.core.results import rows
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import Sharing
 from ipyrefine.core.stated import read_examples
-from ipyrefine.core.table import Cell, Evidence, Point, Result
+from ipyrefine.core.table import Evidence, Point, Result
 
 NONE = "\N{EN DASH}"
 STAGES = {
@@ -68,9 +67,6 @@ class Label(NamedTuple):
 
 NO_NEW_TEXT = Label("⚠", "no new text", "bad")
 BEST = "★ best"
-_DISMISSED = Label("", "dismissed by you", "quiet")
-_BACK = Label("↩", "back again", "bad")
-_OPEN, _RESOLVED = Label("○", "open", "open"), Label("✓", "resolved", "good")
 _CHIPS = {"example": "examples", "result": "results"}
 
 
@@ -121,46 +117,7 @@ def check_chip(evidence: Evidence) -> Label:
     return Label("✗", words, "bad" if evidence.required else "quiet")
 
 
-def score_chip(cell: Cell, verdict: Verdict | None) -> Label:
-    """Return a remark that only states a score as a chip."""
-    number = "" if verdict is None or verdict.score is None else f" {score(verdict.score)}"
-    words = f"evaluator{number}" if is_bare_score(cell) else cell.words.strip(" .")
-    return Label("✗", words, "bad" if cell.blocks else "quiet")
-
-
-def severity_label(cell: Cell, *, passed: bool = False) -> Label:
-    """Return the label of a severity; on a text that passes, minor findings are suggestions."""
-    if cell.weighs:
-        return Label("■", "blocking", "bad")
-    return Label("□", "suggestion" if passed else "minor", "quiet")
-
-
-QUESTION = Label("?", "question", "warn")
 LEFT_OPEN = "The task leaves open"
-
-
-def test_label(test: Point, result: Result | None) -> Label:
-    """Return how a test of the critic's ended on a text."""
-    if test.dropped == "you":
-        return _DISMISSED
-    if result is None or result.passed is None:
-        return Label("?", "not tried", "quiet")
-    if result.passed and not result.counts:
-        return Label("·", "holds for an empty text, too", "quiet")
-    if result.passed:
-        return Label("✓", "passes", "good")
-    return Label("✗", "fails", "bad") if test.counts else QUESTION
-
-
-def standing(cell: Cell) -> Label:
-    """Return where a point stands; one that critic and writer disagree about is a question."""
-    if cell.point.dropped:
-        return _DISMISSED
-    if cell.result.passed:
-        return _RESOLVED
-    if cell.point.disputed:
-        return QUESTION
-    return _BACK if cell.result.again else _OPEN
 
 
 def contest_sentence(point: Point) -> str:
@@ -185,17 +142,6 @@ _UNTRIED = {
     "many": "A run takes 12 tests of a critique, and 40 in all.",
     "no_suite": "Nothing here can run it.",
 }
-
-
-def claims_title(ends: Mapping[Label, int]) -> str:
-    """Return how many of the critic's claims ended how, the ones to act on first."""
-    plural = {"passes": "pass", "fails": "fail", "question": "questions"}
-    order = ("bad", "open", "warn", "quiet", "good")
-    counted = [
-        f"{n} {one.word if n == 1 else plural.get(one.word, one.word)}"
-        for one, n in sorted(ends.items(), key=lambda end: order.index(end[0].kind))
-    ]
-    return "Critic's claims: " + ", ".join(counted)
 
 
 FOR_EXAMPLE = "For example"  # above a call whose result nobody has said
