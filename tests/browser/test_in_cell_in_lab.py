@@ -60,7 +60,7 @@ async def test_a_difference_is_read_and_accepted_in_the_cells_own_editor(
     assert (await lab.cell_sources())[0] == OLD
     if app == "lab":
         await lab.assert_accessible(", ".join((ADDED, GONE, DECIDE)))
-    await page.locator(DECIDE).get_by_role("button", name="Accept").focus()
+    await page.locator(DECIDE).get_by_role("button", name="Accept", exact=True).focus()
     await page.keyboard.press("Enter")
     await lab.wait_source(0, NEW)
     await lab.wait_output(1, "undo brings it back")

@@ -283,16 +283,17 @@ class CellRun:
         run, base = self.session.run, self.cell_target.origin
         if base is None or run.setup.draft is None:
             return None
-        changes = []
-        if number is not None and (base.head or not run.task.is_foreign):
-            changes = hunks(base.source, base.head + run.iterations[number].text)
+        text = run.iterations[number] if number is not None else None
+        verdict = text.verdict if text else None
+        fits = text and (base.head or not run.task.is_foreign)
         cell_type = "code" if run.task.form == "code" else "markdown"
         return {
             "cell": base.cell_id,
             "type": cell_type,
             "base": base.source,
-            "hunks": changes,
+            "hunks": hunks(base.source, base.head + text.text) if text and fits else [],
             "iteration": number,
+            "anyway": bool(verdict and not (verdict.passed or verdict.only_ran)),
         }
 
     def close(self) -> None:

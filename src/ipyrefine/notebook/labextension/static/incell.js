@@ -95,7 +95,7 @@ function makeDifference({ StateEffect, StateField }, { Decoration, EditorView, W
     }
 
     toDOM() {
-      const { hunks, accept, reject } = this.difference;
+      const { hunks, anyway, accept, reject } = this.difference;
       const total = (name) => hunks.reduce((sum, hunk) => sum + hunk[name].length, 0);
       const bar = document.createElement("div");
       bar.className = "ipyrefine-decide";
@@ -111,7 +111,7 @@ function makeDifference({ StateEffect, StateField }, { Decoration, EditorView, W
       size.setAttribute("aria-hidden", "true"); // the label says it
       size.textContent = `+${total("added")} \u2212${total("gone")}`;
       const buttons = [
-        ["Accept", "Replace this cell's text. Undo brings it back.", accept],
+        [anyway ? "Accept anyway" : "Accept", "Replace this cell's text. Undo brings it back.", accept],
         ["Reject", "Leave this cell as it is, and close the panel.", reject],
       ].map(([name, title, act]) => {
         const button = document.createElement("button");
@@ -119,13 +119,14 @@ function makeDifference({ StateEffect, StateField }, { Decoration, EditorView, W
         button.addEventListener("click", act);
         return button;
       });
-      buttons[0].classList.add("jp-mod-accept");
+      buttons[0].classList.toggle("jp-mod-accept", !anyway);
       bar.append(size, ...buttons);
       return bar;
     }
   }
 
   const line = Decoration.line({ class: "ipyrefine-gone", attributes: { role: "deletion" } });
+  const struck = Decoration.mark({ class: "ipyrefine-struck" });
   const mark = Decoration.mark({ class: "ipyrefine-gone-part" });
 
   function draw({ doc }, difference) {
@@ -133,8 +134,10 @@ function makeDifference({ StateEffect, StateField }, { Decoration, EditorView, W
     let end = [0, -1]; // where the lines above end, and on which side of that a block stands
     for (const { at, gone, added } of difference.hunks) {
       gone.forEach((pieces, n) => {
-        const { from, to } = doc.line(at + n + 1);
+        const { from, to, text } = doc.line(at + n + 1);
+        const indent = text.search(/\S/);
         found.push(line.range(from));
+        if (indent >= 0) found.push(struck.range(from + indent, to));
         let start = from;
         pieces.forEach((piece, k) => {
           const stop = Math.min(start + piece.length, to);

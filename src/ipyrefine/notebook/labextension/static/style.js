@@ -29,13 +29,14 @@ const STYLE =
   ".rf-remove button{font:inherit;color:inherit;border:0;background:none;padding:2px 10px;cursor:pointer}" +
   ".jp-OutputArea-output:has(>.rf-record){overflow:visible}" +
   ".ipyrefine-starting{padding:5px 0 3px;margin-left:var(--jp-cell-prompt-width);font:13px system-ui,sans-serif}" +
-  ".ipyrefine-gone{--at:var(--jp-error-color1);text-decoration:line-through;text-decoration-color:var(--at)}" +
+  ".ipyrefine-gone{--at:var(--jp-error-color1)}" +
+  ".ipyrefine-struck{text-decoration:line-through 1px var(--at)}" +
   ".ipyrefine-added{--at:var(--jp-success-color1);color:var(--jp-content-font-color1)}" +
   ".ipyrefine-gone,.ipyrefine-gone span{color:var(--jp-content-font-color1)!important;font-weight:inherit}" +
   ":is(.ipyrefine-gone,.ipyrefine-added){background:color-mix(in srgb,var(--at) 13%,transparent)}" +
   ":is(.ipyrefine-gone-part,.ipyrefine-added b){background:color-mix(in srgb,var(--at) 26%,transparent);" +
   "font-weight:inherit;border-radius:2px}" +
-  ".ipyrefine-decide{display:flex;gap:6px;align-items:center;padding:4px;white-space:nowrap;" +
+  ".ipyrefine-decide{display:flex;gap:6px;align-items:center;padding:4px 6px;white-space:nowrap;" +
   "font:12px var(--jp-ui-font-family);color:var(--jp-content-font-color1);position:sticky;left:0;width:max-content}" +
   ".ipyrefine-decide button.jp-mod-styled{font:12px/20px var(--jp-ui-font-family);letter-spacing:0;height:auto;" +
   "min-height:0;padding:0 10px;border-radius:4px}" +
