@@ -69,10 +69,8 @@ def test_a_draft_is_compared_with_its_cell_as_accepting_would_change_that(
     assert (found["cell"], found["base"]) == (("home", source) if is_named else ("refining", cell))
     assert found["type"] == ("markdown" if "prose" in options else "code")
     assert run.origin(None) == {
-        **found, "hunks": [], "iteration": None, "anyway": False,
+        **found, "hunks": [], "iteration": None,
     }  # fmt: skip
-    assert not found["anyway"]
-    assert run.origin(0)["anyway"]
     front.run("%refine accept replace", "later")
     [put] = front.puts
     assert put["expected_source"] == found["base"]

@@ -284,7 +284,6 @@ class CellRun:
         if base is None or run.setup.draft is None:
             return None
         text = run.iterations[number] if number is not None else None
-        verdict = text.verdict if text else None
         fits = text and (base.head or not run.task.is_foreign)
         cell_type = "code" if run.task.form == "code" else "markdown"
         return {
@@ -293,7 +292,6 @@ class CellRun:
             "base": base.source,
             "hunks": hunks(base.source, base.head + text.text) if text and fits else [],
             "iteration": number,
-            "anyway": bool(verdict and not (verdict.passed or verdict.only_ran)),
         }
 
     def close(self) -> None:

@@ -178,7 +178,8 @@ def _held_to(
     ]
     for point in points:
         cell = Cell(point, text.results[point.id]) if point.id in text.results else None
-        if cell and (cell.asks or is_bare(cell, text)):
+        answered = point.dropped == "you" and point.kind in ("fact", "question")
+        if answered or (cell and (cell.asks or is_bare(cell, text))):
             continue
         mark, said = _cell_mark(text, point), _item(run, text, point, cell)
         marks = tuple(_cell_mark(one, point) for one in texts)

@@ -95,7 +95,7 @@ function makeDifference({ StateEffect, StateField }, { Decoration, EditorView, W
     }
 
     toDOM() {
-      const { hunks, anyway, accept, reject } = this.difference;
+      const { hunks, accept, reject } = this.difference;
       const total = (name) => hunks.reduce((sum, hunk) => sum + hunk[name].length, 0);
       const bar = document.createElement("div");
       bar.className = "ipyrefine-decide";
@@ -111,7 +111,7 @@ function makeDifference({ StateEffect, StateField }, { Decoration, EditorView, W
       size.setAttribute("aria-hidden", "true"); // the label says it
       size.textContent = `+${total("added")} \u2212${total("gone")}`;
       const buttons = [
-        [anyway ? "Accept anyway" : "Accept", "Replace this cell's text. Undo brings it back.", accept],
+        ["Accept", "Replace this cell's text. Undo brings it back.", accept],
         ["Reject", "Leave this cell as it is, and close the panel.", reject],
       ].map(([name, title, act]) => {
         const button = document.createElement("button");
@@ -119,7 +119,7 @@ function makeDifference({ StateEffect, StateField }, { Decoration, EditorView, W
         button.addEventListener("click", act);
         return button;
       });
-      buttons[0].classList.toggle("jp-mod-accept", !anyway);
+      buttons[0].classList.add("jp-mod-accept");
       bar.append(size, ...buttons);
       return bar;
     }
