@@ -6,6 +6,7 @@
 
 import asyncio
 import io
+import re
 import sys
 import tempfile
 from pathlib import Path
@@ -29,7 +30,7 @@ orders = pd.DataFrame({"id": range(1, 9), "customer": list("abcazbqa"), "price":
 customers = pd.DataFrame({"customer": list("abc"), "town": ["Ulm", "Bonn", "Kiel"]})"""
 TASK = "%%refine\nJoin orders with customers into `merged`, so that each order has its town."
 JOIN = "merged = orders.merge(customers, on='customer'{how})\nmerged"
-READY = """{"findings": [], "questions": [], "data": {"d1": ""}, "ready": true,
+READY = """{"findings": [], "questions": [], "data": {"d1": "%s"}, "ready": true,
 "because": "It joins by customer."}"""
 
 
@@ -37,7 +38,8 @@ def reply(body: dict[str, Any]) -> Answer:
     """Join the frames as many do first; once all orders are to be kept, do so."""
     asked = str(body["messages"])
     if '\\"ready\\"' in asked or '"ready"' in asked:
-        return Answer(READY, delay=0.05)
+        words = "so that each order has its town" if re.search("how=.{1,3}left", asked) else ""
+        return Answer(READY % words, delay=0.05)
     how = ", how='left'" if "Here is the text." in asked else ""
     return Answer(f"f1: all orders\n```python\n{JOIN.format(how=how)}\n```", delay=0.1)
 
@@ -89,7 +91,7 @@ async def film(lab: Lab, model: ScriptedServer) -> None:
     still[0].save(
         IMAGES / "rows.gif", save_all=True, append_images=still[1:], duration=times, loop=0
     )
-    print(f"{len(frames)} frames, {(IMAGES / 'panel.gif').stat().st_size / 1e6:.1f} MB")
+    print(f"{len(frames)} frames, {(IMAGES / 'rows.gif').stat().st_size / 1e6:.1f} MB")
 
 
 async def picture(lab: Lab) -> Any:

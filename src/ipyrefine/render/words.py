@@ -367,6 +367,8 @@ def receipt(run: Run, *, reading: bool = False) -> Words:
         phrases, ends = [], [ran.sentence, *ends]
     elif ran.sentence:
         ends.append(ran.sentence)
+        # What it gave says more than that nobody found anything.
+        phrases = [] if said.title.hollow else phrases
     took = [seconds(run.seconds)] if run.seconds else []
     ends = ends[1:] if run.setup.is_look else ends  # it is the cell's own text
     ended = [("", rest) for rest in [*(ends if accepted else []), *took]]
