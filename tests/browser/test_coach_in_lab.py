@@ -40,7 +40,9 @@ async def test_a_student_types_what_comes_of_each_input_before_it_is_shown(
     shown = await lab.outputs_text(1)
     assert "IndexError" not in shown
     for answer, then in (("IndexError", "median([16, 17])"), ("16", "it gives 17")):
-        await lab.page.locator(".rf-panel [name=result]").fill(answer)
+        field = lab.page.locator(".rf-panel [name=result]")
+        assert await field.input_value() == "", "the last answer is not in the next field"
+        await field.fill(answer)
         await lab.page.keyboard.press("Enter")
         await lab.wait_output(1, then)
     await lab.wait_output(1, "Change your code, and run the cell again.")

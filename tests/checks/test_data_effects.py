@@ -281,6 +281,16 @@ async def test_a_table_with_the_same_labels_is_not_taken_for_the_one_it_was_made
     assert not any("overwritten" in line for line in lines)
 
 
+async def test_a_number_that_became_text_is_no_other_value() -> None:
+    stars = pandas.DataFrame({"order": [1, 2, 3], "stars": [5, 4, 5]})
+    text = (
+        "known = orders.merge(stars, on='order')\nknown['stars'] = known['stars'].astype({})\nknown"
+    )
+    assert not any("not those of" in one for one in await told(text.format("str"), stars=stars))
+    wrong = text.format("str") + "\nknown['stars'] = ['4', '4', '4']\nknown"
+    assert any("not those of" in one for one in await told(wrong, stars=stars))
+
+
 async def test_polars_frames_are_told_alike() -> None:
     polars = pytest.importorskip("polars")
     orders = polars.DataFrame(

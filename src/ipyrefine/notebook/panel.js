@@ -193,8 +193,10 @@ function render({ model, el }) {
       const field = find(`[data-focus="${message.focus}"]`);
       if (field) field.focus();
     } else if (held && !held.isConnected) {
+      // The next question of the same form, with an empty field, takes the place of one answered.
+      const next = held.matches("input[data-focus]") && find(`input[data-focus="${held.dataset.focus}"]`);
       const awaited = find("[data-awaited] [data-row]");
-      const near = row && row.isConnected ? row : awaited || find("section.rf");
+      const near = next || (row && row.isConnected ? row : awaited || find("section.rf"));
       if (near) near.focus({ preventScroll: true });
     }
   }

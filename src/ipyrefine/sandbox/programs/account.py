@@ -728,7 +728,8 @@ class Account:
                     both = [
                         (first, second) for first, second in both if None not in (first, second)
                     ]
-                    if others := [one for one in both if one[0] != one[1]]:
+                    # A number that became text is told as that.
+                    if others := [(a, b) for a, b in both if a != b and str(a) != str(b)]:
                         pair = dict(zip(("before", "after"), map(_text, others[0]), strict=True))
                         where = {"name": name, "column": column, "other": other, "cause": key}
                         yield _effect(
