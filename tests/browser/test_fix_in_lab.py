@@ -60,7 +60,7 @@ async def test_a_failed_cell_is_fixed_accepted_and_run(
         SETUP, BROKEN, f"%refine fix --set cell={cell_id}", "last = 1",
     ]  # fmt: skip
     assert await lab.evaluate("return panel.content.widgets[2].inputHidden;")
-    await lab.panel("summary", "✓ run").click()
+    await lab.unfold("details")
     assert "It runs on copies of total() and prices." in await lab.outputs_text(2)
     above = [await lab.panel(f'[data-part="{part}"]').inner_text() for part in ("top", "notices")]
     assert "".join(above).count("nobody checked what it gives") == 1

@@ -67,7 +67,8 @@ async def test_no_record_runs_fetches_or_breaks_out_of_its_place(browser: Any, k
             !['SECTION', 'HR', 'DIV', 'STYLE', 'P', 'STRONG', 'SPAN', 'PRE', 'CODE', 'DETAILS',
               'SUMMARY', 'UL', 'OL', 'LI', 'B', 'I', 'SMALL', 'HEADER', 'FOOTER',
               'INS', 'DEL', 'EM', 'BR', 'BLOCKQUOTE', 'MARK',
-              'BUTTON', 'TABLE', 'TBODY', 'TR', 'TH', 'TD'].includes(e.tagName)
+              'BUTTON', 'TABLE', 'THEAD', 'TBODY', 'TR', 'TH', 'TD', 'COLGROUP',
+              'COL'].includes(e.tagName)
           ).map((e) => e.tagName),
           commands: document.querySelectorAll('[data-commandlinker-command]').length,
           sections: document.body.querySelectorAll(':scope > section').length,
