@@ -87,6 +87,6 @@ async def test_a_long_silence_is_shown_and_its_button_ends_the_wait(
     await lab.run(1)
     for seconds in (3, 5):  # the page's own clock
         await lab.wait_output(1, f"No reply for {seconds} s")
-    await lab.panel(".rf-small", "No reply for").get_by_role("button", name="Stop").click()
+    await lab.press("stop")
     assert await asyncio.to_thread(model.left.wait, 10)
     await lab.panel(".rf-badge", "STOPPED").wait_for()
