@@ -45,7 +45,6 @@ class Item(NamedTuple):
 
     name: str = ""  # what it is about
     note: str = ""  # what qualifies the name
-    labels: tuple[Label, ...] = ()  # severity, status or result; the first sets the style
     text: str = ""  # what it says
     quote: str = ""  # the words of the text it rests on
     form: Form = "prose"  # how the quote is set
@@ -62,7 +61,6 @@ class Items(NamedTuple):
 
     title: str
     items: tuple[Item, ...]
-    kind: Literal["rows", "findings", "checks"] = "rows"
 
 
 class Table(NamedTuple):
@@ -134,11 +132,9 @@ class Result(NamedTuple):
 class Results(NamedTuple):
     """What a text gives, for a person to confirm."""
 
-    title: str
     rows: tuple[Result, ...]
     hint: str = ""  # what an answer would settle, where the verdict waits for one
     commands: str = ""  # how to answer without buttons, where numbers don't do
-    part: str = "results"  # what `%refine show` calls it
 
 
 class Head(NamedTuple):
@@ -201,16 +197,15 @@ class Texts(NamedTuple):
 
 
 class Section(NamedTuple):
-    """Blocks under a heading: name, verdict and what else qualifies it; folded where possible."""
+    """Blocks under a heading: a name, perhaps a verdict; folded where possible."""
 
     title: str
     blocks: tuple["Block", ...]
     label: Label | None = None
-    marks: tuple[str, ...] = ()
     open: bool = False
 
     def __str__(self) -> str:
-        return " · ".join([self.title, *([str(self.label)] if self.label else []), *self.marks])
+        return f"{self.title} · {self.label}" if self.label else self.title
 
 
 Block = Paragraph | Text | Output | Items | Table | Picture | Results | Checks | Texts | Section

@@ -67,12 +67,10 @@ def version(
 
     What stands elsewhere of the text that is shown there is left out.
     """
-    missed = [line for block in grid.checks(run, text) for line in block.lines]
-    items = [one.body for one in missed if one.mark.symbol == "✗" and isinstance(one.body, Item)]
     return [
         *reason(run, text),
         *(writing(run, text) if text is not shown or text.parent is not None else ()),
-        *_items("Missed", items if text is not shown else ()),
+        *_items("Missed", grid.missed(run, text) if text is not shown else ()),
         *(gives.account(run, text, alone=True) if with_outputs and text is not shown else ()),
         *grid.feedback(run, text),
         *claims(run, text),
@@ -310,6 +308,3 @@ def ranked(found: Iterable[Cell]) -> list[Cell]:
 def _items(title: str, items: Iterable[Item]) -> list[Block]:
     found = tuple(items)
     return [Items(title, found)] if found else []
-
-
-# While a user waits

@@ -26,18 +26,10 @@ from ipyrefine.render.blocks import Block, Output, Picture, Result, Results, Tab
 from ipyrefine.render.escape import strip_colours
 
 _PRINTED = "Printed"
-
-
 _HEAD = 5  # rows of a table among the results
-
-
 _ASKED, _UNFOLDED = 2, 3  # effects that ask, and those that are told before the rest folds
-
-
 # A number or truth value as NumPy writes it.
 _NUMPY = re.compile(r"\bnp\.(?:(?:u?int|float)\d+\(([-+.\w]+)\)|(True|False)_)")
-
-
 _NEXT_TO = 32  # characters on either side of words that stand in no source
 
 
@@ -58,7 +50,7 @@ def results(
         said[key] = decision if isinstance(decision, Expect) else None
     if found[0] == example_asked(iteration, found) and not waiting:
         example = Result(row_key(found[0]), found[0].call, "", asks="example")
-        return [Results(labels.FOR_EXAMPLE, (example,), commands=labels.EXAMPLE_COMMAND), *asked]
+        return [Results((example,), commands=labels.EXAMPLE_COMMAND), *asked]
     first = unfolded(found)
     shown = tuple(
         _row(run, iteration, one, said.get(key_of(one.call, one.setup)))._replace(
@@ -66,9 +58,8 @@ def results(
         )
         for one in found
     )
-    title = "What it did" if all(one.source == "cell" for one in found) else "What it gives"
     answered = any(one.confirmed is not None for one in found)
-    return [Results(title, shown, labels.results_hint(run, iteration, answered=answered)), *asked]
+    return [Results(shown, labels.results_hint(run, iteration, answered=answered)), *asked]
 
 
 def questions(run: Run, iteration: Iteration) -> list[Results]:
@@ -86,7 +77,7 @@ def questions(run: Run, iteration: Iteration) -> list[Results]:
     )
     id_ = found[0].key if found else ""
     say = f"%refine should {id_} ANSWER answers it; dismiss {id_} drops it."
-    return [Results(labels.LEFT_OPEN, found, commands=say)] if found else []
+    return [Results(found, commands=say)] if found else []
 
 
 def unsourced(run: Run, iteration: Iteration) -> list[Results]:
@@ -105,7 +96,7 @@ def unsourced(run: Run, iteration: Iteration) -> list[Results]:
     )
     id_ = found[0].key if found else ""
     keep = f"%refine dismiss {id_} keeps it; continue {id_} has it struck."
-    return [Results("In no source", found, labels.UNSOURCED, keep)] if found else []
+    return [Results(found, commands=keep)] if found else []
 
 
 def _facts(run: Run, iteration: Iteration) -> list[Cell]:
@@ -247,7 +238,7 @@ def data_questions(run: Run, iteration: Iteration) -> list[Results]:
         f"%refine dismiss {one.key}: “{one.buttons[0]}”; continue {one.key}: “{one.buttons[1]}”."
         for one in found
     )
-    return [Results("", found, commands="\n".join(say), part="output")] if found else []
+    return [Results(found, commands="\n".join(say))] if found else []
 
 
 def _effect_rows(run: Run, iteration: Iteration, *, alone: bool) -> list[Results]:
@@ -266,7 +257,7 @@ def _effect_rows(run: Run, iteration: Iteration, *, alone: bool) -> list[Results
         _effect_row((one, "" if answered or number else ran_on))._replace(folded=number >= most)
         for number, (one, ran_on) in enumerate(found)
     )
-    return [Results("", lines, part="output")] if lines else []
+    return [Results(lines)] if lines else []
 
 
 def _effects(iteration: Iteration) -> list[tuple[model.Effect, str]]:

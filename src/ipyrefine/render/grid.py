@@ -1,10 +1,10 @@
 """The table of a run: a line for each thing that texts are held to, a column for each text."""
 
 import re
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from ipyrefine.core.decisions import Expect, Retract
-from ipyrefine.core.model import Basis, Outcome, on_conditions
+from ipyrefine.core.model import Basis, Choice, Outcome, on_conditions
 from ipyrefine.core.policy import is_bare_score
 from ipyrefine.core.rank import has_evaluator
 from ipyrefine.core.results import claims, given, gives_same, key_of, missed_claim, row_key, rows
@@ -36,6 +36,7 @@ _ASKS = Label("?", "to check", "warn")
 _UNTRIED = Label("?", "could not be tried", "quiet")
 _DIFFERS = Label("≠", "gives something else", "warn")
 _SAME = Label("·", "gives the same", "quiet")
+_VACUOUS = Label("·", "holds for an empty text, too", "quiet")
 _BY: dict[Basis, str] = {
     "tests": "your tests",
     "function": "your check",
@@ -68,18 +69,24 @@ def checks(
     heads = _heads(run, text, every=every)
     texts = [None if one.number is None else run.iterations[one.number] for one in heads]
     asked = gives.results(run, text, waiting)
-    shown_rows = {one.key for block in asked for one in block.rows}
-    lines = [*_asked(run, text, asked, texts), *_held_to(run, text, texts, shown_rows)]
-    lines.sort(key=lambda one: _order(one[0]))
+    tested = _tested(run, text, asked)
+    lines = [*_asked(run, text, asked, texts, tested), *_held_to(run, text, texts, tested)]
     shown = 0
     found = list[Line]()
-    for line, folds in lines:
-        folded = folds or shown >= MOST_LINES
+    for line in sorted(lines, key=_order):
+        folded = line.folded or shown >= MOST_LINES
         shown += not folded
         found.append(line._replace(folded=folded))
-    hint = next((one.hint for one in asked if one.hint and one.hint != labels.UNSOURCED), "")
+    hint = next((one.hint for one in asked if one.hint), "")
     commands = "\n".join(one.commands for one in asked if one.commands)
     return [Checks(tuple(heads), tuple(found), hint, commands)] if found else []
+
+
+def missed(run: Run, text: Iteration) -> list[Item]:
+    """Return what a text misses, what blocks it first, without the results that ask."""
+    tested = _tested(run, text, gives.results(run, text))
+    lines = sorted(_held_to(run, text, [], tested), key=_order)
+    return [one.body for one in lines if one.mark.symbol == "✗" and isinstance(one.body, Item)]
 
 
 def _order(line: Line) -> int:
@@ -118,21 +125,39 @@ def _heads(run: Run, text: Iteration, *, every: bool) -> list[Head]:
 
 
 _Columns = list[Iteration | None]
+# By their names, the results that are shown, and the tests that claim nothing but one of these.
+_Tested = dict[str, tuple[Row, list[Point]]]
+
+
+def _tested(run: Run, text: Iteration, asked: Iterable[Results]) -> _Tested:
+    shown = {one.key for block in asked for one in block.rows}
+    found = {row_key(one): one for one in rows(run, text)}
+    return {key: (row, _testing(run, row)) for key, row in found.items() if key in shown}
+
+
+def _testing(run: Run, row: Row) -> list[Point]:
+    key = key_of(row.call, row.setup)
+    return [
+        test for test in run.tests if [key_of(one.call, one.setup) for one in claims(test)] == [key]
+    ]
 
 
 def _asked(
-    run: Run, text: Iteration, asked: Iterable[Results], texts: _Columns
-) -> Iterator[tuple[Line, bool]]:
+    run: Run, text: Iteration, asked: Iterable[Results], texts: _Columns, tested: _Tested
+) -> Iterator[Line]:
     """Yield what a text gives where somebody may say whether that is right."""
-    by_key = {row_key(one): one for one in rows(run, text)}
+    values = [given(run, one) if one else {} for one in texts]
     for block in asked:
         for place, one in enumerate(block.rows, start=1):
-            row = by_key.get(one.key)
-            marks = [_given_mark(run, column, row, one) if row else _NONE for column in texts]
+            row, tests = tested.get(one.key, (None, []))
+            marks = [_NONE for _ in texts]
+            if row:
+                key = key_of(row.call, row.setup)
+                marks = [_given_mark(value.get(key), row, one) for value in values]
             mark, source, note = _ASKS, "critic" if one.asks in ("keep", "open") else "", ""
             if one.confirmed is not None:
                 mark, source = _HOLDS if one.confirmed else _MISSES, "you"
-            elif row and (tests := _testing(run, row)):
+            elif tests:
                 mark, source = _cell_mark(text, tests[0]), "its test"
                 note = f"“{tests[0].quote}”" if tests[0].quote and tests[0].blocking else ""
                 marks = [_cell_mark(column, tests[0]) for column in texts]
@@ -140,12 +165,11 @@ def _asked(
                 mark = Label("", "to confirm", "quiet")
             number = str(place) if one.asks in ("right", "example") else one.key
             number = number if one.asks and not one.condition else ""
-            yield Line(one, mark, source, note, tuple(marks), number), one.folded
+            yield Line(one, mark, source, note, tuple(marks), number, one.folded)
 
 
-def _given_mark(run: Run, text: Iteration | None, row: Row, shown: Result) -> Label:
-    value = given(run, text).get(key_of(row.call, row.setup)) if text else None
-    if text is None or value is None:
+def _given_mark(value: Row | Choice | None, row: Row, shown: Result) -> Label:
+    if value is None:
         return _NONE
     same = gives_same(value, row)
     if shown.confirmed is None:
@@ -153,37 +177,28 @@ def _given_mark(run: Run, text: Iteration | None, row: Row, shown: Result) -> La
     return _HOLDS if same == shown.confirmed else _MISSES
 
 
-def _testing(run: Run, row: Row) -> list[Point]:
-    """Return the critic's tests that claim nothing but what a row gives."""
-    key = key_of(row.call, row.setup)
-    return [
-        test for test in run.tests if [key_of(one.call, one.setup) for one in claims(test)] == [key]
-    ]
-
-
-def _held_to(
-    run: Run, text: Iteration, texts: _Columns, shown_rows: Container[str]
-) -> Iterator[tuple[Line, bool]]:
+def _held_to(run: Run, text: Iteration, texts: _Columns, tested: _Tested) -> Iterator[Line]:
     """Yield everything else that texts are held to: checks, tests, remarks and rules."""
     if has_evaluator(run):
-        yield _evaluated(run, text, texts), False
-    shown = (row for row in rows(run, text) if row_key(row) in shown_rows)
-    told = {test.id for row in shown for test in _testing(run, row)}
+        yield _evaluated(run, text, texts)
+    told = {test.id for _, tests in tested.values() for test in tests}
     points = [
         one
         for one in run.points.values()
         if one.id not in told
         and one.source != "evaluator"  # its words stand in the text's line
-        and (one.id in text.results or _is_of(run, one, text, texts))
+        and (one.id in text.results or _is_untried(one, text, texts))
     ]
     for point in points:
         cell = Cell(point, text.results[point.id]) if point.id in text.results else None
         answered = point.dropped == "you" and point.kind in ("fact", "question")
         if answered or (cell and (cell.asks or is_bare(cell, text))):
             continue
-        mark, said = _cell_mark(text, point), _item(run, text, point, cell)
+        # Only a test may wait for a result.
+        said = item(run, cell) if cell and not is_critics(point) else _test(point, cell)
+        mark = _cell_mark(text, point)
         marks = tuple(_cell_mark(one, point) for one in texts)
-        yield Line(said, mark, _source(run, point), marks=marks), False
+        yield Line(said, mark, _source(run, point), marks=marks)
     cells = (Cell(one, text.results[one.id]) for one in points if one.id in text.results)
     by_points = {one.point.check for one in cells if not is_bare(one, text)}
     for evidence in text.evidence:
@@ -202,21 +217,13 @@ def _held_to(
             drop=evidence.name if evidence.name in run.demands else "",
         )
         marks = tuple(_check_mark(one, evidence.name) for one in texts)
-        yield Line(said, _evidence_mark(evidence), _BY.get(evidence.basis, ""), marks=marks), False
+        yield Line(said, _evidence_mark(evidence), _BY.get(evidence.basis, ""), marks=marks)
 
 
-def _is_of(run: Run, point: Point, text: Iteration, texts: _Columns) -> bool:
-    """Return whether a point that a text has no result on is worth a line there."""
-    if is_critics(point):
-        return point.text == text.number or any(one and point.id in one.results for one in texts)
-    return False
-
-
-def _item(run: Run, text: Iteration, point: Point, cell: Cell | None) -> Item | Result:
-    if is_critics(point):
-        return _test(text, point, cell)
-    assert cell is not None, "only a test may wait for a result"
-    return item(run, cell)
+def _is_untried(point: Point, text: Iteration, texts: _Columns) -> bool:
+    """Return whether a test that a text has no result on is worth a line there."""
+    written = point.text == text.number or any(one and point.id in one.results for one in texts)
+    return is_critics(point) and written
 
 
 def item(run: Run, cell: Cell) -> Item:
@@ -235,7 +242,7 @@ def item(run: Run, cell: Cell) -> Item:
     )
 
 
-def _test(text: Iteration, test: Point, cell: Cell | None) -> Item:
+def _test(test: Point, cell: Cell | None) -> Item:
     """Return a critic's test by the call that it makes, or by its name where it does more."""
     expected, missed = claims(test), missed_claim(cell) if cell else None
     said = f"`{test.words}`"
@@ -248,7 +255,7 @@ def _test(text: Iteration, test: Point, cell: Cell | None) -> Item:
     untried = labels.untried_sentence(test, cell.result if cell else None)
     if cell and cell.result.passed is None and not untried:
         untried = cell.result.shows
-    vacuous = "holds for an empty text, too" if cell and not cell.result.counts else ""
+    vacuous = _VACUOUS.word if cell and not cell.result.counts else ""
     baseless = f"not in the task: “{test.quote}”" if test.quote and not test.blocking else ""
     return Item(
         name=test.id,
@@ -301,7 +308,7 @@ def _cell_mark(text: Iteration | None, point: Point) -> Label:
     if result.passed is None:
         return _UNTRIED
     if result.passed:
-        return _HOLDS if result.counts else Label("·", "holds for an empty text, too", "quiet")
+        return _HOLDS if result.counts else _VACUOUS
     if cell.asks or point.disputed or (is_critics(point) and not point.counts):
         return _ASKS
     return _MISSES if cell.weighs else _MINOR

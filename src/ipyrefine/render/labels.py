@@ -66,7 +66,6 @@ class Label(NamedTuple):
 
 
 NO_NEW_TEXT = Label("⚠", "no new text", "bad")
-BEST = "★ best"
 _CHIPS = {"example": "examples", "result": "results"}
 
 
@@ -117,9 +116,6 @@ def check_chip(evidence: Evidence) -> Label:
     return Label("✗", words, "bad" if evidence.required else "quiet")
 
 
-LEFT_OPEN = "The task leaves open"
-
-
 def contest_sentence(point: Point) -> str:
     """Return why a reviser contests a point and what the critic answered; empty where none does."""
     if not point.contests:
@@ -146,7 +142,6 @@ _UNTRIED = {
 
 FOR_EXAMPLE = "For example"  # above a call whose result nobody has said
 EXAMPLE_COMMAND = '%refine should 1 "VALUE" says what it should give.'
-UNSOURCED = "did you mean to say this?"  # of words that stand in no source
 
 
 def effect_buttons(effect: Effect) -> tuple[str, str]:

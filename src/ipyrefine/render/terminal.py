@@ -192,10 +192,9 @@ class _Printer:
                 ]
                 more = 0 if self._whole else sum(one.folded for one in block.rows)
                 if more:
-                    rows += self.wrap(f"{more} more: %refine show {block.part}", "quiet", "  ")
+                    rows += self.wrap(f"{more} more: %refine show output", "quiet", "  ")
                 hint = self.wrap(block.commands, "quiet") if block.commands else []
-                title = self.wrap(block.title, "bold") if block.title else []
-                return [*title, *rows, *hint]
+                return [*rows, *hint]
             case Checks():
                 return self.checks(block)
             case Texts():
@@ -208,17 +207,16 @@ class _Printer:
         return self.wrap(line, "bold") if line else []
 
     def item(self, item: Item) -> list[str]:
-        kind = "quiet" if item.settled else item.labels[0].kind if item.labels else ""
-        marks = ", ".join(str(label) for label in item.labels if label.kind != "open")
+        kind = "quiet" if item.settled else ""
         title = " · ".join(part for part in (item.name, item.note) if part)
-        parts = (marks, title, "" if item.name else item.text)
+        parts = (title, "" if item.name else item.text)
         lines = self.wrap(": ".join(part for part in parts if part), kind, hang="  ")
         below = (
             (item.text if item.name else "", "", "  "),
             (item.quote, "quiet", "  │ "),
             (f"Task: “{item.demand}”" if item.demand else "", "quiet", "  "),
             (f"Fix: {item.fix}" if item.fix else "", "", "  "),
-            (item.detail if kind != "good" else "", "", "  │ "),
+            (item.detail, "", "  │ "),
         )
         return lines + [line for text, *look in below if text for line in self.wrap(text, *look)]
 
@@ -310,18 +308,11 @@ class _Printer:
             *self.wrap(asked, "quiet"),
         ]
 
-    def left_behind(
-        self, run: Run, texts: Sequence[Iteration], kept: Iteration | None = None
-    ) -> list[str]:
-        """Return a line and the reason for the latest text, and for each other draft.
-
-        A text that is shown in full elsewhere is `kept`.
-        """
+    def left_behind(self, run: Run, texts: Sequence[Iteration]) -> list[str]:
+        """Return a line and the reason for the latest text, and for each other draft."""
         latest = texts[-1:] if texts and texts[-1].parent is not None else texts
         lines = []
         for one in latest:
-            if one is kept:
-                continue
             said = words.verdict(run, one)
             label = labels.NO_NEW_TEXT if one.failure else said.label
             lines += self.wrap(f"{run.name(one.number)}: {label}", label.kind, hang="  ")
