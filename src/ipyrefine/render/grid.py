@@ -1,7 +1,7 @@
 """The table of a run: a line for each thing that texts are held to, a column for each text."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 
 from ipyrefine.core.decisions import Expect, Retract
 from ipyrefine.core.model import Basis, Choice, Outcome, on_conditions
@@ -69,7 +69,7 @@ def checks(
     heads = _heads(run, text, every=every)
     texts = [None if one.number is None else run.iterations[one.number] for one in heads]
     asked = gives.results(run, text, waiting)
-    tested = _tested(run, text, asked)
+    tested = _tested(run, text, {one.key for block in asked for one in block.rows})
     lines = [*_asked(run, text, asked, texts, tested), *_held_to(run, text, texts, tested)]
     shown = 0
     found = list[Line]()
@@ -84,7 +84,9 @@ def checks(
 
 def missed(run: Run, text: Iteration) -> list[Item]:
     """Return what a text misses, what blocks it first, without the results that ask."""
-    tested = _tested(run, text, gives.results(run, text))
+    # Of each row, who gives what is not asked here: that is a question to every text.
+    results = () if run.setup.coach else rows(run, text)
+    tested = _tested(run, text, set(map(row_key, results)))
     lines = sorted(_held_to(run, text, [], tested), key=_order)
     return [one.body for one in lines if one.mark.symbol == "✗" and isinstance(one.body, Item)]
 
@@ -129,8 +131,7 @@ _Columns = list[Iteration | None]
 _Tested = dict[str, tuple[Row, list[Point]]]
 
 
-def _tested(run: Run, text: Iteration, asked: Iterable[Results]) -> _Tested:
-    shown = {one.key for block in asked for one in block.rows}
+def _tested(run: Run, text: Iteration, shown: Container[str]) -> _Tested:
     found = {row_key(one): one for one in rows(run, text)}
     return {key: (row, _testing(run, row)) for key, row in found.items() if key in shown}
 
