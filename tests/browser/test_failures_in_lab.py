@@ -33,7 +33,7 @@ async def test_a_question_is_answered_below_the_text_and_revises_nothing(
 ) -> None:
     page = await lab.start(model, CELL, height=600)
     await lab.panel('[data-action="accept"]').wait_for()
-    await lab.panel('[name="words"]').fill("Why not two?")
+    await lab.panel('textarea[name="words"]').fill("Why not two?")
     await page.keyboard.press("Enter")
     await lab.wait_output(1, "Because the task says one.")
     assert len(model.requests) == 2

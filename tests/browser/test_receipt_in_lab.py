@@ -102,6 +102,7 @@ async def test_a_decided_run_is_one_line_that_opens_in_place_and_can_be_removed(
     await lab.press("accept")
     await lab.wait_closed()
     record = lab.page.locator(".rf-record")
+    await record.wait_for()
     assert (await record.bounding_box())["height"] < 60
     await lab.wait_output(1, "1 of 1 examples hold · accepted")
     assert "return xs[-1]" not in await lab.outputs_text(1)
