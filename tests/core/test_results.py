@@ -17,6 +17,7 @@ from ipyrefine.core.results import (
     read_expectation,
     read_result,
     rivalry,
+    row_choices,
     rows,
 )
 from ipyrefine.core.run import Run
@@ -389,6 +390,16 @@ async def test_of_one_text_it_is_what_the_critic_expects_and_what_this_text_give
     assert loop.state.chosen
     said = rivalry(loop.state, loop.state.chosen, first)
     assert said == "this text raises IndexError, the critic expects None"
+
+
+async def test_results_that_are_long_are_counted_where_it_is_said_who_gives_them() -> None:
+    long = LOWER.replace("    xs =", "    if not xs:\n        return [0] * 30\n    xs =")
+    loop = await critic_expects(long, limits=Limits(max_revisions=0))
+    first, *_ = shown(loop)
+    assert loop.state.chosen
+    assert [one.result for one in row_choices(first)] == ["None", repr([0] * 30)]
+    said = rivalry(loop.state, loop.state.chosen, first)
+    assert said == "the critic expects the first, this text gives the second"
 
 
 @pytest.mark.parametrize(

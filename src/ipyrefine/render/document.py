@@ -65,14 +65,18 @@ def version(
 ) -> list[Block]:
     """Return all of a text: what was written, what it misses and gives, and what was said of it.
 
-    What stands elsewhere of the text that is shown there is left out.
+    What stands elsewhere of the text that is shown there is left out, and what its verdict says.
     """
+    why = reason(run, text)
+    sentence = "".join(one.text for one in why)
+    missed = [one for one in grid.missed(run, text) if one.text not in sentence]
+    said = [one for one in grid.feedback(run, text) if one.text not in sentence]
     return [
-        *reason(run, text),
+        *why,
         *(writing(run, text) if text is not shown or text.parent is not None else ()),
-        *_items("Missed", grid.missed(run, text) if text is not shown else ()),
+        *_items("Missed", missed if text is not shown else ()),
         *(gives.account(run, text, alone=True) if with_outputs and text is not shown else ()),
-        *grid.feedback(run, text),
+        *said,
         *claims(run, text),
         *notes(text),
     ]
@@ -266,7 +270,7 @@ def settings(run: Run) -> list[Block]:
     ]
 
 
-def reason(run: Run, iteration: Iteration) -> list[Block]:
+def reason(run: Run, iteration: Iteration) -> list[Paragraph]:
     """Return why the verdict is what it is."""
     sentence = words.verdict(run, iteration).sentence
     return [Paragraph(sentence)] if sentence else []

@@ -353,7 +353,8 @@ def told(run: Run, text: Iteration) -> Told:
     full = feedback(run, text)
     first = next((one.text for one in full if one.text.strip()), "")
     first = _SENTENCE.split(first.strip().partition("\n")[0], maxsplit=1)[0]
-    return Told(text.number, run.name(text.number), _missed(run, text), first)
+    missed = _missed(run, text)
+    return Told(text.number, run.name(text.number), missed, first if first not in missed else "")
 
 
 def _missed(run: Run, text: Iteration) -> str:
