@@ -69,7 +69,11 @@ def version(
     """
     why = reason(run, text)
     sentence = "".join(one.text for one in why)
-    missed = [one for one in grid.missed(run, text) if one.text not in sentence]
+    missed = [
+        one
+        for one in grid.missed(run, text)
+        if one.text not in sentence or one.quote or one.demand or one.fix or one.detail
+    ]
     said = [one for one in grid.feedback(run, text) if one.text not in sentence]
     return [
         *why,
