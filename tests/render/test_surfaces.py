@@ -13,7 +13,7 @@ from ipyrefine.core.table import Point, Reading, Result
 from ipyrefine.notebook.magic import Refine
 from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.render.grid import checks
-from ipyrefine.render.html import record_html
+from ipyrefine.render.html import record_html, style
 from ipyrefine.render.terminal import record_text
 from ipyrefine.session.commands import usage
 from ipyrefine.session.export import export
@@ -51,6 +51,20 @@ def test_a_run_that_only_began_renders(render, read_html):
     page = read_html(render(Run.begin(Setup(task=Task(text="Write.")))))
     assert page.balanced
     assert "NOT VERIFIED" in page.text
+
+
+def test_a_record_of_ten_long_texts_takes_at_most_twice_their_bytes():
+    task = Task(text="Compute the rows.", form="code")
+    lines, texts = [f"    value_{n} = compute(row[{n}], scale={n})" for n in range(400)], []
+    for number in range(10):
+        lines[40 * number] += f"  # revision {number}"
+        texts.append(
+            Iteration(number=number, parent=number - 1 if number else None, text="\n".join(lines))
+        )
+    run = Run(setup=Setup(task=task), iterations=tuple(texts), stop_reason=StopReason.CANCELLED)
+    record = record_text(run) + record_html(run).replace(style(), "")
+    assert len(record.encode()) <= 2 * sum(len(one.text.encode()) for one in texts)
+    assert "unchanged lines" in record
 
 
 # Other languages
