@@ -321,6 +321,27 @@ async def test_a_second_text_takes_the_place_of_the_first_in_the_cell_added_for_
     ]
 
 
+async def test_a_mail_in_a_new_cell_keeps_its_line_breaks_and_is_read_back_without(
+    front, monkeypatch
+):
+    mail, cell = "Best regards,\nAnn", {"source": ""}
+
+    async def read(_: str) -> dict[str, Any]:
+        return cell
+
+    monkeypatch.setattr(cell_target, "read_cell", read)
+    front.answer = INSERTED
+    target = CellTarget(front, "refined")
+    await target.put(mail, form="prose", executing=True)
+    assert front.asked[0]["text"] == "Best regards,  \nAnn"
+    for source, text in ((front.asked[0]["text"], mail), ("Hi,  \nAnn", "Hi,\nAnn")):
+        cell["source"] = source
+        assert await target.read_back() == text
+    target = CellTarget(front, "refined", origin=Origin("home", "Regards,\nAnn"))
+    await target.put(mail, form="prose", executing=True)
+    assert front.asked[1]["text"] == mail, "a cell of the user's own stays as it is written"
+
+
 async def test_a_text_that_is_to_run_runs_in_the_cell_that_it_replaces_below_its_head(front):
     front.answer = Placed(how="replaced", cell_id="failed", reason="ran")
     sentence = await front.put("insert", executing=False, origin=FAILED, destination="run")

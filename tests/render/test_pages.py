@@ -68,8 +68,15 @@ def test_what_the_critic_asks_stands_once_in_words(make_run):
     asked = run.iterations[0].replace(results={"q1": Result(passed=False)})
     points = run.points | {"q1": question("What of an empty list?", "0", "an error")}
     run = run.replace(iterations=(asked, *run.iterations[1:]), points=points, best=0)
-    html = "".join(panel_parts(run, View(iteration=0)).values())
+    parts = panel_parts(run, View(iteration=0))
+    html = parts["evidence"]
     assert html.count("What of an empty list?") == 1
+    # The header's is hidden while that line is in sight.
+    hidden = re.search(r'<span class="rf-asked" [^>]* hidden>.*', parts["top"], re.DOTALL)
+    assert hidden
+    assert parts["top"].count("What of an empty list?") == 1
+    assert hidden[0].count("What of an empty list?") == 1
+    assert 'data-choice="2">an error<' in hidden[0]
     assert 'data-action="answer" data-row="q1" data-finding="q1" data-choice="2">an error<' in html
 
 

@@ -15,6 +15,7 @@ from ipyrefine.core.model import Form, Record
 from ipyrefine.core.typed import Place
 from ipyrefine.errors import UsageError
 from ipyrefine.notebook.waiting import caller_waits
+from ipyrefine.render.formatting import keep_line_breaks
 
 COMM_TARGET = "ipyrefine.cells"
 TIMEOUT = 8.0  # seconds; a page without our half answers at once, a busy one may take a while
@@ -70,6 +71,7 @@ class CellTarget:
             origin = Origin(self.cell_id, source_cell_text() or "")
         self.origin = origin
         self._holder: tuple[str, str] | None = None  # the cell with the text, and its head
+        self._written = ("", "")  # a text, and what a cell of Markdown was given for it
         self._added: Origin | None = None  # the cell that was added for an earlier text
 
     @property
@@ -98,7 +100,12 @@ class CellTarget:
             return None
         cell_id, head = self._holder
         cell = await read_cell(cell_id)
-        return str(cell["source"]).removeprefix(head) if cell else None
+        if cell is None:
+            return None
+        (text, shown), source = self._written, str(cell["source"])
+        if text == shown:
+            return source.removeprefix(head)
+        return text if source == shown else source.replace("  \n", "\n")
 
     async def add_below(self, source: str, *, executing: bool) -> str:
         """Put code into a new cell below the one with the text, and say where it is."""
@@ -124,6 +131,8 @@ class CellTarget:
             return f"The text is in `{self._variable}`."
         origin = self.origin if place == "replace" else None
         head = self.head(destination)
+        shown = keep_line_breaks(text) if form == "prose" and not origin else head + text
+        self._written = head + text, shown
         text = head + text
         if origin and text.strip("\n") == origin.source.strip("\n"):
             text = origin.source
@@ -131,12 +140,12 @@ class CellTarget:
         placed = Placed(how="unavailable", reason="no-kernel")
         reachable = self.cell_id is not None and (not executing or hears_comms_while_running())
         if reachable and not origin and self._added and destination != "insert":
-            placed = await _replace(self._added, text, run=destination == "run")
+            placed = await _replace(self._added, shown, run=destination == "run")
             if placed.how == "replaced":
                 origin = self._added
         if reachable and not placed.ok:
             placed = await put_text(
-                text,
+                text if origin else shown,
                 cell_id=origin.cell_id if origin else running or self.cell_id,
                 op="replace" if origin else "insert",
                 cell_type="code" if form == "code" else "markdown",
@@ -144,7 +153,7 @@ class CellTarget:
                 run=destination == "run",
             )
         if placed.how == "inserted" and placed.cell_id:
-            self._added = Origin(placed.cell_id, text)
+            self._added = Origin(placed.cell_id, shown)
         if placed.ok and placed.cell_id:
             self._holder = placed.cell_id, head
         if placed.how == "unavailable" and (executing or self.cell_id is None):
@@ -161,7 +170,7 @@ class CellTarget:
                 if ran and text == origin.source:
                     return "The cell runs now."
                 if origin is self._added:
-                    self._added = origin._replace(source=text)
+                    self._added = origin._replace(source=shown)
                 else:
                     self.origin = origin._replace(source=text)
                 runs = ", and the cell runs now" * ran

@@ -12,8 +12,13 @@ const SLACK = 24;
 const PATIENCE = 3000;
 const NUMBERS = new Set(["iteration", "other", "hunk", "number", "choice", "revisions", "target"]);
 const TYPING = "input:not([type=checkbox]), textarea, select";
+/** What arrows go through: lines that can be answered or acted on, then the texts; and the heads. */
+const LINES = ".rf-res[data-row], .rf-finding[tabindex], .rf-texts .rf-step";
+const HEADS = "thead .rf-step";
+const STEPS = { ArrowUp: -1, ArrowDown: 1, ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity };
 
 const keyOf = (node) => (node.nodeType === Node.ELEMENT_NODE && node.dataset.key) || null;
+const isSeen = (node) => node.checkVisibility(); // not in a closed fold
 const isSame = (a, b) => a.nodeName === b.nodeName && keyOf(a) === keyOf(b);
 
 /** Make an element like another one, and leave alone what is the reader's. */
@@ -94,6 +99,8 @@ async function copy(text) {
 function render({ model, el }) {
   let text = "";
   let asked = null; // the timer of a click that is not answered yet
+  let watched = null; // the line of the check that the header shows
+  let isAway = false; // whether that is out of sight
   const bases = new WeakMap(); // what each clock showed when, as the kernel last said
 
   const find = (selector) => el.querySelector(selector);
@@ -102,6 +109,28 @@ function render({ model, el }) {
   function tell(told) {
     const detail = { el, act: (action, fields) => send({ action, fields }), ...told };
     document.dispatchEvent(new CustomEvent("ipyrefine:panel", { detail }));
+  }
+
+  // The first check that asks stands in the header, too, while its line is out of sight.
+  const sight = new IntersectionObserver((entries) => {
+    isAway = !entries.at(-1).isIntersecting;
+    remind();
+  });
+
+  const lineAsked = () => {
+    const question = find(".rf-asked");
+    return question && find(`.rf-res[data-row="${question.dataset.row}"]`);
+  };
+
+  function remind() {
+    const line = lineAsked();
+    if (line !== watched) {
+      sight.disconnect();
+      isAway = false;
+      watched = line;
+      if (line) sight.observe(line);
+    }
+    if (line) find(".rf-asked").hidden = !isAway;
   }
 
   function send(message) {
@@ -162,6 +191,7 @@ function render({ model, el }) {
     for (const button of el.querySelectorAll(".rf-sent")) button.classList.remove("rf-sent");
     const held = el.contains(document.activeElement) ? document.activeElement : null;
     const row = held && held.closest(".rf-res[data-row]");
+    const texts = held && held.closest("thead, .rf-texts");
     if ("page" in message) morphChildren(el, parse(message.page));
     const height = find('[data-part="text"]')?.offsetHeight;
     for (const [name, html] of Object.entries(message.parts || {})) {
@@ -183,6 +213,7 @@ function render({ model, el }) {
     }
     fill();
     tick();
+    remind();
     if ("rate" in message) {
       const rate = find("[data-rate]");
       if (rate) rate.textContent = message.rate;
@@ -196,7 +227,8 @@ function render({ model, el }) {
       // The next question of the same form, with an empty field, takes the place of one answered.
       const next = held.matches("input[data-focus]") && find(`input[data-focus="${held.dataset.focus}"]`);
       const awaited = find("[data-awaited] [data-row]");
-      const near = next || (row && row.isConnected ? row : awaited || find("section.rf"));
+      const shown = texts && texts.isConnected && texts.querySelector("[aria-current]");
+      const near = next || shown || (row && row.isConnected ? row : awaited || find("section.rf"));
       if (near) near.focus({ preventScroll: true });
     }
   }
@@ -234,37 +266,46 @@ function render({ model, el }) {
     send({ action, fields: { ...fieldsOf(form), ...data } });
   }
 
-  /** Act on a key in a result's row, and return whether it was one for it. */
-  function onResult(key, row) {
-    const all = [...el.querySelectorAll(".rf-res[data-row]")];
-    const rows = all.filter((one) => one.getClientRects().length); // none in a closed fold
-    const isOpen = (one) => one.querySelector(".rf-no");
-    const after = rows.slice(rows.indexOf(row) + 1);
-    if (key === "y") {
-      const button = row.querySelector("button[data-row]:not([data-submit])");
-      if (row.matches(".rf-rival")) {
-        button.focus();
-        return true;
-      }
-      press(button);
-      if (!isOpen(row)) return true; // taken back
-    } else if (key === "n") {
-      const no = isOpen(row);
-      if (!no) return false;
-      if (no.matches("button")) {
-        press(no);
-        return true;
-      }
-      no.open = true;
+  /** Act on a key that answers a check, and return whether it was one. */
+  function answer(key, row, isFocused) {
+    const controls = [...row.querySelectorAll(".rf-b:not([data-submit]), input")].filter(isSeen);
+    const [yes, no] = [row.querySelector(".rf-yes, .rf-said"), row.querySelector(".rf-no")];
+    const isAsked = Boolean(no);
+    const after = isFocused && [...el.querySelectorAll(".rf-res[data-row]")].filter(isSeen);
+    const next = after && after.slice(after.indexOf(row) + 1).find((one) => one.querySelector(".rf-no"));
+    let chosen = null;
+    if (key === "y") chosen = yes || controls[0];
+    else if (key === "n") chosen = no && no.matches("details") ? no.firstElementChild : no;
+    else if (key >= "1" && key <= "9") chosen = controls[Number(key) - 1];
+    else if (key !== "?" || !isFocused) return false;
+    if (!chosen && key !== "?") return false;
+    if (!chosen) {
+      if (next) next.focus();
+    } else if (chosen.matches("summary")) {
+      chosen.parentElement.open = true;
       row.querySelector("input").focus(); // before the next key
-      return true;
-    } else if (key !== "?" && key !== "ArrowDown" && key !== "ArrowUp") {
-      return false;
+    } else if (!chosen.matches("[data-action]") || (key === "y" && chosen !== yes)) {
+      chosen.focus();
+    } else {
+      press(chosen);
+      if (next && isAsked) next.focus(); // not where an answer is taken back
     }
-    let next = after[0];
-    if (key === "ArrowUp") next = rows[rows.indexOf(row) - 1];
-    else if (key !== "ArrowDown") next = after.find(isOpen);
-    if (next) next.focus();
+    return true;
+  }
+
+  /** Move the focus among the lines or the texts, and return whether a key was one for that. */
+  function move(key, target) {
+    const [head, line] = [target.closest(HEADS), target.closest(LINES)];
+    const sideways = key === "ArrowLeft" || key === "ArrowRight";
+    const text = line && line.matches(".rf-step");
+    if (!(key in STEPS) || !(head || line) || (sideways && line && !text)) return false;
+    const isVertical = key === "ArrowUp" || key === "ArrowDown";
+    let among = LINES;
+    if (head && key !== "ArrowDown") among = HEADS;
+    else if (text && !isVertical) among = ".rf-texts .rf-step";
+    const stops = [...el.querySelectorAll(among)].filter(isSeen);
+    const at = stops.indexOf(head || line) + STEPS[key];
+    stops[Math.max(0, Math.min(stops.length - 1, at))]?.focus();
     return true;
   }
 
@@ -300,7 +341,7 @@ function render({ model, el }) {
     const { key, target } = event;
     if (!el.contains(target) || event.ctrlKey || event.metaKey || event.altKey || key === "Tab") return;
     const typing = target.closest(TYPING);
-    const row = target.closest(".rf-res[data-row]");
+    const row = target.closest(".rf-res[data-row], .rf-finding[tabindex]");
     if (key === "Escape") {
       const menu = find("details.rf-menu[open]") || (row && row.querySelector(".rf-no[open]"));
       if (menu) {
@@ -326,8 +367,13 @@ function render({ model, el }) {
     }
     if (key === "Enter" && event.shiftKey) return; // runs the cell
     event.stopPropagation();
-    if (row && onResult(key, row)) {
+    if (move(key, target) || (row && answer(key, row, true))) {
       event.preventDefault();
+      return;
+    }
+    if (key === "Enter" && target.matches(LINES) && !target.matches("button")) {
+      event.preventDefault();
+      [...target.querySelectorAll(".rf-b, input")].find(isSeen)?.focus();
       return;
     }
     const by = { j: 1, k: -1, ".": 1 }[key];
@@ -339,6 +385,11 @@ function render({ model, el }) {
       return;
     }
     if (asked !== null) return; // meant for the field that is about to open
+    const line = lineAsked();
+    if (line && answer(key, line, false)) {
+      event.preventDefault();
+      return;
+    }
     if (key === "g") {
       const words = find('[data-focus="words"]');
       if (words) {
@@ -373,6 +424,7 @@ function render({ model, el }) {
 
   return () => {
     clearInterval(ticking);
+    sight.disconnect();
     clearTimeout(asked);
     model.off("msg:custom", take);
     tell({ closed: true });

@@ -12,12 +12,13 @@ from markupsafe import Markup
 from ipyrefine.core.actions import ACTIONS
 from ipyrefine.core.decisions import OWN, Expect, Retract
 from ipyrefine.core.model import Price, Stage, StopReason
+from ipyrefine.core.points import to_check
 from ipyrefine.core.policy import to_act_on
 from ipyrefine.core.rank import rival_of
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import Sharing
 from ipyrefine.core.table import Cell
-from ipyrefine.render import coaching, document, gives, grid, labels, words
+from ipyrefine.render import blocks, coaching, document, gives, grid, labels, words
 from ipyrefine.render.blocks import Block, Item
 from ipyrefine.render.diff import (
     Stretch,
@@ -36,15 +37,19 @@ PARTS = ("top", "form", "text", "ask", "notices", "results", "evidence", "guide"
 _MOST_COLUMNS = 3  # of outputs that differ
 _BLANK = re.compile(r"\n([ \t]*)(?=\n)")
 _KEYS = {row.key: row.button.rstrip("…") for row in ACTIONS.values() if row.key} | {
-    "y": "On a result: right",
-    "n": "On a result: not right",
+    "y": "Yes to the line in focus; elsewhere, to what the header asks",
+    "n": "No to it",
+    "1 2 …": "Press its first, second … button",
+    "Enter": "Press what is in focus; in a field, send it; on a line, go to its buttons",
     "o": "Override the verdict",
-    "↑ ↓": "Previous and next line; among the texts, ← → too",
+    "↑ ↓": "Previous and next line that can be answered, then the texts",
+    "← →": "On a text's name: previous and next text; Enter shows it",
+    "Home End": "First and last of them",
     "j k": "Next and previous change",
     ".": "Next check that is missed, with what can be done about it",
     "g": "Go to the guidance",
     "Esc": "Close a menu or a form",
-    "?": "These keys; on a result: don't know, go on",
+    "?": "These keys; on a result: don't know, go to the next one",
 }
 # Stops that the verdict speaks for.
 _TOLD = (
@@ -204,6 +209,8 @@ def _context(run: Run, view: View, note: str, *, live: bool) -> dict[str, Any]:
         "other": None,
         "rival": None,
         "to_check": False,
+        "asks": None,
+        "asks_told": False,
         "selectable": [],
         "data_questions": [],
         "accounts": {},
@@ -231,13 +238,28 @@ def _context(run: Run, view: View, note: str, *, live: bool) -> dict[str, Any]:
             "selectable": [one for one in run.cells(about) if one.actionable],
         }
         context["told"] = document.texts(run, about, whole=not live, apart=context["accounts"])
+        context["asks"] = _first_asked(context["data_questions"], context["grid"])
         lost = any(one.kind == "unchanged" for one in about.effects.values())
         context["to_check"] = not context["running"] and bool(context["data_questions"] or lost)
     context |= _top_context(run, view, about, live=live)
+    if asks := context["asks"]:
+        told = (("", one.words) for one in to_check(run, about) if one.id == asks.key)
+        context["asks_told"] = next(told, None) in context["basis"]
     context["folds"] = {
         "details": [] if live and "details" not in view.folds else document.details(run, about)
     }
     return context
+
+
+def _first_asked(
+    data: Iterable[blocks.Results], table: Iterable[blocks.Checks]
+) -> blocks.Result | None:
+    """Return the first check whose buttons settle it."""
+    of_data = (one for block in data for one in block.rows)
+    of_table = (one.body for block in table for one in block.lines)
+    found = (one for one in [*of_data, *of_table] if isinstance(one, blocks.Result))
+    asked = (one for one in found if one.buttons or one.choices or one.asks == "open")
+    return next((one for one in asked if not one.word), None)
 
 
 def _top_context(run: Run, view: View, about: Iteration | None, *, live: bool) -> dict[str, Any]:

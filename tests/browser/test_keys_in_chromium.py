@@ -1,0 +1,126 @@
+"""The panel by keyboard: among lines and texts, and what answers a check."""
+
+from typing import Any
+
+import pytest
+from panel_page import clicked, open_panel
+from states import MAIL, STATES
+
+from ipyrefine.render.html import View
+
+FOCUSED = "document.activeElement.innerText || document.activeElement.name"
+KEY = "document.activeElement.closest('[data-key]').dataset.key"
+
+
+async def press(page: Any, *keys: str) -> str:
+    """Press keys, and return what has the focus then."""
+    for key in keys:
+        await page.keyboard.press(key)
+    return (await page.evaluate(FOCUSED) or "").strip()
+
+
+async def test_left_and_right_go_among_the_heads_and_enter_shows_a_text(browser: Any) -> None:
+    page = await open_panel(browser, STATES["ten texts"])
+    heads = page.locator("thead .rf-step")
+    await heads.locator("xpath=self::*[@aria-current]").focus()
+    assert await press(page, "ArrowLeft") == "+6"
+    assert await press(page, "ArrowLeft", "ArrowLeft", "ArrowLeft") == "Draft"
+    assert await press(page, "End") == "9"
+    assert await press(page, "Home", "ArrowRight") == "+6"
+    await press(page, "End", "Enter")
+    assert await clicked(page) == [("show", {"iteration": 9})]
+    assert await heads.locator("xpath=self::*[not(@tabindex)]").count() == 2, "one, and +6"
+    await page.close()
+
+
+async def test_up_and_down_go_through_the_lines_and_on_to_the_texts(browser: Any) -> None:
+    page = await open_panel(browser, MAIL)
+    await page.locator("thead .rf-step[aria-current]").focus()
+    keys = []
+    for _ in range(5):
+        await page.keyboard.press("ArrowDown")
+        keys.append(await page.evaluate(KEY))
+    assert keys == ["f2", "f3", "0", "1", "1"]
+    assert await press(page, "ArrowLeft") == "Draft"
+    assert await press(page, "End") == "Revision 1"
+    await press(page, "ArrowUp", "ArrowUp")
+    assert await page.evaluate(KEY) == "f3"
+    await press(page, "Home")
+    assert await page.evaluate(KEY) == "f2"
+    assert await press(page, "Enter") == "Keep"
+    await page.close()
+
+
+ANSWERS = [
+    ("one to check", "y", ("dismiss", {"finding": "f1", "row": "f1"})),
+    ("one to check", "1", ("dismiss", {"finding": "f1", "row": "f1"})),
+    ("one to check", "n", ("act", {"finding": "f1", "row": "f1", "iteration": 0})),
+    ("one to check", "2", ("act", {"finding": "f1", "row": "f1", "iteration": 0})),
+    ("question", "2", ("answer", {"row": "q1", "finding": "q1", "choice": 2})),
+    ("question", "n", ("dismiss", {"finding": "q1", "row": "q1"})),
+    ("mail", "y", ("dismiss", {"finding": "f2", "row": "f2"})),
+]
+
+
+@pytest.mark.parametrize(("state", "key", "told"), ANSWERS)
+@pytest.mark.parametrize("place", [".rf-res[data-row]", "section.rf"])
+async def test_a_key_answers_the_line_in_focus_or_what_the_header_asks(
+    browser: Any, state: str, key: str, told: Any, place: str
+) -> None:
+    page = await open_panel(browser, STATES[state])
+    await page.keyboard.press(key)
+    assert await clicked(page) == [], "the focus is not in the panel"
+    await page.locator(place).first.focus()
+    await page.keyboard.press(key)
+    assert await clicked(page) == [told]
+    await page.close()
+
+
+async def test_a_key_that_has_no_answer_chooses_none(browser: Any) -> None:
+    page = await open_panel(browser, STATES["question"])
+    await page.locator(".rf-res[data-row]").focus()
+    assert await press(page, "y") == "0", "it goes to the first choice"
+    await press(page, "9")
+    assert await clicked(page) == []
+    await page.close()
+
+
+@pytest.mark.parametrize("key", ["y", "1", "Enter"])
+async def test_a_call_without_a_result_has_its_field_reached_by_key(browser: Any, key: str) -> None:
+    page = await open_panel(browser, STATES["example"])
+    await page.locator(".rf-res[data-row]").focus()
+    assert await press(page, key) == "result"
+    await page.keyboard.type("[1.5, 2.5]")
+    await page.keyboard.press("Enter")
+    [(action, fields)] = await clicked(page)
+    assert (action, fields["result"]) == ("expect", "[1.5, 2.5]")
+    await page.close()
+
+
+async def test_a_result_that_is_wrong_is_typed_at_once(browser: Any) -> None:
+    page = await open_panel(browser, STATES["function"])
+    await page.locator(".rf-res", has_text="average([])").focus()
+    await press(page, "n")
+    await page.keyboard.type("None")
+    assert await press(page, "Escape") == "Should be…"
+    await page.locator(".rf-res", has_text="average([])").focus()
+    await press(page, "y")
+    [(action, fields)] = await clicked(page)
+    assert (action, fields["choice"]) == ("expect", 0)
+    await page.close()
+
+
+async def test_every_key_of_the_help_does_something(browser: Any) -> None:
+    view = View(form="keys", can_change_model=True, prompts=(("a", "b"),))
+    page = await open_panel(browser, MAIL, view)
+    keys = await page.locator(".rf-sheet kbd").all_inner_texts()
+    named = {key for one in keys for key in one.split()} - {"…", "y", "n", "1", "2", "Enter"}
+    for key in named - {"↑", "↓", "←", "→", "Home", "End", "Esc", "?"}:
+        await page.locator("section.rf").focus()
+        before = await page.evaluate("document.activeElement.outerHTML.slice(0, 60)")
+        await page.keyboard.press(key)
+        moved = await page.evaluate("document.activeElement.outerHTML.slice(0, 60)") != before
+        assert moved or await clicked(page) or key == "s", key
+        await page.keyboard.press("Escape")
+        await page.evaluate("sent.length = 0; take({})")
+    await page.close()
