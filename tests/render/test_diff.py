@@ -169,6 +169,45 @@ def test_a_quote_is_found_by_its_line_loose_about_white_space(quote, line):
     assert line_of("one\ntwo\nthree", quote) == line
 
 
+@pytest.mark.parametrize(("quote", "line"), [
+    ("we really are", 2), ("the long delay", 3), ('"the long delay"', 3), ("It's ours", 3),
+    ("We ... sorry for", 2), ("a_b", 4), ("never said", None), ("…", None), ('"', None),
+])  # fmt: skip
+def test_a_quote_is_found_without_its_markdown_its_case_and_its_marks(quote, line):
+    text = "Dear Ann,\n\nWe **really** are sorry for “the\nlong delay”. It’s ours.\nx = a_b\n"
+    assert line_of(text, quote) == line
+
+
+def test_a_short_text_is_shown_whole_with_its_changes_and_a_long_one_folds():
+    for number, folds in ((30, 0), (31, 1)):
+        old = "\n".join(f"line {n}" for n in range(number))
+        new = old.replace("line 0", "line zero")
+        found = text_lines(new, old, "code", "", (), None)
+        # The line that was removed is a line of the page, too.
+        parts = [*lay_out(found[1:], {}, whole=False)]
+        assert sum(bool(part.fold) for part in parts) == folds
+    for number, folds in ((249, 0), (251, 1)):
+        old = "Start. " + "Word. " * (number - 1)
+        found = text_lines(old.replace("Start", "Begin"), old, "prose", "", (), None)
+        assert sum(bool(part.fold) for part in lay_out(found, {}, whole=False)) == folds
+
+
+def test_a_plain_difference_of_long_prose_counts_the_sentences_far_from_a_change():
+    old = "It begins. " + "".join(f"Sentence {n} stays as it is. " for n in range(80)) + "The end."
+    diff = text_diff(old, old.replace("The end", "An end").replace("begins", "starts"), "prose")
+    assert diff.split("\n") == [
+        "It [-begins-]{+starts+}. Sentence 0 stays as it is.",
+        "⋯ 79 unchanged sentences",
+        "[-The-]{+An+} end.",
+    ]
+
+
+def test_a_change_is_taken_back_with_the_hidden_characters_of_the_rest():
+    old = "\u200fשלום\u200f, one. Two."
+    assert revert(old, old.replace("Two", "Three"), "prose", 0) == old
+    assert revert(f"{old}\r\nx", f"{old}\r\ny", "prose", 0) == f"{old}\nx"
+
+
 def test_side_by_side_puts_what_was_removed_next_to_what_was_added():
     pairs = [*side_by_side("a\nb\nc", "a\nB\nD\nc", "")]
     assert [tuple(line and str(line.html) for line in pair) for pair in pairs] == [

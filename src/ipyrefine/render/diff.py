@@ -14,10 +14,11 @@ from markupsafe import Markup, escape
 from ipyrefine.core.alignment import compare
 from ipyrefine.core.model import Form
 from ipyrefine.render import labels
-from ipyrefine.render.escape import plain
+from ipyrefine.render.escape import plain, reveal
 from ipyrefine.render.formatting import find_quote, mark, markdown_lines
 
 CONTEXT = 3  # unchanged lines around a change
+_SHORT_TEXT = 30, 250  # lines of code and words of prose that are shown whole
 _SHORTEST_FOLD = 3  # lines of code; fewer are shown rather than counted
 _SHORTEST_PASSAGE = 300  # characters of unchanged sentences; fewer are shown
 _SHOWN_LINES = 40  # of a text that is not compared with another one
@@ -31,6 +32,9 @@ _WORDS = re.compile(r"\w+|[^\S\n]+|\n|[^\w\s]")
 _SENTENCES = re.compile(r".+?(?:[.!?]\s+|\n\s*\n\s*|\Z)", re.DOTALL)
 _SENTENCE_END = re.compile(r"[.!?]\s+\Z")
 _ITEM = re.compile(r"\s*(?:[-*+]|\d{1,3}[.)])\s")
+_WORD = re.compile(r"\w")
+_MARKS = re.compile(r"""[\s*_`#>"“”„«»]+""")
+_APOSTROPHE = "['\u2018\u2019]"
 _TAGS = {"+": "ins", "-": "del"}
 _SIGNS = {"+": "+", "-": "\N{MINUS SIGN}", " ": " "}
 
@@ -108,7 +112,10 @@ def text_diff(old: str, new: str, form: Form = "code") -> str:
     """
     if form == "prose":
         brackets = {" ": "{}", "-": "[-{}-]", "+": "{{+{}+}}"}
-        return "".join(brackets[part.tag].format(part.text) for part in words(old, new))
+        parts = words(old, new)
+        if len(new.split()) > _SHORT_TEXT[1]:
+            parts = [_fold_kept(one, n == 0, n == len(parts) - 1) for n, one in enumerate(parts)]
+        return "".join(brackets[part.tag].format(part.text) for part in parts)
     found = visible_rows(old, new)
     if all(row.tag == " " for row in found):
         return ""
@@ -124,12 +131,31 @@ def text_diff(old: str, new: str, form: Form = "code") -> str:
     return "\n".join(lines)
 
 
+def _fold_kept(part: Part, is_first: bool, is_last: bool) -> Part:
+    """Return a kept passage with the sentences next to a change, and a count of the others."""
+    found = _SENTENCES.findall(part.text)
+    start, end = int(not is_first), len(found) - (not is_last)
+    folded = found[start:end]
+    if part.tag != " " or sum(map(len, folded)) <= _SHORTEST_PASSAGE:
+        return part
+    count = f"⋯ {labels.count(len(folded), 'unchanged sentence')}"
+    ends = "".join(found[:start]).rstrip(), count, "".join(found[end:])
+    return part._replace(text="\n".join(filter(None, ends)))
+
+
 @lru_cache(maxsize=128)
 def words(old: str, new: str) -> list[Part]:
-    """Compare by word; the kept and added parts, joined, are the new text."""
+    """Compare by word; the kept and added parts, joined, are the new text as it is shown."""
+    return [part._replace(text=reveal(part.text)) for part in _words(old, new)]
+
+
+@lru_cache(maxsize=128)
+def _words(old: str, new: str) -> list[Part]:
+    """Compare by word, with hidden characters as they are."""
     merged: list[Part] = []
     removed = added = ""
-    for here, after in pairwise([*_by_word(plain(old), plain(new)), Part(" ", "")]):
+    texts = (text.replace("\r\n", "\n") for text in (old, new))
+    for here, after in pairwise([*_by_word(*texts), Part(" ", "")]):
         between = after.tag != " " and here.text.isspace() and "\n" not in here.text
         if here.tag == " " and not (between and removed and added):
             merged += _change(removed, added)
@@ -234,9 +260,9 @@ def revert(old: str, new: str, form: Form, hunk: int) -> str:
     Raises:
         IndexError: there is no such change.
     """
-    pieces = [(part.tag, part.text) for part in words(old, new)]
+    # As they were: only on the page are hidden characters made visible.
+    pieces = [(part.tag, part.text) for part in _words(old, new)]
     if form == "code":
-        # As they were: only on the page are hidden characters made visible.
         a, b = (text.replace("\r\n", "\n").split("\n") for text in (old, new))
         pieces = [
             (row.tag, b[row.new] if row.new is not None else a[row.old or 0])
@@ -317,6 +343,8 @@ def lay_out(
         (whole and n < most) or line.changed or line.number in notes for n, line in enumerate(lines)
     ]
     is_code = any(line.gutter for line in lines)
+    if not whole and _is_short(lines, is_code=is_code):
+        wanted = [True] * len(lines)
     for visible, numbers in stretches(wanted) if is_code else _passages(lines, wanted):
         part = [lines[n] for n in numbers]
         if not visible:
@@ -335,16 +363,28 @@ def lay_out(
             yield Stretch(pending)
 
 
+def _is_short(lines: Sequence[Line], *, is_code: bool) -> bool:
+    most_lines, most_words = _SHORT_TEXT
+    if is_code:
+        return len(lines) <= most_lines
+    return sum(len(line.html.striptags().split()) for line in lines) <= most_words
+
+
 def _passages(lines: Sequence[Line], wanted: Sequence[bool]) -> Iterator[tuple[bool, range]]:
     """Yield the sentences of prose to show and, if they are long, those to fold."""
     return _fold_far(wanted, lambda run: sum(len(lines[n].html) for n in run) > _SHORTEST_PASSAGE)
 
 
 def line_of(text: str, quote: str) -> int | None:
-    """Return the index of the line in which a quote ends, loose about white space; else None."""
-    flat = quote.strip().strip("\"'`\N{HORIZONTAL ELLIPSIS}")
-    pattern = r"\s+".join(map(re.escape, flat.split()))
-    found = re.search(pattern, text) if flat and len(pattern) < 20_000 else None
+    """Return the index of the line in which a quote ends, found as loosely as people quote.
+
+    White space, case, Markdown and quotation marks do not count; None where it is not there.
+    """
+    parts = [part for part in re.split(r"\.{3,}|…", quote) if _WORD.search(part)]
+    words = [word for word in _MARKS.split(parts[-1].strip("' ")) if word] if parts else []
+    pattern = rf"{_MARKS.pattern}".join(map(re.escape, words))
+    few = words and len(pattern) < 20_000
+    found = re.search(re.sub("['\u2018\u2019]", _APOSTROPHE, pattern), text, re.I) if few else None
     return plain(text[: found.end()]).count("\n") if found else None
 
 
