@@ -250,3 +250,25 @@ def test_a_record_that_is_too_long_keeps_the_figure_of_the_chosen_text_only():
     kept = [one.number for one in short.iterations if one.evidence[0].outputs]
     assert (whole, kept) == (True, [run.chosen.number])
     assert "figures" in short.warnings[-1]
+
+
+def test_a_critics_no_is_answered_that_it_is_ready_and_its_test_that_it_does_not_follow():
+    no = Point(id="r1", kind="reading", words="Too formal.", blocking=False)
+    test = Point(id="t1", kind="test", words="test_x", quote="the words", code="assert f() == 1")
+    results = dict.fromkeys(("r1", "t1"), Result(passed=False, shows="it gave 2"))
+    why = Verdict(outcome=Outcome.NOT_JUDGED, score=None, why="not_ready", line="Too formal.")
+    text = Iteration(number=0, text="x", results=results, verdict=why)
+    run = Run(setup=BARE, iterations=(text,), points={"r1": no, "t1": test}, best=0)
+    html = panel_parts(run, View())["evidence"]
+    for id_, word in (("r1", "It is ready"), ("t1", "Doesn&#39;t follow")):
+        assert re.search(f'data-action="dismiss" data-finding="{id_}" title="[^"]*">{word}<', html)
+    assert 'data-name="dismiss"' not in html
+
+
+def test_one_button_is_the_main_one_beside_a_form_that_has_its_own():
+    run = Run(setup=BARE, stop_reason=StopReason.FAILED, message="The key was refused.")
+    text = Iteration(number=0, text="x")
+    for one in (run, run.replace(iterations=(text,))):
+        for form, mains in (("", 1), ("model", 1), ("keys", 1), ("sent", 1)):
+            html = "".join(panel_parts(one, View(form=form)).values())
+            assert html.count("rf-next") == mains, (form, bool(one.iterations))

@@ -52,7 +52,7 @@ class Item(NamedTuple):
     fix: str = ""  # how to fix it
     detail: str = ""  # program output
     settled: bool = False  # whether it needs no action any more
-    binding: bool = False  # whether it can't be dismissed by itself
+    dismiss: str = ""  # the button that sets it aside; empty where that can't be done by itself
     drop: str = ""  # the demand that a click leaves out, by its name
 
 

@@ -26,6 +26,7 @@ from ipyrefine.render.blocks import (
 from ipyrefine.render.escape import strip_colours
 from ipyrefine.render.labels import Label
 
+_READY, _DISMISS = "It is ready", "Dismiss"
 MOST_LINES = 7  # of the table, before it folds
 _LAST, _LAST_OF_ALL = 3, 9  # texts whose columns stay, beside the first and the best
 _SENTENCE = re.compile(r"(?<=[.!?…。])\s")
@@ -239,7 +240,7 @@ def item(run: Run, cell: Cell) -> Item:
         demand=point.quote,
         fix="" if cell.is_settled else point.fix,
         settled=cell.is_settled,
-        binding=point.binding,
+        dismiss="" if point.binding else _READY if point.kind == "reading" else _DISMISS,
     )
 
 
@@ -264,6 +265,7 @@ def _test(test: Point, cell: Cell | None) -> Item:
         note=" · ".join(filter(None, (untried, vacuous, baseless))),
         demand=test.quote if test.blocking else "",
         detail=test.code,
+        dismiss="Doesn't follow",
     )
 
 

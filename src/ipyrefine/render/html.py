@@ -51,6 +51,7 @@ _KEYS = {row.key: row.button.rstrip("…") for row in ACTIONS.values() if row.ke
     "Esc": "Close a menu or a form",
     "?": "These keys; on a result: don't know, go to the next one",
 }
+_FORMS = ("edit", "finding", "select", "criteria", "model")  # with a main button
 # Stops that the verdict speaks for.
 _TOLD = (
     *(StopReason.PASSED, StopReason.OVERRIDDEN, StopReason.UNJUDGED, StopReason.ACCEPTED),
@@ -209,6 +210,7 @@ def _context(run: Run, view: View, note: str, *, live: bool) -> dict[str, Any]:
         "other": None,
         "rival": None,
         "to_check": False,
+        "next": "" if view.setup or view.form in _FORMS else "rf-next",  # a form has its own
         "asks": None,
         "asks_told": False,
         "selectable": [],
