@@ -129,6 +129,107 @@ CHANGED = [
         ],
     ),
     ("kept = rates\nkept['rate'] = kept['rate'] * 1.0", ["`rate` in `rates`: int64 → float64"]),
+    ("rates.index.name = 'row'", ["`rates`: index name none → row"]),
+    ("rates.index += 5", ["`rates`: row labels 0, 1, 2 → 5, 6, 7"]),
+    ("rates.attrs['of'] = 2026", ["`rates`: attrs {} → {'of': 2026}"]),
+    ("rates = rates[['rate', 'customer']]", ["`rates` has its columns in another order"]),
+    (
+        "rates.columns = ['who', 'share']",
+        ["2 columns of `rates` are renamed (customer → who, rate → share)"],
+    ),
+    ("rates = rates.set_index('customer')", ["`rates` has as its index column `customer`"]),
+    (
+        "orders = orders.T",
+        [
+            "`orders` no longer has columns `order`, `customer`, `amount`, `price`, `size` and 1 "
+            "more",
+        ],
+    ),
+    (
+        "orders['size'] = orders['size'].cat.reorder_categories(['XL', 'M', 'S'])",
+        ["`size` in `orders`: categories S, M, XL → categories XL, M, S"],
+    ),
+    (
+        "orders['size'] = orders['size'].cat.rename_categories({'S': 'small'})",
+        ["3 of 6 known values of `size` in `orders` are overwritten (S → small)"],
+    ),
+    ("rates.loc[3] = ['d', 4]", ["`rates`: 3 rows × 2 columns → 4 rows × 2 columns"]),
+    (
+        "rates = rates.groupby('customer', as_index=False).sum()",
+        ["`rates`: 3 rows × 2 columns → 2 rows × 2 columns"],
+    ),
+    ("rates = rates['rate']", ["`rates`: 3 rows × 2 columns → 3 values (int64)"]),
+    (
+        "customers['customer'] = customers['customer'].replace('d', 'a')",
+        ["1 of 4 known values of `customer` in `customers` is overwritten (d → a)"],
+    ),
+    (
+        "orders['amount'] = orders['amount'].sort_values().values",
+        ["the values of `amount` in `orders` are in another order"],
+    ),
+    (
+        "rates = rates.set_index('customer').drop('b')",
+        ["`rates` has as its index column `customer`", "1 of 3 rows of `rates` is gone (b, 3)"],
+    ),
+    ("rates = pandas.DataFrame({'n': [1]})", ["`rates` is replaced: 1 row × 1 column"]),
+]
+# What is missing after one step, and none of it at the end.
+FILLED = [
+    (
+        "merged = orders.merge(customers, how='left')\nmerged['town'] = " + fill,
+        [
+            f"2 missing values of `town` in `merged` are filled{of}: they have no row in "
+            "`customers` (x)"
+        ],
+    )
+    for fill, of in (
+        ("merged['town'].fillna('?')", " with ?"),
+        ("merged['town'].where(merged['town'].notna(), '?')", ""),
+        ("merged.assign(town=merged['town'].fillna('?'))['town']", " with ?"),
+    )
+]
+FILLED += [
+    (
+        "orders.merge(customers, how='left').fillna({'town': '?'}).groupby('town').size()",
+        [
+            "2 missing values of `town` in `orders` are filled with ?: they have no row in "
+            "`customers` (x)"
+        ],
+    ),
+    (
+        "pandas.to_numeric(orders['price'], errors='coerce').fillna(0).sum()",
+        ["1 of 6 values of `price` in `orders` becomes missing (n/a) and is filled with 0"],
+    ),
+    (
+        "orders['n'] = orders['customer'].map({'a': 1, 'b': 2, 'c': 3}).fillna(0)",
+        ["1 of 6 values of `customer` in `orders` maps to nothing (x) and is filled with 0"],
+    ),
+    (
+        "orders['amount'].ffill().sum()",
+        ["1 missing value of `amount` in `orders` is filled with 2.5"],
+    ),
+]
+# A row that two steps lose is told of once, and nothing of tables that are only looked up.
+ONCE = [
+    (
+        "now = rates.sort_values('rate').drop_duplicates('customer', keep='last')\n"
+        "both = now.merge(customers, on='customer')",
+        [
+            "1 of 3 rows of `rates` is gone in `now`: it repeats another by `customer`",
+            "2 of 4 rows of `customers` are gone in `both`: their `customer` (c, d) is not in "
+            "`now`",
+        ],
+    ),
+    (
+        "def clean(t):\n    t = t.dropna(subset=['amount'])\n    return t.merge(customers)\n"
+        "few = clean(orders)",
+        [
+            "1 of 5 rows of `t` is gone in `few`: its `customer` (x) is not in `customers`",
+            "1 of 6 rows of `orders` is gone: its `amount` is missing",
+            "1 of 5 rows of `t` is gone in `few`: its `customer` is missing",
+            "2 of 4 rows of `customers` are gone in `few`: their `customer` (b, d) is not in `t`",
+        ],
+    ),
 ]
 MIXED = [
     (
@@ -162,9 +263,14 @@ MIXED = [
 PLAIN = [
     ("xs = sorted(set(xs))", ["1 of 4 items of `xs` is gone: it repeats another"]),
     ("xs.sort()", ["`xs` has its items in another order"]),
-    ("xs[0] = 9", ["1 of 4 known values in `xs` is overwritten (3 → 9)"]),
-    ("d['a'] = 5", ["1 of 2 known values in `d` is overwritten (1 → 5)"]),
-    ("a = a.astype('float32')", ["`a`: int64 × 3 → float32 × 3"]),
+    ("xs[0] = 9", ["1 of 4 items in `xs` is overwritten (3 → 9)"]),
+    ("d['a'] = 5", ["1 of 2 items in `d` is overwritten (a: 1 → 5)"]),
+    ("a = a.astype('float32')", ["`a`: int64 → float32"]),
+    ("a = a.reshape(3, 1)", ["`a`: 3 values (int64) → 3 × 1 values (int64)"]),
+    ("d = dict(reversed(d.items()))", ["`d` has its items in another order"]),
+    ("d['c'] = 3", ["`d`: 2 items → 3 items, new: c"]),
+    ("xs = tuple(xs)", ["`xs`: list → tuple"]),
+    ("xs = [str(x) for x in xs]", ["4 of 4 items in `xs` are overwritten (3 → '3')"]),
     ("n += 1", ["`n`: 1 → 2"]),
     ("ys = [x for x in xs if x > 1]", ["1 of 4 items of `xs` is gone in `ys` (1)"]),
     ("dict(zip(xs, 'ab'))", []),
@@ -193,11 +299,23 @@ QUIET = [
 ]
 
 
-@pytest.mark.parametrize(("text", "expected"), [*LOST, *CHANGED, *MIXED, *PLAIN, *ODD])
+@pytest.mark.parametrize(("text", "expected"), [*LOST, *CHANGED, *FILLED, *MIXED, *PLAIN, *ODD])
 async def test_the_first_lines_tell_what_became_of_data(text: str, expected: list[str]) -> None:
     numpy = pytest.importorskip("numpy")
     found = await told(text, xs=[3, 1, 2, 3], d={"a": 1, "b": 2}, a=numpy.array([1, 2, 3]), n=1)
     assert found[: len(expected)] == expected
+
+
+@pytest.mark.parametrize(("text", "expected"), ONCE)
+async def test_a_lost_row_is_told_once(text: str, expected: list[str]) -> None:
+    found = await told(text)
+    assert [one for one in found if "gone" in one] == expected
+
+
+async def test_pandas_sees_a_store_into_a_copy_also_where_values_are_filled() -> None:
+    evidence = await ran("orders['amount'].fillna(0, inplace=True)\nlen(orders)")
+    assert evidence.passed is False
+    assert "`orders` is unchanged" in evidence.detail
 
 
 @pytest.mark.parametrize("text", QUIET)

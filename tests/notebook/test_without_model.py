@@ -107,6 +107,7 @@ def test_another_model_goes_on_from_the_panel_and_reads(shell, monkeypatch):
     [
         ("df.n.sum()", "▷ RUNS", "The answer: 6"),
         ("df", "▷ RUNS", "The answer: a table of 3 rows × 2 columns"),
+        ("df['n']", "▷ RUNS", "The answer: a column of 3 values"),
         ("x = 1", "▷ RUNS", "x = 1"),
         ("import math", "▷ RUNS", "nobody read it"),
         ('{"a": 1}', "▷ RUNS", "{'a': 1}"),

@@ -267,9 +267,13 @@ def on_first_rows(*outputs) -> Run:
         (Value(text="526541.0"), "The answer: 526541.0"),
         (Printed(text="526541.0"), "Printed: 526541.0"),
         (TABLE, "The answer: a table of 900 rows × 2 columns, the first 6 rows"),
+        (
+            TABLE.replace(columns=("n",), rows=(("1",),) * 6, width=1, is_series=True),
+            "The answer: a column of 900 values, the first 6",
+        ),
         (Figure(png=picture(640, 480)), "The answer: a figure of 640 × 480 pixels"),
     ],
-    ids=["value", "printed", "table", "figure"],
+    ids=["value", "printed", "table", "series", "figure"],
 )
 def test_the_verdict_a_row_and_an_output_say_that_they_are_of_first_rows(
     render, read_html, output, title

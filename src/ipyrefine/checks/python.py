@@ -33,7 +33,7 @@ from ipyrefine.sandbox.sandbox import (
 
 _NO_PYTHON = "Not run: its first line is for IPython, which checked code does not have."
 _LINE = 400
-_NO_MEMORY = re.compile(r"(?:\w+\.)?MemoryError\b")
+_NO_MEMORY = re.compile(r"(?:[\w.]*MemoryError\b|\w+: .*failed to map segment)")
 _MAX_NAME = 60  # characters of a line for IPython in a sentence
 _SETTING = r"(?!%%?(?:autoreload|capture|config|matplotlib|precision|prun|time|timeit)\b)"
 # The lines for IPython that may bind names, install packages or fetch files, by what lacks them.
@@ -163,6 +163,11 @@ class RunsCleanly(NameReader):
         empty = [n for n in self._names if n in defined.get("none", ()) and not fault]
         outputs = read_outputs(events, result.stdout) if fault or not absence else ()
         effects = () if fault or absence else read_effects(events, task, outputs, partial)
+        known = self._copies.names  # also those that it does not use
+        effects = tuple(
+            one.replace(cause="replaced") if one.kind == "new" and one.name in known else one
+            for one in effects
+        )
         faults = (_as_data(events, result, self._seconds, static),) if fault else ()
         points = tuple(remark("run", f"`{n}` is None when the code ends.") for n in empty)
         if store := find_lost_store(effects):

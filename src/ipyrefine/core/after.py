@@ -118,7 +118,7 @@ def _is_table(held: Held) -> bool:
 
 def _size(held: Held) -> str:
     if len(held.shape) == 1:
-        noun = "row" if _is_table(held) else "item"
+        noun = "value" if "." in held.type else "item"
         return f"{held.shape[0]:,} {noun}{'s' * (held.shape[0] != 1)}"
     return " × ".join(f"{one:,}" for one in held.shape)
 

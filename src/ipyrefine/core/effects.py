@@ -64,19 +64,21 @@ def sentence(effect: Effect) -> str:
             return f"{_rows(effect)} {have} no {_code(effect.column)} and {verb} left out"
         case "filled":
             whole = f"{effect.count:,} missing value{'s' * (not is_one)}{column}{place}"
-            return f"{whole} {verb} filled" + (f" with {after}" if after else "")
+            return f"{whole} {verb} filled" + (f" with {after}" if after else "") + _why(effect)
         case "overwritten":
-            how = f" ({before} → {after})" if before else ""
-            which = f"{column}{place}" if effect.unit == "row" else place
-            whole = f"{effect.count:,} of {effect.total:,} known values{which}"
+            key = f"{effect.values[0]}: " if effect.values else ""
+            how = f" ({key}{before} → {after})" if before else ""
+            which = f"known values{column}" if effect.unit == "row" else "items"
+            whole = f"{effect.count:,} of {effect.total:,} {which}{place}"
             return f"{whole} {verb} overwritten{how}"
         case "missing":
             whole = f"{effect.count:,} of {effect.total:,} values{column}"
+            filled = f" and {verb} filled with {after}" if after else ""
             if effect.cause in ("coerced", "new", "read", ""):
                 word = verb if effect.cause in ("new", "read") else f"become{'s' * is_one}"
-                return f"{whole}{place} {word} missing{_some(effect)}"
+                return f"{whole}{place} {word} missing{_some(effect)}{filled}"
             if effect.cause == "mapped":
-                return f"{whole}{place} map{'s' * is_one} to nothing{_some(effect)}"
+                return f"{whole}{place} map{'s' * is_one} to nothing{_some(effect)}{filled}"
             there = f" in {name}" if effect.name else ""
             return f"{whole}{there} {verb} missing{_why(effect)}"
         case "type":
@@ -93,12 +95,21 @@ def sentence(effect: Effect) -> str:
             return f"the numbers{column}{place} are text"
         case "zone":
             return f"the times{column}{place} are in {after or 'a zone of their own'}"
+        case "columns" if effect.cause == "reordered":
+            return f"{name} has its columns in another order"
+        case "columns" if effect.cause == "renamed":
+            what = f"{effect.count:,} column{'s' * (not is_one)} of {name}"
+            return f"{what} {verb} renamed{_some(effect)}"
         case "columns":
             listed = ", ".join(map(_code, effect.values))
-            word = "no longer has" if effect.cause == "gone" else f"has {'a ' * is_one}new"
+            more = effect.count - len(effect.values)
+            listed += f" and {more:,} more" if effect.values and more > 0 else ""
+            word = {"gone": "no longer has", "index": "has as its index"}.get(
+                effect.cause, f"has {'a ' * is_one}new"
+            )
             return f"{name} {word} column{'s' * (not is_one)} {listed}".rstrip()
         case "new":
-            return f"{name} is new: {effect.after}"
+            return f"{name} is {effect.cause or 'new'}: {effect.after}"
         case "changed":
             return f"{name}: {before} → {after}" if before and after else f"{name} is changed"
         case "unchanged":
@@ -150,7 +161,7 @@ def _why(effect: Effect) -> str:
         _some(effect),
     )
     match effect.cause:
-        case "unmatched" if effect.kind == "missing":
+        case "unmatched" if effect.kind in ("missing", "filled"):
             return f": {'it has' if effect.count == 1 else 'they have'} no row in {other}{which}"
         case "unmatched" | "unused":
             return f": {whose} {column or 'key'}{which} is not in {other}"

@@ -319,6 +319,7 @@ class TableValue(Record):
     rows: Annotated[tuple[Cells, ...], Field(max_length=MAX_ROWS)]
     height: Count
     width: Count
+    is_series: bool = False  # whether it is one column that stands for itself
 
     @model_validator(mode="after")
     def _check_shape(self) -> "TableValue":
@@ -331,7 +332,9 @@ class TableValue(Record):
 
     @property
     def phrase(self) -> str:
-        """The table in words: ``a table of 1,204 rows × 8 columns``."""
+        """It in words: ``a table of 1,204 rows × 8 columns``, or ``a column of 3 values``."""
+        if self.is_series:
+            return f"a column of {self.height:,} value{'' if self.height == 1 else 's'}"
         rows = f"{self.height:,} row{'' if self.height == 1 else 's'}"
         return f"a table of {rows} × {self.width:,} column{'' if self.width == 1 else 's'}"
 
@@ -403,7 +406,8 @@ class Effect(Record):
     # ``missing`` (the column's value), ``repeats``, ``keys``, ``groups``, ``filter``, ``coerced``,
     # ``mapped``, ``aligned``, ``shorter``, ``new`` (computed), ``read`` (from none of the data). Of
     # rows left out: ``grouped``, ``compared`` or what reduces them. Of what differs: the key. Of an
-    # answer: what it is. Of a warning: its category.
+    # answer: what it is. Of a warning: its category. Of columns: ``gone``, ``index``, ``renamed``,
+    # ``reordered``. Of what is new: ``replaced`` where the notebook has another of that name.
     cause: str = ""
     other: str = ""  # the other table that this is because of
     before: OutputText = ""

@@ -204,7 +204,8 @@ def _result(output: model.Output, title: str = "") -> Sequence[Output | Table | 
             return [Output(title)] if said else printed(title, text)
         case model.TableValue():
             rows, columns = len(output.rows), len(output.columns)
-            first = f", the first {labels.count(rows, 'row')}" if rows < output.height else ""
+            size = f"{rows}" if output.is_series else labels.count(rows, "row")
+            first = f", the first {size}" if rows < output.height else ""
             if columns < output.width:
                 first = f", the first {rows} × {columns}"
             labelled = zip(output.labels, output.rows, strict=True)

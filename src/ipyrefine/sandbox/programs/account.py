@@ -120,7 +120,7 @@ class _Table:
         return _count_missing(self.columns[name])
 
     def type(self, name: str) -> str:
-        return str(self.columns[name].dtype)
+        return _type(self.columns[name])
 
     def rows(self, names: list[str]) -> list[Any]:
         return [*zip(*(_values(self.columns[name]) for name in names), strict=True)]
@@ -136,10 +136,21 @@ def _size(value: Any) -> str:
         rows, width = value.shape
         return f"{rows:,} row{'s' * (rows != 1)} × {width:,} column{'s' * (width != 1)}"
     if hasattr(value, "dtype") and hasattr(value, "shape"):
-        return f"{value.dtype} × {' × '.join(f'{n:,}' for n in value.shape) or 1}"
+        if not value.shape:
+            return _text(value.item())
+        size = " × ".join(f"{n:,}" for n in value.shape)
+        return f"{size} value{'s' * (size != '1')} ({value.dtype})"
     if isinstance(value, (list, tuple, dict, set)):
         return f"{len(value):,} item{'s' * (len(value) != 1)}"
     return _text(repr(value)) if type(value) in _SCALARS else type(value).__name__
+
+
+def _type(column: Any) -> str:
+    categories = getattr(column.dtype, "categories", None)
+    if categories is None:
+        return str(column.dtype)
+    between = " < " if getattr(column.dtype, "ordered", False) else ", "
+    return f"categories {_text(between.join(map(_label, categories)))}"
 
 
 def _missing(column: Any) -> list[bool]:
@@ -222,7 +233,7 @@ def _origin(old: _Table, new: _Table, *, same: bool) -> tuple[Any, str] | None:
     for name in shared:
         if "float" in old.type(name) or not _names_rows(old.columns[name]):
             continue
-        if as_before and _same(old, new, name):
+        if as_before and _agree(old, new, name, _array(range(new.height))):
             return _array(range(new.height)), ""
         found = _looked_up(old.columns[name], new.columns[name])
         # That numbers are among those of a column shows nothing: it may be a count.
@@ -248,7 +259,7 @@ def _origin(old: _Table, new: _Table, *, same: bool) -> tuple[Any, str] | None:
             free.setdefault(row, []).append(place)
         left = (free.get(row, [-1]) for row in new.rows(own))
         found = _array([one.pop(0) if len(one) > 1 else one[0] for one in left])
-        if _is_known(found):
+        if _SHARE * sum(one >= 0 for one in found) > len(found):
             return found, ""
     whole = as_before and (alike or (same and not unsure))
     return (_array(range(new.height)), "") if whole else unsure
@@ -275,11 +286,14 @@ def _counted(places: Any, height: int) -> tuple[Any, Any, Any, bool]:
     if numpy is None:
         counts, rows = Counter(places), [n for n, place in enumerate(places) if place >= 0]
         gone = [place for place in range(height) if not counts[place]]
-        again = [place for place, count in counts.items() if count > 1 and place >= 0]
-        return gone, again, rows, any(one > two for one, two in itertools.pairwise(places))
+        known = [place for place in counts if place >= 0]  # as they come first
+        again = [place for place in known if counts[place] > 1]
+        return gone, again, rows, known != sorted(known)
     counts = numpy.bincount(places[places >= 0], minlength=height)
     gone, again = (numpy.flatnonzero(one) for one in (counts == 0, counts > 1))
-    return gone, again, numpy.flatnonzero(places >= 0), bool((numpy.diff(places) < 0).any())
+    first = numpy.unique(places[places >= 0], return_index=True)[1] if len(again) else places
+    first = first[first >= 0]
+    return gone, again, numpy.flatnonzero(places >= 0), bool((numpy.diff(first) < 0).any())
 
 
 def _same(old: _Table, new: _Table, name: str) -> bool:
@@ -291,7 +305,7 @@ def _agree(old: _Table, new: _Table, name: str, places: Any) -> bool:
     rows = [n for n in range(0, len(places), len(places) // _SAMPLE + 1) if places[n] >= 0]
     was = _values(_taken(old.columns[name], _array(places[n] for n in rows)))
     now = _values(_taken(new.columns[name], rows))
-    return _is_known([0 if one == two else -1 for one, two in zip(was, now, strict=True)])
+    return sum(one == two for one, two in zip(was, now, strict=True)) > len(rows) / _SHARE
 
 
 def _fits(old: _Table, new: _Table, places: Any) -> bool:
@@ -328,8 +342,12 @@ def _tables(
         ("repeated", again if alone else none),
     ):
         if count := len(found):
-            few = _values(_taken(old.columns[key], found[:_FEW])) if key else ()
-            yield _effect(kind, count=count, values=_some(few), **where)
+            index = getattr(old.value, "index", None)
+            labels = [] if index is None or hasattr(index, "step") else [index]
+            told = [old.columns[key]] if key else labels or [old.columns[n] for n in old.own[:3]]
+            few = [*zip(*(_values(_taken(one, found[:_FEW])) for one in told), strict=True)]
+            rows_lost = {*map(int, found)} if kind == "gone" and count <= _ITEMS else ()
+            yield _effect(kind, count=count, values=_some(few), rows=rows_lost, **where)
     if not of and moved and not len(gone):
         yield _effect("reordered", name=name)
     if not alone:
@@ -342,7 +360,7 @@ def _tables(
         if source in old.columns:
             was = _taken(old.columns[source], theirs)
             now = _taken(new.columns[column], None if whole else rows)
-            if not _equal(was, now):
+            if not _equal(was, now) or old.type(source) != new.type(column):
                 yield from _column(was, now, name=name, of=of, column=column)
     if not is_slice:
         yield from _totals(old, new, name, of, key)
@@ -350,8 +368,8 @@ def _tables(
 
 def _column(before: Any, after: Any, **where: Any) -> Effects:
     """Yield what became of a column's values."""
-    types = {"before": str(before.dtype), "after": str(after.dtype)}
-    retyped = types["before"] != types["after"]
+    types = {"before": _type(before), "after": _type(after)}
+    retyped = types["before"] != types["after"] or before.dtype != after.dtype
     if retyped and not {*types.values()} <= {"object", "str", "string"}:
         yield _effect("type", **where, **types)
     size, known = len(before), len(before) - _count_missing(before)
@@ -360,6 +378,9 @@ def _column(before: Any, after: Any, **where: Any) -> Effects:
         rows = (lacks[0] != lacks[1]) | ~(lacks[0] | lacks[1] | (before == after).astype(bool))
         before, after = before[rows], after[rows]
     first, second = _values(before), _values(after)
+    if len(first) > 1 and first != second and Counter(first) == Counter(second):
+        yield _effect("reordered", **where)
+        return
     both = [*zip(first, second, strict=True)]
     filled = [now for was, now in both if was is None and now is not None]
     lost = [was for was, now in both if now is None and was is not None]
@@ -368,13 +389,17 @@ def _column(before: Any, after: Any, **where: Any) -> Effects:
     if filled:
         constant = _text(filled[0]) if len({*map(_text, filled)}) == 1 else ""
         yield _effect("filled", **where, count=len(filled), after=constant)
-    if len(others) > 1 and not (filled or lost) and Counter(first) == Counter(second):
-        yield _effect("reordered", **where)
-    elif others:
-        pair = {"before": _text(others[0][0]), "after": _text(others[0][1])}
-        yield _effect("overwritten", **where, count=len(others), total=known, **pair)
+    if others:
+        yield _effect("overwritten", **where, count=len(others), total=known, **_pair(*others[0]))
     if lost:
         yield _effect("missing", **where, count=len(lost), total=size, values=_some(lost))
+
+
+def _pair(was: Any, now: Any) -> dict[str, str]:
+    """Return two values that differ as texts that do."""
+    plain = type(was) is not dict and _text(was) != _text(now) and "" not in (was, now)
+    write = _text if plain else repr
+    return {"before": _text(write(was)), "after": _text(write(now))}
 
 
 def _reads_as(was: Any, now: Any, *, retyped: bool) -> bool:
@@ -410,8 +435,7 @@ def _items(was: Any, now: Any, name: str, of: str) -> Effects:
     where = {"name": name, "of": of, "total": len(first), "unit": "item"}
     if not of and type(was) in (list, tuple) and len(was) == len(now) and old != new:
         others = [pair for pair in zip(was, now, strict=True) if not _alike(*pair)]
-        pair = {"before": _text(others[0][0]), "after": _text(others[0][1])}
-        yield _effect("overwritten", count=len(others), **where, **pair)
+        yield _effect("overwritten", count=len(others), **where, **_pair(*others[0]))
         return
     if gone := old - new:
         cause = "repeats" if old.keys() == new.keys() else ""
@@ -420,15 +444,16 @@ def _items(was: Any, now: Any, name: str, of: str) -> Effects:
         )
     if again := [one for one in new if new[one] > old[one] > 0]:
         yield _effect("repeated", count=len(again), values=_some(map(shown.get, again)), **where)
-    if not of and type(was) in (list, tuple) and old == new and first != second:
+    if not of and type(was) is not set and old == new and first != second:
         yield _effect("reordered", name=name, of=of, unit="item")
     if type(was) is dict and (
         others := [n for n in was if n in now and not _alike(was[n], now[n])]
     ):
-        pair = {"before": _text(repr(was[others[0]])), "after": _text(repr(now[others[0]]))}
+        pair = _pair(was[others[0]], now[others[0]])
         yield _effect("overwritten", count=len(others), values=_some(others), **where, **pair)
-    if new - old and not of:
-        yield _effect("changed", name=name, before=_size(was), after=_size(now))
+    if (added := new - old) and not of:
+        after = f"{_size(now)}, new: {', '.join(_some(map(shown.get, added)))}"
+        yield _effect("changed", name=name, before=_size(was), after=after)
 
 
 def _item(value: Any) -> Any:
@@ -461,38 +486,86 @@ def _differ(name: str, was: Any, now: Any) -> Effects:
     """Yield how what a name holds differs from what it held."""
     same_kind = type(was) is type(now)
     if _library(was) and _library(was) == _library(now):
-        if same_kind and _equal(was, now):
-            return
         old, new = _Table(was), _Table(now)
+        traits = [_traits(one) for one in (was, now)]
+        types = [[*map(one.type, one.own)] for one in (old, new)]
+        if same_kind and _equal(was, now) and traits[0] == traits[1] and types[0] == types[1]:
+            return
         origin = _origin(old, new, same=True) if _is_frame(was) == _is_frame(now) else None
         found = [*_tables(old, new, name, "", origin)] if origin else []
         yield from found
-        for cause, first, second in (("gone", old, new), ("", new, old)):
-            names = [one for one in first.own if one not in second.own]
-            if names and _is_frame(was) and _is_frame(now):
-                listed = {"count": len(names), "values": names[:_FEW]}
-                yield _effect("columns", name=name, cause=cause, **listed)
-                found.append({})
-        if not found:
-            sizes = {"before": _size(was), "after": _size(now)}
-            yield _effect("changed", name=name, **(sizes if len({*sizes.values()}) > 1 else {}))
-    elif _is_array(was) and _is_array(now) and was.dtype == now.dtype and was.size <= _ROWS:
+        if _is_frame(was) and _is_frame(now):
+            columns = [*_columns(old, new, name)]
+            yield from columns
+            found += columns
+        resized = old.height != new.height
+        if not found or (resized and not any(one["kind"] in ("gone", "repeated") for one in found)):
+            yield from _sizes(name, was, now)
+            for one, before in () if resized else traits[0].items():
+                if (after := traits[1].get(one, before)) != before:
+                    pair = {"before": f"{one} {before or 'none'}", "after": after or "none"}
+                    yield _effect("changed", name=name, **pair)
+    elif _is_array(was) and _is_array(now) and was.size <= _ROWS:
         if was.shape == now.shape:
             items = [_values(one.ravel()) for one in (was, now)]
-            moved = Counter(items[0]) == Counter(items[1]) and items[0] != items[1]
-            yield from (
-                [_effect("reordered", name=name, unit="item")]
-                if moved
-                else _column(was.ravel(), now.ravel(), name=name)
-            )
+            if Counter(items[0]) == Counter(items[1]) and items[0] != items[1]:
+                yield _effect("reordered", name=name, unit="item")
+                return
+            for one in _column(was.ravel(), now.ravel(), name=name):
+                yield one | ({"kind": "changed"} if one["kind"] == "type" else {})
         elif was.ndim == now.ndim == 1:
             yield from _items(was.tolist(), now.tolist(), name, "")
         else:
-            yield _effect("changed", name=name, before=_size(was), after=_size(now))
+            yield from _sizes(name, was, now)
     elif same_kind and type(was) in (list, tuple, dict, set):
-        yield from () if _alike(was, now) else _items(was, now, name, "")
+        same = _alike(was, now) and (type(was) is not dict or [*was] == [*now])
+        yield from () if same else _items(was, now, name, "")
     elif not _alike(was, now):
-        yield _effect("changed", name=name, before=_size(was), after=_size(now))
+        yield from _sizes(name, was, now)
+
+
+def _sizes(name: str, was: Any, now: Any) -> Effects:
+    """Yield that a value became one of another size, or else of another type."""
+    for say in (_size, lambda one: type(one).__name__):
+        if (before := say(was)) != (after := say(now)):
+            yield _effect("changed", name=name, before=before, after=after)
+            return
+
+
+def _columns(old: _Table, new: _Table, name: str) -> Effects:
+    lost, added = ([n for n in a.own if n not in b.own] for a, b in ((old, new), (new, old)))
+    both = [*zip(lost, added, strict=False)]
+    if len(lost) == len(added) and all(
+        _equal(_taken(old.columns[one], None), _taken(new.columns[other], None))
+        for one, other in both
+    ):
+        told = {"renamed": [f"{one} → {other}" for one, other in both]}
+    else:
+        told = {
+            "gone": [one for one in lost if one not in new.columns],
+            "index": [one for one in lost if one in new.columns],
+            "": added,
+        }
+    for cause, names in told.items():
+        if names:
+            values = {"count": len(names), "values": names[:_FEW]}
+            yield _effect("columns", name=name, cause=cause, **values)
+    if not lost and not added and old.own != new.own:
+        yield _effect("columns", name=name, cause="reordered")
+
+
+def _traits(value: Any) -> dict[str, str]:
+    """Return in words what stands next to a table's values."""
+    found, index = {}, getattr(value, "index", None)
+    if _is_series(value):
+        found["name"] = _label(value.name)
+    if index is not None:
+        labels, more = map(_label, index[:_FEW]), ", …" * (len(index) > _FEW)
+        found |= {"row labels": ", ".join(labels) + more, "index name": _text((*index.names,))}
+        found |= {"attrs": repr(value.attrs), "flags": repr(value.flags)}
+        if _is_frame(value):
+            found["columns' name"] = _text((*value.columns.names,))
+    return found
 
 
 # Before and after
@@ -621,6 +694,7 @@ class Account:
                 one["name"] = name
                 if one.get("of") == name:
                     del one["of"]
+        self._settle([*own.values(), value])
         for line, name, held, was in self._stores:
             now = own.get(name, held)
             effect = _effect("unchanged", name=name, line=line, cause=_CHAINED[0])
@@ -649,6 +723,35 @@ class Account:
         for name, one in self._new(own, value):
             with contextlib.suppress(Exception):
                 found.extend(self._made(name, one, own, shown=one is value))
+
+    def _settle(self, values: list[Any]) -> None:
+        """Tell the missing values that steps made, and that are none any more, as filled."""
+        steps, known = [one for one, _ in self._steps], [*self._variables.values()]
+        tables = [_Table(v) for v in values if _library(v) and not any(v is one for one in known)]
+        for number, one in enumerate(steps):
+            if one["kind"] != "missing":
+                continue
+            column, cause, count = one.get("column", ""), one.get("cause"), one["count"]
+            read = cause in ("coerced", "mapped")  # of a column that may be as it was
+            for fill in steps[number + 1 :]:
+                same = fill["kind"] == "filled" and fill.get("column", column) == column
+                if same and fill["count"] >= count:
+                    told, other = (one, fill) if read else (fill, one)
+                    more = {"after": fill.get("after", "other values")} if read else {}
+                    why = {name: one[name] for name in ("cause", "other", "values") if name in one}
+                    told.update(more or (why if fill["count"] == count else {}))
+                    other["kind"] = ""
+                    break
+            else:
+                ends = [t for t in tables if column in t.columns and t.height == one["total"]]
+                if ends and not read and not any(end.lacks(column) for end in ends):
+                    one["kind"] = "filled"
+        told = list[Any]()  # what fills a column may be in what is given a table
+        for step in [*self._steps]:
+            fill = _fields(step[0], "kind", "line", "column", "count")
+            if not fill[0] or (fill[0] == "filled" and fill in told):
+                self._steps.remove(step)
+            told.append(fill)
 
     def _new(self, own: dict[str, Any], value: Any) -> Iterator[tuple[str, Any]]:
         """Yield what has a new name, and the answer if it has none."""
@@ -692,6 +795,11 @@ class Account:
         # Where all values are those of one table, one that has its labels alone is not its source.
         if any(_fits(old, table, origin[0]) for _, old, origin, _ in origins):
             origins = [one for one in origins if one[2][1] or _fits(one[1], table, one[2][0])]
+        # Nor is one of which it has no more than another has, such as the keys of a join.
+        given = [{*old.own} & {*table.own} for _, old, *_ in origins]
+        origins = [
+            one for one, its in zip(origins, given, strict=True) if not any(its < g for g in given)
+        ]
         origins.sort(key=lambda one: -one[1].height)
         alone = not any(once for *_, once in origins)
         for of, old, origin, once in origins:
@@ -836,7 +944,7 @@ def _is_missing(value: Any) -> bool:
 
 def _merged(steps: list[Effect], found: list[Effect]) -> list[Effect]:
     """Return what steps and names show, each thing once: a step knows why, a name is known."""
-    kept = list[Effect]()
+    kept, lost_rows = list[Effect](), dict[str, set[int]]()
     for one in steps:
         same = next(
             (other for other in kept if _fields(other, *_ABOUT) == _fields(one, *_ABOUT)), one
@@ -847,12 +955,16 @@ def _merged(steps: list[Effect], found: list[Effect]) -> list[Effect]:
     kept = [s for s in kept if s.get("cause") != "filter" or "name" in s or s.get("of") not in lost]
     for one in found:
         whys = [step for step in steps if step in kept and step["kind"] == one["kind"]]
-        column = ("column", "total")
-        if one["kind"] in ("missing", "zone"):
+        column = ("column", "count" if one["kind"] == "filled" else "total")
+        if one["kind"] in ("missing", "zone", "filled"):
             if any(_fields(why, *column) == _fields(one, *column) for why in whys):
                 continue
         elif one["kind"] in ("gone", "repeated"):
             owner, name = one.get("of") or one.get("name"), one.get("name")
+            rows, told = one.pop("rows", set()), lost_rows.setdefault(owner or "", set())
+            if (rows and rows <= told) or _is_explained(one, whys):
+                continue
+            told |= rows
             whys = [why for why in whys if (why.get("of") or why.get("name")) == owner]
             whys = [why for why in whys if why["total"] == one["total"]]
             whys = [why for why in whys if why.get("name", name) == name]
@@ -875,6 +987,17 @@ def _merged(steps: list[Effect], found: list[Effect]) -> list[Effect]:
     # That a filter makes a sum smaller is no news.
     mere = [_fields(one, "name", "of") for one in kept if _rank(one) >= _MERE and "total" in one]
     return [one for one in kept if one["kind"] != "total" or _fields(one, "name", "of") not in mere]
+
+
+def _is_explained(one: Effect, steps: list[Effect]) -> bool:
+    """Return True if steps of several tables tell of the same rows, one after the other."""
+    name, count, total = one.get("name"), one["count"], one["total"]
+    if one["kind"] == "repeated":
+        return any(step.get("name") == name and step["count"] == count for step in steps)
+    left, turns = total, 0
+    while fewer := sum(one["count"] for one in steps if one["total"] == left):
+        left, turns = left - fewer, turns + 1
+    return turns > 1 and left == total - count
 
 
 def _fields(effect: Effect, *names: str) -> list[Any]:
@@ -955,19 +1078,11 @@ _IN_ORDER = {
     *("diff", "pct_change", "shift", "cumsum", "cumprod", "cummax", "rolling", "ewm", "expanding"),
     *("interpolate", "ffill", "bfill", "plot", "iloc", "first", "last"),
 }
-_FILLS = {
-    "fillna",
-    "combine_first",
-    "isna",
-    "notna",
-    "isnull",
-    "notnull",
-    "dropna",
-    "where",
-    "mask",
-}
+_LOOKS = {"isna", "notna", "isnull", "notnull", "dropna", "where", "mask"}  # for what is missing
 _JOINS, _DROPS = ("merge", "join"), ("dropna", "drop_nulls", "drop_duplicates", "unique")
 _COERCES = ("to_numeric", "to_datetime", "to_timedelta", "map", "cut", "astype", "reindex")
+_FILLED = ("fillna", "fill_null", "fill_nan", "ffill", "bfill", "interpolate", "combine_first")
+_FILLED = (*_FILLED, "assign", "with_columns")
 _GROUPS = {  # the arguments that name what they group by
     **{"groupby": ("by",), "value_counts": ("subset",)},
     **dict.fromkeys(("pivot_table", "crosstab"), ("index", "columns")),
@@ -976,7 +1091,7 @@ _REDUCES = ("mean", "median", "std", "var", "sum", "max", "min", "idxmax", "idxm
 _SORTS = ("sort_values", "sort", "nlargest", "nsmallest")
 _ALIGNS = ("add", "sub", "mul", "div", "truediv", "subtract", "multiply", "divide")
 _CALLS = {
-    *(*_JOINS, *_DROPS, *_COERCES, *_GROUPS, *_REDUCES, *_SORTS, *_ALIGNS),
+    *(*_JOINS, *_DROPS, *_FILLED, *_COERCES, *_GROUPS, *_REDUCES, *_SORTS, *_ALIGNS),
     *("concat", "resample", "to_dict", "filter", "zip", "sorted", "dict"),
 }
 _TIMES = {
@@ -1045,10 +1160,13 @@ class _Sites(ast.NodeTransformer):
         name = getattr(node.func, "attr", getattr(node.func, "id", ""))
         unpacks = any(isinstance(one, ast.Starred) for one in node.args)
         match function:
-            case ast.Attribute(value=ast.Call(func=ast.Attribute(attr=inner)) as filled) if (
-                name in _FILLS and inner in _COERCES
+            case ast.Attribute(value=ast.Call(func=ast.Attribute(attr=inner)) as made) if (
+                name in _LOOKS and inner in _COERCES
             ):
-                self._skipped.add(id(filled))
+                self._skipped.add(id(made))
+            # pandas counts who holds what is changed in place.
+            case ast.Attribute(value=owner) if not isinstance(owner, ast.Name):
+                unpacks |= any(one.arg == "inplace" for one in node.keywords)
         if (
             name not in _CALLS
             or id(node) in self._skipped
@@ -1182,6 +1300,8 @@ class _Step:
             yield from self._grouped(name)
         elif name in _COERCES:
             yield from self._coerced(name)
+        elif name in _FILLED:
+            yield from self._filled()
         elif name in _SORTS:
             yield from self._texts(self._args.get("by", self._args.get("columns")))
         elif name in _REDUCES:
@@ -1387,6 +1507,19 @@ class _Step:
             where = {"of": self._name(), "column": _label(subject.name), "total": len(subject)}
             cause = "mapped" if name == "map" else "coerced"
             yield _effect("missing", cause=cause, count=len(lost), values=_some(lost), **where)
+
+    def _filled(self) -> Effects:
+        subject, result = _ungrouped(self._subject), self._result
+        if not (_library(subject) and _library(result) and len(subject) == len(result)):
+            return
+        old, new = _Table(subject), _Table(result)
+        first = getattr(self._first(), "func", None)
+        mapped = _is_series(subject) and getattr(first, "attr", "") == "map"
+        for name in old.own:
+            if name in new.columns and new.lacks(name) < old.lacks(name):
+                where = {"of": self._name(), "column": "" if mapped else name}
+                effects = _column(old.columns[name], new.columns[name], **where)
+                yield from (one for one in effects if one["kind"] == "filled")
 
     def _aligned(self, parts: list[Any], *, paired: bool = True) -> Effects:
         """Tell what is missing as the labels of tables differ that are put together."""

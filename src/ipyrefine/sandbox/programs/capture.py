@@ -198,6 +198,7 @@ def _table(value: Any) -> dict[str, Any] | None:
         "rows": [[_cell(cell) for cell in row] for row in rows],
         "height": int(frame.shape[0]),
         "width": int(frame.shape[1]),
+        "is_series": len(value.shape) == 1,
     }
 
 
