@@ -69,6 +69,24 @@ def test_to_continue_says_how_to_set_up_a_model_and_changes_nothing(shell, comma
     assert shell.user_ns["refined_run"] == before
 
 
+@pytest.mark.parametrize(
+    ("cell", "command", "label"),
+    [
+        ("--draft -n 0\nx = 1", "override fail", "FAIL (yours)"),
+        ("--draft -n 0\nx = 1", 'override improve "a name"', "NEEDS IMPROVEMENT (yours)"),
+        ("--draft -n 0\nThe parcel is late.", "override fail late", "FAIL (yours)"),
+        ("--draft -n 0\nx = 1", 'add blocking "a name"', "NEEDS IMPROVEMENT"),
+        (f"-n 0\n{INC.format(1)}", 'add blocking "take None"', "NEEDS IMPROVEMENT"),
+        (f"-n 0\n{INC.format(1)}", 'add minor "take None"', "PASS · 1 example"),
+        (f"-n 0\n{INC.format(2)}", 'add blocking "take None"', "FAILS"),
+    ],
+)
+def test_what_the_user_says_of_a_look_needs_no_model(shell, cell, command, label):
+    look(shell, f"%%refine {cell}")
+    assert label in look(shell, f"%refine {command}").partition("────")[0]
+    assert shell.user_ns["refined_run"].usage.calls == 0
+
+
 LATE, SHORT = "The parcel is late.", "It is late."
 
 

@@ -20,7 +20,8 @@ def override(run: Run, decision: decisions.Override, number: int) -> Run:
     verdict = overridden(before or Verdict(outcome=decision.outcome, score=None), decision)
     overruled = run.iterations[number].overruled or (before.outcome if before else None)
     run = amend(run, number, verdict=verdict, override=decision, overruled=overruled)
-    return run if decision.settles else ask_for(run, decision.reason)
+    written = run.setup.model and not decision.settles  # without a model it is only a verdict
+    return ask_for(run, decision.reason) if written else run
 
 
 def add_edit(run: Run, edit: decisions.Edit, parent: int) -> Run:

@@ -86,7 +86,8 @@ def verdict(run: Run, text: Iteration | None) -> Words:
     found = text.verdict if text else None
     if text and found is None and (awaits_reading(run, text) or _is_accepted(run, text)):
         return _unread(run, text)
-    if text and found and run.setup.is_look and found.outcome in _LOOKS and found.basis != "user":
+    by_user = found and (found.basis == "user" or found.why == "open")
+    if text and found and run.setup.is_look and found.outcome in _LOOKS and not by_user:
         return _look(run, text, found)
     title = _title(found)
     if text is None or found is None:
