@@ -8,11 +8,12 @@ from kit import Finds, code, decide, finish, refinement
 
 from ipyrefine.core import decisions
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.model import Effect, Limits, Task
+from ipyrefine.core.model import Choice, Effect, Limits, Task
 from ipyrefine.core.points import to_check
+from ipyrefine.core.results import rows
 from ipyrefine.core.run import Run
 from ipyrefine.core.sharing import Sharing, withhold
-from ipyrefine.core.table import Evidence
+from ipyrefine.core.table import Evidence, Row
 from ipyrefine.render import words
 
 TASK = Task(text="Merge orders and customers, without orders that have no town.", form="code")
@@ -105,6 +106,25 @@ async def test_rows_that_the_user_wants_to_keep_block_every_text_that_loses_them
     await decide(loop, decisions.Continue())
     assert loop.state.iterations[2].results["f1"].passed is True
     assert loop.state.iterations[2].verdict.passed  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("decision", "rivals"),
+    [
+        (decisions.Continue(guidance="Shorter."), (Choice(result="8"),)),
+        (decisions.Select(points=("f1",)), ()),
+    ],
+)
+async def test_a_text_that_does_what_the_user_wants_undone_is_no_rival(
+    decision: decisions.Decision, rivals: tuple[Choice, ...]
+) -> None:
+    one, other = (Row(call="total", result=value, source="cell") for value in ("8", "9"))
+    ran_twice = ran(LOST).replace(rows=(one,)), ran(NEW).replace(rows=(other,))
+    loop = await read(
+        reading({"d1": ""}), code("merged = 2"), reading({}), checks=Finds(*ran_twice)
+    )
+    await decide(loop, decision)
+    assert [row.rivals for row in rows(loop.state, loop.state.iterations[1])] == [rivals]
 
 
 async def test_a_server_is_told_counts_and_known_names_alone() -> None:

@@ -339,7 +339,10 @@ def _by_check(run: Run, iteration: Iteration) -> list[Row]:
     others = [
         {key_of(row.call, row.setup): row for row in _checked(draft)}
         for draft in run.drafts
-        if draft.number != iteration.number and not any(e.failed for e in draft.evidence)
+        if draft.number != iteration.number
+        and not any(e.failed for e in draft.evidence)
+        # What the user wants undone is no choice.
+        and not any(one.blocks and one.point.effect for one in run.cells(draft))
     ]
     found = []
     for row in _checked(iteration):
