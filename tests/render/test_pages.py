@@ -3,11 +3,13 @@
 import base64
 import json
 import re
+import time
 from html import unescape
 
 import pytest
 from kit import question
 from png import PNG, picture
+from states import ten_texts
 
 from ipyrefine.core.events import Stopped
 from ipyrefine.core.model import (
@@ -272,3 +274,16 @@ def test_one_button_is_the_main_one_beside_a_form_that_has_its_own():
         for form, mains in (("", 1), ("model", 1), ("keys", 1), ("sent", 1)):
             html = "".join(panel_parts(one, View(form=form)).values())
             assert html.count("rf-next") == mains, (form, bool(one.iterations))
+
+
+def test_a_panel_of_hundreds_of_texts_is_drawn_from_the_lines_that_it_shows():
+    runs = {number: ten_texts(number) for number in (30, 300)}
+    drawn = {number: panel_parts(run, View()) for number, run in runs.items()}
+    lines = {number: parts["evidence"].count('"rf-told') for number, parts in drawn.items()}
+    assert lines == {30: 4, 300: 4}
+    assert "296 earlier texts" in drawn[300]["evidence"]
+    whole = panel_parts(runs[300], View(folds=frozenset({"texts"})))
+    assert whole["evidence"].count('"rf-told') == 300
+    start = time.process_time()
+    panel_parts(runs[300], View())
+    assert time.process_time() - start < 0.2, "it takes 0.05 s"

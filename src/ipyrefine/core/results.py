@@ -123,9 +123,9 @@ def rivalry(run: Run, iteration: Iteration, row: Row) -> str:
     alone = texts == {iteration.number}
 
     def said(words: str, who: list[int], end: str) -> str:
-        names = ["this text" if alone else run.mention(number) for number in who]
-        if len(names) > 2:
-            names[1:] = [f"{len(names) - 1} more"]
+        named = who if len(who) < 3 else who[:1]
+        names = ["this text" if alone else run.mention(number) for number in named]
+        names += [f"{len(who) - 1} more"] * (len(who) > 2)
         return f"{' and '.join(names)} {words % ('s' * (len(names) == 1))}{end}" if who else words
 
     told = ", ".join(said(*part) for part in parts)
@@ -152,13 +152,18 @@ def _is_fault(one: Row | Choice) -> bool:
 
 def key_of(call: str, setup: str = "") -> _Key:
     """Return what two inputs have in common that are the same, however they are laid out."""
+    return _laid_out(call), setup.strip()
+
+
+@lru_cache(maxsize=1024)  # tables ask for the same few inputs of each text
+def _laid_out(call: str) -> str:
     tree = try_parse_expression(call)
-    return (ast.unparse(tree) if tree else call.strip(), setup.strip())
+    return ast.unparse(tree) if tree else call.strip()
 
 
 def gives_same(one: Row | Choice | Clarification | Expect, other: Row | Choice) -> bool:
     """Return True if two results are the same value or exception."""
-    if one.raises or other.raises:
+    if one.raises or other.raises or one.result == other.result:
         return one.raises == other.raises and one.result == other.result
     value, other_value = read_literal(one.result), read_literal(other.result)
     if value is NO_VALUE or other_value is NO_VALUE:

@@ -194,6 +194,7 @@ class Texts(NamedTuple):
     """The texts of a run in their order, a line each."""
 
     lines: tuple[Told, ...]
+    earlier: int = 0  # how many of the first have no line, but for the shown one
 
 
 class Section(NamedTuple):

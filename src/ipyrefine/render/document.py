@@ -41,11 +41,17 @@ def whole_table(run: Run, text: Iteration) -> list[Block]:
 
 
 def texts(
-    run: Run, shown: Iteration | None, *, whole: bool = True, apart: Container[int] = ()
+    run: Run,
+    shown: Iteration | None,
+    *,
+    whole: bool = True,
+    every: bool = True,
+    apart: Container[int] = (),
 ) -> list[Texts]:
     """Return a line for each text; with `whole`, all of each, and else what was said of one.
 
-    What the texts give whose numbers are `apart` stands elsewhere.
+    Without `every`, the first of many have none. What the texts give whose numbers are `apart`
+    stands elsewhere.
     """
 
     def below(line: Told) -> tuple[Block, ...]:
@@ -56,8 +62,9 @@ def texts(
         said = grid.feedback(run, text) if line.shown else []
         return () if "".join(one.text for one in said) == line.said else tuple(said)
 
-    found = grid.texts(run, shown)
-    return [Texts(tuple(one._replace(blocks=below(one)) for one in b.lines)) for b in found]
+    found = grid.texts(run, shown, every=every)
+    lines = (tuple(one._replace(blocks=below(one)) for one in block.lines) for block in found)
+    return [block._replace(lines=told) for block, told in zip(found, lines, strict=True)]
 
 
 def version(

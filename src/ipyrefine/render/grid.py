@@ -28,6 +28,7 @@ from ipyrefine.render.labels import Label
 
 _READY, _DISMISS = "It is ready", "Dismiss"
 MOST_LINES = 7  # of the table, before it folds
+LAST_TEXTS = 4  # texts whose lines are there at once
 _LAST, _LAST_OF_ALL = 3, 9  # texts whose columns stay, beside the first and the best
 _SENTENCE = re.compile(r"(?<=[.!?…。])\s")
 _HOLDS, _MISSES = Label("✓", "passes", "good"), Label("✗", "misses it", "bad")
@@ -340,14 +341,21 @@ def is_bare(cell: Cell, text: Iteration) -> bool:
 # A line for each text
 
 
-def texts(run: Run, shown: Iteration | None = None) -> list[Texts]:
+def texts(run: Run, shown: Iteration | None = None, *, every: bool = True) -> list[Texts]:
     """Return a line for each text, what it missed and what was said of it; none for a single one.
 
-    A single text of which somebody said something as a whole has its line, too.
+    A single text of which somebody said something as a whole has its line, too. Without `every`,
+    of many texts the last ones have their lines, and the one that is shown.
     """
-    lines = tuple(told(run, one)._replace(shown=one is shown) for one in run.iterations)
+    total = len(run.iterations)
+    earlier = total - LAST_TEXTS if total > LAST_TEXTS + 1 and not every else 0
+    lines = tuple(
+        told(run, one)._replace(shown=one is shown)
+        for one in run.iterations
+        if one.number >= earlier or one is shown
+    )
     said = any((one.reading and one.reading.reason) or one.judgement for one in run.iterations)
-    return [Texts(lines)] if len(lines) > 1 or said else []
+    return [Texts(lines, earlier)] if total > 1 or said else []
 
 
 def told(run: Run, text: Iteration) -> Told:

@@ -170,6 +170,7 @@ def _templates() -> Environment:
     environment.globals |= {
         # The two extra classes tell MathJax 3 and 2 to leave the text alone.
         "CLASSES": "ipyrefine mathjax_ignore tex2jax_ignore",
+        "LAST_TEXTS": grid.LAST_TEXTS,
         "OWN": OWN,
         "STYLE": Markup(style()),
         "WRITING": WRITING,
@@ -239,7 +240,10 @@ def _context(run: Run, view: View, note: str, *, live: bool) -> dict[str, Any]:
             "rival": rival_of(run, about),
             "selectable": [one for one in run.cells(about) if one.actionable],
         }
-        context["told"] = document.texts(run, about, whole=not live, apart=context["accounts"])
+        every = not live or "texts" in view.folds
+        context["told"] = document.texts(
+            run, about, whole=not live, every=every, apart=context["accounts"]
+        )
         context["asks"] = _first_asked(context["data_questions"], context["grid"])
         lost = any(one.kind == "unchanged" for one in about.effects.values())
         context["to_check"] = not context["running"] and bool(context["data_questions"] or lost)
