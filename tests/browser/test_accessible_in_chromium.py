@@ -1,0 +1,78 @@
+"""Every state of panel and record, in both themes: axe finds nothing, and all can be read."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from panel_page import page_html
+from states import AVERAGE, MAIL, STATES
+
+from ipyrefine.core.coach import open_puzzle
+from ipyrefine.core.model import Stage, StopReason
+from ipyrefine.core.run import Run
+from ipyrefine.render.html import View, panel_html, panel_parts, record_html
+
+_SETUP = SimpleNamespace(
+    why="Your API key was refused (HTTP 401).", looks=True, size="1.1 GB", id="1", stamp=0,
+    url="https://api.openai.com/v1", has_key=False, in_keyring=True, model="", names=["m"],
+    word="Use it", note="The server lists 1 model.", kind="good",
+)  # fmt: skip
+_FORMS = ("edit", "finding", "select", "criteria", "model", "sent", "keys")
+_MORE = {
+    "can_change_model": True, "can_restart": True, "has_tests": True, "unseen": ("df",),
+    "prompts": (("Draft", "Write it."),),
+}  # fmt: skip
+_DRAWN = "<style>.rf-panel :is(.rf-acts,.rf-revert){opacity:1!important}</style>"
+
+
+def coached() -> Run:
+    """Return the run of a student who has a result to predict."""
+    setup = AVERAGE.setup.replace(coach=True, attempts=(), draft=AVERAGE.iterations[0].text)
+    run = AVERAGE.replace(setup=setup, iterations=AVERAGE.iterations[:1], best=0)
+    assert open_puzzle(run)
+    return run
+
+
+def pages() -> dict[str, str]:
+    """Return the HTML of each state."""
+    views: dict[str, tuple[Run | None, View]] = {
+        **{name: (run, View(**_MORE)) for name, run in STATES.items()},
+        **{f"form {name}": (MAIL, View(form=name, **_MORE)) for name in _FORMS},
+        "dismiss": (MAIL, View(form="dismiss", finding="f3")),
+        "side by side": (AVERAGE, View(sides=True)),
+        "details": (AVERAGE, View(folds=frozenset({"details", "texts"}))),
+        "running": (
+            MAIL.replace(stage=Stage.REVISE, stop_reason=None),
+            View(streaming="text", under_way=2, rate=" · 9 tokens/s"),
+        ),
+        "accepted": (MAIL.replace(stop_reason=StopReason.ACCEPTED), View(back=("orders",))),
+        "coach": (coached(), View()),
+        "set up": (None, View(setup=_SETUP)),
+        "starting": (None, View()),
+    }
+    return {
+        name: panel_html(panel_parts(run, view, "A note."), "id")
+        + (record_html(run) if run and run.iterations else "")
+        for name, (run, view) in views.items()
+    }
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+async def test_axe_finds_nothing_in_any_state(browser: Any, theme: str) -> None:
+    from axe_playwright_python.async_playwright import Axe
+
+    options: Any = {"rules": {"region": {"enabled": False}}}
+    found, unknown = list[tuple[Any, ...]](), set[str]()
+    page = await browser.new_page(viewport={"width": 1000, "height": 800}, color_scheme=theme)
+    for name, html in pages().items():
+        await page.set_content(page_html(theme, before=html + _DRAWN))
+        await page.evaluate("document.querySelectorAll('details').forEach(e => e.open = true)")
+        said = (await Axe().run(page, context=".ipyrefine", options=options)).response
+        for one in said["violations"]:
+            nodes = [(node["html"][:120], node["failureSummary"]) for node in one["nodes"][:2]]
+            found.append((name, one["id"], nodes))
+        for one in said["incomplete"]:
+            unknown |= {node["html"][:120] for node in one["nodes"] if one["id"] == "color-contrast"}
+    await page.close()
+    assert not found, "\n".join(map(str, found))
+    print(*sorted(unknown), sep="\n")
