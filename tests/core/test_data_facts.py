@@ -6,15 +6,18 @@ from typing import Any
 import pytest
 from kit import Finds, code, decide, finish, refinement
 
-from ipyrefine.core import decisions
+from ipyrefine.core import actions, decisions
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.model import Choice, Effect, Limits, Task
+from ipyrefine.core.model import Choice, Effect, Limits, StopReason, Task
 from ipyrefine.core.points import to_check
+from ipyrefine.core.policy import next_step
 from ipyrefine.core.results import rows
 from ipyrefine.core.run import Run
 from ipyrefine.core.sharing import Sharing, withhold
 from ipyrefine.core.table import Evidence, Row
 from ipyrefine.render import words
+from ipyrefine.render.html import View, panel_parts
+from ipyrefine.render.terminal import record_text
 
 TASK = Task(text="Merge orders and customers, without orders that have no town.", form="code")
 LOST = Effect(
@@ -139,3 +142,42 @@ async def test_a_server_is_told_counts_and_known_names_alone() -> None:
     assert "17 of 1,204 rows of `orders` are gone in `merged`" in kept
     assert not any(one in kept for one in ("(88", "Zwolle", '"9"', '"8"'))
     assert "(88" in withhold(loop.state, "outputs").model_dump_json()
+
+
+FILTERED = LOST.replace(cause="filter")
+GROUPED = Effect(kind="ignored", cause="grouped", of="orders", column="town", count=1, total=3)
+
+
+@pytest.mark.parametrize(
+    ("effects", "offers"),
+    [
+        ((TOTAL, LOST, GROUPED), [LOST]),  # one a run, though others are lost, too
+        ((GROUPED,), [GROUPED]),
+        ((FILTERED, NEW, TOTAL), []),
+        ((), []),
+    ],
+)
+async def test_rows_may_be_asked_about_where_nobody_reads_and_that_colours_nothing(
+    effects: tuple[Effect, ...], offers: list[Effect]
+) -> None:
+    loop = refinement(
+        [code("merged = orders.merge(customers)")],
+        TASK,
+        checks=[Finds(ran(*effects))],
+        limits=Limits(max_revisions=0, critique="never"),
+    )
+    await finish(loop)
+    run = loop.state
+    facts = [one for one in run.points.values() if one.kind == "fact"]
+    assert [one.effect for one in facts] == offers
+    assert asked(run) == []
+    page, told = panel_parts(run, View()), record_text(run)
+    assert "rf-amber" not in page["results"]
+    assert "rf-check" not in page["top"]
+    assert ('data-action="act"' in page["results"]) is bool(offers)
+    assert ("%refine dismiss f1: “" in told) is bool(offers)
+    assert "TO CHECK" not in told
+    if offers:
+        kept = actions.decide(run, decisions.Dismiss(points=("f1",)))
+        assert 'data-action="act"' not in panel_parts(kept, View())["results"]
+    assert next_step(actions.decide(run, decisions.Accept())).reason is StopReason.ACCEPTED

@@ -477,7 +477,8 @@ def settle(run: Run, base: Iteration, critique: Critique) -> tuple[Critique, tup
     parent = None if base.parent is None else run.iterations[base.parent]
     verdict = rank.verdict(run, base) if base.verdict else None
     by_evidence = bool(verdict and verdict.passed and verdict.basis != "evaluator")
-    new = weigh(drop_known(run, named, cells), parent, by_evidence=by_evidence)
+    known = [one for one in cells if one.point.source != "run"]  # what it asks, a reader decides
+    new = weigh(drop_known(run, named, known), parent, by_evidence=by_evidence)
     regressed = tuple(one.id for one in cells if names_again(one, named))
     fixed = critique.fixed
     if critique.reading.ready:  # what blocks cannot be handed over, so that none of it is left

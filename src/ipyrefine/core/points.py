@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ipyrefine.core.decisions import OWN
 from ipyrefine.core.edits import Loss, losses
-from ipyrefine.core.effects import has_to_be_wanted, remedy, sentence
+from ipyrefine.core.effects import has_to_be_wanted, loses_rows, remedy, sentence
 from ipyrefine.core.model import Effect, Form
 from ipyrefine.core.quotes import contains_quote
 from ipyrefine.core.run import Iteration, Run
@@ -298,6 +298,17 @@ def unasked(run: Run, text: Iteration, said: Iterable[Point]) -> list[Point]:
     ]
 
 
+def ask_alone(column: Column, text: Iteration) -> None:
+    """Ask about the first rows that a text loses, once a run, where nobody reads it."""
+    if any(one.effect for one in column.points.values()):
+        return
+    for one in text.evidence:
+        lost = next(filter(loses_rows, one.effects), None)
+        if lost and not one.conditions:
+            column.add([no_words(lost, computed=one.computed).replace(source="run")])
+            return
+
+
 def no_words(effect: Effect, *, computed: bool) -> Point:
     """Return the question about what running did to data, which nobody asked for."""
     said, fix = sentence(effect), f"{remedy(effect)}."
@@ -431,7 +442,8 @@ def left_open(run: Run, text: Iteration) -> list[Point]:
 
 def to_check(run: Run, text: Iteration) -> list[Point]:
     """Return what only the user can settle, and has not yet: facts and questions."""
-    facts = [one.point for one in run.cells(text) if one.asks and one.point.kind == "fact"]
+    cells = [one for one in run.cells(text) if one.asks and one.point.source != "run"]
+    facts = [one.point for one in cells if one.point.kind == "fact"]
     return [*facts, *left_open(run, text)]
 
 

@@ -9,7 +9,15 @@ from typing import NamedTuple, TypeVar
 from ipyrefine.core.alignment import changed_lines
 from ipyrefine.core.decisions import Override
 from ipyrefine.core.model import Basis, Outcome, Verdict, Why
-from ipyrefine.core.points import Column, checked, first_line, is_feedback, take_word, up_for_review
+from ipyrefine.core.points import (
+    Column,
+    ask_alone,
+    checked,
+    first_line,
+    is_feedback,
+    take_word,
+    up_for_review,
+)
 from ipyrefine.core.quotes import contains_quote
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.syntax import is_display
@@ -288,6 +296,8 @@ def _settled(run: Run, text: Iteration, column: Column) -> Column:
             for one in column.cells:
                 if one.blocks and one.point.by_model:
                     column.results[one.id] = one.result.replace(counts=False)
+        if run.setup.model and not (run.setup.coach or is_to_read(run, text)):
+            ask_alone(column, text)
     return column
 
 

@@ -97,8 +97,9 @@ class Result(NamedTuple):
     confirmed: bool | None = None  # the user's word on it
     expected: str = ""  # what it should be, where the user says it is something else
     output: tuple["Block", ...] = ()  # a table or a picture that it comes with
-    # What the user is asked about it; of a fact, whether to `keep` or to `undo` it.
-    asks: Literal["right", "example", "keep", "undo", "open", ""] = "right"
+    # What the user is asked about it; of a fact, whether to `keep` or to `undo` it. Of what they
+    # `may` say they need not.
+    asks: Literal["right", "example", "keep", "undo", "may", "open", ""] = "right"
     condition: str = ""  # what it was computed on, where that is less than the real thing
     folded: bool = False  # whether it is seen on a click only
     buttons: tuple[str, ...] = ()  # of a fact: that it is meant, and that it goes

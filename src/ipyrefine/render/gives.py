@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
 from ipyrefine.core import model, table
 from ipyrefine.core.decisions import Expect, Retract
 from ipyrefine.core.effects import sentence
 from ipyrefine.core.model import Choice, Clarification
 from ipyrefine.core.points import left_open
+from ipyrefine.core.rank import is_read
 from ipyrefine.core.results import (
     example_asked,
     gives_same,
@@ -223,8 +225,11 @@ def printed(title: str, text: str) -> list[Output]:
     return [Output(title, strip_colours(text))] if text.strip() else []
 
 
-def _asked_effects(run: Run, iteration: Iteration) -> dict[str, model.Effect]:
-    facts = (cell.point for cell in _facts(run, iteration))
+def _asked_effects(
+    run: Run, iteration: Iteration, *, alone: bool = False
+) -> dict[str, model.Effect]:
+    """Return what is asked by a reader, or else what nobody has read."""
+    facts = [one.point for one in _facts(run, iteration) if (one.point.source == "run") is alone]
     return dict([(one.id, one.effect) for one in facts if one.effect][:_ASKED])
 
 
@@ -235,11 +240,15 @@ def data_questions(run: Run, iteration: Iteration) -> list[Results]:
         _effect_row(next((e for e in every if e[0].key == fact.key), (fact, "")), point)
         for point, fact in _asked_effects(run, iteration).items()
     )
-    say = (
+    return [Results(found, commands=_how_to_answer(found))] if found else []
+
+
+def _how_to_answer(found: Iterable[Result]) -> str:
+    return "\n".join(
         f"%refine dismiss {one.key}: “{one.buttons[0]}”; continue {one.key}: “{one.buttons[1]}”."
         for one in found
+        if one.buttons
     )
-    return [Results(found, commands="\n".join(say))] if found else []
 
 
 def _effect_rows(run: Run, iteration: Iteration, *, alone: bool) -> list[Results]:
@@ -252,13 +261,17 @@ def _effect_rows(run: Run, iteration: Iteration, *, alone: bool) -> list[Results
         elif seen[0].kind != "changed" or seen[0].name not in changed:
             found.append(seen)
     answered = bool(outputs(iteration))  # which says what it ran on
+    may = {} if alone else _asked_effects(run, iteration, alone=True)
+    names = {effect.key: id_ for id_, effect in may.items() if not is_read(run, iteration)}
     most = max(1, _UNFOLDED - len(asked))
     most += len(found) == most + 1  # the line that folds one more is no shorter
     lines = tuple(
-        _effect_row((one, "" if answered or number else ran_on))._replace(folded=number >= most)
+        _effect_row(
+            (one, "" if answered or number else ran_on), names.pop(one.key, ""), asks="may"
+        )._replace(folded=number >= most)
         for number, (one, ran_on) in enumerate(found)
     )
-    return [Results(lines)] if lines else []
+    return [Results(lines, commands=_how_to_answer(lines))] if lines else []
 
 
 def _effects(iteration: Iteration) -> list[tuple[model.Effect, str]]:
@@ -271,7 +284,9 @@ def _effects(iteration: Iteration) -> list[tuple[model.Effect, str]]:
     ]
 
 
-def _effect_row(seen: tuple[model.Effect, str], point: str = "") -> Result:
+def _effect_row(
+    seen: tuple[model.Effect, str], point: str = "", *, asks: Literal["undo", "may"] = "undo"
+) -> Result:
     one, ran_on = seen
     line = f"line {one.line}" if one.line and one.kind not in ("unchanged", "warning") else ""
     return Result(
@@ -280,7 +295,7 @@ def _effect_row(seen: tuple[model.Effect, str], point: str = "") -> Result:
         line,
         sign="·" if line else "",
         output=tuple(_result(one.head)) if one.head else (),
-        asks="undo" if point else "",
+        asks=asks if point else "",
         condition=ran_on,
         buttons=labels.effect_buttons(one) if point else (),
     )
