@@ -281,7 +281,7 @@ class CellRun:
     def origin(self, number: int | None) -> dict[str, Any] | None:
         """Return the cell that the draft is from, and what a text would change there."""
         run, base = self.session.run, self.cell_target.origin
-        if base is None or run.setup.draft is None:
+        if base is None or run.setup.draft is None or run.setup.coach:
             return None
         text = run.iterations[number] if number is not None else None
         fits = text and (base.head or not run.task.is_foreign)

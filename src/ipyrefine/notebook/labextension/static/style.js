@@ -11,18 +11,19 @@
 const STYLE =
   ".jp-OutputArea:has(.rf-record) > .jp-OutputArea-child:has(> .jp-OutputArea-output)" +
   ":not(:has(> .jp-OutputArea-output > *)){display:none}" +
-  ".ipyrefine-ask{display:flex;flex-wrap:wrap;gap:8px;align-items:center;padding:4px 0 4px calc(var(--jp-cell-prompt-width) + 5px)}" +
+  ".ipyrefine-ask{display:flex;flex-wrap:wrap;gap:8px;align-items:center;padding:4px 0 4px calc(var(--jp-cell-prompt-width) + 7px)}" +
   ".ipyrefine-ask input{flex:1;font:13px var(--jp-ui-font-family);padding:3px 8px;border-radius:5px;" +
   "color:var(--jp-ui-font-color1);background:var(--jp-layout-color0);border:1px solid var(--jp-brand-color1)}" +
   ".ipyrefine-ask input:focus{outline:1px solid var(--jp-brand-color1)}" +
-  ".ipyrefine-ask button{font:13px var(--jp-ui-font-family);white-space:nowrap}" +
+  ".ipyrefine-ask button.jp-mod-styled{font:13px/24px var(--jp-ui-font-family);letter-spacing:0;height:auto;min-height:0;" +
+  "padding:0 10px;border-radius:5px;white-space:nowrap}" +
   ".ipyrefine-ask small{color:var(--jp-ui-font-color2);white-space:nowrap}" +
-  ".ipyrefine-setup{padding:4px 0 4px calc(var(--jp-cell-prompt-width) + 5px)}" +
+  ".ipyrefine-setup{padding:4px 0 4px calc(var(--jp-cell-prompt-width) + 7px)}" +
   ".ipyrefine-own .jp-Cell-inputWrapper:has(.jp-InputPlaceholder){display:none}" +
   ".ipyrefine-fix{margin:4px 0 8px var(--jp-cell-prompt-width)}" +
   ".rf-record .rf{position:relative}.ipyrefine.rf-record .rf-decided>summary{padding-right:46px}" +
   ".ipyrefine.rf-record .rf-remove{display:block;position:absolute;right:10px;top:9px}" +
-  ".rf-remove>summary{list-style:none;padding:0 6px}.rf-remove>summary::-webkit-details-marker{display:none}" +
+  ".rf-remove>summary{padding:0 6px}" +
   ".ipyrefine.rf-record .rf-remove>ul{position:absolute;right:0;top:100%;z-index:5;margin:0;padding:4px;" +
   "width:max-content;border:1px solid var(--jp-border-color1);border-radius:6px;background:var(--jp-layout-color1);" +
   "box-shadow:0 4px 14px rgba(0,0,0,.22)}" +
