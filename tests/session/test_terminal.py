@@ -85,3 +85,10 @@ def test_the_first_lines_say_what_the_cell_was_taken_for_and_how_to_switch(termi
     terminal.expect(r"Interpreted as: task \(prose\)")
     terminal.expect("Not prose[?] Use %refine continue as code")
     terminal.expect("── Draft")
+    terminal.expect("leave it:")
+    terminal.send("\r")
+    terminal.expect(r"In \[")
+    refine(terminal, "-n 0", check="")
+    terminal.expect("Interpreted as: code")
+    terminal.expect("leave it:")
+    assert "Not code?" not in terminal.before, "it is said once"

@@ -9,6 +9,7 @@ from ipyrefine.core.actions import ACTIONS, parse_decision
 from ipyrefine.core.coach import open_puzzle
 from ipyrefine.core.decisions import Decision
 from ipyrefine.core.events import DraftReady, Event, FormChosen, RunStarted, TextDelta
+from ipyrefine.core.model import Form
 from ipyrefine.core.ports import Clock
 from ipyrefine.core.results import example_asked, rows
 from ipyrefine.core.run import Run
@@ -30,6 +31,7 @@ ANSWERS: dict[str, list[str]] = {
 _TICK = 0.25  # seconds between two updates of the line that moves
 _PROMPT_LINES = 2
 _PIPE_LINES = 80  # of the screen of a stopped run, where nothing limits it
+_HINTED = set[Form]()  # of what kinds of text this process has said how to switch to the other
 
 
 class Transcript:
@@ -42,7 +44,8 @@ class Transcript:
         clock: monotonic seconds.
         tick: seconds between two updates of that line.
         below: lines to leave free below the screen of a stopped run.
-        can_switch: whether `%refine continue as` can start the run again as the other kind of text.
+        can_switch: whether `%refine continue as` can start the run again as the other kind of text,
+            which is said once for each kind.
     """
 
     def __init__(
@@ -67,7 +70,8 @@ class Transcript:
         rows = size.lines - self._below if tty else _PIPE_LINES
         text = event_text(event, run, columns=size.columns, rows=rows, colour=tty)
         tells_form = isinstance(event, RunStarted | FormChosen | DraftReady) and not run.setup.words
-        if text and self._can_switch and tells_form:
+        if text and self._can_switch and tells_form and run.task.form not in _HINTED:
+            _HINTED.add(run.task.form)
             text += "\n" + clip(labels.switch_hint(run.task), size.columns)
         if text:
             self._erase()
