@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Iterator
+from math import comb
 from pathlib import Path
 from typing import Any
 
 import pytest
+from numbers_in_words import numbers_in_words
 
 ROOT = Path(__file__).parents[1]
 PRINTED = ROOT / "bench/kept/printed"
@@ -46,6 +48,12 @@ def printed(*names: str) -> str:
     return "\n".join((PRINTED / f"{name}.md").read_text("utf-8") for name in names)
 
 
+def in_prose(text: str) -> set[str]:
+    """The numbers that a page states outside of its tables, code and quotes, words among them."""
+    prose = re.sub(r"(?m)^\|.*$", "", re.sub(r'"[^"]*"', "", figures(text)))
+    return numbers(prose) | {str(one) for one in numbers_in_words(prose)}
+
+
 @pytest.fixture
 def interval(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.syspath_prepend(ROOT / "bench")
@@ -77,6 +85,45 @@ def test_the_numbers_of_a_section_s_tables_are_what_its_benches_print(name: str)
             shown = numbers(" ".join(row[n] for n in theirs[1:]))
             means = {"19", "37", "0"} if name == "What a task takes" else set()
             assert shown - made - means == set(), row[0]
+
+
+# What follows from the tables of a section, and what is no result: bounds, prices, a year.
+DERIVED = {
+    "HumanEval": {"0.06", "0.75", "1.4", "163"},
+    "MBPP+": {"0.02", "1.1"},
+    "What a task takes": {"2026"},
+}
+
+
+@pytest.mark.parametrize("name", MADE_BY)
+def test_the_numbers_of_a_section_s_prose_are_printed_or_follow_from_what_is(name: str) -> None:
+    """In digits or in words. What can't be made again stands under "Measured once"."""
+    known = numbers(printed(*MADE_BY[name])) | numbers(" ".join(map(str, tables(sections()[name]))))
+    small = {str(n) for n in range(2, 9)}  # "three columns", "two cores"
+    assert in_prose(sections()[name]) - known - DERIVED.get(name, set()) - small == set()
+
+
+def test_ratios_and_small_p_values_follow_from_the_tables() -> None:
+    for name, ratio in (("humaneval-seven", "1.4"), ("mbpp-seven", "1.1")):
+        [row] = [r for r in next(tables(printed(name))) if r[0] == "completion tokens"]
+        resampled, ours = (int(cell.replace(",", "")) for cell in row[-2:])
+        assert f"{ours / resampled:.1f}" == ratio
+    assert "(p = 0.062)" in printed("humaneval")
+    assert "p = 0.016)" in printed("mbpp-seven")
+    deals = [comb(73, k) * comb(80, 10 - k) / comb(153, 10) for k in range(11)]
+    assert f"{sum(p for p in deals if p <= deals[4] * 1.000001):.2f}" == "0.75"
+
+
+def test_the_parts_that_a_sentence_counts_are_no_more_than_its_total() -> None:
+    """ "Of the 18 final texts, 5 are the first draft, 1 another draft, and 12 an edit." """
+    text = re.sub(r"\s*\([^)]*\)", "", figures(MEASURED))
+    found = re.findall(r"\bOf (?:the )?(\d+)\b([^.:|%]+)[.:]", text)
+    assert len(found) >= 2
+    for total, rest in found:
+        parts = [int(one) for one in re.findall(r"(?:^|, (?:and )?)(\d+)\b", rest)]
+        assert sum(parts) <= int(total), rest
+        if "other" not in rest.replace("another", ""):
+            assert sum(parts) in (0, int(total)), rest
 
 
 def test_means_are_totals_divided_by_their_tasks() -> None:
@@ -164,10 +211,9 @@ def figures(text: str) -> str:
 
 def test_the_readme_s_figures_are_those_of_the_tables(interval: Any) -> None:
     told = figures(README.split("\n## Measured\n")[1].split("\n## ")[0])
-    told += figures(
-        "**What a task takes." + README.split("**What a task takes.")[1].split("\n\n")[0]
-    )
-    assert numbers(told) - numbers(MEASURED) == {"95"} - numbers(MEASURED)
+    told += figures("**Cost of a task." + README.split("**Cost of a task.")[1].split("\n\n")[0])
+    words = {str(one) for one in numbers_in_words(told)}
+    assert (numbers(told) | words) - numbers(MEASURED) == {"95"} - numbers(MEASURED)
     assert len(numbers(told)) > 25
     for held, of, low, high in re.findall(r"(\d+) of (\d+)\D*?\((\d+) to (\d+) %\)", told):
         assert interval(int(held), int(of)) == (int(low), int(high))

@@ -231,6 +231,26 @@ def test_the_citation_has_the_projects_version() -> None:
     assert f"\nversion: {project['version']}\n" in (ROOT / "CITATION.cff").read_text("utf-8")
 
 
+def test_on_the_package_index_every_link_of_the_readme_and_its_picture_lead_to_a_file() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    page = README
+    for one in settings["tool"]["hatch"]["metadata"]["hooks"]["fancy-pypi-readme"]["substitutions"]:
+        page = re.sub(one["pattern"], one["replacement"], page)
+    assert re.findall(r"\]\((?!https://)[^)]+|src=\"(?!https://)[^\"]+", page) == []
+    source = settings["project"]["urls"]["Source"]
+    raw = source.replace("github.com", "raw.githubusercontent.com")
+    paths = re.findall(rf"{re.escape(source)}/blob/HEAD/([^)#]+)", page)
+    [picture] = re.findall(rf'src="{re.escape(raw)}/HEAD/([^"]+)', page)
+    assert len(paths) == len(re.findall(r"\]\((?!http)", README)) > 20
+    assert [one for one in [*paths, picture] if not (ROOT / one).is_file()] == []
+
+
+def test_the_badge_and_the_demo_open_the_notebook_that_needs_no_model() -> None:
+    [opened] = re.findall(r"urlpath=lab/tree/notebooks/([\w.-]+)", README)
+    assert opened == min(path.name for path in ROOT.glob("notebooks/*.ipynb"))
+    assert f'"{opened}"' in (ROOT / "src/ipyrefine/demo/__init__.py").read_text("utf-8")
+
+
 def test_the_project_has_one_address() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     [badge] = re.findall(r"mybinder\.org/v2/gh/([\w-]+/[\w-]+)/", README)
