@@ -1,4 +1,4 @@
-"""Compare six well-known loops with ours on HumanEval, and write what notebook 07 shows.
+"""Compare six well-known loops with ours on HumanEval, and keep the counts.
 
 ``python bench/loops.py [--tasks A-B] [--ask]`` (needs the extras ``local`` and ``bench``).
 A single draft, resampling and our loop are those of ``code_tasks.py humaneval``. The six are
@@ -25,7 +25,7 @@ from ipyrefine.api import build
 from ipyrefine.core.model import Limits, StopReason
 from ipyrefine.core.ports import Model
 
-DATA = Path(__file__).parents[1] / "notebooks" / "data" / "loops.json"
+DATA = Path(__file__).parent / "kept/loops.json"
 PLAN = arms.Plan(Limits(candidates=7, max_revisions=1))
 T = TypeVar("T")
 OURS = {"one draft": "draft", "resampling": "resampling", "ours": "loop"}

@@ -121,7 +121,7 @@ def test_the_notebooks_open_before_any_model_is_fetched(tmp_path: Path) -> None:
     words = out.splitlines()[-1].split()
     assert (words[0], words[-1]) == ("OPENED", "qwen2.5-coder-0.5b")
     opened = Path(words[1])
-    assert opened.name == "01-first-refine.ipynb"
+    assert opened.name == "00-rows-that-went-missing.ipynb"
     assert NotebookNotary().check_signature(nbformat.read(opened, as_version=4)), "it is trusted"
     opened.write_text("{}")
     code, out, _ = ipyrefine("demo", "--lab", env=env)

@@ -75,9 +75,9 @@ def test_our_notebooks_are_handed_out_by_number(
         assert "<details" not in told
         assert "## Exercises" in told
         assert not any(one.get("outputs") or one.get("execution_count") for one in made.cells)
-    read = ["recordings", "data", "submissions.csv", "GLOSSARY.md"]
+    read = ["recordings", "submissions.csv", "GLOSSARY.md"]
     whole = {p: p.read_bytes() for one in read for p in (notebooks() / one).rglob("*.*")} | {
-        notebooks() / one: (notebooks() / one).read_bytes() for one in read[2:]
+        notebooks() / one: (notebooks() / one).read_bytes() for one in read[1:]
     }
     for path, content in whole.items():
         assert (lab / path.relative_to(notebooks())).read_bytes() == content
@@ -158,18 +158,27 @@ def test_a_notebook_is_never_written_over(
     "content",
     ["", "{}", "[]", "x", '{"cells": 1, "metadata": {}}', '{"cells": {}, "metadata": {}}',
      '{"cells": [1], "metadata": {}}', '{"metadata": {}}', '{"cells": [], "metadata": []}',
-     '{"worksheets": [], "metadata": {}}', "[" * 9999],
+     '{"worksheets": [], "metadata": {}}', "[" * 9999,
+     '{"worksheets": [], "metadata": {}, "nbformat": 3}',
+     '{"cells": [], "metadata": {}, "nbformat": 5}',
+     '{"cells": [], "metadata": {}, "nbformat": "4"}'],
 )  # fmt: skip
 def test_what_is_not_a_notebook_is_refused_in_a_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str
 ) -> None:
-    path = tmp_path / "x.ipynb"
+    """The good one before it is not handed out alone."""
+    path, good = tmp_path / "x.ipynb", saved(tmp_path / "good.ipynb")
     path.write_text(content)
     lab = tmp_path / "lab"
-    for words in ([str(path)], [str(tmp_path / "none.ipynb")], ["99"], [str(tmp_path)]):
-        assert cli.main(["handout", *words, "-o", str(lab)]) == 1
+    for words in (str(path), str(tmp_path / "none.ipynb"), "99", str(tmp_path)):
+        assert cli.main(["handout", str(good), words, "-o", str(lab)]) == 1
         assert len(capsys.readouterr().err.splitlines()) == 1
     assert not lab.exists()
+    assert cli.main(["report", str(path)]) == 1
+    [line] = capsys.readouterr().out.splitlines()
+    assert "damaged" not in line
+    if "nbformat" in content:
+        assert line == f"{path} is not a notebook of format 4. Save it again in JupyterLab."
 
 
 def test_names_in_a_notebook_are_harmless(

@@ -24,6 +24,7 @@ from typing import Any
 import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellControlSignal, CellExecutionError, DeadKernelError
+from numbers_in_words import numbers_in_words
 from openai_server import ScriptedServer
 
 from ipyrefine.core.run import Run
@@ -183,10 +184,16 @@ def printed(cells: Iterable[Any]) -> str:
     )
 
 
-def figures(text: str) -> set[float]:
-    """Return the numbers that a text names, without those of code, links, lists and notebooks."""
-    named = _NUMBER.findall(_NO_FIGURE.sub(" ", text))
-    return {float(one.replace(",", "")) for one in named}
+def figures(text: str, *, words: bool = False) -> set[float]:
+    """Return the numbers that a text names, without those of code, links, lists and notebooks.
+
+    Args:
+        text: prose, or what was printed.
+        words: whether numbers in words count, too.
+    """
+    prose = _NO_FIGURE.sub(" ", text)
+    found = {float(one.replace(",", "")) for one in _NUMBER.findall(prose)}
+    return found | (numbers_in_words(prose) if words else set())
 
 
 def numbered(text: str) -> dict[str, str]:

@@ -52,7 +52,8 @@ Next, in Jupyter or IPython:  %load_ext ipyrefine, then a cell that starts
 with %%refine.  A notebook that shows it:  ipyrefine demo --lab
 """
 _REPLAYED = """
-Replayed from {model}, {date}.  Live:  ipyrefine demo"""
+Replayed from {model}, {date}.  Live:  ipyrefine demo
+"""
 
 
 def run_demo(options: argparse.Namespace) -> int:
@@ -110,7 +111,7 @@ async def _refine(name: str | None, limits: Limits, note: str) -> int:
 
 
 def _open_lab(model: str | None) -> int:
-    """Open a copy of the first notebook; its recording needs neither weights nor a server."""
+    """Open a copy of the first notebook, which needs no model."""
     if find_spec("jupyterlab") is None:
         raise UsageError('JupyterLab is not installed: `pip install "ipyrefine[notebooks]"`.')
     copies = home() / "notebooks"
@@ -118,7 +119,7 @@ def _open_lab(model: str | None) -> int:
     print(
         f"Your copies of the notebooks are in {copies}. Delete one to get a fresh copy.", flush=True
     )
-    command = [sys.executable, "-m", "jupyterlab", str(copies / "01-first-refine.ipynb")]
+    command = [sys.executable, "-m", "jupyterlab", str(copies / "00-rows-that-went-missing.ipynb")]
     if getattr(os, "geteuid", lambda: 1)() == 0:  # as in most containers
         print("JupyterLab refuses root by default. Starting it with --allow-root.", flush=True)
         command.append("--allow-root")

@@ -47,13 +47,8 @@ def handout(paths: Iterable[Path], folder: Path) -> list[str]:
         UsageError: a notebook can't be read, or the folder has another file of that name.
     """
     lines = list[str]()
-    for path in paths:
-        content = record.read_content(path)
-        metadata: Any = content.get("metadata")
-        cells: Any = content.get("cells")
-        parts = [metadata, *cells] if isinstance(cells, list) else [None]
-        if not all(isinstance(one, dict) for one in parts):
-            raise UsageError(f"{path} is not a notebook of format 4.")
+    for path, content in [(one, _read(one)) for one in paths]:  # all, before one is written
+        metadata, cells = content["metadata"], content["cells"]
         sources = [record.text_of(one.get("source")) for one in cells]
         kept = [*map(_for_student, cells, sources)]
         content["cells"] = [one for one in kept if one["source"].strip()]
@@ -69,6 +64,15 @@ def handout(paths: Iterable[Path], folder: Path) -> list[str]:
             said += [f"{how} {', '.join(names)}"] if names else []
         lines.append(plain(f"{folder / path.name}: {'; '.join(said)}."))
     return lines
+
+
+def _read(path: Path) -> dict[str, Any]:
+    content = record.read_content(path)
+    cells = content.get("cells")
+    parts = [content.get("metadata"), *cells] if isinstance(cells, list) else [None]
+    if not all(isinstance(one, dict) for one in parts):
+        raise UsageError(f"{path} is not a notebook of format 4. Save it again in JupyterLab.")
+    return content
 
 
 def _write(path: Path, data: str | bytes, *, replace: bool = False) -> None:

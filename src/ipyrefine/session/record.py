@@ -144,8 +144,10 @@ def read_content(path: Path) -> dict[str, Any]:
         raise UsageError(f"{path} is not a file.")
     if size > MAX_FILE:
         raise UsageError(f"{path} is larger than {MAX_FILE >> 20} MB, which no record needs.")
-    if not isinstance(content, dict):
+    if not isinstance(content, dict) or not {"nbformat", "cells", "version"} & content.keys():
         raise UsageError(f"{path} is neither a notebook nor an exported run.")
+    if content.get("nbformat", 4) != 4:
+        raise UsageError(f"{path} is not a notebook of format 4. Save it again in JupyterLab.")
     return content
 
 
