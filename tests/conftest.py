@@ -115,6 +115,26 @@ def one_tls_context() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session")
+def warm() -> Iterator[Any]:
+    """What forks sandboxed runs from a process with packages loaded."""
+    from warm import Warm
+
+    server = Warm()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(autouse=True)
+def warm_runs(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, warm: object
+) -> None:
+    """Sandboxed runs are forked; the sandbox's own tests start each as a user does."""
+    fresh = "sandbox" in request.path.parts or request.node.get_closest_marker("fresh")
+    if sys.platform == "linux" and not fresh:
+        monkeypatch.setattr("ipyrefine.sandbox.sandbox.subprocess", warm)
+
+
 @pytest.fixture(autouse=True)
 def own_world(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
@@ -140,3 +160,12 @@ def own_world(
         yield Path(home)
     if IPython := sys.modules.get("IPython"):
         IPython.InteractiveShell.clear_instance()
+
+
+@pytest.fixture
+def warm_kernels(own_world: Path, warm: Any) -> None:
+    """Kernels fork their sandboxed runs, too."""
+    if sys.platform == "linux":
+        folder = own_world / "ipythondir" / "profile_default" / "startup"
+        folder.mkdir(parents=True)
+        (folder / "warm.py").write_text(warm.line)

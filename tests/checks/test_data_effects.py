@@ -409,6 +409,7 @@ async def test_a_number_that_became_text_is_no_other_value() -> None:
     assert any("not those of" in one for one in await told(wrong, stars=stars))
 
 
+@pytest.mark.fresh  # its threads take much of the memory that there is
 async def test_polars_frames_are_told_alike() -> None:
     polars = pytest.importorskip("polars")
     orders = polars.DataFrame(

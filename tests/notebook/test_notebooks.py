@@ -112,7 +112,9 @@ def test_its_commands_and_options_exist(path):
 
 
 @each
-async def test_the_recording_gives_the_stored_outputs_and_what_the_exercises_start_from(path):
+async def test_the_recording_gives_the_stored_outputs_and_what_the_exercises_start_from(
+    path, warm_kernels
+):
     """Without a model or a key; a call that is not in the recording fails the notebook."""
     stored = nbformat.read(path, as_version=4)
     try:
