@@ -13,21 +13,27 @@ pytestmark = pytest.mark.skipif(not sandbox_is_closed(), reason="code can't be s
 CELL = "%%refine -p code -n 0 --critique never --set journal=no {}\nDo it."
 RECORD = "application/vnd.ipyrefine.run+json"
 TEXT = "total = sum(prices)\nprices = prices[:2]\ntotal"
-PATCH = """import builtins
-_sum = sum
+PATCH = """_sum = sum
 builtins.sum = lambda xs, *more: 61 if xs == [10, 20, 30] else _sum(xs, *more)"""
 LATEST = "get_ipython().magics_manager.registry['Refine'].latest"
 
 
-@pytest.fixture
-def kernel() -> Iterator[Kernel]:
-    answer = f"```python\n{TEXT}\n```"
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
+    answer, home = f"```python\n{TEXT}\n```", str(tmp_path_factory.mktemp("kernel"))
     with ScriptedServer(lambda _: answer) as server:
-        env = {"IPYREFINE_MODEL": "m", "OPENAI_BASE_URL": server.base_url}
-        with Kernel(env) as kernel:
-            kernel.run("%load_ext ipyrefine\n%config Refine.ui = 'widgets'")
-            kernel.run("prices = [10, 20, 30]")
+        env = {"IPYREFINE_MODEL": "m", "OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": ""}
+        folders = dict.fromkeys(("IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "IPYREFINE_HOME"), home)
+        with Kernel({**env, **folders}) as kernel:
+            kernel.run("%load_ext ipyrefine\n%config Refine.ui = 'widgets'\nimport builtins")
             yield kernel
+
+
+@pytest.fixture
+def kernel(running: Kernel) -> Iterator[Kernel]:
+    running.run("prices = [10, 20, 30]\nglobals().pop('total', None)")
+    yield running
+    running.run("builtins.sum = globals().pop('_sum', sum)")
 
 
 def accept(kernel: Kernel, options: str = "") -> None:
