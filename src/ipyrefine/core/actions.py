@@ -7,10 +7,10 @@ data of decisions are in `decisions`; what decides nothing is done where the run
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
-from ipyrefine.core import changes, coach, decisions, typed
+from ipyrefine.core import changes, coach, decisions, policy, typed
 from ipyrefine.core.changes import ask_for
 from ipyrefine.core.decisions import Decision
-from ipyrefine.core.model import Outcome, Record, on_conditions
+from ipyrefine.core.model import Outcome, Record, Stage, StopReason, on_conditions
 from ipyrefine.core.points import answer
 from ipyrefine.core.quotes import contains_quote
 from ipyrefine.core.results import expect, is_exception, key_of, row_choices, row_key, rows
@@ -95,6 +95,15 @@ def _result(run: Run, expected: decisions.Expect) -> str:
         "example. Accept the text and run it to see what all rows give."
     )
     return sentence if lacks else ""
+
+
+def _to_do(run: Run, decision: decisions.Continue) -> str:
+    if decision.guidance:
+        return "" if run.iterations else _NO_TEXT
+    if run.stop_reason is not StopReason.PASSED:
+        return ""
+    step = policy.next_step(decide(run, decision))
+    return "" if isinstance(step, Stage) else step.message
 
 
 def _value(said: decisions.Expect | decisions.Predict) -> str:
@@ -211,7 +220,7 @@ ACTIONS: dict[str, Action] = {
         "[from k] [n] [guidance]", "revise again; f1 f2 only; as code|prose",
         button="Continue", title="Write one more revision, with the guidance below.", key="c",
         record=decisions.Continue, read=typed.go_on, take=_go_on, early=True, revises=True,
-        needs=lambda run, d: _NO_TEXT if d.guidance and not run.iterations else "",
+        needs=lambda run, d: _to_do(run, d),
         done=lambda run, d, _: f"allowed {d.revisions} more revision{'s' * (d.revisions > 1)}"),
     "branch": Action(
         typed="continue from 0", title="Branch: revise %s next, with the guidance below.",

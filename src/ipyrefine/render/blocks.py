@@ -174,7 +174,7 @@ class Checks(NamedTuple):
         missed, holds = ends.count("✗"), ends.count("✓")
         counts = (
             (missed, "more missed"),
-            (holds, "more hold"),
+            (holds, "more holds" if holds == 1 else "more hold"),
             (len(ends) - missed - holds, "more"),
         )
         return " · ".join(f"{number} {word}" for number, word in counts if number)
