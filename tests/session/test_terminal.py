@@ -73,6 +73,22 @@ def test_every_stage_is_printed_guidance_reaches_the_writer_and_accepting_fills_
     terminal.expect(r"n \+ 1")
 
 
+def test_how_to_switch_is_said_once_and_no_line_of_the_question_breaks_a_word(terminal):
+    terminal.setwinsize(60, 80)
+    refine(terminal, "-n 0", check="")
+    terminal.expect("Not code[?]")
+    terminal.expect(r"leave it:")
+    terminal.send("\r")
+    terminal.expect(r"In \[")
+    refine(terminal, "-n 1", check="")
+    terminal.expect("Interpreted as: code")
+    terminal.expect("leave it:")
+    assert "Not code?" not in terminal.before
+    said = terminal.before.rpartition("1 to 4 if")[2] + "leave it:"
+    assert all(len(line) < 80 for line in said.splitlines()), said
+    assert "[n]eeds work" in said
+
+
 def test_the_first_lines_say_what_the_cell_was_taken_for_and_how_to_switch(terminal):
     refine(terminal, "-n 0", check="")
     terminal.expect("Interpreted as: task")
@@ -85,10 +101,3 @@ def test_the_first_lines_say_what_the_cell_was_taken_for_and_how_to_switch(termi
     terminal.expect(r"Interpreted as: task \(prose\)")
     terminal.expect("Not prose[?] Use %refine continue as code")
     terminal.expect("── Draft")
-    terminal.expect("leave it:")
-    terminal.send("\r")
-    terminal.expect(r"In \[")
-    refine(terminal, "-n 0", check="")
-    terminal.expect("Interpreted as: code")
-    terminal.expect("leave it:")
-    assert "Not code?" not in terminal.before, "it is said once"

@@ -17,7 +17,7 @@ from ipyrefine.core.typed import confirmations
 from ipyrefine.errors import UsageError
 from ipyrefine.render import labels
 from ipyrefine.render.progress import Progress
-from ipyrefine.render.terminal import cells, clip, event_text
+from ipyrefine.render.terminal import cells, clip, event_text, wrap
 from ipyrefine.session.commands import show
 from ipyrefine.session.session import Session
 
@@ -120,7 +120,9 @@ async def ask(session: Session) -> None:
             choices = "1=VALUE for what it should give, "
         try:
             question = PREDICTION if run.setup.coach else choices + QUESTION
-            answer = input(question)  # noqa: ASYNC250 - nothing else runs here
+            *above, last = wrap(question.strip(), shutil.get_terminal_size().columns - 1)
+            print(*above, sep="\n", end="\n" * bool(above))
+            answer = input(f"{last} ")  # noqa: ASYNC250 - nothing else runs here
         except (EOFError, KeyboardInterrupt):
             print("\nLeft undecided. The best text is kept.")
             return
