@@ -99,6 +99,35 @@ async def test_words_that_are_being_edited_have_their_difference_too(
 
 
 @APPS
+async def test_words_that_are_rendered_show_their_source_while_it_may_change(
+    lab: Lab, model: ScriptedServer, app: App
+) -> None:
+    page = await lab.open([v4.new_markdown_cell(WORDS), "last = 1"], app=app, model=model)
+    rendered = "panel.content.widgets[0].rendered"
+    assert await lab.evaluate(f"return {rendered};")
+    await improve(lab)
+    await page.locator(ADDED).wait_for()
+    assert await lines(lab, ADDED) == [BETTER]
+    assert await page.locator(ADDED).is_visible()
+    word, source = {"lab": ("Accept", BETTER), "notebook": ("Reject", WORDS)}[app]
+    await page.locator(DECIDE).get_by_role("button", name=word).click()
+    await lab.wait_for(rendered)
+    assert (await lab.cell_sources())[0] == source
+
+
+async def test_a_cell_with_the_line_ends_of_windows_has_its_difference(
+    lab: Lab, model: ScriptedServer
+) -> None:
+    page = await lab.open([OLD.replace("\n", "\r\n"), "last = 1"], model=model)
+    await improve(lab)
+    await page.locator(ADDED).wait_for()
+    assert len(await lines(lab, GONE)) == 2
+    await page.locator(DECIDE).get_by_role("button", name="Accept").click()
+    await page.locator(DECIDE).wait_for(state="detached")
+    assert "r**2" in (await lab.cell_sources())[0]
+
+
+@APPS
 async def test_a_traceback_is_folded_while_its_cell_is_fixed_and_rejecting_leaves_all(
     lab: Lab, model: ScriptedServer, app: App
 ) -> None:

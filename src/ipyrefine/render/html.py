@@ -248,9 +248,9 @@ def _context(run: Run, view: View, note: str, *, live: bool) -> dict[str, Any]:
         lost = any(one.kind == "unchanged" for one in about.effects.values())
         context["to_check"] = not context["running"] and bool(context["data_questions"] or lost)
     context |= _top_context(run, view, about, live=live)
-    if asks := context["asks"]:
-        told = (("", one.words) for one in to_check(run, about) if one.id == asks.key)
-        context["asks_told"] = next(told, None) in context["basis"]
+    if about and (asks := context["asks"]):
+        said = (one.words for one in to_check(run, about) if one.id == asks.key)
+        context["asks_told"] = any(("", one) in context["basis"] for one in said)
     context["folds"] = {
         "details": [] if live and "details" not in view.folds else document.details(run, about)
     }

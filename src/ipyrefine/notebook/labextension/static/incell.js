@@ -163,7 +163,7 @@ function makeDifference({ StateEffect, StateField }, { Decoration, EditorView, W
   });
   const shown = EditorView.decorations.compute([field, "doc"], (state) => {
     const difference = state.field(field);
-    const isDue = difference && state.doc.toString() === difference.base;
+    const isDue = difference && state.doc.toString() === difference.base.replaceAll("\r\n", "\n");
     return isDue ? draw(state, difference) : Decoration.none;
   });
   return { field, extension: [field, shown], set };
@@ -266,6 +266,12 @@ export function watchPanels(app, tracker, palette, host, editing) {
     }
     const before = view.state.field(difference.field);
     if (!change && before?.element !== panel.element) return; // another panel's
+    if (change && cell.rendered) {
+      cell.rendered = false; // the difference is one of its source
+      panel.renders = true;
+    } else if (!change && panel.renders) {
+      cell.rendered = true;
+    }
     view.dispatch({ effects: difference.set.of(change) });
   }
 
