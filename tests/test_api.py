@@ -12,7 +12,7 @@ from kit import READY, text
 from kit import judgement as judged
 from openai_server import Answer, ScriptedServer
 
-from ipyrefine import Budget, Limits, refine, refine_many
+from ipyrefine import Budget, Limits, choose_model, refine, refine_many, table
 from ipyrefine.api import Options, build, resume
 from ipyrefine.core.decisions import Continue
 from ipyrefine.core.model import Outcome
@@ -217,7 +217,8 @@ async def test_a_run_goes_on_with_all_that_its_options_say() -> None:
 BAD = {
     "a limit out of range": ({"limits": {"target": 80}}, "target: input should be less"),
     "a limit of another type": ({"target": "a"}, "target: input should be a valid number"),
-    "no such limit": ({"limits": {"bogus": 1}}, "bogus: extra inputs are not permitted"),
+    "no such limit": ({"limits": {"bogus": 1}}, "There is no bogus."),
+    "limits that are none": ({"limits": 3}, "limits: must be a dict, not 3."),
     "a model": ({"model": 42}, "model is a name or an object with `stream`, not 42."),
     "a check": ({"checks": [3]}, "A check must be a function or a name, not 3."),
     "checks": ({"checks": 3}, "checks is a list, not 3."),
@@ -244,8 +245,21 @@ def test_so_is_a_limit_and_a_task() -> None:
         Limits(target=80)
     with pytest.raises(UsageError, match=r"seconds: input should be greater than 0, not -1\."):
         Budget(seconds=-1)
+    with pytest.raises(UsageError, match=r"There is no bogus\."):
+        Limits(bogus=1)  # type: ignore[call-arg]
     with pytest.raises(UsageError, match=r"A task is a text, not 3\."):
         build(3)  # type: ignore[arg-type]
+
+
+async def test_so_is_what_is_no_name_and_no_list() -> None:
+    wrong: Any = 3
+    with pytest.raises(UsageError, match=r"A model's name is a text, not 3\."):
+        choose_model(wrong)
+    with pytest.raises(UsageError, match=r"The texts are a list, or texts by name, not 3\."):
+        await table("Do it.", wrong)
+    for wrong in (3, "Do it."):
+        with pytest.raises(UsageError, match=f"The tasks are a list, not {wrong!r}"):
+            await refine_many(wrong)
 
 
 def test_a_single_check_or_criterion_may_stand_for_a_list() -> None:

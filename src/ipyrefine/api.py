@@ -157,6 +157,14 @@ class Options:
         return named and self.asks_nobody and self.attempts is None and unread
 
 
+# As what a user may give an option that is read into something else.
+_GIVEN: dict[str, Any] = {
+    "api_key": str | Callable[[], str] | None,
+    "price": Price | str | None,
+    "variables": Variables | Mapping[str, Any] | None,
+    "limits": Limits | Mapping[str, Any] | None,
+    "prompts": Prompts | Mapping[str, str] | None,
+}
 # Of which a single one may be given alone.
 _LISTS = {"checks", "no_checks", "keeps", "criteria", "checklist", "categories", "warnings"}
 # What an option has to be, where nothing else looks at it first.
@@ -285,7 +293,7 @@ def takes_options(function: _Built) -> _Built:
     own = signature(function)
     named = [one for one in own.parameters.values() if one.kind is not Parameter.VAR_KEYWORD]
     options = {
-        one.name: (one.type, None if one.default is MISSING else one.default)
+        one.name: (_GIVEN.get(one.name, one.type), None if one.default is MISSING else one.default)
         for one in fields(Options)
     }
     limits = {name: (one.annotation, one.default) for name, one in Limits.model_fields.items()}

@@ -288,7 +288,7 @@ def test_the_one_that_failed_before_the_extension_was_loaded_counts(book):
         (["1 / 0"], "-v nope", "No variable named 'nope'."),
         (["1 / 0"], "-c nope", "There is no check 'nope'"),
         (["1 / 0"], "--nope", "There is no option --nope."),
-        (["1 / 0"], "nope", "There is no option nope."),
+        (["1 / 0"], "nope", "There is no option nope;"),
         (
             ["1 / 0"],
             "--set as=task",

@@ -99,6 +99,8 @@ async def refine_many(
     """
     from tqdm.auto import tqdm
 
+    if isinstance(tasks, str) or not isinstance(tasks, Iterable):
+        raise UsageError(f"The tasks are a list, not {tasks!r}.")
     if at_once < 1:
         raise UsageError(f"at_once must be at least 1, not {at_once}.")
     if hasattr(executor, "get_executor"):  # a Dask client, whose own futures cannot be awaited here

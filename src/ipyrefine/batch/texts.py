@@ -60,6 +60,8 @@ async def table(
     Raises:
         UsageError: there is no text, nothing to try it on, or a check cannot be used.
     """
+    if not isinstance(texts, Iterable):
+        raise UsageError(f"The texts are a list, or texts by name, not {texts!r}.")
     pairs: list[Any] = [*(texts.items() if hasattr(texts, "items") else enumerate(texts))]
     if twice := [name for name, uses in Counter(name for name, _ in pairs).items() if uses > 1]:
         raise UsageError(f"Two texts have the name {twice[0]!r}. Give each a name of its own.")

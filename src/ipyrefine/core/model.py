@@ -91,8 +91,13 @@ def refused(error: ValidationError, whole: str, spell: Callable[[str], str] = st
     """Return the sentence that says which of some values can't be used; `spell` writes its name."""
     first = error.errors()[0]
     name, *rest = map(str, first["loc"] or [whole])
-    place = ".".join([spell(name), *rest])
-    return UsageError(f"{place}: {first['msg'].lower()}, not {first['input']!r}.")
+    place, kind = ".".join([spell(name), *rest]), first["type"]
+    if kind == "extra_forbidden":
+        return UsageError(f"There is no {place}.")
+    if kind == "missing":
+        return UsageError(f"{place} is missing.")
+    must = "must be a dict" if kind == "model_type" else first["msg"].lower()
+    return UsageError(f"{place}: {must}, not {first['input']!r}.")
 
 
 class Typed(Record):

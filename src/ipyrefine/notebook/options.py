@@ -173,8 +173,10 @@ class MagicParser(argparse.ArgumentParser):
             if not equals and unknown[1:] and unknown[1][:1] != "-":
                 value = unknown[1]
             kind = "setting" if name.startswith(_SET) else "option"
-            shown, hint = name.removeprefix(_SET), self.instead(name, value)
-            self.error(f"There is no {kind} {shown}.{hint}")
+            shown, hint = name.removeprefix(_SET), f".{self.instead(name, value)}"
+            if not name.startswith("-") and not hint.startswith(". Type"):
+                hint = "; put a value of several words in quotes"
+            self.error(f"There is no {kind} {shown}{hint}")
         options.journal = options.journal != "no"
         options.quiet = options.quiet == "yes"
         options.unconfined = options.unconfined and options.unconfined == "yes"

@@ -64,6 +64,8 @@ def choose_model(
     from ipyrefine.providers import weights
     from ipyrefine.providers.replay import PREFIX, RecordedModel
 
+    if not isinstance(name, str | None):
+        raise UsageError(f"A model's name is a text, not {name!r}.")
     name = name or os.environ.get("IPYREFINE_MODEL")
     server = base_url or os.environ.get("OPENAI_BASE_URL")
     api_key = Key(api_key)
