@@ -78,6 +78,7 @@ def test_the_demo_replays_a_recorded_run_without_a_model_or_a_key(
     assert "Draft: ✎ NEEDS IMPROVEMENT · examples failed" in out
     assert "── Draft 2: ✓ PASS · 3 examples" in out
     assert "replay of recording.json" in out
+    assert "ipyrefine demo\nNext, in Jupyter" in out
     assert "⚠" not in out
     assert "Live:  ipyrefine demo" in out
     assert cli.main(["demo", "--replay", "-m", "x"]) == 1
