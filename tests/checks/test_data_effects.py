@@ -306,6 +306,21 @@ async def test_the_first_lines_tell_what_became_of_data(text: str, expected: lis
     assert found[: len(expected)] == expected
 
 
+async def test_of_rows_that_a_helper_of_the_notebook_loses_the_end_says_why() -> None:
+    space = {"__name__": "__main__"}
+    exec(
+        "def known(t, c): return t[t.customer.isin(c.customer)]\n"
+        "def whole(t): return t.dropna(subset=['amount'])",
+        space,
+    )
+    text = "few = known(orders, customers)\nrest = whole(orders)"
+    found = await told(text, known=space["known"], whole=space["whole"])
+    assert [one for one in found if "gone" in one] == [
+        "2 of 6 rows of `orders` are gone in `few`: their `customer` (x) is not in `customers`",
+        "1 of 6 rows of `orders` is gone in `rest`: its `amount` is missing",
+    ]
+
+
 @pytest.mark.parametrize(("text", "expected"), ONCE)
 async def test_a_lost_row_is_told_once(text: str, expected: list[str]) -> None:
     found = await told(text)

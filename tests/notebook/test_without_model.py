@@ -141,6 +141,7 @@ def test_another_model_goes_on_from_the_panel_and_reads(shell, monkeypatch):
         ("x = (1 +", "✗ FAILS", "SyntaxError"),
         ("input()", "· NOT RUN", "it asks for input"),
         ("import urllib.request as u\nu.urlopen('http://example.com')", "· NOT RUN", "the network"),
+        ("import urllib.request as u\nu.urlopen('http://localhost:9')", "· NOT RUN", "a server on"),
         ("!ls", "· NOT RUN", "There is no Python in it, and only Python is run."),
         ("df?", "· NOT RUN", "There is no Python in it"),
         ("%%bash\nls", "· NOT RUN", "This is Bash code, and only Python is run."),

@@ -11,6 +11,7 @@ from ipyrefine.kernel.folder import is_in_part
 from ipyrefine.kernel.redaction import redact
 
 _LONGEST = 200  # characters of a path in a sentence
+_NO_SERVER = re.compile(r"ConnectionRefusedError|\[Errno \d+\] Connection refused")
 _NO_SHELL = re.compile(r"NameError: name 'get_ipython'|AttributeError: 'NoneType'")
 
 
@@ -29,6 +30,8 @@ def explain_refusal(tried: Any, fault: str, *sources: str, offline: bool = True)
         return "Not run: it asks for input, which checked code cannot get."
     if host and offline:
         return _unreached(f"uses the network ({_name(host)})")
+    if offline and _NO_SERVER.search(fault):  # the sandbox has a loopback of its own
+        return _unreached("uses a server on this machine")
     if _NO_SHELL.match(fault) and any("get_ipython" in one for one in sources):
         return "Not run: it uses IPython itself, which checked code does not have."
     if variable in os.environ:

@@ -305,7 +305,8 @@ def _agree(old: _Table, new: _Table, name: str, places: Any) -> bool:
     rows = [n for n in range(0, len(places), len(places) // _SAMPLE + 1) if places[n] >= 0]
     was = _values(_taken(old.columns[name], _array(places[n] for n in rows)))
     now = _values(_taken(new.columns[name], rows))
-    return sum(one == two for one, two in zip(was, now, strict=True)) > len(rows) / _SHARE
+    same = [bool(one == two) for one, two in zip(was, now, strict=True)]
+    return sum(same) * _SHARE > len(same)
 
 
 def _fits(old: _Table, new: _Table, places: Any) -> bool:
@@ -511,8 +512,8 @@ def _differ(name: str, was: Any, now: Any) -> Effects:
             if Counter(items[0]) == Counter(items[1]) and items[0] != items[1]:
                 yield _effect("reordered", name=name, unit="item")
                 return
-            for one in _column(was.ravel(), now.ravel(), name=name):
-                yield one | ({"kind": "changed"} if one["kind"] == "type" else {})
+            for told in _column(was.ravel(), now.ravel(), name=name):
+                yield told | ({"kind": "changed"} if told["kind"] == "type" else {})
         elif was.ndim == now.ndim == 1:
             yield from _items(was.tolist(), now.tolist(), name, "")
         else:
@@ -673,7 +674,7 @@ class Account:
         kept, counts = list[Effect](), Counter[str]()
         with contextlib.suppress(Exception):
             steps = [one for one, _ in self._steps]
-            every = [one for one in _merged(steps, found) if self._is_sum_of_worth(one)]
+            every = [one for one in _merged(steps, found, self._why) if self._is_sum_of_worth(one)]
             for one in sorted(every, key=_rank):
                 counts[one["kind"]] += 1
                 if counts[one["kind"]] <= _MOST_OF.get(one["kind"], _MOST):
@@ -736,11 +737,11 @@ class Account:
             for fill in steps[number + 1 :]:
                 same = fill["kind"] == "filled" and fill.get("column", column) == column
                 if same and fill["count"] >= count:
-                    told, other = (one, fill) if read else (fill, one)
-                    more = {"after": fill.get("after", "other values")} if read else {}
-                    why = {name: one[name] for name in ("cause", "other", "values") if name in one}
-                    told.update(more or (why if fill["count"] == count else {}))
-                    other["kind"] = ""
+                    if read:
+                        one["after"] = fill.get("after", "other values")
+                    elif fill["count"] == count:
+                        fill |= {n: one[n] for n in ("cause", "other", "values") if n in one}
+                    (fill if read else one)["kind"] = ""
                     break
             else:
                 ends = [t for t in tables if column in t.columns and t.height == one["total"]]
@@ -748,10 +749,10 @@ class Account:
                     one["kind"] = "filled"
         told = list[Any]()  # what fills a column may be in what is given a table
         for step in [*self._steps]:
-            fill = _fields(step[0], "kind", "line", "column", "count")
-            if not fill[0] or (fill[0] == "filled" and fill in told):
+            fields = _fields(step[0], "kind", "line", "column", "count")
+            if not fields[0] or (fields[0] == "filled" and fields in told):
                 self._steps.remove(step)
-            told.append(fill)
+            told.append(fields)
 
     def _new(self, own: dict[str, Any], value: Any) -> Iterator[tuple[str, Any]]:
         """Yield what has a new name, and the answer if it has none."""
@@ -818,6 +819,24 @@ class Account:
                 yield _effect("missing", count=count, total=total, **where)
         if name and not shown:
             yield _effect("new", name=name, after=_size(value), head=self._table(value))
+
+    def _why(self, gone: Effect, rows: set[int]) -> Effect:
+        """Return why rows are gone, if all of them have what no row has that is left."""
+        of = gone.get("of") or gone.get("name", "")
+        table = _Table(self._before[of])
+        for name in table.own if table.height * len(table.own) <= _ITEMS else ():
+            values = _values(table.columns[name])
+            lacks = {n for n, one in enumerate(values) if one is None}
+            if rows == lacks:
+                return {"cause": "missing", "column": name, "values": []}
+            for other, theirs in self._before.items():
+                if other != of and _is_frame(theirs) and name in theirs.columns:
+                    known = {None, *_values(theirs[name])}
+                    alone = [n for n, one in enumerate(values) if one not in known]
+                    if alone and rows == {*alone, *lacks}:
+                        few = _some(values[n] for n in alone)
+                        return {"cause": "unmatched", "column": name, "other": other, "values": few}
+        return {}
 
     def _mixed(self, table: _Table, name: str, known: set[str]) -> Effects:
         """Yield the columns whose values are not those that another table has for the same key."""
@@ -942,7 +961,9 @@ def _is_missing(value: Any) -> bool:
     return False
 
 
-def _merged(steps: list[Effect], found: list[Effect]) -> list[Effect]:
+def _merged(
+    steps: list[Effect], found: list[Effect], why_gone: Callable[[Effect, set[int]], Effect]
+) -> list[Effect]:
     """Return what steps and names show, each thing once: a step knows why, a name is known."""
     kept, lost_rows = list[Effect](), dict[str, set[int]]()
     for one in steps:
@@ -983,6 +1004,9 @@ def _merged(steps: list[Effect], found: list[Effect]) -> list[Effect]:
             _fields(one, *_SUMS) == _fields(o, *_SUMS) for o in kept
         ):
             continue
+        if one["kind"] == "gone" and rows:
+            with contextlib.suppress(Exception):
+                one |= why_gone(one, rows)
         kept += [] if one in kept else [one]
     # That a filter makes a sum smaller is no news.
     mere = [_fields(one, "name", "of") for one in kept if _rank(one) >= _MERE and "total" in one]
@@ -1081,8 +1105,10 @@ _IN_ORDER = {
 _LOOKS = {"isna", "notna", "isnull", "notnull", "dropna", "where", "mask"}  # for what is missing
 _JOINS, _DROPS = ("merge", "join"), ("dropna", "drop_nulls", "drop_duplicates", "unique")
 _COERCES = ("to_numeric", "to_datetime", "to_timedelta", "map", "cut", "astype", "reindex")
-_FILLED = ("fillna", "fill_null", "fill_nan", "ffill", "bfill", "interpolate", "combine_first")
-_FILLED = (*_FILLED, "assign", "with_columns")
+_FILLED = {
+    *("fillna", "fill_null", "fill_nan", "ffill", "bfill", "interpolate", "combine_first"),
+    *("assign", "with_columns"),
+}
 _GROUPS = {  # the arguments that name what they group by
     **{"groupby": ("by",), "value_counts": ("subset",)},
     **dict.fromkeys(("pivot_table", "crosstab"), ("index", "columns")),
@@ -1165,7 +1191,7 @@ class _Sites(ast.NodeTransformer):
             ):
                 self._skipped.add(id(made))
             # pandas counts who holds what is changed in place.
-            case ast.Attribute(value=owner) if not isinstance(owner, ast.Name):
+            case ast.Attribute(value=of) if not isinstance(of, ast.Name):
                 unpacks |= any(one.arg == "inplace" for one in node.keywords)
         if (
             name not in _CALLS
