@@ -209,8 +209,18 @@ FILLED += [
         ["1 missing value of `amount` in `orders` is filled with 2.5"],
     ),
 ]
-# A row that two steps lose is told of once, and nothing of tables that are only looked up.
+# A row that one of two steps loses is told of once, and nothing of tables that are only looked up.
 ONCE = [
+    (
+        "orders.merge(customers).merge(rates)",
+        [
+            "1 of 6 rows of `orders` is gone: its `customer` (x) is not in `customers`",
+            "1 of 4 rows is gone: its `customer` (c) is not in `rates`",
+            "1 of 6 rows of `orders` is gone: its `customer` is missing",
+            "1 of 4 rows of `customers` is gone: its `customer` (d) is not in `orders`",
+            "2 of 4 rows of `customers` are gone: their `customer` (c, d) is not in `rates`",
+        ],
+    ),
     (
         "now = rates.sort_values('rate').drop_duplicates('customer', keep='last')\n"
         "both = now.merge(customers, on='customer')",

@@ -1007,6 +1007,9 @@ def _merged(
         if one["kind"] == "gone" and rows:
             with contextlib.suppress(Exception):
                 one |= why_gone(one, rows)
+                unused = [s.get("of") for s in steps if s.get("cause") == "unused"]
+                if one.get("cause") == "unmatched" and owner in unused:
+                    one["cause"] = "unused"
         kept += [] if one in kept else [one]
     # That a filter makes a sum smaller is no news.
     mere = [_fields(one, "name", "of") for one in kept if _rank(one) >= _MERE and "total" in one]
@@ -1019,6 +1022,7 @@ def _is_explained(one: Effect, steps: list[Effect]) -> bool:
     if one["kind"] == "repeated":
         return any(step.get("name") == name and step["count"] == count for step in steps)
     left, turns = total, 0
+    steps = [step for step in steps if step.get("cause") != "unused"]
     while fewer := sum(one["count"] for one in steps if one["total"] == left):
         left, turns = left - fewer, turns + 1
     return turns > 1 and left == total - count
