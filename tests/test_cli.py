@@ -156,6 +156,8 @@ def test_ctrl_c_is_for_jupyterlab_to_answer(tmp_path: Path) -> None:
             stdout=output,
             stderr=output,
             start_new_session=True,
+            # A test run that was started in the background hands its deafness to Ctrl-C on.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         ) as demo,
     ):
         while "READY\n" not in output_path.read_text():

@@ -77,7 +77,6 @@ async def ended(*args: Any, **options: Any) -> Run:
 
 X, DOUBLE, ZERO, ABSOLUTE, NOTHING = BODIES
 HOLDS = Evidence(name="examples", passed=True, decisive=True, basis="examples")
-LATE = critic(False, weak("old", "return"), fixed=["f1"])
 KEEP = "t1: KEEP: the task does not ask for that"
 
 

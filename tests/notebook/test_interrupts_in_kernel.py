@@ -12,7 +12,7 @@ from faulty import GOOD, STAGES, Trial
 from kernel import Kernel, until
 from openai_server import Answer, ScriptedServer
 
-AT_ONCE = 5.0  # seconds: the claim is one, and a busy machine gets five
+AT_ONCE = 20.0  # seconds: the claim is one; uninterrupted, each would wait for ever
 LEFT = "[t for t in asyncio.all_tasks() if 'ipyrefine' in repr(t.get_coro())]"
 CELL = "%%refine -p prose --target 0.8 --critique always --set as=task -n 2\nWrite a greeting."
 
@@ -50,7 +50,7 @@ def test_an_interrupt_leaves_the_server_within_a_second_and_keeps_the_best(kerne
     time.sleep(0.1)
     began = time.monotonic()
     kernel.interrupt()
-    reply = kernel.finish(request, 10)
+    reply = kernel.finish(request)
     assert server.left.wait(AT_ONCE)
     assert server.left_at - began < AT_ONCE
     assert (reply["status"], reply["ename"]) == ("error", "Interrupted")
@@ -71,7 +71,7 @@ def test_an_interrupt_ends_a_check_and_keeps_the_best(kernel, server, start, wai
     until(lambda: server.requests)
     time.sleep(0.5)
     kernel.interrupt()
-    assert kernel.finish(request, 10)["ename"] == "Interrupted"
+    assert kernel.finish(request)["ename"] == "Interrupted"
     assert kernel.value("began") == "['Hello']"
     assert kernel.value("refined") == "'Hello'"
     assert kernel.value(LEFT) == "[]"

@@ -217,10 +217,10 @@ def is_open(port: int) -> bool:
 def test_exiting_in_the_middle_of_a_reply_is_quick_and_quiet_and_leaves_nothing(weights, how, code):
     """Neither the server's process nor its port outlives ours, however that ends."""
     command = [sys.executable, "-c", _EXIT, str(weights), how]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stderr) == (code, "")
     pid, port = map(int, done.stdout.split())
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while (is_open(port) or Path(f"/proc/{pid}/cmdline").exists()) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not is_open(port)

@@ -335,11 +335,11 @@ def test_a_hub_that_refuses_or_does_not_answer_is_given_up_in_time(hub, monkeypa
     answer = threading.Event()
     monkeypatch.setattr(
         "huggingface_hub.get_session",
-        lambda: SimpleNamespace(head=lambda url, timeout: answer.wait(10)),
+        lambda: SimpleNamespace(head=lambda url, timeout: answer.wait(60)),
     )
     with pytest.raises(WeightsError, match="no answer within"):
         weights.pull("tiny", sources=[HUB])
-    assert time.monotonic() - began < 8
+    assert time.monotonic() - began < 30
     answer.set()
 
 

@@ -98,11 +98,11 @@ async def test_a_flood_neither_fills_memory_nor_starves_the_loop(write):
             late = max(late, time.monotonic() - before)
 
     ticking = asyncio.create_task(tick())
-    ran = await asyncio.wait_for(run_python(f"while True: {write}", output_limit=5_000), 8)
+    ran = await asyncio.wait_for(run_python(f"while True: {write}", output_limit=5_000), 60)
     ticking.cancel()
     assert ran.limit == "output"
     assert len(ran.stdout) + len(ran.stderr) < 5_200
-    assert late < 1
+    assert late < 5
 
 
 async def test_a_traceback_after_much_output_is_kept():

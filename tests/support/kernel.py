@@ -12,7 +12,7 @@ from jupyter_client.manager import KernelManager
 WAIT_S = 60.0
 
 
-def until(condition: Callable[[], object], seconds: float = 20.0) -> None:
+def until(condition: Callable[[], object], seconds: float = WAIT_S) -> None:
     """Wait until something is so; a test whose time is up fails."""
     deadline = time.monotonic() + seconds
     while not condition():
