@@ -39,6 +39,7 @@ async def test_a_student_types_what_comes_of_each_input_before_it_is_shown(
     await lab.wait_output(1, "Your code misses the task")
     shown = await lab.outputs_text(1)
     assert "IndexError" not in shown
+    assert not await lab.page.locator(".ipyrefine-gone").count(), "the task is no change to take"
     for answer, then in (("IndexError", "median([16, 17])"), ("16", "it gives 17")):
         field = lab.page.locator(".rf-panel [name=result]")
         assert await field.input_value() == "", "the last answer is not in the next field"
