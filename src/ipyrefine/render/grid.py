@@ -162,7 +162,7 @@ def _asked(
                 mark, source = _HOLDS if one.confirmed else _MISSES, "you"
             elif tests:
                 mark, source = _cell_mark(text, tests[0]), "its test"
-                note = f"“{tests[0].quote}”" if tests[0].quote and tests[0].blocking else ""
+                note = labels.quoted(tests[0].quote) if tests[0].blocking else ""
                 marks = [_cell_mark(column, tests[0]) for column in texts]
             elif one.asks == "right" and not one.choices:
                 mark = Label("", "to confirm", "quiet")
@@ -259,7 +259,8 @@ def _test(test: Point, cell: Cell | None) -> Item:
     if cell and cell.result.passed is None and not untried:
         untried = cell.result.shows
     vacuous = _VACUOUS.word if cell and not cell.result.counts else ""
-    baseless = f"not in the task: “{test.quote}”" if test.quote and not test.blocking else ""
+    quote = labels.quoted(test.quote)
+    baseless = f"not in the task: {quote}" if quote and not test.blocking else ""
     return Item(
         name=test.id,
         text=" ".join(filter(None, (said, labels.contest_sentence(test)))),

@@ -180,6 +180,11 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def quoted(words: str) -> str:
+    """Put words between quotation marks, unless they begin with one of their own."""
+    return words if words[:1] in ("", *'"“„«') else f"“{words}”"
+
+
 def seconds(value: float) -> str:
     """Format a duration: ``0.3 s``, ``12 s``, ``1 min 05 s`` or ``1 h 02 min``."""
     if value < 0.95:

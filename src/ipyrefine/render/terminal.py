@@ -214,7 +214,7 @@ class _Printer:
         below = (
             (item.text if item.name else "", "", "  "),
             (item.quote, "quiet", "  │ "),
-            (f"Task: “{item.demand}”" if item.demand else "", "quiet", "  "),
+            (f"Task: {labels.quoted(item.demand)}" if item.demand else "", "quiet", "  "),
             (f"Fix: {item.fix}" if item.fix else "", "", "  "),
             (item.detail, "", "  │ "),
         )
@@ -264,7 +264,7 @@ class _Printer:
         name = f"  {wcwidth.ljust(one.name, width)}  "
         if one.blocks:
             return [*self.wrap(one.missed, "", name, hang), *self.blocks(one.blocks), ""]
-        said = f"“{one.said}”" * bool(one.said)
+        said = labels.quoted(one.said)
         whole = plain(f"{name}{one.missed} {said}").rstrip()
         if cells(whole) <= self._columns:
             return [whole]
@@ -364,8 +364,11 @@ def _line_text(line: Line) -> str:
     one = line.body
     if isinstance(one, Result):
         return " · ".join(filter(None, (str(one), line.note)))
-    said = [one.text, f"“{one.quote}”" * bool(one.quote), one.note]
-    said += [f"Task: “{one.demand}”" * bool(one.demand), f"Fix: {one.fix}" * bool(one.fix)]
+    said = [one.text, labels.quoted(one.quote), one.note]
+    said += [
+        f"Task: {labels.quoted(one.demand)}" * bool(one.demand),
+        f"Fix: {one.fix}" * bool(one.fix),
+    ]
     return " · ".join(filter(None, said)).replace("`", "")
 
 

@@ -11,7 +11,7 @@ from ipyrefine.core.results import missed_claim
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.table import Cell, Evidence
 from ipyrefine.core.testing import is_critics
-from ipyrefine.render.labels import Label, check_name, count, running, score, seconds
+from ipyrefine.render.labels import Label, check_name, count, quoted, running, score, seconds
 
 Phrases = list[tuple[str, str]]  # what stands out, and what follows it
 
@@ -295,7 +295,7 @@ def _reason(run: Run, text: Iteration, verdict: Verdict) -> str:
 def _failing_line(run: Run, verdict: Verdict) -> str:
     """Return what a failed point shows; of a critic's test, with the words that it rests on."""
     test = run.points.get(verdict.point) if verdict.why == "test_failed" else None
-    return f"{test.words} (“{test.quote}”): {verdict.line}" if test else verdict.line
+    return f"{test.words} ({quoted(test.quote)}): {verdict.line}" if test else verdict.line
 
 
 def _test_name(run: Run, id_: str) -> str:
