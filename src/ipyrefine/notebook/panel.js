@@ -253,7 +253,9 @@ function render({ model, el }) {
 
   function closeMenus(except) {
     for (const menu of el.querySelectorAll("details.rf-menu[open]")) {
-      if (menu !== except) menu.open = false;
+      if (menu === except) continue;
+      if (menu.contains(document.activeElement)) menu.firstElementChild.focus(); // else it is lost
+      menu.open = false;
     }
   }
 
