@@ -94,7 +94,7 @@ def test_items_in_another_order_are_as_shown(shown: Held, now: Held) -> None:
     found = differ([shown], [now])
     assert [one.kind for one in found] == ["order"]
     ran = Ran(iteration=0, how="same", results=2, differences=found)
-    assert words(ran).sentence == "ran: all 2 results as shown, `xs` in another order"
+    assert words(ran).sentence == "ran: both results as shown, `xs` in another order"
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ def notebook(monkeypatch: pytest.MonkeyPatch) -> Notebook:
 
 
 TEXT = "total = orders['amount'].sum()\nbig = orders[orders['amount'] > 5]\nbig"
-ALL = "ran: all 2 results as shown"
+ALL = "ran: both results as shown"
 
 
 async def test_what_the_cell_gave_as_shown_is_counted(notebook):
@@ -198,7 +198,7 @@ async def test_lines_for_ipython_stay_out_of_it(notebook):
 
 @pytest.mark.parametrize(
     ("head", "said"),
-    [("%%time\n", "ran: all 2 results as shown"), ("%%capture\n", "ran: the result is as shown"),
+    [("%%time\n", "ran: both results as shown"), ("%%capture\n", "ran: the result is as shown"),
      ("%%timeit -n 1 -r 1\n", "")],
 )  # fmt: skip
 async def test_what_stands_above_the_text_belongs_to_it(notebook, monkeypatch, head, said):
@@ -237,7 +237,7 @@ async def test_nothing_of_an_object_is_called(notebook):
     text = f"{HOSTILE}\nn = len(orders)\nh = Hostile()\nodd = Odd()\nmany = [h, odd]"
     await notebook.accept(text)
     await notebook.run(text)
-    assert notebook.said == "ran: all 2 results as shown"
+    assert notebook.said == "ran: both results as shown"
 
 
 # Where nothing ran before

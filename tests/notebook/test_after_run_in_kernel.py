@@ -53,7 +53,7 @@ def test_its_record_says_what_the_cell_gave_and_the_panel_is_gone(kernel):
     assert kernel.run(TEXT)["status"] == "ok"
     until(lambda: kernel.value("refined_run.ran is not None") == "True")
     assert kernel.value("refined_run.ran.how, refined_run.ran.results") == "('same', 2)"
-    assert "ran: all 2 results as shown" in records(kernel)[-1]
+    assert "ran: both results as shown" in records(kernel)[-1]
 
 
 def test_what_differs_is_said_once_the_text_ran_again_on_what_it_was_shown_on(kernel):

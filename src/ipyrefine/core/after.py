@@ -215,7 +215,8 @@ def words(ran: Ran) -> Said:
             sentence = f"ran: it raised {ran.raised}, as shown"
         case "same":
             order = _list([f"{_subject(one)} in another order" for one in ran.differences])
-            results = f"all {ran.results} results" if ran.results > 1 else "the result is"
+            number = "both" if ran.results == 2 else f"all {ran.results}"
+            results = f"{number} results" if ran.results > 1 else "the result is"
             said = ", ".join(filter(None, [f"ran: {results} as shown", order]))
             sentence = said if ran.results else ""
         case "varies" if len(ran.differences) == 1:
