@@ -1547,7 +1547,7 @@ class _Step:
         mapped = _is_series(subject) and getattr(first, "attr", "") == "map"
         for name in old.own:
             if name in new.columns and new.lacks(name) < old.lacks(name):
-                where = {"of": self._name(), "column": "" if mapped else name}
+                where = {} if mapped else {"of": self._name(), "column": name}
                 effects = _column(old.columns[name], new.columns[name], **where)
                 yield from (one for one in effects if one["kind"] == "filled")
 
