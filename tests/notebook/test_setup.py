@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from kernel import Kernel
+from kernel import Kernel, until
 from openai_server import Answer, Failure, ScriptedServer
 from shells import loaded_shell
 
@@ -433,7 +433,7 @@ def test_to_continue_a_look_without_a_model_opens_the_form(start, server):
     latest = "get_ipython().magics_manager.registry['Refine'].latest"
     click = {"action": "continue", "fields": {"words": "shorter"}}
     kernel.run(f"{latest}.panel._take({click})")
-    assert "No model is set up to write." in kernel.value(f"{latest}.panel._note")
+    until(lambda: "No model is set up to write." in kernel.value(f"{latest}.panel._note"))
     assert "Use it" in kernel.value(f"{latest}.panel._render()['form']")
     fields = {"step": "use", "url": server.base_url, "model": "small"}
     kernel.run(PRESS.format(json.dumps(fields)) + "await asyncio.sleep(1)")
