@@ -45,7 +45,7 @@ async def test_a_table_and_a_figure_stand_beside_what_the_draft_printed(
     assert await columns.count() == 2
     revision, draft = [await columns.nth(n).inner_text() for n in range(2)]
     assert draft.split() == ["Draft", "Printed:", "30", "rows"]
-    assert "The answer: a table of 3 rows × 1 column" in revision
+    assert "The answer: a column of 3 values" in revision
     picture = lab.panel(".rf-outputs img")
     await picture.wait_for()
     drawn = await picture.evaluate("(img) => [img.complete, img.naturalWidth, img.offsetWidth]")
