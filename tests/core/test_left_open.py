@@ -9,7 +9,7 @@ from kit import finding, finish, question, refinement, text
 from ipyrefine import refine
 from ipyrefine.core import decisions
 from ipyrefine.core.critiques import parse_critique
-from ipyrefine.core.model import Criterion, Limits, Task
+from ipyrefine.core.model import Clarification, Criterion, Limits, Task
 from ipyrefine.core.points import answer, left_open
 from ipyrefine.core.results import expect, rows
 from ipyrefine.core.run import Run
@@ -78,6 +78,24 @@ async def test_a_question_with_a_call_is_a_row_with_its_options() -> None:
     }
     answered = expect(asked[0], "IndexError")
     assert (answered.call, answered.result, answered.raises) == ("last([])", "IndexError", True)
+
+
+@pytest.mark.parametrize(
+    ("asked", "left"),
+    [
+        (CALL, []),
+        ({"question": "What should last([]) give?", "options": ["None", "fail"]}, []),
+        (WORDS, [WORDS["question"]]),
+    ],
+)
+async def test_what_the_user_expects_of_a_call_answers_each_question_about_it(
+    asked: Any, left: list[str]
+) -> None:
+    run, _ = await run_of(code(CODE), reply(asked))
+    example = Clarification(call="last([])", result="IndexError", raises=True)
+    setup = run.setup.replace(task=run.task.replace(clarifications=(example,)))
+    run = run.model_copy(update={"setup": setup})
+    assert [one.words for one in left_open(run, run.iterations[0])] == left
 
 
 NO_CALLS = {

@@ -435,9 +435,14 @@ def lost_sections(run: Run, text: Iteration) -> tuple[Loss, ...]:
 
 def left_open(run: Run, text: Iteration) -> list[Point]:
     """Return the critic's questions about the task that the user has not answered."""
-    answered = {one.call for one in run.task.clarifications}
+    answered = [one.call for one in run.task.clarifications]
     asked = (one.point for one in run.cells(text) if one.asks and one.point.kind == "question")
-    return [one for one in asked if not one.call or one.call not in answered]
+
+    def is_answered(question: Point) -> bool:
+        known = question.call in answered
+        return known if question.call else any(call in question.words for call in answered)
+
+    return [one for one in asked if not is_answered(one)]
 
 
 def to_check(run: Run, text: Iteration) -> list[Point]:

@@ -284,7 +284,8 @@ class CellRun:
         if base is None or run.setup.draft is None or run.setup.coach:
             return None
         text = run.iterations[number] if number is not None else None
-        fits = text and (base.head or not run.task.is_foreign)
+        changed = text and text.text != run.setup.draft  # more than the magic's line
+        fits = changed and (base.head or not run.task.is_foreign)
         cell_type = "code" if run.task.form == "code" else "markdown"
         return {
             "cell": base.cell_id,
