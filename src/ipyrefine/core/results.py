@@ -109,7 +109,8 @@ def rivalry(run: Run, iteration: Iteration, row: Row) -> str:
     by_text = {one.number: given(run, one).get(key) for one in run.iterations}
     texts, parts = set[int](), list[tuple[str, list[int], str]]()
     choices = row_choices(row)
-    long = max(len(one.result) for one in choices) > _MAX_NAMED and len(choices) <= len(_PLACES)
+    longest = max((len(one.result) for one in choices), default=0)
+    long = longest > _MAX_NAMED and len(choices) <= len(_PLACES)
     for place, choice in enumerate(choices):
         value = _PLACES[place] if long else choice.result
         who = [number for number, one in by_text.items() if one and gives_same(one, choice)]
