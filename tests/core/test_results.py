@@ -6,10 +6,10 @@ from kit import CODE, code, critique, decide, finish, refinement, requests, stag
 from ipyrefine.checks.evaluation import Examples
 from ipyrefine.checks.rows import Results
 from ipyrefine.checks.suite import Suite
-from ipyrefine.core.decisions import Accept, Expect, Retract
+from ipyrefine.core.decisions import Accept, Dismiss, Expect, Retract
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.events import Event, Stopped
-from ipyrefine.core.model import Limits, Outcome, Stage, StopReason, Task
+from ipyrefine.core.model import Choice, Limits, Outcome, Stage, StopReason, Task
 from ipyrefine.core.results import (
     claims,
     example_asked,
@@ -390,6 +390,20 @@ async def test_of_one_text_it_is_what_the_critic_expects_and_what_this_text_give
     assert loop.state.chosen
     said = rivalry(loop.state, loop.state.chosen, first)
     assert said == "this text raises IndexError, the critic expects None"
+
+
+async def test_a_critics_test_that_does_not_follow_asks_and_no_longer_blocks() -> None:
+    loop = await critic_expects(LOWER, limits=Limits(max_revisions=0))
+    text = loop.state.iterations[0]
+    [test] = loop.state.tests
+    assert [one.id for one in loop.state.cells(text) if one.blocks] == [test.id]
+    await decide(loop, Dismiss(points=(test.id,)))
+    run = loop.state
+    assert not any(one.blocks for one in run.cells(run.iterations[0]))
+    assert [one.id for one in run.tests] == [test.id], "texts are still tried on it"
+    assert shown(loop)[0].rivals == (Choice(result="None"),)
+    await decide(loop, Dismiss(points=(test.id,)))
+    assert loop.state.tests == []
 
 
 async def test_results_that_are_long_are_counted_where_it_is_said_who_gives_them() -> None:

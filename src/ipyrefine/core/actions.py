@@ -422,7 +422,8 @@ def decide(run: Run, decision: Decision) -> Run:
     if not run.iterations or decision.settles:
         return run
     if row.revises:
-        return _allow_revision(run, decision, number, stopped)
+        run = _allow_revision(run, decision, number, stopped)
+        return run.replace(awaits_user=not run.setup.model)  # who would write it
     return run.replace(awaits_user=run.awaits_user or stopped)
 
 
@@ -440,7 +441,6 @@ def _allow_revision(run: Run, decision: Decision, number: int, stopped: bool) ->
         patience_from=len(run.iterations) - 1,
         repairs=0,
         head=number if pinned else run.head,
-        awaits_user=False,
         released=len(run.iterations),
         revision_requested=True,
     )

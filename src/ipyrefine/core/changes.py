@@ -20,8 +20,7 @@ def override(run: Run, decision: decisions.Override, number: int) -> Run:
     verdict = overridden(before or Verdict(outcome=decision.outcome, score=None), decision)
     overruled = run.iterations[number].overruled or (before.outcome if before else None)
     run = amend(run, number, verdict=verdict, override=decision, overruled=overruled)
-    written = run.setup.model and not decision.settles  # without a model it is only a verdict
-    return ask_for(run, decision.reason) if written else run
+    return run if decision.settles else ask_for(run, decision.reason)
 
 
 def add_edit(run: Run, edit: decisions.Edit, parent: int) -> Run:
@@ -60,9 +59,16 @@ def select(run: Run, decision: decisions.Select, _: int) -> Run:
 
 
 def dismiss(run: Run, decision: decisions.Dismiss, _: int) -> Run:
-    """Set points aside; a critic's "not ready" that rests on them is taken back."""
-    before = run
-    run = change_points(run, decision.points, _dropper(decision.reason))
+    """Set points aside; a critic's "not ready" that rests on them is taken back.
+
+    A critic's test that blocks only asks from then on: it may still be right, but not by the task.
+    """
+    drop, before = _dropper(decision.reason), run
+    run = change_points(
+        run,
+        decision.points,
+        lambda one: one.replace(blocking=False) if is_critics(one) and one.blocking else drop(one),
+    )
     for text in run.iterations:
         gone = [c for c in before.cells(text) if c.is_open and c.id in decision.points]
         left = [c for c in run.cells(text) if c.is_open and c.id not in decision.points]

@@ -267,7 +267,7 @@ def _test(test: Point, cell: Cell | None) -> Item:
         note=" · ".join(filter(None, (untried, vacuous, baseless))),
         demand=test.quote if test.blocking else "",
         detail=test.code,
-        dismiss="Doesn't follow",
+        dismiss="Doesn't follow" if test.blocking else _DISMISS,
     )
 
 
