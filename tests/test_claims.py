@@ -109,7 +109,7 @@ INT = 'def test_list():\n    """the last item of a list"""\n    assert last([2.0
 KEEP = "t2: KEEP: the task names no type"
 
 
-async def test_a_dismissed_test_counts_no_more() -> None:
+async def test_a_test_that_does_not_follow_is_tried_and_counts_no_more() -> None:
     loop = criticised(critique(EMPTY), drafts=(WRONG,), max_revisions=0)
     run = await loop.run()
     (shown,) = [one for one in told(run, 0) if is_critics(one.point)]
@@ -117,7 +117,7 @@ async def test_a_dismissed_test_counts_no_more() -> None:
     run = await loop.run()
     assert run.iterations[0].verdict
     assert run.iterations[0].verdict.passed
-    assert suites(loop) == [{}]
+    assert suites(loop) == [{"test_empty": False}]
 
 
 async def test_a_resumed_run_tries_its_tests_on_the_variables_too() -> None:

@@ -432,6 +432,7 @@ def test_to_continue_a_look_without_a_model_opens_the_form(start, server):
     kernel.run("%%refine --draft -n 0\nx = 40 + 2\nx")
     latest = "get_ipython().magics_manager.registry['Refine'].latest"
     click = {"action": "continue", "fields": {"words": "shorter"}}
+    until(lambda: kernel.value(f"{latest}.session.run.stop_reason is not None") == "True")
     kernel.run(f"{latest}.panel._take({click})")
     until(lambda: "No model is set up to write." in kernel.value(f"{latest}.panel._note"))
     assert "Use it" in kernel.value(f"{latest}.panel._render()['form']")
