@@ -320,7 +320,7 @@ class CellRun:
 
     def _redraw(self) -> None:
         if self.panel is not None:
-            self.panel.note("")
+            self.panel.draw()
 
     def _use_setup(self, how: str) -> None:
         """Have the run go on with what was set up; one that failed goes on at once."""

@@ -156,6 +156,10 @@ class Panel:
         self._note = text
         self._draw_soon()
 
+    def draw(self) -> None:
+        """Show what has changed elsewhere; what is said below the header stays."""
+        self._draw_soon()
+
     def close(self) -> None:
         """Take the panel off the screen; nothing is shown after."""
         if self._closed:
