@@ -220,7 +220,7 @@ ACTIONS: dict[str, Action] = {
         "[from k] [n] [guidance]", "revise again; f1 f2 only; as code|prose",
         button="Continue", title="Write one more revision, with the guidance below.", key="c",
         record=decisions.Continue, read=typed.go_on, take=_go_on, early=True, revises=True,
-        needs=lambda run, d: _to_do(run, d),
+        needs=_to_do,
         done=lambda run, d, _: f"allowed {d.revisions} more revision{'s' * (d.revisions > 1)}"),
     "branch": Action(
         typed="continue from 0", title="Branch: revise %s next, with the guidance below.",

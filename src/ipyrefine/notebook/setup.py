@@ -359,7 +359,7 @@ class Form:
     ) -> None:
         self._magics, self._go_on, self._on_end = magics, go_on, on_end
         self.panel = Panel(self, widget=widget)
-        self._setup = Setup(magics, changed=lambda: self.panel.draw(), finish=self._finish, **more)
+        self._setup = Setup(magics, changed=self.panel.draw, finish=self._finish, **more)
 
     def decide(self, decision: Any) -> None:
         """Take no decision: there is no run."""

@@ -384,7 +384,7 @@ def line_of(text: str, quote: str) -> int | None:
     words = [word for word in _MARKS.split(parts[-1].strip("' ")) if word] if parts else []
     pattern = rf"{_MARKS.pattern}".join(map(re.escape, words))
     few = words and len(pattern) < 20_000
-    found = re.search(re.sub("['\u2018\u2019]", _APOSTROPHE, pattern), text, re.I) if few else None
+    found = re.search(re.sub(_APOSTROPHE, _APOSTROPHE, pattern), text, re.I) if few else None
     return plain(text[: found.end()]).count("\n") if found else None
 
 
