@@ -4,16 +4,16 @@ import json
 import re
 
 import pytest
-from kit import question
+from kit import EVALUATED, finding, judgement, question, refinement, text
 
 import ipyrefine
-from ipyrefine.core.model import Setup, StopReason, Task, Usage
+from ipyrefine.core.model import Limits, Setup, StopReason, Task, Usage
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.table import Point, Reading, Result
 from ipyrefine.notebook.magic import Refine
 from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.render.grid import checks
-from ipyrefine.render.html import record_html, style
+from ipyrefine.render.html import record_html
 from ipyrefine.render.terminal import record_text
 from ipyrefine.session.commands import usage
 from ipyrefine.session.export import export
@@ -53,18 +53,36 @@ def test_a_run_that_only_began_renders(render, read_html):
     assert "NOT VERIFIED" in page.text
 
 
-def test_a_record_of_ten_long_texts_takes_at_most_twice_their_bytes():
+@pytest.mark.parametrize(("size", "most"), [(400, 1.3), (100, 2), (30, 4)])
+def test_a_record_of_ten_texts_grows_with_their_changes_and_not_with_their_lines(size, most):
     task = Task(text="Compute the rows.", form="code")
-    lines, texts = [f"    value_{n} = compute(row[{n}], scale={n})" for n in range(400)], []
+    lines, texts = [f"    value_{n} = compute(row[{n}], scale={n})" for n in range(size)], []
     for number in range(10):
-        lines[40 * number] += f"  # revision {number}"
+        lines[size // 10 * number] += f"  # revision {number}"
         texts.append(
             Iteration(number=number, parent=number - 1 if number else None, text="\n".join(lines))
         )
     run = Run(setup=Setup(task=task), iterations=tuple(texts), stop_reason=StopReason.CANCELLED)
-    record = record_text(run) + record_html(run).replace(style(), "")
-    assert len(record.encode()) <= 2 * sum(len(one.text.encode()) for one in texts)
+    record = record_text(run) + record_html(run)
+    assert len(record.encode()) <= most * sum(len(one.text.encode()) for one in texts)
     assert "unchanged lines" in record
+
+
+@EVERY
+async def test_below_a_text_stands_what_its_evaluator_said_of_it_and_no_word_on_an_earlier_one(
+    render, read_html
+):
+    said = ["It is too short.", "It is too long.", "It is too blunt."]
+    drafts = [text(one) for one in ("Hi", "Hello there", "Oh")]
+    replies = {"draft": drafts[:1], "revise": drafts[1:]}
+    replies["judge"] = [judgement(3, finding(one)) for one in said]
+    loop = refinement(replies, prompts=EVALUATED, limits=Limits(max_revisions=2))
+    output = " ".join(read_html(render(await loop.run())).text.split())
+    below = re.split(r"(?:Draft|Revision \d) +0\.30", output)[1:]
+    found = [
+        [one for one in said if one in re.split("Settings|Details", part)[0]] for part in below
+    ]
+    assert found == [[one] for one in said]
 
 
 # Other languages

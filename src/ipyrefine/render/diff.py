@@ -113,8 +113,7 @@ def text_diff(old: str, new: str, form: Form = "code") -> str:
     if form == "prose":
         brackets = {" ": "{}", "-": "[-{}-]", "+": "{{+{}+}}"}
         parts = words(old, new)
-        if len(new.split()) > _SHORT_TEXT[1]:
-            parts = [_fold_kept(one, n == 0, n == len(parts) - 1) for n, one in enumerate(parts)]
+        parts = [_fold_kept(one, n == 0, n == len(parts) - 1) for n, one in enumerate(parts)]
         return "".join(brackets[part.tag].format(part.text) for part in parts)
     found = visible_rows(old, new)
     if all(row.tag == " " for row in found):
@@ -332,18 +331,18 @@ def text_lines(
 
 
 def lay_out(
-    lines: Sequence[Line], notes: Mapping[int, Sequence[Any]], *, whole: bool
+    lines: Sequence[Line], notes: Mapping[int, Sequence[Any]], *, whole: bool, folds: bool = False
 ) -> Iterator[Stretch]:
     """Yield lines with the notes below them; what is far from any change or note is folded.
 
-    The start of a `whole` text is shown, too.
+    The start of a `whole` text is shown, too, and all of a short one unless it `folds`.
     """
     most = len(lines) if len(lines) <= 1.5 * _SHOWN_LINES else _SHOWN_LINES - CONTEXT
     wanted = [
         (whole and n < most) or line.changed or line.number in notes for n, line in enumerate(lines)
     ]
     is_code = any(line.gutter for line in lines)
-    if not whole and _is_short(lines, is_code=is_code):
+    if not (whole or folds) and _is_short(lines, is_code=is_code):
         wanted = [True] * len(lines)
     for visible, numbers in stretches(wanted) if is_code else _passages(lines, wanted):
         part = [lines[n] for n in numbers]

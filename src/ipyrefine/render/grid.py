@@ -72,7 +72,11 @@ def checks(
     texts = [None if one.number is None else run.iterations[one.number] for one in heads]
     asked = gives.results(run, text, waiting)
     tested = _tested(run, text, {one.key for block in asked for one in block.rows})
-    lines = [*_asked(run, text, asked, texts, tested), *_held_to(run, text, texts, tested)]
+    lines = [
+        *_asked(run, text, asked, texts, tested),
+        *([_evaluated(run, text, texts)] if has_evaluator(run) else ()),
+        *_held_to(run, text, texts, tested),
+    ]
     shown = 0
     found = list[Line]()
     for line in sorted(lines, key=_order):
@@ -85,7 +89,7 @@ def checks(
 
 
 def missed(run: Run, text: Iteration) -> list[Item]:
-    """Return what a text misses, what blocks it first, without the results that ask."""
+    """Return what a text misses, what blocks it first, but what asks and its evaluator."""
     # Of each row, who gives what is not asked here: that is a question to every text.
     results = () if run.setup.coach else rows(run, text)
     tested = _tested(run, text, set(map(row_key, results)))
@@ -182,8 +186,6 @@ def _given_mark(value: Row | Choice | None, row: Row, shown: Result) -> Label:
 
 def _held_to(run: Run, text: Iteration, texts: _Columns, tested: _Tested) -> Iterator[Line]:
     """Yield everything else that texts are held to: checks, tests, remarks and rules."""
-    if has_evaluator(run):
-        yield _evaluated(run, text, texts)
     told = {test.id for _, tests in tested.values() for test in tests}
     points = [
         one
@@ -391,7 +393,7 @@ def feedback(run: Run, text: Iteration) -> list[Paragraph]:
     found = [
         Paragraph(one.point.words)
         for one in run.cells(text)
-        if one.point.source == "evaluator" and not is_bare(one, text)
+        if one.point.source == "evaluator" and not one.result.passed and not is_bare(one, text)
     ]
     said = text.reading
     if said and said.reason:

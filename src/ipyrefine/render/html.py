@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
+from zlib import crc32
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -35,6 +36,10 @@ from ipyrefine.render.progress import WRITING, seconds_of
 
 PARTS = ("top", "form", "text", "ask", "notices", "results", "evidence", "guide", "foot")
 _MOST_COLUMNS = 3  # of outputs that differ
+_CLASSES = re.compile(r'class="([^"]*)"')
+_RULE = re.compile(r"(([^{}]+)\{(?:[^{}]|\{[^{}]*\})*\})")
+_BRACKETS, _NAME = re.compile(r"\([^()]*\)"), re.compile(r"\.(rf-[\w-]+)")
+_ROOT = re.compile(r"(?<![\w.-])\.ipyrefine")  # the first class of a selector
 _BLANK = re.compile(r"\n([ \t]*)(?=\n)")
 _KEYS = {row.key: row.button.rstrip("…") for row in ACTIONS.values() if row.key} | {
     "y": "Yes to the line in focus; elsewhere, to what the header asks",
@@ -103,14 +108,28 @@ def record_html(run: Run, *, note: str = "", panel: str = "") -> str:
     """
     context = _context(run, View(), note, live=False)
     context |= {"panel": panel, "question": document.rival(run, context["about"])}
-    html = _render("coach_record" if run.setup.coach else "record", context)
+    body = _render("coach_record" if run.setup.coach else "record", context)
+    html = _static(body, is_record=True, panel=panel)
     # In a Markdown export a blank line would end the HTML.
     return _BLANK.sub(r"\n\1<i></i>", html)
 
 
 def blocks_html(blocks: Iterable[Block]) -> str:
     """Return blocks as HTML with its style sheet."""
-    return _render("blocks_page", {"found": blocks})
+    return _static(_render("blocks_page", {"found": blocks}))
+
+
+def _static(body: str, *, is_record: bool = False, panel: str = "") -> str:
+    """Return HTML that stands by itself, with those rules of the style sheet that it needs.
+
+    They are nested below a class of its own: the rules of another record on the page, which has
+    others of them, come later and would win.
+    """
+    names = {"rf-record", *" ".join(_CLASSES.findall(body)).split()}
+    rules = "\n".join(rule for needs, rule in _rules() if any(one <= names for one in needs))
+    own = f"rf-{crc32(body.encode()):x}"
+    context = {"is_record": is_record, "panel": panel, "own": own, "body": Markup(body)}
+    return _render("static", context | {"sheet": Markup(f".{own} {{\n{rules}\n}}")})
 
 
 def panel_html(parts: dict[str, str], panel: str) -> str:
@@ -158,6 +177,20 @@ def style() -> str:
 
 
 @cache
+def _rules() -> list[tuple[list[set[str]], str]]:
+    """Return each rule of the style sheet, nested, with the classes that its selectors name.
+
+    What a selector has in brackets is not looked at, so that a rule more may be kept.
+    """
+    found = list[tuple[list[set[str]], str]]()
+    for rule, selector in _RULE.findall(style()):
+        bare = _BRACKETS.sub("", _BRACKETS.sub("", selector))
+        needs = [{*_NAME.findall(one)} for one in bare.split(",")]
+        found.append(([set()] if selector.startswith("@") else needs, _ROOT.sub("&", rule.strip())))
+    return found
+
+
+@cache
 def _templates() -> Environment:
     environment = Environment(
         loader=PackageLoader("ipyrefine.render"),
@@ -172,7 +205,6 @@ def _templates() -> Environment:
         "CLASSES": "ipyrefine mathjax_ignore tex2jax_ignore",
         "LAST_TEXTS": grid.LAST_TEXTS,
         "OWN": OWN,
-        "STYLE": Markup(style()),
         "WRITING": WRITING,
         "actions": ACTIONS,
         "keys": _KEYS,
@@ -183,7 +215,9 @@ def _templates() -> Environment:
     environment.filters |= {
         "code": highlight_html,
         "sentence": sentence_html,
-        "compare": lambda block: _stretches(block.text, block.old, block.form, block.language),
+        "compare": lambda block: _stretches(
+            block.text, block.old, block.form, block.language, folds=True
+        ),
         "kind": lambda block: type(block).__name__,
         "prose": lambda value: prose(str(value)),
         "written": lambda value: prose_html(str(value)),
@@ -361,11 +395,13 @@ def _stretches(
     notes: Mapping[int, list[Item]] = {},
     found: Sequence[Cell] = (),
     revert: Any = None,
+    *,
+    folds: bool = False,
 ) -> list[Stretch]:
     quotes = [one.point.place for one in found]
     before = text if old is None else old
     lines = text_lines(text, before, form, language, quotes, revert)  # type: ignore[arg-type]
-    return [*lay_out(lines, notes, whole=old is None)]
+    return [*lay_out(lines, notes, whole=old is None, folds=folds)]
 
 
 def _accounts(run: Run, about: Iteration, other: int | None) -> dict[int, list[Block]]:
