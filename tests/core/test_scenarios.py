@@ -1,7 +1,7 @@
 """Runs as lines: what is replied and decided, and what each text comes to.
 
-Each is run whole, and cut after every save and every reply: it goes on to the same end, and no
-reply that came is paid for twice.
+Each is run whole, and cut after its saves and replies: it goes on to the same end, and no reply
+that came is paid for twice. And whatever is said, no run passes in which a No was the last word.
 """
 
 import json
@@ -10,11 +10,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from kit import (
     CODE,
     EVALUATED,
     READY,
     TASK,
+    Finds,
     calls,
     clock,
     code,
@@ -26,21 +29,26 @@ from kit import (
     replies_read,
     staged,
     text,
+    told,
     without_deltas,
+    written,
 )
 
 from ipyrefine.core.decisions import Continue, Criteria, Decision, Dismiss, Edit, Override
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.events import Event, Stopped
+from ipyrefine.core.events import CritiqueReady, Event, Stopped
 from ipyrefine.core.model import Budget, Limits, Outcome, Task, Words
 from ipyrefine.core.ports import Reply
+from ipyrefine.core.prompts import Prompts
 from ipyrefine.core.reducer import replay
 from ipyrefine.core.run import Run
 from ipyrefine.core.table import Evidence, Point, Result
 from ipyrefine.errors import Unreachable
 
-ASK = CODE.replace(text="Write f(x): it doubles numbers. Negative numbers give 0.")
-X, DOUBLE, ZERO = (f"def f(x):\n    return {one}" for one in ("x", "2 * x", "max(0, x)"))
+QUOTES = ("it doubles numbers", "Negative numbers give 0", "Text gives an empty text")
+ASK = CODE.replace(text=f"Write f(x): {'. '.join(QUOTES)}.")
+BODIES = [f"def f(x):\n    return {one}" for one in ("x", "2 * x", "max(0, x)", "abs(x)", "None")]
+X, DOUBLE, ZERO, *_ = BODIES
 LONG = ZERO + "".join(f"\n    # {n}" for n in range(12))
 ALWAYS = Limits(max_revisions=1, critique="always")
 KEEP = "t1: KEEP: the task does not ask for that"
@@ -77,8 +85,8 @@ def pytest_of(number: int, quote: str) -> str:
 def critic(ready: Any = True, *findings: Any, tests: Sequence[str] = (), **fields: Any) -> str:
     """A critic's reply."""
     block = "```python\n" + "\n".join(tests) + "```\n" if tests else ""
-    said = {"findings": findings, "ready": ready, "because": f"Its word: {ready}.", **fields}
-    return block + json.dumps(said)
+    said = {"findings": findings, "because": f"Its word: {ready}.", **fields}
+    return block + json.dumps(said if ready is None else {**said, "ready": ready})
 
 
 def weak(problem: str, place: str = "", *, blocks: bool = True) -> dict[str, Any]:
@@ -169,12 +177,9 @@ SCENARIOS = {
         ", ".join(["needs_improvement evaluator"] * 3 + ["pass evaluator"]), "passed", 3,
         {**SCORED, "limits": Limits(max_revisions=2, min_findings=1, candidates=3)},
     ),
-    "three drafts in turn": Scenario(
-        {
-            "draft": [text("one"), text("two"), text("three")],
-            "judge": [judgement(3), judgement(5), judgement(9)],
-        },
-        "needs_improvement evaluator, needs_improvement evaluator, pass evaluator", "passed", 2,
+    "drafts in turn until one passes": Scenario(
+        {"draft": [text("one"), text("two")], "judge": [judgement(3), judgement(9)]},
+        "needs_improvement evaluator, pass evaluator", "passed", 1,
         {**SCORED, "limits": Limits(candidates=3, critique="never", budget=Budget(calls=99))},
     ),
     "words that nothing marks, after a reply that is neither": Scenario(
@@ -327,14 +332,15 @@ class Found:
 
 
 class Suite:
-    """A critic's tests, which the texts named so miss, or are not tried on."""
+    """A critic's tests, which a text misses or is not tried on: all of them, or one by its name."""
 
-    def __init__(self, missed: Mapping[str, bool | None]) -> None:
+    def __init__(self, missed: Mapping[Any, bool | None]) -> None:
         self._missed = missed
 
     async def __call__(self, tests: Sequence[Point], text: str, task: Task) -> dict[str, Result]:
-        passed = self._missed.get(text, True)
-        return {one.words: Result(passed=passed, shows="It is 1") for one in tests}
+        whole = self._missed.get(text, True)
+        ends = {one.words: self._missed.get((one.words, text), whole) for one in tests}
+        return {name: Result(passed=passed, shows="It is 1") for name, passed in ends.items()}
 
     async def vacuous(self, tests: Any, text: str) -> frozenset[str]:
         return frozenset()
@@ -390,7 +396,7 @@ async def test_a_run_comes_to_its_verdicts_whole_and_cut_anywhere(name: str) -> 
     assert (verdicts, run.stop_reason, run.chosen.number) == (one.verdicts, one.stop, one.text)
     paid = {stage: len(replies) for stage, replies in one.replies.items() if replies}
     assert calls(events) == paid
-    for cut in range(len(events) + 1):
+    for cut in range(len(name) % 2, len(events) + 1, 2):  # every second: rows share their stages
         stored = events[:cut]
         resumed = begin(one, stored)
         rest = await play(one, resumed)
@@ -424,3 +430,132 @@ async def test_a_run_that_continues_is_not_called_stopped() -> None:
     reasons = []
     await finish(again, lambda event, run: reasons.append((event.type, run.stop_reason)))
     assert {reason for kind, reason in reasons if kind != "stopped"} == {None}
+
+
+# Whatever they say
+YES, NO = (True, "yes", "Ready."), (False, "no", "almost", "not yet", "needs work", "false")
+MORE = "".join(f"\n    x = x + {n}" for n in range(9))
+HOLDS = Evidence(name="examples", **ALL_HELD)
+
+words = st.sampled_from([*YES, *NO, None])
+places = st.sampled_from(["", "return", "def f(x)"])
+weaknesses = st.builds(
+    weak, st.sampled_from(["no name", "too slow", "wrong type"]), places, blocks=st.booleans()
+)
+passages = st.sampled_from([*QUOTES, "as everybody knows it"])
+tried = st.builds(pytest_of, st.integers(1, 3), passages)
+named = st.lists(st.sampled_from(["f1", "f2", "test_1", "test_2"]), max_size=3)
+critiques = st.one_of(
+    st.builds(
+        lambda ready, found, written, upheld, fixed: (
+            ready,
+            critic(ready, *found, tests=written, upheld=upheld, fixed=fixed),
+        ),
+        words,
+        st.lists(weaknesses, max_size=2),
+        st.lists(tried, max_size=2),
+        named,
+        named,
+    ),
+    st.just(("unread", "hm")),
+)
+bodies = st.sampled_from([*BODIES, *(body + MORE for body in BODIES[:2])])
+revisions = st.builds(
+    lambda body, kept: code(body, "\n".join(f"{id_}: KEEP: it is right" for id_ in kept)),
+    bodies,
+    st.lists(st.sampled_from(["f1", "f2", "f3"]), max_size=2, unique=True),
+)
+results = st.dictionaries(
+    st.tuples(st.sampled_from([f"test_{n}" for n in (1, 2, 3)]), bodies),
+    st.sampled_from([True, False, None]),
+    max_size=10,
+)
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    draft=bodies,
+    said=st.lists(critiques, min_size=12, max_size=12),
+    revised=st.lists(revisions, min_size=1, max_size=4),
+    outcomes=results,
+    holds=st.sampled_from([None, HOLDS, HOLDS.replace(basis="confirmed")]),
+    critique=st.sampled_from(["auto", "always"]),
+)
+async def test_no_run_passes_in_which_a_no_was_the_last_word(
+    draft: str, said: Any, revised: Any, outcomes: Any, holds: Any, critique: Any
+) -> None:
+    one = refinement(
+        {"draft": [code(draft)], "critique": [reply for _, reply in said], "revise": revised},
+        ASK,
+        suite=Suite(outcomes),
+        checks=[Finds(holds)] if holds else [],
+        limits=Limits(max_revisions=len(revised), critique=critique),
+    )
+    heard: list[tuple[str, Any]] = []
+    spoken = iter(said)
+
+    def hear(event: Event, run: Run) -> None:
+        if isinstance(event, CritiqueReady):
+            words = [next(spoken)[0]]
+            while words[-1] == "unread" and not event.critique.reading.failure:
+                words.append(next(spoken)[0])  # it was asked again
+            if event.critique.reading.failure:
+                next(spoken, None)
+            else:
+                heard.append((run.iterations[event.iteration].text, words[-1]))
+
+    run = await one.run(hear)
+    if not (run.verdict and run.verdict.passed and run.chosen):
+        return
+    word = dict(heard)
+    chosen, text = run.chosen, run.text
+    while text not in word and chosen.parent is not None:  # a small edit of one that was read
+        chosen = run.iterations[chosen.parent]
+        text = chosen.text
+    assert word.get(text) not in NO
+    if holds is None:
+        assert text in word
+    for test in written(run):
+        stands = test.blocking and test.upheld is not False and not test.dropped
+        if stands:
+            assert outcomes.get((test.words, run.text), True) is True
+    assert not any(f.blocks or (f.is_open and f.point.disputed) for f in told(run))
+
+
+criteria = ("correctness", "complexity", "style")
+said_of_each = st.tuples(*[st.sampled_from(["PASS", "FAIL", "NEEDS_IMPROVEMENT"])] * 3)
+shapes = st.sampled_from(
+    [
+        lambda pairs: "\n".join(f"{n}. {k}: {v}" for n, (k, v) in enumerate(pairs, 1)),
+        lambda pairs: "\n".join(f"- **{k}**: {v} (as asked)" for k, v in pairs),
+        lambda pairs: (
+            "| what | verdict |\n|---|---|\n" + "\n".join(f"| {k} | {v} |" for k, v in pairs)
+        ),
+        lambda pairs: json.dumps({k: {"verdict": v} for k, v in pairs}),
+        lambda pairs: json.dumps([{"criterion": k, "verdict": v} for k, v in pairs]),
+        lambda pairs: "\n".join(json.dumps({"criterion": k, "verdict": v}) for k, v in pairs),
+        lambda pairs: " ".join(f"The {k} is a {v}, I would say." for k, v in pairs),
+    ]
+)
+
+
+@settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
+@given(verdicts=st.lists(said_of_each, min_size=2, max_size=2), shape=shapes)
+async def test_no_run_passes_in_which_an_evaluator_says_no_of_one_criterion(
+    verdicts: list[tuple[str, ...]], shape: Any
+) -> None:
+    replies = [shape([*zip(criteria, one, strict=True)]) for one in verdicts]
+    one = refinement(
+        {
+            "draft": [text("Hi")],
+            "judge": [lambda request: replies["Ho" in request.messages[-1].content]] * 4,
+            "revise": [text("Ho")],
+        },
+        prompts=Prompts(judge="By each criterion, judge: {content}"),
+        limits=Limits(max_revisions=1),
+    )
+    run = await one.run()
+    heard = dict(zip(("Hi", "Ho"), verdicts, strict=True))
+    assert not any(
+        i.verdict.passed and set(heard[i.text]) != {"PASS"} for i in run.iterations if i.verdict
+    )

@@ -288,6 +288,13 @@ async def finish(
     return events
 
 
+async def ended(replies: Any, task: Task = TASK, **options: Any) -> Refinement:
+    """A `refinement` that has run to its stop."""
+    loop = refinement(replies, task, **options)
+    await finish(loop)
+    return loop
+
+
 async def decide(refinement: Refinement, decision: Decision) -> list[Event]:
     """Decide, run to the next stop and return its events."""
     refinement.decide(decision)
