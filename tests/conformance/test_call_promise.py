@@ -94,7 +94,7 @@ async def test_replies_that_cannot_be_read_cost_two_more_calls_and_the_run_says_
 
 
 whatever_is_said = given(history=histories, revisions=st.integers(0, 4))
-so_often = settings(max_examples=25, deadline=None, derandomize=True, phases=[Phase.generate])
+so_often = settings(max_examples=10, deadline=None, derandomize=True, phases=[Phase.generate])
 
 
 async def refined(revisions: int, **options: Any) -> Run:

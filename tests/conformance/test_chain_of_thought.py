@@ -11,7 +11,7 @@
 
 import json
 
-from kit import decide, finding, finish, judgement, prompts, refinement, text, told
+from kit import decide, ended, finding, judgement, prompts, text, told
 from own_prompts import EVALUATOR, looped, outcomes, said, sent
 
 from ipyrefine import refine
@@ -59,18 +59,17 @@ async def test_java_is_what_is_asked_for_and_fenced_without_a_word_about_python(
 
 
 async def test_the_solution_is_the_last_one_that_was_accepted() -> None:
-    loop = refinement(
+    loop = await ended(
         [text("Hi"), judgement(5, finding("dull")), text("Ho"), judgement(3, finding("odd", "Ho"))],
         limits=Limits(max_revisions=1),
     )
-    await finish(loop)
     assert loop.state.text == "Hi"
     await decide(loop, Accept(iteration=1))
     assert (loop.state.text, loop.state.stop_reason) == ("Ho", StopReason.ACCEPTED)
 
 
 async def test_a_persons_and_a_models_feedback_are_both_acted_on_by_one_revision() -> None:
-    loop = refinement(
+    loop = await ended(
         [
             text("Hi"),
             judgement(5, finding("dull")),
@@ -79,7 +78,6 @@ async def test_a_persons_and_a_models_feedback_are_both_acted_on_by_one_revision
         ],
         limits=Limits(critique="always", step=True),
     )
-    await finish(loop)
     wish = Point(criterion="tone", blocking=True, words="Name her.")
     loop.decide(Add(point=wish))
     await decide(loop, Continue())

@@ -38,6 +38,9 @@ ACTIONS = [
 VERSIONS = [f"def fibonacci(n):\n    return [{number}]" for number in range(4)]
 
 
+THRICE: dict[str, Any] = {"max_revisions": 3, "no_checks": ["all"], "journal": False}
+
+
 def listed(actions: list[str]) -> dict[str, Any]:
     return {"feedback": actions, "done": not actions}
 
@@ -46,7 +49,7 @@ async def refined(actions: list[list[str]]) -> tuple[Run, ScriptedModel]:
     """Run one model for all steps: it writes, gives feedback on what it wrote, and so on."""
     pairs = zip(map(code, VERSIONS), actions, strict=True)
     model = ScriptedModel(one for text, said in pairs for one in (text, json.dumps(listed(said))))
-    run = await refine(FIBONACCI, model=model, prompts={"judge": CRITIC}, max_revisions=3)
+    run = await refine(FIBONACCI, model=model, prompts={"judge": CRITIC}, **THRICE)
     return run, model
 
 
@@ -65,7 +68,7 @@ async def test_lists_of_two_three_and_three_actions_and_then_none_finish_in_four
 async def test_a_function_may_return_the_list_with_done_and_no_model_is_asked_for_it() -> None:
     left = map(listed, ACTIONS)
     model = ScriptedModel(map(code, VERSIONS))
-    run = await refine(FIBONACCI, model=model, checks=[lambda text: next(left)], max_revisions=3)
+    run = await refine(FIBONACCI, model=model, checks=[lambda text: next(left)], **THRICE)
     assert (run.text, run.stop_reason, run.usage.calls) == (VERSIONS[3], StopReason.PASSED, 4)
     assert [problems(run, n) for n in range(4)] == ACTIONS
     assert [i.parent for i in run.iterations] == [None, 0, 1, 2]
@@ -77,11 +80,8 @@ async def test_an_action_that_comes_back_after_it_was_done_is_regressed() -> Non
     run, model = await refined([["Add type hints"], ["Handle zero"], ["Add type hints"], []])
     statuses = [[*map(status, run.cells(one))] for one in run.iterations]
     assert statuses == [
-        ["open"],
-        ["resolved", "open"],
-        ["regressed", "resolved"],
-        ["resolved", "resolved"],
-    ]
+        ["open"], ["resolved", "open"], ["regressed", "resolved"], ["resolved", "resolved"],
+    ]  # fmt: skip
     assert "f1 (blocking, feedback): Add type hints" in model.requests[6].messages[-1].content
 
 

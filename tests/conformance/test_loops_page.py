@@ -1,7 +1,6 @@
 """Each line of the page on other loops, `docs/loops.md`, runs as it stands there.
 
-It does in IPython's terminal, and in a notebook that the command line runs in a kernel, with
-prompts and an evaluator as that loop has them.
+It does in IPython's terminal, with prompts and an evaluator as that loop has them.
 """
 
 import json
@@ -9,12 +8,8 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import nbformat
-import pytest
 from kit import READY, code, critique, finding, text
 from openai_server import Answer, ScriptedServer
 
@@ -105,42 +100,21 @@ def cells() -> list[str]:
     return ["%load_ext ipyrefine", *(cell for parts in lines for cell in parts if cell)]
 
 
-def in_terminal(folder: Path, env: dict[str, str]) -> str:
-    driver = folder / "driver.py"
+def test_every_line_runs_as_it_stands(tmp_path: Path) -> None:
+    assert len(LINES) == len(CELLS)
+    driver = tmp_path / "driver.py"
     driver.write_text(
         f"for cell in {cells()!r}:\n    get_ipython().run_cell(cell).raise_error()\n", "utf-8"
     )
     command = [sys.executable, "-m", "IPython", "--quick", "--colors=NoColor", str(driver)]
-    return run(command, env)
-
-
-def in_shell(folder: Path, env: dict[str, str]) -> str:
-    v4: Any = nbformat.v4
-    path = folder / "x.ipynb"
-    nbformat.write(v4.new_notebook(cells=[v4.new_code_cell(cell) for cell in cells()]), path)
-    run([sys.executable, "-m", "ipyrefine", "run", str(path)], env)
-    executed: Any = nbformat.read(folder / "x.refined.ipynb", as_version=4)
-    return "".join(str(o.get("text", "")) for cell in executed.cells for o in cell.outputs)
-
-
-def run(command: list[str], env: dict[str, str]) -> str:
-    ended = subprocess.run(
-        command, env={**os.environ, **env}, capture_output=True, text=True, timeout=120, check=False
-    )
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    return ended.stdout
-
-
-@pytest.mark.parametrize("where", [in_terminal, in_shell], ids=lambda f: f.__name__)
-def test_every_line_runs_as_it_stands(
-    where: Callable[[Path, dict[str, str]], str], tmp_path: Path
-) -> None:
-    assert len(LINES) == len(CELLS)
     with ScriptedServer() as server:
         server.then(*(Answer(reply) for cell in CELLS for reply in cell[2]))
-        env = {"OPENAI_BASE_URL": server.base_url, "IPYREFINE_MODEL": "scripted"}
-        out = where(tmp_path, env)
+        env = {**os.environ, "OPENAI_BASE_URL": server.base_url, "IPYREFINE_MODEL": "scripted"}
+        ended = subprocess.run(
+            command, env=env, capture_output=True, text=True, timeout=120, check=False
+        )
         asked = len(server.requests)
-    results = [eval(line) for line in re.findall(r"RESULT (\[.*\])", out)]
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    results = [eval(line) for line in re.findall(r"RESULT (\[.*\])", ended.stdout)]
     assert results == [["passed", text] for *_, text in CELLS]
     assert asked == sum(len(cell[2]) for cell in CELLS)

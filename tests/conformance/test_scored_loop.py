@@ -83,18 +83,12 @@ SEQUENCES: dict[str, tuple[tuple[float, ...], dict[str, Any], int, str]] = {
         "revisions",
     ),
     "steps below delta": (
-        (0.5, 0.52, 0.54, 0.56),
-        {"patience": 3, "delta": 0.05, "max_revisions": 9},
-        3,
-        "plateau",
+        (0.5, 0.52, 0.54, 0.56), {"patience": 3, "delta": 0.05, "max_revisions": 9}, 3, "plateau",
     ),
     "stale twice": (
-        (0.5, 0.5, 0.8, 0.8, 0.8),
-        {"patience": 2, "delta": 0.0, "max_revisions": 9},
-        2,
-        "plateau",
+        (0.5, 0.5, 0.8, 0.8, 0.8), {"patience": 2, "delta": 0.0, "max_revisions": 9}, 2, "plateau",
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("sequence", SEQUENCES)
@@ -265,18 +259,12 @@ async def test_a_bound_is_checked_before_every_call_and_keeps_the_best_text(budg
 @pytest.mark.parametrize(
     "bad",
     [
-        {"max_revisions": -1},
-        {"target": 1.5},
-        {"target": float("nan")},
-        {"patience": 0},
-        {"delta": -0.1},
-        {"memory": "some"},
-        {"budget": {"calls": 0}},
-        {"budget": {"cost": 0.0}},
+        {"max_revisions": -1}, {"target": 1.5}, {"target": float("nan")}, {"patience": 0},
+        {"delta": -0.1}, {"memory": "some"}, {"budget": {"calls": 0}}, {"budget": {"cost": 0.0}},
         {"max_eval_chars": 0},
     ],
     ids=str,
-)
+)  # fmt: skip
 async def test_bad_arguments_are_value_errors_before_any_call(bad: Any) -> None:
     writer = texts()
     with pytest.raises(ValueError, match=next(iter(bad))):

@@ -31,23 +31,26 @@ MAIL = "Dear Ann,\n\nplease send me the report.\n\nBest,\nBob"
 PLAN = "I keep the minimum beside each item."
 
 
+READ_ONCE: dict[str, Any] = {"max_revisions": 0, "no_checks": ["all"], "journal": False}
+
+
 async def generated(reply: str, task: str = STACK, **prompts: str) -> Run:
     """The run of one reply of a generator, by default with its own prompt."""
     own = prompts or {"draft": GENERATOR}
     checks, model = [lambda text: True], ScriptedModel([reply])
-    return await refine(task, model=model, checks=checks, prompts=own, max_revisions=0)
+    return await refine(task, model=model, checks=checks, prompts=own, **READ_ONCE)
 
 
 async def evaluated(*replies: str, prompt: str = EVALUATOR, **options: Any) -> Run:
     """The run of one text that an evaluator with its own prompt reads."""
     model, judge = ScriptedModel([code(CODE)]), ScriptedModel(replies)
-    options = {"max_revisions": 0, "judge": judge, **options}
+    options = {**READ_ONCE, "judge": judge, **options}
     return await refine(STACK, model=model, prompts={"judge": prompt}, **options)
 
 
 async def checked(function: Callable[..., Any], **options: Any) -> Run:
     """The run of one text that a function of the user's evaluates."""
-    options = {"max_revisions": 0, **options}
+    options = {**READ_ONCE, **options}
     return await refine(STACK, model=ScriptedModel([code(CODE)]), checks=[function], **options)
 
 
@@ -242,19 +245,12 @@ async def test_all_that_an_evaluator_says_is_feedback(reply: str, feedback: list
 
 
 DENIED = [
-    f"PASS? No. {WHY}.",
-    f"I cannot PASS this: {WHY}.",
-    f"This is not a PASS, as {WHY}.",
-    f"It does not PASS. {WHY}.",
-    f"Not PASS: {WHY}.",
-    f"It would PASS if not for this: {WHY}.",
-    f"To PASS, mend this: {WHY}.",
-    f"The tests PASS, but {WHY}.",
-    f"PASS criteria are not met: {WHY}.",
-    f"{WHY}. Das ist kein PASS",
-    f"{WHY}。不是 PASS",
+    f"PASS? No. {WHY}.", f"I cannot PASS this: {WHY}.", f"This is not a PASS, as {WHY}.",
+    f"It does not PASS. {WHY}.", f"Not PASS: {WHY}.", f"It would PASS if not for this: {WHY}.",
+    f"To PASS, mend this: {WHY}.", f"The tests PASS, but {WHY}.",
+    f"PASS criteria are not met: {WHY}.", f"{WHY}. Das ist kein PASS", f"{WHY}。不是 PASS",
     f"1. Correctness: PASS\n2. Complexity: no, {WHY}\n3. Style: PASS",
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("reply", DENIED)
@@ -385,16 +381,11 @@ async def test_c_a_functions_score_may_have_a_decimal_comma() -> None:
 @pytest.mark.parametrize(
     "result",
     [
-        Word.PASS,
-        Number.PASS,
-        Text.PASS,
-        "PASS",
-        ("PASS", ""),
-        Feedback(feedback=[], done=True),
+        Word.PASS, Number.PASS, Text.PASS, "PASS", ("PASS", ""), Feedback(feedback=[], done=True),
         0.95,
     ],
     ids=str,
-)
+)  # fmt: skip
 async def test_a_a_functions_pass_passes(result: Any) -> None:
     run = await checked(lambda text: result, target=0.9)
     assert (outcomes(run), run.usage.calls) == (["PASS"], 1)
