@@ -1,26 +1,29 @@
-"""When a run stops: never over a bound, and always with a sentence."""
+"""When a run stops: never over a bound or what was forecast, and always with a sentence."""
 
-from collections.abc import Callable
+import random
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from kit import TASK, finish, refinement
+from kit import TASK, critique, finding, finish, judgement, refinement, text
 from loop_strategies import budgets, checks, limits, runs, scripts, usages
 
 from ipyrefine.core.engine import Refinement
+from ipyrefine.core.events import CallEnded
 from ipyrefine.core.model import Budget, Limits, Price, Setup, Stage, StopReason, Usage
 from ipyrefine.core.policy import (
     Stop,
     completion_allowance,
+    forecast,
     next_step,
     over_budget,
     revisions_without_improvement,
 )
-from ipyrefine.core.ports import Request
+from ipyrefine.core.ports import Reply, Request
 from ipyrefine.core.rank import verdict
-from ipyrefine.core.run import Run
+from ipyrefine.core.run import Iteration, Run
 from ipyrefine.providers.scripted import ScriptedModel
 
 
@@ -55,19 +58,13 @@ def run_within(budget: Budget, used: Usage) -> Run:
 @pytest.mark.parametrize(
     ("budget", "used", "sentence"),
     [
-        (
-            Budget(tokens=2_000),
-            Usage(calls=3, prompt_tokens=1_500, completion_tokens=400),
-            "1,900 of 2,000 tokens; the next call needs about 750",
-        ),
-        (
-            Budget(cost=0.001),
-            Usage(calls=1, cost=0.0009),
-            "$0.0009 of $0.0010; the next call needs about $0.0011",
-        ),
+        (Budget(tokens=2_000), Usage(calls=3, prompt_tokens=1_500, completion_tokens=400),
+         "1,900 of 2,000 tokens; the next call needs about 750"),
+        (Budget(cost=0.001), Usage(calls=1, cost=0.0009),
+         "$0.0009 of $0.0010; the next call needs about $0.0011"),
         (Budget(calls=2), Usage(calls=2), "2 of 2 calls"),
     ],
-)
+)  # fmt: skip
 def test_a_used_up_budget_says_what_the_next_call_would_have_needed(
     budget: Budget, used: Usage, sentence: str
 ) -> None:
@@ -77,6 +74,7 @@ def test_a_used_up_budget_says_what_the_next_call_would_have_needed(
     assert stop.message.startswith(f"The budget is used up ({sentence}). The best text")
 
 
+@settings(max_examples=30)
 @given(replies=scripts, checks=checks, limits=limits, budget=budgets)
 async def test_no_call_is_ever_made_over_budget(
     replies: Any, checks: Any, limits: Any, budget: Budget
@@ -106,3 +104,76 @@ async def test_no_call_is_ever_made_over_budget(
     await finish(loops[0])
     assert not over
     assert len(made) == loops[0].state.usage.calls
+
+
+# The forecast: its worst case holds for every run, and its next revision is likely
+
+
+def begin(limits: Limits, draft: str | None = None, price: Price | None = None) -> Run:
+    return Run.begin(
+        Setup(task=TASK, limits=limits, model="m", judge="m", draft=draft, price=price)
+    )
+
+
+def whimsical(seed: int) -> Iterator[Callable[[Request], str | Reply]]:
+    """Replies that may be anything, readable or not, as long as they are allowed to be."""
+    dice = random.Random(seed)
+
+    def reply(request: Request) -> str | Reply:
+        if dice.random() < 0.3:
+            return ""
+        if dice.random() < 0.2:  # it thought, up to the limit
+            read = sum(len(message.content) for message in request.messages) // 4
+            usage = Usage(calls=1, prompt_tokens=read, completion_tokens=request.max_tokens)
+            return Reply(text="", finish="length", usage=usage)
+        severities = dice.choices(["blocking", "minor"], k=dice.randrange(4))
+        weak = [finding(f"p{dice.random()}", severity=severity) for severity in severities]
+        match request.purpose:
+            case Stage.JUDGE:
+                return judgement(dice.randrange(11), *weak)
+            case Stage.CRITIQUE:
+                return critique(*weak)
+        return text(str(dice.random()))
+
+    while True:
+        yield reply
+
+
+@pytest.mark.parametrize("seed", range(8))
+async def test_no_run_takes_more_than_was_forecast(seed: int) -> None:
+    dice = random.Random(seed)
+    limits = Limits(
+        max_revisions=dice.randrange(5),
+        patience=9,
+        target=0.99,
+        min_findings=dice.choice([0, 3]),
+        candidates=dice.choice([1, 1, 3]),
+        max_tokens=dice.choice([2_048, None]),
+    )
+    draft = dice.choice([None, "Hi there."])
+    loop = refinement(whimsical(seed), limits=limits, draft=draft, clock=lambda: 0.0)
+    most = forecast(begin(limits, draft))
+    used = [event.usage for event in await finish(loop) if isinstance(event, CallEnded)]
+    assert sum(usage.calls for usage in used) <= most.calls
+    assert sum(usage.tokens for usage in used) <= most.tokens
+
+
+def test_a_budget_bounds_what_is_forecast_and_without_a_price_the_cost_is_unknown() -> None:
+    budget = Budget(calls=5, tokens=9_000, cost=0.01)
+    most = forecast(begin(Limits(budget=budget), price=Price(prompt=1, completion=10)))
+    assert (most.calls, most.tokens, most.cost) == (5, 9_000, 0.01)
+    most = forecast(begin(Limits()))
+    assert (most.cost, most.revision_cost) == (None, None)
+    free = forecast(begin(Limits(), price=Price(prompt=0, completion=0)))
+    assert (free.cost, free.revision_cost) == (0, 0)
+
+
+def test_the_next_revision_is_estimated_from_those_before_it() -> None:
+    usage = Usage(calls=2, prompt_tokens=900, completion_tokens=100)
+    texts = (
+        Iteration(number=0, text="a"),
+        Iteration(number=1, parent=0, text="b", usage=usage),
+        Iteration(number=2, parent=1, text="c", usage=usage),
+    )
+    run = begin(Limits()).replace(iterations=texts)
+    assert forecast(run).revision == 1_000
