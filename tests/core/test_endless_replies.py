@@ -10,42 +10,25 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from kit import READY, finding, finish, judgement, refinement, requests, told
+from kit import READY, ended, told
 
 from ipyrefine.core.alignment import changed_lines, compare, unified_diff
 from ipyrefine.core.critiques import parse_critique
 from ipyrefine.core.edits import Edit, apply, losses, read_edits
-from ipyrefine.core.engine import Refinement
 from ipyrefine.core.evaluations import parse_evaluation
 from ipyrefine.core.fields import json_objects
-from ipyrefine.core.model import Limits, Outcome, Stage, Task
+from ipyrefine.core.model import Limits, Task
 from ipyrefine.core.points import read_notes
 from ipyrefine.core.prompts import fence
 from ipyrefine.core.replies import parse_text
 from ipyrefine.errors import ReplyError
 
-SIZE = 40_000
-MOMENT_S = 2.0  # of processor time; in more than linear time, a reply takes many times as long
+SIZE = 20_000
+MOMENT_S = 1.0  # of processor time; in more than linear time, a reply takes many times as long
 SIGNS = (
-    *(
-        " ",
-        "\n",
-        "{",
-        "[{",
-        "{,",
-        "`",
-        "```\n",
-        "<",
-        "<<<<<<<\n=======\n",
-        "<<<<<<<\na\n=======\nb\n",
-    ),
-    *(
-        "<find>",
-        "<find>a</find>\n<replace>",
-        "<tests>",
-        "<response>",
-        "<text>\n",
-    ),
+    *(" ", "\n", "{", "[{", "{,", "`", "```\n", "<", "<<<<<<<\n=======\n"),
+    *("<<<<<<<\na\n=======\nb\n", "<find>", "<find>a</find>\n<replace>", "<tests>"),
+    *("<response>", "<text>\n"),
     *("[", "| ", "- a\n", "  - a\n", "~~~\n", "```\nx\n```\n", "{'a': ", '{"a": "b" c" ', "问题："),
     *("*", "# ", "f1:", "f1:\n", '"', '{"a":', '{"a":1},', "a\n\n", "not ", "1/"),
 )
@@ -63,12 +46,12 @@ READERS: dict[str, Callable[[str], Any]] = {
 
 @pytest.mark.parametrize("reader", READERS)
 def test_a_reply_of_one_sign_again_and_again_is_read_or_refused_in_a_moment(reader: str) -> None:
-    for sign in SIGNS:
-        for head in ("", "<find>a") if reader == "edits" else ("",):
-            began = time.process_time()
-            with suppress(ReplyError):
-                READERS[reader](head + (sign * SIZE)[:SIZE])
-            assert time.process_time() - began < MOMENT_S, sign
+    heads = ("", "<find>a") if reader == "edits" else ("",)
+    for reply in (head + (sign * SIZE)[:SIZE] for sign in SIGNS for head in heads):
+        began = time.process_time()
+        with suppress(ReplyError):
+            READERS[reader](reply)
+        assert time.process_time() - began < MOMENT_S, reply[:40]
 
 
 @pytest.mark.parametrize(
@@ -87,39 +70,21 @@ def test_json_is_found_in_whatever_stands_around_it(reply: str, objects: list[ob
     assert [value for _, value in json_objects(reply)] == objects
 
 
-async def run_with(critique: str) -> Refinement:
-    loop = refinement({Stage.CRITIQUE: [critique]}, draft="Dear all, hello.")
-    await finish(loop)
-    return loop
-
-
 async def test_of_a_critique_of_over_100_kb_the_end_is_read_and_the_user_is_told() -> None:
-    loop = await run_with("So long. " * 20_000 + READY)
-    assert loop.state.iterations[0].verdict.outcome is Outcome.PASS  # type: ignore[union-attr]
+    loop = await ended(["So long. " * 20_000 + READY], draft="Dear all, hello.")
+    assert loop.state.verdict.passed
     assert "180,068 characters" in loop.state.warnings[0]
-    short = await run_with("So long. " * 10_000 + READY)
+    short = await ended(["So long. " * 10_000 + READY], draft="Dear all, hello.")
     assert short.state.warnings == ()
 
 
 async def test_of_a_critique_60_findings_are_read_and_the_user_is_told() -> None:
     named = [{"problem": f"Word{n} and thing{n} are unclear."} for n in range(800)]
-    loop = refinement(
-        {Stage.CRITIQUE: [json.dumps({"findings": named, "ready": False})] * 3},
-        draft="Dear all, hello.",
-        limits=Limits(max_revisions=0),
-    )
-    await finish(loop)
+    said = json.dumps({"findings": named, "ready": False})
+    loop = await ended([said] * 3, draft="Dear all, hello.", limits=Limits(max_revisions=0))
     kept = [one.words for one in told(loop.state, 0)]
     assert kept == [one["problem"] for one in named[:60]]
     assert any("60 findings" in one for one in loop.state.warnings)
-
-
-async def test_a_long_text_is_never_cut() -> None:
-    long = "\n\n".join(f"Paragraph {n} says what it says." for n in range(8_000))
-    loop = refinement({Stage.DRAFT: [f"<text>\n{long}\n</text>"], Stage.CRITIQUE: [READY]})
-    await finish(loop)
-    assert loop.state.text == long
-    assert loop.state.warnings == ()
 
 
 # Edits of long texts
@@ -230,8 +195,8 @@ def test_texts_are_compared_as_difflib_does() -> None:
 
 @pytest.mark.parametrize("line", ["", "x", "{n}", "{n % 50}"], ids=["blank", "same", "own", "few"])
 def test_endless_texts_are_compared_line_by_line(line: str) -> None:
-    old = [line.replace("{n}", str(n)).replace("{n % 50}", str(n % 50)) for n in range(60_000)]
-    new = [*old[:100], "an added line", *old[100:50_000], "changed", *old[50_001:]]
+    old = [line.replace("{n}", str(n)).replace("{n % 50}", str(n % 50)) for n in range(20_000)]
+    new = [*old[:100], "an added line", *old[100:15_000], "changed", *old[15_001:]]
     codes = compare(old, new)
     built = [part for code in codes for part in new[code[3] : code[4]]]
     assert built == new
@@ -256,18 +221,3 @@ def test_a_lost_section_among_thousands_is_named() -> None:
     assert [one.name for one in losses("\n\n".join(heads), "\n\n".join(new))] == ["Part 450"]
     unlike = "\n\n".join(f"Other{n} words{n} all{n} over{n}." for n in range(1_900))
     assert len(losses("\n\n".join(heads), unlike)) == 900
-
-
-async def test_a_text_of_240_kb_is_read_edited_and_read_again() -> None:
-    bad, good = PARAGRAPH.replace("nobody", "somebody"), PARAGRAPH
-    marks = "f1: done\n<find>\n{}\n</find>\n<replace>\nNobody knew.\n</replace>"
-    loop = refinement(
-        {
-            Stage.CRITIQUE: [judgement(4, finding("Dull.", PARAGRAPH)), judgement(9, fixed=["f1"])],
-            Stage.REVISE: [marks.format(bad), marks.format(good)],
-        },
-        draft=LETTER,
-    )
-    await finish(loop)
-    assert loop.state.text == LETTER.replace(PARAGRAPH, "Nobody knew.")
-    assert PARAGRAPH in requests(loop, Stage.REVISE)[1].messages[-1].content

@@ -1,10 +1,10 @@
 """Long texts are sent whole, beside the user's own; evidence is cut in its middle."""
 
 import pytest
-from kit import CODE, READY, Finds, code, finding, finish, judgement, prompts, refinement, text
+from kit import CODE, READY, Finds, code, ended, finding, judgement, prompts, text
 
 from ipyrefine.core.model import Limits, Stage
-from ipyrefine.core.prompts import cut_middle
+from ipyrefine.core.prompts import Prompts, cut_middle
 from ipyrefine.core.table import Evidence
 from ipyrefine.providers.scripted import ScriptedModel
 
@@ -17,8 +17,7 @@ def critical() -> list[object]:
 
 
 async def test_a_text_of_60_000_tokens_is_read_and_edited_whole() -> None:
-    loop = refinement({Stage.CRITIQUE: critical(), Stage.REVISE: [EDIT]}, draft=LONG)
-    await finish(loop)
+    loop = await ended({Stage.CRITIQUE: critical(), Stage.REVISE: [EDIT]}, draft=LONG)
     assert loop.state.text == LONG.replace("Line 7 says", "Line 7 tells")
     first, revise, second = prompts(loop)
     assert len(LONG) > 4 * 50_000
@@ -32,8 +31,7 @@ async def test_every_prompt_begins_with_the_user_s_text_which_stands_there_once(
     flat = judgement(4, finding("Flat."), fixed=["f1"])
     critiques = [judgement(4, finding("Cold.")), flat, judgement(9, fixed=["f2"])]
     replies = {Stage.CRITIQUE: critiques, Stage.REVISE: [text("Hello"), text("Hello!")]}
-    loop = refinement(replies, draft="Hi")
-    await finish(loop)
+    loop = await ended(replies, draft="Hi")
     asked = prompts(loop)
     assert len({prompt[: prompt.index("</material")] for prompt in asked}) == 1
     assert all(prompt.count("\nHi\n") == 1 for prompt in asked)
@@ -43,39 +41,29 @@ async def test_every_prompt_begins_with_the_user_s_text_which_stands_there_once(
 
 
 async def test_a_prompt_of_the_user_s_gets_the_original_where_it_has_the_place() -> None:
-    from ipyrefine.core.prompts import Prompts
-
     for template, there in (("{text}", False), ("{original}{text}", True)):
         replies = {Stage.CRITIQUE: critical(), Stage.REVISE: [text("Hello")]}
-        own = Prompts(critique=template)
-        loop = refinement(replies, draft="Hi", prompts=own)
-        await finish(loop)
+        loop = await ended(replies, draft="Hi", prompts=Prompts(critique=template))
         assert ("the user's own text" in prompts(loop)[2]) is there
 
 
 @pytest.mark.parametrize(
-    ("limits", "window", "sentence"),
+    ("most", "window", "weak", "sentence"),
     [
-        (Limits(max_tokens=2_048), None, ""),  # edits are short
-        (Limits(max_tokens=None), 8_192, "and scripted holds 8,192"),
-        (Limits(max_tokens=None), 128_000, ""),
+        (2_048, None, False, ""),  # edits are short
+        (2_048, None, True, "a reply may take 2,048"),  # it is written out again
+        (None, 8_192, False, "and scripted holds 8,192"),
+        (None, 128_000, False, ""),
     ],
 )
 async def test_a_limit_that_cannot_hold_the_text_is_named_before_the_first_call(
-    limits: Limits, window: int | None, sentence: str
+    most: int | None, window: int | None, weak: bool, sentence: str
 ) -> None:
     model = ScriptedModel([READY])
     model.context_tokens = window
-    loop = refinement(model, draft=LONG, limits=limits)
-    await finish(loop)
+    loop = await ended(model, draft=LONG, limits=Limits(max_tokens=most), weak_editor=weak)
     assert bool(loop.state.warnings) is bool(sentence)
     assert sentence in " ".join(loop.state.warnings)
-
-
-async def test_a_reply_limit_is_named_where_the_text_is_written_out_again() -> None:
-    loop = refinement([READY], draft=LONG, limits=Limits(max_tokens=2_048), weak_editor=True)
-    await finish(loop)
-    assert "a reply may take 2,048" in loop.state.warnings[0]
 
 
 @pytest.mark.parametrize("last", ["KeyError: 'revenues'", f"ValueError: {'x' * 5_000}"])
@@ -85,8 +73,7 @@ async def test_of_long_evidence_the_first_line_and_the_start_of_the_last_one_are
     detail = "It failed with 3 orders.\n" + "\n".join(f"frame {n}" for n in range(900))
     check = Finds(Evidence(name="run", passed=False, detail=f"{detail}\n{last}"))
     limits = Limits(max_revisions=1, critique="never")
-    loop = refinement([code("f()"), code("g()")], CODE, checks=[check], limits=limits)
-    await finish(loop)
+    loop = await ended([code("f()"), code("g()")], CODE, checks=[check], limits=limits)
     (sent,) = prompts(loop, Stage.REVISE)
     assert "It failed with 3 orders." in sent
     assert last[:20] in sent

@@ -50,7 +50,7 @@ async def play(replies: Any, checks: Any, limits: Any, decided: Any) -> Played:
     return played
 
 
-@settings(max_examples=80)
+@settings(max_examples=50)
 @given(replies=scripts, checks=checks, limits=limits, decided=st.lists(decisions, max_size=3))
 async def test_a_run_is_the_fold_of_its_events_whatever_is_said_found_and_decided(
     replies: Any, checks: Any, limits: Limits, decided: Any
