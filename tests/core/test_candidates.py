@@ -7,6 +7,7 @@ import pytest
 from all_at_once import AllAtOnce, cancel
 from kit import (
     decide,
+    ended,
     evaluated,
     finish,
     judgement,
@@ -93,39 +94,12 @@ async def test_in_turn_no_more_are_written_once_one_passes(
     assert loop.state.text == f"version {wanted % 9}"
 
 
-async def test_in_turn_the_evaluator_reads_each_before_the_next_is_written() -> None:
-    judge = ScriptedModel([judgement(4), judgement(9)])
-    loop = evaluated([version(0), version(1)], judge=judge, limits=IN_TURN)
-    assert stages(await finish(loop)) == ["draft", "judge", "draft", "judge"]
-    assert loop.state.text == "version 1"
-    assert loop.state.stop_reason is StopReason.PASSED
-
-
 async def test_in_turn_the_user_has_a_draft_revised_before_others_are_written() -> None:
     replies = [version(0), text("revised")]
-    loop = refinement(replies, checks=[wants("version 0")], limits=IN_TURN)
-    await finish(loop)
+    loop = await ended(replies, checks=[wants("version 0")], limits=IN_TURN)
     ruling = Override(outcome=Outcome.NEEDS_IMPROVEMENT, reason="It is too short.")
     assert "revise" in stages(await decide(loop, ruling))
     assert [one.parent for one in loop.state.iterations] == [None, 0]
-
-
-async def test_in_turn_the_budget_ends_the_run_and_keeps_what_there_is() -> None:
-    limits = IN_TURN.replace(budget=Budget(calls=2))
-    loop = evaluated([version(0)], judge=ScriptedModel([judgement(4)]), limits=limits)
-    await finish(loop)
-    assert loop.state.stop_reason is StopReason.BUDGET
-    assert (loop.state.text, loop.state.failed_drafts) == ("version 0", 0)
-    assert not loop.state.warnings
-
-
-async def test_in_turn_a_draft_that_can_not_be_read_is_left_out() -> None:
-    replies = ["", "", version(1)]
-    loop = refinement(replies, checks=[wants("version 1")], limits=IN_TURN)
-    await finish(loop)
-    assert [one.text for one in loop.state.iterations] == ["version 1"]
-    assert loop.state.failed_drafts == 1
-    assert any(one.startswith("One of the drafts is missing") for one in loop.state.warnings)
 
 
 def test_candidates_need_that_there_is_no_draft() -> None:
@@ -144,9 +118,7 @@ async def test_where_nothing_decides_the_draft_that_its_checks_say_most_for_is_t
 
 async def test_when_no_candidate_can_be_had_the_run_fails_and_going_on_asks_anew() -> None:
     down: list[Any] = [Unreachable("No server.")] * 3
-    loop = evaluated(
-        [*down, text("one"), text("two"), text("three"), *[judgement(9)] * 3], limits=THREE
-    )
+    loop = evaluated([*down, *map(version, range(3)), *[judgement(9)] * 3], limits=THREE)
     await finish(loop)
     assert isinstance(loop.error, ModelError)
     assert loop.state.stop_reason is StopReason.FAILED
@@ -161,8 +133,7 @@ async def test_each_candidate_has_its_own_usage(limits: Limits) -> None:
         Reply(text=text(f"version {n}"), usage=Usage(calls=1, prompt_tokens=10 + n))
         for n in (0, 1, 2)
     ]
-    loop = refinement(replies, checks=[wants("version 2")], limits=limits)
-    await finish(loop)
+    loop = await ended(replies, checks=[wants("version 2")], limits=limits)
     assert [i.usage.prompt_tokens for i in loop.state.iterations] == [10, 11, 12]
 
 

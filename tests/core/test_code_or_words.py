@@ -2,13 +2,15 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
-from kit import CODE, TASK, Finds, code, finish, in_order, refinement, staged, text
+from kit import CODE, TASK, Finds, calls, code, ended, finish, in_order, refinement, staged, text
 
 from ipyrefine import refine
 from ipyrefine.core.decisions import Criteria
-from ipyrefine.core.events import CallEnded, DraftFailed, FormChosen, TextDelta
+from ipyrefine.core.engine import Refinement
+from ipyrefine.core.events import DraftFailed, FormChosen, TextDelta
 from ipyrefine.core.model import Criterion, Limits, Stage, Words
 from ipyrefine.core.replies import Splitter, parse_choice, parse_form
 from ipyrefine.core.table import Evidence
@@ -88,16 +90,11 @@ def test_a_reply_that_was_cut_off_is_neither(reply: str) -> None:
 @pytest.mark.parametrize(
     ("tag", "asked", "language"),
     [
-        ("python", "python", ""),
-        ("python3", "python", ""),
-        ("", "python", ""),
-        ("sql", "python", "sql"),
-        ("C++", "python", "cpp"),
-        ("json", "python", "json"),
-        ("java", "java", ""),
-        ("python", "java", "python"),
+        ("python", "python", ""), ("python3", "python", ""), ("", "python", ""),
+        ("sql", "python", "sql"), ("C++", "python", "cpp"), ("json", "python", "json"),
+        ("java", "java", ""), ("python", "java", "python"),
     ],
-)
+)  # fmt: skip
 def test_the_fence_of_a_reply_says_the_language_of_its_code(
     tag: str, asked: str, language: str
 ) -> None:
@@ -137,29 +134,38 @@ CHECKS = [Finds(Evidence(name=name, passed=True)) for name in ("own", "short", "
 WORDS = Words(tasks=(TASK,), own=("own",), checks=("short",), demands=("short",))
 
 
+NEVER = Limits(critique="never")
+
+
+def loop_of(*replies: str, **options: Any) -> Refinement:
+    """A run on code that may become one of words; nobody reads it."""
+    options = {"words": Words(tasks=(TASK,)), "limits": NEVER, **options}
+    return refinement([*replies], CODE, **options)
+
+
 @pytest.mark.parametrize(
-    ("reply", "form", "language", "checks"),
+    ("reply", "form", "language", "checks", "streamed"),
     [
-        (text("It is a copy."), "prose", "python", ("own", "short")),
-        (code("x = 1"), "code", "python", ("own", "runs")),
-        ("```sql\nSELECT 1\n```", "code", "sql", ("own",)),
+        (text("It is a copy."), "prose", "python", ("own", "short"), "It is a copy.\n"),
+        (code("x = 1"), "code", "python", ("own", "runs"), "x = 1\n"),
+        ("```sql\nSELECT 1\n```", "code", "sql", ("own",), "SELECT 1\n"),
     ],
 )
 async def test_the_run_has_the_form_language_and_checks_of_what_its_writer_answers(
-    reply: str, form: str, language: str, checks: tuple[str, ...]
+    reply: str, form: str, language: str, checks: tuple[str, ...], streamed: str
 ) -> None:
-    loop = refinement([reply], CODE, words=WORDS, checks=CHECKS, limits=Limits(critique="never"))
-    await finish(loop)
+    loop = loop_of(reply, words=WORDS, checks=CHECKS)
+    deltas = [one for one in await finish(loop) if isinstance(one, TextDelta)]
     run = loop.state
     assert (run.task.form, run.task.language, run.setup.checks) == (form, language, checks)
     assert run.setup.words is None
     assert {one.name for one in run.iterations[0].evidence} == {*checks}
+    assert "".join(one.text for one in deltas if one.kind == "text") == streamed
 
 
 async def test_words_are_criticised_and_revised_as_words() -> None:
     model = in_order([text("It is."), '{"findings": [], "ready": true}'])
-    loop = refinement(model, CODE, words=Words(tasks=(TASK,)))
-    await finish(loop)
+    await ended(model, CODE, words=Words(tasks=(TASK,)))
     draft, critic = model.requests
     assert "in one block that starts with ```python" in draft.messages[1].content
     assert "a line that holds only <text>" in draft.messages[1].content
@@ -168,9 +174,8 @@ async def test_words_are_criticised_and_revised_as_words() -> None:
 
 
 async def test_a_draft_of_the_other_form_than_the_first_is_left_out() -> None:
-    replies = [text("It is."), code("x = 1"), text("It was.")]
-    limits = Limits(candidates=3, max_revisions=0, critique="never")
-    loop = refinement(replies, CODE, words=Words(tasks=(TASK,)), limits=limits)
+    limits = NEVER.replace(candidates=3, max_revisions=0)
+    loop = loop_of(text("It is."), code("x = 1"), text("It was."), limits=limits)
     events = await finish(loop)
     assert [one.text for one in loop.state.iterations] == ["It is.", "It was."]
     (failed,) = [one for one in events if isinstance(one, DraftFailed)]
@@ -179,25 +184,21 @@ async def test_a_draft_of_the_other_form_than_the_first_is_left_out() -> None:
 
 async def test_a_weak_writer_is_asked_in_one_word_before_it_writes() -> None:
     model = staged({"choose": ["words"], "draft": [text("It is.")]})
-    limits = Limits(critique="never")
-    loop = refinement(model, CODE, words=Words(tasks=(TASK,)), weak_editor=True, limits=limits)
+    words = Words(tasks=(TASK,))
+    loop = refinement(model, CODE, words=words, weak_editor=True, limits=NEVER)
     events = await finish(loop)
     choice, draft = model.requests
     assert choice.messages[-1].content.startswith(f"Request: {TASK.text}\n")
     assert choice.max_tokens < 10
     assert "```python" not in draft.messages[1].content
     assert [one.form for one in events if isinstance(one, FormChosen)] == ["prose"]
-    assert [one.stage for one in events if isinstance(one, CallEnded)] == [
-        Stage.CHOOSE,
-        Stage.DRAFT,
-    ]
+    assert [*calls(events)] == [Stage.CHOOSE, Stage.DRAFT]
     assert loop.state.spent[Stage.CHOOSE].calls == 1
 
 
 async def test_criteria_changed_before_the_draft_hold_for_words_too() -> None:
     wit = (Criterion(name="wit", definition="It is funny."),)
-    limits = Limits(critique="never")
-    loop = refinement([text("Ha.")], CODE, words=Words(tasks=(TASK,)), limits=limits)
+    loop = loop_of(text("Ha."))
     loop.decide(Criteria(criteria=wit))
     await finish(loop)
     assert loop.state.task.criteria == wit
@@ -213,14 +214,6 @@ async def test_a_question_in_words_is_answered_with_prose_and_its_own_demands() 
     assert run.text == "It is a copy."
 
 
-async def test_what_streams_of_words_is_shown_as_the_text() -> None:
-    loop = refinement(
-        [text("Hi.")], CODE, words=Words(tasks=(TASK,)), limits=Limits(critique="never")
-    )
-    deltas = [one for one in await finish(loop) if isinstance(one, TextDelta)]
-    assert "".join(one.text for one in deltas if one.kind == "text") == "Hi.\n"
-
-
 def test_the_bench_has_half_of_its_tasks_for_code_in_each_language() -> None:
     path = Path(__file__).parents[2] / "bench" / "code_or_words.jsonl"
     tasks = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
@@ -234,13 +227,10 @@ def test_the_bench_has_half_of_its_tasks_for_code_in_each_language() -> None:
 @pytest.mark.parametrize(
     ("opening", "kind"),
     [
-        ("<text>", ""),
-        ('<text kind="email">', "email"),
-        ("<text kind=email>", "email"),
-        ("<text email>", "email"),
-        ('<text kind="answer|email|rfc">', "answer"),
+        ("<text>", ""), ('<text kind="email">', "email"), ("<text kind=email>", "email"),
+        ("<text email>", "email"), ('<text kind="answer|email|rfc">', "answer"),
     ],
-)
+)  # fmt: skip
 def test_words_may_name_their_kind(opening, kind):
     written = parse_choice(f"{opening}\nHi Ann,\n</text>")
     assert (written.text, written.form, written.kind) == ("Hi Ann,", "prose", kind)
@@ -250,8 +240,6 @@ def test_words_may_name_their_kind(opening, kind):
 
 async def test_a_run_is_of_the_kind_that_its_writer_names():
     email = TASK.replace(profile="email")
-    replies = ['<text kind="email">\nHi.\n</text>']
-    never = Limits(critique="never")
-    loop = refinement(replies, CODE, words=Words(tasks=(TASK, email)), limits=never)
+    loop = loop_of('<text kind="email">\nHi.\n</text>', words=Words(tasks=(TASK, email)))
     await finish(loop)
     assert (loop.state.task.profile, loop.state.text) == ("email", "Hi.")

@@ -9,7 +9,9 @@ from kit import (
     CODE,
     NO_FINDINGS,
     READY,
+    built,
     code,
+    ended,
     evaluated,
     finding,
     finish,
@@ -20,12 +22,10 @@ from kit import (
 )
 
 from ipyrefine.core.decisions import Continue
-from ipyrefine.core.engine import Refinement
 from ipyrefine.core.events import CallEnded, Event, TextDelta
-from ipyrefine.core.model import Budget, Limits, Setup, Stage, StopReason, Usage
+from ipyrefine.core.model import Budget, Limits, Stage, StopReason, Usage
 from ipyrefine.core.ports import Delta, Reply, Request
 from ipyrefine.core.reducer import replay
-from ipyrefine.core.run import Run
 from ipyrefine.errors import ServerFailed
 from ipyrefine.render.terminal import record_text
 from ipyrefine.session.session import Session
@@ -108,8 +108,7 @@ CIRCLES = Reply(text="1. A count, and a count of the count he was.\n" * 20, fini
 
 async def test_a_draft_that_repeats_itself_up_to_the_limit_is_sampled_once_instead() -> None:
     """A small model at temperature 0 goes round in circles, and would again."""
-    loop = refinement([CIRCLES, text("Hi"), judgement(9), *NO_FINDINGS], weak_editor=True)
-    await finish(loop)
+    loop = await ended([CIRCLES, text("Hi"), judgement(9), *NO_FINDINGS], weak_editor=True)
     assert loop.state.text == "Hi"
     first, second = requests(loop, Stage.DRAFT)
     assert first.messages == second.messages
@@ -122,14 +121,12 @@ async def test_a_draft_that_repeats_itself_up_to_the_limit_is_sampled_once_inste
 async def test_a_revision_of_the_user_s_text_without_a_new_text_is_named_as_one() -> None:
     weak = finding("Flat.")
     replies = {Stage.CRITIQUE: [judgement(4, weak)] * 2, Stage.REVISE: [CIRCLES] * 4}
-    loop = refinement(replies, draft="Hi", weak_editor=True, limits=Limits(max_revisions=1))
-    await finish(loop)
+    loop = await ended(replies, draft="Hi", weak_editor=True, limits=Limits(max_revisions=1))
     assert any(one.startswith("Revision 1 has no new text:") for one in loop.state.warnings)
 
 
 async def test_a_draft_that_repeats_itself_twice_ends_the_run_with_what_to_do() -> None:
-    loop = refinement([CIRCLES, CIRCLES])
-    await finish(loop)
+    loop = await ended([CIRCLES, CIRCLES])
     assert loop.state.stop_reason is StopReason.FAILED
     assert loop.state.message == (
         "scripted gave no draft: the reply repeats itself up to the token limit. "
@@ -146,10 +143,8 @@ async def test_the_thoughts_of_the_next_reply_are_not_shown_as_text() -> None:
 
 
 async def test_one_of_several_drafts_that_repeats_itself_is_left_out() -> None:
-    loop = refinement(
-        [CIRCLES, text("Hi"), judgement(9), *NO_FINDINGS], limits=Limits(candidates=2)
-    )
-    await finish(loop)
+    replies = [CIRCLES, text("Hi"), judgement(9), *NO_FINDINGS]
+    loop = await ended(replies, limits=Limits(candidates=2))
     assert loop.state.text == "Hi"
     assert len(requests(loop, Stage.DRAFT)) == 2
 
@@ -182,12 +177,8 @@ class Stuttering:
 
 async def broken_off(*, fails: bool) -> tuple[Session, list[Event]]:
     model, seen = Stuttering(fails), list[Event]()
-
-    def take(event: Event, run: Run) -> None:
-        seen.append(event)
-
-    refinement = Refinement(Setup(task=CODE), model=model, clock=asyncio.get_running_loop().time)
-    session = Session(refinement, [take])
+    loop = built(CODE, model=model, clock=asyncio.get_running_loop().time)
+    session = Session(loop, [lambda event, run: seen.append(event)])
     session.start()
     if not fails:
         await model.silent.wait()

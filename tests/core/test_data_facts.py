@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from kit import Finds, code, decide, finish, refinement
+from kit import Finds, code, decide, ended
 
 from ipyrefine.core import actions, decisions
 from ipyrefine.core.engine import Refinement
@@ -41,14 +41,13 @@ def ran(*effects: Effect) -> Evidence:
 
 
 async def read(*replies: str, checks: Finds | None = None, revisions: int = 0) -> Refinement:
-    loop = refinement(
+    loop = await ended(
         [code("merged = orders.merge(customers)"), *replies],
         TASK,
         checks=[checks or Finds(ran(LOST, NEW, TOTAL))],
         limits=Limits(max_revisions=revisions, critique="always"),
         sharing=Sharing("values"),
     )
-    await finish(loop)
     return loop
 
 
@@ -59,16 +58,13 @@ def asked(run: Run, number: int = 0) -> list[str]:
 @pytest.mark.parametrize(
     ("data", "asks"),
     [
-        ({"d1": ""}, True),
+        *(({"d1": ""}, True), ([{"id": "d1", "task": ""}], True)),
         ({"d1": "", "d2": "", "d3": "", "d4": "", "e1": ""}, True),
-        ([{"id": "d1", "task": ""}], True),
         ({"d1": "every order"}, True),  # the task does not say so
         ({"d1": "without orders that have no town"}, False),
         ([{"id": "d1", "task": "orders that have no town"}], False),
         ({"d2": ""}, False),  # a table that is new is nothing to ask about
-        ({}, False),
-        ("d1", False),
-        (None, False),
+        *(({}, False), ("d1", False), (None, False)),
     ],
 )
 async def test_only_what_no_words_of_the_task_ask_for_is_asked(data: Any, asks: bool) -> None:
@@ -160,13 +156,12 @@ GROUPED = Effect(kind="ignored", cause="grouped", of="orders", column="town", co
 async def test_rows_may_be_asked_about_where_nobody_reads_and_that_colours_nothing(
     effects: tuple[Effect, ...], offers: list[Effect]
 ) -> None:
-    loop = refinement(
+    loop = await ended(
         [code("merged = orders.merge(customers)")],
         TASK,
         checks=[Finds(ran(*effects))],
         limits=Limits(max_revisions=0, critique="never"),
     )
-    await finish(loop)
     run = loop.state
     facts = [one for one in run.points.values() if one.kind == "fact"]
     assert [one.effect for one in facts] == offers

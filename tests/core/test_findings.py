@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from kit import READY, Finds, finish, refinement, status, text, told
+from kit import READY, Finds, ended, finish, status, text, told
 
 from ipyrefine.checks.functions import CallableCheck
 from ipyrefine.core.decisions import Dismiss
@@ -26,12 +26,11 @@ def by_text(**results: Any) -> Result:
 
 
 async def checked(function: Result, *texts: str, **limits: Any) -> Refinement:
-    loop = refinement(
+    loop = await ended(
         map(text, texts),
         checks=[CallableCheck(function)],
         limits=Limits(max_revisions=len(texts) - 1, patience=9, **limits),
     )
-    await finish(loop)
     return loop
 
 
@@ -120,7 +119,6 @@ async def test_words_that_are_not_in_the_text_are_told_but_are_no_quote() -> Non
 async def test_what_an_advisory_check_finds_is_minor() -> None:
     fault = Point(criterion="x", blocking=True, words="dull")
     advice = Evidence(name="advice", passed=False, required=False, points=(fault,))
-    loop = refinement([text("Hi"), READY], checks=[Finds(advice)])
-    await finish(loop)
+    loop = await ended([text("Hi"), READY], checks=[Finds(advice)])
     assert not told(loop.state, 0)[0].point.blocking
     assert loop.state.stop_reason is StopReason.PASSED

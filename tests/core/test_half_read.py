@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from kit import NO_FINDINGS, READY, TASK, finish, refinement, text
+from kit import NO_FINDINGS, READY, TASK, ended, text
 
 from ipyrefine.core.model import Limits, Outcome, Usage
 from ipyrefine.core.ports import Reply, Request
@@ -28,32 +28,27 @@ def counted(reply: Any, tokens: int, cached: int | None = None) -> Any:
     return answer
 
 
-@pytest.mark.parametrize("words", [ENGLISH, GERMAN, CODE, CHINESE], ids=["en", "de", "code", "zh"])
-async def test_a_critic_that_read_half_a_text_passes_nothing(words: str) -> None:
+OWN = {"prompts": Prompts(judge="Score it from 0 to 1.")}
+
+
+@pytest.mark.parametrize(
+    ("words", "reply", "options"),
+    [*((words, READY, {}) for words in (ENGLISH, GERMAN, CODE, CHINESE)), (ENGLISH, "1.0", OWN)],
+    ids=["en", "de", "code", "zh", "an evaluator"],
+)
+async def test_a_reader_that_read_half_a_text_passes_nothing(
+    words: str, reply: str, options: dict[str, Any]
+) -> None:
     draft = words * (16_000 // len(words))
-    loop = refinement([counted(READY, 2_050)], draft=draft, limits=LIMITS)
-    await finish(loop)
-    verdict = loop.state.iterations[0].verdict
-    assert verdict.outcome is Outcome.NOT_JUDGED
+    loop = await ended([counted(reply, 2_050)], draft=draft, limits=LIMITS, **options)
+    assert loop.state.iterations[0].verdict.outcome is Outcome.NOT_JUDGED
     assert sum(NUMBERS in one for one in loop.state.warnings) == 1
     assert loop.state.usage.calls == 1
 
 
-async def test_an_evaluator_that_read_half_a_text_passes_nothing() -> None:
-    prompts = Prompts(judge="Score it from 0 to 1.")
-    options = {"draft": ENGLISH * 210, "prompts": prompts, "limits": LIMITS}
-    loop = refinement([counted("1.0", 2_050)], **options)
-    await finish(loop)
-    verdict = loop.state.iterations[0].verdict
-    assert verdict is not None
-    assert verdict.outcome is Outcome.NOT_JUDGED
-    assert sum(NUMBERS in one for one in loop.state.warnings) == 1
-
-
 async def test_a_writer_that_read_half_its_prompt_is_warned_about() -> None:
     task = TASK.replace(text=ENGLISH * 210)
-    loop = refinement([counted(text("Hello"), 2_050), READY], task, limits=LIMITS)
-    await finish(loop)
+    loop = await ended([counted(text("Hello"), 2_050), READY], task, limits=LIMITS)
     assert loop.state.text == "Hello"
     assert sum(NUMBERS in one for one in loop.state.warnings) == 1
 
@@ -67,8 +62,7 @@ async def test_a_prompt_that_was_read_gives_no_warning(
     words: str, tokens: int, cached: int | None
 ) -> None:
     draft = words * (13_000 // len(words))
-    loop = refinement([counted(READY, tokens, cached)], draft=draft, limits=LIMITS)
-    await finish(loop)
+    loop = await ended([counted(READY, tokens, cached)], draft=draft, limits=LIMITS)
     assert loop.state.warnings == ()
     assert loop.state.stop_reason == "passed"
 
@@ -76,6 +70,5 @@ async def test_a_prompt_that_was_read_gives_no_warning(
 async def test_a_server_that_counts_only_what_is_new_gives_no_warning() -> None:
     """The second prompt starts with the first one, which it may have kept."""
     replies = [counted("Fine.", 3_300), counted(NO_FINDINGS[0], 400)]
-    loop = refinement(replies, draft=ENGLISH * 170, limits=LIMITS)
-    await finish(loop)
+    loop = await ended(replies, draft=ENGLISH * 170, limits=LIMITS)
     assert not any("read only" in one for one in loop.state.warnings)

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from kit import finding, finish, question, refinement, text
+from kit import code, ended, finding, finish, question, text
 
 from ipyrefine import refine
 from ipyrefine.core import decisions
@@ -33,10 +33,6 @@ async def run_of(*replies: str, task: str = TASK, **options: Any) -> tuple[Run, 
     return await refine(task, model=model, journal=False, **options), model
 
 
-def code(source: str) -> str:
-    return f"```python\n{source}\n```"
-
-
 async def test_a_question_stays_in_the_run_when_a_revision_is_written() -> None:
     weak = [finding("It is curt.", criterion="tone")]
     run, model = await run_of(
@@ -50,10 +46,7 @@ async def test_a_question_stays_in_the_run_when_a_revision_is_written() -> None:
     assert [one.words for one in left_open(run, run.iterations[1])] == [WORDS["question"]]
     revise = model.requests[2].messages[-1].content
     assert "- q1: Keep the salutation? (yes / no)" in revise
-    assert run.iterations[1].changes == {
-        "q1": "kept",
-        "f1": "warmer",
-    }
+    assert run.iterations[1].changes == {"q1": "kept", "f1": "warmer"}
 
 
 async def test_a_question_neither_blocks_a_text_nor_counts_as_a_weakness() -> None:
@@ -98,18 +91,16 @@ async def test_what_the_user_expects_of_a_call_answers_each_question_about_it(
     assert [one.words for one in left_open(run, run.iterations[0])] == left
 
 
-NO_CALLS = {
-    "words for results": {**CALL, "options": ["fail", "give nothing"]},
-    "one result": {**CALL, "options": ["None"]},
-    "a value": {**CALL, "call": "3"},
-    "no Python": {**CALL, "call": "an empty list"},
-    "nothing": {**CALL, "call": None},
-}
-
-
-@pytest.mark.parametrize("item", NO_CALLS.values(), ids=NO_CALLS)
-def test_a_question_whose_options_no_input_shows_has_no_call(item: Any) -> None:
-    [asked] = parse_critique(reply(item), CODE).remarks
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"options": ["fail", "give nothing"]}, {"options": ["None"]}, {"call": "3"},
+        {"call": "an empty list"}, {"call": None},
+    ],
+    ids=["words for results", "one result", "a value", "no Python", "nothing"],
+)  # fmt: skip
+def test_a_question_whose_options_no_input_shows_has_no_call(fields: dict[str, Any]) -> None:
+    [asked] = parse_critique(reply({**CALL, **fields}), CODE).remarks
     assert asked.call == ""
     assert (asked.kind, asked.blocking) == ("question", False)
 
@@ -122,15 +113,16 @@ def test_an_answer_is_what_the_next_revision_acts_on() -> None:
         answer(Cell(said, Result(passed=False)), "yes")
 
 
-ASKED = {
-    "words": ("What of None? (0 / TypeError)", ("0", "TypeError")),
-    "no options": ("What of None (it may come)?", ()),
-    "a dict": ({"question": "Which?", "options": [1, None, [2], "x"]}, ("1", "None", "[2]", "x")),
-    "a question mark inside": ("Is (a / b) right?", ()),
-}
-
-
-@pytest.mark.parametrize(("item", "options"), ASKED.values(), ids=ASKED)
+@pytest.mark.parametrize(
+    ("item", "options"),
+    [
+        ("What of None? (0 / TypeError)", ("0", "TypeError")),
+        ("What of None (it may come)?", ()),
+        ({"question": "Which?", "options": [1, None, [2], "x"]}, ("1", "None", "[2]", "x")),
+        ("Is (a / b) right?", ()),
+    ],
+    ids=["words", "no options", "a dict", "a question mark inside"],
+)
 def test_the_options_of_a_question_are_read(item: Any, options: tuple[str, ...]) -> None:
     [asked] = parse_critique(reply(item), CODE).remarks
     assert asked.options == options
@@ -144,8 +136,7 @@ async def test_an_answered_or_dismissed_question_is_not_asked_again() -> None:
         reply(WORDS, other, fixed=["q2"]),
     ])  # fmt: skip
     task = Task(text="Write a mail.", criteria=(Criterion(name="tone", definition="Warm."),))
-    loop = refinement(model, task, limits=Limits(max_revisions=0))
-    await finish(loop)
+    loop = await ended(model, task, limits=Limits(max_revisions=0))
     [salutation, name] = left_open(loop.state, loop.state.iterations[0])
     loop.decide(decisions.Dismiss(points=(salutation.id,)))
     loop.decide(decisions.Add(point=answer(loop.state.latest(name.id), "yes")))

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from kit import finding, finish, judgement, prompts, refinement, text
+from kit import ended, finding, judgement, prompts, text
 
 from ipyrefine.core.edits import losses
 from ipyrefine.core.model import Limits, Stage
@@ -55,11 +55,10 @@ def test_without_headings_paragraphs_are_listed_by_their_first_words() -> None:
 
 async def loop_of(revision: str, problem: str = "It rambles.", criterion: str = "tone") -> Any:
     critic = [judgement(4, finding(problem, criterion=criterion)), judgement(9, fixed=["f1"])]
-    loop = refinement(
+    loop = await ended(
         {Stage.DRAFT: [text(DOCUMENT)], Stage.CRITIQUE: critic, Stage.REVISE: [text(revision)]},
         limits=Limits(max_revisions=1),
     )
-    await finish(loop)
     return loop
 
 

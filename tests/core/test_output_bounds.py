@@ -24,16 +24,13 @@ from ipyrefine.core.table import Evidence
 
 GOOD = png(header(), pixels(), END)
 FAKES: dict[str, bytes] = {
-    "nothing": b"",
-    "a page": b"<html><script>alert(1)</script></html>",
-    "a picture of another kind": b"GIF89a" + bytes(20),
-    "a signature alone": SIGNATURE,
-    "cut off": GOOD[:-1],
-    "something behind it": GOOD + b"<script>",
+    "nothing": b"", "a page": b"<html><script>alert(1)</script></html>",
+    "a picture of another kind": b"GIF89a" + bytes(20), "a signature alone": SIGNATURE,
+    "cut off": GOOD[:-1], "something behind it": GOOD + b"<script>",
     "no width": png(header(0, 1), pixels(), END),
     "too high": png(header(1, MAX_SIDE + 1), pixels(), END),
     "too many bytes": png(header(), (b"tEXt", bytes(MAX_PNG)), pixels(), END),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("fake", FAKES)

@@ -17,6 +17,10 @@ from ipyrefine.errors import ReplyError
 # Texts
 
 
+SVG = "<svg>\n<text>A</text>\n<text x='1'>B</text>\n</svg>"
+INLINE = "SVG draws words with <text>A</text> and shapes with <path>."
+
+
 @pytest.mark.parametrize(
     ("reply", "text", "thoughts"),
     [
@@ -27,6 +31,9 @@ from ipyrefine.errors import ReplyError
         ("1. Who: all.\n2. Plan: <text>Hi.</text>", "Hi.", "1. Who: all.\n2. Plan:"),
         ("Hi, all.</text>\n", "Hi, all.", ""),
         ("<text>Hi.</text>", "Hi.", ""),
+        (f"<text>\n{SVG}\n</text>", SVG, ""),  # the same tags inside it
+        (INLINE, INLINE, ""),
+        ("Mark it by <text> in front.", "Mark it by <text> in front.", ""),
     ],
 )
 def test_a_text_ends_at_its_tag_even_if_that_is_not_on_a_line_of_its_own(
@@ -34,22 +41,6 @@ def test_a_text_ends_at_its_tag_even_if_that_is_not_on_a_line_of_its_own(
 ) -> None:
     written = parse_text(reply, "prose")
     assert (written.text, written.thoughts) == (text, thoughts)
-
-
-SVG = "<svg>\n<text>A</text>\n<text x='1'>B</text>\n</svg>"
-INLINE = "SVG draws words with <text>A</text> and shapes with <path>."
-
-
-@pytest.mark.parametrize(
-    ("reply", "text"),
-    [
-        (f"<text>\n{SVG}\n</text>", SVG),
-        (INLINE, INLINE),
-        ("Mark it by <text> in front.", "Mark it by <text> in front."),
-    ],
-)
-def test_the_same_tags_inside_a_text_are_a_part_of_it(reply: str, text: str) -> None:
-    assert parse_text(reply, "prose").text == text
 
 
 # Texts that are cut off
@@ -176,15 +167,11 @@ TABLE = "".join(f"assert f({n}) == {n * n}, 'square of {chr(97 + n)}'\n" for n i
 @pytest.mark.parametrize(
     ("reply", "circles"),
     [
-        (LINE * 20, True),
-        ("".join(f"{n}. {LINE}" for n in range(40)), True),
-        (TABLE + LINE * 60, True),
-        (TABLE, False),
-        (LINE * 3, False),
-        ("", False),
+        (LINE * 20, True), ("".join(f"{n}. {LINE}" for n in range(40)), True),
+        (TABLE + LINE * 60, True), (TABLE, False), (LINE * 3, False), ("", False),
     ],
     ids=["a line", "numbered", "at its end", "like lines", "a few times", "nothing"],
-)
+)  # fmt: skip
 def test_a_reply_repeats_itself_when_its_end_is_one_thing_over_and_over(
     reply: str, circles: bool
 ) -> None:
@@ -265,16 +252,12 @@ def test_a_fence_of_another_language_is_not_the_text() -> None:
 
 
 FENCED = {
-    "tildes": "~~~python\n{}\n~~~",
-    "bare tildes": "~~~\n{}\n~~~",
-    "four marks": "````python\n{}\n````",
-    "more marks at its end": "```python\n{}\n`````",
+    "tildes": "~~~python\n{}\n~~~", "bare tildes": "~~~\n{}\n~~~",
+    "four marks": "````python\n{}\n````", "more marks at its end": "```python\n{}\n`````",
     "in Markdown": "````markdown\nSo:\n```python\n{}\n```\n````",
-    "beside the last line": "```python\n{}```",
-    "without an end": "```python\n{}",
-    "a title": '```python title="a.py"\n{}\n```',
-    "braces": "```{{python}}\n{}\n```",
-}
+    "beside the last line": "```python\n{}```", "without an end": "```python\n{}",
+    "a title": '```python title="a.py"\n{}\n```', "braces": "```{{python}}\n{}\n```",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("shape", FENCED)
@@ -285,14 +268,11 @@ def test_code_is_read_in_whichever_fence(shape: str) -> None:
     assert parse_text(f"So:\n\n{FENCED[shape].format('x = 1')}", "code").text == "x = 1"
 
 
-def test_a_fence_in_a_list_loses_its_indentation() -> None:
+def test_a_fence_in_a_list_loses_its_indentation_and_what_stands_below_is_thoughts() -> None:
     reply = "1. So:\n\n   ```python\n   def f():\n       return 1\n   ```\n2. Done."
     assert parse_text(reply, "code").text == "def f():\n    return 1"
     nested = '````python\ns = """\n```\na\n```\n"""\n````'
     assert parse_text(nested, "code").text == 's = """\n```\na\n```\n"""'
-
-
-def test_what_stands_below_the_code_is_thoughts() -> None:
     written = parse_text("Plan.\n```python\nx = 1\n```\nf1: done", "code")
     assert (written.text, written.thoughts) == ("x = 1", "Plan.\n\nf1: done")
 
@@ -341,15 +321,11 @@ def test_a_text_is_taken_out_of_whichever_envelope(shape: str, own: bool) -> Non
 @pytest.mark.parametrize(
     "reply",
     [
-        '{"a": 1}',
-        '{"note": "x = 1"}',
-        '{"thoughts": "t", "resp',
-        '[{"type": "text"}]',
-        '<tool_call>{"name": "f", "arguments": {}}</tool_call>',
-        "```python\n```python\nx = 1\n```",
+        '{"a": 1}', '{"note": "x = 1"}', '{"thoughts": "t", "resp', '[{"type": "text"}]',
+        '<tool_call>{"name": "f", "arguments": {}}</tool_call>', "```python\n```python\nx = 1\n```",
         "x = 1 +\n~~~\n",
     ],
-)
+)  # fmt: skip
 def test_an_envelope_without_readable_python_is_asked_for_again(reply: str) -> None:
     for own in (True, False):
         with pytest.raises(ReplyError):
@@ -369,13 +345,10 @@ def test_prose_that_is_json_is_asked_for_again_unless_the_task_wants_json() -> N
 @pytest.mark.parametrize(
     "reply",
     [
-        "{name} is a place, and {a: 1} a set.",
-        '"{"text": …}" is how they write it.',
-        "Answer: it is late.",
-        "Notes: a\nCode: b",
-        "回答问题之前，请先思考。",
+        "{name} is a place, and {a: 1} a set.", '"{"text": …}" is how they write it.',
+        "Answer: it is late.", "Notes: a\nCode: b", "回答问题之前，请先思考。",
     ],
-)
+)  # fmt: skip
 def test_words_that_merely_look_like_an_envelope_stay(reply: str) -> None:
     assert parse_text(reply, "prose").text == reply
 

@@ -12,6 +12,7 @@ from kit import (
     code,
     critique,
     decide,
+    ended,
     finding,
     finish,
     prompts,
@@ -153,31 +154,27 @@ def select(first: int, last: int, draft: str = DRAFT) -> Selection:
     return Selection(draft, (first, last))
 
 
-def test_a_change_inside_the_selection_stays() -> None:
-    assert select(8, 9).restore(FIXED) == FIXED
-
-
-def test_a_change_around_the_selection_is_put_back() -> None:
-    written = FIXED.replace("items", "stack").replace("class Stack", "class LIFO")
-    restored = select(9, 9).restore(written)
-    assert restored == DRAFT.replace("self.items.pop(0)", "self.stack.pop()")
-
-
-def test_lines_added_inside_stay_and_lines_added_outside_go() -> None:
-    written = "import os\n\n" + FIXED.replace("def pop(self):", "def pop(self):\n        # last")
-    restored = select(8, 9).restore(written)
-    assert restored == FIXED.replace("def pop(self):", "def pop(self):\n        # last")
+HEAD = "\n".join(DRAFT.split("\n")[:7])
+COMMENTED = FIXED.replace("def pop(self):", "def pop(self):\n        # last")
 
 
 @pytest.mark.parametrize(
     ("lines", "written", "restored"),
     [
-        ((8, 9), "\n".join(DRAFT.split("\n")[:7]), "\n".join(DRAFT.split("\n")[:7])),
-        ((8, 9), "def pop(self):\n    return self.items.pop()", FIXED),  # the lines alone
+        ((8, 9), FIXED, FIXED),
+        (
+            (9, 9),
+            FIXED.replace("items", "stack").replace("class Stack", "class LIFO"),
+            DRAFT.replace("self.items.pop(0)", "self.stack.pop()"),
+        ),
+        ((8, 9), f"import os\n\n{COMMENTED}", COMMENTED),
+        ((8, 9), HEAD, HEAD),
+        ((8, 9), "def pop(self):\n    return self.items.pop()", FIXED),
         ((1, 9), "x = 1", "x = 1"),
     ],
+    ids=["inside", "around it", "lines added in and out", "it is gone", "it alone", "the whole"],
 )
-def test_a_part_that_is_gone_alone_or_the_whole_is_put_in_its_place(
+def test_what_is_written_inside_the_selection_stays_and_all_around_is_put_back(
     lines: tuple[int, int], written: str, restored: str
 ) -> None:
     assert select(*lines).restore(written) == restored
@@ -217,23 +214,13 @@ def test_whatever_is_written_the_lines_around_the_selection_are_the_drafts(
 NO_CRITIC = Limits(critique="never")
 
 
-def test_a_note_counts_where_it_names_a_finding_that_was_to_be_acted_on() -> None:
-    notes = "Plan.\n- **f1**: mended\nf2: never asked for\nf1 is not a note"
-    assert read_notes(notes, ["f1"]) == ({"f1": "mended"}, ())
-
-
 @pytest.mark.parametrize(
     "note",
     [
         *("f1: shorter", "1. f1: shorter", "F1: shorter", "[f1] shorter", "**f1**: shorter"),
         *("**f1:** shorter", "f1 – shorter", "- f1 → shorter", "f1 -> shorter", "`f1` = shorter"),
-        *(
-            "| f1 | shorter |",
-            "f1：shorter",
-            "### f1\nshorter",
-            "**f1**\n- shorter",
-            "(f1) shorter",
-        ),
+        *("| f1 | shorter |", "f1：shorter", "### f1\nshorter", "**f1**\n- shorter"),
+        "(f1) shorter",
         *("f1:\nshorter", 'f1 "too dull": shorter', "Finding f1: shorter", "- [x] f1: shorter"),
         *("1) f1. shorter", "> f1 (tone): shorter", "f1 fixed: shorter", "(f1) shorter"),
     ],
@@ -246,18 +233,13 @@ def test_a_note_is_read_in_any_list_form(note: str) -> None:
 @pytest.mark.parametrize(
     ("note", "ids"),
     [
-        ("f1 and f2: both", ["f1", "f2"]),
-        ("- **f1**, **f2** & f3: all", ["f1", "f2", "f3"]),
-        ("f1/f3 – both", ["f1", "f3"]),
-        ("f1-f3: all", ["f1", "f2", "f3"]),
-        ("f1 und f2: beide", ["f1", "f2"]),
-        ("f1和f2：都", ["f1", "f2"]),
-        ("f1:\nf2: done", ["f2"]),
-        ("f1 is not a note", []),
-        ("as f1 says: no", []),
-        ("f11: x", []),
+        ("f1 and f2: both", ["f1", "f2"]), ("- **f1**, **f2** & f3: all", ["f1", "f2", "f3"]),
+        ("f1/f3 – both", ["f1", "f3"]), ("f1-f3: all", ["f1", "f2", "f3"]),
+        ("f1 und f2: beide", ["f1", "f2"]), ("f1和f2：都", ["f1", "f2"]), ("f1:\nf2: done", ["f2"]),
+        ("f1 is not a note", []), ("as f1 says: no", []), ("f11: x", []),
+        ("Plan.\n- **f1**: mended\nf9: never asked for\nf1 is not a note", ["f1"]),
     ],
-)
+)  # fmt: skip
 def test_a_note_may_be_of_several_findings(note: str, ids: list[str]) -> None:
     assert [*read_notes(note, ["f1", "f2", "f3"]).changes] == ids
 
@@ -285,8 +267,7 @@ async def test_a_writer_too_weak_to_edit_is_sampled_which_makes_a_draft(weak: bo
     """From what is wrong with the text and without its words, which it would only repeat."""
     check = scoring(0.2, 0.4, 1.0, target=1.0, basis="examples")
     replies = [code("x = 0"), code("x = 1"), code("y = 9")]
-    loop = refinement(replies, CODE, checks=[check], limits=NO_CRITIC, weak_editor=weak)
-    await finish(loop)
+    loop = await ended(replies, CODE, checks=[check], limits=NO_CRITIC, weak_editor=weak)
     asked = requests(loop, Stage.REVISE)
     assert [("x = " in one.messages[-1].content) for one in asked] == [not weak] * 2
     assert [one.temperature for one in asked] == [SAMPLED if weak else None] * 2
@@ -296,19 +277,17 @@ async def test_a_writer_too_weak_to_edit_is_sampled_which_makes_a_draft(weak: bo
 
 
 async def test_what_the_user_says_of_such_code_is_acted_on_in_its_own_words() -> None:
-    replies = [code("x = 0"), code("y = 9")]
     check = scoring(0.2, 0.3, target=1.0, basis="examples")
-    limits = Limits(max_revisions=0, critique="never")
-    loop = refinement(replies, CODE, checks=[check], limits=limits, weak_editor=True)
-    await finish(loop)
+    limits = NO_CRITIC.replace(max_revisions=0)
+    replies = [code("x = 0"), code("y = 9")]
+    loop = await ended(replies, CODE, checks=[check], limits=limits, weak_editor=True)
     await decide(loop, Continue(guidance="keep the name x"))
     assert "x = 0" in prompts(loop)[-1]
 
 
 async def test_a_text_of_the_user_s_is_always_edited() -> None:
     limits = Limits(max_revisions=1, revise="sample")
-    loop = refinement([critique(finding("dull")), text("Ho"), READY], draft="Hi", limits=limits)
-    await finish(loop)
+    loop = await ended([critique(finding("dull")), text("Ho"), READY], draft="Hi", limits=limits)
     assert "Hi" in prompts(loop, Stage.REVISE)[0]
 
 
@@ -362,8 +341,7 @@ class Has:
 @pytest.mark.parametrize("repeated", [text("neither"), Reply(text="", finish="length")])
 async def test_a_text_that_only_repeats_another_is_no_better_than_it(repeated: str | Reply) -> None:
     replies = {Stage.DRAFT: [text("only a")], Stage.REVISE: [text("neither"), *[repeated] * 3]}
-    loop = refinement(replies, checks=[Has("a"), Has("b")], limits=Limits(critique="never"))
-    await finish(loop)
+    loop = await ended(replies, checks=[Has("a"), Has("b")], limits=Limits(critique="never"))
     assert (loop.state.best, loop.state.text) == (0, "only a")
 
 
@@ -373,6 +351,5 @@ async def test_a_revision_that_changes_nothing_is_no_progress_that_others_are_he
         Stage.REVISE: [text(one) for one in ("neither", "only a", "just a", "a and b")],
     }
     limits = Limits(critique="never", patience=2)
-    loop = refinement(replies, checks=[Has("a"), Has("b")], limits=limits)
-    await finish(loop)
+    loop = await ended(replies, checks=[Has("a"), Has("b")], limits=limits)
     assert loop.state.text == "a and b"

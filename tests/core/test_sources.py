@@ -4,11 +4,11 @@ import json
 from typing import Any
 
 import pytest
-from kit import finish, prompts, refinement, status, text, told
+from kit import ended, prompts, status, text, told
 
 from ipyrefine.checks.schema import Schema
 from ipyrefine.core.critiques import parse_critique
-from ipyrefine.core.model import Limits, Outcome, Stage, Task
+from ipyrefine.core.model import Limits, Stage, Task
 
 SCHEMA = {
     "type": "object",
@@ -25,46 +25,37 @@ def read(sources: dict[str, str] | None, **fields: Any) -> str:
 
 
 async def extracted(*readings: str, texts: tuple[str, ...] = (WRONG, RIGHT)) -> Any:
-    loop = refinement(
-        {
-            Stage.DRAFT: [text(texts[0])],
-            Stage.CRITIQUE: list(readings),
-            Stage.REVISE: [text(one) for one in texts[1:]],
-        },
-        TASK,
-        checks=[Schema(SCHEMA)],
-        limits=Limits(max_revisions=len(texts) - 1),
-    )
-    await finish(loop)
+    written = [text(one) for one in texts]
+    replies = {"draft": written[:1], "critique": readings, "revise": written[1:]}
+    limits = Limits(max_revisions=len(texts) - 1)
+    loop = await ended(replies, TASK, checks=[Schema(SCHEMA)], limits=limits)
     return loop
 
 
 GOOD = {"name": "Anna Weber", "total": "paid 12.50 EUR"}
 
 
-@pytest.mark.parametrize("sources", [GOOD, {}], ids=["found", "made up on request"])
-async def test_data_whose_values_stand_in_the_source_or_need_none_passes(
-    sources: dict[str, str],
+@pytest.mark.parametrize(
+    ("draft", "sources", "problems"),
+    [
+        (RIGHT, GOOD, []),
+        (RIGHT, {}, []),  # made up on request
+        (WRONG, {**GOOD, "total": "a total of 99 EUR"},
+         ["total: “a total of 99 EUR” is not in the source."]),
+        (WRONG, {"name": "", "total": ""}, ["name has no source.", "total has no source."]),
+    ],
+)  # fmt: skip
+async def test_each_value_whose_words_are_not_in_the_source_is_an_open_finding(
+    draft: str, sources: dict[str, str], problems: list[str]
 ) -> None:
-    loop = await extracted(read(sources), texts=(RIGHT,))
-    assert loop.state.verdict.outcome is Outcome.PASS
+    loop = await extracted(read(sources), texts=(draft,))
+    found = told(loop.state, 0)
+    assert [one.words for one in found] == problems
+    assert all(one.blocks for one in found)
+    assert loop.state.verdict.passed is not bool(problems)
+    if problems:
+        assert (found[-1].point.criterion, found[-1].point.place) == ("$.total", '"total"')
     assert '"sources"' in prompts(loop, Stage.CRITIQUE)[0]
-
-
-async def test_a_value_whose_words_are_not_in_the_source_is_an_open_finding() -> None:
-    bad = {"name": "Anna Weber", "total": "a total of 99 EUR"}
-    loop = await extracted(read(bad), texts=(WRONG,))
-    (finding,) = told(loop.state, 0)
-    assert (finding.point.criterion, finding.point.place) == ("$.total", '"total"')
-    assert finding.words == "total: “a total of 99 EUR” is not in the source."
-    assert finding.blocks
-    assert loop.state.verdict.outcome is Outcome.NEEDS_IMPROVEMENT
-
-
-async def test_each_field_without_a_source_is_a_finding_of_its_own() -> None:
-    loop = await extracted(read({"name": "", "total": ""}), texts=(WRONG,))
-    problems = [one.words for one in told(loop.state, 0)]
-    assert problems == ["name has no source.", "total has no source."]
 
 
 @pytest.mark.parametrize(
@@ -77,19 +68,19 @@ async def test_a_field_that_holds_nothing_needs_no_source(path: str, empty: bool
     assert bool(critique.remarks) is not empty
 
 
-async def test_a_mended_value_closes_its_finding() -> None:
-    loop = await extracted(read({"total": ""}), read(GOOD))
-    assert loop.state.verdict.outcome is Outcome.PASS
-    assert status(told(loop.state, 1)[0]) == "resolved"
-
-
-async def test_a_finding_is_not_closed_by_a_critic_that_still_has_no_words_for_the_value() -> None:
-    again = '{"name": "A. Weber", "total": 99}'
-    loop = await extracted(read({"total": ""}), read({"total": ""}), texts=(WRONG, again))
-    assert loop.state.verdict.outcome is Outcome.NEEDS_IMPROVEMENT
+@pytest.mark.parametrize(
+    ("again", "revision", "closed"),
+    [(GOOD, RIGHT, True), ({"total": ""}, '{"name": "A. Weber", "total": 99}', False)],
+    ids=["mended", "still without words"],
+)
+async def test_a_mended_value_closes_its_finding(
+    again: dict[str, str], revision: str, closed: bool
+) -> None:
+    loop = await extracted(read({"total": ""}), read(again), texts=(WRONG, revision))
+    assert loop.state.verdict.passed is closed
+    assert (status(told(loop.state, 1)[0]) == "resolved") is closed
 
 
 async def test_without_a_schema_no_sources_are_asked_for() -> None:
-    loop = refinement([text("Hi"), read(None)])
-    await finish(loop)
+    loop = await ended([text("Hi"), read(None)])
     assert '"sources"' not in prompts(loop, Stage.CRITIQUE)[0]
