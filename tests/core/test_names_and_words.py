@@ -15,7 +15,6 @@ import golden
 import pytest
 
 from ipyrefine.core import engine, policy, rank
-from ipyrefine.core.table import Evidence
 
 # Words that the loop, its critics' replies or its tables use themselves.
 OURS = (
@@ -141,10 +140,3 @@ def shuffled(sentence: str, words: random.Random) -> str:
     letters = [*sentence.lower()]
     words.shuffle(letters)
     return "".join(letters)
-
-
-def test_what_a_check_is_called_or_says_is_no_part_of_what_counts() -> None:
-    """A check of the user's that is called like the critic's tests is none of them."""
-    own = Evidence(name="critic's tests", passed=False, basis="function", detail="No.")
-    assert own.grounds
-    assert own.basis != "critique"
