@@ -70,6 +70,12 @@ def changed_lines(old: str, new: str) -> int:
     return sum(max(i_end - i, j_end - j) for i, i_end, j, j_end in blocks)
 
 
+def count_shared(old: Sequence[Any], new: Sequence[Any]) -> int:
+    """Return how many items two sequences begin with alike."""
+    pairs = enumerate(zip(old, new, strict=False))
+    return next((n for n, (a, b) in pairs if a != b), min(len(old), len(new)))
+
+
 def find_all(text: str, piece: str) -> Iterator[int]:
     """Yield where a piece stands in a text; such places may overlap."""
     place = text.find(piece)
@@ -104,8 +110,8 @@ class _Bounded(SequenceMatcher[Any]):
 
 def _align(old: Sequence[Any], new: Sequence[Any]) -> Iterator[Match]:
     """Yield the blocks that two sequences share; some are empty, and some touch."""
-    start = _count_shared(old, new)
-    end = _count_shared(old[start:][::-1], new[start:][::-1])
+    start = count_shared(old, new)
+    end = count_shared(old[start:][::-1], new[start:][::-1])
     a, b = old[start : len(old) - end], new[start : len(new) - end]
     sizes, left = (Counter(a), Counter(b)), [_WORK]
     once = {one for one, size in sizes[0].items() if size == sizes[1][one] == 1}
@@ -123,12 +129,6 @@ def _align(old: Sequence[Any], new: Sequence[Any]) -> Iterator[Match]:
         yield Match(start + i2, start + j2, size)
         i, j = i2 + 1, j2 + 1
     yield Match(len(old) - end, len(new) - end, end)
-
-
-def _count_shared(old: Sequence[Any], new: Sequence[Any]) -> int:
-    """Return how many items two sequences begin with alike."""
-    pairs = enumerate(zip(old, new, strict=False))
-    return next((n for n, (a, b) in pairs if a != b), min(len(old), len(new)))
 
 
 def _blocks(old: Sequence[Any], new: Sequence[Any], left: list[int]) -> list[Match]:

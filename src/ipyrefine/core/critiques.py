@@ -407,14 +407,11 @@ def _question(item: object) -> Point | None:
     call = try_parse_expression(_words(item.get("call"), flat=False))
     differs = call and not isinstance(call, ast.Constant) and len(results_among(options)) > 1
     problem = _words(item.get("question"))
-    return _asking(problem, options, ast.unparse(call) if call and differs else "")
-
-
-def _asking(problem: str, options: tuple[str, ...], call: str = "") -> Point | None:
     if not problem:
         return None
+    shown = ast.unparse(call) if call and differs else ""
     fields = {"kind": "question", "criterion": "left open", "blocking": False}
-    return Point(words=problem, options=options, call=call, **fields)
+    return Point(words=problem, options=options, call=shown, **fields)
 
 
 def _option(value: object) -> str:

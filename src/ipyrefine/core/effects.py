@@ -162,11 +162,8 @@ def _rows(effect: Effect, count: int | None = None) -> str:
 def _why(effect: Effect) -> str:
     """Return why rows are gone or values are missing, as the end of a sentence."""
     whose = "its" if effect.count == 1 else "their"
-    column, other, which = (
-        _code(effect.column),
-        _code(effect.other) or "the other table",
-        _some(effect),
-    )
+    column, which = _code(effect.column), _some(effect)
+    other = _code(effect.other) or "the other table"
     match effect.cause:
         case "unmatched" if effect.kind in ("missing", "filled"):
             return f": {'it has' if effect.count == 1 else 'they have'} no row in {other}{which}"

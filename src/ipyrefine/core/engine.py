@@ -165,9 +165,7 @@ class Refinement:
             UsageError: it is running already.
             asyncio.CancelledError: it was cancelled; the stop was stored and shown before.
         """
-        cancelled = await self._drive(self._run_to_stop, consumers, journal)
-        if cancelled:
-            raise asyncio.CancelledError
+        await self._drive(self._run_to_stop, consumers, journal)
         return self.state
 
     async def end(self, *consumers: Consumer, journal: Journal | None = None) -> Run:
@@ -176,8 +174,7 @@ class Refinement:
         The best text is kept. A run whose decision asks for a revision stays paused. Arguments as
         for `run`.
         """
-        if await self._drive(self._stop_cancelled, consumers, journal):
-            raise asyncio.CancelledError
+        await self._drive(self._stop_cancelled, consumers, journal)
         return self.state
 
     def decide(self, decision: Decision) -> None:
@@ -249,8 +246,7 @@ class Refinement:
         if not question.strip():
             raise UsageError('Say what you want to know: %refine continue "Why a set?".')
         work = partial(self._explain, number, question)
-        if await self._drive(work, consumers, journal, stops=False):
-            raise asyncio.CancelledError
+        await self._drive(work, consumers, journal, stops=False)
         return self.state
 
     async def _explain(self, number: int, question: str) -> None:
@@ -265,7 +261,8 @@ class Refinement:
 
     async def add(self, event: Event, *consumers: Consumer, journal: Journal | None = None) -> Run:
         """Add what happened outside of the loop to a run that has stopped, and stay stopped."""
-        await self._drive(partial(self.emit, event), consumers, journal, stops=False)
+        with suppress(asyncio.CancelledError):  # it is stored and shown by then
+            await self._drive(partial(self.emit, event), consumers, journal, stops=False)
         return self.state
 
     async def __aiter__(self) -> AsyncIterator[Event]:
@@ -384,12 +381,12 @@ class Refinement:
             except Exception as error:
                 self._consumers.remove(consumer)
                 broken = broken or error
-        if broken is not None and not isinstance(broken, RefineError):
+        if isinstance(broken, RefineError):
+            raise broken
+        if broken is not None:
             raise InternalError(
                 f"A display of the run broke: {describe(broken)}. The best text so far is kept."
             ) from broken
-        if broken is not None:
-            raise broken
 
     # The loop
 
@@ -400,8 +397,8 @@ class Refinement:
         journal: Journal | None,
         *,
         stops: bool = True,
-    ) -> bool:
-        """Do the work and see it to a `Stopped`, come what may; return True if it was cancelled.
+    ) -> None:
+        """Do the work and see it to a `Stopped`, come what may; only then raise a cancel again.
 
         With ``stops`` False the run has stopped before, and stays so.
         """
@@ -428,7 +425,8 @@ class Refinement:
             self._lock = None
             if journal:
                 journal.close()
-        return cancelled
+        if cancelled:
+            raise asyncio.CancelledError
 
     async def _run_to_stop(self) -> None:
         if not self._begun:

@@ -177,10 +177,6 @@ def _line(text: str) -> str:
     return _neutralise(" ".join(text.split()))
 
 
-def _paragraphs(text: str) -> str:
-    return _neutralise("\n  ".join(text.strip().splitlines()))
-
-
 # What prompts are filled with
 
 
@@ -241,8 +237,9 @@ def _list_points(title: str, cells: Sequence[Cell]) -> str:
         one = cell.point
         weight = "blocking" if cell.weighs else "minor"
         about = one.words if is_critics(one) else one.criterion
-        # An evaluator's words stay as it wrote them.
-        words = _paragraphs(cell.words) if one.source == "evaluator" else _line(cell.words)
+        words = _line(cell.words)
+        if one.source == "evaluator":  # its words stay as it wrote them
+            words = _neutralise("\n  ".join(cell.words.strip().splitlines()))
         lines.append(
             f"- {one.id} ({weight}, {about})"
             + (f' at "{_line(one.place)}"' if one.place else "")

@@ -4,27 +4,17 @@ import re
 from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
-from itertools import chain, takewhile
+from itertools import chain
 from unicodedata import normalize
 
+from ipyrefine.core.alignment import count_shared
+
+_PAIRS = (
+    '""', "``", "“”", "„“”", "\u2018\u2019", "\u201a\u2018", "«»", "»«", "\u2039\u203a", "「」",
+    "『』",
+)  # fmt: skip
 QUOTED = re.compile(
-    r"(?<!\w)'([^']+)'(?!\w)|"
-    + "|".join(
-        f"{pair[0]}([^{pair[1:]}]+)[{pair[1:]}]"
-        for pair in (
-            '""',
-            "``",
-            "“”",
-            "„“”",
-            "\u2018\u2019",
-            "\u201a\u2018",
-            "«»",
-            "»«",
-            "\u2039\u203a",
-            "「」",
-            "『』",
-        )
-    )
+    r"(?<!\w)'([^']+)'(?!\w)|" + "|".join(f"{one[0]}([^{one[1:]}]+)[{one[1:]}]" for one in _PAIRS)
 )
 _ELLIPSIS = re.compile(r"\.{3,}|\[[\s.]*\]")
 _LETTER = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"  # of scripts without spaces
@@ -33,13 +23,7 @@ _CLAUSE = re.compile(rf"{_SENTENCE.pattern}|[()\[\]\u2013—→⇒]|\s(?:[-/|]|[
 _WORD = re.compile(rf"[{_LETTER}]|(?<!\w)-?\d+(?:[.,]\d+)*|[^\W{_LETTER}]+(?:'[^\W{_LETTER}]+)*")
 _LEAST, _SHARE = 3, 0.6  # words of a quote; what such a letter counts of one
 _NEAR, _FEW, _SPREAD = 6 / 7, 4, 1.5  # of a quote: words that stand there, from how many, how far
-_PLAIN = str.maketrans(
-    {
-        **dict.fromkeys('*_`#>"“”„«»「」『』', ""),
-        **dict.fromkeys("\u2018\u2019", "'"),
-        "\u00a0": " ",
-    }
-)
+_PLAIN = str.maketrans("\u2018\u2019\u00a0", "'' ", '*_`#>"“”„«»「」『』')
 
 
 def rests_on(task: str, docstring: str) -> bool:
@@ -102,7 +86,7 @@ def _is_same_word(one: str, other: str) -> bool:
     if one == other or not (one.isalpha() and other.isalpha()):
         return one == other
     one, other = sorted((one.replace("ies", "y"), other.replace("ies", "y")), key=len)
-    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+    same = count_shared(one, other)
     return same > 2 and len(other) - same < 3 and (same == len(one) or same > max(3, len(one) - 2))
 
 

@@ -201,11 +201,7 @@ def _computed(run: Run, text: Iteration, column: Column) -> Verdict:
         score = text.judgement.score
     elif decision.outcome is not Outcome.NOT_JUDGED and (failed or basis_of(text) != "none"):
         score = score_by_evidence(text, evidence)
-    return Verdict(
-        **decision._asdict(),
-        score=score,
-        required_passed=not failed,
-    )
+    return Verdict(**decision._asdict(), score=score, required_passed=not failed)
 
 
 def _decide(run: Run, text: Iteration, column: Column) -> _Decision:

@@ -31,11 +31,7 @@ def accept(run: Run, words: list[str]) -> decisions.Accept:
     return decisions.Accept(iteration=number, destination=place)
 
 
-_RULINGS = {
-    "pass": Outcome.PASS,
-    "improve": Outcome.NEEDS_IMPROVEMENT,
-    "fail": Outcome.FAIL,
-}
+_RULINGS = {"pass": Outcome.PASS, "improve": Outcome.NEEDS_IMPROVEMENT, "fail": Outcome.FAIL}
 
 
 def override(run: Run, words: list[str]) -> decisions.Override:
