@@ -83,9 +83,7 @@ UNREADABLE = ("", "Hm.", "{", "Score: 0,8 or 0,9", "Perhaps it passes.")
 
 
 @pytest.mark.parametrize("revisions", range(5))
-async def test_replies_that_cannot_be_read_cost_two_more_calls_and_the_run_says_so(
-    revisions: int,
-) -> None:
+async def test_replies_that_cannot_be_read_cost_two_more_calls_and_the_run_says_so(revisions):
     judge = ScriptedModel(UNREADABLE[n % len(UNREADABLE)] for n in range(99))
     run = await refined(revisions, judge=judge, prompts={"judge": "{text}: PASS or FAIL?"})
     most = 2 * (1 + revisions)
@@ -118,9 +116,7 @@ def assert_promised(run: Run, history: Sequence[Opinion], revisions: int, each: 
 @pytest.mark.parametrize("shape", SHAPES)
 @whatever_is_said
 @so_often
-async def test_with_a_judge_each_text_costs_two_calls_at_most(
-    shape: str, history: list[Opinion], revisions: int
-) -> None:
+async def test_with_a_judge_each_text_costs_two_calls_at_most(shape, history, revisions):
     reply, prompt = SHAPES[shape]
     judge = ScriptedModel(map(reply, history))
     run = await refined(revisions, judge=judge, target=TARGET, prompts={"judge": prompt})
@@ -129,9 +125,7 @@ async def test_with_a_judge_each_text_costs_two_calls_at_most(
 
 @whatever_is_said
 @so_often
-async def test_with_a_critic_each_text_costs_two_calls_at_most(
-    history: list[Opinion], revisions: int
-) -> None:
+async def test_with_a_critic_each_text_costs_two_calls_at_most(history, revisions):
     def read(opinion: Opinion) -> str:
         blocking = (finding(remark) for remark in opinion.remarks)
         return READY if opinion.passes else critique(*blocking, finding("It is not there yet."))
@@ -154,9 +148,7 @@ RESULTS: dict[str, Callable[[Opinion], Any]] = {
 @pytest.mark.parametrize("result", RESULTS)
 @whatever_is_said
 @so_often
-async def test_with_a_function_each_text_costs_one_call(
-    result: str, history: list[Opinion], revisions: int
-) -> None:
+async def test_with_a_function_each_text_costs_one_call(result, history, revisions):
     left = map(RESULTS[result], history)
     run = await refined(revisions, checks=[lambda text: next(left)], target=TARGET)
     assert_promised(run, history, revisions, each=1)

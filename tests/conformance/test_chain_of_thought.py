@@ -30,7 +30,7 @@ JUDGED = ["FAIL", "NEEDS_IMPROVEMENT", "NEEDS_IMPROVEMENT", "PASS"]
 ROUNDS = [said(*pair) for pair in zip(JUDGED, FEEDBACK, strict=True)]
 
 
-async def test_a_java_class_stays_java_with_the_thoughts_of_every_generation() -> None:
+async def test_a_java_class_stays_java_with_the_thoughts_of_every_generation():
     chain = [*zip(THOUGHTS, CLASSES, strict=True)]
     run, writer, judge = await looped(
         (json.dumps({"thoughts": plan, "response": code}) for plan, code in chain), ROUNDS, COUNTER
@@ -47,7 +47,7 @@ async def test_a_java_class_stays_java_with_the_thoughts_of_every_generation() -
     assert not any(plan in asked for plan in THOUGHTS for asked in [*writer, *judge])
 
 
-async def test_java_is_what_is_asked_for_and_fenced_without_a_word_about_python() -> None:
+async def test_java_is_what_is_asked_for_and_fenced_without_a_word_about_python():
     writer = ScriptedModel(f"I would do it so.\n```java\n{c}\n```" for c in CLASSES)
     judge = ScriptedModel(map(json.dumps, ROUNDS))
     run = await refine(COUNTER, model=writer, judge=judge, prompts={"judge": EVALUATOR})
@@ -58,7 +58,7 @@ async def test_java_is_what_is_asked_for_and_fenced_without_a_word_about_python(
         assert "python" not in asked.lower()
 
 
-async def test_the_solution_is_the_last_one_that_was_accepted() -> None:
+async def test_the_solution_is_the_last_one_that_was_accepted():
     loop = await ended(
         [text("Hi"), judgement(5, finding("dull")), text("Ho"), judgement(3, finding("odd", "Ho"))],
         limits=Limits(max_revisions=1),
@@ -68,7 +68,7 @@ async def test_the_solution_is_the_last_one_that_was_accepted() -> None:
     assert (loop.state.text, loop.state.stop_reason) == ("Ho", StopReason.ACCEPTED)
 
 
-async def test_a_persons_and_a_models_feedback_are_both_acted_on_by_one_revision() -> None:
+async def test_a_persons_and_a_models_feedback_are_both_acted_on_by_one_revision():
     loop = await ended(
         [
             text("Hi"),

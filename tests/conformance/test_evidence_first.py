@@ -6,7 +6,7 @@ import pytest
 from kit import READY, Finds, code, critique, finding, finish, in_order, text, told
 
 from ipyrefine import api, refine
-from ipyrefine.core.decisions import Accept, Continue, Decision, Override
+from ipyrefine.core.decisions import Accept, Continue, Override
 from ipyrefine.core.model import Limits, Outcome, StopReason
 from ipyrefine.core.table import Evidence
 from ipyrefine.providers.scripted import ScriptedModel
@@ -86,7 +86,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-async def test_a_verdict_rests_on_the_strongest_evidence_there_is(case: Case) -> None:
+async def test_a_verdict_rests_on_the_strongest_evidence_there_is(case):
     model = ScriptedModel(case.replies)
     run = await refine(case.task, model=model, **(case.options or {}))
     assert " ".join(request.purpose for request in model.requests) == case.stages
@@ -96,7 +96,7 @@ async def test_a_verdict_rests_on_the_strongest_evidence_there_is(case: Case) ->
 
 
 @pytest.mark.parametrize("critic", ["auto", "always", "never"])
-async def test_no_reader_passes_a_text_that_fails_an_example(critic: str) -> None:
+async def test_no_reader_passes_a_text_that_fails_an_example(critic):
     texts = iter(map(code, WRONG))
 
     def answer(request: Any) -> str:
@@ -119,8 +119,8 @@ async def test_no_reader_passes_a_text_that_fails_an_example(critic: str) -> Non
     ids=["override", "accept"],
 )  # fmt: skip
 async def test_the_user_may_take_a_text_that_fails_an_example_and_then_it_says_so(
-    decision: Decision, stop: StopReason, verdict: tuple[str, str, bool]
-) -> None:
+    decision, stop, verdict
+):
     loop = api.build(INC, model=in_order([code(WRONG[0])]), limits=Limits(max_revisions=0))
     await finish(loop)
     assert loop.state.stop_reason is StopReason.REVISIONS
@@ -131,7 +131,7 @@ async def test_the_user_may_take_a_text_that_fails_an_example_and_then_it_says_s
     assert (found.outcome, found.basis, found.over_failed_check) == verdict
 
 
-async def test_a_suggestion_beside_a_pass_is_acted_on_when_the_user_continues() -> None:
+async def test_a_suggestion_beside_a_pass_is_acted_on_when_the_user_continues():
     named = finding("It has no docstring.", criterion="clarity", severity="minor")
     replies = [code(RIGHT), critique(named), code(f'"""Add."""\n{RIGHT}'), READY]
     loop = api.build(INC, model=in_order(replies))

@@ -53,7 +53,7 @@ async def refined(actions: list[list[str]]) -> tuple[Run, ScriptedModel]:
     return run, model
 
 
-async def test_lists_of_two_three_and_three_actions_and_then_none_finish_in_four_rounds() -> None:
+async def test_lists_of_two_three_and_three_actions_and_then_none_finish_in_four_rounds():
     run, model = await refined(ACTIONS)
     assert (run.text, run.stop_reason, run.usage.calls) == (VERSIONS[3], StopReason.PASSED, 8)
     assert [i.parent for i in run.iterations] == [None, 0, 1, 2]
@@ -65,7 +65,7 @@ async def test_lists_of_two_three_and_three_actions_and_then_none_finish_in_four
         assert [text in prompt for text in VERSIONS] == [n == number for n in range(4)]
 
 
-async def test_a_function_may_return_the_list_with_done_and_no_model_is_asked_for_it() -> None:
+async def test_a_function_may_return_the_list_with_done_and_no_model_is_asked_for_it():
     left = map(listed, ACTIONS)
     model = ScriptedModel(map(code, VERSIONS))
     run = await refine(FIBONACCI, model=model, checks=[lambda text: next(left)], **THRICE)
@@ -76,7 +76,7 @@ async def test_a_function_may_return_the_list_with_done_and_no_model_is_asked_fo
         assert all(item in request.messages[-1].content for item in ACTIONS[number])
 
 
-async def test_an_action_that_comes_back_after_it_was_done_is_regressed() -> None:
+async def test_an_action_that_comes_back_after_it_was_done_is_regressed():
     run, model = await refined([["Add type hints"], ["Handle zero"], ["Add type hints"], []])
     statuses = [[*map(status, run.cells(one))] for one in run.iterations]
     assert statuses == [
@@ -90,9 +90,7 @@ async def test_an_action_that_comes_back_after_it_was_done_is_regressed() -> Non
     [("{response.code}", "{feedback.feedback}"), ("{text}", "{feedback}")],
     ids=["dotted", "plain"],
 )
-async def test_a_prompt_for_refining_gets_response_and_feedback_in_its_places(
-    places: tuple[str, str],
-) -> None:
+async def test_a_prompt_for_refining_gets_response_and_feedback_in_its_places(places):
     prompt = "<response>\n{}\n</response>\n<feedback>\n{}\n</feedback>".format(*places)
     _, [_, asked], _ = await looped(
         map(code, VERSIONS), map(listed, [ACTIONS[0], []]), prompts={"revise": prompt}
@@ -104,7 +102,7 @@ async def test_a_prompt_for_refining_gets_response_and_feedback_in_its_places(
     assert all(action in inside[2] for action in ACTIONS[0])
 
 
-async def test_an_invalid_reply_is_sent_back_once_with_the_error_and_counted() -> None:
+async def test_an_invalid_reply_is_sent_back_once_with_the_error_and_counted():
     loop = evaluated([text("Hi"), "It is fine.", judgement(9)], limits=Limits(critique="never"))
     await finish(loop)
     again = requests(loop)[2].messages
@@ -114,7 +112,7 @@ async def test_an_invalid_reply_is_sent_back_once_with_the_error_and_counted() -
     assert any(w.startswith("Asked scripted again") for w in loop.state.warnings)
 
 
-async def test_a_truncated_reply_is_never_asked_for_again_blindly() -> None:
+async def test_a_truncated_reply_is_never_asked_for_again_blindly():
     cut = Reply(text="It is", finish="length")
     task = TASK.model_copy(update={"checklist": ("Is there a name?",)})
     loop = evaluated([text("Hi"), cut], task, limits=Limits(max_revisions=0, critique="never"))

@@ -113,7 +113,7 @@ TEMPLATES = {
 
 
 @pytest.mark.parametrize("shape", TEMPLATES)
-async def test_a_pasted_template_is_four_calls_with_its_own_words(shape: str) -> None:
+async def test_a_pasted_template_is_four_calls_with_its_own_words(shape):
     run, model = await pasted(TEMPLATES[shape])
     assert [r.purpose for r in model.requests] == ["draft", "critique", "revise", "critique"]
     assert (run.text, run.task.form, run.stop_reason) == ("b", "prose", "passed")
@@ -132,7 +132,7 @@ async def test_a_pasted_template_is_four_calls_with_its_own_words(shape: str) ->
 @pytest.mark.parametrize(
     "cell", [NAMED, NAMED.replace("[ITER", "> [ITER")], ids=["plain", "quoted"]
 )
-async def test_a_template_with_named_phases_and_a_checklist_is_read_too(cell: str) -> None:
+async def test_a_template_with_named_phases_and_a_checklist_is_read_too(cell):
     run, model = await pasted(cell)
     for words, asked in zip(
         ("without polishing", "hook and length", "for every weakness", "Under 120 words?"),
@@ -143,13 +143,13 @@ async def test_a_template_with_named_phases_and_a_checklist_is_read_too(cell: st
     assert run.task.checklist == ("Under 120 words?", "One call to action?")
 
 
-def test_a_phase_is_known_by_its_name_before_its_number() -> None:
+def test_a_phase_is_known_by_its_name_before_its_number():
     template = read_template("T\n[ITERATION 1] CRITIQUE\nA\n[ITERATION 2] rewrite\nB\n")
     assert (template.critique, template.revise, template.draft) == ("A", "B", "")
 
 
 @pytest.mark.parametrize("body", ["", "Write a poem.", "See [ITERATION 1] of the plan."])
-def test_a_text_without_such_headings_is_no_template(body: str) -> None:
+def test_a_text_without_such_headings_is_no_template(body):
     assert read_template(body) is None
 
 
@@ -170,7 +170,7 @@ def test_a_text_without_such_headings_is_no_template(body: str) -> None:
         ("Identify weaknesses of at least 50 words.", 0), ("In 2024 errors were found.", 0),
     ],
 )  # fmt: skip
-async def test_the_least_number_of_weaknesses_is_read(words: str, least: int) -> None:
+async def test_the_least_number_of_weaknesses_is_read(words, least):
     weak = [finding(f"weakness number {n} is there") for n in range(6)]
     cell = PASTED.replace(REVIEW, words)
     run, model = await pasted(cell, text("a"), critique(*weak), text("b"), READY)
@@ -192,9 +192,7 @@ NOTHING = '{"findings": [], "ready": true, "because": "There are no more."}'
     ],
     ids=["ready", "none", "more", "another", "fewer", "in words", "late"],
 )  # fmt: skip
-async def test_a_critic_that_is_asked_for_more_keeps_what_it_named(
-    first: str, again: str, kept: list[dict[str, str]]
-) -> None:
+async def test_a_critic_that_is_asked_for_more_keeps_what_it_named(first, again, kept):
     limits = Limits(max_revisions=0, critique="always", min_findings=3)
     loop = await ended([text("a"), first, again], limits=limits)
     assert [one.words for one in told(loop.state, 0)] == [one["problem"] for one in kept]
@@ -202,7 +200,7 @@ async def test_a_critic_that_is_asked_for_more_keeps_what_it_named(
     assert f"The critique names {len(kept)} of 3 findings." in loop.state.warnings
 
 
-async def test_a_no_stands_though_the_critic_is_asked_for_more() -> None:
+async def test_a_no_stands_though_the_critic_is_asked_for_more():
     limits = Limits(max_revisions=0, critique="always", min_findings=3)
     no = last_word(ready=False, because="The price is missing.")
     loop = await ended([text("a"), no, NOTHING], limits=limits)
@@ -222,14 +220,14 @@ async def test_a_no_stands_though_the_critic_is_asked_for_more() -> None:
         "Identify 3 weaknesses in the following areas: accuracy, completeness, clarity.",
     ],
 )
-async def test_the_categories_are_those_of_the_template(words: str) -> None:
+async def test_the_categories_are_those_of_the_template(words):
     run, model = await pasted(PASTED.replace(REVIEW, words))
     assert run.task.categories == ("accuracy", "completeness", "clarity")
     assert "accuracy, completeness, clarity" in sent(model)[1]
 
 
 @pytest.mark.parametrize("kind", ["whole", "words first", "RFC"])
-async def test_requirements_are_in_every_pass(kind: str) -> None:
+async def test_requirements_are_in_every_pass(kind):
     needs = "Include: problem statement, rollback strategy."
     cell = {
         "whole": PASTED.replace("build tool\n", f"build tool. {needs}\n"),
@@ -241,12 +239,12 @@ async def test_requirements_are_in_every_pass(kind: str) -> None:
 
 
 @pytest.mark.parametrize("place", ["[task]", "[draft/outline/initial version]", "[your product]"])
-async def test_an_unfilled_placeholder_is_a_warning(place: str) -> None:
+async def test_an_unfilled_placeholder_is_a_warning(place):
     run, _ = await pasted(PASTED.replace("our build tool", place))
     assert any(place in warning for warning in run.warnings)
 
 
-async def test_a_checklist_is_read_and_its_words_come_last() -> None:
+async def test_a_checklist_is_read_and_its_words_come_last():
     boxes = ("Problem statement is measurable", "Rollback is tested")
     listed = "\n".join(f"- [ ] {box}" for box in boxes)
     words = f"Final review checklist:\n{listed}\n\nIf any is unchecked, specify what's missing."
@@ -258,7 +256,7 @@ async def test_a_checklist_is_read_and_its_words_come_last() -> None:
 @pytest.mark.parametrize(
     "mark", ["- [ ] ", "[ ] ", "☐ ", "- ☐ ", "1. ", "1. [ ] ", "* [x] ", "• ", "□ "]
 )
-def test_a_checklist_may_have_any_boxes(mark: str) -> None:
+def test_a_checklist_may_have_any_boxes(mark):
     body = PASTED.replace(LAST, f"Check:\n{mark}It is short.\n{mark}It names a price.")
     assert read_template(body).checklist == ("It is short.", "It names a price.")
 
@@ -276,7 +274,7 @@ Rewrite it without these gaps.
 @pytest.mark.parametrize(
     "cell", [SIX, SIX.replace("5]", "5: REWRITE]").replace("6]", "6 - VERIFY]")]
 )
-async def test_a_template_of_six_iterations_is_read_to_its_end(cell: str) -> None:
+async def test_a_template_of_six_iterations_is_read_to_its_end(cell):
     run, model = await pasted(cell)
     assert (run.limits.min_findings, run.task.form) == (3, "prose")
     _, first, revise, last = asked = sent(model)
@@ -286,12 +284,12 @@ async def test_a_template_of_six_iterations_is_read_to_its_end(cell: str) -> Non
     assert not any("ITERATION" in one.upper() for one in [*asked, *run.warnings])
 
 
-async def test_a_heading_that_is_not_read_is_a_warning() -> None:
+async def test_a_heading_that_is_not_read_is_a_warning():
     run, _ = await pasted(f"{PASTED}\n[ITERATION last]\nIs it done?\n")
     assert any("[ITERATION last]" in warning for warning in run.warnings)
 
 
-async def test_a_task_above_the_headings_stays_the_task() -> None:
+async def test_a_task_above_the_headings_stays_the_task():
     run, _ = await pasted(f"# Mail\n\nWrite an email to Ann.\n\n{PASTED}")
     assert run.task.text == "# Mail\n\nWrite an email to Ann."
 
@@ -300,7 +298,7 @@ async def test_a_task_above_the_headings_stays_the_task() -> None:
 
 
 @pytest.mark.parametrize("ready", [True, False])
-async def test_the_answer_to_what_is_missing_is_seen_yes_or_no(ready: bool) -> None:
+async def test_the_answer_to_what_is_missing_is_seen_yes_or_no(ready):
     said = last_word(ready=ready, because="The date could be bolder.")
     run, _ = await pasted(PASTED, text("a"), critique(*WEAK), text("b"), said, max_revisions=1)
     assert "The date could be bolder." in run.verdict.line
@@ -309,7 +307,7 @@ async def test_the_answer_to_what_is_missing_is_seen_yes_or_no(ready: bool) -> N
 
 
 @pytest.mark.parametrize("word", ["almost", "no", False, "not yet"])
-async def test_not_ready_never_passes_whatever_its_findings_are_about(word: object) -> None:
+async def test_not_ready_never_passes_whatever_its_findings_are_about(word):
     minor = {**finding("The date is small."), "blocks": False}
     for found in ([], [minor]):
         fields = {"findings": found, "fixed": FIXED, "ready": word, "because": "Not yet."}
@@ -329,13 +327,13 @@ async def test_not_ready_never_passes_whatever_its_findings_are_about(word: obje
         "### f1\nx\n### f2\ny\n### f3\nz",
     ],
 )
-async def test_notes_in_any_list_form_are_no_lack(notes: str) -> None:
+async def test_notes_in_any_list_form_are_no_lack(notes):
     run, _ = await pasted(PASTED, text("a"), critique(*WEAK), text("b", notes), VERIFIED)
     assert [*run.iterations[1].changes] == ["f1", "f2", "f3"]
     assert run.warnings == ()
 
 
-async def test_the_verification_names_the_unchecked_items() -> None:
+async def test_the_verification_names_the_unchecked_items():
     task = TASK.model_copy(update={"checklist": ("Is it short?", "Is there a name?")})
     unmet = finding("Is there a name? No.", criterion="checklist")
     loop = await ended([text("a"), critique(unmet)], task, limits=Limits(max_revisions=0))
@@ -356,7 +354,7 @@ FOUND = [
 NEW = [FIXED, ("f4", "f5", "f6"), ("f1", "f7", "f8"), ("f9", "f10", "f11")]
 
 
-async def test_not_ready_is_criticised_again_and_what_returns_is_regressed_and_acted_on() -> None:
+async def test_not_ready_is_criticised_again_and_what_returns_is_regressed_and_acted_on():
     mails = [f"Dear lead, this is mail {n}." for n in range(5)]
     readings = [
         judgement(5, *map(finding, problems), fixed=fixed)
@@ -377,7 +375,7 @@ async def test_not_ready_is_criticised_again_and_what_returns_is_regressed_and_a
     assert ["- f1 (" in asked for asked in revisions] == [True, False, True, False]
 
 
-async def test_at_the_cap_the_requirements_are_said_to_be_the_problem() -> None:
+async def test_at_the_cap_the_requirements_are_said_to_be_the_problem():
     replies = [text("v0"), critique(*WEAK)]
     for number in range(1, 5):
         weak = [finding(f"{word} of round {number} here") for word in ("alpha", "beta", "gamma")]
@@ -391,7 +389,7 @@ async def test_at_the_cap_the_requirements_are_said_to_be_the_problem() -> None:
 
 
 @pytest.mark.parametrize("notes", ["f1: livelier", "f1: livelier\nf2: linked\nf3: 2024"])
-async def test_every_fix_has_a_note_of_what_changed_or_its_lack_is_remarked_on(notes: str) -> None:
+async def test_every_fix_has_a_note_of_what_changed_or_its_lack_is_remarked_on(notes):
     run, _ = await pasted(PASTED, text("a"), critique(*WEAK), text("b", notes), VERIFIED)
     changes = [f"{id_}: {said}" for id_, said in run.iterations[1].changes.items()]
     assert changes == notes.splitlines()
@@ -399,7 +397,7 @@ async def test_every_fix_has_a_note_of_what_changed_or_its_lack_is_remarked_on(n
     assert lacking is (len(changes) < 3)
 
 
-async def test_a_minimum_that_is_missed_is_asked_for_once_and_said() -> None:
+async def test_a_minimum_that_is_missed_is_asked_for_once_and_said():
     one = critique(finding("too dull"))
     run, model = await pasted(PASTED, text("a"), one, one, text("b"), VERIFIED)
     assert [r.purpose for r in model.requests][:3] == ["draft", "critique", "critique"]
@@ -407,14 +405,14 @@ async def test_a_minimum_that_is_missed_is_asked_for_once_and_said() -> None:
     assert run.text == "b"
 
 
-async def test_a_cosmetic_fix_is_named_as_one() -> None:
+async def test_a_cosmetic_fix_is_named_as_one():
     replies = [text("Hi there"), judgement(5, finding("too dull"))]
     replies += [text("hi, there!", "f1: livelier"), judgement(6)]
     loop = await ended(replies, limits=Limits(max_revisions=1))
     assert any("spacing and punctuation only" in warning for warning in loop.state.warnings)
 
 
-async def test_scope_is_a_category_and_a_quote_that_is_not_in_the_text_is_no_place() -> None:
+async def test_scope_is_a_category_and_a_quote_that_is_not_in_the_text_is_no_place():
     extra = finding("A joke that nobody asked for.", quote="knock knock", criterion="scope")
     stiff = finding("too stiff", quote="Dear Sir")
     replies = [

@@ -44,7 +44,7 @@ def pieces(numbers: range) -> list[str]:
 
 
 @pytest.mark.parametrize("memory", ["best", "all"])
-async def test_four_complaints_and_a_pass_go_from_attempt_to_attempt(memory: str) -> None:
+async def test_four_complaints_and_a_pass_go_from_attempt_to_attempt(memory):
     run, writer, judge = await looped(GENERATED, ROUNDS, memory=memory, max_revisions=9)
     assert (run.text, run.stop_reason, run.usage.calls) == (ATTEMPTS[4], "passed", 10)
     assert [(i.thoughts, i.text) for i in run.iterations] == [*zip(PLANS, ATTEMPTS, strict=True)]
@@ -61,7 +61,7 @@ async def test_four_complaints_and_a_pass_go_from_attempt_to_attempt(memory: str
     assert not any(plan in asked for plan in PLANS for asked in [*writer, *judge])
 
 
-async def test_both_prompts_are_sent_with_the_task_and_the_text_and_nothing_else() -> None:
+async def test_both_prompts_are_sent_with_the_task_and_the_text_and_nothing_else():
     writer, judge = ScriptedModel(GENERATED), ScriptedModel(["FAIL: pop is linear", "PASS"])
     await refine(STACK, model=writer, judge=judge, prompts={"draft": GENERATOR, "judge": EVALUATOR})
     assert words(sent(writer)[0]) == words(f"{GENERATOR}\nTask: {STACK}")
@@ -73,7 +73,7 @@ async def test_both_prompts_are_sent_with_the_task_and_the_text_and_nothing_else
     assert not any(request.json_schema for request in everything)
 
 
-async def test_a_function_that_returns_the_outcome_and_the_feedback_is_the_evaluator() -> None:
+async def test_a_function_that_returns_the_outcome_and_the_feedback_is_the_evaluator():
     seen: list[str] = []
 
     def evaluate(text: str) -> tuple[str, str]:
@@ -90,7 +90,7 @@ async def test_a_function_that_returns_the_outcome_and_the_feedback_is_the_evalu
         )
 
 
-async def test_a_function_of_task_and_text_is_given_each_by_its_name() -> None:
+async def test_a_function_of_task_and_text_is_given_each_by_its_name():
     seen = []
 
     def evaluate(task: Any, text: str) -> tuple[str, str]:
@@ -117,9 +117,7 @@ OLD = ATTEMPTS[0] + "\n    # It was longer once, as nothing was left out of it."
     ],
     ids=["usage after", "usage before", "old and new", "labelled", "a command"],
 )
-async def test_the_code_that_the_task_names_is_the_text_not_the_longest(
-    reply: str, own: dict[str, str]
-) -> None:
+async def test_the_code_that_the_task_names_is_the_text_not_the_longest(reply, own):
     run = await refine(
         "Write a class MinStack.",
         model=ScriptedModel([reply]),
@@ -130,7 +128,7 @@ async def test_the_code_that_the_task_names_is_the_text_not_the_longest(
 
 
 @pytest.mark.parametrize("task", [STACK, "Write `f(n)`.\n\nf(2) == 4"], ids=["judged", "failing"])
-async def test_the_latest_is_returned_where_all_are_equally_bad(task: str) -> None:
+async def test_the_latest_is_returned_where_all_are_equally_bad(task):
     left = iter(COMPLAINTS)
     run = await refine(
         task,
@@ -142,7 +140,7 @@ async def test_the_latest_is_returned_where_all_are_equally_bad(task: str) -> No
 
 
 @pytest.mark.parametrize("first", ["PASS", "FAIL"])
-async def test_a_stated_example_blocks_a_pass_and_stands_beside_the_feedback(first: str) -> None:
+async def test_a_stated_example_blocks_a_pass_and_stands_beside_the_feedback(first):
     replies = [code("def double(n):\n    return n + 1"), code("def double(n):\n    return 2 * n")]
     task = "Write `double(n)`.\n\ndouble(2) == 4"
     rounds = [said(first, "" if first == "PASS" else "It is slow."), said("PASS")]
@@ -157,13 +155,13 @@ async def test_a_stated_example_blocks_a_pass_and_stands_beside_the_feedback(fir
 
 
 @pytest.mark.parametrize("place", ["text", "content", "response", "response.code", "solution"])
-async def test_places_of_an_evaluators_prompt_are_filled(place: str) -> None:
+async def test_places_of_an_evaluators_prompt_are_filled(place):
     prompt = f"Original task: {{task}}\nTo evaluate: <<{{{place}}}>>"
     _, _, [asked] = await looped([code("x = 1")], [said("PASS")], prompts={"judge": prompt})
     assert asked == f"Original task: {STACK}\nTo evaluate: <<x = 1>>"
 
 
-async def test_places_of_a_generators_prompt_are_filled() -> None:
+async def test_places_of_a_generators_prompt_are_filled():
     prompt = "Do it.\n{context}\nTask: {task}"
     _, [first, second], _ = await looped(
         GENERATED, [ROUNDS[0], ROUNDS[4]], prompts={"draft": prompt}
@@ -173,7 +171,7 @@ async def test_places_of_a_generators_prompt_are_filled() -> None:
     assert "{" not in second
 
 
-async def test_places_of_a_prompt_for_revisions_are_filled() -> None:
+async def test_places_of_a_prompt_for_revisions_are_filled():
     places = ["attempts", "feedback", "evidence", "text", "content", "task"]
     prompt = "Do better." + "".join(f" <<{{{place}}}>>" for place in places)
     _, [_, asked], _ = await looped(GENERATED, [ROUNDS[0], ROUNDS[4]], prompts={"revise": prompt})
@@ -181,7 +179,7 @@ async def test_places_of_a_prompt_for_revisions_are_filled() -> None:
     assert not any(f"{{{place}}}" in asked for place in places)
 
 
-async def test_a_prompt_for_revisions_without_a_place_for_feedback_has_it_all_the_same() -> None:
+async def test_a_prompt_for_revisions_without_a_place_for_feedback_has_it_all_the_same():
     prompt = "Do better.\n{text}"
     _, [_, asked], _ = await looped(GENERATED, [ROUNDS[0], ROUNDS[4]], prompts={"revise": prompt})
     assert words(asked) == words(
@@ -189,7 +187,7 @@ async def test_a_prompt_for_revisions_without_a_place_for_feedback_has_it_all_th
     )
 
 
-async def test_a_place_that_nobody_fills_is_named_before_the_first_call() -> None:
+async def test_a_place_that_nobody_fills_is_named_before_the_first_call():
     writer, judge = ScriptedModel([code("x = 1")]), ScriptedModel(["PASS"])
     warned: list[int] = []
 
@@ -203,7 +201,7 @@ async def test_a_place_that_nobody_fills_is_named_before_the_first_call() -> Non
 
 
 @pytest.mark.parametrize("stage", ["system", "critique", "judge", "revise"])
-async def test_no_place_is_compulsory(stage: str) -> None:
+async def test_no_place_is_compulsory(stage):
     own = {stage: "Be strict and say PASS or FAIL."}
     judge = ScriptedModel(["PASS" if stage == "judge" else READY])
     run = await refine(
@@ -216,7 +214,7 @@ async def test_no_place_is_compulsory(stage: str) -> None:
 
 @pytest.mark.parametrize("memory", ["best", "all"])
 @pytest.mark.parametrize("own", [{}, {"draft": GENERATOR}], ids=["our prompt", "own prompt"])
-async def test_feedback_of_several_paragraphs_keeps_them(memory: str, own: dict[str, str]) -> None:
+async def test_feedback_of_several_paragraphs_keeps_them(memory, own):
     rounds = ScriptedModel([json.dumps(said("FAIL", "First.\n\nSecond:\n- a\n- b")), "PASS"])
     writer, prompts = ScriptedModel(map(code, ATTEMPTS)), {"judge": EVALUATOR, **own}
     await refine(STACK, model=writer, judge=rounds, prompts=prompts, memory=memory)
@@ -224,7 +222,7 @@ async def test_feedback_of_several_paragraphs_keeps_them(memory: str, own: dict[
 
 
 @pytest.mark.parametrize("own", [{"jugde": "x"}, {"judge": ""}, {"judge": 3}], ids=str)
-async def test_prompts_that_cannot_be_used_are_refused_before_any_call(own: Any) -> None:
+async def test_prompts_that_cannot_be_used_are_refused_before_any_call(own):
     writer = ScriptedModel([])
     with pytest.raises(UsageError, match="prompt"):
         await refine(STACK, model=writer, prompts=own)
@@ -237,9 +235,7 @@ async def test_prompts_that_cannot_be_used_are_refused_before_any_call(own: Any)
 @pytest.mark.parametrize(
     ("score", "outcome"), [(9, Outcome.PASS), (5, Outcome.NEEDS_IMPROVEMENT), (1, Outcome.FAIL)]
 )
-async def test_an_evaluation_is_pass_needs_improvement_or_fail_by_its_score(
-    score: int, outcome: Outcome
-) -> None:
+async def test_an_evaluation_is_pass_needs_improvement_or_fail_by_its_score(score, outcome):
     limits = Limits(max_revisions=0, critique="never")
     loop = evaluated([text("Hi"), judgement(score)], limits=limits)
     await finish(loop)
@@ -251,15 +247,13 @@ async def test_an_evaluation_is_pass_needs_improvement_or_fail_by_its_score(
     "reply",
     ["Hm, hard to say.", '{"note": "unsure"}', '{"evaluation": "SUPER"}', "It is all right."],
 )
-async def test_an_evaluation_that_stays_unreadable_is_feedback_and_the_run_goes_on(
-    reply: str,
-) -> None:
+async def test_an_evaluation_that_stays_unreadable_is_feedback_and_the_run_goes_on(reply):
     run, writer, _ = await looped(GENERATED, [reply, reply, said("PASS")])
     assert (outcomes(run), run.text) == (["NEEDS_IMPROVEMENT", "PASS"], ATTEMPTS[1])
     assert reply in writer[1]
 
 
-async def test_an_empty_evaluation_neither_passes_nor_loops() -> None:
+async def test_an_empty_evaluation_neither_passes_nor_loops():
     loop = evaluated([text("Hi"), "", ""], limits=Limits(max_revisions=0))
     await finish(loop)
     assert (loop.state.verdict.outcome, loop.state.verdict.basis) == (Outcome.NOT_JUDGED, "none")

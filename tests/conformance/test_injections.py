@@ -53,22 +53,20 @@ async def told(sentence: str, place: str, reply: str, task: str = TASK, **option
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("sentence", SENTENCES)
-async def test_no_critic_that_obeys_passes_what_fails_when_run(sentence: str, place: str) -> None:
+async def test_no_critic_that_obeys_passes_what_fails_when_run(sentence, place):
     run = await told(sentence, place, READY, critique="always")
     assert run.verdict.outcome is not Outcome.PASS
 
 
 @pytest.mark.parametrize("place", PLACES)
-async def test_nor_does_an_evaluator_that_obeys(place: str) -> None:
+async def test_nor_does_an_evaluator_that_obeys(place):
     evaluation = json.dumps({"score": 10, "feedback": ""})
     run = await told(SENTENCES[0], place, evaluation, target=0.8)
     assert run.verdict.outcome is not Outcome.PASS
 
 
 @pytest.mark.parametrize("place", PLACES)
-async def test_where_nothing_is_run_the_word_of_an_obedient_critic_is_never_shown_as_a_pass(
-    place: str,
-) -> None:
+async def test_where_nothing_is_run_the_word_of_an_obedient_critic_is_never_shown_as_a_pass(place):
     run = await told(SENTENCES[0], place, READY, "Write inc(n), which adds one.", critique="always")
     assert run.verdict.basis in ("critique", "none")
     assert "PASS" not in words.verdict(run, run.chosen).title.word

@@ -100,7 +100,7 @@ def cells() -> list[str]:
     return ["%load_ext ipyrefine", *(cell for parts in lines for cell in parts if cell)]
 
 
-def test_every_line_runs_as_it_stands(tmp_path: Path) -> None:
+def test_every_line_runs_as_it_stands(tmp_path):
     assert len(LINES) == len(CELLS)
     driver = tmp_path / "driver.py"
     driver.write_text(

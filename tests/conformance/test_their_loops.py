@@ -115,38 +115,38 @@ ALONE = {
 
 
 @pytest.mark.parametrize("shape", shapes(CODE))
-async def test_a_generators_thoughts_are_told_from_its_response(shape: str) -> None:
+async def test_a_generators_thoughts_are_told_from_its_response(shape):
     run = await generated(shapes(CODE, "python")[shape])
     assert (run.text, run.usage.calls) == (CODE, 1)
     assert PLAN in run.iterations[0].thoughts
 
 
 @pytest.mark.parametrize("shape", ALONE)
-async def test_a_generator_may_give_the_response_alone(shape: str) -> None:
+async def test_a_generator_may_give_the_response_alone(shape):
     run = await generated(ALONE[shape])
     assert (run.text, run.usage.calls) == (CODE, 1)
 
 
 @pytest.mark.parametrize("own", [{"draft": GENERATOR}, {"revise": "Mend it."}], ids=["own", "ours"])
-async def test_a_such_words_in_the_text_itself_are_part_of_it(own: dict[str, str]) -> None:
+async def test_a_such_words_in_the_text_itself_are_part_of_it(own):
     prompt = f'PROMPT = """\nThoughts:\n[a plan]\n\nResponse:\n[it]\n"""\nPAIR = {shapes(CODE)}'
     assert (await generated(code(prompt), **own)).text == prompt
 
 
 @pytest.mark.parametrize("shape", [*IN_JAVA, "bare"])
-async def test_d_a_java_class_stays_java(shape: str) -> None:
+async def test_d_a_java_class_stays_java(shape):
     run = await generated({"bare": JAVA, **shapes(JAVA, "java")}[shape], JAVA_TASK)
     assert (run.text, run.task.language, run.task.form) == (JAVA, "java", "code")
     assert run.usage.calls == 1
 
 
-async def test_d_a_java_class_in_json_needs_no_prompt_that_asks_for_it() -> None:
+async def test_d_a_java_class_in_json_needs_no_prompt_that_asks_for_it():
     run = await generated(shapes(JAVA)["JSON"], JAVA_TASK, revise="Mend it.")
     assert (run.text, run.iterations[0].thoughts) == (JAVA, PLAN)
 
 
 @pytest.mark.parametrize("shape", [*IN_PROSE, "the response alone", "plain"])
-async def test_a_prose_is_read_in_the_same_shapes(shape: str) -> None:
+async def test_a_prose_is_read_in_the_same_shapes(shape):
     alone = {"the response alone": f"Response:\n{MAIL}", "plain": MAIL}
     run = await generated({**shapes(MAIL), **alone}[shape], MAIL_TASK)
     assert (run.text, run.task.form, run.usage.calls) == (MAIL, "prose", 1)
@@ -211,7 +211,7 @@ NEEDED = {
 
 
 @pytest.mark.parametrize("shape", PASSED)
-async def test_an_evaluators_pass_is_read(shape: str) -> None:
+async def test_an_evaluators_pass_is_read(shape):
     run = await evaluated(PASSED[shape])
     assert (outcomes(run), run.usage.calls) == (["PASS"], 2)
 
@@ -222,7 +222,7 @@ async def test_an_evaluators_pass_is_read(shape: str) -> None:
     + [("NEEDS_IMPROVEMENT", reply) for reply in NEEDED.values()],
     ids=[*(f"fail: {shape}" for shape in FAILED), *(f"needs: {shape}" for shape in NEEDED)],
 )
-async def test_an_evaluators_word_and_feedback_are_read(outcome: str, reply: str) -> None:
+async def test_an_evaluators_word_and_feedback_are_read(outcome, reply):
     run = await evaluated(reply)
     assert (outcomes(run), problems(run), run.usage.calls) == ([outcome], [WHY], 2)
 
@@ -240,7 +240,7 @@ async def test_an_evaluators_word_and_feedback_are_read(outcome: str, reply: str
     ],
     ids=["raw line breaks", "a list", "actions that share their words", "reasons first"],
 )
-async def test_all_that_an_evaluator_says_is_feedback(reply: str, feedback: list[str]) -> None:
+async def test_all_that_an_evaluator_says_is_feedback(reply, feedback):
     assert problems(await evaluated(reply)) == feedback
 
 
@@ -254,7 +254,7 @@ DENIED = [
 
 
 @pytest.mark.parametrize("reply", DENIED)
-async def test_a_pass_that_is_denied_is_none(reply: str) -> None:
+async def test_a_pass_that_is_denied_is_none(reply):
     run = await evaluated(reply, reply)
     assert outcomes(run) == ["NEEDS_IMPROVEMENT"]
     assert WHY in problems(run)[0]
@@ -293,7 +293,7 @@ SCORES: dict[str, tuple[str, str, float]] = {
 
 
 @pytest.mark.parametrize("shape", SCORES)
-async def test_c_a_score_is_read_on_the_scale_that_is_named(shape: str) -> None:
+async def test_c_a_score_is_read_on_the_scale_that_is_named(shape):
     prompt, reply, score = SCORES[shape]
     run = await evaluated(reply, prompt=prompt, target=0.95)
     assert run.score_history == (pytest.approx(score),)
@@ -301,7 +301,7 @@ async def test_c_a_score_is_read_on_the_scale_that_is_named(shape: str) -> None:
 
 
 @pytest.mark.parametrize("reply", ["8", '{"score": 11}', '{"score": -1}', '{"score": NaN}', "110%"])
-async def test_c_a_number_that_fits_no_named_scale_is_asked_about_once(reply: str) -> None:
+async def test_c_a_number_that_fits_no_named_scale_is_asked_about_once(reply):
     run = await evaluated(reply, "0.8", prompt="Score it.", target=0.9)
     assert (run.score_history, run.usage.calls) == ((0.8,), 3)
 
@@ -364,17 +364,17 @@ RESULTS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("shape", RESULTS)
-async def test_a_a_functions_word_keeps_its_kind(shape: str) -> None:
+async def test_a_a_functions_word_keeps_its_kind(shape):
     run = await checked(lambda text: RESULTS[shape])
     assert (outcomes(run), problems(run)) == (["FAIL"], [WHY])
 
 
 @pytest.mark.parametrize("result", [["PASS", "FAIL", "PASS"], ("PASS", "FAIL"), (0.95, "FAIL")])
-async def test_a_one_fail_among_a_functions_words_is_a_fail(result: Any) -> None:
+async def test_a_one_fail_among_a_functions_words_is_a_fail(result):
     assert outcomes(await checked(lambda text: result)) == ["FAIL"]
 
 
-async def test_c_a_functions_score_may_have_a_decimal_comma() -> None:
+async def test_c_a_functions_score_may_have_a_decimal_comma():
     assert (await checked(lambda text: {"score": "0,85"})).score_history == (0.85,)
 
 
@@ -386,12 +386,12 @@ async def test_c_a_functions_score_may_have_a_decimal_comma() -> None:
     ],
     ids=str,
 )  # fmt: skip
-async def test_a_a_functions_pass_passes(result: Any) -> None:
+async def test_a_a_functions_pass_passes(result):
     run = await checked(lambda text: result, target=0.9)
     assert (outcomes(run), run.usage.calls) == (["PASS"], 1)
 
 
-async def test_b_a_functions_list_keeps_every_action() -> None:
+async def test_b_a_functions_list_keeps_every_action():
     items = ["Add a docstring to push(x)", "Add a docstring to pop()"]
     said = Feedback(feedback=items, done=False)
     assert problems(await checked(lambda text: said)) == items
@@ -418,7 +418,7 @@ def with_keyword(text: str, *, scale: float = 0.95) -> float:
     [lambda text: 0.95, lambda text, _: 0.95, later, in_a_loop, with_keyword],
     ids=["sync", "with the task", "async", "runs a loop", "with a keyword"],
 )
-async def test_c_an_evaluator_may_be_sync_or_async_and_take_the_task(function: Any) -> None:
+async def test_c_an_evaluator_may_be_sync_or_async_and_take_the_task(function):
     run = await checked(function, target=0.9)
     assert (run.score_history, run.stop_reason, run.usage.calls) == ((0.95,), "passed", 1)
 
@@ -443,7 +443,7 @@ async def test_c_an_evaluator_may_be_sync_or_async_and_take_the_task(function: A
         ("Write a shell script that counts lines.", "bash"),
     ],
 )
-async def test_d_the_task_may_be_in_any_language(task: str, language: str) -> None:
+async def test_d_the_task_may_be_in_any_language(task, language):
     run = await generated(f"```{language}\nx\n```", task, revise="Mend it.")
     assert (run.task.form, run.task.language, run.text) == ("code", language, "x")
 
@@ -468,7 +468,7 @@ async def kept(draft: str, task: str = "") -> Run:
 
 
 @pytest.mark.parametrize("language", DRAFTS)
-async def test_d_a_draft_without_a_fence_stays_code(language: str) -> None:
+async def test_d_a_draft_without_a_fence_stays_code(language):
     run = await kept(DRAFTS[language], "Improve it.")
     assert (run.task.form, run.task.language, run.text) == ("code", language, DRAFTS[language])
 
@@ -483,5 +483,5 @@ async def test_d_a_draft_without_a_fence_stays_code(language: str) -> None:
         "The function of the heart is to pump blood through the body;\nthe lungs return it.",
     ],
 )
-async def test_d_prose_stays_prose(draft: str) -> None:
+async def test_d_prose_stays_prose(draft):
     assert (await kept(draft)).task.form == "prose"

@@ -110,9 +110,7 @@ def scripted(case: UseCase) -> ScriptedModel:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.profile)
-async def test_a_use_case_finds_its_profile_which_heads_every_pass_after_the_draft(
-    case: UseCase,
-) -> None:
+async def test_a_use_case_finds_its_profile_which_heads_every_pass_after_the_draft(case):
     model = scripted(case)
     critique = "always" if case.profile == "microcopy" else "auto"  # else it is left to the user
     run = await refine(case.task, model=model, checks=case.checks, critique=critique)
@@ -128,12 +126,12 @@ async def test_a_use_case_finds_its_profile_which_heads_every_pass_after_the_dra
         assert all(question in head for question in profile.checklist)
 
 
-def test_data_is_an_object_once_its_schema_accepts_it() -> None:
+def test_data_is_an_object_once_its_schema_accepts_it():
     case = next(case for case in CASES if case.profile == "data")
     assert case.checks[0].value(case.good) == Order(customer="Anna", items=["tea", "roll", "roll"])
 
 
-async def test_criteria_of_the_users_can_demand_documentation() -> None:
+async def test_criteria_of_the_users_can_demand_documentation():
     """System D: the evaluator's criteria may demand what the task does not."""
     own = {
         "form": "code",

@@ -65,13 +65,13 @@ def said(shown: Held, now: Held) -> str:
         (value(repr("a" * 99), type_="str"), value(repr("b" * 99), type_="str"), "`x` differs"),
     ],
 )  # fmt: skip
-def test_what_differs_is_said_with_both_values(shown: Held, now: Held, sentence: str) -> None:
+def test_what_differs_is_said_with_both_values(shown, now, sentence):
     assert said(shown, now) == sentence
     assert said(shown, shown) == said(now, now) == ""
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 46_655.1, 1e12, 1.2345e17])
-def test_the_last_digits_of_floats_do_not_count(scale: float) -> None:
+def test_the_last_digits_of_floats_do_not_count(scale):
     near, far = repr(scale * (1 + 1e-12)), repr(scale * (1 + 1e-6))
     own = repr(scale)
     assert said(table(a=own), table(a=near)) == said(value(own), value(near)) == ""
@@ -90,7 +90,7 @@ def test_the_last_digits_of_floats_do_not_count(scale: float) -> None:
          table(2, "xs", a={"type": "s", "head": "'y', 'x'"}, b={"type": "f", "head": "2, 1"})),
     ],
 )  # fmt: skip
-def test_items_in_another_order_are_as_shown(shown: Held, now: Held) -> None:
+def test_items_in_another_order_are_as_shown(shown, now):
     found = differ([shown], [now])
     assert [one.kind for one in found] == ["order"]
     ran = Ran(iteration=0, how="same", results=2, differences=found)
@@ -120,7 +120,7 @@ def test_items_in_another_order_are_as_shown(shown: Held, now: Held) -> None:
          "ran: `x` is changed; `x` put back"),
     ],
 )  # fmt: skip
-def test_each_outcome_has_its_sentence(ran: dict[str, Any], sentence: str) -> None:
+def test_each_outcome_has_its_sentence(ran, sentence):
     found = words(Ran.model_validate({"iteration": 0, **ran}))
     assert found.sentence == sentence
     assert found.differs is (ran["how"] == "differs")
@@ -147,7 +147,7 @@ def test_each_outcome_has_its_sentence(ran: dict[str, Any], sentence: str) -> No
         (table(a="1.0"), table(a="1.0"), []),
     ],
 )  # fmt: skip
-def test_what_a_first_run_did_is_an_effect(before: Held, after: Held, sentences: list[str]) -> None:
+def test_what_a_first_run_did_is_an_effect(before, after, sentences):
     assert [effects.sentence(one) for one in changes([before], [after])] == sentences
     [new] = changes([], [after])
     assert new.kind == "new"

@@ -55,7 +55,7 @@ def wants(wanted: str) -> Looks:
     return Looks(lambda text: {"passed": text == wanted, "decisive": True})
 
 
-async def test_candidates_are_asked_for_at_once_and_given_in_their_order() -> None:
+async def test_candidates_are_asked_for_at_once_and_given_in_their_order():
     judge = ScriptedModel([judgement(9)] * 3)
     loop = evaluated(AllAtOnce(3, version), judge=judge, limits=THREE)
     events = await finish(loop)
@@ -69,7 +69,7 @@ async def test_candidates_are_asked_for_at_once_and_given_in_their_order() -> No
 
 
 @pytest.mark.parametrize("wanted", [0, 1, 9])
-async def test_at_once_every_draft_is_written_and_checked_once(wanted: int) -> None:
+async def test_at_once_every_draft_is_written_and_checked_once(wanted):
     limits = THREE.replace(max_revisions=0, budget=Budget(seconds=99))
     loop = refinement(AllAtOnce(3, version), checks=[wants(f"version {wanted}")], limits=limits)
     events = await finish(loop)
@@ -81,9 +81,7 @@ async def test_at_once_every_draft_is_written_and_checked_once(wanted: int) -> N
 
 @pytest.mark.parametrize("options", [{"limits": IN_TURN}, {"weak_editor": True}], ids=str)
 @pytest.mark.parametrize(("wanted", "drafts"), [(0, 1), (1, 2), (2, 3), (9, 3)])
-async def test_in_turn_no_more_are_written_once_one_passes(
-    options: dict[str, Any], wanted: int, drafts: int
-) -> None:
+async def test_in_turn_no_more_are_written_once_one_passes(options, wanted, drafts):
     limits = options.get("limits", THREE).replace(max_revisions=0)
     replies = [version(number) for number in range(3)]
     checks = [wants(f"version {wanted}")]
@@ -94,7 +92,7 @@ async def test_in_turn_no_more_are_written_once_one_passes(
     assert loop.state.text == f"version {wanted % 9}"
 
 
-async def test_in_turn_the_user_has_a_draft_revised_before_others_are_written() -> None:
+async def test_in_turn_the_user_has_a_draft_revised_before_others_are_written():
     replies = [version(0), text("revised")]
     loop = await ended(replies, checks=[wants("version 0")], limits=IN_TURN)
     ruling = Override(outcome=Outcome.NEEDS_IMPROVEMENT, reason="It is too short.")
@@ -102,12 +100,12 @@ async def test_in_turn_the_user_has_a_draft_revised_before_others_are_written() 
     assert [one.parent for one in loop.state.iterations] == [None, 0]
 
 
-def test_candidates_need_that_there_is_no_draft() -> None:
+def test_candidates_need_that_there_is_no_draft():
     with pytest.raises(UsageError, match="there is a draft already"):
         build("", draft="x = 1", model=ScriptedModel([]), limits=Limits(candidates=2))
 
 
-async def test_where_nothing_decides_the_draft_that_its_checks_say_most_for_is_the_best() -> None:
+async def test_where_nothing_decides_the_draft_that_its_checks_say_most_for_is_the_best():
     texts = [text("short"), text("a longer one"), text("mid one")]
     loop = refinement(texts, checks=[LONGEST], limits=THREE)
     events = await finish(loop)
@@ -116,7 +114,7 @@ async def test_where_nothing_decides_the_draft_that_its_checks_say_most_for_is_t
     assert all(i.verdict.outcome is Outcome.NOT_JUDGED for i in loop.state.iterations if i.verdict)
 
 
-async def test_when_no_candidate_can_be_had_the_run_fails_and_going_on_asks_anew() -> None:
+async def test_when_no_candidate_can_be_had_the_run_fails_and_going_on_asks_anew():
     down: list[Any] = [Unreachable("No server.")] * 3
     loop = evaluated([*down, *map(version, range(3)), *[judgement(9)] * 3], limits=THREE)
     await finish(loop)
@@ -128,7 +126,7 @@ async def test_when_no_candidate_can_be_had_the_run_fails_and_going_on_asks_anew
 
 
 @pytest.mark.parametrize("limits", [THREE, IN_TURN], ids=["at once", "in turn"])
-async def test_each_candidate_has_its_own_usage(limits: Limits) -> None:
+async def test_each_candidate_has_its_own_usage(limits):
     replies = [
         Reply(text=text(f"version {n}"), usage=Usage(calls=1, prompt_tokens=10 + n))
         for n in (0, 1, 2)
@@ -137,7 +135,7 @@ async def test_each_candidate_has_its_own_usage(limits: Limits) -> None:
     assert [i.usage.prompt_tokens for i in loop.state.iterations] == [10, 11, 12]
 
 
-async def test_a_user_who_continues_after_a_cut_gets_a_revision_and_not_the_next_draft() -> None:
+async def test_a_user_who_continues_after_a_cut_gets_a_revision_and_not_the_next_draft():
     replies = {"draft": [text("one")], "judge": [judgement(3)] * 2, "revise": [text("two")]}
     limits = IN_TURN.replace(budget=Budget(calls=2))
     loop = evaluated(replies, limits=limits)
@@ -149,7 +147,7 @@ async def test_a_user_who_continues_after_a_cut_gets_a_revision_and_not_the_next
     assert "revise" in stages(await finish(again))
 
 
-async def test_cancelling_in_the_middle_closes_every_stream() -> None:
+async def test_cancelling_in_the_middle_closes_every_stream():
     model = AllAtOnce(4, version)  # it waits for a fourth request that never comes
     loop = evaluated(model, limits=THREE)
     await cancel(loop, model, 3)

@@ -65,9 +65,7 @@ WORDS_REPLIES = [
         *((reply, "prose", words) for reply, words in WORDS_REPLIES),
     ],
 )
-def test_a_reply_says_by_its_shape_whether_it_is_code_or_words(
-    reply: str, form: str, words: str
-) -> None:
+def test_a_reply_says_by_its_shape_whether_it_is_code_or_words(reply, form, words):
     written = parse_choice(reply)
     assert (written.form, written.text) == (form, words)
 
@@ -76,13 +74,13 @@ def test_a_reply_says_by_its_shape_whether_it_is_code_or_words(
     "reply",
     ["x = (1", "import os\nprint(", "%timeit f(x) +", "df['y'] = = 1"],
 )
-def test_broken_code_without_a_fence_is_asked_for_again_and_not_shown_as_words(reply: str) -> None:
+def test_broken_code_without_a_fence_is_asked_for_again_and_not_shown_as_words(reply):
     with pytest.raises(ReplyError, match="no code block"):
         parse_choice(reply)
 
 
 @pytest.mark.parametrize("reply", ["<text>\nIt is", "```python\nx = ", "It is a"])
-def test_a_reply_that_was_cut_off_is_neither(reply: str) -> None:
+def test_a_reply_that_was_cut_off_is_neither(reply):
     with pytest.raises(ReplyError, match="breaks off"):
         parse_choice(reply, cut=True)
 
@@ -95,9 +93,7 @@ def test_a_reply_that_was_cut_off_is_neither(reply: str) -> None:
         ("java", "java", ""), ("python", "java", "python"),
     ],
 )  # fmt: skip
-def test_the_fence_of_a_reply_says_the_language_of_its_code(
-    tag: str, asked: str, language: str
-) -> None:
+def test_the_fence_of_a_reply_says_the_language_of_its_code(tag, asked, language):
     written = parse_choice(f"```{tag}\nx = 1\n```", language=asked)
     assert (written.form, written.language) == ("code", language)
 
@@ -107,7 +103,7 @@ def test_the_fence_of_a_reply_says_the_language_of_its_code(
     [("words", "prose"), (" Words.", "prose"), ("`words`", "prose"), ("code", "code"), ("", "code"),
      ("hm", "code"), ("In words: no", "code")],
 )  # fmt: skip
-def test_whatever_is_not_the_word_words_means_code(reply: str, form: str) -> None:
+def test_whatever_is_not_the_word_words_means_code(reply, form):
     assert parse_form(reply) == form
 
 
@@ -119,9 +115,7 @@ def test_whatever_is_not_the_word_words_means_code(reply: str, form: str) -> Non
         ("```python\nx = 1\n```\n", "x = 1\n"),
     ],
 )
-def test_words_stream_as_the_text_from_their_first_line_on(
-    reply: str, shown: str, size: int
-) -> None:
+def test_words_stream_as_the_text_from_their_first_line_on(reply, shown, size):
     splitter = Splitter("code", chooses=True)
     chunks = [reply[i : i + size] for i in range(0, len(reply), size)]
     parts = [part for chunk in chunks for part in splitter.feed(chunk)]
@@ -152,8 +146,8 @@ def loop_of(*replies: str, **options: Any) -> Refinement:
     ],
 )
 async def test_the_run_has_the_form_language_and_checks_of_what_its_writer_answers(
-    reply: str, form: str, language: str, checks: tuple[str, ...], streamed: str
-) -> None:
+    reply, form, language, checks, streamed
+):
     loop = loop_of(reply, words=WORDS, checks=CHECKS)
     deltas = [one for one in await finish(loop) if isinstance(one, TextDelta)]
     run = loop.state
@@ -163,7 +157,7 @@ async def test_the_run_has_the_form_language_and_checks_of_what_its_writer_answe
     assert "".join(one.text for one in deltas if one.kind == "text") == streamed
 
 
-async def test_words_are_criticised_and_revised_as_words() -> None:
+async def test_words_are_criticised_and_revised_as_words():
     model = in_order([text("It is."), '{"findings": [], "ready": true}'])
     await ended(model, CODE, words=Words(tasks=(TASK,)))
     draft, critic = model.requests
@@ -173,7 +167,7 @@ async def test_words_are_criticised_and_revised_as_words() -> None:
     assert "pytest" not in critic.messages[1].content
 
 
-async def test_a_draft_of_the_other_form_than_the_first_is_left_out() -> None:
+async def test_a_draft_of_the_other_form_than_the_first_is_left_out():
     limits = NEVER.replace(candidates=3, max_revisions=0)
     loop = loop_of(text("It is."), code("x = 1"), text("It was."), limits=limits)
     events = await finish(loop)
@@ -182,7 +176,7 @@ async def test_a_draft_of_the_other_form_than_the_first_is_left_out() -> None:
     assert failed.candidate == 1
 
 
-async def test_a_weak_writer_is_asked_in_one_word_before_it_writes() -> None:
+async def test_a_weak_writer_is_asked_in_one_word_before_it_writes():
     model = staged({"choose": ["words"], "draft": [text("It is.")]})
     words = Words(tasks=(TASK,))
     loop = refinement(model, CODE, words=words, weak_editor=True, limits=NEVER)
@@ -196,7 +190,7 @@ async def test_a_weak_writer_is_asked_in_one_word_before_it_writes() -> None:
     assert loop.state.spent[Stage.CHOOSE].calls == 1
 
 
-async def test_criteria_changed_before_the_draft_hold_for_words_too() -> None:
+async def test_criteria_changed_before_the_draft_hold_for_words_too():
     wit = (Criterion(name="wit", definition="It is funny."),)
     loop = loop_of(text("Ha."))
     loop.decide(Criteria(criteria=wit))
@@ -204,7 +198,7 @@ async def test_criteria_changed_before_the_draft_hold_for_words_too() -> None:
     assert loop.state.task.criteria == wit
 
 
-async def test_a_question_in_words_is_answered_with_prose_and_its_own_demands() -> None:
+async def test_a_question_in_words_is_answered_with_prose_and_its_own_demands():
     task = "Why does `df[df.x > 1]['y'] = 0` not change df? Answer in at most 20 words."
     run = await refine(
         task, model=in_order([text("It is a copy.")]), journal=False, critique="never"
@@ -214,7 +208,7 @@ async def test_a_question_in_words_is_answered_with_prose_and_its_own_demands() 
     assert run.text == "It is a copy."
 
 
-def test_the_bench_has_half_of_its_tasks_for_code_in_each_language() -> None:
+def test_the_bench_has_half_of_its_tasks_for_code_in_each_language():
     path = Path(__file__).parents[2] / "bench" / "code_or_words.jsonl"
     tasks = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
     counts = {tuple(task["name"].split("-")[:2]) for task in tasks}

@@ -44,7 +44,7 @@ Not ready: An empty list is not handled.
     ],
     ids=["fences", "tags", "json", "json objects", "a trailing comma", "headings"],
 )
-def test_a_critique_is_read_in_each_form_that_models_write(reply: str) -> None:
+def test_a_critique_is_read_in_each_form_that_models_write(reply):
     critique = parse_critique(reply, "Dear Sir, hello.")
     assert [one.words for one in critique.tests] == ["test_empty"]
     assert [one.words for one in critique.weaknesses] == ["Stiff."]
@@ -70,7 +70,7 @@ def test_a_critique_is_read_in_each_form_that_models_write(reply: str) -> None:
         ("### Ready\n\n是。", True),
     ],
 )  # fmt: skip
-def test_only_a_yes_is_a_yes_in_words(words: str, ready: bool) -> None:
+def test_only_a_yes_is_a_yes_in_words(words, ready):
     assert parse_critique(f"Findings:\n{words}\n", "x").reading.ready is ready
 
 
@@ -84,18 +84,18 @@ def test_only_a_yes_is_a_yes_in_words(words: str, ready: bool) -> None:
         (None, None),
     ],
 )
-def test_only_a_yes_is_a_yes_in_json(word: object, ready: bool | None) -> None:
+def test_only_a_yes_is_a_yes_in_json(word, ready):
     assert parse_critique(json.dumps({"findings": [], "ready": word}), "x").reading.ready is ready
     assert parse_critique(json.dumps({"findings": [], "verdict": word}), "x").reading.ready is ready
 
 
-def test_a_block_in_another_language_hides_no_test_behind_it() -> None:
+def test_a_block_in_another_language_hides_no_test_behind_it():
     shown = 'It gives\n```json\n{"a": 1}\n```\nwhere 2 is asked.\n'
     [test] = parse_critique(f"{shown}```python\n{TEST}```\n{DATA}", "").tests
     assert test.words == "test_empty"
 
 
-def test_a_finding_keeps_its_demand_and_loses_a_place_that_is_not_there() -> None:
+def test_a_finding_keeps_its_demand_and_loses_a_place_that_is_not_there():
     (found,) = parse_critique(DATA, "Hello.").weaknesses
     assert (found.quote, found.place) == ("in plain words", "")
     assert not found.blocking
@@ -103,7 +103,7 @@ def test_a_finding_keeps_its_demand_and_loses_a_place_that_is_not_there() -> Non
     assert placed.place == "Dear Sir"
 
 
-def test_a_finding_blocks_unless_it_says_otherwise_and_an_empty_one_is_none() -> None:
+def test_a_finding_blocks_unless_it_says_otherwise_and_an_empty_one_is_none():
     named = [{"problem": "Wrong."}, "Too long.", {"problem": " "}, {"severity": "minor"}]
     found = parse_critique(json.dumps({"findings": named}), "x").remarks
     assert [(one.words, one.blocking) for one in found] == [("Wrong.", True), ("Too long.", True)]
@@ -117,7 +117,7 @@ def test_a_finding_blocks_unless_it_says_otherwise_and_an_empty_one_is_none() ->
         *("1. One demand\n2. Another", "Summary: the letter asks for a price."),
     ],
 )
-def test_a_reply_without_a_verdict_is_asked_about(reply: str) -> None:
+def test_a_reply_without_a_verdict_is_asked_about(reply):
     with pytest.raises(ReplyError):
         parse_critique(reply, "x")
 
@@ -135,11 +135,11 @@ def test_a_reply_without_a_verdict_is_asked_about(reply: str) -> None:
         ("", True),
     ],
 )
-def test_a_quote_is_found_loosely(quote: str, stands: bool) -> None:
+def test_a_quote_is_found_loosely(quote, stands):
     assert contains_quote("Return *the shortest* path between two nodes.", quote) is stands
 
 
-def test_a_test_brings_the_imports_and_helpers_it_needs_and_no_others() -> None:
+def test_a_test_brings_the_imports_and_helpers_it_needs_and_no_others():
     source = (
         "import math\nimport json\nLIMIT = 3\ndef make(n):\n    return [LIMIT] * n\n\n"
         "def test_one():\n    assert f(make(2)) == 6\n\ndef test_two():\n    assert math.pi\n"
@@ -150,7 +150,7 @@ def test_a_test_brings_the_imports_and_helpers_it_needs_and_no_others() -> None:
     assert two.code.startswith("import math\n")
 
 
-def test_new_tests_have_names_of_their_own_and_repeated_ones_are_left_out() -> None:
+def test_new_tests_have_names_of_their_own_and_repeated_ones_are_left_out():
     known = name_apart(read_tests(TEST), (), 0)
     other = read_tests(TEST.replace("== 0", "is None"))
     again = read_tests(TEST.replace("test_empty", "test_nothing"))
@@ -159,7 +159,7 @@ def test_new_tests_have_names_of_their_own_and_repeated_ones_are_left_out() -> N
     assert "def test_empty_2" in fresh[0].code
 
 
-def test_texts_are_tried_on_12_tests_of_a_critique_and_on_40_of_a_run() -> None:
+def test_texts_are_tried_on_12_tests_of_a_critique_and_on_40_of_a_run():
     def tests(first: int) -> list[Point]:
         numbers = range(first, first + 15)
         return read_tests("\n".join(f"def test_{n}():\n    assert f({n})\n" for n in numbers))
@@ -172,7 +172,7 @@ def test_texts_are_tried_on_12_tests_of_a_critique_and_on_40_of_a_run() -> None:
     assert sum(not one.dropped for one in run) == 40
 
 
-def test_a_test_that_cannot_be_run_is_kept_with_the_reason() -> None:
+def test_a_test_that_cannot_be_run_is_kept_with_the_reason():
     sources = {
         "test_one": "def test_one(:\n    assert f(1)\n",
         "test_two": f"def test_two():\n    assert f('{'1' * 20_000}')\n",
@@ -231,9 +231,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize(("source", "found"), FORMS.values(), ids=FORMS)
-def test_tests_are_read_in_whatever_form_they_are_written(
-    source: str, found: dict[str, str]
-) -> None:
+def test_tests_are_read_in_whatever_form_they_are_written(source, found):
     reply = f"```python\n{source}```\n{DATA}"
     tests = name_apart(parse_critique(reply, "def f(x):\n    return x").tests, (), 0)
     assert {one.words: one.quote for one in tests} == found
@@ -247,19 +245,19 @@ def test_tests_are_read_in_whatever_form_they_are_written(
     [">>> f(1)\n1\n", "def check(candidate):\n    assert candidate(1) == 1\n", "assert f(1) ==\n"],
     ids=["a prompt", "a check that nothing calls", "no Python"],
 )
-def test_what_cannot_be_run_as_a_test_is_named(source: str) -> None:
+def test_what_cannot_be_run_as_a_test_is_named(source):
     [test] = parse_critique(f"```python\n{source}```\n{DATA}", "x = 1").tests
     assert (test.dropped, bool(test.reason)) == ("broken", True)
 
 
-def test_code_that_a_critic_quotes_or_proposes_is_no_test() -> None:
+def test_code_that_a_critic_quotes_or_proposes_is_no_test():
     text = "def f(x):\n    return x\nassert f(1) == 1\n"
     proposed = "def f(x):\n    assert x\n    return x + 1\n"
     for source in (text, proposed):
         assert not parse_critique(f"```python\n{source}```\n{DATA}", text).tests
 
 
-def test_a_test_gets_what_another_block_of_the_reply_defines() -> None:
+def test_a_test_gets_what_another_block_of_the_reply_defines():
     helper = "CASES = [1]\ndef f(x):\n    return 7\n"
     source = "def test_one():\n    assert all(f(n) for n in CASES)\n"
     reply = f"```python\n{helper}```\n```python\n{source}```\n{DATA}"
@@ -307,7 +305,7 @@ NOT_QUOTED = [
     ("docstring", "rests"),
     [*((one, True) for one in QUOTED), *((one, False) for one in NOT_QUOTED)],
 )
-def test_a_test_rests_on_words_of_the_task_in_their_order(docstring: str, rests: bool) -> None:
+def test_a_test_rests_on_words_of_the_task_in_their_order(docstring, rests):
     [test] = read_tests(f"def test_one():\n    {docstring!r}\n    assert total([]) == 0\n")
     assert rests_on(ASKED, test.quote) is rests
 
@@ -379,7 +377,7 @@ SHAPES = {
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_a_critique_is_read_as_lists_tables_calls_and_in_other_languages(shape: str) -> None:
+def test_a_critique_is_read_as_lists_tables_calls_and_in_other_languages(shape):
     critique = parse_critique(SHAPES[shape], "Dear Sir, hello.")
     found = [(p.words, p.fix, p.place, p.blocking) for p in critique.remarks]
     assert found == [STIFF, PRICE]
@@ -396,9 +394,7 @@ def test_a_critique_is_read_as_lists_tables_calls_and_in_other_languages(shape: 
         ("## Findings\n### Tone\n- stiff\n- long\n\nNot ready.", ["stiff", "long"], ""),
     ],
 )
-def test_a_critic_may_say_in_words_what_is_missing(
-    words: str, found: list[str], reason: str
-) -> None:
+def test_a_critic_may_say_in_words_what_is_missing(words, found, reason):
     critique = parse_critique(words, "x")
     assert [one.words for one in critique.remarks] == found
     assert (critique.reading.ready, critique.reading.reason) == (False, reason)
@@ -410,7 +406,7 @@ def test_a_critic_may_say_in_words_what_is_missing(
      "## Strengths\n- short\n\n## Weaknesses\nKeine.\n\n## Fertig\nJa.",
      '{"weaknesses": [], "done": true}'],
 )  # fmt: skip
-def test_no_weakness_is_none(words: str) -> None:
+def test_no_weakness_is_none(words):
     critique = parse_critique(words, "x")
     assert (critique.remarks, critique.reading.ready) == ((), True)
 
@@ -420,12 +416,12 @@ def test_no_weakness_is_none(words: str) -> None:
     [(True, True), ("true", True), ("yes", True), ("Yes, it does", True), (None, True),
      (False, False), ("false", False), ("No", False), ("no – a detail", False)],
 )  # fmt: skip
-def test_a_weakness_blocks_unless_that_is_denied(value: object, blocks: bool) -> None:
+def test_a_weakness_blocks_unless_that_is_denied(value, blocks):
     reply = json.dumps({"findings": [{"problem": "Wrong.", "blocks": value}]})
     assert [one.blocking for one in parse_critique(reply, "x").remarks] == [blocks]
 
 
-def test_a_yes_beside_json_that_cannot_be_read_is_asked_about() -> None:
+def test_a_yes_beside_json_that_cannot_be_read_is_asked_about():
     shape = '{"findings": [], "ready": true}'
     with pytest.raises(ReplyError):
         parse_critique(f'{shape}\n{{"findings": [{{"problem": x}}], "ready": false}}', "x")

@@ -37,7 +37,7 @@ HALF = Reply(text="<text>\nHel", finish="length", usage=SPENT)
 
 
 @pytest.mark.parametrize("cut", [THOUGHT, HALF], ids=["empty", "half"])
-async def test_a_cut_reply_is_asked_for_once_more_with_four_times_the_limit(cut: Reply) -> None:
+async def test_a_cut_reply_is_asked_for_once_more_with_four_times_the_limit(cut):
     loop = evaluated([cut, text("Hello"), judgement(9)], limits=DEFAULT)
     events = await finish(loop)
     assert loop.state.text == "Hello"
@@ -56,9 +56,7 @@ async def test_a_cut_reply_is_asked_for_once_more_with_four_times_the_limit(cut:
     ],
     ids=["the user's", "the server's"],
 )
-async def test_a_limit_that_would_only_be_met_again_is_named(
-    cut: Reply, max_tokens: int | None, words: str
-) -> None:
+async def test_a_limit_that_would_only_be_met_again_is_named(cut, max_tokens, words):
     loop = evaluated([cut], limits=DEFAULT.model_copy(update={"max_tokens": max_tokens}))
     await finish(loop)
     assert words in loop.state.message
@@ -67,9 +65,7 @@ async def test_a_limit_that_would_only_be_met_again_is_named(
 @pytest.mark.parametrize(
     "budget", [Budget(tokens=20_000), Budget(completion_tokens=9_000), Budget(calls=1)]
 )
-async def test_a_higher_limit_is_not_asked_for_where_the_budget_does_not_hold_it(
-    budget: Budget,
-) -> None:
+async def test_a_higher_limit_is_not_asked_for_where_the_budget_does_not_hold_it(budget):
     loop = evaluated([THOUGHT], limits=DEFAULT.model_copy(update={"budget": budget}))
     await finish(loop)
     assert loop.state.usage.calls == 1
@@ -77,7 +73,7 @@ async def test_a_higher_limit_is_not_asked_for_where_the_budget_does_not_hold_it
     assert not loop.state.warnings
 
 
-async def test_a_long_text_has_room_for_three_of_its_length() -> None:
+async def test_a_long_text_has_room_for_three_of_its_length():
     draft = "Hello, dear friend. " * 5_000
     loop = evaluated([judgement(9)], limits=DEFAULT, draft=draft)
     await finish(loop)
@@ -94,7 +90,7 @@ class Silent:
         yield Delta(text="never")
 
 
-async def test_the_seconds_of_the_budget_end_the_wait_for_a_silent_server() -> None:
+async def test_the_seconds_of_the_budget_end_the_wait_for_a_silent_server():
     limits = Limits(budget=Budget(seconds=0.2))
     loop = evaluated(Silent(), limits=limits)
     async with asyncio.timeout(10):
@@ -106,7 +102,7 @@ async def test_the_seconds_of_the_budget_end_the_wait_for_a_silent_server() -> N
 CIRCLES = Reply(text="1. A count, and a count of the count he was.\n" * 20, finish="length")
 
 
-async def test_a_draft_that_repeats_itself_up_to_the_limit_is_sampled_once_instead() -> None:
+async def test_a_draft_that_repeats_itself_up_to_the_limit_is_sampled_once_instead():
     """A small model at temperature 0 goes round in circles, and would again."""
     loop = await ended([CIRCLES, text("Hi"), judgement(9), *NO_FINDINGS], weak_editor=True)
     assert loop.state.text == "Hi"
@@ -118,14 +114,14 @@ async def test_a_draft_that_repeats_itself_up_to_the_limit_is_sampled_once_inste
     )
 
 
-async def test_a_revision_of_the_user_s_text_without_a_new_text_is_named_as_one() -> None:
+async def test_a_revision_of_the_user_s_text_without_a_new_text_is_named_as_one():
     weak = finding("Flat.")
     replies = {Stage.CRITIQUE: [judgement(4, weak)] * 2, Stage.REVISE: [CIRCLES] * 4}
     loop = await ended(replies, draft="Hi", weak_editor=True, limits=Limits(max_revisions=1))
     assert any(one.startswith("Revision 1 has no new text:") for one in loop.state.warnings)
 
 
-async def test_a_draft_that_repeats_itself_twice_ends_the_run_with_what_to_do() -> None:
+async def test_a_draft_that_repeats_itself_twice_ends_the_run_with_what_to_do():
     loop = await ended([CIRCLES, CIRCLES])
     assert loop.state.stop_reason is StopReason.FAILED
     assert loop.state.message == (
@@ -134,7 +130,7 @@ async def test_a_draft_that_repeats_itself_twice_ends_the_run_with_what_to_do() 
     )
 
 
-async def test_the_thoughts_of_the_next_reply_are_not_shown_as_text() -> None:
+async def test_the_thoughts_of_the_next_reply_are_not_shown_as_text():
     """Though the reply before it broke off in the middle of its text."""
     cut = Reply(text=f"<text>\n{CIRCLES.text}and on", finish="length")
     loop = refinement([cut, Reply(text="A plan.\n<text>\nHi\n</text>"), judgement(9), *NO_FINDINGS])
@@ -142,7 +138,7 @@ async def test_the_thoughts_of_the_next_reply_are_not_shown_as_text() -> None:
     assert ("thinking", "A plan.\n") in [(event.kind, event.text) for event in shown]
 
 
-async def test_one_of_several_drafts_that_repeats_itself_is_left_out() -> None:
+async def test_one_of_several_drafts_that_repeats_itself_is_left_out():
     replies = [CIRCLES, text("Hi"), judgement(9), *NO_FINDINGS]
     loop = await ended(replies, limits=Limits(candidates=2))
     assert loop.state.text == "Hi"
@@ -188,7 +184,7 @@ async def broken_off(*, fails: bool) -> tuple[Session, list[Event]]:
 
 
 @pytest.mark.parametrize("fails", [True, False], ids=["failure", "stop"])
-async def test_it_is_kept_told_and_gone_once_the_text_is_written_anew(fails: bool) -> None:
+async def test_it_is_kept_told_and_gone_once_the_text_is_written_anew(fails):
     session, seen = await broken_off(fails=fails)
     run = session.run
     assert run.stop_reason is (StopReason.FAILED if fails else StopReason.CANCELLED)

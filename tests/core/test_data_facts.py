@@ -67,7 +67,7 @@ def asked(run: Run, number: int = 0) -> list[str]:
         *(({}, False), ("d1", False), (None, False)),
     ],
 )
-async def test_only_what_no_words_of_the_task_ask_for_is_asked(data: Any, asks: bool) -> None:
+async def test_only_what_no_words_of_the_task_ask_for_is_asked(data, asks):
     run = (await read(reading(data))).state
     assert asked(run) == [SAID] * asks
     said = words.verdict(run, run.iterations[0])
@@ -75,21 +75,21 @@ async def test_only_what_no_words_of_the_task_ask_for_is_asked(data: Any, asks: 
     assert not asks or said.phrases == [("", SAID)]
 
 
-async def test_a_critic_is_told_what_happened_and_asked_about_what_somebody_has_to_want() -> None:
+async def test_a_critic_is_told_what_happened_and_asked_about_what_somebody_has_to_want():
     prompt = (await read(reading({}))).model.requests[1].messages[-1].content  # type: ignore[attr-defined]
     assert f"d1: {SAID}." in prompt
     assert "d3: sum of `amount`: 9 in `orders`, 8 in `merged`." in prompt
     assert '"data": an object with each of d1, what' in prompt
 
 
-async def test_what_the_user_wants_gone_is_not_asked_about_again() -> None:
+async def test_what_the_user_wants_gone_is_not_asked_about_again():
     loop = await read(reading({"d1": ""}), code("merged = 2"), reading({"d1": ""}))
     await decide(loop, decisions.Dismiss(points=("f1",)))
     await decide(loop, decisions.Continue(guidance="Shorter."))
     assert asked(loop.state, 0) == asked(loop.state, 1) == []
 
 
-async def test_rows_that_the_user_wants_to_keep_block_every_text_that_loses_them() -> None:
+async def test_rows_that_the_user_wants_to_keep_block_every_text_that_loses_them():
     fewer = LOST.replace(count=3, values=("88",))
     loop = await read(
         reading({"d1": ""}),
@@ -114,9 +114,7 @@ async def test_rows_that_the_user_wants_to_keep_block_every_text_that_loses_them
         (decisions.Select(points=("f1",)), ()),
     ],
 )
-async def test_a_text_that_does_what_the_user_wants_undone_is_no_rival(
-    decision: decisions.Decision, rivals: tuple[Choice, ...]
-) -> None:
+async def test_a_text_that_does_what_the_user_wants_undone_is_no_rival(decision, rivals):
     one, other = (Row(call="total", result=value, source="cell") for value in ("8", "9"))
     ran_twice = ran(LOST).replace(rows=(one,)), ran(NEW).replace(rows=(other,))
     loop = await read(
@@ -126,7 +124,7 @@ async def test_a_text_that_does_what_the_user_wants_undone_is_no_rival(
     assert [row.rivals for row in rows(loop.state, loop.state.iterations[1])] == [rivals]
 
 
-async def test_a_server_is_told_counts_and_known_names_alone() -> None:
+async def test_a_server_is_told_counts_and_known_names_alone():
     odd = NEW.replace(kind="columns", values=("Zwolle", "merged"), name="")
     typed = NEW.replace(kind="type", column="Zwolle", before="Enum(['Zwolle'])", after="object")
     warned = NEW.replace(kind="warning", cause="Zwolle", after="Zwolle")
@@ -153,9 +151,7 @@ GROUPED = Effect(kind="ignored", cause="grouped", of="orders", column="town", co
         ((), []),
     ],
 )
-async def test_rows_may_be_asked_about_where_nobody_reads_and_that_colours_nothing(
-    effects: tuple[Effect, ...], offers: list[Effect]
-) -> None:
+async def test_rows_may_be_asked_about_where_nobody_reads_and_that_colours_nothing(effects, offers):
     loop = await ended(
         [code("merged = orders.merge(customers)")],
         TASK,

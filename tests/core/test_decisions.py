@@ -71,7 +71,7 @@ async def stopped(*more: Any, **limits: Any) -> Refinement:
     return loop
 
 
-async def test_a_hand_edit_during_the_run_costs_none_of_the_revisions() -> None:
+async def test_a_hand_edit_during_the_run_costs_none_of_the_revisions():
     replies = [
         text("Dear Sir"), judgement(5, finding("stiff")), judgement(6), *NO_FINDINGS,
         text("Hi!"), judgement(9, fixed=("f1",)),
@@ -82,7 +82,7 @@ async def test_a_hand_edit_during_the_run_costs_none_of_the_revisions() -> None:
     assert loop.state.iterations[2].parent == 1
 
 
-async def test_a_dismissed_finding_is_not_acted_on_and_never_raised_again() -> None:
+async def test_a_dismissed_finding_is_not_acted_on_and_never_raised_again():
     again = finding("It is too STIFF.", quote="Dear Sir")
     weak = [finding("stiff", quote="Dear Sir"), finding("no name given")]
     replies = [
@@ -99,7 +99,7 @@ async def test_a_dismissed_finding_is_not_acted_on_and_never_raised_again() -> N
     assert "- stiff (because: it is a bank)" in prompts(loop, Stage.CRITIQUE)[-1]
 
 
-async def test_adding_a_finding_with_a_known_id_rewrites_that_one() -> None:
+async def test_adding_a_finding_with_a_known_id_rewrites_that_one():
     loop = await stopped()
     await decide(loop, Add(point=POINT.replace(id="f1", words="A bit stiff.")))
     rewritten = told(loop.state, 0)[0]
@@ -107,13 +107,13 @@ async def test_adding_a_finding_with_a_known_id_rewrites_that_one() -> None:
     assert len(told(loop.state, 0)) == 2
 
 
-async def test_findings_of_a_dropped_criterion_no_longer_count() -> None:
+async def test_findings_of_a_dropped_criterion_no_longer_count():
     loop = await stopped(judgement(9))
     await decide(loop, Criteria(criteria=(WARMTH,)))
     assert {*map(status, told(loop.state, 0))} == {"dismissed"}
 
 
-async def test_an_overridden_verdict_outlives_new_criteria() -> None:
+async def test_an_overridden_verdict_outlives_new_criteria():
     loop = evaluated([text("Dear Sir"), judgement(5), judgement(1)], limits=ONCE)
     await finish(loop)
     await decide(loop, Override(outcome=Outcome.PASS, reason="fine by me"))
@@ -123,7 +123,7 @@ async def test_an_overridden_verdict_outlives_new_criteria() -> None:
     assert (verdict.outcome, verdict.score, verdict.basis) == (Outcome.PASS, 0.1, "user")
 
 
-async def test_a_remark_on_a_stopped_run_makes_no_call_and_takes_no_acceptance_back() -> None:
+async def test_a_remark_on_a_stopped_run_makes_no_call_and_takes_no_acceptance_back():
     loop = scored(0.4, 0.7, target=1, max_revisions=1)
     await finish(loop)
     await decide(loop, Accept(iteration=0))
@@ -131,7 +131,7 @@ async def test_a_remark_on_a_stopped_run_makes_no_call_and_takes_no_acceptance_b
     assert (loop.state.stop_reason, loop.state.text) == (StopReason.ACCEPTED, "version 0")
 
 
-async def test_guidance_given_while_a_revision_is_written_is_not_lost() -> None:
+async def test_guidance_given_while_a_revision_is_written_is_not_lost():
     replies = [
         text("Dear Sir"), judgement(5, finding("stiff")),
         text("Hi"), judgement(7, fixed=("f1",)),
@@ -154,9 +154,7 @@ IMPOSSIBLE = {
 
 
 @pytest.mark.parametrize("decision", IMPOSSIBLE.values(), ids=IMPOSSIBLE)
-async def test_an_impossible_decision_is_refused_before_anything_happens(
-    decision: Decision,
-) -> None:
+async def test_an_impossible_decision_is_refused_before_anything_happens(decision):
     loop = await stopped()
     before = loop.state
     with pytest.raises(UsageError):
@@ -169,7 +167,7 @@ async def test_an_impossible_decision_is_refused_before_anything_happens(
     [Accept(), Guide(guidance="warmer"), Edit(text="Hi"), Continue(guidance="warmer")],
     ids=lambda decision: decision.kind,
 )
-def test_nothing_is_decided_on_a_text_that_is_still_to_be_written(decision: Decision) -> None:
+def test_nothing_is_decided_on_a_text_that_is_still_to_be_written(decision):
     with pytest.raises(ValueError, match="There is no text yet"):
         evaluated([]).decide(decision)
 
@@ -198,9 +196,7 @@ def stopped_run() -> Run:
 @pytest.mark.parametrize("command", get_args(get_args(Decision)[0]), ids=lambda one: one.__name__)
 @settings(max_examples=25)
 @given(words=st.lists(WORDS, max_size=4))
-def test_words_are_a_decision_with_a_sentence_or_refused(
-    command: type[Record], words: list[str]
-) -> None:
+def test_words_are_a_decision_with_a_sentence_or_refused(command, words):
     run, name = stopped_run(), TYPED.get(command, command.model_fields["kind"].default)
     words = ["criteria", *words] if command is Criteria else words
     try:
@@ -219,7 +215,7 @@ def test_words_are_a_decision_with_a_sentence_or_refused(
     assert outcome
 
 
-async def test_a_raised_target_says_what_to_change_and_a_lowered_one_takes_it_back() -> None:
+async def test_a_raised_target_says_what_to_change_and_a_lowered_one_takes_it_back():
     loop = evaluated([text("Hi"), judgement(9), text("Hi Ann"), judgement(10)], limits=ONCE)
     await finish(loop)
     await decide(loop, Criteria(target=0.95))
@@ -231,7 +227,7 @@ async def test_a_raised_target_says_what_to_change_and_a_lowered_one_takes_it_ba
     assert actionable(loop.state, 0) == []
 
 
-async def test_a_run_stopped_before_its_first_draft_is_continued() -> None:
+async def test_a_run_stopped_before_its_first_draft_is_continued():
     loop = refinement([text("Hello"), judgement(9), *NO_FINDINGS])
     await loop.end()
     assert loop.state.stop_reason is StopReason.CANCELLED
@@ -255,7 +251,7 @@ async def demanded(*replies: str, checks: tuple[object, ...] = (), **options: ob
     return loop
 
 
-async def test_a_text_that_only_the_demand_failed_is_judged_on_the_rest_as_all_later_ones() -> None:
+async def test_a_text_that_only_the_demand_failed_is_judged_on_the_rest_as_all_later_ones():
     loop = await demanded(text("Hello to all of you"), judgement(9), judgement(8))
     assert loop.state.verdict.outcome is Outcome.NEEDS_IMPROVEMENT
     assert loop.state.verdict.score == 0.9
@@ -270,7 +266,7 @@ async def test_a_text_that_only_the_demand_failed_is_judged_on_the_rest_as_all_l
     assert (again.checks, again.state.demands) == ((), ())
 
 
-async def test_evidence_that_is_left_settles_the_text_without_a_call_or_a_check() -> None:
+async def test_evidence_that_is_left_settles_the_text_without_a_call_or_a_check():
     loop = await demanded(text("Hello to all of you"), checks=(Finds(TESTED),))
     for name in ("tests:suite", "length:<=9 words"):
         with pytest.raises(UsageError, match=f"There is no demand '{name}'. This run has: {SHORT}"):

@@ -45,7 +45,7 @@ READERS: dict[str, Callable[[str], Any]] = {
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_a_reply_of_one_sign_again_and_again_is_read_or_refused_in_a_moment(reader: str) -> None:
+def test_a_reply_of_one_sign_again_and_again_is_read_or_refused_in_a_moment(reader):
     heads = ("", "<find>a") if reader == "edits" else ("",)
     for reply in (head + (sign * SIZE)[:SIZE] for sign in SIGNS for head in heads):
         began = time.process_time()
@@ -66,11 +66,11 @@ def test_a_reply_of_one_sign_again_and_again_is_read_or_refused_in_a_moment(read
         ("{" + " " * SIZE + '"a": 1}', [{"a": 1}]),
     ],
 )
-def test_json_is_found_in_whatever_stands_around_it(reply: str, objects: list[object]) -> None:
+def test_json_is_found_in_whatever_stands_around_it(reply, objects):
     assert [value for _, value in json_objects(reply)] == objects
 
 
-async def test_of_a_critique_of_over_100_kb_the_end_is_read_and_the_user_is_told() -> None:
+async def test_of_a_critique_of_over_100_kb_the_end_is_read_and_the_user_is_told():
     loop = await ended(["So long. " * 20_000 + READY], draft="Dear all, hello.")
     assert loop.state.verdict.passed
     assert "180,068 characters" in loop.state.warnings[0]
@@ -78,7 +78,7 @@ async def test_of_a_critique_of_over_100_kb_the_end_is_read_and_the_user_is_told
     assert short.state.warnings == ()
 
 
-async def test_of_a_critique_60_findings_are_read_and_the_user_is_told() -> None:
+async def test_of_a_critique_60_findings_are_read_and_the_user_is_told():
     named = [{"problem": f"Word{n} and thing{n} are unclear."} for n in range(800)]
     said = json.dumps({"findings": named, "ready": False})
     loop = await ended([said] * 3, draft="Dear all, hello.", limits=Limits(max_revisions=0))
@@ -133,7 +133,7 @@ MISQUOTES = {
 
 
 @pytest.mark.parametrize("case", MISQUOTES)
-def test_where_an_edit_misses_the_lines_most_like_it_are_quoted(case: str) -> None:
+def test_where_an_edit_misses_the_lines_most_like_it_are_quoted(case):
     text, find, expected = MISQUOTES[case]
     changed, (miss,) = apply(text, [Edit(find, "")])
     assert changed == text
@@ -141,18 +141,18 @@ def test_where_an_edit_misses_the_lines_most_like_it_are_quoted(case: str) -> No
     assert len(miss.nearest) <= 2_500
 
 
-def test_a_misquoted_passage_of_any_length_is_answered_with_its_first_lines() -> None:
+def test_a_misquoted_passage_of_any_length_is_answered_with_its_first_lines():
     find = LETTER[20_000:160_000].replace("Paragraph 300", "Passage 300")
     _, (miss,) = apply(LETTER, [Edit(find, "")])
     assert LETTER[20_050:20_200].strip() in miss.nearest
 
 
-def test_nothing_is_quoted_for_a_piece_that_is_like_no_line() -> None:
+def test_nothing_is_quoted_for_a_piece_that_is_like_no_line():
     _, (miss,) = apply("one two\n" * 9, [Edit("四五六七", "")])
     assert (miss.times, miss.nearest) == (0, "")
 
 
-def test_hundreds_of_edits_are_made_in_a_long_text_each_in_its_place() -> None:
+def test_hundreds_of_edits_are_made_in_a_long_text_each_in_its_place():
     named = LETTER.split("\n\n")[::10]
     loose = [Edit("  ".join(one.split()), f"New {n}.") for n, one in enumerate(named)]
     changed, misses = apply(LETTER, loose)
@@ -171,9 +171,7 @@ def test_hundreds_of_edits_are_made_in_a_long_text_each_in_its_place() -> None:
         ("a b", [("", "x"), (" \n", "x"), ("a", "y")], "y b", [0, 0]),  # nothing to look for
     ],
 )
-def test_edits_meet_one_another(
-    text: str, edits: list[tuple[str, str]], new: str, times: list[int]
-) -> None:
+def test_edits_meet_one_another(text, edits, new, times):
     changed, misses = apply(text, [Edit(*one) for one in edits])
     assert (changed, [miss.times for miss in misses]) == (new, times)
 
@@ -181,7 +179,7 @@ def test_edits_meet_one_another(
 # Comparisons
 
 
-def test_texts_are_compared_as_difflib_does() -> None:
+def test_texts_are_compared_as_difflib_does():
     seeded = random.Random(0)
     for _ in range(50):
         lines = seeded.choices(["a", "b", "", "c d", "e"], k=seeded.randint(0, 40))
@@ -194,7 +192,7 @@ def test_texts_are_compared_as_difflib_does() -> None:
 
 
 @pytest.mark.parametrize("line", ["", "x", "{n}", "{n % 50}"], ids=["blank", "same", "own", "few"])
-def test_endless_texts_are_compared_line_by_line(line: str) -> None:
+def test_endless_texts_are_compared_line_by_line(line):
     old = [line.replace("{n}", str(n)).replace("{n % 50}", str(n % 50)) for n in range(20_000)]
     new = [*old[:100], "an added line", *old[100:15_000], "changed", *old[15_001:]]
     codes = compare(old, new)
@@ -205,7 +203,7 @@ def test_endless_texts_are_compared_line_by_line(line: str) -> None:
     assert changed_lines("\n".join(old), "\n".join(new)) >= 1
 
 
-def test_what_two_long_texts_have_only_once_stays_where_both_are_full_of_repeats() -> None:
+def test_what_two_long_texts_have_only_once_stays_where_both_are_full_of_repeats():
     old = [one for n in range(3_000) for one in (f"heading {n}", "", "- item", "- item", "")]
     new = [one for one in old if one != "heading 1500"]
     new.insert(9_000, "a new line")
@@ -213,7 +211,7 @@ def test_what_two_long_texts_have_only_once_stays_where_both_are_full_of_repeats
     assert changed == [("delete", ["heading 1500"], []), ("insert", [], ["a new line"])]
 
 
-def test_a_lost_section_among_thousands_is_named() -> None:
+def test_a_lost_section_among_thousands_is_named():
     heads = [f"## Part {n}\n\n" + " ".join(f"word{n}x{k}" for k in range(30)) for n in range(900)]
     new = [*heads[:450], *heads[451:]]
     seeded = random.Random(0)

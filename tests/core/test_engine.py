@@ -189,7 +189,7 @@ async def whole() -> list[Event]:
 # The order of emits
 
 
-async def test_an_event_is_stored_then_committed_then_shown_to_one_consumer_after_another() -> None:
+async def test_an_event_is_stored_then_committed_then_shown_to_one_consumer_after_another():
     """A piece of a reply is only shown."""
     loop = begin()
     log: list[tuple[str, Event]] = []
@@ -223,7 +223,7 @@ async def test_an_event_is_stored_then_committed_then_shown_to_one_consumer_afte
 
 
 @pytest.mark.parametrize("kind", ["stage_started", "text_delta", "verdict_reached"])
-async def test_nothing_goes_on_before_a_slow_consumer_is_done(kind: str) -> None:
+async def test_nothing_goes_on_before_a_slow_consumer_is_done(kind):
     model, held, release = staged(REPLIES), asyncio.Event(), asyncio.Event()
     later: list[Event] = []
 
@@ -276,9 +276,7 @@ FAULTS: dict[str, tuple[list[Any], type[RefineError], str]] = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_a_model_that_fails_at_any_stage_ends_the_run_and_running_again_goes_on(
-    fault: str,
-) -> None:
+async def test_a_model_that_fails_at_any_stage_ends_the_run_and_running_again_goes_on(fault):
     parts, kind, sentence = FAULTS[fault]
     for stage, kept in ENDED_AS.items():
         loop = begin(Faulty(stage, *parts))
@@ -302,8 +300,8 @@ async def test_a_model_that_fails_at_any_stage_ends_the_run_and_running_again_go
 )
 @pytest.mark.parametrize(("call", "texts"), [(1, 1), (2, 2)], ids=["draft", "revision"])
 async def test_a_check_that_breaks_ends_the_run_and_running_again_goes_on(
-    call: int, texts: int, error: Exception, kind: type[RefineError], sentence: str
-) -> None:
+    call, texts, error, kind, sentence
+):
     loop = begin(checks=[Looks(error, call)])
     ended = await end(loop, MemoryJournal())
     assert_failed(ended, kind, sentence)
@@ -312,7 +310,7 @@ async def test_a_check_that_breaks_ends_the_run_and_running_again_goes_on(
     assert (loop.state.text, loop.state.stop_reason) == ("Hello there", StopReason.PASSED)
 
 
-async def test_a_check_that_breaks_takes_the_others_with_it() -> None:
+async def test_a_check_that_breaks_takes_the_others_with_it():
     class Endless(Looks):
         name = "endless"
 
@@ -340,7 +338,7 @@ def breaking(number: int, error: Exception, *, waits: bool) -> Callable[[Event, 
     return consume_later if waits else consume
 
 
-async def test_a_consumer_that_breaks_at_any_event_ends_the_run_for_the_others() -> None:
+async def test_a_consumer_that_breaks_at_any_event_ends_the_run_for_the_others():
     """As a coroutine or as a function."""
     events = await whole()
     for number in range(len(events) - 1):
@@ -353,7 +351,7 @@ async def test_a_consumer_that_breaks_at_any_event_ends_the_run_for_the_others()
         await assert_continues(ended.journal.stored)
 
 
-async def test_a_consumer_that_breaks_at_the_stop_leaves_its_error_and_one_failed_stop() -> None:
+async def test_a_consumer_that_breaks_at_the_stop_leaves_its_error_and_one_failed_stop():
     loop, last = begin(), len(await whole()) - 1
     ended = await end(loop, MemoryJournal(), breaking(last, ValueError("odd"), waits=False))
     expected = [StopReason.PASSED, StopReason.FAILED]
@@ -362,7 +360,7 @@ async def test_a_consumer_that_breaks_at_the_stop_leaves_its_error_and_one_faile
     assert loop.state.text == "Hello there"
 
 
-async def test_a_consumer_that_broke_is_not_called_again_and_all_of_them_may_break() -> None:
+async def test_a_consumer_that_broke_is_not_called_again_and_all_of_them_may_break():
     heard: list[str] = []
 
     def broken(name: str) -> Callable[[Event, Run], None]:
@@ -383,9 +381,7 @@ async def test_a_consumer_that_broke_is_not_called_again_and_all_of_them_may_bre
 @pytest.mark.parametrize(
     "error", [JournalError("The disk is full."), RuntimeError("odd")], ids=["ours", "another"]
 )
-async def test_a_journal_that_fails_at_any_event_ends_the_run_and_loses_nothing(
-    error: Exception,
-) -> None:
+async def test_a_journal_that_fails_at_any_event_ends_the_run_and_loses_nothing(error):
     events = without_deltas(await whole())
     for number in range(len(events)):
         loop, journal = begin(), MemoryJournal(fails_at=number, error=error)
@@ -404,7 +400,7 @@ async def test_a_journal_that_fails_at_any_event_ends_the_run_and_loses_nothing(
         assert calls(journal.stored) == {stage: len(items) for stage, items in REPLIES.items()}
 
 
-async def test_journal_and_consumer_may_both_fail_at_the_stop_and_nothing_is_raised() -> None:
+async def test_journal_and_consumer_may_both_fail_at_the_stop_and_nothing_is_raised():
     loop = begin(Faulty("draft", Unreachable("No server.")))
     shown: list[Event] = []
 
@@ -474,9 +470,7 @@ def begin_three_drafts() -> Refinement:
 
 
 @pytest.mark.parametrize("start", [begin, begin_three_drafts])
-async def test_cancels_at_any_turn_of_the_event_loop_leave_one_stop_and_no_task(
-    start: Callable[[], Refinement],
-) -> None:
+async def test_cancels_at_any_turn_of_the_event_loop_leave_one_stop_and_no_task(start):
     """Once, or twice within one or two turns; what is stored is shown, and goes on from there."""
     for number in count(1):
         loop, journal, shown = start(), MemoryJournal(), list[Event]()
@@ -497,7 +491,7 @@ async def test_cancels_at_any_turn_of_the_event_loop_leave_one_stop_and_no_task(
     assert number > 50
 
 
-async def test_a_second_cancel_does_not_wait_for_a_stuck_journal_and_loses_no_event() -> None:
+async def test_a_second_cancel_does_not_wait_for_a_stuck_journal_and_loses_no_event():
     events = without_deltas(await whole())
     for number in range(len(events)):
         loop, journal = begin(), MemoryJournal(stuck_at=number)
@@ -523,7 +517,7 @@ async def test_a_second_cancel_does_not_wait_for_a_stuck_journal_and_loses_no_ev
         assert journal.stored == [*without_deltas(shown), *without_deltas(more)]
 
 
-async def test_a_cancel_during_slow_checks_closes_them_all() -> None:
+async def test_a_cancel_during_slow_checks_closes_them_all():
     closed: list[str] = []
 
     class Slow(Looks):
@@ -550,7 +544,7 @@ async def test_a_cancel_during_slow_checks_closes_them_all() -> None:
     assert_no_task_is_left()
 
 
-async def test_a_cancel_closes_the_stream_it_cuts() -> None:
+async def test_a_cancel_closes_the_stream_it_cuts():
     closed = asyncio.Event()
 
     class Endless:
@@ -575,7 +569,7 @@ async def test_a_cancel_closes_the_stream_it_cuts() -> None:
 # Decisions, the end of a pause, and two runs at once
 
 
-async def test_a_decision_while_it_runs_takes_effect_before_the_next_stage() -> None:
+async def test_a_decision_while_it_runs_takes_effect_before_the_next_stage():
     loop = begin()
     events = await finish(loop, at("draft_ready", lambda: loop.decide(Accept())))
     assert stages(events) == ["draft"]
@@ -583,7 +577,7 @@ async def test_a_decision_while_it_runs_takes_effect_before_the_next_stage() -> 
     assert loop.state.message == "You accepted the draft."
 
 
-async def test_accepting_while_it_runs_stops_at_once_as_accepted() -> None:
+async def test_accepting_while_it_runs_stops_at_once_as_accepted():
     """As a user does who accepts: the decision is handed in, and the run is cancelled."""
     events = await whole()
     first = next(n for n, event in enumerate(events) if event.type == "draft_ready")
@@ -595,7 +589,7 @@ async def test_accepting_while_it_runs_stops_at_once_as_accepted() -> None:
         assert stages(heard[:-1]) == stages(events[: number + 1]), "no stage begins after it"
 
 
-async def test_a_decision_at_the_stop_is_taken_when_it_runs_again() -> None:
+async def test_a_decision_at_the_stop_is_taken_when_it_runs_again():
     loop = begin()
     await finish(loop, at("stopped", lambda: loop.decide(Accept(iteration=0))))
     assert loop.state.stop_reason is StopReason.PASSED
@@ -603,7 +597,7 @@ async def test_a_decision_at_the_stop_is_taken_when_it_runs_again() -> None:
     assert (loop.state.text, loop.state.stop_reason) == ("Hello", StopReason.ACCEPTED)
 
 
-async def test_a_decision_that_cannot_be_carried_out_changes_nothing_of_a_running_loop() -> None:
+async def test_a_decision_that_cannot_be_carried_out_changes_nothing_of_a_running_loop():
     loop, refused = begin(), list[str]()
 
     def decide() -> None:
@@ -625,7 +619,7 @@ async def paused() -> Refinement:
 
 
 @pytest.mark.parametrize("turns", [None, 1], ids=["alone", "cancelled meanwhile"])
-async def test_ending_a_pause_keeps_the_best_text(turns: int | None) -> None:
+async def test_ending_a_pause_keeps_the_best_text(turns):
     loop, journal, shown = await paused(), MemoryJournal(), list[Event]()
     ending = loop.end(into(shown), journal=journal)
     task = asyncio.create_task(ending)
@@ -643,7 +637,7 @@ async def test_ending_a_pause_keeps_the_best_text(turns: int | None) -> None:
     assert decided.state.stop_reason is StopReason.ACCEPTED, "a decision says why it ends"
 
 
-async def test_ending_with_a_decision_that_asks_for_a_revision_waits_and_asks_nobody() -> None:
+async def test_ending_with_a_decision_that_asks_for_a_revision_waits_and_asks_nobody():
     loop = await paused()
     asked = len(loop.model.requests)
     loop.decide(Override(outcome=Outcome.NEEDS_IMPROVEMENT, reason="Too short."))
@@ -655,7 +649,7 @@ async def test_ending_with_a_decision_that_asks_for_a_revision_waits_and_asks_no
     assert len(loop.state.iterations) == 2, "it is revised once the run is continued"
 
 
-async def test_a_refinement_that_is_running_cannot_be_run_a_second_time() -> None:
+async def test_a_refinement_that_is_running_cannot_be_run_a_second_time():
     loop, refused = begin(), list[Stage | None]()
 
     async def run_again(event: Event, run: Run) -> None:
@@ -675,7 +669,7 @@ async def test_a_refinement_that_is_running_cannot_be_run_a_second_time() -> Non
 # async for
 
 
-async def test_async_for_gives_each_event_after_it_took_effect_and_waits_for_its_body() -> None:
+async def test_async_for_gives_each_event_after_it_took_effect_and_waits_for_its_body():
     model = staged(REPLIES)
     loop, events = begin(model), list[Event]()
     async for event in loop:
@@ -690,7 +684,7 @@ async def test_async_for_gives_each_event_after_it_took_effect_and_waits_for_its
     assert_no_task_is_left()
 
 
-async def test_breaking_out_of_async_for_at_any_event_cancels_and_leaves_no_task() -> None:
+async def test_breaking_out_of_async_for_at_any_event_cancels_and_leaves_no_task():
     events = await whole()
     for number in range(len(events)):
         loop = begin()
@@ -702,7 +696,7 @@ async def test_breaking_out_of_async_for_at_any_event_cancels_and_leaves_no_task
         assert_no_task_is_left()
 
 
-async def test_cancelling_an_async_for_twice_at_any_turn_leaves_no_task() -> None:
+async def test_cancelling_an_async_for_twice_at_any_turn_leaves_no_task():
     async def consume(loop: Refinement) -> None:
         async with aclosing(aiter(loop)) as stream:
             async for _ in stream:
@@ -719,7 +713,7 @@ async def test_cancelling_an_async_for_twice_at_any_turn_leaves_no_task() -> Non
     assert number > 100
 
 
-async def test_the_time_a_person_thinks_between_two_stops_is_not_counted() -> None:
+async def test_the_time_a_person_thinks_between_two_stops_is_not_counted():
     now = [0.0]
     loop = greeting(scores=(4, 4, 4), limits=Limits(max_revisions=0), clock=lambda: now[0])
     await finish(loop)

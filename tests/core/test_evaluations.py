@@ -90,7 +90,7 @@ UNCLEAR = [
 
 
 @pytest.mark.parametrize("reply", PASSES)
-def test_a_reply_passes_by_all_of_its_verdicts_or_by_that_of_the_whole(reply: str) -> None:
+def test_a_reply_passes_by_all_of_its_verdicts_or_by_that_of_the_whole(reply):
     assert parse_evaluation(reply).stated == "PASS"
 
 
@@ -98,12 +98,12 @@ def test_a_reply_passes_by_all_of_its_verdicts_or_by_that_of_the_whole(reply: st
     ("outcome", "reply"),
     [("FAIL", reply) for reply in FAILS] + [("NEEDS_IMPROVEMENT", reply) for reply in NEEDS_WORK],
 )
-def test_one_criterion_that_fails_keeps_a_reply_from_passing(outcome: str, reply: str) -> None:
+def test_one_criterion_that_fails_keeps_a_reply_from_passing(outcome, reply):
     assert parse_evaluation(reply).stated == outcome
 
 
 @pytest.mark.parametrize("reply", UNCLEAR)
-def test_a_pass_within_a_sentence_is_no_verdict_in_any_language(reply: str) -> None:
+def test_a_pass_within_a_sentence_is_no_verdict_in_any_language(reply):
     with pytest.raises(ReplyError):
         parse_evaluation(reply)
 
@@ -134,13 +134,13 @@ NO_SCORES = [
 
 
 @pytest.mark.parametrize(("reply", "score"), SCORES)
-def test_a_score_is_one_number_with_a_decimal_point_or_comma(reply: str, score: float) -> None:
+def test_a_score_is_one_number_with_a_decimal_point_or_comma(reply, score):
     judgement = parse_evaluation(reply)
     assert (judgement.stated, judgement.score) == (None, pytest.approx(score))
 
 
 @pytest.mark.parametrize("reply", NO_SCORES)
-def test_scores_that_differ_ranges_and_other_numbers_are_no_score(reply: str) -> None:
+def test_scores_that_differ_ranges_and_other_numbers_are_no_score(reply):
     with pytest.raises(ReplyError):
         parse_evaluation(reply)
 
@@ -159,7 +159,7 @@ def test_scores_that_differ_ranges_and_other_numbers_are_no_score(reply: str) ->
         "Evaluation - FAIL\nFeedback - slow",
     ],
 )  # fmt: skip
-def test_verdict_and_feedback_are_read_in_calls_and_in_other_languages(reply: str) -> None:
+def test_verdict_and_feedback_are_read_in_calls_and_in_other_languages(reply):
     judgement = parse_evaluation(reply)
     assert judgement.stated == "FAIL"
     assert [one.words for one in judgement.points] == ["slow"]
@@ -172,6 +172,6 @@ def test_verdict_and_feedback_are_read_in_calls_and_in_other_languages(reply: st
         '{"evaluation": "PASS"} {"evaluation": FAIL}',
     ],
 )
-def test_json_that_hides_a_fail_in_a_part_that_cannot_be_read_is_no_pass(reply: str) -> None:
+def test_json_that_hides_a_fail_in_a_part_that_cannot_be_read_is_no_pass(reply):
     with pytest.raises(ReplyError):
         parse_evaluation(reply)

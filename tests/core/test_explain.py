@@ -22,7 +22,7 @@ DRAFT = [code("x = {1}")]
 WHY = "Why a set?"
 
 
-async def test_the_answer_is_kept_with_its_cost_and_nothing_else_changes() -> None:
+async def test_the_answer_is_kept_with_its_cost_and_nothing_else_changes():
     seen: list[Event] = []
 
     def take(event: Event, run: Run) -> None:
@@ -60,8 +60,8 @@ async def test_the_answer_is_kept_with_its_cost_and_nothing_else_changes() -> No
     ids=["no words", "no such text", "no budget", "a failure"],
 )
 async def test_a_question_that_is_refused_or_fails_leaves_the_run_as_it_was(
-    number: int, question: str, limits: Limits, error: type[Exception], words: str
-) -> None:
+    number, question, limits, error, words
+):
     replies = {"draft": DRAFT, "critique": [READY], "explain": [ServerFailed("Down.")]}
     loop = refinement(replies, CODE, limits=limits)
     await loop.run()
@@ -86,7 +86,7 @@ class Slow:
         yield Reply(text=READY if request.purpose == Stage.CRITIQUE else code("x = {2}"))
 
 
-async def test_a_decision_ends_the_wait_for_an_answer_and_is_carried_out() -> None:
+async def test_a_decision_ends_the_wait_for_an_answer_and_is_carried_out():
     model = Slow()
     session = Session(built(CODE, model=model, clock=asyncio.get_running_loop().time), [])
     await session.go()

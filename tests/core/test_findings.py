@@ -39,7 +39,7 @@ def standing(loop: Refinement, number: int) -> dict[str, tuple[str, str]]:
     return {one.id: (one.words, status(one)) for one in found}
 
 
-async def test_each_fault_is_a_finding_with_its_quote_criterion_severity_and_fix() -> None:
+async def test_each_fault_is_a_finding_with_its_quote_criterion_severity_and_fix():
     said = [
         {"problem": "no greeting", "fix": "greet her", "criterion": "tone"},
         {"problem": "shouting", "quote": "BUY", "severity": "minor"},
@@ -78,7 +78,7 @@ FOLLOWED: dict[str, tuple[list[Any], dict[str, tuple[str, str]]]] = {
 
 
 @pytest.mark.parametrize("case", FOLLOWED)
-async def test_a_fault_keeps_its_id_from_text_to_text(case: str) -> None:
+async def test_a_fault_keeps_its_id_from_text_to_text(case):
     said, last = FOLLOWED[case]
     texts = "abc"[: len(said)]
     loop = await checked(by_text(**dict(zip(texts, said, strict=True))), *texts)
@@ -86,7 +86,7 @@ async def test_a_fault_keeps_its_id_from_text_to_text(case: str) -> None:
     assert (loop.state.stop_reason is StopReason.PASSED) is (not said[-1])
 
 
-async def test_a_check_that_only_fails_has_one_finding_whatever_it_says() -> None:
+async def test_a_check_that_only_fails_has_one_finding_whatever_it_says():
     def style(text: str) -> None:
         assert text == "c", {"a": "too long", "b": "no name"}[text]
 
@@ -95,7 +95,7 @@ async def test_a_check_that_only_fails_has_one_finding_whatever_it_says() -> Non
     assert standing(loop, 2) == {"f1": ("no name", "resolved")}
 
 
-async def test_a_minor_fault_can_be_dismissed_and_stays_so_but_a_blocking_one_cannot() -> None:
+async def test_a_minor_fault_can_be_dismissed_and_stays_so_but_a_blocking_one_cannot():
     said = [{"problem": "a comma", "severity": "minor"}, "no name"]
     loop = await checked(by_text(a=said, b=said), "a")
     with pytest.raises(UsageError, match="f1 comes from the check style"):
@@ -109,14 +109,14 @@ async def test_a_minor_fault_can_be_dismissed_and_stays_so_but_a_blocking_one_ca
     assert {standing(loop, n)["f2"][1] for n in (0, 1)} == {"dismissed"}
 
 
-async def test_words_that_are_not_in_the_text_are_told_but_are_no_quote() -> None:
+async def test_words_that_are_not_in_the_text_are_told_but_are_no_quote():
     loop = await checked(by_text(a=[{"problem": "odd", "quote": "elsewhere"}]), "a")
     finding = told(loop.state, 0)[0]
     assert (finding.point.place, finding.words) == ("", 'odd (at "elsewhere")')
     assert finding.actionable
 
 
-async def test_what_an_advisory_check_finds_is_minor() -> None:
+async def test_what_an_advisory_check_finds_is_minor():
     fault = Point(criterion="x", blocking=True, words="dull")
     advice = Evidence(name="advice", passed=False, required=False, points=(fault,))
     loop = await ended([text("Hi"), READY], checks=[Finds(advice)])

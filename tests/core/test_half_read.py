@@ -36,9 +36,7 @@ OWN = {"prompts": Prompts(judge="Score it from 0 to 1.")}
     [*((words, READY, {}) for words in (ENGLISH, GERMAN, CODE, CHINESE)), (ENGLISH, "1.0", OWN)],
     ids=["en", "de", "code", "zh", "an evaluator"],
 )
-async def test_a_reader_that_read_half_a_text_passes_nothing(
-    words: str, reply: str, options: dict[str, Any]
-) -> None:
+async def test_a_reader_that_read_half_a_text_passes_nothing(words, reply, options):
     draft = words * (16_000 // len(words))
     loop = await ended([counted(reply, 2_050)], draft=draft, limits=LIMITS, **options)
     assert loop.state.iterations[0].verdict.outcome is Outcome.NOT_JUDGED
@@ -46,7 +44,7 @@ async def test_a_reader_that_read_half_a_text_passes_nothing(
     assert loop.state.usage.calls == 1
 
 
-async def test_a_writer_that_read_half_its_prompt_is_warned_about() -> None:
+async def test_a_writer_that_read_half_its_prompt_is_warned_about():
     task = TASK.replace(text=ENGLISH * 210)
     loop = await ended([counted(text("Hello"), 2_050), READY], task, limits=LIMITS)
     assert loop.state.text == "Hello"
@@ -58,16 +56,14 @@ async def test_a_writer_that_read_half_its_prompt_is_warned_about() -> None:
     [(0, None), (0, 0), (3_300, None), (2_900, 0), (300, 3_000), (4, None), (9_000, 0)],
 )
 @pytest.mark.parametrize("words", [ENGLISH, CODE], ids=["en", "code"])
-async def test_a_prompt_that_was_read_gives_no_warning(
-    words: str, tokens: int, cached: int | None
-) -> None:
+async def test_a_prompt_that_was_read_gives_no_warning(words, tokens, cached):
     draft = words * (13_000 // len(words))
     loop = await ended([counted(READY, tokens, cached)], draft=draft, limits=LIMITS)
     assert loop.state.warnings == ()
     assert loop.state.stop_reason == "passed"
 
 
-async def test_a_server_that_counts_only_what_is_new_gives_no_warning() -> None:
+async def test_a_server_that_counts_only_what_is_new_gives_no_warning():
     """The second prompt starts with the first one, which it may have kept."""
     replies = [counted("Fine.", 3_300), counted(NO_FINDINGS[0], 400)]
     loop = await ended(replies, draft=ENGLISH * 170, limits=LIMITS)

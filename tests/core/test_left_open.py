@@ -33,7 +33,7 @@ async def run_of(*replies: str, task: str = TASK, **options: Any) -> tuple[Run, 
     return await refine(task, model=model, journal=False, **options), model
 
 
-async def test_a_question_stays_in_the_run_when_a_revision_is_written() -> None:
+async def test_a_question_stays_in_the_run_when_a_revision_is_written():
     weak = [finding("It is curt.", criterion="tone")]
     run, model = await run_of(
         text("Dear Ann"),
@@ -49,7 +49,7 @@ async def test_a_question_stays_in_the_run_when_a_revision_is_written() -> None:
     assert run.iterations[1].changes == {"q1": "kept", "f1": "warmer"}
 
 
-async def test_a_question_neither_blocks_a_text_nor_counts_as_a_weakness() -> None:
+async def test_a_question_neither_blocks_a_text_nor_counts_as_a_weakness():
     run, _ = await run_of(text("Dear Ann"), reply(WORDS), task="Write a mail.", profile="email")
     assert run.verdict is not None
     assert run.verdict.passed
@@ -61,7 +61,7 @@ async def test_a_question_neither_blocks_a_text_nor_counts_as_a_weakness() -> No
     assert len(model.requests) == 3, "one weakness and one question are not two weaknesses"
 
 
-async def test_a_question_with_a_call_is_a_row_with_its_options() -> None:
+async def test_a_question_with_a_call_is_a_row_with_its_options():
     run, _ = await run_of(code(CODE), reply(CALL))
     asked = [row for row in rows(run, run.iterations[0]) if row.source == "open"]
     assert [row.call for row in asked] == ["last([])"]
@@ -81,9 +81,7 @@ async def test_a_question_with_a_call_is_a_row_with_its_options() -> None:
         (WORDS, [WORDS["question"]]),
     ],
 )
-async def test_what_the_user_expects_of_a_call_answers_each_question_about_it(
-    asked: Any, left: list[str]
-) -> None:
+async def test_what_the_user_expects_of_a_call_answers_each_question_about_it(asked, left):
     run, _ = await run_of(code(CODE), reply(asked))
     example = Clarification(call="last([])", result="IndexError", raises=True)
     setup = run.setup.replace(task=run.task.replace(clarifications=(example,)))
@@ -99,13 +97,13 @@ async def test_what_the_user_expects_of_a_call_answers_each_question_about_it(
     ],
     ids=["words for results", "one result", "a value", "no Python", "nothing"],
 )  # fmt: skip
-def test_a_question_whose_options_no_input_shows_has_no_call(fields: dict[str, Any]) -> None:
+def test_a_question_whose_options_no_input_shows_has_no_call(fields):
     [asked] = parse_critique(reply({**CALL, **fields}), CODE).remarks
     assert asked.call == ""
     assert (asked.kind, asked.blocking) == ("question", False)
 
 
-def test_an_answer_is_what_the_next_revision_acts_on() -> None:
+def test_an_answer_is_what_the_next_revision_acts_on():
     asked = question("Keep the salutation?", "yes", "no")
     said = answer(Cell(asked, Result(passed=False)), "no")
     assert (said.id, said.words, said.blocking) == ("q1", "Keep the salutation? no", True)
@@ -123,12 +121,12 @@ def test_an_answer_is_what_the_next_revision_acts_on() -> None:
     ],
     ids=["words", "no options", "a dict", "a question mark inside"],
 )
-def test_the_options_of_a_question_are_read(item: Any, options: tuple[str, ...]) -> None:
+def test_the_options_of_a_question_are_read(item, options):
     [asked] = parse_critique(reply(item), CODE).remarks
     assert asked.options == options
 
 
-async def test_an_answered_or_dismissed_question_is_not_asked_again() -> None:
+async def test_an_answered_or_dismissed_question_is_not_asked_again():
     other = {"question": "Sign with the full name?", "options": ["yes", "no"]}
     model = ScriptedModel([
         text("Dear Ann"), reply(WORDS, other, ready=False),

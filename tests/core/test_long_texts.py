@@ -16,7 +16,7 @@ def critical() -> list[object]:
     return [judgement(4, finding("Line 7 is dull.")), judgement(9, fixed=["f1"])]
 
 
-async def test_a_text_of_60_000_tokens_is_read_and_edited_whole() -> None:
+async def test_a_text_of_60_000_tokens_is_read_and_edited_whole():
     loop = await ended({Stage.CRITIQUE: critical(), Stage.REVISE: [EDIT]}, draft=LONG)
     assert loop.state.text == LONG.replace("Line 7 says", "Line 7 tells")
     first, revise, second = prompts(loop)
@@ -26,7 +26,7 @@ async def test_a_text_of_60_000_tokens_is_read_and_edited_whole() -> None:
     assert loop.state.warnings == ()
 
 
-async def test_every_prompt_begins_with_the_user_s_text_which_stands_there_once() -> None:
+async def test_every_prompt_begins_with_the_user_s_text_which_stands_there_once():
     """So a server that keeps what it has read reads a long one once in a run."""
     flat = judgement(4, finding("Flat."), fixed=["f1"])
     critiques = [judgement(4, finding("Cold.")), flat, judgement(9, fixed=["f2"])]
@@ -40,7 +40,7 @@ async def test_every_prompt_begins_with_the_user_s_text_which_stands_there_once(
     assert "\n-Hi\n+Hello\n" in asked[2]
 
 
-async def test_a_prompt_of_the_user_s_gets_the_original_where_it_has_the_place() -> None:
+async def test_a_prompt_of_the_user_s_gets_the_original_where_it_has_the_place():
     for template, there in (("{text}", False), ("{original}{text}", True)):
         replies = {Stage.CRITIQUE: critical(), Stage.REVISE: [text("Hello")]}
         loop = await ended(replies, draft="Hi", prompts=Prompts(critique=template))
@@ -57,8 +57,8 @@ async def test_a_prompt_of_the_user_s_gets_the_original_where_it_has_the_place()
     ],
 )
 async def test_a_limit_that_cannot_hold_the_text_is_named_before_the_first_call(
-    most: int | None, window: int | None, weak: bool, sentence: str
-) -> None:
+    most, window, weak, sentence
+):
     model = ScriptedModel([READY])
     model.context_tokens = window
     loop = await ended(model, draft=LONG, limits=Limits(max_tokens=most), weak_editor=weak)
@@ -67,9 +67,7 @@ async def test_a_limit_that_cannot_hold_the_text_is_named_before_the_first_call(
 
 
 @pytest.mark.parametrize("last", ["KeyError: 'revenues'", f"ValueError: {'x' * 5_000}"])
-async def test_of_long_evidence_the_first_line_and_the_start_of_the_last_one_are_sent(
-    last: str,
-) -> None:
+async def test_of_long_evidence_the_first_line_and_the_start_of_the_last_one_are_sent(last):
     detail = "It failed with 3 orders.\n" + "\n".join(f"frame {n}" for n in range(900))
     check = Finds(Evidence(name="run", passed=False, detail=f"{detail}\n{last}"))
     limits = Limits(max_revisions=1, critique="never")
@@ -81,6 +79,6 @@ async def test_of_long_evidence_the_first_line_and_the_start_of_the_last_one_are
     assert "frame 450" not in sent
 
 
-def test_what_is_short_is_not_cut() -> None:
+def test_what_is_short_is_not_cut():
     assert cut_middle("a\nb", 1_500) == "a\nb"
     assert len(cut_middle("x" * 9_000, 1_500)) < 1_600

@@ -40,9 +40,7 @@ DIVIDED = DOCUMENT.replace(" A restore", "\n\n## Network\nA restore")
     ],
     ids=["gone and shrunk", "a paragraph", "the same", "moved", "renamed", "merged", "divided"],
 )  # fmt: skip
-def test_a_section_is_lost_that_is_gone_or_shrank_and_stands_nowhere_else(
-    old: str, new: str, lost: list[tuple[str, int]]
-) -> None:
+def test_a_section_is_lost_that_is_gone_or_shrank_and_stands_nowhere_else(old, new, lost):
     assert [(one.name, one.after) for one in losses(old, new)] == lost
 
 
@@ -59,14 +57,14 @@ SHORTER = DOCUMENT.replace(PRICING, "").replace("# Pricing\n\n\n", "").replace(R
 LINE = "Lost: section “Pricing”; shortened: “Risks” 30 → 1 word"
 
 
-async def test_the_next_critique_reads_what_was_lost() -> None:
+async def test_the_next_critique_reads_what_was_lost():
     first, second = prompts(await loop_of(SHORTER), Stage.CRITIQUE)
     assert "- Pricing: gone\n- Risks: 1 of 30 words" in second
     assert "counted by words" in second
     assert "counted by words" not in first
 
 
-async def test_the_user_reads_it_below_the_difference() -> None:
+async def test_the_user_reads_it_below_the_difference():
     run = (await loop_of(SHORTER)).state
     shown = document.writing(run, run.iterations[1])
     assert document.Paragraph(LINE, "warning") in shown
@@ -74,7 +72,7 @@ async def test_the_user_reads_it_below_the_difference() -> None:
     assert LINE in record_html(run)
 
 
-async def test_a_cut_that_a_finding_about_scope_asked_for_is_not_listed() -> None:
+async def test_a_cut_that_a_finding_about_scope_asked_for_is_not_listed():
     run = (await loop_of(SHORTER, "Nobody asked for Pricing.", "scope")).state
     assert labels.losses_sentence(document.lost_sections(run, run.iterations[1])) == (
         "Shortened: “Risks” 30 → 1 word"

@@ -62,7 +62,7 @@ def renamed(value: Any, names: dict[str, str]) -> Any:
 
 
 @pytest.mark.parametrize("path", golden.SCENARIOS, ids=lambda path: path.stem)
-async def test_other_names_of_checks_and_criteria_give_the_same_table(path: Any) -> None:
+async def test_other_names_of_checks_and_criteria_give_the_same_table(path):
     scenario = golden.read(path)
     old = named(scenario)
     new = random.Random(path.stem).sample(OURS, len(old))
@@ -108,7 +108,7 @@ def standings(run: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("path", golden.SCENARIOS, ids=lambda path: path.stem)
-async def test_other_sentences_lead_to_the_same_requests(path: Any) -> None:
+async def test_other_sentences_lead_to_the_same_requests(path):
     scenario = golden.read(path)
     inputs = {key: scenario[key] for key in golden.INPUTS if key in scenario}
     first = await golden.play(inputs)

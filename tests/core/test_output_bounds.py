@@ -34,7 +34,7 @@ FAKES: dict[str, bytes] = {
 
 
 @pytest.mark.parametrize("fake", FAKES)
-def test_what_is_not_a_picture_within_bounds_is_refused(fake: str) -> None:
+def test_what_is_not_a_picture_within_bounds_is_refused(fake):
     with pytest.raises(ValidationError):
         Figure(png=base64.b64encode(FAKES[fake]).decode())
 
@@ -63,12 +63,12 @@ BEYOND: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("output", BEYOND.values(), ids=BEYOND)
-def test_an_output_beyond_its_bounds_or_shape_is_refused(output: dict[str, Any]) -> None:
+def test_an_output_beyond_its_bounds_or_shape_is_refused(output):
     with pytest.raises(ValidationError):
         Evidence.model_validate({"name": "run", "passed": True, "outputs": [output]})
 
 
-def test_outputs_are_few_and_written_as_they_are_read() -> None:
+def test_outputs_are_few_and_written_as_they_are_read():
     outputs = (
         Printed(text="a\n"), Value(text="1"), TableValue.model_validate(TABLE), Figure(png=PNG),
     )  # fmt: skip

@@ -28,9 +28,7 @@ from ipyrefine.providers.scripted import ScriptedModel
 
 
 @given(run=runs())
-def test_a_revision_is_never_asked_for_beyond_those_allowed_and_every_stop_says_why(
-    run: Run,
-) -> None:
+def test_a_revision_is_never_asked_for_beyond_those_allowed_and_every_stop_says_why(run):
     step, patience = next_step(run), run.limits.patience
     patient = patience is None or revisions_without_improvement(run) < patience
     if not (run.revisions < run.allowed_revisions and patient):
@@ -42,9 +40,7 @@ def test_a_revision_is_never_asked_for_beyond_those_allowed_and_every_stop_says_
 
 
 @given(used=usages, limit=st.integers(1, 20_000), estimate=st.integers(0, 500))
-def test_a_reply_may_be_no_longer_than_the_tokens_that_are_left(
-    used: Usage, limit: int, estimate: int
-) -> None:
+def test_a_reply_may_be_no_longer_than_the_tokens_that_are_left(used, limit, estimate):
     run = run_within(Budget(tokens=limit), used)
     assume(over_budget(run, 0, estimate) is None)
     assert used.tokens + estimate + completion_allowance(run, estimate, 2_048) <= limit
@@ -65,9 +61,7 @@ def run_within(budget: Budget, used: Usage) -> Run:
         (Budget(calls=2), Usage(calls=2), "2 of 2 calls"),
     ],
 )  # fmt: skip
-def test_a_used_up_budget_says_what_the_next_call_would_have_needed(
-    budget: Budget, used: Usage, sentence: str
-) -> None:
+def test_a_used_up_budget_says_what_the_next_call_would_have_needed(budget, used, sentence):
     run = run_within(budget, used)
     setup = run.setup.model_copy(update={"price": Price(prompt=1, completion=2)})
     stop = over_budget(run.model_copy(update={"setup": setup}), 0, 350)
@@ -76,9 +70,7 @@ def test_a_used_up_budget_says_what_the_next_call_would_have_needed(
 
 @settings(max_examples=30)
 @given(replies=scripts, checks=checks, limits=limits, budget=budgets)
-async def test_no_call_is_ever_made_over_budget(
-    replies: Any, checks: Any, limits: Any, budget: Budget
-) -> None:
+async def test_no_call_is_ever_made_over_budget(replies, checks, limits, budget):
     made, over = [], []
     loops: list[Refinement] = []
 
@@ -140,7 +132,7 @@ def whimsical(seed: int) -> Iterator[Callable[[Request], str | Reply]]:
 
 
 @pytest.mark.parametrize("seed", range(8))
-async def test_no_run_takes_more_than_was_forecast(seed: int) -> None:
+async def test_no_run_takes_more_than_was_forecast(seed):
     dice = random.Random(seed)
     limits = Limits(
         max_revisions=dice.randrange(5),
@@ -158,7 +150,7 @@ async def test_no_run_takes_more_than_was_forecast(seed: int) -> None:
     assert sum(usage.tokens for usage in used) <= most.tokens
 
 
-def test_a_budget_bounds_what_is_forecast_and_without_a_price_the_cost_is_unknown() -> None:
+def test_a_budget_bounds_what_is_forecast_and_without_a_price_the_cost_is_unknown():
     budget = Budget(calls=5, tokens=9_000, cost=0.01)
     most = forecast(begin(Limits(budget=budget), price=Price(prompt=1, completion=10)))
     assert (most.calls, most.tokens, most.cost) == (5, 9_000, 0.01)
@@ -168,7 +160,7 @@ def test_a_budget_bounds_what_is_forecast_and_without_a_price_the_cost_is_unknow
     assert (free.cost, free.revision_cost) == (0, 0)
 
 
-def test_the_next_revision_is_estimated_from_those_before_it() -> None:
+def test_the_next_revision_is_estimated_from_those_before_it():
     usage = Usage(calls=2, prompt_tokens=900, completion_tokens=100)
     texts = (
         Iteration(number=0, text="a"),

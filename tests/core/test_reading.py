@@ -9,7 +9,7 @@ from ipyrefine.providers.scripted import ScriptedModel
 
 
 @pytest.mark.parametrize("critique", ["auto", "always"])
-async def test_microcopy_is_left_to_the_user_unless_it_is_always_to_be_read(critique: str) -> None:
+async def test_microcopy_is_left_to_the_user_unless_it_is_always_to_be_read(critique):
     model, task = ScriptedModel([text("Saves it."), READY]), "Write a tooltip for Save."
     run = await refine(task, model=model, journal=False, critique=critique, profile="microcopy")
     assert run.verdict is not None
@@ -46,8 +46,6 @@ async def test_microcopy_is_left_to_the_user_unless_it_is_always_to_be_read(crit
         ("import math", False), ("frame.head(", False),
     ],
 )  # fmt: skip
-async def test_a_cell_that_only_displays_something_is_left_to_the_user(
-    cell: str, plain: bool
-) -> None:
+async def test_a_cell_that_only_displays_something_is_left_to_the_user(cell, plain):
     loop = await ended({Stage.DRAFT: [code(cell)], Stage.CRITIQUE: [judgement(9)]}, CODE)
     assert (loop.state.iterations[0].reading is None) is plain

@@ -88,7 +88,7 @@ class Desk:
         await self.session.finish_reading()
 
 
-async def test_the_run_stops_at_once_and_nothing_is_asked_again() -> None:
+async def test_the_run_stops_at_once_and_nothing_is_asked_again():
     desk = Desk()
     await desk.accept_meanwhile()
     assert desk.run.stop_reason is StopReason.ACCEPTED
@@ -101,7 +101,7 @@ async def test_the_run_stops_at_once_and_nothing_is_asked_again() -> None:
     assert started == [Stage.DRAFT, Stage.CRITIQUE]
 
 
-async def test_a_test_that_the_accepted_text_fails_is_told_and_one_more_revision_mends_it() -> None:
+async def test_a_test_that_the_accepted_text_fails_is_told_and_one_more_revision_mends_it():
     desk = Desk()
     await desk.read_to_the_end()
     run = desk.run
@@ -117,9 +117,7 @@ async def test_a_test_that_the_accepted_text_fails_is_told_and_one_more_revision
 
 
 @pytest.mark.parametrize("reading", [READY, ServerFailed("It is down."), ValueError("odd")])
-async def test_a_critic_that_finds_nothing_or_fails_takes_nothing_back(
-    reading: str | Exception,
-) -> None:
+async def test_a_critic_that_finds_nothing_or_fails_takes_nothing_back(reading):
     desk = Desk(reading)
     await desk.read_to_the_end()
     assert desk.run.stop_reason is StopReason.ACCEPTED
@@ -128,7 +126,7 @@ async def test_a_critic_that_finds_nothing_or_fails_takes_nothing_back(
     assert bool(desk.run.chosen.unread) is failed
 
 
-async def test_a_stop_ends_the_reading() -> None:
+async def test_a_stop_ends_the_reading():
     desk = Desk()
     await desk.accept_meanwhile()
     desk.session.stop()
@@ -139,7 +137,7 @@ async def test_a_stop_ends_the_reading() -> None:
     assert desk.run.verdict is None
 
 
-async def test_another_decision_ends_the_reading_and_is_carried_out() -> None:
+async def test_another_decision_ends_the_reading_and_is_carried_out():
     desk = Desk()
     await desk.accept_meanwhile()
     desk.session.decide(Continue(guidance="Mind the empty list."))

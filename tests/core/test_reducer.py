@@ -53,8 +53,8 @@ async def play(replies: Any, checks: Any, limits: Any, decided: Any) -> Played:
 @settings(max_examples=50)
 @given(replies=scripts, checks=checks, limits=limits, decided=st.lists(decisions, max_size=3))
 async def test_a_run_is_the_fold_of_its_events_whatever_is_said_found_and_decided(
-    replies: Any, checks: Any, limits: Limits, decided: Any
-) -> None:
+    replies, checks, limits, decided
+):
     played = await play(replies, checks, limits, decided)
     assert_folds(played)
     assert_nothing_written_changes(played.states)
@@ -143,7 +143,7 @@ def assert_undecided_run_keeps_the_rules(run: Run, limits: Limits) -> None:
 
 
 @given(scores=st.tuples(rates, rates))
-def test_a_failed_required_check_is_never_outranked_by_a_score(scores: tuple[float, float]) -> None:
+def test_a_failed_required_check_is_never_outranked_by_a_score(scores):
     run = Run.begin(Setup(task=TASK))
     kept, failed = (
         Iteration(
@@ -158,6 +158,6 @@ def test_a_failed_required_check_is_never_outranked_by_a_score(scores: tuple[flo
 
 
 @pytest.mark.parametrize("events", [[], [StageStarted(stage=Stage.DRAFT, iteration=0)]])
-def test_a_fold_begins_with_the_start_of_a_run(events: list[Event]) -> None:
+def test_a_fold_begins_with_the_start_of_a_run(events):
     with pytest.raises(ValueError, match="begins with run_started"):
         replay(events)

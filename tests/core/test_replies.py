@@ -36,9 +36,7 @@ INLINE = "SVG draws words with <text>A</text> and shapes with <path>."
         ("Mark it by <text> in front.", "Mark it by <text> in front.", ""),
     ],
 )
-def test_a_text_ends_at_its_tag_even_if_that_is_not_on_a_line_of_its_own(
-    reply: str, text: str, thoughts: str
-) -> None:
+def test_a_text_ends_at_its_tag_even_if_that_is_not_on_a_line_of_its_own(reply, text, thoughts):
     written = parse_text(reply, "prose")
     assert (written.text, written.thoughts) == (text, thoughts)
 
@@ -56,7 +54,7 @@ def test_a_text_ends_at_its_tag_even_if_that_is_not_on_a_line_of_its_own(
         ("Hi", "prose"),
     ],
 )
-def test_a_cut_text_whose_end_is_not_marked_is_not_whole(reply: str, form: Form) -> None:
+def test_a_cut_text_whose_end_is_not_marked_is_not_whole(reply, form):
     with pytest.raises(ReplyError, match="breaks off"):
         parse_text(reply, form, cut=True)
 
@@ -100,9 +98,7 @@ def split(form: Form, reply: str, sizes: list[int]) -> dict[str, str]:
 
 @pytest.mark.parametrize(("form", "reply"), [("code", PROGRAM), ("prose", LETTER)])
 @given(sizes=st.lists(st.integers(1, 9), max_size=60))
-def test_what_streams_as_text_is_what_the_reply_s_text_will_be(
-    form: Form, reply: str, sizes: list[int]
-) -> None:
+def test_what_streams_as_text_is_what_the_reply_s_text_will_be(form, reply, sizes):
     """Blank lines in it, whatever pieces it comes in, are neither lost nor an end of it."""
     streamed, written = split(form, reply, sizes), parse_text(reply, form)
     assert streamed["text"].strip("\n") == written.text
@@ -130,7 +126,7 @@ def test_what_streams_as_text_is_what_the_reply_s_text_will_be(
         max_leaves=8,
     ).map(json.dumps)
 )
-def test_no_reply_is_anything_but_read_or_refused(reply: str) -> None:
+def test_no_reply_is_anything_but_read_or_refused(reply):
     parsers = (
         lambda: parse_critique(reply, "Hi"),
         lambda: parse_evaluation(reply),
@@ -151,7 +147,7 @@ JAVA = "public class A {\n    int size;\n}"
     ("reply", "language"),
     [("x = 1", "java"), (JAVA, "java"), (JAVA, "python")],
 )
-def test_code_of_another_language_needs_a_fence(reply: str, language: str) -> None:
+def test_code_of_another_language_needs_a_fence(reply, language):
     with pytest.raises(ReplyError, match="no code block"):
         parse_text(reply, "code", language=language)
     assert parse_text(reply, "code", language=language, own=True).text == reply
@@ -172,9 +168,7 @@ TABLE = "".join(f"assert f({n}) == {n * n}, 'square of {chr(97 + n)}'\n" for n i
     ],
     ids=["a line", "numbered", "at its end", "like lines", "a few times", "nothing"],
 )  # fmt: skip
-def test_a_reply_repeats_itself_when_its_end_is_one_thing_over_and_over(
-    reply: str, circles: bool
-) -> None:
+def test_a_reply_repeats_itself_when_its_end_is_one_thing_over_and_over(reply, circles):
     assert repeats_itself(reply) is circles
 
 
@@ -227,20 +221,18 @@ SEVERAL = {
 
 
 @pytest.mark.parametrize(("task", "sources", "text"), SEVERAL.values(), ids=SEVERAL)
-def test_of_several_fences_the_text_is_what_the_task_names_never_the_longest(
-    task: str, sources: list[str], text: str
-) -> None:
+def test_of_several_fences_the_text_is_what_the_task_names_never_the_longest(task, sources, text):
     reply = fenced(*sources)
     assert parse_text(reply, "code", task=Task(text=task, form="code")).text == text
     assert parse_choice(reply, task=Task(text=task, form="code")).text == text
 
 
-def test_the_fence_that_repeats_the_text_to_revise_is_not_its_revision() -> None:
+def test_the_fence_that_repeats_the_text_to_revise_is_not_its_revision():
     for reply in (fenced(OLD, NEW), fenced(NEW, OLD)):
         assert parse_text(reply, "code", base=OLD).text == NEW
 
 
-def test_a_fence_of_another_language_is_not_the_text() -> None:
+def test_a_fence_of_another_language_is_not_the_text():
     install = f"```bash\npip install {'a' * 99}\n```\n\n"
     output = f"\n\nIt prints:\n```\n{'1 2 3 ' * 30}\n```"
     assert parse_text(f"{install}{fenced('x = 1')}{output}", "code").text == "x = 1"
@@ -261,14 +253,14 @@ FENCED = {
 
 
 @pytest.mark.parametrize("shape", FENCED)
-def test_code_is_read_in_whichever_fence(shape: str) -> None:
+def test_code_is_read_in_whichever_fence(shape):
     code = 'def f():\n    """Marks:\n\n    ```\n    x\n    ```\n    """'
     if shape not in ("in Markdown", "without an end"):
         assert parse_text(f"So:\n\n{FENCED[shape].format(code)}", "code").text == code
     assert parse_text(f"So:\n\n{FENCED[shape].format('x = 1')}", "code").text == "x = 1"
 
 
-def test_a_fence_in_a_list_loses_its_indentation_and_what_stands_below_is_thoughts() -> None:
+def test_a_fence_in_a_list_loses_its_indentation_and_what_stands_below_is_thoughts():
     reply = "1. So:\n\n   ```python\n   def f():\n       return 1\n   ```\n2. Done."
     assert parse_text(reply, "code").text == "def f():\n    return 1"
     nested = '````python\ns = """\n```\na\n```\n"""\n````'
@@ -314,7 +306,7 @@ ENVELOPES = {
 
 @pytest.mark.parametrize("own", [True, False])
 @pytest.mark.parametrize("shape", ENVELOPES)
-def test_a_text_is_taken_out_of_whichever_envelope(shape: str, own: bool) -> None:
+def test_a_text_is_taken_out_of_whichever_envelope(shape, own):
     assert parse_text(ENVELOPES[shape], "code", own=own).text == "x = 1"
 
 
@@ -326,13 +318,13 @@ def test_a_text_is_taken_out_of_whichever_envelope(shape: str, own: bool) -> Non
         "x = 1 +\n~~~\n",
     ],
 )  # fmt: skip
-def test_an_envelope_without_readable_python_is_asked_for_again(reply: str) -> None:
+def test_an_envelope_without_readable_python_is_asked_for_again(reply):
     for own in (True, False):
         with pytest.raises(ReplyError):
             parse_text(reply, "code", own=own)
 
 
-def test_prose_that_is_json_is_asked_for_again_unless_the_task_wants_json() -> None:
+def test_prose_that_is_json_is_asked_for_again_unless_the_task_wants_json():
     reply = '{"subject": "Delay", "body": "It is late."}'
     with pytest.raises(ReplyError):
         parse_text(reply, "prose", task=Task(text="Write an email."))
@@ -349,11 +341,11 @@ def test_prose_that_is_json_is_asked_for_again_unless_the_task_wants_json() -> N
         "Answer: it is late.", "Notes: a\nCode: b", "回答问题之前，请先思考。",
     ],
 )  # fmt: skip
-def test_words_that_merely_look_like_an_envelope_stay(reply: str) -> None:
+def test_words_that_merely_look_like_an_envelope_stay(reply):
     assert parse_text(reply, "prose").text == reply
 
 
 @pytest.mark.parametrize("code", ["{c: 1 for c in s}", "[1, 2]", "{**a, 'b': 1}.keys()"])
-def test_python_that_begins_like_json_is_python(code: str) -> None:
+def test_python_that_begins_like_json_is_python(code):
     assert parse_text(code, "code", own=True).text == code
     assert parse_text(fenced('{"code": "z", "a": 1}'), "code").text == '{"code": "z", "a": 1}'

@@ -98,7 +98,7 @@ def row(loop: Refinement, call: str) -> Row:
     return next(one for one in shown(loop) if one.call == call)
 
 
-async def test_a_text_shows_what_it_gives_on_a_few_inputs_that_the_task_does_not_state() -> None:
+async def test_a_text_shows_what_it_gives_on_a_few_inputs_that_the_task_does_not_state():
     found = gives(await ran(LOWER))
     assert 3 <= len(found) <= 5
     assert found["median([])"] == "IndexError"
@@ -119,14 +119,12 @@ async def test_a_text_shows_what_it_gives_on_a_few_inputs_that_the_task_does_not
     ],
     ids=["a head in words", "an argument by its keyword", "what is printed", "an object"],
 )
-async def test_results_are_values_for_calls_like_the_tasks(
-    about: str, text: str, call: str | None
-) -> None:
+async def test_results_are_values_for_calls_like_the_tasks(about, text, call):
     found = (await Results()(text, task(about))).rows
     assert call in [one.call for one in found] if call else not found
 
 
-async def test_a_class_shows_what_its_scenario_gives_after_the_end() -> None:
+async def test_a_class_shows_what_its_scenario_gives_after_the_end():
     steps = "s = Pile()\ns.put(1)\ns.put(2)\nassert s.take() == 2\nassert len(s.items) == 1"
     pile = (
         "class Pile:\n    def __init__(self): self.items = []\n"
@@ -143,7 +141,7 @@ async def test_a_class_shows_what_its_scenario_gives_after_the_end() -> None:
     assert found[1].steps == ("", "", "", "2", "1")
 
 
-async def test_of_steps_that_give_the_same_the_first_is_shown() -> None:
+async def test_of_steps_that_give_the_same_the_first_is_shown():
     box = "class Box:\n    def put(self, x): self.x = x\n    def get(self): return self.x"
     about = "Write Box.\n>>> b = Box()\n>>> b.put(3)\n>>> b.get()\n3"
     found = (await Results()(box, task(about))).rows
@@ -153,7 +151,7 @@ async def test_of_steps_that_give_the_same_the_first_is_shown() -> None:
     ]
 
 
-async def test_a_confirmed_result_calls_no_model_and_moves_no_row() -> None:
+async def test_a_confirmed_result_calls_no_model_and_moves_no_row():
     loop = await ran(LOWER)
     before, calls = list(gives(loop)), loop.state.usage.calls
     assert set(stages(await decide(loop, expect(shown(loop)[0])))) == {Stage.CHECK}
@@ -167,9 +165,7 @@ async def test_a_confirmed_result_calls_no_model_and_moves_no_row() -> None:
     ("answered", "outcome"),
     [([0], Outcome.PASS), ([1], Outcome.NOT_JUDGED), ([1, 2], Outcome.PASS)],
 )
-async def test_where_nothing_is_stated_the_first_result_or_two_pass_a_text(
-    answered: list[int], outcome: Outcome
-) -> None:
+async def test_where_nothing_is_stated_the_first_result_or_two_pass_a_text(answered, outcome):
     loop = await ran(MEAN, MEAN, about=OPEN)
     assert loop.state.verdict.outcome is Outcome.NOT_JUDGED
     for one in [shown(loop)[n] for n in answered]:
@@ -177,7 +173,7 @@ async def test_where_nothing_is_stated_the_first_result_or_two_pass_a_text(
     assert loop.state.verdict.outcome is outcome
 
 
-async def test_a_result_that_is_wrong_is_mended_at_once_though_all_revisions_are_used() -> None:
+async def test_a_result_that_is_wrong_is_mended_at_once_though_all_revisions_are_used():
     loop = await ran(LOWER, MEAN, limits=ONCE)
     call, right = "median([3, 1, 2, 3])", 2.5
     ran_stages = stages(await decide(loop, expect(row(loop, call), str(right))))
@@ -187,7 +183,7 @@ async def test_a_result_that_is_wrong_is_mended_at_once_though_all_revisions_are
     assert row(loop, call).confirmed is True
 
 
-async def test_another_text_that_gives_the_right_result_takes_its_place_without_a_call() -> None:
+async def test_another_text_that_gives_the_right_result_takes_its_place_without_a_call():
     loop = await ran(MEAN, LOWER)
     await decide(loop, Expect(call="median([1, 2])", result="1"))  # the user misreads the task
     assert loop.state.text == LOWER
@@ -197,7 +193,7 @@ async def test_another_text_that_gives_the_right_result_takes_its_place_without_
     assert len(loop.state.task.clarifications) == 1, "a later word takes the place of an earlier"
 
 
-async def test_a_result_taken_back_is_as_never_said() -> None:
+async def test_a_result_taken_back_is_as_never_said():
     loop = await ran(LOWER)
     before = shown(loop), loop.state.verdict
     first = shown(loop)[0]
@@ -208,7 +204,7 @@ async def test_a_result_taken_back_is_as_never_said() -> None:
         loop.decide(Retract(call=first.call))
 
 
-async def test_a_result_that_the_user_says_is_wrong_stays_to_be_taken_back() -> None:
+async def test_a_result_that_the_user_says_is_wrong_stays_to_be_taken_back():
     loop = await ran(LOWER, LOWER, limits=ONCE)
     first = shown(loop)[0]
     await decide(loop, Expect(call=first.call, result="-1", setup=first.setup))
@@ -233,12 +229,12 @@ HALF = "Write half(n: int) -> float."
     ids=["an example is missed", "a name", "a module above", "a module",
          "a name unbound at times", "whatever it is given"],
 )  # fmt: skip
-async def test_that_a_text_is_broken_is_no_result(about: str, text: str) -> None:
+async def test_that_a_text_is_broken_is_no_result(about, text):
     loop = await ran(text, about=about, limits=ONCE)
     assert not [one for one in shown(loop) if one.raises or about == STATED]
 
 
-async def test_what_is_decided_while_the_stop_is_shown_is_carried_out() -> None:
+async def test_what_is_decided_while_the_stop_is_shown_is_carried_out():
     loop = refinement([code(LOWER)], task(), checks=[Examples(), Results()], weak_critic=True)
 
     def confirm(event: Event, run: Run) -> None:
@@ -251,9 +247,7 @@ async def test_what_is_decided_while_the_stop_is_shown_is_carried_out() -> None:
     assert loop.state.task.clarifications == ()
 
 
-async def test_an_accepted_text_stays_accepted_and_the_users_own_input_is_shown_with_the_rest() -> (
-    None
-):
+async def test_an_accepted_text_stays_accepted_and_the_users_own_input_is_shown_with_the_rest():
     loop = await ran(MEAN)
     await decide(loop, Accept())
     await decide(loop, Expect(call="median([1, 2, 9, 9])", result="5.5"))
@@ -271,7 +265,7 @@ ABOUT_AVERAGE = "Write moving_average(values, window)."
 
 
 @pytest.mark.parametrize("wrong", [[], [AVERAGE.replace(" + 1", "")]], ids=["right", "mended"])
-async def test_a_function_of_which_nothing_is_known_asks_for_one_result(wrong: list[str]) -> None:
+async def test_a_function_of_which_nothing_is_known_asks_for_one_result(wrong):
     loop = await ran(*wrong, AVERAGE, about=ABOUT_AVERAGE, limits=ONCE)
     asked = example_asked(chosen(loop), shown(loop))
     assert asked
@@ -285,13 +279,13 @@ async def test_a_function_of_which_nothing_is_known_asks_for_one_result(wrong: l
     assert example_asked(chosen(loop), shown(loop)) is None
 
 
-async def test_an_exception_that_the_user_expects_stays_to_be_taken_back() -> None:
+async def test_an_exception_that_the_user_expects_stays_to_be_taken_back():
     loop = await ran(AVERAGE, about=ABOUT_AVERAGE)
     await decide(loop, Expect(call="moving_average([], 'x')", result="TypeError", raises=True))
     assert [(one.call, one.confirmed) for one in shown(loop)] == [("moving_average([], 'x')", True)]
 
 
-async def test_no_call_is_made_up_where_code_can_not_be_shut_in() -> None:
+async def test_no_call_is_made_up_where_code_can_not_be_shut_in():
     class Open(Copies):
         async def may_run(self) -> bool:
             return False
@@ -301,7 +295,7 @@ async def test_no_call_is_made_up_where_code_can_not_be_shut_in() -> None:
     assert not (await Results(copies=Open())(AVERAGE, about)).rows
 
 
-async def test_what_drafts_of_such_a_function_differ_on_has_their_values() -> None:
+async def test_what_drafts_of_such_a_function_differ_on_has_their_values():
     wrong = AVERAGE.replace(" + 1", "")
     loop = await ran(AVERAGE, wrong, about=ABOUT_AVERAGE, limits=Limits(candidates=2))
     assert [(one.result, one.rivals[0].result) for one in shown(loop)] == [("[2.0, 1.5]", "[2.0]")]
@@ -321,14 +315,12 @@ async def test_what_drafts_of_such_a_function_differ_on_has_their_values() -> No
     ],
     ids=["a number", "a text", "a table", "a name is missing", "no data", "chance", "a cell"],
 )  # fmt: skip
-async def test_the_call_is_one_on_which_the_text_gives_something(
-    text: str, call: str, result: str
-) -> None:
+async def test_the_call_is_one_on_which_the_text_gives_something(text, call, result):
     found = (await Results()(text, task("Write it."))).rows
     assert [(one.call, one.result) for one in found] == ([(call, result)] if call else [])
 
 
-async def test_a_class_shows_a_scenario_without_one_that_is_stated() -> None:
+async def test_a_class_shows_a_scenario_without_one_that_is_stated():
     stack = (
         "class Stack:\n    def __init__(self): self.items = []\n"
         "    def push(self, x): self.items.append(x)\n"
@@ -341,7 +333,7 @@ async def test_a_class_shows_a_scenario_without_one_that_is_stated() -> None:
     assert example_asked(chosen(loop), shown(loop)) is None, "its result is there to confirm"
 
 
-async def test_drafts_that_differ_ask_which_is_right_first() -> None:
+async def test_drafts_that_differ_ask_which_is_right_first():
     loop = await ran(LOWER, MEAN, about=OPEN, limits=Limits(candidates=2))
     assert [one.text for one in loop.state.drafts] == [LOWER, MEAN]
     first = shown(loop)[0]
@@ -378,7 +370,7 @@ async def criticised(
 EMPTY = middle("empty", "median([]) is None")
 
 
-async def test_what_drafts_differ_on_stands_before_a_critics_test_that_passes() -> None:
+async def test_what_drafts_differ_on_stands_before_a_critics_test_that_passes():
     loop = await criticised(
         middle("one", "median([8]) == 8"), LOWER, MEAN, limits=Limits(candidates=2)
     )
@@ -389,7 +381,7 @@ async def test_what_drafts_differ_on_stands_before_a_critics_test_that_passes() 
     assert rivals == sorted(rivals, reverse=True)
 
 
-async def test_a_dispute_says_what_the_critic_expects_and_what_the_text_gives() -> None:
+async def test_a_dispute_says_what_the_critic_expects_and_what_the_text_gives():
     upheld = '{"findings": [], "upheld": ["test_even"], "ready": false, "because": "So."}'
     loop = await criticised(
         middle("even", "median([1, 2]) == 1"), *[MEAN] * 3,
@@ -400,7 +392,7 @@ async def test_a_dispute_says_what_the_critic_expects_and_what_the_text_gives() 
     assert loop.state.stop_reason is StopReason.UNJUDGED
 
 
-async def test_who_gives_which_of_two_results_is_said_of_each_text_as_it_is() -> None:
+async def test_who_gives_which_of_two_results_is_said_of_each_text_as_it_is():
     guarded = LOWER.replace("    xs =", "    if not xs:\n        return None\n    xs =")
     loop = await criticised(EMPTY, LOWER, guarded, limits=Limits())
     draft, revision = loop.state.iterations
@@ -412,14 +404,14 @@ async def test_who_gives_which_of_two_results_is_said_of_each_text_as_it_is() ->
     assert rivalry(loop.state, draft, first) == rivalry(loop.state, revision, second) == said
 
 
-async def test_of_one_text_it_is_what_the_critic_expects_and_what_this_text_gives() -> None:
+async def test_of_one_text_it_is_what_the_critic_expects_and_what_this_text_gives():
     loop = await criticised(EMPTY, LOWER, limits=ONCE)
     first, *_ = shown(loop)
     said = rivalry(loop.state, chosen(loop), first)
     assert said == "this text raises IndexError, the critic expects None"
 
 
-async def test_a_critics_test_that_does_not_follow_asks_and_no_longer_blocks() -> None:
+async def test_a_critics_test_that_does_not_follow_asks_and_no_longer_blocks():
     loop = await criticised(EMPTY, LOWER, limits=ONCE)
     text = loop.state.iterations[0]
     [test] = loop.state.tests
@@ -433,7 +425,7 @@ async def test_a_critics_test_that_does_not_follow_asks_and_no_longer_blocks() -
     assert loop.state.tests == []
 
 
-async def test_results_that_are_long_are_counted_where_it_is_said_who_gives_them() -> None:
+async def test_results_that_are_long_are_counted_where_it_is_said_who_gives_them():
     long = LOWER.replace("    xs =", "    if not xs:\n        return [0] * 30\n    xs =")
     loop = await criticised(EMPTY, long, limits=ONCE)
     first, *_ = shown(loop)
@@ -468,15 +460,13 @@ def test_it(x, y):
         (CASES.format('"x, y"', "OTHERS"), []),
     ],
 )
-def test_a_critics_test_that_compares_results_has_a_row_for_each(
-    source: str, expected: list[tuple[str, str]]
-) -> None:
+def test_a_critics_test_that_compares_results_has_a_row_for_each(source, expected):
     code = source if "def " in source else f"def test_it():\n{source}"
     found = claims(Point(kind="test", words="test_it", code=code, quote="q"))
     assert [(one.call, one.result) for one in found] == expected
 
 
-async def test_a_users_result_overrules_a_critics_test_that_says_otherwise() -> None:
+async def test_a_users_result_overrules_a_critics_test_that_says_otherwise():
     loop = await criticised(middle("even", "median([1, 2]) == 1"), MEAN, limits=ONCE)
     await decide(loop, Expect(call="median([1, 2])", result="1.5"))
     assert [one.dropped for one in written(loop.state)] == ["you"]
@@ -490,12 +480,12 @@ async def test_a_users_result_overrules_a_critics_test_that_says_otherwise() -> 
         ("Raises errors.OwnError", "OwnError", True), ("StopIteration", "StopIteration", True),
     ],
 )  # fmt: skip
-def test_a_result_is_a_value_or_an_exception(words: str, result: str, raises: bool) -> None:
+def test_a_result_is_a_value_or_an_exception(words, result, raises):
     found = read_result(words)
     assert (found.result, found.raises) == (result, raises)
 
 
 @pytest.mark.parametrize("words", ["", "banana", "f(x)", "1 +", "raises", "(" * 9_999])
-def test_anything_else_is_refused_in_a_sentence(words: str) -> None:
+def test_anything_else_is_refused_in_a_sentence(words):
     with pytest.raises(UsageError, match="A result is a value as Python"):
         read_result(words)

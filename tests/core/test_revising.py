@@ -51,7 +51,7 @@ def edit(find: str, replace: str) -> str:
         "f1: shorter\n<find>a b</find><replace>c</replace>",
     ],
 )
-def test_edits_are_read_in_each_form_that_models_write(reply: str) -> None:
+def test_edits_are_read_in_each_form_that_models_write(reply):
     edits, before = read_edits(reply)
     assert edits == [Edit("a b", "c")]
     assert before.startswith("f1: shorter")
@@ -69,15 +69,13 @@ def test_edits_are_read_in_each_form_that_models_write(reply: str) -> None:
         ("a\nb\n", "b", "b\n\nc", "a\nb\n\nc\n"),
     ],
 )
-def test_a_piece_is_found_loosely_and_replaced(
-    old: str, find: str, replace: str, new: str | None
-) -> None:
+def test_a_piece_is_found_loosely_and_replaced(old, find, replace, new):
     changed, misses = apply(old, [Edit(find.strip("\n"), replace)])
     assert misses == []
     assert changed == (new or SOURCE.replace("if x:", "if not x:"))
 
 
-def test_an_edit_that_fits_nowhere_or_twice_changes_nothing_and_says_where_it_might() -> None:
+def test_an_edit_that_fits_nowhere_or_twice_changes_nothing_and_says_where_it_might():
     changed, misses = apply(SOURCE, [Edit("return 2", "return 3"), Edit("if y:\n    return 1", "")])
     assert changed == SOURCE
     assert [(miss.number, miss.times) for miss in misses] == [(1, 2), (2, 0)]
@@ -106,14 +104,14 @@ def revised(draft: str, *revisions: str) -> Refinement:
     ],
     ids=["a long text", "a long text that is given whole", "a short text, unasked"],
 )
-async def test_a_text_is_revised_by_edits_or_by_a_whole_new_text(draft: str, revision: str) -> None:
+async def test_a_text_is_revised_by_edits_or_by_a_whole_new_text(draft, revision):
     run = await revised(draft, revision).run()
     assert run.iterations[1].text == draft.replace("Line 7 of the letter.", "Seven.")
     assert [*run.iterations[1].changes] == ["f1"]
     assert run.usage.calls == 3
 
 
-async def test_an_edit_that_misses_is_asked_for_once_more_with_the_nearest_lines() -> None:
+async def test_an_edit_that_misses_is_asked_for_once_more_with_the_nearest_lines():
     loop = revised(LONG, MISSING, FITTING)
     run = await loop.run()
     assert "Seven." in run.iterations[1].text
@@ -121,7 +119,7 @@ async def test_an_edit_that_misses_is_asked_for_once_more_with_the_nearest_lines
     assert "Line 7 of the letter." in again
 
 
-async def test_of_edits_that_miss_twice_the_others_are_made_and_the_user_is_told() -> None:
+async def test_of_edits_that_miss_twice_the_others_are_made_and_the_user_is_told():
     loop = revised(LONG, MISSING, MISSING + edit("Line 8 of the letter.", "Eight."))
     run = await loop.run()
     assert "Eight." in run.iterations[1].text
@@ -129,7 +127,7 @@ async def test_of_edits_that_miss_twice_the_others_are_made_and_the_user_is_told
     assert any("1 of the 2 edits" in warning for warning in run.warnings)
 
 
-async def test_edits_that_all_miss_leave_the_text_as_it_was() -> None:
+async def test_edits_that_all_miss_leave_the_text_as_it_was():
     run = await revised(LONG, MISSING, MISSING).run()
     assert run.iterations[1].failure
     assert run.iterations[1].text == LONG
@@ -175,18 +173,18 @@ COMMENTED = FIXED.replace("def pop(self):", "def pop(self):\n        # last")
     ids=["inside", "around it", "lines added in and out", "it is gone", "it alone", "the whole"],
 )
 def test_what_is_written_inside_the_selection_stays_and_all_around_is_put_back(
-    lines: tuple[int, int], written: str, restored: str
-) -> None:
+    lines, written, restored
+):
     assert select(*lines).restore(written) == restored
 
 
 @pytest.mark.parametrize("lines", [(0, 1), (3, 2), (1, 10)])
-def test_lines_that_the_draft_lacks_are_refused(lines: tuple[int, int]) -> None:
+def test_lines_that_the_draft_lacks_are_refused(lines):
     with pytest.raises(UsageError, match="The draft has 9"):
         Selection(DRAFT, lines)
 
 
-def test_the_request_names_the_lines_by_number_and_first_words() -> None:
+def test_the_request_names_the_lines_by_number_and_first_words():
     assert select(5, 9).request == (
         "Change only lines 5 to 9 (from 'def push(self, x):' to 'return self.items.pop(0)') and "
         "repeat all other lines as they are."
@@ -198,9 +196,7 @@ LINES = st.lists(st.sampled_from(["", "a", "  b", "c = 1", "return c", "\tx"]), 
 
 
 @given(LINES, LINES, st.data())
-def test_whatever_is_written_the_lines_around_the_selection_are_the_drafts(
-    draft: list[str], written: list[str], data: st.DataObject
-) -> None:
+def test_whatever_is_written_the_lines_around_the_selection_are_the_drafts(draft, written, data):
     first = data.draw(st.integers(1, len(draft)))
     last = data.draw(st.integers(first, len(draft)))
     restored = select(first, last, "\n".join(draft)).restore("\n".join(written)).split("\n")
@@ -225,7 +221,7 @@ NO_CRITIC = Limits(critique="never")
         *("1) f1. shorter", "> f1 (tone): shorter", "f1 fixed: shorter", "(f1) shorter"),
     ],
 )
-def test_a_note_is_read_in_any_list_form(note: str) -> None:
+def test_a_note_is_read_in_any_list_form(note):
     notes = f"{note}\n{note.lower().replace('f1', 'f2')}"
     assert read_notes(notes, ["f1", "f2"]).changes == {"f1": "shorter", "f2": "shorter"}
 
@@ -240,12 +236,12 @@ def test_a_note_is_read_in_any_list_form(note: str) -> None:
         ("Plan.\n- **f1**: mended\nf9: never asked for\nf1 is not a note", ["f1"]),
     ],
 )  # fmt: skip
-def test_a_note_may_be_of_several_findings(note: str, ids: list[str]) -> None:
+def test_a_note_may_be_of_several_findings(note, ids):
     assert [*read_notes(note, ["f1", "f2", "f3"]).changes] == ids
 
 
 @pytest.mark.parametrize("note", ["f1: KEEP: so", "f1 KEEP: so", "**f1**: KEEP – so"])
-def test_a_contested_finding_is_kept_in_any_form(note: str) -> None:
+def test_a_contested_finding_is_kept_in_any_form(note):
     assert read_notes(note, ["f1"]) == ({"f1": "so"}, ("f1",))
 
 
@@ -256,14 +252,14 @@ def test_a_contested_finding_is_kept_in_any_form(note: str) -> None:
         "<find>\nx = 1\n</find>\n<replace>\nx = 2\n</replace>\nf1: shorter",
     ],
 )
-def test_a_note_may_stand_below_the_text(reply: str) -> None:
+def test_a_note_may_stand_below_the_text(reply):
     written = parse_edits(reply, "x = 1", "code")
     assert written.text == "x = 2"
     assert read_notes(written.thoughts, ["f1"]).changes == {"f1": "shorter"}
 
 
 @pytest.mark.parametrize("weak", [True, False])
-async def test_a_writer_too_weak_to_edit_is_sampled_which_makes_a_draft(weak: bool) -> None:
+async def test_a_writer_too_weak_to_edit_is_sampled_which_makes_a_draft(weak):
     """From what is wrong with the text and without its words, which it would only repeat."""
     check = scoring(0.2, 0.4, 1.0, target=1.0, basis="examples")
     replies = [code("x = 0"), code("x = 1"), code("y = 9")]
@@ -276,7 +272,7 @@ async def test_a_writer_too_weak_to_edit_is_sampled_which_makes_a_draft(weak: bo
     assert loop.state.message == f"{names[1]} passes."
 
 
-async def test_what_the_user_says_of_such_code_is_acted_on_in_its_own_words() -> None:
+async def test_what_the_user_says_of_such_code_is_acted_on_in_its_own_words():
     check = scoring(0.2, 0.3, target=1.0, basis="examples")
     limits = NO_CRITIC.replace(max_revisions=0)
     replies = [code("x = 0"), code("y = 9")]
@@ -285,7 +281,7 @@ async def test_what_the_user_says_of_such_code_is_acted_on_in_its_own_words() ->
     assert "x = 0" in prompts(loop)[-1]
 
 
-async def test_a_text_of_the_user_s_is_always_edited() -> None:
+async def test_a_text_of_the_user_s_is_always_edited():
     limits = Limits(max_revisions=1, revise="sample")
     loop = await ended([critique(finding("dull")), text("Ho"), READY], draft="Hi", limits=limits)
     assert "Hi" in prompts(loop, Stage.REVISE)[0]
@@ -318,9 +314,7 @@ WISHED: dict[str, tuple[dict[str, list[str]], dict[str, Any], list[str]]] = {
 
 
 @pytest.mark.parametrize("case", WISHED)
-async def test_what_the_user_wants_changed_in_a_text_of_their_own_is_done_at_once(
-    case: str,
-) -> None:
+async def test_what_the_user_wants_changed_in_a_text_of_their_own_is_done_at_once(case):
     replies, options, expected = WISHED[case]
     wish = "Make it O(1)."
     loop = refinement(replies, CODE.replace(text=wish), draft=SLOW, wish=wish, **options)
@@ -339,13 +333,13 @@ class Has:
 
 
 @pytest.mark.parametrize("repeated", [text("neither"), Reply(text="", finish="length")])
-async def test_a_text_that_only_repeats_another_is_no_better_than_it(repeated: str | Reply) -> None:
+async def test_a_text_that_only_repeats_another_is_no_better_than_it(repeated):
     replies = {Stage.DRAFT: [text("only a")], Stage.REVISE: [text("neither"), *[repeated] * 3]}
     loop = await ended(replies, checks=[Has("a"), Has("b")], limits=Limits(critique="never"))
     assert (loop.state.best, loop.state.text) == (0, "only a")
 
 
-async def test_a_revision_that_changes_nothing_is_no_progress_that_others_are_held_to() -> None:
+async def test_a_revision_that_changes_nothing_is_no_progress_that_others_are_held_to():
     replies = {
         Stage.DRAFT: [text("neither")],
         Stage.REVISE: [text(one) for one in ("neither", "only a", "just a", "a and b")],

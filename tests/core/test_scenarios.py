@@ -387,7 +387,7 @@ def same(run: Run) -> Any:
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-async def test_a_run_comes_to_its_verdicts_whole_and_cut_anywhere(name: str) -> None:
+async def test_a_run_comes_to_its_verdicts_whole_and_cut_anywhere(name):
     one = SCENARIOS[name]
     whole = begin(one)
     events = await play(one, whole)
@@ -406,7 +406,7 @@ async def test_a_run_comes_to_its_verdicts_whole_and_cut_anywhere(name: str) -> 
         assert resumed.state == replay([*stored, *rest])
 
 
-async def test_a_draft_that_could_not_be_read_is_asked_for_anew() -> None:
+async def test_a_draft_that_could_not_be_read_is_asked_for_anew():
     failed = refinement([text(""), text("")])
     events = await finish(failed)
     assert isinstance(events[-1], Stopped)
@@ -415,7 +415,7 @@ async def test_a_draft_that_could_not_be_read_is_asked_for_anew() -> None:
     assert again.state.text == "Hello"
 
 
-async def test_a_repair_that_could_not_be_sent_is_all_that_is_asked_again() -> None:
+async def test_a_repair_that_could_not_be_sent_is_all_that_is_asked_again():
     broken = refinement([text("Hello"), "no json", Unreachable("gone")])
     await finish(broken)
     again = refinement([READY], run=broken.state)
@@ -423,7 +423,7 @@ async def test_a_repair_that_could_not_be_sent_is_all_that_is_asked_again() -> N
     assert again.state.usage.calls == 2 + 1 + 1, "what was paid, what failed, what is asked now"
 
 
-async def test_a_run_that_continues_is_not_called_stopped() -> None:
+async def test_a_run_that_continues_is_not_called_stopped():
     broken = refinement([Unreachable("gone")])
     await finish(broken)
     again = refinement([text("Hello"), READY], run=broken.state)
@@ -482,8 +482,8 @@ results = st.dictionaries(
     critique=st.sampled_from(["auto", "always"]),
 )
 async def test_no_run_passes_in_which_a_no_was_the_last_word(
-    draft: str, said: Any, revised: Any, outcomes: Any, holds: Any, critique: Any
-) -> None:
+    draft, said, revised, outcomes, holds, critique
+):
     one = refinement(
         {"draft": [code(draft)], "critique": [reply for _, reply in said], "revise": revised},
         ASK,
@@ -541,9 +541,7 @@ shapes = st.sampled_from(
 
 @settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
 @given(verdicts=st.lists(said_of_each, min_size=2, max_size=2), shape=shapes)
-async def test_no_run_passes_in_which_an_evaluator_says_no_of_one_criterion(
-    verdicts: list[tuple[str, ...]], shape: Any
-) -> None:
+async def test_no_run_passes_in_which_an_evaluator_says_no_of_one_criterion(verdicts, shape):
     replies = [shape([*zip(criteria, one, strict=True)]) for one in verdicts]
     one = refinement(
         {

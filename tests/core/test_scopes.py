@@ -36,14 +36,10 @@ NOT_NEEDED = [
 
 
 @pytest.mark.parametrize(("code", "calls"), NEEDED)
-def test_code_needs_a_name_that_it_may_read_or_that_its_calls_depend_on(
-    code: str, calls: str | tuple[str, ...]
-) -> None:
+def test_code_needs_a_name_that_it_may_read_or_that_its_calls_depend_on(code, calls):
     assert "df" in names_needed(code, *filter(None, [calls]))
 
 
 @pytest.mark.parametrize(("code", "calls"), NOT_NEEDED)
-def test_code_does_not_need_a_name_that_it_binds_first_or_that_is_another_ones(
-    code: str, calls: str | tuple[str, ...]
-) -> None:
+def test_code_does_not_need_a_name_that_it_binds_first_or_that_is_another_ones(code, calls):
     assert "df" not in names_needed(code, *filter(None, [calls]))

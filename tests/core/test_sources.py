@@ -46,8 +46,8 @@ GOOD = {"name": "Anna Weber", "total": "paid 12.50 EUR"}
     ],
 )  # fmt: skip
 async def test_each_value_whose_words_are_not_in_the_source_is_an_open_finding(
-    draft: str, sources: dict[str, str], problems: list[str]
-) -> None:
+    draft, sources, problems
+):
     loop = await extracted(read(sources), texts=(draft,))
     found = told(loop.state, 0)
     assert [one.words for one in found] == problems
@@ -62,7 +62,7 @@ async def test_each_value_whose_words_are_not_in_the_source_is_an_open_finding(
     ("path", "empty"),
     [("total", True), ("$.items[0].name", True), ("items[1].name", False), ("other", False)],
 )
-async def test_a_field_that_holds_nothing_needs_no_source(path: str, empty: bool) -> None:
+async def test_a_field_that_holds_nothing_needs_no_source(path, empty):
     told = '{"total": null, "items": [{"name": ""}, {"name": "A"}]}'
     critique = parse_critique(read({path: ""}), told, "It names nothing.")
     assert bool(critique.remarks) is not empty
@@ -73,14 +73,12 @@ async def test_a_field_that_holds_nothing_needs_no_source(path: str, empty: bool
     [(GOOD, RIGHT, True), ({"total": ""}, '{"name": "A. Weber", "total": 99}', False)],
     ids=["mended", "still without words"],
 )
-async def test_a_mended_value_closes_its_finding(
-    again: dict[str, str], revision: str, closed: bool
-) -> None:
+async def test_a_mended_value_closes_its_finding(again, revision, closed):
     loop = await extracted(read({"total": ""}), read(again), texts=(WRONG, revision))
     assert loop.state.verdict.passed is closed
     assert (status(told(loop.state, 1)[0]) == "resolved") is closed
 
 
-async def test_without_a_schema_no_sources_are_asked_for() -> None:
+async def test_without_a_schema_no_sources_are_asked_for():
     loop = await ended([text("Hi"), read(None)])
     assert '"sources"' not in prompts(loop, Stage.CRITIQUE)[0]

@@ -21,13 +21,13 @@ def dump(run: Run, version: Any = VERSION) -> Any:
     return json.loads(json.dumps({"version": version, **run.model_dump(mode="json")}))
 
 
-async def test_a_run_and_its_events_are_read_back_as_they_were() -> None:
+async def test_a_run_and_its_events_are_read_back_as_they_were():
     run, events = await played()
     assert read_record(dump(run)) == run
     assert [read_event(json.loads(e.model_dump_json()), VERSION) for e in events] == events
 
 
-async def test_another_version_is_refused_as_such_and_what_is_not_one_as_damage() -> None:
+async def test_another_version_is_refused_as_such_and_what_is_not_one_as_damage():
     run, events = await played()
     for version in (0, VERSION - 1, VERSION + 1, -1):
         with pytest.raises(OtherVersion):

@@ -16,7 +16,7 @@ TOO_DEEP = "x = " + "(" * 5_000 + ")" * 5_000
 
 
 @pytest.mark.parametrize("source", ["def f(", "x = \0", TOO_DEEP, "return = 1"])
-def test_what_is_no_python_has_no_tree_and_no_code(source: str) -> None:
+def test_what_is_no_python_has_no_tree_and_no_code(source):
     assert try_parse(source) is None
     with pytest.raises(ERRORS):
         parse(source)
@@ -24,9 +24,7 @@ def test_what_is_no_python_has_no_tree_and_no_code(source: str) -> None:
         compile_cell(source)
 
 
-def test_a_parse_that_another_thread_disturbed_is_made_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_parse_that_another_thread_disturbed_is_made_again(monkeypatch):
     """Before 3.11.8, Python counts the depth of all threads' trees together."""
     errors = iter([SystemError("AST constructor recursion depth mismatch (before=39, after=188)")])
     real = ast.parse
@@ -40,7 +38,7 @@ def test_a_parse_that_another_thread_disturbed_is_made_again(
     assert ast.unparse(parse("x = 1")) == "x = 1"
 
 
-def test_warnings_about_code_that_a_model_wrote_are_not_shown_to_the_user() -> None:
+def test_warnings_about_code_that_a_model_wrote_are_not_shown_to_the_user():
     """Tests turn warnings into errors, so each of these would fail if one got out."""
     assert is_python(WARNS)
     assert names_in_code(WARNS) == []

@@ -37,7 +37,7 @@ def read(*facts: Any, **fields: Any) -> str:
     return json.dumps({"findings": [], "ready": True, "unsourced": [*facts], **fields})
 
 
-async def test_facts_without_a_source_are_asked_about_and_keep_no_text_from_passing() -> None:
+async def test_facts_without_a_source_are_asked_about_and_keep_no_text_from_passing():
     loop = await written(read(*FACTS))
     assert [*asked(loop)] == FACTS
     assert loop.state.verdict.passed
@@ -55,7 +55,7 @@ async def test_facts_without_a_source_are_asked_about_and_keep_no_text_from_pass
     ],
     ids=["given", "not in the text", "its spaces and marks", "as an object, twice", "numbers"],
 )
-async def test_what_a_critic_names_is_looked_up(facts: list[Any], expected: list[str]) -> None:
+async def test_what_a_critic_names_is_looked_up(facts, expected):
     assert [*asked(await written(read(*facts)))] == expected
 
 
@@ -70,14 +70,12 @@ async def test_what_a_critic_names_is_looked_up(facts: list[Any], expected: list
         ("He sleeps; 10.5 kg.", "Lee: 10 kg, 5 kg.", ["Lee", "10", "5"], ["Lee", "10", "5"]),
     ],
 )  # fmt: skip
-async def test_words_within_a_longer_word_or_number_are_no_source(
-    source: str, words: str, facts: list[str], expected: list[str]
-) -> None:
+async def test_words_within_a_longer_word_or_number_are_no_source(source, words, facts, expected):
     loop = await ended([text(words), read(*facts)], TASK.replace(text=source), limits=Limits())
     assert [*asked(loop)] == expected
 
 
-async def test_a_text_full_of_facts_says_what_its_writer_knows_and_nothing_is_asked() -> None:
+async def test_a_text_full_of_facts_says_what_its_writer_knows_and_nothing_is_asked():
     years = [str(year) for year in range(1900, 1920)]
     loop = await ended([text(f"Read about {', '.join(years)}."), read(*years)], TASK)
     assert not asked(loop)
@@ -91,13 +89,13 @@ async def test_a_text_full_of_facts_says_what_its_writer_knows_and_nothing_is_as
         '{"findings": [], "Unsourced facts": {"a": "4", "b": "Leeds"}, "ready": true}',
     ],
 )
-async def test_they_are_read_in_other_forms_too(reply: str) -> None:
+async def test_they_are_read_in_other_forms_too(reply):
     loop = await written(reply)
     assert [*asked(loop)] == FACTS
     assert loop.state.verdict.passed
 
 
-async def test_a_finding_that_is_called_so_stays_one() -> None:
+async def test_a_finding_that_is_called_so_stays_one():
     reply = "Findings:\n- Unsourced: the delay is made up.\n- Rude.\n\nReady: no"
     loop = await written(reply, limits=Limits(max_revisions=0))
     problems = [one.words for one in told(loop.state)]
@@ -105,13 +103,13 @@ async def test_a_finding_that_is_called_so_stays_one() -> None:
 
 
 @pytest.mark.parametrize("render", SURFACES)
-async def test_every_surface_shows_them_in_their_sentence(render: Any) -> None:
+async def test_every_surface_shows_them_in_their_sentence(render):
     page = render((await written(read(*FACTS))).state)
     assert re.search("(?i)stands? in no source", page)
     assert "of 10 euros from" in page
 
 
-async def test_a_revision_for_something_else_leaves_them_to_the_user() -> None:
+async def test_a_revision_for_something_else_leaves_them_to_the_user():
     fault = read(*FACTS, findings=[finding("too long", "Dear")], ready=False)
     loop = await written(fault, text(DRAFT + " Yours"), read(), limits=Limits(max_revisions=1))
     [_, revision] = loop.state.iterations
@@ -119,7 +117,7 @@ async def test_a_revision_for_something_else_leaves_them_to_the_user() -> None:
     assert [*asked(loop)] == FACTS  # as it still has them, whatever its own critic names
 
 
-async def test_a_struck_fact_is_taken_out_and_no_text_that_still_has_it_passes() -> None:
+async def test_a_struck_fact_is_taken_out_and_no_text_that_still_has_it_passes():
     still = DRAFT.replace("Here is", "Take")
     loop = await written(read(*FACTS), text(still), read(), text(SHORTER), read())
     await decide(loop, Select(points=(asked(loop)["4"],)))
@@ -130,7 +128,7 @@ async def test_a_struck_fact_is_taken_out_and_no_text_that_still_has_it_passes()
     assert loop.state.verdict.passed
 
 
-async def test_a_kept_fact_is_never_asked_about_again() -> None:
+async def test_a_kept_fact_is_never_asked_about_again():
     loop = await written(read(*FACTS), text(DRAFT.replace("came", "arrived")), read(*FACTS))
     await decide(loop, Dismiss(points=(asked(loop)["Leeds"],)))
     assert [*asked(loop)] == ["4"]
@@ -139,7 +137,7 @@ async def test_a_kept_fact_is_never_asked_about_again() -> None:
     assert "You kept “Leeds”." in record_text(loop.state)
 
 
-async def test_the_users_own_words_are_a_source() -> None:
+async def test_the_users_own_words_are_a_source():
     named = text(DRAFT + " Ask Mara Voss.")
     loop = await written(read(*FACTS), named, read("Mara Voss", *FACTS))
     await decide(loop, Continue(guidance="Mention Mara Voss of Leeds."))
@@ -159,14 +157,14 @@ NOTE = Material(kind="variable", name="x", phrase="x", text=EMAIL)
     ],
     ids=["a story", "an answer", "a note", "what was sent with the task"],
 )
-async def test_without_sources_nothing_is_asked(task: dict[str, Any], count: int) -> None:
+async def test_without_sources_nothing_is_asked(task, count):
     loop = await written(read(*FACTS), task=TASK.replace(**task))
     assert len(asked(loop)) == count
     assert ('"unsourced"' in prompts(loop, Stage.CRITIQUE)[0]) is bool(count)
 
 
 @pytest.mark.parametrize("piece", ["Word 4 ", "4.", "a\n", "4 "])
-async def test_an_endless_text_is_read_in_a_moment(piece: str) -> None:
+async def test_an_endless_text_is_read_in_a_moment(piece):
     run = (await written(read())).state
     facts = [piece * 8_000, piece * 10, "5", "4" * 1_000]
     began = time.process_time()

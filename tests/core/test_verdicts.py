@@ -106,7 +106,7 @@ ROWS: dict[str, Row] = {
 
 
 @pytest.mark.parametrize("row", ROWS)
-async def test_a_verdict_says_what_it_rests_on(row: str) -> None:
+async def test_a_verdict_says_what_it_rests_on(row):
     evidence, options, said = ROWS[row]
     options = {"limits": ONCE, "replies": [], **options}
     replies = [text("Hi"), *options.pop("replies")]
@@ -118,7 +118,7 @@ async def test_a_verdict_says_what_it_rests_on(row: str) -> None:
 
 
 @pytest.mark.parametrize("decisive", [True, False])
-async def test_a_text_that_nobody_judged_says_what_holds_of_it(decisive: bool) -> None:
+async def test_a_text_that_nobody_judged_says_what_holds_of_it(decisive):
     holds = Finds(found("constraints", name="length", decisive=decisive))
     loop = await ended([text("Hi")], checks=[holds], limits=ONCE)
     verdict = loop.state.verdict
@@ -127,7 +127,7 @@ async def test_a_text_that_nobody_judged_says_what_holds_of_it(decisive: bool) -
     assert said == "Nobody was asked to read it. Passed: length."
 
 
-async def test_the_evaluator_is_asked_after_the_slowest_check_and_told_what_it_found() -> None:
+async def test_the_evaluator_is_asked_after_the_slowest_check_and_told_what_it_found():
     model = ScriptedModel([text("Hi there"), judgement(9)])
 
     class Slow(Finds):
@@ -143,7 +143,7 @@ async def test_the_evaluator_is_asked_after_the_slowest_check_and_told_what_it_f
     assert "links: passed. all 17 links work" in prompts(loop)[-1]
 
 
-async def test_code_that_runs_is_better_than_code_that_fails_whatever_came_later() -> None:
+async def test_code_that_runs_is_better_than_code_that_fails_whatever_came_later():
     loop = await ended(
         [text("Hi 0"), text("Hi 1")],
         checks=[Finds(FAILED_RUN, RAN)],
@@ -156,7 +156,7 @@ async def test_code_that_runs_is_better_than_code_that_fails_whatever_came_later
 # What a critic said
 
 
-async def test_what_the_critic_no_longer_has_to_say_is_resolved() -> None:
+async def test_what_the_critic_no_longer_has_to_say_is_resolved():
     fixed = '{"findings": [], "fixed": ["f1"], "ready": false, "because": "f2 stands."}'
     replies = [text("Hi"), critique(finding("curt"), finding("no name")), text("Hi you"), fixed]
     loop = await ended(replies, limits=Limits(max_revisions=1))
@@ -166,7 +166,7 @@ async def test_what_the_critic_no_longer_has_to_say_is_resolved() -> None:
     assert verdict.outcome is Outcome.NEEDS_IMPROVEMENT
 
 
-async def test_a_late_finding_about_words_that_stood_before_is_a_suggestion() -> None:
+async def test_a_late_finding_about_words_that_stood_before_is_a_suggestion():
     late = critique(finding("stiff", quote="Dear all"), finding("lost the date"))
     replies = [text("Dear all, hi"), critique(finding("curt")), text("Dear all, hello"), late]
     loop = await ended(replies, limits=Limits(max_revisions=1))
@@ -174,7 +174,7 @@ async def test_a_late_finding_about_words_that_stood_before_is_a_suggestion() ->
     assert (blocks["stiff"], blocks["lost the date"]) == (False, True)
 
 
-async def test_without_an_evaluator_a_revision_is_taken_to_meet_what_it_was_written_for() -> None:
+async def test_without_an_evaluator_a_revision_is_taken_to_meet_what_it_was_written_for():
     loop = await ended(
         [text("Hi"), text("Hi Ann")], checks=[Finds(found("tests"))], limits=Limits()
     )
