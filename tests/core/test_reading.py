@@ -12,7 +12,6 @@ from ipyrefine.providers.scripted import ScriptedModel
 async def test_microcopy_is_left_to_the_user_unless_it_is_always_to_be_read(critique):
     model, task = ScriptedModel([text("Saves it."), READY]), "Write a tooltip for Save."
     run = await refine(task, model=model, journal=False, critique=critique, profile="microcopy")
-    assert run.verdict is not None
     if critique == "always":
         assert (run.usage.calls, run.stop_reason) == (2, StopReason.PASSED)
     else:

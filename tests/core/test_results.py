@@ -32,7 +32,7 @@ from ipyrefine.core.results import (
     row_choices,
     rows,
 )
-from ipyrefine.core.run import Iteration, Run
+from ipyrefine.core.run import Run
 from ipyrefine.core.table import Point, Row
 from ipyrefine.core.typed import confirmations
 from ipyrefine.errors import UsageError
@@ -81,13 +81,8 @@ async def ran(*texts: str, about: str = STATED, **options: Any) -> Refinement:
     return loop
 
 
-def chosen(loop: Refinement) -> Iteration:
-    assert loop.state.chosen
-    return loop.state.chosen
-
-
 def shown(loop: Refinement) -> tuple[Row, ...]:
-    return rows(loop.state, chosen(loop))
+    return rows(loop.state, loop.state.chosen)
 
 
 def gives(loop: Refinement) -> dict[str, str]:
@@ -267,8 +262,7 @@ ABOUT_AVERAGE = "Write moving_average(values, window)."
 @pytest.mark.parametrize("wrong", [[], [AVERAGE.replace(" + 1", "")]], ids=["right", "mended"])
 async def test_a_function_of_which_nothing_is_known_asks_for_one_result(wrong):
     loop = await ran(*wrong, AVERAGE, about=ABOUT_AVERAGE, limits=ONCE)
-    asked = example_asked(chosen(loop), shown(loop))
-    assert asked
+    asked = example_asked(loop.state.chosen, shown(loop))
     assert asked.call == "moving_average([3, 1, 2], 2)"
     with pytest.raises(UsageError, match="Say what it should give"):
         confirmations(loop.state, ["1"])
@@ -276,7 +270,7 @@ async def test_a_function_of_which_nothing_is_known_asks_for_one_result(wrong):
     assert (loop.state.text, loop.state.stop_reason) == (AVERAGE, StopReason.PASSED)
     assert (loop.state.verdict.outcome, loop.state.verdict.basis) == (Outcome.PASS, "confirmed")
     assert [(one.result, one.confirmed) for one in shown(loop)] == [("[2.0, 1.5]", True)]
-    assert example_asked(chosen(loop), shown(loop)) is None
+    assert example_asked(loop.state.chosen, shown(loop)) is None
 
 
 async def test_an_exception_that_the_user_expects_stays_to_be_taken_back():
@@ -330,7 +324,7 @@ async def test_a_class_shows_a_scenario_without_one_that_is_stated():
     (found,) = shown(loop)
     setup = "stack = Stack()\nstack.push(5)\nstack.push(2)"
     assert (found.setup, found.call, found.result) == (setup, "stack.size()", "2")
-    assert example_asked(chosen(loop), shown(loop)) is None, "its result is there to confirm"
+    assert example_asked(loop.state.chosen, shown(loop)) is None, "its result is there to confirm"
 
 
 async def test_drafts_that_differ_ask_which_is_right_first():
@@ -387,7 +381,7 @@ async def test_a_dispute_says_what_the_critic_expects_and_what_the_text_gives():
         middle("even", "median([1, 2]) == 1"), *[MEAN] * 3,
         note="t1: KEEP: it is the mean", then=upheld, limits=Limits(max_revisions=2),
     )  # fmt: skip
-    said = verdict_words(loop.state, chosen(loop)).sentence
+    said = verdict_words(loop.state, loop.state.chosen).sentence
     assert said.endswith("median([1, 2]): the critic expects 1, the text gives 1.5.")
     assert loop.state.stop_reason is StopReason.UNJUDGED
 
@@ -407,7 +401,7 @@ async def test_who_gives_which_of_two_results_is_said_of_each_text_as_it_is():
 async def test_of_one_text_it_is_what_the_critic_expects_and_what_this_text_gives():
     loop = await criticised(EMPTY, LOWER, limits=ONCE)
     first, *_ = shown(loop)
-    said = rivalry(loop.state, chosen(loop), first)
+    said = rivalry(loop.state, loop.state.chosen, first)
     assert said == "this text raises IndexError, the critic expects None"
 
 
@@ -430,7 +424,7 @@ async def test_results_that_are_long_are_counted_where_it_is_said_who_gives_them
     loop = await criticised(EMPTY, long, limits=ONCE)
     first, *_ = shown(loop)
     assert [one.result for one in row_choices(first)] == ["None", repr([0] * 30)]
-    said = rivalry(loop.state, chosen(loop), first)
+    said = rivalry(loop.state, loop.state.chosen, first)
     assert said == "the critic expects the first, this text gives the second"
 
 
