@@ -11,7 +11,6 @@ import nbformat
 import pytest
 from kit import finished
 
-import ipyrefine
 from ipyrefine import cli
 from ipyrefine.core.decisions import Accept, Dismiss
 from ipyrefine.core.model import Attempt, Choice, StopReason
@@ -38,18 +37,10 @@ def sources(path: Path) -> list[str]:
     return [one.source for one in nbformat.read(path, as_version=4).cells]
 
 
-def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit, match="0"):
-        cli.main(["--version"])
-    assert capsys.readouterr().out == f"ipyrefine {ipyrefine.__version__}\n"
-
-
 # Handing out
 
 
-def test_the_teachers_page_shows_what_is_printed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_teachers_page_shows_what_is_printed(tmp_path, capsys, monkeypatch):
     page = (notebooks() / "README.md").read_text("utf-8")
     found = re.search(r"^ipyrefine (handout .+)\n```\n\n```\n((?:.+\n)+)```", page, re.MULTILINE)
     assert found
@@ -58,9 +49,7 @@ def test_the_teachers_page_shows_what_is_printed(
     assert capsys.readouterr().out == found[2]
 
 
-def test_our_notebooks_are_handed_out_by_number(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_our_notebooks_are_handed_out_by_number(tmp_path, capsys):
     """Without solutions and outputs, and with all that they read."""
     lab = tmp_path / "lab"
     numbers = [str(int(one.name[:2])) for one in OURS]
@@ -84,32 +73,27 @@ def test_our_notebooks_are_handed_out_by_number(
     assert cli.main(["handout", numbers[0], "-o", str(lab)]) == 0, "again it is the same"
 
 
-@pytest.mark.parametrize(
-    ("source", "left"),
-    [
-        ("1. Why?\n\n<details>\n<summary>Solutions</summary>\n\nSo.\n\n</details>", "1. Why?"),
-        ("Why?\n<DETAILS open><summary><b>Model solution</b></summary>So.</DETAILS>\nAnd?",
-         "Why?\n\nAnd?"),
-        ("Why?\n<details><summary>Solution</summary>a<details>b</details>So.</details>", "Why?"),
-        ("Why?\n<details><summary>Solution</summary>So.", "Why?"),
-        ("<details><summary>Hint</summary>Look.</details>\nWhy?",) * 2,
-        ("<details><summary>Hint</summary>x\n<details><summary>Solution</summary>So.</details>"
-         "\n</details>\nWhy?", "<details><summary>Hint</summary>x\n\n</details>\nWhy?"),
-        ("Our solution is a fold: `<details>`.",) * 2,
-        ("<details><summary>Why?</summary>The solution.</details>",) * 2,
-        ("<details><summary>Solutions</summary>So.</details>", None),
-    ],
-)  # fmt: skip
-def test_a_solution_is_cut_and_all_else_stays(
-    tmp_path: Path, source: str, left: str | None
-) -> None:
+@pytest.mark.parametrize(("source", "left"), [
+    ("1. Why?\n\n<details>\n<summary>Solutions</summary>\n\nSo.\n\n</details>", "1. Why?"),
+    ("Why?\n<DETAILS open><summary><b>Model solution</b></summary>So.</DETAILS>\nAnd?",
+     "Why?\n\nAnd?"),
+    ("Why?\n<details><summary>Solution</summary>a<details>b</details>So.</details>", "Why?"),
+    ("Why?\n<details><summary>Solution</summary>So.", "Why?"),
+    ("<details><summary>Hint</summary>Look.</details>\nWhy?",) * 2,
+    ("<details><summary>Hint</summary>x\n<details><summary>Solution</summary>So.</details>"
+     "\n</details>\nWhy?", "<details><summary>Hint</summary>x\n\n</details>\nWhy?"),
+    ("Our solution is a fold: `<details>`.",) * 2,
+    ("<details><summary>Why?</summary>The solution.</details>",) * 2,
+    ("<details><summary>Solutions</summary>So.</details>", None),
+])  # fmt: skip
+def test_a_solution_is_cut_and_all_else_stays(tmp_path, source, left):
     path = saved(tmp_path / "x.ipynb", v4.new_markdown_cell(source), v4.new_code_cell(source))
     assert cli.main(["handout", str(path), "-o", str(tmp_path / "lab")]) == 0
     kept = [] if left is None else [left]
     assert sources(tmp_path / "lab/x.ipynb") == [*kept, source], "code is not HTML"
 
 
-def test_a_cell_with_the_tag_is_cut_and_no_run_stays_in_the_metadata(tmp_path: Path) -> None:
+def test_a_cell_with_the_tag_is_cut_and_no_run_stays_in_the_metadata(tmp_path):
     solved = v4.new_code_cell("x = 42", metadata={"tags": ["solution"]})
     made = {"widgets": {"state": "x"}, KEY: {"run": {}}, "language_info": {"name": "python"}}
     path = saved(tmp_path / "x.ipynb", v4.new_code_cell("x = ..."), solved, **made)
@@ -119,9 +103,7 @@ def test_a_cell_with_the_tag_is_cut_and_no_run_stays_in_the_metadata(tmp_path: P
     assert stored["metadata"] == {"language_info": {"name": "python"}}
 
 
-def test_what_a_notebook_names_goes_along_and_nothing_else(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_a_notebook_names_goes_along_and_nothing_else(tmp_path, capsys):
     home = tmp_path / "course"
     for name in ("data/a.csv", "data/b.csv", "my plot.png", "helper.py", "more.py", "solutions.py",
                  "key.ipynb", ".env", "recordings/1.json", "other.txt", "notes.md"):  # fmt: skip
@@ -144,9 +126,7 @@ def test_what_a_notebook_names_goes_along_and_nothing_else(
     assert line.endswith("; without .env, recordings/2.json.")
 
 
-def test_a_notebook_is_never_written_over(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_notebook_is_never_written_over(tmp_path, capsys):
     path = saved(tmp_path / "x.ipynb", v4.new_markdown_cell("<details><summary>Solution</summary>"))
     before = path.read_bytes()
     assert cli.main(["handout", str(path), "-o", str(tmp_path)]) == 1
@@ -163,9 +143,7 @@ def test_a_notebook_is_never_written_over(
      '{"cells": [], "metadata": {}, "nbformat": 5}',
      '{"cells": [], "metadata": {}, "nbformat": "4"}'],
 )  # fmt: skip
-def test_what_is_not_a_notebook_is_refused_in_a_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str
-) -> None:
+def test_what_is_not_a_notebook_is_refused_in_a_line(tmp_path, capsys, content):
     """The good one before it is not handed out alone."""
     path, good = tmp_path / "x.ipynb", saved(tmp_path / "good.ipynb")
     path.write_text(content)
@@ -181,9 +159,7 @@ def test_what_is_not_a_notebook_is_refused_in_a_line(
         assert line == f"{path} is not a notebook of format 4. Save it again in JupyterLab."
 
 
-def test_names_in_a_notebook_are_harmless(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_names_in_a_notebook_are_harmless(tmp_path, capsys):
     names = ("recorded:a\x00b.json", "recorded:\x1b[2J", "recorded:/etc/passwd", "recorded:../x")
     cells = [
         v4.new_markdown_cell(f"{name} '{'x' * 9999}' '../*.py' '**' '*' '/'") for name in names
@@ -196,7 +172,7 @@ def test_names_in_a_notebook_are_harmless(
     assert line.isprintable()
 
 
-def test_an_empty_notebook_is_one(tmp_path: Path) -> None:
+def test_an_empty_notebook_is_one(tmp_path):
     path = saved(tmp_path / "x.ipynb")
     assert cli.main(["handout", str(path), "-o", str(tmp_path / "lab")]) == 0
     assert sources(tmp_path / "lab/x.ipynb") == []
@@ -217,9 +193,7 @@ async def decided() -> Run:
     return run.replace(decisions=reasons, stop_reason=StopReason.ACCEPTED, attempts=(asked,))
 
 
-def test_the_runs_of_a_class_are_a_table(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_runs_of_a_class_are_a_table(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     passed = asyncio.run(finished("=Write a greeting.\nA short one."))
     handed_in(Path("class/ann/lab.ipynb"), passed, asyncio.run(decided()))
@@ -250,18 +224,13 @@ def test_the_runs_of_a_class_are_a_table(
     assert rows[3]["problem"] == below[-1]
 
 
-@pytest.mark.parametrize(
-    ("files", "students"),
-    [
-        (["ann.ipynb", "bob.ipynb"], ["ann", "bob"]),
-        (["ann/1.ipynb", "ann/2.ipynb", "bob/1.ipynb"], ["ann", "ann", "bob"]),
-        (["ann/lab/1.ipynb", "bob/1.ipynb", "cy.ipynb"], ["ann", "bob", "cy"]),
-        (["class/ann.ipynb"], ["ann"]),
-    ],
-)
-def test_a_student_is_a_folder_or_a_file(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], files: list[str], students: list[str]
-) -> None:
+@pytest.mark.parametrize(("files", "students"), [
+    (["ann.ipynb", "bob.ipynb"], ["ann", "bob"]),
+    (["ann/1.ipynb", "ann/2.ipynb", "bob/1.ipynb"], ["ann", "ann", "bob"]),
+    (["ann/lab/1.ipynb", "bob/1.ipynb", "cy.ipynb"], ["ann", "bob", "cy"]),
+    (["class/ann.ipynb"], ["ann"]),
+])  # fmt: skip
+def test_a_student_is_a_folder_or_a_file(tmp_path, capsys, files, students):
     [first] = notebooks().glob("01-*.ipynb")  # it has one run
     run = json.loads(first.read_text("utf-8"))
     for name in files:
@@ -275,9 +244,7 @@ def test_a_student_is_a_folder_or_a_file(
     assert "Traceback" not in capsys.readouterr().err
 
 
-def test_a_damaged_record_is_a_line_and_the_others_are_listed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_damaged_record_is_a_line_and_the_others_are_listed(tmp_path, capsys):
     run = asyncio.run(finished())
     path = handed_in(tmp_path / "ann.ipynb", run, run)
     content = json.loads(path.read_text())
@@ -292,9 +259,7 @@ def test_a_damaged_record_is_a_line_and_the_others_are_listed(
         assert str(path) in problem[0]
 
 
-def test_a_table_takes_no_notebooks_place(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_table_takes_no_notebooks_place(tmp_path, capsys):
     """``--csv *.ipynb`` would."""
     path = handed_in(tmp_path / "ann.ipynb")
     before = path.read_bytes()

@@ -1,9 +1,8 @@
 """`ipyrefine history | export | run`."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import nbformat
 import pytest
@@ -20,21 +19,15 @@ from ipyrefine.journal.writer import Recorder, default_path
 REFINE = "%%refine -m scripted -p prose --criteria tone --target 0.8 -n 1"
 
 
-class Ended(NamedTuple):
-    """How a command ended, and what it wrote."""
-
-    status: int
-    out: str
-    err: str
-
-
 @pytest.fixture
-def ipyrefine(capfd: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
-    """The command line, in this process; kernels are processes of their own."""
+def ipyrefine(capfd):
+    """The command line, in this process; kernels are processes of their own.
 
-    def command(*words: str) -> Ended:
-        status = cli.main([*words])
-        return Ended(status, *capfd.readouterr())
+    It returns the exit status, and what was written.
+    """
+
+    def command(*words: str) -> tuple[int, str, str]:
+        return cli.main([*words]), *capfd.readouterr()
 
     return command
 
@@ -54,14 +47,12 @@ async def journalled() -> None:
 
 
 @pytest.mark.usefixtures("journalled")
-def test_history_and_export_work_without_a_notebook(
-    ipyrefine: Callable[..., Ended], tmp_path: Path
-) -> None:
-    listed = ipyrefine("history", "greeting")
-    assert listed.status == 0
-    assert "PASS" in listed.out
+def test_history_and_export_work_without_a_notebook(ipyrefine, tmp_path):
+    status, out, _ = ipyrefine("history", "greeting")
+    assert status == 0
+    assert "PASS" in out
     file = str(tmp_path / "run.json")
-    assert ipyrefine("export", "greeting", file).status == 0
+    assert ipyrefine("export", "greeting", file)[0] == 0
     assert package.load(file)[0].text == "Version 1"
     status, _, err = ipyrefine("export", "greeting", file)
     assert status == 1
@@ -69,9 +60,7 @@ def test_history_and_export_work_without_a_notebook(
     assert "exists" in err
 
 
-def test_run_executes_a_notebook_and_ends_with_its_verdicts(
-    ipyrefine: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_run_executes_a_notebook_and_ends_with_its_verdicts(ipyrefine, monkeypatch, tmp_path):
     good, bad = (f"{REFINE}\nWrite a {word}." for word in ("greeting", "farewell"))
     path = notebook(tmp_path / "x.ipynb", "%load_ext ipyrefine", good, bad, "print(refined, name)")
     with ScriptedServer() as server:
@@ -89,17 +78,14 @@ def test_run_executes_a_notebook_and_ends_with_its_verdicts(
     assert [one.text for one in package.load(tmp_path / "x.refined.ipynb")] == ["Hello", "Bye"]
 
 
-@pytest.mark.parametrize(
-    ("source", "status", "sentence"),
-    [
-        ("1 / 0", 2, "Cell 2 failed: division by zero"),
-        ("import os; os._exit(1)", 2, "kernel died in cell 2"),
-        ("print('nothing to refine')", 4, "no %%refine cell"),
-    ],
-)
+@pytest.mark.parametrize(("source", "status", "sentence"), [
+    ("1 / 0", 2, "Cell 2 failed: division by zero"),
+    ("import os; os._exit(1)", 2, "kernel died in cell 2"),
+    ("print('nothing to refine')", 4, "no %%refine cell"),
+])  # fmt: skip
 def test_a_failed_cell_ends_with_2_no_refine_cell_with_4_and_both_are_written_as_far_as_they_got(
-    ipyrefine: Callable[..., Ended], tmp_path: Path, source: str, status: int, sentence: str
-) -> None:
+    ipyrefine, tmp_path, source, status, sentence
+):
     path = notebook(tmp_path / "x.ipynb", "print('begun')", source)
     code, _, err = ipyrefine("run", str(path), "-o", str(tmp_path / "out.ipynb"))
     assert code == status
@@ -109,22 +95,13 @@ def test_a_failed_cell_ends_with_2_no_refine_cell_with_4_and_both_are_written_as
     assert executed.cells[0].outputs[0].text == "begun\n"
 
 
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (["none.ipynb"], "cannot be read"),
-        ([__file__], "is not a notebook"),
-        (["x.ipynb", "-p", "no value"], "NAME=VALUE"),
-        (["x.ipynb", "-p", "class=1"], "NAME=VALUE"),
-    ],
-)
-def test_what_cannot_be_run_is_an_error_in_words(
-    ipyrefine: Callable[..., Ended],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    words: list[str],
-    sentence: str,
-) -> None:
+@pytest.mark.parametrize(("words", "sentence"), [
+    (["none.ipynb"], "cannot be read"),
+    ([__file__], "is not a notebook"),
+    (["x.ipynb", "-p", "no value"], "NAME=VALUE"),
+    (["x.ipynb", "-p", "class=1"], "NAME=VALUE"),
+])  # fmt: skip
+def test_what_cannot_be_run_is_an_error_in_words(ipyrefine, monkeypatch, tmp_path, words, sentence):
     monkeypatch.chdir(tmp_path)
     notebook(tmp_path / "x.ipynb", "1")
     code, _, err = ipyrefine("run", *words)
@@ -132,7 +109,7 @@ def test_what_cannot_be_run_is_an_error_in_words(
     assert sentence in err
 
 
-def test_parameters_follow_the_tagged_cell_and_replace_earlier_ones(tmp_path: Path) -> None:
+def test_parameters_follow_the_tagged_cell_and_replace_earlier_ones(tmp_path):
     path = notebook(tmp_path / "x.ipynb", "n = 1", "print(n)", tags=("parameters",))
     read: Any = nbformat.read(path, as_version=4)
     for value in (2, 3):
@@ -141,7 +118,7 @@ def test_parameters_follow_the_tagged_cell_and_replace_earlier_ones(tmp_path: Pa
     nbformat.validate(read)
 
 
-async def test_a_result_on_which_drafts_differ_is_listed_as_what_to_confirm() -> None:
+async def test_a_result_on_which_drafts_differ_is_listed_as_what_to_confirm():
     run = await finished(scores=(10,))
     rivals = (Choice(result="ValueError", raises=True),)
     row = Row(call="median([\n])", result="None", rivals=rivals, source="drafts")
@@ -151,7 +128,7 @@ async def test_a_result_on_which_drafts_differ_is_listed_as_what_to_confirm() ->
     assert second == "   To confirm: median([]) → None or ValueError? (this text gives None)"
 
 
-async def test_not_judged_has_an_exit_status_of_its_own() -> None:
+async def test_not_judged_has_an_exit_status_of_its_own():
     passed = await finished(scores=(10,))
     unmet = await finished(scores=(4,))
     verdict = Verdict(outcome=Outcome.NOT_JUDGED, score=None)
