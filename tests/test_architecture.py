@@ -63,12 +63,12 @@ def imports_between_rooms() -> Iterator[tuple[Path, str, str]]:
             yield path, other, name
 
 
-def test_every_room_has_its_place_in_the_table() -> None:
+def test_every_room_has_its_place_in_the_table():
     rooms = {room_of(path) for path in SOURCE.rglob("*.py")} - {"__init__"}
     assert rooms == set(BELOW), "a new room needs its line, and one that is gone has none"
 
 
-def test_imports_point_downward_only() -> None:
+def test_imports_point_downward_only():
     upward = [
         f"{path.relative_to(SOURCE)} imports {name}"
         for path, other, name in imports_between_rooms()
@@ -77,12 +77,7 @@ def test_imports_point_downward_only() -> None:
     assert upward == [], "say in BELOW what the room may use, or move the code"
 
 
-def test_the_table_has_no_circle() -> None:
-    """So that an arrow that is allowed can never be turned round by another."""
-    TopologicalSorter(BELOW).prepare()
-
-
-def test_no_files_import_each_other_in_a_circle() -> None:
+def test_no_files_import_each_other_in_a_circle():
     """Within a room as between rooms; an import inside of a function counts too."""
     files = {
         ".".join(("ipyrefine", *path.relative_to(SOURCE).with_suffix("").parts)): path
@@ -101,13 +96,13 @@ def test_no_files_import_each_other_in_a_circle() -> None:
 @pytest.mark.parametrize(
     ("folder", "names"), [(SOURCE, "*.py"), (Path(__file__).parent, "test_*.py")]
 )
-def test_no_two_files_have_the_same_name(folder: Path, names: str) -> None:
+def test_no_two_files_have_the_same_name(folder, names):
     """Pytest imports tests by their names alone."""
     found = Counter(path.name for path in folder.rglob(names) if path.stem != "__init__")
     assert [name for name, uses in found.items() if uses > 1] == []
 
 
-def test_the_core_imports_the_standard_library_pydantic_and_our_errors_only() -> None:
+def test_the_core_imports_the_standard_library_pydantic_and_our_errors_only():
     allowed = {*sys.stdlib_module_names, "pydantic", "ipyrefine"}
     outside = [
         f"{path.relative_to(SOURCE)} imports {name}"
@@ -117,37 +112,27 @@ def test_the_core_imports_the_standard_library_pydantic_and_our_errors_only() ->
     assert outside == []
 
 
-def test_openai_is_imported_where_its_requests_and_its_errors_are_made_ours_only() -> None:
+def test_openai_is_imported_where_its_requests_and_its_errors_are_made_ours_only():
     users = {path for path, name in imports() if name.partition(".")[0] == "openai"}
     assert {path.relative_to(SOURCE).as_posix() for path in users} <= OPENAI
 
 
-LOADED = (
-    "from IPython.core.interactiveshell import InteractiveShell as S; "
-    "S.instance().extension_manager.load_extension('ipyrefine')"
-)
 HEAVY = {"anywidget", "distributed", "ipywidgets", "nbformat"}
 HEAVY |= {"openai", "pandas", "tqdm", "xllamacpp"}
+STEPS = {
+    "import ipyrefine": HEAVY | {"IPython", "pydantic"},
+    "from IPython.core.interactiveshell import InteractiveShell as S\n"
+    "S.instance().extension_manager.load_extension('ipyrefine')": HEAVY | {"pydantic"},
+    "import ipyrefine.api, ipyrefine.providers.replay": HEAVY | {"genai_prices"},
+}
 
 
-@pytest.mark.parametrize(
-    ("statement", "heavy"),
-    [
-        ("import ipyrefine", HEAVY | {"IPython", "pydantic"}),
-        ("import ipyrefine.api, ipyrefine.providers.replay", HEAVY | {"genai_prices"}),
-        (LOADED, HEAVY | {"pydantic"}),
-    ],
-    ids=["import", "a recording", "load_ext"],
-)
-def test_importing_and_loading_stay_light(statement: str, heavy: set[str]) -> None:
-    code = f"{statement}\nimport sys\nprint(*sorted({heavy} & set(sys.modules)))"
+def test_importing_and_loading_stay_light():
+    """The package, then the extension, then a recording: in one process, the lightest first."""
+    code = "import sys\n" + "".join(
+        f"{step}\nprint(*{heavy} & sys.modules.keys())\n" for step, heavy in STEPS.items()
+    )
     done = subprocess.run(
         [sys.executable, "-c", code], check=True, timeout=60, capture_output=True, text=True
     )
     assert done.stdout.split() == []
-
-
-def test_every_exported_name_is_listed_in_order_and_resolves() -> None:
-    assert ipyrefine.__all__ == sorted(ipyrefine.__all__)
-    for name in ipyrefine.__all__:
-        assert getattr(ipyrefine, name) is not None

@@ -35,41 +35,26 @@ def mbpp_task(number: int, body: str, *inputs: Any) -> dict[str, Any]:
     }
 
 
-def test_mbpp_gets_the_results_of_its_reference_and_runs_no_other(
-    convert: Any, tmp_path: Path
-) -> None:
+def test_mbpp_gets_results_of_its_reference_for_forty_inputs_and_runs_no_other(convert, tmp_path):
     """Sets and tuples become lists, an input that the reference changes stays as it was."""
     body = "x = x if isinstance(x, list) else [x]; x.append(1); return {*x}, (1,)"
-    kept, other = mbpp_task(3, body, [[2, 3]]), mbpp_task(2, "1 / 0")
+    kept = mbpp_task(3, body, [[2, 3]], *([n] for n in range(50)))
     original = tmp_path / "MbppPlus.jsonl"
-    original.write_text("".join(f"{json.dumps(one)}\n" for one in (other, kept)), "utf-8")
+    original.write_text(f"{json.dumps(mbpp_task(2, '1 / 0'))}\n{json.dumps(kept)}\n", "utf-8")
     convert.USED["mbpp"] = {"Mbpp/3": "other"}
     assert convert.convert("mbpp", original, tmp_path / "data") == ["Mbpp/3"]
     [row] = rows(tmp_path / "data/mbpp_plus.jsonl")
-    assert row == {
-        "task_id": "Mbpp/3",
-        "prompt": kept["prompt"],
-        "entry_point": "twice",
-        "atol": 0,
-        "cases": [[[2], [[1, 2], [1]]], [[[2, 3]], [[1, 2, 3], [1]]]],
-    }
-
-
-def test_mbpp_keeps_forty_inputs_and_names_a_reference_that_fails(
-    convert: Any, tmp_path: Path
-) -> None:
-    original = tmp_path / "MbppPlus.jsonl"
-    original.write_text(json.dumps(mbpp_task(3, "return x", *([n] for n in range(50)))), "utf-8")
-    convert.USED["mbpp"] = {"Mbpp/3": ""}
-    convert.convert("mbpp", original, tmp_path)
-    [row] = rows(tmp_path / "mbpp_plus.jsonl")
-    assert len(row["cases"]) == 40
+    cases = row.pop("cases")
+    assert cases[:2] == [[[2], [[1, 2], [1]]], [[[2, 3]], [[1, 2, 3], [1]]]]
+    assert len(cases) == 40
+    same = ("task_id", "prompt", "entry_point", "atol")
+    assert row == {name: kept[name] for name in same}
     original.write_text(json.dumps(mbpp_task(3, "return 1 / 0")), "utf-8")
     with pytest.raises(SystemExit, match="Mbpp/3: the reference fails"):
         convert.convert("mbpp", original, tmp_path)
 
 
-def test_exercism_joins_its_pages_and_needs_no_other_exercise(convert: Any, tmp_path: Path) -> None:
+def test_exercism_joins_its_pages_and_needs_no_other_exercise(convert, tmp_path):
     folder = tmp_path / "exercises/practice/two-fer"
     parts = {"solution": ["two_fer.py"], "test": ["two_fer_test.py"]}
     parts["example"] = [".meta/example.py"]
@@ -97,7 +82,7 @@ def test_exercism_joins_its_pages_and_needs_no_other_exercise(convert: Any, tmp_
     assert rows(tmp_path / "exercism.jsonl") == [expected]
 
 
-def test_ifeval_keeps_the_requests_that_are_used(convert: Any, tmp_path: Path) -> None:
+def test_ifeval_keeps_the_requests_that_are_used(convert, tmp_path):
     original = tmp_path / "input_data.jsonl"
     kinds = ["punctuation:no_comma"]
     all_rows = [

@@ -20,14 +20,14 @@ SHOWING = sorted(
 
 
 @pytest.mark.parametrize("name", SHOWING)
-def test_the_examples_in_docstrings_hold(name: str) -> None:
+def test_the_examples_in_docstrings_hold(name):
     module = import_module(name.removesuffix(".__init__"))
     result = doctest.testmod(module)
     assert result.attempted
     assert result.failed == 0
 
 
-def test_the_examples_of_the_magics_help_are_options_it_takes() -> None:
+def test_the_examples_of_the_magics_help_are_options_it_takes():
     lines = re.findall(r"^ *%%refine (.+)$", options.EXAMPLES, re.MULTILINE)
     assert len(lines) >= 3
     for line in lines:

@@ -43,13 +43,13 @@ def help_text() -> str:
     return str(Refine.refine.getdoc())
 
 
-def test_every_option_of_the_magic_is_in_its_help_and_no_other() -> None:
+def test_every_option_of_the_magic_is_in_its_help_and_no_other():
     lines = re.findall(r"^  -.+$", help_text().split("\nexamples:\n")[0], re.MULTILINE)
     named = {name for line in lines for name in re.findall(r"(?:^  |, )(--?[a-z-]+)", line)}
     assert named == set(parser().options)
 
 
-def test_the_table_of_options_has_each_purpose_with_options_of_it() -> None:
+def test_the_table_of_options_has_each_purpose_with_options_of_it():
     rows = re.findall(
         r"^\| ([a-z ]+) \| (.*`.*) \|$",
         section(PAGES["docs/options.md"], "By purpose"),
@@ -68,7 +68,7 @@ def test_the_table_of_options_has_each_purpose_with_options_of_it() -> None:
         assert named <= groups[title]
 
 
-def test_every_loop_has_a_row_and_its_tests_say_what_differs() -> None:
+def test_every_loop_has_a_row_and_its_tests_say_what_differs():
     rows = [line for line in PAGES["docs/loops.md"].splitlines() if "`%%refine " in line]
     assert len(rows) == len(LOOPS)
     for row, name in zip(rows, LOOPS, strict=True):
@@ -89,7 +89,7 @@ def test_every_loop_has_a_row_and_its_tests_say_what_differs() -> None:
             assert limits(parse(line)).max_revisions is not None
 
 
-def test_every_command_is_named_in_the_help_and_the_readmes_exist() -> None:
+def test_every_command_is_named_in_the_help_and_the_readmes_exist():
     commands = usage()
     for command in listed():
         assert re.search(rf"^  {command}\b", commands, re.MULTILINE), command
@@ -97,7 +97,7 @@ def test_every_command_is_named_in_the_help_and_the_readmes_exist() -> None:
     assert {"accept", "override", "continue", "right", "resume"} <= named <= set(listed())
 
 
-def test_its_commands_are_what_the_checks_run() -> None:
+def test_its_commands_are_what_the_checks_run():
     script = (ROOT / ".ci/run").read_text("utf-8")
     for page in (README, CONTRIBUTING):
         assert 'pip install -e ".[test]" && pytest' in page
@@ -114,11 +114,11 @@ def python_of(name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", [name for name, page in PAGES.items() if "```python" in page])
-def test_the_python_on_a_page_runs(name: str) -> None:
+def test_the_python_on_a_page_runs(name):
     assert python_of(name)
 
 
-async def test_the_profile_the_checks_and_the_model_of_the_docs_make_a_run() -> None:
+async def test_the_profile_the_checks_and_the_model_of_the_docs_make_a_run():
     checks = python_of("docs/checks.md")
     run = await ipyrefine.refine(
         "One line.",
@@ -134,14 +134,14 @@ async def test_the_profile_the_checks_and_the_model_of_the_docs_make_a_run() -> 
     assert "Thank them for the order." in str(run.iterations[0].evidence)
 
 
-async def test_the_task_in_python_of_the_docs_returns_what_it_says() -> None:
+async def test_the_task_in_python_of_the_docs_returns_what_it_says():
     writes = python_of("docs/options.md")["write"]
     replies = ["```python\ndef inc(x):\n    return x + 1\n```", READY]
     found = await writes("Write inc(x). inc(1) == 2", ScriptedModel(replies))
     assert [str(one) for one in found[1:]] == ["PASS", "passed"]
 
 
-async def test_the_panel_of_the_docs_hands_on_what_is_accepted() -> None:
+async def test_the_panel_of_the_docs_hands_on_what_is_accepted():
     space = python_of("docs/extending.md")
     slug = "```python\ndef slug(title):\n    return title.lower().replace(' ', '-')\n```"
     panel, box = space["panel_for"](ScriptedModel([slug, READY]))
@@ -153,27 +153,26 @@ async def test_the_panel_of_the_docs_hands_on_what_is_accepted() -> None:
     assert space["result"].value.startswith("def slug(title)")
 
 
-def test_the_prompts_of_another_loop_are_read_by_their_stages() -> None:
+def test_the_prompts_of_another_loop_are_read_by_their_stages():
     mine = python_of("docs/loops.md")["mine"]
     assert {*Prompts.build(mine).own()} == {"draft", "judge"}
 
 
-def test_the_docs_list_the_checks_and_what_can_be_shared() -> None:
+def test_the_docs_list_the_checks_and_what_can_be_shared():
     checks = section(PAGES["docs/checks.md"], "Checks")
     assert re.findall(r"^\| `(\w+)", checks, re.MULTILINE) == [one.name for one in BUILTIN.values()]
     leaves = section(PAGES["docs/privacy.md"], "What leaves")
     assert tuple(re.findall(r"^\| `(\w+)` \|", leaves, re.MULTILINE)) == LEVELS
 
 
-def test_every_public_name_is_in_the_docs_and_no_other() -> None:
+def test_every_public_name_is_in_the_docs_and_no_other():
     table = section(PAGES["docs/extending.md"], "What is public")
     heads = re.findall(r"^\| (`.+?) \|", table, re.MULTILINE)
     assert sorted(re.findall(r"`(\w+)`", " ".join(heads))) == ipyrefine.__all__
+    assert all(getattr(ipyrefine, name) is not None for name in ipyrefine.__all__)
 
 
-def test_the_first_cell_of_the_readme_says_what_it_promises(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_first_cell_of_the_readme_says_what_it_promises(monkeypatch):
     """Without a model, in a shell of its own."""
     [frames] = re.findall(r"```python\n(.+?)```", README, re.DOTALL)
     [cell] = re.findall(r"```\n(%%refine --draft -n 0\n.+?)```", README, re.DOTALL)
@@ -187,7 +186,7 @@ def test_the_first_cell_of_the_readme_says_what_it_promises(
     assert [line for line in promised if line not in shown] == []
 
 
-def test_the_readme_is_short_and_leads_to_every_page() -> None:
+def test_the_readme_is_short_and_leads_to_every_page():
     assert len(README.splitlines()) <= 110
     pages = {name for name in PAGES if name.startswith("docs/")}
     assert pages <= set(re.findall(r"\]\(([^)#]+)", README))
@@ -199,7 +198,7 @@ def anchors_of(page: str) -> set[str]:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_every_link_leads_somewhere(name: str) -> None:
+def test_every_link_leads_somewhere(name):
     for link in re.findall(r"\]\(((?!http)[^)]+)\)", PAGES[name]):
         path, _, anchor = link.partition("#")
         target = (ROOT / name).parent / path if path else ROOT / name
@@ -208,30 +207,25 @@ def test_every_link_leads_somewhere(name: str) -> None:
             assert anchor in anchors_of(target.read_text("utf-8")), link
 
 
-def test_every_notebook_is_listed() -> None:
+def test_every_notebook_is_listed():
     linked = set(re.findall(r"\]\((notebooks/[^)]+)\)", README))
     assert {str(path.relative_to(ROOT)) for path in ROOT.glob("notebooks/*.ipynb")} <= linked
     rows = re.findall(r"^\| \[\d\d\]\(([^)]+)\) \|", TEACHERS, re.MULTILINE)
     assert rows == sorted(path.name for path in ROOT.glob("notebooks/*.ipynb"))
 
 
-def test_every_bench_has_a_line() -> None:
+def test_every_bench_has_a_line():
     for path in (ROOT / "bench").glob("*.py"):
         if '__name__ == "__main__"' in path.read_text("utf-8"):
             assert f"| `{path.name}` |" in BENCHES, path.name
 
 
-def test_the_page_on_security_has_the_sandboxs_table() -> None:
+def test_the_page_on_security_has_the_sandboxs_table():
     rows = [line for line in (sandbox.__doc__ or "").splitlines() if line.startswith("|")]
     assert "\n".join(rows) in (ROOT / "SECURITY.md").read_text("utf-8")
 
 
-def test_the_citation_has_the_projects_version() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    assert f"\nversion: {project['version']}\n" in (ROOT / "CITATION.cff").read_text("utf-8")
-
-
-def test_on_the_package_index_every_link_of_the_readme_and_its_picture_lead_to_a_file() -> None:
+def test_on_the_package_index_every_link_of_the_readme_and_its_picture_lead_to_a_file():
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     page = README
     for one in settings["tool"]["hatch"]["metadata"]["hooks"]["fancy-pypi-readme"]["substitutions"]:
@@ -245,17 +239,18 @@ def test_on_the_package_index_every_link_of_the_readme_and_its_picture_lead_to_a
     assert [one for one in [*paths, picture] if not (ROOT / one).is_file()] == []
 
 
-def test_the_badge_and_the_demo_open_the_notebook_that_needs_no_model() -> None:
+def test_the_badge_and_the_demo_open_the_notebook_that_needs_no_model():
     [opened] = re.findall(r"urlpath=lab/tree/notebooks/([\w.-]+)", README)
     assert opened == min(path.name for path in ROOT.glob("notebooks/*.ipynb"))
     assert f'"{opened}"' in (ROOT / "src/ipyrefine/demo/__init__.py").read_text("utf-8")
+    assert ipyrefine.load(ROOT / "notebooks" / opened), "it shows its run before it is executed"
 
 
-def test_the_project_has_one_address() -> None:
+def test_the_project_has_one_address_and_version():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     [badge] = re.findall(r"mybinder\.org/v2/gh/([\w-]+/[\w-]+)/", README)
-    [cited] = re.findall(
-        r"^repository-code: (.+)$", (ROOT / "CITATION.cff").read_text("utf-8"), re.M
-    )
+    citation = (ROOT / "CITATION.cff").read_text("utf-8")
+    assert f"\nversion: {project['version']}\n" in citation
+    [cited] = re.findall(r"(?m)^repository-code: (.+)$", citation)
     assert cited == f"https://github.com/{badge}"
     assert all(url.startswith(cited) for url in project["urls"].values())
