@@ -93,20 +93,16 @@ async def test_each_failing_input_is_asked_about_and_kept_with_the_prediction():
 
 async def test_an_example_of_the_task_that_fails_is_asked_about_without_a_critic():
     puzzle = open_puzzle((await coached("def median(xs):\n    return xs[0]")).state)
-    assert puzzle
     assert (puzzle.call, puzzle.gives.result) == ("median([4, 9, 5])", "4")
     assert puzzle.expected.result == "5"
 
 
-@pytest.mark.parametrize(
-    ("decision", "sentence"),
-    [
-        (Continue(), "Nothing is written for you here"),
-        (Continue(guidance="fix it"), "Nothing is written for you here"),
-        (Expect(call="median([1])", result="1"), "Nothing is written for you here"),
-        (Predict(result="two words"), "neither a value"),
-    ],
-)
+@pytest.mark.parametrize(("decision", "sentence"), [
+    (Continue(), "Nothing is written for you here"),
+    (Continue(guidance="fix it"), "Nothing is written for you here"),
+    (Expect(call="median([1])", result="1"), "Nothing is written for you here"),
+    (Predict(result="two words"), "neither a value"),
+])  # fmt: skip
 async def test_nothing_is_written_for_a_student_and_only_a_value_is_a_prediction(
     decision, sentence
 ):
@@ -178,14 +174,11 @@ def test_what_was_predicted_before_stays_when_the_cell_is_run_again(shell, capsy
     assert [one.call for one in run.attempts] == ["median([])"]
 
 
-@pytest.mark.parametrize(
-    ("cell", "sentence"),
-    [
-        ("%%refine --coach\nWrite median.", "--coach is about code of yours"),
-        (f"%%refine --coach --set as=task\n{OWN}", "it is about code of yours"),
-        (f"%%refine --coach -n 2\n{TASK}\n{OWN}", "nothing is written for you"),
-        ("%refine should 1", "no run yet"),
-    ],
-)
+@pytest.mark.parametrize(("cell", "sentence"), [
+    ("%%refine --coach\nWrite median.", "--coach is about code of yours"),
+    (f"%%refine --coach --set as=task\n{OWN}", "it is about code of yours"),
+    (f"%%refine --coach -n 2\n{TASK}\n{OWN}", "nothing is written for you"),
+    ("%refine should 1", "no run yet"),
+])  # fmt: skip
 def test_what_makes_no_sense_of_it_is_refused_in_a_sentence(shell, cell, sentence):
     assert sentence in str(error_of(shell, cell))

@@ -1,5 +1,6 @@
 """`%refine` in words: every decision of the panel can be typed, and means the same."""
 
+import shlex
 from typing import Any
 
 import pytest
@@ -8,7 +9,6 @@ from kit import text
 from shells import error_of, scripted_shell
 
 from ipyrefine.core import decisions
-from ipyrefine.core.actions import commands as listed
 from ipyrefine.core.actions import parse_decision, require_possible
 from ipyrefine.core.decisions import (
     Accept,
@@ -34,8 +34,7 @@ from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.table import Evidence, Point, Result, Row
 from ipyrefine.core.typed import confirmations, parse_iteration
 from ipyrefine.errors import UsageError
-from ipyrefine.session import commands
-from ipyrefine.session.commands import question_in, show
+from ipyrefine.session.commands import question_in
 
 CELL = "%%refine -p prose --set as=task --criteria tone --min-findings 0 -n 0\nWrite a greeting."
 TONE = Criterion(name="tone", definition="Warm.")
@@ -59,73 +58,95 @@ RUN = replay([
     BestChanged(iteration=0),
 ])  # fmt: skip
 
-# What is typed, and the decision that the panel's own control sends.
-TYPED: list[tuple[list[str], Decision]] = [
-    (["accept"], Accept(iteration=0)),
-    (["accept", "0"], Accept(iteration=0)),
-    (
-        ["override", "improve", "2", "typos", "left"],
-        Override(outcome=Outcome.NEEDS_IMPROVEMENT, reason="2 typos left"),
+STOPPED = RUN.replace(stop_reason=StopReason.REVISIONS)
+COACHED = RUN.replace(setup=RUN.setup.replace(attempts=()))
+LINEAGE = [(None, "model"), (None, "model"), (1, "model"), (2, "user"), (2, "model")]
+FIVE = Run(
+    setup=Setup(task=Task(text="Greet."), model="m"),
+    iterations=tuple(
+        Iteration(number=number, parent=parent, author=author, text=str(number))
+        for number, (parent, author) in enumerate(LINEAGE)
     ),
-    (["override", "pass", "good", "enough"], Override(outcome=Outcome.PASS, reason="good enough")),
-    (["override", "improve", "0", "too cold"],
-     Override(iteration=0, outcome=NEEDS_WORK, reason="too cold")),
-    (["override", "fail", "0", "much", "too", "cold"],
-     Override(iteration=0, outcome=Outcome.FAIL, reason="much too cold")),
-    (["continue"], Continue()),
-    (["continue", "3", "shorter"], Continue(revisions=3, guidance="shorter")),
-    (["continue", "be", "brief"], Guide(guidance="be brief")),
-    (["continue", "from", "here", "on"], Guide(guidance="from here on")),
-    (["continue", "from", "2", "to", "3"], Guide(guidance="from 2 to 3")),
-    (["continue", "f9", "is", "a", "name"], Guide(guidance="f9 is a name")),
-    (["continue", "from", "draft"], Branch(iteration=0)),
-    (["continue", "from", "0", "2", "warmer"], Branch(iteration=0, revisions=2, guidance="warmer")),
-    (["continue", "f1,", "f2", "briefly"], Select(points=("f1", "f2"), guidance="briefly")),
-    (["dismiss", "f1", "as", "meant"], Dismiss(points=("f1",), reason="as meant")),
-    (["add", "No name.", "Hello", "Add one."], Add(point=NAMELESS)),
-    (["add", "f1", "Cold."], Add(point=COLD)),
-        (["should", "1", "2"], Expect(call="median([])", result="2")),
-    (["should", "1", "[1,", "2]"], Expect(call="median([])", result="[1, 2]")),
-    (["should", "1", "raises", "ValueError"],
-     Expect(call="median([])", result="ValueError", raises=True)),
-    (["should", "1", "?"], Retract(call="median([])")),
-    (["should", "median([2])", "==", "2"], Expect(call="median([2])", result="2")),
-    (["should", "median('a') raises TypeError"],
-     Expect(call="median('a')", result="TypeError", raises=True)),
-    (["dismiss", "length:<=3", "words"], Drop(demand="length:<=3 words")),
-        (["edit", "criteria", "tone", "0.6"], Criteria(criteria=(TONE,), target=0.6)),
-]  # fmt: skip
+)
+FOUR = FIVE.replace(iterations=FIVE.iterations[:4])
+
+# What is typed, and the decision that the panel's own control sends.
+TYPED: dict[str, Decision] = {
+    "accept": Accept(iteration=0),
+    "accept 0": Accept(iteration=0),
+    "override improve 2 typos left": Override(outcome=NEEDS_WORK, reason="2 typos left"),
+    "override pass good enough": Override(outcome=Outcome.PASS, reason="good enough"),
+    "override improve 0 too cold": Override(iteration=0, outcome=NEEDS_WORK, reason="too cold"),
+    "override fail 0 much too cold": Override(
+        iteration=0, outcome=Outcome.FAIL, reason="much too cold"
+    ),
+    "continue": Continue(),
+    "continue 3 shorter": Continue(revisions=3, guidance="shorter"),
+    "continue be brief": Guide(guidance="be brief"),
+    "continue from here on": Guide(guidance="from here on"),
+    "continue from 2 to 3": Guide(guidance="from 2 to 3"),
+    "continue f9 is a name": Guide(guidance="f9 is a name"),
+    "continue from draft": Branch(iteration=0),
+    "continue from 0 2 warmer": Branch(iteration=0, revisions=2, guidance="warmer"),
+    "continue f1, f2 briefly": Select(points=("f1", "f2"), guidance="briefly"),
+    "dismiss f1 as meant": Dismiss(points=("f1",), reason="as meant"),
+    "dismiss length:<=3 words": Drop(demand="length:<=3 words"),
+    "add 'No name.' Hello 'Add one.'": Add(point=NAMELESS),
+    "add f1 Cold.": Add(point=COLD),
+    "should 1 2": Expect(call="median([])", result="2"),
+    "should 1 [1, 2]": Expect(call="median([])", result="[1, 2]"),
+    "should 1 raises ValueError": Expect(call="median([])", result="ValueError", raises=True),
+    "should 1 ?": Retract(call="median([])"),
+    "should median([2]) == 2": Expect(call="median([2])", result="2"),
+    "should 'median(0) raises TypeError'": Expect(
+        call="median(0)", result="TypeError", raises=True
+    ),
+    "edit criteria tone 0.6": Criteria(criteria=(TONE,), target=0.6),
+}
+OF_OTHER_RUNS: dict[str, tuple[Run, Decision]] = {
+    "continue shorter": (STOPPED, Continue(guidance="shorter")),
+    "should ValueError": (COACHED, Predict(result="ValueError", raises=True)),
+    "override pass revision of mine": (
+        FOUR, Override(outcome=Outcome.PASS, reason="revision of mine")
+    ),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(("words", "decision"), TYPED, ids=[" ".join(words) for words, _ in TYPED])
-def test_what_is_typed_is_the_decision_of_the_panels_control(words, decision):
-    name, *args = words
-    assert parse_decision(RUN, name, args) == decision
+@pytest.mark.parametrize(("typed", "run", "decision"), [
+    *((typed, RUN, decision) for typed, decision in TYPED.items()),
+    *((typed, *expected) for typed, expected in OF_OTHER_RUNS.items()),
+])  # fmt: skip
+def test_what_is_typed_is_the_decision_of_the_panels_control(typed, run, decision):
+    name, *args = shlex.split(typed)
+    assert parse_decision(run, name, args) == decision
 
 
 def test_every_kind_of_decision_is_typed_above_or_has_its_own_command():
     schema = decisions.DECISION.json_schema()["discriminator"]["mapping"]
-    typed = {*(type(decision) for _, decision in TYPED), Edit, Predict}
+    typed = {*map(type, TYPED.values()), Edit, Predict}
     assert {one.model_fields["kind"].default for one in typed} == set(schema)
 
 
-@pytest.mark.parametrize(("words", "sentence"), [
-    (["override", "maybe"], "Say which"),
-    (["continue", "from", "7"], "There is no text 7"),
-    (["continue", "from"], "Say which text"),
-    (["add"], "Put the finding in quotes"),
-    (["add", "f9", "Cold."], "There is no finding 'f9'"),
-    (["edit", "criteria", "tone", "1.5"], "from 0 to 1"),
-    (["should"], 'Use %refine should 2 "VALUE"'),
-    (["should", "3", "0"], "There is no result 3: this run has results 1 to 2"),
-    (["should", "1", "banana"], "A result is a value as Python"),
-    (["should", "median([])"], "Use %refine should"),
-    (["should", "f(x) == g(x)"], "A result is a value as Python"),
+@pytest.mark.parametrize(("typed", "sentence"), [
+    ("override maybe", "Say which"),
+    ("continue from 7", "There is no text 7"),
+    ("continue from", "Say which text"),
+    ("continue f8 f9", "There is no finding 'f8'"),
+    ("dismiss f9", "There is no finding 'f9'"),
+    ("dismiss nonsense", "There is no demand 'nonsense'"),
+    ("add", "Put the finding in quotes"),
+    ("add f9 Cold.", "There is no finding 'f9'"),
+    ("edit criteria tone 1.5", "from 0 to 1"),
+    ("should", 'Use %refine should 2 "VALUE"'),
+    ("should 3 0", "There is no result 3: this run has results 1 to 2"),
+    ("should 1 banana", "A result is a value as Python"),
+    ("should median([])", "Use %refine should"),
+    ("should 'f(x) == g(x)'", "A result is a value as Python"),
 ])  # fmt: skip
-def test_words_that_mean_nothing_here_are_refused(words, sentence):
-    name, *args = words
+def test_words_that_mean_nothing_here_are_refused(typed, sentence):
+    name, *args = shlex.split(typed)
     with pytest.raises(UsageError, match=sentence):
-        parse_decision(RUN, name, args)
+        require_possible(RUN, parse_decision(RUN, name, args))
 
 
 def test_results_are_confirmed_by_their_numbers():
@@ -134,6 +155,19 @@ def test_results_are_confirmed_by_their_numbers():
     for words in ([], ["3"], ["x"]):
         with pytest.raises(UsageError, match=r"Say which results|There is no result"):
             confirmations(RUN, words)
+
+
+@pytest.mark.parametrize(("words", "number"), [
+    ("0", 0), ("draft", 0), ("draft 2", 1), ("Draft-2 rest", 1), ("1", 2), ("revision 1", 2),
+    ("your edit", 3), ("edit", 3),
+])  # fmt: skip
+def test_an_iteration_is_found_by_the_name_that_is_shown(words, number):
+    assert parse_iteration(FOUR, words.split()) == number
+
+
+def test_a_number_in_two_names_is_asked_about():
+    with pytest.raises(UsageError, match="say which of draft-2, revision-2"):
+        parse_iteration(FIVE, ["2"])
 
 
 @pytest.fixture
@@ -181,73 +215,47 @@ def test_stop_ends_a_pause_and_close_the_run(shell):
     assert shell.user_ns["refined_run"].stop_reason == "cancelled"
 
 
-def test_a_student_says_with_should_what_their_code_gives():
-    coached = RUN.replace(setup=RUN.setup.replace(attempts=()))
-    decision = Predict(result="ValueError", raises=True)
-    assert parse_decision(coached, "should", ["ValueError"]) == decision
+INSTEAD = {
+    "apply": "Type %refine accept insert.",
+    "select": "Type %refine continue f1.",
+    "guide": 'Type %refine continue "guidance".',
+    "branch": "Type %refine continue from 0.",
+    "output": "Type %refine show output.",
+    "confirm": "Type %refine right 1.",
+    "expect": 'Type %refine should 1 "VALUE".',
+    "predict": "Type %refine should VALUE.",
+    "drop": "Type %refine dismiss CHECK.",
+    "criteria": "Type %refine edit criteria.",
+    "kind": "Type %refine continue as prose.",
+    "profiles": "Type %refine show profiles.",
+    "models": "Type %refine show models.",
+    "pass": "Type %refine override pass.",
+    "below": "Type %refine tests below.",
+    "confrm": "Did you mean %refine right 1?",
+    "acept": "Did you mean %refine accept?",
+    "profile": "Did you mean %refine show profiles?",
+    "zzz": "There is no command 'zzz'. %refine lists them.",
+}
+REFUSED = {
+    "contine": "There is no command 'contine'. Did you mean %refine continue?",
+    "edit mien": "No variable named 'mien'. Did you mean mine?",
+    "edit number": "'number' is a variable of type int, not a text.",
+    "show 3": "There is no text 3.",
+    "show setings": "There is no 'setings' to show. Did you mean settings?",
+    "resume nobody": "no run 'nobody'",
+    "resume -n 3": "--max-revisions was settled",
+    "resume none.ipynb": "cannot be read",
+    "export": "Name a file",
+}
 
 
-def test_a_finding_that_there_is_not_can_be_neither_chosen_nor_dismissed():
-    for name, args in (("continue", ["f8", "f9"]), ("dismiss", ["f9"])):
-        with pytest.raises(UsageError, match="There is no finding 'f"):
-            require_possible(RUN, parse_decision(RUN, name, args))
-    with pytest.raises(UsageError, match="There is no demand 'nonsense'"):
-        require_possible(RUN, parse_decision(RUN, "dismiss", ["nonsense"]))
-
-
-def test_what_a_stopped_run_is_told_to_continue_with_allows_a_revision():
-    stopped = RUN.replace(stop_reason=StopReason.REVISIONS)
-    assert parse_decision(stopped, "continue", ["shorter"]) == Continue(guidance="shorter")
-
-
-@pytest.mark.parametrize(("typed", "instead"), [
-    ("apply", "Type %refine accept insert."),
-    ("select", "Type %refine continue f1."),
-    ("guide", 'Type %refine continue "guidance".'),
-    ("branch", "Type %refine continue from 0."),
-    ("output", "Type %refine show output."),
-    ("confirm", "Type %refine right 1."),
-    ("expect", 'Type %refine should 1 "VALUE".'),
-    ("predict", "Type %refine should VALUE."),
-    ("drop", "Type %refine dismiss CHECK."),
-    ("criteria", "Type %refine edit criteria."),
-    ("kind", "Type %refine continue as prose."),
-    ("profiles", "Type %refine show profiles."),
-    ("models", "Type %refine show models."),
-    ("pass", "Type %refine override pass."),
-    ("below", "Type %refine tests below."),
-    ("confrm", "Did you mean %refine right 1?"),
-    ("acept", "Did you mean %refine accept?"),
-    ("profile", "Did you mean %refine show profiles?"),
-    ("zzz", "There is no command 'zzz'. %refine lists them."),
-])  # fmt: skip
-def test_a_word_that_is_no_command_says_what_to_type(shell, typed, instead):
-    assert instead in str(error_of(shell, f"%refine {typed} 1"))
-
-
-def test_there_are_at_most_ten_words_besides_the_commands():
-    assert len(listed()) == 19
-    assert len(commands._SYNONYMS) <= 10
-    assert not {*commands._SYNONYMS} & {*listed()}
-
-
-@pytest.mark.parametrize(("words", "sentence"), [
-    ("contine", "There is no command 'contine'. Did you mean %refine continue?"),
-    ("edit mien", "No variable named 'mien'. Did you mean mine?"),
-    ("edit number", "'number' is a variable of type int, not a text."),
-    ("show 3", "There is no text 3."),
-    ("show setings", "There is no 'setings' to show. Did you mean settings?"),
-    ("resume nobody", "no run 'nobody'"),
-    ("resume -n 3", "--max-revisions was settled"),
-    ("resume none.ipynb", "cannot be read"),
-    ("export", "Name a file"),
-])  # fmt: skip
-def test_a_command_that_cannot_be_carried_out_says_why(shell, words, sentence):
+def test_what_is_no_command_or_cannot_be_carried_out_says_what_to_type_or_why(shell):
     shell.user_ns.update(mine="Good morning", number=3)
     run(shell, CELL)
-    error = error_of(shell, f"%refine {words}")
-    assert isinstance(error, UsageError)
-    assert sentence in str(error)
+    said = {f"{word} 1": sentence for word, sentence in INSTEAD.items()} | REFUSED
+    errors = {words: error_of(shell, f"%refine {words}") for words in said}
+    assert {type(error) for error in errors.values()} == {UsageError}
+    assert [words for words in said if said[words] not in str(errors[words])] == []
 
 
 def test_without_a_command_the_commands_to_decide_with_are_printed(shell, capsys):
@@ -272,59 +280,15 @@ def test_one_part_of_a_run_is_shown_by_its_name(shell, capsys):
     assert capsys.readouterr().out == "Version 0\n"
 
 
-LINEAGE = [(None, "model"), (None, "model"), (1, "model"), (2, "user"), (2, "model")]
-FIVE = Run(
-    setup=Setup(task=Task(text="Greet."), model="m"),
-    iterations=tuple(
-        Iteration(number=number, parent=parent, author=author, text=str(number))
-        for number, (parent, author) in enumerate(LINEAGE)
-    ),
-)
-FOUR = FIVE.replace(iterations=FIVE.iterations[:4])
-
-
-@pytest.mark.parametrize(
-    ("words", "number"),
-    [
-        ("0", 0),
-        ("draft", 0),
-        ("draft 2", 1),
-        ("Draft-2 rest", 1),
-        ("1", 2),
-        ("revision 1", 2),
-        ("your edit", 3),
-        ("edit", 3),
-    ],
-)
-def test_an_iteration_is_found_by_the_name_that_is_shown(words, number):
-    assert parse_iteration(FOUR, words.split()) == number
-    assert show(FOUR, words.split()) == str(number)
-    overridden = parse_decision(FOUR, "override", ["pass", *words.split()])
-    assert getattr(overridden, "iteration", None) == number
-
-
-def test_words_that_name_no_text_are_the_reason():
-    decision = parse_decision(FOUR, "override", ["pass", "revision", "of", "mine"])
-    assert decision == Override(outcome=Outcome.PASS, reason="revision of mine")
-
-
-def test_a_number_in_two_names_is_asked_about():
-    with pytest.raises(UsageError, match="say which of draft-2, revision-2"):
-        parse_iteration(FIVE, ["2"])
-
-
-@pytest.mark.parametrize(
-    ("decision", "question"),
-    [
-        (Continue(guidance="Why a set?"), ("Why a set?", 0)),
-        (Guide(guidance="为什么？"), ("为什么？", 0)),  # noqa: RUF001
-        (Branch(iteration=1, guidance="Use a list. Why not?\n"), ("Use a list. Why not?\n", 1)),
-        (Continue(guidance="Why? Use a list."), None),
-        (Continue(), None),
-        (Dismiss(points=("f1",), reason="Why?"), None),
-        (Override(outcome=NEEDS_WORK, reason="Why?"), None),
-    ],
-)
+@pytest.mark.parametrize(("decision", "question"), [
+    (Continue(guidance="Why a set?"), ("Why a set?", 0)),
+    (Guide(guidance="为什么？"), ("为什么？", 0)),  # noqa: RUF001
+    (Branch(iteration=1, guidance="Use a list. Why not?\n"), ("Use a list. Why not?\n", 1)),
+    (Continue(guidance="Why? Use a list."), None),
+    (Continue(), None),
+    (Dismiss(points=("f1",), reason="Why?"), None),
+    (Override(outcome=NEEDS_WORK, reason="Why?"), None),
+])  # fmt: skip
 def test_guidance_that_ends_with_a_question_mark_asks(decision, question):
     stopped = RUN.replace(stop_reason=StopReason.CANCELLED)
     assert question_in(stopped, decision) == question

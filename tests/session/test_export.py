@@ -39,13 +39,10 @@ async def test_an_exported_run_is_read_back_whole(tmp_path, ending):
 
 async def test_only_accepted_code_can_be_run(tmp_path):
     run = await finished()
-    task = run.task.model_copy(update={"form": "code"})
-    code = run.model_copy(update={"setup": run.setup.model_copy(update={"task": task})})
+    code = run.replace(setup=run.setup.replace(task=run.task.replace(form="code")))
     passed = cells_of(export(code, tmp_path / "passed.ipynb"))
     assert {cell.cell_type for cell in passed} == {"markdown"}
-    accepted = code.model_copy(
-        update={"stop_reason": StopReason.ACCEPTED, "decisions": (Accept(iteration=0),)}
-    )
+    accepted = code.replace(stop_reason=StopReason.ACCEPTED, decisions=(Accept(iteration=0),))
     last = cells_of(export(accepted, tmp_path / "accepted.ipynb"))[-1]
     assert (last.cell_type, last.source) == ("code", "Version 0")
 

@@ -1,5 +1,7 @@
 """The list of runs, and how often the user agreed."""
 
+import pytest
+
 from ipyrefine.core.decisions import Accept, Decision, Override
 from ipyrefine.core.events import (
     BestChanged,
@@ -39,31 +41,25 @@ PASS_IT = Override(iteration=0, outcome=Outcome.PASS)
 NEEDS_WORK = Override(iteration=0, outcome=Outcome.NEEDS_IMPROVEMENT)
 
 
-def test_without_a_ruling_on_a_verdict_nothing_is_said():
-    assert agreement([]) == ""
-    assert agreement([run_with(Outcome.PASS), run_with(Outcome.NOT_JUDGED, PASS_IT)]) == ""
+SHOWN = [
+    *[run_with(Outcome.PASS, ACCEPT, basis="examples")] * 3,
+    run_with(Outcome.PASS, NEEDS_WORK, basis="examples"),
+    run_with(Outcome.NEEDS_IMPROVEMENT, PASS_IT, basis="examples"),
+    run_with(Outcome.NEEDS_IMPROVEMENT, NEEDS_WORK, basis="examples"),
+]
+LATE = run_with(Outcome.PASS, ACCEPT, basis="tests")
+LATE = LATE.replace(iterations=(LATE.iterations[0].replace(read_late=True),))
 
 
-def test_verdicts_are_counted_as_they_were_before_the_users_word():
-    runs = [
-        *[run_with(Outcome.PASS, ACCEPT, basis="examples")] * 3,
-        run_with(Outcome.PASS, NEEDS_WORK, basis="examples"),
-        run_with(Outcome.NEEDS_IMPROVEMENT, PASS_IT, basis="examples"),
-        run_with(Outcome.NEEDS_IMPROVEMENT, NEEDS_WORK, basis="examples"),
-        run_with(Outcome.NOT_JUDGED, PASS_IT),
-    ]
-    assert agreement(runs) == "You agreed with 4 of 6 verdicts that you ruled on."
-
-
-def test_the_latest_word_on_a_text_counts():
-    line = agreement([run_with(Outcome.PASS, ACCEPT, NEEDS_WORK, basis="tests")])
-    assert line == "You agreed with 0 of 1 verdict that you ruled on."
-
-
-def test_a_text_that_was_accepted_before_it_was_read_is_not_counted():
-    run = run_with(Outcome.PASS, ACCEPT, basis="tests")
-    late = run.iterations[0].replace(read_late=True)
-    assert agreement([run.replace(iterations=(late,))]) == ""
+@pytest.mark.parametrize(("runs", "agreed"), [
+    ([*SHOWN, run_with(Outcome.NOT_JUDGED, PASS_IT)], "4 of 6 verdicts"),  # as they were shown
+    ([run_with(Outcome.PASS, ACCEPT, NEEDS_WORK, basis="tests")], "0 of 1 verdict"),  # the latest
+    ([LATE], ""),  # accepted before it was read
+    ([], ""),
+    ([run_with(Outcome.PASS), run_with(Outcome.NOT_JUDGED, PASS_IT)], ""),
+])  # fmt: skip
+def test_verdicts_are_counted_that_the_user_ruled_on(runs, agreed):
+    assert agreement(runs) == (agreed and f"You agreed with {agreed} that you ruled on.")
 
 
 def test_the_list_says_how_often_the_user_agreed_with_what_it_lists(monkeypatch):

@@ -205,13 +205,12 @@ def test_a_file_that_is_none_is_refused_in_a_sentence(tmp_path, content, ending)
         assert refused(use, path) in (None, [])
 
 
-def test_a_file_that_is_too_large_is_not_read(tmp_path):
-    path = tmp_path / "x.ipynb"
-    with path.open("wb") as file:
+@pytest.mark.parametrize("use", [load, read_recording])
+def test_a_file_that_is_too_large_is_not_read(tmp_path, use):
+    with (tmp_path / "x.ipynb").open("wb") as file:
         file.truncate(2**40)
-    for use in (load, read_recording):
-        with pytest.raises(UsageError, match="larger than 128 MB"):
-            use(path)
+    with pytest.raises(UsageError, match="larger than 128 MB"):
+        use(tmp_path / "x.ipynb")
 
 
 async def uses(run: Run, path: Path) -> None:

@@ -78,15 +78,12 @@ def kept(trial: Trial, session: Session) -> None:
 MIDDLE = "in the middle"
 
 
-@pytest.mark.parametrize(
-    ("stage", "moment", "way"),
-    [
-        *((stage, MIDDLE, "stop") for stage in STAGES),
-        ("draft", MIDDLE, "interrupt"),
-        ("critique", "before its status", "interrupt"),
-        ("revise", "before its first piece", "stop"),
-    ],
-)
+@pytest.mark.parametrize(("stage", "moment", "way"), [
+    *((stage, MIDDLE, "stop") for stage in STAGES),
+    ("draft", MIDDLE, "interrupt"),
+    ("critique", "before its status", "interrupt"),
+    ("revise", "before its first piece", "stop"),
+])  # fmt: skip
 async def test_a_run_can_be_stopped_at_every_stage_and_moment(server, stage, moment, way):
     trial = Trial(server, stage, silences(stage)[moment])
     session = Session(trial.refinement(), [])

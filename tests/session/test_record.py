@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kit import finished
+from kit import finished, greeting
 from pydantic import BaseModel
 
 import ipyrefine
@@ -15,14 +15,13 @@ from ipyrefine.core.stored import VERSION
 from ipyrefine.core.table import Evidence
 from ipyrefine.errors import UsageError
 from ipyrefine.session.record import LIMIT, MIME, bundle, load_whole, read
+from ipyrefine.session.session import SentLog
 
 
-def notebook(*outputs: dict[str, Any]) -> dict[str, Any]:
+def saved(path: Path, *outputs: dict[str, Any]) -> Path:
+    """A notebook with these outputs, each of a cell of its own."""
     cells = [{"cell_type": "code", "outputs": [{"data": data}]} for data in outputs]
-    return {"cells": [{"cell_type": "markdown"}, *cells], "metadata": {}}
-
-
-def saved(path: Path, content: Any) -> Path:
+    content = {"cells": [{"cell_type": "markdown"}, *cells], "metadata": {}}
     path.write_text(json.dumps(content), "utf-8")
     return path
 
@@ -41,7 +40,7 @@ async def test_a_long_run_is_shortened_says_so_and_is_never_resumed_without_its_
     for mime in ("text/plain", "text/html"):
         assert len(data[mime]) < 5 * LIMIT, mime
         assert "shortened to fit the notebook" in data[mime]
-    (record,) = read(saved(tmp_path / "x.ipynb", notebook(data)))
+    (record,) = read(saved(tmp_path / "x.ipynb", data))
     assert not record.whole
     assert len(record.run.iterations) == count
     assert record.run.text == run.text
@@ -50,14 +49,11 @@ async def test_a_long_run_is_shortened_says_so_and_is_never_resumed_without_its_
     assert record.run.score_history == run.score_history
 
 
-@pytest.mark.parametrize(
-    ("content", "sentence"),
-    [
-        ("not json", "neither"),
-        ("{}", "neither"),
-        (f'{{"version": {VERSION}, "setup": {{"task": {{"text": "x"}}}}, "more": 1}}', "damaged"),
-    ],
-)
+@pytest.mark.parametrize(("content", "sentence"), [
+    ("not json", "neither"),
+    ("{}", "neither"),
+    (f'{{"version": {VERSION}, "setup": {{"task": {{"text": "x"}}}}, "more": 1}}', "damaged"),
+])  # fmt: skip
 def test_a_file_that_holds_no_run_is_named(tmp_path, content, sentence):
     (tmp_path / "x.json").write_text(content)
     with pytest.raises(UsageError, match=sentence):
@@ -86,17 +82,28 @@ def fields(record: type[BaseModel]) -> set[str]:
 async def test_a_record_of_another_version_is_refused_as_such(tmp_path, version):
     data = bundle(await finished())
     data[MIME]["version"] = version
-    path = saved(tmp_path / "x.ipynb", notebook(data))
+    path = saved(tmp_path / "x.ipynb", data)
     with pytest.raises(UsageError, match="another version of ipyrefine"):
         load_whole(path)
 
 
 async def test_one_run_of_a_file_is_chosen_by_its_place(tmp_path):
     first, second = await finished("one"), await finished("two")
-    path = saved(tmp_path / "x.ipynb", notebook(bundle(first), bundle(second)))
+    path = saved(tmp_path / "x.ipynb", bundle(first), bundle(second))
     assert load_whole(path) == second
     assert load_whole(path, "0") == first
     with pytest.raises(UsageError, match="no run '2'"):
         load_whole(path, "2")
     with pytest.raises(UsageError, match="no record"):
-        load_whole(saved(tmp_path / "y.ipynb", notebook({"text/plain": "2"})))
+        load_whole(saved(tmp_path / "y.ipynb", {"text/plain": "2"}))
+
+
+async def test_every_request_is_kept_with_its_stage_and_model_in_order():
+    log, loop = SentLog(), greeting("Write to Ann.", model="m")
+    loop.model = loop.judge = log.watch(loop.model)
+    run = await loop.run()
+    titles = [title for title, _ in log.prompts]
+    assert titles[:2] == ["1 · Writing · m", "2 · Evaluating · m"]
+    assert len(titles) == run.usage.calls
+    assert all("Write to Ann." in text for _, text in log.prompts)
+    assert loop.model.name == "m"

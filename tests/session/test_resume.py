@@ -41,7 +41,7 @@ class Shell:
         self.replies: list[Any] = []
         self.model = ScriptedModel(self.replies)
         monkeypatch.setattr(api, "choose_model", self._choose)
-        self.shell = new_shell()
+        self.restart()
 
     def _choose(self, *_: Any, **__: Any) -> ScriptedModel:
         self.model = ScriptedModel(self.replies)
@@ -49,10 +49,7 @@ class Shell:
 
     def restart(self) -> None:
         self.shell = new_shell()
-
-    @property
-    def names(self) -> dict[str, Any]:
-        return self.shell.user_ns
+        self.names = self.shell.user_ns
 
     def run(self, cell: str, *replies: Any) -> BaseException | None:
         """Run a cell and return its error."""

@@ -1,9 +1,9 @@
 """The suite of a run outlives it: as a file for pytest, and as a cell below the text."""
 
 import asyncio
+import re
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -80,6 +80,35 @@ def test_dropped():
 '''
 
 
+MODULE = '''
+import pytest
+import unittest
+CASES = [1, 2]
+
+@pytest.fixture
+def known():
+    return [1, 3]
+
+@pytest.mark.parametrize("n", CASES)
+def test_one(n):
+    """None is left out."""
+    assert mean([n, None]) == n
+
+def test_known(known):
+    """Return the mean of some numbers."""
+    assert mean(known) == 2
+
+class Means(unittest.TestCase):
+    """Return the mean of some numbers."""
+
+    def test_first(self):
+        self.assertEqual(mean([1]), 1)
+
+    def test_second(self):
+        self.assertEqual(mean([2]), 2)
+'''
+
+
 def rows(*tests: Point) -> dict[str, Point]:
     return {one.id: one for one in with_ids((), tests)}
 
@@ -93,34 +122,39 @@ def kept(text: str = TEXT, confirmed: tuple[Clarification, ...] = CONFIRMED, **t
     return Run(setup=setup, iterations=(Iteration(number=0, text=text),), points=points)
 
 
-def pytest_on(path: Path) -> tuple[int, str]:
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(path)]
-    done = subprocess.run(command, cwd=path.parent, capture_output=True, text=True, check=False)
-    return done.returncode, done.stdout
-
-
-def test_the_file_passes_under_pytest_on_the_text_and_fails_on_another(tmp_path):
-    path = export(kept(), tmp_path / "test_mean.py")
-    status, out = pytest_on(path)
-    assert status == 0, out
-    assert "12 passed" in out  # six stated, three confirmed, three of the critic's
-    path.write_text(path.read_text().replace("/ len(known)", "/ len(numbers)"))
-    status, out = pytest_on(path)
-    assert status == 1
-    assert "test_stated_5" in out
-    assert "test_one" in out
-
-
-def test_the_tests_run_on_a_module_once_the_text_is_imported_from_there(tmp_path):
-    code = suite_source(kept(), "file")
-    text = code[code.index("class NothingHere") : code.index("import pytest")]
-    (tmp_path / "stats.py").write_text(text)
-    path = tmp_path / "test_stats.py"
-    [line] = [one for one in code.splitlines() if "from MODULE import" in one]
+@pytest.fixture(scope="module")
+def outcomes(tmp_path_factory):
+    """What pytest says of the files of four runs, by file and by the tests that fail."""
+    folder = tmp_path_factory.mktemp("suites")
+    right = export(kept(), folder / "test_right.py").read_text()
+    (folder / "test_wrong.py").write_text(right.replace("/ len(known)", "/ len(numbers)"))
+    export(kept().replace(points=rows(*read_tests(MODULE))), folder / "test_whole_module.py")
+    text = right[right.index("class NothingHere") : right.index("import pytest")]
+    (folder / "stats.py").write_text(text)
+    [line] = [one for one in right.splitlines() if "from MODULE import" in one]
     import_line = line[line.index("from MODULE") :].replace("MODULE", "stats")
-    path.write_text(code.replace(text, import_line + "\n\n\n").replace(line + "\n", ""))
-    status, out = pytest_on(path)
-    assert status == 0, out
+    imported = right.replace(text, import_line + "\n\n\n").replace(line + "\n", "")
+    (folder / "test_imported.py").write_text(imported)
+    command = [sys.executable, "-m", "pytest", "-qrA", "--tb=no", "-p", "no:cacheprovider"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    outcome = r"(?m)^(PASSED|FAILED|ERROR) (\w+)\.py(?:::([\w.:]+))?"
+    found = re.findall(outcome, done.stdout)
+    assert found, done.stdout
+    return found
+
+
+@pytest.mark.parametrize(("file", "passed"), [
+    ("right", 12),  # six stated, three confirmed, three of the critic's
+    ("imported", 12),
+    ("whole_module", 14),  # with five of the critic's: fixtures, constants and classes come along
+])  # fmt: skip
+def test_the_file_passes_under_pytest_on_the_text_and_where_it_is_imported(outcomes, file, passed):
+    assert [how for how, name, _ in outcomes if name == f"test_{file}"] == ["PASSED"] * passed
+
+
+def test_the_file_fails_on_another_text(outcomes):
+    failed = {test for how, name, test in outcomes if name == "test_wrong" and how != "PASSED"}
+    assert {"test_stated_5", "test_one"} <= failed
 
 
 def test_each_test_names_its_source_in_a_comment_that_stays_one():
@@ -160,41 +194,8 @@ CELL = "%%refine -p code --set as=task\nWrite f. f(1) == 2"
 BELOW = "# Stated in the task\nassert f(1) == 2\n"
 
 
-MODULE = '''
-import pytest
-import unittest
-CASES = [1, 2]
-
-@pytest.fixture
-def known():
-    return [1, 3]
-
-@pytest.mark.parametrize("n", CASES)
-def test_one(n):
-    """None is left out."""
-    assert mean([n, None]) == n
-
-def test_known(known):
-    """Return the mean of some numbers."""
-    assert mean(known) == 2
-
-class Means(unittest.TestCase):
-    """Return the mean of some numbers."""
-
-    def test_first(self):
-        self.assertEqual(mean([1]), 1)
-
-    def test_second(self):
-        self.assertEqual(mean([2]), 2)
-'''
-
-
-def test_tests_bring_the_fixtures_constants_and_classes_of_their_module(tmp_path):
-    run = kept().replace(points=rows(*read_tests(MODULE)))
-    status, out = pytest_on(export(run, tmp_path / "test_mean.py"))
-    assert status == 0, out
-    assert "14 passed" in out  # six stated, three confirmed, five of the critic's
-    cell = suite_source(run, "cell")
+def test_the_cell_says_what_only_pytest_can_run():
+    cell = suite_source(kept().replace(points=rows(*read_tests(MODULE))), "cell")
     assert "Only pytest can run test_one" in cell
     assert "CASES" not in cell
 
@@ -212,14 +213,10 @@ def test_a_command_puts_them_into_a_cell_below(ipytest, monkeypatch):
     assert put["text"] == (f"%%ipytest\n\n{test}" if ipytest else BELOW)
 
 
-@pytest.mark.parametrize(
-    ("cell", "sentence"),
-    [
-        (CELL, "The tests are in a new cell below the text."),
-        (CELL.partition(". ")[0], "no examples"),
-    ],
-    ids=["examples", "none"],
-)
+@pytest.mark.parametrize(("cell", "sentence"), [
+    (CELL, "The tests are in a new cell below the text."),
+    (CELL.partition(". ")[0], "no examples"),
+], ids=["examples", "none"])  # fmt: skip
 def test_a_click_puts_them_into_a_cell_and_the_panel_says_where(cell, sentence, monkeypatch):
     front = Front(monkeypatch, [REPLY.format("def f(x): return x + 1")])
     front.enter(cell, "home")

@@ -73,11 +73,13 @@ def test_every_stage_is_printed_guidance_reaches_the_writer_and_accepting_fills_
     terminal.expect(r"n \+ 1")
 
 
-def test_how_to_switch_is_said_once_and_no_line_of_the_question_breaks_a_word(terminal):
+def test_the_first_lines_say_what_a_cell_was_taken_for_and_once_how_to_switch(terminal):
+    """And no line of the question breaks a word."""
     terminal.setwinsize(60, 80)
     refine(terminal, "-n 0", check="")
-    terminal.expect("Not code[?]")
-    terminal.expect(r"leave it:")
+    for output in ("as: task", "as: code", "Not code[?] Use %refine continue as prose"):
+        terminal.expect(output)
+    terminal.expect("leave it:")
     terminal.send("\r")
     terminal.expect(r"In \[")
     refine(terminal, "-n 1", check="")
@@ -87,17 +89,8 @@ def test_how_to_switch_is_said_once_and_no_line_of_the_question_breaks_a_word(te
     said = terminal.before.rpartition("1 to 4 if")[2] + "leave it:"
     assert all(len(line) < 80 for line in said.splitlines()), said
     assert "[n]eeds work" in said
-
-
-def test_the_first_lines_say_what_the_cell_was_taken_for_and_how_to_switch(terminal):
-    refine(terminal, "-n 0", check="")
-    terminal.expect("Interpreted as: task")
-    terminal.expect("Interpreted as: code")
-    terminal.expect("Not code[?] Use %refine continue as prose")
-    terminal.expect("leave it:")
     terminal.send("\r")
     terminal.expect(r"In \[")
     terminal.send("%refine continue as prose\r")
-    terminal.expect(r"Interpreted as: task \(prose\)")
-    terminal.expect("Not prose[?] Use %refine continue as code")
-    terminal.expect("── Draft")
+    for output in (r"as: task \(prose\)", "Not prose[?] Use %refine continue as code", "── Draft"):
+        terminal.expect(output)

@@ -12,15 +12,7 @@ from shells import Front
 
 from ipyrefine import cli
 from ipyrefine.core.decisions import Accept, Override
-from ipyrefine.core.model import (
-    Clarification,
-    Material,
-    Outcome,
-    Setup,
-    StopReason,
-    Task,
-    Verdict,
-)
+from ipyrefine.core.model import Clarification, Material, Outcome, Setup, StopReason, Task, Verdict
 from ipyrefine.core.points import with_ids
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.stored import VERSION
@@ -87,17 +79,13 @@ def test_a_suite_that_holds_says_what_holds(tmp_path):
     assert exit_status([one]) == 0
 
 
-@pytest.mark.parametrize(
-    ("text", "line"),
-    [
-        (WRONG, "half(None): expected 0, got 0.5"),
-        (RIGHT.replace("/ 2", "/ 3"), "half(4): expected 2, got 1.333"),
-        (RIGHT.replace("half", "third"), "half(4): expected 2, raised NameError"),
-        ("def half(x):\n    raise SystemExit", "half(4): expected 2"),
-        ("def half(x):\n    return 0 if not x else x / 2", ""),
-    ],
-    ids=["confirmed", "example", "name", "exit", "kept"],
-)
+@pytest.mark.parametrize(("text", "line"), [
+    (WRONG, "half(None): expected 0, got 0.5"),
+    (RIGHT.replace("/ 2", "/ 3"), "half(4): expected 2, got 1.333"),
+    (RIGHT.replace("half", "third"), "half(4): expected 2, raised NameError"),
+    ("def half(x):\n    raise SystemExit", "half(4): expected 2"),
+    ("def half(x):\n    return 0 if not x else x / 2", ""),
+], ids=["confirmed", "example", "name", "exit", "kept"])  # fmt: skip
 def test_a_cell_that_changed_is_tried_where_that_is_asked(tmp_path, text, line):
     path = notebook(tmp_path / "x.ipynb", run_of(), below=f"%%time\n{text}", cell="held")
     [one] = verified(path)
@@ -150,17 +138,13 @@ def test_a_notebook_without_tests_or_records_says_so(tmp_path):
         verified(tmp_path / "none.ipynb")
 
 
-@pytest.mark.parametrize(
-    ("place", "value", "state"),
-    [
-        (("iterations", 0, "text"), WRONG, "fails"),
-        (("iterations", 0, "text"), RIGHT + "\n", "holds"),
-        (("setup", "task", "text"), TASK.replace("== 2", "== 3"), "fails"),
-        (("iterations",), 1, "fails"),
-        (("version",), VERSION - 1, "not run"),
-    ],
-    ids=["wrong text", "same text", "task", "damaged", "older"],
-)
+@pytest.mark.parametrize(("place", "value", "state"), [
+    (("iterations", 0, "text"), WRONG, "fails"),
+    (("iterations", 0, "text"), RIGHT + "\n", "holds"),
+    (("setup", "task", "text"), TASK.replace("== 2", "== 3"), "fails"),
+    (("iterations",), 1, "fails"),
+    (("version",), VERSION - 1, "not run"),
+], ids=["wrong text", "same text", "task", "damaged", "older"])  # fmt: skip
 def test_a_record_is_a_claim_and_what_it_says_now_is_run(tmp_path, place, value, state):
     path = notebook(tmp_path / "x.ipynb", run_of())
     content = json.loads(path.read_text())
@@ -177,34 +161,35 @@ def test_a_record_is_a_claim_and_what_it_says_now_is_run(tmp_path, place, value,
 
 def passing(basis: Any, **more: Any) -> Run:
     """A run whose text passed on some basis."""
-    run = run_of(**more)
-    verdict = Verdict(outcome=Outcome.PASS, score=None, basis=basis)
-    return run.replace(iterations=(run.iterations[0].replace(verdict=verdict),))
+    return judged(run_of(**more), Outcome.PASS, basis)
 
 
-@pytest.mark.parametrize(
-    ("run", "state", "why"),
-    [
-        (passing("examples"), "holds", ALL),
-        (passing("confirmed"), "holds", ALL),
-        (passing("tests"), "not confirmed", "your tests"),
-        (passing("function"), "not confirmed", "your function"),
-        (passing("evaluator"), "not confirmed", "your evaluator"),
-        (passing("critique"), "not confirmed", "a critic's reading"),
-        (passing("schema"), "not confirmed", "`schema`"),
-        (passing("confirmed", confirmed=()), "not confirmed", "confirmed results"),
-        (passing("examples", task="Write half."), "not confirmed", "examples"),
-        (passing("user"), "not confirmed", "`user`"),
-        (passing("evaluator", task="Write half.", confirmed=()), "not confirmed",
-         "your evaluator"),
-        (passing("critique", form="prose"), "not confirmed", "a critic's reading"),
-        (passing("tests", text=WRONG), "fails", "half(None)"),
-        (passing("user").replace(decisions=(Override(iteration=0, outcome=Outcome.PASS),),
-                                 stop_reason=StopReason.OVERRIDDEN), "holds",
-         "PASS is the user's word"),
-        (run_of(), "holds", ALL),
-    ],
-)  # fmt: skip
+def judged(run: Run, outcome: Outcome, basis: Any, *found: Evidence) -> Run:
+    """The run with such a verdict on its text, after these checks."""
+    verdict = Verdict(outcome=outcome, score=None, basis=basis)
+    return run.replace(iterations=(run.iterations[0].replace(verdict=verdict, evidence=found),))
+
+
+@pytest.mark.parametrize(("run", "state", "why"), [
+    (passing("examples"), "holds", ALL),
+    (passing("confirmed"), "holds", ALL),
+    (passing("tests"), "not confirmed", "your tests"),
+    (passing("function"), "not confirmed", "your function"),
+    (passing("evaluator"), "not confirmed", "your evaluator"),
+    (passing("critique"), "not confirmed", "a critic's reading"),
+    (passing("schema"), "not confirmed", "`schema`"),
+    (passing("confirmed", confirmed=()), "not confirmed", "confirmed results"),
+    (passing("examples", task="Write half."), "not confirmed", "examples"),
+    (passing("user"), "not confirmed", "`user`"),
+    (passing("evaluator", task="Write half.", confirmed=()), "not confirmed",
+     "your evaluator"),
+    (passing("critique", form="prose"), "not confirmed", "a critic's reading"),
+    (passing("tests", text=WRONG), "fails", "half(None)"),
+    (passing("user").replace(decisions=(Override(iteration=0, outcome=Outcome.PASS),),
+                             stop_reason=StopReason.OVERRIDDEN), "holds",
+     "PASS is the user's word"),
+    (run_of(), "holds", ALL),
+])  # fmt: skip
 def test_a_pass_holds_only_where_what_it_rests_on_was_run_again(tmp_path, run, state, why):
     [one] = verified(notebook(tmp_path / "x.ipynb", run))
     assert one.state == state, one.why
@@ -212,45 +197,32 @@ def test_a_pass_holds_only_where_what_it_rests_on_was_run_again(tmp_path, run, s
     assert exit_status([one]) == {"holds": 0, "fails": 1}.get(state, 3)
 
 
-def checked(run: Run, *found: Evidence, **verdict: Any) -> Run:
-    """A run whose text was checked so, with a verdict."""
-    made = Verdict(score=None, **verdict)
-    return run.replace(
-        iterations=(run.iterations[0].replace(verdict=made, evidence=found),),
-        decisions=(),
-        stop_reason=None,
-    )
-
-
 TEST = Evidence(name="tests:suite", passed=True, decisive=True, basis="tests")
 CHECK = Evidence(name="no_floats decisive", passed=True, decisive=True, basis="function")
 
 
-@pytest.mark.parametrize(
-    ("found", "outcome", "basis", "names"),
-    [
-        ((TEST,), "PASS", "tests", "tests:suite"),
-        ((TEST, CHECK), "PASS", "tests", "tests:suite and no_floats"),
-        ((CHECK,), "PASS", "function", "no_floats"),
-        ((TEST.replace(passed=False),), "NEEDS_IMPROVEMENT", "tests", "tests:suite"),
-        ((TEST.replace(passed=None, not_run=True),), "NOT_JUDGED", "none", "tests:suite"),
-        ((CHECK.replace(name="length:<=9 lines", basis="constraints", passed=False),),
-         "NEEDS_IMPROVEMENT", "constraints", "at most 9 lines"),
-        ((CHECK.replace(name="schema:A", basis="schema"),), "PASS", "critique",
-         "a critic's reading"),
-        ((TEST,), "PASS", "critique", "tests:suite and a critic's reading"),
-        ((Evidence(name="run", passed=None, not_run=True, basis="run"),), "NOT_JUDGED", "none", ""),
-        ((TEST.replace(passed=False),), "PASS", "user", ""),  # over a failed test
-        ((CHECK.replace(decisive=False),), "PASS", "confirmed", ""),
-        ((CHECK.replace(passed=False, required=False),), "PASS", "confirmed", ""),
-        ((Evidence(name="examples", passed=True, decisive=True, basis="confirmed"),),
-         "PASS", "confirmed", ""),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("found", "outcome", "basis", "names"), [
+    ((TEST,), "PASS", "tests", "tests:suite"),
+    ((TEST, CHECK), "PASS", "tests", "tests:suite and no_floats"),
+    ((CHECK,), "PASS", "function", "no_floats"),
+    ((TEST.replace(passed=False),), "NEEDS_IMPROVEMENT", "tests", "tests:suite"),
+    ((TEST.replace(passed=None, not_run=True),), "NOT_JUDGED", "none", "tests:suite"),
+    ((CHECK.replace(name="length:<=9 lines", basis="constraints", passed=False),),
+     "NEEDS_IMPROVEMENT", "constraints", "at most 9 lines"),
+    ((CHECK.replace(name="schema:A", basis="schema"),), "PASS", "critique",
+     "a critic's reading"),
+    ((TEST,), "PASS", "critique", "tests:suite and a critic's reading"),
+    ((Evidence(name="run", passed=None, not_run=True, basis="run"),), "NOT_JUDGED", "none", ""),
+    ((TEST.replace(passed=False),), "PASS", "user", ""),  # over a failed test
+    ((CHECK.replace(decisive=False),), "PASS", "confirmed", ""),
+    ((CHECK.replace(passed=False, required=False),), "PASS", "confirmed", ""),
+    ((Evidence(name="examples", passed=True, decisive=True, basis="confirmed"),),
+     "PASS", "confirmed", ""),
+])  # fmt: skip
 def test_a_check_that_decided_and_cannot_be_run_from_the_file_is_named(
     tmp_path, found, outcome, basis, names
 ):
-    run = checked(run_of(), *found, outcome=Outcome[outcome], basis=basis)
+    run = judged(run_of(accepted=False), Outcome[outcome], basis, *found)
     if basis == "user":
         decided = (Override(iteration=0, outcome=Outcome.PASS),)
         run = run.replace(decisions=decided, stop_reason=StopReason.OVERRIDDEN)
@@ -264,21 +236,18 @@ def test_a_check_that_decided_and_cannot_be_run_from_the_file_is_named(
 TABLES = "Double a of `t`.\n\nInput\n\n| a |\n|---|\n| 1 |\n\nOutput\n\n| a |\n|---|\n| 2 |\n"
 
 
-@pytest.mark.parametrize(
-    ("text", "state"),
-    [
-        ("def f(df):\n    return df.assign(a=df['a'] * 2)", "holds"),
-        ("def f(df):\n    return df.assign(a=df['a'] * 3)", "fails"),
-        ("df.assign(a=df['a'] * 2)", "holds"),
-        ("def f(df):\n    return helper(df)", "not run"),
-        ("2", "not run"),
-    ],
-)
+@pytest.mark.parametrize(("text", "state"), [
+    ("def f(df):\n    return df.assign(a=df['a'] * 2)", "holds"),
+    ("def f(df):\n    return df.assign(a=df['a'] * 3)", "fails"),
+    ("df.assign(a=df['a'] * 2)", "holds"),
+    ("def f(df):\n    return helper(df)", "not run"),
+    ("2", "not run"),
+])  # fmt: skip
 def test_a_table_that_the_task_states_is_tried_again(tmp_path, text, state):
     pytest.importorskip("pandas")
-    run = run_of(text, task=TABLES, confirmed=())
+    run = run_of(text, task=TABLES, confirmed=(), accepted=False)
     found = Evidence(name="examples", passed=True, decisive=True, basis="examples")
-    run = checked(run, found, outcome=Outcome.PASS, basis="examples")
+    run = judged(run, Outcome.PASS, "examples", found)
     [one] = verified(notebook(tmp_path / "x.ipynb", run))
     assert one.state == state, one.why
 

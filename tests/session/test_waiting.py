@@ -113,20 +113,17 @@ async def test_it_shows_the_line_that_is_being_written(monkeypatch):
     screen.take(CallEnded(stage="draft", iteration=0, usage=Usage()), END)
 
 
-@pytest.mark.parametrize(
-    ("typed", "words"),
-    [
-        ("a", ["accept"]),
-        ("c 2 shorter", ["continue", "2", "shorter"]),
-        ("needs work too cold", ["override", "improve", "too", "cold"]),
-        ("show diff", ["show", "diff"]),
-        ("", []),
-        ("q", []),
-        ("2", ["right", "2"]),
-        ("2 = ValueError", ["should", "2", "ValueError"]),
-        ("1=?", ["should", "1", "?"]),
-    ],
-)
+@pytest.mark.parametrize(("typed", "words"), [
+    ("a", ["accept"]),
+    ("c 2 shorter", ["continue", "2", "shorter"]),
+    ("needs work too cold", ["override", "improve", "too", "cold"]),
+    ("show diff", ["show", "diff"]),
+    ("", []),
+    ("q", []),
+    ("2", ["right", "2"]),
+    ("2 = ValueError", ["should", "2", "ValueError"]),
+    ("1=?", ["should", "1", "?"]),
+])  # fmt: skip
 def test_an_answer_at_the_prompt_is_a_command_in_short(typed, words):
     assert read_answer(typed) == words
 
