@@ -41,38 +41,29 @@ def client(cluster: tuple[Any, str], monkeypatch: pytest.MonkeyPatch) -> Any:
     return connected
 
 
-async def test_a_cluster_does_each_run_whole_and_gives_it_back(client: Any) -> None:
+async def test_a_cluster_does_each_run_whole_and_resumes_a_failed_one_by_its_name(client):
+    """Dask would give the first result of a call that looks the same."""
+
     def elsewhere(text: str) -> bool:  # no importable name leads to it
         return os.getpid() != here
 
-    here, wanted = os.getpid(), tasks(3)
-    with ScriptedServer(Greeter()) as server:
-        args = {**options(server.base_url), "checks": [elsewhere], "progress": False}
-        executor = client.get_executor()
-        items = await ipyrefine.refine_many(wanted, executor=executor, **args)
-    assert [item.task for item in items] == wanted
-    assert [item.error for item in items] == [None] * 3
-    assert all(item.run and item.run.iterations[0].evidence[0].passed for item in items)
+    here, wanted, greeter = os.getpid(), tasks(3), Greeter()
+    greeter.broken = {wanted[1]}
+    with ScriptedServer(greeter) as server:
+        args = {**options(server.base_url), "checks": [elsewhere], "name": "again"}
+        args |= {"executor": client.get_executor(), "progress": False}
+        first = await ipyrefine.refine_many(wanted, **args)
+        greeter.broken = set()
+        items = await ipyrefine.refine_many(wanted, **args)
+    assert [item.passed for item in first] == [True, False, True]
+    assert greeter.asked.total() == 3 + 1, "the check passes each draft"
+    assert [(item.task, item.error) for item in items] == [(task, None) for task in wanted]
+    assert all(item.run.iterations[0].evidence[0].passed for item in items)
     assert [Journal().get(item.name).run for item in items] == [item.run for item in items]
 
 
-async def test_a_failed_run_is_resumed_by_its_name_on_the_same_cluster(client: Any) -> None:
-    """Dask would give the first result of a call that looks the same."""
-    wanted, greeter = tasks(2), Greeter()
-    greeter.broken = {wanted[1]}
-    with ScriptedServer(greeter) as server:
-        args = {**options(server.base_url), "name": "again", "progress": False}
-        executor = client.get_executor()
-        first = await ipyrefine.refine_many(wanted, executor=executor, **args)
-        greeter.broken = set()
-        second = await ipyrefine.refine_many(wanted, executor=executor, **args)
-    assert [item.passed for item in first] == [True, False]
-    assert [item.passed for item in second] == [True, True]
-    assert greeter.asked.total() == 2 * CALLS + 1
-
-
 @pytest.mark.skipif(os.name != "posix", reason="SIGKILL is POSIX's")
-async def test_a_killed_worker_loses_nothing_and_nothing_is_paid_twice(client: Any) -> None:
+async def test_a_killed_worker_loses_nothing_and_nothing_is_paid_twice(client):
     greeter, wanted = Greeter(hold_after=BEFORE), tasks(TASKS)
     with ScriptedServer(greeter) as server:
         batch = asyncio.ensure_future(

@@ -93,24 +93,20 @@ async def test_texts_are_alike_if_they_do_the_same_on_every_input(case):
     assert table.groups == ([(0, 1)] if case in ALIKE else [(0,), (1,)])
 
 
-@pytest.mark.parametrize(
-    ("task", "texts", "checks", "groups"),
-    [
-        ("Add the x of df.",
-         ["xs = df['x']\nxs.sum()", "n = df['x'].mean()\nn", "total = df['x'].sum()\nprint(total)",
-          "n = df['x']\nn.sum()"],
-         (), [(0, 3), (1,), (2,)]),
-        ("Total of df.x",
-         ["total = df.x.sum()", "total = df['x'].sum()", "total = df.x.max()", "totl = dfx"],
-         (), [(0, 1), (2,), (3,)]),
-        ("Greet. At most 3 words.", ["Hello there.", "Good morning, dear friends.", "Hi."],
-         (), [(0, 2), (1,)]),
-        ("Write a haiku.", ["Leaves fall.", "Rain.", "Leaves rest."],
-         [lambda text: "Leaves" in text], [(0, 2), (1,)]),
-        ("Rate.", ["a", "bb", "c"], [lambda text: len(text) / 4], [(0, 2), (1,)]),
-    ],
-    ids=["what it shows", "what it does", "a stated length", "a function", "a number"],
-)  # fmt: skip
+@pytest.mark.parametrize(("task", "texts", "checks", "groups"), [
+    ("Add the x of df.",
+     ["xs = df['x']\nxs.sum()", "n = df['x'].mean()\nn", "total = df['x'].sum()\nprint(total)",
+      "n = df['x']\nn.sum()"],
+     (), [(0, 3), (1,), (2,)]),
+    ("Total of df.x",
+     ["total = df.x.sum()", "total = df['x'].sum()", "total = df.x.max()", "totl = dfx"],
+     (), [(0, 1), (2,), (3,)]),
+    ("Greet. At most 3 words.", ["Hello there.", "Good morning, dear friends.", "Hi."],
+     (), [(0, 2), (1,)]),
+    ("Write a haiku.", ["Leaves fall.", "Rain.", "Leaves rest."],
+     [lambda text: "Leaves" in text], [(0, 2), (1,)]),
+    ("Rate.", ["a", "bb", "c"], [lambda text: len(text) / 4], [(0, 2), (1,)]),
+], ids=["what it shows", "what it does", "a stated length", "a function", "a number"])  # fmt: skip
 async def test_texts_that_are_no_functions_are_told_apart_by_what_came_out(
     task, texts, checks, groups
 ):
@@ -200,18 +196,15 @@ async def test_rows_record_and_export_agree_on_a_ruling(tmp_path):
     assert json.loads(path.read_text("utf-8"))["decisions"][0]["reason"].startswith("Clear. (")
 
 
-@pytest.mark.parametrize(
-    ("texts", "task", "checks", "sentence"),
-    [
-        ([RIGHT], "Write middle(xs).", (), "State an example"),
-        (["Hi."], "Greet.", (), "give checks"),
-        ([], TASK, (), "no text"),
-        ([" ", None], TASK, (), "no text"),
-        (RIGHT, TASK, (), "Give a list"),
-        (pandas.Series([RIGHT, SORTS], index=["a", "a"]), TASK, (), "Two texts have the name 'a'"),
-        ([RIGHT], TASK, ["exampels"], "exampels"),
-    ],
-)
+@pytest.mark.parametrize(("texts", "task", "checks", "sentence"), [
+    ([RIGHT], "Write middle(xs).", (), "State an example"),
+    (["Hi."], "Greet.", (), "give checks"),
+    ([], TASK, (), "no text"),
+    ([" ", None], TASK, (), "no text"),
+    (RIGHT, TASK, (), "Give a list"),
+    (pandas.Series([RIGHT, SORTS], index=["a", "a"]), TASK, (), "Two texts have the name 'a'"),
+    ([RIGHT], TASK, ["exampels"], "exampels"),
+])  # fmt: skip
 async def test_what_cannot_be_put_into_a_table_is_said_in_a_sentence(texts, task, checks, sentence):
     with pytest.raises(errors.UsageError, match=sentence):
         await made(texts, task, checks)

@@ -6,7 +6,6 @@ import sqlite3
 import stat
 import subprocess
 import sys
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -24,17 +23,21 @@ from ipyrefine.journal import writer
 from ipyrefine.journal.store import Journal, UnreadableRun
 from ipyrefine.journal.writer import Recorder, default_path
 
-WRITER = """
-import asyncio, sys
+WRITERS = """
+import asyncio, os, sys
 from pathlib import Path
 from kit import greeting as refinement
 from ipyrefine.journal.writer import Recorder
 
-async def main(path, name):
+async def write(path, name):
     for turn in range(3):
         await refinement(f"{name} {turn}").run(journal=Recorder(Path(path), name=name))
 
-asyncio.run(main(*sys.argv[1:]))
+for name in ("kernel1", "kernel2", "kernel3"):
+    if not os.fork():
+        asyncio.run(write(sys.argv[1], name))
+        os._exit(0)
+sys.exit(any(os.wait()[1] for _ in range(3)))
 """
 
 
@@ -48,7 +51,7 @@ async def record(path: Path, task: str = "Write a greeting.", **options: Any) ->
     return await refinement(task, **options).run(journal=Recorder(path, name=name))
 
 
-async def test_an_event_is_on_disk_before_the_recorder_returns(path: Path) -> None:
+async def test_an_event_is_on_disk_before_the_recorder_returns(path):
     seen: list[Event] = []
 
     def compare(event: Event, run: Run) -> None:
@@ -62,7 +65,7 @@ async def test_an_event_is_on_disk_before_the_recorder_returns(path: Path) -> No
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permission bits are POSIX's")
-def test_only_the_user_can_read_it_while_it_is_open_too(path: Path) -> None:
+def test_only_the_user_can_read_it_while_it_is_open_too(path):
     path.parent.mkdir(mode=0o755)
     path.touch(0o644)
 
@@ -76,30 +79,20 @@ def test_only_the_user_can_read_it_while_it_is_open_too(path: Path) -> None:
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 
 
-def test_it_lies_where_the_user_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("IPYREFINE_HOME", str(tmp_path / "mine"))
-    assert default_path().is_relative_to(tmp_path / "mine")
-
-
-def test_several_processes_write_at_once_and_nothing_is_lost(path: Path) -> None:
+@pytest.mark.skipif(os.name != "posix", reason="fork is POSIX's")
+def test_several_processes_write_at_once_and_nothing_is_lost(path):
     """They also create it at once, which is when SQLite is least patient."""
     support = Path(__file__).parents[1] / "support"
     paths = os.pathsep.join([str(support), *filter(None, [os.environ.get("PYTHONPATH")])])
-    writers = [
-        subprocess.Popen(
-            [sys.executable, "-c", WRITER, str(path), f"kernel{n}"],
-            env={**os.environ, "PYTHONPATH": paths},
-        )
-        for n in range(3)
-    ]
-    assert [writer.wait(60) for writer in writers] == [0, 0, 0]
+    environment = {**os.environ, "PYTHONPATH": paths}
+    subprocess.run([sys.executable, "-c", WRITERS, path], env=environment, check=True, timeout=60)
     runs = Journal(path).runs()
     assert len(runs) == 9
     for run in runs:
         assert Journal(path).get(str(run.number)).run.stop_reason == "passed"
 
 
-async def test_a_run_continued_in_two_kernels_ends_in_the_slower_one(path: Path) -> None:
+async def test_a_run_continued_in_two_kernels_ends_in_the_slower_one(path):
     loop, here = refinement(), Recorder(path)
     events = await events_of(loop)
     await here(events[0], replay(events[:1]))
@@ -111,9 +104,7 @@ async def test_a_run_continued_in_two_kernels_ends_in_the_slower_one(path: Path)
     there.close()
 
 
-async def test_what_could_not_be_written_is_written_with_the_next_event(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_could_not_be_written_is_written_with_the_next_event(path, monkeypatch):
     loop, recorder = refinement(), Recorder(path)
     events = await events_of(loop)
     await recorder(events[0], replay(events[:1]))
@@ -146,46 +137,38 @@ def filled(path: Path, three_runs: bytes) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    ("search", "expected"),
-    [
-        ({"search": "limerick"}, ["tides"]),
-        ({"search": "TIDES about"}, ["tides"]),
-        ({"search": "100%"}, ["percent"]),
-        ({"search": "_"}, ["under_score"]),
-        ({"limit": 1}, ["under_score"]),
-        ({"search": "nothing of the kind"}, []),
-    ],
-)
-def test_history_is_searched(filled: Path, search: dict[str, Any], expected: list[str]) -> None:
+@pytest.mark.parametrize(("search", "expected"), [
+    ({"search": "limerick"}, ["tides"]),
+    ({"search": "TIDES about"}, ["tides"]),
+    ({"search": "100%"}, ["percent"]),
+    ({"search": "_"}, ["under_score"]),
+    ({"limit": 1}, ["under_score"]),
+    ({"search": "nothing of the kind"}, []),
+])  # fmt: skip
+def test_history_is_searched(filled, search, expected):
     assert [run.name for run in Journal(filled).runs(**search)] == expected
 
 
-async def test_a_name_stands_for_the_latest_run_of_that_name(path: Path) -> None:
+async def test_a_name_stands_for_the_latest_run_of_that_name_and_its_like_is_asked_about(path):
     for task in ("one", "two"):
         await record(path, task, name="again")
     stored = Journal(path).get("again")
     assert stored.run.task.text == "two"
     assert Journal(path).get(str(stored.number - 1)).run.task.text == "one"
-
-
-async def test_a_name_that_is_none_is_answered_with_the_nearest(path: Path) -> None:
-    await record(path, name="stack")
-    with pytest.raises(UsageError, match="Did you mean stack"):
-        Journal(path).get("stak")
-    with pytest.raises(UsageError, match="no run"):
-        Journal(path).get("9" * 40)
+    for name, sentence in (("agian", "Did you mean again"), ("9" * 40, "no run")):
+        with pytest.raises(UsageError, match=sentence):
+            Journal(path).get(name)
 
 
 @pytest.mark.parametrize(
     "name", ["../up", "/etc/passwd", "a/b", "a\\b", "-rf", "12", "x.ipynb", "a\nb", "x" * 65]
 )
-def test_a_name_that_could_be_taken_for_something_else_is_refused(path: Path, name: str) -> None:
+def test_a_name_that_could_be_taken_for_something_else_is_refused(path, name):
     with pytest.raises(UsageError, match="cannot name a run"):
         Recorder(path, name=name)
 
 
-async def test_what_is_forgotten_is_nowhere_in_the_files(path: Path) -> None:
+async def test_what_is_forgotten_is_nowhere_in_the_files(path):
     await record(path, "Mention zanzibar.", name="secret")
     await record(path, "Keep me.", name="kept")
     assert Journal(path).forget("secret") == 1
@@ -195,7 +178,7 @@ async def test_what_is_forgotten_is_nowhere_in_the_files(path: Path) -> None:
     assert Journal(path).runs() == []
 
 
-async def test_a_run_erased_while_it_goes_on_says_so(path: Path) -> None:
+async def test_a_run_erased_while_it_goes_on_says_so(path):
     loop, recorder = refinement(), Recorder(path)
     events = await events_of(loop)
     await recorder(events[0], replay(events[:1]))
@@ -206,9 +189,7 @@ async def test_a_run_erased_while_it_goes_on_says_so(path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", [1, writer.TABLES_VERSION + 1], ids=["older", "newer"])
-def test_a_journal_of_another_version_is_refused_and_left_as_it_is(
-    path: Path, version: int
-) -> None:
+def test_a_journal_of_another_version_is_refused_and_left_as_it_is(path, version):
     run = asyncio.run(record(path))
     set_version(path, version)
     before = path.read_bytes()
@@ -228,9 +209,7 @@ def set_version(path: Path, version: int) -> None:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
-async def test_a_run_of_another_version_is_listed_and_refused_as_such(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_run_of_another_version_is_listed_and_refused_as_such(path, monkeypatch):
     monkeypatch.setattr(writer, "VERSION", VERSION - 1)
     await record(path, name="older")
     monkeypatch.undo()
@@ -241,20 +220,14 @@ async def test_a_run_of_another_version_is_listed_and_refused_as_such(
     assert Journal(path).get("today").run == run
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda content: b"This is not a database.\n" * 99,
-        lambda content: bytes(len(content)),
-        lambda content: content[: len(content) // 2],
-        lambda content: content[:99],
-        lambda content: content[:4096] + bytes(4096) + content[8192:],
-    ],
-    ids=["a text", "zeros", "cut to half", "cut within its header", "a page zeroed"],
-)
-def test_a_damaged_journal_is_refused_in_one_sentence_and_nothing_is_lost(
-    filled: Path, damage: Callable[[bytes], bytes]
-) -> None:
+@pytest.mark.parametrize("damage", [
+    lambda content: b"This is not a database.\n" * 99,
+    lambda content: bytes(len(content)),
+    lambda content: content[: len(content) // 2],
+    lambda content: content[:99],
+    lambda content: content[:4096] + bytes(4096) + content[8192:],
+], ids=["a text", "zeros", "cut to half", "cut within its header", "a page zeroed"])  # fmt: skip
+def test_a_damaged_journal_is_refused_in_one_sentence_and_nothing_is_lost(filled, damage):
     damaged = damage(filled.read_bytes())
     filled.write_bytes(damaged)
     with pytest.raises(JournalError, match=r"^The journal .* is damaged .* to begin a new one"):
@@ -267,18 +240,15 @@ def test_a_damaged_journal_is_refused_in_one_sentence_and_nothing_is_lost(
     assert (kept[:18], kept[20:24], kept[100:]) == (damaged[:18], damaged[20:24], damaged[100:])
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        "body = '{' WHERE run = 2 AND sequence = 2",
-        "body = '[1]' WHERE run = 2",
-        "body = x'ff00ff' WHERE run = 2",
-        "body = json_set(body, '$.iteration', 999) WHERE run = 2",
-        "version = 'abc' WHERE run = 2",
-        "sequence = 99 WHERE run = 2 AND sequence = 0",
-    ],
-)
-def test_a_damaged_row_concerns_its_run_alone(filled: Path, change: str) -> None:
+@pytest.mark.parametrize("change", [
+    "body = '{' WHERE run = 2 AND sequence = 2",
+    "body = '[1]' WHERE run = 2",
+    "body = x'ff00ff' WHERE run = 2",
+    "body = json_set(body, '$.iteration', 999) WHERE run = 2",
+    "version = 'abc' WHERE run = 2",
+    "sequence = 99 WHERE run = 2 AND sequence = 0",
+])  # fmt: skip
+def test_a_damaged_row_concerns_its_run_alone(filled, change):
     with closing(sqlite3.connect(filled)) as connection, connection:
         connection.execute(f"UPDATE events SET {change}")
     with pytest.raises(UnreadableRun, match=r"Run 2 in the journal .* is damaged"):
@@ -287,20 +257,22 @@ def test_a_damaged_row_concerns_its_run_alone(filled: Path, change: str) -> None
     assert Journal(filled).get("under_score").run.task.text == "Name it."
 
 
-def test_a_place_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+def test_a_place_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(JournalError, match="IPYREFINE_HOME"):
         Journal(tmp_path / "file" / "runs.db").runs()
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no such pipes")
-def test_a_pipe_in_the_place_of_the_journal_is_refused_at_once(tmp_path: Path) -> None:
+def test_a_pipe_in_the_place_of_the_journal_is_refused_at_once(tmp_path):
     os.mkfifo(tmp_path / "runs.db")
     with pytest.raises(JournalError, match="not a plain file"):
         Journal(tmp_path / "runs.db").runs()
 
 
-def test_a_home_that_does_not_exist_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_lies_where_the_user_says_and_a_home_that_does_not_exist_is_said(monkeypatch, tmp_path):
+    monkeypatch.setenv("IPYREFINE_HOME", str(tmp_path / "mine"))
+    assert default_path().is_relative_to(tmp_path / "mine")
     monkeypatch.setenv("IPYREFINE_HOME", "~nobody_of_this_name/kept")
     with pytest.raises(UsageError, match="Set IPYREFINE_HOME"):
         default_path()

@@ -6,6 +6,7 @@ import random
 import re
 import subprocess
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +21,7 @@ from ipyrefine.journal.store import Journal
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="SIGKILL and fork are POSIX's")
 
-KILLS = int(os.environ.get("IPYREFINE_KILLS", "12"))  # at random moments
+KILLS = int(os.environ.get("IPYREFINE_KILLS", "6"))  # at random moments
 
 REPLIES = [
     text("Hello"), critique(finding("short", "Hello")),
@@ -47,30 +48,45 @@ class Remembering:
         return Answer(self.replies[request])
 
 
-@pytest.fixture
-def remembering() -> Remembering:
-    return Remembering()
+class Killed:
+    """Runs that are killed and resumed, and the one that is left alone; journals in a folder."""
+
+    def __init__(self, process: subprocess.Popen[str], folder: Path, asked: Any) -> None:
+        self.process, self.folder, self.asked = process, folder, asked
+        self.events = json.loads(process.stdout.readline())
+        self.whole = self.run("whole")
+
+    def run(self, name: str) -> Run:
+        return Journal(self.folder / f"{name}.db").get().run
+
+    def asked_again(self, number: int, when: str) -> int:
+        """Kill a run, resume it, and return how many requests were made a second time."""
+        name = f"{number}-{when}"
+        self.process.stdin.write(f"{number} {when}\n")
+        self.process.stdin.flush()
+        assert self.process.stdout.readline() == "ok\n", name
+        assert same(self.run(name)) == same(self.whole), name
+        return (self.asked[name] - self.asked["whole"]).total()
 
 
-@pytest.fixture
-def folder(own_world: Path) -> Path:
-    """Where the journals are: in memory, as a process that is killed takes no disk along."""
-    return own_world
-
-
-@pytest.fixture
-def process(remembering: Remembering, folder: Path) -> Iterator[subprocess.Popen[str]]:
+@pytest.fixture(scope="module")
+def killed() -> Iterator[Killed]:
     script = Path(__file__).parents[1] / "support" / "killed_runs.py"
-    with ScriptedServer(remembering) as server:
-        child = subprocess.Popen(
-            [sys.executable, "-W", "error", str(script), server.base_url, str(folder)],
+    remembering = Remembering()
+    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # a kill takes no disk along
+    with (
+        tempfile.TemporaryDirectory(dir=memory) as folder,
+        ScriptedServer(remembering) as server,
+        subprocess.Popen(
+            [sys.executable, "-W", "error", str(script), server.base_url, folder],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            env=os.environ | {"HOME": folder, "IPYREFINE_HOME": folder},
             text=True,
-        )
-        with child:
-            yield child
-            child.stdin.close()
+        ) as process,
+    ):
+        yield Killed(process, Path(folder), remembering.asked)
+        process.stdin.close()
 
 
 def timeless(value: Any) -> Any:
@@ -96,45 +112,23 @@ def moments(events: list[str]) -> Iterator[tuple[int, str]]:
             yield number, "before"
 
 
-def test_killed_anywhere_a_run_ends_the_same_and_nothing_paid_for_is_asked_again(
-    process: subprocess.Popen[str], remembering: Remembering, folder: Path
-) -> None:
-    assert process.stdin
-    events = json.loads(process.stdout.readline())
-    whole = Journal(folder / "whole.db").get().run
-    assert len(whole.iterations) == 3
-    assert whole.iterations[0].reading
-    assert whole.stop_reason == "passed"
-    assert remembering.asked["whole"].total() == len(REPLIES) == whole.usage.calls
-    tried = 0
-    for number, when in moments(events):
-        process.stdin.write(f"{number} {when}\n")
-        process.stdin.flush()
-        assert process.stdout.readline() == "ok\n", (number, when)
-        name = f"{number}-{when}"
-        run = Journal(folder / f"{name}.db").get().run
-        assert same(run) == same(whole), name
-        in_flight = when == "before" or events[number - 1] == "text_delta"
-        again = remembering.asked[name] - remembering.asked["whole"]
-        assert again.total() == in_flight, (name, again)
-        tried += 1
-    assert tried > 40
+def test_killed_anywhere_a_run_ends_the_same_and_nothing_paid_for_is_asked_again(killed):
+    assert len(killed.whole.iterations) == 3
+    assert killed.whole.iterations[0].reading
+    assert killed.whole.stop_reason == "passed"
+    assert killed.asked["whole"].total() == len(REPLIES) == killed.whole.usage.calls
+    every = [*moments(killed.events)]
+    assert len(every) > 40
+    for number, when in every:
+        in_flight = when == "before" or killed.events[number - 1] == "text_delta"
+        assert killed.asked_again(number, when) == in_flight, (number, when)
 
 
 def test_killed_at_a_random_moment_nothing_shown_is_lost_and_at_most_one_reply_is_paid_twice(
-    process: subprocess.Popen[str], remembering: Remembering, folder: Path
-) -> None:
-    assert process.stdin
-    json.loads(process.stdout.readline())
-    whole = Journal(folder / "whole.db").get().run
+    killed,
+):
     dice = random.Random(8)
     for number in range(KILLS):
-        name = f"{number}-{dice.uniform(0.0, 1.1):.4f}"
-        process.stdin.write(f"{name.replace('-', ' ')}\n")
-        process.stdin.flush()
-        assert process.stdout.readline() == "ok\n", name
-        run = Journal(folder / f"{name}.db").get().run
-        assert same(run) == same(whole), name
         # The reply on its way when the process died is the one that may be asked for again.
-        assert (remembering.asked[name] - remembering.asked["whole"]).total() <= 1, name
-    assert len(list(folder.glob("*.shown"))) > KILLS / 2
+        assert killed.asked_again(number, f"{dice.uniform(0.0, 1.1):.4f}") <= 1, number
+    assert len(list(killed.folder.glob("*.shown"))) > KILLS / 2

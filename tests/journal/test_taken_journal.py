@@ -93,9 +93,7 @@ async def event_in_hand(session: Session, display: Display) -> Event:
 
 
 @pytest.mark.parametrize("written", [0, 1])
-async def test_an_event_waits_for_its_commit_and_the_event_loop_does_not(
-    other: Other, written: int
-) -> None:
+async def test_an_event_waits_for_its_commit_and_the_event_loop_does_not(other, written):
     events = await events_of(refinement())
     recorder = Recorder(other.path)
     if written:
@@ -111,9 +109,7 @@ async def test_an_event_waits_for_its_commit_and_the_event_loop_does_not(
     recorder.close()
 
 
-async def test_a_run_stopped_while_its_journal_is_taken_is_shown_and_kept_whole(
-    other: Other,
-) -> None:
+async def test_a_run_stopped_while_its_journal_is_taken_is_shown_and_kept_whole(other):
     session, display = session_with(other, "draft_ready")
     session.start()
     await event_in_hand(session, display)
@@ -126,7 +122,7 @@ async def test_a_run_stopped_while_its_journal_is_taken_is_shown_and_kept_whole(
     assert Journal(other.path).get().run == session.run == replay(display.events)
 
 
-async def test_a_second_interrupt_waits_for_nothing_and_still_shows_the_best(other: Other) -> None:
+async def test_a_second_interrupt_waits_for_nothing_and_still_shows_the_best(other):
     session, display = session_with(other, "draft_ready")
     driving = asyncio.ensure_future(session.go())
     await event_in_hand(session, display)
@@ -142,9 +138,7 @@ async def test_a_second_interrupt_waits_for_nothing_and_still_shows_the_best(oth
     other.give_back()
 
 
-async def test_a_journal_that_stays_taken_ends_the_run_with_its_text(
-    other: Other, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_journal_that_stays_taken_ends_the_run_with_its_text(other, monkeypatch):
     monkeypatch.setattr(writer, "BUSY_SECONDS", 0.05)
     session, display = session_with(other, "draft_ready")
     await session.go()
@@ -155,7 +149,7 @@ async def test_a_journal_that_stays_taken_ends_the_run_with_its_text(
     other.give_back()
 
 
-async def test_each_commit_is_told_to_reach_the_disk(other: Other) -> None:
+async def test_each_commit_is_told_to_reach_the_disk(other):
     """2 is FULL: the write-ahead log is synced at every commit."""
     assert other.connection.execute("PRAGMA synchronous").fetchone() == (2,)
     assert other.connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)

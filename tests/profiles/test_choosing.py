@@ -1,7 +1,6 @@
 """Which profile a run has, and which language its code is in."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -28,7 +27,7 @@ DRAFTS = [
 
 
 @pytest.mark.parametrize(("draft", "name"), DRAFTS)
-def test_a_draft_is_taken_for_what_it_is(draft: str, name: str) -> None:
+def test_a_draft_is_taken_for_what_it_is(draft, name):
     assert choose_profile(None, draft=draft).name == name
 
 
@@ -36,25 +35,20 @@ WRITER = ScriptedModel(())
 RECORDING = RecordedModel(Path("none.json"))
 
 
-@pytest.mark.parametrize(
-    ("options", "form", "chooses"),
-    [
-        ({}, "code", True),
-        ({"form": "code"}, "code", False),
-        ({"form": "prose"}, "prose", False),
-        ({"profile": "email"}, "prose", False),
-        ({"profile": "code"}, "code", False),
-        ({"language": "java"}, "code", False),
-        ({"checks": ["run"]}, "code", False),
-        ({"checks": ["schema:Person"]}, "prose", False),
-        ({"draft": "x = 1"}, "code", False),
-        ({"draft": "The parcel is late."}, "prose", False),
-        ({"writer": RECORDING}, "code", False),
-    ],
-)
-def test_the_writer_chooses_the_form_of_a_task_where_nothing_else_says_it(
-    options: dict[str, Any], form: str, chooses: bool
-) -> None:
+@pytest.mark.parametrize(("options", "form", "chooses"), [
+    ({}, "code", True),
+    ({"form": "code"}, "code", False),
+    ({"form": "prose"}, "prose", False),
+    ({"profile": "email"}, "prose", False),
+    ({"profile": "code"}, "code", False),
+    ({"language": "java"}, "code", False),
+    ({"checks": ["run"]}, "code", False),
+    ({"checks": ["schema:Person"]}, "prose", False),
+    ({"draft": "x = 1"}, "code", False),
+    ({"draft": "The parcel is late."}, "prose", False),
+    ({"writer": RECORDING}, "code", False),
+])  # fmt: skip
+def test_the_writer_chooses_the_form_of_a_task_where_nothing_else_says_it(options, form, chooses):
     chosen = choose_profile(options.pop("profile", None), **{"writer": WRITER, **options})
     assert (chosen.form, chosen.or_words) == (form, chooses)
 
@@ -81,39 +75,33 @@ LANGUAGES = [
 
 
 @pytest.mark.parametrize(("text", "language"), LANGUAGES)
-def test_the_language_is_the_one_that_a_request_names_for_its_code(text, language) -> None:
+def test_the_language_is_the_one_that_a_request_names_for_its_code(text, language):
     assert language_of(text) == language
 
 
-@pytest.mark.parametrize(
-    ("draft", "language"),
-    [
-        ("```kotlin\nfun f() = 1\n```", "kotlin"),
-        ("```C++\nint x;\n```", "cpp"),
-        ("def f():\n    return 1", "python"),
-        ("class A {}", "java"),
-    ],
-)
-def test_a_draft_says_its_language_before_the_goal_does(draft: str, language: str) -> None:
+@pytest.mark.parametrize(("draft", "language"), [
+    ("```kotlin\nfun f() = 1\n```", "kotlin"),
+    ("```C++\nint x;\n```", "cpp"),
+    ("def f():\n    return 1", "python"),
+    ("class A {}", "java"),
+])  # fmt: skip
+def test_a_draft_says_its_language_before_the_goal_does(draft, language):
     assert language_of("Make this Java class shorter.", draft) == language
 
 
-@pytest.mark.parametrize(
-    ("text", "inside"),
-    [
-        ("```java\nclass A {}\n```", ("java", "class A {}")),
-        ("\n````js\nlet a = `b`;\n```\n````\n", ("javascript", "let a = `b`;\n```")),
-        ("```java\nclass A {}", None),
-        ("```\nclass A {}\n```", None),
-        ("```markdown\nHi.\n```", None),
-        ("```java\nclass A {}\n```\nand\n```java\nclass B {}\n```", None),
-        ("Improve:\n```java\nclass A {}\n```", None),
-    ],
-)
-def test_a_text_that_is_one_fenced_block_is_its_inside(text, inside) -> None:
+@pytest.mark.parametrize(("text", "inside"), [
+    ("```java\nclass A {}\n```", ("java", "class A {}")),
+    ("\n````js\nlet a = `b`;\n```\n````\n", ("javascript", "let a = `b`;\n```")),
+    ("```java\nclass A {}", None),
+    ("```\nclass A {}\n```", None),
+    ("```markdown\nHi.\n```", None),
+    ("```java\nclass A {}\n```\nand\n```java\nclass B {}\n```", None),
+    ("Improve:\n```java\nclass A {}\n```", None),
+])  # fmt: skip
+def test_a_text_that_is_one_fenced_block_is_its_inside(text, inside):
     assert read_fence(text) == inside
 
 
-def test_a_long_request_names_its_language_in_no_time() -> None:
+def test_a_long_request_names_its_language_in_no_time():
     assert language_of("write in " * 100_000) == "python"
     assert read_fence("```java\n" * 100_000) is None

@@ -1,8 +1,5 @@
 """Profiles as data: the built-in ones, and a user's own."""
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from ipyrefine import profiles
@@ -13,7 +10,7 @@ OWN = {"criteria": {"wit": "It makes one smile.", "length": {"definition": "Shor
 
 
 @pytest.mark.parametrize("name", profiles.NAMES)
-def test_a_built_in_profile_says_all_that_a_loop_asks_of_it(name: str) -> None:
+def test_a_built_in_profile_says_all_that_a_loop_asks_of_it(name):
     profile = profiles.builtin()[name]
     assert 3 <= len(profile.criteria) <= 5
     assert all(
@@ -25,14 +22,14 @@ def test_a_built_in_profile_says_all_that_a_loop_asks_of_it(name: str) -> None:
     assert profile.summary.endswith(".")
 
 
-def test_a_profiles_own_target_leaves_critiques_on_and_the_users_switches_them_off() -> None:
+def test_a_profiles_own_target_leaves_critiques_on_and_the_users_switches_them_off():
     profile = profiles.find("data")
     assert profile.limited().critique == "auto"
     assert profile.limited(Limits(target=0.5)).critique == "never"
     assert profile.limited(Limits(target=0.5, critique="always")).critique == "always"
 
 
-def test_a_dict_or_a_toml_file_is_a_profile_that_hides_a_built_in_one(tmp_path: Path) -> None:
+def test_a_dict_or_a_toml_file_is_a_profile_that_hides_a_built_in_one(tmp_path):
     own = profiles.find("email", {"email": OWN})
     assert (own.name, [c.name for c in own.criteria]) == ("email", ["wit", "length"])
     assert own.criteria[1].definition == "Short."
@@ -42,34 +39,26 @@ def test_a_dict_or_a_toml_file_is_a_profile_that_hides_a_built_in_one(tmp_path: 
     assert (read.name, read.limited().target) == ("limerick", 0.7)
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("emial", "Did you mean email?"),
-        ("wity", "Did you mean witty?"),
-        ("number", "is a variable of type int; a profile is a dict"),
-        ("nowhere.toml", "There is no profile file 'nowhere.toml'."),
-    ],
-)
-def test_an_unknown_name_gets_a_sentence_with_near_matches(name: str, message: str) -> None:
+@pytest.mark.parametrize(("name", "message"), [
+    ("emial", "Did you mean email?"),
+    ("wity", "Did you mean witty?"),
+    ("number", "is a variable of type int; a profile is a dict"),
+    ("nowhere.toml", "There is no profile file 'nowhere.toml'."),
+])  # fmt: skip
+def test_an_unknown_name_gets_a_sentence_with_near_matches(name, message):
     with pytest.raises(UsageError) as raised:
         profiles.find(name, {"witty": OWN, "number": 3})
     assert message in str(raised.value)
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ({}, "it has no 'criteria'"),
-        ({**OWN, "targt": 0.5}, "Did you mean limits.target?"),
-        ({"criterai": {"wit": "x"}, **OWN}, "it has no field 'criterai'. Did you mean criteria?"),
-        ({**OWN, "limits": {"target": 5}}, "limits.target: input should be less than"),
-        ({**OWN, "form": "poem"}, "form: input should be 'code' or 'prose'"),
-    ],
-)
-def test_a_profile_that_is_not_valid_gets_a_sentence_that_names_the_fault(
-    content: dict[Any, Any], message: str
-) -> None:
+@pytest.mark.parametrize(("content", "message"), [
+    ({}, "it has no 'criteria'"),
+    ({**OWN, "targt": 0.5}, "Did you mean limits.target?"),
+    ({"criterai": {"wit": "x"}, **OWN}, "it has no field 'criterai'. Did you mean criteria?"),
+    ({**OWN, "limits": {"target": 5}}, "limits.target: input should be less than"),
+    ({**OWN, "form": "poem"}, "form: input should be 'code' or 'prose'"),
+])  # fmt: skip
+def test_a_profile_that_is_not_valid_gets_a_sentence_that_names_the_fault(content, message):
     with pytest.raises(UsageError) as raised:
         profiles.find("mine", {"mine": content})
     assert "The profile 'mine'" in str(raised.value)
@@ -77,7 +66,7 @@ def test_a_profile_that_is_not_valid_gets_a_sentence_that_names_the_fault(
     assert "\n" not in str(raised.value)
 
 
-def test_a_file_that_is_not_toml_is_refused_by_its_name(tmp_path: Path) -> None:
+def test_a_file_that_is_not_toml_is_refused_by_its_name(tmp_path):
     path = tmp_path / "x.toml"
     path.write_text("criteria = [")
     with pytest.raises(UsageError, match=r"x\.toml' is not TOML"):
