@@ -4,9 +4,8 @@ import importlib
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import repeat
-from pathlib import Path
 from typing import Any
 
 import pandas
@@ -85,17 +84,22 @@ class Server(ScriptedModel):
 
     Args:
         *texts: what it writes, in order; the last one again and again.
+        tests: what it writes as a critic, once.
+        **said: what it says as a critic, if not that the text is not there yet.
     """
 
     base_url = "https://models.example.com/v1"
 
-    def __init__(self, *texts: str) -> None:
-        self._texts = list(texts)
+    def __init__(self, *texts: str, tests: str = "", **said: Any) -> None:
+        self._texts, self._tests = [*texts], tests
+        self._said = {"findings": [], "ready": False, "because": "It is not there yet.", **said}
         super().__init__(repeat(self._reply), name="gpt")
 
     def _reply(self, request: Request) -> str:
         if request.purpose == Stage.CRITIQUE:
-            return json.dumps({"findings": [], "ready": False, "because": "It is not there yet."})
+            tests, self._tests = self._tests, ""
+            block = f"```python\n{tests}\n```\n" if tests else ""
+            return f"{block}```json\n{json.dumps(self._said)}\n```"
         text = self._texts.pop(0) if len(self._texts) > 1 else self._texts[0]
         return f"f1: mended\n```python\n{text}\n```"
 
@@ -159,9 +163,7 @@ def nobody_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     [(LEAKS, notebook, ASKED), (FRAMES, frames, "Total `revenue` of `df` per region.")],
     ids=["rows", "frames"],
 )
-async def test_no_value_that_code_gives_reaches_a_server_elsewhere(
-    leaks: list[str], space: Callable[[], dict[str, Any]], task: str
-) -> None:
+async def test_no_value_that_code_gives_reaches_a_server_elsewhere(leaks, space, task):
     model = Server(*leaks, "total = 0\ntotal")
     limits = {"memory": "all", "max_revisions": len(leaks), "budget": Budget(calls=999)}
     run = await refinement(model, task, namespace=space(), limits=limits).run()
@@ -172,7 +174,7 @@ async def test_no_value_that_code_gives_reaches_a_server_elsewhere(
     assert {code for code in unseen if not UNSEEN.match(code)} == set(), "by the user"
 
 
-async def test_nor_does_it_by_the_users_draft_and_tests() -> None:
+async def test_nor_does_it_by_the_users_draft_and_tests():
     tests = (
         "import pytest\n@pytest.mark.parametrize('name', [row['region'] for row in rows])\n"
         "def test_short(name):\n    assert len(shorten(name)) == 1, shorten(name)\n"
@@ -187,7 +189,7 @@ async def test_nor_does_it_by_the_users_draft_and_tests() -> None:
     assert leaked(model.sent) == []
 
 
-async def test_nor_is_it_sent_as_the_answer_to_what_drafts_differ_on() -> None:
+async def test_nor_is_it_sent_as_the_answer_to_what_drafts_differ_on():
     task = "The first region of `rows`:\n```python\ndef first(n: int) -> str:\n    ...\n```"
     bodies = ["rows[0]", "rows[1]", "rows[0] * 2", "rows[0].upper()"]
     space = {"rows": [SECRET, "Oss"]}
@@ -195,7 +197,6 @@ async def test_nor_is_it_sent_as_the_answer_to_what_drafts_differ_on() -> None:
     limits = {"candidates": 4, "critique": "auto"}
     loop = refinement(model, task, namespace=space, limits=limits)
     run = await loop.run()
-    assert run.chosen
     row = next(one for one in rows(run, run.chosen) if one.rivals)
     choice = next(one for one in (row, *row.rivals) if SECRET in one.result)
     loop.decide(Expect(call=row.call, result=choice.result, setup=row.setup))
@@ -207,7 +208,7 @@ async def test_nor_is_it_sent_as_the_answer_to_what_drafts_differ_on() -> None:
     assert leaked(model.sent) == []
 
 
-async def test_nor_does_a_run_that_is_resumed_send_it() -> None:
+async def test_nor_does_a_run_that_is_resumed_send_it():
     loop = refinement(Server(LEAKS[1]), limits={"max_revisions": 0})
     stored = Run.model_validate_json((await loop.run()).model_dump_json())
     model = Server(FINE)
@@ -218,37 +219,47 @@ async def test_nor_does_a_run_that_is_resumed_send_it() -> None:
     assert leaked(model.sent) == []
 
 
-async def test_types_and_lines_of_errors_and_shapes_of_results_are_sent() -> None:
-    model = Server(
-        "shares = df['revenues'] / df['revenue']\nshares",
-        "kept = df[df.revenue > 5]\nprint(kept)\nint(str(kept.region[0]))",
-        "kept = df[df.revenue > 5]\nkept",
-    )
-    await refinement(model, "Share of `revenue` in `df`.", namespace=frames()).run()
-    critiques = (one for one in model.requests if one.purpose == Stage.CRITIQUE)
-    first, second, third, *_ = (one.messages[-1].content for one in critiques)
-    assert "KeyError in line 1: shares = df['revenues'] / df['revenue']" in first
-    assert "ValueError in line 3: int(str(kept.region[0]))" in second
-    assert "a table of 1 row × 2 columns" in third
+FRAME: dict[str, Any] = {"task": "Share of `revenue` in `df`.", "space": frames}
+HEADS = (
+    "Write `heads(n)`: the first `n` rows of `df`.\n\n"
+    "```python\nassert heads(1) == [1, 2]\nassert heads(0) == 3\n```"
+)
+# What a server elsewhere is sent all the same: the code, what it is sent of it, what it is not.
+SENT: dict[str, tuple[list[str], str, dict[str, Any]]] = {
+    "an error's type and line": (
+        ["shares = df['revenues'] / df['revenue']\nshares", FINE],
+        "KeyError in line 1: shares = df['revenues'] / df['revenue']", FRAME,
+    ),
+    "the line in a text of several": (
+        ["kept = df[df.revenue > 5]\nprint(kept)\nint(str(kept.region[0]))", FINE],
+        "ValueError in line 3: int(str(kept.region[0]))", FRAME,
+    ),
+    "a result's shape": (
+        ["kept = df[df.revenue > 5]\nkept", FINE], "a table of 1 row × 2 columns", FRAME
+    ),
+    "the size of what a frame should be": (
+        ["def heads(n):\n    return df", "def heads(n):\n    return df.region[n]"],
+        "heads(1): DataFrame (2, 2) compared with list[int] of length 2", FRAME | {"task": HEADS},
+    ),
+    "what code gave on literals": (
+        ["def mean(xs):\n    return 'forty-two'", "def mean(xs):\n    return 1.5"],
+        "got 'forty-two'", {"task": "Write `mean(xs)`.\n\nmean([1, 2]) == 1.5"},
+    ),
+    "an error, but no line that the text does not have": (
+        ["far = '\\n' * (rows[0]['revenue'] // 100_000) + '1 / 0'\n"
+         "exec(compile(far, 'candidate.py', 'exec'))"],
+        "ZeroDivisionError", {"never": "8275"},
+    ),
+}  # fmt: skip
 
 
-class Critic(Server):
-    """The same, which writes tests once as a critic.
-
-    Args:
-        tests: the tests.
-        *texts: as for `Server`.
-    """
-
-    def __init__(self, tests: str, *texts: str) -> None:
-        self._tests = tests
-        super().__init__(*texts)
-
-    def _reply(self, request: Request) -> str:
-        if request.purpose != Stage.CRITIQUE or not self._tests:
-            return super()._reply(request)
-        tests, self._tests = self._tests, ""
-        return f"```python\n{tests}\n```\n```json\n{super()._reply(request)}\n```"
+@pytest.mark.parametrize(("texts", "sent", "options"), SENT.values(), ids=SENT)
+async def test_what_tells_no_value_is_sent(texts, sent, options):
+    model, space = Server(*texts), options.get("space", notebook)()
+    await refinement(model, options.get("task", ASKED), namespace=space).run()
+    assert sent in model.sent
+    assert leaked(model.sent) == []
+    assert options.get("never", SECRET) not in model.sent
 
 
 TOTALS = "Write `totals(rows)`: the total `revenue` of `rows` per region, as a number."
@@ -283,11 +294,9 @@ def module_of(bodies: Iterable[str]) -> str:
 
 
 @pytest.mark.parametrize("bodies", [[*OUTCOMES][:6], [*OUTCOMES][6:]])
-async def test_a_critics_tests_and_how_many_pass_are_sent_whole_but_no_value_that_they_show(
-    bodies: list[str],
-) -> None:
+async def test_a_critics_tests_and_how_many_pass_are_sent_whole_but_no_value_that_they_show(bodies):
     tests = module_of(["assert totals([]) == {}", *bodies, "assert isinstance(totals(rows), dict)"])
-    model = Critic(tests, BY_REGION)
+    model = Server(BY_REGION, tests=tests)
     run = await refinement(model, TOTALS, limits={"max_revisions": 1}).run()
     failing = next(e for e in run.evidence(run.iterations[0]) if e.basis == "critique")
     assert leaked(failing.detail), "the user sees it"
@@ -306,13 +315,13 @@ async def test_a_critics_tests_and_how_many_pass_are_sent_whole_but_no_value_tha
         assert re.search(rf"test_{number}\b.*: {re.escape(OUTCOMES[body])}", prompt), body
 
 
-async def test_a_critics_test_with_parameters_from_a_variable_sends_none_of_them() -> None:
+async def test_a_critics_test_with_parameters_from_a_variable_sends_none_of_them():
     test = (
         "import pytest\n\n@pytest.mark.parametrize('name', [row['region'] for row in rows])\n"
         'def test_short(name):\n    """per region, as a number"""\n'
         "    assert totals(rows)[name] == 1\n"
     )
-    model = Critic(test, BY_REGION)
+    model = Server(BY_REGION, tests=test)
     run = await refinement(model, TOTALS, limits={"max_revisions": 1}).run()
     assert leaked(run.iterations[0].model_dump_json())
     assert leaked(model.sent) == []
@@ -333,7 +342,7 @@ TELLING = [
     "    except AssertionError as e:\n        raise RuntimeError(repr(totals(rows))) from e",
     "    assert range(rows[0]['revenue']) == totals(rows)",
 ]
-HEADS = [
+FIRST_LINES = [
     "",
     "@pytest.fixture(autouse=True)\ndef first():\n    raise KeyError(rows[0]['region'])",
     "rows[0]['region'].nothing",
@@ -341,21 +350,21 @@ HEADS = [
 ]
 
 
-@pytest.mark.parametrize("head", HEADS)
-async def test_no_test_of_a_critics_tells_a_value(head: str) -> None:
-    telling = TELLING if head in HEADS[:2] else TELLING[:1]  # of the others no test runs
+@pytest.mark.parametrize("head", FIRST_LINES)
+async def test_no_test_of_a_critics_tells_a_value(head):
+    telling = TELLING if head in FIRST_LINES[:2] else TELLING[:1]  # of the others no test runs
     bodies = "\n\n".join(
         f'def test_{n}():\n    """the total `revenue` of `rows` per region"""\n{body}'
         for n, body in enumerate(telling)
     )
     tests = f"import pytest, warnings\n{head}\n\n{bodies}"
-    model = Critic(tests, BY_REGION)
+    model = Server(BY_REGION, tests=tests)
     await refinement(model, TOTALS, limits={"max_revisions": 1}).run()
     assert {one.purpose for one in model.requests} >= {Stage.CRITIQUE, Stage.REVISE}
     assert leaked(model.sent) == []
 
 
-async def test_no_test_of_the_users_tells_a_value_by_its_name_or_message() -> None:
+async def test_no_test_of_the_users_tells_a_value_by_its_name_or_message():
     tests = (
         "import pytest\n\nclass TestAll:\n    def test_one(self):\n"
         "        assert totals(rows) == 1\n\n"
@@ -373,31 +382,13 @@ async def test_no_test_of_the_users_tells_a_value_by_its_name_or_message() -> No
     )
 
 
-async def test_a_line_that_the_text_does_not_have_is_not_sent() -> None:
-    far = "exec(compile('\\n' * (rows[0]['revenue'] // 100_000) + '1 / 0', 'candidate.py', 'exec'))"
-    model = Server(far)
-    await refinement(model).run()
-    assert "ZeroDivisionError" in model.sent
-    assert "8275" not in model.sent
-
-
-class Telling(Server):
-    """The same, whose critic quotes what it saw."""
-
-    def _reply(self, request: Request) -> str:
-        if request.purpose != Stage.CRITIQUE:
-            return super()._reply(request)
-        quote = "the total `revenue` of `rows` per region"
-        test = f'def test_it():\n    """{quote}"""\n    assert totals(rows) == {SECRET!r}'
-        finding = {"problem": f"It holds {SECRET}.", "quote": SECRET, "severity": "blocking"}
-        said = {"findings": [finding], "ready": False, "because": SECRET, "lost": SECRET}
-        return f"```python\n{test}\n```\n```json\n{json.dumps(said)}\n```"
-
-
-async def test_what_a_critic_wrote_who_saw_the_outputs_is_kept_from_another_server() -> None:
-    loop = refinement(
-        Telling(f"{BY_REGION}\ntotals(rows)"), TOTALS, share="outputs", limits={"max_revisions": 0}
-    )
+async def test_what_a_critic_wrote_who_saw_the_outputs_is_kept_from_another_server():
+    quote = "the total `revenue` of `rows` per region"
+    test = f'def test_it():\n    """{quote}"""\n    assert totals(rows) == {SECRET!r}'
+    finding = {"problem": f"It holds {SECRET}.", "quote": SECRET, "severity": "blocking"}
+    said = {"tests": test, "findings": [finding], "because": SECRET, "lost": SECRET}
+    near = Server(f"{BY_REGION}\ntotals(rows)", **said)
+    loop = refinement(near, TOTALS, share="outputs", limits={"max_revisions": 0})
     stored = Run.model_validate_json((await loop.run()).model_dump_json())
     assert leaked(" ".join(one.words for text in stored.iterations for one in stored.cells(text)))
     assert written(stored)
@@ -409,7 +400,7 @@ async def test_what_a_critic_wrote_who_saw_the_outputs_is_kept_from_another_serv
     assert leaked(model.sent) == []
 
 
-async def test_what_the_user_says_is_sent() -> None:
+async def test_what_the_user_says_is_sent():
     model = Server(FINE)
     loop = refinement(model, limits={"max_revisions": 0})
     await loop.run()
@@ -418,26 +409,7 @@ async def test_what_the_user_says_is_sent() -> None:
     assert f"Leave out {SECRET}." in model.sent
 
 
-async def test_what_a_frame_should_be_is_told_by_its_size() -> None:
-    task = (
-        "Write `heads(n)`: the first `n` rows of `df`.\n\n"
-        "```python\nassert heads(1) == [1, 2]\nassert heads(0) == 3\n```"
-    )
-    model = Server("def heads(n):\n    return df", "def heads(n):\n    return df.region[n]")
-    await refinement(model, task, namespace=frames()).run()
-    assert leaked(model.sent) == []
-    assert "heads(1): DataFrame (2, 2) compared with list[int] of length 2" in model.sent
-
-
-async def test_what_code_gave_on_literals_is_sent() -> None:
-    task = "Write `mean(xs)`.\n\nmean([1, 2]) == 1.5"
-    model = Server("def mean(xs):\n    return 'forty-two'", "def mean(xs):\n    return 1.5")
-    space = notebook() | {"half": lambda x: x / 2}
-    await refinement(model, task, namespace=space).run()
-    assert "got 'forty-two'" in model.sent
-
-
-async def test_messages_and_outputs_are_sent_from_the_moment_the_user_says_so() -> None:
+async def test_messages_and_outputs_are_sent_from_the_moment_the_user_says_so():
     model = Server("raise KeyError(rows[0]['region'])", "print(rows[0]['region'])\n1 / 0", FINE)
     loop = refinement(model, limits={"max_revisions": 0})
     await loop.run()
@@ -449,7 +421,7 @@ async def test_messages_and_outputs_are_sent_from_the_moment_the_user_says_so() 
     assert f"It printed:\\n{SECRET}" in model.sent
 
 
-async def test_values_of_the_variables_are_sent_where_the_user_says_so() -> None:
+async def test_values_of_the_variables_are_sent_where_the_user_says_so():
     model = Server(FINE)
     await refinement(model, share="values", limits={"max_revisions": 0}).run()
     assert str(AMOUNT) in model.requests[0].messages[0].content
@@ -468,36 +440,29 @@ def other(url: str) -> ScriptedModel:
 HERE, THERE = "http://127.0.0.1:8080/v1", "https://models.example.com/v1"
 
 
-@pytest.mark.parametrize(
-    ("urls", "level", "asks"),
-    [
-        ([HERE], "values", False),
-        (["http://[::1]:8080/v1"], "values", False),
-        (["http://127.0.0.1.example.com/v1"], "structure", True),
-        ([THERE], "structure", True),
-        ([""], "structure", True),
-        ([HERE, THERE], "structure", True),
-    ],
-)
-def test_servers_elsewhere_get_structure_and_this_machine_gets_values(
-    urls: list[str], level: str, asks: bool
-) -> None:
+@pytest.mark.parametrize(("urls", "level", "asks"), [
+    ([HERE], "values", False),
+    (["http://[::1]:8080/v1"], "values", False),
+    (["http://127.0.0.1.example.com/v1"], "structure", True),
+    ([THERE], "structure", True),
+    ([""], "structure", True),
+    ([HERE, THERE], "structure", True),
+])  # fmt: skip
+def test_servers_elsewhere_get_structure_and_this_machine_gets_values(urls, level, asks):
     sharing = choose_sharing(map(other, urls))
     assert (sharing.level, sharing.asks) == (level, asks)
     assert choose_sharing(map(other, urls), "outputs")[::2] == ("outputs", False)
 
 
 @pytest.mark.parametrize(("writer", "judge"), [(HERE, HERE), (HERE, THERE), (THERE, HERE)])
-def test_a_prompt_holds_values_where_all_who_read_it_are_on_this_machine(
-    writer: str, judge: str
-) -> None:
+def test_a_prompt_holds_values_where_all_who_read_it_are_on_this_machine(writer, judge):
     used = find({"xs": [1234]}, text="Describe `xs`.")
     models = {"model": other(writer), "judge": other(judge)}
     task = api.build("Describe `xs`.", **models, variables=used).state.task
     assert ("1234" in task.materials[0].text) is (writer == judge == HERE)
 
 
-def test_what_the_user_said_of_a_server_is_remembered_for_it_alone() -> None:
+def test_what_the_user_said_of_a_server_is_remembered_for_it_alone():
     far = "https://other.example.com/v1"
     assert remember_sharing([THERE], "outputs")
     assert choose_sharing([other(THERE)])[::2] == ("outputs", False)
@@ -511,8 +476,8 @@ def test_what_the_user_said_of_a_server_is_remembered_for_it_alone() -> None:
 
 
 async def test_a_recording_is_asked_as_ever_and_a_live_server_in_its_place_is_not_sent_values(
-    tmp_path: Any,
-) -> None:
+    tmp_path,
+):
     def recorded(live: ScriptedModel, *, record: bool = False) -> RecordedModel:
         return RecordedModel(tmp_path / "run.json", live=lambda: live, record=record)
 
@@ -538,8 +503,8 @@ async def test_a_recording_is_asked_as_ever_and_a_live_server_in_its_place_is_no
 
 
 async def test_checked_code_has_the_modules_of_the_notebook_and_a_copy_of_those_beside_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, monkeypatch
+):
     import xml.dom.minidom
     import xml.etree.ElementTree as tree
 
