@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from judging import is_critic
 from kit import READY, text
-from kit import judgement as judged
 from openai_server import Answer, ScriptedServer
 
 from ipyrefine import Budget, Limits, choose_model, refine, refine_many, table
@@ -25,11 +24,10 @@ from ipyrefine.session.record import record_text
 PROSE: dict[str, Any] = {"profile": "prose", "criteria": ["tone"]}
 
 
-async def test_a_single_limit_wins_over_limits_given_as_a_whole():
+def test_a_single_limit_wins_over_limits_given_as_a_whole():
     limits = Limits(target=0.5, max_revisions=3, critique="never")
-    model = ScriptedModel([text("Hello"), judged(4)])
-    run = await refine("Greet.", model=model, limits=limits, max_revisions=0, **PROSE)
-    assert (run.limits.target, run.limits.max_revisions) == (0.5, 0)
+    loop = build("Greet.", model=ScriptedModel([]), limits=limits, max_revisions=0, **PROSE)
+    assert (loop.state.limits.target, loop.state.limits.max_revisions) == (0.5, 0)
 
 
 @pytest.mark.parametrize(("options", "facts"), [
@@ -122,14 +120,10 @@ async def test_what_asks_a_model_without_one_says_how_to_get_one(options):
         await refine_many(["Greet."], **LOOK)
 
 
-async def test_a_function_scores_a_draft_without_a_model():
-    run = await refine("", draft="Hello", checks=[lambda text: len(text) / 10], target=0.9, **LOOK)
-    assert run.score_history == (0.5,)
-
-
-async def test_a_budget_in_dollars_needs_no_price_where_nothing_is_asked():
-    run = await refine("", draft="Hello", budget={"cost": 0.1}, **LOOK)
-    assert run.usage.calls == 0
+async def test_a_function_scores_a_draft_without_a_model_or_its_price():
+    checks, limits = [lambda text: len(text) / 10], {"target": 0.9, "budget": {"cost": 0.1}}
+    run = await refine("", draft="Hello", checks=checks, **limits, **LOOK)
+    assert (run.score_history, run.usage.calls) == ((0.5,), 0)
 
 
 def test_every_option_is_described_where_it_is_declared():

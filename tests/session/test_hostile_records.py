@@ -79,21 +79,6 @@ def test_a_record_cannot_choose_what_is_called_or_read(shell, tmp_path, name, mo
     assert not (tmp_path / "owned").exists()
 
 
-def test_a_function_that_the_reader_names_checks_a_record(shell, tmp_path):
-    taken: list[str] = []
-
-    def note(text: str) -> bool:
-        return not taken.append(text)
-
-    shell.user_ns["note"] = note
-    path = saved(tmp_path / "x.json", as_json(hostile_run("x = 1", "length:<=9 words", "note")))
-    assert "add --check note" in str(error_of(shell, f"%refine resume {path}"))
-    assert error_of(shell, f"%refine resume {path} --check note") is None
-    assert taken == ["x = 1"]
-    evidence = shell.user_ns["refined_run"].chosen.evidence
-    assert [one.name for one in evidence] == ["length:<=9 words", "note"]
-
-
 def test_a_file_s_run_gets_nothing_of_the_reader_s_namespace(shell, tmp_path, monkeypatch):
     monkeypatch.setattr(variables, "sandbox_is_closed", lambda: True)
     shell.user_ns["plans"] = ["Zwolle-7731-qx"]

@@ -105,6 +105,7 @@ def test_a_check_of_the_notebook_has_to_be_there_and_named_again(book):
     assert str(book.run("%refine resume")).endswith("To resume, add --check polite.")
     book.run("%refine resume --check polite", text("Hello"), judged(10))
     assert book.names["refined"] == "Hello"
+    assert [one.name for one in book.names["refined_run"].chosen.evidence] == ["<lambda>"]
 
 
 def test_history_lists_finds_and_forgets(book, capsys):
