@@ -5,7 +5,7 @@ import contextlib
 import signal
 import threading
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from typing import Any
 
 from ipyrefine.core.decisions import Decision
@@ -20,6 +20,7 @@ from ipyrefine.kernel.masking import Masked
 from ipyrefine.render import labels
 
 _MOST = 100  # requests that are kept
+_Work = Callable[..., Coroutine[Any, Any, Run]]  # a refinement's, which displays hear of
 
 
 class Session:
@@ -75,7 +76,7 @@ class Session:
 
     def start(self) -> None:
         """Start the loop as a task of the running event loop."""
-        self._start(lambda: self.refinement.run(*self.displays, journal=self.journal))
+        self._start(self.refinement.run)
 
     def stop(self) -> None:
         """Stop now, or let a pause be the end; the best text so far is kept."""
@@ -85,7 +86,7 @@ class Session:
             self._stop_requested = True
             self._task.cancel()
         elif self.run.stop_reason is StopReason.PAUSED:
-            self._start(lambda: self.refinement.end(*self.displays, journal=self.journal))
+            self._start(self.refinement.end)
 
     def restart(self, refinement: Refinement, journal: Recorder | None) -> None:
         """Stop the run and run another one; whoever waits for the first waits for the second."""
@@ -106,18 +107,12 @@ class Session:
         """
         if self.running or (self._reading and not self._reading.done()):
             raise UsageError("Stop the run first, then ask about its text.")
-        self._reading = asyncio.ensure_future(
-            self.refinement.explain(number, question, *self.displays, journal=self.journal)
-        )
-        return await self._reading
+        return await self._next_to_run(self.refinement.explain, number, question)
 
     async def add(self, event: Event) -> Run:
         """Add what happened to the accepted text, once no critic reads it any more."""
         await self.finish_reading()
-        self._reading = asyncio.ensure_future(
-            self.refinement.add(event, *self.displays, journal=self.journal)
-        )
-        return await self._reading
+        return await self._next_to_run(self.refinement.add, event)
 
     async def settle(self) -> None:
         """Wait until nothing runs."""
@@ -148,17 +143,21 @@ class Session:
             self.refinement.leave_reading()
             self.stop()
 
-    def _start(self, work: Callable[[], Awaitable[Run]]) -> None:
+    def _next_to_run(self, work: _Work, *what: Any) -> "asyncio.Task[Run]":
+        self._reading = asyncio.ensure_future(work(*what, *self.displays, journal=self.journal))
+        return self._reading
+
+    def _start(self, work: _Work) -> None:
         if self._reading:
             self._reading.cancel()
         self.interrupted = self._stop_requested = False
         self._next = None
         self._task = asyncio.ensure_future(self._drive(work))
 
-    async def _drive(self, work: Callable[[], Awaitable[Run]]) -> None:
+    async def _drive(self, work: _Work) -> None:
         try:
             await self._see_reading_end()
-            await work()
+            await work(*self.displays, journal=self.journal)
             # Those made while the stop was shown.
             while self.refinement.has_decisions and self.refinement.error is None:
                 await self.refinement.run(*self.displays, journal=self.journal)
@@ -170,13 +169,11 @@ class Session:
         if self._next and not self.interrupted:
             (self.refinement, self.journal), self._next = self._next, None
             self._stop_requested = False
-            await self._drive(lambda: self.refinement.run(*self.displays, journal=self.journal))
+            await self._drive(self.refinement.run)
         elif self.refinement.reads_behind:
-            self._reading = asyncio.ensure_future(
-                self.refinement.read_behind(*self.displays, journal=self.journal)
-            )
+            reading = self._next_to_run(self.refinement.read_behind)
             # The text stays accepted, whatever happens; a journal's or a display's error is theirs.
-            self._reading.add_done_callback(lambda task: task.cancelled() or task.exception())
+            reading.add_done_callback(lambda task: task.cancelled() or task.exception())
 
 
 @contextlib.contextmanager
