@@ -196,12 +196,10 @@ def read_options(given: dict[str, Any], beside: Sequence[str] = ()) -> Options:
     for name in given:
         if name not in every:
             raise UsageError(f"refine has no option {name!r}.{did_you_mean(name, every)}")
-    for name in _LISTS.intersection(given):
-        if isinstance(given[name], str) or callable(given[name]):
-            given[name] = (given[name],)
-    for name in given:
+    for name, value in given.items():
+        if name in _LISTS and (isinstance(value, str) or callable(value)):
+            value = given[name] = (value,)
         kinds, words = _KINDS.get(name, (object, ""))
-        value = given[name]
         parts = (*value,) if name in _LISTS - {"checks"} and isinstance(value, Iterable) else ()
         texts = all(isinstance(one, str) for one in parts)
         if value is not None and not (isinstance(value, kinds) and texts):

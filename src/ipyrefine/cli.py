@@ -289,13 +289,10 @@ def execute(notebook: Any, folder: Path) -> None:
     from jupyter_client.kernelspec import NoSuchKernel
     from tqdm import tqdm
 
-    done = 0
     with tqdm(total=len(notebook.cells), unit="cell", desc="Executing") as bar:
 
         def complete(cell: Any, cell_index: int) -> None:
-            nonlocal done
-            done = cell_index + 1
-            bar.update(done - bar.n)
+            bar.update(cell_index + 1 - bar.n)
 
         client = NotebookClient(
             notebook,
@@ -306,9 +303,9 @@ def execute(notebook: Any, folder: Path) -> None:
         try:
             client.execute()
         except CellExecutionError as error:
-            raise UsageError(f"Cell {done} failed: {error.evalue or error.ename}") from None
+            raise UsageError(f"Cell {bar.n} failed: {error.evalue or error.ename}") from None
         except DeadKernelError:
-            raise UsageError(f"The kernel died in cell {done}.") from None
+            raise UsageError(f"The kernel died in cell {bar.n}.") from None
         except NoSuchKernel as error:
             raise UsageError(f"There is no kernel {error.name!r} here. Install it.") from None
         bar.update(len(notebook.cells) - bar.n)

@@ -53,10 +53,8 @@ class Profile(Record):
         if not isinstance(value, Mapping):
             return value
         return [
-            {"name": name, **fields}
-            if isinstance(fields, Mapping)
-            else {"name": name, "definition": fields}
-            for name, fields in value.items()
+            {"name": name, **(said if isinstance(said, Mapping) else {"definition": said})}
+            for name, said in value.items()
         ]
 
     @model_validator(mode="after")

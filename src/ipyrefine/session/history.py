@@ -27,7 +27,7 @@ _ENDS = {"accepted": ", accepted", "cancelled": ", interrupted", "failed": ", an
 _RECENT = 180 * 86_400  # seconds; older dates have their year
 
 
-def history(search: str = "", number: int = MAX_LISTED, *, now: float | None = None) -> str:
+def history(search: str = "", number: int = MAX_LISTED) -> str:
     """Return a table of runs in the journal, and how often the user agreed with their verdicts.
 
     The words of `search` must all be in the name or the task.
@@ -36,8 +36,7 @@ def history(search: str = "", number: int = MAX_LISTED, *, now: float | None = N
     runs = Journal().runs(search, limit=number + 1)
     if not runs:
         return "No run in the journal matches." if search else "The journal is empty."
-    now = time.time() if now is None else now
-    listed, columns = runs[:number], shutil.get_terminal_size().columns
+    now, listed, columns = time.time(), runs[:number], shutil.get_terminal_size().columns
     cells = [
         (str(one.number), _format_date(one.updated, now), _verdict(one), str(one.iterations))
         for one in listed

@@ -130,12 +130,13 @@ async def _try(run: Run, suite: Kept, text: str) -> tuple[State, str, str]:
         return "not run", str(error), ""
     for number, (example, outcome) in enumerate(zip(examples, outcomes, strict=True)):
         noun = "example" if number < len(suite.stated) else "result"
-        absence = str(outcome.get("absence", evaluation.absence))
-        absence = absence or _missing_module(str(outcome.get("error", "")))
-        absence = absence or str(outcome.get("untried", ""))
+        absence = (
+            str(outcome.get("absence", evaluation.absence))
+            or _missing_module(str(outcome.get("error", "")))
+            or str(outcome.get("untried", ""))
+        )
         passed = holds(example, outcome) or (None if absence else False)
-        line = absence or format_example(example, outcome)
-        tried.append(_Tried(noun, passed, line))
+        tried.append(_Tried(noun, passed, absence or format_example(example, outcome)))
     results = await Suite(copies)(suite.tests, text, run.task)
     for name, result in results.items():
         lack = "" if result.passed else _missing_module(result.shows)
