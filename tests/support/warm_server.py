@@ -28,7 +28,10 @@ from contextlib import suppress
 from typing import Any
 
 # What each needs of those before it.
-PACKAGES = {"numpy": (), "pandas": ("numpy",), "matplotlib.pyplot": ("numpy",), "pytest": ()}
+PACKAGES = {
+    **{"asyncio": (), "pkgutil": (), "numpy": (), "pytest": ()},
+    **{"pandas": ("numpy",), "matplotlib.pyplot": ("numpy",)},
+}
 _HIGH = 500  # above every descriptor that a run is given
 
 
@@ -141,8 +144,8 @@ def run_script(path: str, keep: list[int]) -> int:
     sys.modules["__main__"] = main
     try:
         with open(path, "rb") as file:
-            code = compile(file.read(), path, "exec", dont_inherit=True)
-        exec(code, vars(main))
+            source = file.read()
+        exec(code if source == program else compile(source, path, "exec"), vars(main))
     except SystemExit as error:
         if error.code is None or isinstance(error.code, int):
             return error.code or 0
@@ -172,6 +175,9 @@ if os.fork():  # no child of the tests, which look for theirs
     os._exit(0)
 confine = load(sys.argv[2])
 confine._in_child = in_child
+with open(os.path.join(os.path.dirname(sys.argv[2]), "run_parts.py"), "rb") as file:
+    program = file.read()  # what most runs are of
+code = compile(program, "main.py", "exec")
 sys.meta_path.insert(0, Hidden())
 gc.collect()
 gc.freeze()
