@@ -107,58 +107,58 @@ async def test_a_failing_example_comes_first_with_input_expected_and_got():
     assert (evidence.passed, evidence.score, evidence.decisive) == (False, 0.5, True)
 
 
-@pytest.mark.parametrize(
-    ("text", "task"),
-    [
-        ("def f(x): return [0.1 + 0.2]", "f(1) == [0.3]"),
-        ("def f(x): return {2: 0, 1: 0}", ">>> f(1)\n{1: 0, 2: 0}"),
-        ("def f(x): print(x)", "Print x.\n>>> f(1)\n1"),
-        ("def f(x): print('a\\n\\nb')", ">>> f(1)\na\n<BLANKLINE>\nb"),
-        (
-            "class P:\n def __init__(s, x): s.x = x\n def __eq__(s, o): return s.x == o.x",
-            "P(1) == P(1)",
-        ),
-        (
-            "from __future__ import annotations\nfrom dataclasses import dataclass\n"
-            "@dataclass\nclass P:\n    x: int\ndef f(): return P(1).x",
-            "f() == 1",
-        ),
-        (DOUBLE + "\nif __name__ == '__main__': input()", "f(1) == 2"),
-        (DOUBLE, ">>> print(f(1))\n2"),
-        (DOUBLE, ">>> x = 2; f(x)\n4"),
-        (DOUBLE, ">>> for x in 1, 2: f(x)\n2\n4"),
-    ],
-)
-async def test_a_right_text_passes(text, task):
-    evidence = await check(text, task)
+# Texts that define one function each, and an example that each meets.
+MET = [
+    ("def a(x): return [0.1 + 0.2]", "a(1) == [0.3]"),
+    ("def b(x): return {2: 0, 1: 0}", ">>> b(1)\n{1: 0, 2: 0}"),
+    ("def c(x): print(x)", ">>> c(1)\n1"),
+    ("def d(x): print('a\\n\\nb')", ">>> d(1)\na\n<BLANKLINE>\nb"),
+    (
+        "class E:\n def __init__(s, x): s.x = x\n def __eq__(s, o): return s.x == o.x",
+        "E(1) == E(1)",
+    ),
+    ("@dataclass\nclass P:\n    x: int\ndef p(): return P(1).x", "p() == 1"),
+    (DOUBLE, ">>> print(f(1))\n2"),
+    ("if __name__ == '__main__': input()", ">>> x = 2; f(x)\n4"),
+    ("", ">>> for x in 1, 2: f(x)\n2\n4"),
+]
+
+
+async def test_a_right_text_passes():
+    head = "from __future__ import annotations\nfrom dataclasses import dataclass\n"
+    text = head + "\n".join(one for one, _ in MET)
+    evidence = await check(text, "Print x.\n" + "\n\n".join(example for _, example in MET))
     assert evidence.passed, evidence.detail
+    assert evidence.tallies[0].of == len(MET)
 
 
 RAISES = "Traceback (most recent call last):\nValueError: bad"
+DOCTESTS = [
+    ("2", "print(2)", False),
+    ("'a'", "print(repr('a'))", False),
+    ("a", "print('a')", True),  # as at a prompt, where nothing is quoted
+    ("'...'", "return 'abc'", False),
+    ("'Hello...'", "return 'Hello world'", False),
+    ("'Hello...'", "return 'Hello...'", True),
+    ("[1, ..., 4]", "return [1, 2, 3, 4]", True),
+    (RAISES, "raise ValueError('other')", False),
+    (RAISES, "raise ValueError('bad')", True),
+    ("nan", "return 1.0", False),
+    ("nan", "return float('nan')", True),
+    ("1000000000000000000", "return 1e18 + 1000", False),
+    ("1000000000000000000", "return 1e18", True),
+    ("1e18", "return 1e18 + 1e8", False),
+]
 
 
-@pytest.mark.parametrize(
-    ("expected", "body", "passes"),
-    [
-        ("2", "print(2)", False),
-        ("'a'", "print(repr('a'))", False),
-        ("a", "print('a')", True),  # as at a prompt, where nothing is quoted
-        ("'...'", "return 'abc'", False),
-        ("'Hello...'", "return 'Hello world'", False),
-        ("'Hello...'", "return 'Hello...'", True),
-        ("[1, ..., 4]", "return [1, 2, 3, 4]", True),
-        (RAISES, "raise ValueError('other')", False),
-        (RAISES, "raise ValueError('bad')", True),
-        ("nan", "return 1.0", False),
-        ("nan", "return float('nan')", True),
-        ("1000000000000000000", "return 1e18 + 1000", False),
-        ("1000000000000000000", "return 1e18", True),
-        ("1e18", "return 1e18 + 1e8", False),
-    ],
-)
-async def test_a_doctest_passes_only_what_gives_its_result(expected, body, passes):
-    evidence = await check(f"def f(x):\n    {body}\n", f"Write f.\n\n>>> f(1)\n{expected}\n")
-    assert evidence.passed is passes, evidence.detail
+async def test_a_doctest_passes_only_what_gives_its_result():
+    rows = [*enumerate(DOCTESTS)]
+    text = "".join(f"def f{n}(x):\n    {body}\n" for n, (_, body, _) in rows)
+    task = "\n".join(f">>> f{n}(1)\n{expected}\n" for n, (expected, _, _) in rows)
+    lines = (await check(text, f"Write them.\n\n{task}")).detail.splitlines()
+    missed, met = ([f"f{n}" for n, one in rows if one[2] is passes] for passes in (False, True))
+    assert [line.partition("(")[0] for line in lines[:-1]] == missed + met
+    assert lines[-1] == "6 of 14 stated examples hold."
 
 
 async def test_what_one_assert_changes_the_next_one_sees():
@@ -168,13 +168,9 @@ async def test_what_one_assert_changes_the_next_one_sees():
     assert evidence.detail.endswith("2 of 2 stated examples hold.")
 
 
-LIAR = "class L:\n def __eq__(s, o): return True\n def __repr__(s): return '2'\n"
-
-
 @pytest.mark.parametrize(
     "text",
     [
-        LIAR + "def f(x): return L()",
         "import builtins\nbuiltins.repr = lambda x: '2'\ndef f(x): return 99",
         'print(\'{"event": "done", "index": 0}\')\ndef f(x): return 99',
         "import os; os._exit(0)",
@@ -221,20 +217,24 @@ def reciprocal(n):
 """
 
 
-@pytest.mark.parametrize(
-    ("clarification", "passed"),
-    [
-        (Clarification(call="reciprocal(4)", result="0.25"), True),
-        (Clarification(call="reciprocal(4)", result="4"), False),
-        (Clarification(call="reciprocal(0)", result="NoReciprocal", raises=True), True),
-        (Clarification(call="reciprocal(0)", result="ValueError", raises=True), True),
-        (Clarification(call="reciprocal(0)", result="TypeError", raises=True), False),
-        (Clarification(call="reciprocal(0)", result="None"), False),
-        (Clarification(call="reciprocal(n)", result="0.5", setup="n = 2"), True),
-    ],
-)
-async def test_what_the_user_answered_is_one_more_example(clarification, passed):
-    task = Task(text="Write it.", form="code", clarifications=(clarification,))
+async def test_what_the_user_answered_is_one_more_example():
+    answers = {
+        Clarification(call="reciprocal(4)", result="0.25"): True,
+        Clarification(call="reciprocal(5)", result="4"): False,
+        Clarification(call="reciprocal(0)", result="NoReciprocal", raises=True): True,
+        Clarification(call="reciprocal(0.0)", result="ValueError", raises=True): True,
+        Clarification(call="reciprocal(0j)", result="TypeError", raises=True): False,
+        Clarification(call="reciprocal(False)", result="None"): False,
+        Clarification(call="reciprocal(n)", result="0.5", setup="n = 2"): True,
+    }
+    task = Task(text="Write it.", form="code", clarifications=tuple(answers))
     evidence = await Examples()(RECIPROCAL, task)
-    assert (evidence.passed, evidence.basis) == (passed, "examples")
-    assert clarification.call in evidence.detail
+    assert (evidence.passed, evidence.basis) == (False, "confirmed")
+    lines = evidence.detail.splitlines()
+    missed, met = (
+        [one.call for one, holds in answers.items() if holds is h] for h in (False, True)
+    )
+    assert [line.partition(": ")[0] for line in lines[:-1]] == missed + met
+    assert lines[-1] == "4 of 7 results that the user expects hold."
+    task = task.replace(clarifications=task.clarifications[:1])
+    assert (await Examples()(RECIPROCAL, task)).basis == "examples"

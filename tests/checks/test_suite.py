@@ -118,45 +118,51 @@ async def test_a_failing_test_says_what_came_out_and_quotes_the_task() -> None:
     assert evidence.detail.startswith("test_nine (“The square of 3.”): ")
 
 
-@pytest.mark.parametrize("end", ["import os; os._exit(0)", "raise SystemExit"])
-async def test_a_test_that_ends_the_process_fails_alone(end: str) -> None:
-    calls = {"a": "f(1)", "b": "g()", "c": "f(2)"}
-    source = "".join(f"def test_{n}():\n    assert {call}\n" for n, call in calls.items())
-    results = await run(f"def f(x): return x\ndef g():\n    {end}\n", source)
-    assert ends(results) == {"test_a": True, "test_b": False, "test_c": True}
-
-
 async def test_a_text_that_does_not_load_fails_all_of_them() -> None:
     source = "def test_a():\n    assert f(1)\n"
     assert together(read_tests(source), await run("def f(:", source)).failed
 
 
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        ("def f(n):\n    return open('../outside.csv').read()", "it reads ../outside.csv"),
-        ("text = open('../outside.csv').read()\ndef f(n):\n    return 1", "it reads ../outside"),
-        ("def f(n):\n    return input()", "it asks for input"),
-        ("import os\ndef f(n):\n    return os.environ['SETTING_HERE']", "it reads SETTING_HERE"),
-        ("import os\none = os.listdir()[5]\ndef f(n):\n    return 1", "it lists your folder"),
-    ],
-)
-async def test_a_test_of_what_only_the_notebook_has_is_not_tried(
-    text: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The notebook's folder, beside a file that lies outside of it."""
     (tmp_path / "outside.csv").write_text("price\n1\n")
     (tmp_path / "book" / "data").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "book")
     monkeypatch.setenv("SETTING_HERE", "5")
-    test = "def test_a():\n    assert f(1) == 'x'\n"
-    result = (await run(text, test))["test_a"]
+
+
+LACKS = {
+    "open('../outside.csv').read()": "it reads ../outside.csv",
+    "input()": "it asks for input",
+    "os.environ['SETTING_HERE']": "it reads SETTING_HERE",
+}
+
+
+@pytest.mark.usefixtures("book")
+async def test_a_test_of_what_only_the_notebook_has_is_not_tried() -> None:
+    bodies = [*LACKS, "open('b.csv')"]
+    text = "import os\n" + "".join(f"def f{n}(): return {one}\n" for n, one in enumerate(bodies))
+    source = "".join(f"def test_{n}():\n    assert f{n}() == 'x'\n" for n in range(len(bodies)))
+    *lacking, nowhere = (await run(text, source)).values()
+    for one, why in zip(lacking, LACKS.values(), strict=True):
+        assert one.passed is None
+        assert one.shows.startswith(f"Not run: {why}")
+    assert nowhere.passed is False, "a file that is nowhere is a fault of the text"
+
+
+@pytest.mark.usefixtures("book")
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("text = open('../outside.csv').read()", "it reads ../outside"),
+        ("import os\none = os.listdir()[5]", "it lists your folder"),
+    ],
+)
+async def test_what_a_text_needs_as_it_loads_leaves_its_tests_untried(text: str, why: str) -> None:
+    [result] = (await run(text, "def test_a():\n    assert f(1) == 'x'\n")).values()
     assert result.passed is None
     assert result.shows.startswith(f"Not run: {why}")
-
-
-async def test_a_file_that_is_nowhere_is_a_fault_of_the_text() -> None:
-    wrong = await run("def f(n):\n    return open('b.csv')", "def test_a():\n    assert f(1)\n")
-    assert wrong["test_a"].passed is False
 
 
 async def test_only_what_passes_on_a_text_that_does_nothing_is_vacuous() -> None:
@@ -252,25 +258,17 @@ async def test_a_test_that_a_text_doing_nothing_passes_counts_where_a_later_text
     assert second.results["t1"].counts
 
 
-@pytest.mark.parametrize(
-    ("source", "claim", "gives"),
-    [
-        ('def test_f():\n    """q"""\n    assert f(1) == 1\n    assert f(2) == 4\n', 1, "2"),
-        (
-            '@pytest.mark.parametrize("x", [1, 0])\ndef test_f(x):\n    """q"""\n'
-            "    with pytest.raises(ZeroDivisionError):\n        1 / f(x)\n",
-            0,
-            "1.0",
-        ),
-    ],
-    ids=["several lines", "parameters"],
-)
-async def test_of_several_results_the_first_that_is_missed_is_known(
-    source: str, claim: int, gives: str
-) -> None:
-    (result,) = (await run("def f(x):\n    return x", f"import pytest\n{source}")).values()
-    assert result.gives
-    assert (result.claim, result.gives.result) == (claim, gives)
+async def test_of_several_results_the_first_that_is_missed_is_known() -> None:
+    source = (
+        "import pytest\ndef test_lines():\n    assert f(1) == 1\n    assert f(2) == 4\n"
+        '@pytest.mark.parametrize("x", [1, 0])\ndef test_parameters(x):\n'
+        "    with pytest.raises(ZeroDivisionError):\n        1 / f(x)\n"
+    )
+    results = (await run("def f(x):\n    return x", source)).values()
+    assert [(one.claim, one.gives and one.gives.result) for one in results] == [
+        (1, "2"),
+        (0, "1.0"),
+    ]
 
 
 ADD = "def add(a, b):\n    return a + b\n"
@@ -422,38 +420,49 @@ STUCK = {
 }
 
 
-@pytest.mark.parametrize("stuck", STUCK.values(), ids=STUCK)
-async def test_results_beside_a_test_that_waits_count(stuck: str, monkeypatch) -> None:
+async def test_results_beside_tests_that_wait_count(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(suite_module, "_WAITS", 0.5)
-    text = (
-        "import asyncio, threading, time\nlock = threading.Lock()\n"
-        f"def add(a, b):\n    if a > 40: {stuck}\n    return a - b\n"
+    text = "import asyncio, threading, time\nlock = threading.Lock()\ndef add(a, b):\n"
+    text += "".join(f"    if a == {n}: {stuck}\n" for n, stuck in enumerate(STUCK.values(), 50))
+    text += "    return a - b\n"
+    sums = [(1, 2, 3), *((n, 50, 100) for n in range(50, 50 + len(STUCK))), (2, 0, 2)]
+    tests = written(
+        "".join(
+            f"def test_{n}():\n    assert add({a}, {b}) == {c}\n"
+            for n, (a, b, c) in enumerate(sums)
+        )
     )
-    calls = {"first": (1, 2, 3), "waits": (50, 50, 100), "last": (2, 0, 2)}
-    source = [
-        f"def test_{n}():\n    assert add({a}, {b}) == {c}\n" for n, (a, b, c) in calls.items()
-    ]
-    tests = written("".join(source))
     results = await Suite()(tests, text, ADDS)
-    first, waits, last = results.values()
-    assert [first.passed, waits.passed, last.passed] == [False, None, True]
-    assert "did not end within 0.5 seconds" in waits.shows
-    assert not waits.broken
+    first, *waiting, last = results.values()
+    assert [first.passed, last.passed] == [False, True]
+    for name, one in zip(STUCK, waiting, strict=True):
+        assert (one.passed, one.broken) == (None, False), name
+        assert "did not end within 0.5 seconds" in one.shows, name
     assert together(tests, results).failed
 
 
-@pytest.mark.parametrize("end", ["while True: pass", "import os; os._exit(0)"])
-async def test_a_text_that_runs_on_or_ends_the_process_fails_that_test_alone(
-    end: str, monkeypatch: pytest.MonkeyPatch
+async def test_a_test_that_runs_on_or_ends_the_process_fails_alone(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(suite_module, "_SECONDS", 2.0)
-    text = f"def add(a, b):\n    if a > 40: \n        {end}\n    return a - b\n"
-    calls = {"first": (1, 2, 3), "ends": (50, 50, 100), "last": (2, 0, 2)}
-    source = [
-        f"def test_{n}():\n    assert add({a}, {b}) == {c}\n" for n, (a, b, c) in calls.items()
-    ]
-    results = await Suite()(written("".join(source)), text, ADDS)
-    assert [*ends(results).values()] == [False, False, True]
+    source = """
+        def test_first(): assert add(1, 2) == 4
+        def test_runs_on(): assert add(50, 50) == 100
+        def test_ends(): assert add(60, 50) == 110
+        def test_exits(): assert add(70, 50) == 120
+        def test_last(): assert add(2, 0) == 2
+    """
+    text = """
+import os
+def add(a, b):
+    while a == 50: pass
+    if a == 60: os._exit(0)
+    if a == 70: raise SystemExit
+    return a + b
+"""
+    found = ends(await Suite()(written(source), text, ADDS))
+    assert [name for name, passed in found.items() if passed] == ["test_last"]
+    assert [*found.values()].count(False) == 4
 
 
 async def test_of_several_parameters_one_that_ends_the_process_fails_the_test() -> None:
@@ -503,6 +512,7 @@ OWN_FAULTS = {
     "@given(st.integers(5, 1))\ndef test_a(n):\n    assert add(n, 0) == n",
     "a slip in what the text calls": "def test_a():\n    def job():\n        return nothing\n"
     "    assert add(job(), 2) == 3",
+    "a helper that a later text no longer has": "def test_a():\n    assert _digits(12) == [1, 2]",
     "a file that nobody asked for": "def test_a():\n"
     "    assert add(1, 2) == len(open('rows.csv').read())",
 }
@@ -511,18 +521,15 @@ OWN_FAULTS = {
 async def test_a_fault_of_a_tests_own_lines_is_no_miss_of_the_text() -> None:
     sources = [source + BESIDE.format(n) for n, source in enumerate(OWN_FAULTS.values())]
     tests = apart(dict(zip(OWN_FAULTS, sources, strict=True)))
-    for name, (own, beside) in (await results(tests, ADD)).items():
+    found = await results(tests, ADD)
+    for name, (own, beside) in found.items():
         assert (own.passed, own.broken) == (None, True), name
         assert own.shows, name
         assert not re.search(r"(^|[ '(])/\w|ipyrefine-", own.shows), "no folder is named"
         assert beside.passed, name
-
-
-async def test_a_fault_of_a_tests_own_lines_fails_no_text() -> None:
-    tests = written(OWN_FAULTS["an unknown name"] + BESIDE.format(1))
-    found = await Suite()(tests, ADD, ADDS)
-    assert [one.passed for one in found.values()] == [None, True]
-    assert not together(tests, found).failed
+    both = tests["an unknown name"]
+    shown = zip((one.words for one in both), found["an unknown name"], strict=True)
+    assert not together(both, dict(shown)).failed
 
 
 MISSES = {
@@ -570,32 +577,25 @@ async def test_what_the_text_gives_or_raises_is_its_own(gives: str) -> None:
         assert (one.passed, one.broken) == (False, False), name
 
 
-@pytest.mark.parametrize(
-    "call", ["add(1, 2)", "solution.add(1, 2)", "added(1, 2)"], ids=["by name", "module", "import"]
-)
-async def test_a_text_misses_a_name_that_the_task_writes(call: str) -> None:
-    source = f"import solution\ndef test_a():\n    assert {call} == 3\n"
-    if call.startswith("added"):
-        source = f"from solution import add as added\n{source}"
+async def test_a_text_misses_a_name_that_the_task_writes() -> None:
+    sources = {
+        "by name": "def test_a():\n    assert add(1, 2) == 3\n",
+        "module": "import solution\ndef test_a():\n    assert solution.add(1, 2) == 3\n",
+        "import": "from solution import add as added\ndef test_a():\n    assert added(1, 2) == 3\n",
+    }
     plus = "def plus(a, b):\n    return a + b\n"
-    [result] = (await Suite()(written(source), plus, ADDS)).values()
-    assert result.passed is False
+    for name, [result] in (await results(apart(sources), plus)).items():
+        assert result.passed is False, name
 
 
-@pytest.mark.parametrize(("method", "passed"), [("pop", False), ("size", None)])
-async def test_a_text_misses_a_method_only_if_the_task_writes_it(
-    method: str, passed: bool | None
-) -> None:
+async def test_a_text_misses_a_method_only_if_the_task_writes_it() -> None:
     task = Task(text="Write a class Stack with push and pop.", form="code")
-    source = f"def test_a():\n    assert Stack().{method}() is None\n"
-    [result] = (await Suite()(written(source), "class Stack:\n    pass\n", task)).values()
-    assert (result.passed, result.broken) == (passed, passed is None)
-
-
-async def test_a_helper_that_a_later_text_no_longer_has_is_not_missed() -> None:
-    source = "def test_a():\n    assert _digits(12) == [1, 2]\n"
-    [result] = (await Suite()(written(source), ADD, ADDS)).values()
-    assert (result.passed, result.broken) == (None, True)
+    source = "".join(
+        f"def test_{n}():\n    assert Stack().{n}() is None\n" for n in ("pop", "size")
+    )
+    pop, size = (await Suite()(written(source), "class Stack:\n    pass\n", task)).values()
+    assert (pop.passed, pop.broken) == (False, False)
+    assert (size.passed, size.broken) == (None, True)
 
 
 async def test_a_text_misses_a_file_that_the_task_writes() -> None:

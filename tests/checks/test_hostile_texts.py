@@ -152,7 +152,6 @@ ENDS = {
     "another program": ("import os\nos.execv('/bin/true', ['true'])", "ended the process before"),
     "a skip": ("import unittest\nraise unittest.SkipTest('x')", "SkipTest: x"),
     "an exit by pytest": ("import pytest\npytest.exit('x', returncode=0)", "Exit: x"),
-    "an interrupt": ("raise KeyboardInterrupt", "signal 2"),
     "a thread that comes late": (
         "import threading, time\ndef work():\n    time.sleep(0.2)\n    1 / 0\n"
         "threading.Thread(target=work).start()",
@@ -184,19 +183,37 @@ async def test_a_script_that_does_not_come_to_its_end_fails_with_what_happened(e
     assert len(evidence.detail) < 2_000
 
 
+@pytest.mark.fresh
+async def test_a_script_that_interrupts_itself_fails_with_the_signal() -> None:
+    evidence = await RunsCleanly()("raise KeyboardInterrupt", Task(text="Write it."))
+    assert evidence.passed is False
+    assert "signal 2" in evidence.detail
+
+
+WHOLE = """
+import atexit, os, sys, threading
+from concurrent.futures import ThreadPoolExecutor as Pool
+threading.Thread(target=print, args=[1]).start()
+threading.Thread(target=sys.exit).start()
+print(Pool().submit(lambda: 1).result())
+atexit.register(print, 1)
+pid = os.fork()
+if not pid: os._exit(0)
+os.waitpid(pid, 0)
+try:
+    exit()
+except SystemExit:
+    pass
+"""
+
+
 @pytest.mark.parametrize(
     "text",
     [
+        WHOLE,
         "import sys\ndef main(): return 0\nsys.exit(main())",
         "raise SystemExit(0)",
         "import sys\nif __name__ == '__main__':\n    print(1)\n    sys.exit(0)",
-        "import threading\nthreading.Thread(target=print, args=[1]).start()",
-        "import sys, threading\nthreading.Thread(target=sys.exit).start()",
-        "from concurrent.futures import ThreadPoolExecutor as Pool\n"
-        "print(Pool().submit(lambda: 1).result())",
-        "import atexit\natexit.register(print, 1)",
-        "import os\npid = os.fork()\nif not pid: os._exit(0)\nos.waitpid(pid, 0)",
-        "try:\n    exit()\nexcept SystemExit:\n    pass",
         "",
     ],
 )

@@ -29,29 +29,44 @@ async def test_the_account_of_data_takes_nothing_of_a_texts_time() -> None:
     assert evidence.passed, evidence.detail
 
 
-# Texts that have to run as they do elsewhere, though their steps are noted.
-SAME = [
-    "assert df.iloc[:, 0].size == len(df.loc[0:2, 'n']) == 3",
+# What has to run as it does elsewhere, though its steps are noted.
+SAME = """
+assert df.iloc[:, 0].size == len(df.loc[0:2, 'n']) == 3
+class C:
+    class dt:
+        hour = 3
+match 3:
+    case C.dt.hour: ok = 1
+assert ok
+C.dt.hour = 4
+del C.dt.hour
+class Odd:
+    def merge(self, *a): return 5
+    def __getattr__(self, n): raise KeyError
+    def __len__(self): raise KeyError
+    def __eq__(self, o): raise KeyError
+odd = Odd()
+assert odd.merge(odd) == 5
+def f(n): return n * max([f(n - 1), 1]) if n else 1
+assert f(4) == 24
+import inspect, pandas
+assert 'on' in inspect.signature(pandas.DataFrame.join).parameters
+"""
+ALIKE = [
+    SAME,
     "from __future__ import annotations\nimport typing\ndef f(x: list[max]) -> list[min]: ...\n"
     "assert f.__annotations__ == {'x': 'list[max]', 'return': 'list[min]'}",
-    "class C:\n    class dt:\n        hour = 3\nmatch 3:\n    case C.dt.hour: ok = 1\nassert ok",
-    "class C:\n    class dt: ...\nC.dt.hour = 3\ndel C.dt.hour\nx = len(df)",
-    "class Odd:\n    def merge(self, *a): return 5\n    def __getattr__(self, n): raise KeyError\n"
-    "    def __len__(self): raise KeyError\n    def __eq__(self, o): raise KeyError\n"
-    "odd = Odd()\nassert odd.merge(odd) == 5",
-    "def f(n): return n * max([f(n - 1), 1]) if n else 1\nassert f(4) == 24",
     "import warnings\nimport pandas as pd\nwith warnings.catch_warnings(record=True) as got:\n"
     "    warnings.simplefilter('always')\n    pd.to_datetime(df.price, errors='coerce')\n"
     "assert [(one.filename, one.lineno) for one in got] == [(__file__, 5)]",
     "import pandas as pd, traceback\ntry:\n    df.merge(df, on='none')\nexcept KeyError as error:\n"
     "    frames = traceback.extract_tb(error.__traceback__)\n"
     "    assert frames[0].lineno == 3 and 'pandas' in frames[1].filename",
-    "import inspect, pandas\nassert 'on' in inspect.signature(pandas.DataFrame.join).parameters",
     f"x = [{' + '.join(['1'] * 600)}, len(df)]\nassert x[0] == 600",
 ]
 
 
-@pytest.mark.parametrize("text", SAME)
+@pytest.mark.parametrize("text", ALIKE)
 async def test_noting_steps_changes_nothing_of_a_run(text: str) -> None:
     (check,) = resolve(["run seconds=120"], {}, variables=Variables({"df": frame()}))
     evidence = await check(text, TASK)
