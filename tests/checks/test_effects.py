@@ -98,7 +98,7 @@ OTHERS = [
     "import os\nos.chdir('/')",
     "raise SystemExit",
 ]
-TARGETS = ["df", "xs", "d", "type(obj)", "fn.__globals__"]
+TARGETS = ["df", "xs", "fn.__globals__"]
 SNIPPETS = [attack.format(target) for target in TARGETS for attack in ATTACKS] + OTHERS
 RUN_EACH = """
 import os, pickle

@@ -31,14 +31,11 @@ async def outputs(text: str) -> tuple[Output, ...]:
     return evidence.outputs
 
 
-async def test_what_code_printed_and_the_value_of_its_last_expression_are_kept() -> None:
+async def test_what_code_printed_and_the_value_of_its_last_expression_are_kept_and_cut() -> None:
     assert await outputs("print('a')\nprint('b')\n1 + 1\n") == (
         Printed(text="a\nb"),
         Value(text="2"),
     )
-
-
-async def test_long_output_and_long_values_are_cut() -> None:
     printed, value = await outputs("print('x' * 20_000)\nlist(range(10**6))")
     assert isinstance(printed, Printed)
     assert isinstance(value, Value)
@@ -56,7 +53,6 @@ async def test_a_value_that_cannot_be_shown_is_no_fault(body: str) -> None:
 
 
 async def test_a_frame_is_a_table_of_its_first_rows_with_its_whole_size() -> None:
-    pytest.importorskip("pandas")
     text = (
         "import pandas\n"
         "pandas.DataFrame({'city': list('abc') * 10, 'price': [0.1 + 0.2, 1234567.25, None] * 10})"
@@ -94,7 +90,6 @@ PLOT = "import matplotlib.pyplot as plt\nplt.plot([1])"
 async def test_a_figure_is_a_picture_however_it_was_drawn_and_nothing_is_said_beside_it(
     text: str,
 ) -> None:
-    pytest.importorskip("matplotlib")
     (figure,) = await outputs(text)
     assert isinstance(figure, Figure)
     assert max(abs(a - b) for a, b in zip(figure.size, (640, 480), strict=True)) < 120
@@ -118,7 +113,6 @@ None
 
 
 async def test_of_a_figure_it_is_said_how_many_points_are_drawn_and_what_the_axes_span() -> None:
-    pytest.importorskip("matplotlib")
     (figure,) = await outputs(SPANS)
     assert isinstance(figure, Figure)
     assert [*figure.axes] == [
@@ -129,7 +123,6 @@ async def test_of_a_figure_it_is_said_how_many_points_are_drawn_and_what_the_axe
 
 
 async def test_a_huge_figure_is_drawn_smaller() -> None:
-    pytest.importorskip("matplotlib")
     text = (
         "import matplotlib.pyplot as plt, numpy\n"
         "fig, ax = plt.subplots(figsize=(60, 40), dpi=300)\n"
@@ -141,7 +134,6 @@ async def test_a_huge_figure_is_drawn_smaller() -> None:
 
 
 async def test_code_with_a_figure_that_cannot_be_drawn_passes_as_well() -> None:
-    pytest.importorskip("matplotlib")
     await outputs(f"{PLOT}\nplt.title('$\\\\frac{{$')")
 
 

@@ -155,7 +155,6 @@ def test_tables_that_go_in_and_one_that_comes_out_are_an_example(task, sources):
         (SUMS, 'sales.groupby("city", sort=False)["amount"].sum()', True),
         (SUMS, 'r = sales.groupby("city", sort=False)["amount"].sum()\nprint(r)', True),
         (SUMS, 'df.groupby("city", sort=False)["amount"].sum()', True),
-        (SUMS, 'sales.groupby("town")["amount"].sum()', False),
         (SUMS, f'{BY_CITY}\n\nsales = []\nprint("demo", sales)', True),
         (INDEXED, "def f(df):\n    return df[df.age >= 18]", True),
         (DATES, "umsatz['monat'] = umsatz['datum'].dt.strftime('%Y-%m')\n"

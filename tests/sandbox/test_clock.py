@@ -1,5 +1,6 @@
 """Processor time is counted exactly, so that a busy machine changes no verdict."""
 
+import asyncio
 import json
 import signal
 import subprocess
@@ -10,7 +11,7 @@ import pytest
 
 from ipyrefine.checks.evaluation import Examples
 from ipyrefine.core.model import Task
-from ipyrefine.sandbox.sandbox import load_program, run_python
+from ipyrefine.sandbox.sandbox import ProcessResult, load_program, run_python
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a timer of Linux")
 
@@ -26,28 +27,28 @@ def f(x):
 
 @pytest.fixture
 def load() -> Iterator[None]:
-    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(4)]
+    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(3)]
     yield
     for loop in loops:
         loop.kill()
         loop.wait()
 
 
-@pytest.mark.usefixtures("load")
-@pytest.mark.parametrize(("spent", "passes"), [(0.5, True), (0.7, False)])
-async def test_beside_busy_loops_an_example_gets_the_very_time_it_has(
-    spent: float, passes: bool
-) -> None:
-    evidence = await Examples(seconds=2)(BUSY.format(spent), TASK)  # one may take 0.5 s
-    assert evidence.passed is passes, evidence.detail
-
-
-@pytest.mark.usefixtures("load")
-async def test_a_part_ends_at_its_limit_to_a_tenth() -> None:
+async def part(seconds: float) -> ProcessResult:
+    """Run an example that never ends, of which each may take some seconds."""
     example = {"setup": "", "source": "f(1)", "holds": False, "expected": None, "index": 0}
     request = {"kind": "examples", "token": "t", "report": "r", "examples": [example]}
-    request["seconds"] = 0.5
-    files = {"candidate.py": BUSY.format(60), "request.json": json.dumps(request)}
-    result = await run_python(load_program("run_parts"), seconds=9, files=files, report="r")
-    assert result.exit_code == -signal.SIGPROF
-    assert 0.5 <= result.processor_seconds < 0.6
+    files = {"candidate.py": BUSY.format(60)}
+    files["request.json"] = json.dumps({**request, "seconds": seconds})
+    return await run_python(load_program("run_parts"), seconds=9, files=files, report="r")
+
+
+@pytest.mark.usefixtures("load")
+async def test_beside_busy_loops_an_example_gets_the_very_time_it_has() -> None:
+    within, beyond, endless = await asyncio.gather(
+        *(Examples(seconds=2)(BUSY.format(spent), TASK) for spent in (0.5, 0.7)), part(0.5)
+    )
+    assert within.passed, within.detail  # one may take 0.5 s
+    assert beyond.passed is False, beyond.detail
+    assert endless.exit_code == -signal.SIGPROF
+    assert 0.5 <= endless.processor_seconds < 0.6
