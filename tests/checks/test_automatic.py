@@ -105,9 +105,7 @@ async def run_on_copies(text: str) -> Evidence:
 @pytest.mark.parametrize(
     "text",
     [
-        "open('/root/data.csv', 'w')",
         "input()",
-        "import socket\nsocket.create_connection(('192.0.2.1', 80), 1)",
         "x = bytearray(10**10)",
         "ys",
     ],
@@ -118,9 +116,8 @@ async def test_what_only_the_sandbox_is_the_reason_for_is_no_failure(text):
     assert evidence.detail.startswith(("Nothing can be said in the sandbox: ", "Not run: it "))
 
 
-@pytest.mark.parametrize("text", ["zs", "open('no such file.csv')"])
-async def test_what_the_notebook_does_not_have_either_is_the_texts_own_fault(text):
-    assert (await run_on_copies(text)).failed
+async def test_what_the_notebook_does_not_have_either_is_the_texts_own_fault():
+    assert (await run_on_copies("zs")).failed
 
 
 def test_a_run_that_is_resumed_has_it_again_by_its_name():

@@ -7,44 +7,35 @@ import pytest
 from ipyrefine.checks import resolve
 from ipyrefine.checks.demands import read_lengths
 
-# What each request states about the whole of its answer, in all the wordings that people use.
-STATED = {
-    "Give me 4 bullet points on why we should move to Postgres.": ["length:4 bullets"],
-    'Write a job ad. It must be at least 120 words and mention "night shift".': [
-        "length:>=120 words"
-    ],
-    "Please write a pitch for an app, 40 words max.": ["length:<=40 words"],
-    "Explain tides in at most 120 words.": ["length:<=120 words"],
-    "Tell my team that the deploy is postponed, and keep it to 60 words or fewer.": [
-        "length:<=60 words"
-    ],
-    "Write the welcome text for our newsletter, 100 words minimum, 200 words maximum.": [
-        "length:>=100 words",
-        "length:<=200 words",
-    ],
-    "Write an abstract for the poster; it may not exceed 250 words.": ["length:<=250 words"],
-    "Describe our hiking socks for the shop, 50-80 words.": ["length:50-80 words"],
-    "Explain overfitting to a product manager in two sentences.": ["length:2 sentences"],
-    "Write a four-paragraph essay on night trains.": ["length:4 paragraphs"],
-    "Give me the pros of remote work as three to five bullets.": ["length:3-5 bullets"],
-    "In at most 3 sentences, tell me why the sky is blue.": ["length:<=3 sentences"],
-    "Write a note of no more than 40 words to the night shift.": ["length:<=40 words"],
-    "Describe the sea in at most 50 words, with the word 'salt' in it.": ["length:<=50 words"],
-    'Write a blurb in at most 120 words, without "very".': ["length:<=120 words"],
-    "Halve this notice to at most 75 words. Every date stays.": ["length:<=75 words"],
-    "Write a bio in between 50 and 80 words.": ["length:50-80 words"],
-    "Write a product blurb of between 80 and 50 words.": ["length:50-80 words"],
-    "Write a poem of under 12 lines.": ["length:<12 lines"],
-    "Write a limerick in exactly five lines.": ["length:5 lines"],
-    "Summarise the meeting in a maximum of 1,000 words.": ["length:<=1000 words"],
-    "Explain DNS in 3 sentences at most.": ["length:<=3 sentences"],
-    "Explain DNS in one or two sentences.": ["length:1-2 sentences"],
-    "Keep your answer below 280 characters.": ["length:<280 characters"],
-    "Give me a one-sentence summary of tides.": ["length:1 sentence"],
-    "Rewrite this complaint in at most 3 sentences:\n\nYour parcel of 12 sentences came late.": [
-        "length:<=3 sentences"
-    ],
-}
+# What requests state about the whole of their answer, in all the wordings that people use.
+STATED = r"""
+4 bullets    | Give me 4 bullet points on why we should move to Postgres.
+>=120 words  | Write a job ad. It must be at least 120 words and mention "night shift".
+<=40 words   | Please write a pitch for an app, 40 words max.
+<=120 words  | Explain tides in at most 120 words.
+<=60 words   | Tell my team that the deploy is postponed, and keep it to 60 words or fewer.
+>=100 words, <=200 words | Write a welcome, 100 words minimum, 200 words maximum.
+<=250 words  | Write an abstract for the poster; it may not exceed 250 words.
+50-80 words  | Describe our hiking socks for the shop, 50-80 words.
+2 sentences  | Explain overfitting to a product manager in two sentences.
+4 paragraphs | Write a four-paragraph essay on night trains.
+3-5 bullets  | Give me the pros of remote work as three to five bullets.
+<=3 sentences | In at most 3 sentences, tell me why the sky is blue.
+<=40 words   | Write a note of no more than 40 words to the night shift.
+<=50 words   | Describe the sea in at most 50 words, with the word 'salt' in it.
+<=120 words  | Write a blurb in at most 120 words, without "very".
+<=75 words   | Halve this notice to at most 75 words. Every date stays.
+50-80 words  | Write a bio in between 50 and 80 words.
+50-80 words  | Write a product blurb of between 80 and 50 words.
+<12 lines    | Write a poem of under 12 lines.
+5 lines      | Write a limerick in exactly five lines.
+<=1000 words | Summarise the meeting in a maximum of 1,000 words.
+<=3 sentences | Explain DNS in 3 sentences at most.
+1-2 sentences | Explain DNS in one or two sentences.
+<280 characters | Keep your answer below 280 characters.
+1 sentence   | Give me a one-sentence summary of tides.
+<=3 sentences | Rewrite this complaint in at most 3 sentences:\n\n12 sentences came late.
+"""
 
 # Amounts and words that are vague, conditional, about a part, or about something else.
 NOT_STATED = [
@@ -81,10 +72,11 @@ NOT_STATED = [
 ]
 
 
-@pytest.mark.parametrize("request_text", STATED)
-def test_a_length_is_read_as_a_check_that_anybody_could_name(request_text: str) -> None:
-    demands = read_lengths(request_text)
-    assert list(demands) == STATED[request_text]
+@pytest.mark.parametrize("row", STATED.strip().splitlines())
+def test_a_length_is_read_as_a_check_that_anybody_could_name(row: str) -> None:
+    lengths, _, request = row.replace(r"\n", "\n").partition(" | ")
+    demands = read_lengths(request)
+    assert [*demands] == [f"length:{one}" for one in lengths.strip().split(", ")]
     assert [check.name for check in resolve(demands, {})] == [*demands]
 
 

@@ -109,8 +109,7 @@ async def test_several_cut_frames_are_all_named_and_whole_ones_are_copies() -> N
 
 
 @pytest.mark.parametrize(
-    "text",
-    [f"{F}\nf([1])", "def clean(df): return df.dropna()", "df = pd.DataFrame({'a': [1]})\ndf"],
+    "text", ["def clean(df): return df.dropna()", "df = pd.DataFrame({'a': [1]})\ndf"]
 )
 async def test_code_that_needs_no_cut_frame_carries_nothing(text: str) -> None:
     evidence = await ran(text, notebook())
@@ -162,7 +161,6 @@ async def test_examples_of_a_function_count_though_a_cell_shows_it_on_a_cut_fram
     "source",
     [
         "def test_it(): assert len(df) == 20_000",
-        "from mine import total\ndef test_it(): assert total() == 20_000",
         "import pytest\n@pytest.fixture\ndef d(): return df\ndef test_it(d): assert len(d) > 1",
     ],
 )
@@ -206,15 +204,15 @@ async def test_what_a_function_gives_on_inputs_carries_it_row_by_row() -> None:
     assert {row.conditions for row in evidence.rows} == {(await lack(used),)}
 
 
-@pytest.mark.parametrize("words", ["total == 30000.0", "round(total) == 30000", "len(df) == 20000"])
-async def test_a_result_of_first_rows_is_no_example(words: str) -> None:
+async def test_a_result_of_first_rows_is_no_example() -> None:
     loop = await refined(code(TOTAL), READY)
     shown = rows(loop.state, loop.state.chosen)  # type: ignore[arg-type]
     (found,) = (row for row in shown if row.call == "total")
+    words = ("total == 30000.0", "round(total) == 30000", "len(df) == 20000")
     for decision in (
         *confirmations(loop.state, [str(shown.index(found) + 1)]),
         expect(found, "30000.0"),
-        read_expectation(words),
+        *map(read_expectation, words),
     ):
         with pytest.raises(UsageError, match=r"computed on the first [\d,]+ of 20,000 rows of df"):
             loop.decide(decision)

@@ -20,26 +20,18 @@ from ipyrefine.session.session import Session
 TASK = Task(text="t")
 
 
-@pytest.mark.parametrize(
-    ("result", "passed", "score"),
-    [
-        (True, True, None),
-        (False, False, None),
-        ("PASS", True, None),
-        ("FAIL", False, None),
-        ("NEEDS_IMPROVEMENT", False, None),
-        ([], True, None),
-        (["a", "b"], False, None),
-        (0.8, True, 0.8),
-        (1, True, 1.0),
-        (("FAIL", "too long"), False, None),
-        ((False, ["a", "b"]), False, None),
-        ((0.9, ""), True, 0.9),
-        ('{"evaluation": "FAIL", "feedback": "a"}', False, None),
-        ({"evaluation": "FAIL", "score": 0.9}, False, 0.9),
-        ({"evaluation": "PASS", "score": 0.9, "thoughts": "…"}, True, 0.9),
-    ],
-)
+RESULTS = [
+    *((True, True, None), (False, False, None), ("PASS", True, None), ("FAIL", False, None)),
+    *(("NEEDS_IMPROVEMENT", False, None), ([], True, None), (["a", "b"], False, None)),
+    *((0.8, True, 0.8), (1, True, 1.0), (("FAIL", "too long"), False, None)),
+    *(((False, ["a", "b"]), False, None), ((0.9, ""), True, 0.9)),
+    ('{"evaluation": "FAIL", "feedback": "a"}', False, None),
+    ({"evaluation": "FAIL", "score": 0.9}, False, 0.9),
+    ({"evaluation": "PASS", "score": 0.9, "thoughts": "…"}, True, 0.9),
+]
+
+
+@pytest.mark.parametrize(("result", "passed", "score"), RESULTS)
 async def test_a_result_is_read(result, passed, score):
     evidence = await CallableCheck(lambda text: result)("x", TASK)
     assert (evidence.passed, evidence.score, evidence.decisive) == (passed, score, True)

@@ -101,7 +101,7 @@ async def test_a_users_check_that_says_nothing_of_the_name_leaves_it_undefined()
 
 @pytest.mark.parametrize(
     "options",
-    [{"candidates": 3}, {"checks": ["run"]}, {"no_checks": ["results"]}, {"variables": {"n": 1}}],
+    [{"candidates": 3}, {"checks": ["run"], "variables": {"n": 1}}, {"no_checks": ["results"]}],
     ids=str,
 )
 async def test_it_is_told_once_whatever_runs(options: dict[str, Any]) -> None:
