@@ -1,6 +1,5 @@
 """A name that a user or a model chooses decides nothing, even if it is one of ours."""
 
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -14,26 +13,21 @@ from kit import (
     finding,
     finish,
     refinement,
-    status,
-    text,
     written,
 )
 
 from ipyrefine import refine
 from ipyrefine.checks import from_record, needs_reader, resolve
-from ipyrefine.core.model import Criterion, Limits, Task
-from ipyrefine.core.prompts import Prompts
+from ipyrefine.core.model import Limits, Task
 from ipyrefine.core.run import Run
 from ipyrefine.core.table import Evidence
 from ipyrefine.providers.scripted import ScriptedModel
-from ipyrefine.render.labels import check_name
 
 OURS = (
     "examples", "results", "run", "json", "length", "with", "without",
     "tests", "run on copies", "critic's tests", "no source", "evaluator's score", "feedback",
     "length:<=1 word", "constraints",
 )  # fmt: skip
-CRITERIA = ("feedback", "verdict", "scope", "guidance", "no source", "evaluator's score", "$.price")
 STATED = "Write f, which doubles.\n\n>>> f(2)\n4\n"
 WRONG, RIGHT = code("def f(x):\n    return x"), code("def f(x):\n    return 2 * x")
 
@@ -108,47 +102,6 @@ def test_a_function_under_a_name_of_ours_is_asked_for_with_brackets(name: str) -
     assert check.name == same.name == f"{name}()"
     assert needs_reader([check.name]) == [check.name]
     assert from_record([check.name], [check]) == (check,)
-
-
-@pytest.mark.parametrize(("name", "words"), [("length", "length"), ("without", "without")])
-def test_a_function_is_shown_under_its_name(name: str, words: str) -> None:
-    assert check_name(name) == words
-
-
-def told(run: Run) -> Any:
-    """What came of a run, apart from its criteria's names."""
-    findings = [
-        (one.id, one.point.blocking, status(one), one.point.contests, one.point.source)
-        for iteration in run.iterations
-        for one in run.cells(iteration)
-    ]
-    return (run.stop_reason, [i.verdict and i.verdict.outcome for i in run.iterations], findings)
-
-
-async def contested(name: str) -> Run:
-    """A critic names a weakness, the reviser contests it, the critic stands by it or is silent."""
-    said = critique(finding("too cold to be read", criterion=name))
-    again = json.dumps({"findings": [], "ready": False, "upheld": ["f1"], "because": "Cold."})
-    replies = [text("a"), said, text("b", "f1: KEEP: it is meant so"), again]
-    loop = refinement(replies, limits=Limits(max_revisions=1, critique="always"))
-    await finish(loop)
-    return loop.state
-
-
-async def evaluated(name: str) -> Run:
-    """An evaluator's feedback stands beside a criterion, and a passing word closes it."""
-    task = Task(text="Greet.", criteria=(Criterion(name=name, definition="Be warm."),))
-    replies = [text("a"), "FAIL: too cold", text("b"), "PASS"]
-    prompts = Prompts(judge="PASS or FAIL?")
-    loop = refinement(replies, task, prompts=prompts, limits=Limits(max_revisions=1))
-    await finish(loop)
-    return loop.state
-
-
-@pytest.mark.parametrize("play", [contested, evaluated])
-@pytest.mark.parametrize("name", CRITERIA)
-async def test_a_criterions_name_decides_nothing(play: Callable[[str], Any], name: str) -> None:
-    assert told(await play(name)) == told(await play("warmth"))
 
 
 async def test_a_finding_under_a_tests_name_contests_no_test() -> None:
