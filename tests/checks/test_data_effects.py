@@ -507,3 +507,60 @@ async def test_short_series_and_numbers_are_shown_whole_and_what_the_task_names_
         ("total.item()", "6"),
         ("counts.tolist()", "[1, 2, 3]"),
     ]
+
+
+# The account is taken beside the text
+
+
+async def test_the_account_of_data_takes_nothing_of_a_texts_time() -> None:
+    text = (
+        "n = len(orders)\na = pandas.DataFrame({'x': range(300_000)})\n"
+        "globals().update({f'a{n}': a for n in range(40)})"  # two seconds to look at
+    )
+    check = RunOnCopies(seconds=1, copies=Variables(tables()).copies)
+    evidence = await check(text, CELL)
+    assert evidence.passed, evidence.detail
+
+
+# What has to run as it does elsewhere, though its steps are noted.
+SAME = """
+assert df.iloc[:, 0].size == len(df.loc[0:2, 'n']) == 3
+class C:
+    class dt:
+        hour = 3
+match 3:
+    case C.dt.hour: ok = 1
+assert ok
+C.dt.hour = 4
+del C.dt.hour
+class Odd:
+    def merge(self, *a): return 5
+    def __getattr__(self, n): raise KeyError
+    def __len__(self): raise KeyError
+    def __eq__(self, o): raise KeyError
+odd = Odd()
+assert odd.merge(odd) == 5
+def f(n): return n * max([f(n - 1), 1]) if n else 1
+assert f(4) == 24
+import inspect, pandas
+assert 'on' in inspect.signature(pandas.DataFrame.join).parameters
+"""
+ALIKE = [
+    SAME,
+    "from __future__ import annotations\nimport typing\ndef f(x: list[max]) -> list[min]: ...\n"
+    "assert f.__annotations__ == {'x': 'list[max]', 'return': 'list[min]'}",
+    "import warnings\nimport pandas as pd\nwith warnings.catch_warnings(record=True) as got:\n"
+    "    warnings.simplefilter('always')\n    pd.to_datetime(df.price, errors='coerce')\n"
+    "assert [(one.filename, one.lineno) for one in got] == [(__file__, 5)]",
+    "import pandas as pd, traceback\ntry:\n    df.merge(df, on='none')\nexcept KeyError as error:\n"
+    "    frames = traceback.extract_tb(error.__traceback__)\n"
+    "    assert frames[0].lineno == 3 and 'pandas' in frames[1].filename",
+    f"x = [{' + '.join(['1'] * 600)}, len(df)]\nassert x[0] == 600",
+]
+
+
+@pytest.mark.parametrize("text", ALIKE)
+async def test_noting_steps_changes_nothing_of_a_run(text: str) -> None:
+    df = pandas.DataFrame({"city": ["a", "b", "c"], "price": ["1", "2", "x"], "n": [1, 2, 3]})
+    evidence = await RunsCleanly(copies=Variables({"df": df}).copies)(text, CELL)
+    assert evidence.passed, evidence.detail
