@@ -228,15 +228,15 @@ async def test_a_second_loop_runs_where_the_kernel_lets_loops_nest(
     ids=["it runs", "it waits", "it awaits"],
 )
 async def test_a_cell_that_does_not_end_is_stopped_and_no_later_text_is_tried(text: str) -> None:
-    (check,) = resolve(["run seconds=1"], {})
+    (check,) = resolve(["run seconds=0.5"], {})
     stopped, later = await check(text, TASK), await check("1 / 0", TASK)
     assert (stopped.passed, stopped.not_run) == (None, True)
     assert stopped.detail == (
-        "Stopped: it did not end in 1 seconds. To allow more: -c 'run seconds=4'."
+        "Stopped: it did not end in 0.5 seconds. To allow more: -c 'run seconds=2'."
     )
     assert (later.passed, later.not_run) == (None, True)
-    assert later.detail.startswith("Not run: an earlier draft did not end in 1 seconds.")
-    (anew,) = resolve(["run seconds=1"], {})
+    assert later.detail.startswith("Not run: an earlier draft did not end in 0.5 seconds.")
+    (anew,) = resolve(["run"], {})
     assert (await anew("1 / 0", TASK)).passed is False
 
 
