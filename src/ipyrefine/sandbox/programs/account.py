@@ -1107,22 +1107,9 @@ _IN_ORDER = {
     *("interpolate", "ffill", "bfill", "plot", "iloc", "first", "last"),
 }
 _LOOKS = {"isna", "notna", "isnull", "notnull", "dropna", "where", "mask"}  # for what is missing
-_JOINS, _DROPS = ("merge", "join"), ("dropna", "drop_nulls", "drop_duplicates", "unique")
-_COERCES = ("to_numeric", "to_datetime", "to_timedelta", "map", "cut", "astype", "reindex")
-_FILLED = {
-    *("fillna", "fill_null", "fill_nan", "ffill", "bfill", "interpolate", "combine_first"),
-    *("assign", "with_columns"),
-}
 _GROUPS = {  # the arguments that name what they group by
     **{"groupby": ("by",), "value_counts": ("subset",)},
     **dict.fromkeys(("pivot_table", "crosstab"), ("index", "columns")),
-}
-_REDUCES = ("mean", "median", "std", "var", "sum", "max", "min", "idxmax", "idxmin", "cumsum")
-_SORTS = ("sort_values", "sort", "nlargest", "nsmallest")
-_ALIGNS = ("add", "sub", "mul", "div", "truediv", "subtract", "multiply", "divide")
-_CALLS = {
-    *(*_JOINS, *_DROPS, *_FILLED, *_COERCES, *_GROUPS, *_REDUCES, *_SORTS, *_ALIGNS),
-    *("concat", "resample", "to_dict", "filter", "zip", "sorted", "dict"),
 }
 _TIMES = {
     *("date", "time", "hour", "day", "month", "year", "weekday", "day_of_week", "dayofweek"),
@@ -1191,14 +1178,14 @@ class _Sites(ast.NodeTransformer):
         unpacks = any(isinstance(one, ast.Starred) for one in node.args)
         match function:
             case ast.Attribute(value=ast.Call(func=ast.Attribute(attr=inner)) as made) if (
-                name in _LOOKS and inner in _COERCES
+                name in _LOOKS and _TOLD.get(inner) is _Step._coerced
             ):
                 self._skipped.add(id(made))
             # pandas counts who holds what is changed in place.
             case ast.Attribute(value=of) if not isinstance(of, ast.Name):
                 unpacks |= any(one.arg == "inplace" for one in node.keywords)
         if (
-            name not in _CALLS
+            name not in _TOLD
             or id(node) in self._skipped
             or unpacks
             or not all(one.arg for one in node.keywords)
@@ -1277,7 +1264,7 @@ class _Step:
         """Return the names of what tables are joined or grouped by here."""
         function = getattr(self._node, "func", None)
         name = getattr(function, "attr", getattr(function, "id", ""))
-        if name not in (*_JOINS, *_GROUPS, *_DROPS):
+        if _TOLD.get(name) not in (_Step._joined, _Step._grouped, _Step._dropped):
             return set()
         parts = (node for node in ast.walk(self._node) if isinstance(node, ast.Constant))
         return {node.value for node in parts if isinstance(node.value, str)}
@@ -1290,7 +1277,7 @@ class _Step:
                     yield from self._plain(name)
                 else:
                     self._bind(name)
-                    yield from self._call(name)
+                    yield from _TOLD[name](self, name)
             case ast.ListComp() | ast.DictComp():
                 yield from self._comprehended()
             case ast.Attribute():
@@ -1321,33 +1308,30 @@ class _Step:
         self._args, self._nodes = bound.arguments, bind(*nodes, **written).arguments
         self._subject = next(iter(self._args.values()))
 
-    def _call(self, name: str) -> Effects:
-        if name in _JOINS and _library(self._subject):
-            yield from self._joined()
-        elif name in _DROPS and _library(self._subject):
-            yield from self._dropped(name)
-        elif name in _GROUPS:
-            yield from self._grouped(name)
-        elif name in _COERCES:
-            yield from self._coerced(name)
-        elif name in _FILLED:
-            yield from self._filled()
-        elif name in _SORTS:
-            yield from self._texts(self._args.get("by", self._args.get("columns")))
-        elif name in _REDUCES:
-            yield from self._texts()
-            yield from self._lacking(name)
-        elif name in _ALIGNS:
+    def _sorted(self, _: str) -> Effects:
+        yield from self._texts(self._args.get("by", self._args.get("columns")))
+
+    def _reduced(self, name: str) -> Effects:
+        yield from self._texts()
+        yield from self._lacking(name)
+
+    def _put_together(self, name: str) -> Effects:
+        if name == "concat":
+            yield from self._aligned(_listed(self._args.get("objs")), paired=False)
+        else:
             yield from self._aligned([self._subject, self._args.get("other")])
-        elif name == "concat":
-            objects = self._args.get("objs")
-            yield from self._aligned(_listed(objects), paired=False)
-        elif name == "resample" and hasattr(self._subject, "index"):
+
+    def _resampled(self, _: str) -> Effects:
+        if hasattr(self._subject, "index"):
             on = self._args.get("on")
             yield from self._zone(self._subject[on] if on else self._subject.index)
-        elif name == "filter" and _library(self._subject) == "polars":
+
+    def _selected(self, _: str) -> Effects:
+        if _library(self._subject) == "polars":
             yield from self._filtered()
-        elif name == "to_dict" and _is_series(self._subject) and isinstance(self._result, dict):
+
+    def _keyed(self, _: str) -> Effects:
+        if _is_series(self._subject) and isinstance(self._result, dict):
             index = self._subject.index
             if again := _some(index[index.duplicated()]):
                 count = {"count": len(index) - len(self._result), "total": len(index)}
@@ -1440,12 +1424,12 @@ class _Step:
         text = ast.unparse(node) if isinstance(node, ast.Subscript) and _is_frame(value) else ""
         return text if len(text) <= _WIDTH else ""
 
-    def _joined(self) -> Effects:
+    def _joined(self, _: str) -> Effects:
         args, left = self._args, self._subject
         right, how = args.get("right", args.get("other")), str(args.get("how") or "inner")
-        sides = _join_keys(left, right, args) if _library(right) and how != "cross" else None
-        if not sides:
+        if not (_library(left) and _library(right)) or how == "cross":
             return
+        sides = _join_keys(left, right, args)
         names = [
             self._name(one, n) for one, n in zip((left, right), self._nodes.values(), strict=False)
         ]
@@ -1477,6 +1461,8 @@ class _Step:
                 yield _effect("repeated", count=sum(again.values()), **where)
 
     def _dropped(self, name: str) -> Effects:
+        if not _library(self._subject):
+            return
         result = self._subject if self._result is None else self._result
         count, subset = self._size - len(result), self._args.get("subset")
         if count <= 0 or self._args.get("axis") in (1, "columns"):
@@ -1538,7 +1524,7 @@ class _Step:
             cause = "mapped" if name == "map" else "coerced"
             yield _effect("missing", cause=cause, count=len(lost), values=_some(lost), **where)
 
-    def _filled(self) -> Effects:
+    def _filled(self, _: str) -> Effects:
         subject, result = _ungrouped(self._subject), self._result
         if not (_library(subject) and _library(result) and len(subject) == len(result)):
             return
@@ -1602,6 +1588,25 @@ class _Step:
             yield _effect(
                 "gone", cause="filter", of=self._name(), count=count, total=len(self._subject)
             )
+
+
+# What is told of a call, by the name of what is called.
+_TOLD: dict[str, Callable[[_Step, str], Iterable[Effect]]] = {
+    **dict.fromkeys(("merge", "join"), _Step._joined),
+    **dict.fromkeys(("dropna", "drop_nulls", "drop_duplicates", "unique"), _Step._dropped),
+    **dict.fromkeys(_GROUPS, _Step._grouped),
+    **dict.fromkeys(("to_numeric", "to_datetime", "to_timedelta", "map"), _Step._coerced),
+    **dict.fromkeys(("cut", "astype", "reindex"), _Step._coerced),
+    **dict.fromkeys(("fillna", "fill_null", "fill_nan", "ffill", "bfill"), _Step._filled),
+    **dict.fromkeys(("interpolate", "combine_first", "assign", "with_columns"), _Step._filled),
+    **dict.fromkeys(("sort_values", "sort", "nlargest", "nsmallest"), _Step._sorted),
+    **dict.fromkeys(("mean", "median", "std", "var", "sum", "max", "min"), _Step._reduced),
+    **dict.fromkeys(("idxmax", "idxmin", "cumsum"), _Step._reduced),
+    **dict.fromkeys(("concat", "add", "sub", "mul", "div", "truediv"), _Step._put_together),
+    **dict.fromkeys(("subtract", "multiply", "divide"), _Step._put_together),
+    **{"resample": _Step._resampled, "filter": _Step._selected, "to_dict": _Step._keyed},
+    **dict.fromkeys(("zip", "sorted", "dict"), lambda *_: ()),  # built in: see `_Step._plain`
+}
 
 
 def _find_name(value: Any, frame: Any) -> str:
