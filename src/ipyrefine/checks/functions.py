@@ -261,26 +261,26 @@ def _read(result: Any) -> _Result | None:
     result = _plain(result)
     if isinstance(result, dict):
         said = read_fields(result)
-        feedback = _items(said.feedback) if said else None
-        return (
-            None if said is None or feedback is None else _Result(said._replace(feedback=feedback))
-        )
+        return said and _with_feedback(said, said.feedback)
     if isinstance(result, bool):
         return _Result(passed=result)
     if (said := _read_verdict(result)) is not None:
         return _Result(said)
     if isinstance(result, list | tuple) and (said := read_items(result)):
-        feedback = _items(said.feedback)
-        return None if feedback is None else _Result(said._replace(feedback=feedback))
+        return _with_feedback(said, said.feedback)
     if isinstance(result, list | tuple) and len(result) == 2:
-        first, feedback = result[0], _items(result[1])
+        first, feedback = result
         said = Said(read_outcome(first)) if isinstance(first, bool) else _read_verdict(first)
         if said is not None and (word := read_items(result[1:])):
             return _Result(said._replace(outcome=word.outcome))
-        if said is not None and feedback is not None:
-            return _Result(said._replace(feedback=feedback))
-    feedback = _items(result)
-    return None if feedback is None else _Result(Said(feedback=feedback))
+        if said is not None and (read := _with_feedback(said, feedback)):
+            return read
+    return _with_feedback(Said(), result)
+
+
+def _with_feedback(said: Said, feedback: Any) -> _Result | None:
+    items = _items(feedback)
+    return None if items is None else _Result(said._replace(feedback=items))
 
 
 def _plain(value: Any) -> Any:

@@ -3,7 +3,7 @@
 import ast
 import builtins
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from copy import copy
 from itertools import islice
 from textwrap import indent
@@ -29,7 +29,6 @@ _SECONDS = 10.0  # processor time for all tests of a text
 _WAITS = 5.0  # seconds that a test may wait
 _OWN_MODULE = re.compile(r"^test_\d+\.")  # before an exception's class of the tests' own
 _WORST = (False, None, True)  # of the results of a test with parameters
-
 
 _Results = dict[str, Result]
 
@@ -158,15 +157,14 @@ class Suite:
             results |= {name: judge(fault) for name in inside if name in apart}
             unloaded |= {name for name in inside if name not in apart}
         apart |= unloaded
-        results |= _skipped(report, modules)
+        for file, event in report.outcomes.items():  # a module that is skipped as a whole
+            if file in modules:
+                results |= dict.fromkeys(modules[file][1], _skip(event))
         missing = [name for name in names if name not in results | dict.fromkeys(unloaded)]
         reached = next((one for one in report.collected if one not in report.outcomes), None)
         if (report.complete and not report.end) or (report.collected and reached is None):
-            lost = Result(
-                passed=None,
-                shows="It fails in its own lines: pytest finds no test in it.",
-                broken=True,
-            )
+            line = "It fails in its own lines: pytest finds no test in it."
+            lost = Result(passed=None, shows=line, broken=True)
             return results | dict.fromkeys(missing, lost)
         if report.result.limit == "time" and results:  # all of them together used it up
             return results
@@ -194,26 +192,16 @@ def _outcomes(report: Report, judge: Callable[[Event], Result]) -> _Results:
         if event["outcome"] == "passed":
             result = Result(passed=True)
         elif event["outcome"] == "skipped":
-            result = Result(
-                passed=None, shows=f"It was skipped: {shorten(event['why'], WIDTH)}", broken=True
-            )
+            result = _skip(event)
         else:
             result = judge(event)
         found = _merged(found, _base(test), result)
     return found
 
 
-def _skipped(report: Report, modules: Mapping[str, tuple[str, list[str]]]) -> _Results:
-    skipped = {file: event for file, event in report.outcomes.items() if file in modules}
-    return {
-        name: Result(
-            passed=None,
-            shows=f"It was skipped: {shorten(str(event.get('why')), WIDTH)}",
-            broken=True,
-        )
-        for file, event in skipped.items()
-        for name in modules[file][1]
-    }
+def _skip(event: Event) -> Result:
+    shows = f"It was skipped: {shorten(str(event.get('why')), WIDTH)}"
+    return Result(passed=None, shows=shows, broken=True)
 
 
 def _merged(results: _Results, name: str, result: Result) -> _Results:

@@ -132,16 +132,10 @@ class Length:
 
 
 def _bounds(sign: str | None, number: int) -> tuple[int, int | None]:
-    match sign:
-        case "<":
-            return 0, number - 1
-        case "<=" | "≤":
-            return 0, number
-        case ">":
-            return number + 1, None
-        case ">=" | "≥":
-            return number, None
-    return number, number
+    at_most, at_least = (0, number), (number, None)
+    known = {"<=": at_most, "≤": at_most, ">=": at_least, "≥": at_least}
+    known |= {"<": (0, number - 1), ">": (number + 1, None)}
+    return known.get(sign or "", (number, number))
 
 
 def _bounds_text(low: int, high: int | None, unit: str) -> str:

@@ -638,14 +638,8 @@ class Account:
             self._records.pop(site, None)
             named = value if type(value) in (type(sys), type(_rank), type) else type(value)
             module = getattr(named, "__module__", None) or getattr(named, "__name__", "")
-            ours = str(module).partition(".")[0] in ("pandas", "polars")
-            ours = (
-                ours
-                or bool(_library(value))
-                or type(value) in _LISTS
-                or any(value is one for one in _BUILTINS)
-            )
-            if ours and self._left > 0 and self._visits[site] < _VISITS:
+            ours = str(module).partition(".")[0] in ("pandas", "polars") or bool(_library(value))
+            if (ours or _is_plain(value)) and self._left > 0 and self._visits[site] < _VISITS:
                 self._visits[site] += 1
                 self._records[site] = {"size": len(value) if _library(value) else 0}
         if site in self._records:
@@ -852,16 +846,13 @@ class Account:
                 for column in columns:
                     was, now = _values(theirs.columns[column]), _values(table.columns[column])
                     both = [(was[p], v) for p, v in zip(places, now, strict=True) if p >= 0]
-                    both = [
-                        (first, second) for first, second in both if None not in (first, second)
-                    ]
+                    both = [pair for pair in both if None not in pair]
                     # A number that became text is told as that.
                     if others := [(a, b) for a, b in both if a != b and str(a) != str(b)]:
                         pair = dict(zip(("before", "after"), map(_text, others[0]), strict=True))
                         where = {"name": name, "column": column, "other": other, "cause": key}
-                        yield _effect(
-                            "differs", count=len(others), total=len(both), **where, **pair
-                        )
+                        count = {"count": len(others), "total": len(both)}
+                        yield _effect("differs", **count, **where, **pair)
 
     def _lost_rows(self, own: dict[str, Any]) -> Effects:
         """Yield the tables that stay as they were though a loop stores into their rows."""
@@ -904,6 +895,11 @@ class _Warnings:
         warnings.warn(message, category, stacklevel + 1, **more)
 
 
+def _is_plain(value: Any) -> bool:
+    """Return True for a list or the like, and for a built-in function that takes one."""
+    return type(value) in _LISTS or any(value is one for one in _BUILTINS)
+
+
 def _plain(value: Any) -> Any:
     return _values(value) if _is_array(value) and value.ndim == 1 else value
 
@@ -915,13 +911,8 @@ def _copy(value: Any) -> Any:
             return value.clone()
         if _library(value):
             shares = int(sys.modules["pandas"].__version__.partition(".")[0]) >= 3
-            size = (
-                0
-                if shares
-                else value.to_frame().memory_usage().sum()
-                if _is_series(value)
-                else value.memory_usage().sum()
-            )
+            frame = value.to_frame() if _is_series(value) else value
+            size = 0 if shares else frame.memory_usage().sum()
             return value.copy(deep=not shares) if size <= _BYTES else None
         if _is_array(value):
             return value.copy() if value.nbytes <= _BYTES else None
@@ -1155,13 +1146,7 @@ class _Sites(ast.NodeTransformer):
 
     visit_AsyncFunctionDef = visit_FunctionDef  # type: ignore[assignment]
 
-    def visit_ListComp(self, node: ast.ListComp) -> ast.AST:
-        return self._comprehension(node)
-
-    def visit_DictComp(self, node: ast.DictComp) -> ast.AST:
-        return self._comprehension(node)
-
-    def _comprehension(self, node: Any) -> ast.AST:
+    def visit_ListComp(self, node: Any) -> ast.AST:
         first = node.generators[0]
         if self._loops or len(node.generators) > 1 or first.is_async:
             return self.generic_visit(node)
@@ -1171,6 +1156,8 @@ class _Sites(ast.NodeTransformer):
         first.ifs = [*map(self.visit, first.ifs)]
         self._loops -= 1
         return self._note(node, (first, "iter"))
+
+    visit_DictComp = visit_ListComp
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         function: Any = node.func
@@ -1250,10 +1237,8 @@ class _Step:
     def __init__(
         self, node: Any, record: dict[Any, Any], result: Any, frame: Any, text: _Reading
     ) -> None:
-        self._text, self.line, self._node, self._result, self._frame = (
-            *(text, node.lineno, node),
-            *(result, frame),
-        )
+        self._text, self.line, self._node = text, node.lineno, node
+        self._result, self._frame = result, frame
         self._size, self._owner = record.pop("size"), record.pop(0)
         self._listed = [one for key, one in record.items() if isinstance(key, int)]
         self._named = {key: one for key, one in record.items() if isinstance(key, str)}
@@ -1273,7 +1258,7 @@ class _Step:
         match self._node:
             case ast.Call(func=function):
                 name = getattr(function, "attr", getattr(function, "id", ""))
-                if type(self._owner) in _LISTS or any(self._owner is one for one in _BUILTINS):
+                if _is_plain(self._owner):
                     yield from self._plain(name)
                 else:
                     self._bind(name)
@@ -1403,13 +1388,10 @@ class _Step:
         of = _find_name(given, self._frame) or _root(node) or ast.unparse(node)
         if type(given) is range or len(of) > _WIDTH:
             return
-        if isinstance(self._node, ast.DictComp) and not filters:
-            if (count := len(given) - len(self._result)) > 0:
-                where = {"of": of, "total": len(given), "unit": "item"}
-                yield _effect("gone", cause="keys", count=count, **where)
-        elif (count := len(given) - len(self._result)) > 0 and filters:
+        count, is_dict = len(given) - len(self._result), isinstance(self._node, ast.DictComp)
+        if count > 0 and (filters or is_dict):
             where = {"of": of, "total": len(given), "unit": "item"}
-            yield _effect("gone", cause="filter", count=count, **where)
+            yield _effect("gone", cause="filter" if filters else "keys", count=count, **where)
 
     def _name(self, value: Any = None, node: Any = None) -> str:
         """Return what a table is called: its name, or what the text writes for it if short."""
@@ -1585,9 +1567,8 @@ class _Step:
 
     def _filtered(self) -> Effects:
         if _library(self._subject) and (count := len(self._subject) - len(self._result)) > 0:
-            yield _effect(
-                "gone", cause="filter", of=self._name(), count=count, total=len(self._subject)
-            )
+            where = {"of": self._name(), "total": len(self._subject)}
+            yield _effect("gone", cause="filter", count=count, **where)
 
 
 # What is told of a call, by the name of what is called.
