@@ -16,12 +16,13 @@ from ipyrefine.kernel.redaction import redact
 from ipyrefine.providers.scripted import ScriptedModel
 
 HERE = Path(__file__).parent
-SECRETS: list[tuple[str, str, str]] = [
-    (place, one["text"].replace("~", ""), one["secret"].replace("~", ""))
-    for place, held in tomllib.loads((HERE / "secrets.toml").read_text("utf-8")).items()
-    for one in held
-]
-ORDINARY = (HERE / "ordinary_cells.txt").read_text("utf-8").rstrip("\n").split("\n# %%\n")
+SECRETS = tomllib.loads((HERE / "secrets.toml").read_text("utf-8").replace("~", ""))
+# A line each, and then those of several lines.
+SHORT, *LONG = (HERE / "ordinary_cells.txt").read_text("utf-8").rstrip("\n").split("\n# %%\n")
+# A secret is looked for within 21,000 characters of the words that tell of one.
+PROSE = "The author of the key to it designs a token, and passes on: see (auth) or risk-free.\n"
+BEFORE, AFTER = PROSE * 300, PROSE * 20
+KEY = "-----BEGIN PRIVATE KEY-----\n{}-----END PRIVATE KEY-----"
 
 
 def request(text: str, **more: Any) -> Request:
@@ -43,47 +44,38 @@ def echo(asked: Request) -> str:
     return asked.messages[0].content
 
 
-@pytest.mark.parametrize(("place", "text", "secret"), SECRETS)
-async def test_a_secret_reaches_no_model(place: str, text: str, secret: str) -> None:
-    assert secret in text
-    if place == "cell":
-        sent, reply, streamed = await sent_and_received(text, echo)
-        assert reply.text == streamed == text
-        assert "MASKED_SECRET_1" in sent
-        assert count_secrets(text) > 0
-    elif place == "variable":
-        pandas = pytest.importorskip("pandas")
-        sent = describe("x", eval(text, {"pd": pandas}), values=True)
-    else:
-        sent = redact(text)
-    assert secret not in sent
+@pytest.mark.parametrize("place", SECRETS)
+async def test_a_secret_reaches_no_model(place: str, subtests: pytest.Subtests) -> None:
+    for marked in SECRETS[place]:
+        text, secret = marked.replace("«", "").replace("»", ""), marked.split("«")[1].split("»")[0]
+        with subtests.test(text):
+            if place == "cell":
+                sent, reply, streamed = await sent_and_received(text, echo)
+                assert reply.text == streamed == text
+                assert "MASKED_SECRET_1" in sent
+                assert count_secrets(text) > 0
+                in_long = await sent_and_received(f"{BEFORE}\n{text}\n{AFTER}", echo, 5_000)
+                assert in_long[0].startswith(BEFORE), "nothing else is hidden"
+                assert in_long[0].endswith(AFTER)
+                assert in_long[1].text == f"{BEFORE}\n{text}\n{AFTER}"
+                sent += in_long[0]
+            elif place == "variable":
+                pandas = pytest.importorskip("pandas")
+                sent = describe("x", eval(text, {"pd": pandas}), values=True)
+            else:
+                sent = redact(text)
+            assert secret not in sent
 
 
-@pytest.mark.parametrize("text", ORDINARY)
-async def test_an_ordinary_cell_reaches_a_model_as_it_is(text: str) -> None:
-    sent, _, _ = await sent_and_received(text, "")
-    assert sent == text
-    assert count_secrets(text) == 0
-
-
-# A secret is looked for within 21,000 characters of the words that tell of one.
-PROSE = "The author of the key to it designs a token, and passes on: see (auth) or risk-free.\n"
-BEFORE = PROSE * 300
-
-
-@pytest.mark.parametrize(("place", "text", "secret"), [one for one in SECRETS if one[0] == "cell"])
-async def test_a_secret_in_a_long_text_reaches_no_model(place: str, text: str, secret: str) -> None:
-    long = f"{BEFORE}\n{text}\n{PROSE * 20}"
-    sent, reply, _ = await sent_and_received(long, echo, 5_000)
-    assert secret not in sent
-    assert reply.text == long
-    assert sent.startswith(BEFORE)  # nothing else is hidden
-    assert sent.endswith(PROSE * 20)
+async def test_an_ordinary_cell_reaches_a_model_as_it_is(subtests: pytest.Subtests) -> None:
+    for text in (*SHORT.splitlines(), *LONG):
+        with subtests.test(text):
+            sent, _, _ = await sent_and_received(text, "")
+            assert (sent, count_secrets(text)) == (text, 0)
 
 
 async def test_a_key_of_many_lines_is_masked_whole() -> None:
-    lines = "MIIEowIBAAKCAQEAx7qZ\n" * 1_000
-    key = f"-----BEGIN PRIVATE KEY-----\n{lines}-----END PRIVATE KEY-----"
+    key = KEY.format("MIIEowIBAAKCAQEAx7qZ\n" * 1_000)
     sent, reply, _ = await sent_and_received(f'KEY = """{key}"""', echo, 5_000)
     assert (sent, "MIIE" in reply.text) == ('KEY = """MASKED_SECRET_1"""', True)
 
@@ -106,10 +98,10 @@ async def test_the_event_loop_gets_its_turn_before_each_message_is_masked() -> N
 
 
 async def test_a_secret_is_put_back_into_json_as_json() -> None:
-    key = "-----BEGIN PRIVATE KEY-----\nMIIEowIBAAKCAQEAx7\n-----END PRIVATE KEY-----"
+    key = KEY.format("MIIEowIBAAKCAQEAx7\n")
 
     def reply(asked: Request) -> str:
-        return json.dumps({"text": asked.messages[0].content})
+        return json.dumps({"text": echo(asked)})
 
     _, answer, streamed = await sent_and_received(key, reply, json_schema={})
     assert json.loads(answer.text) == json.loads(streamed) == {"text": key}
@@ -121,21 +113,24 @@ async def test_a_secret_is_masked_wherever_a_later_request_holds_it() -> None:
     for text in ('password = "corr-ect 7 horses"', "It printed: corr-ect 7 horses"):
         async for _ in model.stream(request(text)):
             pass
-    assert [one.messages[0].content for one in inner.requests] == [
-        'password = "MASKED_SECRET_1"',
-        "It printed: MASKED_SECRET_1",
-    ]
+    sent = [echo(one) for one in inner.requests]
+    assert sent == ['password = "MASKED_SECRET_1"', "It printed: MASKED_SECRET_1"]
 
 
-async def test_a_word_that_is_a_password_masks_no_other_word() -> None:
-    text = 'password = "test"  # the test suite has its own'
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        (
+            'password = "test"  # the test suite has its own',
+            'password = "MASKED_SECRET_1"  # the test suite has its own',
+        ),
+        (
+            'password = "hunter2-and-3"  # MASKED_SECRET_1',
+            'password = "MASKED_SECRET_2"  # MASKED_SECRET_1',
+        ),
+    ],
+    ids=["a word that is a password", "a placeholder"],
+)
+async def test_what_is_like_a_secret_but_none_stays(text: str, masked: str) -> None:
     sent, reply, _ = await sent_and_received(text, echo)
-    assert sent == 'password = "MASKED_SECRET_1"  # the test suite has its own'
-    assert reply.text == text
-
-
-async def test_a_text_that_holds_a_placeholder_keeps_it() -> None:
-    text = 'password = "hunter2-and-3"  # MASKED_SECRET_1'
-    sent, reply, _ = await sent_and_received(text, echo)
-    assert sent == 'password = "MASKED_SECRET_2"  # MASKED_SECRET_1'
-    assert reply.text == text
+    assert (sent, reply.text) == (masked, text)
