@@ -114,20 +114,21 @@ def test_a_redirect_names_its_target_without_secrets(location, message):
 # --- a whole run
 
 
-@pytest.mark.parametrize(
-    ("stage", "failure"),
-    [
+async def test_a_transient_failure_is_retried_and_shown(server, subtests):
+    bad = Failure(502, "<html>Bad</html>")
+    for stage, failure in (
         *(("draft", Failure(status, BUSY)) for status in (408, 409, 429, 500, 503, 529)),
-        *((stage, Failure(502, "<html>Bad</html>")) for stage in ("judge", "critique", "revise")),
-    ],
-)
-async def test_a_transient_failure_is_retried_and_shown(server, stage, failure):
-    trial = Trial(server, stage, failure, times=2)
-    run = await trial.run()
-    assert (run.stop_reason, run.text, trial.asked) == (StopReason.PASSED, "Hello again", 3)
-    assert len([w for w in run.warnings if "trying again in" in w]) == 2
-    assert all(0 <= wait <= 1 for wait in trial.waits)
-    assert trial.waits[0] != trial.waits[1]
+        *((stage, bad) for stage in ("judge", "critique", "revise")),
+    ):
+        with subtests.test(stage, status=failure.status):
+            server.requests.clear()
+            trial = Trial(server, stage, failure, times=2)
+            run = await trial.run()
+            assert (run.stop_reason, run.text) == (StopReason.PASSED, "Hello again")
+            assert trial.asked == 3
+            assert len([w for w in run.warnings if "trying again in" in w]) == 2
+            assert all(0 <= wait <= 1 for wait in trial.waits)
+            assert trial.waits[0] != trial.waits[1]
 
 
 async def test_a_wait_the_budget_does_not_hold_is_not_begun(server):
@@ -139,9 +140,8 @@ async def test_a_wait_the_budget_does_not_hold_is_not_begun(server):
     assert trial.waits == []
 
 
-@pytest.mark.parametrize(
-    ("fault", "kind", "words"),
-    [
+async def test_a_failure_that_waiting_does_not_mend_stops_the_run_at_once(server, subtests):
+    for fault, kind, words in (
         (Failure(400, BUSY), errors.RequestRejected, "choose another model"),
         (Failure(402, BUSY), errors.RateLimited, "Top it up"),
         (Failure(403, BUSY), errors.AccessDenied, "Check what the key may do"),
@@ -150,15 +150,12 @@ async def test_a_wait_the_budget_does_not_hold_is_not_begun(server):
         (Failure(429, USED_UP), errors.RateLimited, "Top it up"),
         (Failure(500, BUSY, {"x-should-retry": "false"}), errors.ServerFailed, "HTTP 500"),
         (ENDLESS, errors.ServerFailed, "more than 16 MB"),
-    ],
-    ids=["400", "402", "403", "413", "an hour to wait", "no credit", "final 500", "without end"],
-)
-async def test_a_failure_that_waiting_does_not_mend_stops_the_run_at_once(
-    server, fault, kind, words
-):
-    trial = Trial(server, "critique", fault)
-    assert_stopped(trial, await trial.run(), kind, words)
-    assert (trial.asked, trial.waits) == (1, [])
+    ):
+        with subtests.test(words):
+            server.requests.clear()
+            trial = Trial(server, "critique", fault)
+            assert_stopped(trial, await trial.run(), kind, words)
+            assert (trial.asked, trial.waits) == (1, [])
 
 
 @pytest.mark.parametrize("pieces", [0, 1, 3])
@@ -197,18 +194,21 @@ async def test_a_slow_drip_ends_with_the_budget_s_seconds(server):
     assert run.usage.calls == len(server.requests)
 
 
-@pytest.mark.parametrize("stage", ["draft", "judge", "critique", "revise"])
 @pytest.mark.parametrize("name", FLAWED)
-async def test_an_incomplete_reply_is_never_used_nor_requested_again(server, name, stage):
+async def test_an_incomplete_reply_is_never_used_nor_requested_again(server, name, subtests):
     answer, words = FLAWED[name]
-    trial = Trial(server, stage, answer)
-    run = await trial.run(limits=Limits(max_revisions=1))
-    assert trial.asked == 1
-    assert any(words in message for message in [run.message, *run.warnings])
-    assert (run.stop_reason is StopReason.FAILED) == (run.text == "") == (stage == "draft")
-    assert run.text in ("", "Hello", "Hello again")
-    passed = [i.number for i in run.iterations if i.verdict and i.verdict.outcome is Outcome.PASS]
-    assert passed == ([1] if stage in ("judge", "critique") else []), "only a whole text passes"
+    for stage in ("draft", "judge", "critique", "revise"):
+        with subtests.test(stage):
+            server.requests.clear()
+            trial = Trial(server, stage, answer)
+            run = await trial.run(limits=Limits(max_revisions=1))
+            assert trial.asked == 1
+            assert any(words in message for message in [run.message, *run.warnings])
+            assert (run.stop_reason is StopReason.FAILED) == (run.text == "") == (stage == "draft")
+            assert run.text in ("", "Hello", "Hello again")
+            verdicts = {i.number: i.verdict for i in run.iterations if i.verdict}
+            passed = [n for n, one in verdicts.items() if one.outcome is Outcome.PASS]
+            assert passed == [1] * (stage in ("judge", "critique")), "only a whole text passes"
 
 
 @pytest.mark.parametrize("name", UNREADABLE)

@@ -5,6 +5,7 @@ vLLM, gpt-oss, Gemma, Kimi, Cohere, Seed); none was tried with the real server.
 """
 
 import json
+from time import process_time
 
 import pytest
 from openai_server import Answer
@@ -104,44 +105,68 @@ ABOUT_MARKS = [
 ]
 
 
-@pytest.mark.parametrize(("content", "thoughts", "answer"), MARKED)
-def test_what_is_left_without_thoughts_and_control_tokens_is_the_answer(content, thoughts, answer):
-    thinking, text = split_thoughts(content)
-    assert (thinking.strip(), text) == (thoughts, answer)
+def test_what_is_left_without_thoughts_and_control_tokens_is_the_answer(subtests):
+    for content, thoughts, answer in MARKED:
+        with subtests.test(content):
+            thinking, text = split_thoughts(content)
+            assert (thinking.strip(), text) == (thoughts, answer)
 
 
-@pytest.mark.parametrize("content", ABOUT_MARKS)
-def test_an_answer_that_is_about_marks_of_thoughts_stays_as_it_is(content):
-    assert split_thoughts(content) == ("", content)
+def test_an_answer_that_is_about_marks_of_thoughts_stays_as_it_is(subtests):
+    for content in ABOUT_MARKS:
+        with subtests.test(content):
+            assert split_thoughts(content) == ("", content)
+
+
+def streamed_to(assembly: Assembly, content: str, chunk: int) -> dict[str, str]:
+    """Return what is shown of a reply that comes in pieces."""
+    shown = {"thinking": "", "text": ""}
+    for start in range(0, len(content), chunk):
+        delta = {"content": content[start : start + chunk]}
+        for part in assembly.feed({"choices": [{"delta": delta}]}):
+            shown[part.kind] += part.text
+    for part in assembly.close():
+        shown[part.kind] += part.text
+    return shown
 
 
 @pytest.mark.parametrize("chunk", [1, 3, 7, 1_000])
 def test_a_streamed_reply_is_the_same_as_a_whole_one(request_text, chunk):
     for content in (*(content for content, *_ in MARKED), *ABOUT_MARKS):
-        assembly, shown = Assembly(request_text), ""
-        for start in range(0, len(content), chunk):
-            delta = {"content": content[start : start + chunk]}
-            shown += "".join(d.text for d in assembly.feed({"choices": [{"delta": delta}]}))
-        shown += "".join(d.text for d in assembly.close())
+        assembly = Assembly(request_text)
+        shown = streamed_to(assembly, content, chunk)
         thinking, text = split_thoughts(content)
         assert (assembly.reply(1).thinking, assembly.reply(1).text) == (thinking.strip(), text)
         if not thinking:
-            assert text in shown
+            assert text in shown["thinking"] + shown["text"]
 
 
 @pytest.mark.parametrize(
-    "piece",
+    ("said", "thinking", "text"),
     [
+        ("\n<think>a < b</th</think>\n\nx = '<think>'", "a < b</th", "x = '<think>'"),
+        ("<think>still thinking </thi", "still thinking </thi", ""),
+    ],
+    ids=["whole", "cut off"],
+)
+def test_a_think_block_is_told_apart_wherever_it_is_cut(request_text, said, thinking, text):
+    for chunk in range(1, 20):
+        assembly = Assembly(request_text)
+        assert streamed_to(assembly, said, chunk) == {"thinking": thinking, "text": text}, chunk
+
+
+def test_a_mark_repeated_over_and_over_does_not_hold_up_the_reader(subtests):
+    for piece in (
         *("<think>", "</think>", "<think></think>", "<think>\n```\n</think><think>\n```\n"),
         *("<|channel|>", "`", "` `` ", "```x\n", "```\n~~~\n", "<text>\n", "</s>", "<|a|>"),
         *("analysis", "a </think> b", '"a ', "<think ", "a" + " " * 50 + "</think> x", "\n "),
-    ],
-)
-def test_a_mark_repeated_over_and_over_does_not_hold_up_the_reader(piece):
-    content = piece * (200_000 // len(piece))
-    thinking, text = split_thoughts(content)
-    assert text in content
-    assert len(thinking) + len(text) <= len(content)
+    ):
+        with subtests.test(piece):
+            content, began = piece * (100_000 // len(piece)), process_time()
+            thinking, text = split_thoughts(content)
+            assert process_time() - began < 10
+            assert text in content
+            assert len(thinking) + len(text) <= len(content)
 
 
 # --- parts, fields, tool calls
@@ -182,33 +207,30 @@ def whole(message: dict, finish: str = "stop") -> Answer:
     return Answer(raw=json.dumps(body).encode(), content_type="application/json")
 
 
-def streamed(*deltas: dict, finish: str = "stop") -> Answer:
+def streamed(*deltas: dict, finish: str = "stop", last: dict | None = None) -> Answer:
     chunks = [{"choices": [{"index": 0, "delta": delta}]} for delta in deltas]
-    chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]})
+    chunks.append({"choices": [{"delta": {}, "finish_reason": finish, **(last or {})}]})
     return Answer(raw=b"".join(b"data: %s\n\n" % json.dumps(c).encode() for c in chunks))
 
 
-@pytest.mark.parametrize(("content", "thoughts", "answer"), PARTS)
-async def test_content_in_parts_is_read_streamed_and_whole(
-    server, request_text, content, thoughts, answer
-):
-    parts = content if isinstance(content, list) else [content]
-    for sent in (
-        whole({"content": content}),
-        streamed({"content": content}),
-        streamed(*({"content": [part]} for part in parts)),
-    ):
-        reply = await reply_of(server, request_text, sent)
-        assert (reply.thinking, reply.text, reply.finish) == (thoughts, answer, "stop")
+async def test_content_in_parts_is_read_streamed_and_whole(server, request_text, subtests):
+    for content, thoughts, answer in PARTS:
+        parts = content if isinstance(content, list) else [content]
+        for sent in (
+            whole({"content": content}),
+            streamed({"content": content}),
+            streamed(*({"content": [part]} for part in parts)),
+        ):
+            with subtests.test(content, sent=sent.raw):
+                reply = await reply_of(server, request_text, sent)
+                assert (reply.thinking, reply.text, reply.finish) == (thoughts, answer, "stop")
 
 
 async def test_a_reply_that_is_repeated_whole_at_the_end_of_its_stream_is_read_once(
     server, request_text
 ):
-    last = {"choices": [{"delta": {}, "message": {"content": "A"}, "finish_reason": "stop"}]}
-    chunks = [{"choices": [{"delta": {"content": "A"}}]}, last]
-    raw = b"".join(b"data: %s\n\n" % json.dumps(chunk).encode() for chunk in chunks)
-    assert (await reply_of(server, request_text, Answer(raw=raw))).text == "A"
+    answer = streamed({"content": "A"}, last={"message": {"content": "A"}})
+    assert (await reply_of(server, request_text, answer)).text == "A"
 
 
 async def test_a_refusal_among_parts_is_a_refusal(server, request_text):
@@ -217,21 +239,18 @@ async def test_a_refusal_among_parts_is_a_refusal(server, request_text):
     assert (reply.text, reply.finish) == ("I can't.", "refused")
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
+async def test_thoughts_in_fields_are_read_once(server, request_text, subtests):
+    for fields in (
         {"reasoning_content": "t"},
         {"reasoning": "t", "reasoning_details": [{"type": "reasoning.text", "text": "t"}]},
         {"reasoning_details": [{"type": "reasoning.summary", "summary": "t"}]},
         {"thinking": "t"},
         {"thinking_blocks": [{"type": "thinking", "thinking": "t", "signature": "s"}]},
-    ],
-    ids=lambda fields: "+".join(fields),
-)
-async def test_thoughts_in_fields_are_read_once(server, request_text, fields):
-    for sent in (whole({"content": "A", **fields}), streamed(fields, {"content": "A"})):
-        reply = await reply_of(server, request_text, sent)
-        assert (reply.thinking, reply.text) == ("t", "A")
+    ):
+        for sent in (whole({"content": "A", **fields}), streamed(fields, {"content": "A"})):
+            with subtests.test("+".join(fields), sent=sent.raw):
+                reply = await reply_of(server, request_text, sent)
+                assert (reply.thinking, reply.text) == ("t", "A")
 
 
 CALL = {"index": 0, "id": "1", "function": {"name": "give", "arguments": '{"score": '}}

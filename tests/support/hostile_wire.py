@@ -34,25 +34,14 @@ VALUES: dict[str, str] = {
 }
 """JSON texts that no honest server has at most places."""
 
+_DELTA = dict.fromkeys(("role", "reasoning_content", "reasoning"), "") | {"content": "no"}
 _CHUNK: dict[str, Any] = {
     "id": "chatcmpl-1",
     "choices": [
-        {
-            "delta": {
-                "role": "assistant",
-                "content": "no",
-                "reasoning_content": "",
-                "reasoning": "",
-                "refusal": None,
-                "tool_calls": None,
-            },
-            "finish_reason": None,
-        }
+        {"delta": {**_DELTA, "refusal": None, "tool_calls": None}, "finish_reason": None},
     ],
     "usage": {
-        "prompt_tokens": 5,
-        "completion_tokens": 3,
-        "cost": 0.25,
+        **{"prompt_tokens": 5, "completion_tokens": 3, "cost": 0.25},
         "prompt_tokens_details": {"cached_tokens": 1},
     },
     "error": None,
@@ -60,23 +49,15 @@ _CHUNK: dict[str, Any] = {
 _HOLE = "\u0001hole\u0001"
 
 
-def _paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    yield path
+def _with_a_hole(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield each place of a value, and the value with a hole there."""
+    yield path or "the top", _HOLE
     if isinstance(value, dict | list):
-        for name, part in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _paths(part, (*path, name))
-
-
-def _with_hole(path: tuple[Any, ...]) -> str:
-    """Return the chunk's JSON with a hole at a path."""
-    if not path:
-        return json.dumps(_HOLE)
-    copy = json.loads(json.dumps(_CHUNK))
-    place = copy
-    for step in path[:-1]:
-        place = place[step]
-    place[path[-1]] = _HOLE
-    return json.dumps(copy)
+        for name, part in [*(value.items() if isinstance(value, dict) else enumerate(value))]:
+            for place, holed in _with_a_hole(part, f"{path}.{name}".strip(".")):
+                whole: Any = value.copy()
+                whole[name] = holed
+                yield place, whole
 
 
 def event(data: str) -> bytes:
@@ -93,15 +74,14 @@ GOOD_BODY = chunk("no no no") + chunk(" no no no") + chunk("", "stop") + DONE
 
 
 def chunks(every: int) -> Iterator[tuple[str, Behaviour]]:
-    """Yield a stream for every value at every place of a chunk, or for one of so many in turn."""
-    for number, path in enumerate(_paths(_CHUNK)):
-        template = _with_hole(path)
+    """Yield a stream for one of so many values in turn at every place of a chunk."""
+    for number, (place, holed) in enumerate(_with_a_hole(_CHUNK)):
         for turn, (name, value) in enumerate(VALUES.items(), number):
-            if turn % every or (name == "the key" and path[-1:] in (("content",), ("refusal",))):
+            if turn % every or (name == "the key" and place.endswith((".content", ".refusal"))):
                 continue  # a model may write what it likes
-            data = template.replace(json.dumps(_HOLE), value)
+            data = json.dumps(holed).replace(json.dumps(_HOLE), value)
             body = chunk("no no no") + event(data) + chunk(" no no no", "stop") + DONE
-            yield f"{name} at {'.'.join(map(str, path)) or 'the top'}", Answer(raw=body)
+            yield f"{name} at {place}", Answer(raw=body)
 
 
 def streams() -> Iterator[tuple[str, Behaviour]]:
@@ -116,7 +96,7 @@ def streams() -> Iterator[tuple[str, Behaviour]]:
         "an error event": b'event: error\ndata: {"error": "over"}\n\n' + GOOD_BODY,
         "only heartbeats": b"data: {}\n\n" * 1_000,
         "think tags": chunk("<think>") + chunk("</think>" * 1_000) + chunk("no " * 6, "stop"),
-        "2 MB of line ends": b"\n" * 2 * 2**20,
+        "many line ends": b"\n" * 2**18,
     }
     for code in ("9" * DIGITS, "-1", "401", "429", "599", "٤٠٠", "²²²", "x"):
         body = {"error": {"code": code, "message": f"over {KEY}"}}
@@ -138,14 +118,9 @@ def error_answers() -> Iterator[tuple[str, Behaviour]]:
         template = json.dumps({"error": {"message": "over", fields[number % len(fields)]: _HOLE}})
         yield f"400 with {name}", Failure(400, template.replace(json.dumps(_HOLE), value).encode())
         yield f"429 with {name} as error", Failure(429, b'{"error": %s}' % value.encode())
-    bodies = {
-        "100 MB": b"x" * 100 * 2**20,
-        "invalid UTF-8": b"\xff\xfe" * 1_000,
-        "escapes": b"\x1b[2J\x07\x00",
-        "a lone half": b'{"error": {"message": "\\ud83d"}}',
-    }
-    for name, body in bodies.items():
-        yield f"500: {name}", Failure(500, body)
+    half = b'{"error": {"message": "\\ud83d"}}'
+    for body in (b"x" * 8 * 2**20, b"\xff\xfe" * 1_000, b"\x1b[2J\x07\x00", half):
+        yield f"500: {body[:40]!r}", Failure(500, body)
 
 
 NUMBERS = (
