@@ -50,94 +50,72 @@ def book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return book
 
 
-@pytest.mark.parametrize(
-    ("text", "files"),
-    [
-        ("pd.read_csv('bikes.csv')", {"bikes.csv"}),
-        ("pd.read_csv('./bikes.csv')", {"bikes.csv"}),
-        ("NAME = 'bikes.csv'\nopen(NAME)", {"bikes.csv"}),
-        ("open('data/x1.csv')", {"data/", "data/x1.csv"}),
-        ("open('HERE/data/x1.csv')", {"data/", "data/x1.csv"}),
-        ("HOME = Path('HERE')\n(HOME / 'data').joinpath('x1.csv')", {"data/", "data/x1.csv"}),
-        ("Path('data') / 'x1.csv'", {"data/", "data/x1.csv"}),
-        ("FOLDER = Path('data')\nFOLDER / 'x1.csv'", {"data/", "data/x1.csv"}),
-        ("Path.cwd().joinpath('data', 'x1.csv')", {"data/", "data/x1.csv"}),
-        ("os.path.join('data', 'x1.csv')", {"data/", "data/x1.csv"}),
-        ("D = 'data'\nopen(f'{D}/x1.csv')", {"data/", "data/x1.csv"}),
-        ("D = 'data'\nopen(D + '/x1.csv')", {"data/", "data/x1.csv"}),
-        ("pl.read_csv('data/*.csv')", {"data/", "data/x1.csv", "data/x2.csv"}),
-        ("[open(f'data/x{n}.csv') for n in ns]", {"data/", "data/x1.csv", "data/x2.csv"}),
-        ("[open(f'HERE/data/x{n}.csv') for n in ns]", {"data/", "data/x1.csv", "data/x2.csv"}),
-        ("[open(f'{n}') for n in ns]", set()),
-        ("[open(f'HERE/../{n}.csv') for n in ns]", set()),
-        ("[open(f'/etc/{n}.conf') for n in ns]", set()),
-        ("open('out/new.csv', 'w')", {"out/"}),
-        ("open('new.csv', 'w')", set()),
-        (
-            "import helper",
-            {"helper.py", "tools/__init__.py", "tools/more.py", "tools/most.py", "bikes.csv"},
-        ),
-        ("from tools import more", {"tools/__init__.py", "tools/more.py", "tools/most.py"}),
-        ("def f():\n    return open('bikes.csv')", {"bikes.csv"}),
-        ("open('data/../bikes.csv')", {"bikes.csv"}),
-        ("not Python", set()),
-    ],
-)
-def test_what_code_names_below_the_folder_is_copied(book: Path, text: str, files: set[str]) -> None:
-    found = files_beside(text.replace("HERE", str(book)))
-    assert files == found.keys() - {folder.MARKER}
+def test_what_code_names_below_the_folder_is_copied(book: Path, subtests: pytest.Subtests) -> None:
+    data, all_data = {"data/", "data/x1.csv"}, {"data/", "data/x1.csv", "data/x2.csv"}
+    tools = {"tools/__init__.py", "tools/more.py", "tools/most.py"}
+    rows: dict[str, set[str]] = {
+        "pd.read_csv('bikes.csv')": {"bikes.csv"},
+        "pd.read_csv('./bikes.csv')": {"bikes.csv"},
+        "NAME = 'bikes.csv'\nopen(NAME)": {"bikes.csv"},
+        "open('data/x1.csv')": data,
+        "open('HERE/data/x1.csv')": data,
+        "HOME = Path('HERE')\n(HOME / 'data').joinpath('x1.csv')": data,
+        "Path('data') / 'x1.csv'": data,
+        "FOLDER = Path('data')\nFOLDER / 'x1.csv'": data,
+        "Path.cwd().joinpath('data', 'x1.csv')": data,
+        "os.path.join('data', 'x1.csv')": data,
+        "D = 'data'\nopen(f'{D}/x1.csv')": data,
+        "D = 'data'\nopen(D + '/x1.csv')": data,
+        "pl.read_csv('data/*.csv')": all_data,
+        "[open(f'data/x{n}.csv') for n in ns]": all_data,
+        "[open(f'HERE/data/x{n}.csv') for n in ns]": all_data,
+        "[open(f'{n}') for n in ns]": set(),
+        "[open(f'HERE/../{n}.csv') for n in ns]": set(),
+        "[open(f'/etc/{n}.conf') for n in ns]": set(),
+        "open('out/new.csv', 'w')": {"out/"},
+        "open('new.csv', 'w')": set(),
+        "import helper": {"helper.py", "bikes.csv", *tools},
+        "from tools import more": tools,
+        "def f():\n    return open('bikes.csv')": {"bikes.csv"},
+        "open('data/../bikes.csv')": {"bikes.csv"},
+        "not Python": set(),
+    }
+    for text, files in rows.items():
+        with subtests.test(text):
+            found = files_beside(text.replace("HERE", str(book)))
+            assert files == found.keys() - {folder.MARKER}
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        ".env",
-        ".hidden/a.csv",
-        "link.csv",
-        "inner.csv",
-        "up/outside.csv",
-        "password.csv",
-        "secrets/a.csv",
-        "id_rsa",
-        "ca.pem",
-        "config.ini",
-        "late.csv",
-        "main.py",
-        "pipe",
-        "door",
-        "big.csv",
-        "../outside.csv",
-        "/etc/passwd",
-        "/",
-    ],
-)
-def test_what_is_not_to_be_copied_is_left_out(book: Path, name: str) -> None:
+def test_what_is_not_to_be_copied_is_left_out(book: Path) -> None:
     os.mkfifo(book / "pipe")
     with (book / "big.csv").open("wb") as file:
         file.truncate(200 * 2**20)
     door = socket.socket(socket.AF_UNIX)
     door.bind("door")
     door.close()
-    assert files_beside(f"import main\nopen('{name}')", f"open('{book}/{name}')") == {}
+    for name in (
+        *(".env", ".hidden/a.csv", "link.csv", "inner.csv", "up/outside.csv", "password.csv"),
+        *("secrets/a.csv", "id_rsa", "ca.pem", "config.ini", "late.csv", "main.py", "pipe"),
+        *("door", "big.csv", "../outside.csv", "/etc/passwd", "/"),
+    ):
+        assert files_beside(f"import main\nopen('{name}')", f"open('{book}/{name}')") == {}, name
 
 
-@pytest.mark.parametrize(
-    ("text", "in_part"),
-    [
-        ("os.listdir('data')", True),
-        ("glob.glob('data/*.csv')", False),
-        ("[*Path('data').glob('*.csv')]", False),
-        ("[*Path('data').rglob('*.csv')]", True),
-        ("glob.glob('data/**/*.csv', recursive=True)", True),
-        ("glob.glob('data/*.txt')", True),
-        ("glob.glob('data/*')", True),
-        ("open('data/x1.csv'), open('data/x2.csv'), open('data/notes.txt')", True),
-    ],
-)
-def test_a_folder_is_listed_in_full_or_by_a_pattern(text: str, in_part: bool) -> None:
-    assert is_in_part("data", ["x1.csv", "x2.csv"], text) == in_part
-    assert not is_in_part("data", ["x1.csv", "x2.csv", "notes.txt"], text.replace("rglob", "glob"))
-    assert not is_in_part("nowhere", [], text)
+def test_a_folder_is_listed_in_full_or_by_a_pattern() -> None:
+    for text, in_part in {
+        "os.listdir('data')": True,
+        "glob.glob('data/*.csv')": False,
+        "[*Path('data').glob('*.csv')]": False,
+        "[*Path('data').rglob('*.csv')]": True,
+        "glob.glob('data/**/*.csv', recursive=True)": True,
+        "glob.glob('data/*.txt')": True,
+        "glob.glob('data/*')": True,
+        "open('data/x1.csv'), open('data/x2.csv'), open('data/notes.txt')": True,
+    }.items():
+        assert is_in_part("data", ["x1.csv", "x2.csv"], text) == in_part, text
+        whole = ["x1.csv", "x2.csv", "notes.txt"]
+        assert not is_in_part("data", whole, text.replace("rglob", "glob"))
+        assert not is_in_part("nowhere", [], text)
 
 
 @pytest.mark.parametrize("where", ["home", "/"])

@@ -16,42 +16,38 @@ from ipyrefine.kernel.names import (
 )
 
 
-@pytest.mark.parametrize(
-    ("source", "names"),
-    [
-        ("import numpy as np\nnp.mean(xs)", ["xs"]),
-        ("def f(a):\n    return clean(a, df)", ["clean", "df"]),
-        ("def f():\n    return later\nlater = 1", []),
-        ("[g(x) for x in rows if x > low]", ["rows", "low", "g"]),
-        ("class A(Base):\n    z = q\n    w = z", ["Base", "q"]),
-        ("for i in items:\n    total = total + i", ["items", "total"]),
-        ("with a as b:\n    b", ["a"]),
-        ("if (n := f(m)):\n    n", ["f", "m"]),
-        ("print(len(xs), __name__)", ["xs"]),
-        ("f'{x!r:>{w}}'", ["x", "w"]),
-        ("this is no python", []),
-        ("(" * 5_000, []),
-    ],
-)
-def test_code_uses_the_names_it_reads_before_it_binds_them(source: str, names: list[str]) -> None:
-    assert sorted(names_in_code(source)) == sorted(names)
+def test_code_uses_the_names_it_reads_before_it_binds_them(subtests: pytest.Subtests) -> None:
+    for source, names in {
+        "import numpy as np\nnp.mean(xs)": ["xs"],
+        "def f(a):\n    return clean(a, df)": ["clean", "df"],
+        "def f():\n    return later\nlater = 1": [],
+        "[g(x) for x in rows if x > low]": ["g", "low", "rows"],
+        "class A(Base):\n    z = q\n    w = z": ["Base", "q"],
+        "for i in items:\n    total = total + i": ["items", "total"],
+        "with a as b:\n    b": ["a"],
+        "if (n := f(m)):\n    n": ["f", "m"],
+        "print(len(xs), __name__)": ["xs"],
+        "f'{x!r:>{w}}'": ["w", "x"],
+        "this is no python": [],
+        "(" * 5_000: [],
+    }.items():
+        with subtests.test(source):
+            assert sorted(names_in_code(source)) == names
 
 
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        ("Group `df` by price and call helper(x).", ["df", "helper"]),
-        ("Use `df.groupby(key)` here.", ["df", "key"]),
-        ("Rename the file(s) of the class(es).", []),
-        ("Write total(xs) that uses `clean`.", ["clean"]),
-        ("Implement a function called total(xs).", []),
-        ("Sum them.\n\n>>> total(prices)\n3", ["prices"]),
-        ("```python\ndef stub(a):\n    ...\n```\nIt calls other(a).", ["other"]),
-        ("A plain sentence about df and clean.", []),
-    ],
-)
-def test_a_request_uses_the_names_it_marks(text: str, names: list[str]) -> None:
-    assert names_in_prose(text) == names
+def test_a_request_uses_the_names_it_marks(subtests: pytest.Subtests) -> None:
+    for text, names in {
+        "Group `df` by price and call helper(x).": ["df", "helper"],
+        "Use `df.groupby(key)` here.": ["df", "key"],
+        "Rename the file(s) of the class(es).": [],
+        "Write total(xs) that uses `clean`.": ["clean"],
+        "Implement a function called total(xs).": [],
+        "Sum them.\n\n>>> total(prices)\n3": ["prices"],
+        "```python\ndef stub(a):\n    ...\n```\nIt calls other(a).": ["other"],
+        "A plain sentence about df and clean.": [],
+    }.items():
+        with subtests.test(text):
+            assert names_in_prose(text) == names
 
 
 def test_lines_for_ipython_are_told_from_the_python_around_them() -> None:
@@ -63,41 +59,32 @@ def test_lines_for_ipython_are_told_from_the_python_around_them() -> None:
 
 
 def test_a_cell_is_code_when_there_is_python_beside_its_magics() -> None:
-    assert has_python_beside_magics("%time f()\nx = 1")
-    assert has_python_beside_magics("%%time\nf(x)")
+    assert all(map(has_python_beside_magics, ("%time f()\nx = 1", "%%time\nf(x)")))
     assert not any(map(has_python_beside_magics, ("Is this it?\n! no", "!ls", "x = 1")))
 
 
-@pytest.mark.parametrize(
-    ("draft", "names"),
-    [
-        ("total(price)\nout = df.price", ["total", "price", "df"]),
-        ("x = sum(df['price']\nprint(f'{rate} of', y.z  # note", ["x", "sum", "df", "rate", "y"]),
-        ("files = !ls\nlen(files)", ["files"]),
-        ("", []),
-    ],
-)
-def test_a_draft_is_about_its_names_also_where_it_is_no_python_yet(
-    draft: str, names: list[str]
-) -> None:
-    assert [name for name in names_in_draft(draft) if name != "print"] == names
+def test_a_draft_is_about_its_names_also_where_it_is_no_python_yet() -> None:
+    for draft, names in {
+        "total(price)\nout = df.price": ["total", "price", "df"],
+        "x = sum(df['price']\nf'{rate} of', y.z  # note": ["x", "sum", "df", "rate", "y"],
+        "files = !ls\nlen(files)": ["files"],
+        "": [],
+    }.items():
+        assert names_in_draft(draft) == names, draft
 
 
-@pytest.mark.parametrize(
-    ("source", "names"),
-    [
-        ("a, (b, *c) = d = 1, (2, 3)", ["a", "b", "c", "d"]),
-        ("x: int = [y for y in z]\nx += 1", ["x"]),
-        ("def f():\n    inner = 1\nclass A:\n    field = 2\nf.attr = d['k'] = 1", ["f", "A"]),
-        ("import os\nfor i in xs:\n    last = i\n_tmp = 1", []),
-        ("%time\nx = 1\n!ls", ["x"]),
-        ("x = y = 1\ndel x", ["y"]),
-        ("x: int\ny: int = 1", ["y"]),
-        ("x = (1,", []),
-    ],
-)
-def test_the_names_that_code_leaves_to_the_cells_below(source: str, names: list[str]) -> None:
-    assert sorted(names_defined(source)) == sorted(names)
+def test_the_names_that_code_leaves_to_the_cells_below() -> None:
+    for source, names in {
+        "a, (b, *c) = d = 1, (2, 3)": ["a", "b", "c", "d"],
+        "x: int = [y for y in z]\nx += 1": ["x"],
+        "def f():\n    inner = 1\nclass A:\n    field = 2\nf.attr = d['k'] = 1": ["A", "f"],
+        "import os\nfor i in xs:\n    last = i\n_tmp = 1": [],
+        "%time\nx = 1\n!ls": ["x"],
+        "x = y = 1\ndel x": ["y"],
+        "x: int\ny: int = 1": ["y"],
+        "x = (1,": [],
+    }.items():
+        assert sorted(names_defined(source)) == names, source
 
 
 # What nothing defines
@@ -200,18 +187,20 @@ def undefined(text: str, task: Task = TASK, *known: str) -> list[tuple[str, int]
     return [(one.name, one.line) for one in undefined_names(text, task, known)]
 
 
-@pytest.mark.parametrize("text", DEFINED)
 @pytest.mark.usefixtures("empty_kernel")
-def test_a_name_that_something_may_define_is_not_undefined(text: str) -> None:
-    assert undefined(text) == []
+def test_a_name_that_something_may_define_is_not_undefined(subtests: pytest.Subtests) -> None:
+    for text in DEFINED:
+        with subtests.test(text):
+            assert undefined(text) == []
 
 
-@pytest.mark.parametrize(("text", "names"), UNDEFINED)
 @pytest.mark.usefixtures("empty_kernel")
 def test_a_name_that_nothing_defines_is_told_with_its_first_line(
-    text: str, names: list[tuple[str, int]]
+    subtests: pytest.Subtests,
 ) -> None:
-    assert undefined(text) == names
+    for text, names in UNDEFINED:
+        with subtests.test(text):
+            assert undefined(text) == names
 
 
 def test_names_of_the_kernel_the_task_and_cells_above_are_defined(
