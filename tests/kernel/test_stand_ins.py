@@ -15,19 +15,12 @@ from ipyrefine.core.run import Run
 from ipyrefine.core.table import Evidence
 from ipyrefine.providers.scripted import ScriptedModel
 
-SECRETS = {
-    "password": 'password = "corr-ect7horses"',
-    "word": 'password = "Rumpelstilz"',
-    "token": 'key = "sk-proj-Zq81xYw7Qm3vT9"',
-    "number": "PIN = 80417263",
-    "login": 'url = "postgres://ada:Zq81xYw@db.example.com/x"',
-}
-VALUES = {
-    "password": "corr-ect7horses",
-    "word": "Rumpelstilz",
-    "token": "sk-proj-Zq81xYw7Qm3vT9",
-    "number": "80417263",
-    "login": "ada:Zq81xYw",
+SECRETS = {  # a cell that holds one, and the secret
+    "password": ('password = "corr-ect7horses"', "corr-ect7horses"),
+    "word": ('password = "Rumpelstilz"', "Rumpelstilz"),
+    "token": ('key = "sk-proj-Zq81xYw7Qm3vT9"', "sk-proj-Zq81xYw7Qm3vT9"),
+    "number": ("PIN = 80417263", "80417263"),
+    "login": ('url = "postgres://ada:Zq81xYw@db.example.com/x"', "ada:Zq81xYw"),
 }
 # What a model writes of a placeholder S, and how it gets it out.
 WAYS = {
@@ -51,15 +44,9 @@ WAYS = {
 
 def encodings(secret: str) -> Iterator[str]:
     data = secret.encode()
-    yield from (
-        secret,
-        secret[::-1],
-        data.hex(),
-        " ".join(secret),
-        str([*data]),
-        bin(int.from_bytes(data)),
-    )
-    yield from (base64.b64encode(data).decode(), f"LENGTH={len(secret)}=")
+    yield from (secret, secret[::-1], data.hex(), " ".join(secret), str([*data]))
+    yield from (bin(int.from_bytes(data)), f"LENGTH={len(secret)}=")
+    yield base64.b64encode(data).decode()
 
 
 class Elsewhere(ScriptedModel):
@@ -105,8 +92,7 @@ async def test_nothing_that_code_makes_of_a_secret_reaches_a_server(kind: str) -
     limits = Limits(max_revisions=len(ways) + 1, patience=None, critique="always")
     run = await improved(model, kind, limits)
     assert len(run.iterations) > len(ways)
-    assert VALUES[kind] in run.iterations[1].text, "the text itself has the secret"
-    assert [one for one in encodings(VALUES[kind]) if one in model.sent] == []
+    assert SECRETS[kind][1] in run.iterations[1].text, "the text itself has the secret"
 
 
 @pytest.mark.parametrize("kind", ["password", "number"])
@@ -118,31 +104,32 @@ async def test_nothing_that_a_test_makes_of_a_secret_reaches_a_server(kind: str)
     model = Elsewhere("x = 1", tests=placeheld(tests))
     run = await improved(model, kind, Limits(max_revisions=1, critique="always"))
     assert any("\n    raise ValueError" in one.code for one in run.points.values())
-    assert [one for one in encodings(VALUES[kind]) if one in model.sent] == []
 
 
 async def improved(model: Elsewhere, kind: str, limits: Limits) -> Run:
-    loop = api.build(
-        "Improve this cell.\n\nx == 2",
+    """A run on a cell with a secret, of which nothing is sent."""
+    cell, secret = SECRETS[kind]
+    run = await built("Improve this cell.\n\nx == 2", model, f"{cell}\nx = 1", ["run"], limits)
+    assert [one for one in encodings(secret) if one in model.sent] == []
+    return run
+
+
+async def built(
+    task: str, model: ScriptedModel, draft: str, checks: list[str], limits: Limits
+) -> Run:
+    return await api.build(
+        task,
         model=model,
         profile="code",
-        draft=f"{SECRETS[kind]}\nx = 1",
-        checks=resolve(["run"], {}),
+        draft=draft,
+        checks=resolve(checks, {}),
         limits=limits,
-    )
-    return await loop.run()
+    ).run()
 
 
 async def checked(code: str, task: str = "Improve it.", *names: str) -> Evidence:
-    loop = api.build(
-        task,
-        model=ScriptedModel([]),
-        profile="code",
-        draft=code,
-        checks=resolve([*names], {}),
-        limits=Limits(max_revisions=0, critique="never"),
-    )
-    run = await loop.run()
+    limits = Limits(max_revisions=0, critique="never")
+    run = await built(task, ScriptedModel([]), code, [*names], limits)
     return run.iterations[0].evidence[0]
 
 
