@@ -12,6 +12,7 @@ from ipyrefine.core.ports import Delta, Notice, Reply, Request
 from ipyrefine.providers.openai import OpenAIModel, backoff
 
 BUSY = {"error": {"message": "later"}}
+USED_UP = {"error": {"code": "insufficient_quota", "message": "Check your billing."}}
 KEY = "sk-very-secret"
 
 
@@ -157,40 +158,7 @@ async def test_a_server_that_does_not_stream_is_read_all_the_same(server, model,
 # --- What goes wrong
 
 
-async def test_what_is_not_the_protocol_is_a_server_failure(server, model, request_text, subtests):
-    for raw, kind in (
-        (b"data: {not json\n\n", "text/event-stream"),
-        (b'data: "a string"\n\n', "text/event-stream"),
-        (b"data: [1, 2]\n\n", "text/event-stream"),
-        (b"data: " + b"[" * 100_000 + b"\n\n", "text/event-stream"),
-        (b"", "text/event-stream"),
-        (b"<html><body>Welcome</body></html>", "text/html"),
-        (b'{"message": {"content": "not a completion"}}', "application/json"),
-        (b'{"choices": [{"message"', "application/json"),
-        (b"", "application/json"),
-    ):
-        with subtests.test(raw[:30], kind=kind):
-            server.then(Answer(raw=raw, content_type=kind))
-            with pytest.raises(errors.ServerFailed, match=r"protocol\. Check the base URL"):
-                await reply_of(model, request_text)
-
-
-@pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
-async def test_an_error_sent_in_place_of_a_reply_is_that_error(
-    server, model, request_text, stream, subtests
-):
-    for error, expected in (
-        ({"code": 402, "message": "Insufficient Balance"}, errors.RateLimited),
-        ({"code": 429, "message": "slow down: 10 per day"}, errors.RateLimited),
-        ({"code": "oops", "message": "the GPU fell over"}, errors.ServerFailed),
-    ):
-        with subtests.test(**error):
-            server.then(sent_in_a_reply(error, stream=stream))
-            with pytest.raises(expected, match=error["message"]):
-                await reply_of(model, request_text)
-
-
-def sent_in_a_reply(error: dict, *, stream: bool, **beside: object) -> Answer:
+def sent_in_a_reply(error: dict, *, stream: bool = True, **beside: object) -> Answer:
     body = json.dumps({"error": error, **beside}).encode()
     if not stream:
         return Answer(raw=body, content_type="application/json")
@@ -198,37 +166,177 @@ def sent_in_a_reply(error: dict, *, stream: bool, **beside: object) -> Answer:
     return Answer(raw=b": hi\n\n" + role + b"data: : PROCESSING\n\ndata: " + body + b"\n\n")
 
 
-@pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
-async def test_a_passing_failure_within_a_reply_is_waited_for_as_one_in_its_head(
-    server, model, request_text, waits, stream, subtests
+def failure(words: str, status: int = 400, **error: str) -> Failure:
+    return Failure(status, {"error": {"message": words, **error}})
+
+
+def in_words(words: str) -> Failure:
+    limits = "Rate limit reached on tokens per min (TPM): Limit 6000."
+    return failure(f"{limits} Please {words}. See /billing.", 429)
+
+
+def gemini(delay: str, quota: str = "PerMinute") -> dict:
+    words = "You exceeded your current quota, please check your plan and billing details."
+    violation = {"quotaId": f"GenerateRequests{quota}PerProjectPerModel-FreeTier"}
+    details = [{"violations": [violation]}, {"@type": "RetryInfo", "retryDelay": delay}]
+    return {"code": 429, "message": words, "status": "RESOURCE_EXHAUSTED", "details": details}
+
+
+WINDOW = "maximum context length is 8192 tokens"
+AFFORDS = "requires more credits, or fewer max_tokens, can only afford"
+TOO_LARGE = "Request too large on tokens per minute (TPM): Limit 8000, Requested 30000"
+IN_PLACE = (
+    (errors.RateLimited, {"code": 402, "message": "Insufficient Balance"}),
+    (errors.RateLimited, {"code": 429, "message": "slow down: 10 per day"}),
+    (errors.ServerFailed, {"code": "oops", "message": "the GPU fell over"}),
+)
+AT_ONCE: dict[type, list[tuple[Answer | Failure, str]]] = {
+    errors.ServerFailed: [
+        *(
+            (Answer(raw=raw, content_type=kind), "protocol. Check the base URL")
+            for raw, kind in (
+                (b"data: {not json\n\n", "text/event-stream"),
+                (b'data: "a string"\n\n', "text/event-stream"),
+                (b"data: [1, 2]\n\n", "text/event-stream"),
+                (b"data: " + b"[" * 100_000 + b"\n\n", "text/event-stream"),
+                (b"", "text/event-stream"),
+                (b"<html><body>Welcome</body></html>", "text/html"),
+                (b'{"message": {"content": "not a completion"}}', "application/json"),
+                (b'{"choices": [{"message"', "application/json"),
+                (b"", "application/json"),
+            )
+        ),
+        (Failure(500, BUSY, {"x-should-retry": "false"}), "HTTP 500"),
+    ],
+    errors.AccessDenied: [(Failure(403, BUSY), "Check what the key may do")],
+    errors.RequestRejected: [
+        (failure(f"bad word, {KEY}"), " (bad word, …)."),
+        (Failure(400, {"error": "bad word"}), " (bad word)."),
+        (Failure(400, [{"error": {"message": "bad word"}}]), " (bad word)."),
+        (Failure(400, {"detail": [{"loc": ["body"]}]}), ' ([{"loc": ["body"]}]).'),
+        (Failure(400, "<html>bad word</html>"), " (HTTP 400)."),
+        (Failure(400, "bad\nword"), " (bad word)."),
+        (Failure(400, b""), " (HTTP 400)."),
+        (Failure(400, b"over " * 2**20), " (over over "),
+        (failure("Failed to load model: error loading model"), "Failed to load"),
+        (Failure(413, BUSY), "choose another model"),
+        (failure("max_tokens must be at least 1, got -186"), "too long"),
+        (failure(f"{WINDOW}, but you requested 8213 (8000 in the messages, 213)"), "too long"),
+        (failure(f"{WINDOW}, your messages resulted in 9000"), "too long"),
+        (failure(TOO_LARGE, 429), "too long"),
+        (failure("Context size has been exceeded.", 500), "too long"),
+    ],
+    errors.RateLimited: [
+        (Failure(402, BUSY), "Top it up"),
+        (failure(f"{AFFORDS} 120", 402), "no credit left"),
+        (failure(f"{AFFORDS} 0", 402), "no credit left"),
+        (Failure(429, USED_UP, {"Retry-After": "1"}), "no credit left (Check your billing). Top"),
+        (Failure(429, "", {"Retry-After": "61"}), "no more requests"),
+        (Failure(429, BUSY, {"Retry-After": "3600"}), "for now (later). Wait 1 hour and run"),
+        (in_words("try again in 1m2.5s"), "no more requests"),
+        (in_words("try again in 1h2m3s"), "no more requests"),
+        (in_words("try again in 13m26.4s"), "13m26.4s. See /billing). Wait 14 minutes and"),
+        (Failure(429, [{"error": gemini("3s", "PerDay")}]), "details). Wait until tomorrow and"),
+        (failure("Exceeded free_tier_requests, limit: 0", 429), "limit: 0). Wait until tomorrow"),
+    ],
+}
+
+
+async def test_what_waiting_does_not_mend_ends_a_request_at_once_in_a_line_without_the_key(
+    server, model, request_text, waits, subtests
 ):
-    for error, beside in (
-        ({"code": 429, "message": "slow down"}, {}),
-        ({"code": "rate_limit_exceeded", "message": "slow down"}, {}),
-        ({"type": "overloaded_error", "message": "Overloaded"}, {"type": "error"}),
-        ({"code": 502, "message": "bad gateway"}, {"choices": [{"finish_reason": "error"}]}),
-        ({"code": "503", "message": "no capacity"}, {"choices": []}),
-        ({"code": 529, "message": "Overloaded"}, {}),
+    for kind, sent, words in (
+        *((kind, *row) for kind, rows in AT_ONCE.items() for row in rows),
+        *((kind, sent_in_a_reply(one), one["message"]) for kind, one in IN_PLACE),
+        *((kind, sent_in_a_reply(one, stream=False), one["message"]) for kind, one in IN_PLACE),
     ):
-        with subtests.test(**error):
+        with subtests.test(str(sent)[:200]):
+            server.requests.clear()
+            server.queue.clear()
+            server.then(sent, "not asked for")
+            with pytest.raises(errors.ModelError) as caught:
+                await reply_of(model, request_text.replace(max_tokens=16_384))
+            assert type(caught.value) is kind
+            message = str(caught.value)
+            assert words in message
+            assert KEY not in message
+            assert len(message.splitlines()) == 1
+            assert len(message) < 500
+            assert (len(server.requests), waits) == (1, [])
+
+
+RESETS = {"x-ratelimit-reset-requests": "1m", "x-ratelimit-reset-tokens": "6ms"}
+WAITED = [
+    *(
+        (sent_in_a_reply(error, stream=stream, **beside), None)
+        for error, beside in (
+            ({"code": 429, "message": "slow down"}, {}),
+            ({"code": "rate_limit_exceeded", "message": "slow down"}, {}),
+            ({"type": "overloaded_error", "message": "Overloaded"}, {"type": "error"}),
+            ({"code": 502, "message": "bad gateway"}, {"choices": [{"finish_reason": "error"}]}),
+            ({"code": "503", "message": "no capacity"}, {"choices": []}),
+            ({"code": 529, "message": "Overloaded"}, {}),
+        )
+        for stream in (True, False)
+    ),
+    (sent_in_a_reply(gemini("3s")), 3.0),
+    *(
+        (Failure(429, "", headers), expected)
+        for headers, expected in (
+            ({"Retry-After": "3"}, 3.0),
+            ({"Retry-After": "0.5"}, 0.5),
+            ({"Retry-After": "-1"}, 0.0),
+            ({"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0.0),
+            ({"retry-after-ms": "251", "Retry-After": "1"}, 0.251),
+            ({"x-ratelimit-reset-requests": "9h", "x-ratelimit-reset-tokens": "1.5s"}, 1.5),
+            ({**RESETS, "x-ratelimit-remaining-requests": "0"}, 60.0),
+        )
+    ),
+    (in_words("try again in 0m2.5s"), 2.5),
+    (in_words("retry after 59 seconds"), 59.0),
+    (in_words("retry in 3.2s"), 3.2),
+    (in_words("wait 1 minute"), 60.0),
+    (Failure(429, {"message": "slow down", "retry_after": 4}), 4.0),
+    (Failure(429, [{"error": gemini("3.5s")}]), 3.5),
+    (Failure(429, {"error": {"metadata": {"headers": {"Retry-After": "7"}}}}), 7.0),
+]
+
+
+async def test_a_passing_failure_is_waited_for_as_long_as_the_server_says_wherever_it_does(
+    server, model, request_text, waits, subtests
+):
+    for sent, seconds in WAITED:
+        with subtests.test(str(sent)[:200]):
             waits.clear()
-            server.then(sent_in_a_reply(error, stream=stream, **beside), "at last")
+            server.queue.clear()
+            server.then(sent, "at last")
             notice, *_, reply = await items_of(model, request_text)
-            assert (reply.text, len(waits)) == ("at last", 1)
-            assert "trying again in" in notice.text
+            assert (reply.text, "trying again in" in notice.text) == ("at last", True)
+            (waited,) = waits
+            assert waited == seconds if seconds is not None else 0 <= waited <= 0.5
 
 
-async def test_a_delay_within_a_reply_is_kept(server, model, request_text, waits):
-    server.then(sent_in_a_reply(gemini("3s")[0]["error"], stream=True), "at last")
-    assert (await reply_of(model, request_text)).text == "at last"
-    assert waits == [3.0]
+async def test_a_busy_server_is_asked_again_with_a_notice(server, model, request_text, waits):
+    server.then(
+        Failure(429, BUSY, {"Retry-After": "2"}),
+        Failure(502, "<html>Bad gateway</html>"),
+        "at last",
+    )
+    items = await items_of(model, request_text)
+    notices = [item.text for item in items if isinstance(item, Notice)]
+    assert notices[0] == "The server is busy; trying again in 2 s (1 of 2)."
+    assert notices[1] == "The server failed (HTTP 502); trying again in 1 s (2 of 2)."
+    assert waits[0] == 2.0
+    assert 0 <= waits[1] <= 1.0
+    assert text_of(items, "text") == "at last"
+    assert len(server.requests) == 3
 
 
 async def test_a_field_refused_within_a_reply_is_left_out_and_remembered(
     server, model, request_text
 ):
     error = {"code": 400, "message": "temperature is not supported", "param": "temperature"}
-    server.then(sent_in_a_reply(error, stream=True), "ok", "ok")
+    server.then(sent_in_a_reply(error), "ok", "ok")
     await reply_of(model, request_text)
     await reply_of(model, request_text)
     assert ["temperature" in body for body in server.bodies] == [True, False, False]
@@ -248,10 +356,10 @@ async def test_a_failure_after_a_reply_has_begun_is_no_reason_to_ask_again(
 @pytest.mark.parametrize(
     "answer",
     [
-        Failure(503, {"error": {"message": "Loading model", "type": "unavailable_error"}}),
+        failure("Loading model", 503, type="unavailable_error"),
         Failure(503, {"error": "Model m is currently loading", "estimated_time": 20.0}),
-        Failure(500, {"error": {"message": "llm server loading model"}}),
-        sent_in_a_reply({"message": "Loading model", "code": 503}, stream=True),
+        failure("llm server loading model", 500),
+        sent_in_a_reply({"message": "Loading model", "code": 503}),
     ],
     ids=["llama.cpp", "hub", "ollama", "stream"],
 )
@@ -268,59 +376,10 @@ async def test_a_model_that_is_loading_is_waited_for_with_one_notice(
 async def test_a_model_that_never_loads_ends_the_run_after_minutes(
     server, model, request_text, waits
 ):
-    server.default = lambda _: Failure(503, {"error": {"message": "Loading model"}})
+    server.default = lambda _: failure("Loading model", 503)
     with pytest.raises(errors.ServerFailed, match=r"still loading 'm' .*\. Run the cell again"):
         await reply_of(model, request_text)
     assert 250 < sum(waits) <= 300
-
-
-async def test_a_model_that_failed_to_load_is_not_waited_for(server, model, request_text, waits):
-    server.then(Failure(400, {"error": {"message": "Failed to load model: error loading model"}}))
-    with pytest.raises(errors.RequestRejected, match="Failed to load"):
-        await reply_of(model, request_text)
-    assert waits == []
-
-
-async def test_a_busy_server_is_asked_again_with_a_notice(server, model, request_text, waits):
-    server.then(
-        Failure(429, {"error": {"message": "later"}}, {"Retry-After": "2"}),
-        Failure(502, "<html>Bad gateway</html>"),
-        "at last",
-    )
-    items = await items_of(model, request_text)
-    notices = [item.text for item in items if isinstance(item, Notice)]
-    assert notices[0] == "The server is busy; trying again in 2 s (1 of 2)."
-    assert notices[1] == "The server failed (HTTP 502); trying again in 1 s (2 of 2)."
-    assert waits[0] == 2.0
-    assert 0 <= waits[1] <= 1.0
-    assert text_of(items, "text") == "at last"
-    assert len(server.requests) == 3
-
-
-async def test_the_servers_own_words_are_quoted_on_one_line_without_the_key(
-    server, model, request_text, waits, subtests
-):
-    for body, quoted in (
-        ({"error": {"message": f"bad word, {KEY}"}}, " (bad word, …)."),
-        ({"error": "bad word"}, " (bad word)."),
-        ([{"error": {"message": "bad word"}}], " (bad word)."),
-        ({"detail": [{"loc": ["body"]}]}, ' ([{"loc": ["body"]}]).'),
-        ("<html>bad word</html>", " (HTTP 400)."),
-        ("bad\nword", " (bad word)."),
-        (b"", " (HTTP 400)."),
-        (b"over " * 2**20, " (over over "),
-    ):
-        with subtests.test(quoted):
-            server.requests.clear()
-            server.then(Failure(400, body))
-            with pytest.raises(errors.RequestRejected) as caught:
-                await reply_of(model, request_text)
-            message = str(caught.value)
-            assert quoted in message
-            assert KEY not in message
-            assert len(message.splitlines()) == 1
-            assert len(message) < 500
-            assert (len(server.requests), waits) == (1, [])
 
 
 @pytest.mark.parametrize(
@@ -345,86 +404,6 @@ def test_backoff_has_full_jitter_and_a_ceiling():
         waits = [backoff(attempt) for _ in range(100)]
         assert 0 <= min(waits) < ceiling / 2 < max(waits) <= ceiling
         assert len(set(waits)) > 50
-
-
-IN_WORDS = "Rate limit reached on tokens per min (TPM): Limit 6000. Please {}. See /billing."
-
-
-def in_words(words: str) -> dict:
-    return {"error": {"message": IN_WORDS.format(words)}}
-
-
-def gemini(delay: str, quota: str = "PerMinute") -> list[dict]:
-    words = "You exceeded your current quota, please check your plan and billing details."
-    violation = {"quotaId": f"GenerateRequests{quota}PerProjectPerModel-FreeTier"}
-    details = [{"violations": [violation]}, {"@type": "RetryInfo", "retryDelay": delay}]
-    fields = {"code": 429, "message": words, "status": "RESOURCE_EXHAUSTED", "details": details}
-    return [{"error": fields}]
-
-
-async def test_a_wait_of_at_most_a_minute_is_kept_wherever_the_server_names_it(
-    server, model, request_text, waits, subtests
-):
-    resets = {"x-ratelimit-reset-requests": "1m", "x-ratelimit-reset-tokens": "6ms"}
-    for body, headers, expected in (
-        ("", {"Retry-After": "3"}, 3.0),
-        ("", {"Retry-After": "0.5"}, 0.5),
-        ("", {"Retry-After": "-1"}, 0.0),
-        ("", {"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0.0),
-        ("", {"Retry-After": "61"}, None),
-        ("", {"retry-after-ms": "251", "Retry-After": "1"}, 0.251),
-        ("", {"x-ratelimit-reset-requests": "9h", "x-ratelimit-reset-tokens": "1.5s"}, 1.5),
-        ("", {**resets, "x-ratelimit-remaining-requests": "0"}, 60.0),
-        (in_words("try again in 0m2.5s"), {}, 2.5),
-        (in_words("retry after 59 seconds"), {}, 59.0),
-        (in_words("retry in 3.2s"), {}, 3.2),
-        (in_words("wait 1 minute"), {}, 60.0),
-        (in_words("try again in 1m2.5s"), {}, None),
-        (in_words("try again in 1h2m3s"), {}, None),
-        ({"message": "slow down", "retry_after": 4}, {}, 4.0),
-        (gemini("3.5s"), {}, 3.5),
-        (gemini("3s", "PerDay"), {}, None),
-        ({"error": {"message": "no", "metadata": {"headers": {"Retry-After": "7"}}}}, {}, 7.0),
-    ):
-        with subtests.test(body=body, headers=headers):
-            waits.clear()
-            server.queue.clear()
-            server.then(Failure(429, body, headers), "at last")
-            if expected is None:
-                with pytest.raises(errors.RateLimited, match=r"quota|no more requests"):
-                    await reply_of(model, request_text)
-                assert (waits, len(server.queue)) == ([], 1)
-            else:
-                assert (await reply_of(model, request_text)).text == "at last"
-                assert waits == [expected]
-
-
-@pytest.mark.parametrize(
-    ("body", "headers", "words"),
-    [
-        (in_words("try again in 13m26.4s"), {}, "13m26.4s. See /billing). Wait 14 minutes and"),
-        (BUSY, {"Retry-After": "3600"}, "no more requests for now (later). Wait 1 hour and"),
-        (gemini("3s", "PerDay"), {}, "billing details). Wait until tomorrow and"),
-        (
-            {"error": {"message": "Quota exceeded for free_tier_requests, limit: 0"}},
-            {},
-            "limit: 0). Wait until tomorrow",
-        ),
-        (
-            {"error": {"code": "insufficient_quota", "message": "Check your billing details."}},
-            {"Retry-After": "1"},
-            "no credit left (Check your billing details). Top it up",
-        ),
-    ],
-)
-async def test_a_wait_that_is_too_long_ends_the_run_with_the_server_s_reason(
-    server, model, request_text, waits, body, headers, words
-):
-    server.then(Failure(429, body, headers))
-    with pytest.raises(errors.RateLimited) as caught:
-        await reply_of(model, request_text)
-    assert words in str(caught.value)
-    assert waits == []
 
 
 # --- The key

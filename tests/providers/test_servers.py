@@ -280,33 +280,6 @@ async def test_a_limit_that_is_too_high_is_halved_where_the_server_names_none(
             assert (await run(server, long))[0] == []
 
 
-async def test_where_no_useful_number_of_tokens_is_left_the_run_ends_at_once(
-    server, request_text, subtests
-):
-    account = "requires more credits, or fewer max_tokens, can only afford"
-    window = "maximum context length is 8192 tokens"
-    for status, words, said in (
-        (400, "max_tokens must be at least 1, got -186", "too long"),
-        (400, f"{window}, but you requested 8213 tokens (8000 in the messages, 213)", "too long"),
-        (400, f"{window}, your messages resulted in 9000", "too long"),
-        (
-            429,
-            "Request too large on tokens per minute (TPM): Limit 8000, Requested 30000",
-            "too long",
-        ),
-        (500, "Context size has been exceeded.", "too long"),
-        (402, f"{account} 120", "no credit left"),
-        (402, f"{account} 0", "no credit left"),
-    ):
-        with subtests.test(words):
-            server.requests.clear()
-            error = {"message": words, "type": "invalid_request_error"}
-            server.then(Failure(status, {"error": error}))
-            with pytest.raises(errors.ModelError, match=said):
-                await run(server, request_text.model_copy(update={"max_tokens": 16_384}))
-            assert len(server.requests) == 1
-
-
 async def test_a_server_that_lowers_its_limit_over_and_over_is_given_up(server, request_text):
     def lower(body):
         words = f"max_tokens: at most {body['max_tokens'] - 1}"
