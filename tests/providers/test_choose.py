@@ -31,14 +31,24 @@ def light(tmp_path, monkeypatch) -> str:
     return weights.LIGHT
 
 
-def test_without_any_model_the_error_says_how_to_get_one():
-    with pytest.raises(NoModel, match=r"ipyrefine pull.*OPENAI_API_KEY.*--model"):
-        choose_model()
-
-
-def test_an_embedded_model_that_is_not_there_names_its_command():
-    with pytest.raises(NoModel, match=f"`ipyrefine pull {weights.LIGHT}`"):
-        choose_model(weights.LIGHT)
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        (None, r"ipyrefine pull.*OPENAI_API_KEY.*--model"),
+        (weights.LIGHT, f"`ipyrefine pull {weights.LIGHT}`"),
+        (
+            "qwen2.5-coder-0.5",
+            r"needs a server\. Set OPENAI_API_KEY.*Did you mean qwen2\.5-coder-0\.5b\?",
+        ),
+        (
+            "gpt-4o",
+            r"needs a server.*The embedded models are qwen2\.5-coder-1\.5b, qwen2\.5-coder-0\.5b\.",
+        ),
+    ],
+)
+def test_where_there_is_no_such_model_the_error_says_how_to_get_one(name, words):
+    with pytest.raises(NoModel, match=words):
+        choose_model(name)
 
 
 def test_the_embedded_model_is_the_choice_where_nothing_else_is_named(light):
@@ -70,54 +80,34 @@ def test_a_server_without_a_name_asks_for_one(monkeypatch):
         choose_model()
 
 
-@pytest.mark.parametrize(
-    ("name", "hint"),
-    [
-        ("qwen2.5-coder-0.5", r"Did you mean qwen2\.5-coder-0\.5b\?"),
-        ("gpt-4o", r"The embedded models are qwen2\.5-coder-1\.5b, qwen2\.5-coder-0\.5b\."),
-    ],
-)
-def test_a_name_without_a_server_says_what_it_needs(name, hint):
-    with pytest.raises(NoModel, match=rf"needs a server\. Set OPENAI_API_KEY.*{hint}"):
-        choose_model(name)
-
-
 NEAR = ["qwen2.5-coder-1.5", "qwen2.5coder-1.5b", "Qwen2.5-Coder-1.5B", "qwen2.5_coder_1.5b"]
 
 
-@pytest.mark.parametrize("name", [*NEAR, "qwen2.5-coder:1.5b", "qwen-coder", "quen2.5-coder-1.5b"])
-def test_a_slip_in_an_embedded_model_s_name_never_reaches_a_vendor(monkeypatch, name):
+def test_a_slip_in_an_embedded_model_s_name_never_reaches_a_vendor(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
-    words = rf"Did you mean the embedded model qwen2\.5-coder-1\.5b\?.*{name}.*--base-url"
-    with pytest.raises(UsageError, match=words):
-        choose_model(name)
-    assert isinstance(choose_model(name, base_url="https://models.example/v1"), OpenAIModel)
+    for name in (*NEAR, "qwen2.5-coder:1.5b", "qwen-coder", "quen2.5-coder-1.5b"):
+        words = rf"Did you mean the embedded model qwen2\.5-coder-1\.5b\?.*{name}.*--base-url"
+        with pytest.raises(UsageError, match=words):
+            choose_model(name)
+        assert isinstance(choose_model(name, base_url="https://models.example/v1"), OpenAIModel)
 
 
-@pytest.mark.parametrize("name", NEAR)
-def test_a_slip_reaches_no_server_elsewhere_but_may_name_one_of_this_machine(monkeypatch, name):
+def test_a_slip_reaches_no_server_elsewhere_but_may_name_one_of_this_machine(monkeypatch):
+    for name in NEAR:
+        monkeypatch.setenv("OPENAI_BASE_URL", "https://models.example/v1")
+        with pytest.raises(UsageError, match="Did you mean the embedded model"):
+            choose_model(name)
+        monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:8000/v1")
+        assert choose_model(name).name == name
+
+
+def test_a_server_s_own_name_is_asked_for_there(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
+    for name in ("gpt-4o", "o3", "gpt-5-codex", "ft:gpt-4o-mini:me::1"):
+        assert choose_model(name).name == name
     monkeypatch.setenv("OPENAI_BASE_URL", "https://models.example/v1")
-    with pytest.raises(UsageError, match="Did you mean the embedded model"):
-        choose_model(name)
-    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:8000/v1")
-    assert choose_model(name).name == name
-
-
-@pytest.mark.parametrize(
-    ("server", "name"),
-    [
-        *((None, name) for name in ("gpt-4o", "o3", "gpt-5-codex", "ft:gpt-4o-mini:me::1")),
-        *(
-            ("https://models.example/v1", name)
-            for name in (
-                *("qwen2.5-coder:1.5b", "Qwen/Qwen2.5-Coder-1.5B", "qwen2.5-coder-7b"),
-                *("qwen2.5-coder-1.5b-instruct", "qwen2.5-coder-14b", "qwen3-coder"),
-            )
-        ),
-    ],
-)
-def test_a_server_s_own_name_is_asked_for_there(monkeypatch, server, name):
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
-    if server:
-        monkeypatch.setenv("OPENAI_BASE_URL", server)
-    assert choose_model(name).name == name
+    for name in (
+        *("qwen2.5-coder:1.5b", "Qwen/Qwen2.5-Coder-1.5B", "qwen2.5-coder-7b"),
+        *("qwen2.5-coder-1.5b-instruct", "qwen2.5-coder-14b", "qwen3-coder"),
+    ):
+        assert choose_model(name).name == name

@@ -245,39 +245,24 @@ def test_a_recording_is_written_with_every_field_and_names_its_version_day_and_m
     assert replies == [("hm", "no"), ("", "yes")]
 
 
-@pytest.mark.parametrize("version", [1, VERSION + 1], ids=["older", "newer"])
-def test_a_recording_of_another_version_is_refused_as_such(path: Path, version: int) -> None:
+def test_what_is_no_recording_is_refused_before_any_call(path: Path) -> None:
+    for content in (
+        *("", "[]", '{"format": 5}', '{"format": "1"}', '{"calls": [{}]}', '{"calls": 3}'),
+        "[" * 100_000,
+    ):
+        path.write_text(content)
+        with pytest.raises(UsageError, match="recording"):
+            choose_model(f"recorded:{path}")
+    path.unlink()
     asyncio.run(record(path))
+    for speed in ("fast", "0", "-1", "nan"):
+        with pytest.raises(UsageError, match="speed"):
+            choose_model(f"recorded:{path}@{speed}")
     content = json.loads(path.read_text("utf-8"))
-    path.write_text(json.dumps(content | {"format": version}))
-    with pytest.raises(UsageError, match="another version of ipyrefine"):
-        choose_model(f"recorded:{path}")
-
-
-NOT_RECORDINGS = {
-    "empty": "",
-    "a list": "[]",
-    "no fields": '{"format": 5}',
-    "a newer format": '{"format": 6}',
-    "a format in quotes": '{"format": "1"}',
-    "a call without fields": '{"calls": [{}]}',
-    "no list": '{"calls": 3}',
-    "very deep": "[" * 100_000,
-}
-
-
-@pytest.mark.parametrize("content", NOT_RECORDINGS.values(), ids=NOT_RECORDINGS)
-def test_what_is_no_recording_is_refused_before_any_call(path: Path, content: str) -> None:
-    path.write_text(content)
-    with pytest.raises(UsageError, match="recording"):
-        choose_model(f"recorded:{path}")
-
-
-@pytest.mark.parametrize("speed", ["fast", "0", "-1", "nan"])
-async def test_a_speed_has_to_be_a_positive_number(path: Path, speed: str) -> None:
-    await record(path)
-    with pytest.raises(UsageError, match="speed"):
-        choose_model(f"recorded:{path}@{speed}")
+    for version in (1, VERSION + 1):
+        path.write_text(json.dumps(content | {"format": version}))
+        with pytest.raises(UsageError, match="another version of ipyrefine"):
+            choose_model(f"recorded:{path}")
 
 
 async def test_the_environment_makes_a_recording_of_the_configured_model(

@@ -103,13 +103,11 @@ def test_the_model_directory_is_in_the_users_cache_unless_the_environment_names_
     assert weights.model_dir().parts[-2:] == ("ipyrefine", "models")
 
 
-@pytest.mark.parametrize("name", ["nope", "../tiny", "/etc/passwd", "tiny.gguf", ""])
 @pytest.mark.parametrize("act", [weights.find, weights.pull])
-def test_a_name_that_is_not_in_the_catalogue_is_refused_and_touches_no_file(name, act, models):
-    with pytest.raises(
-        UsageError, match=r"Choose one of qwen2\.5-coder-1\.5b, qwen2\.5-coder-0\.5b"
-    ):
-        act(name)
+def test_a_name_that_is_not_in_the_catalogue_is_refused_and_touches_no_file(act, models):
+    for name in ("nope", "../tiny", "/etc/passwd", "tiny.gguf", ""):
+        with pytest.raises(UsageError, match=r"one of qwen2\.5-coder-1\.5b, qwen2\.5-coder-0\.5b"):
+            act(name)
     assert not models.exists()
 
 
