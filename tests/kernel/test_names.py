@@ -207,21 +207,16 @@ def test_names_of_the_kernel_the_task_and_cells_above_are_defined(
     empty_kernel: dict[str, object],
 ) -> None:
     text = "df.head()"
-    cells = Material(
-        kind="cells",
-        name="cell above",
-        phrase="",
-        text="[code cell]\ndf = load()\n[its output]\nsales\n\n[markdown cell]\n# Words",
-    )
+    said = "[code cell]\ndf = load()\n[its output]\nsales\n\n[markdown cell]\n# Words"
+    cells = Material(kind="cells", name="cell above", phrase="", text=said)
     raised = cells.replace(text="[what the code to fix raised]\nNameError: df", computed=True)
+    star = cells.replace(text="[code cell]\nfrom fastai import *")
     fence = "Use this.\n```python\ndef df(): ...\n```"
     assert undefined(text, TASK.replace(text=fence)) == []
     assert undefined(text, TASK.replace(text="Show the head of `df`.")) == [("df", 1)]
     assert undefined(text, TASK, "df") == []
-    assert undefined(text, TASK.replace(materials=(cells,))) == []
     assert undefined("sales", TASK.replace(materials=(cells,))) == [("sales", 1)]
-    star = cells.replace(text="[code cell]\nfrom fastai import *")
-    assert undefined(text, TASK.replace(materials=(star,))) == []
-    assert undefined(text, TASK.replace(materials=(raised,))) == [("df", 1)]
+    for material, names in ((cells, []), (star, []), (raised, [("df", 1)])):
+        assert undefined(text, TASK.replace(materials=(material,))) == names
     empty_kernel["df"] = 1
     assert undefined(text) == []

@@ -193,9 +193,10 @@ def reads_key(): return API_KEY
 """
 
 
-async def test_a_helper_beside_the_notebook_goes_along_by_value_if_it_holds_no_secret(
+async def test_a_module_beside_the_notebook_goes_along_by_value_if_it_holds_no_secret(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closed_sandbox: None
 ) -> None:
+    """It is there by the name that the notebook knows."""
     (tmp_path / "helpers_here.py").write_text(HELPERS)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend("")
@@ -204,21 +205,11 @@ async def test_a_helper_beside_the_notebook_goes_along_by_value_if_it_holds_no_s
     (check,) = resolve(["run"], {}, variables={"triple": helpers_here.triple})
     evidence = await check("assert triple(2) == 6", TASK)
     assert evidence.passed, evidence.detail
+    evidence = await run("assert h.triple(2) == 6", find({"h": helpers_here}))
+    assert evidence.passed, evidence.detail
     helpers_here.API_KEY = "abc"
     used = find({"f": helpers_here.reads_key}, draft="f")
     assert await why_absent(used.copies, "f") == ["it holds what looks like a secret"]
-
-
-async def test_a_module_beside_the_notebook_is_there_by_the_name_that_the_notebook_knows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closed_sandbox: None
-) -> None:
-    (tmp_path / "helpers_there.py").write_text(HELPERS)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend("")
-    import helpers_there  # type: ignore[import-not-found]
-
-    evidence = await run("assert h.triple(2) == 6", find({"h": helpers_there}))
-    assert evidence.passed, evidence.detail
 
 
 async def test_what_a_named_function_uses_does_not_go_where_nothing_is_shut_in(
