@@ -17,7 +17,7 @@ from time import monotonic
 from types import ModuleType
 from typing import IO, Any, NamedTuple
 
-from ipyrefine.kernel.describe import class_name, columns_of, is_frame, is_named, mro
+from ipyrefine.kernel.describe import class_name, columns_of, is_array, is_frame, is_named, mro
 from ipyrefine.kernel.redaction import has_known_form, is_environment, is_secret, is_secret_name
 
 TOO_LARGE = "it is too large to copy"
@@ -200,7 +200,7 @@ def _copy(value: Any, output: Output, here: Collection[str], *, exact: bool) -> 
 
 
 def _count_rows(value: Any) -> int:
-    if is_frame(value) or is_named(value, "numpy", "ndarray"):
+    if is_frame(value) or is_array(value):
         return int(value.shape[0]) if value.shape else 0
     return 0
 
@@ -242,7 +242,7 @@ def _pickler() -> Any:
             self._output.ask_for(_least_size(obj))
             if _names_a_secret(obj, self._states.get(id(obj)) is not obj):
                 raise NoCopy(_HOLDS_SECRET)
-            if is_named(obj, "numpy", "ndarray") and obj.dtype.kind in "biufcmM":
+            if is_array(obj) and obj.dtype.kind in "biufcmM":
                 self._output.numeric.add(obj.nbytes)
 
         def reducer_override(self, obj: Any) -> Any:
@@ -323,7 +323,7 @@ def looks_secret(name: str, value: Any) -> bool:
         return False
     if is_environment(value):
         return True
-    if is_frame(value) or is_named(value, "numpy", "ndarray"):
+    if is_frame(value) or is_array(value):
         return is_secret_name(name, 0)
     short = type(value) is str and len(value) <= 200 and " " not in value.strip()
     return is_secret_name(name, value) or (short and is_secret(value))

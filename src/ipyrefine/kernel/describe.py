@@ -117,6 +117,11 @@ def is_named(value: object, module: str, *names: str) -> bool:
     return library is not None and any(type(value) is vars(library).get(name) for name in names)
 
 
+def is_array(value: object) -> TypeGuard[Any]:
+    """Return True for an array of NumPy."""
+    return is_named(value, "numpy", "ndarray")
+
+
 def _is(value: object, *kinds: type) -> bool:
     """Return True if a value is of a type, whatever its ``__class__`` says."""
     return issubclass(type(value), kinds)
@@ -134,7 +139,7 @@ def _kind(value: Any) -> str:
     shape = _shape(value)
     if is_frame(value) and len(shape) == 2:
         return f"{name}, {shape[0]:,} rows × {shape[1]:,} columns"
-    if is_named(value, "numpy", "ndarray"):
+    if is_array(value):
         return f"{name} of shape {shape}"
     return f"{name} of length {shape[0]:,}" if shape else name
 
@@ -161,7 +166,7 @@ def _lines(value: Any, values: bool) -> Iterator[str]:
             yield from _index_lines(value)
             if values and _has_known_zone(dtype):
                 yield _render(value[:_MAX_ITEMS].to_list())
-    elif is_named(value, "numpy", "ndarray"):
+    elif is_array(value):
         yield str(value.dtype)[:_LONGEST]
         if values:
             first = value.reshape(-1)[:_MAX_ITEMS] if value.flags.c_contiguous else value[:1]
@@ -176,7 +181,7 @@ def _lines(value: Any, values: bool) -> Iterator[str]:
 
 
 def _shape(value: Any) -> tuple[int, ...]:
-    if is_frame(value) or is_named(value, "pandas", "Index") or is_named(value, "numpy", "ndarray"):
+    if is_frame(value) or is_named(value, "pandas", "Index") or is_array(value):
         return tuple(value.shape)
     kind = str if _is(value, str) else bytes if _is(value, bytes) else _collection(value)
     return (kind.__len__(value),) if kind else ()

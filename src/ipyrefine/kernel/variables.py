@@ -25,7 +25,7 @@ from ipyrefine.core.scopes import names_needed
 from ipyrefine.core.syntax import try_parse
 from ipyrefine.errors import UsageError, did_you_mean
 from ipyrefine.kernel.copying import Copy, is_only_code, lies_here, looks_secret
-from ipyrefine.kernel.describe import describe, is_frame, is_named, label
+from ipyrefine.kernel.describe import describe, is_array, is_frame, label
 from ipyrefine.kernel.folder import files_beside, names_files
 from ipyrefine.kernel.names import IPYTHON, names_in_draft, names_in_prose
 from ipyrefine.kernel.snapshot import Snapshot, take
@@ -387,7 +387,7 @@ def find(
 
 
 def _is_data(name: str, value: Any) -> bool:
-    is_data = is_frame(value) or is_named(value, "numpy", "ndarray") or type(value) in _COLLECTIONS
+    is_data = is_frame(value) or is_array(value) or type(value) in _COLLECTIONS
     return len(name) > 1 and name[0] != "_" and is_data
 
 

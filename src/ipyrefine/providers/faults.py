@@ -129,11 +129,6 @@ def _faults() -> tuple[Fault, ...]:
         ),
         Fault(
             failed,
-            "{server} reported an error{quote}. Run the cell again, or choose another model.",
-            statuses=(0,),
-        ),
-        Fault(
-            failed,
             "{server} failed (HTTP {status}){quote}. Run the cell again, or choose another model.",
             statuses=range(500, 1000),
         ),
@@ -183,6 +178,7 @@ def _faults() -> tuple[Fault, ...]:
         Fault(
             failed,
             "{server} reported an error{quote}. Run the cell again, or choose another model.",
+            statuses=(0,),
             exceptions=(openai.OpenAIError,),
         ),
         Fault(  # whatever else a reply may break

@@ -217,13 +217,8 @@ class OpenAIModel:
                     item = await anext(items, None)
                 except RefineError:
                     raise
-                except Exception as error:
-                    failure = self._model_error(error, key)
-                    _drop_frames(error)
-                    raise failure from None
-                except BaseException as error:  # a cancel or an interrupt passes on
-                    _drop_frames(error)
-                    raise
+                except BaseException as error:
+                    raise self._without_frames(error, key) from None
                 if item is None:
                     return
                 yield item
@@ -241,13 +236,8 @@ class OpenAIModel:
                     "/models", cast_to=httpx2.Response, options={"headers": self._headers(key)}
                 )
                 return _read_names(decode(await response.aread()))
-        except Exception as error:
-            failure = self._model_error(error, key)
-            _drop_frames(error)
-            raise failure from None
-        except BaseException as error:  # a cancel or an interrupt passes on
-            _drop_frames(error)
-            raise
+        except BaseException as error:
+            raise self._without_frames(error, key) from None
 
     async def _ask(
         self, request: Request, key: Key
@@ -460,6 +450,12 @@ class OpenAIModel:
             else "Name the variable with its key: --set api_key_env=NAME (in Python, api_key=)."
         )
         return AccessDenied(f"{self.base_url} got no key. {advice}")
+
+    def _without_frames(self, error: BaseException, key: Key) -> BaseException:
+        """Return our error for an exception; a cancel or an interrupt passes on as it is."""
+        ours = self._model_error(error, key) if isinstance(error, Exception) else error
+        _drop_frames(error)
+        return ours
 
     def _model_error(self, error: Exception, key: Key) -> ModelError:
         refusal = find_refusal(error)
