@@ -1,5 +1,6 @@
 """A run with every part filled, and a parser that reports what HTML really contains."""
 
+import re
 from collections.abc import Callable
 from html.parser import HTMLParser
 from typing import Literal
@@ -64,34 +65,29 @@ def read_html() -> Callable[[str], Page]:
     return Page
 
 
-def _points() -> dict[str, Point]:
-    """Remarks with every free field filled."""
-    whole = Point(
-        id="the id",
-        criterion="the criterion",
-        place="the quote",
-        words="the problem",
-        fix="the fix",
-    )
-    minor = whole.replace(blocking=False)
-    points = (
-        whole,
-        minor.replace(id="f2"),
-        minor.replace(id="f3", source="you"),
-        minor.replace(id="f4", quote="the demand"),
-    )
-    return {one.id: one for one in points}
+@pytest.fixture(scope="session")
+def read_words() -> Callable[[str], str]:
+    """What a person reads of HTML or Markdown, with single spaces."""
+    return lambda text: " ".join(Page(re.sub(r"[\\`]", "", text)).text.split())
 
 
-# Every standing that a remark may have.
+# Remarks with every free field filled, in every standing that one may have.
+WHOLE = Point(
+    id="the id", criterion="the criterion", place="the quote", words="the problem", fix="the fix"
+)
+MINOR = WHOLE.replace(blocking=False)
+POINTS = (
+    WHOLE,
+    MINOR.replace(id="f2"),
+    MINOR.replace(id="f3", source="you"),
+    MINOR.replace(id="f4", quote="the demand"),
+)
 RESULTS = {
     "the id": Result(passed=False),
     "f2": Result(passed=True),
     "f3": Result(passed=False),
     "f4": Result(passed=False, again=True),
 }
-
-
 ROW = Row(
     call="the call",
     result="the result",
@@ -154,7 +150,7 @@ def make_run() -> Callable[..., Run]:
             setup=Setup(task=task, model="the model", judge="the judge", checks=("the checkname",)),
             allowed_revisions=4,
             iterations=_iterations(draft),
-            points=_points(),
+            points={one.id: one for one in POINTS},
             best=1,
             usage=usage,
             warnings=("the warning",),

@@ -44,9 +44,16 @@ def test_far_unchanged_lines_are_counted_and_few_are_shown():
     assert text_diff("1\n2\n3\n4\n5", "1\n2\n3\n4\nfive").startswith("  1\n  2")
 
 
+def compare(old, new, form="code", quotes=(), control=None):
+    return text_lines(new, old, form, "python", quotes, control)
+
+
 def html_lines(old, new, form="code", **options):
-    found = text_lines(new, old, form, "python", options.get("quotes", ()), options.get("revert"))
-    return [str(line.html) + str(line.control) for line in found]
+    return [str(one.html) + str(one.control) for one in compare(old, new, form, **options)]
+
+
+def folds(old, new, form="code", notes=None, *, whole=False):
+    return [*lay_out(compare(old, new, form), notes or {}, whole=whole)]
 
 
 def test_code_is_compared_by_line_with_numbers_and_signs_and_marks_inside():
@@ -71,8 +78,7 @@ def test_prose_is_compared_by_word_and_quotes_are_marked():
 
 def test_a_long_unchanged_stretch_is_folded_and_a_note_keeps_its_line_unfolded():
     old = "\n".join(f"line {n}" for n in range(200))
-    found = text_lines(old.replace("line 20\n", "line twenty\n"), old, "code", "", (), None)
-    parts = [*lay_out(found, {150: ["the note"]}, whole=False)]
+    parts = folds(old, old.replace("line 20\n", "line twenty\n"), notes={150: ["the note"]})
     assert [part.fold for part in parts if part.fold] == [
         "17 unchanged lines", "123 unchanged lines", "46 unchanged lines"
     ]  # fmt: skip
@@ -81,17 +87,19 @@ def test_a_long_unchanged_stretch_is_folded_and_a_note_keeps_its_line_unfolded()
     assert sum(len(part.lines) for part in parts) == 201
 
 
+PARAGRAPHS = "\n\n".join(f"Paragraph {n} goes on. " * 20 for n in range(6))
+
+
 def test_unchanged_sentences_of_prose_are_folded_unless_they_are_short():
-    paragraphs = [f"Paragraph {n} goes on. " * 20 for n in range(6)]
-    old = "Dear Ann,\n\n" + "\n\n".join(paragraphs)
-    quotes = ["Paragraph 3 goes on."]
-    found = text_lines(old.replace("aph 0 goes", "aph 0 went", 1), old, "prose", "", quotes, None)
+    old = f"Dear Ann,\n\n{PARAGRAPHS}"
+    new = old.replace("aph 0 goes", "aph 0 went", 1)
+    found = compare(new, old, "prose", ["Paragraph 3 goes on."])
     parts = [*lay_out(found, {8: ["the note"]}, whole=False)]
     assert [(part.fold, part.notes) for part in parts] == [
         ("", ()), ("59 unchanged sentences", ()), ("", ["the note"]), ("40 unchanged sentences", ())
     ]  # fmt: skip
     assert parts[0].lines[0].html == "Dear Ann,"
-    assert "".join(line.html for line in parts[0].lines[2:]).startswith("Paragraph 0 <del>goes")
+    assert "".join(line.html for line in parts[0].lines[2:]).startswith("Paragraph 0 <del>went")
 
 
 def test_markdown_of_a_whole_text_looks_as_it_means_and_keeps_every_character():
@@ -139,14 +147,10 @@ def test_however_it_is_marked_up_a_text_and_its_difference_are_there_to_the_lett
 
 def test_a_long_text_that_is_compared_with_nothing_starts_with_its_first_lines():
     text = "\n".join(map(str, range(200)))
-    first, rest = lay_out(text_lines(text, text, "code", "", (), None), {}, whole=True)
+    first, rest = folds(text, text, whole=True)
     assert (len(first.lines), rest.fold) == (40, "160 more lines")
-
-
-def test_a_short_text_of_long_sentences_is_shown_whole():
-    text = "\n\n".join(f"Paragraph {n} goes on. " * 20 for n in range(2))
-    parts = [*lay_out(text_lines(text, text, "prose", "", (), None), {}, whole=True)]
-    assert [part.fold for part in parts] == [""]
+    two = "\n\n".join(PARAGRAPHS.split("\n\n")[:2])
+    assert [part.fold for part in folds(two, two, "prose", whole=True)] == [""]
 
 
 @pytest.mark.parametrize(("form", "old", "new", "hunk", "reverted"), [
@@ -158,7 +162,7 @@ def test_a_short_text_of_long_sentences_is_shown_whole():
 ])  # fmt: skip
 def test_one_change_is_taken_back_and_the_others_stay(form, old, new, hunk, reverted):
     assert revert(old, new, form, hunk) == reverted
-    controls = "".join(html_lines(old, new, form, revert=lambda n: f"[{n}]"))
+    controls = "".join(html_lines(old, new, form, control=lambda n: f"[{n}]"))
     assert controls.count(f"[{hunk}]") == 1, "each change has its own control"
 
 
@@ -178,18 +182,17 @@ def test_a_quote_is_found_without_its_markdown_its_case_and_its_marks(quote, lin
     assert line_of(text, quote) == line
 
 
-def test_a_short_text_is_shown_whole_with_its_changes_and_a_long_one_folds():
-    for number, folds in ((30, 0), (31, 1)):
-        old = "\n".join(f"line {n}" for n in range(number))
-        new = old.replace("line 0", "line zero")
-        found = text_lines(new, old, "code", "", (), None)
-        # The line that was removed is a line of the page, too.
-        parts = [*lay_out(found[1:], {}, whole=False)]
-        assert sum(bool(part.fold) for part in parts) == folds
-    for number, folds in ((249, 0), (251, 1)):
-        old = "Start. " + "Word. " * (number - 1)
-        found = text_lines(old.replace("Start", "Begin"), old, "prose", "", (), None)
-        assert sum(bool(part.fold) for part in lay_out(found, {}, whole=False)) == folds
+@pytest.mark.parametrize(("form", "unit", "number", "count"), [
+    ("code", "line\n", 29, 0), ("code", "line\n", 30, 1),
+    ("prose", "Word. ", 248, 0), ("prose", "Word. ", 250, 1),
+])  # fmt: skip
+def test_a_short_text_is_shown_whole_with_its_changes_and_a_long_one_folds(
+    form, unit, number, count
+):
+    old, new = (f"{first}{unit[-1]}{unit * number}" for first in ("Start.", "Begin."))
+    # A line that was removed is a line of the page, too.
+    found = compare(old, new, form)[form == "code" :]
+    assert sum(bool(part.fold) for part in lay_out(found, {}, whole=False)) == count
 
 
 def test_a_plain_difference_of_long_prose_counts_the_sentences_far_from_a_change():

@@ -4,16 +4,7 @@ import pytest
 
 from ipyrefine.core.decisions import Accept
 from ipyrefine.core.events import CallEnded, StageStarted, Stopped, TextDelta
-from ipyrefine.core.model import (
-    Budget,
-    Limits,
-    Outcome,
-    Setup,
-    StopReason,
-    Task,
-    Usage,
-    Verdict,
-)
+from ipyrefine.core.model import Budget, Limits, Outcome, Setup, StopReason, Task, Usage, Verdict
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.table import Evidence, Point, Result, Tally
 from ipyrefine.render import labels, words
@@ -80,15 +71,15 @@ def test_a_check_is_a_few_words(evidence, chip):
     assert str(labels.check_chip(evidence)) == chip
 
 
-def test_the_basis_of_a_verdict_counts_what_holds():
-    def basis(evidence, **fields):
-        run = run_of(Verdict(score=0.5, basis="examples", **fields), evidence=(evidence,))
-        return [" ".join(phrase) for phrase in words.verdict(run, run.chosen).phrases]
-
-    assert basis(HELD, outcome=PASS) == ["3 of 3 examples hold"]
-    failed = {"passed": False, "tallies": (Tally(held=0, of=1, noun="example"),)}
-    missed = HELD.model_copy(update=failed)
-    assert basis(missed, outcome=NEEDS, required_passed=False) == ["0 of 1 examples hold"]
+@pytest.mark.parametrize(("evidence", "outcome", "basis"), [
+    (HELD, PASS, "3 of 3 examples hold"),
+    (HELD.replace(passed=False, tallies=(Tally(held=0, of=1, noun="example"),)), NEEDS,
+     "0 of 1 examples hold"),
+])  # fmt: skip
+def test_the_basis_of_a_verdict_counts_what_holds(evidence, outcome, basis):
+    said = verdict(outcome, "examples", 0.5, required_passed=outcome is PASS)
+    run = run_of(said, evidence=(evidence,))
+    assert [" ".join(one) for one in words.verdict(run, run.chosen).phrases] == [basis]
 
 
 def test_a_text_that_only_findings_keep_from_passing_says_how_many():
@@ -97,16 +88,15 @@ def test_a_text_that_only_findings_keep_from_passing_says_how_many():
         blocking.replace(id="f2", blocking=False),
         blocking.replace(id="f3", dropped="you"),
     )
-    high = Verdict(outcome=NEEDS, score=1, basis="evaluator")
-
-    def label(verdict, *points):
-        run = run_of(verdict, points=points)
-        return str(words.verdict(run, run.chosen).label)
-
-    assert label(high, blocking, *others) == "✎ NEEDS IMPROVEMENT · 1 open finding"
-    assert label(high, *others) == "✎ NEEDS IMPROVEMENT · evaluator, 1.00"
-    failed = high.model_copy(update={"basis": "tests", "required_passed": False})
-    assert label(failed, blocking) == "✎ NEEDS IMPROVEMENT · tests failed"
+    high, failed = verdict(NEEDS, "evaluator", 1), verdict(NEEDS, "tests", 1, required_passed=False)
+    for said, points, label in (
+        (high, (blocking, *others), "1 open finding"),
+        (high, others, "evaluator, 1.00"),
+        (failed, (blocking,), "tests failed"),
+    ):
+        run = run_of(said, points=points)
+        label = f"✎ NEEDS IMPROVEMENT · {label}"
+        assert str(words.verdict(run, run.chosen).label) == label
 
 
 def test_a_text_has_one_name_wherever_it_is_mentioned(read_html):
@@ -167,3 +157,15 @@ def test_progress_counts_the_seconds_and_tokens_of_a_stage():
     assert progress.line(run) == "Evaluating · draft · 20 s · 1 token"
     progress.take(Stopped(reason=StopReason.PASSED, message=""), run)
     assert progress.line(run) == ""
+
+
+def test_what_a_call_usually_takes_is_the_median_of_the_models_recent_ones():
+    progress, run = Progress(lambda: 0.0), run_of(None)
+    run = run.replace(setup=run.setup.replace(judge="a critic of its own"))
+    progress.take(StageStarted(stage="critique", iteration=0), run)
+    assert progress.usual(run) == 0.0
+    for seconds in (10, 40, 400):
+        usage = Usage(calls=1, seconds=seconds)
+        progress.take(CallEnded(stage="critique", iteration=0, usage=usage, finish="stop"), run)
+    assert progress.usual(run) == 40
+    assert progress.line(run).startswith("Critiquing · draft · 0 s, usually 40 s")

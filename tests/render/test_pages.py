@@ -9,7 +9,7 @@ from html import unescape
 import pytest
 from kit import question
 from png import PNG, picture
-from states import ten_texts
+from states import make, ten_texts
 
 from ipyrefine.core.events import Stopped
 from ipyrefine.core.model import (
@@ -23,7 +23,7 @@ from ipyrefine.core.model import (
     Verdict,
 )
 from ipyrefine.core.run import Iteration, Run
-from ipyrefine.core.table import Evidence, Point, Result
+from ipyrefine.core.table import Evidence, Point, Result, Tally
 from ipyrefine.render.html import View, panel_parts, record_html
 from ipyrefine.render.terminal import details_text, event_text, record_text
 from ipyrefine.session.export import export
@@ -37,11 +37,6 @@ def without_folds(html):
     while innermost.search(html):
         html = innermost.sub("", html)
     return html
-
-
-def part(name, run, read_html, **view):
-    """The text of a part of the panel, with single spaces."""
-    return " ".join(read_html(panel_parts(run, View(**view))[name]).text.split())
 
 
 def test_the_record_shows_verdict_basis_difference_and_text_open(make_run, read_html):
@@ -82,7 +77,7 @@ def test_what_the_critic_asks_stands_once_in_words(make_run):
     assert 'data-action="answer" data-row="q1" data-finding="q1" data-choice="2">an error<' in html
 
 
-def test_a_score_without_a_reason_is_told_by_its_line_alone(make_run, read_html):
+def test_a_score_without_a_reason_is_told_by_its_line_alone(make_run, read_words):
     run = make_run()
     last = run.iterations[-1]
     said = ("Tone: 6/10", "The tone is 0.5 of 1.", "2 of 3 paragraphs are cold.", "- " * 20_000)
@@ -94,22 +89,35 @@ def test_a_score_without_a_reason_is_told_by_its_line_alone(make_run, read_html)
     last = last.replace(results={one.id: Result(passed=False) for one in points})
     points = run.points | {one.id: one for one in points}
     run = run.replace(iterations=(*run.iterations[:-1], last), points=points)
-    lines = part("evidence", run, read_html, iteration=last.number)
+    lines = read_words(panel_parts(run, View(iteration=last.number))["evidence"])
     assert "✗Tone: 6/10" in lines.replace("✗ ", "✗")
     assert "2 of 3 paragraphs are cold." in lines
     assert "It scored" not in lines
 
 
-def test_the_header_of_a_running_run_names_its_stage_and_has_one_clock(make_run, read_html):
+def test_the_header_of_a_running_run_names_its_stage_and_has_one_clock(make_run, read_words):
     run = make_run().model_copy(update={"stop_reason": None, "stage": "judge"})
-    text = part("top", run, read_html, seconds=12.0, under_way=2, rate=" · 23 tokens/s")
+    html = panel_parts(run, View(seconds=12.0, under_way=2, rate=" · 23 tokens/s"))["top"]
+    text = read_words(html)
     assert text.startswith("Evaluating")
     assert "revision 2 of 4 · 12 s · 23 tokens/s" in text
     assert text.count("12 s") == 1
-    html = panel_parts(run, View(under_way=2))["top"]
     announced = html.partition('role="status"')[2].partition("</div>")[0]
     assert "Evaluating" in announced
     assert "data-clock" not in announced
+
+
+def test_a_text_that_ran_is_there_to_be_used_while_a_critic_reads_it():
+    tally = Tally(held=1, of=1, noun="example")
+    ran = Evidence(name="examples", passed=True, basis="examples", tallies=(tally,))
+    text = Iteration(number=0, text="def twice(n):\n    return 2 * n", evidence=(ran,))
+    setup = BARE.replace(model="gpt", judge="gpt")
+    run = Run(setup=setup, iterations=(text,), stage="critique")
+    parts = panel_parts(run, View(stage_seconds=18, usual=40))
+    said = ("RUNS", "not read yet", "1 of 1 example", "is reading", "usually 40 s")
+    assert [one for one in said if one not in parts["top"]] == []
+    assert parts["top"].index("Accept") < parts["top"].index("Stop")
+    assert "return" in parts["text"]
 
 
 @pytest.mark.parametrize("stage", ["draft", "revise", "judge", None])
@@ -136,12 +144,14 @@ def test_code_that_only_ran_is_offered_to_be_accepted_and_run(read_html):
     assert 'data-place="run"' in first
 
 
-def test_a_text_can_be_compared_with_the_best_instead_of_its_parent(make_run, read_html):
-    run = make_run().model_copy(update={"best": 2})
-    assert "Compared with" not in part("text", run, read_html, iteration=1)
-    assert "Compared with revision 2" in part("text", run, read_html, iteration=1, best=True)
-    assert "<ins" not in panel_parts(run, View(iteration=0))["text"]
-    assert "<td><pre>" in panel_parts(run, View(iteration=1, sides=True))["text"]
+def test_a_text_can_be_compared_with_the_best_instead_of_its_parent(make_run, read_words):
+    def text(**view):
+        return panel_parts(make_run().replace(best=2), View(**view))["text"]
+
+    assert "Compared with" not in read_words(text(iteration=1))
+    assert "Compared with revision 2" in read_words(text(iteration=1, best=True))
+    assert "<ins" not in text(iteration=0)
+    assert "<td><pre>" in text(iteration=1, sides=True)
 
 
 def test_of_many_iterations_the_heads_show_those_that_matter(make_run):
@@ -168,20 +178,19 @@ TABLE = TableValue(
 )
 
 
-def run_of(*drafts, revised=True):
-    """A run of texts with these outputs, each the revision of the one before or a draft."""
-    texts = tuple(
+def run_of(*drafts):
+    """A run of texts with these outputs, each the revision of the one before."""
+    texts = (
         Iteration(
             number=number,
-            parent=number - 1 if revised and number else None,
+            parent=number - 1 if number else None,
             text=f"x = {number}",
             evidence=(Evidence(name="run", passed=True, detail="It ran.", outputs=outputs),),
             verdict=Verdict(outcome=Outcome.PASS, score=1.0, basis="tests"),
         )
         for number, outputs in enumerate(drafts)
     )
-    setup = Setup(task=Task(text="Do it.", form="code"), checks=("run",))
-    return Run(setup=setup, iterations=texts, best=len(texts) - 1, stop_reason=StopReason.PASSED)
+    return make(*texts)
 
 
 def test_a_table_is_a_table_and_a_figure_a_picture_with_its_size_in_words(read_html):
@@ -217,7 +226,7 @@ def test_a_record_holds_each_picture_once():
     assert others[0].png in html.partition('class="rf-texts"')[2]
 
 
-def test_the_terminal_names_a_figure_and_shows_the_table():
+def test_the_terminal_names_a_figure_shows_the_table_and_starts_a_long_output():
     run = run_of((Printed(text="3 rows\x1b[2J"), TABLE, FIGURE))
     for text in (record_text(run), details_text(run, "output")):
         assert "A figure of 640 × 480 pixels" in text
@@ -225,9 +234,6 @@ def test_the_terminal_names_a_figure_and_shows_the_table():
         assert "3 rows␛[2J" in unescape(text)
         assert PNG[:20] not in text
     assert "city  price  n\nOslo    1.5  2\nRome   0.25  3" in record_text(run)
-
-
-def test_the_last_screen_of_a_terminal_shows_the_start_of_the_outputs():
     run = run_of((Printed(text="\n".join(f"line {n}" for n in range(99))), FIGURE))
     screen = event_text(Stopped(reason="passed", message=""), run, rows=40)
     assert "line 3" in screen

@@ -86,21 +86,13 @@ def test_while_the_critic_reads_it_says_who() -> None:
     assert "accepted · gpt is reading it" in line(run, reading=True)
 
 
-def test_the_panel_offers_the_fix_only_where_something_was_found_later() -> None:
-    amber = run_of(FAILED, results=suite("IndexError"), read_late=True)
-    for run, offered in ((amber, True), (run_of(FAILED), False), (run_of(PASS), False)):
-        top = panel_parts(run, View())["top"]
-        assert ("Show fix" in top) is offered
-
-
-def test_the_panel_of_an_accepted_text_is_one_line_until_it_is_opened() -> None:
-    run = run_of(PASS)
-    assert not panel_parts(run, View())["text"]
-    assert "x" in panel_parts(run, View(folds=frozenset({"receipt"})))["text"]
-
-
-def test_the_record_tells_it_too() -> None:
+def test_panel_and_record_are_one_line_that_offers_the_fix_of_what_was_found_later() -> None:
     amber = run_of(FAILED, results=suite("IndexError", RAISES), read_late=True)
+    for run, offered in ((amber, True), (run_of(FAILED), False), (run_of(PASS), False)):
+        parts = panel_parts(run, View())
+        assert ("Show fix" in parts["top"]) is offered
+        assert not parts["text"]
+        assert "x" in panel_parts(run, View(folds=frozenset({"receipt"})))["text"]
     assert "last([]) → IndexError, expected None" in record_html(amber)
 
 
@@ -115,11 +107,10 @@ def test_why_a_text_is_not_judged_stands_once(render: Callable[[Run], str]) -> N
         warnings=(f"Asked gpt again: {why}.", f"No critique of the draft: {why}.", "Another."),
     )
     shown = " ".join(render(run).split())
-    html = render is record_html
-    head = shown.partition("<footer")[0] if html else shown
+    head = shown.partition("<footer")[0]
     assert head.count(why) == 1
     assert "Another." in head
-    if html:
+    if render is record_html:
         top = panel_parts(run, View())
         assert (top["top"] + top["notices"]).count(why) == 1
         assert "No critique of the draft" in shown

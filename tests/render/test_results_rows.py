@@ -4,6 +4,7 @@ import re
 
 import pytest
 from png import picture
+from states import FOUND_NOTHING, PASSES, RAN, judged
 
 from ipyrefine.core.model import (
     Choice,
@@ -16,7 +17,6 @@ from ipyrefine.core.model import (
     TableValue,
     Task,
     Value,
-    Verdict,
 )
 from ipyrefine.core.results import Row
 from ipyrefine.core.run import Iteration, Run
@@ -57,11 +57,6 @@ def live(run: Run, **view) -> str:
     return panel_parts(run, View(**view))["evidence"]
 
 
-def words(output: str, read_html) -> str:
-    """What a person reads of it, without Markdown's escapes."""
-    return " ".join(read_html(output.replace("\\", "")).text.split())
-
-
 @EVERY
 @pytest.mark.parametrize(
     ("rows", "said", "shown"),
@@ -75,14 +70,14 @@ def words(output: str, read_html) -> str:
     ],
     ids=["results", "what runs before", "a scenario", "several lines as one", "the user's word"],
 )  # fmt: skip
-def test_rows_say_what_a_text_gives(render, read_html, rows, said, shown):
-    flat = words(render(run_of(*rows, said=said)), read_html).replace(";", "")
+def test_rows_say_what_a_text_gives(render, rows, said, shown, read_words):
+    flat = read_words(render(run_of(*rows, said=said))).replace(";", "")
     assert [one for one in shown if one not in flat] == []
 
 
 @EVERY
-def test_a_cell_is_shown_by_what_it_changed_with_the_head_of_a_table(render, read_html):
-    flat = words(render(run_of(*CELL)), read_html)
+def test_a_cell_is_shown_by_what_it_changed_with_the_head_of_a_table(render, read_words):
+    flat = read_words(render(run_of(*CELL)))
     assert "3 → 0" in flat
     assert "merged = 900 rows × 2 columns" in flat
     assert flat.index("top") < flat.index("merged")
@@ -103,25 +98,30 @@ def test_rival_results_are_buttons_in_one_order_whichever_is_the_texts():
     assert buttons.findall(first) == buttons.findall(second) == ["0", "None"]
 
 
-def test_a_rival_result_says_which_text_gives_it(read_html):
+def test_a_rival_result_says_which_text_gives_it(read_words):
     plain = RIVAL.replace(rivals=())
-    flat = words(live(drafts_of(plain, plain.replace(result="None"))), read_html)
-    assert "the draft gives 0, draft 2 gives None" in flat
-    raising = plain.replace(result="KeyError", raises=True)
-    assert "the draft gives 0, draft 2 raises KeyError" in words(
-        live(drafts_of(plain, raising)), read_html
-    )
+    for other, said in (
+        (plain.replace(result="None"), "gives None"),
+        (plain.replace(result="KeyError", raises=True), "raises KeyError"),
+    ):
+        assert f"the draft gives 0, draft 2 {said}" in read_words(live(drafts_of(plain, other)))
 
 
 MANY = tuple(Row(call=f"f({n})", result=str(n)) for n in range(5))
 
 
-def test_two_results_ask_and_the_others_are_folded(read_html):
-    above, _, below = live(run_of(*MANY)).partition('<details class="rf-more">')
+def unfolded(*rows: Row, said: tuple[Clarification, ...] = ()) -> tuple[str, str]:
+    """What stands above the fold, and below it."""
+    above, _, below = live(run_of(*rows, said=said)).partition('<details class="rf-more">')
+    return above, below
+
+
+def test_two_results_ask_and_the_others_are_folded(read_words):
+    above, below = unfolded(*MANY)
     assert above.count('title="Right') == 2
     assert below.count('title="Right') == 3
     assert "3 more" in below
-    assert "3 more" in words(record_html(run_of(*MANY)), read_html)
+    assert "3 more" in read_words(record_html(run_of(*MANY)))
     printed = record_text(run_of(*MANY))
     assert "2  f(1) → 1" in printed
     assert "3 more: %refine show checks" in printed
@@ -129,37 +129,32 @@ def test_two_results_ask_and_the_others_are_folded(read_html):
     assert "5  f(4) → 4" in details_text(run_of(*MANY).replace(best=0), "checks")
 
 
-def test_an_answered_result_is_never_folded_and_moves_no_other(read_html):
-    above, _, below = live(run_of(*MANY, said=(Clarification(call="f(3)", result="9"),))).partition(
-        '<details class="rf-more">'
-    )
-    shown = words(above, read_html)
-    assert [f"f({n}) →" in shown for n in range(5)] == [True, True, False, True, False]
-    assert "2 more" in below
+LACKING = tuple(one.replace(conditions=(FirstRows(name="df", rows=5, of=9),)) for one in MANY)
 
 
-def test_a_result_that_cannot_be_confirmed_takes_no_place_of_one_that_asks(read_html):
-    lacking = (FirstRows(name="df", rows=5, of=9),)
-    found = (MANY[0].replace(conditions=lacking), *MANY[1:])
-    above, *_ = live(run_of(*found)).partition('<details class="rf-more">')
-    shown = words(above, read_html)
-    assert [f"f({n}) →" in shown for n in range(5)] == [False, True, True, False, False]
-    every = tuple(one.replace(conditions=lacking) for one in MANY)
-    assert "f(1) →" in words(live(run_of(*every)).partition("<details")[0], read_html)
+@pytest.mark.parametrize(
+    ("rows", "said", "shown"),
+    [
+        (MANY, (Clarification(call="f(3)", result="9"),), [0, 1, 3]),
+        ((LACKING[0], *MANY[1:]), (), [1, 2]),
+        (LACKING, (), [0, 1]),
+    ],
+    ids=["an answered one is not folded", "one without buttons takes no place", "none has any"],
+)
+def test_which_results_stand_above_the_fold(rows, said, shown, read_words):
+    above, below = unfolded(*rows, said=said)
+    seen = read_words(above)
+    assert [n for n in range(5) if f"f({n}) →" in seen] == shown
+    assert f"{5 - len(shown)} more" in below
 
 
 def test_of_three_on_which_drafts_differ_the_third_asks_once_one_is_answered():
     rivals = tuple(one.replace(rivals=(Choice(result="9"),)) for one in MANY[:3])
-
-    def asking(*said):
-        above, *_ = live(run_of(*rivals, said=said)).partition('<details class="rf-more">')
-        return above.count("rf-res rf-rival")
-
-    assert asking() == 2
-    assert asking(Clarification(call="f(0)", result="0")) == 2
+    for said in ((), (Clarification(call="f(0)", result="0"),)):
+        assert unfolded(*rivals, said=said)[0].count("rf-res rf-rival") == 2
 
 
-def test_a_record_has_no_controls_and_a_row_that_is_settled_has_one(read_html):
+def test_a_record_has_no_controls_and_a_row_that_is_settled_has_one():
     assert "data-action" not in record_html(run_of(RIVAL, RAISES))
     assert live(run_of(RAISES, said=(CORRECTED,))).count("data-action") == 1
 
@@ -168,11 +163,9 @@ def test_the_rows_say_which_answers_would_be_enough():
     """Where no critic reads, or one read another draft, a confirmed result makes it pass."""
 
     def asked(why, critique, *others, rows=(PLAIN, RAISES)):
-        verdict = Verdict(outcome=Outcome.NOT_JUDGED, score=None, basis="none", why=why)
         run = run_of(*rows)
-        limits = run.limits.model_copy(update={"critique": critique})
-        first = run.iterations[0].replace(verdict=verdict)
-        setup = run.setup.replace(limits=limits)
+        first = run.iterations[0].replace(verdict=judged(Outcome.NOT_JUDGED, "none", why))
+        setup = run.setup.replace(limits=run.limits.replace(critique=critique))
         return live(run.replace(iterations=(first, *others), setup=setup, best=0))
 
     enough = "Confirm the first, or any two, and the text passes."
@@ -185,10 +178,9 @@ def test_the_rows_say_which_answers_would_be_enough():
 
 
 def test_a_pass_on_one_example_asks_about_the_first_result_where_no_critic_reads():
-    verdict = Verdict(outcome=Outcome.PASS, score=1.0, basis="examples", why="checks_passed")
     for said, weak, asks in (((), True, True), ((ANSWER,), True, False), ((), False, False)):
         run = run_of(PLAIN, said=said)
-        passed = run.iterations[0].replace(verdict=verdict)
+        passed = run.iterations[0].replace(verdict=PASSES)
         run = run.replace(iterations=(passed,), setup=run.setup.replace(weak_critic=weak))
         assert ("Is the first result right?" in live(run)) is asks
 
@@ -199,19 +191,19 @@ OWN = Row(call="mean([3, 1], 2)", result="[2.0]", source="own")
 def blank(*rows: Row, why: str = "only_ran", said: tuple[Clarification, ...] = ()) -> Run:
     """A run whose text runs, and nothing says what it should give."""
     run, basis = run_of(*rows, said=said), "run" if why == "only_ran" else "none"
-    verdict = Verdict(outcome=Outcome.NOT_JUDGED, score=None, basis=basis, why=why)
+    verdict = judged(Outcome.NOT_JUDGED, basis, why)
     text = run.iterations[0].replace(verdict=verdict, evidence=run.iterations[0].evidence[1:])
     return run.replace(iterations=(text,), best=0)
 
 
-def test_a_function_of_which_nothing_is_known_asks_for_the_result_of_a_call(read_html):
+def test_a_function_of_which_nothing_is_known_asks_for_the_result_of_a_call(read_words):
     page = live(blank(OWN))
     assert 'name="result"' in page
     assert 'data-action="expect"' in page
-    assert "For example mean([3, 1], 2) == Check" in words(page, read_html)
+    assert "For example mean([3, 1], 2) == Check" in read_words(page)
     assert "2.0" not in page
     record = record_html(blank(OWN))
-    assert "nobody has said what mean([3, 1], 2) should give" in words(record, read_html)
+    assert "nobody has said what mean([3, 1], 2) should give" in read_words(record)
     assert "data-action" not in record
     printed = record_text(blank(OWN))
     assert "  1? mean([3, 1], 2) == ?" in printed
@@ -229,8 +221,8 @@ def test_a_function_of_which_nothing_is_known_asks_for_the_result_of_a_call(read
     ],
     ids=["another asks", "the critic says no", "answered", "a scenario", "no verdict yet"],
 )
-def test_elsewhere_the_result_of_that_call_is_shown(run, read_html):
-    shown = words(live(run), read_html)
+def test_elsewhere_the_result_of_that_call_is_shown(run, read_words):
+    shown = read_words(live(run))
     assert "[2.0]" in shown
     assert "For example" not in shown
 
@@ -242,21 +234,12 @@ SAID = "on the first 202,206 of 2,000,000 rows of df"
 def on_first_rows(*outputs) -> Run:
     """A run whose cell gives `total` and these outputs on first rows, and `n` on nothing cut."""
     run = run_of()
+    total = Row(call="total", result="526541.0", source="cell", conditions=PARTIAL)
     found = Evidence(
-        name="run on copies",
-        passed=True,
-        basis="run",
-        outputs=outputs,
-        rows=(
-            Row(call="total", result="526541.0", source="cell", conditions=PARTIAL),
-            Row(call="n", result="3", source="cell"),
-        ),
-        conditions=PARTIAL,
-    )
-    verdict = Verdict(
-        outcome=Outcome.PASS, score=None, basis="critique", why="nothing_found", point="gpt"
-    )
-    text = run.iterations[0].replace(evidence=(found,), verdict=verdict)
+        name="run on copies", passed=True, basis="run", outputs=outputs, conditions=PARTIAL,
+        rows=(total, Row(call="n", result="3", source="cell")),
+    )  # fmt: skip
+    text = run.iterations[0].replace(evidence=(found,), verdict=FOUND_NOTHING)
     return run.replace(iterations=(text,), best=0)
 
 
@@ -267,18 +250,16 @@ def on_first_rows(*outputs) -> Run:
         (Value(text="526541.0"), "The answer: 526541.0"),
         (Printed(text="526541.0"), "Printed: 526541.0"),
         (TABLE, "The answer: a table of 900 rows × 2 columns, the first 6 rows"),
-        (
-            TABLE.replace(columns=("n",), rows=(("1",),) * 6, width=1, is_series=True),
-            "The answer: a column of 900 values, the first 6",
-        ),
+        (TABLE.replace(columns=("n",), rows=(("1",),) * 6, width=1, is_series=True),
+         "The answer: a column of 900 values, the first 6"),
         (Figure(png=picture(640, 480)), "The answer: a figure of 640 × 480 pixels"),
     ],
     ids=["value", "printed", "table", "series", "figure"],
-)
+)  # fmt: skip
 def test_the_verdict_a_row_and_an_output_say_that_they_are_of_first_rows(
-    render, read_html, output, title
+    render, output, title, read_words
 ):
-    flat = words(render(on_first_rows(output)), read_html)
+    flat = read_words(render(on_first_rows(output)))
     label, *_ = flat.partition("The answer")
     assert SAID in label
     assert any(f"total = 526541.0{apart}{SAID}" in flat for apart in (" ", " · "))
@@ -300,8 +281,7 @@ def test_a_result_of_first_rows_has_no_buttons_and_no_number():
 
 def test_nothing_is_asked_where_no_result_can_be_confirmed():
     run = on_first_rows()
-    verdict = Verdict(outcome=Outcome.NOT_JUDGED, score=None, basis="run", why="only_ran")
     evidence = run.iterations[0].evidence[0]
     for rows, asks in ((evidence.rows, True), (evidence.rows[:1], False)):
-        text = run.iterations[0].replace(verdict=verdict, evidence=(evidence.replace(rows=rows),))
+        text = run.iterations[0].replace(verdict=RAN, evidence=(evidence.replace(rows=rows),))
         assert ("Confirm the first" in live(run.replace(iterations=(text,)))) is asks

@@ -19,22 +19,17 @@ from ipyrefine.session.commands import usage
 from ipyrefine.session.export import export
 
 EVERY = pytest.mark.parametrize("render", [record_text, record_html])
-OUR_TAGS = {"div", "section", "header", "footer", "style", "p", "strong", "b", "i", "span", "small"}
-OUR_TAGS |= {"details", "summary", "ul", "ol", "li", "pre", "code", "ins", "del", "blockquote"}
-OUR_TAGS |= {"br", "mark", "table", "tr", "th", "td", "colgroup", "col", "thead", "tbody"}
 
 
 @EVERY
 def test_every_surface_has_the_same_parts(render, make_run, read_html):
     spent = {"judge": Usage(calls=2, prompt_tokens=1500, cost=0.0)}
-    output = read_html(
-        render(make_run().model_copy(update={"spent": spent})).replace("**", "")
-    ).text
-    parts = ("Criteria", "Checklist", "What it says it changed", "1,500", "free")
-    parts += ("Usage by stage", "Model notes", "the definition", "the warning", "the item")
-    parts += ("You gave guidance: the guidance", "No usable text from the model:", "★")
-    parts += ("back again", "the detail")
-    parts += ("“the demand”",)
+    output = read_html(render(make_run().replace(spent=spent)).replace("**", "")).text
+    parts = (
+        "Criteria", "Checklist", "What it says it changed", "1,500", "free", "Usage by stage",
+        "Model notes", "the definition", "the warning", "the item", "back again", "the detail",
+        "You gave guidance: the guidance", "No usable text from the model:", "★", "“the demand”",
+    )  # fmt: skip
     assert [part for part in parts if part not in output] == []
 
 
@@ -85,28 +80,21 @@ async def test_below_a_text_stands_what_its_evaluator_said_of_it_and_no_word_on_
     assert found == [[one] for one in said]
 
 
-# Other languages
-
-
-async def run_in(language):
+async def test_java_is_shown_as_java_and_is_no_code_cell_of_an_exported_notebook(tmp_path):
     replies = iter([False, True])
     code = ["public class A {}", "public class A { int size = 1; }"]
-    return await ipyrefine.refine(
+    run = await ipyrefine.refine(
         "Implement a class A.",
         model=ScriptedModel([f"```java\n{text}\n```" for text in code]),
         checks=[lambda text: next(replies)],
-        language=language,
+        language="java",
         journal=False,
     )
-
-
-async def test_java_is_shown_as_java_and_is_no_code_cell_of_an_exported_notebook(tmp_path):
-    run = await run_in("java")
     page = record_html(run)
     added = page.partition("<ins")[2].partition("</ins>")[0]
     assert re.search("<span [^>]+>public</span>", added), "a keyword of Java is marked"
     assert all("language Java" in record for record in (page, record_text(run)))
-    accepted = run.model_copy(update={"stop_reason": StopReason.ACCEPTED})
+    accepted = run.replace(stop_reason=StopReason.ACCEPTED)
     content = json.loads(export(accepted, tmp_path / "run.ipynb").read_text("utf-8"))
     assert {cell["cell_type"] for cell in content["cells"]} == {"markdown"}
     assert f"```java\n{run.text}\n```" in "".join(content["cells"][-2]["source"])
@@ -117,16 +105,12 @@ def test_each_claim_of_a_critics_has_a_line_with_how_it_ended(render, read_html)
     names = ("test_empty", "test_two", "test_tuple", "test_slow", "test_old")
     tests = [
         Point(
-            id=f"t{number}",
-            kind="test",
-            words=name,
-            code=f"def {name}(): ...",
-            quote="the last item",
-            blocking=name != "test_tuple",
+            id=f"t{number}", kind="test", words=name, code=f"def {name}(): ...",
+            quote="the last item", blocking=name != "test_tuple",
             dropped="you" if name == "test_old" else "",
         )
         for number, name in enumerate(names, start=1)
-    ]
+    ]  # fmt: skip
     said = [Point(id="f1", criterion="tone", words="It is rude."), question("Of an empty list?")]
     ends = {"f1": False, "q1": False, "t1": False, "t2": True, "t3": False, "t4": None}
     text = Iteration(

@@ -4,6 +4,7 @@ from typing import Any
 
 from png import picture
 
+from ipyrefine.core.effects import sentence
 from ipyrefine.core.model import (
     Basis,
     Choice,
@@ -71,24 +72,34 @@ def needs(line: str, point: str = "", why: Any = "test_failed") -> Verdict:
     return judged(Outcome.NEEDS_IMPROVEMENT, "critique", why, point=point, line=line)
 
 
-def data_run(*effects: Effect, asks: bool = True, outputs: Any = (_TOWNS,), **fields: Any) -> Run:
-    """Return a run on tables, with what became of them; each is asked about."""
+def data_run(
+    *effects: Effect,
+    asked: Any = (),
+    outputs: Any = (_TOWNS,),
+    verdict: Verdict = RAN,
+    **fields: Any,
+) -> Run:
+    """Return a run on tables, with what became of them; `asked` are those it is asked about."""
     evidence = Evidence(
         name="run on copies", passed=True, basis="run", outputs=outputs, effects=effects, **fields
     )
-    ids = [f"f{n}" for n, _ in enumerate(effects, start=1)] if asks else []
     points = [
-        Point(id=id_, kind="fact", words=one.kind, blocking=False, effect=one)
-        for id_, one in zip(ids, effects, strict=False)
+        Point(id=f"f{n}", kind="fact", words=sentence(one), blocking=False, effect=one)
+        for n, one in enumerate(asked, start=1)
     ]
     text = Iteration(
         number=0,
         text='merged = orders.merge(customers, on="customer")\nmerged.groupby("town").sum()',
         evidence=(evidence,),
-        results=dict.fromkeys(ids, Result(passed=False)),
-        verdict=FOUND_NOTHING if asks else RAN,
+        results={one.id: Result(passed=False) for one in points},
+        verdict=verdict,
     )
-    return make(text, points=points, stop_reason=StopReason.PASSED if asks else StopReason.UNJUDGED)
+    stop = StopReason.UNJUDGED if verdict is RAN else StopReason.PASSED
+    return make(text, points=points, stop_reason=stop)
+
+
+def _to_check(*effects: Effect, **fields: Any) -> Run:
+    return data_run(*effects, asked=effects, verdict=FOUND_NOTHING, **fields)
 
 
 def _test(id_: str, call: str, value: str, quote: str = "") -> Point:
@@ -237,9 +248,9 @@ def _question() -> Run:
     return make(text, points=[asked])
 
 
-_FILLED = Effect(kind="filled", name="orders", column="amount", count=12, after="0", line=3)
-_WARNING = Effect(kind="warning", cause="FutureWarning", after="use x", line=2)
-_FIRST = FirstRows(name="log", rows=12_000_000, of=410_000_000)
+FILLED = Effect(kind="filled", name="orders", column="amount", count=12, after="0", line=3)
+WARNING = Effect(kind="warning", cause="FutureWarning", after="use x", line=2)
+FIRST = FirstRows(name="log", rows=12_000_000, of=410_000_000)
 _FIGURE = Figure(png=picture(64, 48), axes=("x 0 to 3; y 1 to 5",))
 _RTL = Effect(
     kind="gone", name="نتيجة", of="طلبات", column="زبون", count=17, total=1204,
@@ -247,13 +258,11 @@ _RTL = Effect(
 )  # fmt: skip
 AVERAGE, MAIL = _average(), _mail()
 STATES: dict[str, Run] = {
-    "runs": data_run(GONE, asks=False),
-    "one to check": data_run(GONE),
-    "three to check": data_run(GONE, _FILLED, _WARNING, outputs=(Value(text="16"),)),
-    "first rows": data_run(
-        Effect(kind="unchanged", name="log", line=1), asks=False, conditions=(_FIRST,)
-    ),
-    "figure": data_run(GONE, asks=False, outputs=(_FIGURE, Printed(text="a\nb\nc"))),
+    "runs": data_run(GONE),
+    "one to check": _to_check(GONE),
+    "three to check": _to_check(GONE, FILLED, WARNING, outputs=(Value(text="16"),)),
+    "first rows": data_run(Effect(kind="unchanged", name="log", line=1), conditions=(FIRST,)),
+    "figure": data_run(GONE, outputs=(_FIGURE, Printed(text="a\nb\nc"))),
     "function": AVERAGE,
     "needs improvement": AVERAGE.replace(
         iterations=AVERAGE.iterations[:2], best=1, stop_reason=StopReason.REVISIONS,
@@ -264,7 +273,7 @@ STATES: dict[str, Run] = {
     "ten texts": ten_texts(),
     "example": _example(),
     "question": _question(),
-    "right to left": data_run(_RTL, outputs=(Value(text="'שלום'"),)),
+    "right to left": _to_check(_RTL, outputs=(Value(text="'שלום'"),)),
     "failed": make(
         stop_reason=StopReason.FAILED, best=None,
         message="Your API key was refused (HTTP 401).", warnings=("The cell was cut.",),
