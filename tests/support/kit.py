@@ -87,7 +87,9 @@ def status(cell: Cell) -> str:
     return "regressed" if cell.result.again else "open"
 
 
-class Judgement:
+def judgement(
+    score: float = 9, *findings: dict[str, str], fixed: Iterable[str] = ()
+) -> Callable[[Request], str]:
     """A reading of a text: a critic's reply, or an evaluator's where that is asked.
 
     Args:
@@ -95,30 +97,11 @@ class Judgement:
         *findings: what it names.
         fixed: ids of earlier findings that no longer stand.
     """
-
-    def __init__(
-        self, score: float = 9, *findings: dict[str, str], fixed: Iterable[str] = ()
-    ) -> None:
-        self._score = score
-        self._findings, self._fixed = findings, tuple(fixed)
-
-    def __call__(self, request: Request) -> str:
-        """Answer a request."""
-        if request.purpose == Stage.JUDGE:
-            feedback = [one["problem"] for one in self._findings]
-            return json.dumps({"score": f"{self._score}/10", "feedback": feedback})
-        ready = self._score >= 8 and not self._findings
-        return json.dumps(
-            {
-                "findings": self._findings,
-                "fixed": self._fixed,
-                "ready": ready,
-                "because": "It is good." if ready else "It is not there yet.",
-            }
-        )
-
-
-judgement = Judgement
+    ready = score >= 8 and not findings
+    because = "It is good." if ready else "It is not there yet."
+    said = {"findings": findings, "fixed": tuple(fixed), "ready": ready, "because": because}
+    rated = {"score": f"{score}/10", "feedback": [one["problem"] for one in findings]}
+    return lambda request: json.dumps(rated if request.purpose == Stage.JUDGE else said)
 
 
 EVALUATED = Prompts(judge=SCORE)  # by the evaluator that ships
