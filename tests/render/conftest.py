@@ -71,7 +71,7 @@ def read_words() -> Callable[[str], str]:
     return lambda text: " ".join(Page(re.sub(r"[\\`]", "", text)).text.split())
 
 
-# Remarks with every free field filled, in every standing that one may have.
+# Every free field is filled, and remarks have every standing that one may have.
 WHOLE = Point(
     id="the id", criterion="the criterion", place="the quote", words="the problem", fix="the fix"
 )
@@ -82,77 +82,61 @@ POINTS = (
     MINOR.replace(id="f3", source="you"),
     MINOR.replace(id="f4", quote="the demand"),
 )
-RESULTS = {
-    "the id": Result(passed=False),
-    "f2": Result(passed=True),
-    "f3": Result(passed=False),
-    "f4": Result(passed=False, again=True),
-}
 ROW = Row(
-    call="the call",
-    result="the result",
-    rivals=(Choice(result="E", raises=True),),
-    setup="the setup",
-    source="drafts",
-)
-
-
-def _iterations(draft: str) -> tuple[Iteration, ...]:
-    """A draft that fails, a revision that passes, and a reply without a text."""
-    failed = Evidence(name="the check", passed=False, score=0.5, detail="the detail")
-    passed = Evidence(name="examples", passed=True, score=1.0, rows=(ROW,))
-    fail = Verdict(
-        outcome=Outcome.FAIL,
-        score=0.42,
-        basis="tests",
-        why="failed",
-        point="c",
-        line="the why",
+    call="the call", result="the result", rivals=(Choice(result="E", raises=True),),
+    setup="the setup", source="drafts",
+)  # fmt: skip
+FAILS = Iteration(
+    number=0,
+    text="the draft",
+    thoughts="the thoughts",
+    results={
+        "the id": Result(passed=False),
+        "f2": Result(passed=True),
+        "f3": Result(passed=False),
+        "f4": Result(passed=False, again=True),
+    },
+    reading=Reading(),
+    evidence=(
+        Evidence(name="the check", passed=False, score=0.5, detail="the detail"),
+        Evidence(name="schema", passed=None, required=False),
+    ),
+    verdict=Verdict(
+        outcome=Outcome.FAIL, score=0.42, basis="tests", why="failed", point="c", line="the why",
         required_passed=False,
-    )
-    return (
-        Iteration(
-            number=0,
-            text=draft,
-            thoughts="the thoughts",
-            results=RESULTS,
-            reading=Reading(),
-            evidence=(failed, Evidence(name="schema", passed=None, required=False)),
-            verdict=fail,
-            usage=Usage(calls=2, prompt_tokens=1000, completion_tokens=234, seconds=65.2),
-        ),
-        Iteration(
-            number=1,
-            parent=0,
-            text="the revised",
-            changes={"f2": "the summary"},
-            evidence=(passed,),
-            verdict=Verdict(outcome=Outcome.PASS, score=0.91, basis="tests"),
-        ),
-        Iteration(number=2, parent=1, text="the revised", failure="the flaw"),
-    )
+    ),
+    usage=Usage(calls=2, prompt_tokens=1000, completion_tokens=234, seconds=65.2),
+)  # fmt: skip
+PASSES = Iteration(
+    number=1,
+    parent=0,
+    text="the revised",
+    changes={"f2": "the summary"},
+    evidence=(Evidence(name="examples", passed=True, score=1.0, rows=(ROW,)),),
+    verdict=Verdict(outcome=Outcome.PASS, score=0.91, basis="tests"),
+)
+HAS_NO_TEXT = Iteration(number=2, parent=1, text="the revised", failure="the flaw")
+TASK = Task(
+    text="the task", profile="the profile", checklist=("the item",),
+    criteria=(Criterion(name="the named", definition="the definition"),),
+)  # fmt: skip
 
 
 @pytest.fixture(scope="session")
 def make_run() -> Callable[..., Run]:
-    """Make a finished run with every part filled."""
+    """Make a finished run of a draft that fails, a revision that passes, and a failed reply."""
 
     def make(*, draft: str = "the draft", form: Literal["code", "prose"] = "code") -> Run:
-        task = Task(
-            text="the task",
-            form=form,
-            profile="the profile",
-            criteria=(Criterion(name="the named", definition="the definition"),),
-            checklist=("the item",),
-        )
-        usage = Usage(calls=5, prompt_tokens=3000, completion_tokens=456, seconds=60.0, cost=0.0012)
+        task = TASK.replace(form=form)
         return Run(
             setup=Setup(task=task, model="the model", judge="the judge", checks=("the checkname",)),
             allowed_revisions=4,
-            iterations=_iterations(draft),
+            iterations=(FAILS.replace(text=draft), PASSES, HAS_NO_TEXT),
             points={one.id: one for one in POINTS},
             best=1,
-            usage=usage,
+            usage=Usage(
+                calls=5, prompt_tokens=3000, completion_tokens=456, seconds=60.0, cost=0.0012
+            ),
             warnings=("the warning",),
             decisions=(Guide(guidance="the guidance"),),
             stop_reason=StopReason.PASSED,
