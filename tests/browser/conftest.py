@@ -45,12 +45,19 @@ def model(request: pytest.FixtureRequest) -> Iterator[ScriptedServer]:
         yield running
 
 
-@pytest_asyncio.fixture(loop_scope="session")
-async def lab(server: Server, browser: Any, request: pytest.FixtureRequest) -> AsyncIterator[Lab]:
-    """Opens notebooks; each test leaves a picture of its last page in tests/output."""
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def windows(server: Server, browser: Any) -> AsyncIterator[Lab]:
+    """The applications' windows, which tests hand on to each other."""
     opened = Lab(server, browser)
     yield opened
-    if opened.page and not opened.page.is_closed():
-        name = re.sub(r"[^\w-]+", "-", request.node.name)
-        await opened.screenshot(OUTPUT / f"{name}.png")
     await opened.close()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def lab(windows: Lab, request: pytest.FixtureRequest) -> AsyncIterator[Lab]:
+    """Opens notebooks; each test leaves a picture of its last page in tests/output."""
+    yield windows
+    if windows.page and not windows.page.is_closed():
+        name = re.sub(r"[^\w-]+", "-", request.node.name)
+        await windows.screenshot(OUTPUT / f"{name}.png")
+    await windows.clear()

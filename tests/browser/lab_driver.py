@@ -14,7 +14,6 @@ from nbformat import v4
 from openai_server import ScriptedServer
 
 App = Literal["lab", "notebook"]
-Theme = Literal["light", "dark"]
 APPS = pytest.mark.parametrize("app", ["lab", "notebook"])
 WAIT_MS = 60_000
 STARS = '.jp-Cell.jp-mod-active .jp-cell-toolbar [data-jp-item-name="refine"]'
@@ -22,6 +21,11 @@ FIELD = ".ipyrefine-ask input"
 
 # The panel in front, in JupyterLab and in Notebook 7 alike.
 PANEL = "const panel = window.jupyterapp?.shell?.currentWidget;"
+_EMPTY = """async () => {
+  const { shell, commands } = window.jupyterapp;
+  for (const one of [...shell.widgets("main")]) one.dispose();
+  await commands.execute("apputils:dismiss-notification");
+}"""
 
 
 class Server(NamedTuple):
@@ -34,15 +38,6 @@ class Server(NamedTuple):
     @property
     def notebooks(self) -> Path:
         return self.home / "notebooks"
-
-    def set_theme(self, theme: Theme) -> None:
-        """Set the user's theme; pages opened from now on have it."""
-        settings = self.home / "settings/@jupyterlab/apputils-extension"
-        settings.mkdir(parents=True, exist_ok=True)
-        value = {"theme": f"JupyterLab {theme.title()}"}
-        (settings / "themes.jupyterlab-settings").write_text(json.dumps(value))
-        quiet = {"fetchNews": "false", "checkForUpdates": False}
-        (settings / "notification.jupyterlab-settings").write_text(json.dumps(quiet))
 
     def add_kernel(self, name: str, env: Mapping[str, str]) -> None:
         """Add a Python kernel with its own environment variables."""
@@ -66,7 +61,10 @@ class Server(NamedTuple):
 
 
 class Lab:
-    """Notebooks of one test, in JupyterLab or Notebook 7; `page` is the one opened last."""
+    """Notebooks in JupyterLab or Notebook 7; `page` is the one opened last.
+
+    Each application has one window for all tests, as loading it takes longer than most of them.
+    """
 
     _numbers = itertools.count(1)
 
@@ -75,46 +73,41 @@ class Lab:
         self.page: Any = None
         self.path = Path()
         self._browser = browser
-        self._contexts: list[Any] = []
+        self._kept: dict[App, Any] = {}
+        self._pages: list[Any] = []
 
     async def open(
         self,
         cells: Sequence[str | nbformat.NotebookNode],
         *,
         app: App = "lab",
-        theme: Theme = "light",
         width: int = 1280,
         height: int = 900,
         model: ScriptedServer | None = None,
         env: Mapping[str, str] | None = None,
+        own_window: bool = False,
     ) -> Any:
         """Write a notebook of code cells, open it and wait for its kernel; return the page.
 
-        Args:
-            cells: the cells' sources, or whole cells.
-            app: the application that shows it.
-            theme: the application's theme.
-            width: of the window, in CSS pixels.
-            height: of the window, in CSS pixels.
-            model: the server that the kernel asks; None for one without any.
-            env: further environment variables for the kernel.
+        A test that changes its window for good has one of its own.
         """
         asked = {"OPENAI_BASE_URL": model.base_url, "IPYREFINE_MODEL": "scripted"} if model else {}
         self._write(cells, asked | dict(env or {}))
-        self.server.set_theme(theme)
-        return await self.open_again(app=app, width=width, height=height)
+        page = self._kept.get(app)
+        if own_window or page is None or page.is_closed():
+            page = await self.open_again(app=app, width=width, height=height)
+            if not own_window:
+                self._kept[app] = page
+            return page
+        self.page = page
+        await page.set_viewport_size({"width": width, "height": height})
+        await (self._show() if app == "lab" else self._load(app))
+        return page
 
     async def start(
         self, model: ScriptedServer, *cells: str, wait: bool = True, **options: Any
     ) -> Any:
-        """Open a notebook that loads the extension in a first cell, and run the one after it.
-
-        Args:
-            model: the server that the kernel asks.
-            *cells: those after the first.
-            wait: whether for the end of the cell.
-            **options: as for `open`.
-        """
+        """Open a notebook that loads the extension in a first cell, and run the one after it."""
         page = await self.open(["%load_ext ipyrefine", *cells], model=model, **options)
         await self.run_and_wait(0)
         await (self.run_and_wait(1) if wait else self.run(1))
@@ -139,25 +132,36 @@ class Lab:
     async def open_beside(self, cells: Sequence[str]) -> None:
         """Open one more notebook in the same JupyterLab window, and bring it to the front."""
         self._write(cells, {})
+        await self._show()
+
+    async def _show(self) -> None:
         await self.evaluate(
+            "await window.jupyterapp.serviceManager.kernelspecs.refreshSpecs();"
             "await window.jupyterapp.commands.execute('docmanager:open', {path: arg});",
             self.path.name,
         )
-        await self.wait_for("panel?.context?.path === arg && panel.content.model", self.path.name)
-        await self.wait_idle()
+        await self.wait_for("panel?.context?.path === arg", self.path.name)
+        await self.wait_open()
 
     async def open_again(self, *, app: App = "lab", width: int = 1280, height: int = 900) -> Any:
         """Open the same notebook in one more window, and make that the current page."""
         context = await self._browser.new_context(viewport={"width": width, "height": height})
         context.set_default_timeout(WAIT_MS)
-        self._contexts.append(context)
         self.page = await context.new_page()
+        self._pages.append(self.page)
+        await self._load(app)
+        return self.page
+
+    async def _load(self, app: App) -> None:
         place = "lab/tree" if app == "lab" else "notebooks"
         address = f"{self.server.url}/{place}/{self.path.name}?token={self.server.token}&reset"
         await self.page.goto(address)
+        await self.wait_open()
+
+    async def wait_open(self) -> None:
+        """Wait until the notebook is shown and its kernel has nothing to do."""
         await self.wait_for("panel?.content?.model && panel.content.widgets.length > 0")
         await self.wait_idle()
-        return self.page
 
     async def wait_for(self, condition: str, argument: Any = None) -> None:
         """Wait until a JavaScript condition on `panel` and `arg` holds."""
@@ -278,12 +282,6 @@ class Lab:
         await self.page.locator(FIELD).fill(words)
         await self.page.locator(FIELD).press("Enter")
 
-    async def read_notice(self) -> str:
-        """What the application tells the user, in a notification or a dialog."""
-        notice = self.page.locator(".Toastify__toast, .jp-Dialog").first
-        await notice.wait_for()
-        return await notice.inner_text()
-
     async def assert_accessible(self, context: str = ".rf-panel") -> None:
         """Assert that axe finds nothing serious in the panel, or elsewhere, in either theme."""
         from axe_playwright_python.async_playwright import Axe
@@ -306,13 +304,7 @@ class Lab:
         return found.filter(has_text=text).first if text else found.first
 
     async def press(self, action: str, *, menu: str = "", **data: str) -> None:
-        """Click the panel's control for an action; one in a menu is shown first.
-
-        Args:
-            action: its `data-action`.
-            menu: the label of the menu it is in; empty for none.
-            data: further `data-` attributes it has.
-        """
+        """Click the panel's control with these `data-`; one in a menu, by its label, is shown."""
         if menu:
             await self.panel(f'.rf-menu > summary[aria-label="{menu}"]').click()
         wanted = "".join(f'[data-{name}="{value}"]' for name, value in data.items())
@@ -334,9 +326,23 @@ class Lab:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         await self.page.screenshot(path=path)
 
-    async def close(self) -> None:
-        """Close the windows and end the kernels."""
-        for context in self._contexts:
-            await context.close()
+    async def clear(self) -> None:
+        """Close the notebooks, end the kernels, and close all windows but one per application."""
+        for app, page in [*self._kept.items()]:
+            if page.is_closed() or await page.locator(".jp-Dialog").count():
+                del self._kept[app]
+            elif app == "lab":
+                await page.evaluate(_EMPTY)
+            else:
+                await page.goto("about:blank")
+        for page in self._pages:
+            if page not in self._kept.values():
+                await page.context.close()
+        self._pages = [*self._kept.values()]
         for kernel in self.server.request("GET", "api/kernels"):
             self.server.request("DELETE", f"api/kernels/{kernel['id']}")
+
+    async def close(self) -> None:
+        """Close the windows and end the kernels."""
+        self._kept.clear()
+        await self.clear()

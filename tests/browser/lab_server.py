@@ -28,6 +28,9 @@ def serving(home: Path) -> Iterator[Server]:
     installed = home / "share/labextensions/ipyrefine"
     shutil.copytree(EXTENSION, installed)
     shutil.copy(STYLES, installed / "static")
+    quiet = home / "settings/@jupyterlab/apputils-extension/notification.jupyterlab-settings"
+    quiet.parent.mkdir(parents=True)
+    quiet.write_text('{"fetchNews": "false", "checkForUpdates": false}')
     port, token = _free_port(), secrets.token_hex(16)
     with (home / "server.log").open("wb") as log:
         process = subprocess.Popen(

@@ -1,9 +1,7 @@
 """A panel in Chromium without a notebook: the page's half, and what a kernel would send it."""
 
-from pathlib import Path
 from typing import Any
 
-import ipyrefine
 from ipyrefine.core.run import Run
 from ipyrefine.notebook.panel import page_code
 from ipyrefine.render.html import View, panel_html, panel_parts
@@ -22,7 +20,6 @@ const model = {
 };
 window.end = render({ model, el: document.getElementById("panel") });
 """
-STATIC = Path(ipyrefine.__file__).with_name("notebook") / "labextension" / "static"
 
 
 def page_html(theme: str = "light", before: str = "", after: str = "") -> str:

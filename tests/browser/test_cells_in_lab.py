@@ -3,22 +3,23 @@
 from lab_driver import APPS, App, Lab
 
 IMPORT = "from ipyrefine.notebook.cell_target import put_text, source_cell_id, source_cell_text"
+TEXT = "print('in' + 'serted', 6 * 7)"
 
 # An async cell: the front-end's answer must come while the cell is still running.
 WHILE_RUNNING = f"""{IMPORT}
-placed = await put_text("print('in' + 'serted', 6 * 7)", cell_id=source_cell_id())
+placed = await put_text({TEXT!r}, cell_id=source_cell_id())
 print(placed.how, placed.reason or "-")
 """
 
 # A button pressed after the cell's end: the answer must come when no cell is running.
-BUTTON = """{setup}
+BUTTON = f"""{IMPORT}
 import asyncio
 import ipywidgets
 here, before = source_cell_id(), source_cell_text()
 button, said = ipywidgets.Button(description="Accept"), ipywidgets.Label("waiting")
 tasks = set()
 async def accept():
-    placed = await put_text({arguments})
+    placed = await put_text(ARGUMENTS)
     said.value = f"answer: {{placed.how}} {{placed.reason or '-'}}"
 def on_click(_):
     task = asyncio.get_running_loop().create_task(accept())
@@ -26,30 +27,8 @@ def on_click(_):
 button.on_click(on_click)
 ipywidgets.HBox([button, said])
 """
-REPLACE = "'x = 2', cell_id=here, op='replace', expected_source=before"
-
-
-def button_cell(arguments: str) -> str:
-    return BUTTON.format(setup=IMPORT, arguments=arguments)
-
-
-@APPS
-async def test_an_async_cell_inserts_a_runnable_cell_below_itself_which_can_be_undone(
-    lab: Lab, app: App
-) -> None:
-    await lab.open(["first = 1", WHILE_RUNNING, "last = 1"], app=app)
-    await lab.run_and_wait(1)
-    await lab.wait_output(1, "inserted -")
-    text = "print('in' + 'serted', 6 * 7)"
-    assert await lab.cell_sources() == ["first = 1", WHILE_RUNNING, text, "last = 1"]
-    assert await lab.active_index() == 2
-    await lab.command("notebook:undo-cell-action")
-    assert await lab.cell_sources() == ["first = 1", WHILE_RUNNING, "last = 1"]
-    await lab.command("notebook:redo-cell-action")
-    assert await lab.outputs_text(2) == ""
-    await lab.run_and_wait(2)
-    assert await lab.outputs_text(2) == "inserted 42"
-
+REPLACE = BUTTON.replace("ARGUMENTS", "'x = 2', cell_id=here, op='replace', expected_source=before")
+ONCE = BUTTON.replace("ARGUMENTS", "'x = 1', cell_id=here, op_id='once'")
 
 # What runs last is not what stands above.
 ABOVE = """from IPython import get_ipython
@@ -60,80 +39,71 @@ print(material.phrase, repr(material.text))
 
 
 @APPS
-async def test_the_cells_above_are_read_with_their_outputs(lab: Lab, app: App) -> None:
-    cells = ["far = 1", "print('out' + 'put')\n6 * 7", "1 / 0", "never_run = 1", ABOVE, "below = 1"]
-    await lab.open(cells, app=app)
+async def test_a_running_cell_inserts_a_cell_that_runs_and_undo_takes_it_back_on_any_kernel(
+    lab: Lab, app: App
+) -> None:
+    await lab.open(["first = 1", WHILE_RUNNING, "last = 1"], app=app, env={"OTHER": "1"})
+    await lab.run_and_wait(1)
+    await lab.wait_output(1, "inserted -")
+    assert await lab.cell_sources() == ["first = 1", WHILE_RUNNING, TEXT, "last = 1"]
+    assert await lab.active_index() == 2
+    await lab.command("notebook:undo-cell-action")
+    assert await lab.cell_sources() == ["first = 1", WHILE_RUNNING, "last = 1"]
+    await lab.command("notebook:redo-cell-action")
+    assert await lab.outputs_text(2) == ""
+    await lab.run_and_wait(2)
+    assert await lab.outputs_text(2) == "inserted 42"
+    await lab.restart_kernel()
+    await lab.run_and_wait(1)
+    await lab.wait_cells(5)
+    await lab.change_kernel("python3")
+    await lab.run_and_wait(1)
+    await lab.wait_cells(6)
+
+
+@APPS
+async def test_cells_above_are_read_with_outputs_and_replacing_one_is_undone_by_ctrl_z(
+    lab: Lab, app: App
+) -> None:
+    cells = ["far = 1", "print('out' + 'put')\n6 * 7", "1 / 0", "never_run = 1", ABOVE, REPLACE]
+    page = await lab.open(cells, app=app)
     for number in (5, 1, 2, 4):
         await lab.run_and_wait(number)
     await lab.wait_output(4, "3 cells above")
     shown = await lab.outputs_text(4)
     for words in ("output\\n42", "ZeroDivisionError: division by zero", "never_run = 1"):
         assert words in shown
-    assert not any(words in shown for words in ("far = 1", "below = 1"))
-
-
-@APPS
-async def test_replace_changes_the_source_cell_and_ctrl_z_restores_it(lab: Lab, app: App) -> None:
-    cell = button_cell(REPLACE)
-    page = await lab.open([cell, "last = 1"], app=app)
-    await lab.run_and_wait(0)
+    assert not any(words in shown for words in ("far = 1", "here, before"))
     await lab.click_button("Accept")
-    await lab.wait_output(0, "answer: replaced -")
-    assert await lab.cell_sources() == ["x = 2", "last = 1"]
-    await page.locator(".jp-Notebook .jp-Cell").first.locator(".cm-content").click()
+    await lab.wait_output(5, "answer: replaced -")
+    assert await lab.cell_sources() == [*cells[:5], "x = 2"]
+    await page.locator(".jp-Notebook .jp-Cell").nth(5).locator(".cm-content").click()
     await page.keyboard.press("Control+z")
-    assert await lab.cell_sources() == [cell, "last = 1"]
+    assert await lab.cell_sources() == cells
 
 
-async def test_replace_leaves_a_protected_cell_alone(lab: Lab) -> None:
-    cell = button_cell(REPLACE)
-    await lab.open([cell], app="lab")
+async def test_protected_repeated_lost_and_odd_texts_each_end_in_one_place(lab: Lab) -> None:
+    odd = "s = '''<b>\\ttab \\\\ é 漢 🙂\n\n  {x} $y ''' \n"
+    gone = f"{IMPORT}\nprint(await put_text('x = 3', cell_id='gone'))"
+    characters = f"{IMPORT}\nprint((await put_text({odd!r}, cell_id=source_cell_id())).how)"
+    await lab.open([REPLACE, gone, characters])
     await lab.run_and_wait(0)
     await lab.evaluate("panel.content.model.sharedModel.cells[0].setMetadata('editable', false);")
     await lab.click_button("Accept")
     await lab.wait_output(0, "answer: refused read-only")
-    assert (await lab.cell_sources())[0] == cell
-
-
-async def test_the_same_request_sent_twice_inserts_once(lab: Lab) -> None:
-    cell = button_cell("'x = 1', cell_id=here, op_id='once'")
-    await lab.open([cell])
-    await lab.run_and_wait(0)
-    await lab.click_button("Accept")
-    await lab.wait_output(0, "answer: inserted -")
-    await lab.click_button("Accept")
-    await lab.wait_output(0, "answer: already -")
-    assert await lab.cell_sources() == [cell, "x = 1"]
-
-
-@APPS
-async def test_it_works_again_after_a_restart_and_on_another_kernel(lab: Lab, app: App) -> None:
-    await lab.open([WHILE_RUNNING, "last = 1"], app=app, env={"OTHER": "1"})
-    await lab.restart_kernel()
-    await lab.run_and_wait(0)
-    await lab.wait_output(0, "inserted -")
-    assert len(await lab.cell_sources()) == 3
-    await lab.change_kernel("python3")
-    await lab.run_and_wait(0)
-    await lab.wait_cells(4)
-
-
-async def test_when_the_source_cell_is_gone_it_inserts_below_the_active_one(lab: Lab) -> None:
-    cell = f"{IMPORT}\nplaced = await put_text('x = 1', cell_id='gone')\nprint(placed)"
-    await lab.open(["first = 1", cell, "last = 1"])
     await lab.run_and_wait(1)
     await lab.wait_output(1, "how='inserted'")
     assert "reason='no-cell'" in await lab.outputs_text(1)
-    assert await lab.cell_sources() == ["first = 1", cell, "x = 1", "last = 1"]
-
-
-async def test_a_text_of_many_lines_and_any_characters_arrives_unchanged(lab: Lab) -> None:
-    text = "s = '''<b>\\ttab \\\\ é 漢 🙂\n\n  {x} $y ''' \n"
-    cell = f"{IMPORT}\nprint((await put_text({text!r}, cell_id=source_cell_id())).how)"
-    await lab.open([cell])
+    await lab.run_and_wait(3)
+    await lab.wait_output(3, "inserted")
+    assert await lab.cell_sources() == [REPLACE, gone, "x = 3", characters, odd]
+    await lab.evaluate("panel.content.model.sharedModel.cells[0].setMetadata('editable', true);")
+    await lab.set_source(0, ONCE)
     await lab.run_and_wait(0)
-    await lab.wait_output(0, "inserted")
-    assert await lab.cell_sources() == [cell, text]
+    for answer in ("answer: inserted -", "answer: already -"):
+        await lab.click_button("Accept")
+        await lab.wait_output(0, answer)
+    assert (await lab.cell_sources())[:3] == [ONCE, "x = 1", gone]
 
 
 async def test_of_two_notebooks_on_one_kernel_the_one_with_the_cell_gets_the_text(lab: Lab) -> None:
@@ -147,7 +117,7 @@ async def test_of_two_notebooks_on_one_kernel_the_one_with_the_cell_gets_the_tex
 
 
 async def test_of_two_windows_on_one_notebook_only_the_focused_one_acts(lab: Lab) -> None:
-    away = await lab.open([WHILE_RUNNING])
+    away = await lab.open([WHILE_RUNNING], own_window=True)
     await away.evaluate("document.hasFocus = () => false;")
     await lab.open_again()
     await lab.run_and_wait(0)
@@ -160,11 +130,10 @@ async def test_of_two_windows_on_one_notebook_only_the_focused_one_acts(lab: Lab
 
 async def test_without_the_extension_the_answer_is_unavailable_at_once(lab: Lab) -> None:
     cell = f"{IMPORT}\nprint(await put_text('x', cell_id=source_cell_id(), timeout=50))"
-    page = await lab.open([cell])
+    page = await lab.open([cell], own_window=True)
     await page.route("**/extensions/ipyrefine/**", lambda route: route.abort())
     await page.reload()
-    await lab.wait_for("panel?.content?.model && panel.content.widgets.length > 0")
-    await lab.wait_idle()
+    await lab.wait_open()
     await lab.run(0)
     await lab.wait_output(0, "how='unavailable'")
     assert "reason='closed'" in await lab.outputs_text(0)

@@ -14,24 +14,10 @@ def reply(body: dict[str, Any]) -> str:
     return "Because the task says one." if "Why not two?" in asked else WHOLE
 
 
-async def test_a_failed_provider_leaves_the_panel_with_its_sentence_once_and_try_again(
+async def test_a_question_revises_nothing_and_after_a_failure_one_press_tries_again(
     lab: Lab, model: ScriptedServer
 ) -> None:
-    model.then(Failure(401, {"error": {"message": "Bad key."}}))
-    await lab.start(model, CELL, "1 + 1", width=800, height=600)
-    await lab.panel(".rf-badge", "STOPPED").wait_for()
-    shown = await lab.outputs_text(1)
-    assert shown.count("Bad key") <= 1
-    assert "Traceback" not in shown
-    await lab.panel("button", "Try again").click()
-    await lab.wait_output(1, "return n + 1")
-    await lab.panel('[data-action="accept"]').wait_for()
-
-
-async def test_a_question_is_answered_below_the_text_and_revises_nothing(
-    lab: Lab, model: ScriptedServer
-) -> None:
-    page = await lab.start(model, CELL, height=600)
+    page = await lab.start(model, CELL, "1 + 1", width=800, height=600)
     await lab.panel('[data-action="accept"]').wait_for()
     await lab.panel('textarea[name="words"]').fill("Why not two?")
     await page.keyboard.press("Enter")
@@ -39,5 +25,14 @@ async def test_a_question_is_answered_below_the_text_and_revises_nothing(
     assert len(model.requests) == 2
     await lab.wait_output(1, "Nothing was revised.")
     assert "Waiting for the answer" not in await lab.outputs_text(1)
+    model.then(Failure(401, {"error": {"message": "Bad key."}}))
+    await lab.set_source(1, f"{CELL} At once.")
+    await lab.run_and_wait(1)
+    await lab.panel(".rf-badge", "STOPPED").wait_for()
+    shown = await lab.outputs_text(1)
+    assert shown.count("Bad key") <= 1
+    assert "Traceback" not in shown
+    await lab.panel("button", "Try again").click()
+    await lab.wait_output(1, "return n + 1")
     await lab.press("accept")
-    await lab.wait_cells(3)
+    await lab.wait_cells(4)

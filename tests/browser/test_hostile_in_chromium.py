@@ -105,7 +105,8 @@ async def test_a_hostile_model_does_nothing_in_jupyterlab(
     task = "Write a greeting. <img src=x onerror=window.hostile=1> [x](javascript:alert(1))"
     cell = f"%%refine -p prose --set as=task -n 1 --criteria correctness {ui}\n{task}"
     named = {"IPYREFINE_MODEL": "m<svg onload=hostile=1>"}
-    await lab.open(["%load_ext ipyrefine", cell, "last = 1"], model=model, env=named, height=1400)
+    cells = ["%load_ext ipyrefine", cell, "last = 1"]
+    await lab.open(cells, model=model, env=named, height=1400, own_window=True)
     dialogs: list[str] = []
     asked: list[str] = []
     lab.page.on("dialog", lambda dialog: dialogs.append(dialog.message))

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 from panel_page import page_html
-from states import AVERAGE, STATES
+from states import AVERAGE, PASSES, STATES, make
 
 from ipyrefine.core.model import Stage
+from ipyrefine.core.run import Iteration
 from ipyrefine.render.html import View, panel_html, panel_parts, record_html
 
 _MORE: dict[str, Any] = {"can_change_model": True, "can_restart": True, "unseen": ("orders",)}
@@ -44,3 +45,19 @@ async def test_a_text_under_way_takes_a_column_and_no_more(browser: Any, width: 
         found.append(await page.evaluate(line))
     await page.close()
     assert found[0] - found[1] in range(60 if width > 640 else 1)
+
+
+async def test_1600_words_with_twelve_changes_are_read_in_a_screen_and_a_half(browser: Any) -> None:
+    said = "In paragraph {} the council of our town thinks for the {}th time about its bridge."
+    paragraphs = [[said.format(n, k) for k in range(7)] for n in range(14)]
+    old = "\n\n".join(map(" ".join, paragraphs))
+    for change in range(12):
+        paragraphs[change + 1][change % 7] += " Nobody asked why."
+    new = "\n\n".join(map(" ".join, paragraphs))
+    draft = Iteration(number=0, text=old, author="user")
+    run = make(draft, Iteration(number=1, parent=0, text=new, verdict=PASSES), form="prose")
+    page = await browser.new_page(viewport={"width": 1010, "height": 900})
+    await page.set_content(page_html(before=panel_html(panel_parts(run, View()), "id")))
+    assert await page.locator("ins").count() == 12
+    assert (await page.locator("section.rf").bounding_box())["height"] < 1.5 * 900
+    await page.close()

@@ -41,35 +41,11 @@ async def test_the_stars_show_what_a_cell_gives_and_run_it_as_it_stands(lab: Lab
     assert await lab.cell_sources() == [SETUP, CELL, looked, "last = 1"]
     assert await lab.outputs_text(1) == ""
     await lab.wait_idle()
-    await lab.assert_accessible()
     await lab.press("accept")
     await lab.wait_output(1, "444")
     await lab.wait_closed()
     assert (await lab.cell_sources())[1] == CELL
     await lab.wait_output(2, "nobody read it")
-
-
-async def test_a_look_asks_no_model_and_leaves_its_options_behind(
-    lab: Lab, model: ScriptedServer
-) -> None:
-    await lab.open([SETUP, CELL, "last = 1"], model=model)
-    await lab.run_and_wait(0)
-    await lab.select(1)
-    await lab.command("ipyrefine:look")
-    await lab.panel(".rf-badge", "RUNS").wait_for()
-    await lab.wait_idle()
-    assert not model.requests
-    count = "panel.content.widgets[2].model.executionCount"
-    before = await lab.evaluate(f"return {count};")
-    await lab.select(2)  # of the cell that holds the panel, its source is looked at
-    await lab.command("ipyrefine:look")
-    await lab.wait_for(f"{count} > arg", before)
-    await lab.wait_idle()
-    assert len(await lab.cell_sources()) == 4
-    await lab.press_stars(1)
-    await lab.ask("shorter")
-    cell_id = (await lab.cell_ids())[1]
-    await lab.wait_source(2, f'%%refine --set cell={cell_id} --change="shorter"\n{CELL}')
 
 
 @APPS
@@ -88,14 +64,13 @@ async def test_code_that_finds_no_model_is_looked_at_where_it_stands(lab: Lab, a
     await lab.wait_output(2, "444")
 
 
-async def test_what_cannot_be_looked_at_gets_one_sentence_and_the_palette_lists_it(
-    lab: Lab,
+async def test_the_palette_looks_without_a_model_or_says_why_and_leaves_its_options_behind(
+    lab: Lab, model: ScriptedServer
 ) -> None:
-    page = await lab.open(["", "x = 1"])
-    await lab.select(0)
+    page = await lab.open([SETUP, CELL, ""], model=model)
+    await lab.select(2)
     await lab.command("ipyrefine:look")
     await page.get_by_text("This cell is empty. There is nothing to look at.").first.wait_for()
-    await lab.select(1)
     await lab.command("notebook:change-cell-to-markdown")
     await lab.command("ipyrefine:look")
     await page.get_by_text("Only code cells can be looked at.").first.wait_for()
@@ -104,4 +79,23 @@ async def test_what_cannot_be_looked_at_gets_one_sentence_and_the_palette_lists_
     await page.keyboard.type("look before")
     item = page.locator(".lm-CommandPalette-item", has_text="Look Before You Run")
     await item.first.wait_for()
-    assert len(await lab.cell_sources()) == 2
+    await page.keyboard.press("Escape")
+    assert len(await lab.cell_sources()) == 3
+
+    await lab.run_and_wait(0)
+    await lab.select(1)
+    await lab.command("ipyrefine:look")
+    await lab.panel(".rf-badge", "RUNS").wait_for()
+    await lab.wait_idle()
+    assert not model.requests
+    count = "panel.content.widgets[2].model.executionCount"
+    before = await lab.evaluate(f"return {count};")
+    await lab.select(2)  # of the cell that holds the panel, its source is looked at
+    await lab.command("ipyrefine:look")
+    await lab.wait_for(f"{count} > arg", before)
+    await lab.wait_idle()
+    assert len(await lab.cell_sources()) == 4
+    await lab.press_stars(1)
+    await lab.ask("shorter")
+    cell_id = (await lab.cell_ids())[1]
+    await lab.wait_source(2, f'%%refine --set cell={cell_id} --change="shorter"\n{CELL}')

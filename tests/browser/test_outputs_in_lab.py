@@ -52,8 +52,6 @@ async def test_a_table_and_a_figure_stand_beside_what_the_draft_printed(
     assert drawn[0]
     assert drawn[1] > 300
     assert drawn[2] <= drawn[1]
-    await picture.scroll_into_view_if_needed()
-    await lab.assert_accessible()
     boxes = [await columns.nth(n).bounding_box() for n in range(2)]
     assert boxes[0]["y"] == boxes[1]["y"]
     await lab.page.set_viewport_size({"width": 560, "height": 1000})

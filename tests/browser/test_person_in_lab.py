@@ -30,8 +30,11 @@ def reply(body: dict[str, Any]) -> str:
     return SECOND if "Here is the text." in asked else FIRST
 
 
-async def start(lab: Lab, model: ScriptedServer, cell: str = CELL, *, app: App = "lab") -> Any:
-    page = await lab.start(model, cell, "1 + 1", height=1700, app=app)
+MORE = '.rf-menu > summary[aria-label="More"]'
+
+
+async def start(lab: Lab, model: ScriptedServer, cell: str = CELL, **options: Any) -> Any:
+    page = await lab.start(model, cell, "1 + 1", height=1700, **options)
     await lab.panel('[data-action="continue"]').wait_for()
     return page
 
@@ -102,36 +105,10 @@ async def test_a_stepped_or_background_run_leaves_the_kernel_free(
         await lab.wait_cells(4)
 
 
-async def test_the_keys_press_the_buttons_and_leave_the_notebook_alone(
+async def test_every_control_menu_and_key_works_without_a_mouse(
     lab: Lab, model: ScriptedServer
 ) -> None:
-    page = await start(lab, model)
-    await lab.panel('.rf-menu > summary[aria-label="More"]').focus()
-    await page.keyboard.press("?")
-    await lab.wait_output(1, "Go to the guidance")
-    await page.keyboard.press("Escape")
-    await page.keyboard.press("j")
-    await lab.panel('[data-action="revert"]:focus').wait_for()
-    await page.keyboard.press(".")
-    await lab.panel(".rf-finding:focus", "The name says little.").wait_for()
-    await lab.panel(".rf-sheet").wait_for(state="detached")
-    await lab.panel('.rf-menu > summary[aria-label="More"]').focus()
-    await page.keyboard.press("g")
-    await page.keyboard.type("a b c dd")
-    await page.keyboard.press("Enter")
-    await lab.panel(".rf-step", "Revision 2").wait_for()
-    await lab.panel('[data-action="continue"]').wait_for()
-    assert len(await lab.cell_sources()) == 3
-    await lab.panel('.rf-menu > summary[aria-label="More"]').focus()
-    await page.keyboard.press("a")
-    await lab.wait_cells(4)
-    assert "def inc" in (await lab.cell_sources())[2]
-
-
-async def test_every_control_is_reached_by_tab_and_shows_its_focus(
-    lab: Lab, model: ScriptedServer
-) -> None:
-    page = await start(lab, model)
+    page = await start(lab, model, own_window=True)  # no pointer was used in it
     names = set()
     await lab.panel('[data-action="accept"]').focus()
     for _ in range(40):
@@ -147,31 +124,45 @@ async def test_every_control_is_reached_by_tab_and_shows_its_focus(
     missing = {"Accept", "▾", "Override ▾", "Continue", "⋯", "Act on it", "Dismiss", "Edit",
                "Revert", "words", "Details", "? keys"} - names  # fmt: skip
     assert not missing
-
-
-async def test_a_menu_is_used_by_keyboard_alone(lab: Lab, model: ScriptedServer) -> None:
-    page = await start(lab, model)
-    await lab.panel('.rf-menu > summary[aria-label="Where the accepted text goes"]').focus()
-    await page.keyboard.press("Enter")
-    for _ in range(3):
-        await page.keyboard.press("Tab")
-    assert await page.evaluate("document.activeElement.innerText") == "Keep the variable only"
+    # The keys of the panel leave the notebook alone.
+    await lab.panel(MORE).focus()
+    await page.keyboard.press("?")
+    await lab.wait_output(1, "Go to the guidance")
     await page.keyboard.press("Escape")
-    await lab.panel(".rf-menu[open]").wait_for(state="detached")
+    await page.keyboard.press("j")
+    await lab.panel('[data-action="revert"]:focus').wait_for()
+    await page.keyboard.press(".")
+    await lab.panel(".rf-finding:focus", "The name says little.").wait_for()
+    await lab.panel(".rf-sheet").wait_for(state="detached")
+    await lab.panel(MORE).focus()
+    await page.keyboard.press("g")
+    await page.keyboard.type("a b c dd")
     await page.keyboard.press("Enter")
-    for _ in range(3):
-        await page.keyboard.press("Tab")
-    await page.keyboard.press("Enter")
+    await lab.panel(".rf-step", "Revision 2").wait_for()
+    await lab.panel('[data-action="continue"]').wait_for()
+    assert len(await lab.cell_sources()) == 3
+    # A menu is open as long as it is used.
+    await lab.panel('.rf-menu > summary[aria-label="Where the accepted text goes"]').focus()
+    for leave in ("Escape", "Enter"):
+        await page.keyboard.press("Enter")
+        for _ in range(3):
+            await page.keyboard.press("Tab")
+        assert await page.evaluate("document.activeElement.innerText") == "Keep the variable only"
+        await page.keyboard.press(leave)
+        if leave == "Escape":
+            await lab.panel(".rf-menu[open]").wait_for(state="detached")
     await lab.wait_output(1, "The text is in `refined`.")
     assert len(await lab.cell_sources()) == 3
 
 
-async def test_what_was_changed_in_the_inserted_cell_comes_back_with_edit(
+async def test_a_key_accepts_and_what_was_changed_in_the_new_cell_comes_back_with_edit(
     lab: Lab, model: ScriptedServer
 ) -> None:
-    await start(lab, model, app="notebook")
-    await lab.press("accept")
+    page = await start(lab, model, app="notebook")
+    await lab.panel(MORE).focus()
+    await page.keyboard.press("a")
     await lab.wait_cells(4)
+    assert "def inc" in (await lab.cell_sources())[2]
     await lab.wait_output(1, "The text is in a new cell below.")
     await lab.set_source(2, "def inc(mine):\n    return mine + 1")
     await lab.set_source(3, "%refine edit")
@@ -182,25 +173,12 @@ async def test_what_was_changed_in_the_inserted_cell_comes_back_with_edit(
     assert await lab.outputs_text(3) == "def inc(mine):\n    return mine + 1"
 
 
-async def test_the_menu_copies_the_text_and_shows_what_was_sent_prompt_by_prompt(
-    lab: Lab, model: ScriptedServer
+@pytest.mark.parametrize(("app", "boxed"), [("lab", True), ("notebook", False)])
+async def test_the_panel_keeps_what_is_typed_copies_and_shows_what_was_sent_in_a_box_or_not(
+    lab: Lab, model: ScriptedServer, app: App, boxed: bool
 ) -> None:
-    page = await start(lab, model)
-    await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    await lab.press("copy", menu="More")
-    await page.wait_for_function(
-        "async () => (await navigator.clipboard.readText()).startsWith('def inc(n):')"
-    )
-    await lab.press("open", menu="More", name="sent")
-    await lab.panel(".rf-sheet summary", "1 · Writing").click()
-    await lab.wait_output(1, "Write inc(n), which adds one.")
-    assert await lab.panel(".rf-sheet").locator("details").count() == len(model.bodies)
-
-
-async def test_typed_words_focus_and_open_folds_survive_an_update(
-    lab: Lab, model: ScriptedServer
-) -> None:
-    page = await start(lab, model)
+    """Notebook puts any tall output into a box, which would leave a panel of a few lines."""
+    page = await start(lab, model, app=app)
     await lab.unfold("details")
     await lab.panel('[data-focus="words"]').fill("half a sen")
     latest = "get_ipython().magics_manager.registry['Refine'].latest"
@@ -212,32 +190,35 @@ async def test_typed_words_focus_and_open_folds_survive_an_update(
     assert await page.locator(":focus").input_value() == "half a sen"
     assert await lab.panel('[data-fold="details"][open]').is_visible()
 
-
-@pytest.mark.parametrize(("app", "boxed"), [("lab", True), ("notebook", False)])
-async def test_only_the_user_puts_a_panel_into_a_box_that_scrolls(
-    lab: Lab, model: ScriptedServer, app: App, boxed: bool
-) -> None:
-    """Notebook does so itself with any tall output, which would leave a panel of a few lines."""
-    await start(lab, model, app=app)
-    await lab.unfold("details")
     await lab.evaluate("panel.content.widgets[1].outputsScrolled = true;")
-    ends = (
+    area, content = await lab.evaluate(
         "const area = panel.content.widgets[1].outputArea.node;"
         "return [area, area.querySelector('.rf-panel')]"
         ".map((part) => part.getBoundingClientRect().bottom);"
     )
-    area, content = await lab.evaluate(ends)
     assert (content > area + 1) is boxed
+    await lab.evaluate("panel.content.widgets[1].outputsScrolled = false;")
+
+    await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    await lab.press("copy", menu="More")
+    await page.wait_for_function(
+        "async () => (await navigator.clipboard.readText()).startsWith('def inc(n):')"
+    )
+    await lab.press("open", menu="More", name="sent")
+    await lab.panel(".rf-sheet summary", "1 · Writing").click()
+    await lab.wait_output(1, "Write inc(n), which adds one.")
+    assert await lab.panel(".rf-sheet").locator("details").count() == len(model.bodies)
 
 
 async def test_where_no_widget_is_shown_a_sentence_says_what_to_do_instead(
     lab: Lab, model: ScriptedServer
 ) -> None:
-    page = await lab.open(["%load_ext ipyrefine", CELL, "%refine accept"], model=model)
+    page = await lab.open(
+        ["%load_ext ipyrefine", CELL, "%refine accept"], model=model, own_window=True
+    )
     await page.route("**/jupyterlab-manager/**", lambda route: route.abort())
     await page.reload()
-    await lab.wait_for("panel?.content?.model && panel.content.widgets.length > 0")
-    await lab.wait_idle()
+    await lab.wait_open()
     await lab.run_and_wait(0)
     await lab.run_and_wait(1)
     await lab.wait_output(1, "The panel needs widgets and a live kernel.")

@@ -83,24 +83,14 @@ async def test_a_test_that_the_accepted_text_fails_turns_the_receipt_amber(
     assert sources[2].endswith("return xs[-1] if xs else None")
 
 
-async def test_closing_the_panel_ends_the_reading(
-    lab: Lab, model: ScriptedServer, reader: Reader
+@APPS
+async def test_closing_ends_the_reading_and_the_record_opens_in_place_and_can_be_removed(
+    lab: Lab, model: ScriptedServer, reader: Reader, app: App
 ) -> None:
-    await accept_while_it_is_read(lab, model)
+    await accept_while_it_is_read(lab, model, app=app)
     await lab.panel('.rf-receipt [data-action="close"]').click()
     await lab.wait_closed()
     await lab.wait_output(1, "not read")
-
-
-@APPS
-async def test_a_decided_run_is_one_line_that_opens_in_place_and_can_be_removed(
-    lab: Lab, model: ScriptedServer, app: App
-) -> None:
-    model.default = lambda body: READY if is_critic(body) else WRONG
-    await lab.start(model, CELL, "1 + 1", height=700, app=app)
-    await lab.wait_verdict("PASS")
-    await lab.press("accept")
-    await lab.wait_closed()
     record = lab.page.locator(".rf-record")
     await record.wait_for()
     assert (await record.bounding_box())["height"] < 60

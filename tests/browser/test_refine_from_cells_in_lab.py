@@ -38,18 +38,14 @@ async def accept(lab: Lab) -> None:
 
 
 @APPS
-async def test_the_button_refines_a_code_cell_and_accepting_changes_it_undone_by_one_undo(
+async def test_the_button_refines_a_code_cell_accepting_changes_it_and_one_undo_restores_it(
     lab: Lab, model: ScriptedServer, app: App
 ) -> None:
     page = await lab.open([WRONG, "last = 1"], app=app, model=model)
     await improve(lab, 0)
     await lab.wait_output(1, "NOTHING FOUND")
-    cell_id = (await lab.cell_ids())[0]
-    assert await lab.cell_sources() == [
-        WRONG,
-        f"%%refine --set cell={cell_id}\n{WRONG}",
-        "last = 1",
-    ]
+    first = f"%%refine --set cell={(await lab.cell_ids())[0]}"
+    assert await lab.cell_sources() == [WRONG, f"{first}\n{WRONG}", "last = 1"]
     assert await lab.evaluate(f"return {HIDDEN};")
     await accept(lab)
     await lab.wait_source(0, RIGHT)
@@ -60,8 +56,27 @@ async def test_the_button_refines_a_code_cell_and_accepting_changes_it_undone_by
     assert len(await lab.cell_sources()) == 3
     await lab.wait_idle()
     model.asked.clear()
+    await lab.set_source(1, f"{first} -n 1\n{WRONG}")
     await improve(lab, 0)
     assert await asyncio.to_thread(model.asked.wait, 60), "after an undo it asks anew"
+    await lab.wait_output(1, "NOTHING FOUND")
+    # A cell that was edited meanwhile is left alone, and the text is inserted instead.
+    await page.locator(".jp-Notebook .cm-content").first.click()
+    await page.keyboard.press("Control+End")
+    await page.keyboard.type("  # mine")
+    await accept(lab)
+    await lab.wait_output(1, "The cell has changed since, so it was left as it is.")
+    assert (await lab.cell_sources())[0] == f"{WRONG}  # mine"
+    await lab.set_source(2, "%refine accept insert")
+    await lab.run_and_wait(2)
+    await lab.wait_cells(4)
+    assert (await lab.cell_sources())[3] == RIGHT
+    # Pressed again, it refines in the same cell with the options kept.
+    await lab.set_source(0, RIGHT)
+    await improve(lab, 0)
+    await lab.wait_source(1, f"{first} -n 1\n{RIGHT}")
+    await lab.wait_idle()
+    assert len(await lab.cell_sources()) == 4
 
 
 @APPS
@@ -87,58 +102,10 @@ async def test_the_shortcut_refines_a_markdown_cell_as_prose(
 
 
 @pytest.mark.parametrize(("app", "width"), [("lab", 1280), ("notebook", 800)])
-async def test_shortcut_words_enter_and_accept_change_a_cell_with_one_wait(
+async def test_words_and_selected_lines_say_what_is_to_change_and_the_line_remembers_them(
     lab: Lab, model: ScriptedServer, app: App, width: int
 ) -> None:
     page = await lab.open([WRONG, "last = 1"], app=app, model=model, width=width)
-    await page.locator(".jp-Notebook .cm-content").first.click()
-    await page.keyboard.press("Alt+r")
-    await page.locator(f"{FIELD}:focus").wait_for()
-    await page.keyboard.type('Add "one" only')
-    await page.keyboard.press("Enter")
-    await lab.panel('[data-action="accept"]').wait_for()
-    await lab.wait_output(1, "NOTHING FOUND")
-    options = f"%%refine --set cell={(await lab.cell_ids())[0]}"
-    assert (await lab.cell_sources())[1] == f'{options} --change="Add \\"one\\" only"\n{WRONG}'
-    assert [is_critic(body) for body in model.bodies] == [False, True]
-    assert 'Add "one" only' in model.bodies[0]["messages"][-1]["content"]
-    await accept(lab)
-    await lab.wait_source(0, RIGHT)
-
-
-async def test_the_line_knows_what_was_asked_before_and_escape_leaves(
-    lab: Lab, model: ScriptedServer
-) -> None:
-    page = await lab.open([WRONG, "last = 1"], model=model)
-    for wish in ("first", "second"):
-        await lab.press_stars(0)
-        await lab.ask(wish)
-        await lab.wait_output(1, "NOTHING FOUND")
-        await lab.wait_idle()
-    asked = len(model.requests)
-    await lab.press_stars(0)
-    seen = []
-    for key in ("ArrowUp", "ArrowUp", "ArrowDown", "ArrowDown"):
-        await page.locator(FIELD).press(key)
-        seen.append(await page.locator(FIELD).input_value())
-    assert seen == ["second", "first", "second", ""]
-    await page.locator(FIELD).press("Escape")
-    await page.locator(FIELD).wait_for(state="detached")
-    assert len(await lab.cell_sources()) == 3
-    assert len(model.requests) == asked
-
-
-async def test_a_cell_of_comments_is_a_task_and_is_written_at_once(
-    lab: Lab, model: ScriptedServer
-) -> None:
-    await lab.open(["# Write inc and dec.", "last = 1"], model=model)
-    await lab.press_stars(0)
-    await lab.wait_output(1, "NOTHING FOUND")
-
-
-@APPS
-async def test_only_the_selected_lines_change(lab: Lab, model: ScriptedServer, app: App) -> None:
-    page = await lab.open([WRONG, "last = 1"], app=app, model=model)
     await page.locator(".jp-Notebook .cm-content").first.click()
     await page.keyboard.press("Control+Home")
     await page.keyboard.press("Shift+ArrowDown")
@@ -150,78 +117,68 @@ async def test_only_the_selected_lines_change(lab: Lab, model: ScriptedServer, a
     assert await marked.count() > 0
     await line.press("Enter")
     await lab.wait_output(1, "NOTHING FOUND")
-    options = f"%%refine --set cell={(await lab.cell_ids())[0]} --lines 1-2"
-    assert (await lab.cell_sources())[1] == f"{options}\n{WRONG}"
+    options = f"%%refine --set cell={(await lab.cell_ids())[0]}"
+    assert (await lab.cell_sources())[1] == f"{options} --lines 1-2\n{WRONG}"
     await accept(lab)
-    await lab.wait_source(0, WRONG.replace("n + 2", "n + 1"))
+    mended = WRONG.replace("n + 2", "n + 1")
+    await lab.wait_source(0, mended)
+    await lab.wait_idle()
 
-
-@APPS
-async def test_a_cell_that_was_edited_meanwhile_is_left_alone_and_inserting_is_offered(
-    lab: Lab, model: ScriptedServer, app: App
-) -> None:
-    page = await lab.open([WRONG, "last = 1"], app=app, model=model)
-    await improve(lab, 0)
-    await lab.wait_output(1, "NOTHING FOUND")
+    asked = len(model.requests)
     await page.locator(".jp-Notebook .cm-content").first.click()
-    await page.keyboard.press("Control+End")
-    await page.keyboard.type("  # mine")
-    await accept(lab)
-    await lab.wait_output(1, "The cell has changed since, so it was left as it is.")
-    assert (await lab.cell_sources())[0] == f"{WRONG}  # mine"
-    await lab.set_source(2, "%refine accept insert")
-    await lab.run_and_wait(2)
-    await lab.wait_cells(4)
-    assert (await lab.cell_sources())[3] == RIGHT
-
-
-async def test_a_decided_cell_shows_its_record_and_asks_anew_only_when_told(
-    lab: Lab, model: ScriptedServer
-) -> None:
-    await lab.open([WRONG, "last = 1"], model=model)
-    await improve(lab, 0)
+    await page.keyboard.press("Alt+r")
+    await page.locator(f"{FIELD}:focus").wait_for()
+    await page.keyboard.type('Add "one" only')
+    await page.keyboard.press("Enter")
+    await lab.panel('[data-action="accept"]').wait_for()
     await lab.wait_output(1, "NOTHING FOUND")
-    await accept(lab)
-    await lab.wait_source(0, RIGHT)
+    first = (await lab.cell_sources())[1]
+    assert first.startswith(options)
+    assert first.endswith(f' --change="Add \\"one\\" only"\n{mended}')
+    assert [is_critic(body) for body in model.bodies[asked:]] == [False, True]
+    assert 'Add "one" only' in model.bodies[asked]["messages"][-1]["content"]
+    await lab.wait_idle()
+    await lab.press_stars(0)
+    await lab.ask("second")
+    await lab.wait_output(1, "NOTHING FOUND")
     await lab.wait_idle()
     asked = len(model.requests)
-    await lab.run_and_wait(1)
-    await lab.wait_output(1, "You decided this run already.")
-    await lab.restart_kernel()
-    await lab.run_and_wait(1)
-    await lab.wait_output(1, "You decided this run already.")
+    await lab.press_stars(0)
+    seen = []
+    for key in ("ArrowUp", "ArrowUp", "ArrowDown", "ArrowDown"):
+        await page.locator(FIELD).press(key)
+        seen.append(await page.locator(FIELD).input_value())
+    assert seen == ["second", 'Add "one" only', "second", ""]
+    await page.locator(FIELD).press("Escape")
+    await page.locator(FIELD).wait_for(state="detached")
+    assert len(await lab.cell_sources()) == 3
     assert len(model.requests) == asked
-    first, _, body = (await lab.cell_sources())[1].partition("\n")
-    await lab.set_source(1, f"{first} --again\n{body}")
-    model.asked.clear()
-    await lab.run_and_wait(1)
-    assert await asyncio.to_thread(model.asked.wait, 60)
 
 
-async def test_pressing_it_again_refines_in_the_same_cell_with_the_options_kept(
+async def test_a_task_in_comments_is_written_at_once_and_a_decided_cell_asks_only_when_told(
     lab: Lab, model: ScriptedServer
 ) -> None:
-    await lab.open([WRONG, "last = 1"], model=model)
-    await improve(lab, 0)
+    await lab.open(["# Write inc and dec.", WRONG], model=model)
+    await improve(lab, 1)
+    await lab.wait_output(2, "NOTHING FOUND")
+    await accept(lab)
+    await lab.wait_source(1, RIGHT)
+    await lab.wait_idle()
+    asked = len(model.requests)
+    await lab.run_and_wait(2)
+    await lab.wait_output(2, "You decided this run already.")
+    await lab.restart_kernel()
+    await lab.run_and_wait(2)
+    await lab.wait_output(2, "You decided this run already.")
+    assert len(model.requests) == asked
+    first, _, body = (await lab.cell_sources())[2].partition("\n")
+    await lab.set_source(2, f"{first} --again\n{body}")
+    model.asked.clear()
+    await lab.run_and_wait(2)
+    assert await asyncio.to_thread(model.asked.wait, 60)
+    await lab.wait_idle()
+    await lab.press_stars(0)
     await lab.wait_output(1, "NOTHING FOUND")
-    await lab.wait_idle()
-    first = (await lab.cell_sources())[1].partition("\n")[0]
-    await lab.set_source(1, f"{first} -n 1\n{WRONG}")
-    await lab.set_source(0, RIGHT)
-    await improve(lab, 0)
-    await lab.wait_source(1, f"{first} -n 1\n{RIGHT}")
-    await lab.wait_idle()
-    assert len(await lab.cell_sources()) == 3
-
-
-async def test_the_palette_lists_both_commands(lab: Lab, model: ScriptedServer) -> None:
-    page = await lab.open([WRONG], model=model)
-    await lab.command("apputils:activate-command-palette")
-    await page.keyboard.type("refine")
-    for label in ("Refine Cell", "Refine Selection"):
-        item = page.locator(".lm-CommandPalette-item", has_text=label).first
-        await item.wait_for()
-        assert await item.locator(".lm-CommandPalette-itemShortcut").inner_text()
 
 
 @APPS
@@ -253,17 +210,26 @@ async def test_a_busy_kernel_and_a_missing_one_get_one_sentence(
     assert len(await lab.cell_sources()) == 2
 
 
-async def test_what_cannot_be_refined_gets_one_sentence(lab: Lab, model: ScriptedServer) -> None:
-    await lab.open(["", "x = 1"], model=model)
+async def test_the_palette_lists_both_commands_and_what_cannot_be_refined_gets_one_sentence(
+    lab: Lab, model: ScriptedServer
+) -> None:
+    page = await lab.open(["", "x = 1"], model=model)
+    await lab.command("apputils:activate-command-palette")
+    await page.keyboard.type("refine")
+    for label in ("Refine Cell", "Refine Selection"):
+        item = page.locator(".lm-CommandPalette-item", has_text=label).first
+        await item.wait_for()
+        assert await item.locator(".lm-CommandPalette-itemShortcut").inner_text()
+    await page.keyboard.press("Escape")
     await lab.press_stars(0)
-    await lab.page.get_by_text("This cell is empty.").first.wait_for()
+    await page.get_by_text("This cell is empty.").first.wait_for()
     await lab.select(1)
     await lab.command("ipyrefine:refine-selection")
-    await lab.page.get_by_text("Nothing is selected.").first.wait_for()
+    await page.get_by_text("Nothing is selected.").first.wait_for()
     await lab.set_source(0, "import sys; sys.modules['ipyrefine'] = None")
     await lab.run_and_wait(0)
     await lab.press_stars(1)
-    await lab.page.get_by_text("This kernel lacks ipyrefine.").first.wait_for()
+    await page.get_by_text("This kernel lacks ipyrefine.").first.wait_for()
     assert len(await lab.cell_sources()) == 2
 
 
@@ -289,5 +255,6 @@ async def test_a_kernel_of_another_language_gets_one_sentence(lab: Lab) -> None:
     await lab.open(["(+ 1 2)"])
     await lab.change_kernel("scheme")
     await lab.press_stars(0)
-    assert "Refining needs a Python kernel. This one runs scheme." in await lab.read_notice()
+    said = "Refining needs a Python kernel. This one runs scheme."
+    await lab.page.get_by_text(said).first.wait_for()
     assert len(await lab.cell_sources()) == 1

@@ -45,7 +45,9 @@ async def test_a_cell_that_finds_no_model_goes_on_once_one_is_set_up(
     lab: Lab, model: ScriptedServer, settings: Any, app: App
 ) -> None:
     model.models = ["large", "small"]
-    page = await lab.open([TASK, f"%%refine\n{CODE}"], app=app, width=800, env=NO_MODEL)
+    page = await lab.open(
+        [TASK, f"%%refine\n{CODE}"], app=app, width=800, env=NO_MODEL, own_window=True
+    )
     await lab.run_and_wait(0)
     form = lab.panel(".rf-setup")
     await form.wait_for()
@@ -74,7 +76,7 @@ async def test_a_cell_that_finds_no_model_goes_on_once_one_is_set_up(
 
 
 async def test_the_form_stands_below_a_cell_from_the_palette_and_looks_at_it(lab: Lab) -> None:
-    page = await lab.open([CODE, "last = 1"], env=NO_MODEL)
+    page = await lab.open([CODE, "last = 1"], env=NO_MODEL, own_window=True)
     await lab.select(0)
     await lab.command("apputils:activate-command-palette")
     await page.keyboard.type("set up a model")
@@ -94,7 +96,7 @@ async def test_a_refused_key_shows_the_form_and_tries_again(
     lab: Lab, model: ScriptedServer, app: App
 ) -> None:
     model.then(Failure(401, {"error": {"message": "Bad key."}}))
-    await lab.start(model, TASK, app=app)
+    await lab.start(model, TASK, app=app, own_window=True)
     await lab.panel(".rf-badge", "STOPPED").wait_for()
     form = lab.panel(".rf-setup")
     assert await form.locator("[name=url]").input_value() == model.base_url
@@ -109,7 +111,9 @@ async def test_a_refused_key_shows_the_form_and_tries_again(
 async def test_the_settings_page_reaches_the_kernel_where_nothing_else_is_configured(
     lab: Lab, model: ScriptedServer, place: str
 ) -> None:
-    page = await lab.open([TASK, "%config Refine.judge = 'mine'", TASK], env=NO_MODEL)
+    page = await lab.open(
+        [TASK, "%config Refine.judge = 'mine'", TASK], env=NO_MODEL, own_window=True
+    )
     if place == "tree":
         page = await page.context.new_page()
         await page.goto(f"{lab.server.url}/tree?token={lab.server.token}")

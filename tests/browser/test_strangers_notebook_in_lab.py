@@ -50,10 +50,15 @@ def cell(source: str, cell_id: str = ID, *, hidden: bool = False, refines: str =
     return made
 
 
+def reached(theirs: ScriptedServer) -> list[str]:
+    """Return the keys that the stranger's server was sent."""
+    return [seen.headers["authorization"] for seen in theirs.requests]
+
+
 @pytest.mark.parametrize(
     ("app", "more"), [("lab", ""), ("notebook", " --set api_key_env=OPENAI_API_KEY")]
 )
-async def test_the_stars_take_no_options_from_a_hidden_cell_of_the_file(
+async def test_no_button_takes_options_from_a_hidden_cell_of_the_file(
     lab: Lab, home: ScriptedServer, theirs: ScriptedServer, app: App, more: str
 ) -> None:
     line = f"%%refine --set cell={ID} --base-url {theirs.base_url}{more}"
@@ -62,52 +67,44 @@ async def test_the_stars_take_no_options_from_a_hidden_cell_of_the_file(
     await lab.press_stars(0)
     await lab.ask()
     await lab.wait_output(1, "NOTHING FOUND")
-    assert [seen.headers["authorization"] for seen in theirs.requests] == []
+    assert reached(theirs) == []
     assert {seen.headers["authorization"] for seen in home.requests} == {f"Bearer {KEY}"}
     assert await lab.cell_sources() == [CODE, f"%%refine --set cell={ID}\n{CODE}"]
 
-
-async def test_fix_takes_no_options_from_a_hidden_cell_of_the_file(
-    lab: Lab, home: ScriptedServer, theirs: ScriptedServer
-) -> None:
-    line = f"%refine fix --set cell={ID} --base-url {theirs.base_url}"
-    planted = cell(line, "helper", hidden=True, refines=ID)
-    await lab.open([cell(BROKEN), planted], model=home, env=OWN)
+    fix = f"%refine fix --set cell={ID}"
+    planted = cell(f"{fix} --base-url {theirs.base_url}{more}", "helper", hidden=True, refines=ID)
+    await lab.open([cell(BROKEN), planted], app=app, model=home, env=OWN)
     await lab.run_and_wait(0)
     await lab.page.locator(FIX).click()
     await lab.wait_for("panel.content.widgets[1].model.outputs.length > 0")
     await lab.wait_idle()
-    assert [seen.headers["authorization"] for seen in theirs.requests] == []
-    assert await lab.cell_sources() == [BROKEN, f"%refine fix --set cell={ID}"]
+    assert reached(theirs) == []
+    assert await lab.cell_sources() == [BROKEN, fix]
 
 
-@pytest.mark.parametrize("button", ["stars", "fix"])
-async def test_a_cells_id_that_holds_options_is_refused(
-    lab: Lab, home: ScriptedServer, theirs: ScriptedServer, button: str
-) -> None:
-    source = BROKEN if button == "fix" else CODE
-    await lab.open([cell(source, f"a1 --base-url {theirs.base_url}")], model=home, env=OWN)
-    if button == "fix":
-        await lab.run_and_wait(0)
-        await lab.page.locator(FIX).click()
-    else:
-        await lab.press_stars(0)
-        await lab.ask()
-    assert "This cell's id is not valid." in await lab.read_notice()
-    assert [seen.headers["authorization"] for seen in theirs.requests] == []
-    assert await lab.cell_sources() == [source]
-
-
-async def test_a_hidden_cell_of_the_file_is_shown_before_the_shortcut_runs_it(
+async def test_a_cells_id_that_holds_options_is_refused_and_hidden_code_shown_before_it_runs(
     lab: Lab, home: ScriptedServer, theirs: ScriptedServer
 ) -> None:
     line = f"%%refine --base-url {theirs.base_url} --set api_key_env=OPENAI_API_KEY"
-    await lab.open([cell(f"{line}\n{CODE}", hidden=True)], model=home, env=OWN)
+    named = [cell(BROKEN, f"a1 --base-url {theirs.base_url}"), cell(f"{line}\n{CODE}", hidden=True)]
+    await lab.open(named, model=home, env=OWN)
+    refused = lab.page.get_by_text("This cell's id is not valid.").first
+    await lab.press_stars(0)
+    await lab.ask()
+    await refused.wait_for()
+    await lab.command("apputils:dismiss-notification")
+    await refused.wait_for(state="detached")
+    await lab.run_and_wait(0)
+    await lab.page.locator(FIX).click()
+    await refused.wait_for()
+    assert await lab.cell_sources() == [BROKEN, f"{line}\n{CODE}"]
+
+    await lab.select(1)
     await lab.command("ipyrefine:refine-cell")
-    assert "This cell's code was hidden." in await lab.read_notice()
-    assert not await lab.evaluate("return panel.content.widgets[0].inputHidden;")
+    await lab.page.get_by_text("This cell's code was hidden.").first.wait_for()
+    assert not await lab.evaluate("return panel.content.widgets[1].inputHidden;")
     assert theirs.requests == home.requests == []
-    await lab.set_source(0, f"%%refine\n{CODE}")
+    await lab.set_source(1, f"%%refine\n{CODE}")
     await lab.command("ipyrefine:refine-cell")
-    await lab.wait_output(0, "NOTHING FOUND")
+    await lab.wait_output(1, "NOTHING FOUND")
     assert theirs.requests == []

@@ -30,51 +30,38 @@ async def start(
 
 
 @APPS
-async def test_all_of_a_text_is_there_and_its_end_in_view_unless_the_reader_scrolled_up(
+async def test_a_text_is_there_whole_as_text_its_end_in_view_and_in_every_other_view(
     lab: Lab, model: ScriptedServer, app: App
 ) -> None:
-    await start(lab, model, "".join(LINES), app)
+    text = "".join(LINES) + HOSTILE
+    await start(lab, model, f"{text}\nThe end.", app, " --background")
+    asked: list[str] = []
+    lab.page.on("request", lambda request: asked.append(request.url))
     await lab.wait_for(FILLED, [1, LINES[40]])
     left = f"const p = {PLACES}[0]; return p.scrollHeight - p.scrollTop - p.clientHeight;"
     assert await lab.evaluate(left) < 24
     await lab.evaluate(f"{PLACES}[0].scrollTop = 100;")
-    await lab.wait_for(FILLED, [1, LINES[-1].rstrip()])
-    assert await lab.evaluate(f"return {PLACES}[0].scrollTop;") == 100
-    shown = await lab.evaluate(f"return {PLACES}[0].{TEXT};")
-    assert shown.rstrip(".").startswith("".join(LINES))
+    await lab.wait_for(FILLED, [1, "The end."])
+    assert await lab.evaluate(f"return {PLACES}[0].scrollTop;") == 100, "the reader scrolled up"
     await lab.evaluate(f"{PLACES}[0].scrollTop = 1e6;")
     assert await lab.evaluate(left) < 1
-
-
-async def test_a_second_view_and_a_second_window_opened_midway_show_all_of_it(
-    lab: Lab, model: ScriptedServer
-) -> None:
-    await start(lab, model, "".join(LINES), how=" --background")
-    await lab.wait_for(FILLED, [1, LINES[-1].rstrip()])
-    await lab.command("docmanager:save")
-    await lab.select(1)
-    await lab.command("notebook:create-output-view")
-    await lab.page.wait_for_function(f"(arg) => {FILLED}", arg=[2, "".join(LINES)])
-    await lab.open_again()
-    await lab.wait_for(FILLED, [1, "".join(LINES)])
-
-
-async def test_a_hostile_text_is_only_text_while_it_streams(
-    lab: Lab, model: ScriptedServer
-) -> None:
-    await start(lab, model, f"{HOSTILE}\nThe end.")
-    asked: list[str] = []
-    lab.page.on("request", lambda request: asked.append(request.url))
-    await lab.wait_for(FILLED, [1, "The end."])
-    await lab.evaluate("await new Promise((done) => setTimeout(done, 500));")
     seen = await lab.evaluate(
         f"const text = {PLACES}[0].querySelector('[data-stream]');"
+        "await new Promise((done) => setTimeout(done, 500));"
         "return {text: text.textContent, hostile: typeof window.hostile,"
         " tags: [...text.querySelectorAll('*')].map((e) => e.tagName)};"
     )
-    assert seen["text"].startswith(HOSTILE.replace("\x1b", "␛"))
+    shown = text.replace("\x1b", "␛")
+    assert seen["text"].startswith(shown)
     assert (seen["hostile"], seen["tags"]) == ("undefined", [])
     assert not [url for url in asked if "evil" in url or url.endswith("/x")]
+    await lab.command("docmanager:save")
+    if app == "lab":
+        await lab.select(1)
+        await lab.command("notebook:create-output-view")
+        await lab.page.wait_for_function(f"(arg) => {FILLED}", arg=[2, shown])
+    await lab.open_again(app=app)
+    await lab.wait_for(FILLED, [1, shown])
 
 
 async def test_a_long_silence_is_shown_and_its_button_ends_the_wait(
