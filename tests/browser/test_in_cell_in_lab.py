@@ -70,61 +70,52 @@ async def test_a_difference_is_read_and_accepted_in_the_cells_own_editor(
     await lab.wait_source(0, OLD)
 
 
-async def test_a_persons_edit_takes_the_difference_away_and_stays(
+async def test_windows_line_ends_have_their_difference_and_a_persons_edit_takes_it_away(
     lab: Lab, model: ScriptedServer
 ) -> None:
-    page = await lab.open([OLD, "last = 1"], model=model)
-    await improve(lab)
-    await page.locator(DECIDE).wait_for()
-    await page.locator(".jp-Notebook .cm-line").first.click()
-    await page.keyboard.press("Home")
-    await page.keyboard.type("# mine\n")
-    await page.locator(DECIDE).wait_for(state="detached")
-    assert (await lab.cell_sources())[0] == f"# mine\n{OLD}"
-    await lab.press("accept")
-    await lab.wait_output(1, "changed since")
-    assert (await lab.cell_sources())[0] == f"# mine\n{OLD}"
-
-
-async def test_words_that_are_being_edited_have_their_difference_too(
-    lab: Lab, model: ScriptedServer
-) -> None:
-    page = await lab.open([v4.new_markdown_cell(WORDS), "last = 1"], model=model)
-    await page.locator(".jp-MarkdownOutput").first.dblclick()
-    await improve(lab)
-    await page.locator(ADDED).wait_for()
-    assert await lines(lab, ADDED) == [BETTER]
-    await page.locator(DECIDE).get_by_role("button", name="Accept").click()
-    await lab.wait_source(0, BETTER)
-
-
-@APPS
-async def test_words_that_are_rendered_show_their_source_while_it_may_change(
-    lab: Lab, model: ScriptedServer, app: App
-) -> None:
-    page = await lab.open([v4.new_markdown_cell(WORDS), "last = 1"], app=app, model=model)
-    rendered = "panel.content.widgets[0].rendered"
-    assert await lab.evaluate(f"return {rendered};")
-    await improve(lab)
-    await page.locator(ADDED).wait_for()
-    assert await lines(lab, ADDED) == [BETTER]
-    assert await page.locator(ADDED).is_visible()
-    word, source = {"lab": ("Accept", BETTER), "notebook": ("Reject", WORDS)}[app]
-    await page.locator(DECIDE).get_by_role("button", name=word).click()
-    await lab.wait_for(rendered)
-    assert (await lab.cell_sources())[0] == source
-
-
-async def test_a_cell_with_the_line_ends_of_windows_has_its_difference(
-    lab: Lab, model: ScriptedServer
-) -> None:
-    page = await lab.open([OLD.replace("\n", "\r\n"), "last = 1"], model=model)
+    page = await lab.open([OLD.replace("\n", "\r\n"), OLD], model=model)
     await improve(lab)
     await page.locator(ADDED).wait_for()
     assert len(await lines(lab, GONE)) == 2
     await page.locator(DECIDE).get_by_role("button", name="Accept").click()
     await page.locator(DECIDE).wait_for(state="detached")
     assert "r**2" in (await lab.cell_sources())[0]
+    await lab.wait_closed()
+    await lab.wait_idle()
+    await lab.select(2)
+    await improve(lab, 2)
+    await page.locator(DECIDE).wait_for()
+    await page.locator(".jp-Notebook .jp-Cell").nth(2).locator(".cm-line").first.click()
+    await page.keyboard.press("Home")
+    await page.keyboard.type("# mine\n")
+    await page.locator(DECIDE).wait_for(state="detached")
+    assert (await lab.cell_sources())[2] == f"# mine\n{OLD}"
+    await lab.press("accept")
+    await lab.wait_output(3, "changed since")
+    assert (await lab.cell_sources())[2] == f"# mine\n{OLD}"
+
+
+@APPS
+async def test_words_show_their_source_while_it_may_change_whether_rendered_or_edited(
+    lab: Lab, model: ScriptedServer, app: App
+) -> None:
+    page = await lab.open([v4.new_markdown_cell(WORDS), "last = 1"], app=app, model=model)
+    rendered = "panel.content.widgets[0].rendered"
+    word, source = {"lab": ("Accept", BETTER), "notebook": ("Reject", WORDS)}[app]
+    for edited in (False, True):
+        if edited:
+            await lab.set_source(0, WORDS)
+            await page.locator(".jp-MarkdownOutput").first.dblclick()
+        assert await lab.evaluate(f"return {rendered};") is not edited
+        await improve(lab)
+        await page.locator(ADDED).wait_for()
+        assert await lines(lab, ADDED) == [BETTER]
+        assert await page.locator(ADDED).is_visible()
+        await page.locator(DECIDE).get_by_role("button", name=word).click()
+        if not edited:
+            await lab.wait_for(rendered)
+        await lab.wait_source(0, source)
+        await lab.wait_idle()
 
 
 @APPS
@@ -168,10 +159,10 @@ void window.jupyterapp.commands.execute("notebook:run-cell");
 
 
 @APPS
-async def test_a_panel_that_opens_low_is_scrolled_to_once(
+async def test_a_panel_that_opens_low_is_scrolled_to_once_unless_the_person_has_gone_on(
     lab: Lab, model: ScriptedServer, app: App
 ) -> None:
-    page = await lab.open(LONG, app=app, model=model, height=700)
+    page = await lab.open(LONG, app=app, model=model, height=700, own_window=True)
     await lab.select(0)
     await lab.evaluate(
         "panel.content.activeCellIndex = 6; await panel.content.scrollToItem(6, 'end');"
@@ -192,12 +183,6 @@ async def test_a_panel_that_opens_low_is_scrolled_to_once(
     await lab.wait_idle()
     await asyncio.sleep(0.5)
     assert await page.evaluate(SCROLLED) == pytest.approx(at, abs=2)
-
-
-async def test_a_panel_is_not_scrolled_to_when_the_person_has_gone_on(
-    lab: Lab, model: ScriptedServer
-) -> None:
-    page = await lab.open(LONG, model=model, height=700)
     await lab.select(6)
     await lab.evaluate("void window.jupyterapp.commands.execute('notebook:run-cell');")
     await page.mouse.move(700, 400)
