@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
-import pytest
 from lab_driver import APPS, App, Lab
 from openai_server import ScriptedServer
 from test_panel_in_lab import TASK, reply  # noqa: F401 - the model's
@@ -22,40 +21,57 @@ async def accept(lab: Lab) -> None:
     await lab.wait_idle()
 
 
-async def run_and_save(lab: Lab, model: ScriptedServer, app: App, *, decided: bool) -> None:
+@APPS
+async def test_with_its_kernel_an_undecided_notebook_has_its_panel_back(
+    lab: Lab, model: ScriptedServer, app: App
+) -> None:
     await lab.start(model, TASK, app=app)
     await lab.wait_verdict("PASS")
     assert not await lab.page.locator(".rf-record").is_visible(), "only the panel is"
-    if decided:
-        await accept(lab)
     await lab.command("docmanager:save")
     await lab.page.close()
-
-
-@pytest.mark.parametrize(("app", "decided"), [("lab", False), ("notebook", False), ("lab", True)])
-async def test_without_its_kernel_a_notebook_shows_the_record_open_and_no_error(
-    lab: Lab, model: ScriptedServer, app: App, decided: bool
-) -> None:
-    await run_and_save(lab, model, app, decided=decided)
-    for session in lab.server.request("GET", "api/sessions"):
-        lab.server.request("DELETE", f"api/sessions/{session['id']}")
     await lab.open_again(app=app)
+    await lab.wait_verdict("PASS")
     record = lab.page.locator(".rf-record")
-    await record.wait_for()
-    await lab.wait_for("!panel.node.innerText.includes('Loading widget')")
-    if decided:
-        folded = await lab.outputs_text(1)
-        for words in ("✓ PASS", "2 of 2 examples hold", "accepted", "in a new cell below."):
-            assert words in folded
-        assert CODE not in folded
-        await record.locator("summary").first.click()
-        await record.get_by_text("The whole text").click()
-    shown = await lab.outputs_text(1)
-    assert not any(words in shown for words in LOST)
-    for words in ("✓ PASS", "2 of 2 examples hold", CODE, "def describe(xs):"):
-        assert words in shown
-    assert await lab.page.locator(".rf-panel").count() == 0
-    assert await record.locator("ins.rf-add").first.is_visible()
+    await record.wait_for(state="hidden")
+    await lab.press("accept")
+    await lab.wait_cells(3)
+    await record.wait_for(state="visible")
+
+
+@APPS
+async def test_without_its_kernel_a_notebook_shows_the_record_open_and_no_error(
+    lab: Lab, model: ScriptedServer, app: App
+) -> None:
+    await lab.start(model, TASK, app=app)
+    await lab.wait_verdict("PASS")
+    await lab.command("docmanager:save")
+    saved = {False: lab.path.read_text("utf-8")}
+    await accept(lab)
+    await lab.command("docmanager:save")
+    saved[True] = lab.path.read_text("utf-8")
+    for decided, book in saved.items():
+        await lab.page.close()
+        for session in lab.server.request("GET", "api/sessions"):
+            lab.server.request("DELETE", f"api/sessions/{session['id']}")
+        lab.path.write_text(book, "utf-8")
+        await lab.open_again(app=app)
+        record = lab.page.locator(".rf-record")
+        await record.wait_for()
+        await lab.wait_for("!panel.node.innerText.includes('Loading widget')")
+        if decided:
+            folded = await lab.outputs_text(1)
+            for words in ("✓ PASS", "2 of 2 examples hold", "accepted", "in a new cell below."):
+                assert words in folded
+            assert CODE not in folded
+            await record.locator("summary").first.click()
+            await record.get_by_text("The whole text").click()
+        shown = await lab.outputs_text(1)
+        assert not any(words in shown for words in LOST)
+        for words in ("✓ PASS", "2 of 2 examples hold", CODE, "def describe(xs):"):
+            assert words in shown
+        assert await lab.page.locator(".rf-panel").count() == 0
+        assert await record.locator("ins.rf-add").first.is_visible()
 
 
 @APPS
@@ -70,20 +86,6 @@ async def test_in_a_notebook_that_is_not_trusted_a_record_looks_as_in_one_that_i
     assert await lab.page.locator(".rf-record style").count() == 0, "the page has sanitized it"
     radius = await outcome.evaluate("one => getComputedStyle(one).borderRadius")
     assert float(radius.removesuffix("px")) > 0
-
-
-@APPS
-async def test_with_its_kernel_an_undecided_notebook_has_its_panel_back(
-    lab: Lab, model: ScriptedServer, app: App
-) -> None:
-    await run_and_save(lab, model, app, decided=False)
-    await lab.open_again(app=app)
-    await lab.wait_verdict("PASS")
-    record = lab.page.locator(".rf-record")
-    await record.wait_for(state="hidden")
-    await lab.press("accept")
-    await lab.wait_cells(3)
-    await record.wait_for(state="visible")
 
 
 async def test_exports_show_the_record_and_no_trace_of_the_panel(
