@@ -77,9 +77,11 @@ def questions(run: Run, iteration: Iteration) -> list[Results]:
         for one in left_open(run, iteration)
         if not one.call
     )
-    id_ = found[0].key if found else ""
-    say = f"%refine should {id_} ANSWER answers it; dismiss {id_} drops it."
-    return [Results(found, commands=say)] if found else []
+    return _asking(found, "%refine should {0} ANSWER answers it; dismiss {0} drops it.")
+
+
+def _asking(found: tuple[Result, ...], commands: str) -> list[Results]:
+    return [Results(found, commands=commands.format(found[0].key))] if found else []
 
 
 def unsourced(run: Run, iteration: Iteration) -> list[Results]:
@@ -96,9 +98,7 @@ def unsourced(run: Run, iteration: Iteration) -> list[Results]:
         )
         for one in asked
     )
-    id_ = found[0].key if found else ""
-    keep = f"%refine dismiss {id_} keeps it; continue {id_} has it struck."
-    return [Results(found, commands=keep)] if found else []
+    return _asking(found, "%refine dismiss {0} keeps it; continue {0} has it struck.")
 
 
 def _facts(run: Run, iteration: Iteration) -> list[Cell]:

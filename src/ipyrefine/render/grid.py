@@ -7,7 +7,7 @@ from ipyrefine.core.decisions import Expect, Retract
 from ipyrefine.core.model import Basis, Choice, Outcome, on_conditions
 from ipyrefine.core.policy import is_bare_score
 from ipyrefine.core.rank import has_evaluator
-from ipyrefine.core.results import claims, given, gives_same, key_of, missed_claim, row_key, rows
+from ipyrefine.core.results import claims, given, gives_same, key_of, row_key, rows
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.table import Cell, Evidence, Point, Row
 from ipyrefine.core.testing import is_critics
@@ -39,6 +39,13 @@ _UNTRIED = Label("?", "could not be tried", "quiet")
 _DIFFERS = Label("≠", "gives something else", "warn")
 _SAME = Label("·", "gives the same", "quiet")
 _VACUOUS = Label("·", "holds for an empty text, too", "quiet")
+_DROPPED = {
+    "you": "You set it aside.",
+    "broken": "It is not Python.",
+    "long": "It is too long to be run.",
+    "many": "A run takes 12 tests of a critique, and 40 in all.",
+    "no_suite": "Nothing here can run it.",
+}
 _BY: dict[Basis, str] = {
     "tests": "your tests",
     "function": "your check",
@@ -138,15 +145,12 @@ _Tested = dict[str, tuple[Row, list[Point]]]
 
 
 def _tested(run: Run, text: Iteration, shown: Container[str]) -> _Tested:
-    found = {row_key(one): one for one in rows(run, text)}
-    return {key: (row, _testing(run, row)) for key, row in found.items() if key in shown}
-
-
-def _testing(run: Run, row: Row) -> list[Point]:
-    key = key_of(row.call, row.setup)
-    return [
-        test for test in run.tests if [key_of(one.call, one.setup) for one in claims(test)] == [key]
-    ]
+    claimed = [(test, [key_of(one.call, one.setup) for one in claims(test)]) for test in run.tests]
+    return {
+        row_key(one): (one, [t for t, keys in claimed if keys == [key_of(one.call, one.setup)]])
+        for one in rows(run, text)
+        if row_key(one) in shown
+    }
 
 
 def _asked(
@@ -249,16 +253,15 @@ def item(run: Run, cell: Cell) -> Item:
 
 def _test(test: Point, cell: Cell | None) -> Item:
     """Return a critic's test by the call that it makes, or by its name where it does more."""
-    expected, missed = claims(test), missed_claim(cell) if cell else None
-    said = f"`{test.words}`"
-    if missed and cell and cell.result.gives:
-        said = f"`{missed.call}` → `{cell.result.gives.result}`, expected `{missed.result}`"
-    elif len(expected) == 1 and not (cell and cell.result.passed is False):
+    expected, said = claims(test), f"`{test.words}`"
+    if cell and cell.result.passed is False:
+        said = words.call_line(cell, "`")
+    elif len(expected) == 1:
         said = f"`{expected[0].call}` → `{expected[0].result}`"
-    elif cell and cell.result.passed is False:
-        said = f"{said}: {cell.result.shows}"
-    untried = labels.untried_sentence(test, cell.result if cell else None)
-    if cell and cell.result.passed is None and not untried:
+    untried = "" if cell else "It came after this text."
+    if test.dropped:
+        untried = test.reason or _DROPPED[test.dropped]
+    elif cell and cell.result.passed is None:
         untried = cell.result.shows
     vacuous = _VACUOUS.word if cell and not cell.result.counts else ""
     quote = labels.quoted(test.quote)

@@ -24,7 +24,7 @@ from ipyrefine.core.results import rows
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import Sharing
 from ipyrefine.core.stated import read_examples
-from ipyrefine.core.table import Evidence, Point, Result
+from ipyrefine.core.table import Evidence, Point
 
 NONE = "\N{EN DASH}"
 STAGES = {
@@ -122,22 +122,6 @@ def contest_sentence(point: Point) -> str:
         return ""
     answers = {True: " The critic stands by it.", False: " The critic lets it go.", None: ""}
     return f"The writer contests it: {point.contests[-1]}{answers[point.upheld]}"
-
-
-def untried_sentence(test: Point, result: Result | None) -> str:
-    """Return why a test of the critic's was not tried on a text; empty where it was."""
-    if test.dropped:
-        return test.reason or _UNTRIED[test.dropped]
-    return "" if result else "It came after this text."
-
-
-_UNTRIED = {
-    "you": "You set it aside.",
-    "broken": "It is not Python.",
-    "long": "It is too long to be run.",
-    "many": "A run takes 12 tests of a critique, and 40 in all.",
-    "no_suite": "Nothing here can run it.",
-}
 
 
 FOR_EXAMPLE = "For example"  # above a call whose result nobody has said
@@ -312,23 +296,21 @@ def switch_hint(task: Task) -> str:
     )
 
 
-def interpretation(setup: Setup) -> str:
-    """Return how a cell was read: ``task (code), 3 examples. Sees df (1,204 × 8), clean()``."""
-    kind = "draft to improve" if setup.draft is not None else "task"
-    materials = setup.task.materials
-    phrases = ", ".join(one.phrase for one in materials if one.phrase)
-    sees = f". Sees {phrases}" if phrases else ""
-    kind += "" if setup.words else f" ({form_name(setup.task)})"
-    return ", ".join([kind, *map(check_name, setup.demands)]) + sees
-
-
 def opening(setup: Setup) -> str:
-    """Return what a run says first: how a cell was read, or that it is only looked at."""
-    if not setup.is_look:
-        return f"Interpreted as: {interpretation(setup)}"
-    names = [one.phrase for one in setup.task.materials if one.kind == "variable"]
-    uses = f". Uses {', '.join(names)}" if names else ""
-    return ", ".join(["Looked at without a model", *map(check_name, setup.demands)]) + uses
+    """Return what a run says first: how a cell was read, or that it is only looked at.
+
+    ``Interpreted as: task (code), 3 examples. Sees df (1,204 × 8), clean()``
+    """
+    kind = "draft to improve" if setup.draft is not None else "task"
+    kind += "" if setup.words else f" ({form_name(setup.task)})"
+    lead, verb = f"Interpreted as: {kind}", "Sees"
+    shown = [one for one in setup.task.materials if one.phrase]
+    if setup.is_look:
+        lead, verb = "Looked at without a model", "Uses"
+        shown = [one for one in shown if one.kind == "variable"]
+    names = ", ".join(one.phrase for one in shown)
+    read = ", ".join([lead, *map(check_name, setup.demands)])
+    return f"{read}. {verb} {names}" if names else read
 
 
 def sees(names: Sequence[str]) -> str:

@@ -406,7 +406,7 @@ def late_sentence(run: Run) -> str:
     if _fails(text):
         failing = (c for c in run.cells(text) if is_critics(c.point) and c.blocks)
         first = next(failing, None)
-        return _call_line(first) if first else verdict(run, text).sentence
+        return call_line(first) if first else verdict(run, text).sentence
     if text.unread:
         return f"could not be read afterwards: {text.unread}"
     if any(one.is_open for one in run.cells(text)):
@@ -414,9 +414,13 @@ def late_sentence(run: Run) -> str:
     return "read afterwards: nothing found"
 
 
-def _call_line(cell: Cell) -> str:
-    """Return what a failing test shows as ``call → result``, else by its name."""
+def call_line(cell: Cell, tick: str = "") -> str:
+    """Return what a failing test shows as ``call → result``, else by its name.
+
+    A `tick` stands on both sides of what is code.
+    """
     row, gives = missed_claim(cell), cell.result.gives
     if row is None or gives is None:
-        return f"{cell.point.words}: {cell.result.shows}"
-    return f"{row.call} → {gives.result}, expected {row.result}"
+        return f"{tick}{cell.point.words}{tick}: {cell.result.shows}"
+    code = f"{tick}{{}}{tick}".format
+    return f"{code(row.call)} → {code(gives.result)}, expected {code(row.result)}"
