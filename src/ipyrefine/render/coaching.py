@@ -6,7 +6,6 @@ from ipyrefine.core.results import gives_same
 from ipyrefine.core.run import Run
 from ipyrefine.render import words
 from ipyrefine.render.blocks import Block, Item, Items, Paragraph, Text
-from ipyrefine.render.document import ranked
 
 _MISSES = "Your code misses the task on one input."
 _PREDICT = "What does it give? Predict it: a value as Python, or the name of an exception."
@@ -38,7 +37,7 @@ def said(run: Run) -> list[Block]:
         blocks.append(Paragraph(again if change else reason))
         also += [f"“{quote}”" for quote in unmet(run)]
         left = [one for one in run.cells(run.chosen) if one.actionable and one.point.by_model]
-        also += [one.words for one in ranked(left)]
+        also += [one.words for one in sorted(left, key=lambda one: not one.weighs)]
     made = [
         Item(name=one.call.replace("\n", "; "), text=_sentence(one, one.predicted))
         for one in run.attempts

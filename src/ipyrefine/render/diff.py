@@ -342,9 +342,15 @@ def lay_out(
         (whole and n < most) or line.changed or line.number in notes for n, line in enumerate(lines)
     ]
     is_code = any(line.gutter for line in lines)
-    if not (whole or folds) and _is_short(lines, is_code=is_code):
+    count = len(lines) if is_code else sum(len(one.html.striptags().split()) for one in lines)
+    most_lines, most_words = _SHORT_TEXT
+    if not (whole or folds) and count <= (most_lines if is_code else most_words):
         wanted = [True] * len(lines)
-    for visible, numbers in stretches(wanted) if is_code else _passages(lines, wanted):
+    # The sentences of prose are folded by their length.
+    passages = _fold_far(
+        wanted, lambda run: sum(len(lines[n].html) for n in run) > _SHORTEST_PASSAGE
+    )
+    for visible, numbers in stretches(wanted) if is_code else passages:
         part = [lines[n] for n in numbers]
         if not visible:
             size = len(part) if is_code else sum(bool(one.html) for one in part)
@@ -360,18 +366,6 @@ def lay_out(
                 pending = []
         if pending:
             yield Stretch(pending)
-
-
-def _is_short(lines: Sequence[Line], *, is_code: bool) -> bool:
-    most_lines, most_words = _SHORT_TEXT
-    if is_code:
-        return len(lines) <= most_lines
-    return sum(len(line.html.striptags().split()) for line in lines) <= most_words
-
-
-def _passages(lines: Sequence[Line], wanted: Sequence[bool]) -> Iterator[tuple[bool, range]]:
-    """Yield the sentences of prose to show and, if they are long, those to fold."""
-    return _fold_far(wanted, lambda run: sum(len(lines[n].html) for n in run) > _SHORTEST_PASSAGE)
 
 
 def line_of(text: str, quote: str) -> int | None:

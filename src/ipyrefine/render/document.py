@@ -9,7 +9,6 @@ from ipyrefine.core.points import lost_sections
 from ipyrefine.core.rank import rival_of
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import KEPT_HERE
-from ipyrefine.core.table import Cell
 from ipyrefine.render import gives, grid, labels, words
 from ipyrefine.render.blocks import Block, Item, Items, Paragraph, Section, Table, Text, Texts, Told
 from ipyrefine.render.escape import strip_colours
@@ -24,19 +23,12 @@ def record(run: Run) -> list[Block]:
         *notices(run),
         *result(run),
         *unfinished(run),
-        *(whole_table(run, run.chosen) if run.chosen else ()),
+        *(gives.whole_account(run, run.chosen) if run.chosen else ()),
+        *(grid.checks(run, run.chosen) if run.chosen else ()),
+        *(texts(run, run.chosen) if run.chosen else ()),
         *scores(run),
         *usage(run),
         Section("Settings", tuple(settings(run))),
-    ]
-
-
-def whole_table(run: Run, text: Iteration) -> list[Block]:
-    """Return what a text gives, what texts are held to, and a line for each of them."""
-    return [
-        *gives.whole_account(run, text),
-        *grid.checks(run, text),
-        *texts(run, text),
     ]
 
 
@@ -313,11 +305,6 @@ def lost(run: Run, iteration: Iteration) -> list[Block]:
 def failure(iteration: Iteration) -> Paragraph:
     """Return why the model gave no usable text."""
     return Paragraph(iteration.failure, "flaw", "No usable text from the model:")
-
-
-def ranked(found: Iterable[Cell]) -> list[Cell]:
-    """Return cells in reading order: those to act on first, blocking before minor."""
-    return sorted(found, key=lambda one: (one.is_settled, not one.weighs))
 
 
 def _items(title: str, items: Iterable[Item]) -> list[Block]:

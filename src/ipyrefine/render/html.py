@@ -241,19 +241,11 @@ def _context(run: Run, view: View, note: str, *, live: bool) -> dict[str, Any]:
         "about": about,
         "running": running,
         "streaming": running and run.stage in WRITING and view.iteration is None and live,
-        "base": None,
-        "other": None,
-        "rival": None,
-        "to_check": False,
-        "next": "" if view.setup or view.form in _FORMS else "rf-next",  # a form has its own
-        "asks": None,
-        "asks_told": False,
-        "selectable": [],
-        "data_questions": [],
+        **dict.fromkeys(("other", "rival", "asks")),
+        **dict.fromkeys(("to_check", "asks_told"), False),
+        **dict.fromkeys(("selectable", "data_questions", "grid", "told"), ()),
         "accounts": {},
-        "grid": [],
-        "told": [],
-        "writing": "",
+        "next": "" if view.setup or view.form in _FORMS else "rf-next",  # a form has its own
         "unfinished": document.unfinished(run),
         "explained": [one for one in run.explanations if one.iteration == number][-1:],
         "stop_message": "",
@@ -270,7 +262,6 @@ def _context(run: Run, view: View, note: str, *, live: bool) -> dict[str, Any]:
         context |= _text_context(run, view, about, live=live) | {
             "failure": document.failure(about),
             "grid": grid.checks(run, about, view.waiting, every="texts" in view.folds),
-            "told": [],
             "rival": rival_of(run, about),
             "selectable": [one for one in run.cells(about) if one.actionable],
         }

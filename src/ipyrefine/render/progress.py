@@ -12,17 +12,9 @@ from ipyrefine.core.run import Run
 from ipyrefine.render import labels
 
 WRITING = (Stage.DRAFT, Stage.REVISE)  # the stages whose replies are texts for people
-
-
 SILENCE = 20.0  # seconds without a reply before a line says so
-
-
 _TAIL = 200  # characters
-
-
 _CALLS = 9  # recent calls of a model for a stage, whose seconds tell what is usual
-
-
 # Those of this process, by model and stage.
 _RECENT: dict[tuple[str, Stage], deque[float]] = {}
 

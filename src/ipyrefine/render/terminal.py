@@ -249,14 +249,13 @@ class _Printer:
             found += self.blocks(output)
             detail = one.body.detail if isinstance(one.body, Item) else ""
             if detail and (self._whole or one.mark.symbol == "✗"):
-                found += self.part_of(self.wrap(detail, "quiet", "     │ "))
+                lines = self.wrap(detail, "quiet", "     │ ")
+                most = len(lines) if self._whole else _DETAIL_LINES
+                found += self.cut(lines, most, ": show checks")
         if block.more and not self._whole:
             found += self.wrap(f"{block.more}: %refine show checks", "quiet", "     ")
         notes = (block.hint, block.commands)
         return [*found, *(line for one in notes if one for line in self.wrap(one, "quiet"))]
-
-    def part_of(self, lines: list[str]) -> list[str]:
-        return lines if self._whole else self.cut(lines, _DETAIL_LINES, ": show checks")
 
     def told(self, block: Texts, one: Told) -> list[str]:
         width = max(cells(line.name) for line in block.lines)
@@ -333,7 +332,6 @@ class _Printer:
         heading = self.heading(f"{run.name(chosen.number)}: {label}", label.kind)
         if run.stop_reason in (StopReason.ACCEPTED, StopReason.OVERRIDDEN):
             return [heading]
-        above = [heading]
         below = [
             *self.blocks(gives.data_questions(run, chosen)),
             *(line for one in gives.account(run, chosen) for line in self.part(one, "output")),
@@ -343,9 +341,9 @@ class _Printer:
             *self.wrap(" · ".join(labels.usage_parts(run.usage, run.seconds)), "quiet"),
             *message,
         ]
-        room = max(_MIN_TEXT_LINES, rows - len(above) - len(below))
+        room = max(_MIN_TEXT_LINES, rows - 1 - len(below))
         what, text = self.kept_text(run, chosen)
-        return [*above, *self.cut(text, room, f": show {what}"), *below]
+        return [heading, *self.cut(text, room, f": show {what}"), *below]
 
     def kept_text(self, run: Run, chosen: Iteration) -> tuple[str, list[str]]:
         """Return ``diff`` with how a text differs from its parent, or ``text`` with all of it."""
