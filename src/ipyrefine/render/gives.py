@@ -9,7 +9,7 @@ from ipyrefine.core.decisions import Expect, Retract
 from ipyrefine.core.effects import sentence
 from ipyrefine.core.model import Choice, Clarification
 from ipyrefine.core.points import left_open
-from ipyrefine.core.rank import is_read
+from ipyrefine.core.rank import is_another_read, is_read, is_to_read
 from ipyrefine.core.results import (
     example_asked,
     gives_same,
@@ -21,6 +21,7 @@ from ipyrefine.core.results import (
     unfolded,
 )
 from ipyrefine.core.run import Iteration, Run
+from ipyrefine.core.stated import read_examples
 from ipyrefine.core.syntax import try_parse
 from ipyrefine.core.table import Cell, Row
 from ipyrefine.render import labels
@@ -52,7 +53,8 @@ def results(
         said[key] = decision if isinstance(decision, Expect) else None
     if found[0] == example_asked(iteration, found) and not waiting:
         example = Result(row_key(found[0]), found[0].call, "", asks="example")
-        return [Results((example,), commands=labels.EXAMPLE_COMMAND), *asked]
+        say = '%refine should 1 "VALUE" says what it should give.'
+        return [Results((example,), commands=say), *asked]
     first = unfolded(found)
     shown = tuple(
         _row(run, iteration, one, said.get(key_of(one.call, one.setup)))._replace(
@@ -60,8 +62,24 @@ def results(
         )
         for one in found
     )
+    return [Results(shown, _hint(run, iteration, found)), *asked]
+
+
+def _hint(run: Run, iteration: Iteration, found: Sequence[Row]) -> str:
+    """Return what to do about results if much rests on the user's word; else nothing."""
+    verdict = iteration.verdict
+    looks, lacking = run.setup.is_look, all(one.conditions for one in found)
+    if verdict is None or verdict.barred or looks or lacking:
+        return ""
+    if verdict.outcome is model.Outcome.NOT_JUDGED:
+        unread = is_to_read(run, iteration) and not iteration.reading
+        unread = unread and not is_another_read(run, iteration)
+        then = "; a critic reads the text too" if unread else ", and the text passes"
+        return f"Confirm {'the first, or any two' if len(found) > 1 else 'it'}{then}."
+    few = verdict.basis == "examples" and len(read_examples(run.task.text)) < 2
     answered = any(one.confirmed is not None for one in found)
-    return [Results(shown, labels.results_hint(run, iteration, answered=answered)), *asked]
+    alone = verdict.passed and few and run.setup.weak_critic and not answered
+    return "It passes on one example of the task. Is the first result right?" if alone else ""
 
 
 def questions(run: Run, iteration: Iteration) -> list[Results]:

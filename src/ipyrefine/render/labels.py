@@ -10,7 +10,6 @@ from ipyrefine.core.model import (
     Budget,
     Effect,
     Form,
-    Outcome,
     Price,
     Setup,
     Stage,
@@ -19,11 +18,9 @@ from ipyrefine.core.model import (
     Usage,
 )
 from ipyrefine.core.policy import forecast
-from ipyrefine.core.rank import has_evaluator, is_another_read, is_to_read
-from ipyrefine.core.results import rows
-from ipyrefine.core.run import Iteration, Run
+from ipyrefine.core.rank import has_evaluator
+from ipyrefine.core.run import Run
 from ipyrefine.core.sharing import Sharing
-from ipyrefine.core.stated import read_examples
 from ipyrefine.core.table import Evidence, Point
 
 NONE = "\N{EN DASH}"
@@ -125,30 +122,12 @@ def contest_sentence(point: Point) -> str:
 
 
 FOR_EXAMPLE = "For example"  # above a call whose result nobody has said
-EXAMPLE_COMMAND = '%refine should 1 "VALUE" says what it should give.'
 
 
 def effect_buttons(effect: Effect) -> tuple[str, str]:
     """Return what a user may say to what running a text did: that it is right, and what not."""
     right = {"gone": "It should go" if effect.count == 1 else "They should go"}
     return right.get(effect.kind, "Right"), remedy(effect)
-
-
-def results_hint(run: Run, iteration: Iteration, *, answered: bool) -> str:
-    """Return what to do about results if much rests on the user's word; else nothing."""
-    verdict = iteration.verdict
-    shown, looks = rows(run, iteration), run.setup.is_look
-    if verdict is None or verdict.barred or looks or all(one.conditions for one in shown):
-        return ""
-    if verdict.outcome is Outcome.NOT_JUDGED:
-        unread = is_to_read(run, iteration) and not iteration.reading
-        unread = unread and not is_another_read(run, iteration)
-        then = "a critic reads the text too" if unread else "the text passes"
-        what = "the first, or any two" if len(shown) > 1 else "it"
-        return f"Confirm {what}{'; ' if unread else ', and '}{then}."
-    few = verdict.basis == "examples" and len(read_examples(run.task.text)) < 2
-    alone = verdict.outcome is Outcome.PASS and few and run.setup.weak_critic and not answered
-    return "It passes on one example of the task. Is the first result right?" if alone else ""
 
 
 # Numbers

@@ -54,9 +54,16 @@ _WHY = {
     "only_ran": "Runs; nobody checked what it gives.",
     "no_critic": "Nobody was asked to read it.",
     "weak_critic": "This model was measured too weak to criticise.",
-    "disputed": "Yours to decide: critic and writer disagree about a claim.",
-    "not_ready": "The critic says that it isn't ready:",
-    "test_dropped": "The critic called it ready once its tests pass, and one of them was dropped:",
+    "disputed": "Yours to decide: critic and writer disagree about a claim. {claim}",
+    "not_ready": "The critic says that it isn't ready: {reason}",
+    "test_dropped": (
+        "The critic called it ready once its tests pass, and one of them was dropped: "
+        "{test}. {line}"
+    ),
+    "not_tried": "{test} was not tried: {line}",
+    "not_run": "{line}",
+    "unreadable": "Couldn't read the critique: {line}.",
+    "scored": "Scored {score}, target {target}.",
     "not_read": "Another draft was read instead.",
     "plain": "Yours to judge: no critic reads plots, displays and microcopy (--critique always).",
     "unchanged": "The revision changed nothing.",
@@ -260,8 +267,6 @@ def _reason(run: Run, text: Iteration, verdict: Verdict) -> str:
             return f"{check_name(point)} failed{f': {line}' if line else '.'}"
         case "test_failed":
             return f"critic's tests failed: {_failing_line(run, verdict)}"
-        case "scored":
-            return f"Scored {score(verdict.score)}, target {score(run.limits.target)}."
         case "said":
             return line or f"The evaluator says {verdict.outcome}."
         case "open" | "open_over_score":
@@ -269,18 +274,6 @@ def _reason(run: Run, text: Iteration, verdict: Verdict) -> str:
             but = f"The evaluator's score passes, but {point} still blocks. " if over else ""
             filed = run.points[point].criterion if point in run.points else ""
             return f"{but}{filed}{': ' if filed else ''}{line}"
-        case "disputed":
-            return f"{_WHY['disputed']} {_rival_results(run, text, point) or f'{point}: {line}'}"
-        case "not_ready":
-            return f"{_WHY['not_ready']} {line or 'no reason given.'}"
-        case "test_dropped":
-            return f"{_WHY['test_dropped']} {_test_name(run, point)}. {line}".strip()
-        case "not_tried":
-            return f"{_test_name(run, point)} was not tried: {line}"
-        case "not_run":
-            return line
-        case "unreadable":
-            return f"Couldn't read the critique: {line}."
         case "repeats" | "unchanged" if text.failure:
             return text.failure
         case "repeats":
@@ -289,7 +282,15 @@ def _reason(run: Run, text: Iteration, verdict: Verdict) -> str:
         case "user":
             words = text.override.reason if text.override else ""
             return f"Marked {OUTCOMES[verdict.outcome].word} by you{f': {words}' if words else '.'}"
-    return _WHY.get(verdict.why, "")
+    said = _WHY.get(verdict.why, "").format(
+        line=line,
+        reason=line or "no reason given.",
+        claim=_rival_results(run, text, point) or f"{point}: {line}",
+        test=run.points[point].words if point in run.points else point,
+        score=score(verdict.score),
+        target=score(run.limits.target),
+    )
+    return said.strip()
 
 
 def _failing_line(run: Run, verdict: Verdict) -> str:
@@ -298,13 +299,9 @@ def _failing_line(run: Run, verdict: Verdict) -> str:
     return f"{test.words} ({quoted(test.quote)}): {verdict.line}" if test else verdict.line
 
 
-def _test_name(run: Run, id_: str) -> str:
-    return run.points[id_].words if id_ in run.points else id_
-
-
 def _rival_results(run: Run, text: Iteration, point: str) -> str:
     """Return what a disputed test expects and what the text gives; empty where that isn't known."""
-    result = text.results.get(point)
+    result = text.results.get(point) if point in run.points else None
     row = missed_claim(Cell(run.points[point], result)) if result else None
     if row is None or result is None or result.gives is None:
         return ""
