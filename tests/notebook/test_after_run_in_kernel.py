@@ -1,6 +1,7 @@
 """An accepted cell that runs in a real kernel: its record, its panel, and what is put back."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from kernel import Kernel, until
@@ -19,12 +20,13 @@ LATEST = "get_ipython().magics_manager.registry['Refine'].latest"
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
+def running(tmp_path_factory: pytest.TempPathFactory, warm: Any) -> Iterator[Kernel]:
     answer, home = f"```python\n{TEXT}\n```", str(tmp_path_factory.mktemp("kernel"))
     with ScriptedServer(lambda _: answer) as server:
         env = {"IPYREFINE_MODEL": "m", "OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": ""}
         folders = dict.fromkeys(("IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "IPYREFINE_HOME"), home)
         with Kernel({**env, **folders}) as kernel:
+            kernel.run(warm.line)
             kernel.run("%load_ext ipyrefine\n%config Refine.ui = 'widgets'\nimport builtins")
             yield kernel
 

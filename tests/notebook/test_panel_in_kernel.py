@@ -59,9 +59,9 @@ def start() -> Iterator[Callable[..., Kernel]]:
     """Starts a kernel that shows panels and asks a scripted model."""
     with ScriptedServer(reply) as server, ExitStack() as kernels:
 
-        def started(**env: str) -> Kernel:
+        def started(*, fresh: bool = False, **env: str) -> Kernel:
             env |= {"IPYREFINE_MODEL": "m", "OPENAI_BASE_URL": server.base_url}
-            kernel = kernels.enter_context(Kernel(env))
+            kernel = kernels.enter_context(Kernel(env, fresh=fresh))
             kernel.run("%load_ext ipyrefine\n%config Refine.ui = 'widgets'")
             return kernel
 
@@ -83,7 +83,7 @@ def test_without_anywidget_one_sentence_and_the_plain_record_take_the_panels_pla
     blocked.mkdir()
     (blocked / "anywidget.py").write_text("raise ImportError('not here')")
     path = os.pathsep.join([str(blocked), os.environ.get("PYTHONPATH", "")])
-    kernel = start(PYTHONPATH=path)
+    kernel = start(fresh=True, PYTHONPATH=path)
     assert kernel.run(CELL)["status"] == "ok"
     shown = kernel.outputs()
     said = [one["text"] for one in shown if "text" in one]
@@ -94,7 +94,7 @@ def test_without_anywidget_one_sentence_and_the_plain_record_take_the_panels_pla
 
 
 def test_the_first_line_comes_before_anything_heavy_and_gives_way_to_the_panel_or_an_error(start):
-    kernel = start()
+    kernel = start(fresh=True)
     kernel.run("from ipyrefine.notebook.waiting import Placeholder\noriginal = Placeholder.show")
     kernel.run(
         "import sys\ndef show(self):\n    global loaded\n"
