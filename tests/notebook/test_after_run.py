@@ -75,31 +75,18 @@ TEXT = "total = orders['amount'].sum()\nbig = orders[orders['amount'] > 5]\nbig"
 ALL = "ran: both results as shown"
 
 
-async def test_what_the_cell_gave_as_shown_is_counted(notebook):
+async def test_what_the_cell_gave_as_shown_is_counted_at_its_first_run_and_kept(notebook):
+    notebook.shell.run_line_magic("config", "Refine.journal = True")
     await notebook.run(ORDERS)
     await notebook.accept(TEXT)
     assert notebook.said == ""
     await notebook.run(TEXT)
-    assert notebook.said == ALL
     assert ALL.capitalize() in record_text(notebook.last)
     assert ALL in record_html(notebook.last)
     assert read_record(as_json(notebook.last)).ran == notebook.last.ran
-
-
-async def test_the_journal_keeps_it(notebook):
-    notebook.shell.run_line_magic("config", "Refine.journal = True")
-    await notebook.run(ORDERS)
-    await notebook.accept(TEXT)
-    await notebook.run(TEXT)
     stored = Journal().get().run
     assert stored.ran == notebook.last.ran
     assert (stored.stop_reason, words.ran_words(stored).sentence) == ("accepted", ALL)
-
-
-async def test_only_its_first_run_counts(notebook):
-    await notebook.run(ORDERS)
-    await notebook.accept(TEXT)
-    await notebook.run(TEXT)
     await notebook.run("orders.loc[0, 'amount'] = 0")
     await notebook.run(TEXT)
     assert notebook.said == ALL
@@ -159,14 +146,6 @@ async def test_the_order_of_a_set_does_not_turn_it_amber(notebook):
     assert words.receipt(notebook.last).title.kind != "warn"
 
 
-async def test_a_seed_gives_the_same(notebook):
-    await notebook.run(ORDERS)
-    text = "import random\nrandom.seed(len(orders))\nrandom.random()"
-    await notebook.accept(text)
-    await notebook.run(text)
-    assert notebook.said == "ran: the result is as shown"
-
-
 async def test_a_library_that_the_notebook_patched_turns_it_amber(notebook):
     import pandas
 
@@ -178,22 +157,6 @@ async def test_a_library_that_the_notebook_patched_turns_it_amber(notebook):
     finally:
         pandas.DataFrame.head = kept
     assert notebook.said == "the answer: shown 2, now 1; `few`: shown 2 × 2, now 1 × 2"
-
-
-async def test_an_iterator_is_left_as_it_is(notebook):
-    await notebook.run(ORDERS)
-    text = "ids = iter(orders['id'])\n(one for one in ids)"
-    await notebook.accept(text)
-    result = await notebook.run(text)
-    assert list(result.result) == [1, 2, 3]
-
-
-async def test_lines_for_ipython_stay_out_of_it(notebook):
-    await notebook.run(ORDERS)
-    text = "%precision 3\ntotal = orders['amount'].sum()\n!true"
-    await notebook.accept(text)
-    await notebook.run(text)
-    assert notebook.said == "ran: the result is as shown"
 
 
 @pytest.mark.parametrize(
@@ -210,15 +173,6 @@ async def test_what_stands_above_the_text_belongs_to_it(notebook, monkeypatch, h
     assert notebook.said == said
 
 
-async def test_that_it_raised_is_said(notebook):
-    await notebook.run(ORDERS)
-    await notebook.run("import pandas\npandas.DataFrame.total = lambda self: 1")
-    text = "total = orders.total()"
-    await notebook.accept(text, "-n 0")
-    await notebook.run(text)
-    assert notebook.said == "it ran; shown: it raised AttributeError"
-
-
 HOSTILE = """
 class Hostile:
     def __getattribute__(self, name):
@@ -230,39 +184,44 @@ class Meta(type):
 class Odd(metaclass=Meta):
     pass
 """
+ONE_AS_SHOWN = "ran: the result is as shown"
+UNCHECKED = "--no-check all"
 
 
-async def test_nothing_of_an_object_is_called(notebook):
+@pytest.mark.parametrize(
+    ("before", "text", "options", "said", "back"),
+    [
+        ("", "import random\nrandom.seed(len(orders))\nrandom.random()", "", ONE_AS_SHOWN, ()),
+        ("", "%precision 3\ntotal = orders['amount'].sum()\n!true", "", ONE_AS_SHOWN, ()),
+        ("pd.DataFrame.total = lambda self: 1", "total = orders.total()", "-n 0",
+         "it ran; shown: it raised AttributeError", ()),
+        ("", f"{HOSTILE}\nn = len(orders)\nh = Hostile()\nodd = Odd()\nmany = [h, odd]", "",
+         ALL, ()),
+        ("", "orders = orders[orders['amount'] > 5]\nn = len(orders)", UNCHECKED,
+         "ran: 1 of 3 rows of `orders` is gone; `n` is new: 2", ("orders",)),
+        (f"{HOSTILE}\nh = Hostile()\nodd = Odd()", "(h, odd, more) = (Hostile(), h, {1: odd})",
+         UNCHECKED, "ran: `odd`: Odd → Hostile; `more` is new: {1: Odd}; 1 more", ("h", "odd")),
+        ("", "stop = True\nraise KeyboardInterrupt", UNCHECKED, "ran: `stop` is new: True", ()),
+    ],
+    ids=["a seed", "lines for IPython", "it raised", "nothing of an object is called",
+         "what a first run did", "of hostile objects only the type", "a cell that was stopped"],
+)  # fmt: skip
+async def test_what_it_gave_is_told(notebook, before, text, options, said, back):
+    await notebook.run(f"{ORDERS}\n{before}")
+    await notebook.accept(text, options)
+    await notebook.run(text)
+    assert notebook.said == said
+    assert notebook.last.ran.back == back
+
+
+async def test_an_iterator_is_left_as_it_is(notebook):
     await notebook.run(ORDERS)
-    text = f"{HOSTILE}\nn = len(orders)\nh = Hostile()\nodd = Odd()\nmany = [h, odd]"
+    text = "ids = iter(orders['id'])\n(one for one in ids)"
     await notebook.accept(text)
-    await notebook.run(text)
-    assert notebook.said == "ran: both results as shown"
+    assert list((await notebook.run(text)).result) == [1, 2, 3]
 
 
-# Where nothing ran before
-
-
-async def unchecked(notebook: Notebook, text: str) -> None:
-    await notebook.accept(text, "--no-check all")
-
-
-async def test_what_a_first_run_did_is_said_afterwards(notebook):
-    await notebook.run(ORDERS)
-    text = "orders = orders[orders['amount'] > 5]\nn = len(orders)"
-    await unchecked(notebook, text)
-    await notebook.run(text)
-    assert notebook.said == "ran: 1 of 3 rows of `orders` is gone; `n` is new: 2"
-    assert notebook.last.ran.back == ("orders",)
-
-
-async def test_of_hostile_objects_only_the_type_is_seen(notebook):
-    await notebook.run(f"{HOSTILE}\nh = Hostile()\nodd = Odd()")
-    text = "(h, odd, more) = (Hostile(), h, {1: odd})"
-    await unchecked(notebook, text)
-    await notebook.run(text)
-    assert notebook.said == "ran: `odd`: Odd → Hostile; `more` is new: {1: Odd}; 1 more"
-    assert notebook.last.ran.back == ("h", "odd")
+# What is put back
 
 
 async def test_what_was_shown_of_first_rows_is_not_compared(notebook, monkeypatch):
@@ -287,18 +246,10 @@ async def test_where_nothing_can_be_shut_in_it_is_said_afterwards(notebook, monk
     assert notebook.last.ran.back == ()
 
 
-async def test_a_cell_that_was_stopped_says_nothing(notebook):
-    await notebook.run(ORDERS)
-    text = "stop = True\nraise KeyboardInterrupt"
-    await unchecked(notebook, text)
-    await notebook.run(text)
-    assert notebook.said == "ran: `stop` is new: True"
-
-
 async def test_only_what_was_bound_anew_is_put_back_until_the_next_cell(notebook):
     await notebook.run(f"{ORDERS}\nxs = [1]\nn = 1")
     text = "n = n + 1\nxs.append(2)\norders = orders.head(1)"
-    await unchecked(notebook, text)
+    await notebook.accept(text, UNCHECKED)
     await notebook.run(text)
     cell = notebook.shell.magics_manager.registry["Refine"].latest
     assert cell.offers("")["back"] == ("n", "orders")
@@ -312,7 +263,7 @@ async def test_only_what_was_bound_anew_is_put_back_until_the_next_cell(notebook
 
 async def test_after_the_next_cell_nothing_is_put_back(notebook):
     await notebook.run("n = 1")
-    await unchecked(notebook, "n = 2")
+    await notebook.accept("n = 2", UNCHECKED)
     await notebook.run("n = 2")
     cell = notebook.shell.magics_manager.registry["Refine"].latest
     await notebook.run("%refine show results")
