@@ -59,10 +59,8 @@ def asked(shell: Any, cell: str) -> Any:
 @pytest.mark.parametrize(
     ("cell", "profile"),
     [
-        (
-            "%%refine --plain\nWrite a sales email to a dentist.",
-            "code",
-        ),  # until the model has answered
+        # Until the model has answered.
+        ("%%refine --plain\nWrite a sales email to a dentist.", "code"),
         ("%%refine --plain -p rfc\nWrite a sales email to a dentist.", "rfc"),
         ("%%refine --plain --draft\nHi Anna,\nit is late.", "email"),
         ("%%refine --plain -c schema:Person\nWho is it?", "data"),
@@ -75,12 +73,15 @@ def test_the_profile_is_the_named_one_or_chosen(shell, model, cell, profile):
     assert asked(shell, cell).task.profile == profile
 
 
-@pytest.mark.parametrize("body", ["# Plan\n\n- Meet *Ann*.", "The parcel is late.\n\nSorry."])
-def test_words_to_be_changed_are_a_draft_of_words_with_the_wish(shell, model, body):
+@pytest.mark.parametrize(
+    ("body", "form"),
+    [("# Plan\n\n- Meet *Ann*.", "prose"), ("The parcel is late.\n\nSorry.", "prose"),
+     ("x = 1", "code")],
+)  # fmt: skip
+def test_a_text_to_be_changed_is_a_draft_of_its_kind_with_the_wish(shell, model, body, form):
     run = asked(shell, f"%%refine --plain --change 'More friendly'\n{body}")
     assert (run.setup.draft, run.setup.wish) == (body, "More friendly")
-    assert (run.task.form, run.setup.words) == ("prose", None)
-    assert asked(shell, "%%refine --plain --change 'Shorter'\nx = 1").task.form == "code"
+    assert (run.task.form, run.setup.words) == (form, None)
 
 
 QUESTION = "Why does `df` not change?"
@@ -223,10 +224,9 @@ def test_names_that_the_cell_uses_are_shown_by_structure_and_said(shell, model):
     setup = asked(shell, cell.format("")).setup
     assert labels.interpretation(setup) == "draft to improve (code). Sees prices (2)"
     assert [one.text for one in setup.task.materials] == ["prices (list of length 2):\nlist[int]"]
-    for none in ("%%refine --plain\nx = In, Out, exit\nget_ipython()",
-                 cell.format(" --no-var prices"),
-                 cell.format(" --no-var all")):  # fmt: skip
-        assert asked(shell, none).task.materials == ()
+    none = ["%%refine --plain\nx = In, Out, exit\nget_ipython()",
+            cell.format(" --no-var prices"), cell.format(" --no-var all")]  # fmt: skip
+    assert [asked(shell, one).task.materials for one in none] == [()] * 3
     shell.run_line_magic("config", "Refine.set = {'no_var': 'all'}")
     assert asked(shell, cell.format("")).task.materials == ()
 
@@ -327,7 +327,6 @@ def test_data_is_left_as_an_object_once_a_schema_accepts_it(shell, model, replie
         ("--prompts prices", "--prompts: prices must be a dict of prompts by stage"),
         ("--prompts misspelt", "There is no stage 'juge' to prompt"),
         ("--prompts numbers", "The prompt for draft must be a text, not 7"),
-        ("--chek run", "Did you mean --check?"),
         ("-c exampels", "There is no check 'exampels'"),
         ("--budget cheap", "is not an amount"),
         ("--goal 'open", "not closed"),
@@ -348,8 +347,6 @@ def test_data_is_left_as_an_object_once_a_schema_accepts_it(shell, model, replie
         ("--step --set quiet=yes", "--step and --set quiet=yes contradict each other"),
         ("-p email -c run", "The check run is for Python code, and the profile email"),
         ("-p mine -c tests:tested", "is for Python code, and the profile mine is not"),
-        ("--set timeout=soon", "--set timeout: invalid float value: 'soon'."),
-        ("--set effort=hard", "--set effort: invalid choice: 'hard'"),
     ],
 )
 def test_what_cannot_be_used_gets_a_sentence_before_any_model_call(shell, model, options, sentence):
@@ -388,19 +385,16 @@ JAVA = "public class Stack {}"
 
 @pytest.mark.parametrize(
     "cell",
-    [
-        "%%refine --plain -n 0\nImplement a Java class Stack.",
-        "%%refine --plain -n 0 --set language=Java\nImplement a class Stack.",
-        f"%%refine --plain -n 0 --draft\n```java\n{JAVA}\n```",
-    ],
+    ["\nImplement a Java class Stack.", "--set language=Java\nImplement a class Stack.",
+     f"--draft\n```java\n{JAVA}\n```"],
     ids=["named in the task", "option", "fence"],
-)
+)  # fmt: skip
 def test_java_stays_java(shell, model, replies, cell):
     replies += [f"```java\n{JAVA}\n```"] if "Implement" in cell else []
     replies += [judged("correctness", "efficiency", "clarity", score=5)]
-    result = asked(shell, cell)
-    assert (result.task.profile, result.task.form, result.task.language) == ("code", "code", "java")
-    assert result.iterations[0].text == JAVA
+    run = asked(shell, f"%%refine --plain -n 0 {cell}")
+    assert (run.task.profile, run.task.form, run.task.language) == ("code", "code", "java")
+    assert run.iterations[0].text == JAVA
     assert "Python" not in "\n".join(m.content for one in model.requests for m in one.messages)
 
 
@@ -410,71 +404,67 @@ DEFINING = {
     "list": ("prices = ['Zwolle', 827450917]", "Sort `prices`."),
     "text": ("report = 'Zwolle earned 827450917'", "Shorten `report`."),
     "number": ("total = 827450917", "Halve `total`."),
-    "frame": (
-        "import pandas as pd\ndf = pd.DataFrame({'city': ['Zwolle'], 'n': [827450917]})",
-        "The largest `n` of `df`.",
-    ),
+    "frame": ("import pandas as pd\ndf = pd.DataFrame({'city': ['Zwolle'], 'n': [827450917]})",
+              "The largest `n` of `df`."),
     "changed": ("df = [1]\ndf.append('Zwolle')\ndf = df + [827450917]", "Reverse `df`."),
     "comment": ("# Zwolle earned 827450917\ndef double(x): return 2 * x", "Call `double(2)`."),
     "default": ("def tax(x, city='Zwolle', base=827450917): return x", "Call `tax(2)`."),
     "body": ("def tax(x):\n    return x + 827450917 * len('Zwolle')", "Call `tax(2)`."),
-    "docstring": (
-        "def tax(x):\n    'Zwolle pays 827450917.'\n    return x",
-        "Call `tax(2)`.",
-    ),
-    "dataclass": (
-        "from dataclasses import dataclass\n@dataclass\nclass Order:\n    'Zwolle'\n"
-        "    city: str = 'Zwolle'\n    n: int = 827450917\norder = Order()",
-        "Print `order`, an `Order()`.",
-    ),
-    "enum": (
-        "import enum\nclass City(enum.Enum):\n    FIRST = 'Zwolle'\n    N = 827450917",
-        "List `City`.",
-    ),
-}
+    "docstring": ("def tax(x):\n    'Zwolle pays 827450917.'\n    return x", "Call `tax(2)`."),
+    "dataclass": ("from dataclasses import dataclass\n@dataclass\nclass Order:\n    'Zwolle'\n"
+                  "    city: str = 'Zwolle'\n    n: int = 827450917\norder = Order()",
+                  "Print `order`, an `Order()`."),
+    "enum": ("import enum\nclass City(enum.Enum):\n    FIRST = 'Zwolle'\n    N = 827450917",
+             "List `City`."),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(("defines", "task"), DEFINING.values(), ids=DEFINING)
+ELSEWHERE, HERE = "https://models.example.com/v1", "http://127.0.0.1:8080/v1"
+
+
 @pytest.mark.parametrize(
     ("options", "address", "sent"),
     [
-        ("", "https://models.example.com/v1", False),
-        ("--share structure", "https://models.example.com/v1", False),
-        ("--share outputs", "https://models.example.com/v1", False),
-        ("--share values", "https://models.example.com/v1", True),
-        ("--context 1", "https://models.example.com/v1", True),
-        ("", "http://127.0.0.1:8080/v1", True),
+        ("", ELSEWHERE, False),
+        ("--share structure", ELSEWHERE, False),
+        ("--share outputs", ELSEWHERE, False),
+        ("--share values", ELSEWHERE, True),
+        ("--context 1", ELSEWHERE, True),
+        ("", HERE, True),
     ],
 )
 def test_a_server_elsewhere_is_sent_no_code_of_other_cells_unless_the_user_says_so(
-    shell, model, monkeypatch, defines, task, options, address, sent
+    shell, model, monkeypatch, options, address, sent
 ):
-    model.base_url = address
-    cell = f"%%refine --plain {options}\n{task}"
-    monkeypatch.setattr(shell.history_manager, "input_hist_raw", ["", defines, cell])
-    shell.run_cell(defines)
-    run_cell(shell, cell)
-    asked = model.requests[0].model_dump_json()
-    assert ("Zwolle" in asked or "827450917" in asked) is sent
+    model.base_url, wrong = address, []
+    for kind, (defines, task) in DEFINING.items():
+        cell = f"%%refine --plain {options}\n{task}"
+        monkeypatch.setattr(shell.history_manager, "input_hist_raw", ["", defines, cell])
+        shell.run_cell(defines)
+        model.requests.clear()
+        run_cell(shell, cell)
+        request = model.requests[0].model_dump_json()
+        if ("Zwolle" in request or "827450917" in request) is not sent:
+            wrong.append(kind)
+    assert wrong == []
 
 
 def test_a_run_that_began_on_this_machine_goes_on_elsewhere_without_values_and_code(
     shell, model, monkeypatch
 ):
-    model.base_url = "http://127.0.0.1:8080/v1"
+    model.base_url = HERE
     defines, cell = DEFINING["frame"][0], "%%refine --plain\nThe largest `n` of `df`."
     monkeypatch.setattr(shell.history_manager, "input_hist_raw", ["", defines, cell])
     shell.run_cell(defines)
     run_cell(shell, cell)
     assert "Zwolle" in model.requests[0].model_dump_json()
     elsewhere = ScriptedModel([Unreachable("There is no model.")])
-    elsewhere.base_url = "https://models.example.com/v1"
+    elsewhere.base_url = ELSEWHERE
     monkeypatch.setattr(api, "choose_model", lambda *_, **__: elsewhere)
     change_model(shell, "gpt")
     sent = elsewhere.requests[0].model_dump_json()
     assert "df (pandas DataFrame, 1 rows × 2 columns)" in sent
-    assert "Zwolle" not in sent
-    assert "827450917" not in sent
+    assert [one for one in ("Zwolle", "827450917") if one in sent] == []
 
 
 def test_a_strangers_file_of_wishes_is_not_read_unless_the_user_names_it(

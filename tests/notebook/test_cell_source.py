@@ -242,35 +242,29 @@ CHAIN = ("df = read()", "print(df)", "other = 1", "df = df.dropna()", "df.plot()
 
 
 @pytest.mark.parametrize(
-    ("sources", "name", "text", "phrase"),
+    ("sources", "names", "own", "text", "phrase"),
     [
-        (CHAIN, "df", "[code cell]\ndf = read()\n\n[code cell]\ndf = df.dropna()",
+        (CHAIN, ["df"], [], "[code cell]\ndf = read()\n\n[code cell]\ndf = df.dropna()",
          "the code of 2 cells"),
-        (["def f(x):\n    return 1", "def f(x):\n    return 2", "g = f"], "f",
+        (["def f(x):\n    return 1", "def f(x):\n    return 2", "g = f"], ["f"], [],
          "[code cell]\ndef f(x):\n    return 2", "the code of a cell"),
-        (["df = load(password='planted', host='db')"], "df",
+        (["df = load(password='planted', host='db')"], ["df"], [],
          "[code cell]\ndf = load(password='[secret]', host='db')", "the code of a cell"),
+        (CHAIN, ["absent"], [], None, ""),
+        (CHAIN, [], [], None, ""),
+        (["df = 1"], ["df"], ["df = 1\n"], None, ""),
+        (["from a import df", "%%refine\ndf = 1"], ["df"], [], None, ""),
+        ([], ["df"], [], None, ""),
     ],
-    ids=["changed on the way", "bound anew", "with a secret"],
+    ids=["changed on the way", "bound anew", "with a secret", "an unknown name", "no name",
+         "in the cell itself", "imported", "no cells"],
 )  # fmt: skip
-def test_the_cells_that_define_a_name_are_found_without_their_outputs(sources, name, text, phrase):
-    material = cell_source.read_definitions(ran(*sources, token="by hand"), [name], [])
-    assert material
-    assert (material.text, material.phrase) == (text, phrase)
-
-
-@pytest.mark.parametrize(
-    ("sources", "names", "own"),
-    [
-        (CHAIN, ["absent"], []),
-        (CHAIN, [], []),
-        (["df = 1"], ["df"], ["df = 1\n"]),
-        (["from a import df", "%%refine\ndf = 1"], ["df"], []),
-        ([], ["df"], []),
-    ],
-)
-def test_what_defines_nothing_of_it_is_not_shown(sources, names, own):
-    assert cell_source.read_definitions(ran(*sources), names, own) is None
+def test_the_cells_that_define_a_name_are_found_without_their_outputs(
+    sources, names, own, text, phrase
+):
+    material = cell_source.read_definitions(ran(*sources, token="by hand"), names, own)
+    assert (material and material.text) == text
+    assert not material or material.phrase == phrase
 
 
 HELPERS = """

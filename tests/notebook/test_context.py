@@ -82,6 +82,8 @@ def test_the_model_sees_what_the_latest_cells_used_the_last_one_first(shell, mod
         ("--no-var orders", ["stock", "rate", "gross"]),
         ("--no-var all", []),
         ("-v rate --context 1", ["rate", "stock"]),
+        ("-p prose", []),  # a task in words
+        ("--model recorded:some.json", []),  # which is asked what it was asked
     ],
 )
 def test_a_user_says_how_much_of_it_is_seen(shell, model, options, names):
@@ -97,10 +99,6 @@ def test_a_setting_says_of_how_many_cells(shell, model):
 def test_what_the_request_names_comes_first_however_old_it_is(shell, model):
     setup = setup_of(shell, "--context 1", "Plot `orders` with gross().")
     assert setup.task.variables == ["orders", "gross", "stock"]
-
-
-def test_a_task_in_words_brings_no_cells_along(shell, model):
-    assert setup_of(shell, "-p prose").task.variables == []
 
 
 def test_what_is_seen_stays_within_its_room(shell, model):
@@ -123,10 +121,6 @@ def test_of_long_cells_the_last_ones_are_seen(shell, model):
     text = sent(model)
     assert ("d = [1" in text, "c = [1" in text, "b = [1" in text) == (True, True, False)
     assert "\n[code cell]\nc = [1" in text
-
-
-def test_a_recording_is_asked_what_it_was_asked(shell, model):
-    assert setup_of(shell, "--model recorded:some.json").task.variables == []
 
 
 @pytest.mark.parametrize(

@@ -289,11 +289,7 @@ def test_the_one_that_failed_before_the_extension_was_loaded_counts(book):
         (["1 / 0"], "-c nope", "There is no check 'nope'"),
         (["1 / 0"], "--nope", "There is no option --nope."),
         (["1 / 0"], "nope", "There is no option nope;"),
-        (
-            ["1 / 0"],
-            "--set as=task",
-            "--set as is not for %refine fix, which takes Python that failed.",
-        ),
+        (["1 / 0"], "--set as=task", "--set as is not for %refine fix, which takes Python that"),
         (["1 / 0"], "--set language=java", "--set language is not for %refine fix"),
         (["1 / 0"], "--candidates 3", "there is a draft already"),
         (["%nope"], "", "The cell holds only lines for IPython, which checks don't run."),
@@ -335,19 +331,13 @@ def test_a_hostile_error_is_fixed_like_any_other(book, cell):
 @pytest.mark.parametrize(
     ("broken", "fixed", "reason"),
     [
-        (
-            "with lock:\n    1 / 0",
-            "with lock:\n    1 / 1",
-            "Not run: the code needs lock, and it cannot be copied",
-        ),
-        (
-            "open('../date.csv').read()",
-            "open('../data.csv').read()",
-            "Not run: it reads ../data.csv, which checked code cannot reach.",
-        ),
+        ("with lock:\n    1 / 0", "with lock:\n    1 / 1",
+         "Not run: the code needs lock, and it cannot be copied"),
+        ("open('../date.csv').read()", "open('../data.csv').read()",
+         "Not run: it reads ../data.csv, which checked code cannot reach."),
     ],
     ids=["a variable without a copy", "a file"],
-)
+)  # fmt: skip
 def test_what_the_sandbox_does_not_have_leaves_the_fix_unjudged(
     book, tmp_path, monkeypatch, broken, fixed, reason
 ):
@@ -412,22 +402,17 @@ MAIN = "import asyncio\nasync def main():\n    print('done')\n"
 
 @pytest.mark.parametrize(
     "start",
-    [
-        "asyncio.run(main())",
-        "asyncio.get_event_loop().run_until_complete(main())",
-        "if __name__ == '__main__':\n    asyncio.run(main())",
-        "with asyncio.Runner() as runner:\n    runner.run(main())",
-    ],
-)
+    ["asyncio.run(main())", "asyncio.get_event_loop().run_until_complete(main())",
+     "if __name__ == '__main__':\n    asyncio.run(main())",
+     "with asyncio.Runner() as runner:\n    runner.run(main())"],
+)  # fmt: skip
 def test_a_loop_that_the_notebook_refuses_is_refused_in_the_sandbox_too(book, start):
-
     async def attempt():  # in a loop, as in a kernel
         return book.attempt(MAIN + start)
 
     assert isinstance(asyncio.run(attempt()), RuntimeError)
     book.reply(MAIN + "await main()")
-    run = book.fix()
-    failed, fixed = (one.evidence[0] for one in run.iterations)
+    failed, fixed = (one.evidence[0] for one in book.fix().iterations)
     assert "RuntimeError: " in failed.detail
     assert "In the sandbox" not in failed.detail
     assert fixed.passed is True
@@ -522,7 +507,12 @@ def test_a_decided_fix_shows_its_record_when_nothing_has_failed_since(book):
     assert len(book.model.requests) == 1
 
 
-def test_a_fix_resumes_with_its_cell_its_copies_and_the_names_it_wants(book):
+@pytest.mark.parametrize(
+    "closed", [True, False], ids=["shut in", "not shut in, as the user lets it"]
+)
+def test_a_fix_resumes_with_its_cell_its_copies_and_the_names_it_wants(book, monkeypatch, closed):
+    monkeypatch.setattr(variables, "sandbox_is_closed", lambda: closed)
+    book.magics.set = {} if closed else {"unconfined": True}
     book.fail(BROKEN.replace("'c'", "'d'"), "print(prices)", FIXED, cell_id="failed")
     book.fix("-n 1 --set name=mine", cell_id="fixing")
     book.magics.latest = None
@@ -532,17 +522,6 @@ def test_a_fix_resumes_with_its_cell_its_copies_and_the_names_it_wants(book):
     assert runs(book.last)
     book.run("%refine accept", "later")
     assert (book.puts[0]["cell_id"], book.puts[0]["text"]) == ("failed", FIXED)
-
-
-def test_a_resumed_run_runs_code_where_the_user_lets_it_though_it_is_not_shut_in(book, monkeypatch):
-    monkeypatch.setattr("ipyrefine.kernel.variables.sandbox_is_closed", lambda: False)
-    monkeypatch.setattr(book.magics, "set", {"unconfined": True})
-    book.fail(BROKEN.replace("'c'", "'d'"), "print(prices)", FIXED, cell_id="failed")
-    book.fix("-n 1 --set name=mine", cell_id="fixing")
-    book.magics.latest = None
-    book.run("%refine resume mine", "later")
-    book.run("%refine continue 2", "later")
-    assert runs(book.last)
 
 
 def test_options_of_the_cell_magic_hold(book):

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from shells import Front
 
@@ -26,6 +26,7 @@ def with_changes(old: str, found: list[dict[str, Any]]) -> str:
     return "\n".join([*made, *lines[at:]])
 
 
+@settings(max_examples=40)
 @given(LINES, LINES)
 def test_the_changes_make_the_new_text_of_the_old_one(old, new):
     before, after = "\n".join(old), "\n".join(new)

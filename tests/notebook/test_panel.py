@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from hostile import texts
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from ipywidgets import Widget
 
@@ -271,8 +271,8 @@ def test_another_model_is_typed_or_chosen_by_what_it_costs(desk):
     changed: list[tuple[str, ...]] = []
     prices = {"big": Price(prompt=0.25, completion=2), "small": Price(prompt=0, completion=0)}
     failed = Stopped(reason=StopReason.FAILED, message="No server.")
-    change_model = lambda *words: changed.append(words)  # noqa: E731
-    d = desk(OPENING, failed, change_model=change_model, models=lambda: prices)
+    options: dict[str, Any] = {"models": lambda: prices}
+    d = desk(OPENING, failed, change_model=lambda *words: changed.append(words), **options)
     assert "$0.25 and $2" not in d.page.html
     d.page.click("open", name="model")
     assert "$0.25 and $2 per million tokens" in d.page.html
@@ -302,11 +302,9 @@ def test_one_click_starts_again_as_the_other_kind_of_text_where_that_can_be_done
 
 
 def test_tests_are_offered_where_there_are_any(desk):
+    assert not desk(*FIRST, END).page.has("tests")
     task = Task(text="Write f. f(1) == 2", form="code")
-    opening = RunStarted(setup=SETUP.model_copy(update={"task": task}))
-    d = desk(*FIRST, END, tests=lambda: d.calls.append("tests"))
-    assert not d.page.has("tests")
-    d = desk(opening, *FIRST[1:], END, tests=lambda: d.calls.append("tests"))
+    d = desk(RunStarted(setup=SETUP.model_copy(update={"task": task})), *FIRST[1:], END)
     d.page.click("tests")
     assert d.calls == ["tests"]
 
@@ -348,6 +346,10 @@ DECISIONS: list[tuple[str, Sequence[Event], str, dict[str, str], dict[str, Any],
      Override(iteration=0, outcome=Outcome.PASS, reason="why")),
     ("needs-work", LISTED, "", {}, {"words": "why"},
      Override(iteration=0, outcome=NEEDS_WORK, reason="why")),
+    ("needs-work", [*FIRST, *PASSED], "", {}, {"words": ""},
+     Override(iteration=1, outcome=NEEDS_WORK)),
+    ("fail", [*FIRST, *PASSED], "", {}, {"words": ""},
+     Override(iteration=1, outcome=Outcome.FAIL)),
     ("continue", LISTED, "", {}, {"words": "why", "revisions": 3},
      Continue(revisions=3, guidance="why")),
     ("guide", FIRST, "", {}, {"words": "shorter"}, Guide(guidance="shorter")),
@@ -403,13 +405,6 @@ def test_the_field_for_words_is_emptied_by_a_decision_and_kept_by_a_failed_one(d
     assert taken.page.words_field != before[0]
     assert refused.page.words_field == before[1]
     assert "The cell is &lt;b&gt;gone&lt;/b&gt;." in refused.page.html
-
-
-def test_a_verdict_of_the_users_own_needs_no_reason(desk):
-    d = desk(*FIRST, *PASSED)
-    for action, outcome in (("needs-work", NEEDS_WORK), ("fail", Outcome.FAIL)):
-        d.page.click(action, fields={"words": ""})
-        assert d.decisions[-1] == Override(iteration=1, outcome=outcome)
 
 
 def test_the_shown_iteration_is_what_the_buttons_are_about(desk):
@@ -752,6 +747,7 @@ async def test_a_page_that_opens_midway_is_sent_everything_so_far_and_then_piece
     assert d.page.text == "Hello, you."
 
 
+@settings(max_examples=40)
 @given(pieces=st.lists(texts | st.sampled_from(["\r", "\n", "\r\n", "😀"]), max_size=12))
 def test_a_page_shows_what_the_pieces_say_wherever_they_were_cut(pieces):
     stream, shown = Stream(), ""

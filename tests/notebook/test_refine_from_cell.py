@@ -159,7 +159,7 @@ def test_what_cannot_be_refined_gets_a_sentence(front, options_, body, sentence)
 
 # Running a decided cell again
 
-CELL = f"%%refine -c changed -n 1\n{WRONG}"
+CELL = f"%%refine -c changed -n 1 --no-check all\n{WRONG}"
 
 
 @pytest.mark.parametrize("decision", ["accept", "override pass"])

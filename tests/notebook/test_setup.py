@@ -5,6 +5,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from types import SimpleNamespace
 from typing import Any
 
@@ -320,10 +321,7 @@ def test_a_setting_that_cannot_be_used_is_left_and_an_unknown_one_too(magics):
     assert (magics.share, magics.context, magics.set) == (None, 3, {})
     magics.take_settings(settings(model="good"))
     assert magics.model == "good"
-
-
-def test_the_settings_server_gets_no_key_that_a_variable_holds_for_another(magics):
-    magics.api_key_env = "WORK_KEY"
+    magics.api_key_env = "WORK_KEY"  # a key that a variable holds for another server
     magics.take_settings(settings(server="http://elsewhere.example/v1"))
     assert magics.base_url == ""
 
@@ -342,6 +340,7 @@ async def test_what_the_form_set_up_outlives_older_settings_and_follows_newer_on
 
 # In a kernel
 
+LATEST = "get_ipython().magics_manager.registry['Refine'].latest"
 PRESS = """import gc, asyncio
 from ipyrefine.notebook.panel import Panel
 panel = [one for one in gc.get_objects() if type(one) is Panel and not one._closed][-1]
@@ -352,28 +351,21 @@ await asyncio.sleep(0.2)
 
 @pytest.fixture
 def start(tmp_path) -> Iterator[Callable[..., Kernel]]:
-    kernels: list[Kernel] = []
+    with ExitStack() as kernels:
 
-    def started(**env: str) -> Kernel:
-        kernel = Kernel({"IPYREFINE_MODEL_DIR": str(tmp_path), **env})
-        kernels.append(kernel)
-        kernel.run("%load_ext ipyrefine\n%config Refine.ui = 'widgets'")
-        return kernel
+        def started(**env: str) -> Kernel:
+            kernel = kernels.enter_context(Kernel({"IPYREFINE_MODEL_DIR": str(tmp_path), **env}))
+            kernel.run("%load_ext ipyrefine\n%config Refine.ui = 'widgets'")
+            return kernel
 
-    yield started
-    for kernel in kernels:
-        kernel.__exit__()
+        yield started
 
 
 def wait_for_text(kernel: Kernel) -> None:
-    wait = (
-        "for _ in range(200):\n"
-        "    latest = get_ipython().magics_manager.registry['Refine'].latest\n"
-        "    run = latest and latest.session.run\n"
-        "    if run and run.stop_reason and run.iterations: break\n"
-        "    await asyncio.sleep(0.1)\n"
+    run = f"{LATEST}.session.run"
+    until(
+        lambda: kernel.value(f"bool({LATEST} and {run}.stop_reason and {run}.iterations)") == "True"
     )
-    assert kernel.run(wait)["status"] == "ok"
 
 
 def test_a_cell_that_finds_no_model_waits_in_its_form_and_goes_on_there(start, server, own_world):
@@ -417,27 +409,25 @@ def test_a_key_that_is_refused_opens_the_form_and_the_run_goes_on_with_another(s
     server.then(Failure(401, {"error": {"message": "bad"}}))
     kernel = start(OPENAI_BASE_URL=server.base_url, IPYREFINE_MODEL="m", OPENAI_API_KEY="sk-wrong")
     assert kernel.run("%%refine --critique never\nWrite inc(n).")["status"] == "ok"
-    latest = "get_ipython().magics_manager.registry['Refine'].latest"
-    assert "Use it and try again" in kernel.value(f"{latest}.panel._render()['form']")
+    assert "Use it and try again" in kernel.value(f"{LATEST}.panel._render()['form']")
     fields = {"step": "use", "url": server.base_url, "key": SECRET, "model": "small"}
     kernel.run(PRESS.format(json.dumps(fields)))
     wait_for_text(kernel)
     assert "def inc(n)" in kernel.value("refined")
-    assert kernel.value(f"{latest}.panel._render()['form']") == "''"
+    assert kernel.value(f"{LATEST}.panel._render()['form']") == "''"
     assert server.requests[-1].headers["authorization"] == f"Bearer {SECRET}"
 
 
 def test_to_continue_a_look_without_a_model_opens_the_form(start, server):
     kernel = start()
     kernel.run("%%refine --draft -n 0\nx = 40 + 2\nx")
-    latest = "get_ipython().magics_manager.registry['Refine'].latest"
     click = {"action": "continue", "fields": {"words": "shorter"}}
-    until(lambda: kernel.value(f"{latest}.session.run.stop_reason is not None") == "True")
-    kernel.run(f"{latest}.panel._take({click})")
-    until(lambda: "No model is set up to write." in kernel.value(f"{latest}.panel._note"))
-    assert "Use it" in kernel.value(f"{latest}.panel._render()['form']")
+    wait_for_text(kernel)
+    kernel.run(f"{LATEST}.panel._take({click})")
+    until(lambda: "No model is set up to write." in kernel.value(f"{LATEST}.panel._note"))
+    assert "Use it" in kernel.value(f"{LATEST}.panel._render()['form']")
     fields = {"step": "use", "url": server.base_url, "model": "small"}
-    kernel.run(PRESS.format(json.dumps(fields)) + "await asyncio.sleep(1)")
-    assert kernel.value(f"{latest}.panel._render()['form']") == "''"
-    kernel.run(f"{latest}.panel._take({click})\nawait asyncio.sleep(1)")
-    assert "shorter" in str(server.bodies)
+    kernel.run(PRESS.format(json.dumps(fields)))
+    until(lambda: kernel.value(f"{LATEST}.panel._render()['form']") == "''")
+    kernel.run(f"{LATEST}.panel._take({click})")
+    until(lambda: "shorter" in str(server.bodies))

@@ -177,23 +177,15 @@ def test_tests_of_yours_decide_in_a_look(shell):
         )
 
 
-@pytest.mark.parametrize("cell", ["", "%refine accept"])
-def test_an_empty_cell_is_refused_and_a_looked_at_one_goes_to_the_prompt(shell, cell):
-    if not cell:
-        assert "The cell is empty" in str(error_of(shell, "%%refine --draft -n 0\n"))
-        return
+def test_a_looked_at_text_goes_to_the_prompt_and_is_not_run(shell):
     look(shell, "%%refine --draft -n 0\ntwo = 1 + 1")
-    look(shell, cell)
+    look(shell, "%refine accept")
     assert "two" not in shell.user_ns
-
-
-def refuse(*_: Any, **__: Any) -> Any:
-    raise AssertionError("no model is to be chosen")
 
 
 @pytest.mark.parametrize("named", ["", " -m gpt-9", " --judge gpt-9"])
 def test_what_is_never_read_nor_revised_loads_and_names_no_model(shell, monkeypatch, named):
-    monkeypatch.setattr(api, "choose_model", refuse)
+    monkeypatch.setattr(api, "choose_model", lambda *_, **__: pytest.fail("no model is needed"))
     monkeypatch.setenv("IPYREFINE_MODEL", "gpt-9")
     shown = look(shell, f"%%refine --draft -n 0 --critique never{named}\n1 + 1")
     assert "▷ RUNS" in shown

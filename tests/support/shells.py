@@ -83,6 +83,7 @@ class Front:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, replies: Iterable[Any] = ()) -> None:
         self.shell = new_shell()
+        self.shell.run_line_magic("xmode", "Minimal")  # a coloured traceback takes 0.5 s
         self.puts: list[dict[str, Any]] = []
         self.shown = ""
         monkeypatch.setattr(api, "choose_model", lambda *_, **__: ScriptedModel(replies))
