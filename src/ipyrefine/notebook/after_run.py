@@ -3,7 +3,6 @@
 Nothing of the user's or a model's runs for that: values are only read (`kernel.held`).
 """
 
-import asyncio
 import contextlib
 import re
 from collections.abc import Callable, Mapping
@@ -21,6 +20,7 @@ from ipyrefine.kernel.magics import python_part
 from ipyrefine.kernel.names import IPYTHON, names_in_code
 from ipyrefine.kernel.variables import Copies
 from ipyrefine.notebook.failure import is_ours
+from ipyrefine.notebook.waiting import running_loop
 from ipyrefine.sandbox.sandbox import HASH_SEED
 from ipyrefine.session.session import Session
 
@@ -153,11 +153,8 @@ class AcceptedCell:
                 self._tell(ran)
             return
         taken = self._copies.taken(self._code)
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:  # a plain shell: nothing can run behind its back
-            taken = None
-        if taken is None or taken.files is None:
+        loop = running_loop()  # none in a plain shell: nothing can run behind its back
+        if not loop or taken is None or taken.files is None:
             self._tell(ran)
             return
         self._again = loop.create_task(self._tell_if_steady(ran, shown, taken.files))

@@ -26,7 +26,13 @@ from ipyrefine.kernel.variables import NOT_RUN_HERE, Copies
 from ipyrefine.notebook.after_run import AcceptedCell
 from ipyrefine.notebook.cell_target import CellTarget, Origin
 from ipyrefine.notebook.in_cell import hunks
-from ipyrefine.notebook.waiting import NO_ANYWIDGET, Placeholder, caller_waits, run_to_end
+from ipyrefine.notebook.waiting import (
+    NO_ANYWIDGET,
+    Placeholder,
+    caller_waits,
+    run_to_end,
+    running_loop,
+)
 from ipyrefine.providers.choose import mark_asked, models_at_hand, remember_sharing
 from ipyrefine.providers.servers import Key
 from ipyrefine.render import labels, words
@@ -525,12 +531,10 @@ class CellRun:
 
     def _tell(self, ran: Ran | None) -> None:
         """Keep what came of the accepted text's run, if anything, and show it."""
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
-            run_to_end(self._add(ran))
-        else:
+        if running_loop():
             self._telling = asyncio.ensure_future(self._add(ran))
+        else:
+            run_to_end(self._add(ran))
 
     async def _add(self, ran: Ran | None) -> None:
         await self.session.settle()  # the cell may run as the acceptance is still being stored

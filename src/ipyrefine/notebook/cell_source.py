@@ -51,7 +51,7 @@ _CODE_START = re.compile(
 )
 _ASKS = re.compile(r"^\s*[¿¡]?[^\W\d]\w* \w.*\?\s*$", re.MULTILINE)
 _LOOKED_AT = 100  # cells, for those that used a name
-_LEFT_BY_US = ("refined", "refined_run")
+LEFT_BY_US = ("refined", "refined_run")
 _SOURCE = 2_000  # characters of the source of a cell above
 _OUTPUT = 800  # characters of all its outputs
 _TOTAL = 12_000  # characters of all cells; the nearest ones count first
@@ -275,7 +275,7 @@ def latest_cells(shell: Any, count: int, own: Sequence[str]) -> list[RanCell]:
         seen.add(source)
         used = dict.fromkeys([*names_in_code(source), *names_defined(source)])
         names = [n for n in used if n in space and type(space[n]) is not ModuleType]
-        if names := [n for n in names if n not in _LEFT_BY_US]:
+        if names := [n for n in names if n not in LEFT_BY_US]:
             found.append(RanCell(f"In [{number}]", source, tuple(names)))
     return found
 

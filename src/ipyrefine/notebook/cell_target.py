@@ -296,23 +296,15 @@ async def put_text(
     """
     if op == "replace" and (cell_id is None or expected_source is None):
         raise UsageError("To replace a cell, give its id and the text it is expected to hold.")
-    request = {
-        "op": op,
-        "op_id": op_id or uuid.uuid4().hex,
-        "cell_id": cell_id,
-        "text": text,
-        "cell_type": cell_type,
-        "expected_source": expected_source,
-        "run": run,
-    }
-    return (await _ask(request, timeout)).placed
+    asked = {"text": text, "cell_type": cell_type, "expected_source": expected_source, "run": run}
+    return (await _ask(op, cell_id, timeout, op_id, **asked)).placed
 
 
 async def read_cell(cell_id: str) -> dict[str, Any] | None:
     """Return a cell's ``source`` and ``outputs`` from the front-end; None where it cannot say."""
     if not hears_comms_while_running():
         return None
-    answer = await _ask({"op": "read", "op_id": uuid.uuid4().hex, "cell_id": cell_id}, TIMEOUT)
+    answer = await _ask("read", cell_id)
     if answer.text is None:
         return None
     match answer.cells:
@@ -328,14 +320,12 @@ async def read_cells_above(cell_id: str, count: int) -> list[Any] | None:
     """
     if not hears_comms_while_running():
         return None
-    request = {"op": "above", "op_id": uuid.uuid4().hex, "cell_id": cell_id, "count": count}
-    return (await _ask(request, TIMEOUT)).cells
+    return (await _ask("above", cell_id, count=count)).cells
 
 
 async def keep_settings(values: Mapping[str, Any]) -> bool:
     """Have JupyterLab keep settings of ours for later kernels; return whether it does."""
-    request = {"op": "settings", "op_id": uuid.uuid4().hex, "cell_id": None, "settings": values}
-    return (await _ask(request, TIMEOUT)).placed.ok
+    return (await _ask("settings", None, settings=values)).placed.ok
 
 
 class _Answer(NamedTuple):
@@ -344,11 +334,14 @@ class _Answer(NamedTuple):
     cells: list[Any] | None = None
 
 
-async def _ask(request: Mapping[str, Any], seconds: float) -> _Answer:
+async def _ask(
+    op: str, cell_id: str | None, seconds: float = TIMEOUT, op_id: str | None = None, **more: Any
+) -> _Answer:
     """Send a request and wait for the first answer; one that never comes is an answer too."""
     import comm
 
-    channel = comm.create_comm(target_name=COMM_TARGET, data=dict(request))
+    request = {"op": op, "op_id": op_id or uuid.uuid4().hex, "cell_id": cell_id, **more}
+    channel = comm.create_comm(target_name=COMM_TARGET, data=request)
     if isinstance(channel, comm.DummyComm):
         return _Answer(Placed(how="unavailable", reason="no-kernel"))
     loop = asyncio.get_running_loop()

@@ -26,6 +26,7 @@ from ipyrefine.kernel.variables import UNDEFINED
 from ipyrefine.notebook import options
 from ipyrefine.notebook.cell_run import CellRun, Made
 from ipyrefine.notebook.cell_source import (
+    LEFT_BY_US,
     CellSource,
     cell_key,
     read_code_cell,
@@ -42,7 +43,6 @@ _TASK = (
     "keep what the code is for, the names it defines and what it prints."
 )
 _LINE = re.compile(r"\s*(?:%\w|!(?!=))")  # for IPython, in a cell that is not Python yet
-_LEFT_BY_US = ("refined", "refined_run")
 
 
 async def start_fix(magics: Any, words: list[str], placeholder: Placeholder) -> CellRun | None:
@@ -177,7 +177,7 @@ def _near_names(text: str, namespace: Mapping[str, Any]) -> list[str]:
     """Return the notebook's names that resemble the code's undefined ones."""
     if not try_parse(python_part(text).code):
         return []
-    names = [name for name in namespace if name[:1] != "_" and name not in _LEFT_BY_US]
+    names = [name for name in namespace if name[:1] != "_" and name not in LEFT_BY_US]
     builtin = dir(builtins)
     unknown = [n for n in names_in_draft(text) if n not in namespace and n not in builtin]
     near = [m for name in unknown for m in difflib.get_close_matches(name, names, n=3)]

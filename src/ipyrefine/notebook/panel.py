@@ -40,6 +40,7 @@ from ipyrefine.core.ports import Clock
 from ipyrefine.core.run import Run
 from ipyrefine.core.sharing import Sharing, is_computed, next_level, withheld
 from ipyrefine.errors import describe
+from ipyrefine.notebook.waiting import running_loop
 from ipyrefine.render import labels
 from ipyrefine.render.diff import revert
 from ipyrefine.render.escape import plain
@@ -442,10 +443,8 @@ class Loop:
     def attach(self) -> None:
         """Make the running loop and this thread the panel's from now on."""
         self._thread = threading.get_ident()
-        try:
-            self._loop = asyncio.get_running_loop()
-        except RuntimeError:
-            return  # a plain shell between two runs; the loop of the last one may still live
+        # In a plain shell between two runs the loop of the last one may still live.
+        self._loop = running_loop() or self._loop
 
     def later(self, seconds: float, action: Callable[[], None]) -> asyncio.Handle | None:
         """Run an action after some seconds; return None where there is no loop to do it."""

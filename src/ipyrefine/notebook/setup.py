@@ -34,7 +34,7 @@ from ipyrefine.errors import (
 from ipyrefine.kernel.redaction import has_known_form
 from ipyrefine.notebook.cell_target import keep_settings, source_cell_id
 from ipyrefine.notebook.panel import Panel, page_code
-from ipyrefine.notebook.waiting import Placeholder
+from ipyrefine.notebook.waiting import Placeholder, running_loop
 from ipyrefine.providers import weights
 from ipyrefine.providers.choose import NO_MODEL, is_recording
 from ipyrefine.providers.faults import LEAST_SECRET, safe_url
@@ -104,8 +104,7 @@ class Setup:
         self.closed = self.in_keyring = self.has_key = False
         self._tested: Entry | None = None
         self._work: asyncio.Future[str] | None = None
-        with suppress(RuntimeError):  # nobody would wait for it
-            asyncio.get_running_loop()
+        if running_loop():  # else nobody would wait for it
             self._looking = asyncio.ensure_future(self._look_for_key())
 
     def _fill(self, url: str, model: str) -> None:
@@ -136,10 +135,8 @@ class Setup:
         self.url, self.model = entry.url, entry.model
         try:
             match step:
-                case "look":
-                    await self._end("look")
-                case "close":
-                    await self._end("close")
+                case "look" | "close":
+                    await self._end(step)
                 case "local":
                     await self._use_embedded()
                 case "models":

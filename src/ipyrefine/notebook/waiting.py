@@ -87,9 +87,7 @@ def expects_panel(ui: str, line: str, *, cell_id: bool) -> bool:
 
 def warm_up() -> None:
     """Import what the first cell will need, piece by piece, while the kernel is idle."""
-    try:
-        loop = asyncio.get_running_loop()
-    except RuntimeError:
+    if not (loop := running_loop()):
         return  # a plain shell is never idle
     names = iter(_MODULES)
 
@@ -104,6 +102,13 @@ def warm_up() -> None:
 
 
 # Callers that cannot await
+
+
+def running_loop() -> asyncio.AbstractEventLoop | None:
+    """Return the event loop that runs in this thread; None where there is none."""
+    with contextlib.suppress(RuntimeError):
+        return asyncio.get_running_loop()
+    return None
 
 
 def caller_waits() -> bool:
@@ -142,12 +147,10 @@ def run_to_end(work: Coroutine[Any, Any, None]) -> None:
     context = contextvars.copy_context()
     context.run(_BLOCKING.set, True)
     context.run(CALLER_WAITS.set, True)
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        context.run(_run_here, work)
-    else:
+    if running_loop():
         _run_in_thread(work, context)
+    else:
+        context.run(_run_here, work)
 
 
 def _run_here(work: Coroutine[Any, Any, None]) -> None:
@@ -214,14 +217,6 @@ def can_await() -> bool:
             raise UsageError(TIMEIT)
         if isinstance(owner, InteractiveShell):
             nested = name in ("run_cell_magic", "run_line_magic")
-            awaits = awaits and not nested and not (name == "_run_cell" and _loop_runs())
+            awaits = awaits and not nested and not (name == "_run_cell" and running_loop())
         frame = frame.f_back
     return awaits
-
-
-def _loop_runs() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
