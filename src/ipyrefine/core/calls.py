@@ -142,7 +142,11 @@ class ModelCall(Generic[T]):
                 more seconds than it holds.
             ModelError: the model failed.
         """
-        replies = deque(self._unconsumed(loop.state)[self.read :])
+        about = (self._stage, self._iteration)
+        left = [r for r in loop.state.unconsumed_replies if (r.stage, r.iteration) == about]
+        replies = deque(
+            Reply(text=one.text, finish=one.finish, usage=one.usage) for one in left[self.read :]
+        )
         cut_at = 0  # a higher limit that the budget doesn't allow is not worth a call
         for attempt in range(2):
             if replies:
@@ -208,13 +212,6 @@ class ModelCall(Generic[T]):
             self.failure = _THOUGHT
         fixed = loop.state.limits.max_tokens is not None or self._bounded_by_budget or reply.capped
         return None if fixed else request.replace(max_tokens=LIMIT_FACTOR * request.max_tokens)
-
-    def _unconsumed(self, run: Run) -> list[Reply]:
-        return [
-            Reply(text=reply.text, finish=reply.finish, usage=reply.usage)
-            for reply in run.unconsumed_replies
-            if (reply.stage, reply.iteration) == (self._stage, self._iteration)
-        ]
 
     async def _ask(
         self,

@@ -219,11 +219,8 @@ class _Outline:
         exact = bool(found) and plain_name(name) in NAMES[found]
         if found == "ready" and not exact and (mark in ".!。" or _NOT_READY.search(line)):
             found = ""
-        if (
-            found
-            and (exact or marked or (mark in ":：?？" and mark))
-            and (exact or not item or not rest)
-        ):
+        opens = (marked or (mark and mark in ":：?？")) and not (item and rest)
+        if found and (exact or opens):
             if item and self._item and role(name, *_PARTS):
                 return False
             if item and found == "unsourced" and self._section == "findings" and not none:

@@ -82,9 +82,8 @@ def sentence(effect: Effect) -> str:
             there = f" in {name}" if effect.name else ""
             return f"{whole}{there} {verb} missing{_why(effect)}"
         case "type":
-            return (
-                f"{_code(effect.column) or name}{place * bool(effect.column)}: {before} → {after}"
-            )
+            what = f"{_code(effect.column)}{place}" if effect.column else name
+            return f"{what}: {before} → {after}"
         case "total" if before and after:
             there = f"in {name}" if effect.of and effect.name else "afterwards"
             there = "in the answer" if not effect.name else there

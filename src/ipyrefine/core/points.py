@@ -59,11 +59,6 @@ def _missing(point: Point) -> Result:
     return Result(passed=False, shows=point.words, fault=point.fault, computed=point.computed)
 
 
-def column_of(run: Run, text: Iteration) -> Column:
-    """Return a text's column, to be changed."""
-    return Column(dict(run.points), dict(text.results))
-
-
 def ground(points: Iterable[Point], text: str) -> tuple[Point, ...]:
     """Return points, those whose place is not in the text without one."""
     return tuple(
@@ -177,7 +172,7 @@ def take_feedback(run: Run, text: Iteration, feedback: Sequence[Point]) -> Colum
     All of it is kept, in its order, except what the user dismissed. What it no longer names is
     resolved.
     """
-    column = column_of(run, text)
+    column = Column(dict(run.points), dict(text.results))
     for cell in column.cells:
         if cell.point.source != "evaluator" and names_again(cell, feedback):
             column.results[cell.id] = cell.result.replace(passed=False, again=True)
@@ -217,7 +212,7 @@ def checked(run: Run, text: Iteration) -> Column:
     text to text a fault keeps its point: the one in the same words first, then the only one under
     its criterion (a test's name), then one in similar words.
     """
-    column = column_of(run, text)
+    column = Column(dict(run.points), dict(text.results))
     for evidence in text.evidence:
         if evidence.passed is not None or _gets_further(run, evidence):
             _take_check(column, evidence, text.text)

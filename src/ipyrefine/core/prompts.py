@@ -195,14 +195,8 @@ def _evidence(run: Run, iteration: Iteration, nonce: Nonce, listed: Sequence[Cel
     repeats = tuple(line.strip() for one in listed for line in one.words.splitlines())
     results, ids = [], {effect: id_ for id_, effect in iteration.effects.items()}
     for one in run.evidence(iteration):
-        tells = (
-            one.grounds
-            or one.outputs
-            or one.effects
-            or one.basis == "critique"
-            or "\n" in one.detail
-        )
-        if one.passed is not None and tells:
+        tells = one.grounds or one.outputs or one.effects or "\n" in one.detail
+        if one.passed is not None and (tells or one.basis == "critique"):
             lines = [line for line in one.detail.splitlines() if not line.strip().endswith(repeats)]
             lines += [f"{ids[effect]}: {sentence(effect)}." for effect in one.effects]
             found = cut_middle("\n".join(lines), EVIDENCE_CHARACTERS)

@@ -474,13 +474,12 @@ def _inline_text(reply: str) -> tuple[str, str]:
 @lru_cache(maxsize=64)  # of tails of a reply too, several times each
 def _is_whole(reply: str, form: Form, language: str) -> bool:
     tree = try_parse(reply) if form == "code" and language == "python" else None
-    body = tree.body if tree else []
-    # A lone literal is data: a JSON reply that happens to be an expression.
-    return bool(body) and not (
-        len(body) == 1
-        and isinstance(body[0], ast.Expr)
-        and isinstance(body[0].value, ast.Dict | ast.List | ast.Set | ast.Constant)
-    )
+    match tree.body if tree else []:
+        case []:
+            return False
+        case [ast.Expr(value=ast.Dict() | ast.List() | ast.Set() | ast.Constant())]:
+            return False  # a lone literal is data: a JSON reply that happens to be an expression
+    return True
 
 
 class Splitter:
@@ -506,12 +505,8 @@ class Splitter:
                 self._mark = "<" if _OPENING.fullmatch(self._line.strip()) else self._mark
             if not self._passing and self._may_be_mark():
                 if ended:
-                    opens = (
-                        not self._inside
-                        if self._mark == "```"
-                        else bool(_OPENING.fullmatch(self._line.strip()))
-                    )
-                    self._inside = opens
+                    opens = bool(_OPENING.fullmatch(self._line.strip()))
+                    self._inside = not self._inside if self._mark == "```" else opens
                     self._line = ""
                 continue
             yield ("text" if self._inside else "thinking"), piece if self._passing else self._line

@@ -166,8 +166,6 @@ def _behind(parts: list[_Part], wanted: set[str]) -> list[_Part]:
 
 def _is_fixed(node: ast.stmt) -> bool:
     match node:
-        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Import() | ast.ImportFrom():
-            return True
         case ast.Assign(targets=[ast.Name()], value=ast.Constant()):
             return True
-    return False
+    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Import | ast.ImportFrom)

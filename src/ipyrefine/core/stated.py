@@ -305,12 +305,8 @@ def _read_value(text: str, *, to_end: bool) -> str:
         return _CONSTANTS[whole]
     node = try_parse_expression(whole)
     to_end = to_end or (is_literal(whole) and not isinstance(node, ast.Tuple))
-    if (
-        to_end
-        and node
-        and _is_closed(node, set())
-        and not isinstance(node, ast.Compare | ast.BoolOp)
-    ):
+    compares = isinstance(node, ast.Compare | ast.BoolOp)
+    if to_end and node and not compares and _is_closed(node, set()):
         return ast.unparse(node)
     for end in reversed([m.start() for m in re.finditer(rf"[\s,;.:!?){_END}]", whole)]):
         start = whole[:end].rstrip(f" ,;.:{_END}")

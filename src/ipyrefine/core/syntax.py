@@ -162,11 +162,9 @@ def compile_cell(source: str | ast.Module) -> types.CodeType:
 
 def read_literal(source: str) -> Any:
     """Return the value of a literal, or `NO_VALUE` for anything else."""
-    expression = try_parse_expression(source)
-    if expression is None:
-        return NO_VALUE
     try:
-        return ast.literal_eval(expression)
+        expression = try_parse_expression(source)
+        return NO_VALUE if expression is None else ast.literal_eval(expression)
     except ERRORS:
         return NO_VALUE
 
