@@ -106,18 +106,18 @@ def withhold(run: Run, level: Level) -> Run:
 
 
 def _without_values(run: Run, level: Level) -> Run:
-    materials = tuple(
-        one.replace(text=one.text.partition("\n")[0].rstrip(":"), computed=False)
-        if one.kind == "variable" and one.computed
-        else one.replace(text=_plain_code(run))
-        if one.kind == "definitions"
-        else one
-        for one in run.task.materials
-        if one.kind != "definitions" or (level != "structure" and _plain_code(run))
-    )
-    if materials == run.task.materials:
+    code, materials = "" if level == "structure" else _plain_code(run), list[Material]()
+    for one in run.task.materials:
+        if one.kind == "definitions" and code:
+            materials.append(one.replace(text=code))
+        elif one.kind == "variable" and one.computed:
+            head = one.text.partition("\n")[0].rstrip(":")
+            materials.append(one.replace(text=head, computed=False))
+        elif one.kind != "definitions":
+            materials.append(one)
+    if tuple(materials) == run.task.materials:
         return run
-    task = run.task.replace(materials=materials)
+    task = run.task.replace(materials=tuple(materials))
     return run.replace(setup=run.setup.replace(task=task))
 
 
