@@ -281,6 +281,7 @@ async def test_no_test_is_mended_once_no_reply_may_be_asked_for_again_or_the_bud
     for one in (loop, spent):
         assert [test.dropped for test in written(await one.run())] == ["broken"]
     assert asked(loop) == ["draft", "draft", "critique", "critique"]
+    assert "JSON object" in last_prompt(loop), "a critique that cannot be read is asked for as one"
     assert spent.state.iterations[0].reading
 
 
