@@ -14,7 +14,7 @@ import openai
 import pytest
 from faulty import GOOD, STAGES, Trial
 from kit import actionable
-from openai_server import Answer, Failure, ScriptedServer
+from openai_server import Answer, Failure, ScriptedServer, reply_of
 
 from ipyrefine import errors
 from ipyrefine.core.model import Budget, Limits, Outcome, StopReason
@@ -302,7 +302,7 @@ async def test_a_certificate_that_the_environment_names_is_trusted(request_text,
     monkeypatch.setattr("httpx2.create_ssl_context", httpx2.create_ssl_context.__wrapped__)
     with ScriptedServer(lambda _: "Hello", certificate=CERTIFICATE) as secure:
         model = OpenAIModel("m", base_url=secure.base_url)
-        *_, reply = [item async for item in model.stream(request_text)]
+        reply = await reply_of(model, request_text)
     assert reply.text == "Hello"
 
 

@@ -12,7 +12,7 @@ import pytest
 from bombs import bombs
 from faulty import Trial
 from hostile_wire import DONE, KEY, chunk
-from openai_server import Answer, Behaviour, Failure, ScriptedServer
+from openai_server import Answer, Behaviour, Failure, ScriptedServer, reply_of
 
 from ipyrefine.core.events import Event, Stopped
 from ipyrefine.core.model import Limits, StopReason
@@ -92,7 +92,7 @@ async def test_signs_of_life_do_not_count_as_a_reply(server, request_text, beat,
     model = OpenAIModel("m", base_url=server.base_url, timeout=0.3)
     async with asyncio.timeout(30):
         with pytest.raises(Unreachable, match="sent nothing new for too long"):
-            _ = [item async for item in model.stream(request_text)]
+            await reply_of(model, request_text)
 
 
 @pytest.mark.parametrize("field", ["content", "a_field_of_its_own"])
@@ -100,7 +100,7 @@ async def test_a_slow_reply_in_any_field_counts(server, request_text, field):
     pieces = tuple({"choices": [{"delta": {field: "word "}}]} for _ in range(12))
     server.then(Answer("Hi", first=pieces, delay=0.05))
     model = OpenAIModel("m", base_url=server.base_url, timeout=0.5)
-    *_, reply = [item async for item in model.stream(request_text)]
+    reply = await reply_of(model, request_text)
     assert reply.text.endswith("Hi")
 
 
@@ -108,7 +108,7 @@ async def test_what_follows_the_end_mark_is_not_waited_for(server, request_text)
     server.then(Answer(raw=chunk("Hello", "stop") + DONE, beat=b": more\n\n"))
     model = OpenAIModel("m", base_url=server.base_url, timeout=60)
     async with asyncio.timeout(30):
-        *_, reply = [item async for item in model.stream(request_text)]
+        reply = await reply_of(model, request_text)
     assert isinstance(reply, Reply)
     assert (reply.text, reply.finish) == ("Hello", "stop")
 

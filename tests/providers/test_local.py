@@ -15,6 +15,7 @@ from urllib.request import urlopen
 import pytest
 from kit import finish
 from metered import Metered
+from openai_server import items_of
 
 from ipyrefine import errors
 from ipyrefine.api import build
@@ -34,10 +35,6 @@ def no_servers_left():
     local.stop_servers()
 
 
-async def items_of(model: LocalModel, request: Request = ASK) -> list:
-    return [item async for item in model.stream(request)]
-
-
 def fake_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str) -> Path:
     """Replace the server by another program; return a file that looks like weights."""
     program = tmp_path / "program.py"
@@ -54,14 +51,14 @@ async def test_a_missing_package_is_reported_with_the_command_that_installs_it(
     hide = "import sys, runpy; sys.modules['xllamacpp'] = None;"
     run = f"runpy.run_path({str(local.PROGRAM)!r}, run_name='__main__')"
     with pytest.raises(errors.NoModel, match=r'pip install "ipyrefine\[local\]"'):
-        await items_of(LocalModel(fake_server(tmp_path, monkeypatch, hide + run), name="m"))
+        await items_of(LocalModel(fake_server(tmp_path, monkeypatch, hide + run), name="m"), ASK)
 
 
 @pytest.mark.parametrize("end", ["os.abort()", "pass", "raise SystemExit(3)"])
 async def test_a_crash_while_loading_is_an_error_and_leaves_us_alive(tmp_path, monkeypatch, end):
     path = fake_server(tmp_path, monkeypatch, f"import os\n{end}")
     with pytest.raises(errors.WeightsError, match="could not be loaded"):
-        await items_of(LocalModel(path, name="m"))
+        await items_of(LocalModel(path, name="m"), ASK)
 
 
 async def test_stopping_ends_a_process_that_ignores_its_input(tmp_path, monkeypatch):
@@ -122,13 +119,13 @@ async def test_a_truncated_file_is_an_error_and_not_a_crash(weights, tmp_path, s
     with weights.open("rb") as whole:
         path.write_bytes(whole.read(size))
     with pytest.raises(errors.WeightsError, match="could not be loaded"):
-        await items_of(LocalModel(path, name="m"))
+        await items_of(LocalModel(path, name="m"), ASK)
 
 
 @pytest.mark.model
 async def test_answers_from_this_process_alone(weights):
     model = LocalModel(weights, name="qwen")
-    first = await items_of(model)
+    first = await items_of(model, ASK)
     process = local.server_for(weights).process
     assert os.getpgid(process.pid) != os.getpgid(0), "interrupting ours leaves it alone"
     assert first[0].kind == "thinking"
@@ -137,8 +134,8 @@ async def test_answers_from_this_process_alone(weights):
     assert reply.text == "".join(i.text for i in first if isinstance(i, Delta) and i.kind == "text")
     assert "hello" in reply.text.lower()
     assert (reply.finish, reply.usage.cost) == ("stop", 0.0)
-    second = (await items_of(LocalModel(weights, name="again")))[-1]
-    assert (await items_of(model))[0] != first[0]
+    second = (await items_of(LocalModel(weights, name="again"), ASK))[-1]
+    assert (await items_of(model, ASK))[0] != first[0]
     assert second.usage.cached_tokens > 0
     assert len(local.SERVERS) == 1
     address = (await asyncio.to_thread(local.server_for(weights).start)).base_url
@@ -175,7 +172,7 @@ async def test_a_prompt_beyond_the_context_is_reported_as_too_long(weights):
 
 @pytest.mark.model
 async def test_loading_leaves_the_event_loop_free(weights):
-    task = asyncio.create_task(items_of(LocalModel(weights, name="m")))
+    task = asyncio.create_task(items_of(LocalModel(weights, name="m"), ASK))
     longest, last = 0.0, time.monotonic()
     while not task.done():
         await asyncio.sleep(0.01)

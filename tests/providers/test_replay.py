@@ -3,12 +3,11 @@
 import asyncio
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from kit import EVALUATED, TONE, refinement, text
 from kit import judgement as judged
-from openai_server import ScriptedServer
+from openai_server import ScriptedServer, items_of, reply_of
 
 from ipyrefine import choose_model
 from ipyrefine.api import finish
@@ -18,13 +17,7 @@ from ipyrefine.core.prompts import Prompts
 from ipyrefine.core.run import Run
 from ipyrefine.core.stored import VERSION
 from ipyrefine.errors import NoModel, UsageError
-from ipyrefine.providers.replay import (
-    BY_HAND,
-    Call,
-    RecordedModel,
-    read_recording,
-    request_key,
-)
+from ipyrefine.providers.replay import BY_HAND, Call, RecordedModel, read_recording, request_key
 from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.render.labels import usage_parts
 
@@ -49,10 +42,6 @@ async def record(path: Path, *replies: str, task: str = "Write a greeting.") -> 
     return await run_on(RecordedModel(path, live=lambda: model, record=True), task)
 
 
-async def reply_to(model: Model, request: Request) -> Any:
-    return [item async for item in model.stream(request)][-1]
-
-
 def same(one: Run, other: Run) -> bool:
     """Return whether two runs are equal but for their models."""
     different = {"warnings": True, "setup": {"model", "judge", "price"}}
@@ -73,17 +62,16 @@ async def test_a_request_recorded_twice_gets_both_replies_in_turn(path: Path) ->
     live = ScriptedModel(["three", "five"])
     recorder = RecordedModel(path, live=lambda: live, record=True)
     for _ in range(2):
-        [item async for item in recorder.stream(ask)]
+        await items_of(recorder, ask)
     model = RecordedModel(path)
-    rolled = [[item async for item in model.stream(ask)][-1].text for _ in range(3)]
+    rolled = [(await reply_of(model, ask)).text for _ in range(3)]
     assert rolled == ["three", "five", "three"]
 
 
 async def test_the_pace_is_the_recorded_one_or_none_at_all(path: Path) -> None:
     live = ScriptedModel(["a" * 32], chunk=16, delay=0.51)  # a piece of a recording takes 0.5 s
     ask = Request(messages=(Message(role="user", content="Go."),))
-    async for _ in RecordedModel(path, live=lambda: live, record=True).stream(ask):
-        pass
+    await items_of(RecordedModel(path, live=lambda: live, record=True), ask)
     after = [piece.after for piece in read_recording(path).calls[0].pieces]
     assert len(after) == 2
     assert min(after) >= 0.5
@@ -95,7 +83,7 @@ async def test_the_pace_is_the_recorded_one_or_none_at_all(path: Path) -> None:
             waits.append(seconds)
 
         model = RecordedModel(path, speed=speed, sleep=sleep)
-        assert [item async for item in model.stream(ask)][-1].text == "a" * 32
+        assert (await reply_of(model, ask)).text == "a" * 32
         return waits
 
     assert await slept(1) == after
@@ -169,10 +157,10 @@ async def test_an_exact_reply_comes_first_and_those_left_keep_their_order(path: 
         Request(messages=(), inputs=("Write a greeting.", words), purpose="judge")
         for words in ("one", "two")
     )
-    replies = [await reply_to(other, first), await reply_to(other, second)]
+    replies = [await reply_of(other, first), await reply_of(other, second)]
     assert [one.usage.for_another for one in replies] == [1, 1]
     with pytest.raises(NoModel, match="This judge is not in the recording"):
-        await reply_to(other, first)
+        await reply_of(other, first)
 
 
 async def test_of_several_tasks_by_hand_the_one_most_like_it_answers(path: Path) -> None:
@@ -227,7 +215,7 @@ def test_a_recording_is_written_with_every_field_and_names_its_version_day_and_m
     recorder = RecordedModel(path, live=lambda: live, record=True)
     for words in ("one", "two"):
         ask = Request(messages=(Message(role="user", content=words),))
-        asyncio.run(reply_to(recorder, ask))
+        asyncio.run(reply_of(recorder, ask))
     content = json.loads(path.read_text("utf-8"))
     assert content["format"] == VERSION
     assert content["ipyrefine"]
@@ -274,8 +262,7 @@ async def test_the_environment_makes_a_recording_of_the_configured_model(
     with ScriptedServer() as server:
         server.then("Gone.")
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
-        items = [item async for item in choose_model(f"recorded:{path}").stream(ask)]
+        items = await items_of(choose_model(f"recorded:{path}"), ask)
     assert not any(isinstance(item, Notice) for item in items)
     monkeypatch.delenv("IPYREFINE_RECORD")
-    replayed = [item async for item in choose_model(f"recorded:{path}").stream(ask)]
-    assert replayed[-1] == items[-1]
+    assert await reply_of(choose_model(f"recorded:{path}"), ask) == items[-1]

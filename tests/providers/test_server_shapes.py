@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from kit import READY, critique, finding
-from openai_server import Answer, Behaviour, Body, Failure, ScriptedServer
+from openai_server import Answer, Behaviour, Body, Failure, ScriptedServer, items_of
 from test_servers import level_of
 
 import ipyrefine
@@ -121,7 +121,7 @@ async def ask(
     server.requests.clear()
     waits.clear()
     model = OpenAIModel("m", base_url=server.base_url, api_key="k", extra=extra, sleep=waits)
-    items = [item async for item in model.stream(request)]
+    items = await items_of(model, request)
     reply = items[-1]
     assert isinstance(reply, Reply)
     streamed = [item.text for item in items if isinstance(item, Delta) and item.kind == "text"]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from kit import evaluated, finish, refinement
-from openai_server import Answer, Failure, ScriptedServer
+from openai_server import Answer, Failure, ScriptedServer, items_of
 
 from ipyrefine import api, errors
 from ipyrefine.core.model import Budget, Limits, Price, StopReason, Usage
@@ -46,9 +46,7 @@ async def run(
     server: ScriptedServer, request: Request, model: str = "m", **options: object
 ) -> tuple[list[str], Reply]:
     """Return the notices and the reply."""
-    items = [
-        i async for i in OpenAIModel(model, base_url=server.base_url, **options).stream(request)
-    ]
+    items = await items_of(OpenAIModel(model, base_url=server.base_url, **options), request)
     reply = items[-1]
     assert isinstance(reply, Reply)
     return [item.text for item in items if isinstance(item, Notice)], reply

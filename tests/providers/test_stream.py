@@ -8,7 +8,7 @@ import json
 from time import process_time
 
 import pytest
-from openai_server import Answer
+from openai_server import Answer, reply_of
 
 from ipyrefine.core.ports import Reply
 from ipyrefine.providers.openai import OpenAIModel
@@ -196,10 +196,9 @@ PARTS = [
 ]
 
 
-async def reply_of(server, request, answer: Answer) -> Reply:
-    model = OpenAIModel("m", base_url=server.base_url)
-    *_, reply = [item async for item in model.stream(request)] if server.then(answer) else []
-    return reply
+async def reply_to(server, request, answer: Answer) -> Reply:
+    server.then(answer)
+    return await reply_of(OpenAIModel("m", base_url=server.base_url), request)
 
 
 def whole(message: dict, finish: str = "stop") -> Answer:
@@ -222,7 +221,7 @@ async def test_content_in_parts_is_read_streamed_and_whole(server, request_text,
             streamed(*({"content": [part]} for part in parts)),
         ):
             with subtests.test(content, sent=sent.raw):
-                reply = await reply_of(server, request_text, sent)
+                reply = await reply_to(server, request_text, sent)
                 assert (reply.thinking, reply.text, reply.finish) == (thoughts, answer, "stop")
 
 
@@ -230,12 +229,12 @@ async def test_a_reply_that_is_repeated_whole_at_the_end_of_its_stream_is_read_o
     server, request_text
 ):
     answer = streamed({"content": "A"}, last={"message": {"content": "A"}})
-    assert (await reply_of(server, request_text, answer)).text == "A"
+    assert (await reply_to(server, request_text, answer)).text == "A"
 
 
 async def test_a_refusal_among_parts_is_a_refusal(server, request_text):
     part = {"type": "refusal", "refusal": "I can't."}
-    reply = await reply_of(server, request_text, whole({"content": [part]}))
+    reply = await reply_to(server, request_text, whole({"content": [part]}))
     assert (reply.text, reply.finish) == ("I can't.", "refused")
 
 
@@ -249,7 +248,7 @@ async def test_thoughts_in_fields_are_read_once(server, request_text, subtests):
     ):
         for sent in (whole({"content": "A", **fields}), streamed(fields, {"content": "A"})):
             with subtests.test("+".join(fields), sent=sent.raw):
-                reply = await reply_of(server, request_text, sent)
+                reply = await reply_to(server, request_text, sent)
                 assert (reply.thinking, reply.text) == ("t", "A")
 
 
@@ -272,12 +271,12 @@ CALL = {"index": 0, "id": "1", "function": {"name": "give", "arguments": '{"scor
 async def test_what_a_call_of_a_tool_holds_is_the_answer_where_there_is_no_other(
     server, request_text, answer
 ):
-    reply = await reply_of(server, request_text, answer)
+    reply = await reply_to(server, request_text, answer)
     assert (reply.text, reply.finish) == ('{"score": 8}', "stop")
 
 
 async def test_a_call_of_a_tool_beside_an_answer_is_left_out(server, request_text):
-    reply = await reply_of(server, request_text, streamed({"content": "A"}, {"tool_calls": [CALL]}))
+    reply = await reply_to(server, request_text, streamed({"content": "A"}, {"tool_calls": [CALL]}))
     assert reply.text == "A"
 
 
@@ -288,7 +287,7 @@ async def test_a_recording_of_thoughts_that_a_last_mark_ended_replays_the_answer
     live = OpenAIModel("m", base_url=server.base_url)
     name = f"recorded:{tmp_path / 'one.json'}"
     recorder = RecordedModel.from_name(name, live=lambda: live, record=True)
-    *_, recorded = [item async for item in recorder.stream(request_text)]
+    recorded = await reply_of(recorder, request_text)
     replayer = RecordedModel.from_name(name, live=lambda: live, record=False)
-    *_, replayed = [item async for item in replayer.stream(request_text)]
+    replayed = await reply_of(replayer, request_text)
     assert (replayed.text, replayed.thinking) == (recorded.text, recorded.thinking) == ("A", "t")

@@ -61,6 +61,16 @@ class Seen:
     body: Body
 
 
+async def items_of(model: Any, request: Any) -> list[Any]:
+    """Return all that a model streams."""
+    return [item async for item in model.stream(request)]
+
+
+async def reply_of(model: Any, request: Any) -> Any:
+    """Return the reply at the end of what a model streams."""
+    return (await items_of(model, request))[-1]
+
+
 Behaviour = Answer | Failure
 Rule = Callable[[Body], Failure | None]
 
