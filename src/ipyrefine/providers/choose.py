@@ -13,7 +13,9 @@ from ipyrefine.core.model import Price
 from ipyrefine.core.ports import Model, Reply, Request
 from ipyrefine.core.sharing import LEVELS, Level, Sharing
 from ipyrefine.errors import NoModel, UsageError, did_you_mean
+from ipyrefine.providers import weights
 from ipyrefine.providers.local import LocalModel, is_local
+from ipyrefine.providers.replay import PREFIX, RecordedModel
 from ipyrefine.providers.servers import Key, facts_about, listed_price, remember_about
 
 RECORD = "IPYREFINE_RECORD"
@@ -61,9 +63,6 @@ def choose_model(
             an embedded model.
         WeightsError: the embedded model's file is damaged.
     """
-    from ipyrefine.providers import weights
-    from ipyrefine.providers.replay import PREFIX, RecordedModel
-
     if not isinstance(name, str | None):
         raise UsageError(f"A model's name is a text, not {name!r}.")
     name = name or os.environ.get("IPYREFINE_MODEL")
@@ -127,11 +126,9 @@ def _near_embedded(name: str, has_server: bool) -> str:
     OpenAI itself has no model of a similar name. Another server may have one of nearly the same,
     and such names as ``qwen2.5-coder:1.5b`` are only ever a server's.
     """
-    from ipyrefine.providers.weights import WEIGHTS
-
     if has_server and re.search(r"[:/]", name):
         return ""
-    known = {re.sub(r"\W", "", embedded): embedded for embedded in WEIGHTS}
+    known = {re.sub(r"\W", "", embedded): embedded for embedded in weights.WEIGHTS}
     plain = re.sub(r"[\W_]", "", name.lower())
     cutoff = _SAME if has_server else _SIMILAR
     return next((known[n] for n in difflib.get_close_matches(plain, known, 1, cutoff)), "")
@@ -139,8 +136,6 @@ def _near_embedded(name: str, has_server: bool) -> str:
 
 def is_recording(name: str | None) -> bool:
     """Return True if a model's name, or the configured one, is that of a recording."""
-    from ipyrefine.providers.replay import PREFIX
-
     return (name or os.environ.get("IPYREFINE_MODEL") or "").startswith(PREFIX)
 
 
@@ -149,8 +144,6 @@ def models_at_hand(*used: Model) -> dict[str, Price | None]:
 
     Besides the run's own they are looked up at the server of the first.
     """
-    from ipyrefine.providers import weights
-
     configured = os.environ.get("IPYREFINE_MODEL", "")
     server = getattr(used[0], "base_url", "") if used else ""
     found = {one.name: getattr(one, "price", None) for one in used if one.name}
@@ -163,8 +156,6 @@ def models_at_hand(*used: Model) -> dict[str, Price | None]:
 
 
 def _live(**server: Any) -> Model:
-    from ipyrefine.providers.replay import PREFIX
-
     if os.environ.get("IPYREFINE_MODEL", "").startswith(PREFIX):
         raise NoModel(NO_MODEL)
     return choose_model(**server)
@@ -172,9 +163,7 @@ def _live(**server: Any) -> Model:
 
 def is_embedded(model: Model) -> bool:
     """Return True if a model is an embedded one, or a recording of one."""
-    from ipyrefine.providers.weights import WEIGHTS
-
-    return isinstance(model, LocalModel) or getattr(model, "source", None) in WEIGHTS
+    return isinstance(model, LocalModel) or getattr(model, "source", None) in weights.WEIGHTS
 
 
 def is_weak(model: Model, role: Role) -> bool:

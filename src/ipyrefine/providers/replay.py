@@ -33,6 +33,8 @@ from ipyrefine.core.model import Finish, Price, Record, Usage
 from ipyrefine.core.ports import Delta, Model, Notice, Reply, Request, price_of
 from ipyrefine.core.stored import VERSION, OtherVersion, parse_json, require_current
 from ipyrefine.errors import NoModel, UsageError
+from ipyrefine.providers.local import is_local
+from ipyrefine.providers.weights import WEIGHTS
 
 PREFIX = "recorded:"
 BY_HAND = "written-by-hand"  # the model of replies that a person wrote
@@ -212,8 +214,6 @@ class RecordedModel:
     async def _ask(
         self, request: Request, key: str
     ) -> AsyncGenerator[Delta | Notice | Reply, None]:
-        from ipyrefine.providers.local import is_local
-
         live = self._live
         if live is None:
             missing, offline = f"There is no recording {self._path}.", ""
@@ -249,8 +249,6 @@ class RecordedModel:
         self, live: Model, request: Request, key: str, reply: Reply, pieces: Iterable[Piece]
     ) -> None:
         """Add a call to the file, which another model in this process may have changed."""
-        from ipyrefine.providers.weights import WEIGHTS
-
         call = Call(
             purpose=request.purpose,
             key=key,
@@ -270,8 +268,8 @@ class RecordedModel:
         recording = read_recording(self._path)
         models = recording.models
         if live.name not in {model.name for model in models}:
-            weights = WEIGHTS[live.name].sha256 if live.name in WEIGHTS else ""
-            source = SourceModel(name=live.name, weights=weights, price=price_of(live))
+            sha256 = WEIGHTS[live.name].sha256 if live.name in WEIGHTS else ""
+            source = SourceModel(name=live.name, weights=sha256, price=price_of(live))
             models = (*models, source)
         self._recording = recording.replace(calls=(*recording.calls, call), models=models)
         content = json.dumps(self._recording.model_dump(mode="json"), indent=1, ensure_ascii=False)
