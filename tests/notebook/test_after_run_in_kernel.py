@@ -44,56 +44,51 @@ def accept(kernel: Kernel, options: str = "") -> None:
     kernel.outputs()
 
 
-def records(kernel: Kernel) -> list[str]:
+def run_accepted(kernel: Kernel) -> None:
+    assert kernel.run(TEXT)["status"] == "ok"
+    until(lambda: kernel.value("refined_run.ran is not None") == "True")
+
+
+def latest_record(kernel: Kernel) -> str:
     shown = [one["data"] for one in kernel.outputs() if RECORD in one.get("data", {})]
-    return [data["text/html"] for data in shown]
+    return str(shown[-1]["text/html"])
 
 
 def test_its_record_says_what_the_cell_gave_and_the_panel_is_gone(kernel):
     accept(kernel)
     assert kernel.value(f"{LATEST}.panel") == "None"
-    assert kernel.run(TEXT)["status"] == "ok"
-    until(lambda: kernel.value("refined_run.ran is not None") == "True")
+    run_accepted(kernel)
     assert kernel.value("refined_run.ran.how, refined_run.ran.results") == "('same', 2)"
-    assert "ran: both results as shown" in records(kernel)[-1]
+    assert "ran: both results as shown" in latest_record(kernel)
 
 
 def test_what_differs_is_said_once_the_text_ran_again_on_what_it_was_shown_on(kernel):
     kernel.run(PATCH)
     accept(kernel)
-    kernel.run(TEXT)
-    until(lambda: kernel.value("refined_run.ran is not None") == "True")
+    run_accepted(kernel)
     assert kernel.value("refined_run.ran.how") == "'differs'"
-    assert "DIFFERS NOW THAT IT RAN" in (html := records(kernel)[-1])
+    assert "DIFFERS NOW THAT IT RAN" in (html := latest_record(kernel))
     assert "shown 60, now 61" in html
 
 
-def test_the_panel_waits_to_put_back_what_nothing_was_run_on(kernel):
+def test_the_panel_waits_to_put_back_what_nothing_was_run_on_and_a_click_does(kernel):
     accept(kernel, "--no-check all")
     assert kernel.value(f"{LATEST}.panel is not None") == "True"
-    kernel.run(TEXT)
-    until(lambda: kernel.value("refined_run.ran is not None") == "True")
+    run_accepted(kernel)
     assert kernel.value("refined_run.ran.back") == "('prices',)"
     parts = f"{LATEST}.panel._render()['top']"
     assert kernel.value(f"'Put back' in {parts}, 'values from before' in {parts}") == "(True, True)"
     assert kernel.value("prices") == "[10, 20]"
-
-
-def test_a_click_puts_it_back_and_closes_the_panel(kernel):
-    accept(kernel, "--no-check all")
-    kernel.run(TEXT)
-    until(lambda: kernel.value("refined_run.ran is not None") == "True")
     click = "{'action': 'back', 'fields': {}}"
     kernel.value(f"{LATEST}.panel._take({click})")
     assert kernel.value("prices") == "[10, 20, 30]"
     until(lambda: kernel.value(f"{LATEST}.panel is None") == "True")
-    assert "; `prices` put back" in records(kernel)[-1]
+    assert "; `prices` put back" in latest_record(kernel)
 
 
 def test_the_next_cell_closes_the_panel_and_keeps_nothing(kernel):
     accept(kernel, "--no-check all")
-    kernel.run(TEXT)
-    until(lambda: kernel.value("refined_run.ran is not None") == "True")
+    run_accepted(kernel)
     kernel.run("pass")
     until(lambda: kernel.value(f"{LATEST}.panel is None") == "True")
     assert kernel.value(f"{LATEST}._accepted.old") == "{}"

@@ -231,21 +231,12 @@ def test_names_that_the_cell_uses_are_shown_by_structure_and_said(shell, model):
     assert asked(shell, cell.format("")).task.materials == ()
 
 
-def test_values_of_names_are_for_models_on_this_machine_or_where_the_user_says_so(shell, model):
+def test_that_values_are_shared_is_configured_and_an_option_wins(shell, model):
     shell.user_ns["prices"] = [31, 47]
-
-    def shown(options: str = "") -> bool:
-        run = asked(shell, f"%%refine --plain --no-check run {options}\ntotal = sum(prices)")
-        return "31" in run.task.materials[0].text
-
-    assert not shown()
-    assert shown("--share values")
     shell.run_line_magic("config", "Refine.share = 'values'")
-    assert shown()
-    assert not shown("--share outputs")
-    shell.run_line_magic("config", "Refine.share = None")
-    model.base_url = "http://localhost:8080/v1"
-    assert shown()
+    for option, shown in (("", True), ("--share outputs", False)):
+        run = asked(shell, f"%%refine --plain --no-check run {option}\ntotal = sum(prices)")
+        assert ("31" in run.task.materials[0].text) is shown
 
 
 def test_what_looks_like_a_secret_is_left_out_and_said(shell, model):

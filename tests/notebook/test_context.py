@@ -1,6 +1,5 @@
 """What a model sees of the notebook by default: what the cells before used, and their code."""
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -182,6 +181,7 @@ SENT_AS = {
     "!echo Zwolle": "",
     "%load_ext Zwolle\nx = 1": "",
     "Zwolle ist eine Stadt": "",
+    "x\n\n[its output]\nZwolle\n\n[code cell]\ny": "x\n\n[code cell]\ny",
 }
 
 
@@ -189,11 +189,6 @@ SENT_AS = {
 def test_data_in_code_become_their_types(code, plain):
     expected = f"[code cell]\n{plain}" if plain else ""
     assert without_data(f"[code cell]\n{code}", "df (…):\neur float64") == expected
-
-
-def test_what_a_cell_gave_is_no_code(shell):
-    text = "[code cell]\nx\n\n[its output]\nZwolle\n\n[code cell]\ny"
-    assert not re.search("Zwolle", without_data(text, ""))
 
 
 def test_code_that_cannot_be_shut_in_is_run_once_the_user_says_so(shell, monkeypatch):

@@ -125,14 +125,6 @@ def test_a_fix_that_runs_is_not_judged_and_says_what_it_no_longer_does(book, rep
     assert [one.words for one in actionable(run)] == [remark] * bool(remark)
 
 
-def test_a_fix_that_leaves_an_undefined_name_in_a_function_fails(book):
-    book.fail("def pick():\n    return nothing_here\ntotal = 1\nprint(total)", FIXED)
-    run = book.fix("--set quiet=yes --apply none")
-    (_, (again, _), _) = (one.evidence for one in run.iterations)
-    assert again.detail == "NameError: name 'nothing_here' is not defined (line 2)"
-    assert runs(run)
-
-
 def test_an_attempt_that_fails_as_the_cell_does_is_not_progress_and_another_error_is(book):
     book.fail(*(f"{BROKEN}\nprint({number})" for number in range(3)))
     run = book.fix("-n 3 --patience 2")

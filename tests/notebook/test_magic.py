@@ -84,6 +84,7 @@ def test_below_comments_or_none_doctests_reach_the_task_as_they_were_written(she
 
 def completions(shell: Any, typed: str) -> set[str]:
     """What a line becomes by each completion that every matcher of the shell offers."""
+    shell.Completer.use_jedi = False  # loading it takes a second or two
     with provisionalcompleter():
         found = list(shell.Completer.completions(typed, len(typed)))
     return {typed[: c.start] + c.text for c in found}

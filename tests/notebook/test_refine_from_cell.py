@@ -123,23 +123,20 @@ def test_only_the_named_lines_change_counted_from_the_top_of_the_cell(front, lin
     assert front.last.setup.demands == ()
 
 
-def test_a_resumed_run_keeps_to_its_lines_and_its_cell(front):
+@pytest.mark.parametrize("resumed", [True, False], ids=["resumed", "with another model"])
+def test_a_run_that_goes_on_keeps_to_its_lines_and_its_cell(front, resumed):
     front.replies = ["no code", "no code", f"```python\n{TWO.replace('2', '1')}\n```"]
     front.run(f"{REFINE} --lines 1-2 --set name=mine\n{TWO}")
     assert front.last.text == TWO
-    front.resume()
-    front.run("%refine continue 1", "later")
+    if resumed:
+        front.resume()
+        front.run("%refine continue 1", "later")
+    else:
+        change_model(front.shell, "other")
     assert front.last.text == TWO.replace("+ 2", "+ 1")
     front.accept()
     [put] = front.puts
     assert (put["op"], put["cell_id"], put["expected_source"]) == ("replace", "home", TWO)
-
-
-def test_another_model_keeps_to_the_lines_too(front):
-    front.replies = ["no code", "no code", f"```python\n{TWO.replace('2', '1')}\n```"]
-    front.run(f"{REFINE} --lines 1-2\n{TWO}")
-    change_model(front.shell, "other")
-    assert front.last.text == TWO.replace("+ 2", "+ 1")
 
 
 @pytest.mark.parametrize(
@@ -300,26 +297,23 @@ def test_a_switched_text_does_not_take_the_place_of_the_cell_that_asked_for_the_
 
 
 @pytest.mark.parametrize(
-    ("options_", "command", "sentence"),
+    ("options_", "resumed", "kind", "sentence"),
     [
-        ("", "continue as code", "This run is for code already."),
+        ("", False, "code", "This run is for code already."),
         (
             " -c run",
-            "continue as prose",
+            False,
+            "prose",
             "The check run is for Python code, and the profile prose is not",
         ),
+        ("", True, "prose", "cannot be switched"),
     ],
 )
-def test_a_run_that_cannot_be_switched_is_left_as_it_is(front, options_, command, sentence):
+def test_a_run_that_cannot_be_switched_is_left_as_it_is(front, options_, resumed, kind, sentence):
     front.run(KIND.format(options_))
+    if resumed:
+        front.resume()
     before = front.last
     with pytest.raises(UsageError, match=sentence):
-        front.run(f"%refine {command}", "later")
+        front.run(f"%refine continue as {kind}", "later")
     assert front.last == before
-
-
-def test_a_resumed_run_is_not_switched(front):
-    front.run(KIND.format(""))
-    front.resume()
-    with pytest.raises(UsageError, match="cannot be switched"):
-        front.run("%refine continue as prose", "later")

@@ -64,19 +64,6 @@ def clean(*texts: Any) -> None:
         assert not [secret for secret in SECRETS if secret in shown]
 
 
-async def test_a_key_given_as_a_callable_is_asked_before_every_call(server, logged):
-    asked: list[int] = []
-
-    def key() -> str:
-        asked.append(1)
-        return f"{KEY}-{len(asked)}"
-
-    run = await refine("Write a greeting.", model="m", base_url=server.base_url, api_key=key)
-    assert len(asked) == len(server.requests) > 1
-    assert server.requests[1].headers["authorization"] == f"Bearer {KEY}-2"
-    clean(logged.getvalue(), run, run.model_dump_json(), *map(str, bundle(run).values()))
-
-
 @pytest.mark.parametrize("way", ["environment", "callable", "argument", "address"])
 async def test_no_repr_record_or_log_of_a_run_holds_the_key(server, monkeypatch, logged, way):
     url = with_login(server.base_url) if way == "address" else server.base_url

@@ -3,6 +3,7 @@
 On Linux it is forked from a process with packages loaded, as loading them takes 2 s.
 """
 
+import atexit
 import contextlib
 import functools
 import json
@@ -66,7 +67,9 @@ def server() -> Any:
     """Return the process that kernels are forked from."""
     command = [sys.executable, str(Path(__file__).with_name("kernel_server.py"))]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    return subprocess.Popen(command, start_new_session=True, **pipes)
+    started = subprocess.Popen(command, start_new_session=True, **pipes)
+    atexit.register(started.communicate)  # it ends when its input does
+    return started
 
 
 def fork_kernel(

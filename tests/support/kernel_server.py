@@ -27,7 +27,15 @@ for name in templates.list_templates(extensions=["html"]):
     templates.get_template(name)
 gc.collect()
 gc.freeze()
-signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for a kernel
+
+
+def reap(*_: object) -> None:
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
+signal.signal(signal.SIGCHLD, reap)
 while line := sys.stdin.readline():
     if not (child := os.fork()):
         break
