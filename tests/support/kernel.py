@@ -73,10 +73,10 @@ def server() -> Any:
 
 
 def fork_kernel(
-    command: Sequence[str], *, env: Mapping[str, str], fresh: bool = False, **how: Any
+    command: Sequence[str], *, env: Mapping[str, str], forked: bool = False, **how: Any
 ) -> Any:
-    """Stands for Jupyter's `launch_kernel`."""
-    if fresh or sys.platform != "linux":
+    """Stands for Jupyter's `launch_kernel`, which forks none."""
+    if not forked or sys.platform != "linux":
         return launch_kernel(command, env=env, **how)
     arguments = command[command.index("-f") :]
     asked = {"arguments": arguments, "env": dict(env), "cwd": how.get("cwd") or os.getcwd()}
@@ -99,7 +99,7 @@ class Kernel:
 
     def __init__(self, env: Mapping[str, str], *, fresh: bool = False) -> None:
         self._manager = KernelManager(kernel_name="python3")
-        self._manager.start_kernel(env={**os.environ, **env}, fresh=fresh)
+        self._manager.start_kernel(env={**os.environ, **env}, forked=not fresh)
         self._client = self._manager.blocking_client()
         self._client.start_channels()
         self._client.wait_for_ready(timeout=WAIT_S)

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import kernel  # noqa: F401 - forks what it starts
+import kernel  # noqa: F401 - so that kernels can be forked
 import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellControlSignal, CellExecutionError, DeadKernelError
@@ -108,7 +108,7 @@ async def execute(
     )
     given = os.environ | {"IPYREFINE_HOME": str(home), "MPLBACKEND": _INLINE} | dict(env)
     try:
-        await client.async_execute(env=given)
+        await client.async_execute(env=given, forked=True)
     except CellExecutionError as error:
         said = f"{error.ename}: {error.evalue}"
         raise CellFailed(f"{reached[-1]}: {said}", said) from None
