@@ -264,7 +264,7 @@ def refine(question: Question, use: str) -> dict[str, Any]:
             "IPYTHONDIR": home,
             "MPLBACKEND": "module://matplotlib_inline.backend_inline",
         }
-        with Kernel(env) as kernel:
+        with Kernel(env, fresh=True) as kernel:
             kernel.run("%load_ext ipyrefine")
             kernel.value(f"__import__('sessions').{use}")  # leaves no name and no cell behind
             for _, code in question.cells:
