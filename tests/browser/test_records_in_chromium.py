@@ -14,8 +14,11 @@ LOOKS = """names => [...document.querySelectorAll('body :not(style)')].map(one =
     const style = getComputedStyle(one);
     return [one.outerHTML.slice(0, 60), ...names.map(name => style[name])].join();
 })"""
-NAMES = "display position width height margin padding border borderRadius gap font color".split()
-NAMES += "backgroundColor textDecoration textAlign whiteSpace gridTemplateColumns content".split()
+NAMES = [
+    *("display", "position", "width", "height", "margin", "padding", "border", "borderRadius"),
+    *("gap", "font", "color", "backgroundColor", "textDecoration", "textAlign", "whiteSpace"),
+    *("gridTemplateColumns", "content"),
+]
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -28,7 +28,6 @@ from ipyrefine.core.results import (
     example_asked,
     expect,
     read_result,
-    rivalry,
     row_choices,
     rows,
 )
@@ -37,6 +36,7 @@ from ipyrefine.core.table import Point, Row
 from ipyrefine.core.typed import confirmations
 from ipyrefine.errors import UsageError
 from ipyrefine.kernel.variables import Copies
+from ipyrefine.render.gives import rivalry
 from ipyrefine.render.words import verdict as verdict_words
 from ipyrefine.session.session import Session
 

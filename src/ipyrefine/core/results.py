@@ -36,8 +36,6 @@ _MAX_ASKED = 2  # of them; the others are folded
 _FAULTS = ("NameError", "UnboundLocalError", "ImportError", "ModuleNotFoundError", "SyntaxError")
 _MOST = {"critic": 2}  # of rows without a rival, as variety is what finds faults
 _SETUP_LINES = 6
-_MAX_NAMED = 24  # characters of a result that is said again
-_PLACES = ("the first", "the second", "the third")
 _EXCEPTION = re.compile(r"(?:raises?\s+)?([A-Za-z_][\w.]*)", re.IGNORECASE)
 
 _Key = tuple[str, str]  # an input: the call and what runs before it
@@ -96,42 +94,6 @@ def example_asked(iteration: Iteration, shown: Sequence[Row]) -> Row | None:
     asked = shown[0]
     known = asked.setup or asked.rivals or asked.conditions or asked.confirmed is not None
     return asked if asked.source == "own" and not known else None
-
-
-def rivalry(run: Run, iteration: Iteration, row: Row) -> str:
-    """Return who gives which of the possible results: ``the draft gives 2, draft 2 gives 3``.
-
-    Long ones are counted, as they stand beside it: ``the draft gives the first``.
-    """
-    key = key_of(row.call, row.setup)
-    tests = (one for one in run.tests if not one.dropped)
-    claimed = [one for test in tests for one in claims(test) if key_of(one.call, one.setup) == key]
-    by_text = {one.number: given(run, one).get(key) for one in run.iterations}
-    texts, parts = set[int](), list[tuple[str, list[int], str]]()
-    choices = row_choices(row)
-    longest = max((len(one.result) for one in choices), default=0)
-    long = longest > _MAX_NAMED and len(choices) <= len(_PLACES)
-    for place, choice in enumerate(choices):
-        value = _PLACES[place] if long else choice.result
-        who = [number for number, one in by_text.items() if one and gives_same(one, choice)]
-        expected = any(gives_same(one, choice) for one in claimed)
-        texts.update(who)
-        gives = f"{'raise' if choice.raises else 'give'}%s {value}"
-        if who:
-            parts.append((gives, who, ", as the critic expects" if expected else ""))
-        elif expected:
-            parts.append((f"the critic expects {value}", [], ""))
-    alone = texts == {iteration.number}
-
-    def said(words: str, who: list[int], end: str) -> str:
-        named = who if len(who) < 3 else who[:1]
-        names = ["this text" if alone else run.mention(number) for number in named]
-        names += [f"{len(who) - 1} more"] * (len(who) > 2)
-        return f"{' and '.join(names)} {words % ('s' * (len(names) == 1))}{end}" if who else words
-
-    told = ", ".join(said(*part) for part in parts)
-    opens = "the task leaves it open" if row.source == "open" else ""
-    return "; ".join(filter(None, (opens, told)))
 
 
 def given(run: Run, iteration: Iteration) -> dict[_Key, Row | Choice]:

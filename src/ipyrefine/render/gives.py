@@ -11,10 +11,11 @@ from ipyrefine.core.model import Choice, Clarification
 from ipyrefine.core.points import left_open
 from ipyrefine.core.rank import is_another_read, is_read, is_to_read
 from ipyrefine.core.results import (
+    claims,
     example_asked,
+    given,
     gives_same,
     key_of,
-    rivalry,
     row_choices,
     row_key,
     rows,
@@ -28,6 +29,8 @@ from ipyrefine.render import labels
 from ipyrefine.render.blocks import Block, Output, Picture, Result, Results, Table
 from ipyrefine.render.escape import strip_colours
 
+_MAX_NAMED = 24  # characters of a result that is said again
+_PLACES = ("the first", "the second", "the third")
 _PRINTED = "Printed"
 _HEAD = 5  # rows of a table among the results
 _ASKED, _UNFOLDED = 2, 3  # effects that ask, and those that are told before the rest folds
@@ -133,6 +136,42 @@ def _around(text: str, words: str) -> str:
     if len(after) > _NEXT_TO:
         after = f"{after[:_NEXT_TO].rpartition(' ')[0]} …"
     return f"{before}{words}{after}".strip()
+
+
+def rivalry(run: Run, text: Iteration, row: Row) -> str:
+    """Return who gives which of the possible results: ``the draft gives 2, draft 2 gives 3``.
+
+    Long ones are counted, as they stand beside it: ``the draft gives the first``.
+    """
+    key = key_of(row.call, row.setup)
+    tests = (one for one in run.tests if not one.dropped)
+    claimed = [one for test in tests for one in claims(test) if key_of(one.call, one.setup) == key]
+    by_text = {one.number: given(run, one).get(key) for one in run.iterations}
+    texts, parts = set[int](), list[tuple[str, list[int], str]]()
+    choices = row_choices(row)
+    longest = max((len(one.result) for one in choices), default=0)
+    long = longest > _MAX_NAMED and len(choices) <= len(_PLACES)
+    for place, choice in enumerate(choices):
+        value = _PLACES[place] if long else choice.result
+        who = [number for number, one in by_text.items() if one and gives_same(one, choice)]
+        expected = any(gives_same(one, choice) for one in claimed)
+        texts.update(who)
+        gives = f"{'raise' if choice.raises else 'give'}%s {value}"
+        if who:
+            parts.append((gives, who, ", as the critic expects" if expected else ""))
+        elif expected:
+            parts.append((f"the critic expects {value}", [], ""))
+    alone = texts == {text.number}
+
+    def said(words: str, who: list[int], end: str) -> str:
+        named = who if len(who) < 3 else who[:1]
+        names = ["this text" if alone else run.mention(number) for number in named]
+        names += [f"{len(who) - 1} more"] * (len(who) > 2)
+        return f"{' and '.join(names)} {words % ('s' * (len(names) == 1))}{end}" if who else words
+
+    told = ", ".join(said(*part) for part in parts)
+    opens = "the task leaves it open" if row.source == "open" else ""
+    return "; ".join(filter(None, (opens, told)))
 
 
 def _row(run: Run, text: Iteration, row: Row, said: Clarification | Expect | None) -> Result:
