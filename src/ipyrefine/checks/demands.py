@@ -59,25 +59,21 @@ def find_demands(
     from ipyrefine.checks.rows import Results
 
     kinds = {"examples": Examples, "results": Results, "run": RunsCleanly}
-    present = {n for n, kind in kinds.items() if any(isinstance(one, kind) for one in checks)}
-    present |= set(without)
+    named = {n for n, kind in kinds.items() if any(isinstance(one, kind) for one in checks)}
+    named -= set(without)
+    left, unseen = kinds.keys() - named - set(without), runs and "run" in without
     count = 0 if "examples" in without else len(stated_examples(task))
     phrases = (f"{count} example{'' if count == 1 else 's'}",) if count else ()
-    found: tuple[Check, ...] = ()
-    if count and "examples" not in present - set(without):
-        found = (Examples(copies=copies),)
-    if not (runs and "run" in without):
-        if not found and "examples" not in present:
-            found = (
-                Examples(copies=copies),
-            )  # for those that the user will confirm, and for names
-        # A cell's run says what it defines and changes.
-        own_run = "run" in present - set(without)
-        if not (own_run or "results" in present):
-            found = (*found, Results(copies=copies))
-    if runs and "run" not in present:
-        found = (*found, RunOnCopies(copies=copies))
-    return Demands(found, phrases)
+    found = list[Check]()
+    # Without any they are for those that the user will confirm, and for names.
+    if "examples" in left and (count or not unseen):
+        found.append(Examples(copies=copies))
+    # A cell's run says what it defines and changes.
+    if "results" in left and not (unseen or "run" in named):
+        found.append(Results(copies=copies))
+    if runs and "run" in left:
+        found.append(RunOnCopies(copies=copies))
+    return Demands(tuple(found), phrases)
 
 
 def check_names(names: Sequence[str]) -> None:

@@ -86,11 +86,9 @@ class Evaluation:
         asked = [tables.plan(e, self._text) if e.kind == "table" else e for e in examples]
         # On tables the text is run itself, for each example.
         text = self._text if any(e.kind != "table" for e in examples) else ""
+        calls = (f"{e.setup}\n{e.source}" for e in asked)
         stated = ("" if e.kind == "table" else f"\n{e.expected}" for e in asked)
-        sources = [
-            text,
-            *(f"{e.setup}\n{e.source}" + o for e, o in zip(asked, stated, strict=True)),
-        ]
+        sources = [text, *map(str.__add__, calls, stated)]
         self.computed = self._copies.may_compute(*sources)
         files = {**await self._copies.files(*sources), "candidate.py": text}
         outcomes: list[Outcome] = [{"error": "was not run: no time was left"}] * len(examples)

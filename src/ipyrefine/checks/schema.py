@@ -37,11 +37,7 @@ class Json:
 
     async def __call__(self, text: str, task: Task) -> Evidence:
         """Read the text."""
-        try:
-            read_json(_strip_fence(text))
-            fault = ""
-        except (ValueError, RecursionError) as error:
-            fault = f"It is not JSON: {error}"
+        fault = _not_json(text)
         return Evidence(
             name=self.name,
             passed=not fault,
@@ -103,10 +99,8 @@ class Schema:
     async def __call__(self, text: str, task: Task) -> Evidence:
         """Validate the text."""
         start = monotonic()
-        try:
-            read_json(_strip_fence(text))
-        except (ValueError, RecursionError) as error:
-            faults, score = [f"It is not JSON: {error}"], 0.0
+        if fault := _not_json(text):
+            faults, score = [fault], 0.0
         else:
             own = self._adapter is not None
             faults = self._validate_here(text) if own else await self._validate_in_sandbox(text)
@@ -198,6 +192,14 @@ def _require_valid(schema: Any, name: str) -> None:
 def _strip_fence(text: str) -> str:
     match = _FENCE.fullmatch(text.strip())
     return match["content"] if match else text.strip()
+
+
+def _not_json(text: str) -> str:
+    try:
+        read_json(_strip_fence(text))
+    except (ValueError, RecursionError) as error:
+        return f"It is not JSON: {error}"
+    return ""
 
 
 def read_json(text: str) -> Any:

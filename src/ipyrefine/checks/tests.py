@@ -32,6 +32,7 @@ WIDTH = 300  # characters of what a failing test shows
 _MAX_LINES = 30
 _BEFORE = re.compile(r"\bbefore\.(\w+)")  # a variable as it was before the text
 SHARE = 4  # one test may take this fraction of the whole time
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _RANK = {"passed": 0, "skipped": 1, "failed": 2}
 
 
@@ -85,9 +86,7 @@ class Tests:
         # Where tests are switched off by hand, nobody knows beforehand which there are.
         sure = [one.name for one in functions if not one.decorator_list]
         self._expected = {*sure} & {*self._functions} if "__test__" not in source else set[str]()
-        definitions = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-        found = [node.name for node in ast.walk(tree) if isinstance(node, definitions)]
-        self._own = set(found)
+        self._own = {node.name for node in ast.walk(tree) if isinstance(node, _DEFINITIONS)}
         classes = [node.name for node in tree.body if isinstance(node, ast.ClassDef)]
         if not self._functions and not any("test" in name.lower() for name in classes):
             raise UsageError(
@@ -366,9 +365,8 @@ def _as_tests(tree: ast.Module) -> str:
 
 def _asserts(node: ast.stmt) -> bool:
     """Return True if a statement asserts, by itself or as ``assert_equal(…)`` does."""
-    definitions = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
     found = re.search(r"\bassert|\b(?:raises|check)\w*\(", ast.unparse(node), re.IGNORECASE)
-    return found is not None and not isinstance(node, definitions)
+    return found is not None and not isinstance(node, _DEFINITIONS)
 
 
 def _format(test: str, event: Event) -> str:

@@ -254,11 +254,9 @@ def _results(name: str, value: Any) -> dict[str, str]:
     if library in ("pandas", "polars", "numpy") and hasattr(kind, "shape"):
         pandas = sys.modules.get("pandas")
         is_series = kind is getattr(pandas, "Series", None)
-        whole = [
-            *(["to_dict"] if is_series else []),
-            *(["tolist"] if is_series or kind.__name__ == "ndarray" else []),
-            *(["item"] if value.shape == () else []),
-        ]
+        whole = ["to_dict"] * is_series
+        whole += ["tolist"] * (is_series or kind.__name__ == "ndarray")
+        whole += ["item"] * (value.shape == ())
         for method in whole if math.prod(value.shape) <= _MAX_ITEMS else ():
             text = repr(getattr(value, method)())
             if _fits(text):
