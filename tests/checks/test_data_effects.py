@@ -197,6 +197,24 @@ the values of `customer` in `rates` are in another order
 the groups of `price` are sorted, not as they come (10, 30, 7 …)
 >>> orders['amount'] - orders['amount'].iloc[1:]
 1 of 6 values of `amount` is missing: the labels of the two differ
+>>> pandas.concat([orders, rates], axis=1)
+3 of 6 values of `rate` are missing: the labels of the two differ
+>>> orders['amount'].add(orders['amount'].iloc[1:])
+1 of 6 values of `amount` is missing: the labels of the two differ
+>>> orders.resample('D', on='at')['amount'].sum()
+the times of `at` in `orders` are in UTC
+>>> rates.set_index('customer')['rate'].to_dict()
+1 of 3 rows of `rates` is gone: another has the same `customer` (a)
+>>> pandas.crosstab(orders['customer'], orders['size'])
+1 of 6 rows of `orders` has no `customer` and is left out
+>>> orders['amount'].div(2).mean()
+1 of 6 rows of `orders` has no `amount` and is left out
+>>> for x, y in zip(xs, [1, 2]): pass
+2 of 4 items of `xs` are gone: `[1, 2]` has fewer
+>>> {x: 1 for x in xs}
+1 of 4 items of `xs` is gone: another has the same key
+>>> {x: 1 for x in xs if x > 1}
+2 of 4 items of `xs` are kept
 >>> xs = sorted(set(xs))
 1 of 4 items of `xs` is gone: it repeats another
 >>> xs.sort()
@@ -284,6 +302,7 @@ NOTHING = [
     "import statistics\nstatistics.mean([1, 2])",
     "orders.groupby('customer', dropna=False)['order'].count()",
     "[str(order) for order in orders.order]",
+    "orders['customer'].astype('category').isna()",
     # Items that were computed, and equal those that there were.
     "[(x + y) // 2 for x, y in zip(xs, ys)]",
     "numpy.mean([xs, ys], axis=0)",
