@@ -1,18 +1,30 @@
 """What is read of Python that may be no Python, and what is not said about it."""
 
 import ast
+import sys
 
 import pytest
 
+import ipyrefine
 from ipyrefine.checks.outputs import imports_of
+from ipyrefine.core.model import StopReason
 from ipyrefine.core.stated import read_examples
-from ipyrefine.core.syntax import ERRORS, compile_cell, is_literal, parse, try_parse
+from ipyrefine.core.syntax import ERRORS, compile_cell, is_literal, parse, try_parse, unparse
 from ipyrefine.kernel.magics import python_part
 from ipyrefine.kernel.names import names_in_code, names_in_draft
 from ipyrefine.profiles.recognise import is_python
+from ipyrefine.providers.scripted import ScriptedModel
 
 WARNS = 'pattern = "\\d+"\nsame = pattern is "\\d"\n'  # an unknown escape, and `is` with a literal
 TOO_DEEP = "x = " + "(" * 5_000 + ")" * 5_000
+
+
+DEEP = {
+    "a long sum": "x = " + " + ".join(["1"] * 900) + "\nx",
+    "a function of one": "def f(a):\n    return " + " + ".join(["a"] * 900),
+    "a chain of calls": "y = df" + ".head()" * 400,
+    "many signs": "a = -" + "- " * 900 + "1",
+}
 
 
 @pytest.mark.parametrize("source", ["def f(", "x = \0", TOO_DEEP, "return = 1"])
@@ -47,3 +59,16 @@ def test_warnings_about_code_that_a_model_wrote_are_not_shown_to_the_user():
     assert python_part("%time\n" + WARNS).lines == ("%time",)
     assert is_literal('"\\d"')
     assert [e.source for e in read_examples('f("\\d") == 1')] == ["f('\\\\d')"]
+
+
+@pytest.mark.parametrize("source", DEEP.values(), ids=DEEP)
+async def test_code_that_nests_deeper_than_python_calls_is_written_out_and_refined(source):
+    limit = sys.getrecursionlimit()
+    assert "".join(unparse(parse(source)).split()) == "".join(source.split())
+    assert sys.getrecursionlimit() == limit
+    model = ScriptedModel([f"```python\n{source}\n```"])
+    run = await ipyrefine.refine(
+        "Compute it.", model=model, profile="code", critique="never", max_revisions=0, journal=False
+    )
+    assert run.text == source
+    assert run.stop_reason is not StopReason.FAILED

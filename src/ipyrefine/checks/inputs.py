@@ -14,7 +14,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from ipyrefine.core.stated import Example, fenced_python, read_examples
-from ipyrefine.core.syntax import ERRORS, names_bound, try_parse, try_parse_expression
+from ipyrefine.core.syntax import ERRORS, names_bound, try_parse, try_parse_expression, unparse
 from ipyrefine.kernel.magics import python_part
 
 MAX_INPUTS = 60
@@ -235,7 +235,7 @@ def _optional(function: ast.FunctionDef) -> set[int | str]:
     for place, (one, default) in enumerate(
         zip((*placed, *every.kwonlyargs), defaults, strict=True)
     ):
-        said = [ast.unparse(node) for node in (one.annotation, default) if node]
+        said = [unparse(node) for node in (one.annotation, default) if node]
         if re.search(r"\b(?:None|Optional)\b", " ".join(said)):
             found |= {place, one.arg}
     return found
@@ -326,7 +326,7 @@ def _scenarios(made: ast.ClassDef, taken: Container[str]) -> Iterator[Example]:
         return calls[min(way, len(calls) - 1)].source
 
     fields = [one for one in made.body if isinstance(one, ast.AnnAssign) and not one.value]
-    start = [_Parameter(ast.unparse(one.target), one.annotation) for one in fields]
+    start = [_Parameter(unparse(one.target), one.annotation) for one in fields]
     if "__init__" in methods:
         start = _parameters(methods["__init__"].args)
     most = max(public, key=takes.__getitem__, default="")
@@ -463,7 +463,7 @@ def _values_of(annotations: Sequence[ast.expr | None], number: int) -> tuple[Any
     Raises:
         KeyError, TypeError: an annotation is not plain.
     """
-    types = [ast.unparse(one) if one else "" for one in annotations]
+    types = [unparse(one) if one else "" for one in annotations]
     turns = [(number + types[:place].count(one)) % 3 for place, one in enumerate(types)]
     found = [_value_of(one, turn) for one, turn in zip(annotations, turns, strict=True)]
     some = any(isinstance(one, str | list | tuple | dict) for one in found)

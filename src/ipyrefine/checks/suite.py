@@ -17,7 +17,7 @@ from ipyrefine.checks.tests import SHARE, WIDTH, Report, line_of_text, run_tests
 from ipyrefine.core.model import Task
 from ipyrefine.core.results import claims
 from ipyrefine.core.stated import as_example
-from ipyrefine.core.syntax import names_bound, parse, try_parse
+from ipyrefine.core.syntax import names_bound, parse, try_parse, unparse
 from ipyrefine.core.table import Point, Result
 from ipyrefine.core.testing import needed
 from ipyrefine.errors import CheckNotRun
@@ -236,7 +236,7 @@ def _modules(
         alone = one.words in apart or not one.module or node is None
         key = one.words if alone or isinstance(node, ast.ClassDef) else one.module
         sources, names = parts.setdefault(key, ([*head] if alone else [*head, one.module], []))
-        sources.append(one.code if alone or node is None else ast.unparse(node))
+        sources.append(one.code if alone or node is None else unparse(node))
         names.append(one.words)
     return {
         f"test_{number}.py": ("\n\n\n".join(sources), names)
@@ -251,27 +251,27 @@ def as_function(point: Point, own: Collection[str] = ()) -> str:
     """
     tree = try_parse(point.code) or ast.Module([], [])
     *before, test = _OwnImports(own).visit(tree).body or [ast.Pass()]
-    before = [one for one in before if ast.unparse(one) not in ("pass", "import pytest")]
+    before = [one for one in before if unparse(one) not in ("pass", "import pytest")]
     if isinstance(test, ast.ClassDef):
         test.name += f"_{point.words}"
-        return "\n\n".join(map(ast.unparse, [*before, test]))
+        return "\n\n".join(map(unparse, [*before, test]))
     if not isinstance(test, ast.FunctionDef | ast.AsyncFunctionDef):
         return ""
     head = copy(test)
     head.body = [ast.Pass()]
     outer = needed([head], before)[:-1]
-    outer += [one for one in before if "import *" in ast.unparse(one)]  # no function may hold it
+    outer += [one for one in before if "import *" in unparse(one)]  # no function may hold it
     inner = [one for one in before if one not in outer]
     start = 1 if ast.get_docstring(test) is not None else 0
-    body = "\n".join(map(ast.unparse, test.body[start:] or [ast.Pass()]))
+    body = "\n".join(map(unparse, test.body[start:] or [ast.Pass()]))
     if isinstance(test, ast.AsyncFunctionDef):
         inner += parse("import asyncio as _asyncio").body
         body = f"async def _test():\n{indent(body, '    ')}\n_asyncio.run(_test())"
-    top = ast.unparse(ast.Module([*test.body[:start], *inner], []))
+    top = unparse(ast.Module([*test.body[:start], *inner], []))
     lines = [
-        *map(ast.unparse, outer),
-        *(f"@{ast.unparse(one)}" for one in test.decorator_list),
-        f"def {test.name}({ast.unparse(test.args)}):",
+        *map(unparse, outer),
+        *(f"@{unparse(one)}" for one in test.decorator_list),
+        f"def {test.name}({unparse(test.args)}):",
         indent("\n".join(filter(None, [top, body])), "    "),
     ]
     return "\n".join(lines)
@@ -294,4 +294,4 @@ def _emptied(tree: ast.Module) -> str:
             node.body = [ast.Pass()]
     kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom
     kept = [one for one in tree.body if isinstance(one, kinds)]
-    return ast.unparse(ast.Module(needed(kept, tree.body), []))
+    return unparse(ast.Module(needed(kept, tree.body), []))

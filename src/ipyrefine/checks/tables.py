@@ -14,7 +14,7 @@ from typing import Any
 from ipyrefine.core.scopes import module_names
 from ipyrefine.core.stated import Example
 from ipyrefine.core.stated_tables import NULLS, parse_table, read_date
-from ipyrefine.core.syntax import ERRORS, names_used, parse, read_literal
+from ipyrefine.core.syntax import ERRORS, names_used, parse, read_literal, unparse
 
 _PANDAS = re.compile(r"\b(?:pandas|pd)\b|\.(?:groupby|merge|i?loc|query|assign|sort_values|isin)\b")
 _OTHER = re.compile(r"\bimport (?:polars|pyspark|pyarrow|duckdb)\b")
@@ -40,7 +40,7 @@ def plan(example: Example, code: str) -> Example:
     called = {name for one in defined for name in names_used(one) - {one.name}}
     usable = [one for one in defined if one.name not in called]
     if not taken and len(usable) == 1 and (call := _call(usable[0], tables)):
-        returns = ast.unparse(usable[0].returns or ast.Constant(""))
+        returns = unparse(usable[0].returns or ast.Constant(""))
         in_place = f"\n{tables[0]}" * (returns == "None")
         # The text may have tables of its own, with the same names.
         source = f"{code.rstrip()}\n{example.setup}\n{call}{in_place}"
@@ -62,7 +62,7 @@ def _call(function: ast.FunctionDef, tables: Sequence[str]) -> str:
     """Return the call of a function with all tables; empty if it takes others."""
     args = [*function.args.posonlyargs, *function.args.args]
     least, names = len(args) - len(function.args.defaults), [_plain(one.arg) for one in args]
-    typed = " ".join(ast.unparse(one.annotation) for one in args if one.annotation) or "Any"
+    typed = " ".join(unparse(one.annotation) for one in args if one.annotation) or "Any"
     takes = least <= len(tables) <= len(args) and re.search(r"DataFrame|\bAny\b", typed)
     if None in function.args.kw_defaults or not takes:
         return ""
@@ -75,13 +75,13 @@ def _last_value(tree: ast.Module) -> str | None:
     """Return the expression for the result of statements; None where it's not known."""
     match tree.body[-1:]:
         case [ast.Expr(value=ast.Call(func=ast.Name(id="print" | "display"), args=[shown]))]:
-            return ast.unparse(shown)
+            return unparse(shown)
         case [ast.Expr(value=value)] if not isinstance(value, ast.Constant):
             return ""
         case [ast.Assign(targets=[target])]:
             while isinstance(target, ast.Subscript | ast.Attribute):
                 target = target.value
-            return ast.unparse(target)
+            return unparse(target)
     return None
 
 

@@ -20,7 +20,7 @@ from ipyrefine.checks.functions import MAX_FINDINGS, flaw, not_python
 from ipyrefine.checks.outputs import read_fault
 from ipyrefine.checks.refusals import explain_refusal
 from ipyrefine.core.model import Fault, Task
-from ipyrefine.core.syntax import ERRORS, names_bound, parse
+from ipyrefine.core.syntax import ERRORS, names_bound, parse, unparse
 from ipyrefine.core.table import Evidence, Point, Tally
 from ipyrefine.errors import UsageError
 from ipyrefine.kernel.magics import python_part
@@ -353,7 +353,7 @@ def _as_tests(tree: ast.Module) -> str:
     """Return statements that assert as tests, one for each; they run once, in their order."""
     body, tests = list[str](), list[str]()
     for one in tree.body:
-        source, error = ast.unparse(one), f"_error_{one.lineno}"
+        source, error = unparse(one), f"_error_{one.lineno}"
         if _asserts(one):
             source = f"{error} = None\ntry:\n{textwrap.indent(source, '    ')}"
             source += f"\nexcept Exception as _error:\n    {error} = _error"
@@ -365,7 +365,7 @@ def _as_tests(tree: ast.Module) -> str:
 
 def _asserts(node: ast.stmt) -> bool:
     """Return True if a statement asserts, by itself or as ``assert_equal(…)`` does."""
-    found = re.search(r"\bassert|\b(?:raises|check)\w*\(", ast.unparse(node), re.IGNORECASE)
+    found = re.search(r"\bassert|\b(?:raises|check)\w*\(", unparse(node), re.IGNORECASE)
     return found is not None and not isinstance(node, _DEFINITIONS)
 
 

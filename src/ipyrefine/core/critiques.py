@@ -24,7 +24,7 @@ from ipyrefine.core.points import (
 from ipyrefine.core.quotes import contains_quote
 from ipyrefine.core.results import results_among
 from ipyrefine.core.run import Iteration, Run
-from ipyrefine.core.syntax import NO_VALUE, try_parse_expression
+from ipyrefine.core.syntax import NO_VALUE, try_parse_expression, unparse
 from ipyrefine.core.table import Comparison, Critique, Point, Reading
 from ipyrefine.core.testing import read_tests
 from ipyrefine.core.unsourced import find_unsourced, rests_on_sources
@@ -406,7 +406,7 @@ def _question(item: object) -> Point | None:
     problem = _words(item.get("question"))
     if not problem:
         return None
-    shown = ast.unparse(call) if call and differs else ""
+    shown = unparse(call) if call and differs else ""
     fields = {"kind": "question", "criterion": "left open", "blocking": False}
     return Point(words=problem, options=options, call=shown, **fields)
 

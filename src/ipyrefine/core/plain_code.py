@@ -3,7 +3,7 @@
 import ast
 import re
 
-from ipyrefine.core.syntax import try_parse
+from ipyrefine.core.syntax import try_parse, unparse
 
 _KEPT = (bool, type(None), type(...))
 _CELL = re.compile(r"^\[([^\]\n]+)\]\n", re.MULTILINE)  # heads a cell
@@ -20,7 +20,7 @@ def without_data(cells: str, shown: str) -> str:
     for head, source in zip(parts[::2], parts[1::2], strict=True):
         if head != "its output" and (tree := try_parse(source)) and tree.body:
             plain = ast.fix_missing_locations(_Plain(shown).visit(tree))
-            if text := ast.unparse(plain).strip():
+            if text := unparse(plain).strip():
                 found.append(f"[{head}]\n{text}")
     return "\n\n".join(found)
 

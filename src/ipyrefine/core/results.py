@@ -25,6 +25,7 @@ from ipyrefine.core.syntax import (
     read_literal,
     try_parse,
     try_parse_expression,
+    unparse,
 )
 from ipyrefine.core.table import Cell, Point, Row
 from ipyrefine.core.testing import is_critics, needed
@@ -121,7 +122,7 @@ def key_of(call: str, setup: str = "") -> _Key:
 @lru_cache(maxsize=1024)  # tables ask for the same few inputs of each text
 def _laid_out(call: str) -> str:
     tree = try_parse_expression(call)
-    return ast.unparse(tree) if tree else call.strip()
+    return unparse(tree) if tree else call.strip()
 
 
 def gives_same(one: Row | Choice | Clarification | Expect, other: Row | Choice) -> bool:
@@ -155,7 +156,7 @@ def _claims(code: str) -> tuple[Row, ...]:
     cases = _cases(function, _Filler(_constants(tree.body)))
     function.decorator_list = []
     above = [one for one in needed([function], tree.body[:-1])[:-1] if not _is_own_import(one)]
-    if any("fixture" in ast.unparse(one) for one in above):
+    if any("fixture" in unparse(one) for one in above):
         return ()
     body = function.body[1:] if ast.get_docstring(function) is not None else function.body
     body, named = _named(body)
@@ -165,7 +166,7 @@ def _claims(code: str) -> tuple[Row, ...]:
         read = [_read(one) for one in lines]
         start = 0 if all(read) else len(read) - 1
         before = [*above, *(one for one in lines[:start] if not _is_own_import(one))]
-        setup = ast.unparse(ast.Module(before, []))
+        setup = unparse(ast.Module(before, []))
         tests = any(isinstance(one, ast.Assert | ast.With) for one in before)
         if tests or read[-1] is None or len(setup.splitlines()) > _SETUP_LINES:
             return ()
@@ -194,7 +195,7 @@ def _named(body: list[ast.stmt]) -> tuple[list[ast.stmt], dict[str, ast.expr]]:
         match line:
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if (
                 bound[name] == 1
-                and is_literal(ast.unparse(value))
+                and is_literal(unparse(value))
                 and (read[name] == 1 or isinstance(value, ast.Constant))
             ):
                 values[name] = value
@@ -215,9 +216,7 @@ def _constants(body: list[ast.stmt]) -> dict[str, ast.expr]:
     values = dict[str, ast.expr]()
     for line in body:
         match line:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value) if is_literal(
-                ast.unparse(value)
-            ):
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if is_literal(unparse(value)):
                 values[name] = value
     return values
 
@@ -233,8 +232,8 @@ def _cases(function: ast.FunctionDef, filler: _Filler) -> list[dict[str, ast.exp
                 func=ast.Attribute(attr="parametrize"),
                 args=[listed, ast.List(elts=values) | ast.Tuple(elts=values)],
             )
-        ] if all(is_literal(ast.unparse(one)) for one in values):
-            named = re.findall(r"\w+", ast.unparse(listed))
+        ] if all(is_literal(unparse(one)) for one in values):
+            named = re.findall(r"\w+", unparse(listed))
             cases = [[one] if len(named) == 1 else getattr(one, "elts", []) for one in values]
             if sorted(named) == sorted(names) and all(len(one) == len(named) for one in cases):
                 return [dict(zip(named, one, strict=True)) for one in cases]
@@ -245,8 +244,8 @@ def _read(node: ast.stmt) -> Row | None:
     match node:
         case ast.Assert(
             test=ast.Compare(left=call, ops=[ast.Eq() | ast.Is()], comparators=[value])
-        ) if is_literal(result := ast.unparse(value)) and not is_literal(ast.unparse(call)):
-            return Row(call=ast.unparse(call), result=result, source="critic")
+        ) if is_literal(result := unparse(value)) and not is_literal(unparse(call)):
+            return Row(call=unparse(call), result=result, source="critic")
         case ast.With(
             items=[
                 ast.withitem(
@@ -257,8 +256,8 @@ def _read(node: ast.stmt) -> Row | None:
             ],
             body=[ast.Expr(value=call)],
         ) if len(a) == 1 and isinstance(a[0], ast.Name | ast.Attribute):
-            name = ast.unparse(a[0]).rpartition(".")[2]
-            return Row(call=ast.unparse(call), result=name, raises=True, source="critic")
+            name = unparse(a[0]).rpartition(".")[2]
+            return Row(call=unparse(call), result=name, raises=True, source="critic")
     return None
 
 
@@ -383,7 +382,7 @@ def read_expectation(words: str) -> Expect:
     call, raises, name = words.partition(" raises ")
     match try_parse_expression(words):
         case ast.Compare(left=left, ops=[ast.Eq() | ast.Is()], comparators=[value]):
-            call, name = ast.unparse(left), ast.unparse(value)
+            call, name = unparse(left), unparse(value)
         case _ if not raises:
             raise UsageError('Use %refine should 2 "VALUE", or %refine should "f(x) == VALUE".')
     return expect(Row(call=call.strip(), result=""), name)

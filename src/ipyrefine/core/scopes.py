@@ -9,7 +9,7 @@ import types
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ipyrefine.core.syntax import ERRORS, compile_cell, names_used, try_parse
+from ipyrefine.core.syntax import ERRORS, compile_cell, names_used, try_parse, unparse
 
 _READS = frozenset(
     {"LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS", "DELETE_NAME", "DELETE_GLOBAL"}
@@ -121,7 +121,7 @@ def _part(node: ast.stmt, *, reflects: bool) -> _Part:
     try:
         names = module_names(ast.Module([node], []))
     except ERRORS:  # such as `return` outside of a function
-        every = frozenset(re.findall(r"\w+", ast.unparse(node)))
+        every = frozenset(re.findall(r"\w+", unparse(node)))
         return _Part(node, every, every, every)
     places = (one for one in ast.walk(node) if isinstance(one, ast.Attribute | ast.Subscript))
     stored = {

@@ -19,6 +19,7 @@ from ipyrefine.core.syntax import (
     names_bound,
     try_parse,
     try_parse_expression,
+    unparse,
 )
 from ipyrefine.core.table import Row
 
@@ -199,7 +200,7 @@ def _read_module(tree: ast.Module, session: _Session) -> Iterator[Example]:
             yield from _read_test(node.value, session, asserted=False)
         elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             # A definition here is what the text has to replace.
-            session.add(ast.unparse(node), node)
+            session.add(unparse(node), node)
 
 
 def _read_test(test: ast.expr, session: _Session, *, asserted: bool) -> Iterator[Example]:
@@ -214,16 +215,16 @@ def _read_test(test: ast.expr, session: _Session, *, asserted: bool) -> Iterator
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
         operator = type(test.ops[0]).__name__
         left, right = test.left, test.comparators[0]
-        expected = ast.unparse(right)
+        expected = unparse(right)
     if operator == "Eq" or (operator, expected) == ("Is", "None"):
         if not _calls_text(left, session.names):
             left, right = right, left
-        source, expected = ast.unparse(left), ast.unparse(right)
+        source, expected = unparse(left), unparse(right)
         yield Example(source=source, expected=expected, kind="equals", setup=setup)
         session.add(source, left)  # it may have changed what a later one looks at
     elif asserted or (operator == "Is" and expected in ("True", "False")):
-        yield Example(source=ast.unparse(test), expected="True", kind="holds", setup=setup)
-        session.add(ast.unparse(test), test)
+        yield Example(source=unparse(test), expected="True", kind="holds", setup=setup)
+        session.add(unparse(test), test)
 
 
 def _read_docstrings(tree: ast.Module, source: str) -> Iterator[Example]:
@@ -290,7 +291,7 @@ def _read_call(text: str) -> str:
     for start in list(_CALL_START.finditer(text))[-_MAX_STARTS:]:
         node = try_parse_expression(f"({text[start.start() :]})")  # where no comment can end it
         if isinstance(node, _CALL_CHAIN) and _calls_text(node, set()):
-            return ast.unparse(node)
+            return unparse(node)
     return ""
 
 
@@ -307,7 +308,7 @@ def _read_value(text: str, *, to_end: bool) -> str:
     to_end = to_end or (is_literal(whole) and not isinstance(node, ast.Tuple))
     compares = isinstance(node, ast.Compare | ast.BoolOp)
     if to_end and node and not compares and _is_closed(node, set()):
-        return ast.unparse(node)
+        return unparse(node)
     for end in reversed([m.start() for m in re.finditer(rf"[\s,;.:!?){_END}]", whole)]):
         start = whole[:end].rstrip(f" ,;.:{_END}")
         node = try_parse_expression(start)

@@ -3,6 +3,7 @@
 import ast
 import math
 import re
+import sys
 import types
 import warnings
 from typing import Any
@@ -18,6 +19,7 @@ _ALIASES = {
     "py": "python", "python3": "python", "rb": "ruby", "rs": "rust", "sh": "bash",
     "ts": "typescript",
 }  # fmt: skip
+_DEEP = 100_000  # calls within calls; a tree that Python itself could make takes fewer
 _EXACT = 2**53  # integers beyond it may have no float of their own
 NO_VALUE = object()
 
@@ -65,6 +67,19 @@ def try_parse_expression(source: str) -> ast.expr | None:
         return None
 
 
+def unparse(node: ast.AST) -> str:
+    """Return the source of a tree, however deep that is."""
+    try:
+        return ast.unparse(node)
+    except RecursionError:
+        limit = sys.getrecursionlimit()
+        sys.setrecursionlimit(_DEEP)
+        try:
+            return ast.unparse(node)
+        finally:
+            sys.setrecursionlimit(limit)
+
+
 def names_bound(node: ast.AST) -> set[str]:
     """Return the names that code binds: by values, imports and definitions.
 
@@ -106,14 +121,14 @@ def is_display(source: str) -> bool:
 
 
 def _displays(node: ast.stmt) -> bool:
-    draws = not isinstance(node, ast.Assign) or _DRAWS.match(ast.unparse(node.value))
+    draws = not isinstance(node, ast.Assign) or _DRAWS.match(unparse(node.value))
     shows = draws and names_used(node) - {"print", "display"}
     return bool(shows) and all(map(_is_plain, ast.walk(node)))
 
 
 def _is_plain(node: ast.AST) -> bool:
     if isinstance(node, ast.Call):
-        called = ast.unparse(node.func)
+        called = unparse(node.func)
         return bool(_PREVIEWS.fullmatch(called) or _DRAWS.match(called))
     negates = isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant)
     return negates or isinstance(node, _PLAIN)
@@ -127,7 +142,7 @@ def has_steps(tree: ast.Module) -> bool:
         if isinstance(node, ast.Assign) and not all(isinstance(t, ast.Name) for t in node.targets):
             return False  # it stores into something
         values = node.value if isinstance(node, ast.Assign | ast.AnnAssign | ast.Expr) else node
-        return values is None or is_literal(ast.unparse(values))
+        return values is None or is_literal(unparse(values))
 
     def is_main(node: ast.stmt) -> bool:
         return isinstance(node, ast.If) and "__name__" in names_used(node.test)

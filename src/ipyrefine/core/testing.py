@@ -11,7 +11,7 @@ from itertools import takewhile
 from typing import Any, NamedTuple, TypeGuard
 
 from ipyrefine.core.quotes import QUOTED
-from ipyrefine.core.syntax import ERRORS, names_bound, names_used, parse, try_parse
+from ipyrefine.core.syntax import ERRORS, names_bound, names_used, parse, try_parse, unparse
 from ipyrefine.core.table import MAX_CODE, Cell, Evidence, Point, Result, Tally
 
 _TEST = re.compile(r"^[^\S\n]*(?:async\s+)?def\s+(test\w*)", re.MULTILINE)
@@ -46,11 +46,11 @@ def _read_tests(
 ) -> list[Point]:
     own, whole = set[str]().union(*map(names_bound, text.body)), set[str]()
     with suppress(RecursionError):  # nobody copies what is so deep
-        whole = {*map(ast.unparse, text.body)}
+        whole = {*map(unparse, text.body)}
     body = [
         one
         for one in tree.body
-        if not (_is_definition(one) and one.name in own) and ast.unparse(one) not in whole
+        if not (_is_definition(one) and one.name in own) and unparse(one) not in whole
     ]
     units, others = _split(body, source.splitlines())
     units = units[:MAX_OF_RUN]
@@ -64,9 +64,9 @@ def _read_tests(
     further = [one for one in further if not names_bound(one) & known]
     here = [*others, *(unit.node for unit in units)]
     others = [*needed(here, further)[: -len(here)], *others]
-    module, tests = "\n\n".join(map(ast.unparse, others)), list[Point]()
+    module, tests = "\n\n".join(map(unparse, others)), list[Point]()
     for name, node, quote in units:
-        code = "\n\n".join(map(ast.unparse, needed([node], others)))
+        code = "\n\n".join(map(unparse, needed([node], others)))
         test = Point(kind="test", words=name, code=code[:MAX_CODE], quote=quote)
         if len(code) > MAX_CODE:
             test = test.replace(dropped="long")
@@ -93,13 +93,13 @@ def _is_test(node: ast.AST) -> TypeGuard[_Function]:
 
 
 def _is_fixture(node: _Function) -> bool:
-    return any("fixture" in ast.unparse(one) for one in node.decorator_list)
+    return any("fixture" in unparse(one) for one in node.decorator_list)
 
 
 def _asserts(node: ast.AST) -> bool:
     return any(
         isinstance(one, ast.Assert)
-        or (isinstance(one, ast.Call) and ast.unparse(one.func).endswith(("raises", ".fail")))
+        or (isinstance(one, ast.Call) and unparse(one.func).endswith(("raises", ".fail")))
         for one in ast.walk(node)
     )
 
@@ -221,7 +221,7 @@ def needed(nodes: Sequence[ast.stmt], others: Sequence[ast.stmt]) -> list[ast.st
 def _names_read(node: ast.stmt) -> set[str]:
     names = names_used(node) | {one.arg for one in ast.walk(node) if isinstance(one, ast.arg)}
     calls = (one for one in ast.walk(node) if isinstance(one, ast.Call))
-    fixtures = (one for one in calls if re.search("fixtures?$|value$", ast.unparse(one.func)))
+    fixtures = (one for one in calls if re.search("fixtures?$|value$", unparse(one.func)))
     return names.union(*map(_words, fixtures))
 
 
@@ -264,7 +264,7 @@ def _body(code: str) -> str:
     if ast.get_docstring(test):
         test.body = test.body[1:] or [ast.Pass()]
     test.name = "test"
-    return ast.unparse(tree)
+    return unparse(tree)
 
 
 def _renamed(code: str, new: str) -> str:
@@ -272,7 +272,7 @@ def _renamed(code: str, new: str) -> str:
     if tree is None or not (test := _function(tree)):  # it is not tried
         return code
     test.name = new
-    return ast.unparse(tree)
+    return unparse(tree)
 
 
 def _function(tree: ast.Module) -> _Function | None:

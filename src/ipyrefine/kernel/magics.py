@@ -4,7 +4,7 @@ import ast
 import re
 from typing import NamedTuple
 
-from ipyrefine.core.syntax import ERRORS, parse, try_parse
+from ipyrefine.core.syntax import ERRORS, parse, try_parse, unparse
 
 _PYTHON_MAGICS = re.compile(r"%%(?:time|timeit|capture|prun)\b[^\n]*")
 
@@ -48,7 +48,7 @@ def python_part(text: str) -> PythonPart:
             number = node.lineno - 1
             found[number] = lines[number] if number < len(lines) else source[number]
             targets = node.targets if isinstance(node, ast.Assign) else []
-            bound = "".join(f"{ast.unparse(target)} = " for target in targets)
+            bound = "".join(f"{unparse(target)} = " for target in targets)
             names |= {n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)}
             # Nothing where no block becomes empty: a linter would not like the other.
             timed = _timed(node.value)

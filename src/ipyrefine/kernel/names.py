@@ -11,7 +11,7 @@ from contextlib import suppress
 from ipyrefine.core.model import Task
 from ipyrefine.core.scopes import Read, module_names
 from ipyrefine.core.stated import fenced_python, read_examples
-from ipyrefine.core.syntax import ERRORS, names_bound, parse, try_parse
+from ipyrefine.core.syntax import ERRORS, names_bound, parse, try_parse, unparse
 from ipyrefine.kernel.magics import python_part
 
 _MAX_SOURCE = 200_000  # characters of code that are read
@@ -153,9 +153,9 @@ def _guarded(node: ast.AST) -> list[ast.stmt]:
     """Return the body of a statement that lets no exception out of it; else nothing."""
     match node:
         case ast.Try(handlers=handlers, body=body):
-            caught = [ast.unparse(one.type) if one.type else "Exception" for one in handlers]
+            caught = [unparse(one.type) if one.type else "Exception" for one in handlers]
         case ast.With(items=items, body=body):
-            caught = [ast.unparse(one.context_expr) for one in items]
+            caught = [unparse(one.context_expr) for one in items]
             caught = [one for one in caught if "suppress" in one]
         case _:
             return []
@@ -190,7 +190,7 @@ def names_in_prose(text: str) -> list[str]:
     what its examples call, and what its fenced Python defines.
     """
     examples = read_examples(text)
-    fenced = [ast.unparse(tree) for tree in fenced_python(text)]
+    fenced = [unparse(tree) for tree in fenced_python(text)]
     prose = re.sub(r"```.*?```|^\s*>>>.*$", "", text, flags=re.DOTALL | re.MULTILINE)
     names = [
         *(name for part in _BACKTICKS.findall(prose) for name in _names_in_span(part)),

@@ -18,7 +18,7 @@ from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 from ipyrefine.core.model import Material
-from ipyrefine.core.syntax import ERRORS, parse, pygments_name, try_parse
+from ipyrefine.core.syntax import ERRORS, parse, pygments_name, try_parse, unparse
 from ipyrefine.errors import UsageError
 from ipyrefine.kernel.copying import lies_here
 from ipyrefine.kernel.magics import has_python_beside_magics
@@ -157,7 +157,7 @@ def _is_stub(code: str) -> bool:
     body = (try_parse(code) or ast.Module([], [])).body
     owned = [one for owner in body if isinstance(owner, ast.ClassDef) for one in owner.body]
     written = [o for o in (*body, *owned) if isinstance(o, _Function) and not o.decorator_list]
-    bodies = [ast.unparse(ast.Module(one.body, [])) for one in written]
+    bodies = [unparse(ast.Module(one.body, [])) for one in written]
     empty = not _ABSTRACT.search(code) and bool(bodies) and all(map(_EMPTY.fullmatch, bodies))
     return empty or (not owned and any(map(_RAISES.fullmatch, bodies)))
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import IPython
 
-from ipyrefine.core.syntax import try_parse
+from ipyrefine.core.syntax import try_parse, unparse
 from ipyrefine.errors import RefineError
 from ipyrefine.kernel.magics import python_part
 
@@ -154,13 +154,13 @@ def _lost(failed: ast.stmt, nodes: list[ast.AST]) -> Iterator[str]:
             for name in _stored(failed):
                 values = [n for n in nodes if isinstance(n, _Assignment) and name in _stored(n)]
                 stores = [n for n in nodes if isinstance(n, ast.Name) and name in _stored(n)]
-                none = all(ast.unparse(n).endswith("= None") for n in values)  # as running it shows
+                none = all(unparse(n).endswith("= None") for n in values)  # as running it shows
                 if len(values) == len(stores) and not (none or any(map(_computes, values))):
                     yield f"`{name}` is no longer computed, but set to a constant."
         case ast.Expr(value=ast.Call(func=called)):
-            calls = [ast.unparse(n.func) for n in nodes if isinstance(n, ast.Call)]
-            if not difflib.get_close_matches(ast.unparse(called), calls):
-                yield f"The call of `{ast.unparse(called)}` that failed is gone."
+            calls = [unparse(n.func) for n in nodes if isinstance(n, ast.Call)]
+            if not difflib.get_close_matches(unparse(called), calls):
+                yield f"The call of `{unparse(called)}` that failed is gone."
         case ast.Assert() | ast.Raise():
             if not any(isinstance(n, type(failed)) for n in nodes):
                 yield f"The `{type(failed).__name__.lower()}` that failed is gone."

@@ -22,6 +22,7 @@ from ipyrefine.core.syntax import (
     read_literal,
     try_parse,
     try_parse_expression,
+    unparse,
 )
 from ipyrefine.core.table import Point
 from ipyrefine.errors import UsageError
@@ -196,7 +197,7 @@ def _called(test: Point, own: set[str]) -> str:
         case [
             ast.FunctionDef(args=args, decorator_list=[])
             | ast.AsyncFunctionDef(args=args, decorator_list=[])
-        ] if not ast.unparse(args):
+        ] if not unparse(args):
             return f"{as_function(test, own)}\n\n{test.words}()"
     return f"# Only pytest can run {test.words}: save the tests to a file."
 
@@ -206,13 +207,11 @@ def _assertion(example: Example, own: set[str], *, prints: bool) -> Iterator[str
     printed = literal is NO_VALUE or call is None or prints or "print" in names_used(call)
     setup = (try_parse(example.setup) or ast.Module([], [])).body
     if example.kind == "doctest" and printed:
-        quiet = (
-            f"_ = {ast.unparse(s)}" if isinstance(s, ast.Expr) else ast.unparse(s) for s in setup
-        )
+        quiet = (f"_ = {unparse(s)}" if isinstance(s, ast.Expr) else unparse(s) for s in setup)
         prompts = [_prompt(one) for one in (*quiet, example.source)]
         yield f"_check_doctest({chr(10).join([*prompts, example.expected])!r})"
         return
-    yield from map(ast.unparse, setup)
+    yield from map(unparse, setup)
     if example.kind == "raises":
         yield from _raises(example, own)
     elif example.kind == "holds":
@@ -246,7 +245,7 @@ def _enclosed(source: str) -> str:
     if node is None:
         return source
     loose = ast.BoolOp | ast.Compare | ast.IfExp | ast.Lambda | ast.UnaryOp
-    return f"({ast.unparse(node)})" if isinstance(node, loose) else ast.unparse(node)
+    return f"({unparse(node)})" if isinstance(node, loose) else unparse(node)
 
 
 def _has_float(value: Any) -> bool:
