@@ -68,8 +68,8 @@ def test_code_that_uses_variables_is_run_on_their_copies_and_the_first_line_says
     ).state.setup
     assert setup.checks == ("examples", "results", "run on copies")
     assert setup.demands == ("1 example", "outputs stay here")
-    shown = labels.interpretation(setup)
-    assert shown.startswith("task (code), 1 example, outputs stay here. Sees")
+    shown = labels.opening(setup)
+    assert shown.startswith("Interpreted as: task (code), 1 example, outputs stay here. Sees")
 
 
 @pytest.mark.usefixtures("closed")

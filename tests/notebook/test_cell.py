@@ -222,7 +222,7 @@ def test_names_that_the_cell_uses_are_shown_by_structure_and_said(shell, model):
     shell.user_ns["prices"] = [3, 4]
     cell = "%%refine --plain --no-check run{}\ntotal = sum(prices)\nprint(total)"
     setup = asked(shell, cell.format("")).setup
-    assert labels.interpretation(setup) == "draft to improve (code). Sees prices (2)"
+    assert labels.opening(setup) == "Interpreted as: draft to improve (code). Sees prices (2)"
     assert [one.text for one in setup.task.materials] == ["prices (list of length 2):\nlist[int]"]
     none = ["%%refine --plain\nx = In, Out, exit\nget_ipython()",
             cell.format(" --no-var prices"), cell.format(" --no-var all")]  # fmt: skip
@@ -267,10 +267,8 @@ def test_cells_that_ran_before_are_shown_on_request_only(shell, model):
     shell.run_cell("%%refine --plain --context 3\nSay hello.", store_history=True)
     run_ = shell.user_ns["refined_run"]
     *_, shown = run_.task.materials
-    assert (
-        labels.interpretation(run_.setup)
-        == "task, outputs stay here. Sees first, 3 cells that ran last"
-    )
+    said = "Interpreted as: task, outputs stay here. Sees first, 3 cells that ran last"
+    assert labels.opening(run_.setup) == said
     assert "first = 1" not in shown.text
     assert "print('so far', 6 * 7)\n[its output]\nso far 42" in shown.text
     assert "first + 10\n[its output]\n11" in shown.text

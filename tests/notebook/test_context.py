@@ -64,7 +64,7 @@ def sent(model: ScriptedModel) -> str:
 def test_the_model_sees_what_the_latest_cells_used_the_last_one_first(shell, model):
     setup = setup_of(shell)
     assert setup.task.variables == ["stock", "gross", "orders", "rate"]
-    said = labels.interpretation(setup)
+    said = labels.opening(setup)
     assert said.endswith("Sees stock (1), gross(), orders (1 × 3), rate")
     text = sent(model)
     assert "stock (dict of length 1, used in In [7]):" in text
@@ -116,7 +116,7 @@ def test_of_long_cells_the_last_ones_are_seen(shell, model):
     model.base_url = "http://127.0.0.1:8080/v1"
     shell.run_line_magic("config", "Refine.context = 4")
     run = run_of(shell)
-    assert labels.interpretation(run.setup).endswith(", the code of the last 2 cells")
+    assert labels.opening(run.setup).endswith(", the code of the last 2 cells")
     text = sent(model)
     assert ("d = [1" in text, "c = [1" in text, "b = [1" in text) == (True, True, False)
     assert "\n[code cell]\nc = [1" in text
@@ -143,7 +143,7 @@ def test_a_model_on_this_machine_sees_the_code_as_it_is(shell, model):
     setup_of(shell)
     assert "stock = {'Zwolle-7731': 3}" in sent(model)
     run = shell.user_ns["refined_run"]
-    assert labels.interpretation(run.setup).endswith(", rate, the code of 5 cells")
+    assert labels.opening(run.setup).endswith(", rate, the code of 5 cells")
 
 
 def test_an_answer_lets_a_server_see_the_code(shell, model, capsys):
