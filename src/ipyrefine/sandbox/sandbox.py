@@ -406,7 +406,7 @@ async def _supervise(
                 _terminate(process)
                 await _wait(process, _STOP_S)
                 process.kill()
-                process.wait()  # noqa: ASYNC - it was killed
+                process.wait()
         stdout, stderr = (_excerpt(one, output_limit) for one in streams)
         outcome = _read_results(results)
     seconds = time.monotonic() - start
