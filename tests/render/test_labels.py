@@ -99,6 +99,12 @@ def test_a_text_that_only_findings_keep_from_passing_says_how_many():
         assert str(words.verdict(run, run.chosen).label) == label
 
 
+def test_what_an_evaluator_wants_changed_is_what_the_verdict_says_first():
+    said = verdict(NEEDS, "evaluator", 0.3, why="said", line="It is too short.\nSay more.")
+    run = run_of(said, points=(Point(id="f1", source="evaluator", words=said.line),))
+    assert words.verdict(run, run.chosen).phrases == [("", "It is too short.")]
+
+
 def test_a_text_has_one_name_wherever_it_is_mentioned(read_html):
     verdict = Verdict(outcome=PASS, score=1, basis="tests")
     origins = [(None, "model"), (None, "model"), (1, "model"), (2, "user"), (3, "user")]

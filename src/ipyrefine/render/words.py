@@ -69,7 +69,7 @@ _WHY = {
     "unchanged": "The revision changed nothing.",
 }
 _FAILED = ("failed", "test_failed")
-_POINTED = (*_FAILED, "open", "open_over_score")  # what is missed says it
+_POINTED = (*_FAILED, "open", "open_over_score", "said")  # what is missed says it
 # Of these, what passed all the same is said too.
 _ALL_THE_SAME = ("no_critic", "weak_critic", "unreadable", "not_read", "plain", "not_run")
 
