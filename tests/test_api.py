@@ -11,7 +11,7 @@ from judging import is_critic
 from kit import READY, text
 from openai_server import Answer, ScriptedServer
 
-from ipyrefine import Budget, Limits, choose_model, refine, refine_many, table
+from ipyrefine import Budget, Limits, Task, choose_model, refine, refine_many, table
 from ipyrefine.api import Options, build, resume
 from ipyrefine.core.decisions import Continue
 from ipyrefine.core.model import Outcome
@@ -215,6 +215,10 @@ async def test_so_is_what_is_no_name_and_no_list():
     for wrong in (3, "Do it."):
         with pytest.raises(UsageError, match=f"The tasks are a list, not {wrong!r}"):
             await refine_many(wrong)
+    with pytest.raises(UsageError, match="Task 0 has no text"):
+        await refine_many([3], model=ScriptedModel([]))  # type: ignore[list-item]
+    with pytest.raises(UsageError, match=r"text is missing\."):
+        Task()  # type: ignore[call-arg]
 
 
 def test_a_single_check_or_criterion_may_stand_for_a_list():

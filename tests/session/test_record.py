@@ -60,6 +60,8 @@ def test_a_file_that_holds_no_run_is_named(tmp_path, content, sentence):
         ipyrefine.load(tmp_path / "x.json")
     with pytest.raises(UsageError, match="cannot be read"):
         ipyrefine.load(tmp_path / "none.ipynb")
+    with pytest.raises(UsageError, match="takes the path of a notebook"):
+        ipyrefine.load(3)
 
 
 async def test_a_record_names_its_version_and_holds_every_field():

@@ -225,7 +225,7 @@ def _make_batch(
     prefix, seen = name or f"many-{secrets.token_hex(4)}", Counter[str]()
     batch = []
     for number, task in enumerate(tasks):
-        own = {"text": task} if isinstance(task, str) else dict(task)
+        own = dict(task) if isinstance(task, Mapping) else {"text": task}
         text = own.pop("text", None)
         if not isinstance(text, str):
             raise UsageError(f"Task {number} has no text. Give a text, or a mapping with a `text`.")

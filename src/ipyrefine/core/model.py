@@ -230,7 +230,7 @@ class Material(Record):
     fault: Fault | None = None  # what raised, of a traceback
 
 
-class Task(Record):
+class Task(Typed):
     """What is asked; it stands unchanged at the head of every prompt.
 
     Attributes:

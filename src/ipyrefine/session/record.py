@@ -102,6 +102,8 @@ def load(path: str | Path) -> list[Run]:
     Raises:
         UsageError: the file or a record in it cannot be read.
     """
+    if not isinstance(path, str | Path):
+        raise UsageError(f"load takes the path of a notebook or an exported run, not {path!r}.")
     return [one.run for one in read(Path(path))]
 
 
