@@ -113,8 +113,8 @@ def _value(said: decisions.Expect | decisions.Predict) -> str:
 
 
 def _expected(run: Run, decision: decisions.Retract) -> str:
-    expected = {key_of(one.call, one.setup) for one in run.task.clarifications}
-    known = key_of(decision.call, decision.setup) in expected
+    expected = {key_of(one) for one in run.task.clarifications}
+    known = key_of(decision) in expected
     return "" if known else f"You expect no result of {decision.call[:80]}."
 
 

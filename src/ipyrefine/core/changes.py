@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ipyrefine.core import decisions
-from ipyrefine.core.model import Choice, Clarification, Usage, Verdict
+from ipyrefine.core.model import Called, Choice, Clarification, Usage, Verdict
 from ipyrefine.core.points import with_ids
 from ipyrefine.core.quotes import contains_quote
 from ipyrefine.core.rank import overridden
-from ipyrefine.core.results import claims, gives_same, key_of, rows
+from ipyrefine.core.results import Key, claims, gives_same, key_of, rows
 from ipyrefine.core.run import Iteration, Run
-from ipyrefine.core.table import Evidence, Point, Result, Row
+from ipyrefine.core.table import Evidence, Point, Result
 from ipyrefine.core.testing import is_critics
 
 
@@ -139,24 +139,18 @@ def change_criteria(run: Run, decision: decisions.Criteria, _: int) -> Run:
 
 def expect(run: Run, expected: decisions.Expect, _: int) -> Run:
     """Make a result an example of the task; a critic's test that says otherwise is dismissed."""
-    key = key_of(expected.call, expected.setup)
+    key = key_of(expected)
     shown = rows(run, run.chosen) if run.chosen else ()
-    row = next((one for one in shown if key_of(one.call, one.setup) == key), None)
+    row = next((one for one in shown if key_of(one) == key), None)
     example = Clarification(
-        call=expected.call,
-        result=expected.result,
-        raises=expected.raises,
-        setup=expected.setup,
+        **expected.model_dump(include=set(Called.model_fields)),
         leading=row is next((one for one in shown if not one.conditions), None),
         computed=_is_computed(run, expected),
     )
     against = [
         test.id
         for test in run.tests
-        if any(
-            key_of(claim.call, claim.setup) == key and not gives_same(expected, claim)
-            for claim in claims(test)
-        )
+        if any(key_of(claim) == key and not gives_same(expected, claim) for claim in claims(test))
     ]
     run = change_points(run, against, _dropper(""))
     run = _change_examples(run, key, example)
@@ -168,27 +162,27 @@ def expect(run: Run, expected: decisions.Expect, _: int) -> Run:
 
 def retract(run: Run, decision: decisions.Retract, _: int) -> Run:
     """Take back what an input should give."""
-    return _change_examples(run, key_of(decision.call, decision.setup))
+    return _change_examples(run, key_of(decision))
 
 
 def _is_computed(run: Run, expected: decisions.Expect) -> bool:
     """Return True if code that got copies of variables gave a result."""
-    found = list[Row | Choice]()
+    found = list[Choice]()
     for text in run.iterations:
         found += (row for one in text.evidence if one.computed for row in one.rows)
         found += (r.gives for r in text.results.values() if r.computed and r.gives)
     return any(gives_same(expected, one) for one in found)
 
 
-def _change_examples(run: Run, key: tuple[str, str], example: Clarification | None = None) -> Run:
+def _change_examples(run: Run, key: Key, example: Clarification | None = None) -> Run:
     """Put an example in place of the user's on an input, and have every text checked again."""
-    others = (o for o in run.task.clarifications if key_of(o.call, o.setup) != key)
+    others = (o for o in run.task.clarifications if key_of(o) != key)
     task = run.task.replace(clarifications=(*others, *([example] if example else ())))
 
     def is_outdated(evidence: Evidence) -> bool:
         if evidence.basis != "none":
             return evidence.by_examples
-        known = {key_of(row.call, row.setup) for row in evidence.rows}
+        known = {key_of(row) for row in evidence.rows}
         return example is not None and key not in known
 
     stale = {i.number for i in run.iterations if i.verdict and i.judgement is None}

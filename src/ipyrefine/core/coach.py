@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ipyrefine.core.decisions import Expect, Predict
-from ipyrefine.core.model import Attempt, Choice
+from ipyrefine.core.model import Attempt
 from ipyrefine.core.results import key_of, missed_claim, read_result
 from ipyrefine.core.run import Run
 from ipyrefine.core.table import Cell
@@ -28,9 +28,9 @@ def open_puzzle(run: Run) -> Attempt | None:
     """
     if not run.setup.coach:
         return None
-    answered = {key_of(one.call, one.setup) for one in predictions(run)}
+    answered = {key_of(one) for one in predictions(run)}
     found = (*_stated(run), *_by_critic(run))
-    left = (one for one in found if key_of(one.call, one.setup) not in answered)
+    left = (one for one in found if key_of(one) not in answered)
     return next(left, None)
 
 
@@ -45,15 +45,14 @@ def refuse(run: Run, decision: Any, *, revises: bool) -> str:
 def read(words: str) -> Predict:
     """Return the prediction that some words are, or raise a UsageError."""
     choice = read_result(words)
-    return Predict(result=choice.result, raises=choice.raises)
+    return Predict(**choice.model_dump())
 
 
 def predict(run: Run, decision: Predict, _: int) -> Run:
     """Keep what a student says that their code gives."""
     puzzle = open_puzzle(run)
     assert puzzle is not None, "it was looked for before the decision was taken"
-    predicted = Choice(result=decision.result, raises=decision.raises)
-    attempt = puzzle.replace(predicted=predicted)
+    attempt = puzzle.replace(predicted=decision.choice)
     return run.replace(attempts=(*run.attempts, attempt))
 
 
@@ -67,17 +66,16 @@ def _stated(run: Run) -> Iterator[Attempt]:
     for evidence in run.chosen.evidence if run.chosen else ():
         for row in evidence.rows:
             if row.source == "example" and evidence.passed is False and row.rivals:
-                gives = Choice(result=row.result, raises=row.raises)
-                yield Attempt(call=row.call, setup=row.setup, gives=gives, expected=row.rivals[0])
+                where = {"call": row.call, "setup": row.setup}
+                yield Attempt(gives=row.choice, expected=row.rivals[0], **where)
 
 
 def _by_critic(run: Run) -> Iterator[Attempt]:
     for cell in _failing(run):
         claim, gives = missed_claim(cell), cell.result.gives
         if claim and gives:
-            expected = Choice(result=claim.result, raises=claim.raises)
-            asked = Attempt(call=claim.call, setup=claim.setup, gives=gives, expected=expected)
-            yield asked.replace(quote=cell.point.quote)
+            where = {"call": claim.call, "setup": claim.setup, "quote": cell.point.quote}
+            yield Attempt(gives=gives, expected=claim.choice, **where)
 
 
 def _failing(run: Run) -> list[Cell]:

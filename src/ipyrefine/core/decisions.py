@@ -4,7 +4,17 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, TypeAdapter
 
-from ipyrefine.core.model import MAX_ITERATIONS, Count, Criterion, Outcome, Record, Score
+from ipyrefine.core.model import (
+    MAX_ITERATIONS,
+    Called,
+    Choice,
+    Count,
+    Criterion,
+    Input,
+    Outcome,
+    Record,
+    Score,
+)
 from ipyrefine.core.table import Point
 
 # Where an accepted text goes: into a new cell, in place of its own cell (and run there), or into
@@ -115,7 +125,7 @@ class Criteria(_Decision):
     target: Score | None = None  # the new target score; None keeps the present one
 
 
-class Expect(_Decision):
+class Expect(_Decision, Called):
     """Expect a result: it becomes an example of the task, and every text is tried on it.
 
     A later one for the same input takes its place.
@@ -123,28 +133,20 @@ class Expect(_Decision):
 
     is_remark: ClassVar[bool] = True
     kind: Literal["expect"] = "expect"
-    call: str  # the input, as Python
-    result: str  # what it should give: a value as Python, or the name of an exception
-    raises: bool = False  # whether it should raise
-    setup: str = ""  # statements to run before it
 
 
-class Retract(_Decision):
+class Retract(_Decision, Input):
     """Take back a result that the user expects."""
 
     is_remark: ClassVar[bool] = True
     kind: Literal["retract"] = "retract"
-    call: str  # the input, as Python
-    setup: str = ""  # the statements before it
 
 
-class Predict(_Decision):
+class Predict(_Decision, Choice):
     """Say what one's own code gives on an input on which it fails, before it is shown."""
 
     is_remark: ClassVar[bool] = True
     kind: Literal["predict"] = "predict"
-    result: str  # a value as Python, or the name of an exception
-    raises: bool = False  # whether it is an exception
 
 
 # fmt: off

@@ -157,13 +157,32 @@ def named_criteria(names: Iterable[str], glossary: Iterable[Criterion]) -> tuple
     )
 
 
-class Clarification(Record):
+class Choice(Record):
+    """One of the results that texts give, or somebody expects, on an input."""
+
+    result: str  # the value as Python, or the name of the exception
+    raises: bool = False  # whether it is an exception
+
+    @property
+    def choice(self) -> "Choice":
+        """The result alone."""
+        return Choice(result=self.result, raises=self.raises)
+
+
+class Input(Record):
+    """What results are results of."""
+
+    call: str  # as Python
+    setup: str = ""  # statements to run before it
+
+
+class Called(Choice, Input):
+    """A result with its input."""
+
+
+class Clarification(Called):
     """A result that the user expects: one more example that the task states."""
 
-    call: str  # the input, as Python
-    result: str  # what it gives, as Python; the name of the exception where it raises one
-    raises: bool = False  # whether it raises
-    setup: str = ""  # statements to run before it
     leading: bool = False  # whether it was the first of the rows when the user answered it
     computed: bool = False  # whether code that got copies of variables gave the result
 
@@ -173,18 +192,9 @@ class Clarification(Record):
         return f"{self.call} {'raises' if self.raises else 'returns'} {self.result}"
 
 
-class Choice(Record):
-    """One of the results that texts give, or a critic expects, on an input."""
-
-    result: str  # the value as Python, or the name of the exception
-    raises: bool = False  # whether it is an exception
-
-
-class Attempt(Record):
+class Attempt(Input):
     """A call on which a student's code fails: what they predict that it gives, and what it does."""
 
-    call: str  # the input, as Python
-    setup: str = ""  # statements to run before it
     gives: Choice
     expected: Choice  # what the task wants
     quote: str = ""  # the task's words that ask for it; empty for one of the task's examples

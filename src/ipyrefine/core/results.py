@@ -13,7 +13,7 @@ from itertools import chain, zip_longest
 from zlib import crc32
 
 from ipyrefine.core.decisions import Expect
-from ipyrefine.core.model import Choice, Clarification, Outcome
+from ipyrefine.core.model import Choice, Clarification, Input, Outcome
 from ipyrefine.core.points import left_open
 from ipyrefine.core.rank import rival_of
 from ipyrefine.core.run import Iteration, Run
@@ -39,7 +39,7 @@ _MOST = {"critic": 2}  # of rows without a rival, as variety is what finds fault
 _SETUP_LINES = 6
 _EXCEPTION = re.compile(r"(?:raises?\s+)?([A-Za-z_][\w.]*)", re.IGNORECASE)
 
-_Key = tuple[str, str]  # an input: the call and what runs before it
+Key = tuple[str, str]  # an input: the call and what runs before it
 
 
 def rows(run: Run, iteration: Iteration) -> tuple[Row, ...]:
@@ -50,8 +50,8 @@ def rows(run: Run, iteration: Iteration) -> tuple[Row, ...]:
     a critic's tests that pass, and varied inputs. What the task states is left out.
     While an example fails, or the text does not run, only what the user answered is there.
     """
-    found: dict[_Key, Row] = {}
-    stated = {key_of(one.source, one.setup) for one in read_examples(run.task.text)}
+    found: dict[Key, Row] = {}
+    stated = {_key(one.source, one.setup) for one in read_examples(run.task.text)}
     every = (
         one.replace(rivals=tuple(rival for rival in one.rivals if not _is_fault(rival)))
         for one in (
@@ -61,12 +61,12 @@ def rows(run: Run, iteration: Iteration) -> tuple[Row, ...]:
             *_by_check(run, iteration),
         )
     )
-    answers = {key_of(one.call, one.setup): one for one in run.task.clarifications}
+    answers = {key_of(one): one for one in run.task.clarifications}
     fails = any(
         one.failed and (one.by_examples or one.basis == "run") for one in iteration.evidence
     )
     for row in sorted(every, key=lambda row: not row.rivals):
-        key = key_of(row.call, row.setup)
+        key = key_of(row)
         if key in answers or not (fails or key in stated or _is_fault(row)):
             found.setdefault(key, row)
     return tuple(_marked(found[key], answers.get(key)) for key in _shown(found, answers))
@@ -97,35 +97,40 @@ def example_asked(iteration: Iteration, shown: Sequence[Row]) -> Row | None:
     return asked if asked.source == "own" and not known else None
 
 
-def given(run: Run, iteration: Iteration) -> dict[_Key, Row | Choice]:
+def given(run: Run, iteration: Iteration) -> dict[Key, Choice]:
     """Return what a text gives, by input: in checks, and in a critic's tests."""
-    found: dict[_Key, Row | Choice] = {}
+    found: dict[Key, Choice] = {}
     for cell in run.cells(iteration):
         if not is_critics(cell.point):
             continue
         if cell.result.passed:
-            found |= {key_of(one.call, one.setup): one for one in claims(cell.point)}
+            found |= {key_of(one): one for one in claims(cell.point)}
         elif (row := missed_claim(cell)) and cell.result.gives:
-            found[key_of(row.call, row.setup)] = cell.result.gives
-    return found | {key_of(row.call, row.setup): row for row in _checked(iteration)}
+            found[key_of(row)] = cell.result.gives
+    return found | {key_of(row): row for row in _checked(iteration)}
 
 
-def _is_fault(one: Row | Choice) -> bool:
+def _is_fault(one: Choice) -> bool:
     return one.raises and one.result in _FAULTS
 
 
-def key_of(call: str, setup: str = "") -> _Key:
+def key_of(one: Input) -> Key:
     """Return what two inputs have in common that are the same, however they are laid out."""
-    return _laid_out(call), setup.strip()
+    return _key(one.call, one.setup)
+
+
+def _key(call: str, setup: str = "") -> Key:
+    return laid_out(call), setup.strip()
 
 
 @lru_cache(maxsize=1024)  # tables ask for the same few inputs of each text
-def _laid_out(call: str) -> str:
+def laid_out(call: str) -> str:
+    """Return a call on one line; what is no Python as it is."""
     tree = try_parse_expression(call)
     return unparse(tree) if tree else call.strip()
 
 
-def gives_same(one: Row | Choice | Clarification | Expect, other: Row | Choice) -> bool:
+def gives_same(one: Choice, other: Choice) -> bool:
     """Return True if two results are the same value or exception."""
     if one.raises or other.raises or one.result == other.result:
         return one.raises == other.raises and one.result == other.result
@@ -279,10 +284,10 @@ def _changed(run: Run, iteration: Iteration) -> Iterator[Row]:
 
 def _left_open(run: Run, iteration: Iteration) -> Iterator[Row]:
     """Yield the inputs on which the answers to a critic's questions differ."""
-    given = {key_of(row.call, row.setup): row for row in _checked(iteration)}
+    given = {key_of(row): row for row in _checked(iteration)}
     for question in left_open(run, iteration):
         if question.call:
-            row = given.get(key_of(question.call)) or Row(call="", result="")
+            row = given.get(_key(question.call)) or Row(call="", result="")
             rivals = (one for one in results_among(question.options) if not gives_same(one, row))
             yield row.replace(call=question.call, source="open", rivals=tuple(rivals))
 
@@ -297,14 +302,14 @@ def _by_critic(run: Run, iteration: Iteration) -> list[Row]:
         if result.passed and result.counts:
             held.append(claims(test))
         elif result.gives and (row := missed_claim(cell)):
-            gives, rival = result.gives, Choice(result=row.result, raises=row.raises)
+            gives, rival = result.gives, row.choice
             missed.append(row.replace(result=gives.result, raises=gives.raises, rivals=(rival,)))
     return [*missed, *filter(None, chain.from_iterable(zip_longest(*held)))]
 
 
 def _by_check(run: Run, iteration: Iteration) -> list[Row]:
     others = [
-        {key_of(row.call, row.setup): row for row in _checked(draft)}
+        {key_of(row): row for row in _checked(draft)}
         for draft in run.drafts
         if draft.number != iteration.number
         and not any(e.failed for e in draft.evidence)
@@ -313,8 +318,8 @@ def _by_check(run: Run, iteration: Iteration) -> list[Row]:
     ]
     found = []
     for row in _checked(iteration):
-        given = filter(None, (one.get(key_of(row.call, row.setup)) for one in others))
-        differ = (Choice(result=o.result, raises=o.raises) for o in given if not gives_same(row, o))
+        given = filter(None, (one.get(key_of(row)) for one in others))
+        differ = (o.choice for o in given if not gives_same(row, o))
         rivals = tuple(dict.fromkeys(differ))
         found.append(row.replace(rivals=rivals, source="drafts") if rivals else row)
     return found
@@ -331,9 +336,9 @@ def _marked(row: Row, answer: Clarification | None) -> Row:
     return row.replace(confirmed=gives_same(answer, row), rivals=())
 
 
-def _shown(found: Mapping[_Key, Row], answered: Container[_Key]) -> list[_Key]:
+def _shown(found: Mapping[Key, Row], answered: Container[Key]) -> list[Key]:
     """Return which rows to show: five with few of one kind, among them what the user answered."""
-    first, rest, counts = list[_Key](), list[_Key](), Counter[str]()
+    first, rest, counts = list[Key](), list[Key](), Counter[str]()
     for key, row in found.items():
         counts[row.source] += not row.rivals
         few = row.rivals or counts[row.source] <= _MOST.get(row.source, MAX_SHOWN)
@@ -353,7 +358,7 @@ def row_key(row: Row) -> str:
 
 def row_choices(row: Row) -> tuple[Choice, ...]:
     """Return the possible results of a row, in an order that does not give away the text's own."""
-    every = (Choice(result=row.result, raises=row.raises), *row.rivals)
+    every = (row.choice, *row.rivals)
     found = {(one.result, one.raises): one for one in every if one.result}
     return tuple(found[one] for one in sorted(found))
 

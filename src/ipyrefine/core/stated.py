@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import islice, zip_longest
 from typing import Literal
 
-from ipyrefine.core.model import Clarification, Record, Task
+from ipyrefine.core.model import Called, Record, Task
 from ipyrefine.core.stated_tables import read_tables
 from ipyrefine.core.syntax import (
     free_names,
@@ -21,7 +21,6 @@ from ipyrefine.core.syntax import (
     try_parse_expression,
     unparse,
 )
-from ipyrefine.core.table import Row
 
 _LONG = 1_000  # characters of a line
 _MAX_MARKS, _MAX_STARTS = 500, 20  # of one line: signs for "returns", and calls before one
@@ -49,7 +48,7 @@ def stated_examples(task: Task) -> tuple[Example, ...]:
     return (*read_examples(task.text), *map(as_example, task.clarifications))
 
 
-def as_example(one: Clarification | Row) -> Example:
+def as_example(one: Called) -> Example:
     """Return a call with its result as an example."""
     kind: Literal["raises", "equals"] = "raises" if one.raises else "equals"
     return Example(source=one.call, expected=one.result, kind=kind, setup=one.setup)

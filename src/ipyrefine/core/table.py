@@ -8,6 +8,7 @@ from ipyrefine.core.model import (
     MAX_OUTPUTS,
     Amount,
     Basis,
+    Called,
     Choice,
     Condition,
     Count,
@@ -202,16 +203,16 @@ class Tally(Record):
     noun: Literal["example", "result", "test"]  # what one of them is called
 
 
-class Row(Record):
-    """What a text gives on one input, for the user to confirm."""
+class Row(Called):
+    """What a text gives on one input, for the user to confirm.
 
-    # The input, as Python; for a cell of the notebook, the name that it defines or changes.
-    call: str
-    result: str  # the value as Python, or the exception's name; empty if it can't be written
-    raises: bool = False  # whether it is an exception
+    The call of a cell of the notebook is the name that it defines or changes. The result is empty
+    if it can't be written as Python.
+    """
+
     message: str = ""  # of the exception
-    setup: str = ""  # statements to run before it
-    steps: tuple[str, ...] = ()  # what each of these gives as Python; empty for None or no data
+    # What each statement before the call gives as Python; empty for None or no data.
+    steps: tuple[str, ...] = ()
     source: RowSource = "input"  # what suggests the input
     rivals: tuple[Choice, ...] = ()  # other results, of drafts or that a critic expects
     before: str = ""  # what the name was before the cell ran

@@ -7,15 +7,17 @@ from typing import Literal
 from ipyrefine.core import model, table
 from ipyrefine.core.decisions import Expect, Retract
 from ipyrefine.core.effects import sentence
-from ipyrefine.core.model import Choice, Clarification
+from ipyrefine.core.model import Called, Choice
 from ipyrefine.core.points import left_open
 from ipyrefine.core.rank import is_another_read, is_read, is_to_read
 from ipyrefine.core.results import (
+    Key,
     claims,
     example_asked,
     given,
     gives_same,
     key_of,
+    laid_out,
     row_choices,
     row_key,
     rows,
@@ -48,11 +50,9 @@ def results(
     found, asked = rows(run, iteration), questions(run, iteration)
     if not found:
         return [*unsourced(run, iteration), *asked]
-    said: dict[tuple[str, str], Clarification | Expect | None] = {
-        key_of(one.call, one.setup): one for one in run.task.clarifications
-    }
+    said: dict[Key, Called | None] = {key_of(one): one for one in run.task.clarifications}
     for decision in waiting:
-        key = key_of(decision.call, decision.setup)
+        key = key_of(decision)
         said[key] = decision if isinstance(decision, Expect) else None
     if found[0] == example_asked(iteration, found) and not waiting:
         example = Result(row_key(found[0]), found[0].call, "", asks="example")
@@ -60,9 +60,7 @@ def results(
         return [Results((example,), commands=say), *asked]
     first = unfolded(found)
     shown = tuple(
-        _row(run, iteration, one, said.get(key_of(one.call, one.setup)))._replace(
-            folded=one not in first
-        )
+        _row(run, iteration, one, said.get(key_of(one)))._replace(folded=one not in first)
         for one in found
     )
     return [Results(shown, _hint(run, iteration, found)), *asked]
@@ -143,9 +141,9 @@ def rivalry(run: Run, text: Iteration, row: Row) -> str:
 
     Long ones are counted, as they stand beside it: ``the draft gives the first``.
     """
-    key = key_of(row.call, row.setup)
+    key = key_of(row)
     tests = (one for one in run.tests if not one.dropped)
-    claimed = [one for test in tests for one in claims(test) if key_of(one.call, one.setup) == key]
+    claimed = [one for test in tests for one in claims(test) if key_of(one) == key]
     by_text = {one.number: given(run, one).get(key) for one in run.iterations}
     texts, parts = set[int](), list[tuple[str, list[int], str]]()
     choices = row_choices(row)
@@ -174,11 +172,11 @@ def rivalry(run: Run, text: Iteration, row: Row) -> str:
     return "; ".join(filter(None, (opens, told)))
 
 
-def _row(run: Run, text: Iteration, row: Row, said: Clarification | Expect | None) -> Result:
+def _row(run: Run, text: Iteration, row: Row, said: Called | None) -> Result:
     confirmed = gives_same(said, row) if said else None
     asked = bool(row.rivals) and confirmed is None and not row.conditions
     output = tuple(_result(row.output)) if row.output else ()
-    call = key_of(row.call)[0] if "\n" in row.call else row.call  # on one line
+    call = laid_out(row.call) if "\n" in row.call else row.call
     return Result(
         key=row_key(row),
         call="\n".join([*_scenario(row), call]),

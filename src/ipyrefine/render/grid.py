@@ -145,9 +145,9 @@ _Tested = dict[str, tuple[Row, list[Point]]]
 
 
 def _tested(run: Run, text: Iteration, shown: Container[str]) -> _Tested:
-    claimed = [(test, [key_of(one.call, one.setup) for one in claims(test)]) for test in run.tests]
+    claimed = [(test, [key_of(one) for one in claims(test)]) for test in run.tests]
     return {
-        row_key(one): (one, [t for t, keys in claimed if keys == [key_of(one.call, one.setup)]])
+        row_key(one): (one, [t for t, keys in claimed if keys == [key_of(one)]])
         for one in rows(run, text)
         if row_key(one) in shown
     }
@@ -163,7 +163,7 @@ def _asked(
             row, tests = tested.get(one.key, (None, []))
             marks = [_NONE for _ in texts]
             if row:
-                key = key_of(row.call, row.setup)
+                key = key_of(row)
                 marks = [_given_mark(value.get(key), row, one) for value in values]
             mark, source, note = _ASKS, "critic" if one.asks in ("keep", "open") else "", ""
             if one.confirmed is not None:
