@@ -225,6 +225,7 @@ def test_names_and_values_do_nothing_and_turn_nothing_around():
     [
         ("`a` and `b c`", '<code dir="auto">a</code> and <code dir="auto">b c</code>'),
         ("one ` only", "one ` only"),
+        ("“عاجل” stands alone", "<bdi>“عاجل”</bdi> stands alone"),
         ("`<i>`", '<code dir="auto">&lt;i&gt;</code>'),
         ("`` x", "`` x"),
         ("`$a", "`<span>$</span>a"),

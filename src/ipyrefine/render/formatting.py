@@ -21,6 +21,7 @@ _INLINE = re.compile(
     r"|(?<![\w*\\])(?P<star>\*)(?=[^\s*])([^*]{1,300}?)(?<=[^\s*])(?P=star)(?![\w*])"
     r"|(?<![\w\\])(?P<line>_)(?=[^\s_])([^_]{1,300}?)(?<=[^\s_])(?P=line)(?!\w)"
 )
+_QUOTE = re.compile(r"“[^“”\n]+”")
 _NAME = re.compile(r"`([^`\n]+)`")
 _HEADING = re.compile(r" {0,3}#{1,6} +(?=\S)")
 _ITEM = re.compile(r"([ \t]*)([-*+] )(?=\S)")
@@ -43,9 +44,10 @@ def prose(text: str) -> Markup:
 def sentence_html(text: str) -> Markup:
     """Return a sentence as HTML, with what stands in backticks as code.
 
-    A name has a direction of its own, so one in Arabic turns nothing around it.
+    A name or a quote has a direction of its own, so one in Arabic turns nothing around it.
     """
-    return Markup(_NAME.sub(r'<code dir="auto">\1</code>', str(prose(text))))
+    html = _QUOTE.sub(r"<bdi>\g<0></bdi>", str(prose(text)))
+    return Markup(_NAME.sub(r'<code dir="auto">\1</code>', html))
 
 
 def markdown_lines(text: str, quotes: Sequence[str] = ()) -> Iterator[Markup]:
