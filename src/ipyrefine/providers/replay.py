@@ -33,8 +33,6 @@ from ipyrefine.core.model import Finish, Price, Record, Usage
 from ipyrefine.core.ports import Delta, Model, Notice, Reply, Request, price_of
 from ipyrefine.core.stored import VERSION, OtherVersion, parse_json, require_current
 from ipyrefine.errors import NoModel, UsageError
-from ipyrefine.providers.local import is_local
-from ipyrefine.providers.weights import WEIGHTS
 
 PREFIX = "recorded:"
 BY_HAND = "written-by-hand"  # the model of replies that a person wrote
@@ -214,6 +212,9 @@ class RecordedModel:
     async def _ask(
         self, request: Request, key: str
     ) -> AsyncGenerator[Delta | Notice | Reply, None]:
+        # A replay in a browser's Python has nothing that a live model needs.
+        from ipyrefine.providers.local import is_local
+
         live = self._live
         if live is None:
             missing, offline = f"There is no recording {self._path}.", ""
@@ -268,6 +269,8 @@ class RecordedModel:
         recording = read_recording(self._path)
         models = recording.models
         if live.name not in {model.name for model in models}:
+            from ipyrefine.providers.weights import WEIGHTS
+
             sha256 = WEIGHTS[live.name].sha256 if live.name in WEIGHTS else ""
             source = SourceModel(name=live.name, weights=sha256, price=price_of(live))
             models = (*models, source)
