@@ -161,7 +161,7 @@ async def test_the_palette_and_the_menu_list_what_makes_sense(
     assert len(await lab.cell_sources()) == 2
     await lab.select(1)
     await lab.command("ipyrefine:fix")
-    await lab.panel('[data-action="accept"]').wait_for()
-    await lab.wait_idle()
+    await lab.panel(".rf-text", "return n + 1").wait_for()
+    await lab.panel(".rf-busy-pill").wait_for(state="hidden")
     await lab.command("ipyrefine:accept")
     await lab.wait_source(1, "def inc(n):\n    return n + 1")
