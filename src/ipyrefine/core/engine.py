@@ -477,8 +477,11 @@ class Refinement:
         """Stop with the reason that a decision gives, else as cancelled."""
         decided = bool(self._inbox)
         await self._take_decisions()
-        step = policy.next_step(self.state) if decided else None
-        if decided and not self._stopping and not isinstance(step, Stop):
+        await self._update_best()
+        step: Stage | Stop | None = policy.next_step(self.state)
+        if not decided and not (isinstance(step, Stop) and step.reason is StopReason.PASSED):
+            step = None  # a text that passed at that moment is told as any other that passes
+        elif not self._stopping and not isinstance(step, Stop):
             step = policy.WAITING
         if not isinstance(step, Stop):
             kept = "The best text so far is kept." if self.state.text else "There is no text yet."
