@@ -78,46 +78,46 @@ def reply(body: dict[str, Any]) -> Answer:
 
 
 @APPS
+@pytest.mark.parametrize("width", [1440, 800])
 async def test_verdict_basis_and_accept_come_first_and_stay_in_sight_at_any_width(
-    lab: Lab, model: ScriptedServer, app: App
+    lab: Lab, model: ScriptedServer, app: App, width: int
 ) -> None:
-    await lab.open(["%load_ext ipyrefine", TASK, "1 + 1"], model=model, app=app, width=1440)
+    cells = ["%load_ext ipyrefine", TASK, "1 + 1"]
+    await lab.open(cells, model=model, app=app, width=width)
     await lab.run_and_wait(0)
-    for width in (1440, 800):
-        await lab.page.set_viewport_size({"width": width, "height": 900})
-        await lab.evaluate(WATCH)
-        await lab.run_and_wait(1)
-        await lab.wait_verdict("PASS")
-        await lab.panel(".rf-basis", "2 of 2 examples hold").wait_for()
-        lowest = await lab.evaluate("return window.lowest;")
-        assert lowest
-        assert max(lowest) <= 120
-        box = await lab.panel().bounding_box()
-        # A text of 28 lines, which is shown whole, five results, and lines that wrap.
-        assert box["height"] <= (900 if width > 1000 else 1050)
-        for name in ("Where the accepted text goes", "More"):
-            await lab.panel(f'.rf-menu > summary[aria-label="{name}"]').click()
-            await lab.assert_accessible()
-        hidden = await lab.evaluate(
-            "const items = [...document.querySelectorAll('.rf-menu[open] li button')];"
-            "return items.map((one) => { const r = one.getBoundingClientRect();"
-            " const at = document.elementFromPoint(r.x + r.width / 2, r.y + r.height / 2);"
-            " return at === one ? '' : one.innerText; }).filter(Boolean);"
-        )
-        assert hidden == []
-        await lab.page.keyboard.press("Escape")
-        await lab.unfold("details")
-        await lab.panel(".rf-foot").evaluate("(foot) => foot.scrollIntoView({block: 'end'})")
-        top = "const top = document.querySelector('.rf-panel .rf-top').getBoundingClientRect();"
-        await lab.wait_for(
-            "(() => { const box = panel.node.getBoundingClientRect();"
-            "const first = document.querySelector('.rf-panel').getBoundingClientRect();"
-            f"{top} const at = document.elementFromPoint(top.x + 20, top.y + top.height / 2);"
-            "return first.top < box.top && top.top >= box.top - 1 && at.closest('.rf-top'); })()"
-        )
-        for form in ("edit", "finding", "criteria", "keys"):
-            await lab.press("open", menu="More", name=form)
-            await lab.panel(f'.rf-sheet[data-form="{form}"]').wait_for()
+    await lab.evaluate(WATCH)
+    await lab.run_and_wait(1)
+    await lab.wait_verdict("PASS")
+    await lab.panel(".rf-basis", "2 of 2 examples hold").wait_for()
+    lowest = await lab.evaluate("return window.lowest;")
+    assert lowest
+    assert max(lowest) <= 120
+    box = await lab.panel().bounding_box()
+    # A text of 28 lines, which is shown whole, five results, and lines that wrap.
+    assert box["height"] <= (900 if width > 1000 else 1050)
+    for name in ("Where the accepted text goes", "More"):
+        await lab.panel(f'.rf-menu > summary[aria-label="{name}"]').click()
+        await lab.assert_accessible()
+    hidden = await lab.evaluate(
+        "const items = [...document.querySelectorAll('.rf-menu[open] li button')];"
+        "return items.map((one) => { const r = one.getBoundingClientRect();"
+        " const at = document.elementFromPoint(r.x + r.width / 2, r.y + r.height / 2);"
+        " return at === one ? '' : one.innerText; }).filter(Boolean);"
+    )
+    assert hidden == []
+    await lab.page.keyboard.press("Escape")
+    await lab.unfold("details")
+    await lab.panel(".rf-foot").evaluate("(foot) => foot.scrollIntoView({block: 'end'})")
+    top = "const top = document.querySelector('.rf-panel .rf-top').getBoundingClientRect();"
+    await lab.wait_for(
+        "(() => { const box = panel.node.getBoundingClientRect();"
+        "const first = document.querySelector('.rf-panel').getBoundingClientRect();"
+        f"{top} const at = document.elementFromPoint(top.x + 20, top.y + top.height / 2);"
+        "return first.top < box.top && top.top >= box.top - 1 && at.closest('.rf-top'); })()"
+    )
+    for form in ("edit", "finding", "criteria", "keys"):
+        await lab.press("open", menu="More", name=form)
+        await lab.panel(f'.rf-sheet[data-form="{form}"]').wait_for()
 
 
 @pytest.mark.parametrize("how", ["run-cell", "run-cell-and-select-next"])
