@@ -7,40 +7,25 @@ has none here, so a model that thinks costs more.
 
 import asyncio
 import json
+import sys
 from collections import Counter
 from pathlib import Path
-from typing import Any
+
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 
 import measure
-import pandas
+from kept_runs import RUNS, replay
 
-from ipyrefine import refine
-from ipyrefine.checks import resolve
 from ipyrefine.core.model import Price, Usage
-from ipyrefine.core.run import Run
-from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.providers.stream import estimate_usage
 
-_RUNS = Path(__file__).parents[1] / "tests" / "by_hand"
 _PRICE = Price(prompt=0.25, completion=2.0)  # of gpt-5-mini, listed in November 2026
-
-
-async def replay(kept: dict[str, Any]) -> tuple[Run, ScriptedModel]:
-    """Return a run on its kept replies, and the model that gave them."""
-    options = kept.get("options", {})
-    if "schema" in kept:
-        options["checks"] = resolve(["schema:wanted"], {"wanted": kept["schema"]})
-    if "frame" in kept:
-        orders = pandas.DataFrame(kept["frame"])
-        options["variables"] = {"orders": orders.assign(when=pandas.to_datetime(orders["when"]))}
-    model = ScriptedModel(kept["replies"])
-    return await refine(kept["task"], model=model, journal=False, **options), model
 
 
 async def main() -> None:
     """Print the tables."""
     lines, stages, ends = [], dict[str, Usage](), Counter[str]()
-    for path in sorted(_RUNS.glob("*.json")):
+    for path in RUNS:
         kept = json.loads(path.read_text("utf-8"))
         run, model = await replay(kept)
         used, final = run.usage, run.chosen

@@ -1,31 +1,13 @@
-"""Runs whose replies a person wrote, as a strong model would: slips and wrong tests included."""
+"""Runs by hand end as they did, and ask for no more than they did."""
 
 import json
-from pathlib import Path
-from typing import Any
 
-import pandas
 import pytest
+from kept_runs import RUNS, replay
 
-from ipyrefine import refine
-from ipyrefine.checks import resolve
 from ipyrefine.core.model import Outcome
-from ipyrefine.core.run import Run
 from ipyrefine.core.testing import is_critics
 from ipyrefine.providers.scripted import ScriptedModel
-
-RUNS = sorted((Path(__file__).parent / "by_hand").glob("*.json"))
-
-
-async def play(kept: Any) -> tuple[Run, ScriptedModel]:
-    options = kept.get("options", {})
-    if "schema" in kept:
-        options["checks"] = resolve(["schema:wanted"], {"wanted": kept["schema"]})
-    if "frame" in kept:
-        orders = pandas.DataFrame(kept["frame"])
-        options["variables"] = {"orders": orders.assign(when=pandas.to_datetime(orders["when"]))}
-    model = ScriptedModel(kept["replies"])
-    return await refine(kept["task"], model=model, journal=False, **options), model
 
 
 def stands_first_or_not_at_all(draft: str, model: ScriptedModel) -> None:
@@ -40,7 +22,7 @@ def stands_first_or_not_at_all(draft: str, model: ScriptedModel) -> None:
 @pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
 async def test_a_run_by_hand_ends_as_it_did(path):
     kept = json.loads(path.read_text("utf-8"))
-    run, model = await play(kept)
+    run, model = await replay(kept)
     cells = run.cells(run.iterations[0])
     tests = (one for one in cells if is_critics(one.point) and not one.point.dropped)
     shown = [one.point.words for one in tests if one.result.passed is False]

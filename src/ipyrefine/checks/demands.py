@@ -65,7 +65,7 @@ def find_demands(
     count = 0 if "examples" in without else len(stated_examples(task))
     phrases = (f"{count} example{'' if count == 1 else 's'}",) if count else ()
     found = list[Check]()
-    # Without any they are for those that the user will confirm, and for names.
+    # Where the task states none, the user may still confirm some, and undefined names are found.
     if "examples" in left and (count or not unseen):
         found.append(Examples(copies=copies))
     # A cell's run says what it defines and changes.

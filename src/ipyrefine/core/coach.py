@@ -66,16 +66,22 @@ def _stated(run: Run) -> Iterator[Attempt]:
     for evidence in run.chosen.evidence if run.chosen else ():
         for row in evidence.rows:
             if row.source == "example" and evidence.passed is False and row.rivals:
-                where = {"call": row.call, "setup": row.setup}
-                yield Attempt(gives=row.choice, expected=row.rivals[0], **where)
+                yield Attempt(
+                    call=row.call, setup=row.setup, gives=row.choice, expected=row.rivals[0]
+                )
 
 
 def _by_critic(run: Run) -> Iterator[Attempt]:
     for cell in _failing(run):
         claim, gives = missed_claim(cell), cell.result.gives
         if claim and gives:
-            where = {"call": claim.call, "setup": claim.setup, "quote": cell.point.quote}
-            yield Attempt(gives=gives, expected=claim.choice, **where)
+            yield Attempt(
+                call=claim.call,
+                setup=claim.setup,
+                gives=gives,
+                expected=claim.choice,
+                quote=cell.point.quote,
+            )
 
 
 def _failing(run: Run) -> list[Cell]:

@@ -474,16 +474,15 @@ class Refinement:
             await self._warn_once(KEPT_HERE)
 
     async def _stop_cancelled(self) -> None:
-        """Stop with the reason that a decision gives, else as cancelled."""
+        """Stop with the reason that a decision or a text that passed gives, else as cancelled."""
         decided = bool(self._inbox)
         await self._take_decisions()
         await self._update_best()
-        step: Stage | Stop | None = policy.next_step(self.state)
-        if not decided and not (isinstance(step, Stop) and step.reason is StopReason.PASSED):
-            step = None  # a text that passed at that moment is told as any other that passes
-        elif not self._stopping and not isinstance(step, Stop):
+        step = policy.next_step(self.state)
+        if decided and not self._stopping and not isinstance(step, Stop):
             step = policy.WAITING
-        if not isinstance(step, Stop):
+        # A text that passed at the last moment has passed.
+        if not isinstance(step, Stop) or not (decided or step.reason is StopReason.PASSED):
             kept = "The best text so far is kept." if self.state.text else "There is no text yet."
             if self.state.unfinished:
                 kept = "What was written so far is kept."

@@ -59,6 +59,11 @@ def _missing(point: Point) -> Result:
     return Result(passed=False, shows=point.words, fault=point.fault, computed=point.computed)
 
 
+def _column_of(run: Run, text: Iteration) -> Column:
+    """Return a text's column, to be changed."""
+    return Column(dict(run.points), dict(text.results))
+
+
 def ground(points: Iterable[Point], text: str) -> tuple[Point, ...]:
     """Return points, those whose place is not in the text without one."""
     return tuple(
@@ -172,7 +177,7 @@ def take_feedback(run: Run, text: Iteration, feedback: Sequence[Point]) -> Colum
     All of it is kept, in its order, except what the user dismissed. What it no longer names is
     resolved.
     """
-    column = Column(dict(run.points), dict(text.results))
+    column = _column_of(run, text)
     for cell in column.cells:
         if cell.point.source != "evaluator" and names_again(cell, feedback):
             column.results[cell.id] = cell.result.replace(passed=False, again=True)
@@ -212,7 +217,7 @@ def checked(run: Run, text: Iteration) -> Column:
     text to text a fault keeps its point: the one in the same words first, then the only one under
     its criterion (a test's name), then one in similar words.
     """
-    column = Column(dict(run.points), dict(text.results))
+    column = _column_of(run, text)
     for evidence in text.evidence:
         if evidence.passed is not None or _gets_further(run, evidence):
             _take_check(column, evidence, text.text)

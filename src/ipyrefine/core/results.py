@@ -125,7 +125,7 @@ def _key(call: str, setup: str = "") -> Key:
 
 @lru_cache(maxsize=1024)  # tables ask for the same few inputs of each text
 def laid_out(call: str) -> str:
-    """Return a call on one line; what is no Python as it is."""
+    """Return a call on one line, or as it stands where it is no Python."""
     tree = try_parse_expression(call)
     return unparse(tree) if tree else call.strip()
 

@@ -342,9 +342,7 @@ def lay_out(
         (whole and n < most) or line.changed or line.number in notes for n, line in enumerate(lines)
     ]
     is_code = any(line.gutter for line in lines)
-    count = len(lines) if is_code else sum(len(one.html.striptags().split()) for one in lines)
-    most_lines, most_words = _SHORT_TEXT
-    if not (whole or folds) and count <= (most_lines if is_code else most_words):
+    if not (whole or folds) and _is_short(lines, is_code=is_code):
         wanted = [True] * len(lines)
     # The sentences of prose are folded by their length.
     passages = _fold_far(
@@ -366,6 +364,13 @@ def lay_out(
                 pending = []
         if pending:
             yield Stretch(pending)
+
+
+def _is_short(lines: Sequence[Line], *, is_code: bool) -> bool:
+    most_lines, most_words = _SHORT_TEXT
+    if is_code:
+        return len(lines) <= most_lines
+    return sum(len(line.html.striptags().split()) for line in lines) <= most_words
 
 
 def line_of(text: str, quote: str) -> int | None:

@@ -107,9 +107,9 @@ def record_html(run: Run, *, note: str = "", panel: str = "") -> str:
     A panel's id hides it while that panel is on the page.
     """
     context = _context(run, View(), note, live=False)
-    context |= {"panel": panel, "question": document.rival(run, context["about"])}
+    context["question"] = document.rival(run, context["about"])
     body = _render("coach_record" if run.setup.coach else "record", context)
-    html = _static(body, is_record=True, panel=panel)
+    html = _static(body, "rf-record", panel)
     # In a Markdown export a blank line would end the HTML.
     return _BLANK.sub(r"\n\1<i></i>", html)
 
@@ -119,16 +119,17 @@ def blocks_html(blocks: Iterable[Block]) -> str:
     return _static(_render("blocks_page", {"found": blocks}))
 
 
-def _static(body: str, *, is_record: bool = False, panel: str = "") -> str:
+def _static(body: str, kind: str = "", panel: str = "") -> str:
     """Return HTML that stands by itself, with those rules of the style sheet that it needs.
 
     They are nested below a class of its own: the rules of another record on the page, which has
     others of them, come later and would win.
     """
-    names = {"rf-record", *" ".join(_CLASSES.findall(body)).split()}
+    names = {kind, *" ".join(_CLASSES.findall(body)).split()}
     rules = "\n".join(rule for needs, rule in _rules() if any(one <= names for one in needs))
     own = f"rf-{crc32(body.encode()):x}"
-    context = {"is_record": is_record, "panel": panel, "own": own, "body": Markup(body)}
+    classes = " ".join(filter(None, (kind, own)))
+    context = {"classes": classes, "panel": panel, "body": Markup(body)}
     return _render("static", context | {"sheet": Markup(f".{own} {{\n{rules}\n}}")})
 
 

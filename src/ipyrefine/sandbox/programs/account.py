@@ -1571,7 +1571,7 @@ class _Step:
             yield _effect("gone", cause="filter", count=count, **where)
 
 
-# What is told of a call, by the name of what is called.
+# By the name of a function, the method that tells what a call of it did.
 _TOLD: dict[str, Callable[[_Step, str], Iterable[Effect]]] = {
     **dict.fromkeys(("merge", "join"), _Step._joined),
     **dict.fromkeys(("dropna", "drop_nulls", "drop_duplicates", "unique"), _Step._dropped),
