@@ -691,15 +691,9 @@ class Refinement:
         """Say what a text's verdict is now, where that is not what was said last."""
         text = self.state.iterations[number]
         ruling = rank.rule(self.state, text)
-        known, (points, results) = self.state.points, ruling.column
-        new = tuple(one for id_, one in points.items() if known.get(id_) != one)
-        same = results == text.results and ruling.verdict == text.verdict
-        if new or not same or number in self.state.stale:
-            await self.emit(
-                events.VerdictReached(
-                    iteration=number, verdict=ruling.verdict, points=new, results=results
-                )
-            )
+        same = ruling.results == text.results and ruling.verdict == text.verdict
+        if ruling.points or not same or number in self.state.stale:
+            await self.emit(events.VerdictReached(iteration=number, **ruling._asdict()))
 
     async def _evaluate(self, number: int) -> None:
         await self.emit(events.StageStarted(stage=Stage.JUDGE, iteration=number))

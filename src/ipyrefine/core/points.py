@@ -356,7 +356,8 @@ def _follow(
     makes two of them one, the strictest first. What no fault continues is mended.
     """
     left, fresh = [one for one in column.cells if own(one)], list(faults)
-    column.results.update({one.id: one.result.replace(passed=True) for one in left})
+    missed = [one for one in left if one.result.passed is not True]
+    column.results.update({one.id: one.result.replace(passed=True) for one in missed})
     for rule in rules:
         for fault in list(fresh):
             alike = (one for one in left if _settings(one.point) == _settings(fault))

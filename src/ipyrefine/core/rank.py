@@ -33,10 +33,11 @@ _SMALL = 5  # changed lines from which an edit is read
 
 
 class Ruling(NamedTuple):
-    """A verdict, with the text's column as it then is."""
+    """A verdict, with the text's column as it then is and the points that are new with it."""
 
     verdict: Verdict
-    column: Column
+    results: dict[str, Result]
+    points: tuple[Point, ...]
 
 
 def verdict(run: Run, text: Iteration) -> Verdict:
@@ -66,54 +67,60 @@ class _Known(NamedTuple):
 
     run: Run
     rulings: dict[int, Ruling]
-    standings: dict[int, tuple[float, ...] | None]
-    blocking: list[tuple[int, Point]]  # a text, and what a reader says that blocks it
+    standings: dict[int, "_Standing | None"]
+    blocking: dict[int, list[str]]  # the points that readers say and that block a text
+    latest: dict[str, int]  # the last text that each of these blocks
 
 
-_LAST: list[_Known] = []  # of the run that was ruled on last
+_LAST: list[_Known] = []  # of the run that was looked at last
 
 
 def _known(run: Run) -> _Known:
     """Return what is known of a run's texts.
 
-    A ruling depends on its text, on those that the text was made from or repeats, and on the setup,
-    the points and the decisions. Where none of these changed, the last run's are kept.
+    It depends on a text, on those that it was made from or repeats, on the points that they are
+    held to, on critics' tests and facts, and on the setup and the decisions. Where none of these
+    changed, what was known of the run before is kept.
     """
     last = _LAST[0] if _LAST else None
     if last and last.run is run:
         return last
-    fixed = ("setup", "points", "decisions")
-    rulings = dict[int, Ruling]()
-    if last and all(getattr(last.run, one) is getattr(run, one) for one in fixed):
-        was, changed, texts = last.run.iterations, set[int](), set[str]()
-        for one in run.iterations:
-            new = one.number >= len(was) or was[one.number] is not one
-            if new:
-                texts.add(one.text)
-            if new or one.parent in changed:
-                changed.add(one.number)
-        rulings = {
-            number: ruling
-            for number, ruling in last.rulings.items()
-            if number < len(run.iterations)
-            and number not in changed
-            and run.iterations[number].text not in texts
-        }
-    blocking = [
-        (one.number, cell.point)
-        for one in run.iterations
-        for cell in run.cells(one)
-        if cell.point.said and cell.blocks
-    ]
-    places = dict[int, tuple[float, ...] | None]()
-    if last and last.blocking == blocking:
-        places = {number: one for number, one in last.standings.items() if number in rulings}
-    known = _Known(run, rulings, places, blocking)
+    known = _Known(run, {}, {}, {}, {})
+    if last and last.run.setup is run.setup and last.run.decisions is run.decisions:
+        same = _unchanged(last.run, run)
+        # New points get their ids by those that there are.
+        known.rulings.update(_of(same, last.rulings, lambda one: not one.points))
+        known.standings.update(_of(same & known.rulings.keys(), last.standings))
+        known.blocking.update(_of(same, last.blocking))
     _LAST[:] = [known]
     return known
 
 
-def _once(run: Run, text: Iteration, known: dict[int, T], compute: Callable[..., T]) -> T:
+def _of(
+    numbers: set[int], known: dict[int, T], keeps: Callable[[T], bool] = lambda _: True
+) -> dict[int, T]:
+    return {number: one for number, one in known.items() if number in numbers and keeps(one)}
+
+
+def _unchanged(before: Run, run: Run) -> set[int]:
+    """Return the texts of which everything is as it was, by their numbers."""
+    new = {id_ for id_, one in run.points.items() if before.points.get(id_) is not one}
+    if any(is_critics(run.points[id_]) or run.points[id_].kind == "fact" for id_ in new):
+        return set()
+    was, changed = before.iterations, set[int]()
+    for one in run.iterations:
+        if one.number >= len(was) or was[one.number] is not one or not new.isdisjoint(one.results):
+            changed.add(one.number)
+    texts = {run.iterations[number].text for number in changed}
+    for one in run.iterations:
+        if one.text in texts or one.parent in changed:
+            changed.add(one.number)
+    return {one.number for one in run.iterations} - changed
+
+
+def _once(
+    run: Run, text: Iteration, known: dict[int, T], compute: Callable[[Run, Iteration], T]
+) -> T:
     """Compute something of a run's text where it is not known yet."""
     if text.number >= len(run.iterations) or run.iterations[text.number] is not text:
         return compute(run, text)  # it is none of the run's
@@ -127,7 +134,8 @@ def _rule(run: Run, text: Iteration) -> Ruling:
         ruling = _inherited(run, text, earlier)
     else:
         column = _settled(run, text, checked(run, text))
-        ruling = Ruling(_computed(run, text, column), column)
+        new = (one for id_, one in column.points.items() if run.points.get(id_) is not one)
+        ruling = Ruling(_computed(run, text, column), column.results, tuple(new))
     if text.override:
         return ruling._replace(verdict=overridden(ruling.verdict, text.override))
     return ruling
@@ -140,13 +148,14 @@ def overridden(verdict: Verdict, by: Override) -> Verdict:
 
 def _inherited(run: Run, text: Iteration, earlier: Iteration) -> Ruling:
     before, from_parent = rule(run, earlier), earlier.number == text.parent
-    points, results = before.column
+    results = before.results
     if from_parent:
+        points = run.points | {one.id: one for one in before.points}
         found = {id_: one for id_, one in results.items() if not points[id_].said}
         results = {id_: found.get(id_, one) for id_, one in text.results.items()}
-    column = Column(points, results)
     why = "unchanged" if from_parent else "repeats"
-    return Ruling(before.verdict.replace(why=why, point="", line=""), column)
+    verdict = before.verdict.replace(why=why, point="", line="")
+    return Ruling(verdict, results, before.points)
 
 
 class _Decision(NamedTuple):
@@ -565,6 +574,7 @@ def rival_of(run: Run, text: Iteration) -> Rival | None:
     return found if found and found.cells else None
 
 
+_BLOCKING = 3  # the place of what blocks a text in its standing
 DECIDED = 6  # parts of a standing; the others settle ties
 
 
@@ -582,12 +592,24 @@ def standing(run: Run, text: Iteration) -> tuple[float, ...] | None:
     Returns:
         A number for each of these; None before its verdict.
     """
-    return _once(run, text, _known(run).standings, _standing)
+    found = _once(run, text, _known(run).standings, _standing)
+    if found is None or not reads(run) or found.by_user:
+        return found and found.place
+    better, (blocking, *worse) = found.place[:_BLOCKING], found.place[_BLOCKING:]
+    return (*better, blocking - _named_later(run, found.of), *worse)
 
 
-def _standing(run: Run, text: Iteration) -> tuple[float, ...] | None:
+class _Standing(NamedTuple):
+    """Where a text stands by what is known of it alone."""
+
+    of: Iteration  # itself, or the one that it repeats
+    place: tuple[float, ...]
+    by_user: bool  # whether the user passed it
+
+
+def _standing(run: Run, text: Iteration) -> _Standing | None:
     if not text.override and (earlier := find_duplicate(run, text)):
-        return standing(run, earlier)
+        return _once(run, earlier, _known(run).standings, _standing)
     if text.verdict is None:
         return None
     now = verdict(run, text)
@@ -596,22 +618,20 @@ def _standing(run: Run, text: Iteration) -> tuple[float, ...] | None:
     evidence, cells = run.evidence(text), run.cells(text)
     failed = 0 if settled else sum(one.failed for one in evidence)
     users = any(one.actionable and one.point.by_user for one in cells)
-    blocking = 0
-    if reads(run) and not by_user:
-        blocking = sum(one.blocks and one.point.said for one in cells)
-        blocking += _named_later(run, text)
+    blocks = reads(run) and not by_user
     undecided = now.outcome is Outcome.NOT_JUDGED
-    return (
+    place = (
         now.passed,
         -failed,
         by_user or not users,
-        -blocking,
+        -sum(one.blocks and one.point.said for one in cells) if blocks else 0,
         not (text.reading and text.reading.compared == "worse"),
         -1.0 if now.score is None else now.score,
         mean_score(evidence) if undecided else -1.0,
         now.outcome is not Outcome.FAIL,
         text.number if _answers_feedback(run, text) else -1,
     )
+    return _Standing(text, place, by_user)
 
 
 def _named_later(run: Run, text: Iteration) -> int:
@@ -619,8 +639,17 @@ def _named_later(run: Run, text: Iteration) -> int:
 
     A critic that names a weakness once more in other words so counts against both texts.
     """
-    later = {one.id: one.place for number, one in _known(run).blocking if number > text.number}
-    return sum(place in text.text for id_, place in later.items() if id_ not in text.results)
+    known = _known(run)
+    if not known.latest:
+        for one in run.iterations:
+            blocking = _once(run, one, known.blocking, _blocking)
+            known.latest.update(dict.fromkeys(blocking, one.number))
+    later = (id_ for id_, number in known.latest.items() if number > text.number)
+    return sum(run.points[id_].place in text.text for id_ in later if id_ not in text.results)
+
+
+def _blocking(run: Run, text: Iteration) -> list[str]:
+    return [one.id for one in run.cells(text) if one.point.said and one.blocks]
 
 
 def _answers_feedback(run: Run, text: Iteration) -> bool:
