@@ -111,7 +111,7 @@ class Material:
             for n, one in enumerate(self.named)
         }
         results = dict.fromkeys(points, Result(passed=False))
-        found = Evidence(name="run", passed=False, detail=self.text[:4_000], computed=True)
+        found = Evidence(name="run", passed=False, shows=self.text[:4_000], computed=True)
         task = Task(text="Write it.", criteria=(Criterion(name="tone", definition="Friendly."),))
         run = Run.begin(Setup(task=task, draft=self.text, checks=("run",)))
         first = Iteration(number=0, text=self.text, results=results, author="user")

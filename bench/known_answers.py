@@ -83,7 +83,7 @@ def stopped_by(row: Mapping[str, Any]) -> tuple[str, str] | None:
     """Return the kind of the first check that the draft fails, and its first line."""
     for one in row["evidence"]:
         if one["required"] and one["passed"] is False:
-            words = "\n".join([*one["problems"], one["detail"]]).strip()
+            words = "\n".join([*one["problems"], one["shows"]]).strip()
             line = words.partition("\n")[0]
             if not one["name"].startswith("run"):
                 return one["name"], line

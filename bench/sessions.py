@@ -299,7 +299,7 @@ def refine(question: Question, use: str) -> dict[str, Any]:
 
 
 def _evidence(one: Mapping[str, Any]) -> dict[str, Any]:
-    names = ("name", "passed", "not_run", "required", "computed", "seconds", "conditions", "detail")
+    names = ("name", "passed", "not_run", "required", "computed", "seconds", "conditions", "shows")
     return {**{n: one[n] for n in names}, "problems": [p["words"] for p in one["points"]]}
 
 
@@ -315,9 +315,9 @@ def why_not_run(row: Mapping[str, Any], needed: Sequence[str]) -> str:
     if not runs:
         return "no check runs it"
     if not any(one["passed"] is not None for one in runs):
-        cause = re.sub(r"'[^']*'|`[^`]*`|\b\w+\.csv\b", "…", runs[0]["detail"])
+        cause = re.sub(r"'[^']*'|`[^`]*`|\b\w+\.csv\b", "…", runs[0]["shows"])
         return measure.short(cause) or "not run"
-    lost = re.findall(r"name '(\w+)' is not defined", "\n".join(one["detail"] for one in runs))
+    lost = re.findall(r"name '(\w+)' is not defined", "\n".join(one["shows"] for one in runs))
     return "without the data" if {*lost} & {*needed} else ""
 
 

@@ -299,7 +299,7 @@ async def test_a_critics_tests_and_how_many_pass_are_sent_whole_but_no_value_tha
     model = Server(BY_REGION, tests=tests)
     run = await refinement(model, TOTALS, limits={"max_revisions": 1}).run()
     failing = next(e for e in run.evidence(run.iterations[0]) if e.basis == "critique")
-    assert leaked(failing.detail), "the user sees it"
+    assert leaked(failing.shows), "the user sees it"
     assert leaked(model.sent) == []
     revise = next(one for one in model.requests if one.purpose == Stage.REVISE)
     prompt = revise.messages[-1].content

@@ -31,7 +31,7 @@ def run_of(case: str) -> Run:
         RunStarted(setup=Setup(task=task, model=case, judge=case + "!", checks=(case,))),
         Warned(message=case),
         DraftReady(text=case, thoughts=case),
-        EvidenceReady(iteration=0, evidence=Evidence(name=case, passed=False, detail=case)),
+        EvidenceReady(iteration=0, evidence=Evidence(name=case, passed=False, shows=case)),
         Stopped(reason=StopReason.FAILED, message=case),
     ])  # fmt: skip
     first = run.iterations[0].replace(results={case: Result(passed=False)})

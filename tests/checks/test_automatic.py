@@ -112,8 +112,8 @@ async def run_on_copies(text: str) -> Evidence:
 )
 async def test_what_only_the_sandbox_is_the_reason_for_is_no_failure(text):
     evidence = await run_on_copies(text)
-    assert evidence.passed is None, evidence.detail
-    assert evidence.detail.startswith(("Nothing can be said in the sandbox: ", "Not run: it "))
+    assert evidence.passed is None, evidence.shows
+    assert evidence.shows.startswith(("Nothing can be said in the sandbox: ", "Not run: it "))
 
 
 async def test_what_the_notebook_does_not_have_either_is_the_texts_own_fault():

@@ -386,7 +386,7 @@ async def test_a_store_that_pandas_lets_fall_is_missed() -> None:
     )
     evidence = await ran(text)
     assert evidence.failed
-    assert evidence.detail.startswith(f"{LOST_STORE} (line 3).")
+    assert evidence.shows.startswith(f"{LOST_STORE} (line 3).")
     (point,) = evidence.points
     assert (point.words, point.blocking, point.effect) == (LOST_STORE, True, evidence.effects[0])
     assert evidence.faults[0].raised == "ChainedAssignmentError"
@@ -538,7 +538,7 @@ async def test_the_account_of_data_takes_nothing_of_a_texts_time() -> None:
     )
     check = RunOnCopies(seconds=1, copies=Variables(tables()).copies)
     evidence = await check(text, CELL)
-    assert evidence.passed, evidence.detail
+    assert evidence.passed, evidence.shows
 
 
 # What has to run as it does elsewhere, though its steps are noted.
@@ -582,4 +582,4 @@ ALIKE = [
 async def test_noting_steps_changes_nothing_of_a_run(text: str) -> None:
     df = pandas.DataFrame({"city": ["a", "b", "c"], "price": ["1", "2", "x"], "n": [1, 2, 3]})
     evidence = await RunsCleanly(copies=Variables({"df": df}).copies)(text, CELL)
-    assert evidence.passed, evidence.detail
+    assert evidence.passed, evidence.shows

@@ -88,7 +88,7 @@ async def test_an_example_of_many_characters_is_run_too():
     line = ", ".join(f"f([{n}]) = {n}" for n in range(70)) + f", f({LIST}) = 44850"
     task = f"Write f(xs), the sum.\n{line}"
     good = await check("def f(xs):\n    return sum(xs)", task)
-    assert "71 of 71 stated examples hold." in good.detail
+    assert "71 of 71 stated examples hold." in good.shows
     assert (await check("def f(xs):\n    return sum(xs[:99])", task)).passed is False
 
 
@@ -99,7 +99,7 @@ async def test_a_task_of_endless_near_examples_is_read_in_a_moment():
 
 async def test_a_failing_example_comes_first_with_input_expected_and_got():
     evidence = await check(DOUBLE, "f(1) == 2\nf(2) == 3")
-    assert evidence.detail.splitlines() == [
+    assert evidence.shows.splitlines() == [
         "f(2): expected 3, got 4",
         "f(1): 2, as expected",
         "1 of 2 stated examples hold.",
@@ -128,7 +128,7 @@ async def test_a_right_text_passes():
     head = "from __future__ import annotations\nfrom dataclasses import dataclass\n"
     text = head + "\n".join(one for one, _ in MET)
     evidence = await check(text, "Print x.\n" + "\n\n".join(example for _, example in MET))
-    assert evidence.passed, evidence.detail
+    assert evidence.passed, evidence.shows
     assert evidence.tallies[0].of == len(MET)
 
 
@@ -155,7 +155,7 @@ async def test_a_doctest_passes_only_what_gives_its_result():
     rows = [*enumerate(DOCTESTS)]
     text = "".join(f"def f{n}(x):\n    {body}\n" for n, (_, body, _) in rows)
     task = "\n".join(f">>> f{n}(1)\n{expected}\n" for n, (expected, _, _) in rows)
-    lines = (await check(text, f"Write them.\n\n{task}")).detail.splitlines()
+    lines = (await check(text, f"Write them.\n\n{task}")).shows.splitlines()
     missed, met = ([f"f{n}" for n, one in rows if one[2] is passes] for passes in (False, True))
     assert [line.partition("(")[0] for line in lines[:-1]] == missed + met
     assert lines[-1] == "6 of 14 stated examples hold."
@@ -165,7 +165,7 @@ async def test_what_one_assert_changes_the_next_one_sees():
     calls = "s = set()\ntake(s, 1)\nassert take(s, 2) == 2\nassert take(s, 3) == 3"
     take = "def take(s, x):\n    s.add(x)\n    return len(s)"
     evidence = await check(take, f"Write take.\n```python\n{calls}\n```")
-    assert evidence.detail.endswith("2 of 2 stated examples hold.")
+    assert evidence.shows.endswith("2 of 2 stated examples hold.")
 
 
 @pytest.mark.parametrize(
@@ -192,13 +192,13 @@ async def test_a_text_that_pretends_does_not_pass(text):
 async def test_one_bad_example_does_not_take_the_others_down(fault, message):
     text = f"def f(x):\n  if x == 2:\n    {fault}\n  return x * 2"
     evidence = await check(text, "f(1) == 2\nf(2) == 4\nf(3) == 6", seconds=2)
-    assert evidence.detail.splitlines()[0] == f"f(2): expected 4, {message}"
+    assert evidence.shows.splitlines()[0] == f"f(2): expected 4, {message}"
     assert evidence.score == pytest.approx(2 / 3)
 
 
 async def test_a_text_that_does_not_load_says_where():
     evidence = await check("x = 1\n1 / 0", "f(1) == 2")
-    assert evidence.detail.splitlines()[0] == (
+    assert evidence.shows.splitlines()[0] == (
         "The code does not load: ZeroDivisionError: division by zero (line 2)"
     )
 
@@ -230,7 +230,7 @@ async def test_what_the_user_answered_is_one_more_example():
     task = Task(text="Write it.", form="code", clarifications=tuple(answers))
     evidence = await Examples()(RECIPROCAL, task)
     assert (evidence.passed, evidence.basis) == (False, "confirmed")
-    lines = evidence.detail.splitlines()
+    lines = evidence.shows.splitlines()
     missed, met = (
         [one.call for one, holds in answers.items() if holds is h] for h in (False, True)
     )

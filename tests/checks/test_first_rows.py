@@ -85,7 +85,7 @@ async def test_a_count_of_first_rows_is_known_to_be_one(library: str, kind: str)
 async def test_what_is_not_cut_and_too_large_is_not_run(source: str, value: Any) -> None:
     evidence = await ran(source, notebook(xs=value))
     assert (evidence.passed, evidence.conditions) == (None, ())
-    assert evidence.detail == "Not run: the code needs xs, and it is too large to copy."
+    assert evidence.shows == "Not run: the code needs xs, and it is too large to copy."
 
 
 async def test_only_names_that_depend_on_a_cut_frame_carry_it() -> None:
@@ -94,7 +94,7 @@ async def test_only_names_that_depend_on_a_cut_frame_carry_it() -> None:
         "total": (await lack(used),),
         "n": (),
     }
-    assert evidence.detail.splitlines()[0] == f"It runs on {await lack(used)}."
+    assert evidence.shows.splitlines()[0] == f"It runs on {await lack(used)}."
 
 
 async def test_several_cut_frames_are_all_named_and_whole_ones_are_copies() -> None:
@@ -103,7 +103,7 @@ async def test_several_cut_frames_are_all_named_and_whole_ones_are_copies() -> N
     evidence = await ran("len(df) + len(other) + len(few)", used)
     assert evidence.conditions == (await lack(used), await lack(used, "other"))
     assert (
-        evidence.detail
+        evidence.shows
         == f"It runs on copies of few and {await lack(used)} and {await lack(used, 'other')}."
     )
 
@@ -130,7 +130,7 @@ async def test_code_fails_on_first_rows_unless_further_ones_may_be_what_it_wants
 ) -> None:
     evidence = await ran(text, used := notebook())
     assert evidence.passed is passed
-    first = evidence.detail.splitlines()[0]
+    first = evidence.shows.splitlines()[0]
     assert first.startswith(start)
     assert first.endswith(f"on {await lack(used)}.")
 
@@ -146,7 +146,7 @@ async def test_examples_on_first_rows_are_neither_met_nor_missed(
     evidence = await Examples(copies=used.copies)(text, TASK.replace(text=STATED))
     assert (evidence.passed, evidence.not_run) == (passed, passed is None)
     assert evidence.conditions == (await lack(used),)
-    assert f"Not tried on all rows: 1 of 2 examples ran on {await lack(used)}." in evidence.detail
+    assert f"Not tried on all rows: 1 of 2 examples ran on {await lack(used)}." in evidence.shows
     assert [(t.held, t.of) for t in evidence.tallies] == tallies
 
 
@@ -168,7 +168,7 @@ async def test_the_users_tests_on_first_rows_are_not_tried(source: str) -> None:
     used, text = notebook(), f"{F}\ndef total(): return len(df)"
     evidence = await ran(text, used, "tests:mine", mine=source)
     assert (evidence.passed, evidence.not_run, evidence.points) == (None, True, ())
-    assert evidence.detail.startswith(
+    assert evidence.shows.startswith(
         f"Not tried on all rows: tests:mine ran on {await lack(used)}."
     )
 
@@ -236,7 +236,7 @@ async def test_models_are_told_of_first_rows_at_every_level() -> None:
     (evidence,) = (
         e for e in withhold(loop.state, "structure").iterations[0].evidence if e.computed
     )
-    assert said in evidence.detail
+    assert said in evidence.shows
     assert not evidence.outputs
 
 

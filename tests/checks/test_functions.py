@@ -50,7 +50,7 @@ async def test_a_result_is_read(result, passed, score):
 )
 async def test_feedback_becomes_findings(result, detail, blocking):
     evidence = await CallableCheck(lambda text: result)("x", TASK)
-    assert (evidence.passed, evidence.detail) == (False, detail)
+    assert (evidence.passed, evidence.shows) == (False, detail)
     assert [one.blocking for one in evidence.points] == blocking
 
 
@@ -111,7 +111,7 @@ async def test_minor_findings_alone_pass_and_the_longest_list_is_cut():
     evidence = await CallableCheck(lambda text: result, target=0.95)("x", TASK)
     assert evidence.passed
     assert len(evidence.points) == 20
-    assert evidence.detail.endswith("… and 79 more.")
+    assert evidence.shows.endswith("… and 79 more.")
 
 
 @pytest.mark.parametrize(
@@ -186,8 +186,8 @@ async def test_an_assertion_fails_with_its_message_or_its_words():
         if len(text) > 0:
             raise AssertionError
 
-    assert (await CallableCheck(named)("x", TASK)).detail.startswith("too long")
-    assert "raise AssertionError" in (await CallableCheck(silent)("x", TASK)).detail
+    assert (await CallableCheck(named)("x", TASK)).shows.startswith("too long")
+    assert "raise AssertionError" in (await CallableCheck(silent)("x", TASK)).shows
 
 
 def raises(error):
@@ -228,7 +228,7 @@ async def test_a_function_that_breaks_stops_the_run_with_the_best_text(broken, m
 async def test_an_exception_that_the_text_is_to_blame_for_fails_it(function, text, message):
     evidence = await CallableCheck(function)(text, TASK)
     assert evidence.passed is False
-    assert f"raised {message}" in evidence.detail
+    assert f"raised {message}" in evidence.shows
 
 
 @pytest.mark.parametrize("wait", [0.0, 30.0], ids=["computes", "waits"])
@@ -242,7 +242,7 @@ async def test_a_sync_function_that_hangs_is_evidence(wait):
 
     evidence = await CallableCheck(slow, seconds=0.2)("x", TASK)
     released.set()
-    assert evidence.detail == "check slow did not end within 0.2 s"
+    assert evidence.shows == "check slow did not end within 0.2 s"
     assert evidence.seconds < 5
 
 

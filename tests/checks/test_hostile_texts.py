@@ -57,7 +57,7 @@ WRONG = {
 @pytest.mark.parametrize("lie", WRONG)
 async def test_a_computed_expectation_is_met_by_no_lie(lie: str) -> None:
     evidence = await Examples(seconds=60)(WRONG[lie], SORTS)
-    assert evidence.passed is False, evidence.detail
+    assert evidence.passed is False, evidence.shows
 
 
 CONDITIONS = Task(
@@ -83,10 +83,10 @@ async def condition(text: str) -> Evidence:
 
 
 async def test_conditions_hold_for_a_right_text_and_tell_a_wrong_one() -> None:
-    assert "7 of 7 stated examples hold." in (await condition("def f(n): return n ** 0.5")).detail
+    assert "7 of 7 stated examples hold." in (await condition("def f(n): return n ** 0.5")).shows
     evidence = await condition("def f(n): return 3")
-    assert "isinstance(f(4), float): expected True, got False" in evidence.detail
-    assert "1 of 7 stated examples hold." in evidence.detail
+    assert "isinstance(f(4), float): expected True, got False" in evidence.shows
+    assert "1 of 7 stated examples hold." in evidence.shows
 
 
 STACK = Task(
@@ -123,10 +123,10 @@ def double(xs):
 
 async def test_what_only_the_text_can_compare_is_compared_beside_it() -> None:
     evidence = await Examples(seconds=60)(RIGHT, STACK)
-    assert evidence.passed, evidence.detail
+    assert evidence.passed, evidence.shows
     wrong = RIGHT.replace("xs += xs", "xs = xs + xs")
     evidence = await Examples(seconds=60)(wrong, STACK)
-    assert "double(xs): expected xs, got [1, 1]" in evidence.detail
+    assert "double(xs): expected xs, got [1, 1]" in evidence.shows
 
 
 # `run`
@@ -179,15 +179,15 @@ async def test_a_script_that_does_not_come_to_its_end_fails_with_what_happened(e
     text, message = ENDS[end]
     evidence = await RunsCleanly(seconds=60)(text, Task(text="Write it."))
     assert evidence.passed is False
-    assert message in evidence.detail
-    assert len(evidence.detail) < 2_000
+    assert message in evidence.shows
+    assert len(evidence.shows) < 2_000
 
 
 @pytest.mark.fresh
 async def test_a_script_that_interrupts_itself_fails_with_the_signal() -> None:
     evidence = await RunsCleanly()("raise KeyboardInterrupt", Task(text="Write it."))
     assert evidence.passed is False
-    assert "signal 2" in evidence.detail
+    assert "signal 2" in evidence.shows
 
 
 WHOLE = """
@@ -219,4 +219,4 @@ except SystemExit:
 )
 async def test_a_script_that_comes_to_its_end_passes(text: str) -> None:
     evidence = await RunsCleanly(seconds=60)(text, Task(text="Write it."))
-    assert evidence.passed, evidence.detail
+    assert evidence.passed, evidence.shows

@@ -98,7 +98,7 @@ async def test_code_that_needs_what_only_the_notebook_has_is_not_judged(
 ) -> None:
     evidence = await run(text)
     assert (evidence.passed, evidence.not_run, evidence.rows) == (None, True, ())
-    said = evidence.detail.replace(os.environ["HOME"], "HOME")
+    said = evidence.shows.replace(os.environ["HOME"], "HOME")
     assert said.startswith(f"Not run: {lacks}")
     assert why in said
 
@@ -129,7 +129,7 @@ FAULTS = {
 async def test_a_fault_of_the_codes_own_stays_one(text: str) -> None:
     evidence = await run(text)
     assert evidence.passed is False
-    assert FAULTS[text] in evidence.detail
+    assert FAULTS[text] in evidence.shows
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ async def test_code_that_needs_the_network_is_not_judged_where_there_is_none(
         pytest.skip("the sandbox has a network here")
     evidence = await run(text)
     said = f"Not run: it uses the network ({host}), which checked code cannot reach."
-    assert (evidence.passed, evidence.detail) == (None, said)
+    assert (evidence.passed, evidence.shows) == (None, said)
 
 
 # A cell is run as the notebook runs it
@@ -194,7 +194,7 @@ shown + [asyncio.get_running_loop().is_running(), asyncio.get_event_loop().is_ru
 )
 async def test_a_cell_runs_inside_a_loop_and_may_await(text: str, shown: str) -> None:
     evidence = await run(text)
-    assert evidence.passed is True, evidence.detail
+    assert evidence.passed is True, evidence.shows
     assert evidence.outputs[-1].text == shown  # type: ignore[union-attr]
 
 
@@ -208,9 +208,9 @@ async def test_a_cell_runs_inside_a_loop_and_may_await(text: str, shown: str) ->
 async def test_a_second_loop_fails_as_in_a_notebook(start: str) -> None:
     evidence = await run(f"{SLOW}{start}")
     assert evidence.passed is False
-    assert "RuntimeError: " in evidence.detail
-    assert "running" in evidence.detail
-    assert "never awaited" not in evidence.detail
+    assert "RuntimeError: " in evidence.shows
+    assert "running" in evidence.shows
+    assert "never awaited" not in evidence.shows
 
 
 async def test_a_second_loop_runs_where_the_kernel_lets_loops_nest(
@@ -219,7 +219,7 @@ async def test_a_second_loop_runs_where_the_kernel_lets_loops_nest(
     pytest.importorskip("nest_asyncio2")
     monkeypatch.setattr("asyncio._nest_patched", True, raising=False)
     evidence = await run(f"{SLOW}asyncio.run(slow())")
-    assert evidence.passed is True, evidence.detail
+    assert evidence.passed is True, evidence.shows
 
 
 @pytest.mark.parametrize(
@@ -231,11 +231,11 @@ async def test_a_cell_that_does_not_end_is_stopped_and_no_later_text_is_tried(te
     (check,) = resolve(["run seconds=0.5"], {})
     stopped, later = await check(text, TASK), await check("1 / 0", TASK)
     assert (stopped.passed, stopped.not_run) == (None, True)
-    assert stopped.detail == (
+    assert stopped.shows == (
         "Stopped: it did not end in 0.5 seconds. To allow more: -c 'run seconds=2'."
     )
     assert (later.passed, later.not_run) == (None, True)
-    assert later.detail.startswith("Not run: an earlier draft did not end in 0.5 seconds.")
+    assert later.shows.startswith("Not run: an earlier draft did not end in 0.5 seconds.")
     (anew,) = resolve(["run"], {})
     assert (await anew("1 / 0", TASK)).passed is False
 
@@ -260,23 +260,23 @@ async def test_examples_and_tests_of_what_only_the_notebook_has_are_not_judged(
     (check,) = resolve([name], {"suite": "def test_f():\n    assert f(1) == 'x'"})
     evidence = await check(f"def f(n):\n    return {body}", Task(text="`f(1) == 'x'`", form="code"))
     assert evidence.passed is (None if NEEDS[body] else False)
-    assert evidence.detail.startswith(f"Not run: {NEEDS[body]}" if NEEDS[body] else "")
+    assert evidence.shows.startswith(f"Not run: {NEEDS[body]}" if NEEDS[body] else "")
 
 
 async def test_code_that_needs_a_secret_is_not_judged() -> None:
     used = find({"api_key": "abc", "n": 1}, draft="send(api_key)")
     evidence = await run("print(api_key)", used)
     assert evidence.passed is None
-    assert evidence.detail == "Not run: the code needs api_key, and it looks like a secret."
+    assert evidence.shows == "Not run: the code needs api_key, and it looks like a secret."
     assert "api_key" in used.left_out
 
 
 async def test_a_pass_says_on_copies_of_what_it_ran() -> None:
     space = {"xs": [1, 2], "math": __import__("math"), "other": 3}
     named = Variables(space)
-    assert (await run("print(1)", named)).detail.startswith("It runs without an error.")
+    assert (await run("print(1)", named)).shows.startswith("It runs without an error.")
     evidence = await run("xs.append(math.pi)\nprint(other)", named)
-    assert evidence.detail.splitlines()[0] == "It runs on copies of xs and other."
+    assert evidence.shows.splitlines()[0] == "It runs on copies of xs and other."
     assert space["xs"] == [1, 2]
 
 
@@ -285,4 +285,4 @@ async def test_copies_that_leave_too_little_memory_are_no_fault_of_the_code() ->
     assert (await run(text)).failed
     evidence = await run(text, Variables({"x": [1]}))
     assert evidence.passed is None
-    assert evidence.detail.startswith("Nothing can be said in the sandbox: MemoryError")
+    assert evidence.shows.startswith("Nothing can be said in the sandbox: MemoryError")

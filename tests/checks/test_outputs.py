@@ -27,7 +27,7 @@ SECRET = "sk-abcdefghijkl"
 
 async def outputs(text: str) -> tuple[Output, ...]:
     evidence = await RunsCleanly(seconds=60)(text, TASK)
-    assert evidence.passed, evidence.detail
+    assert evidence.passed, evidence.shows
     return evidence.outputs
 
 
@@ -149,7 +149,7 @@ async def test_what_code_imports_takes_none_of_its_time(
     monkeypatch.syspath_prepend(str(tmp_path))
     text = "from slow_package import x\ny, x\nx"
     evidence = await RunsCleanly(seconds=0.5, copies=Variables({"y": 1}).copies)(text, TASK)
-    assert (evidence.passed, evidence.outputs) == (True, (Value(text="1"),)), evidence.detail
+    assert (evidence.passed, evidence.outputs) == (True, (Value(text="1"),)), evidence.shows
 
 
 def test_the_packages_that_code_imports_are_found_and_the_standard_library_is_not() -> None:

@@ -50,7 +50,7 @@ async def outcome(source: Any, text: str = INC, seconds: float = 20) -> Evidence
 async def test_every_test_is_listed_with_its_line_and_the_score_is_the_part_that_passes() -> None:
     evidence = await outcome(SOURCE)
     assert (evidence.passed, evidence.score) == (False, 2 / 4)
-    first, *others = evidence.detail.splitlines()
+    first, *others = evidence.shows.splitlines()
     assert first.startswith("test_type: assert False")
     assert "isinstance(2, float)" in first
     assert "(line 12 of the tests)" in first
@@ -88,7 +88,7 @@ async def test_tests_come_from_a_text_a_function_functions_or_a_file(
 async def test_a_text_that_breaks_is_evidence_against_itself(text: str, message: str) -> None:
     evidence = await outcome("def test_it(): assert inc(1) == 2", text, seconds=2)
     assert evidence.passed is False
-    assert message in evidence.detail
+    assert message in evidence.shows
 
 
 BARE = """\
@@ -124,15 +124,15 @@ async def test_statements_that_assert_are_a_test_each_and_run_in_their_order() -
     assert evidence.passed is False
     assert evidence.tallies[0].held == 6
     assert evidence.tallies[0].of == 7
-    assert evidence.detail.splitlines()[0] == "test_line_5: assert 3 == 9 + where 3 = inc(2)"
-    assert "test_line_8: passed" in evidence.detail
+    assert evidence.shows.splitlines()[0] == "test_line_5: assert 3 == 9 + where 3 = inc(2)"
+    assert "test_line_8: passed" in evidence.shows
 
 
 @pytest.mark.parametrize("source", ["assert inc(1) == 2", "check = 2\nassert inc(1) == check"])
 async def test_a_text_that_breaks_bare_asserts_misses_all_of_them(source: str) -> None:
     evidence = await outcome(source, "def dec(n): return n - 1")
     assert evidence.passed is False
-    assert "NameError" in evidence.detail
+    assert "NameError" in evidence.shows
 
 
 @pytest.mark.parametrize(
@@ -176,14 +176,14 @@ NO_PASS = {
 @pytest.mark.parametrize("deed", NO_PASS)
 async def test_a_text_does_not_pass_tests_that_it_ends_or_replaces(deed: str) -> None:
     evidence = await outcome(SUITE, NO_PASS[deed])
-    assert evidence.passed is False, evidence.detail
-    assert evidence.detail.strip()
+    assert evidence.passed is False, evidence.shows
+    assert evidence.shows.strip()
 
 
 async def test_a_test_that_the_text_replaces_is_missed() -> None:
     evidence = await outcome(f"{SUITE}from candidate import test_inc\n", f"{WRONG}test_inc = None")
     assert evidence.passed is False
-    assert "test_inc: disappeared." in evidence.detail
+    assert "test_inc: disappeared." in evidence.shows
 
 
 OWN = """
@@ -247,9 +247,9 @@ class OtherTests(unittest.TestCase):
 
 async def test_the_users_own_skips_are_counted_apart_and_shown() -> None:
     evidence = await outcome(OWN)
-    assert evidence.passed, evidence.detail
+    assert evidence.passed, evidence.shows
     assert evidence.score == 1.0
-    lines = evidence.detail.splitlines()
+    lines = evidence.shows.splitlines()
     assert "2 of 2 tests pass. 20 skipped." in lines
     assert "test_condition: skipped, here" in lines
     assert "test_handler: skipped, no strings" in lines
@@ -301,8 +301,8 @@ def inc(n):
 
 async def test_what_tests_do_themselves_is_no_tampering() -> None:
     evidence = await outcome(HONEST, HONEST_TEXT)
-    assert evidence.passed, evidence.detail
-    assert "9 of 9 tests pass." in evidence.detail
+    assert evidence.passed, evidence.shows
+    assert "9 of 9 tests pass." in evidence.shows
 
 
 @pytest.mark.parametrize(
@@ -315,5 +315,5 @@ async def test_what_tests_do_themselves_is_no_tampering() -> None:
 async def test_where_all_tests_are_skipped_nothing_was_run(source: str) -> None:
     evidence = await outcome(source)
     assert (evidence.passed, evidence.score) == (None, None)
-    assert "All tests are skipped" in evidence.detail
-    assert "later" in evidence.detail
+    assert "All tests are skipped" in evidence.shows
+    assert "later" in evidence.shows

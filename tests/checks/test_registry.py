@@ -48,8 +48,8 @@ async def test_a_check_says_what_it_rests_on_and_the_user_whether_that_settles_t
     asked = f"{name} decisive" if settles else name
     (check,) = resolve([asked], SPACE)
     passed, failed = await check(good, TASK), await check(bad, TASK)
-    assert (passed.passed, passed.basis, passed.decisive) == (True, basis, settles), passed.detail
-    assert (failed.passed, failed.basis, failed.name) == (False, basis, asked), failed.detail
+    assert (passed.passed, passed.basis, passed.decisive) == (True, basis, settles), passed.shows
+    assert (failed.passed, failed.basis, failed.name) == (False, basis, asked), failed.shows
     if settles:
         (check,) = resolve([f"{name} decisive=no"], SPACE)
         opened = await check(good, TASK)
@@ -68,7 +68,7 @@ async def test_a_check_of_python_says_of_another_language_that_it_is_not_run(nam
     task = Task(text="Write f. f(1) == 2", form="code", language="java")
     evidence = await check("class A {}", task)
     assert (evidence.name, evidence.passed, evidence.score) == (name, None, None)
-    assert evidence.detail == "This check runs Python, and the text is Java."
+    assert evidence.shows == "This check runs Python, and the text is Java."
 
 
 SLOW = "while True:\n    pass\n"
@@ -88,7 +88,7 @@ async def test_the_user_says_how_long_a_check_may_take(name: str, message: str) 
     (check,) = resolve([name], {**SPACE, "slow": slow})
     evidence = await check(SLOW, TASK)
     assert (evidence.name, evidence.passed) == (name, False)
-    assert message in evidence.detail
+    assert message in evidence.shows
 
 
 @pytest.mark.parametrize(

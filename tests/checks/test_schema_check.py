@@ -73,7 +73,7 @@ async def test_each_fault_is_listed_and_a_finding_under_its_place(
 ) -> None:
     evidence = await made(name)(text, TASK)
     assert (evidence.passed, evidence.score) == (False, score)
-    assert message in evidence.detail
+    assert message in evidence.shows
     assert {one.criterion for one in evidence.points} == (places or {f"schema:{name}"})
 
 
@@ -92,8 +92,8 @@ async def test_each_fault_is_listed_and_a_finding_under_its_place(
 async def test_what_only_lenient_readers_take_for_json_is_a_fault(text: str, message: str) -> None:
     evidence = await Schema(RootModel[Any])(text, TASK)
     assert evidence.passed is False
-    assert message in evidence.detail
-    assert len(evidence.detail) < 500
+    assert message in evidence.shows
+    assert len(evidence.shows) < 500
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ async def test_a_text_with_countless_faults_or_endless_names_is_evidence() -> No
     many = json.dumps([*range(50_000)])
     evidence = await Schema(schema, seconds=30)(many, TASK)
     assert evidence.passed is False
-    assert "$[0]: " in evidence.detail
+    assert "$[0]: " in evidence.shows
     assert (evidence.score or 0) < 0.01
 
 
@@ -121,7 +121,7 @@ async def test_a_pattern_that_never_ends_is_stopped() -> None:
     check = Schema({"type": "string", "pattern": "^(a+)+$"}, seconds=0.5)
     evidence = await check('"' + "a" * 50 + '!"', TASK)
     assert evidence.passed is False
-    assert "did not end within 0.5 seconds" in evidence.detail
+    assert "did not end within 0.5 seconds" in evidence.shows
 
 
 @pytest.mark.parametrize(

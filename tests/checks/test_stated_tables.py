@@ -167,7 +167,7 @@ def test_tables_that_go_in_and_one_that_comes_out_are_an_example(task, sources):
 )  # fmt: skip
 async def test_a_text_is_tried_on_the_tables_however_it_takes_them(task, text, passed):
     evidence = await check(text, task)
-    assert evidence.passed is passed, evidence.detail
+    assert evidence.passed is passed, evidence.shows
     assert not evidence.not_run
 
 
@@ -185,7 +185,7 @@ async def test_a_text_is_tried_on_the_tables_however_it_takes_them(task, text, p
 async def test_a_text_that_takes_no_tables_is_not_tried_and_misses_nothing(text):
     evidence = await check(text, SUMS)
     assert (evidence.passed, evidence.not_run) == (None, True)
-    assert evidence.detail.startswith("Not tried: the code doesn't")
+    assert evidence.shows.startswith("Not tried: the code doesn't")
 
 
 async def test_without_pandas_tables_are_not_tried(monkeypatch):
@@ -195,7 +195,7 @@ async def test_without_pandas_tables_are_not_tried(monkeypatch):
 
 async def test_the_first_row_that_differs_is_named():
     evidence = await check("def f(df):\n    return df.drop_duplicates('city')", SUMS)
-    assert evidence.detail == (
+    assert evidence.shows == (
         "sales: expected the row Rome | 15, got Rome | 10.0\n0 of 1 stated examples hold."
     )
 
@@ -207,7 +207,7 @@ async def test_a_function_may_have_a_variable_of_its_own_name():
 
 async def test_an_error_on_the_tables_names_the_line_of_the_text():
     evidence = await check("import pandas as pd\n\nsales.groupby('town').sum()", SUMS)
-    assert "expected the table, raised KeyError: 'town' (line 3)" in evidence.detail
+    assert "expected the table, raised KeyError: 'town' (line 3)" in evidence.shows
 
 
 async def test_tables_and_calls_of_one_task_are_all_tried():

@@ -101,7 +101,7 @@ async def test_a_failing_test_says_what_came_out_and_quotes_the_task() -> None:
     evidence = together(read_tests(source), results)
     assert evidence.failed
     assert "6 == 9" in results["test_nine"].shows
-    assert evidence.detail.startswith("test_nine (“The square of 3.”): ")
+    assert evidence.shows.startswith("test_nine (“The square of 3.”): ")
 
 
 async def test_a_text_that_does_not_load_fails_all_of_them() -> None:

@@ -46,7 +46,7 @@ async def checked(name: str, text: str) -> Evidence:
 async def test_length(bounds: str, text: str, passed: bool, message: str) -> None:
     evidence = await checked(f"length:{bounds}", text)
     assert evidence.passed is passed
-    assert message in evidence.detail
+    assert message in evidence.shows
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ async def test_a_hostile_text_is_measured_soon(unit: str, text: str) -> None:
 async def test_json(name: str, text: str, passed: bool, message: str) -> None:
     evidence = await checked(name, text)
     assert (evidence.passed, evidence.score) == (passed, float(passed))
-    assert message in evidence.detail
+    assert message in evidence.shows
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ def outcome(run: Run) -> Outcome | None:
 
 
 def failure(run: Run) -> str:
-    return "".join(one.detail for one in run.iterations[0].evidence if one.failed)
+    return "".join(one.shows for one in run.iterations[0].evidence if one.failed)
 
 
 @pytest.mark.parametrize(("text", "line"), [(CELL, 3), (FUNCTION, 2)], ids=["cell", "function"])
@@ -118,7 +118,7 @@ async def test_code_that_runs_may_have_got_its_names_from_a_helper() -> None:
     task = Task(text="Do it.", form="code")
     assert (await check("bring()\nprint(df)", task)).passed
     evidence = await check("bring()\nprint(df)\ndef f(): return other", task)
-    assert evidence.detail == "NameError: name 'other' is not defined (line 3)"
+    assert evidence.shows == "NameError: name 'other' is not defined (line 3)"
 
 
 def test_in_a_kernel_its_names_are_defined_also_those_that_came_meanwhile(
@@ -147,4 +147,4 @@ async def test_a_run_that_is_continued_looks_again() -> None:
     loop.decide(Continue(revisions=2))
     ended = await api.finish(loop)
     assert ended.text == MENDED
-    assert ERROR.format(2) in ended.iterations[1].evidence[0].detail
+    assert ERROR.format(2) in ended.iterations[1].evidence[0].shows

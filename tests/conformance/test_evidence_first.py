@@ -20,7 +20,7 @@ SHORT, LONG = "Salt, wind and long light.", "The sea is salty and wide and deep.
 
 def own_tests(*, passed: bool) -> Finds:
     """Unit tests of the user's, with what they find."""
-    found = Evidence(name="tests:x", passed=passed, decisive=True, basis="tests", detail="ran")
+    found = Evidence(name="tests:x", passed=passed, decisive=True, basis="tests", shows="ran")
     return Finds(found)
 
 

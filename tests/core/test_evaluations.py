@@ -91,7 +91,7 @@ UNCLEAR = [
 
 @pytest.mark.parametrize("reply", PASSES)
 def test_a_reply_passes_by_all_of_its_verdicts_or_by_that_of_the_whole(reply):
-    assert parse_evaluation(reply).stated == "PASS"
+    assert parse_evaluation(reply).reading.says == "PASS"
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_a_reply_passes_by_all_of_its_verdicts_or_by_that_of_the_whole(reply):
     [("FAIL", reply) for reply in FAILS] + [("NEEDS_IMPROVEMENT", reply) for reply in NEEDS_WORK],
 )
 def test_one_criterion_that_fails_keeps_a_reply_from_passing(outcome, reply):
-    assert parse_evaluation(reply).stated == outcome
+    assert parse_evaluation(reply).reading.says == outcome
 
 
 @pytest.mark.parametrize("reply", UNCLEAR)
@@ -135,8 +135,8 @@ NO_SCORES = [
 
 @pytest.mark.parametrize(("reply", "score"), SCORES)
 def test_a_score_is_one_number_with_a_decimal_point_or_comma(reply, score):
-    judgement = parse_evaluation(reply)
-    assert (judgement.stated, judgement.score) == (None, pytest.approx(score))
+    said = parse_evaluation(reply).reading
+    assert (said.says, said.score) == (None, pytest.approx(score))
 
 
 @pytest.mark.parametrize("reply", NO_SCORES)
@@ -160,9 +160,9 @@ def test_scores_that_differ_ranges_and_other_numbers_are_no_score(reply):
     ],
 )  # fmt: skip
 def test_verdict_and_feedback_are_read_in_calls_and_in_other_languages(reply):
-    judgement = parse_evaluation(reply)
-    assert judgement.stated == "FAIL"
-    assert [one.words for one in judgement.points] == ["slow"]
+    said = parse_evaluation(reply)
+    assert said.reading.says == "FAIL"
+    assert [one.words for one in said.remarks] == ["slow"]
 
 
 @pytest.mark.parametrize(

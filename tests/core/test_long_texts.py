@@ -69,7 +69,7 @@ async def test_a_limit_that_cannot_hold_the_text_is_named_before_the_first_call(
 @pytest.mark.parametrize("last", ["KeyError: 'revenues'", f"ValueError: {'x' * 5_000}"])
 async def test_of_long_evidence_the_first_line_and_the_start_of_the_last_one_are_sent(last):
     detail = "It failed with 3 orders.\n" + "\n".join(f"frame {n}" for n in range(900))
-    check = Finds(Evidence(name="run", passed=False, detail=f"{detail}\n{last}"))
+    check = Finds(Evidence(name="run", passed=False, shows=f"{detail}\n{last}"))
     limits = Limits(max_revisions=1, critique="never")
     loop = await ended([code("f()"), code("g()")], CODE, checks=[check], limits=limits)
     (sent,) = prompts(loop, Stage.REVISE)

@@ -121,7 +121,7 @@ async def asked(*outputs: Output) -> dict[str, str]:
     """What critic, judge and reviser are asked about a text with these outputs."""
     replies = [text("Hi"), critique(finding("dull")), text("Ho"), judgement(9)]
     limits = Limits(max_revisions=1, critique="always")
-    ran = Evidence(name="run on copies", passed=True, detail="It runs.", outputs=outputs)
+    ran = Evidence(name="run on copies", passed=True, shows="It runs.", outputs=outputs)
     loop = await ended(replies, checks=[Finds(ran)] if outputs else [], limits=limits)
     about = {request.purpose: request.messages[1].content for request in requests(loop)[:4]}
     return {str(stage): without_nonce(prompt) for stage, prompt in about.items()}
@@ -169,7 +169,7 @@ def asked_about(text: str, detail: str, problem: str) -> list[str]:
     """What evaluator, critic and reviser are asked about a text."""
     said = dict.fromkeys(("words", "place", "fix"), problem)
     finding = Point(id="f1", criterion="correctness", blocking=False, **said)
-    evidence = Evidence(name="run", passed=True, detail=detail)
+    evidence = Evidence(name="run", passed=True, shows=detail)
     run = replay(
         [
             RunStarted(setup=Setup(task=TASK, model="m", judge="m", checks=("run",))),

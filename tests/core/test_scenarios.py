@@ -348,7 +348,7 @@ class Suite:
 
 def begin(one: Scenario, stored: Sequence[Event] = ()) -> Refinement:
     """A run that goes on from what is stored, with the replies that are not paid for."""
-    find = one.options.get("checks", lambda text: {"passed": None, "detail": "looked"})
+    find = one.options.get("checks", lambda text: {"passed": None, "shows": "looked"})
     options = {"suite": Suite(one.missed), **one.options, "checks": [Found(find)]}
     return refinement(
         staged(one.replies, replies_read(stored)),

@@ -32,14 +32,14 @@ PASS, NEEDS, NOT_JUDGED = Outcome.PASS, Outcome.NEEDS_IMPROVEMENT, Outcome.NOT_J
 
 def found(basis: Basis, passed: bool | None = True, **fields: Any) -> Evidence:
     """Evidence of a check named as its basis; one that passes settles the verdict."""
-    fields = {"name": basis, "decisive": bool(passed), "detail": f"{basis} ran", **fields}
+    fields = {"name": basis, "decisive": bool(passed), "shows": f"{basis} ran", **fields}
     return Evidence(basis=basis, passed=passed, **fields)
 
 
 RAN = found("run", name="run on copies")
 DRAWN = RAN.replace(outputs=(Figure(png=PNG),))
-FAILED_RUN = RAN.replace(passed=False, detail="KeyError: 'a' (line 1)")
-ABSENT = found("tests", None, not_run=True, detail="Not run: it needs the network.")
+FAILED_RUN = RAN.replace(passed=False, shows="KeyError: 'a' (line 1)")
+ABSENT = found("tests", None, not_run=True, shows="Not run: it needs the network.")
 CONFIRMED = found("confirmed", name="examples")
 BY_EVALUATOR = {"replies": [judgement(3)], "prompts": EVALUATED}
 Row = tuple[list[Evidence], dict[str, Any], dict[str, Any]]
@@ -54,7 +54,7 @@ ROWS: dict[str, Row] = {
     },
     **{
         f"{basis} that fail": (
-            [found(basis, passed=False, detail="2 of 3\nmore")], {},
+            [found(basis, passed=False, shows="2 of 3\nmore")], {},
             {"outcome": NEEDS, "basis": basis, "required_passed": False, "why": "failed",
              "point": basis, "line": "2 of 3"},
         )
@@ -88,7 +88,7 @@ ROWS: dict[str, Row] = {
         [DRAWN], BY_EVALUATOR, {"outcome": NEEDS, "basis": "evaluator"}
     ),
     "code that runs, and tests that did not": (
-        [RAN, ABSENT], {}, {"outcome": NOT_JUDGED, "basis": "none", "line": ABSENT.detail}
+        [RAN, ABSENT], {}, {"outcome": NOT_JUDGED, "basis": "none", "line": ABSENT.shows}
     ),
     "examples and a critic, and tests that did not run": (
         [found("examples"), ABSENT], {"replies": [READY], "limits": Limits()},
@@ -137,7 +137,7 @@ async def test_the_evaluator_is_asked_after_the_slowest_check_and_told_what_it_f
             assert len(model.requests) == 1
             return await super().__call__(text, task)
 
-    check = Slow(Evidence(name="links", passed=True, detail="all 17 links work"))
+    check = Slow(Evidence(name="links", passed=True, shows="all 17 links work"))
     loop = await ended(model, checks=[check], limits=ONCE, prompts=EVALUATED)
     assert loop.error is None
     assert "links: passed. all 17 links work" in prompts(loop)[-1]

@@ -162,7 +162,7 @@ def test_files_together_stay_below_the_bound(book: Path, monkeypatch: pytest.Mon
 )
 async def test_a_cell_reads_the_files_that_it_names(book: Path, text: str, shown: str) -> None:
     evidence = await run(text.replace("HERE", str(book)))
-    assert evidence.passed is True, evidence.detail
+    assert evidence.passed is True, evidence.shows
     assert evidence.outputs[-1].text == shown  # type: ignore[union-attr]
     assert evidence.computed
     assert (book / "bikes.csv").read_text() == "a,b\n1,2\n"
@@ -193,7 +193,7 @@ async def test_examples_and_tests_read_the_files_that_the_text_names() -> None:
     space: dict[str, Any] = {"suite": "def test_f():\n    assert f() == ('a', 4)"}
     for check in resolve(["examples", "tests:suite"], space):
         evidence = await check(text, task)
-        assert evidence.passed is True, evidence.detail
+        assert evidence.passed is True, evidence.shows
         assert evidence.computed
 
 

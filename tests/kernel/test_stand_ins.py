@@ -159,15 +159,15 @@ async def test_a_cell_with_a_secret_fails_for_what_is_wrong_with_it_only(
     code: str, passed: bool | None
 ) -> None:
     evidence = await checked(code, "Improve it.", "run")
-    assert evidence.passed is passed, evidence.detail
+    assert evidence.passed is passed, evidence.shows
     if passed is None:
-        assert evidence.detail == (
+        assert evidence.shows == (
             "Not run: it depends on a secret, which checked code does not get."
         )
     if "ValueError(KEY)" in code:
-        assert evidence.detail == "ValueError: [secret] (line 2)"
+        assert evidence.shows == "ValueError: [secret] (line 2)"
     if "two\nlines" in code:
-        assert evidence.detail == "KeyError: 'x' (line 3)"
+        assert evidence.shows == "KeyError: 'x' (line 3)"
 
 
 SIGN = """
@@ -196,4 +196,4 @@ async def test_an_example_whose_result_rests_on_a_secret_is_not_tried(
     example: str, passed: bool | None
 ) -> None:
     evidence = await checked(SIGN, f"Improve it.\n\n{example}")
-    assert (evidence.name, evidence.passed) == ("examples", passed), evidence.detail
+    assert (evidence.name, evidence.passed) == ("examples", passed), evidence.shows

@@ -93,12 +93,12 @@ async def test_code_about_data_may_use_what_the_task_does_not_name(closed_sandbo
     used = find(space, text="Add the city to `orders`.")
     assert [one.name for one in used.materials(values=True, room=6_000)] == ["orders"]
     evidence = await run("clean(orders.merge(people))", used)
-    assert evidence.passed, evidence.detail
+    assert evidence.passed, evidence.shows
     evidence = await run("orders.assign(k=api_key)", used)
-    assert evidence.detail == "Not run: the code needs api_key, and it looks like a secret."
+    assert evidence.shows == "Not run: the code needs api_key, and it looks like a secret."
     alone = find(space, text="Add the city to `orders`.", without=["all"])
     evidence = await run("orders", alone)
-    assert evidence.detail == "Not run: the code needs orders, and --no-var leaves it out."
+    assert evidence.shows == "Not run: the code needs orders, and --no-var leaves it out."
 
 
 async def test_what_code_has_is_what_the_notebook_holds_as_it_runs(closed_sandbox: None) -> None:
@@ -166,7 +166,7 @@ async def test_code_of_the_checks_has_the_variables(name: str) -> None:
     (without,) = resolve([name], space)
     evidence = await without(text, TASK)
     assert evidence.passed is False
-    assert "NameError: name 'df' is not defined (line 1)" in evidence.detail
+    assert "NameError: name 'df' is not defined (line 1)" in evidence.shows
 
 
 @pytest.mark.parametrize("name", ["examples", "run", "tests:check"])
@@ -178,7 +178,7 @@ async def test_code_that_needs_what_has_no_copy_is_not_judged(
     (check,) = resolve([name], space, variables=used)
     evidence = await check("def total():\n    return sum(xs)\ntotal()", TASK)
     assert evidence.passed is None
-    assert evidence.detail == (
+    assert evidence.shows == (
         "Not run: the code needs xs, and code is not cut off from the network here, so -v "
         "must name it."
     )
@@ -204,9 +204,9 @@ async def test_a_module_beside_the_notebook_goes_along_by_value_if_it_holds_no_s
 
     (check,) = resolve(["run"], {}, variables={"triple": helpers_here.triple})
     evidence = await check("assert triple(2) == 6", TASK)
-    assert evidence.passed, evidence.detail
+    assert evidence.passed, evidence.shows
     evidence = await run("assert h.triple(2) == 6", find({"h": helpers_here}))
-    assert evidence.passed, evidence.detail
+    assert evidence.passed, evidence.shows
     helpers_here.API_KEY = "abc"
     used = find({"f": helpers_here.reads_key}, draft="f")
     assert await why_absent(used.copies, "f") == ["it holds what looks like a secret"]
@@ -220,7 +220,7 @@ async def test_what_a_named_function_uses_does_not_go_where_nothing_is_shut_in(
     await used.copies.files("f()")
     assert not used.copies._copies["rows"].stop
     evidence = await run("f()", used)
-    assert evidence.detail.startswith("Not run: the code needs rows, and code is not cut off")
+    assert evidence.shows.startswith("Not run: the code needs rows, and code is not cut off")
 
 
 PACKAGE = """
@@ -252,7 +252,7 @@ async def test_a_package_outside_the_prefix_is_imported_by_name(
         space = {"check": "def test_it(): assert p.Money is M"}
         (check,) = resolve([name], space, variables=used)
         evidence = await check("assert p.Money(3) and M(2).double() == 4", TASK)
-        assert evidence.passed, evidence.detail
+        assert evidence.passed, evidence.shows
 
 
 async def test_a_variable_that_cannot_be_read_in_the_sandbox_is_named(
@@ -265,7 +265,7 @@ async def test_a_variable_that_cannot_be_read_in_the_sandbox_is_named(
     assert (await run("assert y == 1", used)).passed
     evidence = await run("x", used)
     assert evidence.passed is None
-    assert evidence.detail == "Not run: the code needs x, which cannot be read in the sandbox."
+    assert evidence.shows == "Not run: the code needs x, which cannot be read in the sandbox."
 
 
 SECRETIVE = {
@@ -302,7 +302,7 @@ async def test_a_function_does_not_bring_a_secret_that_it_reads(
 ) -> None:
     used = find(notebook("API_KEY = 'a'\ndef f(): return API_KEY\ndef x(): return f()"), draft="x")
     evidence = await run("x()", used)
-    assert evidence.detail == "Not run: the code needs API_KEY, and it looks like a secret."
+    assert evidence.shows == "Not run: the code needs API_KEY, and it looks like a secret."
 
 
 COPIED = {
@@ -395,7 +395,7 @@ async def test_a_function_that_remembers_its_results_is_copied_with_what_it_call
     space = notebook(f"{source}    return n if n < 2 else fib(n - 1) + fib(n - 2)\n")
     code = "assert fib(90) == 2880067194370816120\nfib.cache_clear()"
     evidence = await run(code, find(space, named=["fib"]))
-    assert evidence.passed, evidence.detail
+    assert evidence.passed, evidence.shows
 
 
 @pytest.mark.parametrize(

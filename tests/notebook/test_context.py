@@ -199,6 +199,6 @@ def test_code_that_cannot_be_shut_in_is_run_once_the_user_says_so(shell, monkeyp
         one for one in run_of(shell).iterations[0].evidence if one.name == "run on copies"
     ]
     assert evidence.passed is None
-    assert evidence.detail.startswith("Not run: this system can't shut code in.")
+    assert evidence.shows.startswith("Not run: this system can't shut code in.")
     shell.run_line_magic("config", "Refine.set = {'unconfined': True}")
     assert any(one.passed for one in run_of(shell).iterations[0].evidence)

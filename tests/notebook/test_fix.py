@@ -84,9 +84,9 @@ def test_a_cell_that_failed_is_refined_until_it_runs_on_copies(book):
     assert (run.setup.draft, run.text) == (BROKEN, FIXED)
     assert book.shell.user_ns["refined"] == FIXED
     (failed, _), (again, _), (passed, _) = (one.evidence for one in run.iterations)
-    assert (failed.passed, failed.detail.splitlines()[0]) == (False, "KeyError: 'c' (line 1)")
-    assert (again.passed, again.detail.splitlines()[0]) == (False, "KeyError: 'd' (line 1)")
-    assert passed.detail.splitlines()[0] == "It runs on copies of clean() and prices."
+    assert (failed.passed, failed.shows.splitlines()[0]) == (False, "KeyError: 'c' (line 1)")
+    assert (again.passed, again.shows.splitlines()[0]) == (False, "KeyError: 'd' (line 1)")
+    assert passed.shows.splitlines()[0] == "It runs on copies of clean() and prices."
     assert [one.purpose for one in book.model.requests] == [Stage.REVISE, Stage.REVISE]
     assert book.values() == before, "nothing of the notebook's has changed"
 
@@ -101,7 +101,7 @@ def test_a_cell_that_fails_only_beyond_the_first_rows_is_still_to_be_fixed(book,
     run = book.fix("--set quiet=yes --apply none")
     assert run.iterations[0].evidence[0].passed is False
     assert runs(run)
-    assert "on the first" in run.chosen.evidence[0].detail
+    assert "on the first" in run.chosen.evidence[0].shows
     assert run.chosen.conditions[0].of == 20_001
 
 
@@ -142,7 +142,7 @@ def test_a_text_that_drops_a_name_of_the_cells_fails(book):
     whole = "if prices:\n    first, last = prices['a'], prices['b']\nspan = last - first"
     book.reply("first = prices['a']", hidden, whole)
     run = book.fix("-n 3")
-    details = [one.evidence[0].detail.splitlines()[0] for one in run.iterations[1:3]]
+    details = [one.evidence[0].shows.splitlines()[0] for one in run.iterations[1:3]]
     assert details == [
         "It ends without defining span, last.",
         "It ends without defining first, last.",
@@ -189,7 +189,7 @@ def test_evidence_of_a_failure_in_the_notebook_holds_no_secret(book):
     book.attempt("raise ValueError('it is ' + password)")
     book.reply("x = 1")
     failed, _ = book.fix().iterations[0].evidence
-    assert failed.detail.splitlines() == [
+    assert failed.shows.splitlines() == [
         "ValueError: it is [secret] (line 1)",
         "Not run: the code needs password, and it looks like a secret.",
     ]
@@ -221,9 +221,9 @@ def test_a_syntax_error_is_fixed_on_copies_of_the_names_in_it(book):
     assert isinstance(book.attempt("total = sum(prices.values()\nprint(total)"), SyntaxError)
     book.reply("total = sum(prices.values())\nprint(total)")
     run = book.fix()
-    assert run.iterations[0].evidence[0].detail.startswith("SyntaxError: ")
+    assert run.iterations[0].evidence[0].shows.startswith("SyntaxError: ")
     assert runs(run)
-    assert run.chosen.evidence[0].detail.splitlines()[0] == "It runs on copies of prices."
+    assert run.chosen.evidence[0].shows.splitlines()[0] == "It runs on copies of prices."
 
 
 @pytest.mark.parametrize("name", ["pricse", "qqq"])
@@ -354,8 +354,8 @@ def test_a_fault_of_the_sandbox_alone_is_no_fault_of_a_fix(book):
     book.reply(broken.replace("(row)", "(file)"))
     run = book.fix()
     assert run.verdict.outcome is Outcome.NOT_JUDGED
-    assert "NameError: name 'row' is not defined (line 3)" in run.iterations[0].evidence[0].detail
-    assert "In the sandbox it fails differently" in run.iterations[0].evidence[0].detail
+    assert "NameError: name 'row' is not defined (line 3)" in run.iterations[0].evidence[0].shows
+    assert "In the sandbox it fails differently" in run.iterations[0].evidence[0].shows
     assert run.verdict.line.startswith(
         "Not run: the sandbox stops it, as it stops the failed cell. OSError"
     )
@@ -379,12 +379,12 @@ def test_a_failure_is_a_draft_to_work_on_whatever_the_sandbox_says(book, cells, 
     book.reply(fixed)
     run = book.fix()
     assert run.text == fixed
-    assert "Error" in run.iterations[0].evidence[0].detail
+    assert "Error" in run.iterations[0].evidence[0].shows
     assert "Error" in run.task.materials[-1].text
     tried = run.iterations[1].evidence[0]
-    if "does not fail" in run.iterations[0].evidence[0].detail:
+    if "does not fail" in run.iterations[0].evidence[0].shows:
         assert tried.passed is None, "that it runs proves nothing where the failed cell runs, too"
-        assert "Run it" in tried.detail
+        assert "Run it" in tried.shows
     else:
         assert tried.passed is True
 
@@ -405,8 +405,8 @@ def test_a_loop_that_the_notebook_refuses_is_refused_in_the_sandbox_too(book, st
     assert isinstance(asyncio.run(attempt()), RuntimeError)
     book.reply(MAIN + "await main()")
     failed, fixed = (one.evidence[0] for one in book.fix().iterations)
-    assert "RuntimeError: " in failed.detail
-    assert "In the sandbox" not in failed.detail
+    assert "RuntimeError: " in failed.shows
+    assert "In the sandbox" not in failed.shows
     assert fixed.passed is True
     assert "done" in fixed.outputs[0].text
 
@@ -424,7 +424,7 @@ def test_lines_for_ipython_are_kept_not_run_and_said(book, tmp_path):
     run = book.fix()
     assert f"Kept as they are, and never run by checks: !echo x >> {mark}" in run.warnings
     dropped, _ = run.iterations[1].evidence
-    assert dropped.detail == f"It must keep this line for IPython: !echo x >> {mark}"
+    assert dropped.shows == f"It must keep this line for IPython: !echo x >> {mark}"
     assert runs(run)
     assert run.text.startswith("!echo")
     assert mark.read_text() == "x\n"
@@ -435,7 +435,7 @@ def test_lines_for_ipython_are_kept_where_the_cell_is_no_python_yet(book):
     book.reply("x = (1,)", "%precision 3\nx = (1,)\n!echo no")
     run = book.fix()
     assert "Kept as they are, and never run by checks: %precision 3, !echo no" in run.warnings
-    assert "It must keep" in run.iterations[1].evidence[0].detail
+    assert "It must keep" in run.iterations[1].evidence[0].shows
     assert runs(run)
 
 
@@ -510,7 +510,7 @@ def test_a_fix_resumes_with_its_cell_its_copies_and_the_names_it_wants(book, mon
     book.magics.latest = None
     book.run("%refine resume mine", "later")
     book.run("%refine continue 2", "later")
-    assert "without defining total" in book.last.iterations[-2].evidence[0].detail
+    assert "without defining total" in book.last.iterations[-2].evidence[0].shows
     assert runs(book.last)
     book.run("%refine accept", "later")
     assert (book.puts[0]["cell_id"], book.puts[0]["text"]) == ("failed", FIXED)

@@ -498,7 +498,7 @@ def test_a_finding_is_dismissed_with_a_reason_unless_it_is_a_checks(desk):
 def test_one_click_drops_a_demand_that_was_read_wrongly(desk):
     demand = "length:<=3 words"
     start = RunStarted(setup=SETUP.model_copy(update={"checks": (demand,), "demands": (demand,)}))
-    evidence = Evidence(name=demand, passed=False, basis="constraints", detail="It has 4 words.")
+    evidence = Evidence(name=demand, passed=False, basis="constraints", shows="It has 4 words.")
     d = desk(start, *FIRST[1:3], EvidenceReady(iteration=0, evidence=evidence), *FIRST[3:], END)
     d.page.click("drop", name=demand)
     assert d.decisions == [Drop(demand=demand)]

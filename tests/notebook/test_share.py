@@ -79,7 +79,7 @@ def test_fix_sends_type_and_line_of_a_traceback_and_says_so_before_the_first_cal
     said = " ".join(printed.split())
     assert "The model is sent the traceback: ValueError in line 2: raise ValueError(first)" in said
     assert said.index("The model is sent") < said.index("Outputs stay here")
-    assert SECRET in book.last.iterations[0].evidence[0].detail, "the user sees it all"
+    assert SECRET in book.last.iterations[0].evidence[0].shows, "the user sees it all"
 
 
 def test_an_exception_whose_class_is_named_after_a_value_is_not_named(book):
@@ -118,7 +118,7 @@ HOSTILE = f"<img src=x onerror=alert(1)> {SECRET}</pre><script>"
 RAN = Evidence(
     name="run on copies",
     passed=False,
-    detail=f"ValueError: {HOSTILE} (line 1)",
+    shows=f"ValueError: {HOSTILE} (line 1)",
     outputs=(Printed(text=f"<b>{SECRET}</b>"),),
     computed=True,
 )

@@ -98,7 +98,7 @@ FAILS = Iteration(
     },
     reading=Reading(),
     evidence=(
-        Evidence(name="the check", passed=False, score=0.5, detail="the detail"),
+        Evidence(name="the check", passed=False, score=0.5, shows="the detail"),
         Evidence(name="schema", passed=None, required=False),
     ),
     verdict=Verdict(

@@ -18,7 +18,7 @@ HELD = Evidence(
     passed=True,
     basis="examples",
     tallies=(Tally(held=3, of=3, noun="example"),),
-    detail="f(1): 1\n3 of 3 stated examples hold.",
+    shows="f(1): 1\n3 of 3 stated examples hold.",
 )
 OPINION = Verdict(outcome=PASS, score=0.81, basis="evaluator")
 RAN = Verdict(outcome=Outcome.NOT_JUDGED, score=None, basis="run", why="only_ran")

@@ -174,7 +174,7 @@ def run_of(*drafts):
             number=number,
             parent=number - 1 if number else None,
             text=f"x = {number}",
-            evidence=(Evidence(name="run", passed=True, detail="It ran.", outputs=outputs),),
+            evidence=(Evidence(name="run", passed=True, shows="It ran.", outputs=outputs),),
             verdict=Verdict(outcome=Outcome.PASS, score=1.0, basis="tests"),
         )
         for number, outputs in enumerate(drafts)

@@ -48,7 +48,7 @@ async def test_beside_busy_loops_an_example_gets_the_very_time_it_has() -> None:
     within, beyond, endless = await asyncio.gather(
         *(Examples(seconds=1.2)(BUSY.format(spent), TASK) for spent in (0.3, 0.45)), part(0.3)
     )
-    assert within.passed, within.detail  # one may take 0.3 s
-    assert beyond.passed is False, beyond.detail
+    assert within.passed, within.shows  # one may take 0.3 s
+    assert beyond.passed is False, beyond.shows
     assert endless.exit_code == -signal.SIGPROF
     assert 0.3 <= endless.processor_seconds < 0.4

@@ -72,7 +72,7 @@ async def test_a_check_that_hit_the_backstop_neither_passes_nor_fails_a_text(imp
     evidence = run.iterations[0].evidence
     assert {e.name for e in evidence} == {"run", "tests:tests", "examples"}
     assert [e.passed for e in evidence] == [None] * 3
-    assert all("counts neither for nor against" in e.detail for e in evidence)
+    assert all("counts neither for nor against" in e.shows for e in evidence)
     assert run.verdict.basis in ("judge", "none")
     tests = read_tests("def test_two():\n    assert f(1) == 2\n")
     found = await Suite()(tests, WAITING, Task(text="t", form="code"))
@@ -84,8 +84,8 @@ async def test_an_example_that_a_text_misses_counts_though_it_waits_at_the_next(
     task = Task(text="f(1) == 1\nf(2) == 9\nf(3) == 3", form="code")
     evidence = await Examples()(text, task)
     assert evidence.passed is False
-    assert "f(2): expected 9, got 2" in evidence.detail
-    assert "f(3): expected 3, was not run" in evidence.detail
+    assert "f(2): expected 9, got 2" in evidence.shows
+    assert "f(3): expected 3, was not run" in evidence.shows
     with pytest.raises(CheckNotRun):
         await Examples()(text, Task(text="f(1) == 1\nf(2) == 2\nf(3) == 3", form="code"))
 
@@ -223,7 +223,7 @@ async def test_namespaces_that_cannot_be_used_are_done_without_and_evidence_says
     assert (ran.stdout, ran.protection.network, ran.protection.disk) == ("1\n", True, False)
     assert "fill the disk" in ran.protection_note
     evidence = await RunsCleanly()("x = 1", Task(text="t"))
-    assert (evidence.passed, evidence.detail.splitlines()[-1]) == (True, ran.protection_note)
+    assert (evidence.passed, evidence.shows.splitlines()[-1]) == (True, ran.protection_note)
 
 
 @linux

@@ -206,7 +206,7 @@ async def test_the_sandbox_reads_what_the_kernel_reads() -> None:
     space: dict[str, Any] = {"orders": pandas.DataFrame(FRAME), "xs": [1, 2], "n": 1}
     code = "big = orders[orders['price'] > 1]\nxs.append(n)\nbig['price'].sum()"
     evidence = await RunsCleanly(copies=Variables(space).copies)(code, Task(text="x", form="code"))
-    assert evidence.passed, evidence.detail
+    assert evidence.passed, evidence.shows
     exec(code, space)
     answer = space["big"]["price"].sum()
     own = hold({"": answer, "big": space["big"], "xs": space["xs"]})

@@ -28,7 +28,7 @@ def saved(path: Path, *outputs: dict[str, Any]) -> Path:
 
 async def test_a_long_run_is_shortened_says_so_and_is_never_resumed_without_its_texts(tmp_path):
     count, run = 40, await finished(scores=(4, 5))
-    looks = Evidence(name="looks", passed=True, detail="looked " * 300)
+    looks = Evidence(name="looks", passed=True, shows="looked " * 300)
     changes = {"text": "word " * 4_000, "evidence": (looks,), "thoughts": "I think " * 100}
     more = tuple(
         run.iterations[-1].model_copy(update={"number": n, "parent": n - 1, **changes})

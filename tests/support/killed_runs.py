@@ -38,7 +38,7 @@ class Looks:
     name = "looks"
 
     async def __call__(self, text: str, task: Task) -> Evidence:
-        return Evidence(name=self.name, passed=None, detail=f"{len(text)} characters")
+        return Evidence(name=self.name, passed=None, shows=f"{len(text)} characters")
 
 
 class Listing(Recorder):

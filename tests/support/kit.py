@@ -165,7 +165,7 @@ class Finds:
 
 def scoring(*scores: float, target: float, basis: Basis = "tests") -> Finds:
     """A check that gives these scores, and settles the verdict with them."""
-    settled = Evidence(name="scores", passed=None, detail="scored", decisive=True, basis=basis)
+    settled = Evidence(name="scores", passed=None, shows="scored", decisive=True, basis=basis)
     each = ({"passed": score >= target, "score": score} for score in scores)
     return Finds(*(settled.model_copy(update=one) for one in each))
 

@@ -110,7 +110,7 @@ evidence = st.builds(
     name=st.just("anything"),
     passed=st.none() | st.booleans(),
     score=st.none() | rates,
-    detail=st.text(max_size=8),
+    shows=st.text(max_size=8),
     required=st.booleans(),
     decisive=st.booleans(),
     basis=st.sampled_from(["tests", "function", "examples", "constraints"]),

@@ -143,7 +143,7 @@ def _average() -> Run:
                     decisive=True,
                     tallies=(Tally(held=1 + (n == 2), of=2, noun="example"),),
                     rows=rows if n == 2 else (),
-                    detail="" if n == 2 else "average([]) raises ZeroDivisionError",
+                    shows="" if n == 2 else "average([]) raises ZeroDivisionError",
                 ),
             ),
             results=results[n],
@@ -216,7 +216,7 @@ def _evaluated() -> Run:
             number=n,
             parent=n - 1 if n else None,
             text=f"A test that needs {n} words.",
-            evaluation=Reading(score=score, stated=None),
+            evaluation=Reading(score=score, says=None),
             results={f"e{n}": Result(passed=False)},
             verdict=Verdict(
                 outcome=Outcome.PASS if n else Outcome.NEEDS_IMPROVEMENT, score=score,

@@ -195,7 +195,7 @@ class Examples(NameReader):
         examples = stated_examples(task)
         if not examples:
             detail = "The task states no examples."
-            return Evidence(name=self.name, passed=None, detail=detail, basis="examples")
+            return Evidence(name=self.name, passed=None, shows=detail, basis="examples")
         start = monotonic()
         evaluation = Evaluation(text, seconds=self._seconds, copies=self._copies)
         outcomes = await evaluation.outcomes(examples, required=True)
@@ -210,7 +210,7 @@ class Examples(NameReader):
         ran = [*stated, *expected]
         untried = [_UNTRIED] if any("untried" in o for o in outcomes) else []
         if untried and not ran:
-            return Evidence(name=self.name, passed=None, not_run=True, detail=_UNTRIED)
+            return Evidence(name=self.name, passed=None, not_run=True, shows=_UNTRIED)
         ranked = sorted([*expected, *stated], key=lambda one: one[2])  # first those that are missed
         lines = [format_example(example, outcome) for example, outcome, _ in ranked]
         if len(lines) > _MAX_LISTED:
@@ -233,7 +233,7 @@ class Examples(NameReader):
             passed=None if absence else not missed,
             not_run=bool(absence),
             score=None if absence else (len(ran) - len(missed)) / len(ran),
-            detail=absence or "\n".join(lines).rstrip(),
+            shows=absence or "\n".join(lines).rstrip(),
             tallies=() if absence else tuple(one for one in tallies if one.of),
             seconds=monotonic() - start,
             # One result alone may be the one that is right; of examples the task states all it has.

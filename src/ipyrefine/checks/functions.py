@@ -48,7 +48,7 @@ def remark(criterion: str, words: str) -> Point:
 def not_python(name: str, task: Task) -> Evidence:
     """Return the evidence of a check that runs Python on code in another language: none."""
     detail = f"This check runs Python, and the text is {task.language_name}."
-    return Evidence(name=name, passed=None, detail=detail)
+    return Evidence(name=name, passed=None, shows=detail)
 
 
 def _source_of(function: Any, seen: tuple[Any, ...] = ()) -> str | None:
@@ -152,7 +152,7 @@ class CallableCheck:
 
     def _evidence(self, passed: bool, detail: str, **fields: Any) -> Evidence:
         decisive = self._decisive
-        return Evidence(name=self.name, passed=passed, detail=detail, decisive=decisive, **fields)
+        return Evidence(name=self.name, passed=passed, shows=detail, decisive=decisive, **fields)
 
     async def _call(
         self, function: Callable[..., Any], text: str, arguments: tuple[Any, ...]
@@ -229,7 +229,7 @@ class CallableCheck:
             lines.append(f"… and {len(points) - MAX_FINDINGS} more.")
         if not lines or read.said.score is not None:
             lines.append(sentence)
-        fields = {"score": score, "stated": stated, "points": tuple(points[:MAX_FINDINGS])}
+        fields = {"score": score, "says": stated, "points": tuple(points[:MAX_FINDINGS])}
         return self._evidence(passed, "\n".join(lines), **fields)
 
     def _point(self, item: str | dict[str, Any]) -> Point:

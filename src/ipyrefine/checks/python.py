@@ -110,10 +110,10 @@ class RunsCleanly(NameReader):
             )
         if self._stopped or (text.lstrip().startswith("%%") and code == text):
             detail = self._too_long("Not run: an earlier draft") if self._stopped else _NO_PYTHON
-            return Evidence(name=self.name, passed=None, not_run=True, detail=detail, basis="run")
+            return Evidence(name=self.name, passed=None, not_run=True, shows=detail, basis="run")
         undefined = await self.undefined(text, task)
         if self._unasked and not await self._copies.may_run():
-            return Evidence(name=self.name, passed=None, not_run=True, detail=NOT_RUN_HERE)
+            return Evidence(name=self.name, passed=None, not_run=True, shows=NOT_RUN_HERE)
         names = ("capture", "account", "reading")
         programs = {f"{name}-program.pyc": compiled_program(name) for name in names}
         nests = ("nest_asyncio", "nest_asyncio2") if hasattr(asyncio, "_nest_patched") else ()
@@ -180,7 +180,7 @@ class RunsCleanly(NameReader):
             name=self.name,
             passed=None if absence or not tells else not fault,
             not_run=bool(absence),
-            detail=absence or prefix + "\n".join(filter(None, lines)),
+            shows=absence or prefix + "\n".join(filter(None, lines)),
             seconds=result.seconds,
             basis="run",
             points=points,

@@ -42,7 +42,7 @@ class Json:
             name=self.name,
             passed=not fault,
             score=float(not fault),
-            detail=fault or "It is JSON.",
+            shows=fault or "It is JSON.",
             basis="constraints",
         )
 
@@ -110,7 +110,7 @@ class Schema:
             name=self.name,
             passed=not faults,
             score=score,
-            detail="\n".join(faults) or "It follows the schema.",
+            shows="\n".join(faults) or "It follows the schema.",
             seconds=monotonic() - start,
             decisive=self._decisive,
             basis="schema",

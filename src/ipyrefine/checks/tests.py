@@ -133,7 +133,7 @@ class Tests:
             passed=None if absence else passed,
             not_run=bool(absence),
             score=None if absence else tally.held / tally.of if tally else score,
-            detail="\n".join(filter(None, [absence, *shown])),
+            shows="\n".join(filter(None, [absence, *shown])),
             tallies=(tally,) if tally and not absence else (),
             seconds=monotonic() - start,
             decisive=self._decisive,

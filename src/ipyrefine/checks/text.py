@@ -127,7 +127,7 @@ class Length:
         detail += f": {error}, as {self._asked} are asked for." if off else "."
         score = max(0.0, 1 - off / max(count, self._low, 1))
         return Evidence(
-            name=self.name, passed=not off, score=score, basis="constraints", detail=detail
+            name=self.name, passed=not off, score=score, basis="constraints", shows=detail
         )
 
 

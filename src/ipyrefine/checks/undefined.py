@@ -46,7 +46,7 @@ class NameReader:
         return Evidence(
             name=evidence.name,
             passed=False,
-            detail=name_errors(undefined),
+            shows=name_errors(undefined),
             seconds=evidence.seconds,
             basis="run",
         )

@@ -21,7 +21,7 @@ from ipyrefine.core.calls import ModelCall, OutOfBudget, warn
 from ipyrefine.core.critiques import MAX_POINTS, parse_critique, parse_tests, settle, together
 from ipyrefine.core.decisions import Accept, Decision
 from ipyrefine.core.edits import Selection, read_edits
-from ipyrefine.core.evaluations import Judgement, feedback_points, parse_evaluation
+from ipyrefine.core.evaluations import feedback_points, parse_evaluation
 from ipyrefine.core.events import Event
 from ipyrefine.core.model import Fault, Form, Outcome, Setup, Stage, StopReason, Task
 from ipyrefine.core.points import is_cosmetic, left_open, read_notes
@@ -670,7 +670,7 @@ class Refinement:
         try:
             evidence = await check(iteration.text, self.state.task)
         except CheckNotRun as error:
-            evidence = Evidence(name=check.name, passed=None, not_run=True, detail=str(error))
+            evidence = Evidence(name=check.name, passed=None, not_run=True, shows=str(error))
         except RefineError:
             raise
         except Exception as error:
@@ -701,25 +701,26 @@ class Refinement:
         request, said = self._requests.judge(self.state, number), list[str]()
         computed = self._sees_computed
 
-        def parse(reply: Reply) -> Judgement:
+        def parse(reply: Reply) -> Critique:
             said.append(reply.text.strip())
             return parse_evaluation(reply.text, self._requests.prompts.judge)
 
         call = ModelCall(self.judge, parse, Stage.JUDGE, number)
         # After the checks, never at the same time: their evidence is what makes its word count.
-        judgement = await call.make(self, request)
+        critique = await call.make(self, request)
         name = self.state.mention(number).capitalize()
-        if judgement is None and any(said):
+        if critique is None and any(said):
             await warn(self, f"{name}: {call.failure}. Its words are taken as feedback.")
             points = feedback_points(said[-1:], blocking=True)
-            judgement = Judgement(Outcome.NEEDS_IMPROVEMENT, points=points)
-        if judgement is None:
+            reading = Reading(says=Outcome.NEEDS_IMPROVEMENT)
+            critique = Critique(reading=reading, remarks=points)
+        if critique is None:
             await warn(self, f"{name} was not judged: {call.advice}.")
-            reading, points = Reading(failure=call.failure), ()
-        else:
-            reading = Reading(stated=judgement.stated, score=judgement.score)
-            points = tuple(one.replace(computed=computed) for one in judgement.points)
-        await self.emit(events.EvaluationReady(iteration=number, reading=reading, points=points))
+            critique = Critique(reading=Reading(failure=call.failure))
+        remarks = tuple(one.replace(computed=computed) for one in critique.remarks)
+        critique = critique.replace(remarks=remarks)
+        ready = events.CritiqueReady(iteration=number, by="evaluator", critique=critique)
+        await self.emit(ready)
 
     async def _critique(self) -> None:
         """Ask what is wrong with a text: one that waits for its verdict, or the one to revise."""

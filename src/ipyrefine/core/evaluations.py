@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ipyrefine.core import scores
 from ipyrefine.core.fields import NAMES, json_objects, labelled
 from ipyrefine.core.model import Outcome
-from ipyrefine.core.table import Point
+from ipyrefine.core.table import Critique, Point, Reading
 from ipyrefine.errors import ReplyError
 
 # What evaluators call their fields.
@@ -73,23 +73,15 @@ class Said(NamedTuple):
     feedback: tuple[Any, ...] = ()
 
 
-class Judgement(NamedTuple):
-    """What a reply of the user's evaluator says."""
+def parse_evaluation(reply: str, prompt: str = "") -> Critique:
+    """Return what a reply of the user's evaluator says, with its feedback as remarks without ids.
 
-    stated: Outcome | None = None  # the outcome it gave; None where it gave only a score
-    score: float | None = None  # 0..1; None where it gave only a word
-    points: tuple[Point, ...] = ()  # its feedback, without ids
-
-
-def parse_evaluation(reply: str, prompt: str = "") -> Judgement:
-    """Read the reply of the user's evaluator, in any of the usual shapes.
-
-    These are JSON, tags, labelled lines, lists, tables and words, with verdicts, ``done`` or a
-    score, and feedback as a text or a list. It passes where all of its verdicts do, or the one that
-    is labelled as the whole. In words a verdict counts where it stands by itself: as a line, a
-    sentence or the value of a label. In a sentence it is none, whatever that says of it, and a PASS
-    by such words has to be the reply's first or last sentence. The prompt may name the scale of
-    scores; else they go from 0 to 1.
+    It is read in the usual shapes: JSON, tags, labelled lines, lists, tables and words, with
+    verdicts, ``done`` or a score, and feedback as a text or a list. It passes where all of its
+    verdicts do, or the one that is labelled as the whole. In words a verdict counts where it stands
+    by itself: as a line, a sentence or the value of a label. In a sentence it is none, whatever
+    that says of it, and a PASS by such words has to be the reply's first or last sentence. The
+    prompt may name the scale of scores; else they go from 0 to 1.
 
     Raises:
         ReplyError: it has none of these shapes, gives overall scores that differ, or one that fits
@@ -103,7 +95,7 @@ def parse_evaluation(reply: str, prompt: str = "") -> Judgement:
         with suppress(ReplyError) if said.outcome else nullcontext():
             score = scores.scaled(said.score, said.of, prompt, reply)
     points = feedback_points(said.feedback, blocking=said.outcome is not Outcome.PASS)
-    return Judgement(stated=said.outcome, score=score, points=points)
+    return Critique(reading=Reading(says=said.outcome, score=score), remarks=points)
 
 
 def feedback_points(feedback: Iterable[Any], *, blocking: bool) -> tuple[Point, ...]:

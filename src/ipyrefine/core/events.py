@@ -19,7 +19,7 @@ from ipyrefine.core.model import (
     Usage,
     Verdict,
 )
-from ipyrefine.core.table import Critique, Evidence, Point, Reading, Result
+from ipyrefine.core.table import Critique, Evidence, Point, Result
 
 
 class _Event(Record):
@@ -90,22 +90,14 @@ class VerdictReached(_Event):
     results: dict[str, Result] = Field(default_factory=dict)  # its column, by the ids of points
 
 
-class EvaluationReady(_Event):
-    """The user's evaluator was asked about an iteration's text."""
-
-    type: Literal["evaluation_ready"] = "evaluation_ready"
-    iteration: Count
-    reading: Reading
-    points: tuple[Point, ...] = ()  # its feedback, without ids
-
-
 class CritiqueReady(_Event):
-    """An iteration's text was criticised."""
+    """A reader was asked about an iteration's text."""
 
     type: Literal["critique_ready"] = "critique_ready"
     iteration: Count
-    critique: Critique
-    regressed: tuple[str, ...] = ()  # ids of mended points that it names again
+    by: Literal["critic", "evaluator"] = "critic"
+    critique: Critique  # an evaluator's feedback are remarks without ids
+    regressed: tuple[str, ...] = ()  # ids of mended points that a critic names again
 
 
 class RevisionReady(_Event):
@@ -210,7 +202,6 @@ Event = Annotated[
     | DraftReady
     | DraftFailed
     | CritiqueReady
-    | EvaluationReady
     | RevisionReady
     | EvidenceReady
     | TestsRun

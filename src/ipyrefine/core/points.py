@@ -328,7 +328,7 @@ def _faults(evidence: Evidence, text: str) -> list[Point]:
         return [_own(point, evidence, text) for point in evidence.points]
     if not evidence.failed:
         return []
-    words = first_line(evidence.detail) or f"The check {evidence.name} failed."
+    words = first_line(evidence.shows) or f"The check {evidence.name} failed."
     fault = next(iter(evidence.faults), None)
     return [_own(Point(words=words, criterion=evidence.name, fault=fault), evidence, text)]
 

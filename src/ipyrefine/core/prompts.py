@@ -195,9 +195,9 @@ def _evidence(run: Run, iteration: Iteration, nonce: Nonce, listed: Sequence[Cel
     repeats = tuple(line.strip() for one in listed for line in one.words.splitlines())
     results, ids = [], {effect: id_ for id_, effect in iteration.effects.items()}
     for one in run.evidence(iteration):
-        tells = one.grounds or one.outputs or one.effects or "\n" in one.detail
+        tells = one.grounds or one.outputs or one.effects or "\n" in one.shows
         if one.passed is not None and (tells or one.basis == "critique"):
-            lines = [line for line in one.detail.splitlines() if not line.strip().endswith(repeats)]
+            lines = [line for line in one.shows.splitlines() if not line.strip().endswith(repeats)]
             lines += [f"{ids[effect]}: {sentence(effect)}." for effect in one.effects]
             found = cut_middle("\n".join(lines), EVIDENCE_CHARACTERS)
             room = max(0, EVIDENCE_CHARACTERS - len(found))
@@ -317,7 +317,7 @@ def _fate(run: Run, iteration: Iteration) -> str:
         iteration.failure,
         same.get(why, ""),
         f"Lost: {read.lost}" if read and read.compared == "worse" and read.lost else "",
-        *(f"{one.name} failed: {first_line(one.detail)}" for one in failed),
+        *(f"{one.name} failed: {first_line(one.shows)}" for one in failed),
         *(f"{one.point.criterion}: {one.words}" for one in left if one.blocks),
         *(one.words for one in left),
     )

@@ -198,7 +198,7 @@ def _checked(evidence: Evidence) -> Cell:
     blocking = evidence.required and (evidence.passed is not None or evidence.not_run)
     return Cell(
         Point(source=source, kind=kind, words=name, check=name, blocking=blocking),
-        Result(passed=evidence.passed, shows=evidence.detail, says=evidence.stated),
+        Result(passed=evidence.passed, shows=evidence.shows, says=evidence.says),
     )
 
 
@@ -266,8 +266,8 @@ def _word(run: Run, text: Iteration) -> Outcome | None:
     said = text.judgement
     if said is None:
         return None
-    if said.stated or said.score is None:
-        return said.stated
+    if said.says or said.score is None:
+        return said.says
     if said.score >= run.limits.target:
         return Outcome.PASS
     return Outcome.FAIL if said.score < FAIL_BELOW else Outcome.NEEDS_IMPROVEMENT
@@ -287,8 +287,8 @@ def _settled(run: Run, text: Iteration, column: Column) -> Column:
         feedback = any(one.actionable and is_feedback(one) for one in column.cells)
         bare = ""
         if word is not Outcome.PASS and not feedback:
-            bare = f"The evaluator says {judgement.stated}."
-            if not judgement.stated:
+            bare = f"The evaluator says {judgement.says}."
+            if not judgement.says:
                 bare = f"It scored {judgement.score or 0:.2f} of {run.limits.target:.2f}."
         take_word(column, "evaluator", bare)
     elif has_evaluator(run):
@@ -384,7 +384,7 @@ def _in_words(text: Iteration, word: Outcome, column: Column) -> _Decision:
     assert judgement is not None, "it was asked"
     said = (one for one in column.cells if one.actionable and is_feedback(one))
     feedback = next((one.words for one in said), "")
-    alone = judgement.score is not None and judgement.stated is None and not feedback
+    alone = judgement.score is not None and judgement.says is None and not feedback
     return _Decision(word, "evaluator", "scored" if alone else "said", line=feedback)
 
 
@@ -669,7 +669,7 @@ def _answers_feedback(run: Run, text: Iteration) -> bool:
 
 def _run_error(text: Iteration) -> str:
     failed = (e for e in text.evidence if e.failed and e.basis == "run")
-    return next((e.detail.partition("\n")[0] for e in failed), "")
+    return next((e.shows.partition("\n")[0] for e in failed), "")
 
 
 def mean_score(evidence: Iterable[Evidence]) -> float:

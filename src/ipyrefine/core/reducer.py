@@ -50,10 +50,10 @@ def _apply(run: Run, event: Event) -> Run:
             return _drop_draft(run, event.candidate)
         case events.RevisionReady():
             return _add_revision(run, event)
+        case events.CritiqueReady(by="evaluator"):
+            return _add_evaluation(run, event)
         case events.CritiqueReady():
             return _add_critique(run, event)
-        case events.EvaluationReady():
-            return _add_evaluation(run, event)
         case events.EvidenceReady():
             return _add_evidence(run, event)
         case events.TestsRun():
@@ -177,12 +177,12 @@ def _add_critique(run: Run, event: events.CritiqueReady) -> Run:
     return mark(run, critique.dropped, lambda text, id_: id_ in text.results, passed=True)
 
 
-def _add_evaluation(run: Run, event: events.EvaluationReady) -> Run:
-    text = run.iterations[event.iteration]
-    if not event.reading.failure:
-        column = take_feedback(run, text, ground(event.points, text.text))
+def _add_evaluation(run: Run, event: events.CritiqueReady) -> Run:
+    text, said = run.iterations[event.iteration], event.critique
+    if not said.reading.failure:
+        column = take_feedback(run, text, ground(said.remarks, text.text))
         run = amend(run.replace(points=column.points), text.number, results=column.results)
-    return amend(run, text.number, evaluation=event.reading).replace(unconsumed_replies=())
+    return amend(run, text.number, evaluation=said.reading).replace(unconsumed_replies=())
 
 
 def _add_evidence(run: Run, event: events.EvidenceReady) -> Run:

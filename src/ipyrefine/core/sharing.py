@@ -151,7 +151,7 @@ def withheld(run: Run, level: Level = "structure") -> str:
     for iteration in reversed(run.iterations):
         computed = [e for e in run.evidence(iteration) if e.computed]
         shown = kept.evidence(kept.iterations[iteration.number])
-        sent = {line for e in shown for line in e.detail.splitlines()}
+        sent = {line for e in shown for line in e.shows.splitlines()}
         lines = [line for e in computed for line in _full_lines(e) if line not in sent]
         if lines:
             return "\n".join([*parts, *lines])
@@ -255,7 +255,7 @@ def _evidence(evidence: Evidence, text: str, known: frozenset[str]) -> Evidence:
     lines += map(_output, evidence.outputs)
     nothing = dict.fromkeys(("outputs", "points", "rows"), ())
     effects = tuple(_effect(one, known) for one in evidence.effects)
-    return evidence.replace(detail="\n".join(filter(None, lines)), effects=effects, **nothing)
+    return evidence.replace(shows="\n".join(filter(None, lines)), effects=effects, **nothing)
 
 
 def _result(cell: Cell, text: str, known: frozenset[str]) -> Result:
@@ -304,7 +304,7 @@ def _material(material: Material, draft: str) -> Material:
 
 
 def _full_lines(evidence: Evidence) -> Iterator[str]:
-    yield from filter(str.strip, evidence.detail.splitlines())
+    yield from filter(str.strip, evidence.shows.splitlines())
     for text in output_texts(evidence.outputs):
         yield from text.splitlines()
 

@@ -122,12 +122,20 @@ class Point(Record):
         return self.replace(contests=(*self.contests, reason), upheld=None)
 
 
-class Result(Record):
-    """What running or reading a text showed on a point: a cell."""
+class Shown(Record):
+    """What running or reading a text showed."""
 
     passed: bool | None  # None: it could not be tried, or there is nothing to pass
-    shows: str = ""  # for people and prompts: how it is missed, or why it was not tried
+    # For people and prompts: what was tried and came out, how it is missed, why it was not tried.
+    shows: str = ""
     says: Outcome | None = None  # the verdict that a function of the user's gave
+    conditions: tuple[Condition, ...] = ()
+    computed: bool = False  # whether code that got copies of variables, or read files, gave it
+
+
+class Result(Shown):
+    """What running or reading a text showed on a point: a cell."""
+
     # False: it decides nothing, as a text that does nothing passes the test, too, or as evidence
     # settles what a remark says.
     counts: bool = True
@@ -135,8 +143,6 @@ class Result(Record):
     broken: bool = False  # whether a test could not be tried because of its own lines
     claim: int = 0  # which of a test's claims the text misses, if any
     gives: Choice | None = None  # what the text gives there, where the test only compares results
-    conditions: tuple[Condition, ...] = ()
-    computed: bool = False  # whether code that got copies of variables, or read files, gave it
     fault: Fault | None = None  # what it shows, as data
 
 
@@ -222,15 +228,12 @@ class Row(Called):
     conditions: tuple[Condition, ...] = ()
 
 
-class Evidence(Record):
+class Evidence(Shown):
     """One check's result on one text."""
 
     name: str
-    passed: bool | None  # None when it found nothing it could check, or could not run
-    not_run: bool = False
+    not_run: bool = False  # where it has not passed or failed: whether it could not run
     score: Score | None = None  # 0..1, or None when it does not apply
-    stated: Outcome | None = None  # the verdict that the user's function gave; else None
-    detail: str = ""  # what was tried and came out (input, expected, got), for people and prompts
     tallies: Annotated[tuple[Tally, ...], Field(max_length=3)] = ()
     seconds: Amount = 0.0  # wall time it took
     required: bool = True  # whether failing it keeps the text from passing
@@ -241,10 +244,8 @@ class Evidence(Record):
     outputs: Annotated[tuple[Output, ...], Field(max_length=MAX_OUTPUTS)] = ()
     effects: tuple[Effect, ...] = ()  # what running it did to data, the most telling first
     held: tuple[Held, ...] = ()  # what the names that it bound or changed held then, and its answer
-    computed: bool = False  # whether code that got copies of variables, or read files, gave it
     rows: tuple[Row, ...] = ()  # what the text gives on inputs that the user may confirm
     outdated: bool = False  # whether the user has since changed the examples it was tried on
-    conditions: tuple[Condition, ...] = ()  # of all that it shows
     faults: tuple[Fault, ...] = ()  # how the text failed, as data
 
     @property
@@ -256,7 +257,7 @@ class Evidence(Record):
     def evaluates(self) -> bool:
         """Whether a function of the user's gave a score or a verdict, as evaluators do."""
         scores = self.score is not None and self.passed is not None
-        return self.basis == "function" and (self.stated is not None or scores)
+        return self.basis == "function" and (self.says is not None or scores)
 
     @property
     def by_examples(self) -> bool:
@@ -284,7 +285,7 @@ class Reading(Record):
 
     ready: bool | None = None  # whether a critic takes it for finished; None where it doesn't say
     reason: str = ""  # what that rests on, in a sentence
-    stated: Outcome | None = None  # the outcome that an evaluator gave; None for a score alone
+    says: Outcome | None = None  # the outcome that an evaluator gave; None for a score alone
     score: Score | None = None  # 0..1; None where an evaluator gave only a word
     # A revision next to the text that it was made from, as a whole, and what was lost with it.
     compared: Comparison | None = None
@@ -294,7 +295,7 @@ class Reading(Record):
 
 
 class Critique(Record):
-    """What a critic says of a text."""
+    """What a reader says of a text, a critic or the user's evaluator."""
 
     # The weaknesses that no run can show, the worst first; what the task leaves open; facts.
     remarks: tuple[Point, ...] = ()

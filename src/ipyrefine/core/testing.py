@@ -304,7 +304,7 @@ def suite_evidence(points: Mapping[str, Point], results: Mapping[str, Result]) -
         passed=held == len(tried) if tried else None,
         score=held / len(tried) if tried else None,
         tallies=(Tally(held=held, of=len(tried), noun="test"),) if tried else (),
-        detail="\n".join(lines),
+        shows="\n".join(lines),
         basis="critique",
         computed=any(one.result.computed for one in found),
         conditions=tuple(conditions),

@@ -275,7 +275,7 @@ class CellRun:
             "can_restart": self._begin is not None and not self._is_look,
             "unseen": tuple(one for one in self._args.no_var if one != "all"),
             "asks_to_run": self._args.unconfined is None
-            and any(one.detail == NOT_RUN_HERE for one in shown),
+            and any(one.shows == NOT_RUN_HERE for one in shown),
             "prompts": tuple(self._sent.prompts),
             "sharing": refinement.sharing,
             "reads_behind": self.session.reads_behind,

@@ -212,29 +212,29 @@ async def _rerun(
         try:
             evidence = await run(draft, refinement.state.task)
         except CheckNotRun as error:
-            evidence = Evidence(name=run.name, passed=None, not_run=True, detail=str(error))
+            evidence = Evidence(name=run.name, passed=None, not_run=True, shows=str(error))
         passes = bool(evidence.passed and not evidence.conditions)
         if evidence.passed is not False:
             here = "In the sandbox it does not fail: " if passes else ""
             faults = (*failed.faults, *[Fault(words="In the sandbox it does not fail.")] * passes)
-            failed = _failed(run, f"{summary}\n{here}{evidence.detail}", *faults)
+            failed = _failed(run, f"{summary}\n{here}{evidence.shows}", *faults)
         elif _kind(evidence) == failure.kind:
             failed = evidence
         else:
             fault = _kind(evidence)
-            detail = f"{summary}\nIn the sandbox it fails differently: {evidence.detail}"
+            detail = f"{summary}\nIn the sandbox it fails differently: {evidence.shows}"
             failed = _failed(run, detail, *failed.faults, *evidence.faults)
     return (Rerun(run, draft, failed, lines, failure.line, fault, passes), *others)
 
 
 def _failed(check: Check, detail: str, *faults: Fault) -> Evidence:
     return Evidence(
-        name=check.name, passed=False, detail=detail, basis="run", computed=True, faults=faults
+        name=check.name, passed=False, shows=detail, basis="run", computed=True, faults=faults
     )
 
 
 def _kind(evidence: Evidence) -> str:
-    fault = first_line(evidence.detail)
+    fault = first_line(evidence.shows)
     name = fault.partition(":")[0].partition(" (line")[0].rpartition(".")[2]
     return name if name.isidentifier() else fault
 
@@ -280,14 +280,14 @@ class Rerun:
             return _failed(self.check, line, Fault(words=line))
         evidence = await self.check(text, task)
         if evidence.failed and _kind(evidence) == self.sandbox_fault:
-            fault = first_line(evidence.detail)
+            fault = first_line(evidence.shows)
             detail = f"Not run: the sandbox stops it, as it stops the failed cell. {fault}"
-            return evidence.model_copy(update={"passed": None, "not_run": True, "detail": detail})
+            return evidence.model_copy(update={"passed": None, "not_run": True, "shows": detail})
         if not evidence.passed:
             return evidence
         if self.passes:
             detail = "Not tried: the failed cell does not fail in the sandbox either. Run it here."
-            evidence = evidence.replace(passed=None, not_run=True, detail=detail)
+            evidence = evidence.replace(passed=None, not_run=True, shows=detail)
         lost = [
             remark("run", one).replace(fault=Fault(words=one))
             for one in lost_effects(self.draft, self.failed_at, text)

@@ -111,12 +111,12 @@ def details(run: Run, text: Iteration | None) -> list[Block]:
     ran = (
         one
         for one in (text.evidence if text else ())
-        if one.basis == "run" and one.passed and one.detail
+        if one.basis == "run" and one.passed and one.shows
     )
     return [
         Paragraph(labels.opening(run.setup), "quiet"),
         *(reason(run, text) if text else ()),
-        *(Paragraph(strip_colours(one.detail).strip(), "quiet") for one in ran),
+        *(Paragraph(strip_colours(one.shows).strip(), "quiet") for one in ran),
         *(Paragraph(one, "quiet") for one in run.warnings if one not in loud),
         *decisions(run),
         *explanations(run),

@@ -211,14 +211,14 @@ def _held_to(run: Run, text: Iteration, texts: _Columns, tested: _Tested) -> Ite
     cells = (Cell(one, text.results[one.id]) for one in points if one.id in text.results)
     by_points = {one.point.check for one in cells if not is_bare(one, text)}
     for evidence in text.evidence:
-        empty = evidence.passed is None and not evidence.not_run and not evidence.detail
+        empty = evidence.passed is None and not evidence.not_run and not evidence.shows
         # What the user confirmed has lines of its own.
         quiet = evidence.basis in ("none", "confirmed") or evidence.is_empty or empty
         if quiet or (evidence.basis == "run" and evidence.passed):
             continue
         if evidence.passed is False and evidence.name in by_points:
             continue
-        detail = strip_colours(evidence.detail).strip("\n")
+        detail = strip_colours(evidence.shows).strip("\n")
         said = Item(
             text=words.counted(evidence),
             note=on_conditions(evidence.conditions),
@@ -302,8 +302,8 @@ def _reader_mark(run: Run, text: Iteration | None) -> Label:
         return _NONE
     if said.failure:
         return Label("?", "could not be read", "quiet")
-    passed = said.stated is Outcome.PASS
-    if said.stated is None and said.score is not None:
+    passed = said.says is Outcome.PASS
+    if said.says is None and said.score is not None:
         passed = said.score >= run.limits.target
     return _HOLDS if passed else _MISSES
 

@@ -316,7 +316,7 @@ class _Printer:
             label = labels.NO_NEW_TEXT if one.failure else said.label
             lines += self.wrap(f"{run.name(one.number)}: {label}", label.kind, hang="  ")
             reason = "" if one.failure else said.sentence
-            if failed := [e.detail for e in run.evidence(one) if e.failed]:  # the label says so
+            if failed := [e.shows for e in run.evidence(one) if e.failed]:  # the label says so
                 reason = strip_colours(failed[0]).strip()
             lines += [self.clip("  " + reason.split("\n")[0])] if reason else []
         return lines

@@ -189,7 +189,7 @@ def _basis(run: Run, text: Iteration, verdict: Verdict) -> str:
         return passed if verdict.only_ran else ""
     if verdict.required_passed and verdict.outcome is Outcome.NEEDS_IMPROVEMENT:
         blocking, said = sum(one.blocks for one in run.cells(text)), text.judgement
-        if blocking and (said is None or said.stated in (None, Outcome.PASS)):
+        if blocking and (said is None or said.says in (None, Outcome.PASS)):
             return count(blocking, "open finding")
     if verdict.basis == "evaluator":
         return passed if verdict.score is None else f"{passed}, {score(verdict.score)}"

@@ -275,7 +275,7 @@ def _shortened(run: Run, omission: str, iterations: list[Iteration]) -> Run:
 def _without_details(one: Iteration) -> Iteration:
     evidence = tuple(
         e.replace(
-            detail=_cut(e.detail, _DETAIL_LIMIT),
+            shows=_cut(e.shows, _DETAIL_LIMIT),
             outputs=tuple(o for o in e.outputs if not isinstance(o, Figure)),
             effects=tuple(one.replace(head=None) for one in e.effects),
             held=(),
