@@ -48,10 +48,10 @@ class OfCases(Results):
         self._case = case
 
     def inputs(self, task: Task) -> dict[Example, RowSource]:
-        stated = {one.source for one in read_examples(task.text)}
+        stated = {one.call for one in read_examples(task.text)}
         calls = (self._case.call(place) for place in range(len(self._case)))
         fresh = (one for one in calls if one not in stated and len(one) <= 80)
-        found = (Example(source=one, expected="", kind="equals") for one in islice(fresh, _CASES))
+        found = (Example(call=one) for one in islice(fresh, _CASES))
         return dict.fromkeys(found, "input")
 
 

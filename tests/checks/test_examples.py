@@ -45,7 +45,7 @@ async def check(text, task, seconds=10.0):
     ],
 )
 def test_a_line_states_these_examples(line, stated):
-    assert [(e.source, e.expected) for e in read_examples(line)] == stated
+    assert [(e.call, e.expected) for e in read_examples(line)] == stated
 
 
 @pytest.mark.parametrize(
@@ -59,9 +59,7 @@ def test_a_line_states_these_examples(line, stated):
     ],
 )
 def test_a_doctest_is_found_wherever_it_stands(task):
-    assert [(e.source, e.expected, e.kind) for e in read_examples(task)] == [
-        ("f(1)", "2", "doctest")
-    ]
+    assert [(e.call, e.expected, e.kind) for e in read_examples(task)] == [("f(1)", "2", "doctest")]
 
 
 def test_an_example_brings_the_statements_it_needs_and_no_others():
@@ -78,7 +76,7 @@ def test_an_example_brings_the_statements_it_needs_and_no_others():
     ],
 )
 def test_a_stub_states_examples_of_what_it_defines(stub, stated):
-    assert [e.source for e in read_examples(f"Write it.\n```python\n{stub}\n```")] == stated
+    assert [e.call for e in read_examples(f"Write it.\n```python\n{stub}\n```")] == stated
 
 
 LIST = [*range(300)]
@@ -94,7 +92,7 @@ async def test_an_example_of_many_characters_is_run_too():
 
 async def test_a_task_of_endless_near_examples_is_read_in_a_moment():
     endless = "If (a then b returns c, (d -> e) or f(1 returns 2 " * 2_000
-    assert [e.source for e in read_examples(f"f(-1) == 1\n{endless}")] == ["f(-1)"]
+    assert [e.call for e in read_examples(f"f(-1) == 1\n{endless}")] == ["f(-1)"]
 
 
 async def test_a_failing_example_comes_first_with_input_expected_and_got():

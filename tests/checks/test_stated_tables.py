@@ -140,7 +140,7 @@ async def check(text, task):
     ],
 )
 def test_tables_that_go_in_and_one_that_comes_out_are_an_example(task, sources):
-    assert [one.source for one in read_examples(task)] == sources
+    assert [one.call for one in read_examples(task)] == sources
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def test_warnings_about_code_that_a_model_wrote_are_not_shown_to_the_user():
     assert imports_of("import pandas\n" + WARNS) == [("pandas", [])]
     assert python_part("%time\n" + WARNS).lines == ("%time",)
     assert is_literal('"\\d"')
-    assert [e.source for e in read_examples('f("\\d") == 1')] == ["f('\\\\d')"]
+    assert [e.call for e in read_examples('f("\\d") == 1')] == ["f('\\\\d')"]
 
 
 @pytest.mark.parametrize("source", DEEP.values(), ids=DEEP)

@@ -149,12 +149,12 @@ async def _add_inputs(
             raised = evaluation.raised_type(outcome)
             words = evaluation.format_result(outcome).removeprefix("gives ")
             # The task leaves open what is raised in an edge case.
-            columns[name][one.source] = Cell((place, edges[one] or raised), words, raised)
+            columns[name][one.call] = Cell((place, edges[one] or raised), words, raised)
     for name in results.keys() - loaded:
         failure = str(results[name])
         # What does not load is alike by its error; of what could not be run nobody knows.
         key = name if isinstance(results[name], CheckNotRun) else failure.split(":")[1]
-        columns[name] |= {one.source: Cell((key,), failure, "·") for one in tried}
+        columns[name] |= {one.call: Cell((key,), failure, "·") for one in tried}
 
 
 class Table:

@@ -86,9 +86,8 @@ class Evaluation:
         asked = [tables.plan(e, self._text) if e.kind == "table" else e for e in examples]
         # On tables the text is run itself, for each example.
         text = self._text if any(e.kind != "table" for e in examples) else ""
-        calls = (f"{e.setup}\n{e.source}" for e in asked)
         stated = ("" if e.kind == "table" else f"\n{e.expected}" for e in asked)
-        sources = [text, *map(str.__add__, calls, stated)]
+        sources = [text, *(e.code + words for e, words in zip(asked, stated, strict=True))]
         self.computed = self._copies.may_compute(*sources)
         files = {**await self._copies.files(*sources), "candidate.py": text}
         outcomes: list[Outcome] = [{"error": "was not run: no time was left"}] * len(examples)
@@ -136,8 +135,8 @@ class Evaluation:
             return self._copies.conditions(self._text) if self._wants_rows else ()
         if example.kind == "table":
             return self._copies.conditions(f"{example.setup}\n{self._text}")
-        calls = (f"{example.setup}\n{example.source}", example.expected)
-        return self._copies.conditions(self._text, *filter(None, calls))
+        expected = filter(None, [example.expected])
+        return self._copies.conditions(self._text, example.code, *expected)
 
     async def _run(
         self,
@@ -248,7 +247,7 @@ class Examples(NameReader):
 
 def _fault(example: Example, outcome: Outcome) -> Fault:
     """Return how a text misses an example, as data."""
-    fault = read_fault(outcome, example.source.strip(), outcome.get("line"))
+    fault = read_fault(outcome, example.call.strip(), outcome.get("line"))
     if "error" in outcome or example.kind in ("holds", "table"):
         return fault
     stated = read_literal(example.expected.strip())
@@ -280,7 +279,7 @@ def _missed_row(example: Example, outcome: Outcome) -> Row | None:
     if given is None or not (expected.raises or is_literal(expected.result)):
         return None
     return Row(
-        call=example.source,
+        call=example.call,
         setup=example.setup,
         result=given.result,
         raises=given.raises,
@@ -297,7 +296,7 @@ def _tally(
 
 def format_example(example: Example, outcome: Outcome) -> str:
     """Return an example's expectation and its outcome, in a sentence."""
-    source, is_table = shorten(example.source), example.kind == "table"
+    source, is_table = shorten(example.call), example.kind == "table"
     claim = f"{source}: expected {'the table' if is_table else shorten(example.expected)}"
     if is_table and "error" not in outcome:
         said = shorten(tables.difference(example, outcome))
@@ -333,7 +332,7 @@ def _request(example: Example) -> dict[str, Any]:
     computed = example.kind == "equals" and example.expected and not is_literal(example.expected)
     return {
         "setup": example.setup,
-        "source": example.source,
+        "source": example.call,
         "holds": example.kind == "holds",
         "expected": example.expected if computed else None,
         "stated": example.expected,
@@ -452,9 +451,7 @@ def _output_matches(example: Example, outcome: Outcome) -> bool:
     if _only_printed(example, outcome):
         return False
     # In a string that is the whole value, dots are dots unless the example says otherwise.
-    dots = (
-        isinstance(literal, str | bytes) and "..." in expected and "ELLIPSIS" not in example.source
-    )
+    dots = isinstance(literal, str | bytes) and "..." in expected and "ELLIPSIS" not in example.call
     if not dots and _matches(expected, _prompt_output(outcome)):
         return True
     if outcome.get("stdout") or value is NO_VALUE or literal is NO_VALUE:
@@ -466,7 +463,7 @@ def _output_matches(example: Example, outcome: Outcome) -> bool:
 def _only_printed(example: Example, outcome: Outcome) -> bool:
     printed = outcome.get("none") and str(outcome.get("stdout", "")).strip()
     is_value = read_literal(example.expected.strip()) is not NO_VALUE
-    call = try_parse_expression(example.source) is not None and "print" not in example.source
+    call = try_parse_expression(example.call) is not None and "print" not in example.call
     return bool(printed and is_value and call and not example.prints)
 
 

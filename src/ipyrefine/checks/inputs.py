@@ -101,7 +101,7 @@ def further_inputs(examples: Sequence[Example], texts: Sequence[str] = ()) -> tu
     stated = {call.source for call in calls}
     inputs = dict[Example, None]()
     for made in varied, seeded:
-        fresh = [example for example in _as_examples(made) if example.source not in stated]
+        fresh = [example for example in _as_examples(made) if example.call not in stated]
         few = len(fresh) <= MAX_INPUTS
         inputs |= dict.fromkeys(fresh if few else random.Random(0).sample(fresh, MAX_INPUTS))
     return tuple(inputs)
@@ -136,7 +136,7 @@ def natural_inputs(examples: Sequence[Example], task_text: str = "") -> tuple[Ex
             ranked += [((number, (p - kind) % len(ones), kind), one) for p, one in enumerate(ones)]
     ranked.sort(key=itemgetter(0))
     found = _as_examples(one for _, one in ranked)
-    return tuple(one for one in found if one.source not in stated)
+    return tuple(one for one in found if one.call not in stated)
 
 
 def _tries(value: Any) -> list[Any]:
@@ -338,11 +338,11 @@ def _scenarios(made: ast.ClassDef, taken: Container[str]) -> Iterator[Example]:
             rest = [one for one in public if one not in dict(order)]
             for last, turn in [(one, 0) for one in rest] or twice[-1:]:
                 source, setup = step(last, way, turn), "\n".join(lines)
-                yield Example(source=source, expected="", kind="equals", setup=setup)
+                yield Example(call=source, setup=setup)
 
 
 def _read_call(example: Example) -> _Call | None:
-    match try_parse_expression(example.source):
+    match try_parse_expression(example.call):
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=keywords):
             words = tuple(one.arg or "**" for one in keywords)
             values = [*arguments, *(one.value for one in keywords)]
@@ -355,7 +355,7 @@ def _as_examples(calls: Iterable[_Call]) -> list[Example]:
     """Return calls that are not too long as examples without a result, each once."""
     sources = {call.source: call.setup for call in calls}
     return [
-        Example(source=source, expected="", kind="equals", setup=setup)
+        Example(call=source, setup=setup)
         for source, setup in sources.items()
         if len(source) <= _MAX_CALL
     ]

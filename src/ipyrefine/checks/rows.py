@@ -81,11 +81,11 @@ class Results:
         named = stated_examples(task)[len(stated) :]
         # Calls by annotated types are inputs themselves.
         found = dict.fromkeys([*(() if stated else seeds[:1]), *natural_inputs(seeds, task.text)])
-        short = [one for one in found if len(one.source) <= _LONG][:_MOST]
+        short = [one for one in found if len(one.call) <= _LONG][:_MOST]
         kinds: tuple[tuple[Sequence[Example], RowSource], ...] = (
             (_steps(stated), "input"),
             (short, "input"),
-            ([one for one in named if one.source not in {e.source for e in found}], "example"),
+            ([one for one in named if one.call not in {e.call for e in found}], "example"),
         )
         return {one: source for inputs, source in kinds for one in inputs}
 
@@ -122,18 +122,18 @@ def _steps(stated: Sequence[Example]) -> list[Example]:
         scenarios.setdefault(one.setup.partition("\n")[0], []).append(one)
     found = []
     for calls in scenarios.values():
-        last, every = calls[-1], [*dict.fromkeys(one.source for one in calls)]
+        last, every = calls[-1], [*dict.fromkeys(one.call for one in calls)]
         setup = last.setup.splitlines()
-        turns = islice(cycle(every), every.index(last.source), None)
+        turns = islice(cycle(every), every.index(last.call), None)
         for done, source in islice(pairwise(turns), max(0, _SCENARIO - len(setup))):
             setup.append(done)
-            step = last.replace(source=source, expected="", kind="equals")
+            step = last.replace(call=source, expected="", kind="equals")
             found.append(step.replace(setup="\n".join(setup)))
     return found[:_MOST]
 
 
 def _ends_in_method(one: Example) -> bool:
-    match try_parse_expression(one.source):
+    match try_parse_expression(one.call):
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name))):
             return name in names_bound(ast.parse(one.setup))
     return False
@@ -149,7 +149,7 @@ def _row(example: Example, source: RowSource, outcomes: Sequence[Outcome]) -> Ro
     if _ADDRESS.search(choice.result + message):
         return None
     return Row(
-        call=example.source,
+        call=example.call,
         result=choice.result,
         raises=choice.raises,
         message=message,

@@ -22,11 +22,11 @@ _KNOWN = frozenset({*dir(builtins), "pd", "np", "plt", "sns"})
 
 
 def plan(example: Example, code: str) -> Example:
-    """Return an example on tables as a text is tried on them; its source is the whole text then.
+    """Return an example on tables as a text is tried on them; its call is the whole text then.
 
-    The source is empty where the text takes tables in no way.
+    The call is empty where the text takes tables in no way.
     """
-    untried, tables = example.replace(setup="", source=""), example.source.split(", ")
+    untried, tables = example.replace(setup="", call=""), example.call.split(", ")
     try:
         tree, reads = parse(code), module_names(code).reads
     except ERRORS:
@@ -44,14 +44,14 @@ def plan(example: Example, code: str) -> Example:
         in_place = f"\n{tables[0]}" * (returns == "None")
         # The text may have tables of its own, with the same names.
         source = f"{code.rstrip()}\n{example.setup}\n{call}{in_place}"
-        return example.replace(source=source, sure="DataFrame" in returns)
+        return example.replace(call=source, sure="DataFrame" in returns)
     if not taken and len(free) == len(tables) == 1:
         taken = dict(zip(free, tables, strict=True))
     if not taken or (value := _last_value(tree)) is None:
         return untried
     names = (f"{name} = {table}" for name, table in taken.items())
     source = f"{code.rstrip()}\n{value}".rstrip()
-    return example.replace(setup="\n".join([example.setup, *names]), source=source)
+    return example.replace(setup="\n".join([example.setup, *names]), call=source)
 
 
 def _plain(name: str) -> str:

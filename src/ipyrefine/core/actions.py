@@ -88,7 +88,7 @@ def _result(run: Run, expected: decisions.Expect) -> str:
         one
         for iteration in run.iterations
         for one in iteration.conditions
-        if one.name in names_needed(iteration.text, f"{expected.setup}\n{expected.call}")
+        if one.name in names_needed(iteration.text, expected.code)
     }
     sentence = (
         f"This was computed {on_conditions(sorted(lacks, key=str))}, so it can't become an "

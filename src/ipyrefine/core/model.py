@@ -71,6 +71,7 @@ class Record(BaseModel):
 
     def replace(self, **changes: Any) -> Self:
         """Return a copy with other values in some fields; these are not validated."""
+        assert changes.keys() <= type(self).model_fields.keys(), "it has all of these fields"
         return self.model_copy(update=changes)
 
 
@@ -174,6 +175,11 @@ class Input(Record):
 
     call: str  # as Python
     setup: str = ""  # statements to run before it
+
+    @property
+    def code(self) -> str:
+        """The call below what runs before it."""
+        return f"{self.setup}\n{self.call}"
 
 
 class Called(Choice, Input):

@@ -51,7 +51,7 @@ def rows(run: Run, iteration: Iteration) -> tuple[Row, ...]:
     While an example fails, or the text does not run, only what the user answered is there.
     """
     found: dict[Key, Row] = {}
-    stated = {_key(one.source, one.setup) for one in read_examples(run.task.text)}
+    stated = {*map(key_of, read_examples(run.task.text))}
     every = (
         one.replace(rivals=tuple(rival for rival in one.rivals if not _is_fault(rival)))
         for one in (
@@ -116,11 +116,7 @@ def _is_fault(one: Choice) -> bool:
 
 def key_of(one: Input) -> Key:
     """Return what two inputs have in common that are the same, however they are laid out."""
-    return _key(one.call, one.setup)
-
-
-def _key(call: str, setup: str = "") -> Key:
-    return laid_out(call), setup.strip()
+    return laid_out(one.call), one.setup.strip()
 
 
 @lru_cache(maxsize=1024)  # tables ask for the same few inputs of each text
@@ -287,7 +283,7 @@ def _left_open(run: Run, iteration: Iteration) -> Iterator[Row]:
     given = {key_of(row): row for row in _checked(iteration)}
     for question in left_open(run, iteration):
         if question.call:
-            row = given.get(_key(question.call)) or Row(call="", result="")
+            row = given.get(key_of(Input(call=question.call))) or Row(call="", result="")
             rivals = (one for one in results_among(question.options) if not gives_same(one, row))
             yield row.replace(call=question.call, source="open", rivals=tuple(rivals))
 

@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import islice, zip_longest
 from typing import Literal
 
-from ipyrefine.core.model import Called, Record, Task
+from ipyrefine.core.model import Called, Input, Task
 from ipyrefine.core.stated_tables import read_tables
 from ipyrefine.core.syntax import (
     free_names,
@@ -28,16 +28,15 @@ _MAX_MARKS, _MAX_STARTS = 500, 20  # of one line: signs for "returns", and calls
 _Definition = ast.FunctionDef | ast.ClassDef  # an async function returns no value yet
 
 
-class Example(Record):
-    """One example."""
+class Example(Input):
+    """An input with what it has to give; for a table, its call names those that go in."""
 
-    source: str  # what to evaluate; for a table, the names of those that go in
-    # An output, the name of an exception, the expression of a value, or a table as it is written.
-    expected: str
-    # The output is compared, the value is, the source is true, it raises such an exception, or it
+    # An output, the name of an exception, the expression of a value, or a table as it is written;
+    # empty where it is only asked what the input gives.
+    expected: str = ""
+    # The output is compared, the value is, the call is true, it raises such an exception, or it
     # gives the table: a pandas frame.
-    kind: Literal["doctest", "equals", "holds", "raises", "table"]
-    setup: str = ""  # statements to run before it
+    kind: Literal["doctest", "equals", "holds", "raises", "table"] = "equals"
     prints: bool = False  # whether the task speaks of printing, so that a result may be printed
     any_order: bool = False  # of a table's rows
     sure: bool = False  # whether it must be a frame, so that anything else is a miss
@@ -51,7 +50,7 @@ def stated_examples(task: Task) -> tuple[Example, ...]:
 def as_example(one: Called) -> Example:
     """Return a call with its result as an example."""
     kind: Literal["raises", "equals"] = "raises" if one.raises else "equals"
-    return Example(source=one.call, expected=one.result, kind=kind, setup=one.setup)
+    return Example(call=one.call, expected=one.result, kind=kind, setup=one.setup)
 
 
 @lru_cache(maxsize=8)
@@ -145,7 +144,7 @@ def _read_doctests(lines: list[str], session: _Session) -> tuple[list[Example], 
                 if tree and output:
                     expected = _without_prose(source, output.splitlines())
                     setup = session.setup(tree)
-                    example = Example(source=source, expected=expected, kind="doctest", setup=setup)
+                    example = Example(call=source, expected=expected, kind="doctest", setup=setup)
                     examples.append(example.model_copy(update={"prints": session.prints}))
                 if tree:
                     session.add(source, tree)
@@ -219,10 +218,10 @@ def _read_test(test: ast.expr, session: _Session, *, asserted: bool) -> Iterator
         if not _calls_text(left, session.names):
             left, right = right, left
         source, expected = unparse(left), unparse(right)
-        yield Example(source=source, expected=expected, kind="equals", setup=setup)
+        yield Example(call=source, expected=expected, kind="equals", setup=setup)
         session.add(source, left)  # it may have changed what a later one looks at
     elif asserted or (operator == "Is" and expected in ("True", "False")):
-        yield Example(source=unparse(test), expected="True", kind="holds", setup=setup)
+        yield Example(call=unparse(test), expected="True", kind="holds", setup=setup)
         session.add(unparse(test), test)
 
 
@@ -235,7 +234,7 @@ def _read_docstrings(tree: ast.Module, source: str) -> Iterator[Example]:
             lines += (ast.get_docstring(node) or "").splitlines()
     for line in lines:
         for example in _read_line(line):
-            if _called_names(_parse(example.source)) & defined:
+            if _called_names(_parse(example.call)) & defined:
                 yield example
 
 
@@ -279,7 +278,7 @@ def _read_prose(text: str) -> Iterator[Example]:
         elif source:
             expected = _read_value(text[mark.end() :], to_end=after is None)
         if source and expected and not (expected == "None" and source.endswith("()")):
-            yield Example(source=source, expected=expected, kind="equals")
+            yield Example(call=source, expected=expected, kind="equals")
             start = mark.end()
 
 

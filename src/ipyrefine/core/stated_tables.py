@@ -61,7 +61,7 @@ def read_tables(text: str) -> Iterator[dict[str, Any]]:
         elif inputs:
             yield {
                 "setup": "\n".join(["import io, pandas", *map(" = ".join, inputs.items())]),
-                "source": ", ".join(inputs),
+                "call": ", ".join(inputs),
                 "expected": "\n".join(source),
                 "any_order": any_order,
             }

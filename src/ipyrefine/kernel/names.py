@@ -169,7 +169,7 @@ def _is_within(read: Read, body: list[ast.stmt]) -> bool:
 
 def _given_by(task: Task) -> set[str]:
     """Return the names bound by a task's code and by the cells that a model is shown."""
-    examples = [_source(example) for example in read_examples(task.text)]
+    examples = [example.code for example in read_examples(task.text)]
     trees = [*fenced_python(task.text), *filter(None, map(try_parse, examples))]
     names = {alias for tree in trees for alias in names_bound(tree)}
     for one in task.materials:
@@ -195,12 +195,12 @@ def names_in_prose(text: str) -> list[str]:
     names = [
         *(name for part in _BACKTICKS.findall(prose) for name in _names_in_span(part)),
         *_CALLED.findall(prose),
-        *(name for example in examples for name in names_in_code(_source(example))),
+        *(name for example in examples for name in names_in_code(example.code)),
         *(name for source in fenced for name in names_in_code(source)),
     ]
     asked = {
         *_ASKED.findall(prose),
-        *(name for example in examples for name in _called(example.source)),
+        *(name for example in examples for name in _called(example.call)),
         *(name for source in fenced for name in _defined(parse(source))),
     }
     return [n for n in dict.fromkeys(names) if n not in asked and n not in _BUILTINS]
@@ -222,10 +222,6 @@ def _names_in_span(span: str) -> Iterable[str]:
         return names
     start = re.match(r"[A-Za-z_]\w*", span)
     return [start[0]] if start and not try_parse(span) else []
-
-
-def _source(example: object) -> str:
-    return f"{getattr(example, 'setup', '')}\n{getattr(example, 'source', '')}"
 
 
 def _called(source: str) -> Iterator[str]:

@@ -23,7 +23,7 @@ def asked(run: Run) -> list[Block]:
     found = open_puzzle(run)
     if found is None:
         return []
-    call = f"{found.setup}\n{found.call}".strip()
+    call = found.code.strip()
     return [Paragraph(_PREDICT, lead=_MISSES), Text(call, "code")]
 
 
