@@ -103,6 +103,25 @@ def test_a_cell_with_the_tag_is_cut_and_no_run_stays_in_the_metadata(tmp_path):
     assert stored["metadata"] == {"language_info": {"name": "python"}}
 
 
+@pytest.mark.parametrize("tag", ["solution", "Solutions"])
+def test_what_only_a_solution_names_or_shows_stays_with_the_teacher(tmp_path, capsys, tag):
+    """Files, pictures in the cell, and folds in a raw cell."""
+    fold = "<details><summary>Solution</summary>![](attachment:{}) x</details>".format
+    about = v4.new_markdown_cell(f"![](attachment:my%20task.png){fold('solved.png')}")
+    about.attachments = {"my task.png": {"image/png": "dA=="}, "solved.png": {"image/png": "cw=="}}
+    solved = v4.new_code_cell("import solved, data", metadata={"tags": [tag]})
+    cells = about, v4.new_raw_cell(fold("raw")), solved, v4.new_code_cell("import data")
+    for name in ("solved.py", "data.py"):
+        (tmp_path / name).write_text("x = 1")
+    path = saved(tmp_path / "x.ipynb", *cells)
+    assert cli.main(["handout", str(path), "-o", str(tmp_path / "lab")]) == 0
+    assert "solutions cut from 3 cells; with data.py." in capsys.readouterr().out
+    assert {one.name for one in (tmp_path / "lab").iterdir()} == {"x.ipynb", "data.py"}
+    made: Any = nbformat.read(tmp_path / "lab/x.ipynb", as_version=4)
+    assert [one.source for one in made.cells] == ["![](attachment:my%20task.png)", "import data"]
+    assert [*made.cells[0].attachments] == ["my task.png"]
+
+
 def test_what_a_notebook_names_goes_along_and_nothing_else(tmp_path, capsys):
     home = tmp_path / "course"
     for name in ("data/a.csv", "data/b.csv", "my plot.png", "helper.py", "more.py", "solutions.py",

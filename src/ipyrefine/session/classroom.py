@@ -27,6 +27,7 @@ from ipyrefine.session import record
 
 _FOLD = re.compile(r"(<details\b[^>]*>|</details\s*>)", re.IGNORECASE)
 _SOLUTION = re.compile(r"\s*<summary\b[^>]*>(?:(?!</summary).)*\bsolutions?\b", re.I | re.S)
+_TAG = re.compile(r"solutions?", re.I)
 _RECORDING = re.compile(r"recorded:([^\s\"'@]+)")
 _NAME = re.compile(r"""\]\(([^)#\s]+)|"([^"\n]+)"|'([^'\n]+)'""")  # of a link, or a string
 _MODULE = re.compile(r"^\s*(?:from|import)\s+(\w+)", re.MULTILINE)
@@ -55,7 +56,7 @@ def handout(paths: Iterable[Path], folder: Path) -> list[str]:
         for name in ("widgets", record.KEY):  # what a page showed of a run, and an exported run
             metadata.pop(name, None)
         _write(folder / path.name, f"{json.dumps(content, indent=1)}\n")
-        beside, lacking = _files_beside(path, "\n".join(sources))
+        beside, lacking = _files_beside(path, "\n".join(one["source"] for one in kept))
         for name, data in beside.items():
             _write(folder / name, data)
         cut = sum(one["source"] != source for one, source in zip(kept, sources, strict=True))
@@ -88,14 +89,16 @@ def _write(path: Path, data: str | bytes, *, replace: bool = False) -> None:
 
 def _for_student(cell: dict[str, Any], source: str) -> dict[str, Any]:
     """Return a cell without outputs; its source is empty where all of it is a solution."""
-    if "solution" in record.listed(record.member(cell.get("metadata"), "tags")):
+    tags = record.listed(record.member(cell.get("metadata"), "tags"))
+    if any(isinstance(tag, str) and _TAG.fullmatch(tag) for tag in tags):
         source = ""
-    elif cell.get("cell_type") == "markdown":
-        source = _without_folds(source)
-    cleared: dict[str, Any] = (
-        {"outputs": [], "execution_count": None} if cell.get("cell_type") == "code" else {}
-    )
-    return {**cell, "source": source, **cleared}
+    if cell.get("cell_type") == "code":
+        return {**cell, "source": source, "outputs": [], "execution_count": None}
+    cell = {**cell, "source": _without_folds(source)}
+    if isinstance(files := cell.get("attachments"), dict):
+        shown = unquote(cell["source"])
+        cell["attachments"] = {name: files[name] for name in files if name in shown}
+    return cell
 
 
 def _without_folds(source: str) -> str:
