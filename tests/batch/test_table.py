@@ -142,6 +142,14 @@ async def test_texts_that_could_not_be_run_are_no_group(monkeypatch):
     assert (await made([RIGHT, SORTS])).groups == [(0,), (1,)]
 
 
+async def test_a_table_says_why_a_text_was_not_run_and_names_no_command_for_it():
+    """No run of a table is the one that `%refine` shows."""
+    shown = repr(await made([RIGHT, f"first = input()\n{RIGHT}"]))
+    assert "it asks for input, which checked code cannot get." in shown
+    assert "middle([3, 1, 2]): 1, as expected" in shown
+    assert "show checks" not in shown
+
+
 async def test_a_ruling_counts_for_its_group_and_says_so(table):
     assert await table.rule(1, "pass", "Clear.") == 2
     for run in (table.runs[0], table.runs[2]):

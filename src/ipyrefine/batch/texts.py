@@ -224,7 +224,7 @@ class Table:
         return rows
 
     def __repr__(self) -> str:
-        return blocks_text(self._blocks(), _LINE)
+        return blocks_text(self._blocks(), _LINE, whole=True)
 
     def _repr_html_(self) -> str:
         return blocks_html(self._blocks())
