@@ -78,7 +78,7 @@ async def test_tests_come_from_a_text_a_function_functions_or_a_file(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("def inc(n): return n +", "The code does not load: SyntaxError"),
+        ("def inc(n): return n +", "The code does not load: SyntaxError: invalid syntax (line 1)"),
         ("1 / 0", "The code does not load: ZeroDivisionError: division by zero (line 1)"),
         ("def inc(n):\n    while True: pass", "was not reached. A test did not end within 0.5"),
         ("def inc(n):\n    import os; os.kill(os.getpid(), 11)", "killed by signal 11"),

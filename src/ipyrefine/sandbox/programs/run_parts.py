@@ -239,6 +239,8 @@ def _error_text(error: BaseException, limit: int | None = None) -> str:
 
 def _message(error: BaseException) -> str:
     with contextlib.suppress(BaseException):
+        if isinstance(error, SyntaxError) and error.filename == _TEXT:
+            return str(error.msg)  # without the place, as `_line` gives it
         return str(error)
     return ""
 
