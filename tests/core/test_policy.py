@@ -160,6 +160,11 @@ def test_a_budget_bounds_what_is_forecast_and_without_a_price_the_cost_is_unknow
     assert (free.cost, free.revision_cost) == (0, 0)
 
 
+def test_a_run_that_asks_nobody_has_no_reply_to_ask_for_again():
+    most = forecast(begin(Limits(max_revisions=0, critique="never"), "Hi."))
+    assert (most.calls, most.repairs) == (0, 0)
+
+
 def test_the_next_revision_is_estimated_from_those_before_it():
     usage = Usage(calls=2, prompt_tokens=900, completion_tokens=100)
     texts = (

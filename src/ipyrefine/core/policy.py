@@ -431,8 +431,9 @@ def forecast(run: Run) -> Forecast:
     attempts = max(1, limits.max_revisions) if limits.memory == "all" else 1
     shown = estimate_tokens(len(own or "") + evidence + REPAIR_CHARACTERS)
     prompt = head + shown + 2 * (attempts + 1) * longest
-    raised = MAX_REPAIRS * (LIMIT_FACTOR if limits.max_tokens is None else 1)
-    calls = _at_most(stages + MAX_REPAIRS, budget.calls)
+    again = MAX_REPAIRS * bool(stages)
+    raised = again * (LIMIT_FACTOR if limits.max_tokens is None else 1)
+    calls = _at_most(stages + again, budget.calls)
     repairs = max(0, calls - stages)
     read = _at_most(calls * prompt, budget.prompt_tokens)
     wrote = _at_most((stages + raised) * longest, budget.completion_tokens)
