@@ -174,8 +174,22 @@ def test_what_was_predicted_before_stays_when_the_cell_is_run_again(shell, capsy
     assert [one.call for one in run.attempts] == ["median([])"]
 
 
+@pytest.mark.parametrize(("code", "said"), [
+    ("def median(xs)\n\n    return xs", "SyntaxError: expected ':' (line 1)"),
+    ("import math\nhalf = [\n\ndef median(xs): ...", "SyntaxError: '[' was never closed (line 2)"),
+    ("# Mine\ndef median(xs):\n\treturn xs\n        x", "TabError"),
+])  # fmt: skip
+def test_code_that_does_not_parse_is_a_students_too(shell, capsys, code, said):
+    run_cell(shell, f"%%refine --coach --plain --critique never\n{TASK}\n{code}\n")
+    out = " ".join(capsys.readouterr().out.split())
+    assert f"The code does not load: {said}" in out
+    assert "Interpreted as: your own code, 1 example" in out
+    assert "as prose" not in out
+
+
 @pytest.mark.parametrize(("cell", "sentence"), [
-    ("%%refine --coach\nWrite median.", "--coach is about code of yours"),
+    ("%%refine --coach\nWrite median.", "--coach found no Python below the task"),
+    ("%%refine --coach\nWrite median.\n\n# sorry", "--coach found no Python below the task"),
     (f"%%refine --coach --set as=task\n{OWN}", "it is about code of yours"),
     (f"%%refine --coach -n 2\n{TASK}\n{OWN}", "nothing is written for you"),
     ("%refine should 1", "no run yet"),

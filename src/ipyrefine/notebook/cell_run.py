@@ -114,7 +114,7 @@ class CellRun:
             from ipyrefine.session.screen import Transcript
 
             self.session.displays.append(
-                Transcript(can_switch=begin is not None and not self._is_look)
+                Transcript(can_switch=begin is not None and not (self._is_look or args.coach))
             )
 
     async def go(self) -> None:

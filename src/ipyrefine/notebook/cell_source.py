@@ -49,6 +49,7 @@ _CODE_START = re.compile(
     r"\s*(?:(?:def|class|from|import|return|if|elif|else|for|while|with|try|except|async|await|"
     r"lambda|assert|raise|del|global|yield|print)\b|[@%!)\]}]|[\w.\[\]'\"]+\s*(?:[-+*/|&]?=|\())"
 )
+_DEFINES = re.compile(r"(?:#.*\n)*(?:@|(?:async )?def\b|class\b|import\b|from\b)")
 _ASKS = re.compile(r"^\s*[¿¡]?[^\W\d]\w* \w.*\?\s*$", re.MULTILINE)
 _LOOKED_AT = 100  # cells, for those that used a name
 LEFT_BY_US = ("refined", "refined_run")
@@ -124,7 +125,8 @@ def read_source(args: Namespace, body: str, shell: Any) -> CellSource:
         is_code = has_python_beside_magics(body) or is_python(body) or read_fence(body) is not None
         source = CellSource(body, args.draft or (not args.task and is_code))
         if not (args.draft or args.task or is_code) and args.profile in (None, "code"):
-            source = _instructed(body) or source
+            source = _instructed(body, unfinished=args.coach) or source
+            args.profile = args.profile or ("code" if args.coach else None)
     if source.is_draft and not args.draft and _is_stub(source.code):
         source = source._replace(text=_STUB.format(source.code.strip("\n")), is_draft=False)
     text, language = source.text.strip(), args.language or source.language
@@ -135,14 +137,16 @@ def read_source(args: Namespace, body: str, shell: Any) -> CellSource:
     return source._replace(text=text, language=language, origin=origin)
 
 
-def _instructed(body: str) -> CellSource | None:
+def _instructed(body: str, *, unfinished: bool = False) -> CellSource | None:
     """Return code with the instruction above it; None where a cell does not hold these two.
 
     The code is all that follows a blank line, and more than expressions, which may be examples.
+    With `unfinished`, it may be a definition or an import that does not parse.
     """
     for gap in re.finditer(r"\n[^\S\n]*\n", body):
         wish, code = body[: gap.start()].strip(), body[gap.end() :]
-        if wish and _defines(code) and not _is_stub(code):
+        broken = unfinished and try_parse(code) is None and _DEFINES.match(code)
+        if wish and (broken or (_defines(code) and not _is_stub(code))):
             return CellSource(code, True, wish=wish)
     return None
 

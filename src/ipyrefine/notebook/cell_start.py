@@ -268,7 +268,7 @@ def _attempts(
         return None
     if not source.is_draft:
         raise UsageError(
-            "--coach is about code of yours. Write it below the task, after a blank line."
+            "--coach found no Python below the task. Write your code there, after a blank line."
         )
     latest = magics.latest.session.run if magics.latest else None
     again = latest and latest.setup.coach and latest.task.text == text

@@ -282,6 +282,7 @@ def opening(setup: Setup) -> str:
     """
     kind = "draft to improve" if setup.draft is not None else "task"
     kind += "" if setup.words else f" ({form_name(setup.task)})"
+    kind = "your own code" if setup.coach else kind
     lead, verb = f"Interpreted as: {kind}", "Sees"
     shown = [one for one in setup.task.materials if one.phrase]
     if setup.is_look:
