@@ -6,6 +6,7 @@ from inspect import getdoc, signature
 from pathlib import Path
 from typing import Any
 
+import pandas
 import pytest
 from judging import is_critic
 from kit import READY, text
@@ -212,8 +213,9 @@ async def test_so_is_what_is_no_name_and_no_list():
         choose_model(wrong)
     with pytest.raises(UsageError, match=r"The texts are a list, or texts by name, not 3\."):
         await table("Do it.", wrong)
-    for wrong in (3, "Do it."):
-        with pytest.raises(UsageError, match=f"The tasks are a list, not {wrong!r}"):
+    for wrong in (3, "Do it.", {"ann": "Do it."}, pandas.DataFrame({"text": ["Do it."]})):
+        kind = type(wrong).__name__
+        with pytest.raises(UsageError, match=f"The tasks are a list or a column, not {kind}"):
             await refine_many(wrong)
     with pytest.raises(UsageError, match="Task 0 has no text"):
         await refine_many([3], model=ScriptedModel([]))  # type: ignore[list-item]
