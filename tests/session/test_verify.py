@@ -84,8 +84,9 @@ def test_a_suite_that_holds_says_what_holds(tmp_path):
     (RIGHT.replace("/ 2", "/ 3"), "half(4): expected 2, got 1.333"),
     (RIGHT.replace("half", "third"), "half(4): expected 2, raised NameError"),
     ("def half(x):\n    raise SystemExit", "half(4): expected 2"),
+    ("def half(x)\n    return 0", "The code does not load: SyntaxError"),
     ("def half(x):\n    return 0 if not x else x / 2", ""),
-], ids=["confirmed", "example", "name", "exit", "kept"])  # fmt: skip
+], ids=["confirmed", "example", "name", "exit", "syntax", "kept"])  # fmt: skip
 def test_a_cell_that_changed_is_tried_where_that_is_asked(tmp_path, text, line):
     path = notebook(tmp_path / "x.ipynb", run_of(), below=f"%%time\n{text}", cell="held")
     [one] = verified(path)

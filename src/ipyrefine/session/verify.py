@@ -136,7 +136,8 @@ async def _try(run: Run, suite: Kept, text: str) -> tuple[State, str, str]:
             or str(outcome.get("untried", ""))
         )
         passed = holds(example, outcome) or (None if absence else False)
-        tried.append(_Tried(noun, passed, absence or format_example(example, outcome)))
+        line = absence or evaluation.load_error or format_example(example, outcome)
+        tried.append(_Tried(noun, passed, line))
     results = await Suite(copies)(suite.tests, text, run.task)
     for name, result in results.items():
         lack = "" if result.passed else _missing_module(result.shows)
