@@ -58,6 +58,8 @@ def test_history_and_export_work_without_a_notebook(ipyrefine, tmp_path):
     assert status == 1
     assert err.startswith("ipyrefine: ")
     assert "exists" in err
+    _, _, err = ipyrefine("export", "99", file)
+    assert "`history` lists them" in err, "here as in a cell"
 
 
 def test_run_executes_a_notebook_and_ends_with_its_verdicts(ipyrefine, monkeypatch, tmp_path):
@@ -79,7 +81,7 @@ def test_run_executes_a_notebook_and_ends_with_its_verdicts(ipyrefine, monkeypat
 
 
 @pytest.mark.parametrize(("source", "status", "sentence"), [
-    ("1 / 0", 2, "Cell 2 failed: division by zero"),
+    ("{}['price']", 2, "Cell 2 failed: KeyError: 'price'"),
     ("import os; os._exit(1)", 2, "kernel died in cell 2"),
     ("print('nothing to refine')", 4, "no %%refine cell"),
 ])  # fmt: skip

@@ -303,7 +303,8 @@ def execute(notebook: Any, folder: Path) -> None:
         try:
             client.execute()
         except CellExecutionError as error:
-            raise UsageError(f"Cell {bar.n} failed: {error.evalue or error.ename}") from None
+            reason = ": ".join(filter(None, (error.ename, error.evalue)))
+            raise UsageError(f"Cell {bar.n} failed: {reason}") from None
         except DeadKernelError:
             raise UsageError(f"The kernel died in cell {bar.n}.") from None
         except NoSuchKernel as error:

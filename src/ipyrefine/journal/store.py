@@ -170,7 +170,7 @@ def _require(connection: sqlite3.Connection, name: str) -> int:
     names = [row[0] for row in connection.execute("SELECT DISTINCT name FROM runs")]
     raise UsageError(
         f"There is no run {name[:80]!r} in the journal.{did_you_mean(name, names)} "
-        "`%refine history` lists them."
+        "`history` lists them."
     )
 
 

@@ -44,7 +44,7 @@ def history(search: str = "", number: int = MAX_LISTED) -> str:
     head, *rows = align([_HEAD, *cells], columns)
     tasks = [clip(f"     {_title(one)}", columns) for one in listed]
     lines = [line for pair in zip(rows, tasks, strict=True) for line in pair]
-    more = ["There are more: add a word of the one you look for."] if len(runs) > number else []
+    more = ["There are more. Name a word of the task to find one."] if len(runs) > number else []
     notes = filter(None, [agreement(_readable(listed)), _HINT])
     return "\n".join([head, *lines, *(n for note in notes for n in wrap(note, columns)), *more])
 
