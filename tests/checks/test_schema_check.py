@@ -127,7 +127,7 @@ async def test_a_pattern_that_never_ends_is_stopped() -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("Persn", "Did you mean schema:Person"),
+        ("Persn", "Did you mean Person"),
         ("number", "needs a pydantic model or a JSON schema"),
         ("bad", "is not a JSON schema at type: "),
         ("unwritable", "is not a JSON schema: "),
@@ -145,3 +145,8 @@ def test_what_is_no_schema_is_refused_with_a_sentence(name: str, message: str) -
     with pytest.raises(UsageError) as raised:
         resolve([f"schema:{name}"], space)
     assert message in str(raised.value)
+
+
+def test_a_schema_that_nothing_resembles_has_no_name_proposed():
+    with pytest.raises(UsageError, match=r"in the notebook\.$"):
+        resolve(["schema:missing"], {"In": [], **SPACE})
