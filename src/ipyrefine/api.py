@@ -83,8 +83,8 @@ class Options:
         effort: how hard a model that thinks should think: ``low``, ``medium`` or ``high``.
         extra: further fields of every request; one that the server refuses is left out.
         share: what a model's server is sent of what code computed from variables or files:
-            ``structure``, ``outputs`` or ``values``; by default ``values`` on this machine, and
-            elsewhere what was remembered of the server, else ``structure``.
+            ``structure``, ``code``, ``outputs`` or ``values``; by default ``values`` on this
+            machine, and elsewhere what was remembered of the server, else ``structure``.
         checks: run on every text: checks, their names, or functions of the text (see
             `ipyrefine.checks`).
         no_checks: names of checks that the task's own demands must not add; ``all`` for none.

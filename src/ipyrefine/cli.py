@@ -43,7 +43,7 @@ _VERIFIED = (
 )
 _HANDED = (
     "A solution is a fold (<details>) whose summary has that word, or a cell with the tag "
-    "`solution`. Recordings, data, pictures and modules that a notebook names go along."
+    "`solution`. Recordings, data, pictures and modules that the rest names go along."
 )
 _INJECTED = "injected-parameters"  # the tag that papermill uses
 _nbformat: Any = nbformat  # it carries no types
