@@ -75,6 +75,31 @@ def test_a_piece_is_found_loosely_and_replaced(old, find, replace, new):
     assert changed == (new or SOURCE.replace("if x:", "if not x:"))
 
 
+NESTED = "def f():\n    if a:\n        x = 1\n    return x\n"
+
+
+@pytest.mark.parametrize(
+    ("find", "replace"),
+    [
+        ("    x = 1\nreturn x", "    x = 2\nreturn x"),
+        ("            x = 1\n        return x", "            x = 2\n        return x"),
+        ("  if a:\n    x = 1", "  if a:\n    x = 2"),
+        ("  if a:\n    x = 1", "    if a:\n        x = 2"),
+        ("\t\tx = 1\n\treturn x", "\t\tx = 2\n\treturn x"),
+        ("      x = 1\n  return x", "      x = 2\n  return x"),
+    ],
+)
+def test_lines_that_an_edit_indents_otherwise_are_indented_as_the_text_is(find, replace):
+    assert apply(NESTED, [Edit(find, replace)]) == (NESTED.replace("1", "2"), [])
+
+
+def test_lines_that_an_edit_adds_further_out_stay_further_out():
+    changed, _ = apply(NESTED, [Edit("if a:\n    x = 1", "if a:\n    x = 2\nelse:\n    x = 3")])
+    assert changed == NESTED.replace("x = 1", "x = 2\n    else:\n        x = 3")
+    changed, _ = apply(NESTED, [Edit("  if a:\n    x = 1", "  if a:\n    x = 1\n\nb")])
+    assert changed == NESTED.replace("x = 1", "x = 1\n\n  b")
+
+
 def test_an_edit_that_fits_nowhere_or_twice_changes_nothing_and_says_where_it_might():
     changed, misses = apply(SOURCE, [Edit("return 2", "return 3"), Edit("if y:\n    return 1", "")])
     assert changed == SOURCE

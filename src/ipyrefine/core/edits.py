@@ -89,8 +89,9 @@ def read_edits(reply: str) -> tuple[list[Edit], str]:
 def apply(text: str, edits: list[Edit]) -> tuple[str, list[Miss]]:
     """Return a text with edits made, and those that could not be made.
 
-    A piece is looked for letter for letter; else by its lines, whatever their indentation, which
-    the replacement then gets too; else by its words, whatever the white space and quotation marks.
+    A piece is looked for letter for letter; else by its lines, however far they are indented, and
+    the replacement is then moved as far; else by its words, whatever the white space and quotation
+    marks.
     It has to stand in the text exactly once; else in what the other edits make of it.
     """
     made, later, misses = list[_Place](), dict[int, int](), list[Miss]()
@@ -151,8 +152,8 @@ def _find(text: str, edit: Edit) -> tuple[int, _Place | None]:
         lines, last = text.split("\n"), first + find.count("\n") + 1
         start = sum(len(line) + 1 for line in lines[:first])
         end = start + len("\n".join(lines[first:last]))
-        indented = textwrap.indent(textwrap.dedent(replace), _margin(lines[first]))
-        return by_lines, _Place(start, end, indented) if by_lines == 1 else None
+        moved = _moved(replace, find, text[start:end])
+        return by_lines, _Place(start, end, moved) if by_lines == 1 else None
     if times > 1:
         return times, None
     first, last = flat.find(wanted), flat.find(wanted) + len(wanted) - 1
@@ -271,7 +272,7 @@ class Selection:
         if sum(line in lines for line in context) >= _RECOGNISED * len(context):
             middle = self._changed_lines(written)
         else:
-            margin = min((_margin(line) for line in self._selected if line.strip()), default="")
+            margin = _common_margin("\n".join(self._selected))
             middle = textwrap.indent(textwrap.dedent(text), margin).split("\n")
         return "\n".join([*self._before, *middle, *self._after])
 
@@ -292,6 +293,28 @@ class Selection:
 
 def _margin(line: str) -> str:
     return line[: len(line) - len(line.lstrip())]
+
+
+def _common_margin(text: str) -> str:
+    return min((_margin(line) for line in text.split("\n") if line.strip()), key=len, default="")
+
+
+def _moved(text: str, piece: str, found: str) -> str:
+    """Move a text's lines as far in as those that were found stand, by how the piece has them."""
+    if _common_margin(piece) != _common_margin(text) == _common_margin(found):
+        return text
+    margins, lines = dict[str, str](), text.split("\n")
+    for one, other in zip(piece.split("\n"), found.split("\n"), strict=True):
+        if one.strip():
+            margins.setdefault(_margin(one), _margin(other))
+    least = min(margins, key=len)
+    for n, line in enumerate(lines):
+        if line.strip():
+            known = max(filter(_margin(line).startswith, margins), key=len, default=least)
+            lack = max(0, len(known) - len(_margin(line)))
+            kept = margins[known][: max(0, len(margins[known]) - lack)]
+            lines[n] = kept + line[len(known) - lack :]
+    return "\n".join(lines)
 
 
 # Sections that a revision of prose lost
