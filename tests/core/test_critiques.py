@@ -89,6 +89,50 @@ def test_only_a_yes_is_a_yes_in_json(word, ready):
     assert parse_critique(json.dumps({"findings": [], "verdict": word}), "x").reading.ready is ready
 
 
+@pytest.mark.parametrize(
+    ("reply", "ready"),
+    [
+        ('{"findings": [], "not_ready": true}', False),
+        ('{"findings": [], "Not yet ready": "the price is missing"}', False),
+        ('{"findings": [], "not_ready": false}', True),
+        ('{"findings": [], "Ready?": "no"}', False),
+        ('{"findings": [], "ready": false # the price is missing\n}', False),
+        ('{"findings": [], "ready": false, /* the price */ "because": "x" // is missing\n}', False),
+    ],
+)
+def test_a_no_is_read_under_other_names_and_beside_comments(reply, ready):
+    assert parse_critique(reply, "x").reading.ready is ready
+
+
+NO = '{"findings": [{"problem": "It lacks a price.", "blocks": true}], "ready": false}'
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        f'{NO}\n\nAs asked: {{"findings": [], "ready": true}}.',
+        f'As asked: {{"findings": [], "ready": true}}.\n\n{NO}',
+        NO.replace(', "ready": false', "") + '\n{"ready": false}',
+    ],
+)
+def test_of_several_json_objects_no_weakness_and_no_no_is_lost(reply):
+    critique = parse_critique(reply, "x")
+    assert [one.words for one in critique.weaknesses] == ["It lacks a price."]
+    assert critique.reading.ready is False
+
+
+def test_a_comment_beside_a_weakness_is_no_part_of_it():
+    for gap in (" // sure\n", ", // sure\n", " # sure\n", ", /* sure */ "):
+        reply = f'{{"findings": [{{"problem": "No price"{gap}"blocks": false}}], "ready": true,}}'
+        [found] = parse_critique(reply, "x").weaknesses
+        assert (found.words, found.blocking) == ("No price", False)
+
+
+def test_a_critic_that_leaves_its_word_empty_has_not_said_that_a_text_is_ready():
+    reading = parse_critique('{"findings": [], "score": 3, "ready": null}', "x").reading
+    assert (reading.ready, reading.failure) == (None, "it does not say whether the text is ready")
+
+
 def test_a_block_in_another_language_hides_no_test_behind_it():
     shown = 'It gives\n```json\n{"a": 1}\n```\nwhere 2 is asked.\n'
     [test] = parse_critique(f"{shown}```python\n{TEST}```\n{DATA}", "").tests

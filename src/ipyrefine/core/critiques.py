@@ -56,7 +56,7 @@ _NOT_READY = re.compile(
 )
 _LISTS = ("findings", "questions", "unsourced")
 _SECTIONS = ("not ready", "ready", "verdict", *_LISTS, "because", "praise")
-_TOP = (*_LISTS, "ready", "verdict", "because", "tests", "feedback")
+_TOP = (*_LISTS, "not ready", "ready", "verdict", "because", "tests", "feedback")
 _PARTS = ("problem", "place", "demand", "fix", "severity", "blocks", "criterion")
 _INSIDE = re.compile(  # what an item may add in its own line
     rf"(?:^|(?<=[\s(*]))[*_]{{0,3}}({'|'.join(NAMES['fix'] + NAMES['place'] + NAMES['severity'])})"
@@ -89,7 +89,8 @@ def parse_critique(reply: str, text: str, source: str | None = None) -> Critique
         raise ReplyError("it holds neither tests nor a JSON object with findings")
     spoken = _words(fields.get("than_before")).lower()
     compared = [one for one in get_args(Comparison) if one in spoken]
-    said = fields.keys() & {"ready", "verdict", "findings"}
+    word = fields.get("ready", fields.get("verdict"))
+    said = word is not None or ("findings" in fields and not fields.keys() & {"ready", "verdict"})
     remarks = [_remark(item) for item in _items(fields.get("findings"))]
     remarks += map(_question, _items(fields.get("questions")))
     remarks += _effects(fields.get("data"))
@@ -102,7 +103,7 @@ def parse_critique(reply: str, text: str, source: str | None = None) -> Critique
         remarks=ground((one for one in remarks if one), text),
         tests=tuple(tests),
         reading=Reading(
-            ready=_ready(fields.get("ready", fields.get("verdict"))),
+            ready=_ready(word),
             reason=_words(fields.get("because") or fields.get("reason")),
             compared=compared[0] if len(compared) == 1 else None,
             lost=_words(fields.get("lost")),
@@ -134,21 +135,29 @@ def _tests(reply: str, fields: Mapping[str, Any], text: str) -> list[Point]:
 
 
 def _json_fields(reply: str) -> dict[str, Any]:
-    """Return the last JSON object with a critique, or several with a finding each; or nothing."""
+    """Return the fields of the JSON objects with a critique, or several with a finding each.
+
+    Of two with the same field the later one counts, but what says No comes after all others.
+    """
     objects = [_inner(one) for _, one in json_objects(reply)]
     named = [by_role(one, *_TOP) for one in objects]
     for fields in named:
         if feedback := "findings" not in fields and fields.pop("feedback", None):
             fields["findings"] = feedback
+        if "not ready" in fields:
+            fields["ready"] = str(fields.pop("not ready")).lower() in ("false", "no")
     whole = [one for one in named if _KEYS & one.keys()]
     alone = [one for one in objects if "problem" in by_role(one, *_PARTS)]
     if alone and not whole:
         said = _Outline(reply, words=False).fields.get("ready")
         return {"findings": alone} | ({} if said is None else {"ready": said})
+    found = dict[str, Any]()
+    for fields in sorted(whole, key=lambda one: _ready(one.get("ready")) is False):
+        found |= fields
     unread = len(re.findall(r"[\"']ready[\"']\s*:", reply)) > sum("ready" in one for one in named)
-    if whole and unread and _ready(whole[-1].get("ready")):  # another one may say No
+    if whole and unread and _ready(found.get("ready")) is not False:  # another one may say No
         raise ReplyError("not all of its JSON can be read")
-    return whole[-1] if whole else {}
+    return found
 
 
 def _inner(fields: dict[str, Any]) -> dict[str, Any]:

@@ -32,7 +32,8 @@ _ROLES = {
     "|sin fuente|sem fonte|无来源|出典なし|без источника",
     "ready": "ready|done|acceptable|approved|bereit|fertig|prêt|listo|lista|pronto|pronta|就绪|完成"
     "|準備完了|完了|готово|готов",
-    "not ready": "not ready|nicht fertig|nicht bereit|pas prêt|no está listo|no listo|não pronto"
+    "not ready": "not ready|not yet ready|not done|not acceptable|not approved"
+    "|nicht fertig|nicht bereit|pas prêt|no está listo|no listo|não pronto"
     "|não está pronto|未就绪|未完成|未完了|не готово|не готов",
     "because": "because|why|reason|reasons|rationale|justification|begründung|raison|motivo|原因"
     "|理由|причина",
@@ -75,7 +76,7 @@ def plain_name(name: object) -> str:
 @lru_cache(maxsize=2_048)
 def role(name: str, *roles: str) -> str:
     """Return the role in a field's name: the name is it, or ends or begins with it."""
-    whole = re.sub(r"\W*\d+\W*$", "", plain_name(name))
+    whole = re.sub(r"\W*\d*\W*$", "", plain_name(name))
     words = whole.split()
     pairs = (" ".join(words[:2]), " ".join(words[-2:]))
     for one in dict.fromkeys((whole, *pairs, *words[-1:], *words[:1])):
@@ -145,19 +146,23 @@ def _arguments(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 _DEPTH, _MARKS = 40, 2_000  # of nested objects; quotes of a string that may end it
+_COMMENT = r"(?:(?://|#)[^\n]*+|/\*.{0,1000}?\*/)"
 _TOKEN = re.compile(
-    r"(?:[\s,]|//[^\n]*|/\*.*?\*/|\.\.\.|…)*+(?:(?P<open>[{\[])|(?P<close>[}\]])"
+    rf"(?:[\s,]|{_COMMENT}|\.\.\.|…)*+"
+    r"(?:(?P<open>[{\[])|(?P<close>[}\]])"
     r"|(?P<long>\"{3}|'{3})|(?P<quote>[\"'“])|(?P<word>[\w.+-]+))",
     re.DOTALL,
 )
 _COLON = re.compile(r"\s*:")
 # What follows the quote that ends a value, other than one inside of it.
+_GAP = rf"(?:\s|{_COMMENT})*"
+_KEY = r"(?:[\"'“][^\"'”\n]{1,40}[\"'”]|\w{1,40})\s*:"
 _AFTER = {
     "key": _COLON,
     "dict": re.compile(
-        r"\s*(?:\Z|,?\s*\}\s*(?:[,\]}`<{]|\n|\Z)|(?:,\s*(?://[^\n]*\s*)?|\n\s*)(?:[\"'“][^\"'”\n]{1,40}[\"'”]|\w{1,40})\s*:)"
+        rf"{_GAP}(?:\Z|,?{_GAP}\}}\s*(?:[,\]}}`<{{]|\n|\Z)|(?:,{_GAP}|\n\s*){_KEY})", re.DOTALL
     ),
-    "list": re.compile(r"\s*(?:\Z|,?\s*\]|(?:,\s*|\n\s*)[\"'“{\[\]])"),
+    "list": re.compile(rf"{_GAP}(?:\Z|,?{_GAP}\]|(?:,{_GAP}|\n\s*)[\"'“{{\[\]])", re.DOTALL),
 }
 _CLOSING = {"“": "”", '"': '"', "'": "'"}
 _VALUES = {"true": True, "false": False, "null": None, "none": None}
