@@ -175,3 +175,24 @@ def test_verdict_and_feedback_are_read_in_calls_and_in_other_languages(reply):
 def test_json_that_hides_a_fail_in_a_part_that_cannot_be_read_is_no_pass(reply):
     with pytest.raises(ReplyError):
         parse_evaluation(reply)
+
+
+@pytest.mark.parametrize(
+    ("reply", "feedback"),
+    [
+        ("1. PASS\n2. FAIL", ["1. PASS\n2. FAIL"]),
+        ("PASS \u2014 provided the date is added", ["provided the date is added"]),
+        ("The date is missing.\n\nFAIL", ["The date is missing."]),
+        ("FAIL\n\nWith a date it would PASS.", ["With a date it would PASS."]),
+        ("No date.\nAll in all: FAIL", ["No date.\nAll in all: FAIL"]),
+        ('{"done": false, "next": "Add a date."}', ["next: Add a date."]),
+        ('{"score": 0.4, "missing": ["date", "greeting"]}', ["missing: date\ngreeting"]),
+        ('{"verdict": "FAIL", "details": {"date": "missing"}}', ["details: date: missing"]),
+        ('{"verdict": "FAIL", "feedback": [{"issue": "Stiff", "fix": "Say hi."}]}',
+         ["Stiff (fix: Say hi.)"]),
+        ('{"criteria": [{"name": "tone", "result": "PASS"}]}', []),
+        ('{"tone": "PASS", "date": "PASS"}', []),
+    ],
+)  # fmt: skip
+def test_no_word_of_why_a_text_does_not_pass_is_lost(reply, feedback):
+    assert [one.words for one in parse_evaluation(reply).points] == feedback

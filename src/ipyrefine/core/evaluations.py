@@ -7,7 +7,7 @@ from contextlib import nullcontext, suppress
 from typing import Any, NamedTuple
 
 from ipyrefine.core import scores
-from ipyrefine.core.fields import NAMES, json_objects, labelled
+from ipyrefine.core.fields import NAMES, as_text, json_objects, labelled
 from ipyrefine.core.model import Outcome
 from ipyrefine.core.table import Critique, Point, Reading
 from ipyrefine.errors import ReplyError
@@ -53,8 +53,8 @@ _ITEM = re.compile(r"(?P<indent>\s*)(?:(?P<bullet>[-*+•])\s|(?P<number>\d+)[.)
 _LABELLED = re.compile(r"\W*(?P<name>[^\W\d][^:.]{0,40}):\s+\S.*")
 _RULE = re.compile(r"(?=.*--)[\s:|-]+")
 _HEADING = re.compile(r"#+\s.*|\*\*[^*]+\*\*\W*|.*[:：]")  # noqa: RUF001
-_STATED = rf"(?:(?<!\W)\W+)?\b(?:(?:{'|'.join(_WORDS)}|so)\W+)?{_WORD}\b\W*"
-_EDGE = re.compile(rf"\A{_STATED}|{_STATED}\Z", re.IGNORECASE)
+_STATED = rf"\b(?:(?:{'|'.join(_WORDS)}|so)\W+)?{_WORD}\b(?!\s*[/|])\W*"
+_EDGE = re.compile(rf"\A\W*{_STATED}|(?:\n|(?<=[.!?;])\s)\W{{0,40}}{_STATED}\Z", re.IGNORECASE)
 
 
 class Said(NamedTuple):
@@ -138,6 +138,10 @@ def read_fields(fields: Mapping[str, Any]) -> Said | None:
             feedback = tuple(why for said, why in parts if said is outcome and why)
         if outcome is None and score is None:
             score = scores.mean_score(named)
+    if not feedback and outcome is not Outcome.PASS:  # it says why under a name of its own
+        words = {n: v for n, v in fields.items() if isinstance(v, str | list | dict)}
+        rest = {n: v for n, v in words.items() if not _rank(n) and _name(n) not in scores.OF}
+        feedback = (rest,) * any(rest.values())
     return None if outcome is None and score is None else Said(outcome, score, of, feedback)
 
 
@@ -196,13 +200,17 @@ def _parts(fields: Mapping[str, Any]) -> list[tuple[Outcome, Any]] | None:
             continue
         why = _first(named, _FEEDBACK)
         if ranked := _worst(_said(name, one) for name, one in named.items() if _rank(name)):
-            parts.append((ranked, why or value))
+            parts.append((ranked, why or (value if ranked is not Outcome.PASS else "")))
             continue
         words = {n: v for n, v in named.items() if isinstance(v, str) and not _ABOUT.fullmatch(n)}
         spoken = {name: _hear(one).outcome for name, one in words.items()}
         if any(spoken.values()) and not all(spoken.values()):
             return None
-        parts += [(said, why or f"{n}: {words[n]}") for n, said in spoken.items() if said]
+        parts += [
+            (said, why or (f"{n}: {words[n]}" if said is not Outcome.PASS else ""))
+            for n, said in spoken.items()
+            if said
+        ]
     return parts
 
 
@@ -223,9 +231,13 @@ def _combined(read: Sequence[tuple[Any, Said]]) -> Said | None:
 
 
 def _text(item: Any) -> str:
-    if isinstance(item, dict):
-        item = _first(item, _PROBLEM) or " ".join(f"{name}: {one}" for name, one in item.items())
-    return str(item or "").strip()
+    """Return what an item of feedback says, with what it says beside the problem."""
+    if not isinstance(item, dict):
+        return str(item or "").strip()
+    problem = as_text(_first({_name(name): one for name, one in item.items()}, _PROBLEM)).strip()
+    told = {n: str(v) if isinstance(v, bool) else as_text(v).strip() for n, v in item.items()}
+    beside = "; ".join(f"{n}: {one}" for n, one in told.items() if one not in ("", problem))
+    return f"{problem} ({beside})" if problem and beside else problem or beside
 
 
 def _from_json(reply: str) -> Said | None:
@@ -268,8 +280,9 @@ def _from_text(reply: str) -> Said | None:
     if outcome is None and score is None:
         told = None if heard.words else scores.score_in_words(reply)
         return told and Said(None, *told[1], (told[0],))
-    why = _first(feedback, _FEEDBACK) if feedback else rest
-    if not parts:
+    unread = "\n".join(first for first in others if read_outcome(first) is None)
+    why = _first(feedback, _FEEDBACK) or rest or unread
+    if not parts or (heard.alone > 1 and not why):
         why = _EDGE.sub("", reply).strip() if heard.alone == 1 else reply.strip()
     return Said(outcome, score, of, (why,))
 
