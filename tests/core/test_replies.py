@@ -260,6 +260,44 @@ def test_code_is_read_in_whichever_fence(shape):
     assert parse_text(f"So:\n\n{FENCED[shape].format('x = 1')}", "code").text == "x = 1"
 
 
+README = "# Tool\n\n```sh\npip install tool\n```\n\nIt runs."
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        f"```markdown\n{README}\n```",
+        f"````md\n{README}\n````",
+        f"Here is the README:\n\n```markdown\n{README}\n```\n\nTell me what you think.",
+        f"<text>\n```markdown\n{README}\n```\n</text>",
+    ],
+)
+def test_words_in_a_fence_of_markdown_lose_it_and_keep_those_inside(reply):
+    assert parse_text(reply, "prose").text == README
+    assert parse_choice(reply).text == README
+    assert parse_choice(reply).form == "prose"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Dear Ann,\n\nyour number:\n\n```\nnumber 123\n```\n\nBest,\nAda",
+        "Hi,\nthe log:\n```text\n" + "a line of it\n" * 9 + "```",
+        "```md\n# One\n```\nand\n```md\n# Two\n```",
+        "```\nnumber 1\n```\nand\n```\nnumber 2\n```",
+    ],
+)
+def test_words_with_a_fence_in_them_keep_all_of_it(words):
+    for reply in (words, f"<text>\n{words}\n</text>"):
+        assert parse_text(reply, "prose").text == words
+        assert parse_choice(reply).text == words
+
+
+def test_a_fence_that_the_text_to_revise_has_too_stays():
+    old, new = "```md\n# Old\n```", "```md\n# New\n```"
+    assert parse_text(new, "prose", base=old).text == new
+
+
 def test_a_fence_in_a_list_loses_its_indentation_and_what_stands_below_is_thoughts():
     reply = "1. So:\n\n   ```python\n   def f():\n       return 1\n   ```\n2. Done."
     assert parse_text(reply, "code").text == "def f():\n    return 1"

@@ -36,6 +36,7 @@ _FENCES = 40  # of a reply that are compared
 _PARAGRAPHS = 20  # before code that nothing marks, at most
 _CLOSING_TAG = re.compile(r"</text>\s*\Z")
 _MARK = re.compile(r"^(?P<indent>[ \t]*)(?P<marks>`{3,}|~{3,})(?P<tag>[^`\n]*)$", re.MULTILINE)
+_IN_MARKDOWN = re.compile(r"\s*(?:`{3,}|~{3,})(?:markdown|md)[^\S\n]*\n", re.IGNORECASE)
 _ENVELOPE = re.compile(  # JSON, of a tool call too
     r"\s*(?:<\w+>\s*|```(?:json)?\s+)?(?:[\[{]\s*)+(?:\}|[\"'“][^\"'”\n]{0,60}[\"'”]\s*:)"
 )
@@ -149,6 +150,9 @@ def parse_text(
         raise ReplyError("it breaks off before the end of the text")
     if filled and form == "prose":
         text, thoughts = filled[-1].text.strip("\n"), reply[: filled[0].start].strip()
+        bare, beside = _unfenced(text, base, data)
+        if not (beside or text.startswith("```\n")):
+            text = bare
     elif filled:
         code, chosen = choose_code(filled, language, task, base)
         text, around = code.strip("\n"), (reply[: filled[0].start], reply[chosen.end :])
@@ -159,6 +163,8 @@ def parse_text(
         raise ReplyError("it holds no text")
     elif form == "prose":
         text, thoughts = _inline_text(reply.strip())
+        if not thoughts:
+            text, thoughts = _unfenced(text, base, data)
         if not data and _ENVELOPE.match(text):
             raise ReplyError("it is JSON without a text")
     elif own or _is_whole(reply, form, language):
@@ -301,6 +307,8 @@ def parse_choice(
                 raise
             written = inner.replace(form="code")
         return written.replace(thoughts=inner.thoughts)
+    if not (tagged or cut) and _IN_MARKDOWN.match(reply) and _unfenced(reply, "", data)[0] != reply:
+        return parse_text(reply, "prose", own=own, task=task).replace(form="prose")
     blocks = [block for block in read_fences(reply) if block.text.strip()][:_FENCES]
     if tagged and not any(block.start < tagged.start() for block in blocks):
         written = parse_text(reply, "prose", own=own, **options)
@@ -309,8 +317,7 @@ def parse_choice(
     longest = max(code or blocks, key=lambda block: len(block.text), default=None)
     below = not (cut or blocks) and language == "python" and _ends_with_code(reply)
     if not (cut or below) and _has_words(reply, blocks, longest, language, code=bool(code)):
-        words = blocks[0].text if blocks and not code else reply
-        return parse_text(words.strip(), "prose", own=own, task=task).replace(form="prose")
+        return parse_text(reply, "prose", own=own, task=task).replace(form="prose")
     written = parse_text(reply, "code", own=own or below, **options)
     named = pygments_name(choose_code(code, language, task, "")[1].tag) if code else ""
     other = named if named not in ("", language, "pycon", "jupyter") else ""
@@ -457,6 +464,26 @@ def _unwrap(reply: str, own: bool, data: bool) -> WrittenText | None:
         left = reply.rpartition("</")[2].partition(">")[2]
         return WrittenText(text=left.strip("\n"), thoughts=thoughts) if left.strip() else None
     return None
+
+
+def _unfenced(reply: str, base: str, data: bool) -> tuple[str, str]:
+    """Return words without a fence around them, and what stands beside it: a line or two.
+
+    One of Markdown may hold others. It stays where the text that is revised begins with one.
+    """
+    marks = [] if base.lstrip()[:3] in ("```", "~~~") else [*_MARK.finditer(reply)]
+    if len(marks) < 2 or marks[0]["marks"] != marks[-1]["marks"] or marks[-1]["tag"].strip():
+        return reply, ""
+    opened, *inner, closed = marks
+    text, tag = reply[opened.end() : closed.start()].strip("\n"), opened["tag"].strip().lower()
+    around = reply[: opened.start()].strip(), reply[closed.end() :].strip()
+    named = tag in (NO_CODE | {"json", "yaml"} if data else NO_CODE) or not (tag or any(around))
+    nested = tag in ("markdown", "md") and not any(one["tag"].strip() for one in inner[1::2])
+    holds = not inner or (nested and len(inner) % 2 == 0)
+    beside = len("".join(around)) <= len(text) and not any("\n" in one for one in around)
+    if not (named and holds and beside and text.strip()):
+        return reply, ""
+    return text, "\n\n".join(filter(None, around))
 
 
 def _body(block: re.Match[str]) -> str:
