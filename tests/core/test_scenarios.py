@@ -25,6 +25,7 @@ from kit import (
     finding,
     finish,
     judgement,
+    prompts,
     refinement,
     replies_read,
     staged,
@@ -37,13 +38,14 @@ from kit import (
 from ipyrefine.core.decisions import Continue, Criteria, Decision, Dismiss, Edit, Override
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.events import CritiqueReady, Event, Stopped
-from ipyrefine.core.model import Budget, Limits, Outcome, Task, Words
+from ipyrefine.core.model import Budget, Limits, Outcome, Stage, Task, Words
 from ipyrefine.core.ports import Reply
 from ipyrefine.core.prompts import Prompts
 from ipyrefine.core.reducer import replay
 from ipyrefine.core.run import Run
 from ipyrefine.core.table import Evidence, Point, Result
 from ipyrefine.errors import Unreachable
+from ipyrefine.render.document import claims
 
 QUOTES = ("it doubles numbers", "Negative numbers give 0", "Text gives an empty text")
 ASK = CODE.replace(text=f"Write f(x): {'. '.join(QUOTES)}.")
@@ -299,6 +301,14 @@ SCENARIOS = {
     "you dismiss its no": by_critic(
         [X], [critic(False)], "pass critique", "passed", decided=(Dismiss(points=("f1",)),)
     ),
+    "you dismiss one of two disputed claims that its no rests on, then the other": by_critic(
+        [X],
+        [critic(False, weak("no name"), tests=[NEG]), *[critic(False, upheld=["f1", "t1"])] * 2],
+        "pass critique, pass critique, pass critique", "passed", 2,
+        revised=[code(X, f"f1: KEEP: so\n{KEEP}"), code(X + "  #", f"f1: KEEP: so\n{KEEP}")],
+        missed={X: False, X + "  #": False},
+        decided=(Dismiss(points=("f1",)), Dismiss(points=("t1",))),
+    ),
     "you pass it over its no": by_critic(
         [X], [critic(False)], "pass user", "overridden", decided=(Override(outcome=Outcome.PASS),)
     ),
@@ -421,6 +431,15 @@ async def test_a_repair_that_could_not_be_sent_is_all_that_is_asked_again():
     again = refinement([READY], run=broken.state)
     await finish(again)
     assert again.state.usage.calls == 2 + 1 + 1, "what was paid, what failed, what is asked now"
+
+
+async def test_a_critic_is_shown_the_test_of_its_that_a_writer_contests():
+    loop = begin(SCENARIOS["a test that is contested twice"])
+    await finish(loop)
+    [_, again] = prompts(loop, Stage.CRITIQUE)
+    assert f"- test_1: the task does not ask for that\n<material-n>\n{NEG}".rstrip() in again
+    [claim] = claims(loop.state, loop.state.iterations[1])
+    assert claim.items[0].text.endswith("→ left as it is: the task does not ask for that")
 
 
 async def test_a_run_that_continues_is_not_called_stopped():

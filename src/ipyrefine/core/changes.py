@@ -72,8 +72,8 @@ def dismiss(run: Run, decision: decisions.Dismiss, _: int) -> Run:
     for text in run.iterations:
         gone = [c for c in before.cells(text) if c.is_open and c.id in decision.points]
         left = [c for c in run.cells(text) if c.is_open and c.id not in decision.points]
-        if any(one.blocks for one in gone):
-            left = [one for one in left if one.blocks]
+        if any(one.weighs for one in gone):  # also what waits for the user, as it is disputed
+            left = [one for one in left if one.weighs]
         said = text.reading
         if said and said.ready is False and gone and not left:
             run = amend(run, text.number, reading=said.replace(taken_back=True))

@@ -324,11 +324,13 @@ def _fate(run: Run, iteration: Iteration) -> str:
     return next((reason for reason in reasons if reason), "")
 
 
-def _contested(run: Run, iteration: Iteration) -> str:
-    waiting = [(one.words, one.contests[-1]) for one in run.tests if one.unanswered]
+def _contested(run: Run, iteration: Iteration, nonce: Nonce) -> str:
+    lines = list[str]()
+    for one in run.tests:
+        if one.unanswered:  # what it says stands nowhere else, as it is not counted now
+            lines += [f"- {one.words}: {_line(one.contests[-1])}", fence(one.code, nonce)]
     said = (one.point for one in up_for_review(run, iteration) if one.point.unanswered)
-    waiting += [(one.id, one.contests[-1]) for one in said]
-    lines = [f"- {name}: {_line(reason)}" for name, reason in waiting]
+    lines += [f"- {one.id}: {_line(one.contests[-1])}" for one in said]
     head = "The writer contests these claims of yours, with a reason from the task:"
     return "\n\n" + "\n".join([head, *lines]) if lines else ""
 
@@ -438,7 +440,7 @@ class Requests:
             "text": self._text(run, iteration, INVISIBLE.sub("", iteration.text), original),
             "evidence": _evidence(run, iteration, self.nonce),
             "findings": _list_points("Open in the text before this one", standing),
-            "contested": _contested(run, iteration),
+            "contested": _contested(run, iteration, self.nonce),
             "dismissed": _dismissed(run),
             "difference": self._difference(run, iteration),
         }

@@ -354,7 +354,7 @@ def _objection(run: Run, text: Iteration, cells: list[Cell]) -> _Decision | None
         return _Decision(Outcome.NOT_JUDGED, "none", why, point, line)
 
     for cell in cells:
-        if cell.point.disputed and cell.result.passed is False:
+        if cell.point.blocking and cell.point.disputed and cell.result.passed is False:
             return bars("disputed", cell.id, cell.words)
     if (refusal := _refusal(run, text)) is not None:
         return bars("not_ready", "", refusal)

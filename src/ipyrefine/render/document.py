@@ -88,7 +88,10 @@ def version(
 def claims(run: Run, text: Iteration) -> list[Block]:
     """Return the changes that a revision claims for what it was written for."""
     items = (
-        Item(text=f"{run.points[id_].words if id_ in run.points else id_} → {summary}")
+        Item(
+            text=f"{run.points[id_].words if id_ in run.points else id_} → "
+            f"{'left as it is: ' if id_ in text.contested else ''}{summary}"
+        )
         for id_, summary in text.changes.items()
         if summary
     )
