@@ -6,6 +6,7 @@ that came is paid for twice. And whatever is said, no run passes in which a No w
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,6 +47,7 @@ from ipyrefine.core.run import Run
 from ipyrefine.core.table import Evidence, Point, Result
 from ipyrefine.errors import Unreachable
 from ipyrefine.render.document import claims
+from ipyrefine.render.grid import told as told_of
 
 QUOTES = ("it doubles numbers", "Negative numbers give 0", "Text gives an empty text")
 ASK = CODE.replace(text=f"Write f(x): {'. '.join(QUOTES)}.")
@@ -440,6 +442,17 @@ async def test_a_critic_is_shown_the_test_of_its_that_a_writer_contests():
     assert f"- test_1: the task does not ask for that\n<material-n>\n{NEG}".rstrip() in again
     [claim] = claims(loop.state, loop.state.iterations[1])
     assert claim.items[0].text.endswith("→ left as it is: the task does not ask for that")
+
+
+async def test_what_was_said_of_a_draft_is_not_shown_as_said_of_its_unread_revision():
+    replies = {**STILL_FLAT, "judge": [judgement(5, FLAT), Unreachable("Gone.")]}
+    loop = begin(Scenario(replies, "", "", 0, SCORED))
+    with suppress(Unreachable):
+        await finish(loop)
+    draft, revision = loop.state.iterations
+    assert told_of(loop.state, draft).said == "flat"
+    line = told_of(loop.state, revision)
+    assert (line.missed, line.said) == ("not read", "")
 
 
 async def test_a_run_that_continues_is_not_called_stopped():

@@ -377,7 +377,7 @@ def _missed(run: Run, text: Iteration) -> str:
     if text.failure:
         return labels.NO_NEW_TEXT.word
     if text.verdict is None:
-        return "not read yet" if labels.running(run) else ""
+        return "not read yet" if labels.running(run) else "not read"
     said = words.verdict(run, text)
     judged = text.judgement
     if judged and judged.score is not None:
@@ -393,9 +393,10 @@ def _missed(run: Run, text: Iteration) -> str:
 
 def feedback(run: Run, text: Iteration) -> list[Paragraph]:
     """Return what a critic or an evaluator said of a text, whole."""
+    cells = run.cells(text) if text.verdict else []  # until then they are those of its parent
     found = [
         Paragraph(one.point.words)
-        for one in run.cells(text)
+        for one in cells
         if one.point.source == "evaluator" and not one.result.passed and not is_bare(one, text)
     ]
     said = text.reading
@@ -407,6 +408,6 @@ def feedback(run: Run, text: Iteration) -> list[Paragraph]:
         worse = f"The critic calls it worse than {run.mention(text.parent)}"
         found.append(Paragraph(f"{worse}{f': {said.lost}' if said.lost else '.'}"))
     if not found:
-        remarks = (c for c in run.cells(text) if c.point.by_model and c.is_open and not c.asks)
+        remarks = (one for one in cells if one.point.by_model and one.is_open and not one.asks)
         found = [Paragraph(one.words) for one in remarks]
     return found
