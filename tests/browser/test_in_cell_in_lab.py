@@ -79,8 +79,13 @@ async def test_windows_line_ends_have_their_difference_and_a_persons_edit_takes_
     assert len(await lines(lab, GONE)) == 2
     await page.locator(DECIDE).get_by_role("button", name="Accept").click()
     await page.locator(DECIDE).wait_for(state="detached")
-    assert "r**2" in (await lab.cell_sources())[0]
+    shown = "panel.content.widgets[0].model.sharedModel.getSource() === arg"
+    shown += " && panel.content.widgets[0].editor.editor.state.doc.toString() === arg"
+    await lab.wait_for(shown, NEW)
     await lab.wait_closed()
+    await page.locator(".jp-Notebook .cm-content").first.click()
+    await page.keyboard.press("Control+z")
+    await lab.wait_for(shown, OLD)
     await lab.wait_idle()
     await lab.select(2)
     await improve(lab, 2)

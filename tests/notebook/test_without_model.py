@@ -314,9 +314,16 @@ def test_a_panel_names_no_model_and_offers_those_at_hand(shell):
     assert "" not in offers["models"]
 
 
-def test_a_failed_cell_is_looked_at_too(shell):
-    shell.run_cell("total = 0\ntotals + 1")
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_failed_cell_is_looked_at_too(shell, end):
+    shell.run_cell(f"total = 0{end}totals + 1{end}")
     assert "FAILS" in look(shell, "%refine fix -n 0")
+    assert shell.user_ns["refined"] == "total = 0\ntotals + 1"
+
+
+def test_windows_line_ends_are_ends_of_lines(shell):
+    look(shell, "%%refine --draft -n 0\r\ndouble = 2\r\n\r\ndouble + 1\r\n")
+    assert shell.user_ns["refined"] == "double = 2\n\ndouble + 1"
 
 
 @pytest.mark.parametrize(

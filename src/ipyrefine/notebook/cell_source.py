@@ -215,7 +215,8 @@ def is_words(source: str, shell: Any) -> bool:
 
 
 def exact_body(body: str) -> str:
-    """Return a cell's body as the front-end holds it, to which IPython has added a line end."""
+    """Return a cell's body as its editor shows it, to which IPython has added a line end."""
+    body = body.replace("\r\n", "\n")
     _, _, held = (source_cell_text() or "").lstrip("\n").partition("\n")
     return held if held.rstrip("\n") == body.rstrip("\n") else body
 

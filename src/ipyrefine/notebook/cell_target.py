@@ -206,9 +206,9 @@ def is_cell_id(value: object) -> TypeGuard[str]:
 
 
 def source_cell_text() -> str | None:
-    """Return the text of the running cell, as its front-end holds it; None outside a kernel."""
+    """Return the text of the running cell, as its editor shows it; None outside a kernel."""
     code = _parent().get("content", {}).get("code")
-    return code if isinstance(code, str) else None
+    return code.replace("\r\n", "\n") if isinstance(code, str) else None
 
 
 def button_press() -> str:

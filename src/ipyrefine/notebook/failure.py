@@ -71,7 +71,8 @@ class Failures:
         Neither a cell of ours, nor an interrupt or an exit counts as a failure.
         """
         info = getattr(result, "info", None)
-        source, cell_id = getattr(info, "raw_cell", None), getattr(info, "cell_id", None)
+        source = (getattr(info, "raw_cell", None) or "").replace("\r\n", "\n")
+        cell_id = getattr(info, "cell_id", None)
         if not source or is_ours(source):
             return
         early, error = result.error_before_exec, result.error_before_exec or result.error_in_exec

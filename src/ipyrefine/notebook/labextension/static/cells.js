@@ -65,6 +65,27 @@ function findPlace(tracker, kernel, request) {
   return { done, home, panel: done || home || panels[0] };
 }
 
+/** A cell's text as its editor shows it: Windows' line ends are ends of lines. */
+function textOf(cell) {
+  return cell.getSource().replaceAll("\r\n", "\n");
+}
+
+/**
+ * Take the \r of Windows' line ends out of a cell's text, with nothing to undo.
+ *
+ * The cell's editor has none: it would refuse to replace a text that is longer than its own. So it
+ * is not told, as nothing of its own changes.
+ */
+function dropReturns({ undoManager, ymodel, ysource }) {
+  const origins = undoManager?.trackedOrigins;
+  const editor = [...(origins || [])].find((one) => one?.ytext === ysource);
+  if (!editor) return;
+  const found = [...ysource.toString().matchAll(/\r(?=\n)/g)].reverse();
+  origins.delete(editor);
+  ymodel.doc.transact(() => found.forEach(({ index }) => ysource.delete(index, 1)), editor);
+  origins.add(editor);
+}
+
 /** Whether the keyboard is with a panel, a cell that nobody types in, or nothing. */
 function isFree(panel) {
   const held = document.activeElement;
@@ -141,13 +162,12 @@ function replace(place, request) {
   if (panel.content.model.readOnly || cell.getMetadata("editable") === false) {
     return refused("read-only");
   }
-  if (cell.getSource() !== request.expected_source) {
+  if (textOf(cell) !== request.expected_source) {
     return refused("changed");
   }
-  if (cell.undoManager) {
-    // Else an edit made half a second ago would be undone together with this one.
-    cell.undoManager.stopCapturing();
-  }
+  // Else an edit made half a second ago would be undone together with this one.
+  cell.undoManager?.stopCapturing();
+  dropReturns(cell);
   cell.transact(() => {
     cell.setSource(request.text);
     cell.setMetadata("ipyrefine", { op_id: request.op_id });
@@ -162,7 +182,7 @@ function read(place, request) {
     return refused("no-cell");
   }
   const index = indexOf(panel, hasId(request.cell_id));
-  const text = sharedNotebook(panel).cells[index].getSource();
+  const text = textOf(sharedNotebook(panel).cells[index]);
   const cells = [cellText(panel.content.model.cells.get(index))];
   return { ok: true, how: "read", cell_id: request.cell_id, reason: "", text, cells };
 }
@@ -190,7 +210,7 @@ function outputText(output) {
 function cellText(model) {
   return {
     type: model.type,
-    source: excerpt(model.sharedModel.getSource()),
+    source: excerpt(textOf(model.sharedModel)),
     outputs: model.outputs ? model.outputs.toJSON().slice(0, 20).map(outputText) : [],
   };
 }

@@ -280,7 +280,7 @@ function openLine(notebook, cell, lines) {
  */
 function placeCell(notebook, cell, { lines = null, failed = false, wish = "", look = false }) {
   const shared = notebook.model.sharedModel;
-  const source = cell.model.sharedModel.getSource();
+  const source = cell.model.sharedModel.getSource().replaceAll("\r\n", "\n");
   const id = cell.model.id;
   if (!CELL_ID.test(id)) {
     throw new Refusal("This cell's id is not valid. Copy the cell's text into a new cell.");
