@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 
 import pytest
+from shells import error_of, scripted_shell
 
 from ipyrefine.core.decisions import Decision, Override
 from ipyrefine.core.events import (
@@ -164,3 +165,18 @@ async def test_what_needs_work_is_asked_for_where_it_was_not_said(monkeypatch, t
     await ask(session)
     assert session.decided == [Override(outcome=Outcome.NEEDS_IMPROVEMENT, reason=reason)]
     assert next(answers, None) is None
+
+
+def closed() -> io.StringIO:
+    stream = io.StringIO()
+    stream.close()
+    return stream
+
+
+@pytest.mark.parametrize("stream", [None, object(), closed()])
+def test_nobody_is_asked_where_a_program_replaced_standard_input(stream, monkeypatch):
+    shell = scripted_shell(monkeypatch, ["<text>\nHello!\n</text>"])
+    monkeypatch.setattr(sys, "stdin", stream)
+    cell = "%%refine --plain -p prose -n 0 --critique never\nGreet."
+    assert error_of(shell, cell) is None
+    assert shell.user_ns["refined"] == "Hello!"

@@ -19,6 +19,7 @@ from typing import IO, Any, NamedTuple
 
 from ipyrefine.kernel.describe import class_name, columns_of, is_array, is_frame, is_named, mro
 from ipyrefine.kernel.redaction import has_known_form, is_environment, is_secret, is_secret_name
+from ipyrefine.sandbox.sandbox import working_folder
 
 TOO_LARGE = "it is too large to copy"
 TOO_SLOW = "copying it takes too long"
@@ -408,5 +409,5 @@ def lies_here(module: object) -> bool:
     file, name = names.get("__file__"), names.get("__name__")
     if type(file) is not str or type(name) is not str or name == "__main__":
         return False
-    top = os.path.join(os.getcwd(), name.partition(".")[0])
+    top = os.path.join(working_folder(), name.partition(".")[0])
     return os.path.abspath(file).startswith((f"{top}.", f"{top}{os.sep}"))

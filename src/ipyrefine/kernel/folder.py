@@ -17,6 +17,7 @@ from itertools import islice
 
 from ipyrefine.core.syntax import try_parse
 from ipyrefine.kernel.redaction import find_secrets, has_known_form, is_secret_name
+from ipyrefine.sandbox.sandbox import working_folder
 
 MAX_BYTES = 50 * 2**20
 MARKER = "folder.txt"  # says in the sandbox which folder of the notebook it stands for
@@ -57,7 +58,7 @@ def files_beside(*sources: str) -> dict[str, bytes]:
                 names += [f"{name}-wal", f"{name}-journal"]
             elif name.endswith(".py"):
                 names += _named([content.decode("utf-8", "replace")])
-    return {**files, MARKER: os.fsencode(os.getcwd())} if files else {}
+    return {**files, MARKER: os.fsencode(working_folder())} if files else {}
 
 
 def is_in_part(folder: str, names: Collection[str], *sources: str) -> bool:
@@ -76,7 +77,7 @@ def is_in_part(folder: str, names: Collection[str], *sources: str) -> bool:
 
 def _named(sources: Collection[str]) -> Iterator[str]:
     """Yield the paths that code names and may have: files, and folders that lead to them."""
-    here = os.path.realpath(os.getcwd())
+    here = os.path.realpath(working_folder())
     nowhere = {os.path.realpath(os.path.expanduser("~")), os.path.abspath(os.sep)}
     if here in nowhere or sys.platform == "emscripten":
         return
@@ -120,7 +121,7 @@ def _patterns(sources: Collection[str]) -> dict[str, None]:
     found: dict[str, None] = {}
     for text in texts:
         if len(text) <= _LONGEST and text.isprintable() and "**" not in text:
-            path = _URL.sub("", text).removeprefix(os.getcwd()).lstrip("/")
+            path = _URL.sub("", text).removeprefix(working_folder()).lstrip("/")
             folder, name = os.path.split(os.path.normpath(path))
             if not glob.has_magic(folder):
                 found[folder] = None

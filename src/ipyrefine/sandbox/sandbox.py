@@ -273,8 +273,10 @@ async def run_python(
     given = {**(files or {}), "main.py": source}
     shared = [one for one in given.values() if isinstance(one, SharedBytes)]
     startup += sum(one.seconds for one in shared)
-    folder = _make_folder(given)
+    folder = ""
     try:
+        folder = _make_folder()
+        _fill(folder, given)
         request = {
             "script": os.path.join(folder, "main.py"),
             "report": report,
@@ -292,8 +294,10 @@ async def run_python(
         passed = [one.descriptor for one in shared if one.descriptor is not None]
         result = await _supervise(request, folder, output_limit, passed)
     except OSError as error:
+        room = " Make room in the temporary folder, or have TMPDIR name another and restart."
+        advice = "" if error.filename == sys.executable else room
         raise UsageError(
-            f"Python could not be started to run a check: {error.strerror or error}."
+            f"Python could not be started to run a check: {error.strerror or error}.{advice}"
         ) from error
     finally:
         await asyncio.to_thread(_remove_folder, folder)
@@ -361,8 +365,11 @@ def _size(content: FileContent) -> int:
     return len(content.content if isinstance(content, SharedBytes) else content)
 
 
-def _make_folder(files: Mapping[str, FileContent]) -> str:
-    folder = os.path.realpath(tempfile.mkdtemp(prefix="ipyrefine-"))  # as the system calls it
+def _make_folder() -> str:
+    return os.path.realpath(tempfile.mkdtemp(prefix="ipyrefine-"))  # as the system calls it
+
+
+def _fill(folder: str, files: Mapping[str, FileContent]) -> None:
     for name, content in files.items():
         if isinstance(content, SharedBytes):
             if content.descriptor is not None:
@@ -374,7 +381,6 @@ def _make_folder(files: Mapping[str, FileContent]) -> str:
         (path if name.endswith("/") else path.parent).mkdir(parents=True, exist_ok=True)
         if not name.endswith("/"):
             path.write_bytes(data)
-    return folder
 
 
 async def _supervise(
@@ -495,10 +501,18 @@ def _read_report(folder: str, name: str | None) -> str:
     return path.read_bytes()[:_REPORT_BYTES].decode(errors="replace") if path.is_file() else ""
 
 
+def working_folder() -> str:
+    """Return the folder that this process works in; the root where that was removed."""
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        return os.sep
+
+
 def import_path() -> list[str]:
     """Return Python's import path, in its order, without the working folder."""
-    here = Path.cwd().resolve()
-    entries = [Path(entry).resolve() for entry in sys.path if entry]
+    here = Path(working_folder()).resolve()
+    entries = [Path(here, entry).resolve() for entry in sys.path if entry]
     return [str(one) for one in dict.fromkeys(entries) if one != here and one.exists()]
 
 

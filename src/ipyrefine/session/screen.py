@@ -4,6 +4,7 @@ import asyncio
 import shutil
 import sys
 import time
+from typing import Any
 
 from ipyrefine.core.actions import ACTIONS, parse_decision
 from ipyrefine.core.coach import open_puzzle
@@ -66,7 +67,7 @@ class Transcript:
         self._progress.take(event, run)
         if isinstance(event, TextDelta):
             return
-        size, tty = shutil.get_terminal_size(), sys.stdout.isatty()
+        size, tty = shutil.get_terminal_size(), is_terminal(sys.stdout)
         rows = size.lines - self._below if tty else _PIPE_LINES
         text = event_text(event, run, columns=size.columns, rows=rows, colour=tty)
         tells_form = isinstance(event, RunStarted | FormChosen | DraftReady) and not run.setup.words
@@ -84,7 +85,7 @@ class Transcript:
             self._ticking.cancel()
             self._ticking = None
         line = self._progress.line(run)
-        if not line or not sys.stdout.isatty():
+        if not line or not is_terminal(sys.stdout):
             self._erase()
             return
         line = clip(line, shutil.get_terminal_size().columns - 1)
@@ -107,9 +108,17 @@ class Transcript:
             self._status = ""
 
 
+def is_terminal(stream: Any) -> bool:
+    """Return True for a stream that people type into or read; a program may have replaced it."""
+    try:
+        return bool(stream.isatty())
+    except (AttributeError, ValueError):  # None or an object of the user's, or closed
+        return False
+
+
 async def ask(session: Session) -> None:
     """Ask a user at a terminal what to do with the text, and carry it out until it is settled."""
-    while sys.stdin.isatty() and (run := session.run).text and not session.interrupted:
+    while is_terminal(sys.stdin) and (run := session.run).text and not session.interrupted:
         found = rows(run, run.chosen) if run.chosen else ()
         shown = max((n for n, one in enumerate(found, start=1) if not one.conditions), default=0)
         if run.setup.coach and open_puzzle(run) is None:

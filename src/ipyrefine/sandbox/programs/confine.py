@@ -101,6 +101,9 @@ def main() -> None:
     """
     request = eval(sys.argv[1], {})
     os.set_inheritable(request["results"], False)
+    for number in (signal.SIGCHLD, signal.SIGXCPU):  # whoever ignores one hands that down
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     linux = sys.platform == "linux"
     if linux:
