@@ -44,6 +44,18 @@ async def test_what_code_printed_and_the_value_of_its_last_expression_are_kept_a
     assert len(value.text) < MAX_OUTPUT
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{'pear': 1, 'apple': {'b': 2, 'a': []}, 3: {}}",
+        "deque([1, 2], maxlen=2)",
+        "{'apple', 'pear'}",
+    ],
+)
+async def test_a_value_is_shown_as_a_notebook_gives_it(text: str) -> None:
+    assert await outputs(f"from collections import deque\n{text}") == (Value(text=text),)
+
+
 @pytest.mark.parametrize("body", ["raise SystemExit(3)", "while True: pass"])
 async def test_a_value_that_cannot_be_shown_is_no_fault(body: str) -> None:
     await outputs(f"class A:\n    def __repr__(self):\n        {body}\nA()")
@@ -63,6 +75,22 @@ async def test_a_frame_is_a_table_of_its_first_rows_with_its_whole_size() -> Non
     assert table.columns == ("city", "price")
     assert table.rows[:3] == (("a", "0.3"), ("b", "1234567.25"), ("c", "nan"))
     assert table.labels[:3] == ("0", "1", "2")
+
+
+async def test_times_that_are_all_midnights_are_days_as_pandas_shows_them() -> None:
+    text = (
+        "import pandas\nat = pandas.to_datetime(['2026-01-01', None, '2026-01-03'])\n"
+        "words = at.astype(str).where([True, False, True], '2026-01-01 00:00:00')\n"
+        "table = {'day': at, 'time': at + pandas.Timedelta('1h'), 'word': words}\n"
+        "pandas.DataFrame(table, at[[0] * 3])"
+    )
+    (table,) = await outputs(text)
+    assert isinstance(table, TableValue)
+    assert table.labels == ("2026-01-01",) * 3
+    assert table.rows[:2] == (
+        ("2026-01-01", "2026-01-01 01:00:00", "2026-01-01"),
+        ("NaT", "NaT", "2026-01-01 00:00:00"),
+    )
 
 
 async def test_a_polars_frame_is_a_table_too() -> None:

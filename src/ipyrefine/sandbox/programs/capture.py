@@ -4,12 +4,13 @@ import ast
 import base64
 import contextlib
 import io
+import itertools
 import math
 import reprlib
 import signal
 import struct
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 Limit = Callable[[float], float]
@@ -24,6 +25,7 @@ _WIDTH = 60  # characters of a name
 _PLAIN = (bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset, type(None))
 _MAX_SHOWN, _MAX_ITEMS = 80, 20  # characters, and items of a Series, that are shown whole
 _DIGITS = 10  # characters of a number that is shown as it is
+_DAY = 10  # characters of a date
 
 
 class _TooLong(BaseException):
@@ -184,7 +186,8 @@ def _table(value: Any) -> dict[str, Any] | None:
     frame = value.to_frame() if len(value.shape) == 1 else value
     if library == "pandas":
         head = frame.iloc[:_MAX_ROWS, :_MAX_COLUMNS]
-        labels, rows = list(head.index), head.itertuples(index=False, name=None)
+        labels, rows = list(head.index), [*head.itertuples(index=False, name=None)]
+        rows = [*zip(*map(_days, zip(*rows, strict=True)), strict=True)] if head.size else rows
         index = [name for name in head.index.names if name is not None]
     else:
         head = frame.head(_MAX_ROWS).select(frame.columns[:_MAX_COLUMNS])
@@ -194,12 +197,20 @@ def _table(value: Any) -> dict[str, Any] | None:
         "kind": "table",
         "columns": ["" if unnamed else _label(name) for name in head.columns],
         "index": ", ".join(map(_label, index)),
-        "labels": [_label(label) for label in labels],
-        "rows": [[_cell(cell) for cell in row] for row in rows],
+        "labels": [*map(_label, _days(labels))],
+        "rows": [[*map(_cell, row)] for row in rows],
         "height": int(frame.shape[0]),
         "width": int(frame.shape[1]),
         "is_series": len(value.shape) == 1,
     }
+
+
+def _days(values: Sequence[Any]) -> Sequence[Any]:
+    """Return times as pandas shows them: as days, where all of them are midnights."""
+    texts = [str(one).removesuffix(" 00:00:00") for one in values]
+    kinds = {type(one).__name__ for one in values}
+    is_days = {"Timestamp"} <= kinds <= {"Timestamp", "NaTType"} and max(map(len, texts)) == _DAY
+    return texts if is_days else values
 
 
 def _label(name: Any) -> str:
@@ -215,9 +226,25 @@ def _cell(value: Any) -> str:
     return (_text(value) if nested else str(value))[:_MAX_CELL]
 
 
+class _Writer(reprlib.Repr):
+    """Writes a dict in its own order, and a deque whole."""
+
+    def repr_dict(self, value: dict[Any, Any], level: int) -> str:
+        if value and level <= 0:
+            return "{...}"
+        pairs = [
+            f"{self.repr1(key, level - 1)}: {self.repr1(one, level - 1)}"
+            for key, one in itertools.islice(value.items(), self.maxdict)
+        ]
+        return f"{{{', '.join([*pairs, *['...'] * (len(value) > self.maxdict)])}}}"
+
+    def repr_deque(self, value: Any, level: int) -> str:
+        return self.repr_instance(value, level)
+
+
 def _text(value: Any) -> str:
     """Return a value as Python, its start where it is long."""
-    writer = reprlib.Repr()
+    writer = _Writer()
     writer.maxlist = writer.maxtuple = writer.maxset = writer.maxfrozenset = 200
     writer.maxdict = writer.maxdeque = writer.maxarray = 200
     writer.maxstring = writer.maxother = writer.maxlong = _MAX_TEXT
