@@ -511,6 +511,13 @@ async def test_a_cell_shows_names_that_are_new_or_changed_and_no_secret() -> Non
     assert (await ran("top = 1\n1 / 0", count=3)).rows == (), "of a cell that failed"
 
 
+async def test_what_a_loop_leaves_in_its_variable_is_no_result_to_confirm() -> None:
+    evidence = await ran(
+        "for n, x in enumerate(xs):\n    last = x\nwith open('f', 'w') as f: pass", xs=[3]
+    )
+    assert [(row.call, row.result) for row in evidence.rows] == [("last", "3")]
+
+
 async def test_short_series_and_numbers_are_shown_whole_and_what_the_task_names_first() -> None:
     frame = pandas.DataFrame({"k": ["a", "b", "a"], "v": [1, 2, 3]})
     text = (

@@ -688,7 +688,8 @@ def _run_cell(request: Request, write_event: Callable[..., None]) -> None:
         defined = [name for name in request["names"] if name in after]
         write_event(defined=defined, none=[name for name in defined if after[name] is None])
         own = {n: v for n, v in after.items() if n in variables or n not in ours}
-        held = outputs["show"](own).items()
+        lasting = {*variables, *request["binds"]}  # what a loop leaves is no result
+        held = outputs["show"]({n: v for n, v in own.items() if n in lasting}).items()
         changes = [(call, shown.get(call, ""), now) for call, now in held if now != shown.get(call)]
         write_event(changes=changes[:_MOST])
         odd = reached == [*_seen.get("written", ()), *_seen.get("hosts", ())]
