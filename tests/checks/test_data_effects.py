@@ -6,6 +6,9 @@ import io
 import json
 import re
 import warnings
+from collections import Counter
+from decimal import Decimal
+from types import SimpleNamespace
 from typing import Any
 
 import numpy
@@ -145,7 +148,7 @@ the times of `at` in `orders` are in UTC
 >>> rates.columns = ['who', 'share']
 2 columns of `rates` are renamed (customer → who, rate → share)
 >>> rates = rates.set_index('customer')
-`rates` has as its index column `customer`
+`rates` has column `customer` as its index
 >>> orders = orders.T
 `orders` no longer has columns `order`, `customer`, `amount`, `price`, `size` and 1 more
 >>> orders['size'] = orders['size'].cat.reorder_categories(['XL', 'M', 'S'])
@@ -163,7 +166,7 @@ the times of `at` in `orders` are in UTC
 >>> orders['amount'] = orders['amount'].sort_values().values
 the values of `amount` in `orders` are in another order
 >>> rates = rates.set_index('customer').drop('b')
-`rates` has as its index column `customer`
+`rates` has column `customer` as its index
 1 of 3 rows of `rates` is gone (b, 3)
 >>> merged = orders.merge(customers, how='left')
 >>> merged['town'] = merged['town'].fillna('?')
@@ -256,6 +259,24 @@ All values of the answer are missing
 >>> rates.copy().sort_values('rate')
 >>> None
 It gives nothing and changes nothing
+>>> orders.dropna(inplace=True)
+2 of 6 rows of `orders` are gone: they have a missing value
+>>> len(orders.assign(a=None, b=None).dropna(subset=['a', 'b', 'customer']))
+6 of 6 rows of `orders` are gone: their `a`, `b` or `customer` is missing
+>>> orders[['order', 'amount']].round()
+2 of 5 known values of `amount` in the answer are overwritten (1.5 → 2)
+>>> orders['amount'].max(), orders['amount'].min()
+1 of 6 rows of `orders` has no `amount` and is left out
+>>> rates.index = [pandas.Timestamp(2026, 1, 2, n) for n in (0, 3, 0)]
+`rates`: row labels 0, 1, 2 → 2026-01-02, 2026-01-02 03:00:00, 2026-01-02
+>>> orders['amount'] = orders['amount'] / 10_000
+5 of 5 known values of `amount` in `orders` are overwritten (1.5 → 0.00015)
+sum of `amount`: 19.00 in `orders`, 0.0019 afterwards
+>>> orders['amount'] = orders['amount'] - 3.8
+5 of 5 known values of `amount` in `orders` are overwritten (1.5 → -2.3)
+sum of `amount`: 19.00 in `orders`, 0.00 afterwards
+>>> rates.columns = pandas.MultiIndex.from_tuples([('who', 'id'), ('is', 'n')])
+2 columns of `rates` are renamed (customer → who, id; rate → is, n)
 >>> def f(t): return len(t)
 >>> m = None
 >>> del m
@@ -309,12 +330,72 @@ NOTHING = [
     "numpy.clip(xs, 2, 3)",
     "[abs(x) for x in [-3, 1, 2, 3]]\n[max(x, 2) for x in xs]",
     "[x % 3 + 1 for x in xs]",
+    "{n: 2 * value for n, value in d.items()}",
+    # Sums of groups, of which some equal a row.
+    "orders[['order', 'amount']].describe()",
+    "rates.groupby('customer').sum()",
+    "known.groupby('customer', as_index=False)[['amount', 'order']].sum()",
+    "known.groupby('size', observed=False)[['order', 'amount']].sum()",
+    # What is asked for.
+    "orders['customer'].unique()",
+    "customers.merge(orders, how='left_anti')",
+    "orders.set_index('order')['price'].str.len()",
+    # What is missing, or none, before and afterwards.
+    "ends['a'] = ends['a'] * 2\nlen(ends)",
 ]
 
 
 @pytest.mark.parametrize("text", NOTHING)
 def test_what_does_nothing_to_data_has_no_line(text: str) -> None:
-    assert told(text, numpy=numpy, xs=[3, 1, 2, 3], ys=[1, 3, 2, 1]) == []
+    known = tables()["orders"].dropna(subset=["customer"])
+    xs, ys, d = [3, 1, 2, 3], [1, 3, 2, 1], {"a": 1, "b": 2}
+    ends = pandas.DataFrame({"a": [numpy.inf, -numpy.inf]})
+    assert told(text, numpy=numpy, xs=xs, ys=ys, d=d, known=known, ends=ends) == []
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "int64[pyarrow]", "float64", "object"])
+def test_values_of_any_type_that_change_are_told(dtype: str) -> None:
+    t = pandas.DataFrame({"n": pandas.array([1, 2, None, 4]).astype(dtype), "k": list("abcd")})
+    assert told("t['n'] = t['n'] * 2", t=t.copy())[0] == (
+        "3 of 3 known values of `n` in `t` are overwritten (1 → 2)"
+    )
+    assert (
+        told("t.loc[2, 'n'] = 0", t=t.copy())[0] == "1 missing value of `n` in `t` is filled with 0"
+    )
+    keys = pandas.DataFrame({"n": t["n"].head(3), "of": [1, 2, 3]})
+    lines = told("both = t.merge(keys, on='n')", t=t, keys=keys)
+    assert lines[0] == "1 of 4 rows of `t` is gone in `both`: its `n` (4) is not in `keys`"
+
+
+def test_of_a_wide_frame_the_columns_that_a_text_names_are_looked_at() -> None:
+    wide = pandas.DataFrame({f"c{n}": [n, n + 1] for n in range(90)})
+    assert told("wide['c85'] = 0", wide=wide)[0] == (
+        "2 of 2 known values of `c85` in `wide` are overwritten (85 → 0)"
+    )
+    assert told("wide.iloc[:, 86] = 0", wide=wide) == ["`wide` is changed"]
+    assert told("wide = wide.drop(columns='c0')", wide=wide) == ["`wide` no longer has column `c0`"]
+    assert told("wide.columns = [one.upper() for one in wide]", wide=wide) == [
+        "90 columns of `wide` are renamed (c0 → C0, c1 → C1, c2 → C2 …)"
+    ]
+
+
+def test_the_rows_that_a_list_in_a_column_makes_are_told() -> None:
+    carts = pandas.DataFrame({"cart": [1, 2], "of": [7, 7], "items": [["a", "b"], ["c"]]})
+    assert told("carts = carts.explode('items')", carts=carts)[0] == (
+        "1 of 2 rows of `carts` is there more than once: `cart` (1)"
+    )
+
+
+OPEN = ["carts.loc[0, 'items'].append('d')\nNone", "words['a'] += 1", "box.n = 2", "rows.sort()"]
+
+
+@pytest.mark.parametrize("text", OPEN)
+async def test_of_what_no_copy_keeps_nobody_says_that_nothing_changes(text: str) -> None:
+    carts = pandas.DataFrame({"cart": [1, 2], "items": [["a", "b"], ["c"]]})
+    words, box, rows = Counter("ab"), SimpleNamespace(n=1), [Decimal(2), Decimal(1)]
+    evidence = await ran(text, carts=carts, words=words, box=box, rows=rows)
+    assert evidence.passed
+    assert evidence.effects == ()
 
 
 @pytest.mark.parametrize("text", ["print(len(orders))", "orders.to_csv('out.csv')"])
@@ -432,6 +513,8 @@ def test_polars_frames_are_told_alike() -> None:
     assert told("kept = o.drop_nulls()", **of)[0] == (
         "1 of 3 rows of `o` is gone in `kept`: its `town` or `n` is missing"
     )
+    assert told("o.join(towns, on='town', how='anti')", **of) == []
+    assert not any("gone" in one for one in told("o.group_by('town').sum()", **of))
     joined = told("both = o.join(towns, on='town')", **of)
     assert joined[0] == "1 of 3 rows of `o` is gone in `both`: its `town` (Rom) is not in `towns`"
     assert told("o = o.with_columns(n=o['n'].fill_null(0))", **of) == [

@@ -6,6 +6,7 @@ from ipyrefine.core.model import Effect
 _WEIGHTY = (
     "gone", "repeated", "reordered", "ignored", "filled", "overwritten", "missing", "changed",
 )  # fmt: skip
+_OF_VALUES = ("overwritten", "missing", "filled", "reordered", "type")
 _FEW = 3  # values in a sentence
 _ANSWERS = {
     "none": "{} is None",
@@ -28,6 +29,8 @@ def sentence(effect: Effect) -> str:
     verb = "is" if is_one else "are"
     here = f" in {name}" if effect.name and effect.of else ""
     place = f" in {_code(effect.name or effect.of)}" if effect.name or effect.of else ""
+    if effect.kind in _OF_VALUES and effect.of and not (effect.name or effect.line):
+        place = " in the answer"  # not where a step found them
     column = f" of {_code(effect.column)}" if effect.column else ""
     before, after = effect.before, effect.after
     match effect.kind:
@@ -103,10 +106,11 @@ def sentence(effect: Effect) -> str:
             listed = ", ".join(map(_code, effect.values))
             more = effect.count - len(effect.values)
             listed += f" and {more:,} more" if effect.values and more > 0 else ""
-            word = {"gone": "no longer has", "index": "has as its index"}.get(
-                effect.cause, f"has {'a ' * is_one}new"
-            )
-            return f"{name} {word} column{'s' * (not is_one)} {listed}".rstrip()
+            what = f"column{'s' * (not is_one)} {listed}".rstrip()
+            if effect.cause == "index":
+                return f"{name} has {what} as its index"
+            verb = "no longer has" if effect.cause == "gone" else f"has {'a ' * is_one}new"
+            return f"{name} {verb} {what}"
         case "new":
             return f"{name} is {effect.cause or 'new'}: {effect.after}"
         case "changed":
@@ -169,8 +173,9 @@ def _why(effect: Effect) -> str:
         case "unmatched" | "unused":
             return f": {whose} {column or 'key'}{which} is not in {other}"
         case "missing":
-            columns = column or " or ".join(map(_code, effect.values[:_FEW]))
-            return f": {whose} {columns or 'value'} is missing"
+            columns = column or _either([*map(_code, effect.values[:_FEW])])
+            have = "it has" if effect.count == 1 else "they have"
+            return f": {whose} {columns} is missing" if columns else f": {have} a missing value"
         case "repeats":
             same = f" by {column}" if column else ""
             return f": {'it repeats' if effect.count == 1 else 'they repeat'} another{same}"
@@ -183,6 +188,12 @@ def _why(effect: Effect) -> str:
     return f": {column}{which}".replace(": (", ": ").replace(":  (", " (") if which else ""
 
 
+def _either(names: list[str]) -> str:
+    *others, last = names or [""]
+    return f"{', '.join(others)} or {last}" if others else last
+
+
 def _some(effect: Effect) -> str:
-    shown = ", ".join(effect.values[:_FEW])
+    between = "; " if any(", " in one for one in effect.values) else ", "
+    shown = between.join(effect.values[:_FEW])
     return f" ({shown}{' …' * (len(effect.values) > _FEW)})" if shown else ""

@@ -426,7 +426,7 @@ class Effect(Record):
     # Why, in a word. Of what is gone or missing: ``unmatched`` (in `other`), ``unused`` (by it),
     # ``missing`` (the column's value), ``repeats``, ``keys``, ``groups``, ``filter``, ``coerced``,
     # ``mapped``, ``aligned``, ``shorter``, ``new`` (computed), ``read`` (from none of the data). Of
-    # rows left out: ``grouped``, ``compared`` or what reduces them. Of what differs: the key. Of an
+    # rows left out: ``grouped`` or ``compared``, where they are. Of what differs: the key. Of an
     # answer: what it is. Of a warning: its category. Of columns: ``gone``, ``index``, ``renamed``,
     # ``reordered``. Of what is new: ``replaced`` where the notebook has another of that name.
     cause: str = ""

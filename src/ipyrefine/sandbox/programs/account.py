@@ -29,16 +29,19 @@ Effects = Iterator[Effect]
 _SECONDS, _STEP_SECONDS = 3.0, 2.0  # of processor time, in all
 _MOST, _MOST_OF = 8, {"new": 3, "warning": 2, "total": 2, "type": 2, "ignored": 2}  # effects
 _FEW, _WIDTH, _WORDS, _COLUMNS = 5, 60, 200, 20  # values, characters, columns that are looked at
+_NAMES = 3  # of columns in a sentence
 _ITEMS, _ROWS, _DATES = 100_000, 2_000_000, 200_000  # plain values, rows, rows with times
 _BYTES = 200_000_000  # of what has to be copied
 _VISITS = 20  # of one step, in a loop
 _SHARE = 2  # one row in so many has to be known for a table to be made of another
+_OTHERS = 4  # one new row for so many known ones may stand in a table that lost rows
 _SAMPLE = 1_000  # rows by which it is told whether two columns agree
 _CLOSE = 1e-9
 _SCALARS = (bool, int, float, complex, str, bytes, type(None))
 _EMPTY = dict[str, int]()
 _VIEWS = tuple(map(type, (_EMPTY.items(), _EMPTY.values(), _EMPTY.keys())))
 _LISTS: tuple[Any, ...] = (list, tuple, dict, set, range, *_VIEWS)
+_CODE = (type(sys), type(len), type(lambda: 0), type)  # modules, functions and classes
 _BUILTINS = (zip, dict, sorted, max, min)
 _NUMBER = re.compile(r"\s*[-+]?\d[\d,. ]*(?:[eE][-+]?\d+)?\s*%?")
 _CHAINED = ("ChainedAssignmentError", "SettingWithCopyWarning")
@@ -67,6 +70,8 @@ def _rank(effect: Effect) -> int:
 def _text(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:,.2f}" if abs(value) >= 1_000 else f"{value:.6g}"
+    if isinstance(value, datetime.datetime):
+        return str(value).removesuffix(" 00:00:00")
     if isinstance(value, (tuple, dict)):
         parts = value.values() if isinstance(value, dict) else value
         value = ", ".join(_text(one) for one in parts if one is not None)
@@ -102,19 +107,31 @@ def _is_series(value: Any) -> bool:
 
 
 class _Table:
-    """A frame or a series: its columns by name, and the levels of its index that have one."""
+    """A frame or a series: its columns by name, and the levels of its index that have one.
+
+    Of a wide frame, those are looked at that the text names, then the first.
+    """
+
+    named = frozenset[str]()
 
     def __init__(self, value: Any) -> None:
         self.value, self.library, self.height = value, _library(value), len(value)
         self.columns: dict[str, Any] = {_label(value.name): value} if _is_series(value) else {}
+        self.labels = [*self.columns]  # of all columns
         if _is_frame(value):
-            for number, name in enumerate(value.columns[:_COLUMNS]):
-                column = value.iloc[:, number] if self.library == "pandas" else value[name]
-                self.columns.setdefault(_label(name), column)
+            self.labels = [*map(_label, value.columns)]
+            places = sorted(range(len(self.labels)), key=lambda n: self.labels[n] not in self.named)
+            for number in sorted(places[:_COLUMNS]):
+                self.columns.setdefault(self.labels[number], self.values(number))
         self.own = [*self.columns]  # those that are no level of the index
         for name in getattr(getattr(value, "index", None), "names", ()):
             if name is not None:
                 self.columns.setdefault(_label(name), value.index.get_level_values(name))
+
+    def values(self, number: int) -> Any:
+        if self.library == "pandas":
+            return self.value.iloc[:, number]
+        return self.value.to_series(number)
 
     def lacks(self, name: str) -> int:
         return _count_missing(self.columns[name])
@@ -211,7 +228,9 @@ def _names_rows(column: Any) -> bool:
     if not hasattr(column, "isna"):
         return column.n_unique() == len(column) > 0 == column.null_count()  # type: ignore[no-any-return]
     few = column[:_SAMPLE]
-    return bool(len(few) and few.is_unique and column.is_unique and not column.hasnans)
+    with contextlib.suppress(TypeError):  # lists
+        return bool(len(few) and few.is_unique and column.is_unique and not column.hasnans)
+    return False
 
 
 # Which row of one table a row of another was
@@ -236,14 +255,17 @@ def _origin(old: _Table, new: _Table, *, same: bool) -> tuple[Any, str] | None:
         if as_before and _agree(old, new, name, _array(range(new.height))):
             return _array(range(new.height)), ""
         found = _looked_up(old.columns[name], new.columns[name])
+        if not _is_known(found) or _is_computed(old, new, found, own, name, same=same):
+            continue
         # That numbers are among those of a column shows nothing: it may be a count.
         others = [one for one in own if one != name]
-        sure = any(_agree(old, new, one, found) for one in others) or (
+        as_many = not any(map(len, _counted(found, old.height)[:2]))
+        sure = any(_agree(old, new, one, found, whole=not as_many) for one in others) or (
             not others and not _is_number(old.columns[name])
         )
-        if _is_known(found) and sure:
+        if sure:
             return found, name
-        if _is_known(found) and same and old.height == new.height:
+        if same and old.height == new.height:
             unsure = found, name
     if not own:
         return None
@@ -259,7 +281,8 @@ def _origin(old: _Table, new: _Table, *, same: bool) -> tuple[Any, str] | None:
             free.setdefault(row, []).append(place)
         left = (free.get(row, [-1]) for row in new.rows(own))
         found = _array([one.pop(0) if len(one) > 1 else one[0] for one in left])
-        if _SHARE * sum(one >= 0 for one in found) > len(found):
+        known = _SHARE * sum(one >= 0 for one in found) > len(found)
+        if known and not _is_computed(old, new, found, own, "", same=same):
             return found, ""
     whole = as_before and (alike or (same and not unsure))
     return (_array(range(new.height)), "") if whole else unsure
@@ -300,13 +323,18 @@ def _same(old: _Table, new: _Table, name: str) -> bool:
     return _equal(*(_taken(table.columns[name], None) for table in (old, new)))
 
 
-def _agree(old: _Table, new: _Table, name: str, places: Any) -> bool:
-    """Return True if values of two columns are the same in a sample of the rows."""
+def _agree(old: _Table, new: _Table, name: str, places: Any, *, whole: bool = False) -> bool:
+    """Return True if most values of two columns, or all, are the same in a sample of the rows."""
     rows = [n for n in range(0, len(places), len(places) // _SAMPLE + 1) if places[n] >= 0]
-    was = _values(_taken(old.columns[name], _array(places[n] for n in rows)))
-    now = _values(_taken(new.columns[name], rows))
-    same = [bool(one == two) for one, two in zip(was, now, strict=True)]
-    return sum(same) * _SHARE > len(same)
+    was = _taken(old.columns[name], _array(places[n] for n in rows))
+    return _is_like(was, _taken(new.columns[name], rows), whole=whole)
+
+
+def _is_like(was: Any, now: Any, *, whole: bool = False) -> bool:
+    some = slice(None, None, len(was) // _SAMPLE + 1)
+    pairs = zip(_values(was[some]), _values(now[some]), strict=True)
+    same = [bool(one == two) for one, two in pairs]
+    return all(same) if whole else sum(same) * _SHARE > len(same)
 
 
 def _fits(old: _Table, new: _Table, places: Any) -> bool:
@@ -319,6 +347,24 @@ def _fits(old: _Table, new: _Table, places: Any) -> bool:
 def _is_known(places: Any) -> bool:
     known = (places >= 0).sum() if hasattr(places, "sum") else sum(one >= 0 for one in places)
     return len(places) > 0 and bool(_SHARE * known >= len(places))
+
+
+def _is_computed(
+    old: _Table, new: _Table, places: Any, own: list[str], key: str, *, same: bool
+) -> bool:
+    """Return True for sums of groups and the like, of which some equal a row by chance.
+
+    Other rows have taken the place of those that are gone, and are no mere keys without one.
+    """
+    gone, _, rows, _ = _counted(places, old.height)
+    unknown = [n for n, place in enumerate(places) if place < 0]
+    if not len(gone) or len(unknown) <= same * len(rows) / _OTHERS:
+        return False
+    some = unknown[:_SAMPLE]
+    no_key = _missing(_taken(new.columns[key], some)) if key else [False] * len(some)
+    others = (_missing(_taken(new.columns[n], some)) for n in own if n != key)
+    lacks = zip(no_key, zip(*others, strict=True), strict=False)
+    return not all(no or all(more) for no, more in lacks)
 
 
 # What differs
@@ -361,7 +407,8 @@ def _tables(
         if source in old.columns:
             was = _taken(old.columns[source], theirs)
             now = _taken(new.columns[column], None if whole else rows)
-            if not _equal(was, now) or old.type(source) != new.type(column):
+            computed = of and _is_series(new.value) and not _is_like(was, now)
+            if not computed and not (_equal(was, now) and old.type(source) == new.type(column)):
                 yield from _column(was, now, name=name, of=of, column=column)
     if not is_slice:
         yield from _totals(old, new, name, of, key)
@@ -370,13 +417,17 @@ def _tables(
 def _column(before: Any, after: Any, **where: Any) -> Effects:
     """Yield what became of a column's values."""
     types = {"before": _type(before), "after": _type(after)}
-    retyped = types["before"] != types["after"] or before.dtype != after.dtype
+    # Categories count in their order; how a type is written, does not.
+    ordered = hasattr(before.dtype, "categories") and types["before"] != types["after"]
+    retyped = ordered or before.dtype != after.dtype
     if retyped and not {*types.values()} <= {"object", "str", "string"}:
         yield _effect("type", **where, **types)
     size, known = len(before), len(before) - _count_missing(before)
     if not retyped and hasattr(before, "isna"):  # only the rows that may differ
-        lacks = before.isna(), after.isna()
-        rows = (lacks[0] != lacks[1]) | ~(lacks[0] | lacks[1] | (before == after).astype(bool))
+        lacks, same = (before.isna(), after.isna()), before == after
+        if hasattr(same, "to_numpy"):  # it may be missing
+            same = same.to_numpy(dtype=bool, na_value=False)
+        rows = (lacks[0] != lacks[1]) | ~(lacks[0] | lacks[1] | same)
         before, after = before[rows], after[rows]
     first, second = _values(before), _values(after)
     if len(first) > 1 and first != second and Counter(first) == Counter(second):
@@ -422,16 +473,35 @@ def _totals(old: _Table, new: _Table, name: str, of: str, key: str = "") -> Effe
         if names_rows or not all(map(_is_number, both)):
             continue
         was, now = (one.sum() for one in both)
-        if not math.isclose(was, now, rel_tol=_CLOSE, abs_tol=_CLOSE):
-            sums = [f"{one:,.2f}" if isinstance(one, float) else f"{one:,}" for one in (was, now)]
-            pair = dict(zip(("before", "after"), sums, strict=True))
+        if not (math.isclose(was, now, rel_tol=_CLOSE, abs_tol=_CLOSE) or was != was != now != now):
+            pair = dict(zip(("before", "after"), _sums(was, now), strict=True))
             yield _effect("total", name=name, of=of, column=column, **pair)
+
+
+def _sums(*values: Any) -> list[str]:
+    """Return sums with as many digits as tell them apart."""
+    texts = list[str]()
+    for places in (2, 4, 6):
+        texts = [_sum(one, places) for one in values]
+        if len({*texts}) == len(texts):
+            return texts
+    return [*map(str, values)]
+
+
+def _sum(value: Any, places: int) -> str:
+    if not isinstance(value, float):
+        return f"{value:,}"
+    value = 0.0 if abs(value) < _CLOSE else value
+    return f"{value:,.{places}f}" if abs(value) >= 1 or not value else f"{value:.6g}"
 
 
 def _items(was: Any, now: Any, name: str, of: str) -> Effects:
     """Yield which items of a list, a dict or a set are gone, repeated, moved or others."""
     first, second = ([*map(_item, one)] for one in (was, now))
-    shown = dict(zip((*second, *first), (*now, *was), strict=True))
+    shown = {
+        n: "None" if one is None else one
+        for n, one in zip((*second, *first), (*now, *was), strict=True)
+    }
     old, new = Counter(first), Counter(second)
     where = {"name": name, "of": of, "total": len(first), "unit": "item"}
     if not of and type(was) in (list, tuple) and len(was) == len(now) and old != new:
@@ -447,8 +517,10 @@ def _items(was: Any, now: Any, name: str, of: str) -> Effects:
         yield _effect("repeated", count=len(again), values=_some(map(shown.get, again)), **where)
     if not of and type(was) is not set and old == new and first != second:
         yield _effect("reordered", name=name, of=of, unit="item")
-    if type(was) is dict and (
-        others := [n for n in was if n in now and not _alike(was[n], now[n])]
+    if (
+        not of
+        and type(was) is dict
+        and (others := [n for n in was if n in now and not _alike(was[n], now[n])])
     ):
         pair = _pair(was[others[0]], now[others[0]])
         yield _effect("overwritten", count=len(others), values=_some(others), **where, **pair)
@@ -506,6 +578,8 @@ def _differ(name: str, was: Any, now: Any) -> Effects:
                 if (after := traits[1].get(one, before)) != before:
                     pair = {"before": f"{one} {before or 'none'}", "after": after or "none"}
                     yield _effect("changed", name=name, **pair)
+            if [_size(was), traits[0]] == [_size(now), traits[1]] and not _equal(was, now):
+                yield _effect("changed", name=name)  # in a column that was not looked at
     elif _is_array(was) and _is_array(now) and was.size <= _ROWS:
         if was.shape == now.shape:
             items = [_values(one.ravel()) for one in (was, now)]
@@ -534,10 +608,14 @@ def _sizes(name: str, was: Any, now: Any) -> Effects:
 
 
 def _columns(old: _Table, new: _Table, name: str) -> Effects:
-    lost, added = ([n for n in a.own if n not in b.own] for a, b in ((old, new), (new, old)))
+    labels = [dict.fromkeys(one.labels) for one in (old, new)]
+    lost, added = ([n for n in a if n not in b] for a, b in (labels, labels[::-1]))
     both = [*zip(lost, added, strict=False)]
     if len(lost) == len(added) and all(
-        _equal(_taken(old.columns[one], None), _taken(new.columns[other], None))
+        _equal(
+            _taken(old.values(old.labels.index(one)), None),
+            _taken(new.values(new.labels.index(other)), None),
+        )
         for one, other in both
     ):
         told = {"renamed": [f"{one} → {other}" for one, other in both]}
@@ -551,7 +629,7 @@ def _columns(old: _Table, new: _Table, name: str) -> Effects:
         if names:
             values = {"count": len(names), "values": names[:_FEW]}
             yield _effect("columns", name=name, cause=cause, **values)
-    if not lost and not added and old.own != new.own:
+    if not lost and not added and [*labels[0]] != [*labels[1]]:
         yield _effect("columns", name=name, cause="reordered")
 
 
@@ -602,6 +680,7 @@ class Account:
     def watch(self, tree: ast.Module, file: str, names: dict[str, Any]) -> ast.Module:
         """Return a text's tree with its calls noted; note its warnings, too."""
         self._file, self._text = file, _Reading(tree)
+        _Table.named = frozenset(self._text.named)
         names[_KEEP], names[_DONE] = self._keep, self._done
         show = warnings.showwarning
 
@@ -705,11 +784,13 @@ class Account:
             if name in own and was is not None:
                 start = len(found)
                 with contextlib.suppress(Exception):
+                    changed |= _is_open(was)
                     found.extend(_differ(name, was, own[name]))
                     if _is_frame(was) and _is_frame(own[name]) and len(found) > start:
                         found.extend(self._mixed(_Table(own[name]), name, {*_Table(was).own}))
                 changed |= len(found) > start
             elif name in own:
+                changed |= type(own[name]) not in (*_CODE, type(None))
                 changed |= own[name] is not self._variables[name]
         with contextlib.suppress(Exception):
             found.extend(self._odd(own, value, changed=changed) if odd else ())
@@ -763,8 +844,7 @@ class Account:
         cause = "none" if value is None and name in own else _oddity(value)
         if cause:
             yield _effect("answer", cause=cause, name="" if self._text.shows else name)
-        made = (type(sys), type(_rank), type(len), type)  # modules, functions and classes
-        new = [n for n in own if n not in self._variables and not isinstance(own[n], made)]
+        new = [n for n in own if n not in self._variables and not isinstance(own[n], _CODE)]
         if value is None and not (cause or new or changed):
             uncalled = next((n for n in self._text.uncalled if n in own), "")
             yield _effect("answer", cause="uncalled" if uncalled else "nothing", name=uncalled)
@@ -802,12 +882,14 @@ class Account:
             alone = False
         known = {column for _, old, _, once in origins if once for column in old.columns}
         yield from self._mixed(table, name, known)
-        theirs = {column for _, old, *_ in origins for column in old.columns}
+        theirs = {n for _, old, *_ in origins for n in (*old.columns, *old.labels)}
         if not any(old.height > table.height for _, old, *_ in origins):
-            counts = {n: count for n in table.own if n not in theirs and (count := table.lacks(n))}
-            if counts:
-                column = "".join([*counts][: len(counts) == 1])
-                count, total = sum(counts.values()), table.height * len(counts)
+            added = [n for n in table.own if n not in theirs]
+            lacks = {n: count for n in added if (count := table.lacks(n))}
+            if lacks and not (shown and _oddity(value)):
+                column = ", ".join(lacks) if len(lacks) <= _NAMES else ""
+                total = table.height * len(lacks if column else added)
+                count = sum(lacks.values())
                 made = any(map(_holds_data, self._variables.values()))
                 where = {"name": name, "column": column, "cause": "new" if made else "read"}
                 yield _effect("missing", count=count, total=total, **where)
@@ -921,6 +1003,12 @@ def _copy(value: Any) -> Any:
         if type(value) in _SCALARS:
             return value
     return None
+
+
+def _is_open(value: Any) -> bool:
+    """Return True for a table whose cells may hold lists and the like, which no copy keeps."""
+    columns = _Table(value).columns.values() if _library(value) else [value] * _is_array(value)
+    return any(str(one.dtype).lower().startswith("object") for one in columns)
 
 
 def _holds_data(value: Any) -> bool:
@@ -1296,9 +1384,9 @@ class _Step:
     def _sorted(self, _: str) -> Effects:
         yield from self._texts(self._args.get("by", self._args.get("columns")))
 
-    def _reduced(self, name: str) -> Effects:
+    def _reduced(self, _: str) -> Effects:
         yield from self._texts()
-        yield from self._lacking(name)
+        yield from self._lacking()
 
     def _put_together(self, name: str) -> Effects:
         if name == "concat":
@@ -1409,7 +1497,7 @@ class _Step:
     def _joined(self, _: str) -> Effects:
         args, left = self._args, self._subject
         right, how = args.get("right", args.get("other")), str(args.get("how") or "inner")
-        if not (_library(left) and _library(right)) or how == "cross":
+        if not (_library(left) and _library(right)) or how == "cross" or "anti" in how:
             return
         sides = _join_keys(left, right, args)
         names = [
@@ -1447,7 +1535,8 @@ class _Step:
             return
         result = self._subject if self._result is None else self._result
         count, subset = self._size - len(result), self._args.get("subset")
-        if count <= 0 or self._args.get("axis") in (1, "columns"):
+        distinct = name == "unique" and _is_series(self._subject)
+        if count <= 0 or distinct or self._args.get("axis") in (1, "columns"):
             return
         columns = [*map(str, [subset] if isinstance(subset, str) else subset or ())]
         where: dict[str, Any] = {"of": self._name(), "count": count, "total": self._size}
@@ -1546,7 +1635,7 @@ class _Step:
                     "text", of=self._name(), column=_label(column.name), count=len(column)
                 )
 
-    def _lacking(self, cause: str) -> Effects:
+    def _lacking(self, cause: str = "") -> Effects:
         subject = _ungrouped(self._subject)
         if _is_series(subject) and 0 < (count := _count_missing(subject)) < len(subject):
             where = {"of": self._name(subject, self._first()), "column": _label(subject.name)}
@@ -1651,4 +1740,4 @@ def _join_keys(left: Any, right: Any, args: Any) -> list[tuple[str, dict[Any, in
 def _key(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(map(_key, value))
-    return None if value != value else value
+    return None if _is_missing(value) else value
