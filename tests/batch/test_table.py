@@ -120,7 +120,8 @@ async def test_a_check_tells_texts_apart_that_give_the_same():
 
     table = await made([RIGHT, ALSO_RIGHT, RIGHT + '  # """'], checks=[documented])
     assert table.groups == [(0, 1), (2,)]
-    assert [row["documented"] for row in table.rows()] == ["✗ documented"] * 2 + ["✓ documented"]
+    said = ["✗ documented failed"] * 2 + ["✓ documented passed"]
+    assert [row["documented"] for row in table.rows()] == said
 
 
 async def test_a_check_that_breaks_is_told_of_its_text_and_the_others_are_checked():
@@ -129,7 +130,7 @@ async def test_a_check_that_breaks_is_told_of_its_text_and_the_others_are_checke
 
     table = await made([RIGHT, ALSO_RIGHT], checks=[broken])
     assert table.groups == [(0,), (1,)]
-    assert [row["broken"] for row in table.rows()] == ["✓ broken", ""]
+    assert [row["broken"] for row in table.rows()] == ["✓ broken passed", ""]
     assert "ZeroDivisionError" in table.rows()[1]["error"]
     assert "ZeroDivisionError" in repr(table)
 

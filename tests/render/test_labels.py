@@ -7,7 +7,7 @@ from ipyrefine.core.events import CallEnded, StageStarted, Stopped, TextDelta
 from ipyrefine.core.model import Budget, Limits, Outcome, Setup, StopReason, Task, Usage, Verdict
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.table import Evidence, Point, Result, Tally
-from ipyrefine.render import labels, words
+from ipyrefine.render import grid, labels, words
 from ipyrefine.render.html import record_html
 from ipyrefine.render.progress import Progress
 from ipyrefine.render.terminal import record_text
@@ -60,15 +60,47 @@ def test_a_verdict_names_its_basis_on_every_surface(verdict, label, read_html):
     assert f"{read_html(record_html(run)).text.strip()} ".startswith(f"{word} ")
 
 
-@pytest.mark.parametrize(("evidence", "chip"), [
-    (HELD, "✓ examples 3/3"),
-    (Evidence(name="lint", passed=False), "✗ lint"),
-    (Evidence(name="lint", passed=False, required=False), "✗ lint (advisory)"),
-    (Evidence(name="schema", passed=None), "? schema: no result"),
-    (Evidence(name="length:<=120 words", passed=True), "✓ at most 120 words"),
+@pytest.mark.parametrize(("evidence", "said"), [
+    (HELD, "3 of 3 examples hold"),
+    (Evidence(name="lint", passed=False), "lint failed"),
+    (Evidence(name="lint", passed=False, required=False), "lint failed, which does not block"),
+    (Evidence(name="near", passed=False, score=0.4), "near failed: 0.40"),
+    (Evidence(name="schema", passed=None), "schema: no result"),
+    (Evidence(name="length:<=120 words", passed=True, basis="constraints"), "at most 120 words"),
 ])  # fmt: skip
-def test_a_check_is_a_few_words(evidence, chip):
-    assert str(labels.check_chip(evidence)) == chip
+def test_a_check_is_a_few_words(evidence, said):
+    assert words.counted(evidence) == said
+
+
+def test_a_line_says_what_a_check_counted_and_its_fold_does_not_say_it_again():
+    tally = Tally(held=1, of=2, noun="example")
+    detail = f"f(1): expected 2, got 3\n{tally.sentence}"
+    fails = HELD.replace(passed=False, tallies=(tally,), detail=detail)
+    short = Evidence(
+        name="length:<=9 words", passed=True, basis="constraints", detail="It has 4 words."
+    )
+    run = run_of(RAN, evidence=(fails, short))
+    [table] = grid.checks(run, run.iterations[0])
+    assert [(one.body.text, one.body.note, one.body.detail) for one in table.lines] == [
+        ("1 of 2 examples hold", "", "f(1): expected 2, got 3"),
+        ("at most 9 words", "It has 4 words.", ""),
+    ]
+
+
+def test_an_error_that_is_gone_says_so():
+    point = Point(id="f1", kind="result", words="KeyError: 'x'", check="run on copies")
+    run = run_of(RAN, points=(point,))
+    for passed, note in ((False, ""), (True, "no longer")):
+        text = run.iterations[0].replace(results={"f1": Result(passed=passed)})
+        [table] = grid.checks(run, text)
+        assert [(one.body.text, one.body.note) for one in table.lines] == [("KeyError: 'x'", note)]
+
+
+@pytest.mark.parametrize("said", ["`f(1)` raises ValueError", "It is wrong.", ""])
+def test_what_the_writer_answers_begins_a_sentence(said):
+    shown = labels.with_contest(said, Point(id="t1", words="test", contests=("the task says so",)))
+    begins = f"{said.rstrip('.')}. " if said else ""
+    assert shown == f"{begins}The writer contests it: the task says so."
 
 
 @pytest.mark.parametrize(("evidence", "outcome", "basis"), [

@@ -68,7 +68,7 @@ def suite(said: str, gives: Choice | None = None) -> dict[str, Result]:
         (run_of(FAILED, results=suite("assert 3 is None", Choice(result="3")), read_late=True),
          "⚠ FAILS A TEST · last([]) → 3, expected None · accepted · 8 s"),
         (run_of(FAILED, results=suite("It did not end."), read_late=True),
-         "⚠ FAILS A TEST · test_empty: It did not end. · accepted · 8 s"),
+         "⚠ FAILS A TEST · test_empty: It did not end · accepted · 8 s"),
         (run_of(UNREADABLE, read_late=True, reading=Reading(failure="It is down")),
          "? NOT JUDGED · accepted · could not be read afterwards: It is down · 8 s"),
         (run_of(FAILED, results=suite("IndexError")),

@@ -10,6 +10,7 @@ from ipyrefine.batch.refine_many import refine_many
 from ipyrefine.checks import evaluation, inputs
 from ipyrefine.core import model
 from ipyrefine.core.decisions import Override
+from ipyrefine.core.model import on_conditions
 from ipyrefine.core.ports import Check
 from ipyrefine.core.run import Run
 from ipyrefine.core.stated import Example, stated_examples
@@ -110,7 +111,9 @@ def _check_cells(run: Run, *, whole: bool) -> dict[str, Cell]:
     draft, cells = run.iterations[0], dict[str, Cell]()
     for one in draft.evidence:
         if one.basis != "none" and not one.is_empty:
-            cells[one.name] = Cell((one.passed, one.score), str(labels.check_chip(one)))
+            said = f"{grid.evidence_mark(one).symbol} {words.counted(one)}"
+            said = " · ".join(filter(None, (said, on_conditions(one.conditions))))
+            cells[one.name] = Cell((one.passed, one.score), said)
         if whole and one.outputs:
             cells["what it shows"] = Cell(one.outputs, blocks_text(gives.outputs(draft)))
         for row in one.rows if whole and not one.outputs else ():

@@ -39,10 +39,6 @@ _USUAL = 60  # examples that the whole time is for; more of them get more
 _WIDTH = 200
 _MAX_LISTED = 20  # examples in a detail
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")  # it tells nobody anything, and differs each time
-_SUMMARIES = {
-    "example": "{0.held} of {0.of} stated examples hold.",
-    "result": "{0.held} of {0.of} results that the user expects hold.",
-}
 _UNTRIED = "Not tried: the code doesn't turn the tables of the task's example into one."
 _TRACEBACK = "Traceback (most recent call last):"
 _CHECKER = doctest.OutputChecker()
@@ -216,7 +212,7 @@ class Examples(NameReader):
             lines[_MAX_LISTED:] = [f"… and {len(lines) - _MAX_LISTED} more."]
         lines = [evaluation.load_error] if evaluation.load_error else lines
         tallies = (_tally(stated, "example"), _tally(expected, "result"))
-        lines += [_SUMMARIES[t.noun].format(t) for t in tallies if t.of]
+        lines += [tally.sentence for tally in tallies if tally.of]
         lines += [*untried, evaluation.protection_note]
         absence = evaluation.absence
         missed = [outcome for _, outcome, held in ran if not held]

@@ -208,6 +208,12 @@ class Tally(Record):
     of: Count  # how many there are
     noun: Literal["example", "result", "test"]  # what one of them is called
 
+    @property
+    def sentence(self) -> str:
+        """What the detail of a check of examples ends with, as a model reads it."""
+        noun = "stated examples" if self.noun == "example" else "results that the user expects"
+        return f"{self.held} of {self.of} {noun} hold."
+
 
 class Row(Called):
     """What a text gives on one input, for the user to confirm.

@@ -172,10 +172,12 @@ class Checks(NamedTuple):
         """How many lines are folded, by what came of them: ``2 more missed · 6 more hold``."""
         ends = [one.mark.symbol for one in self.lines if one.folded]
         missed, holds = ends.count("✗"), ends.count("✓")
+        rest = len(ends) - missed - holds
+        other = "other" if rest == 1 else "others"
         counts = (
             (missed, "more missed"),
             (holds, "more holds" if holds == 1 else "more hold"),
-            (len(ends) - missed - holds, "more"),
+            (rest, other if missed or holds else "more"),
         )
         return " · ".join(f"{number} {word}" for number, word in counts if number)
 

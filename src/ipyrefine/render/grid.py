@@ -218,15 +218,20 @@ def _held_to(run: Run, text: Iteration, texts: _Columns, tested: _Tested) -> Ite
             continue
         if evidence.passed is False and evidence.name in by_points:
             continue
-        detail = strip_colours(evidence.shows).strip("\n")
+        line, detail = words.counted(evidence), strip_colours(evidence.shows).strip("\n")
+        for tally in evidence.tallies:  # the line says it
+            detail = detail.removesuffix(tally.sentence).rstrip("\n")
+        short = ""
+        if evidence.passed and evidence.basis in words.STATED and "\n" not in detail:
+            short, detail = detail * (line not in detail), ""
         said = Item(
-            text=words.counted(evidence),
-            note=on_conditions(evidence.conditions),
+            text=line,
+            note=" · ".join(filter(None, (short, on_conditions(evidence.conditions)))),
             detail=detail,
             drop=evidence.name if evidence.name in run.demands else "",
         )
         marks = tuple(_check_mark(one, evidence.name) for one in texts)
-        yield Line(said, _evidence_mark(evidence), _BY.get(evidence.basis, ""), marks=marks)
+        yield Line(said, evidence_mark(evidence), _BY.get(evidence.basis, ""), marks=marks)
 
 
 def _is_untried(point: Point, text: Iteration, texts: _Columns) -> bool:
@@ -237,11 +242,14 @@ def _is_untried(point: Point, text: Iteration, texts: _Columns) -> bool:
 
 def item(run: Run, cell: Cell) -> Item:
     """Return what a text misses, or has mended, in words."""
-    point = cell.point
+    point, note = cell.point, ["suggestion"] * (not cell.weighs)
+    note += ["back again"] * cell.result.again
+    # What a check found is an error's words, and still stands there once it is gone.
+    note += ["no longer"] * (bool(point.check) and cell.result.passed is True)
     return Item(
         name=point.id,
-        text=" ".join(filter(None, (cell.words, labels.contest_sentence(point)))),
-        note=" · ".join(["suggestion"] * (not cell.weighs) + ["back again"] * cell.result.again),
+        text=labels.with_contest(cell.words, point),
+        note=" · ".join(note),
         quote=point.place,
         form=run.task.form,
         demand=point.quote,
@@ -268,7 +276,7 @@ def _test(test: Point, cell: Cell | None) -> Item:
     baseless = f"not in the task: {quote}" if quote and not test.blocking else ""
     return Item(
         name=test.id,
-        text=" ".join(filter(None, (said, labels.contest_sentence(test)))),
+        text=labels.with_contest(said, test),
         note=" · ".join(filter(None, (untried, vacuous, baseless))),
         demand=test.quote if test.blocking else "",
         detail=test.code,
@@ -327,10 +335,11 @@ def _cell_mark(text: Iteration | None, point: Point) -> Label:
 def _check_mark(text: Iteration | None, name: str) -> Label:
     found = (one for one in text.evidence if one.name == name) if text else ()
     evidence = next(iter(found), None)
-    return _evidence_mark(evidence) if evidence else _NONE
+    return evidence_mark(evidence) if evidence else _NONE
 
 
-def _evidence_mark(evidence: Evidence) -> Label:
+def evidence_mark(evidence: Evidence) -> Label:
+    """Return the mark of a check that ran on a text."""
     if evidence.passed is None:
         return _UNTRIED
     return _HOLDS if evidence.passed else _MISSES if evidence.required else _MINOR

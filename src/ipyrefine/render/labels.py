@@ -21,7 +21,7 @@ from ipyrefine.core.policy import forecast
 from ipyrefine.core.rank import has_evaluator
 from ipyrefine.core.run import Run
 from ipyrefine.core.sharing import Sharing
-from ipyrefine.core.table import Evidence, Point
+from ipyrefine.core.table import Point
 
 NONE = "\N{EN DASH}"
 STAGES = {
@@ -63,7 +63,6 @@ class Label(NamedTuple):
 
 
 NO_NEW_TEXT = Label("⚠", "no new text", "bad")
-_CHIPS = {"example": "examples", "result": "results"}
 
 
 def has_scores(run: Run) -> bool:
@@ -95,30 +94,14 @@ def check_name(name: str) -> str:
     return name
 
 
-def check_chip(evidence: Evidence) -> Label:
-    """Return a check's result in a few words: ``✓ examples 4/4``, ``✗ lint (advisory)``."""
-    name = check_name(evidence.name)
-    counts = [
-        f"{_CHIPS.get(tally.noun, name)} {tally.held}/{tally.of}" for tally in evidence.tallies
-    ]
-    words = ", ".join(counts) or name
-    if evidence.basis == "function" and evidence.score not in (None, 0, 1):
-        words += f" {score(evidence.score)}"
-    words += "" if evidence.required or evidence.passed else " (advisory)"
-    words += " · first rows only" if evidence.conditions else ""
-    if evidence.passed is None:
-        return Label("?", f"{words}: no result", "quiet")
-    if evidence.passed:
-        return Label("✓", words, "good")
-    return Label("✗", words, "bad" if evidence.required else "quiet")
-
-
-def contest_sentence(point: Point) -> str:
-    """Return why a reviser contests a point and what the critic answered; empty where none does."""
+def with_contest(said: str, point: Point) -> str:
+    """Add to words why a reviser contests a point, if one does, and what the critic answered."""
     if not point.contests:
-        return ""
-    answers = {True: " The critic stands by it.", False: " The critic lets it go.", None: ""}
-    return f"The writer contests it: {point.contests[-1]}{answers[point.upheld]}"
+        return said
+    answers = {True: "The critic stands by it.", False: "The critic lets it go.", None: ""}
+    contest = f"The writer contests it: {point.contests[-1]}"
+    parts = filter(None, (said, contest, answers[point.upheld]))
+    return " ".join(one if one[-1] in ".!?…:" else f"{one}." for one in parts)
 
 
 FOR_EXAMPLE = "For example"  # above a call whose result nobody has said

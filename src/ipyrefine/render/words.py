@@ -68,6 +68,7 @@ _WHY = {
     "plain": "Yours to judge: no critic reads plots, displays and microcopy (--critique always).",
     "unchanged": "The revision changed nothing.",
 }
+STATED = ("constraints", "schema")  # what a passed check of these holds to is its name
 _FAILED = ("failed", "test_failed")
 _POINTED = (*_FAILED, "open", "open_over_score", "said")  # what is missed says it
 # Of these, what passed all the same is said too.
@@ -225,10 +226,14 @@ def _phrases(run: Run, text: Iteration, verdict: Verdict, sentence: str) -> Phra
 
 
 def counted(evidence: Evidence) -> str:
-    """Return what a check came to, counted: ``3 of 4 examples hold``."""
+    """Return what to write beside a check's mark: ``3 of 4 examples hold``, ``at most 9 words``."""
     if evidence.passed is None:
         return f"{check_name(evidence.name)}: no result"
+    if evidence.passed and evidence.basis in STATED:
+        return check_name(evidence.name)
     said = ", ".join(f"{bold} {rest}" for bold, rest in _counted(evidence))
+    if evidence.basis == "function" and evidence.score not in (None, 0, 1):
+        said += f": {score(evidence.score)}"
     return said if evidence.required or evidence.passed else f"{said}, which does not block"
 
 
@@ -370,7 +375,8 @@ def receipt(run: Run, *, reading: bool = False) -> Words:
     took = [seconds(run.seconds)] if run.seconds else []
     ends = ends[1:] if run.setup.is_look else ends  # it is the cell's own text
     ended = [("", rest) for rest in [*(ends if accepted else []), *took]]
-    return said._replace(title=label, phrases=[*phrases, *ended])
+    told = [(first, rest.rstrip(".")) for first, rest in [*phrases, *ended]]
+    return said._replace(title=label, phrases=told)
 
 
 def ran_words(run: Run) -> Said:
