@@ -8,6 +8,7 @@ from states import AVERAGE, PASSES, STATES, make
 
 from ipyrefine.core.model import Stage
 from ipyrefine.core.run import Iteration
+from ipyrefine.core.table import Evidence
 from ipyrefine.render.html import View, panel_html, panel_parts, record_html
 
 _MORE: dict[str, Any] = {"can_change_model": True, "can_restart": True, "unseen": ("orders",)}
@@ -45,6 +46,39 @@ async def test_a_text_under_way_takes_a_column_and_no_more(browser: Any, width: 
         found.append(await page.evaluate(line))
     await page.close()
     assert found[0] - found[1] in range(60 if width > 640 else 1)
+
+
+@pytest.mark.parametrize("width", [1000, 560])
+async def test_a_head_and_a_check_with_its_cross_are_one_line(browser: Any, width: int) -> None:
+    counted = Evidence(
+        name="length:<=9 words", passed=True, basis="constraints", detail="It has 4 words."
+    )
+    failing = counted.replace(name="one", passed=False, detail="f(1)\nf(2)")
+    texts = [
+        Iteration(number=n, text="x", evidence=(counted, failing), verdict=PASSES) for n in range(3)
+    ]
+    run = make(*texts, best=1)
+    run = run.replace(setup=run.setup.replace(checks=("length:<=9 words", "one")))
+    page = await browser.new_page(viewport={"width": width, "height": 800})
+    await page.set_content(page_html(before=panel_html(panel_parts(run, View()), "id")))
+    assert await page.locator(".rf-drop").count() == 2
+    heights = await page.locator(".rf-checks tr").evaluate_all(
+        "all => all.map((o) => o.clientHeight)"
+    )
+    assert len(heights) == 3
+    assert max(heights) < 36
+    await page.close()
+
+
+async def test_what_is_unfolded_at_the_foot_opens_below_its_name(browser: Any) -> None:
+    page = await browser.new_page(viewport={"width": 1000, "height": 800})
+    places = []
+    for folds in ((), ("details",)):
+        panel = panel_html(panel_parts(AVERAGE, View(folds=frozenset(folds))), "id")
+        await page.set_content(page_html(before=panel))
+        places.append(await page.locator("[data-fold=details] > summary").bounding_box())
+    assert places[0] == places[1]
+    await page.close()
 
 
 async def test_1600_words_with_twelve_changes_are_read_in_a_screen_and_a_half(browser: Any) -> None:
