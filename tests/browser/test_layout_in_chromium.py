@@ -51,9 +51,9 @@ async def test_a_text_under_way_takes_a_column_and_no_more(browser: Any, width: 
 @pytest.mark.parametrize("width", [1000, 560])
 async def test_a_head_and_a_check_with_its_cross_are_one_line(browser: Any, width: int) -> None:
     counted = Evidence(
-        name="length:<=9 words", passed=True, basis="constraints", detail="It has 4 words."
+        name="length:<=9 words", passed=True, basis="constraints", shows="It has 4 words."
     )
-    failing = counted.replace(name="one", passed=False, detail="f(1)\nf(2)")
+    failing = counted.replace(name="one", passed=False, shows="f(1)\nf(2)")
     texts = [
         Iteration(number=n, text="x", evidence=(counted, failing), verdict=PASSES) for n in range(3)
     ]

@@ -75,9 +75,9 @@ def test_a_check_is_a_few_words(evidence, said):
 def test_a_line_says_what_a_check_counted_and_its_fold_does_not_say_it_again():
     tally = Tally(held=1, of=2, noun="example")
     detail = f"f(1): expected 2, got 3\n{tally.sentence}"
-    fails = HELD.replace(passed=False, tallies=(tally,), detail=detail)
+    fails = HELD.replace(passed=False, tallies=(tally,), shows=detail)
     short = Evidence(
-        name="length:<=9 words", passed=True, basis="constraints", detail="It has 4 words."
+        name="length:<=9 words", passed=True, basis="constraints", shows="It has 4 words."
     )
     run = run_of(RAN, evidence=(fails, short))
     [table] = grid.checks(run, run.iterations[0])
