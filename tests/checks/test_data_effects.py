@@ -486,6 +486,14 @@ async def test_warnings_are_told_with_their_line_and_those_of_libraries_are_not(
     assert [*map(sentence, evidence.effects)] == ["DeprecationWarning in line 3: old"]
 
 
+def test_what_a_later_version_changes_is_told_after_what_happened_to_data() -> None:
+    warn = "import warnings\nwarnings.warn({}, {})\n"
+    old, odd = warn.format("'old'", "FutureWarning"), warn.format("'odd'", "UserWarning")
+    found = told(f"{old}{odd}orders['price'] = orders.pop('amount')")
+    assert found[-1] == "FutureWarning in line 2: old"
+    assert found.index("UserWarning in line 4: odd") < len(found) - 1 > 1
+
+
 def test_a_table_with_the_same_labels_is_not_taken_for_the_one_it_was_made_of() -> None:
     staff = pandas.DataFrame({"person": ["Kim", "Ada", "Raj", "Lou"], "salary": [41, 52, 49, 30]})
     reviews = pandas.DataFrame({"person": ["Ada", "Kim", "Lou", "Raj"], "score": [4.5, 3, 3.5, 2]})

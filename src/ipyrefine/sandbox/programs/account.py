@@ -56,6 +56,8 @@ _KINDS = [  # the most telling first
     *("ignored compared", "gone unused", "new"),
 ]
 _MERE = _KINDS.index("gone filter")
+_LATER = set[str]()  # warnings that came of a later version's change, which say nothing of data
+_CHANGES = (DeprecationWarning, PendingDeprecationWarning, FutureWarning)
 
 
 def _effect(kind: str, **fields: Any) -> Effect:
@@ -63,6 +65,8 @@ def _effect(kind: str, **fields: Any) -> Effect:
 
 
 def _rank(effect: Effect) -> int:
+    if effect["kind"] == "warning" and effect.get("cause") in _LATER:
+        return len(_KINDS)
     whole = f"{effect['kind']} {effect.get('cause', '')}"
     return _KINDS.index(whole if whole in _KINDS else effect["kind"])
 
@@ -689,6 +693,8 @@ class Account:
                 with contextlib.suppress(Exception):
                     words = "" if category.__name__ in _CHAINED else str(message)
                     self._warned.append((category.__name__, words, lineno))
+                    if issubclass(category, _CHANGES):
+                        _LATER.add(category.__name__)
             show(message, category, filename, lineno, *more)
 
         warnings.showwarning = note  # type: ignore[assignment]
