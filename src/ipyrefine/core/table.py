@@ -210,7 +210,7 @@ class Tally(Record):
 
     @property
     def sentence(self) -> str:
-        """What the detail of a check of examples ends with, as a model reads it."""
+        """It in words, as a model reads it."""
         noun = "stated examples" if self.noun == "example" else "results that the user expects"
         return f"{self.held} of {self.of} {noun} hold."
 
