@@ -195,4 +195,4 @@ def test_json_that_hides_a_fail_in_a_part_that_cannot_be_read_is_no_pass(reply):
     ],
 )  # fmt: skip
 def test_no_word_of_why_a_text_does_not_pass_is_lost(reply, feedback):
-    assert [one.words for one in parse_evaluation(reply).points] == feedback
+    assert [one.words for one in parse_evaluation(reply).remarks] == feedback

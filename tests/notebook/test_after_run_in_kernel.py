@@ -83,7 +83,7 @@ def test_the_panel_waits_to_put_back_what_nothing_was_run_on_and_a_click_does(ke
     kernel.value(f"{LATEST}.panel._take({click})")
     assert kernel.value("prices") == "[10, 20, 30]"
     until(lambda: kernel.value(f"{LATEST}.panel is None") == "True")
-    assert "; `prices` put back" in latest_record(kernel)
+    assert "; prices put back" in latest_record(kernel)
 
 
 def test_the_next_cell_closes_the_panel_and_keeps_nothing(kernel):
