@@ -286,3 +286,11 @@ async def test_copies_that_leave_too_little_memory_are_no_fault_of_the_code() ->
     evidence = await run(text, Variables({"x": [1]}))
     assert evidence.passed is None
     assert evidence.shows.startswith("Nothing can be said in the sandbox: MemoryError")
+
+
+async def test_a_library_that_aborts_for_want_of_memory_is_no_fault_of_the_code() -> None:
+    text = "import os\nos.write(2, b'memory allocation of 64 bytes failed')\nos.abort()\nx"
+    assert (await run(text.replace("memory", "the"), Variables({"x": [1]}))).failed
+    evidence = await run(text, Variables({"x": [1]}))
+    assert evidence.passed is None
+    assert evidence.shows == "Nothing can be said in the sandbox: It was killed by signal 6."

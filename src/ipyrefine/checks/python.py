@@ -4,6 +4,7 @@ import ast
 import asyncio
 import copy
 import re
+import signal
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self
@@ -33,7 +34,10 @@ from ipyrefine.sandbox.sandbox import (
 
 _NO_PYTHON = "Not run: its first line is for IPython, which checked code does not have."
 _LINE = 400
-_NO_MEMORY = re.compile(r"(?:[\w.]*MemoryError\b|\w+: .*failed to map segment)")
+_NO_MEMORY = re.compile(
+    r"(?:[\w.]*MemoryError\b|\w+: .*failed to map segment|OpenBLAS error: Memory allocation)"
+)
+_NO_HEAP = "memory allocation of "  # what Rust says before it aborts
 _MAX_NAME = 60  # characters of a line for IPython in a sentence
 _SETTING = r"(?!%%?(?:autoreload|capture|config|matplotlib|precision|prun|time|timeit)\b)"
 # The lines for IPython that may bind names, install packages or fetch files, by what lacks them.
@@ -233,7 +237,8 @@ def _is_for_want(fault: str, result: ProcessResult, task: Task) -> bool:
     undefined = UNDEFINED.match(fault)
     without_copy = undefined and undefined[1] in {one.name for one in task.materials}
     bounded = result.limit in ("memory", "processes")
-    return bool(without_copy or bounded or _NO_MEMORY.match(fault))
+    aborted = result.exit_code == -signal.SIGABRT and _NO_HEAP in result.stderr
+    return bool(without_copy or bounded or aborted or _NO_MEMORY.match(fault))
 
 
 def _as_data(events: list[Event], result: ProcessResult, seconds: float, static: str) -> Fault:

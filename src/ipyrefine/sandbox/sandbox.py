@@ -71,6 +71,7 @@ _WINDOWS = sys.platform == "win32"
 # A set of strings has the same order in every run, unless a run is to find what depends on it.
 HASH_SEED: ContextVar[str] = ContextVar("ipyrefine_hash_seed", default="0")
 
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS")
 _FILE_MB = 64
 _DISK_MB = 256
 # Wall time is a backstop only: a busy machine must not change what a check finds.
@@ -529,8 +530,8 @@ def _environment(folder: str) -> dict[str, str]:
     names = ("PATH", "LANG", "SYSTEMROOT") if _WINDOWS else ("PATH", "LANG")
     homes = ("HOME", "USERPROFILE", "TMPDIR", "TEMP", "TMP", "MPLCONFIGDIR")
     folders = dict.fromkeys(homes, folder)
-    # One buffer per core would not fit into the address space on a large machine.
-    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+    # One buffer, or one heap, per core would not fit into the address space on a large machine.
+    threads = dict.fromkeys((*_THREADS, "MALLOC_ARENA_MAX"), "1")
     known = {name: os.environ[name] for name in names if name in os.environ}
     # Matplotlib opens no window.
     return known | folders | threads | {"MPLBACKEND": "Agg", "PYTHONHASHSEED": HASH_SEED.get()}
