@@ -336,6 +336,13 @@ NOTHING = [
     "rates.groupby('customer').sum()",
     "known.groupby('customer', as_index=False)[['amount', 'order']].sum()",
     "known.groupby('size', observed=False)[['order', 'amount']].sum()",
+    "days.groupby('n', as_index=False).count()",
+    # What is computed of each value, or for each row.
+    "days.isna()",
+    "days[['n', 'v']].rank()",
+    "days.shift()",
+    "orders.groupby('size')['order'].transform('sum')",
+    "orders.groupby('price')['order'].cumsum()",
     # What is asked for.
     "orders['customer'].unique()",
     "customers.merge(orders, how='left_anti')",
@@ -350,7 +357,21 @@ def test_what_does_nothing_to_data_has_no_line(text: str) -> None:
     known = tables()["orders"].dropna(subset=["customer"])
     xs, ys, d = [3, 1, 2, 3], [1, 3, 2, 1], {"a": 1, "b": 2}
     ends = pandas.DataFrame({"a": [numpy.inf, -numpy.inf]})
-    assert told(text, numpy=numpy, xs=xs, ys=ys, d=d, known=known, ends=ends) == []
+    days = pandas.DataFrame({"n": [1, 2, 2, 4], "v": [0.5, 2.5, 7.5, 9.5]}, range(1, 5))
+    days = days.rename_axis("day").convert_dtypes()
+    of = {"xs": xs, "ys": ys, "d": d, "known": known, "ends": ends, "days": days}
+    assert told(text, numpy=numpy, **of) == []
+
+
+def test_a_sorted_table_that_gets_new_labels_keeps_its_rows_where_they_are() -> None:
+    t = pandas.DataFrame({"n": [3, 1, 2, 2], "of": list("abca"), "is": [True, True, False, True]})
+    t = t.sort_values("n")
+    assert told("t = t.reset_index()", t=t) == ["`t` has a new column `index`"]
+    labels = "`t`: row labels 1, 2, 3, 0 → 0, 1, 2, 3"
+    assert told("t = t.reset_index(drop=True)", t=t) == [labels]
+    assert told("t = t.reset_index(drop=True)\nt['n'] = t['n'] * 2", t=t)[0] == (
+        "4 of 4 known values of `n` in `t` are overwritten (1 → 2)"
+    )
 
 
 @pytest.mark.parametrize("dtype", ["Int64", "int64[pyarrow]", "float64", "object"])

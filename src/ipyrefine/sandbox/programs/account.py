@@ -273,10 +273,17 @@ def _origin(old: _Table, new: _Table, *, same: bool) -> tuple[Any, str] | None:
             unsure = found, name
     if not own:
         return None
-    found = _array(range(new.height)) if as_before else ()
+    here = _array(range(new.height))
+    found = here if as_before else ()
     if not as_before and indexes[0] is not None and indexes[0].is_unique:
         found = indexes[0].get_indexer(indexes[1])
     alike = len(found) and min(found) >= 0 and any(_agree(old, new, name, found) for name in own)
+    count = _count_same(old, new, own, here) if old.height == new.height else 0
+    # The labels may be others, as of a table that was sorted and got new ones.
+    if _SHARE * count > len(own) and not (alike and _count_same(old, new, own, found) >= count):
+        return here, ""
+    if alike and all(hasattr(one, "step") for one in indexes) and not as_before:
+        alike = _count_same(old, new, own, found) == len(own)  # the labels are mere numbers
     if alike and indexes[0] is not None:
         return found, ""
     if (same or len(own) > 1) and len(own) * (old.height + new.height) <= _ITEMS:
@@ -335,6 +342,8 @@ def _agree(old: _Table, new: _Table, name: str, places: Any, *, whole: bool = Fa
 
 
 def _is_like(was: Any, now: Any, *, whole: bool = False) -> bool:
+    if len({"bool" in str(one.dtype).lower() for one in (was, now)}) > 1:
+        return False  # 1 is no True
     some = slice(None, None, len(was) // _SAMPLE + 1)
     pairs = zip(_values(was[some]), _values(now[some]), strict=True)
     same = [bool(one == two) for one, two in pairs]
@@ -342,10 +351,15 @@ def _is_like(was: Any, now: Any, *, whole: bool = False) -> bool:
 
 
 def _fits(old: _Table, new: _Table, places: Any) -> bool:
-    if not len(places) or min(places) < 0:
-        return False
-    shared = ((old.columns[name], new.columns[name]) for name in new.own if name in old.own)
-    return all(_equal(_taken(was, places), _taken(now, None)) for was, now in shared)
+    shared = [name for name in new.own if name in old.own]
+    known = len(places) and min(places) >= 0
+    return bool(known) and _count_same(old, new, shared, places) == len(shared)
+
+
+def _count_same(old: _Table, new: _Table, names: list[str], places: Any) -> int:
+    """Return how many columns have the values that are at some places of the other table's."""
+    pairs = ((_taken(old.columns[n], places), _taken(new.columns[n], None)) for n in names)
+    return sum(_equal(*pair) for pair in pairs)
 
 
 def _is_known(places: Any) -> bool:
@@ -365,10 +379,14 @@ def _is_computed(
     if not len(gone) or len(unknown) <= same * len(rows) / _OTHERS:
         return False
     some = unknown[:_SAMPLE]
-    no_key = _missing(_taken(new.columns[key], some)) if key else [False] * len(some)
-    others = (_missing(_taken(new.columns[n], some)) for n in own if n != key)
-    lacks = zip(no_key, zip(*others, strict=True), strict=False)
-    return not all(no or all(more) for no, more in lacks)
+    lacks = {n: _missing(_taken(new.columns[n], some)) for n in {*own, *new.own}}
+    others = [n for n in own if n != key]
+    mere = [
+        (lacks[key][n] if key in lacks else False) or all(lacks[one][n] for one in others)
+        for n in range(len(some))
+    ]
+    nothing = map(all, zip(*(lacks[n] for n in new.own), strict=True))  # a shift
+    return not all(mere) or any(nothing)
 
 
 # What differs
@@ -406,14 +424,20 @@ def _tables(
     whole = len(rows) == len(places)
     as_before = whole and not moved and not (len(gone) or len(again))
     theirs = None if as_before else _array(places[n] for n in rows) if not whole else places
+    changed, kept = list[tuple[str, Any, Any]](), not of
     for column in new.own:
         source = old.own[0] if _is_series(old.value) and _is_series(new.value) else column
         if source in old.columns:
             was = _taken(old.columns[source], theirs)
             now = _taken(new.columns[column], None if whole else rows)
-            computed = of and _is_series(new.value) and not _is_like(was, now)
-            if not computed and not (_equal(was, now) and old.type(source) == new.type(column)):
-                yield from _column(was, now, name=name, of=of, column=column)
+            if not (_equal(was, now) and old.type(source) == new.type(column)):
+                changed.append((column, was, now))
+            elif column != key:
+                kept = True
+    # What has none of another table's columns as they were, nor most of their values, is computed.
+    if kept or all(_is_like(was, now) for _, was, now in changed):
+        for column, was, now in changed:
+            yield from _column(was, now, name=name, of=of, column=column)
     if not is_slice:
         yield from _totals(old, new, name, of, key)
 
@@ -1191,6 +1215,12 @@ _IN_ORDER = {
     *("diff", "pct_change", "shift", "cumsum", "cumprod", "cummax", "rolling", "ewm", "expanding"),
     *("interpolate", "ffill", "bfill", "plot", "iloc", "first", "last"),
 }
+# What gives a value, or a row, for each row of a group.
+_BY_ROW = "by row"
+_ROW_BY_ROW = {
+    *("transform", "shift", "diff", "pct_change", "rank", "cumsum", "cumprod", "cummax", "cummin"),
+    *("cumcount", "ngroup", "ffill", "bfill", "head", "tail", "nth", "filter", "sample"),
+}
 _LOOKS = {"isna", "notna", "isnull", "notnull", "dropna", "where", "mask"}  # for what is missing
 _GROUPS = {  # the arguments that name what they group by
     **{"groupby": ("by",), "value_counts": ("subset",)},
@@ -1257,6 +1287,11 @@ class _Sites(ast.NodeTransformer):
         function: Any = node.func
         name = getattr(node.func, "attr", getattr(node.func, "id", ""))
         unpacks = any(isinstance(one, ast.Starred) for one in node.args)
+        of = function if name in _ROW_BY_ROW else None
+        while isinstance(of, (ast.Attribute, ast.Subscript)):
+            of = of.value
+        if isinstance(of, ast.Call):
+            setattr(of, _BY_ROW, True)
         match function:
             case ast.Attribute(value=ast.Call(func=ast.Attribute(attr=inner)) as made) if (
                 name in _LOOKS and _TOLD.get(inner) is _Step._coerced
@@ -1570,7 +1605,8 @@ class _Step:
             if column.hasnans:
                 gaps.append(sys.modules["numpy"].asarray(column.isna()))
                 named.append(_label(column.name))
-            if name != "value_counts" and args.get("observed") is not False:
+            by_row = hasattr(self._node, _BY_ROW)
+            if not by_row and name != "value_counts" and args.get("observed") is not False:
                 yield from _empty_groups(column)
             grouped.append(column)
         if gaps:
@@ -1578,6 +1614,7 @@ class _Step:
             where = {"of": self._name(), "column": named[0], "cause": "grouped"}
             yield _effect("ignored", count=count, total=len(gaps[0]), **where)
         sorts = name != "value_counts" and args.get("sort") is not False
+        sorts &= not hasattr(self._node, _BY_ROW)
         if self._text.in_order and sorts and len(grouped) == 1:
             values = _values(grouped[0].dropna().drop_duplicates())[:_ITEMS]
             # Numbers and times are sorted as anybody expects; words, by the alphabet.
