@@ -295,3 +295,34 @@ async def test_there_is_room_for_polars_and_pandas_together():
         "print(lazy.filter(polars.col('n') > 1).collect().height)\nimport pandas"
     )
     assert (result.stdout, result.exit_code) == ("1\n", 0), result.stderr
+
+
+@linux
+@pytest.mark.parametrize("number", [signal.SIGCHLD, signal.SIGXCPU])
+@pytest.mark.parametrize("seconds", [0.5, 10])
+async def test_code_ends_in_a_kernel_that_ignores_the_signal_of_its_end(number, seconds):
+    handler = signal.signal(number, signal.SIG_IGN)
+    try:
+        async with asyncio.timeout(20):
+            ran = await run_python("while True: pass" if seconds < 1 else "", seconds=seconds)
+    finally:
+        signal.signal(number, handler)
+    assert ran.timed_out is (seconds < 1)
+
+
+async def test_code_runs_in_a_kernel_whose_folder_was_removed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    os.mkdir("gone")
+    os.chdir("gone")
+    os.rmdir("../gone")
+    assert (await run_python("print(1)")).stdout == "1\n"
+
+
+@pytest.mark.parametrize("error", [errno.ENOENT, errno.ENOSPC, errno.EROFS])
+async def test_a_temporary_folder_that_cannot_be_written_is_a_sentence(error, monkeypatch):
+    def fail(*_, **__):
+        raise OSError(error, os.strerror(error), "/nope")
+
+    monkeypatch.setattr(sandbox, "_fill", fail)
+    with pytest.raises(UsageError, match=rf"{os.strerror(error)}\. Make room in the temporary"):
+        await run_python("print(1)")
