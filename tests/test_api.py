@@ -164,18 +164,28 @@ BAD = {
     "a limit out of range": ({"limits": {"target": 80}}, "target: input should be less"),
     "a single limit": ({"target": 5}, "target: input should be less than or equal to 1, not 5."),
     "a limit of another type": ({"target": "a"}, "target: input should be a valid number"),
-    "no such limit": ({"limits": {"bogus": 1}}, "There is no bogus."),
+    "no such limit": ({"limits": {"bogus": 1}}, "limits has no 'bogus'."),
     "limits that are none": ({"limits": 3}, "limits: must be a dict, not 3."),
     "a budget": ({"budget": {"calls": 0}}, "budget.calls: input should be greater than 0, not 0."),
     "no such option": ({"colour": "red"}, "refine has no option 'colour'."),
     "nearly an option": ({"tarfet": 1}, "refine has no option 'tarfet'. Did you mean target?"),
-    "a model": ({"model": 42}, "model is a name or an object with `stream`, not 42."),
+    "a model": ({"model": 42}, "model is a name, or an object with `name` and `stream`, not 42."),
+    "a class of models": ({"judge": ScriptedModel}, "judge is a name, or an object with"),
+    "a model without a name": ({"model": type("M", (), {"stream": 1, "name": None})()}, "model is"),
+    "a key": ({"api_key": b"sk-secret"}, "api_key is a text, or a function that returns it."),
     "a check": ({"checks": [3]}, "A check must be a function or a name, not 3."),
     "no such check": ({"checks": ["rnu"]}, "Did you mean run?"),
     "checks": ({"checks": 3}, "checks is a list, not 3."),
+    "checks by name": ({"checks": {"run": 1}}, "checks is a list, not {'run': 1}."),
+    "a check's name": ({"checks": [type("C", (), {"name": 3})()]}, "A check must be a function"),
     "criteria": ({"criteria": [3]}, "criteria is a list of texts, not [3]."),
+    "criteria's texts": ({"criteria": {"tone": "Warm."}}, "criteria is a list of texts, not {"),
+    "no criterion": ({"criteria": ""}, "criteria is a list of texts, not ['']."),
+    "cells": ({"cells": "df"}, "cells is a list of `Material`, not ['d', 'f']."),
+    "attempts": ({"attempts": 3, "draft": "a"}, "attempts is a list of `Attempt`, not 3."),
     "a draft": ({"draft": 3}, "draft is a text, not 3."),
-    "variables": ({"variables": 3}, "variables is a dict, not 3."),
+    "variables": ({"variables": 3}, "variables is a dict by name, not 3."),
+    "a variable's name": ({"variables": {3: 4}}, "variables is a dict by name, not {3: 4}."),
     "a secret": ({"variables": {"api_key": "sk-abcdefghijklmnop"}}, "looks like a secret"),
     "prompts": ({"prompts": 3}, "prompts is a dict of prompts by stage, not 3."),
     "lines": ({"lines": (1, 2, 3), "draft": "a"}, "lines is a pair of line numbers"),
@@ -196,12 +206,46 @@ def test_an_option_that_cannot_be_used_is_one_sentence(options, words):
     assert "\n" not in str(raised.value)
 
 
+@pytest.mark.parametrize("options", [
+    {"journal": 3},
+    {"journal": "no"},
+    {"name": 3},
+    {"on_event": 3},
+])  # fmt: skip
+async def test_so_is_one_that_is_not_the_builder_s_before_a_model_is_asked(options):
+    model, name = ScriptedModel([]), next(iter(options))
+    with pytest.raises(UsageError, match=f"{name} is "):
+        await refine("Greet.", model=model, **options)
+    own, shared = ({}, options) if name == "name" else (options, {})
+    with pytest.raises(UsageError, match=f"{name} is "):
+        await refine_many([{"text": "Greet.", **own}], model=model, **shared)
+    assert model.requests == []
+
+
+@pytest.mark.parametrize("options", [{"at_once": "8"}, {"on_item": 3}, {"name": ["a"]}])
+async def test_so_is_one_of_many(options):
+    with pytest.raises(UsageError, match=f"{next(iter(options))} is a "):
+        await refine_many(["Greet."], model=ScriptedModel([]), **options)
+
+
+@pytest.mark.parametrize("arguments", [("1", "pass"), (1.5, "fail"), (1, ["pass"]), (1, "pass", 3)])
+async def test_so_is_a_ruling(arguments):
+    texts = await table("f(1) == 2", ["def f(x): return 2"], progress=False)
+    with pytest.raises(UsageError):
+        await texts.rule(*arguments)
+
+
+def test_an_option_may_be_given_as_an_iterator():
+    loop = build("Greet.", model=ScriptedModel([]), profile="prose", criteria=iter(["tone"]))
+    assert [one.name for one in loop.state.task.criteria] == ["tone"]
+
+
 def test_so_is_a_limit_and_a_task():
     with pytest.raises(UsageError, match="target: input should be less"):
         Limits(target=80)
     with pytest.raises(UsageError, match=r"seconds: input should be greater than 0, not -1\."):
         Budget(seconds=-1)
-    with pytest.raises(UsageError, match=r"There is no bogus\."):
+    with pytest.raises(UsageError, match=r"Limits has no 'bogus'\."):
         Limits(bogus=1)  # type: ignore[call-arg]
     with pytest.raises(UsageError, match=r"A task is a text, not 3\."):
         build(3)  # type: ignore[arg-type]

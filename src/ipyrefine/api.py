@@ -167,18 +167,49 @@ _GIVEN: dict[str, Any] = {
 }
 # Of which a single one may be given alone.
 _LISTS = {"checks", "no_checks", "keeps", "criteria", "checklist", "categories", "warnings"}
+_MANY = {*_LISTS, "attempts", "cells"}
+_TEXTS = ("draft", "wish", "base_url", "language", "name", "reason", "share")
+_FUNCTIONS = ("on_accept", "on_event", "on_item")
 # What an option has to be, where nothing else looks at it first.
 _KINDS: dict[str, tuple[Any, str]] = {
-    **dict.fromkeys(("draft", "wish", "base_url", "language", "share"), (str, "a text")),
-    **dict.fromkeys(("variables", "extra", "namespace"), ((Mapping, Variables), "a dict")),
-    **dict.fromkeys(("checks", "cells"), (Iterable, "a list")),
-    **dict.fromkeys(_LISTS - {"checks"}, (Iterable, "a list of texts")),
+    **dict.fromkeys(_TEXTS, (str, "a text")),
+    **dict.fromkeys(("extra", "namespace"), (Mapping, "a dict")),
+    **dict.fromkeys(_FUNCTIONS, (Callable, "a function")),
+    **dict.fromkeys(_LISTS - {"checks"}, (list, "a list of texts")),
+    "variables": ((Mapping, Variables), "a dict by name"),
+    "checks": (list, "a list"),
+    "cells": (list, "a list of `Material`"),
+    "attempts": (list, "a list of `Attempt`"),
+    "journal": (bool, "True or False"),
+    "at_once": (int, "a number"),
     "prompts": ((Mapping, Prompts), "a dict of prompts by stage"),
     "profile": ((str, Path, Mapping, Profile), "a name, a dict or a file"),
     "price": ((str, Price), 'a text like "0.15,0.60"'),
     "timeout": ((int, float), "a number of seconds"),
     "lines": ((tuple, list), "a pair of line numbers"),
 }
+# What its items have to be.
+_ITEMS: dict[str, type] = {
+    **dict.fromkeys(_LISTS - {"checks"}, str),
+    "variables": str,
+    "cells": Material,
+    "attempts": Attempt,
+}
+
+
+def require_kinds(**given: Any) -> None:
+    """Refuse what is of another kind than it has to be.
+
+    Raises:
+        UsageError: one is.
+    """
+    for name, value in given.items():
+        kinds, words = _KINDS.get(name, (object, ""))
+        fits = isinstance(value, kinds)
+        if fits and name in _ITEMS and not isinstance(value, Variables):
+            fits = all(isinstance(one, _ITEMS[name]) and one != "" for one in value)
+        if value is not None and not fits:
+            raise UsageError(f"{name} is {words}, not {value!r:.200}.")
 
 
 def read_options(given: dict[str, Any], beside: Sequence[str] = ()) -> Options:
@@ -198,15 +229,16 @@ def read_options(given: dict[str, Any], beside: Sequence[str] = ()) -> Options:
             raise UsageError(f"refine has no option {name!r}.{did_you_mean(name, every)}")
     for name, value in given.items():
         if name in _LISTS and (isinstance(value, str) or callable(value)):
-            value = given[name] = (value,)
-        kinds, words = _KINDS.get(name, (object, ""))
-        parts = (*value,) if name in _LISTS - {"checks"} and isinstance(value, Iterable) else ()
-        texts = all(isinstance(one, str) for one in parts)
-        if value is not None and not (isinstance(value, kinds) and texts):
-            raise UsageError(f"{name} is {words}, not {value!r}.")
+            given[name] = [value]
+        elif name in _MANY and isinstance(value, Iterable) and not isinstance(value, Mapping):
+            given[name] = [*value]
+    require_kinds(**given)
     for name in ("model", "judge"):
-        if not isinstance(one := given.get(name), str | None) and not hasattr(one, "stream"):
-            raise UsageError(f"{name} is a name or an object with `stream`, not {one!r}.")
+        one = given.get(name)
+        is_model = hasattr(one, "stream") and isinstance(getattr(one, "name", None), str)
+        if not (isinstance(one, str | None) or is_model):
+            words = "a name, or an object with `name` and `stream`"
+            raise UsageError(f"{name} is {words}, not {one!r:.200}.")
     price, effort, prompts = (given.get(one) for one in ("price", "effort", "prompts"))
     if effort not in (None, *EFFORTS):
         raise UsageError(f"effort is one of {', '.join(EFFORTS)}, not {effort!r}.")
@@ -654,6 +686,7 @@ async def refine(
         ModelError: the model failed; the error's ``run`` holds the best text so far.
         JournalError: the journal cannot be written; the error's ``run`` is as for `ModelError`.
     """
+    require_kinds(on_event=on_event, journal=journal, name=name)
     refinement = make(text, read_options(options))
     return await finish(refinement, open_journal(journal, name=name), on_event)
 

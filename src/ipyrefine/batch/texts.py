@@ -194,10 +194,11 @@ class Table:
         Raises:
             UsageError: there is no such group, its texts are empty, or the ruling is neither word.
         """
-        if not 1 <= group <= len(self.groups):
-            raise UsageError(f"There is no group {group}. There are 1 to {len(self.groups)}.")
-        if ruling not in _RULINGS:
+        if group not in range(1, len(self.groups) + 1):
+            raise UsageError(f"There is no group {group!r}. There are 1 to {len(self.groups)}.")
+        if ruling not in (*_RULINGS,):
             raise UsageError(f'A ruling is "pass" or "fail", not {ruling!r}.')
+        api.require_kinds(reason=reason)
         names = self.groups[group - 1]
         if names[0] not in self.runs:
             raise UsageError(f"Group {group} has no text to rule on.")

@@ -202,7 +202,7 @@ def is_self_contained(name: str) -> bool:
 
 
 def _from_object(check: Any, context: Context) -> "Check":
-    if hasattr(check, "name") and callable(check):
+    if isinstance(getattr(check, "name", None), str) and callable(check):
         ready: Check = check
         return ready
     if not callable(check):

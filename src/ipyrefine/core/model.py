@@ -94,11 +94,11 @@ def refused(error: ValidationError, whole: str, spell: Callable[[str], str] = st
     name, *rest = map(str, first["loc"] or [whole])
     place, kind = ".".join([spell(name), *rest]), first["type"]
     if kind == "extra_forbidden":
-        return UsageError(f"There is no {place}.")
+        return UsageError(f"{whole} has no {place!r}.")
     if kind == "missing":
         return UsageError(f"{place} is missing.")
     must = "must be a dict" if kind == "model_type" else first["msg"].lower()
-    return UsageError(f"{place}: {must}, not {first['input']!r}.")
+    return UsageError(f"{place}: {must}, not {first['input']!r:.200}.")
 
 
 class Typed(Record):

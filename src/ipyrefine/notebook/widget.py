@@ -43,6 +43,7 @@ class Panel(VBox):  # type: ignore[misc]
         name: str = "",
         **options: Any,
     ) -> None:
+        api.require_kinds(on_accept=on_accept, journal=journal, name=name)
         super().__init__()
         self._on_accept = on_accept
         refinement = api.build(task, **options)

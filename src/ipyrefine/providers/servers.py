@@ -37,12 +37,14 @@ class Key:
     __slots__ = ("_source",)
 
     def __init__(self, source: str | Callable[[], str] | None = None) -> None:
+        if not (isinstance(source, str | None) or callable(source)):
+            raise UsageError("api_key is a text, or a function that returns it.")
         self._source = source
 
     def __call__(self) -> str:
         """Return the key, or an empty string; raises what the callable raises."""
         source = self._source
-        return ((source() if callable(source) else source) or "").strip()
+        return str.strip((source() if callable(source) else source) or "")
 
     def __bool__(self) -> bool:
         """Return True if there may be a key."""
