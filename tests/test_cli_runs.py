@@ -1,6 +1,9 @@
 """`ipyrefine history | export | run`."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +17,9 @@ import ipyrefine as package
 from ipyrefine import cli
 from ipyrefine.core.model import Choice, Outcome, StopReason, Verdict
 from ipyrefine.core.table import Evidence, Row
+from ipyrefine.errors import UsageError
 from ipyrefine.journal.writer import Recorder, default_path
+from ipyrefine.session.record import write_file
 
 REFINE = "%%refine -m scripted -p prose --criteria tone --target 0.8 -n 1"
 
@@ -37,13 +42,29 @@ def notebook(path: Path, *sources: str, tags: tuple[str, ...] = ()) -> Path:
     cells = [v4.new_code_cell(source) for source in sources]
     if tags:
         cells[0].metadata["tags"] = list(tags)
-    nbformat.write(v4.new_notebook(cells=cells), path)
+    path.write_text(json.dumps(v4.new_notebook(cells=cells)), "utf-8")
     return path
 
 
 @pytest.fixture
 async def journalled() -> None:
     await refinement().run(journal=Recorder(default_path(), name="greeting"))
+
+
+@pytest.mark.usefixtures("journalled")
+@pytest.mark.parametrize(("words", "sentence"), [
+    (["history", "\udcff"], "No run in the journal matches."),
+    (["history", "-n", "9" * 20], "greeting"),
+    (["history", "-n", "-1"], "greeting"),
+    (["export", "\udcff", "x.json"], "There is no run '\\udcff' in the journal."),
+    (["export", "1", "\udcff\0.json"], "cannot be written (embedded null byte)."),
+    (["verify", "\0.ipynb"], "cannot be read (embedded null byte)."),
+    (["report", "\0.ipynb"], "cannot be read (embedded null byte)."),
+    (["report", "x" * 300 + ".ipynb"], "cannot be read (File name too long)."),
+])  # fmt: skip
+def test_a_name_that_none_can_have_is_a_sentence(ipyrefine, words, sentence):
+    _, out, err = ipyrefine(*words)
+    assert sentence in out + err
 
 
 @pytest.mark.usefixtures("journalled")
@@ -83,6 +104,7 @@ def test_run_executes_a_notebook_and_ends_with_its_verdicts(ipyrefine, monkeypat
 @pytest.mark.parametrize(("source", "status", "sentence"), [
     ("{}['price']", 2, "Cell 2 failed: KeyError: 'price'"),
     ("import os; os._exit(1)", 2, "kernel died in cell 2"),
+    ("'\ud800'", 2, "Cell 2 holds a character that is none"),
     ("print('nothing to refine')", 4, "no %%refine cell"),
 ])  # fmt: skip
 def test_a_failed_cell_ends_with_2_no_refine_cell_with_4_and_both_are_written_as_far_as_they_got(
@@ -99,16 +121,66 @@ def test_a_failed_cell_ends_with_2_no_refine_cell_with_4_and_both_are_written_as
 
 @pytest.mark.parametrize(("words", "sentence"), [
     (["none.ipynb"], "cannot be read"),
-    ([__file__], "is not a notebook"),
+    ([__file__], "is no notebook"),
+    (["."], "is not a file"),
+    (["pipe.ipynb"], "is not a file"),
+    (["x\0.ipynb"], "cannot be read"),
+    (["x.ipynb", "-o", "none/out.ipynb"], "cannot be written"),
+    (["x.ipynb", "-o", "."], "cannot be written"),
     (["x.ipynb", "-p", "no value"], "NAME=VALUE"),
     (["x.ipynb", "-p", "class=1"], "NAME=VALUE"),
 ])  # fmt: skip
 def test_what_cannot_be_run_is_an_error_in_words(ipyrefine, monkeypatch, tmp_path, words, sentence):
     monkeypatch.chdir(tmp_path)
     notebook(tmp_path / "x.ipynb", "1")
+    os.mkfifo("pipe.ipynb")
+    executed = list[Any]()
+    monkeypatch.setattr(cli, "execute", lambda *_: executed.append(_))
     code, _, err = ipyrefine("run", *words)
     assert code == 2
     assert sentence in err
+    assert executed == []  # nothing ran that cannot be written
+
+
+@pytest.mark.parametrize("change", [
+    lambda text: "\ufeff" + text,
+    lambda text: text.encode("utf-16"),
+    lambda text: text.replace('"metadata": {}', '"metadata": {"score": NaN}'),
+    lambda text: text.replace('"metadata": {}', '"metadata": {"name": "\\ud800"}'),
+    lambda text: text.replace("\n", "\r\n"),
+])  # fmt: skip
+def test_a_notebook_that_another_tool_wrote_runs_and_is_written(ipyrefine, tmp_path, change):
+    path = notebook(tmp_path / "x.ipynb", "print(1)  # end")
+    changed = change(path.read_text("utf-8"))
+    path.write_bytes(changed if isinstance(changed, bytes) else changed.encode())
+    code, _, err = ipyrefine("run", str(path), "-o", str(tmp_path / "out.ipynb"))
+    assert (code, "no %%refine cell" in err) == (4, True)
+    executed: Any = nbformat.read(tmp_path / "out.ipynb", as_version=4)
+    assert executed.cells[0].outputs[0].text == "1\n"
+
+
+def test_what_a_terminal_cannot_show_is_left_out(tmp_path):
+    path = notebook(tmp_path / "x\udcff.ipynb", "1")
+    command = [sys.executable, "-m", "ipyrefine", "report", str(path)]
+    ended = subprocess.run(
+        command, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"}, check=False
+    )
+    assert ended.stdout.endswith(b"?.ipynb holds no record of a run.\n")
+    assert ended.stderr == b""
+
+
+def test_a_full_disk_leaves_what_a_file_held(tmp_path):
+    resource = pytest.importorskip("resource")
+    path = tmp_path / "x.json"
+    path.write_text("before")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
+    try:
+        with pytest.raises(UsageError, match=r"x\.json cannot be written \(File too large\)"):
+            write_file(path, "x" * 200)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert path.read_text() == "before"
 
 
 def test_parameters_follow_the_tagged_cell_and_replace_earlier_ones(tmp_path):

@@ -3,11 +3,14 @@
 import argparse
 import asyncio
 import glob
+import io
 import json
 import keyword
+import os
 import shutil
 import sys
 from collections.abc import Iterable
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -26,7 +29,7 @@ from ipyrefine.render.escape import plain
 from ipyrefine.session import classroom
 from ipyrefine.session.export import export
 from ipyrefine.session.history import MAX_LISTED, history
-from ipyrefine.session.record import load
+from ipyrefine.session.record import load, read_json, write_file
 from ipyrefine.session.verify import NOT_RUN, verify
 from ipyrefine.session.verify import exit_status as verify_status
 
@@ -51,6 +54,9 @@ _nbformat: Any = nbformat  # it carries no types
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return the exit status."""
+    for stream in (sys.stdout, sys.stderr):  # a pipe on Windows takes some 250 characters
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     options, unknown = _parser().parse_known_args(arguments)
     if unknown:
         options.parser.error(_explain_unknown(unknown[0], options.parser))
@@ -182,7 +188,7 @@ def _find(word: str) -> Path:
 def _report(options: argparse.Namespace) -> int:
     paths = list[Path]()
     for word in options.notebooks:  # not every shell expands a pattern
-        found = [] if Path(word).exists() else sorted(map(Path, glob.glob(word)))
+        found = [] if os.path.exists(word) else sorted(map(Path, glob.glob(word)))
         paths += found or [Path(word)]
     rows = classroom.report(paths)
     if options.csv:
@@ -206,15 +212,17 @@ def _run(options: argparse.Namespace) -> int:
     if values:
         inject_parameters(notebook, values)
     output = options.output or options.notebook.with_suffix(".refined.ipynb")
+    write = partial(write_file, output)
+    write(f"{_nbformat.writes(notebook)}\n")  # or not, before anything runs and costs
     try:
         execute(notebook, options.notebook.parent)
     finally:
-        _write(notebook, output)
+        write(f"{_nbformat.writes(notebook)}\n")
     runs = load(output)
-    print("\n".join([*map(summarize, range(len(runs)), runs), f"Written to {output}."]))
+    print("\n".join([*map(summarize, range(len(runs)), runs), plain(f"Written to {output}.")]))
     if not runs:
         nothing = "Nothing was refined: {} has no %%refine cell that left a record."
-        print(f"ipyrefine: {nothing.format(options.notebook)}", file=sys.stderr)
+        print(plain(f"ipyrefine: {nothing.format(options.notebook)}"), file=sys.stderr)
         return NOTHING
     return exit_status(runs)
 
@@ -229,19 +237,11 @@ def exit_status(runs: Iterable[Run]) -> int:
 
 
 def _read(path: Path) -> Any:
+    content = json.dumps(read_json(path))
     try:
-        return _nbformat.read(path, as_version=4)
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read ({error.strerror or error}).") from None
-    except Exception as error:  # nbformat has an error of its own for each defect of a file
-        raise UsageError(f"{path} is not a notebook ({type(error).__name__}).") from None
-
-
-def _write(notebook: Any, path: Path) -> None:
-    try:
-        path.write_text(_nbformat.writes(notebook) + "\n", "utf-8")
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written ({error.strerror or error}).") from None
+        return _nbformat.reads(content, as_version=4)
+    except Exception:  # nbformat has an error of its own for each defect of a file
+        raise UsageError(f"{path} is no notebook, or is damaged. Save it in JupyterLab.") from None
 
 
 def read_parameter(text: str) -> tuple[str, Any]:
@@ -303,8 +303,10 @@ def execute(notebook: Any, folder: Path) -> None:
         try:
             client.execute()
         except CellExecutionError as error:
-            reason = ": ".join(filter(None, (error.ename, error.evalue)))
-            raise UsageError(f"Cell {bar.n} failed: {reason}") from None
+            raise UsageError(f"Cell {bar.n} failed: {error.evalue or error.ename}") from None
+        except UnicodeEncodeError:  # JSON can write what is no character
+            cell = f"Cell {bar.n + 1} holds a character that is none"
+            raise UsageError(f"{cell}. Type the place again in JupyterLab.") from None
         except DeadKernelError:
             raise UsageError(f"The kernel died in cell {bar.n}.") from None
         except NoSuchKernel as error:

@@ -18,15 +18,15 @@ class OtherVersion(ValueError):
     """Another version of ipyrefine wrote what is stored."""
 
 
-def parse_json(text: Any) -> Any:
+def parse_json(text: Any, *, strict: bool = True) -> Any:
     """Return the value of stored JSON, a text or bytes.
 
     Raises:
-        ValueError: it is not JSON, is nested too deeply, or holds NaN or an infinity.
+        ValueError: it is not JSON, is nested too deeply, or, if `strict`, holds NaN or an infinity.
         TypeError: it is neither text nor bytes.
     """
     try:
-        return json.loads(text, parse_constant=_refuse)
+        return json.loads(text, parse_constant=_refuse if strict else None)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
 

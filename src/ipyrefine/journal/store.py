@@ -62,7 +62,7 @@ class Journal:
             JournalError: the journal cannot be read.
         """
         where, values = ["1"], list[str | int]()
-        for word in search.split():
+        for word in _storable(search).split():
             where.append(r"(name LIKE ? ESCAPE '\' OR task LIKE ? ESCAPE '\')")
             values += [_like(word)] * 2
         values.append(-1 if limit is None else limit)
@@ -178,7 +178,12 @@ def _condition(name: str) -> tuple[str, ...]:
     """Return the condition for a run's number or name, or for any run, and its values."""
     if not name:
         return ("1",)
-    return ("CAST(id AS TEXT) = ?" if name.isdecimal() else "name = ?"), name
+    return ("CAST(id AS TEXT) = ?" if name.isdecimal() else "name = ?"), _storable(name)
+
+
+def _storable(word: str) -> str:
+    """Return a word that a database takes; one from a command line may be no Unicode."""
+    return word.encode("utf-8", "replace").decode()
 
 
 def _latest(connection: sqlite3.Connection, where: str, *values: str) -> int | None:

@@ -76,13 +76,14 @@ def _read(path: Path) -> dict[str, Any]:
     return content
 
 
-def _write(path: Path, data: str | bytes, *, replace: bool = False) -> None:
+def _write(path: Path, data: str | bytes) -> None:
+    """Write a file of a handout, with its folder; one that is there already may be the same."""
     data = data.encode() if isinstance(data, str) else data
     try:
-        if not replace and path.exists() and path.read_bytes() != data:
-            raise UsageError(f"{path} exists. Name another folder with -o.")
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
+        record.write_file(path, data, replace=path.is_file() and path.read_bytes() == data)
+    except FileExistsError:
+        raise UsageError(f"{path} exists. Name another folder with -o.") from None
     except OSError as error:
         raise UsageError(f"{path} cannot be written ({error.strerror or error}).") from None
 
@@ -196,4 +197,4 @@ def write_csv(rows: Iterable[Row], path: Path) -> None:
     for one in rows:
         cells = [plain(one[name]) for name in _COLUMNS]
         table.writerow(f"'{c}" if c.startswith(_FORMULA) else c for c in cells)
-    _write(path, f"\ufeff{made.getvalue()}", replace=True)  # the mark tells Excel that it is UTF-8
+    record.write_file(path, f"\ufeff{made.getvalue()}")  # the mark tells Excel that it is UTF-8

@@ -31,7 +31,7 @@ from ipyrefine.render import gives, labels, words
 from ipyrefine.render.blocks import Picture
 from ipyrefine.render.escape import fence, plain
 from ipyrefine.render.terminal import record_text
-from ipyrefine.session.record import KEY, as_json
+from ipyrefine.session.record import KEY, as_json, write_file
 
 
 def export(run: Run, path: str | Path, *, force: bool = False) -> Path:
@@ -47,14 +47,11 @@ def export(run: Run, path: str | Path, *, force: bool = False) -> Path:
         raise UsageError(f"The file's ending decides the format. Use {', '.join(_FORMATS)}.")
     text = write(run)
     try:
-        with path.open("w" if force else "x", encoding="utf-8") as file:
-            file.write(text)
+        write_file(path, text, replace=force)
     except FileExistsError:
         raise UsageError(
             f"{path} exists. Choose another name, or replace it with --force."
         ) from None
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written ({error.strerror or error}).") from None
     return path
 
 

@@ -32,7 +32,7 @@ def history(search: str = "", number: int = MAX_LISTED) -> str:
 
     The words of `search` must all be in the name or the task.
     """
-    number = max(1, number)
+    number = min(max(1, number), 10**6)
     runs = Journal().runs(search, limit=number + 1)
     if not runs:
         return "No run in the journal matches." if search else "The journal is empty."

@@ -10,6 +10,7 @@ x.ipynb --check my_check``. The limits, the prompts and the model's name are the
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -134,23 +135,66 @@ def read(path: Path) -> list[Recorded]:
 
 def read_content(path: Path) -> dict[str, Any]:
     """Return the JSON of a notebook or an exported run; arguments and errors as for `load`."""
-    try:
-        size = path.stat().st_size
-        regular = path.is_file()
-        content = parse_json(path.read_bytes()) if regular and size <= MAX_FILE else None
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read ({error.strerror or error}).") from None
-    except (ValueError, MemoryError):
-        content = None
-    if not regular:
-        raise UsageError(f"{path} is not a file.")
-    if size > MAX_FILE:
-        raise UsageError(f"{path} is larger than {MAX_FILE >> 20} MB, which no record needs.")
+    content = read_json(path, MAX_FILE)
     if not isinstance(content, dict) or not {"nbformat", "cells", "version"} & content.keys():
         raise UsageError(f"{path} is neither a notebook nor an exported run.")
     if content.get("nbformat", 4) != 4:
         raise UsageError(f"{path} is not a notebook of format 4. Save it again in JupyterLab.")
     return content
+
+
+def read_json(path: Path, most: int | None = None) -> Any:
+    """Return the JSON in a file, also what other tools write as such; None where it holds none.
+
+    Args:
+        path: the file.
+        most: bytes that it may have.
+
+    Raises:
+        UsageError: it is no plain file, cannot be read, or is larger.
+    """
+    try:
+        regular, size = path.is_file(), path.stat().st_size
+        fits = most is None or size <= most
+        content = path.read_bytes() if regular and fits else b""
+    except (OSError, ValueError) as error:
+        raise _file_error(path, "read", error) from None
+    if not regular:
+        raise UsageError(f"{path} is not a file.")
+    if not fits:
+        raise UsageError(f"{path} is larger than {MAX_FILE >> 20} MB, which no record needs.")
+    try:
+        return parse_json(content, strict=False)
+    except (ValueError, MemoryError):
+        return None
+
+
+def write_file(path: Path, content: str | bytes, *, replace: bool = True) -> None:
+    """Write a file; where that fails, it holds what it held before.
+
+    Raises:
+        FileExistsError: it exists, and must not be replaced.
+        UsageError: it cannot be written.
+    """
+    if isinstance(content, str):  # of invalid Unicode it has the code, as JSON writes that
+        content = content.encode("utf-8", "backslashreplace")
+    before = None
+    try:
+        before = path.read_bytes() if replace and path.is_file() else None
+        with path.open("wb" if replace else "xb") as file:
+            file.write(content)
+    except FileExistsError:
+        raise
+    except (OSError, ValueError) as error:
+        if before is not None:  # there is room for that
+            with suppress(OSError):
+                path.write_bytes(before)
+        raise _file_error(path, "written", error) from None
+
+
+def _file_error(path: Path, verb: str, error: Exception) -> UsageError:
+    # A ValueError says that no file can have this name.
+    return UsageError(f"{path} cannot be {verb} ({getattr(error, 'strerror', None) or error}).")
 
 
 def stored_records(content: dict[str, Any]) -> Iterator[Stored]:
