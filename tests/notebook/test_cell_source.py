@@ -333,6 +333,8 @@ def test_standing_wishes_are_read_from_a_file_of_text_without_its_secrets(tmp_pa
         cell_source.read_rules(str(file))
     file.write_text("word " * 1_000_000)
     assert len(cell_source.read_rules(str(file)).text) < 20_000
+    with pytest.raises(UsageError, match="can't be read as your standing wishes"):
+        cell_source.read_rules("\0")
 
 
 def linked(at: Path, to: Path | str) -> str:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from shells import run_cell, scripted_shell
+from traitlets import TraitError
 
 from ipyrefine.core.prompts import APPENDED, PLACES, Prompts
 from ipyrefine.errors import UsageError
@@ -83,8 +84,8 @@ MISSES = [
     ("--max_revisions 3", "Type --max-revisions 3."),
     ("--maxrevisions 3", "Did you mean --max-revisions?"),
     ("--pairwise", "There is no option --pairwise."),
-    ("nonsense", "There is no option nonsense; put a value of several words in quotes. %%refine?"),
-    ("--goal Make it fast", "There is no option it; put a value of several words in quotes."),
+    ("nonsense", 'no option nonsense; put a value of several words in quotes like "this". %%'),
+    ("--goal Make it fast", "There is no option it; put a value of several words in quotes like"),
     ("--goal Make it revised draft", "There is no option it; put a value of several words in"),
     ("--set tempratur=1", "There is no setting tempratur. Did you mean --set temperature=1?"),
     ("--set target=0.8", "There is no setting target. Type --target 0.8."),
@@ -98,6 +99,19 @@ MISSES = [
     ("--set cell='a b'", "--set cell: 'a b' is not a cell's id."),
     ("--set temperature=9", "--set temperature: input should be less than or equal to 2, not 9.0."),
     ("--set", "Type --set NAME=VALUE."),
+    ("-", "There is no option -. %%refine?"),
+    ("-- -n 0", "There is no option --. %%refine?"),
+    ("--nope", "There is no option --nope. %%refine?"),
+    ("–n 3", "There is no option –n. Type it with hyphens: -n. %%refine?"),  # noqa: RUF001
+    ("—goal shorter", "Type it with hyphens: --goal."),
+    ("--goal “make it fast”", 'quotes like "this".'),
+    ("--budget ''", "--budget: '' is not an amount like"),
+    ("-o get_ipython", "--output 'get_ipython' is a name of Python or IPython. Choose another."),
+    ("-o print", "Choose another."),
+    ("-o In", "Choose another."),
+    ("-o _", "Choose another."),
+    ("-o __name__", "Choose another."),
+    ("-o refined_run", "Choose another."),
 ]
 
 
@@ -134,6 +148,8 @@ def test_what_is_set_for_all_cells_gives_way_to_a_cells_own_options():
     [
         ("{'tempratur': 1}", "Refine.set: There is no option or setting tempratur. Did you mean"),
         ("{'target': 2}", "Refine.set: --target: input should be"),
+        ("{3: 4}", "Refine.set: There is no option or setting 3."),
+        ("{'draft': 'maybe'}", "Refine.set: draft is True or False, not 'maybe'."),
         ("{'journal': False}", "journal has its own setting: %config Refine.journal."),
         ("{'base_url': 'http://a'}", "base_url has its own setting"),
         ("{'api_key_env': 'OPENAI_API_KEY'}", "api_key_env has its own setting"),
@@ -146,6 +162,13 @@ def test_what_cannot_be_set_for_all_cells_is_refused_at_once(
     shell.run_line_magic("config", f"Refine.set = {value}")
     assert sentence in capsys.readouterr().err + caplog.text
     assert shell.magics_manager.registry["Refine"].set == {}
+
+
+@pytest.mark.parametrize(("name", "value"), [("ui", "plian"), ("context", -1), ("context", 51)])
+def test_a_trait_takes_only_what_has_a_meaning(monkeypatch, name, value):
+    magics = scripted_shell(monkeypatch, []).magics_manager.registry["Refine"]
+    with pytest.raises(TraitError):
+        setattr(magics, name, value)
 
 
 # Help

@@ -33,7 +33,7 @@ from ipyrefine.core.reducer import replay
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.table import Evidence, Point, Result, Row
 from ipyrefine.core.typed import confirmations, parse_iteration
-from ipyrefine.errors import UsageError
+from ipyrefine.errors import Unreachable, UsageError
 from ipyrefine.session.commands import question_in
 
 CELL = "%%refine -p prose --set as=task --criteria tone --min-findings 0 -n 0\nWrite a greeting."
@@ -241,6 +241,8 @@ REFUSED = {
     "edit mien": "No variable named 'mien'. Did you mean mine?",
     "edit number": "'number' is a variable of type int, not a text.",
     "show 3": "There is no text 3.",
+    "accept and run": "There is no text 'and'. This run has draft",
+    "edit": "Put it into a variable and use %refine edit NAME.",
     "show setings": "There is no 'setings' to show. Did you mean settings?",
     "resume nobody": "no run 'nobody'",
     "resume -n 3": "--max-revisions was settled",
@@ -256,6 +258,13 @@ def test_what_is_no_command_or_cannot_be_carried_out_says_what_to_type_or_why(sh
     errors = {words: error_of(shell, f"%refine {words}") for words in said}
     assert {type(error) for error in errors.values()} == {UsageError}
     assert [words for words in said if said[words] not in str(errors[words])] == []
+
+
+@pytest.mark.parametrize("words", ["accept", "accept 3", "override pass 3", "diff", "show 0"])
+def test_a_run_without_a_text_says_how_to_write_one(monkeypatch, words):
+    shell = scripted_shell(monkeypatch, [Unreachable("Gone.")])
+    error_of(shell, "%%refine --plain\nGreet.")
+    assert "There is no text yet." in str(error_of(shell, f"%refine {words}"))
 
 
 def test_without_a_command_the_commands_to_decide_with_are_printed(shell, capsys):

@@ -99,7 +99,7 @@ def _result(run: Run, expected: decisions.Expect) -> str:
 
 def _to_do(run: Run, decision: decisions.Continue) -> str:
     if decision.guidance:
-        return "" if run.iterations else _NO_TEXT
+        return "" if run.iterations else typed.NO_TEXT
     if run.stop_reason is not StopReason.PASSED:
         return ""
     step = policy.next_step(decide(run, decision))
@@ -188,7 +188,6 @@ def _changed(_: Run, decision: decisions.Criteria, __: str) -> str:
 
 # The table
 
-_NO_TEXT = "There is no text yet. Continue the run first."
 _NO_WRITER = (
     "No model is set up to write. Run `ipyrefine pull` or set OPENAI_API_KEY, then "
     "%refine resume -m NAME."
@@ -383,7 +382,7 @@ def require_possible(run: Run, decision: Decision) -> None:
     """
     row, number = row_of(decision), getattr(decision, "iteration", None)
     if not (run.iterations or row.early):
-        raise UsageError(_NO_TEXT)
+        raise UsageError(typed.NO_TEXT)
     if number is not None:
         require_iteration(run, number)
     if sentence := coach.refuse(run, decision, revises=row.revises):

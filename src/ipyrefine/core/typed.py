@@ -17,6 +17,7 @@ from ipyrefine.errors import UsageError
 
 Place = Literal["insert", "replace", "none"]
 PLACES: tuple[Place, ...] = get_args(Place)
+NO_TEXT = "There is no text yet. Continue the run first."
 _POINT_ID = re.compile(r"[fqt]\d+,?")
 _TARGET = re.compile(r"[01]?\.?\d+")
 _TEXT = re.compile(r"\d+|(?:your-)?(?:draft|revision|edit)(?:-\d+)?|your", re.IGNORECASE)
@@ -193,11 +194,14 @@ def parse_iteration(run: Run, words: list[str]) -> int | None:
     ]
     if len(found) == 1:
         return found[0]
+    if not names:
+        raise UsageError(NO_TEXT)
+    shown = word[:40] if word.isdecimal() else repr(word[:40])
     among = ", ".join(short[number] for number in found or range(len(short)))
     raise UsageError(
         f"{word} is more than one text: say which of {among}."
         if found
-        else f"There is no text {word[:40]}. This run has {among}."
+        else f"There is no text {shown}. This run has {among}."
     )
 
 

@@ -233,7 +233,9 @@ def cell_key(words: Sequence[str], body: str = "") -> str:
 def visible_names(shell: Any) -> dict[str, Any]:
     """Return the user's variables, without those that IPython put there."""
     hidden, missing = getattr(shell, "user_ns_hidden", {}), object()
-    return {n: v for n, v in shell.user_ns.items() if hidden.get(n, missing) is not v}
+    return {
+        n: v for n, v in shell.user_ns.items() if hidden.get(n, missing) is not v and type(n) is str
+    }
 
 
 # The cells above
@@ -346,10 +348,10 @@ def read_rules(path: str) -> Material | None:
     Raises:
         UsageError: the file is not UTF-8 text, or cannot be read.
     """
-    here, path = os.path.realpath("."), os.path.abspath(os.path.expanduser(path))
-    below = os.path.relpath(path, os.path.abspath("."))
-    is_linked = below[:2] != ".." and os.path.realpath(path) != os.path.join(here, below)
     try:
+        here, path = os.path.realpath("."), os.path.abspath(os.path.expanduser(path))
+        below = os.path.relpath(path, os.path.abspath("."))
+        is_linked = below[:2] != ".." and os.path.realpath(path) != os.path.join(here, below)
         if is_linked or not stat.S_ISREG(os.lstat(path).st_mode):
             return None
         flags = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -357,7 +359,7 @@ def read_rules(path: str) -> Material | None:
             text = file.read(2 * _TOTAL)
     except FileNotFoundError:
         return None
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:  # or no file has this name
         raise UsageError(f"{path} can't be read as your standing wishes: {error}.") from None
     name = os.path.basename(path)
     text = _cut(redact(text), _TOTAL).strip()

@@ -195,7 +195,7 @@ def read_start(
         "attempts": _attempts(magics, args, source, text),
         "lines": _lines_below(source.head, args.lines),
         "limits": options.limits(args),
-        "prompts": _prompts(args.prompts, magics.shell.user_ns),
+        "prompts": _prompts(args.prompts, visible_names(magics.shell)),
         **more,
         "warnings": [*source.warnings, *more.get("warnings", ())],
     }
@@ -254,7 +254,7 @@ def _given(magics: Any, args: argparse.Namespace) -> dict[str, Any]:
         "api_key": options.read_key(args, magics),
         "checks": args.check,
         "no_checks": args.no_check,
-        "namespace": magics.shell.user_ns,
+        "namespace": visible_names(magics.shell),
         "draft": None,  # the option says of the cell that it is one
         "prompts": None,  # that is a variable's name
     }
@@ -328,7 +328,7 @@ async def _resume(
         settings = Settings.model_validate(earlier.settings)
     except ValidationError:
         settings = Settings()
-    namespace, run = magics.shell.user_ns, earlier.run
+    namespace, run = visible_names(magics.shell), earlier.run
     args.output = args.output or _free_name(settings.output, namespace)
     args.apply = args.apply or settings.apply
     args.cell = settings.cell if is_cell_id(settings.cell) else None

@@ -81,7 +81,10 @@ class Refine(Magics, Configurable):
     ).tag(config=True)
     journal = Bool(True, help="Keep every run in the journal, to resume it.").tag(config=True)
     context = Integer(
-        3, help="Of how many cells before it the model sees what they used; 0: of none."
+        3,
+        min=0,
+        max=50,
+        help="Of how many cells before it the model sees what they used; 0: of none.",
     ).tag(config=True)
     share = Enum(
         ("structure", "code", "outputs", "values"),
@@ -101,7 +104,7 @@ class Refine(Magics, Configurable):
         help='Values of options and of `--set` for every cell, as {"timeout": 60, "target": 0.8}; '
         "a cell's own options win."
     ).tag(config=True)
-    ui = Unicode("auto", help="auto, widgets or plain.").tag(config=True)
+    ui = Enum(("auto", "widgets", "plain"), "auto", help="How runs are shown.").tag(config=True)
     sandbox = Enum(
         ("auto", "required"),
         None,

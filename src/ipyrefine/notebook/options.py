@@ -5,6 +5,7 @@ its value is a text.
 """
 
 import argparse
+import builtins
 import difflib
 import keyword
 import os
@@ -27,6 +28,7 @@ from ipyrefine.notebook.cell_target import is_cell_id
 
 _HELP = tomllib.loads(Path(__file__).with_name("help.toml").read_text("utf-8"))
 EXAMPLES: str = _HELP["examples"]
+_OCCUPIED = re.compile(r"_+|__\w+|In|Out|get_ipython|refined_run")  # of a shell, and of a run
 _CONTRADICTIONS = (
     ("--draft", "--set as=task", "the cell is one or the other"),
     ("--goal", "--set as=task", "a task states its goal itself"),
@@ -99,6 +101,7 @@ def _parse_language(text: str) -> str:
 # The options
 
 
+_FLAG = ("yes", "no")
 # How values are read, of options and of settings: by a function, or as one of these words.
 _READ: dict[str, Callable[[str], Any] | Sequence[str]] = {
     **dict.fromkeys(("candidates", "max_revisions", "max_tokens", "min_findings", "seed"), int),
@@ -107,7 +110,7 @@ _READ: dict[str, Callable[[str], Any] | Sequence[str]] = {
         limit: get_args(Limits.model_fields[limit].annotation)
         for limit in ("base", "critique", "memory", "revise")
     },
-    **dict.fromkeys(("journal", "quiet", "unconfined"), ("yes", "no")),
+    **dict.fromkeys(("journal", "quiet", "unconfined"), _FLAG),
     "api_key_env": _parse_variable,
     "apply": ("ask", "insert", "replace", "none"),
     "as": ("task",),
@@ -145,6 +148,7 @@ def _setting(name: str, value: str) -> str:
     return f"--set {shlex.quote(f'{name}={value}')}"
 
 
+_DASHES = ("–", "—", "−")  # noqa: RUF001 - as editors of prose make them of hyphens
 _SET = "--set:"  # what a setting's name starts with for the parser
 
 
@@ -174,8 +178,11 @@ class MagicParser(argparse.ArgumentParser):
                 value = unknown[1]
             kind = "setting" if name.startswith(_SET) else "option"
             shown, hint = name.removeprefix(_SET), f".{self.instead(name, value)}"
-            if not name.startswith("-") and not hint.startswith(". Type"):
-                hint = "; put a value of several words in quotes"
+            if name.startswith(_DASHES):
+                plain = name.lstrip("".join(_DASHES))
+                hint = f". Type it with hyphens: {'-' * min(len(plain), 2)}{plain}"
+            elif not name.startswith("-") and not hint.startswith(". Type"):
+                hint = '; put a value of several words in quotes like "this"'
             self.error(f"There is no {kind} {shown}{hint}")
         options.journal = options.journal != "no"
         options.quiet = options.quiet == "yes"
@@ -199,10 +206,11 @@ class MagicParser(argparse.ArgumentParser):
         name = typed.removeprefix(_SET).strip("-").replace("-", "_")
         known = {one.strip("-").replace("-", "_"): one for one in self.options if len(one) > 2}
         known |= {f"no_{one}": _setting(one, "no") for one in SETTINGS if "no" in choices(one)}
-        known |= {word: _setting(one, word) for one in SETTINGS for word in choices(one)}
+        words = ((one, word) for one in SETTINGS for word in choices(one) if word not in _FLAG)
+        known |= {word: _setting(one, word) for one, word in words}
         known |= {one: _setting(one, value) for one in SETTINGS}
         near = next(iter(difflib.get_close_matches(name, known, n=1)), "")
-        if near != name:
+        if near != name or not name:
             return f" Did you mean {known[near]}?" if near else ""
         takes_value = known[name] in self.options
         return f" Type {known[name]} {value if takes_value else ''}".rstrip() + "."
@@ -303,6 +311,8 @@ def parse(
     name = options.output
     if name and (not name.isidentifier() or keyword.iskeyword(name)):
         raise UsageError(f"--output {name!r} is not a variable name.")
+    if name and (hasattr(builtins, name) or _OCCUPIED.fullmatch(name)):
+        raise UsageError(f"--output {name!r} is a name of Python or IPython. Choose another.")
     options.task = getattr(options, "as") == "task"
     if options.criteria is not None and not split_list(options.criteria):
         raise UsageError("--criteria is empty. Leave it out, or write it as a,b,c.")
@@ -310,7 +320,7 @@ def parse(
 
 
 def _words(defaults: Mapping[str, Any], options: Mapping[str, argparse.Action]) -> Iterator[str]:
-    for name, value in defaults.items():
+    for name, value in ((str(name), value) for name, value in defaults.items()):
         option = options.get(spell(name))
         if name in SETTINGS:
             value = {True: "yes", False: "no"}[value] if isinstance(value, bool) else value
@@ -318,6 +328,8 @@ def _words(defaults: Mapping[str, Any], options: Mapping[str, argparse.Action]) 
         elif option is None:
             hint = parser().instead(name, str(value))
             raise UsageError(f"There is no option or setting {name}.{hint}")
+        elif option.nargs == 0 and not isinstance(value, bool):
+            raise UsageError(f"{name} is True or False, not {value!r:.200}.")
         elif option.nargs == 0:
             yield from [spell(name)] * bool(value)
         else:
@@ -343,7 +355,7 @@ def limits(options: argparse.Namespace) -> Limits:
         for name in Limits.model_fields
         if (value := getattr(options, name, None)) is not None
     }
-    if options.budget:
+    if options.budget is not None:
         named["budget"] = parse_budget(options.budget)
     return read_limits(named, spell)
 

@@ -1,5 +1,6 @@
 """`%refine COMMAND`: carries out what `core.actions` lists, and what decides nothing."""
 
+import contextlib
 import difflib
 import re
 import shutil
@@ -209,8 +210,8 @@ async def _edit(cell: Cell, args: list[str]) -> decisions.Edit:
             text = _open_editor(cell.shell, run.text)
     if text is None:
         raise UsageError(
-            "The cell with the text cannot be read here. Put the text into a variable and use "
-            "%refine edit NAME."
+            "No cell or editor gives your text here. Put it into a variable and use %refine edit "
+            "NAME."
         )
     return decisions.Edit(iteration=run.chosen.number if run.chosen else None, text=text)
 
@@ -225,12 +226,15 @@ def _text_variable(name: str, namespace: dict[str, Any]) -> str:
     return value
 
 
-def _open_editor(shell: Any, text: str) -> str:
+def _open_editor(shell: Any, text: str) -> str | None:
+    """Return what an editor makes of a text; None where there is none, or it fails."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "text.py"
         path.write_text(text, "utf-8")
-        shell.hooks.editor(str(path))
-        return path.read_text("utf-8")
+        with contextlib.suppress(Exception):  # it is the user's program, or a hook of theirs
+            shell.hooks.editor(str(path))
+            return path.read_text("utf-8")
+    return None
 
 
 # Commands on the journal, models and profiles
