@@ -303,7 +303,8 @@ def execute(notebook: Any, folder: Path) -> None:
         try:
             client.execute()
         except CellExecutionError as error:
-            raise UsageError(f"Cell {bar.n} failed: {error.evalue or error.ename}") from None
+            reason = ": ".join(filter(None, (error.ename, error.evalue)))
+            raise UsageError(f"Cell {bar.n} failed: {reason}") from None
         except UnicodeEncodeError:  # JSON can write what is no character
             cell = f"Cell {bar.n + 1} holds a character that is none"
             raise UsageError(f"{cell}. Type the place again in JupyterLab.") from None

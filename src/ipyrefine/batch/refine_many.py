@@ -99,8 +99,9 @@ async def refine_many(
     """
     from tqdm.auto import tqdm
 
-    if isinstance(tasks, str) or not isinstance(tasks, Iterable):
-        raise UsageError(f"The tasks are a list, not {tasks!r}.")
+    one_by_one = isinstance(tasks, Iterable) and getattr(tasks, "ndim", 1) == 1
+    if isinstance(tasks, str | Mapping) or not one_by_one:  # a table's or a dict's are its names
+        raise UsageError(f"The tasks are a list or a column, not {type(tasks).__name__}.")
     api.require_kinds(at_once=at_once, name=name, on_item=on_item)
     if at_once < 1:
         raise UsageError(f"at_once must be at least 1, not {at_once}.")
