@@ -36,7 +36,7 @@ from kit import (
     written,
 )
 
-from ipyrefine.core.decisions import Continue, Criteria, Decision, Dismiss, Edit, Override
+from ipyrefine.core.decisions import Add, Continue, Criteria, Decision, Dismiss, Edit, Override
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.events import CritiqueReady, Event, Stopped
 from ipyrefine.core.model import Budget, Limits, Outcome, Stage, Task, Words
@@ -310,6 +310,19 @@ SCENARIOS = {
         revised=[code(X, f"f1: KEEP: so\n{KEEP}"), code(X + "  #", f"f1: KEEP: so\n{KEEP}")],
         missed={X: False, X + "  #": False},
         decided=(Dismiss(points=("f1",)), Dismiss(points=("t1",))),
+    ),
+    "it is ready and upholds what its writer contests": by_critic(
+        [X], [critic(False, weak("no name")), critic(True, upheld=["f1"])],
+        "needs_improvement critique, needs_improvement critique", "revisions", 1,
+        revised=[code(DOUBLE, "f1: KEEP: so")],
+    ),
+    "it is ready and leaves one of your two wishes open": by_critic(
+        [X], [READY, critic(True, fixed=["f1"])],
+        "needs_improvement critique, needs_improvement critique", "revisions", 1,
+        revised=[code(DOUBLE)], options={"limits": Limits(max_revisions=0)},
+        decided=(
+            Add(point=Point(words="Double it.")), Continue(guidance="Name it g.", revisions=1),
+        ),
     ),
     "you pass it over its no": by_critic(
         [X], [critic(False)], "pass user", "overridden", decided=(Override(outcome=Outcome.PASS),)

@@ -485,7 +485,9 @@ def settle(run: Run, base: Iteration, critique: Critique) -> tuple[Critique, tup
     regressed = tuple(one.id for one in cells if names_again(one, named))
     fixed = critique.fixed
     if critique.reading.ready:  # what blocks cannot be handed over, so that none of it is left
-        left = up_for_review(run, base)
+        left = [one for one in up_for_review(run, base) if one.id not in critique.upheld]
+        if any(one.id in fixed for one in left):  # but what the user said is not forgotten
+            left = [one for one in left if not one.point.by_user]
         standing = (one.id for one in left if one.blocks or one.point.disputed or not fixed)
         fixed = tuple(dict.fromkeys([*fixed, *standing]))
     rules = [one for one in named if one.kind == "rule"]
