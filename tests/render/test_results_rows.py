@@ -21,6 +21,7 @@ from ipyrefine.core.model import (
 from ipyrefine.core.results import Row
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.table import Evidence, Reading, Tally
+from ipyrefine.render.grid import checks
 from ipyrefine.render.html import View, panel_parts, record_html
 from ipyrefine.render.terminal import details_text, record_text
 
@@ -105,6 +106,18 @@ def test_a_rival_result_says_which_text_gives_it(read_words):
         (plain.replace(result="KeyError", raises=True), "raises KeyError"),
     ):
         assert f"the draft gives 0, draft 2 {said}" in read_words(live(drafts_of(plain, other)))
+
+
+@pytest.mark.parametrize(
+    ("right", "marks"), [("0", "✓✗"), ("None", "✗✓"), ("7", "✗✗"), ("0.0", "✓✗")]
+)
+def test_of_each_text_a_mark_says_whether_it_gives_what_the_user_expects(right, marks):
+    said = (Clarification(call="f([])", result=right),)
+    found = drafts_of(RIVAL.replace(rivals=()), Row(call="f([])", result="None"))
+    found = found.replace(setup=run_of(said=said).setup)
+    for text in found.iterations:
+        [table] = checks(found, text)
+        assert "".join(one.symbol for one in table.lines[0].marks) == marks
 
 
 MANY = tuple(Row(call=f"f({n})", result=str(n)) for n in range(5))

@@ -95,7 +95,7 @@ class Result(NamedTuple):
     choices: tuple[Choice, ...] = ()
     rivalry: str = ""  # who gives what, where that is asked
     confirmed: bool | None = None  # the user's word on it
-    expected: str = ""  # what it should be, where the user says it is something else
+    expected: Choice | None = None  # what it should be, where the user says it is something else
     output: tuple["Block", ...] = ()  # a table or a picture that it comes with
     # What the user is asked about it; of a fact, whether to `keep` or to `undo` it. Of what they
     # `may` say they need not.
@@ -123,11 +123,9 @@ class Result(NamedTuple):
     @property
     def word(self) -> Label | None:
         """The user's word on it."""
-        if self.confirmed is None:
-            return None
-        if self.confirmed:
-            return Label("✓", "confirmed", "good")
-        return Label("✗", f"should be {self.expected}", "bad")
+        if self.expected:
+            return Label("✗", f"should be {self.expected.result}", "bad")
+        return None if self.confirmed is None else Label("✓", "confirmed", "good")
 
 
 class Results(NamedTuple):

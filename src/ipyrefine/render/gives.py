@@ -186,7 +186,7 @@ def _row(run: Run, text: Iteration, row: Row, said: Called | None) -> Result:
         choices=row_choices(row) if asked else (),
         rivalry=rivalry(run, text, row) if asked else "",
         confirmed=confirmed,
-        expected=said.result if said and not confirmed else "",
+        expected=said.choice if said and not confirmed else None,
         output=tuple(
             one._replace(rows=one.rows[:_HEAD]) if isinstance(one, Table) else one for one in output
         ),

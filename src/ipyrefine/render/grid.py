@@ -182,10 +182,10 @@ def _asked(
 def _given_mark(value: Row | Choice | None, row: Row, shown: Result) -> Label:
     if value is None:
         return _NONE
-    same = gives_same(value, row)
+    same = gives_same(value, shown.expected or row)
     if shown.confirmed is None:
         return _SAME if same else _DIFFERS
-    return _HOLDS if same == shown.confirmed else _MISSES
+    return _HOLDS if same else _MISSES
 
 
 def _held_to(run: Run, text: Iteration, texts: _Columns, tested: _Tested) -> Iterator[Line]:
