@@ -152,8 +152,10 @@ def _instructed(body: str, *, unfinished: bool = False) -> CellSource | None:
 
 
 def _defines(code: str) -> bool:
-    tree = try_parse(code)
-    return tree is not None and any(not isinstance(n, ast.Expr | ast.Assert) for n in tree.body)
+    body = (try_parse(code) or ast.Module([], [])).body
+    if body and isinstance(getattr(body[0], "value", body[0]), ast.Compare | ast.Assert):
+        return False  # examples stand above it
+    return any(not isinstance(node, ast.Expr | ast.Assert) for node in body)
 
 
 def _is_stub(code: str) -> bool:
