@@ -389,7 +389,7 @@ def test_standing_wishes_are_read_where_the_notebooks_folder_itself_is_behind_a_
         ("Make it O(n).\n\ndef f(xs):\n    return sorted(xs)[0]\n", "Make it O(n)."),
         ("Use pathlib,\nand nothing else.\n\nimport os\n\nhere = os.getcwd()\n",
          "Use pathlib,\nand nothing else."),
-        ("Write f(xs).\n\nf([1]) == 1\n\ndef f(xs):\n    return 1\n", "Write f(xs).\n\nf([1]) == 1"),
+        ("Write f.\n\nf(1) == 1\n\ndef f(x):\n    return x\n", "Write f.\n\nf(1) == 1"),
         ("Write f.\n\nassert f(1)\n\ndef f(x):\n    return x\n", "Write f.\n\nassert f(1)"),
         ("Write f(xs).\n\n>>> f([1])\n1\n", ""),
         ("Write f(xs).\n\nassert f([1]) == 1\n", ""),

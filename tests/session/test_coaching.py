@@ -17,7 +17,7 @@ from ipyrefine.core.engine import Refinement
 from ipyrefine.core.model import Limits, Stage
 from ipyrefine.core.run import Run
 from ipyrefine.errors import UsageError
-from ipyrefine.render.terminal import DETAILS, details_text
+from ipyrefine.render.terminal import DETAILS, details_text, record_text
 from ipyrefine.session.export import suite_source
 
 TASK = """Write median(xs): the middle of the sorted list, the mean of the two middle values for an
@@ -151,6 +151,38 @@ async def test_no_part_of_a_run_gives_a_result_away_before_it_is_predicted(part)
     assert "16.5" in suite_source(loop.state)
 
 
+SLOW = {"problem": "Sorting is slow.", "place": "sorted(xs)", "severity": "blocking"}
+KEEPS = f'''```python
+def test_kept():
+    """the middle of the sorted list"""
+    xs = [3, 1, 2]
+    median(xs)
+    assert xs == [3, 1, 2]
+```
+{json.dumps({"findings": [SLOW], "ready": False, "because": "Not yet."})}'''
+
+
+async def read_by(critique: str, code: str) -> Refinement:
+    loop = refinement(
+        [critique], CODE.replace(text=TASK), draft=code, checks=[Examples()], suite=Suite(),
+        attempts=(), limits=Limits(max_revisions=0),
+    )  # fmt: skip
+    await finish(loop)
+    return loop
+
+
+async def test_a_prediction_is_shown_with_what_comes_before_its_call():
+    loop = await read_by(
+        KEEPS, RIGHT.replace("xs, n = sorted(xs), len(xs)", "xs.sort(); n = len(xs)")
+    )
+    await decide(loop, Predict(result="3"))
+    assert "xs = [3, 1, 2]; median(xs); xs" in record_text(loop.state)
+
+
+async def test_a_finding_is_said_once():
+    assert record_text((await read_by(KEEPS, RIGHT)).state).count("Sorting is slow.") == 1
+
+
 # In a cell
 
 
@@ -196,3 +228,8 @@ def test_code_that_does_not_parse_is_a_students_too(shell, capsys, code, said):
 ])  # fmt: skip
 def test_what_makes_no_sense_of_it_is_refused_in_a_sentence(shell, cell, sentence):
     assert sentence in str(error_of(shell, cell))
+
+
+def test_a_student_confirms_no_result(shell):
+    run_cell(shell, CELL)
+    assert "you predict a result" in str(error_of(shell, "%refine right 1"))

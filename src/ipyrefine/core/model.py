@@ -206,6 +206,11 @@ class Attempt(Input):
     quote: str = ""  # the task's words that ask for it; empty for one of the task's examples
     predicted: Choice | None = None  # None before they said so
 
+    @property
+    def source(self) -> str:
+        """The call below what prepares it."""
+        return f"{self.setup}\n{self.call}".strip()
+
 
 class Shape(Record):
     """A value's type and size, without the value."""

@@ -127,6 +127,8 @@ def should(run: Run, words: list[str]) -> decisions.Decision:
 
 def confirmations(run: Run, words: list[str]) -> list[decisions.Expect]:
     """Return the decisions that some results, by their numbers, are right."""
+    if run.setup.coach:
+        raise UsageError("Here you predict a result: %refine should VALUE.")
     found = [_numbered_row(run, word) for word in words]
     if not found:
         raise UsageError("Say which results are right: %refine right 1 3.")

@@ -23,8 +23,7 @@ def asked(run: Run) -> list[Block]:
     found = open_puzzle(run)
     if found is None:
         return []
-    call = found.code.strip()
-    return [Paragraph(_PREDICT, lead=_MISSES), Text(call, "code")]
+    return [Paragraph(_PREDICT, lead=_MISSES), Text(found.source, "code")]
 
 
 def said(run: Run) -> list[Block]:
@@ -37,9 +36,10 @@ def said(run: Run) -> list[Block]:
         blocks.append(Paragraph(again if change else reason))
         also += [f"“{quote}”" for quote in unmet(run)]
         left = [one for one in run.cells(run.chosen) if one.actionable and one.point.by_model]
+        left = [one for one in left if change or one.words not in reason]
         also += [one.words for one in sorted(left, key=lambda one: not one.weighs)]
     made = [
-        Item(name=one.call.replace("\n", "; "), text=_sentence(one, one.predicted))
+        Item(name=one.source.replace("\n", "; "), text=_sentence(one, one.predicted))
         for one in run.attempts
         if one.predicted
     ]

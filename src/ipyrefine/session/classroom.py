@@ -158,9 +158,9 @@ def _run(stored: record.Stored, path: Path) -> Row:
         return {"cell": str(stored.cell), "problem": str(error)}
     said = [decision_words(run, one) for one in run.decisions]
     predicted = [
-        f"{one.call}: predicted {one.predicted.result}, gives {one.gives.result}"
+        f"{call}: predicted {one.predicted.result}, gives {one.gives.result}"
         for one in predictions(run)
-        if one.predicted
+        if one.predicted and (call := one.source.replace("\n", "; "))
     ]
     return {
         "cell": str(stored.cell),
