@@ -18,7 +18,7 @@ from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 from ipyrefine.core.model import Material
-from ipyrefine.core.syntax import ERRORS, parse, pygments_name, try_parse, unparse
+from ipyrefine.core.syntax import ERRORS, names_used, parse, pygments_name, try_parse, unparse
 from ipyrefine.errors import UsageError
 from ipyrefine.kernel.copying import lies_here
 from ipyrefine.kernel.magics import has_python_beside_magics
@@ -56,7 +56,9 @@ LEFT_BY_US = ("refined", "refined_run")
 _SOURCE = 2_000  # characters of the source of a cell above
 _OUTPUT = 800  # characters of all its outputs
 _TOTAL = 12_000  # characters of all cells; the nearest ones count first
+_GAP = re.compile(r"\n[^\S\n]*\n")
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
+_Definition = _Function | ast.ClassDef
 _ABSTRACT = re.compile(r"\b(?:ABC|Protocol)\b")
 _RAISES = re.compile(r'(?:""".*"""\s*)?raise NotImplementedError\b.*', re.DOTALL)
 _EMPTY = re.compile(rf'""".*"""(?:\s*(?:pass|\.\.\.))*|{_RAISES.pattern}', re.DOTALL)
@@ -143,7 +145,7 @@ def _instructed(body: str, *, unfinished: bool = False) -> CellSource | None:
     The code is all that follows a blank line, and more than expressions, which may be examples.
     With `unfinished`, it may be a definition or an import that does not parse.
     """
-    for gap in re.finditer(r"\n[^\S\n]*\n", body):
+    for gap in _GAP.finditer(body):
         wish, code = body[: gap.start()].strip(), body[gap.end() :]
         broken = unfinished and try_parse(code) is None and _DEFINES.match(code)
         if wish and (broken or (_defines(code) and not _is_stub(code))):
@@ -152,9 +154,14 @@ def _instructed(body: str, *, unfinished: bool = False) -> CellSource | None:
 
 
 def _defines(code: str) -> bool:
+    """Return True if code does more than examples, and no example stands above it."""
     body = (try_parse(code) or ast.Module([], [])).body
-    if body and isinstance(getattr(body[0], "value", body[0]), ast.Compare | ast.Assert):
-        return False  # examples stand above it
+    first = (try_parse(_GAP.split(code.strip())[0]) or ast.Module([], [])).body
+    below = {one.name for one in body[len(first) :] if isinstance(one, _Definition)}
+    calls = (names_used(one) & below for one in first if not isinstance(one, _Definition))
+    starts = [getattr(one, "value", one) for one in body[:1]]
+    if any(calls) or any(isinstance(one, ast.Compare | ast.Assert) for one in starts):
+        return False
     return any(not isinstance(node, ast.Expr | ast.Assert) for node in body)
 
 
