@@ -3,11 +3,12 @@
 import pytest
 from kit import question
 
+from ipyrefine.core.decisions import Override
 from ipyrefine.core.events import RunStarted, StageStarted, Stopped, TextDelta
-from ipyrefine.core.model import Setup, StopReason, Task
+from ipyrefine.core.model import Outcome, Setup, StopReason, Task
 from ipyrefine.core.run import Run
 from ipyrefine.core.table import Result
-from ipyrefine.render import labels
+from ipyrefine.render import grid, labels
 from ipyrefine.render.terminal import event_text, wrap
 
 BARE = Run.begin(Setup(task=Task(text="Write.")))
@@ -57,6 +58,14 @@ def test_a_stopped_run_is_one_screen_verdict_first(make_run):
         "3,456 tokens · 12 s · $0.0012",
         "the message",
     ]
+
+
+@pytest.mark.parametrize("outcome", [Outcome.PASS, Outcome.FAIL])
+def test_a_text_that_you_ruled_on_has_your_word_in_its_line(make_run, outcome):
+    run = make_run()
+    ruled = run.iterations[0].replace(override=Override(iteration=0, outcome=outcome, reason="So."))
+    told = grid.told(run.replace(iterations=(ruled, *run.iterations[1:])), ruled)
+    assert told.missed == f"Marked {outcome} by you: So."
 
 
 def test_a_long_text_is_cut_to_the_screen_and_says_how_to_see_all(make_run):

@@ -388,6 +388,8 @@ def _missed(run: Run, text: Iteration) -> str:
     if text.verdict is None:
         return "not read yet" if labels.running(run) else "not read"
     said = words.verdict(run, text)
+    if text.override:
+        return said.sentence
     judged = text.judgement
     if judged and judged.score is not None:
         return labels.score(judged.score)
