@@ -368,8 +368,9 @@ def read_rules(path: str) -> Material | None:
             text = file.read(2 * _TOTAL)
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as error:  # or no file has this name
-        raise UsageError(f"{path} can't be read as your standing wishes: {error}.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise UsageError(f"{path} can't be read as your standing wishes ({reason}).") from None
     name = os.path.basename(path)
     text = _cut(redact(text), _TOTAL).strip()
     return Material(kind="rules", name=name, phrase=name, text=text) if text else None

@@ -189,7 +189,9 @@ def _first_fault(error: ValidationError) -> str:
         return f"it has no field {place!r}.{_nearest_field(first['loc'])}"
     if first["type"] in ("missing", "too_short"):
         return f"it has no {place!r}."
-    message = first["msg"].removeprefix("Value error, ")
+    if first["loc"] == ("criteria",):
+        return "criteria is a dict of names and definitions."
+    message = first["msg"].removeprefix("Value error, ").replace("valid tuple", "list")
     return f"{place}: {message[:1].lower()}{message[1:]}." if place else f"{message}."
 
 
