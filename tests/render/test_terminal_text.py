@@ -1,7 +1,7 @@
 """A run in a terminal: within its width, and in nobody's power."""
 
 import pytest
-from kit import question
+from kit import decide, finish, greeting, question
 
 from ipyrefine.core.decisions import Override
 from ipyrefine.core.events import RunStarted, StageStarted, Stopped, TextDelta
@@ -60,12 +60,12 @@ def test_a_stopped_run_is_one_screen_verdict_first(make_run):
     ]
 
 
-@pytest.mark.parametrize("outcome", [Outcome.PASS, Outcome.FAIL])
-def test_a_text_that_you_ruled_on_has_your_word_in_its_line(make_run, outcome):
-    run = make_run()
-    ruled = run.iterations[0].replace(override=Override(iteration=0, outcome=outcome, reason="So."))
-    told = grid.told(run.replace(iterations=(ruled, *run.iterations[1:])), ruled)
-    assert told.missed == f"Marked {outcome} by you: So."
+async def test_a_text_that_you_ruled_on_has_your_word_in_its_line():
+    loop = greeting(scores=(4,))
+    await finish(loop)
+    await decide(loop, Override(iteration=0, outcome=Outcome.PASS, reason="So."))
+    told = grid.told(loop.state, loop.state.iterations[0])
+    assert told.missed == "Marked PASS by you: So."
 
 
 def test_a_long_text_is_cut_to_the_screen_and_says_how_to_see_all(make_run):
