@@ -87,13 +87,14 @@ def test_a_line_says_what_a_check_counted_and_its_fold_does_not_say_it_again():
     ]
 
 
-def test_an_error_that_is_gone_says_so():
-    point = Point(id="f1", kind="result", words="KeyError: 'x'", check="run on copies")
+@pytest.mark.parametrize("what", [{"kind": "result", "check": "run on copies"}, {"kind": "fact"}])
+def test_what_running_found_says_so_once_it_is_gone(what):
+    point = Point(id="f1", words="2 rows are gone", **what)
     run = run_of(RAN, points=(point,))
     for passed, note in ((False, ""), (True, "no longer")):
         text = run.iterations[0].replace(results={"f1": Result(passed=passed)})
         [table] = grid.checks(run, text)
-        assert [(one.body.text, one.body.note) for one in table.lines] == [("KeyError: 'x'", note)]
+        assert [(one.body.text, one.body.note) for one in table.lines] == [(point.words, note)]
 
 
 @pytest.mark.parametrize("said", ["`f(1)` raises ValueError", "It is wrong.", ""])

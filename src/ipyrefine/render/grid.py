@@ -244,8 +244,9 @@ def item(run: Run, cell: Cell) -> Item:
     """Return what a text misses, or has mended, in words."""
     point, note = cell.point, ["suggestion"] * (not cell.weighs)
     note += ["back again"] * cell.result.again
-    # What a check found is an error's words, and still stands there once it is gone.
-    note += ["no longer"] * (bool(point.check) and cell.result.passed is True)
+    # The words of an error, or of what became of data, stand there once it is mended, too.
+    found = bool(point.check) or point.kind == "fact"
+    note += ["no longer"] * (found and cell.result.passed is True)
     return Item(
         name=point.id,
         text=labels.with_contest(cell.words, point),
