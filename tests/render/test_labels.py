@@ -2,7 +2,7 @@
 
 import pytest
 
-from ipyrefine.core.decisions import Accept
+from ipyrefine.core.decisions import Accept, Override
 from ipyrefine.core.events import CallEnded, StageStarted, Stopped, TextDelta
 from ipyrefine.core.model import Budget, Limits, Outcome, Setup, StopReason, Task, Usage, Verdict
 from ipyrefine.core.run import Iteration, Run
@@ -208,3 +208,20 @@ def test_what_a_call_usually_takes_is_the_median_of_the_models_recent_ones():
         progress.take(CallEnded(stage="critique", iteration=0, usage=usage, finish="stop"), run)
     assert progress.usual(run) == 40
     assert progress.line(run).startswith("Critiquing · draft · 0 s, usually 40 s")
+
+
+def test_a_text_that_you_ruled_on_says_so_in_its_line():
+    ruled = verdict(PASS, "user", why="user")
+    run = run_of(ruled, evidence=(HELD.replace(passed=False),))
+    text = run.iterations[0].replace(
+        override=Override(iteration=0, outcome=PASS, reason="It will do")
+    )
+    assert grid.told(run, text).missed == "Marked PASS by you: It will do"
+
+
+@pytest.mark.parametrize(("stop", "label"), [
+    (StopReason.CANCELLED, "■ STOPPED"), (StopReason.FAILED, "✗ STOPPED"),
+])  # fmt: skip
+def test_a_stop_of_yours_does_not_look_like_an_error(stop, label):
+    run = run_of(None, stop_reason=stop).replace(iterations=())
+    assert str(words.verdict(run, None).title) == label

@@ -391,6 +391,10 @@ def _missed(run: Run, text: Iteration) -> str:
     said = words.verdict(run, text)
     if text.override:
         return said.sentence
+
+
+    if text.verdict.basis == "user":  # what it missed stands in the table
+        return said.sentence
     judged = text.judgement
     if judged and judged.score is not None:
         return labels.score(judged.score)

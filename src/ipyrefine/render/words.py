@@ -90,6 +90,8 @@ def verdict(run: Run, text: Iteration | None) -> Words:
     """Return what is said of a text's verdict; without any text, of the run."""
     if text is None and run.stop_reason:
         label = Label("✗", "STOPPED", "bad")
+        if run.stop_reason is StopReason.CANCELLED:
+            label = Label("■", "STOPPED", "quiet")
         return Words(label, label, [("", run.message)])
     found = text.verdict if text else None
     if text and found is None and (awaits_reading(run, text) or _is_accepted(run, text)):
