@@ -221,7 +221,7 @@ class _Printer:
         return lines + [line for text, *look in below if text for line in self.wrap(text, *look)]
 
     def result(self, one: Result, number: str = "–") -> list[str]:  # noqa: RUF001
-        return self.wrap(f"{number}  {one}", _kind(one), "  ", "     ")
+        return self.wrap(f"{number}  {one}", _kind(one), "  ", " " * (cells(number) + 4))
 
     def checks(self, block: Checks) -> list[str]:
         wide = self._columns >= _WIDE
@@ -242,7 +242,8 @@ class _Printer:
                 continue
             mark = f"{one.number}{one.mark.symbol}" if one.number else one.mark.symbol or "·"
             text, kind = _line_text(one), one.mark.kind if one.mark.symbol != "✓" else ""
-            left = wrap(text, room, f"  {wcwidth.ljust(mark, 2)} ", "     ")
+            lead = f"  {wcwidth.ljust(mark, 2)} "
+            left = wrap(text, room, lead, " " * cells(lead))
             marks = [mark.symbol for mark in one.marks] if heads else []
             found += row(left, [one.source * wide, *marks], kind)
             output = one.body.output if isinstance(one.body, Result) else ()
