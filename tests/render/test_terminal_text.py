@@ -1,7 +1,7 @@
 """A run in a terminal: within its width, and in nobody's power."""
 
 import pytest
-from kit import question
+from kit import decide, finish, greeting, question
 from states import STATES
 
 from ipyrefine.core.decisions import Override
@@ -9,7 +9,7 @@ from ipyrefine.core.events import RunStarted, StageStarted, Stopped, TextDelta
 from ipyrefine.core.model import Outcome, Setup, StopReason, Task
 from ipyrefine.core.run import Run
 from ipyrefine.core.table import Result
-from ipyrefine.render import labels
+from ipyrefine.render import grid, labels
 from ipyrefine.render.terminal import event_text, record_text, wrap
 
 BARE = Run.begin(Setup(task=Task(text="Write.")))

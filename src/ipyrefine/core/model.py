@@ -179,7 +179,7 @@ class Input(Record):
     @property
     def code(self) -> str:
         """The call below what runs before it."""
-        return f"{self.setup}\n{self.call}"
+        return f"{self.setup}\n{self.call}".strip("\n")
 
 
 class Called(Choice, Input):
@@ -205,11 +205,6 @@ class Attempt(Input):
     expected: Choice  # what the task wants
     quote: str = ""  # the task's words that ask for it; empty for one of the task's examples
     predicted: Choice | None = None  # None before they said so
-
-    @property
-    def source(self) -> str:
-        """The call below what prepares it."""
-        return f"{self.setup}\n{self.call}".strip()
 
 
 class Shape(Record):

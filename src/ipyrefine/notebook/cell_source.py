@@ -368,8 +368,12 @@ def read_rules(path: str) -> Material | None:
             text = file.read(2 * _TOTAL)
     except FileNotFoundError:
         return None
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+    except UnicodeDecodeError:
+        raise UsageError(
+            f"{path} can't be read as your standing wishes (it is not UTF-8)."
+        ) from None
+    except (OSError, ValueError) as error:  # or no file has this name
+        reason = getattr(error, "strerror", error)
         raise UsageError(f"{path} can't be read as your standing wishes ({reason}).") from None
     name = os.path.basename(path)
     text = _cut(redact(text), _TOTAL).strip()

@@ -23,7 +23,7 @@ def asked(run: Run) -> list[Block]:
     found = open_puzzle(run)
     if found is None:
         return []
-    return [Paragraph(_PREDICT, lead=_MISSES), Text(found.source, "code")]
+    return [Paragraph(_PREDICT, lead=_MISSES), Text(found.code, "code")]
 
 
 def said(run: Run) -> list[Block]:
@@ -39,7 +39,7 @@ def said(run: Run) -> list[Block]:
         left = [one for one in left if change or one.words not in reason]
         also += [one.words for one in sorted(left, key=lambda one: not one.weighs)]
     made = [
-        Item(name=one.source.replace("\n", "; "), text=_sentence(one, one.predicted))
+        Item(name=one.code.replace("\n", "; "), text=_sentence(one, one.predicted))
         for one in run.attempts
         if one.predicted
     ]

@@ -389,11 +389,7 @@ def _missed(run: Run, text: Iteration) -> str:
     if text.verdict is None:
         return "not read yet" if labels.running(run) else "not read"
     said = words.verdict(run, text)
-    if text.override:
-        return said.sentence
-
-
-    if text.verdict.basis == "user":  # what it missed stands in the table
+    if text.override:  # what it missed stands in the table
         return said.sentence
     judged = text.judgement
     if judged and judged.score is not None:

@@ -160,7 +160,7 @@ def _run(stored: record.Stored, path: Path) -> Row:
     predicted = [
         f"{call}: predicted {one.predicted.result}, gives {one.gives.result}"
         for one in predictions(run)
-        if one.predicted and (call := one.source.replace("\n", "; "))
+        if one.predicted and (call := one.code.replace("\n", "; "))
     ]
     return {
         "cell": str(stored.cell),
