@@ -92,7 +92,7 @@ TOLD = """
 >>> merged.groupby('town')['amount'].sum()
 1 of 6 rows of `orders` is gone in `merged`: its `customer` (x) is not in `customers`
 1 of 6 rows of `orders` is gone in `merged`: its `customer` is missing
-sum of `amount`: 19.00 in `orders`, 10.00 in `merged`
+sum of `amount`: 19.00 in `orders`, 10.00 in the answer
 >>> orders.merge(customers).groupby('town')['amount'].sum()
 1 of 6 rows of `orders` is gone: its `customer` (x) is not in `customers`
 1 of 6 rows of `orders` is gone: its `customer` is missing

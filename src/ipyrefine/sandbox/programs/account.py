@@ -1109,9 +1109,11 @@ def _merged(
                     if why.get("of") == name:
                         del why["of"]
                 continue
-        elif one["kind"] == "total" and any(
-            _fields(one, *_SUMS) == _fields(o, *_SUMS) for o in kept
+        elif one["kind"] == "total" and (
+            same := [o for o in kept if _fields(one, *_SUMS) == _fields(o, *_SUMS)]
         ):
+            if not one.get("name"):  # the answer's is told
+                same[0].pop("name", None)
             continue
         if one["kind"] == "gone" and rows:
             with contextlib.suppress(Exception):
