@@ -267,6 +267,36 @@ It gives nothing and changes nothing
 2 of 5 known values of `amount` in the answer are overwritten (1.5 → 2)
 >>> orders['amount'].max(), orders['amount'].min()
 1 of 6 rows of `orders` has no `amount` and is left out
+>>> paid = orders[orders.order > 2].copy()
+4 of 6 rows of `orders` are kept in `paid`
+`paid` is new: 4 rows × 6 columns
+>>> orders = orders.drop(orders[orders.order > 2].index)
+4 of 6 rows of `orders` are gone: `order` (3, 4, 5 …)
+>>> old = orders
+>>> orders = orders[orders.order > 2]
+4 of 6 rows of `orders` are kept
+`old` is new: 6 rows × 6 columns
+>>> backup = rates.copy()
+>>> rates['rate'] = rates['rate'].sum()
+3 of 3 known values of `rate` in `rates` are overwritten (1 → 6)
+`backup` is new: 3 rows × 2 columns
+>>> known = orders.merge(customers, how='left')
+>>> known.head(2)
+2 of 6 values of `town` in `known` are missing: they have no row in `customers` (x)
+1 of 4 rows of `customers` is gone in `known`: its `customer` (d) is not in `orders`
+`known` is new: 6 rows × 7 columns
+>>> big = orders.amount > 2
+1 of 6 values of `amount` in `orders` is missing: comparing it gives False
+>>> (orders.apply(lambda row: row['amount'], axis=1)).sum()
+1 of 6 values is missing and left out
+>>> orders['amount'].sum(skipna=False)
+The answer is nan
+>>> pandas.concat([rates, rates.iloc[::-1].reset_index(drop=True)], axis=1)['customer'].shape
+>>> ids = customers.customer
+>>> orders.query('customer in @ids')['order'].sum()
+`ids` is new: 4 values (str)
+>>> del rates
+`rates`: 3 rows × 2 columns → deleted
 >>> rates.index = [pandas.Timestamp(2026, 1, 2, n) for n in (0, 3, 0)]
 `rates`: row labels 0, 1, 2 → 2026-01-02, 2026-01-02 03:00:00, 2026-01-02
 >>> orders['amount'] = orders['amount'] / 10_000
@@ -530,6 +560,11 @@ def test_a_number_that_became_text_is_no_other_value() -> None:
     assert not any("not those of" in one for one in told(text, stars=stars))
     wrong = f"{text}\nknown['stars'] = ['4', '4', '4']\nknown"
     assert any("not those of" in one for one in told(wrong, stars=stars))
+
+
+def test_a_day_that_became_text_is_no_other_value() -> None:
+    t = pandas.DataFrame({"at": pandas.to_datetime(["2026-01-01", "2026-01-02"]), "n": [1, 1]})
+    assert told("t['at'] = t['at'].astype(str)", t=t) == ["`at` in `t`: datetime64[us] → str"]
 
 
 def test_polars_frames_are_told_alike() -> None:

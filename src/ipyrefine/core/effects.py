@@ -64,6 +64,8 @@ def sentence(effect: Effect) -> str:
             return f"{whole} {verb} missing: comparing {'it' if is_one else 'them'} gives False"
         case "ignored":
             have = "has" if is_one else "have"
+            if not effect.column:
+                return f"{effect.count:,} of {effect.total:,} values {verb} missing and left out"
             return f"{_rows(effect)} {have} no {_code(effect.column)} and {verb} left out"
         case "filled":
             whole = f"{effect.count:,} missing value{'s' * (not is_one)}{column}{place}"

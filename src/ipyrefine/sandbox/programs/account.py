@@ -60,6 +60,9 @@ _LATER = set[str]()  # warnings that came of a later version's change, which say
 _CHANGES = (DeprecationWarning, PendingDeprecationWarning, FutureWarning)
 
 
+_OF_SOURCES = ("ignored", "text", "zone")  # told of what a step got, not of what it gave
+
+
 def _effect(kind: str, **fields: Any) -> Effect:
     return {"kind": kind, **{name: value for name, value in fields.items() if value}}
 
@@ -74,13 +77,17 @@ def _rank(effect: Effect) -> int:
 def _text(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:,.2f}" if abs(value) >= 1_000 else f"{value:.6g}"
-    if isinstance(value, datetime.datetime):
+    if _is_time(value):
         return str(value).removesuffix(" 00:00:00")
     if isinstance(value, (tuple, dict)):
         parts = value.values() if isinstance(value, dict) else value
         value = ", ".join(_text(one) for one in parts if one is not None)
     text = "missing" if value is None else str(value)
     return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 1]}…"
+
+
+def _is_time(value: Any) -> bool:
+    return isinstance(value, datetime.datetime)
 
 
 def _label(name: Any) -> str:
@@ -427,7 +434,8 @@ def _tables(
     changed, kept = list[tuple[str, Any, Any]](), not of
     for column in new.own:
         source = old.own[0] if _is_series(old.value) and _is_series(new.value) else column
-        if source in old.columns:
+        twins = new.labels.count(column) > max(1, old.labels.count(source))
+        if source in old.columns and not twins:
             was = _taken(old.columns[source], theirs)
             now = _taken(new.columns[column], None if whole else rows)
             if not (_equal(was, now) and old.type(source) == new.type(column)):
@@ -485,7 +493,7 @@ def _pair(was: Any, now: Any) -> dict[str, str]:
 def _reads_as(was: Any, now: Any, *, retyped: bool) -> bool:
     if isinstance(was, (int, float)) and isinstance(now, (int, float)):
         return math.isclose(was, now, rel_tol=_CLOSE)
-    if not retyped or str(was) == str(now):
+    if not retyped or str(was) == str(now) or (_text(was) == _text(now) and _is_time(was)):
         return retyped
     with contextlib.suppress(ValueError, TypeError):
         return math.isclose(float(was), float(now), rel_tol=_CLOSE)
@@ -794,7 +802,7 @@ class Account:
         for one, reference in self._steps:
             made = reference() if reference else None
             name = next((n for n, v in own.items() if v is made), "")
-            if made is not None and name:
+            if made is not None and name and one["kind"] not in _OF_SOURCES:
                 one["name"] = name
                 if one.get("of") == name:
                     del one["of"]
@@ -819,6 +827,8 @@ class Account:
                     if _is_frame(was) and _is_frame(own[name]) and len(found) > start:
                         found.extend(self._mixed(_Table(own[name]), name, {*_Table(was).own}))
                 changed |= len(found) > start
+            elif was is not None and _holds_data(was):
+                found.append(_effect("changed", name=name, before=_size(was), after="deleted"))
             elif name in own:
                 changed |= type(own[name]) not in (*_CODE, type(None))
                 changed |= own[name] is not self._variables[name]
@@ -862,7 +872,10 @@ class Account:
     def _new(self, own: dict[str, Any], value: Any) -> Iterator[tuple[str, Any]]:
         """Yield what has a new name, and the answer if it has none."""
         seen = {id(own[name]) for name in self._variables if name in own}
-        for name, one in (*own.items(), ("", value)):
+        tables = [one for one in own.values() if _library(one)]
+        # That of a table the start is shown, or its end, tells nothing.
+        shown = value if not any(_is_end(value, one) for one in tables) else None
+        for name, one in (*own.items(), ("", shown)):
             if not {name} & {*self._variables, *self._text.loops} and id(one) not in seen:
                 seen.add(id(one))
                 yield name, one
@@ -881,14 +894,14 @@ class Account:
 
     def _made(self, name: str, value: Any, own: dict[str, Any], *, shown: bool) -> Effects:
         """Yield what became of the variables, as they are now, in what was made of them."""
-        sources = {n: own[n] if type(own.get(n)) is type(w) else w for n, w in self._before.items()}
+        sources = {n: self._source(n, w, value, own) for n, w in self._before.items()}
         if not _library(value):
             for of, was in sources.items():
                 first, second = _plain(was), _plain(value)
                 if _is_made_of(first, second):
                     yield from _items(first, second, name, of)
             return
-        table, origins = _Table(value), list[tuple[str, _Table, Any, bool]]()
+        table, origins, sums = _Table(value), list[tuple[str, _Table, Any, bool]](), list[Effect]()
         for of, was in sources.items():
             if _library(was) == table.library:
                 old = _Table(was)
@@ -896,7 +909,7 @@ class Account:
                     once = not len(_counted(origin[0], old.height)[1])
                     origins.append((of, old, origin, once))
                 elif self._text.only_sums:
-                    yield from _totals(old, table, name, of)
+                    sums += _totals(old, table, name, of)
         # Where all values are those of one table, one that has its labels alone is not its source.
         if any(_fits(old, table, origin[0]) for _, old, origin, _ in origins):
             origins = [one for one in origins if one[2][1] or _fits(one[1], table, one[2][0])]
@@ -913,6 +926,7 @@ class Account:
         known = {column for _, old, _, once in origins if once for column in old.columns}
         yield from self._mixed(table, name, known)
         theirs = {n for _, old, *_ in origins for n in (*old.columns, *old.labels)}
+        yield from (one for one in sums if one["column"] not in theirs)
         if not any(old.height > table.height for _, old, *_ in origins):
             added = [n for n in table.own if n not in theirs]
             lacks = {n: count for n in added if (count := table.lacks(n))}
@@ -925,6 +939,17 @@ class Account:
                 yield _effect("missing", count=count, total=total, **where)
         if name and not shown:
             yield _effect("new", name=name, after=_size(value), head=self._table(value))
+
+    def _source(self, name: str, was: Any, made: Any, own: dict[str, Any]) -> Any:
+        """Return a variable as it is now, or as it was where something was made of that."""
+        now = own.get(name)
+        if type(now) is not type(was) or _equal(was, now):
+            return was
+        if _library(was) and _library(was) == _library(made):
+            old, new = _Table(was), _Table(made)
+            origin = _origin(old, new, same=False)
+            return was if origin and _fits(old, new, origin[0]) else now
+        return now
 
     def _why(self, gone: Effect, rows: set[int]) -> Effect:
         """Return why rows are gone, if all of them have what no row has that is left."""
@@ -1046,6 +1071,12 @@ def _holds_data(value: Any) -> bool:
     return bool(_library(value)) or _is_array(value) or isinstance(value, kinds)
 
 
+def _is_end(value: Any, table: Any) -> bool:
+    if type(value) is not type(table) or not 0 < len(value) < len(table):
+        return False
+    return any(_equal(end(len(value)), value) for end in (table.head, table.tail))
+
+
 def _oddity(value: Any) -> str:
     """Return what is odd about an answer."""
     if type(value) in (str, list, tuple, dict, set, frozenset) and not value:
@@ -1081,8 +1112,17 @@ def _merged(
         )
         same.update({"name": one["name"]} if "name" in one else {})
         kept += [one] if same is one else []
-    lost = [one.get("of") for one in found if one["kind"] == "gone"]
-    kept = [s for s in kept if s.get("cause") != "filter" or "name" in s or s.get("of") not in lost]
+    # Rows that a filter selects to drop, or on the way, are told as those that are gone.
+    lost = {
+        one.get("of") or one.get("name"): one["count"] for one in found if one["kind"] == "gone"
+    }
+    kept = [
+        s
+        for s in kept
+        if s.get("cause") != "filter"
+        or "name" in s
+        or lost.get(s.get("of"), s["count"]) == s["count"]
+    ]
     for one in found:
         whys = [step for step in steps if step in kept and step["kind"] == one["kind"]]
         column = ("column", "count" if one["kind"] == "filled" else "total")
@@ -1682,6 +1722,8 @@ class _Step:
 
     def _lacking(self, cause: str = "") -> Effects:
         subject = _ungrouped(self._subject)
+        if self._args.get("skipna") is False:
+            return
         if _is_series(subject) and 0 < (count := _count_missing(subject)) < len(subject):
             where = {"of": self._name(subject, self._first()), "column": _label(subject.name)}
             yield _effect("ignored", cause=cause, count=count, total=len(subject), **where)
