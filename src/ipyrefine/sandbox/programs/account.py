@@ -945,10 +945,11 @@ class Account:
         now = own.get(name)
         if type(now) is not type(was) or _equal(was, now):
             return was
-        if _library(was) and _library(was) == _library(made):
-            old, new = _Table(was), _Table(made)
+        for one in (now, was) if _library(was) and _library(was) == _library(made) else ():
+            old, new = _Table(one), _Table(made)
             origin = _origin(old, new, same=False)
-            return was if origin and _fits(old, new, origin[0]) else now
+            if origin and _fits(old, new, origin[0]):
+                return one
         return now
 
     def _why(self, gone: Effect, rows: set[int]) -> Effect:
