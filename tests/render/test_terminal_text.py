@@ -1,5 +1,7 @@
 """A run in a terminal: within its width, and in nobody's power."""
 
+import time
+
 import pytest
 from kit import decide, finish, greeting, question
 from states import STATES
@@ -9,8 +11,8 @@ from ipyrefine.core.events import RunStarted, StageStarted, Stopped, TextDelta
 from ipyrefine.core.model import Outcome, Setup, StopReason, Task
 from ipyrefine.core.run import Run
 from ipyrefine.core.table import Result
-from ipyrefine.render import grid, labels
-from ipyrefine.render.terminal import event_text, record_text, wrap
+from ipyrefine.render import labels
+from ipyrefine.render.terminal import cells, event_text, wrap
 
 BARE = Run.begin(Setup(task=Task(text="Write.")))
 
@@ -129,3 +131,21 @@ def test_a_line_goes_on_below_its_first_word(run, first):
     [at] = [n for n, one in enumerate(shown) if one.lstrip().startswith(first)]
     indent = len(shown[at + 1]) - len(shown[at + 1].lstrip())
     assert indent == shown[at].index(first.split()[1])
+
+
+
+
+@pytest.mark.parametrize("line", [
+    "x" * 300_000,
+    "שלום " * 60_000,
+    " ".join("word"[: n % 5] for n in range(60_000)),
+    " " * 300_000,
+    "e\u0301" * 30_000,
+    "\u0301" * 30_000,
+], ids=["one word", "words", "gaps", "spaces", "accents", "accents alone"])  # fmt: skip
+def test_a_very_long_line_is_broken_at_once_and_whole(line):
+    began = time.process_time()
+    lines = wrap(line, 80, "- ", "  ")
+    assert time.process_time() - began < 10
+    assert max(map(cells, lines)) <= 80
+    assert "".join("".join(lines).split()).removeprefix("-") == "".join(line.split())

@@ -39,6 +39,7 @@ from ipyrefine.render.diff import text_diff
 from ipyrefine.render.escape import plain, strip_colours
 
 MIN_COLUMNS = 20
+_PIECE = 20  # lines that are broken at once
 _COLOURS = {
     **{"good": "32", "warn": "33", "bad": "31", "opinion": "36", "yours": "36", "quiet": "2"},
     **{"head": "1;36", "bold": "1", "warning": "33", "flaw": "31", "+": "32", "-": "31", "⋯": "2"},
@@ -385,14 +386,25 @@ def wrap(text: str, columns: int, indent: str = "", hang: str | None = None) -> 
     The first line starts with `indent`, the others with `hang`, which is the indent by default.
     """
     rest = indent if hang is None else hang
-    lines: list[str] = []
-    for line in plain(text).split("\n"):
+    width, lines = max(columns, MIN_COLUMNS), list[str]()
+
+    def break_line(line: str) -> list[str]:
         start = rest if lines else indent
         broken = wcwidth.wrap(
-            line, max(columns, MIN_COLUMNS), tabsize=4, replace_whitespace=False,
+            line, width, tabsize=4, replace_whitespace=False,
             break_on_hyphens=False, initial_indent=start, subsequent_indent=rest,
         )  # fmt: skip
-        lines += broken or [start.rstrip()]
+        return broken or [start.rstrip()]
+
+    for line in plain(text).split("\n"):
+        while len(line) > _PIECE * width:  # its time grows with the square of the length
+            end = line.rfind(" ", 1, _PIECE * width)
+            piece, gap = (line[:end], " ") if end > 0 else (line[: _PIECE * width], "")
+            *done, last = break_line(piece)
+            lines += done or [last]
+            left = f"{last.removeprefix(rest)}{gap}" if done else ""
+            line = left + line[len(piece + gap) :]
+        lines += break_line(line)
     return lines
 
 
