@@ -235,6 +235,13 @@ async def test_so_is_a_ruling(arguments):
         await texts.rule(*arguments)
 
 
+async def test_a_text_whose_lines_end_as_on_windows_is_taken_with_a_cells():
+    reply = "Here:\r\n```python\r\ndef f(x):\r\n    return 2\r\n```\r\n"
+    options = {"profile": "code", "critique": "never", "max_revisions": 0}
+    run = await refine("Write f.", model=ScriptedModel([reply]), **options)
+    assert run.text == "def f(x):\n    return 2"
+
+
 def test_an_option_may_be_given_as_an_iterator():
     loop = build("Greet.", model=ScriptedModel([]), profile="prose", criteria=iter(["tone"]))
     assert [one.name for one in loop.state.task.criteria] == ["tone"]

@@ -240,6 +240,14 @@ def test_a_damaged_journal_is_refused_in_one_sentence_and_nothing_is_lost(filled
     assert (kept[:18], kept[20:24], kept[100:]) == (damaged[:18], damaged[20:24], damaged[100:])
 
 
+@pytest.mark.parametrize("change", ["DROP TABLE runs", "ALTER TABLE runs RENAME title TO head"])
+def test_so_is_a_journal_whose_tables_were_changed(filled, change):
+    with closing(sqlite3.connect(filled)) as connection, connection:
+        connection.execute(change)
+    with pytest.raises(JournalError, match=r"^The journal .* is damaged .* to begin a new one"):
+        Journal(filled).runs()
+
+
 @pytest.mark.parametrize("change", [
     "body = '{' WHERE run = 2 AND sequence = 2",
     "body = '[1]' WHERE run = 2",

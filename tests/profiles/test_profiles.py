@@ -1,10 +1,15 @@
 """Profiles as data: the built-in ones, and a user's own."""
 
+import os
+import sys
+from pathlib import Path
+
 import pytest
 
-from ipyrefine import profiles
+from ipyrefine import build, profiles
 from ipyrefine.core.model import Limits
 from ipyrefine.errors import UsageError
+from ipyrefine.providers.scripted import ScriptedModel
 
 OWN = {"criteria": {"wit": "It makes one smile.", "length": {"definition": "Short."}}}
 
@@ -68,6 +73,19 @@ def test_a_profile_that_is_not_valid_gets_a_sentence_that_names_the_fault(conten
     assert "\n" not in str(raised.value)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes and devices of POSIX")
+def test_what_never_ends_is_not_read_as_a_file(tmp_path):
+    os.mkfifo(tmp_path / "pipe.toml")
+    for path in (str(tmp_path / "pipe.toml"), str(tmp_path), "/dev/zero"):
+        for options, what in (
+            ({"profile": Path(path)}, "is not a file"),
+            ({"model": f"recorded:{path}"}, "is not a file"),
+            ({"checks": ["tests:t"], "namespace": {"t": Path(path)}}, "no readable file"),
+        ):
+            with pytest.raises(UsageError, match=what):
+                build("Write f.", **{"model": ScriptedModel([]), **options})
+
+
 def test_a_file_that_is_not_toml_is_refused_by_its_name(tmp_path):
     path = tmp_path / "x.toml"
     path.write_text("criteria = [")
@@ -75,3 +93,12 @@ def test_a_file_that_is_not_toml_is_refused_by_its_name(tmp_path):
         profiles.find(path)
     with pytest.raises(UsageError, match=r"Did you mean .*x\.toml"):
         profiles.find(tmp_path / "xx.toml")
+    path.write_text("criteria = " + "[" * 3_000)
+    with pytest.raises(UsageError, match=r"x\.toml' is not TOML"):
+        profiles.find(path)
+
+
+def test_a_file_of_an_editor_on_windows_is_read(tmp_path):
+    path = tmp_path / "x.toml"
+    path.write_bytes(b"\xef\xbb\xbf[criteria]\r\ntone = 'Warm.'\r\n")
+    assert profiles.find(path).criteria[0].definition == "Warm."

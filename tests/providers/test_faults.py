@@ -19,6 +19,7 @@ from openai_server import Answer, Failure, ScriptedServer, reply_of
 from ipyrefine import errors
 from ipyrefine.core.model import Budget, Limits, Outcome, StopReason
 from ipyrefine.core.run import Run
+from ipyrefine.errors import UsageError
 from ipyrefine.providers.complaints import Refusal
 from ipyrefine.providers.faults import NotCompletions, Refused, model_error
 from ipyrefine.providers.openai import OpenAIModel
@@ -304,6 +305,17 @@ async def test_a_certificate_that_the_environment_names_is_trusted(request_text,
         model = OpenAIModel("m", base_url=secure.base_url)
         reply = await reply_of(model, request_text)
     assert reply.text == "Hello"
+
+
+@pytest.mark.parametrize("content", [None, "x"])
+def test_certificates_that_cannot_be_read_are_a_sentence(tmp_path, monkeypatch, content):
+    path = tmp_path / "ca.pem"
+    if content:
+        path.write_text(content)
+    monkeypatch.setenv("SSL_CERT_FILE", str(path))
+    monkeypatch.setattr("httpx2.create_ssl_context", httpx2.create_ssl_context.__wrapped__)
+    with pytest.raises(UsageError, match=r"SSL_CERT_FILE can't be read \(.*or unset it\."):
+        OpenAIModel("m", base_url="http://127.0.0.1:1/v1")
 
 
 async def test_a_server_without_tls_is_reported(server):

@@ -6,9 +6,11 @@ not reached has failed.
 
 import ast
 import inspect
+import os
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from time import monotonic
@@ -332,12 +334,10 @@ def _source(name: str, namespace: Mapping[str, Any]) -> str:
 
 
 def _read_file(path: Path, name: str) -> str:
-    try:
-        return path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError):
-        raise UsageError(
-            f"There is no variable and no readable file {name!r} to take tests from."
-        ) from None
+    with suppress(OSError, ValueError):
+        if os.path.isfile(path):  # a pipe would be waited for
+            return path.read_text("utf-8-sig")
+    raise UsageError(f"There is no variable and no readable file {name!r} to take tests from.")
 
 
 def _parse(source: str, name: str) -> ast.Module:

@@ -253,8 +253,8 @@ class ModelCall(Generic[T]):
                         elif isinstance(part, Notice):
                             again = not part.wait and part.text in loop.state.warnings
                             events += [Warned(message=part.text)] if part.text and not again else []
-                        elif isinstance(part, Reply):
-                            reply = part
+                        elif isinstance(part, Reply):  # its lines end as a cell's do
+                            reply = part.replace(text=part.text.replace("\r\n", "\n"))
                             continue
                         else:
                             kind = type(part).__name__

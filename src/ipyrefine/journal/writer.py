@@ -23,6 +23,8 @@ BUSY_SECONDS = 10.0  # to wait for another process to be done
 TABLES_VERSION = 4  # a change of the tables needs a new one
 RETRY_SECONDS = 0.01
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+# The first says that a table lacks, or holds what it cannot.
+_DAMAGED = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _TITLE_CHARACTERS = 120
 _NAME = re.compile(r"(?!\d+$)\w[\w.-]{0,63}")
 _FILE_NAME = re.compile(r".*\.(ipynb|json|md)", re.IGNORECASE)
@@ -156,18 +158,19 @@ def sentences(path: Path) -> Iterator[None]:
         raise JournalError(_ERASED if "FOREIGN KEY" in str(error) else _CONTINUED) from None
     except (sqlite3.Error, OSError) as error:
         why = getattr(error, "strerror", None) or str(error)
-        if _is_busy(error):
+        code = _code(error)
+        if code in _BUSY:
             words = "is in use by another program. Try again when that is done"
-        elif type(error) is sqlite3.DatabaseError:  # the others have subclasses
+        elif code in _DAMAGED:
             words = f"is damaged ({why}). Move the folder {path.parent} away to begin a new one"
         else:
             words = f"cannot be used ({why}). Make room, choose another place with IPYREFINE_HOME"
         raise JournalError(f"The journal {path} {words}, or run with --set journal=no.") from None
 
 
-def _is_busy(error: Exception) -> bool:
-    # Errors of Python's own module have no code.
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _BUSY
+def _code(error: Exception) -> int:
+    # Errors of Python's own module have none.
+    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
 
 def open_journal(
@@ -262,7 +265,7 @@ class Recorder:
             try:
                 self._write(run)
             except sqlite3.OperationalError as error:
-                if not _is_busy(error) or time.monotonic() > deadline:
+                if _code(error) not in _BUSY or time.monotonic() > deadline:
                     raise
                 await asyncio.sleep(RETRY_SECONDS)
 

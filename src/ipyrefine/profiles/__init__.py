@@ -1,5 +1,6 @@
 """Profiles: what a kind of text is read for, as data in the TOML files next to this one."""
 
+import os
 import tomllib
 from collections.abc import Mapping
 from functools import cache
@@ -159,8 +160,10 @@ def _unknown(name: str, namespace: Mapping[str, Any]) -> str:
 
 
 def _read(path: Path) -> Profile:
+    if os.path.exists(path) and not os.path.isfile(path):  # a pipe would be waited for
+        raise UsageError(f"The profile file {str(path)!r} is not a file.")
     try:
-        content = tomllib.loads(path.read_text("utf-8"))
+        content = tomllib.loads(path.read_text("utf-8-sig"))  # as editors on Windows write it
     except FileNotFoundError:
         hint = did_you_mean(str(path), map(str, path.parent.glob("*.toml")))
         raise UsageError(f"There is no profile file {str(path)!r}.{hint}") from None
@@ -168,7 +171,7 @@ def _read(path: Path) -> Profile:
         raise UsageError(
             f"The profile file {str(path)!r} cannot be read: {error.strerror}."
         ) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"The profile file {str(path)!r} is not TOML: {error}.") from None
     return _validate(content, f"The profile file {str(path)!r}", name=path.stem)
 

@@ -184,7 +184,13 @@ class OpenAIModel:
         self._announced = set[str]()
         self._max_retries = max_retries
         self._sleep = sleep
-        self._tls = httpx2.create_ssl_context()
+        try:
+            self._tls = httpx2.create_ssl_context()
+        except OSError as error:
+            raise UsageError(
+                f"The certificates of SSL_CERT_FILE can't be read ({error.strerror or error}). Set "
+                "it to a file that is there, or unset it."
+            ) from None
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._model!r}, base_url={self.base_url!r})"

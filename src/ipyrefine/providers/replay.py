@@ -300,6 +300,8 @@ def _likeness(one: str, other: str = "") -> float:
 
 def read_recording(path: Path) -> Recording:
     """Return the recording in a file, or a new one; raise a UsageError for another version."""
+    if os.path.exists(path) and not os.path.isfile(path):  # a pipe would be waited for
+        raise UsageError(f"The recording {path} is not a file.")
     try:
         if path.stat().st_size > _MAX_FILE:
             raise UsageError(f"The recording {path} is larger than {_MAX_FILE >> 20} MB.")
