@@ -7,13 +7,14 @@ from IPython.core.completer import provisionalcompleter
 from IPython.core.oinspect import getdoc
 from kit import READY
 from shells import run_cell, scripted_shell
+from traitlets.config import Config
 
 from ipyrefine.checks import BUILTIN
 from ipyrefine.core.model import Setup, Task
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.table import Evidence, Row
 from ipyrefine.errors import UsageError
-from ipyrefine.notebook import options
+from ipyrefine.notebook import magic, options
 
 CODE = "```python\ndef inc(n):\n    return n + 1\n```"
 
@@ -61,6 +62,17 @@ def test_its_documentation_lists_the_options_and_where_the_commands_are(shell):
     text = getdoc(shell.find_cell_magic("refine")) or ""
     assert "--max-revisions" in text
     assert "%refine?" in text
+
+
+@pytest.mark.parametrize(("name", "value"), [
+    ("share", "everything"),
+    ("journal", "no"),
+    ("set", {"target": 9}),
+])  # fmt: skip
+def test_a_configuration_that_cannot_be_used_is_a_sentence(shell, name, value):
+    shell.config = Config({"Refine": {name: value}})
+    with pytest.raises(UsageError, match=rf"(?s){name}.*Mend it in ipython_config\.py"):
+        magic.load(shell)
 
 
 def test_loading_again_leaves_one_transformer(shell):

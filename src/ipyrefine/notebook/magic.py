@@ -401,7 +401,11 @@ Refine.refine.getdoc = _documentation
 
 
 def load(shell: Any) -> None:
-    """Register the magics, a matcher, the input transformers and a callback with a shell, once."""
+    """Register the magics, a matcher, the input transformers and a callback with a shell, once.
+
+    Raises:
+        UsageError: what IPython is configured with cannot be used.
+    """
     from IPython.core.completer import SimpleMatcherResult, context_matcher
 
     @context_matcher()
@@ -417,7 +421,11 @@ def load(shell: Any) -> None:
         shell.magics_manager.registry["Refine"].end_cell(result)
 
     match_refine.matcher_priority = 1_000  # it decides whether any other is asked
-    shell.register_magics(Refine)
+    try:
+        shell.register_magics(Refine)
+    except TraitError as error:
+        advice = "Mend it in ipython_config.py, then load ipyrefine again."
+        raise UsageError(f"{str(error).rstrip('.')}. {advice}") from None
     for functions, ours in (
         (shell.Completer.custom_matchers, match_refine),
         (shell.events.callbacks["pre_run_cell"], note_start),
