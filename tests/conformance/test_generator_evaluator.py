@@ -19,10 +19,12 @@ from kit import READY, code, evaluated, finish, judgement, text
 from own_prompts import EVALUATOR, GENERATOR, STACK, looped, outcomes, said, sent
 
 from ipyrefine import refine
+from ipyrefine.core.decisions import Guide
 from ipyrefine.core.model import Limits, Outcome, StopReason
 from ipyrefine.core.run import Run
 from ipyrefine.errors import UsageError
 from ipyrefine.providers.scripted import ScriptedModel
+from ipyrefine.render.terminal import record_text
 
 ATTEMPTS = [f"class MinStack:\n    size = {n}" for n in range(5)]
 PLANS = [f"I think of plan {n}." for n in range(5)]
@@ -241,6 +243,18 @@ async def test_an_evaluation_is_pass_needs_improvement_or_fail_by_its_score(scor
     await finish(loop)
     verdict = loop.state.verdict
     assert (verdict.outcome, verdict.score, verdict.basis) == (outcome, score / 10, "evaluator")
+
+
+async def test_of_an_evaluator_that_gives_words_no_score_and_no_target_are_told():
+    loop = evaluated([text("Hi"), "FAIL: no name", text("Hi Ann"), "PASS"], limits=Limits())
+    await finish(loop)
+    assert loop.state.stop_reason is StopReason.PASSED
+    loop.decide(Guide(guidance="greet Bob, too"))
+    await loop.end()
+    printed = record_text(loop.state)
+    assert "The evaluator passes it, but f" in " ".join(printed.split())
+    assert "Scores" not in printed
+    assert "target" not in printed
 
 
 @pytest.mark.parametrize(

@@ -470,3 +470,23 @@ def test_a_yes_beside_json_that_cannot_be_read_is_asked_about():
     with pytest.raises(ReplyError):
         parse_critique(f'{shape}\n{{"findings": [{{"problem": x}}], "ready": false}}', "x")
     assert parse_critique(f"{shape}\n{shape}", "x").reading.ready is True
+
+
+@pytest.mark.parametrize(
+    ("reply", "fixed", "upheld", "weaknesses"),
+    [
+        ("Findings: none\nFixed: f1 and f2\nReady: yes", ("f1", "f2"), (), 0),
+        ("Schwächen: keine\nBehoben: f1\nBereit: ja", ("f1",), (), 0),
+        ("## Fixed\n- f1 (it greets)\n\n## Upheld\n- test_a\n\nReady: no", ("f1",), ("test_a",), 0),
+        ("Fixed: none\nReady: no", (), (), 0),
+        ("Findings:\n- Fixed: f1 only in part\nReady: no", (), (), 1),
+        ('{"fixed": "f1, f2", "upheld": ["f3: it is asked for"], "ready": false}',
+         ("f1", "f2"), ("f3",), 0),
+    ],
+)  # fmt: skip
+def test_what_is_mended_and_upheld_is_read_in_words_and_is_no_weakness(
+    reply, fixed, upheld, weaknesses
+):
+    critique = parse_critique(reply, "x")
+    assert (critique.fixed, critique.upheld) == (fixed, upheld)
+    assert len(critique.weaknesses) == weaknesses

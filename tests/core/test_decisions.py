@@ -102,6 +102,7 @@ async def test_a_dismissed_finding_is_not_acted_on_and_never_raised_again():
 async def test_adding_a_finding_with_a_known_id_rewrites_that_one():
     loop = await stopped()
     await decide(loop, Add(point=POINT.replace(id="f1", words="A bit stiff.")))
+    assert decision_sentence(loop.state, loop.state.decisions[-1]) == "You changed f1: A bit stiff."
     rewritten = told(loop.state, 0)[0]
     assert (rewritten.id, rewritten.words, rewritten.point.by_user) == ("f1", "A bit stiff.", True)
     assert len(told(loop.state, 0)) == 2

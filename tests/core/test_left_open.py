@@ -8,8 +8,9 @@ from kit import code, ended, finding, finish, question, text
 
 from ipyrefine import refine
 from ipyrefine.core import decisions
+from ipyrefine.core.actions import decision_sentence
 from ipyrefine.core.critiques import parse_critique
-from ipyrefine.core.model import Clarification, Criterion, Limits, Task
+from ipyrefine.core.model import Clarification, Criterion, Limits, Setup, Task
 from ipyrefine.core.points import answer, left_open
 from ipyrefine.core.results import expect, rows
 from ipyrefine.core.run import Run
@@ -106,6 +107,9 @@ def test_an_answer_is_what_the_next_revision_acts_on():
     asked = question("Keep the salutation?", "yes", "no")
     said = answer(Cell(asked, Result(passed=False)), "no")
     assert (said.id, said.words, said.blocking) == ("q1", "Keep the salutation? no", True)
+    run = Run(setup=Setup(task=Task(text="Write a mail.")))
+    told = decision_sentence(run, decisions.Add(point=said))
+    assert told == "You answered q1: Keep the salutation? no"
     with pytest.raises(UsageError, match="no open question"):
         answer(Cell(said, Result(passed=False)), "yes")
 

@@ -62,6 +62,12 @@ async def test_each_stage_is_told_what_its_own_prompt_says():
     assert "hook, length" in asked[2][1].content
 
 
+async def test_a_finding_without_a_criterion_is_listed_without_one():
+    replies = [text("Hi"), critique({"problem": "dull"}), text("Ho"), judgement(9)]
+    loop = await ended(replies, limits=Limits(max_revisions=1))
+    assert "\n- f1 (blocking): dull\n" in prompts(loop, Stage.REVISE)[0]
+
+
 def test_braces_in_a_task_are_no_places():
     filled = fill("{task} {other} {text}", task="{text} {0} {}", text="T")
     assert filled == "{text} {0} {} {other} T"

@@ -180,6 +180,10 @@ def _about(run: Run, ids: Iterable[str], verb: str, wish: str, otherwise: str) -
     return f"{verb} {facts}" if facts else otherwise
 
 
+def _added(id_: str) -> str:
+    return f"{'answered' if id_.startswith('q') else 'changed'} {id_}" if id_ else "added a finding"
+
+
 def _changed(_: Run, decision: decisions.Criteria, __: str) -> str:
     names = ", ".join(one.name for one in decision.criteria)
     target = "" if decision.target is None else f"target {decision.target:.2f}"
@@ -280,7 +284,7 @@ ACTIONS: dict[str, Action] = {
         '"problem" ["quote"] ["fix"]', "add a finding; add f1 … changes one",
         button="Add a finding…",
         record=decisions.Add, read=typed.add, take=_add, needs=_remark,
-        changes=changes.add_remark, done=lambda run, d, _: "added a finding"),
+        changes=changes.add_remark, done=lambda run, d, _: _added(d.point.id)),
     "answer": Action(record=decisions.Add, take=_answer),
     "edit": Action(
         "[VARIABLE|criteria a,b]", "put in your own text, or other criteria",

@@ -55,14 +55,16 @@ _NOT_READY = re.compile(
     re.IGNORECASE,
 )
 _LISTS = ("findings", "questions", "unsourced")
-_SECTIONS = ("not ready", "ready", "verdict", *_LISTS, "because", "praise")
-_TOP = (*_LISTS, "not ready", "ready", "verdict", "because", "tests", "feedback")
+_CLAIMS = ("fixed", "upheld")  # ids of earlier findings, or names of tests
+_SECTIONS = ("not ready", "ready", "verdict", *_LISTS, *_CLAIMS, "because", "praise")
+_TOP = (*_LISTS, *_CLAIMS, "not ready", "ready", "verdict", "because", "tests", "feedback")
 _PARTS = ("problem", "place", "demand", "fix", "severity", "blocks", "criterion")
 _INSIDE = re.compile(  # what an item may add in its own line
     rf"(?:^|(?<=[\s(*]))[*_]{{0,3}}({'|'.join(NAMES['fix'] + NAMES['place'] + NAMES['severity'])})"
     r"[*_]{0,3}\s?[:：][*_]{0,3}\s*",
     re.IGNORECASE,
 )
+_ID = re.compile(r"\b(?:[fqt]\d+|test\w*|\w+_\w+)\b")
 _LINES, _LONG = 2_000, 4_000  # of a critique in words; characters of a line
 MAX_POINTS = 60  # findings, questions and tests that a critique may have
 _MOST_OPTIONS = 5  # of a question
@@ -109,8 +111,8 @@ def parse_critique(reply: str, text: str, source: str | None = None) -> Critique
             lost=_words(fields.get("lost")),
             failure="" if said else "it does not say whether the text is ready",
         ),
-        fixed=tuple(filter(None, map(_words, _items(fields.get("fixed"))))),
-        upheld=tuple(filter(None, map(_words, _items(fields.get("upheld"))))),
+        fixed=_ids(fields.get("fixed")),
+        upheld=_ids(fields.get("upheld")),
     )
 
 
@@ -232,15 +234,18 @@ class _Outline:
         if found and (exact or opens):
             if item and self._item and role(name, *_PARTS):
                 return False
-            if item and found == "unsourced" and self._section == "findings" and not none:
+            about = item and self._section == "findings" and not none
+            if about and found in ("unsourced", *_CLAIMS):
                 return False  # it is what a finding is about
+            if found in _CLAIMS and re.search(r"\w{4}|\d", _ID.sub("", rest)) and not none:
+                return False  # it says more than which
             self._section, self._level, self._item, self._asked = found, level, None, False
             if found in _LISTS:
                 self.fields.setdefault(found, [])
                 if rest and not none:
                     self._take_item(rest, 0)
-            elif found == "because":
-                self.fields["because"] = rest
+            elif found == "because" or found in _CLAIMS:
+                self.fields[found] = rest
             elif found != "praise":
                 says = found == "ready" and mark in (".", "!", "。") and exact
                 self._asked = not (rest or says) and found != "not ready"
@@ -268,6 +273,8 @@ class _Outline:
     def _add(self, item: dict[str, str]) -> None:
         if self._section in ("questions", "unsourced"):
             self._list.append(item["problem"])
+        elif self._section in _CLAIMS:
+            self.fields[self._section] += f" {item['problem']}"
         elif self._section != "praise" and len(self._list) <= MAX_POINTS:
             self._item = item
             self._list.append(item)
@@ -335,6 +342,13 @@ def _unquoted(words: str) -> str:
 def _plain(line: str) -> str:
     """Return a line without its marks of Markdown."""
     return re.sub(r"\*\*|__|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w)|^[\s>#*+-]+", "", line).strip()
+
+
+def _ids(value: object) -> tuple[str, ...]:
+    """Return the ids and names in a field, each an item or among the words of one."""
+    said = [one for one in map(_words, _items(value)) if one]
+    found = ([one] if one.isidentifier() else _ID.findall(one) for one in said)
+    return tuple(one for some in found for one in some if not _NONE.fullmatch(one.lower()))
 
 
 def _items(value: object) -> list[Any]:

@@ -236,7 +236,8 @@ def _text(item: Any) -> str:
         return str(item or "").strip()
     problem = as_text(_first({_name(name): one for name, one in item.items()}, _PROBLEM)).strip()
     told = {n: str(v) if isinstance(v, bool) else as_text(v).strip() for n, v in item.items()}
-    beside = "; ".join(f"{n}: {one}" for n, one in told.items() if one not in ("", problem))
+    left = [(n, one) for n, one in told.items() if one not in ("", problem)]
+    beside = "; ".join(f"{n}: {one}" for n, one in left if not (problem and _rank(n)))
     return f"{problem} ({beside})" if problem and beside else problem or beside
 
 

@@ -35,6 +35,10 @@ _ROLES = {
     "not ready": "not ready|not yet ready|not done|not acceptable|not approved"
     "|nicht fertig|nicht bereit|pas prêt|no está listo|no listo|não pronto"
     "|não está pronto|未就绪|未完成|未完了|не готово|не готов",
+    "fixed": "fixed|resolved|mended|behoben|erledigt|corrigé|corrigés|résolu|résolus|corregido"
+    "|corregidos|resuelto|resueltos|corrigido|corrigidos|已修复|已解决|修正済み|解決済み|исправлено",
+    "upheld": "upheld|aufrechterhalten|maintenu|maintenus|mantenido|mantenidos|mantido|mantidos"
+    "|坚持|維持|поддержано",
     "because": "because|why|reason|reasons|rationale|justification|begründung|raison|motivo|原因"
     "|理由|причина",
     "tests": "tests|expectations",

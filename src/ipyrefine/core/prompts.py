@@ -229,13 +229,13 @@ def _list_points(title: str, cells: Sequence[Cell]) -> str:
     lines = []
     for cell in cells:
         one = cell.point
-        weight = "blocking" if cell.weighs else "minor"
         about = one.words if is_critics(one) else one.criterion
+        about = ", ".join(filter(None, ("blocking" if cell.weighs else "minor", about)))
         words = _line(cell.words)
         if one.source == "evaluator":  # its words stay as it wrote them
             words = _neutralise("\n  ".join(cell.words.strip().splitlines()))
         lines.append(
-            f"- {one.id} ({weight}, {about})"
+            f"- {one.id} ({about})"
             + (f' at "{_line(one.place)}"' if one.place else "")
             + f": {words}"
             + (f" Fix: {_line(one.fix)}" if one.fix else "")

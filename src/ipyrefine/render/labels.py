@@ -67,8 +67,9 @@ NO_NEW_TEXT = Label("⚠", "no new text", "bad")
 
 def has_scores(run: Run) -> bool:
     """Return True if an evaluator or a user's function scores the texts of a run."""
-    found = (e for i in run.iterations for e in i.evidence)
-    return has_evaluator(run) or any(e.basis == "function" for e in found)
+    said = [one.judgement for one in run.iterations if one.judgement]
+    scores = has_evaluator(run) and (not said or any(one.score is not None for one in said))
+    return scores or any(e.basis == "function" for one in run.iterations for e in one.evidence)
 
 
 def lenient_evaluator(run: Run) -> str:

@@ -113,7 +113,7 @@ def event_text(
     match event:
         case RunStarted():
             lines = printer.opening(run)
-        case FormChosen() | DraftReady(form="code" | "prose"):
+        case FormChosen() | DraftReady(form="code" | "prose") if len(run.iterations) < 2:
             lines = printer.wrap(f"Interpreted as: {labels.form_name(run.task)}", "bold")
         case StageStarted(stage=Stage.DRAFT | Stage.REVISE):
             lines = printer.left_behind(run, run.iterations[: event.iteration])

@@ -278,7 +278,7 @@ def _reason(run: Run, text: Iteration, verdict: Verdict) -> str:
             return line or f"The evaluator says {verdict.outcome}."
         case "open" | "open_over_score":
             over = verdict.why == "open_over_score"
-            but = f"The evaluator's score passes, but {point} still blocks. " if over else ""
+            but = f"The evaluator passes it, but {point} still blocks. " if over else ""
             filed = run.points[point].criterion if point in run.points else ""
             return f"{but}{filed}{': ' if filed else ''}{line}"
         case "repeats" | "unchanged" if text.failure:
