@@ -66,6 +66,7 @@ def test_one(n):
     """None is left out."""
     assert mean([n, None]) == n
 
+@pytest.mark.asyncio
 async def test_later():
     """Return the mean of some numbers."""
     assert math.isclose(mean([1, 2]), 1.5)
@@ -120,6 +121,11 @@ def kept(text: str = TEXT, confirmed: tuple[Clarification, ...] = CONFIRMED, **t
     setup = Setup(task=asked, model="m", judge="gpt-5\n# x")
     points = rows(first, later, open_one, dropped)
     return Run(setup=setup, iterations=(Iteration(number=0, text=text),), points=points)
+
+
+def test_an_async_test_that_is_kept_runs_without_a_plugin():
+    assert "mark.asyncio" in TESTS
+    assert "mark.asyncio" not in suite_source(kept())
 
 
 @pytest.fixture(scope="module")

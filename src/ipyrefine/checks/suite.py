@@ -259,6 +259,11 @@ def as_function(point: Point, own: Collection[str] = ()) -> str:
         return ""
     head = copy(test)
     head.body = [ast.Pass()]
+    if isinstance(test, ast.AsyncFunctionDef):  # it needs no plugin then
+        marks = ("pytest.mark.asyncio", "pytest.mark.anyio")
+        head.decorator_list = [
+            one for one in test.decorator_list if not unparse(one).startswith(marks)
+        ]
     outer = needed([head], before)[:-1]
     outer += [one for one in before if "import *" in unparse(one)]  # no function may hold it
     inner = [one for one in before if one not in outer]
@@ -270,7 +275,7 @@ def as_function(point: Point, own: Collection[str] = ()) -> str:
     top = unparse(ast.Module([*test.body[:start], *inner], []))
     lines = [
         *map(unparse, outer),
-        *(f"@{unparse(one)}" for one in test.decorator_list),
+        *(f"@{unparse(one)}" for one in head.decorator_list),
         f"def {test.name}({unparse(test.args)}):",
         indent("\n".join(filter(None, [top, body])), "    "),
     ]
