@@ -265,9 +265,21 @@ def test_a_note_may_be_of_several_findings(note, ids):
     assert [*read_notes(note, ["f1", "f2", "f3"]).changes] == ids
 
 
-@pytest.mark.parametrize("note", ["f1: KEEP: so", "f1 KEEP: so", "**f1**: KEEP – so"])
+@pytest.mark.parametrize(
+    "note",
+    [
+        *("f1: KEEP: so", "f1 KEEP: so", "**f1**: KEEP – so", "f1: “KEEP”: so", "f1: Keep: so"),
+        *("| f1 | KEEP | so |", "f1: **KEEP:** so"),
+    ],
+)
 def test_a_contested_finding_is_kept_in_any_form(note):
     assert read_notes(note, ["f1"]) == ({"f1": "so"}, ("f1",))
+
+
+@pytest.mark.parametrize("why", ["(as asked)", '"as asked"', "because it is asked"])
+def test_a_finding_that_is_kept_without_a_colon_is_contested_too(why):
+    assert read_notes(f"f1: KEEP {why}", ["f1"]) == ({"f1": why}, ("f1",))
+    assert read_notes("f1: KEEP the name, drop the rest", ["f1"]).contested == ()
 
 
 @pytest.mark.parametrize(

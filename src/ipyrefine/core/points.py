@@ -20,7 +20,10 @@ from ipyrefine.errors import UsageError
 
 SCOPE = "scope"  # criterion of remarks about something that nobody asked for
 _ALIKE = 0.7  # share of words in common from which two problems are one
-_KEEP = re.compile(r"[*_]*KEEP[*_]*\s*[:,.：–—-][*_]*\s*")
+_KEEP = re.compile(
+    r"[*_\"“`]*(?:KEEP\b|Keep(?=[*_\"”`]*\s*[:：]))[*_\"”`]*\s*"
+    r"(?:[:：,.|–—-][*_]*\s*|(?=[(\"“„«]|(?:because|since|as)\b))"
+)
 _BELOW, _MANY = 400, 60  # characters below a heading; points that one note is of
 _ID = r"[*_`\[(]{0,3}[fqt]\d{1,4}[*_`\])]{0,3}"
 _AND = r"(?:,|;|/|&|\+|、|and|und|et|y|e|и|和|to|bis|[-–])(?:\s+and)?"
@@ -404,8 +407,8 @@ def read_notes(thoughts: str, points: Iterable[str]) -> Notes:
             words = "" if _NOTE.match(below) else below.strip(" |*_-\t")
         if marked and words:
             notes |= dict.fromkeys((one for one in _ids(ids) if one in known), words)
-    contested = tuple(id_ for id_, words in notes.items() if _KEEP.match(words))
-    return Notes({id_: _KEEP.sub("", words) for id_, words in notes.items()}, contested)
+    kept = {id_: words[m.end() :] for id_, words in notes.items() if (m := _KEEP.match(words))}
+    return Notes(notes | kept, tuple(kept))
 
 
 def _ids(words: str) -> list[str]:
