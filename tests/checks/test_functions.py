@@ -45,6 +45,7 @@ async def test_a_result_is_read(result, passed, score):
         ({"done": False}, "It returned NEEDS_IMPROVEMENT.", []),
         ({"done": False, "feedback": ["a", "", "b"]}, "a\nb", [True, True]),
         ({"score": 0.5, "feedback": "a"}, "a\nIt scored 0.50 of 0.80.", [True]),
+        ({"done": False, "missing": ["a", "b"]}, "missing: a, b", [True]),
         ((False, [{"problem": "a", "severity": "minor"}, "b"]), "b\na", [True, False]),
     ],
 )

@@ -182,11 +182,12 @@ def test_json_that_hides_a_fail_in_a_part_that_cannot_be_read_is_no_pass(reply):
     [
         ("1. PASS\n2. FAIL", ["1. PASS\n2. FAIL"]),
         ("PASS \u2014 provided the date is added", ["provided the date is added"]),
+        ("**FAIL**\n\n- stiff\n- no date", ["- stiff\n- no date"]),
         ("The date is missing.\n\nFAIL", ["The date is missing."]),
         ("FAIL\n\nWith a date it would PASS.", ["With a date it would PASS."]),
         ("No date.\nAll in all: FAIL", ["No date.\nAll in all: FAIL"]),
         ('{"done": false, "next": "Add a date."}', ["next: Add a date."]),
-        ('{"score": 0.4, "missing": ["date", "greeting"]}', ["missing: date\ngreeting"]),
+        ('{"score": 0.4, "missing": ["date", "greeting"]}', ["missing: date, greeting"]),
         ('{"verdict": "FAIL", "details": {"date": "missing"}}', ["details: date: missing"]),
         ('{"verdict": "FAIL", "feedback": [{"issue": "Stiff", "fix": "Say hi."}]}',
          ["Stiff (fix: Say hi.)"]),

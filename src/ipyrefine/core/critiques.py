@@ -192,7 +192,7 @@ class _Outline:
             line = line[:_LONG]
             if not line.lstrip().startswith("|"):
                 self._columns = []
-            if line.strip():
+            if re.search(r"\w", line):
                 self._read(line)
         last = self._rest[-1] if self._rest else ""
         if "ready" not in self.fields and _NOT_READY.search(last) and words:

@@ -53,8 +53,10 @@ _ITEM = re.compile(r"(?P<indent>\s*)(?:(?P<bullet>[-*+•])\s|(?P<number>\d+)[.)
 _LABELLED = re.compile(r"\W*(?P<name>[^\W\d][^:.]{0,40}):\s+\S.*")
 _RULE = re.compile(r"(?=.*--)[\s:|-]+")
 _HEADING = re.compile(r"#+\s.*|\*\*[^*]+\*\*\W*|.*[:：]")  # noqa: RUF001
-_STATED = rf"\b(?:(?:{'|'.join(_WORDS)}|so)\W+)?{_WORD}\b(?!\s*[/|])\W*"
-_EDGE = re.compile(rf"\A\W*{_STATED}|(?:\n|(?<=[.!?;])\s)\W{{0,40}}{_STATED}\Z", re.IGNORECASE)
+_STATED = rf"\b(?:(?:{'|'.join(_WORDS)}|so)\W+)?{_WORD}\b(?!\s*[/|])"
+_EDGE = re.compile(
+    rf"\A\W*{_STATED}[^\w\n]*|(?:\n|(?<=[.!?;])\s)\W{{0,40}}{_STATED}\W*\Z", re.IGNORECASE
+)
 
 
 class Said(NamedTuple):
@@ -141,7 +143,7 @@ def read_fields(fields: Mapping[str, Any]) -> Said | None:
     if not feedback and outcome is not Outcome.PASS:  # it says why under a name of its own
         words = {n: v for n, v in fields.items() if isinstance(v, str | list | dict)}
         rest = {n: v for n, v in words.items() if not _rank(n) and _name(n) not in scores.OF}
-        feedback = (rest,) * any(rest.values())
+        feedback = (_text(rest),) * any(rest.values())
     return None if outcome is None and score is None else Said(outcome, score, of, feedback)
 
 
@@ -236,6 +238,7 @@ def _text(item: Any) -> str:
         return str(item or "").strip()
     problem = as_text(_first({_name(name): one for name, one in item.items()}, _PROBLEM)).strip()
     told = {n: str(v) if isinstance(v, bool) else as_text(v).strip() for n, v in item.items()}
+    told |= {n: told[n].replace("\n", ", ") for n, v in item.items() if isinstance(v, list)}
     left = [(n, one) for n, one in told.items() if one not in ("", problem)]
     beside = "; ".join(f"{n}: {one}" for n, one in left if not (problem and _rank(n)))
     return f"{problem} ({beside})" if problem and beside else problem or beside
