@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from panel_page import page_html
-from states import AVERAGE, PASSES, STATES, make
+from states import AVERAGE, FOUND_NOTHING, PASSES, STATES, make
 
 from ipyrefine.core.decisions import Accept
 from ipyrefine.core.model import Stage, StopReason
@@ -95,6 +95,23 @@ async def test_1600_words_with_twelve_changes_are_read_in_a_screen_and_a_half(br
     await page.set_content(page_html(before=panel_html(panel_parts(run, View()), "id")))
     assert await page.locator("ins").count() == 12
     assert (await page.locator("section.rf").bounding_box())["height"] < 1.5 * 900
+    await page.close()
+
+
+async def test_what_a_verdict_rests_on_may_take_two_lines_but_not_while_it_runs(
+    browser: Any,
+) -> None:
+    said = FOUND_NOTHING.replace(point="a-model-with-a-long-name")
+    ended = make(Iteration(number=0, text="x", verdict=said))
+    runs = ended.replace(stage=Stage.REVISE, stop_reason=None)
+    page = await browser.new_page(viewport={"width": 700, "height": 800})
+    heights = []
+    for run in (ended, runs):
+        panel = panel_html(panel_parts(run, View(under_way=1)), "id")
+        await page.set_content(page_html(before=f"<div class=rf-panel>{panel}</div>"))
+        heights.append(await page.locator(".rf-status > .rf-basis").bounding_box())
+    assert await page.locator(".rf-bar").count() == 1
+    assert [round(one["height"] / 17.5) for one in heights] == [2, 1]
     await page.close()
 
 
