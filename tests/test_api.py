@@ -11,6 +11,7 @@ import pytest
 from judging import is_critic
 from kit import READY, text
 from openai_server import Answer, ScriptedServer
+from states import STATES
 
 from ipyrefine import Budget, Limits, Task, choose_model, refine, refine_many, table
 from ipyrefine.api import Options, build, resume
@@ -285,3 +286,12 @@ def test_help_names_every_option_and_limit():
         names = {*signature(function).parameters}
         assert names >= {*Limits.model_fields, *(one.name for one in fields(Options))}
         assert all(f"{name}: " in str(function.__doc__) for name in ("share", "min_findings"))
+
+
+@pytest.mark.parametrize(("state", "shown"), [
+    ("evaluator", "Run(verdict='PASS', stop_reason='passed', iterations=3, "
+     "text='A test that needs 2 words.')"),
+    ("failed", "Run(verdict=None, stop_reason='failed', iterations=0, text='')"),
+])  # fmt: skip
+def test_a_run_at_the_end_of_a_cell_is_a_line(state, shown):
+    assert repr(STATES[state]) == shown

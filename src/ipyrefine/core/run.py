@@ -1,7 +1,8 @@
 """A run as a value: its setup, its texts, what the user decided, and how it stopped."""
 
+from collections.abc import Iterator
 from itertools import takewhile
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
@@ -237,6 +238,13 @@ class Run(Record):
     def verdict(self) -> Verdict | None:
         """The chosen iteration's verdict."""
         return self.chosen.verdict if self.chosen else None
+
+    def __repr_args__(self) -> Iterator[tuple[str, Any]]:
+        # All fields fill pages, which a cell that ends in a run would show.
+        yield "verdict", self.verdict.outcome.value if self.verdict else None
+        yield "stop_reason", self.stop_reason.value if self.stop_reason else None
+        yield "iterations", len(self.iterations)
+        yield "text", self.text
 
     @property
     def score(self) -> float | None:
