@@ -19,6 +19,7 @@ from ipyrefine.core.decisions import Decision
 from ipyrefine.core.edits import Selection
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.model import (
+    IMPROVE,
     Attempt,
     Form,
     Limits,
@@ -55,11 +56,6 @@ EFFORTS: tuple[Effort, ...] = get_args(Effort)
 _NEXT_CELL = "\n\n[code cell]\n"
 _EMBEDDED_TOKENS = Limits().max_tokens
 _ROOM, _EMBEDDED_ROOM = 6_000, 1_500  # characters of the variables found, and of cells' code
-
-IMPROVE = {
-    "code": "Improve this code: make it correct, efficient and clear; keep what it is for.",
-    "prose": "Improve this text: make it clear and correct; keep what it says.",
-}
 
 
 # Options

@@ -337,3 +337,11 @@ def test_windows_line_ends_are_ends_of_lines(shell):
 )
 def test_what_asks_a_model_still_needs_one(shell, cell):
     assert isinstance(error_of(shell, cell), NoModel)
+
+
+def test_a_look_is_listed_by_its_code_and_found_by_its_words(shell, capsys):
+    look(shell, "%%refine --draft -n 0\n\nprices = [1, 2]\nsum(prices)")
+    shell.run_line_magic("refine", "history sum")
+    shown = capsys.readouterr().out
+    assert "prices = [1, 2]" in shown
+    assert "Improve this" not in shown

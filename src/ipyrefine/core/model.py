@@ -735,6 +735,13 @@ class Words(Record):
     demands: tuple[str, ...] = ()  # as in the setup
 
 
+# The task of a draft that comes without words.
+IMPROVE = {
+    "code": "Improve this code: make it correct, efficient and clear; keep what it is for.",
+    "prose": "Improve this text: make it clear and correct; keep what it says.",
+}
+
+
 class Setup(Record):
     """What a run starts from, as one value."""
 
@@ -755,6 +762,12 @@ class Setup(Record):
     # the text is not a student's.
     attempts: tuple[Attempt, ...] | None = None
     is_look: bool = False  # whether a cell is only looked at: no model writes or reads
+
+    @property
+    def subject(self) -> str:
+        """What it is about: the task's words, or a draft that comes without any."""
+        bare = self.task.text.startswith(IMPROVE[self.task.form])
+        return ((bare and self.draft) or self.task.text).strip()
 
     @property
     def coach(self) -> bool:

@@ -299,8 +299,8 @@ class Recorder:
         self._unwritten.clear()
 
     def _insert_run(self, connection: sqlite3.Connection, run: Run) -> int:
-        task, origin = run.task.text, self._origin
-        title = next((line.strip() for line in task.splitlines() if line.strip()), "")
+        task, origin = run.setup.subject, self._origin
+        title = task.partition("\n")[0].strip()
         row = {
             "name": self._name or _make_name(title),
             "updated": time.time(),

@@ -164,7 +164,7 @@ def _run(stored: record.Stored, path: Path) -> Row:
     ]
     return {
         "cell": str(stored.cell),
-        "task": run.task.text.strip().partition("\n")[0],
+        "task": run.setup.subject.partition("\n")[0],
         "verdict": words.verdict(run, run.chosen).title.word,
         "basis": run.verdict.basis if run.verdict else "",
         "decisions": "; ".join(did for did, _ in said),

@@ -102,7 +102,7 @@ async def _verify(one: Recorded, *, cells: bool) -> Verified:
         text = one.now if cells and changed and one.now else run.text
         state, why, note = await _try(run, suite, text)
         why += "; its cell has changed since" if changed else ""
-    return Verified(one.cell, run.task.text.partition("\n")[0], state, why, note)
+    return Verified(one.cell, run.setup.subject.partition("\n")[0], state, why, note)
 
 
 def _suite(run: Run) -> Kept:
