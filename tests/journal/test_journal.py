@@ -271,6 +271,17 @@ def test_a_place_that_cannot_be_made_is_named(tmp_path):
         Journal(tmp_path / "file" / "runs.db").runs()
 
 
+def test_a_second_connection_leaves_the_first_its_locks(path):
+    """Else another process that closes the journal removes what the first still writes to."""
+    reads = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); [*c.execute('{}')]; c.close()"
+    with closing(writer.connect(path)) as first:
+        first.execute("SELECT * FROM runs").fetchall()
+        writer.connect(path).close()
+        code = reads.format("SELECT * FROM runs")
+        subprocess.run([sys.executable, "-c", code, path], check=True)
+        assert Path(f"{path}-wal").exists()
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no such pipes")
 def test_a_pipe_in_the_place_of_the_journal_is_refused_at_once(tmp_path):
     os.mkfifo(tmp_path / "runs.db")

@@ -7,7 +7,6 @@ import json
 import os
 import re
 import sqlite3
-import stat
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -100,10 +99,10 @@ def connect(path: Path, patience: float | None = None) -> sqlite3.Connection:
 def _make_private(path: Path) -> None:
     # SQLite gives the files it puts next to a database the permissions of the database.
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    file = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
-    plain = stat.S_ISREG(os.fstat(file).st_mode)
-    os.close(file)
-    if not plain:  # a pipe would be waited for without end
+    # To close a file that exists would drop the locks of this process's other connections.
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    if not path.is_file():  # a pipe would be waited for without end
         raise OSError(errno.EINVAL, "it is not a plain file")
     for place, mode in ((path.parent, 0o700), (path, 0o600)):
         if place.stat().st_mode & 0o777 & ~mode:
