@@ -11,8 +11,8 @@ from ipyrefine.core.events import RunStarted, StageStarted, Stopped, TextDelta
 from ipyrefine.core.model import Outcome, Setup, StopReason, Task
 from ipyrefine.core.run import Run
 from ipyrefine.core.table import Result
-from ipyrefine.render import labels
-from ipyrefine.render.terminal import cells, event_text, wrap
+from ipyrefine.render import grid, labels
+from ipyrefine.render.terminal import cells, event_text, record_text, wrap
 
 BARE = Run.begin(Setup(task=Task(text="Write.")))
 
@@ -131,8 +131,6 @@ def test_a_line_goes_on_below_its_first_word(run, first):
     [at] = [n for n, one in enumerate(shown) if one.lstrip().startswith(first)]
     indent = len(shown[at + 1]) - len(shown[at + 1].lstrip())
     assert indent == shown[at].index(first.split()[1])
-
-
 
 
 @pytest.mark.parametrize("line", [

@@ -153,7 +153,7 @@ async def _add_inputs(
             words = evaluation.format_result(outcome).removeprefix("gives ")
             # The task leaves open what is raised in an edge case; a missing name tells texts apart.
             error = words if raised == "NameError" else edges[one] or raised
-            columns[name][one.source] = Cell((place, error), words, raised)
+            columns[name][one.call] = Cell((place, error), words, raised)
     for name in results.keys() - loaded:
         failure = str(results[name])
         # What does not load is alike by its error; of what could not be run nobody knows.

@@ -58,8 +58,6 @@ _KINDS = [  # the most telling first
 _MERE = _KINDS.index("gone filter")
 _LATER = set[str]()  # warnings that came of a later version's change, which say nothing of data
 _CHANGES = (DeprecationWarning, PendingDeprecationWarning, FutureWarning)
-
-
 _OF_SOURCES = ("ignored", "text", "zone")  # told of what a step got, not of what it gave
 
 
@@ -1151,10 +1149,10 @@ def _merged(
                         del why["of"]
                 continue
         elif one["kind"] == "total" and (
-            same := [o for o in kept if _fields(one, *_SUMS) == _fields(o, *_SUMS)]
+            twins := [o for o in kept if _fields(one, *_SUMS) == _fields(o, *_SUMS)]
         ):
             if not one.get("name"):  # the answer's is told
-                same[0].pop("name", None)
+                twins[0].pop("name", None)
             continue
         if one["kind"] == "gone" and rows:
             with contextlib.suppress(Exception):
