@@ -6,8 +6,9 @@ import pytest
 from kit import decide, finish, greeting, question
 from states import STATES
 
+from ipyrefine.core.decisions import Override
 from ipyrefine.core.events import DraftReady, RunStarted, StageStarted, Stopped, TextDelta
-from ipyrefine.core.model import Setup, StopReason, Task
+from ipyrefine.core.model import Outcome, Setup, StopReason, Task
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.table import Result
 from ipyrefine.render import grid, labels
@@ -146,8 +147,6 @@ def test_a_very_long_line_is_broken_at_once_and_whole(line):
     assert time.process_time() - began < 10
     assert max(map(cells, lines)) <= 80
     assert "".join("".join(lines).split()).removeprefix("-") == "".join(line.split())
-
-
 
 
 def test_of_several_drafts_the_kind_is_told_once():
