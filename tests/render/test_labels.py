@@ -4,7 +4,17 @@ import pytest
 
 from ipyrefine.core.decisions import Accept, Override
 from ipyrefine.core.events import CallEnded, StageStarted, Stopped, TextDelta
-from ipyrefine.core.model import Budget, Limits, Outcome, Setup, StopReason, Task, Usage, Verdict
+from ipyrefine.core.model import (
+    Budget,
+    Choice,
+    Limits,
+    Outcome,
+    Setup,
+    StopReason,
+    Task,
+    Usage,
+    Verdict,
+)
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.table import Evidence, Point, Result, Tally
 from ipyrefine.render import grid, labels, words
@@ -225,3 +235,17 @@ def test_a_text_that_you_ruled_on_says_so_in_its_line():
 def test_a_stop_of_yours_does_not_look_like_an_error(stop, label):
     run = run_of(None, stop_reason=stop).replace(iterations=())
     assert str(words.verdict(run, None).title) == label
+
+
+def test_a_failed_test_of_one_call_is_told_as_that_call():
+    code = "def test_two():\n    assert double(2) == 4"
+    test = Point(id="t1", source="critic", kind="test", words="test_two", code=code)
+    missed = Result(
+        passed=False, shows="AssertionError: assert 5 == 4 + 5", gives=Choice(result="5")
+    )
+    said = verdict(NEEDS, "critique", why="test_failed", point="t1", line=missed.shows)
+    run = run_of(said, points=(test,))
+    text = run.iterations[0].replace(results={"t1": missed})
+    line = "`double(2)` → `5`, expected `4`"
+    assert grid.told(run, text).missed == f"missed 1: {line}"
+    assert words.verdict(run, text).phrases == [("", line)]

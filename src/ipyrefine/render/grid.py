@@ -397,7 +397,8 @@ def _missed(run: Run, text: Iteration) -> str:
     told = {one.point.check for one in run.cells(text) if one.blocks}
     failed = [one for one in text.evidence if one.failed and one.name not in told]
     number = len(failed) + sum(one.blocks for one in run.cells(text))
-    line = (text.verdict.line or said.sentence).strip().partition("\n")[0]
+    line = words.missed_line(run, text, text.verdict) or said.sentence
+    line = line.strip().partition("\n")[0]
     if number:
         return f"missed {number}: {line}" if line else f"missed {number}"
     return "missed none" if text.verdict.passed else line or said.title.word.lower()

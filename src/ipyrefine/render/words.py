@@ -216,7 +216,7 @@ def _phrases(run: Run, text: Iteration, verdict: Verdict, sentence: str) -> Phra
     if verdict.outcome is Outcome.NOT_JUDGED or (verdict.passed and verdict.basis == "critique"):
         return [("", first)]
     if not verdict.passed and verdict.why in _POINTED and verdict.line:
-        return [("", verdict.line.partition("\n")[0])]
+        return [("", missed_line(run, text, verdict).partition("\n")[0])]
     found = Phrases()
     if verdict.basis != "evaluator":
         of_it = (e for e in run.evidence(text) if e.passed == verdict.passed and e.required)
@@ -298,6 +298,15 @@ def _reason(run: Run, text: Iteration, verdict: Verdict) -> str:
         target=score(run.limits.target),
     )
     return said.strip()
+
+
+def missed_line(run: Run, text: Iteration, verdict: Verdict) -> str:
+    """Return what the point that decides shows; of a test of one call, the call with its result."""
+    result = text.results.get(verdict.point)
+    if verdict.why == "test_failed" and verdict.point in run.points and result and result.gives:
+        cell = Cell(run.points[verdict.point], result)
+        return call_line(cell, "`") if missed_claim(cell) else verdict.line
+    return verdict.line
 
 
 def _failing_line(run: Run, verdict: Verdict) -> str:
