@@ -192,6 +192,7 @@ BAD = {
     "lines": ({"lines": (1, 2, 3), "draft": "a"}, "lines is a pair of line numbers"),
     "a line": ({"lines": 3, "draft": "a"}, "lines is a pair of line numbers, not 3."),
     "a profile": ({"profile": 3}, "profile is a name, a dict or a file, not 3."),
+    "a whole profile as its name": ({"profile": "x" * 10_000}, "x…x"),
     "no such profile": ({"profile": "cod"}, "Did you mean code?"),
     "a timeout": ({"timeout": "a"}, "timeout is a number of seconds, not 'a'."),
     "no time": ({**SERVED, "timeout": 0}, "timeout"),
@@ -205,6 +206,7 @@ def test_an_option_that_cannot_be_used_is_one_sentence(options, words):
     with pytest.raises(UsageError, match=re.escape(words)) as raised:
         build("Do it.", **{"model": ScriptedModel([]), **options})
     assert "\n" not in str(raised.value)
+    assert len(str(raised.value)) < 1_100
 
 
 @pytest.mark.parametrize("options", [

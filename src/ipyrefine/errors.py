@@ -7,6 +7,8 @@ import difflib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+_LONGEST = 1_000  # characters of a sentence
+
 
 class RefineError(Exception):
     """Base of all errors; its message says what happened, then what to do.
@@ -27,7 +29,11 @@ class RefineError(Exception):
 
 
 class UsageError(RefineError, ValueError):
-    """An option, an argument or the cell's body cannot be used."""
+    """An option, an argument or the cell's body cannot be used; a long one is quoted in part."""
+
+    def __str__(self) -> str:
+        whole, half = super().__str__(), _LONGEST // 2
+        return whole if len(whole) <= _LONGEST else f"{whole[:half]}…{whole[-half:]}"
 
 
 class NoModel(RefineError):

@@ -26,10 +26,18 @@ _TEXT = re.compile(r"\d+|(?:your-)?(?:draft|revision|edit)(?:-\d+)?|your", re.IG
 def accept(run: Run, words: list[str]) -> decisions.Accept:
     """Read ``[k] [insert|replace|none]``."""
     place = next((place for place in PLACES if words[-1:] == [place]), None)
-    number = parse_iteration(run, words[:-1] if place else words)
+    number = parse_iteration(run, rest := words[:-1] if place else [*words])
+    require_end("accept", rest)
     if number is None and run.chosen:
         number = run.chosen.number
     return decisions.Accept(iteration=number, destination=place)
+
+
+def require_end(command: str, words: list[str]) -> None:
+    """Raise a UsageError for words that a command would leave unread."""
+    if words:
+        left = " ".join(words)[:40]
+        raise UsageError(f"%refine {command} takes no {left!r}. %refine lists what it takes.")
 
 
 _RULINGS = {"pass": Outcome.PASS, "improve": Outcome.NEEDS_IMPROVEMENT, "fail": Outcome.FAIL}
@@ -145,7 +153,7 @@ def confirmations(run: Run, words: list[str]) -> list[decisions.Expect]:
 
 def _numbered_row(run: Run, word: str) -> Row:
     shown = rows(run, run.chosen) if run.chosen else ()
-    if word.isdecimal() and 1 <= int(word) <= len(shown):
+    if word.isdecimal() and 1 <= int(word[:9]) <= len(shown):
         return shown[int(word) - 1]
     known = f"has results 1 to {len(shown)}" if shown else "shows no results to confirm"
     raise UsageError(f"There is no result {word[:40]}: this run {known}.")

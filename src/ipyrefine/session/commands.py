@@ -12,7 +12,7 @@ from ipyrefine.core import decisions
 from ipyrefine.core.actions import ACTIONS, Fields, commands, parse_decision
 from ipyrefine.core.run import Run
 from ipyrefine.core.sharing import next_level, withheld
-from ipyrefine.core.typed import confirmations, names_text, parse_iteration
+from ipyrefine.core.typed import confirmations, names_text, parse_iteration, require_end
 from ipyrefine.errors import UsageError, did_you_mean
 from ipyrefine.journal.store import Journal
 from ipyrefine.profiles import builtin
@@ -192,6 +192,7 @@ def _withheld(cell: Cell) -> str:
 def _diff(run: Run, args: list[str]) -> str:
     """Return the diff of two iterations; by default of the best and its parent."""
     first, second = parse_iteration(run, args), parse_iteration(run, args)
+    require_end("diff", args)
     new = run.chosen if second is None else run.iterations[second]
     assert new is not None, "a run with texts has a chosen one"
     base = new.parent if first is None else first
