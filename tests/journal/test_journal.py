@@ -265,6 +265,21 @@ def test_a_damaged_row_concerns_its_run_alone(filled, change):
     assert Journal(filled).get("under_score").run.task.text == "Name it."
 
 
+@pytest.mark.parametrize("change", [
+    "name = x'ff'",
+    "updated = 'soon'",
+    "updated = 1e300",
+    "outcome = 'MAYBE'",
+    "basis = 'hope'",
+    "stop_reason = 'bored'",
+    "iterations = 'many'",
+])  # fmt: skip
+def test_a_row_of_the_list_that_was_changed_by_hand_hides_no_other(filled, change):
+    with closing(sqlite3.connect(filled)) as connection, connection:
+        connection.execute(f"UPDATE runs SET {change} WHERE id = 2")
+    assert [one.name for one in Journal(filled).runs()] == ["under_score", "tides"]
+
+
 def test_a_place_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(JournalError, match="IPYREFINE_HOME"):

@@ -4,8 +4,11 @@ import contextlib
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
+from pydantic import Field, TypeAdapter, ValidationError
+
+from ipyrefine.core.model import Basis, Outcome, StopReason
 from ipyrefine.core.reducer import replay
 from ipyrefine.core.run import Run, require_consistent
 from ipyrefine.core.stored import OtherVersion, parse_json, read_event, read_record
@@ -18,12 +21,15 @@ class Summary(NamedTuple):
 
     number: int
     name: str
-    updated: float
+    updated: Annotated[float, Field(ge=0, lt=2**38)]
     title: str
-    outcome: str | None
-    basis: str | None
-    stop_reason: str | None
+    outcome: Outcome | None
+    basis: Basis | None
+    stop_reason: StopReason | None
     iterations: int
+
+
+_SUMMARY = TypeAdapter(Summary)
 
 
 class UnreadableRun(JournalError):
@@ -52,7 +58,7 @@ class Journal:
         self.path = path or default_path()
 
     def runs(self, search: str = "", *, limit: int | None = None) -> list[Summary]:
-        """List runs, the latest first.
+        """List runs, the latest first, but for those whose row was changed by hand.
 
         Args:
             search: words that the name or the task must all contain.
@@ -71,7 +77,12 @@ class Journal:
             f"WHERE {' AND '.join(where)} ORDER BY updated DESC, id DESC LIMIT ?"
         )
         with self._open() as connection:
-            return [Summary(*row) for row in connection.execute(query, values)]
+            rows = connection.execute(query, values).fetchall()
+        found = list[Summary]()
+        for row in rows:
+            with contextlib.suppress(ValidationError):
+                found.append(_SUMMARY.validate_python(row))
+        return found
 
     def get(self, name: str = "") -> Stored:
         """Read a run.
