@@ -430,6 +430,23 @@ def test_of_a_wide_frame_the_columns_that_a_text_names_are_looked_at() -> None:
     ]
 
 
+def test_of_columns_that_are_too_long_to_look_at_the_others_are_told() -> None:
+    at = pandas.date_range("2026-01-01", periods=200_001, freq="min")
+    t = pandas.DataFrame({"at": at, "n": 1, "of": "x"})
+    later = "t['at'] = t['at'] + pandas.Timedelta('1h')"
+    assert told(later, t=t.copy()) == ["`t` is changed"]
+    lines = told(f"{later}\nt['n'] = 2\nt['new'] = 1", t=t)
+    assert lines[0] == "200,001 of 200,001 known values of `n` in `t` are overwritten (1 → 2)"
+    assert lines[-1] == "`t` has a new column `new`"
+
+
+def test_a_column_that_gets_other_values_of_its_own_loses_no_rows() -> None:
+    t = pandas.DataFrame({"name": ["a", "b", "c"], "n": [1, 1, 2]})
+    assert told("t['name'] = t['name'].replace({'a': 'b', 'c': 'b'})", t=t) == [
+        "2 of 3 known values of `name` in `t` are overwritten (a → b)"
+    ]
+
+
 def test_the_rows_that_a_list_in_a_column_makes_are_told() -> None:
     carts = pandas.DataFrame({"cart": [1, 2], "of": [7, 7], "items": [["a", "b"], ["c"]]})
     assert told("carts = carts.explode('items')", carts=carts)[0] == (

@@ -254,21 +254,26 @@ def _origin(old: _Table, new: _Table, *, same: bool) -> tuple[Any, str] | None:
     shared = [name for name in old.columns if name in new.columns]
     indexes = [getattr(one.value, "index", None) for one in (old, new)]
     as_before = old.height == new.height and (indexes[0] is None or indexes[0].equals(indexes[1]))
+    here = _array(range(new.height))
     if as_before and all(_same(old, new, name) for name in shared[:1]):
-        return _array(range(new.height)), ""
+        return here, ""
     own = [name for name in shared if name in old.own and name in new.own]
     unsure = None
     for name in shared:
         if "float" in old.type(name) or not _names_rows(old.columns[name]):
             continue
-        if as_before and _agree(old, new, name, _array(range(new.height))):
-            return _array(range(new.height)), ""
+        if as_before and _agree(old, new, name, here):
+            return here, ""
         found = _looked_up(old.columns[name], new.columns[name])
         if not _is_known(found) or _is_computed(old, new, found, own, name, same=same):
             continue
         # That numbers are among those of a column shows nothing: it may be a count.
         others = [one for one in own if one != name]
         as_many = not any(map(len, _counted(found, old.height)[:2]))
+        if as_before and not as_many:  # the column may have other values
+            count = _count_same(old, new, others, here)
+            if count and count >= _count_same(old, new, others, found):
+                return here, ""
         sure = any(_agree(old, new, one, found, whole=not as_many) for one in others) or (
             not others and not _is_number(old.columns[name])
         )
@@ -278,7 +283,6 @@ def _origin(old: _Table, new: _Table, *, same: bool) -> tuple[Any, str] | None:
             unsure = found, name
     if not own:
         return None
-    here = _array(range(new.height))
     found = here if as_before else ()
     if not as_before and indexes[0] is not None and indexes[0].is_unique:
         found = indexes[0].get_indexer(indexes[1])
@@ -301,7 +305,7 @@ def _origin(old: _Table, new: _Table, *, same: bool) -> tuple[Any, str] | None:
         if known and not _is_computed(old, new, found, own, "", same=same):
             return found, ""
     whole = as_before and (alike or (same and not unsure))
-    return (_array(range(new.height)), "") if whole else unsure
+    return (here, "") if whole else unsure
 
 
 def _looked_up(known: Any, asked: Any) -> Any:
@@ -443,7 +447,8 @@ def _tables(
     # What has none of another table's columns as they were, nor most of their values, is computed.
     if kept or all(_is_like(was, now) for _, was, now in changed):
         for column, was, now in changed:
-            yield from _column(was, now, name=name, of=of, column=column)
+            with contextlib.suppress(ValueError):  # they are too many
+                yield from _column(was, now, name=name, of=of, column=column)
     if not is_slice:
         yield from _totals(old, new, name, of, key)
 
@@ -818,13 +823,13 @@ class Account:
         changed = bool(lines or self._variables.keys() - own.keys())
         for name, was in self._before.items():
             if name in own and was is not None:
-                start = len(found)
+                start, unread = len(found), True
                 with contextlib.suppress(Exception):
-                    changed |= _is_open(was)
                     found.extend(_differ(name, was, own[name]))
                     if _is_frame(was) and _is_frame(own[name]) and len(found) > start:
                         found.extend(self._mixed(_Table(own[name]), name, {*_Table(was).own}))
-                changed |= len(found) > start
+                    unread = _is_open(was)
+                changed |= unread or len(found) > start
             elif was is not None and _holds_data(was):
                 found.append(_effect("changed", name=name, before=_size(was), after="deleted"))
             elif name in own:
