@@ -189,7 +189,7 @@ def _listed(row: Mapping[str, Any]) -> str:
     state = "a fact on rows or values" if looks_wrong(row) else "no fact on rows or values"
     parts = [row["id"], row["half"], state if row["right"] else where]
     if row["stopped"]:
-        parts.append(f"stopped by {', '.join(row['stopped'])}: {measure.short(row['detail'])}")
+        parts.append(f"stopped by {', '.join(row['stopped'])}: {measure.short(row['shows'])}")
     more = [f"  … {len(lines) - _FIRST} more"] if len(lines) > _FIRST else []
     head = [f"### {' · '.join(parts)}", f"  {row['task']}"]
     head += [f"  Wrong: {row['words']}"] if "words" in row else []
