@@ -59,7 +59,7 @@ _FAINT = """() => {
 
 def coached() -> Run:
     """Return the run of a student who has a result to predict."""
-    setup = AVERAGE.setup.replace(coach=True, attempts=(), draft=AVERAGE.iterations[0].text)
+    setup = AVERAGE.setup.replace(attempts=(), draft=AVERAGE.iterations[0].text)
     run = AVERAGE.replace(setup=setup, iterations=AVERAGE.iterations[:1], best=0)
     assert open_puzzle(run)
     return run

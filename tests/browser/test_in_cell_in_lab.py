@@ -63,7 +63,9 @@ async def test_a_difference_is_read_and_accepted_in_the_cells_own_editor(
     await page.locator(DECIDE).get_by_role("button", name="Accept", exact=True).focus()
     await page.keyboard.press("Enter")
     await lab.wait_source(0, NEW)
-    await lab.wait_output(1, "undo brings it back")
+    await lab.wait_output(1, "accepted")
+    where = await page.locator(".rf-where").text_content()
+    assert "undo brings it back" in (where or ""), "in a narrow page it is shown once opened"
     assert await page.locator(", ".join((ADDED, GONE, DECIDE))).count() == 0
     await page.locator(".jp-Notebook .cm-content").first.click()
     await page.keyboard.press("Control+z")

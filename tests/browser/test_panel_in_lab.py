@@ -98,6 +98,7 @@ async def test_verdict_basis_and_accept_come_first_and_stay_in_sight_at_any_widt
     for name in ("Where the accepted text goes", "More"):
         await lab.panel(f'.rf-menu > summary[aria-label="{name}"]').click()
         await lab.assert_accessible()
+    await lab.wait_for("!document.getElementById('jupyterlab-splash')")
     hidden = await lab.evaluate(
         "const items = [...document.querySelectorAll('.rf-menu[open] li button')];"
         "return items.map((one) => { const r = one.getBoundingClientRect();"
@@ -169,6 +170,6 @@ async def test_the_clock_goes_on_in_a_silence_and_closing_says_what_became_of_th
     close = lab.panel('.rf-menu [data-action="close"]')
     assert await close.text_content() == "Stop and close"
     await lab.press("close", menu="More")
-    await lab.wait_output(1, "Stopped and closed. The best text so far is in `refined`.")
+    await lab.wait_output(1, "Stopped and closed. The best text so far is in refined.")
     await lab.wait_idle()
     assert not await lab.page.locator(".rf-panel").count()

@@ -151,7 +151,7 @@ async def test_every_control_menu_and_key_works_without_a_mouse(
         await page.keyboard.press(leave)
         if leave == "Escape":
             await lab.panel(".rf-menu[open]").wait_for(state="detached")
-    await lab.wait_output(1, "The text is in `refined`.")
+    await lab.wait_output(1, "The text is in refined.")
     assert len(await lab.cell_sources()) == 3
 
 
