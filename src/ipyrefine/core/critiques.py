@@ -345,7 +345,7 @@ def _plain(line: str) -> str:
 
 
 def _ids(value: object) -> tuple[str, ...]:
-    """Return the ids and names in a field, each an item or among the words of one."""
+    """Return the ids and names that a field lists or mentions."""
     said = [one for one in map(_words, _items(value)) if one]
     found = ([one] if one.isidentifier() else _ID.findall(one) for one in said)
     return tuple(one for some in found for one in some if not _NONE.fullmatch(one.lower()))

@@ -76,7 +76,7 @@ class Said(NamedTuple):
 
 
 def parse_evaluation(reply: str, prompt: str = "") -> Critique:
-    """Return what a reply of the user's evaluator says, with its feedback as remarks without ids.
+    """Return what a reply of the user's evaluator says; its feedback are remarks without ids.
 
     It is read in the usual shapes: JSON, tags, labelled lines, lists, tables and words, with
     verdicts, ``done`` or a score, and feedback as a text or a list. It passes where all of its

@@ -89,21 +89,16 @@ def _known(run: Run) -> _Known:
     if last and last.run.setup is run.setup and last.run.decisions is run.decisions:
         same = _unchanged(last.run, run)
         # New points get their ids by those that there are.
-        known.rulings.update(_of(same, last.rulings, lambda one: not one.points))
-        known.standings.update(_of(same & known.rulings.keys(), last.standings))
-        known.blocking.update(_of(same, last.blocking))
+        rulings = {n: one for n, one in last.rulings.items() if n in same and not one.points}
+        standings = {n: one for n, one in last.standings.items() if n in rulings}
+        blocking = {n: one for n, one in last.blocking.items() if n in same}
+        known = _Known(run, rulings, standings, blocking, {})
     _LAST[:] = [known]
     return known
 
 
-def _of(
-    numbers: set[int], known: dict[int, T], keeps: Callable[[T], bool] = lambda _: True
-) -> dict[int, T]:
-    return {number: one for number, one in known.items() if number in numbers and keeps(one)}
-
-
 def _unchanged(before: Run, run: Run) -> set[int]:
-    """Return the texts of which everything is as it was, by their numbers."""
+    """Return the numbers of the texts for which nothing has changed."""
     new = {id_ for id_, one in run.points.items() if before.points.get(id_) is not one}
     if any(is_critics(run.points[id_]) or run.points[id_].kind == "fact" for id_ in new):
         return set()

@@ -26,8 +26,9 @@ _TEXT = re.compile(r"\d+|(?:your-)?(?:draft|revision|edit)(?:-\d+)?|your", re.IG
 def accept(run: Run, words: list[str]) -> decisions.Accept:
     """Read ``[k] [insert|replace|none]``."""
     place = next((place for place in PLACES if words[-1:] == [place]), None)
-    number = parse_iteration(run, rest := words[:-1] if place else [*words])
-    require_end("accept", rest)
+    words = words[:-1] if place else [*words]
+    number = parse_iteration(run, words)
+    require_end("accept", words)
     if number is None and run.chosen:
         number = run.chosen.number
     return decisions.Accept(iteration=number, destination=place)

@@ -9,6 +9,7 @@ variables, recordings and servers are used only if the user names them again: ``
 x.ipynb --check my_check``. The limits, the prompts and the model's name are the record's.
 """
 
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -143,7 +144,7 @@ def read_content(path: Path) -> dict[str, Any]:
     return content
 
 
-def read_json(path: Path, most: int | None = None) -> Any:
+def read_json(path: Path, most: int = sys.maxsize) -> Any:
     """Return the JSON in a file, also what other tools write as such; None where it holds none.
 
     Args:
@@ -155,14 +156,13 @@ def read_json(path: Path, most: int | None = None) -> Any:
     """
     try:
         regular, size = path.is_file(), path.stat().st_size
-        fits = most is None or size <= most
-        content = path.read_bytes() if regular and fits else b""
+        content = path.read_bytes() if regular and size <= most else b""
     except (OSError, ValueError) as error:
         raise _file_error(path, "read", error) from None
     if not regular:
         raise UsageError(f"{path} is not a file.")
-    if not fits:
-        raise UsageError(f"{path} is larger than {MAX_FILE >> 20} MB, which no record needs.")
+    if size > most:
+        raise UsageError(f"{path} is larger than {most >> 20} MB, which no record needs.")
     try:
         return parse_json(content, strict=False)
     except (ValueError, MemoryError):
