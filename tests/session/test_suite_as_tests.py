@@ -240,11 +240,3 @@ def test_a_click_puts_them_into_a_cell_and_the_panel_says_where(cell, sentence, 
     latest.close()
     assert sentence in note
     assert [put["text"] for put in front.puts] == ([BELOW] if cell == CELL else [])
-
-
-def test_what_a_task_states_as_tables_is_left_out():
-    tables = "Input\n\n| a |\n|---|\n| 1 |\n\nOutput\n\n| a |\n|---|\n| 2 |\n"
-    task = Task(text=f"Double them. double(2) == 4\n\n{tables}", form="code")
-    text = "def double(x): return x * 2"
-    run = Run(setup=Setup(task=task, model="m"), iterations=(Iteration(number=0, text=text),))
-    assert suite_source(run, "cell") == "# Stated in the task\nassert double(2) == 4\n"

@@ -234,25 +234,6 @@ def test_a_check_that_decided_and_cannot_be_run_from_the_file_is_named(
     assert exit_status([one]) == (3 if names else 0)
 
 
-TABLES = "Double a of `t`.\n\nInput\n\n| a |\n|---|\n| 1 |\n\nOutput\n\n| a |\n|---|\n| 2 |\n"
-
-
-@pytest.mark.parametrize(("text", "state"), [
-    ("def f(df):\n    return df.assign(a=df['a'] * 2)", "holds"),
-    ("def f(df):\n    return df.assign(a=df['a'] * 3)", "fails"),
-    ("df.assign(a=df['a'] * 2)", "holds"),
-    ("def f(df):\n    return helper(df)", "not run"),
-    ("2", "not run"),
-])  # fmt: skip
-def test_a_table_that_the_task_states_is_tried_again(tmp_path, text, state):
-    pytest.importorskip("pandas")
-    run = run_of(text, task=TABLES, confirmed=(), accepted=False)
-    found = Evidence(name="examples", passed=True, decisive=True, basis="examples")
-    run = judged(run, Outcome.PASS, "examples", found)
-    [one] = verified(notebook(tmp_path / "x.ipynb", run))
-    assert one.state == state, one.why
-
-
 def test_an_exported_run_is_verified_and_its_cell_is_the_last(tmp_path):
     for ending in ("ipynb", "json"):
         [one] = verified(export(run_of(), tmp_path / f"run.{ending}"))

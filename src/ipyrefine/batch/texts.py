@@ -70,7 +70,7 @@ async def table(
     if isinstance(texts, str) or not written:
         raise UsageError("There is no text for the table. Give a list, or texts by name.")
     examples = stated_examples(model.Task(text=task, form="code"))
-    calls = [one for one in examples if one.kind != "table"] or inputs.first_calls(task)
+    calls = list(examples) or inputs.first_calls(task)
     form = Counter(map(name_by_draft, written.values())).most_common(1)[0][0]
     items = await refine_many(
         [{"text": task, "draft": text} for text in written.values()],

@@ -11,7 +11,7 @@ from typing import Any, Literal, Self
 
 from pydantic import ValidationError
 
-from ipyrefine.checks import Context, tables
+from ipyrefine.checks import Context
 from ipyrefine.checks.functions import not_python
 from ipyrefine.checks.outputs import read_fault
 from ipyrefine.checks.refusals import explain_refusal
@@ -19,7 +19,6 @@ from ipyrefine.checks.undefined import NameReader
 from ipyrefine.core.model import Choice, Condition, Fault, Shape, Task, on_conditions
 from ipyrefine.core.sharing import shape_of
 from ipyrefine.core.stated import Example, stated_examples
-from ipyrefine.core.stated_tables import parse_table
 from ipyrefine.core.syntax import (
     NO_VALUE,
     equal_values,
@@ -39,7 +38,6 @@ _USUAL = 60  # examples that the whole time is for; more of them get more
 _WIDTH = 200
 _MAX_LISTED = 20  # examples in a detail
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")  # it tells nobody anything, and differs each time
-_UNTRIED = "Not tried: the code doesn't turn the tables of the task's example into one."
 _TRACEBACK = "Traceback (most recent call last):"
 _CHECKER = doctest.OutputChecker()
 _CHECKER_FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS | doctest.DONT_ACCEPT_TRUE_FOR_1
@@ -79,17 +77,13 @@ class Evaluation:
         Raises:
             CheckNotRun: one waits, or the machine is busy, so that the results say nothing.
         """
-        asked = [tables.plan(e, self._text) if e.kind == "table" else e for e in examples]
-        # On tables the text is run itself, for each example.
-        text = self._text if any(e.kind != "table" for e in examples) else ""
-        stated = ("" if e.kind == "table" else f"\n{e.expected}" for e in asked)
-        sources = [text, *(e.code + words for e, words in zip(asked, stated, strict=True))]
+        sources = [self._text, *(f"{one.code}\n{one.expected}" for one in examples)]
         self.computed = self._copies.may_compute(*sources)
-        files = {**await self._copies.files(*sources), "candidate.py": text}
+        files = {**await self._copies.files(*sources), "candidate.py": self._text}
         outcomes: list[Outcome] = [{"error": "was not run: no time was left"}] * len(examples)
         time_left, start = self._seconds * max(1.0, len(examples) / _USUAL), 0
         while start < len(examples) and time_left > 0:
-            result, events = await self._run(asked, start, time_left, files)
+            result, events = await self._run(examples, start, time_left, files)
             stderr = result.stderr if isinstance(result, ProcessResult) else ""
             load = next((e for e in events if e.get("event") == "loaded"), None)
             if load is None:
@@ -110,8 +104,6 @@ class Evaluation:
                     if not absence and not holds(examples[start], event):
                         absence = explain_refusal(event.get("tried"), error, *sources)
                     outcomes[start] = {**event, "absence": absence}
-                    if not tables.says_something(asked[start], event, self._text):
-                        outcomes[start]["untried"] = _UNTRIED
                     self.absence = self.absence or absence
                     start += 1
             if isinstance(result, CheckNotRun):
@@ -129,8 +121,6 @@ class Evaluation:
         """Return the conditions that make an example's outcome less than the real thing."""
         if self.load_error:
             return self._copies.conditions(self._text) if self._wants_rows else ()
-        if example.kind == "table":
-            return self._copies.conditions(f"{example.setup}\n{self._text}")
         expected = filter(None, [example.expected])
         return self._copies.conditions(self._text, example.code, *expected)
 
@@ -195,17 +185,14 @@ class Examples(NameReader):
         evaluation = Evaluation(text, seconds=self._seconds, copies=self._copies)
         outcomes = await evaluation.outcomes(examples, required=True)
         lacks = [evaluation.conditions(one) for one in examples]
-        # Results on first rows say nothing, nor does a text that takes no tables.
+        # Results on first rows say nothing.
         whole = [
-            None if lack or "untried" in o else (e, o, holds(e, o))
+            None if lack else (e, o, holds(e, o))
             for e, o, lack in zip(examples, outcomes, lacks, strict=True)
         ]
         count = len(examples) - len(task.clarifications)
         stated, expected = ([*filter(None, some)] for some in (whole[:count], whole[count:]))
         ran = [*stated, *expected]
-        untried = [_UNTRIED] if any("untried" in o for o in outcomes) else []
-        if untried and not ran:
-            return Evidence(name=self.name, passed=None, not_run=True, shows=_UNTRIED)
         ranked = sorted([*expected, *stated], key=lambda one: one[2])  # first those that are missed
         lines = [format_example(example, outcome) for example, outcome, _ in ranked]
         if len(lines) > _MAX_LISTED:
@@ -213,7 +200,7 @@ class Examples(NameReader):
         lines = [evaluation.load_error] if evaluation.load_error else lines
         tallies = (_tally(stated, "example"), _tally(expected, "result"))
         lines += [tally.sentence for tally in tallies if tally.of]
-        lines += [*untried, evaluation.protection_note]
+        lines += [evaluation.protection_note]
         absence = evaluation.absence
         missed = [outcome for _, outcome, held in ran if not held]
         if not all(outcome.get("absence", evaluation.load_error) for outcome in missed):
@@ -244,7 +231,7 @@ class Examples(NameReader):
 def _fault(example: Example, outcome: Outcome) -> Fault:
     """Return how a text misses an example, as data."""
     fault = read_fault(outcome, example.call.strip(), outcome.get("line"))
-    if "error" in outcome or example.kind in ("holds", "table"):
+    if "error" in outcome or example.kind == "holds":
         return fault
     stated = read_literal(example.expected.strip())
     expected = _read_shape(outcome.get("expected")) if stated is NO_VALUE else shape_of(stated)
@@ -292,11 +279,8 @@ def _tally(
 
 def format_example(example: Example, outcome: Outcome) -> str:
     """Return an example's expectation and its outcome, in a sentence."""
-    source, is_table = shorten(example.call), example.kind == "table"
-    claim = f"{source}: expected {'the table' if is_table else shorten(example.expected)}"
-    if is_table and "error" not in outcome:
-        said = shorten(tables.difference(example, outcome))
-        return f"{source}: {said or 'the table, as expected'}"
+    source = shorten(example.call)
+    claim = f"{source}: expected {shorten(example.expected)}"
     if example.kind == "raises" and holds(example, outcome):
         return f"{source}: raised {shorten(_format_error(outcome))}, as expected"
     if "error" in outcome:
@@ -332,8 +316,6 @@ def _request(example: Example) -> dict[str, Any]:
         "holds": example.kind == "holds",
         "expected": example.expected if computed else None,
         "stated": example.expected,
-        "columns": example.kind == "table" and parse_table(example.expected.splitlines())[0],
-        "sure": example.sure,
     }
 
 
@@ -366,8 +348,6 @@ def holds(example: Example, outcome: Outcome) -> bool:
         return example.expected.strip().rpartition(".")[2] in _raised(outcome)
     if "error" in outcome:
         return False
-    if example.kind == "table":
-        return not tables.difference(example, outcome)
     expected = read_literal(example.expected)
     if expected is NO_VALUE:
         expected = _decode(outcome.get("expected"))

@@ -12,7 +12,6 @@ from itertools import islice, zip_longest
 from typing import Literal
 
 from ipyrefine.core.model import Called, Input, Task
-from ipyrefine.core.stated_tables import read_tables
 from ipyrefine.core.syntax import (
     free_names,
     is_literal,
@@ -29,17 +28,14 @@ _Definition = ast.FunctionDef | ast.ClassDef  # an async function returns no val
 
 
 class Example(Input):
-    """An input with what it has to give; for a table, its call names those that go in."""
+    """An input with what it has to give."""
 
-    # An output, the name of an exception, the expression of a value, or a table as it is written;
-    # empty where it is only asked what the input gives.
+    # An output, the name of an exception, or the expression of a value; empty where it is only
+    # asked what the input gives.
     expected: str = ""
-    # The output is compared, the value is, the call is true, it raises such an exception, or it
-    # gives the table: a pandas frame.
-    kind: Literal["doctest", "equals", "holds", "raises", "table"] = "equals"
+    # The output is compared, the value is, the call is true, or it raises such an exception.
+    kind: Literal["doctest", "equals", "holds", "raises"] = "equals"
     prints: bool = False  # whether the task speaks of printing, so that a result may be printed
-    any_order: bool = False  # of a table's rows
-    sure: bool = False  # whether it must be a frame, so that anything else is a miss
 
 
 def stated_examples(task: Task) -> tuple[Example, ...]:
@@ -63,8 +59,7 @@ def read_examples(task_text: str) -> tuple[Example, ...]:
     - asserts and comparisons in fenced Python, with the statements before them;
     - lines such as ``f(1) == 2``, ``f(1) is None``, ``assert f(1) == 2``, ``f(1) -> 2``,
       ``f(1) => 2``, ``f(1) = 2``, ``f(1) returns 2``;
-    - in docstrings and comments of fenced Python, such lines if they call what it defines;
-    - tables that go in with the one that comes out, as `core.stated_tables` reads them.
+    - in docstrings and comments of fenced Python, such lines if they call what it defines.
     """
     session = _Session(prints=re.search(r"\bprint|-> None:", task_text, re.IGNORECASE) is not None)
     examples: dict[Example, None] = {}
@@ -77,8 +72,7 @@ def read_examples(task_text: str) -> tuple[Example, ...]:
         else:
             others = [example for line in rest for example in _read_line(line)]
         examples.update(dict.fromkeys([*doctests, *others]))
-    tables = (Example(kind="table", **one) for one in read_tables(task_text))
-    return (*examples, *tables)
+    return tuple(examples)
 
 
 def fenced_python(text: str) -> Iterator[ast.Module]:

@@ -115,11 +115,10 @@ def kept_suite(run: Run) -> Kept:
     if not run.task.is_python:
         return Kept((), (), ())
     stated = read_examples(run.task.text)
-    called = tuple(one for one in stated if one.kind != "table")
     results = run.chosen.results if run.chosen else {}
     partial = {id_ for id_, one in results.items() if one.conditions}
     tests = tuple(one for one in run.tests if one.counts and one.id not in partial)
-    return Kept(called, stated_examples(run.task)[len(stated) :], tests)
+    return Kept(stated, stated_examples(run.task)[len(stated) :], tests)
 
 
 def suite_source(run: Run, form: Literal["file", "cell", "ipytest"] = "file") -> str:

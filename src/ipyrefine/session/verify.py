@@ -201,8 +201,7 @@ def _missing_module(error: str) -> str:
 
 def _needed(run: Run, suite: Kept) -> set[str]:
     """Return the notebook's names that a suite needs, as the recorded text lacks them."""
-    called = [one for one in (*suite.stated, *suite.confirmed) if one.kind != "table"]
-    examples = [one.code for one in called]
+    examples = [one.code for one in (*suite.stated, *suite.confirmed)]
     text = try_parse(python_part(run.text).code)
     trees = [text, *map(try_parse, [*examples, *(one.code for one in suite.tests)])]
     used = set[str]().union(*(names_used(tree) for tree in trees if tree))

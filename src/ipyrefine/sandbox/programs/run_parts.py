@@ -309,12 +309,9 @@ def _evaluate_example(example: dict[str, Any], space: dict[str, Any]) -> dict[st
                 value = _evaluate([node], space)
                 outcome["steps"].append("" if value is None else _data(value))
         with contextlib.redirect_stdout(stdout):
-            file = _TEXT if example.get("columns") else "example"
-            value = _evaluate(ast.parse(example["source"].strip()).body, space, file)
+            value = _evaluate(ast.parse(example["source"].strip()).body, space)
             value = bool(value) if example["holds"] else value
             outcome.update(_describe(value))
-            if columns := example.get("columns"):
-                outcome["table"] = _table(value, columns, example["sure"])
         if example["expected"] is not None:
             body = ast.parse(example["expected"].strip()).body
             expected = _evaluate(body, {**space, **_BUILTINS})
@@ -325,31 +322,14 @@ def _evaluate_example(example: dict[str, Any], space: dict[str, Any]) -> dict[st
     return {"tried": _tried(), **outcome, **error, "stdout": stdout.getvalue()}
 
 
-def _table(value: Any, columns: list[str], sure: bool) -> list[Any]:
-    """Return the rows of a pandas frame, its columns first; none for anything else.
-
-    Unless it surely is one, a series is one, too, and its named index may be among the columns.
-    """
-    pandas: Any = sys.modules.get("pandas")
-    if pandas and not sure and isinstance(value, pandas.Series):
-        value = value.to_frame()
-    if not pandas or not isinstance(value, pandas.DataFrame):
-        return []
-    if not sure and [*value.columns] != columns and any(value.index.names):
-        value = value.reset_index(allow_duplicates=True)
-    parts = value.head(_ROWS).to_json(orient="split", date_format="iso", default_handler=str)
-    read = json.loads(parts)
-    return [[*map(str, read["columns"])], *map(list, read["data"])]
-
-
-def _evaluate(body: list[ast.stmt], space: dict[str, Any], file: str = "example") -> Any:
+def _evaluate(body: list[ast.stmt], space: dict[str, Any]) -> Any:
     """Run statements as at a prompt, but return the last value instead of printing it."""
     last = body.pop() if body and isinstance(body[-1], ast.Expr) else None
     for node in body:  # their values are printed, unless None
-        exec(compile(ast.Interactive([node]), file, "single", dont_inherit=True), space)
+        exec(compile(ast.Interactive([node]), "example", "single", dont_inherit=True), space)
     if not isinstance(last, ast.Expr):
         return None
-    return eval(compile(ast.Expression(last.value), file, "eval", dont_inherit=True), space)
+    return eval(compile(ast.Expression(last.value), "example", "eval", dont_inherit=True), space)
 
 
 def _describe(value: Any) -> dict[str, Any]:
