@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SETTING_HERE", "5")
     (tmp_path / "outside.csv").write_text("price\n1\n")
     (tmp_path / "outside").mkdir()
-    sqlite3.connect(tmp_path / "outside.db").execute("create table t (a)").close()
+    with closing(sqlite3.connect(tmp_path / "outside.db")) as database:
+        database.execute("create table t (a)")
     (book / "data").mkdir()
     (book / "data" / "a.csv").write_text("price\n1\n")
     (book / "data" / "b.csv").write_text("price\n1\n")

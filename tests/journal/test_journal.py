@@ -92,6 +92,20 @@ def test_several_processes_write_at_once_and_nothing_is_lost(path):
         assert Journal(path).get(str(run.number)).run.stop_reason == "passed"
 
 
+def test_it_opens_while_another_program_keeps_it_from_changing_its_mode(path):
+    def opened() -> str:
+        with closing(writer.connect(path, patience=0)) as connection:
+            return connection.execute("PRAGMA journal_mode").fetchone()[0]
+
+    opened()
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("PRAGMA journal_mode = DELETE")
+        other.execute("BEGIN")
+        other.execute("SELECT * FROM runs").fetchall()
+        assert opened() == "delete"
+    assert opened() == "wal"
+
+
 async def test_a_run_continued_in_two_kernels_ends_in_the_slower_one(path):
     loop, here = refinement(), Recorder(path)
     events = await events_of(loop)

@@ -51,4 +51,4 @@ async def test_beside_busy_loops_an_example_gets_the_very_time_it_has() -> None:
     assert within.passed, within.shows  # one may take 0.3 s
     assert beyond.passed is False, beyond.shows
     assert endless.exit_code == -signal.SIGPROF
-    assert 0.3 <= endless.processor_seconds < 0.4
+    assert 0.3 <= endless.processor_seconds < 0.6

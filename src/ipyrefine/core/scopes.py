@@ -3,7 +3,6 @@
 import ast
 import builtins
 import dis
-import inspect
 import re
 import types
 from collections.abc import Iterator
@@ -11,13 +10,20 @@ from typing import NamedTuple
 
 from ipyrefine.core.syntax import ERRORS, compile_cell, names_used, try_parse, unparse
 
-_READS = frozenset(
-    {"LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS", "DELETE_NAME", "DELETE_GLOBAL"}
+_READS = (
+    "LOAD_NAME",
+    "LOAD_GLOBAL",
+    "LOAD_FROM_DICT_OR_GLOBALS",
+    "DELETE_NAME",
+    "DELETE_GLOBAL",
 )
-_BINDS = frozenset({"STORE_NAME", "STORE_GLOBAL"})
-_DEFINITION = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+_BINDS = ("STORE_NAME", "STORE_GLOBAL")
+_COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>")
+# Part of the code around them, or called by nothing.
+_NO_FUNCTIONS = (*_COMPREHENSIONS, "__annotate__")
+_FIXED = ast.FunctionDef | ast.AsyncFunctionDef | ast.Import | ast.ImportFrom
 # Statements that have bound their names once they ran.
-_SURE = _DEFINITION | ast.Import | ast.ImportFrom | ast.Assign | ast.AnnAssign
+_SURE = _FIXED | ast.ClassDef | ast.Assign | ast.AnnAssign
 # With one of these words an attribute may be a name of the module.
 _REFLECTS = re.compile(r"\b(?:__main__|__name__|modules)\b")
 
@@ -45,34 +51,35 @@ def module_names(source: str | ast.Module) -> Names:
     Raises:
         SyntaxError: it cannot be compiled; other faults raise another of `syntax.ERRORS`.
     """
-    codes = [compile_cell(source)]
-    for code in codes:
-        inner = (one for one in code.co_consts if isinstance(one, types.CodeType))
-        codes += [one for one in inner if one.co_name != "__annotate__"]  # which nothing may call
+    codes = [([*_instructions(compile_cell(source))], set[str]())]
+    for code, own in codes:
+        for inner in (one.argval for one in code if isinstance(one.argval, types.CodeType)):
+            if inner.co_name not in _NO_FUNCTIONS:
+                steps = [*_instructions(inner)]
+                # Only a class stores by name; its functions' types may be what it stores.
+                stored = {one.argval for one in steps if one.opname == "STORE_NAME"}
+                codes.append((steps, stored or own))
+    (top, _), *later = codes
     # Names that functions bind may be bound from the start.
-    above = {name for code in codes[1:] for name in _bound(code) - _own(code, False)}
-    reads, binds = list[Read](), above | _bound(codes[0])
-    for code in codes:  # functions run later, when everything is bound
-        top = code is codes[0]
-        own = _own(code, top)
-        for one in dis.get_instructions(code):
-            if one.opname in _READS and one.argval not in own:
-                line, column = one.positions.lineno, one.positions.col_offset  # type: ignore[union-attr]
-                bound = one.argval in (above if top else binds)
-                reads.append(Read(one.argval, line or 0, column or 0, not top, bound))
-            elif top and one.opname in _BINDS:
-                above.add(one.argval)
-    return Names(tuple(dict.fromkeys(reads)), frozenset(binds))
+    bound = {one.argval for code, _ in later for one in code if one.opname == "STORE_GLOBAL"}
+    reads = list[Read]()
+    for code, own in codes:  # functions run later, when everything is bound
+        for one in code:
+            if one.opname in _READS and (one.opname == "LOAD_GLOBAL" or one.argval not in own):
+                line, _, column, _ = one.positions  # type: ignore[misc]
+                where = line or 0, column or 0, code is not top
+                reads.append(Read(one.argval, *where, bound=one.argval in bound))
+            elif one.opname in _BINDS and one.argval not in own:
+                bound.add(one.argval)
+    return Names(tuple(reads), frozenset(bound))
 
 
-def _bound(code: types.CodeType) -> set[str]:
-    return {one.argval for one in dis.get_instructions(code) if one.opname in _BINDS}
-
-
-def _own(code: types.CodeType, top: bool) -> set[str]:
-    if top or code.co_flags & inspect.CO_OPTIMIZED:
-        return set()
-    return {one.argval for one in dis.get_instructions(code) if one.opname == "STORE_NAME"}
+def _instructions(code: types.CodeType) -> Iterator[dis.Instruction]:
+    """Yield the instructions of code and, in place, of its comprehensions, as of Python 3.12."""
+    for one in dis.get_instructions(code):
+        yield one
+        if isinstance(one.argval, types.CodeType) and one.argval.co_name in _COMPREHENSIONS:
+            yield from _instructions(one.argval)
 
 
 def names_needed(source: str, *calls: str) -> set[str]:
@@ -168,4 +175,4 @@ def _is_fixed(node: ast.stmt) -> bool:
     match node:
         case ast.Assign(targets=[ast.Name()], value=ast.Constant()):
             return True
-    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Import | ast.ImportFrom)
+    return isinstance(node, _FIXED)

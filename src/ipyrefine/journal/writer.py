@@ -90,6 +90,10 @@ def connect(path: Path, patience: float | None = None) -> sqlite3.Connection:
         connection.execute("PRAGMA secure_delete = ON")  # what is forgotten is overwritten
         if _version(connection) != TABLES_VERSION:
             _create_tables(connection, path)
+        # Readers and a writer work at once then. SQLite does not wait for others here; where it
+        # fails because they are opening the file too, whoever opens it next succeeds.
+        with contextlib.suppress(sqlite3.OperationalError):
+            connection.execute("PRAGMA journal_mode = WAL")
     except BaseException:
         connection.close()
         raise
@@ -110,8 +114,6 @@ def _make_private(path: Path) -> None:
 
 
 def _create_tables(connection: sqlite3.Connection, path: Path) -> None:
-    if _version(connection) == 0:
-        connection.execute("PRAGMA journal_mode = WAL")  # readers and a writer work at once
     with transaction(connection):
         version = _version(connection)  # another process may have been faster
         if version == TABLES_VERSION:

@@ -112,12 +112,12 @@ def _runs_elsewhere() -> bool:
     if CALLER_WAITS.get():
         quiet.add(threading.main_thread().ident or 0)
     space = vars(sys.modules["__main__"])
-    for thread, top in sys._current_frames().items():
-        frame = None if thread in quiet else top
-        while frame is not None:
-            if frame.f_globals is space:
-                return True
-            frame = frame.f_back
+    # Our own frame would hold itself, and with it the copies, until garbage is collected.
+    frames = [top for one, top in sys._current_frames().items() if one not in quiet]
+    for frame in frames:
+        if frame.f_globals is space:
+            return True
+        frames += filter(None, [frame.f_back])
     return False
 
 
