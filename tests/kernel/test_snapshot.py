@@ -103,7 +103,7 @@ async def test_the_child_has_no_open_file_of_the_kernel(folder: Path) -> None:
     ours, theirs = socket.socketpair()
     theirs.settimeout(0.1)
     with (folder / "kept").open() as file, ours, theirs:
-        sends = reduced_by("SOCKET.send(b'boo')", SOCKET=ours)
+        sends = reduced_by("os.write(SOCKET, b'boo')", SOCKET=ours.fileno())
         moves = reduced_by("os.lseek(FILE, 3, 0)", FILE=file.fileno())
         found = await reasons(sends=sends, moves=moves)
         assert all("Bad file descriptor" in one for one in found.values())
@@ -160,7 +160,7 @@ async def test_an_interrupt_ends_the_child() -> None:
 async def test_a_front_ends_interrupt_does_not_end_the_child() -> None:
     interrupted = reduced_by("signal.raise_signal(signal.SIGINT)")
     reason = (await reasons(x=interrupted))["x"]
-    assert "Function not implemented" in reason or reason == ""
+    assert "Operation not permitted" in reason or reason == ""
 
 
 async def test_children_may_be_reaped_by_nobody() -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import os
+import re
 import signal
 import sys
 import tempfile
@@ -25,6 +26,7 @@ from ipyrefine.errors import CheckNotRun, UsageError
 from ipyrefine.notebook.magic import Refine
 from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.sandbox import sandbox
+from ipyrefine.sandbox.programs import confine
 from ipyrefine.sandbox.sandbox import ProcessResult, Protection, run_python
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="processes are found by /proc")
@@ -138,6 +140,27 @@ async def test_a_set_of_words_has_the_same_order_in_every_run():
     assert len({(await run_python(source)).stdout for _ in range(2)}) == 1
 
 
+@linux
+def test_the_calls_have_the_numbers_that_the_kernel_gives_them():
+    listed = (confine._CALLS + confine._MORE_CALLS).replace(",", "").split()
+    assert len(set(listed[::3])) == len(listed) / 3
+    limited = {line.split()[0] for line in (confine._ARGUMENTS + confine._TO_ITSELF).splitlines()}
+    assert limited < set(listed[::3])
+    headers = sorted(Path("/usr/include").glob("**/asm*/unistd*.h"))
+    known = {"x86_64": dict[str, str](), "generic": dict[str, str]()}
+    for path in headers:
+        kind = "generic" if "generic" in str(path) else "x86_64" if "_64" in path.name else ""
+        known.get(kind, {}).update(
+            re.findall(r"^#define __NR(?:3264)?_(\w+)\s+(\d+)", path.read_text(), re.M)
+        )
+    for column, numbers in enumerate(known.values(), start=1):
+        if not numbers:
+            pytest.skip("the kernel's headers are not installed")
+        of_machine = dict(zip(listed[::3], listed[column::3], strict=True))
+        wrong = {n: one for n, one in of_machine.items() if n in numbers and numbers[n] != one}
+        assert wrong == {}
+
+
 async def test_a_text_that_is_no_unicode_is_a_fault_of_the_text():
     ran = await run_python("print('\ud800')")
     assert ran.exit_code == 1
@@ -233,7 +256,7 @@ async def test_namespaces_that_cannot_be_used_are_done_without_and_evidence_says
     [
         ('_mount_at("/proc", "proc", _NOSUID | _NODEV | _NOEXEC)', set()),
         ('_set_read_only("/", _RECURSIVE)', {"disk"}),
-        ("_restrict_script(request)", {"files"}),
+        ("_restrict_script(request, apart=bool(protection))", {"files"}),
     ],
     ids=["a private /proc", "a read-only system", "Landlock"],
 )
@@ -243,9 +266,47 @@ async def test_without_one_of_its_means_the_sandbox_protects_less_and_says_so(
     complete = (await run_python("pass")).protection
     if complete.gaps:
         pytest.skip(f"the sandbox is not complete on this system: {complete.gaps}")
-    refuse(call, "(False, False)" if missing == {"files"} else "False")
+    refuse(call, "(False, False, False)" if missing == {"files"} else "False")
     protection = (await run_python("pass")).protection
     assert {name for name, held in protection if not held} == missing
+
+
+POOLS = """from multiprocessing import *
+from multiprocessing import managers, pool, shared_memory
+from concurrent.futures import *
+"""
+
+
+@linux
+@pytest.mark.parametrize(
+    ("source", "tried"),
+    [
+        (f"{POOLS}Pool(2)", False),
+        (f"{POOLS}pool.ThreadPool(2)", False),
+        (f"{POOLS}Queue()", False),
+        (f"{POOLS}Value('i', 1)", False),
+        (f"{POOLS}RawArray('i', 9)", False),
+        (f"{POOLS}shared_memory.SharedMemory(create=True, size=9)", False),
+        (f"{POOLS}list(ProcessPoolExecutor(2).map(abs, [1]))", False),
+        ("import os\nos.kill(os.getppid(), 9)", False),
+        ("import os\nos.sched_setaffinity(os.getpid(), {0})", False),
+        ("import os\nos.memfd_create('x')", False),
+        ("import socket\nsocket.create_server(('127.0.0.1', 0))", False),
+        ("import os\ntry: os.kill(1, 9)\nexcept OSError as e: raise ValueError('x') from e", False),
+        ("raise PermissionError(1, 'Operation not permitted')", True),
+        ("import errno\nraise OSError(errno.ENOSYS, 'x')", True),
+        ("try: 1 / 0\nexcept ArithmeticError as e: raise PermissionError(1, 'x') from e", True),
+        (f"{POOLS}managers.BaseManager().start()\n1 / 0", True),
+    ],
+)
+async def test_a_text_whose_call_the_sandbox_refuses_is_not_tried(refusing, source, tried):
+    evidence = await RunsCleanly()(source, Task(text="t"))
+    body = "".join(f"    {line}\n" for line in source.splitlines() if line not in POOLS)
+    text = f"{POOLS}def f():\n{body}    return 1"
+    example = await Examples()(text, Task(text="f() == 2", form="code"))
+    outcomes = [evidence.passed, example.passed]
+    assert outcomes == ([False] * 2 if tried else [None] * 2)
+    assert tried or all("Not run: " in one.shows for one in (evidence, example))
 
 
 @linux

@@ -1,12 +1,16 @@
 """What code in the sandbox can do to the machine, in every kind of place where it runs.
 
-The places: this process's user, an ordinary user, and both in a container whose seccomp profile
-forbids namespaces. Where the sandbox cannot protect something, it has to say so.
+The places: this process's user, an ordinary user, and a container whose seccomp profile forbids
+namespaces, with this user's rights and with none over others. Where the sandbox cannot protect
+something, it has to say so.
 """
 
+import ast
 import ctypes
+import importlib.util
 import json
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -26,7 +30,13 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="namespaces are 
 SUPPORT = Path(__file__).parents[1] / "support"
 NO_SOURCE = str(Path(ipyrefine.__file__).parents[1])
 NOBODY = 65534
-PLACES = ["this user", "ordinary user", "container", "ordinary user in a container"]
+PLACES = {
+    "this user": ("--namespaces",),
+    "ordinary user": ("--nobody", "--namespaces"),
+    "container": (),
+    "bare container": ("--bare",),
+}
+OLD = {"bare container of an old system": ("--bare", "--no-landlock")}
 KEY = "sk-planted-5ecret"
 PRELUDE = """
 import ctypes, glob, os, time
@@ -41,7 +51,8 @@ class Place:
 
     def __init__(self, name: str) -> None:
         self.name, self.in_container = name, "container" in name
-        user = NOBODY if "ordinary" in name else os.getuid()
+        options = (PLACES | OLD)[name]
+        user = NOBODY if "--nobody" in options else os.getuid()
         if user != os.getuid() and os.getuid() != 0:
             pytest.skip("only an administrator can become another user")
         self.folder = tempfile.mkdtemp(dir="/tmp", prefix="place-")
@@ -53,9 +64,7 @@ class Place:
         os.chmod(self.folder, 0o755)
         Path(self.home, "key").write_text(KEY)
         os.chown(Path(self.home, "key"), user, -1)
-        helper = [sys.executable, str(SUPPORT / "container.py")]
-        helper += ["--user", str(user)] if user != os.getuid() else []
-        helper += [] if self.in_container else ["--namespaces"]
+        helper = [sys.executable, str(SUPPORT / "container.py"), *options]
         self.start = [*helper, sys.executable, str(SUPPORT / "sandbox_server.py")]
         self.env = {
             "PATH": os.environ["PATH"],
@@ -200,6 +209,17 @@ print(found.value, calls(248, b"user", b"mine", b"x", 1, -4))
 """,
         ("b'' -1",),
     ),
+    "shared memory of others": (
+        """
+from multiprocessing.shared_memory import SharedMemory
+for name in glob.glob("/dev/shm/planted*") + [PLANTED]:
+    with suppress(OSError):
+        print(open(f"/dev/shm/{os.path.basename(name)}").read())
+    with suppress(OSError):
+        print(bytes(SharedMemory(os.path.basename(name)).buf))
+""",
+        ("",),
+    ),
     "files of the user's": (
         """
 for path in (f"{HOME}/key", "/root/.ssh/id", f"{HOME}/../home/key"):
@@ -212,9 +232,8 @@ for folder in ("/var", "/opt", "/srv", "/home"):
     with suppress(OSError):
         print(os.listdir(folder))
 open("own", "w").write("x")
-import json, pydantic, tempfile, multiprocessing
+import json, pydantic, tempfile
 tempfile.TemporaryFile().close()
-multiprocessing.Lock()
 print("imported")
 """,
         ("imported",),
@@ -251,21 +270,224 @@ for name, source in LOOKS.items():
 
 def test_code_finds_nothing_of_others_and_takes_no_more_memory_than_it_may(place):
     given = {"KERNEL": place.kernel, "HOME": place.home, "TEMPORARY": place.temporary}
+    shared = Path(f"/dev/shm/planted-{os.getpid()}")
+    shared.write_text(KEY)
+    given |= {"PLANTED": shared.name}
     given |= {"KEY": KEY[:10], "LOOKS": {name: source for name, (source, _) in LOOKS.items()}}
     source = "import sys\n" + "".join(f"{name} = {value!r}\n" for name, value in given.items())
     ran = place.run(source + LOOK, memory_mb=300, seconds=30)
+    shared.unlink()
     found = dict(one.partition("\n")[::2] for one in ran.stdout.split("== ")[1:])
     assert found.keys() == LOOKS.keys(), ran.stderr
     if not ran.protection.files:
         del found["files of the user's"]
     if not place.has_keys:  # this system has no keyrings
         del found["keys of a keyring"]
-    if "fill the memory" in ran.note:
-        del found["/dev/shm"]
-        for path in Path("/dev/shm").glob("x*"):
-            path.unlink()
     wrong = {n: said for n, said in found.items() if said.strip() not in LOOKS[n][1]}
     assert wrong == {}
+
+
+# What reaches others: the call, its numbers on x86-64 and ARM, its arguments. PID is another
+# process, FD a pidfd of it; WORDS points to numbers, which a colon follows.
+REACH = """
+prlimit64 302 261 PID 0 WORDS 0 : 1 0 1 0
+prlimit64 302 261 HIGH 0 WORDS 0 : 1 0 1 0
+setpriority 141 140 0 PID 19
+setpriority 141 140 1 0 19
+setpriority 141 140 2 0 0
+ioprio_set 251 30 1 PID 24576
+ioprio_set 251 30 2 0 24576
+ioprio_set 251 30 3 0 0
+sched_setparam 142 118 PID WORDS : 0
+sched_setscheduler 144 119 PID 5 WORDS : 0
+sched_setaffinity 203 122 PID 8 WORDS : 1
+sched_setattr 314 274 PID WORDS 0 : 48 0 0 0 0 19 0 0 0 0 0 0
+prctl 157 167 62 1 PID 0 0
+capset 126 91 WORDS 0 : 537396514 PID
+setpgid 109 154 PID 0
+kill 62 129 PID 9
+kill 62 129 PID 19
+kill 62 129 HIGH 9
+tkill 200 130 PID 9
+tgkill 234 131 PID PID 9
+rt_sigqueueinfo 129 138 PID 9 WORDS : 9 0 -1 0
+rt_tgsigqueueinfo 297 240 PID PID 9 WORDS : 9 0 -1 0
+pidfd_send_signal 424 424 FD 9 0 0
+fcntl 72 25 PIPE 8 PID
+fcntl 72 25 PIPE 10 9
+fcntl 72 25 PIPE 15 WORDS : 1 PID
+ioctl 16 29 SOCKET 35073 WORDS : PID
+ioctl 16 29 SOCKET 35074 WORDS : PID
+ioctl 16 29 0 21522 WORDS : 65
+ioctl 16 29 0 21520 WORDS : PID
+ptrace 101 117 16 PID 0 0
+ptrace 101 117 16902 PID 0 0
+process_vm_readv 310 270 PID WORDS 0 WORDS 0 0 : 0
+process_vm_writev 311 271 PID WORDS 0 WORDS 0 0 : 0
+process_madvise 440 440 FD WORDS 0 20 0 : 0
+process_mrelease 448 448 FD 0
+pidfd_getfd 438 438 FD 0 0
+kcmp 312 272 PID PID 1 0 0
+get_robust_list 274 100 PID WORDS WORDS : 0 0
+move_pages 279 239 PID 0 0 0 0 0
+migrate_pages 256 238 PID 8 WORDS WORDS : 1 0
+perf_event_open 298 241 WORDS PID -1 -1 0 : 1 112
+setns 308 268 FD 536870912
+unshare 272 97 268435456
+clone 56 220 268435473 0 0 0 0
+clone 56 220 536870929 0 0 0 0
+clone3 435 435 WORDS 64 : 268435456
+waitid 247 95 1 PID WORDS 4 0 : 0
+wait4 61 260 PID 0 1 0
+shmat 30 196 0 0 0
+shmctl 31 195 0 0 0
+semget 64 190 0 1 1023
+semctl 66 191 0 0 0 0
+semop 65 193 0 WORDS 1 : 0
+msgget 68 186 0 1023
+msgrcv 70 188 0 WORDS 4 0 2048 : 0 0 0 0
+msgctl 71 187 0 0 0
+mq_open 240 180 WORDS 64 511 0 : 113
+socket 41 198 40 1 0
+socket 41 198 17 3 0
+socket 41 198 38 5 0
+socketpair 53 199 40 1 0 WORDS : 0 0
+unknown 1000 1000 0
+"""
+REACHING = """
+import errno, signal, socket, struct, sys
+def pidfd(pid):
+    with suppress(OSError):
+        return os.pidfd_open(pid)
+    return -1
+calls, answers, column = ctypes.CDLL(None, use_errno=True).syscall, set(), MACHINE
+given = {"PIPE": os.pipe()[0], "SOCKET": socket.socketpair()[0].fileno()}
+for row in REACH.strip().splitlines():
+    for pid in {KERNEL, os.getppid()}:
+        name, *numbers = row.partition(":")[0].split()
+        given |= {"PID": pid, "HIGH": pid + 2**32, "FD": pidfd(pid)}
+        words = [int(given.get(one, one)) for one in row.partition(":")[2].split()]
+        words = ctypes.create_string_buffer(struct.pack(f"{len(words)}i", *words), 256)
+        given["WORDS"] = ctypes.addressof(words)
+        values = [ctypes.c_long(int(given.get(one, one))) for one in numbers[2:]]
+        if calls(ctypes.c_long(int(numbers[column])), *values) < 0:
+            answers.add((row.split(" : ")[0], errno.errorcode[ctypes.get_errno()]))
+        else:
+            answers.add((row.split(" : ")[0], "reached"))
+print(sorted(answers))
+"""
+
+
+@pytest.mark.parametrize("place", [*PLACES, *OLD], indirect=True)
+def test_no_call_reaches_what_watches_the_code_nor_the_kernel(place):
+    column = ["x86_64", "aarch64"].index(platform.machine())
+    given = f"KERNEL, MACHINE, REACH = {place.kernel}, {column}, {REACH!r}\n"
+    ran = place.run(given + REACHING, seconds=30)
+    assert (ran.exit_code, ran.limit, ran.stderr) == (0, None, "")
+    answers = dict.fromkeys(ast.literal_eval(ran.stdout))
+    # Of its own processes the kernel says that they are no children of the script, or not there.
+    out_of_reach = {"EPERM", "ENOSYS", "ENETUNREACH", "ESRCH", "ECHILD"}
+    reached = [one for one in answers if one[1] not in out_of_reach]
+    if ran.protection.disk:  # a namespace: its first process takes no signal from inside
+        signals = ("kill", "tkill", "tgkill", "rt_", "pidfd_send")
+        reached = [one for one in reached if not one[0].startswith(signals)]
+    assert reached == []
+    assert len(answers) >= len(REACH.strip().splitlines())
+    assert place.run("print(1)").stdout == "1\n", "the kernel is limited or dead"
+
+
+LIBRARIES = {
+    "pandas": """
+import pandas
+pandas.DataFrame({"a": [1, 2]}).to_csv("a.csv")
+assert pandas.read_csv("a.csv").groupby("a").size().sum() == 2
+""",
+    "pyarrow": """
+import pyarrow, pyarrow.dataset, pyarrow.parquet
+pyarrow.parquet.write_table(pyarrow.table({"a": range(100_000)}), "a.parquet")
+assert pyarrow.dataset.dataset("a.parquet").to_table().num_rows == 100_000
+""",
+    "polars": """
+import polars
+polars.DataFrame({"a": [1, 2]}).write_parquet("p.parquet")
+assert polars.scan_parquet("p.parquet").filter(polars.col("a") > 1).collect().height == 1
+""",
+    "sklearn": """
+import warnings
+warnings.simplefilter("ignore")  # without a namespace, that it runs serially
+from sklearn.ensemble import RandomForestClassifier
+forest = RandomForestClassifier(4, n_jobs=2).fit([[0], [1]] * 9, [0, 1] * 9)
+assert forest.score([[0], [1]], [0, 1]) == 1
+""",
+    "matplotlib": """
+from matplotlib import pyplot
+pyplot.plot([1, 2])
+pyplot.savefig("a.png")
+""",
+    "duckdb": """
+import duckdb
+duckdb.connect("d.db").sql("create table t as select range as a from range(9)")
+assert duckdb.sql("select 1").fetchall() == [(1,)]
+""",
+    "sqlite3": """
+import sqlite3
+connection = sqlite3.connect("s.db")
+connection.execute("pragma journal_mode = wal")
+connection.execute("create table t as select 1 as a")
+connection.commit()
+connection.backup(sqlite3.connect("b.db"))
+""",
+    "asyncio": """
+import asyncio, sys
+async def main():
+    started = await asyncio.create_subprocess_exec(sys.executable, "-c", "print(5)", stdout=-1)
+    assert (await started.communicate())[0] == b"5\\n"
+    assert await asyncio.to_thread(lambda: 1) == 1
+asyncio.run(main())
+""",
+    "subprocess": """
+import signal, subprocess
+assert subprocess.run("ls | sort | wc -l; cp main.py x; rm x", shell=True).returncode == 0
+started = subprocess.Popen(["sleep", "60"], start_new_session=True)
+started.terminate()
+assert started.wait() == -signal.SIGTERM
+""",
+    "threading": """
+import resource, socket, threading
+tids, ended = [], threading.Event()
+threads = [threading.Thread(target=lambda: (tids.append(threading.get_native_id()), ended.wait()))]
+threads[0].start()
+while not tids: pass
+assert os.sched_getaffinity(tids[0]) == os.sched_getaffinity(0)
+os.sched_setaffinity(0, os.sched_getaffinity(0))
+os.setpriority(os.PRIO_PROCESS, 0, os.getpriority(os.PRIO_PROCESS, 0))
+resource.prlimit(0, resource.RLIMIT_NOFILE, (99, 99))
+socket.socketpair()
+ended.set()
+""",
+    "multiprocessing": """
+import multiprocessing
+def work(end): end.send(4)
+ours, theirs = multiprocessing.Pipe()
+worker = multiprocessing.Process(target=work, args=(theirs,))
+worker.start()
+assert ours.recv() == 4
+worker.join()
+""",
+}
+
+
+USE = """
+for name, source in LIBRARIES.items():
+    exec(source, globals())
+    print(name, flush=True)
+"""
+
+
+def test_libraries_run_as_outside(place):
+    there = {n: source for n, source in LIBRARIES.items() if importlib.util.find_spec(n)}
+    ran = place.run(f"LIBRARIES = {there!r}\n{USE}", memory_mb=4_000, seconds=LOADED_S)
+    assert (ran.stderr, [n for n in ran.stdout.split() if n in there]) == ("", [*there])
 
 
 def test_a_daemon_does_not_outlive_its_check(place):

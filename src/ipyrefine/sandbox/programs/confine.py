@@ -48,7 +48,7 @@ _NEW_USER = 0x1000_0000
 _APART = 0x2_0000 | 0x800_0000 | 0x2000_0000 | 0x4000_0000  # mounts, IPC, processes, network
 _RDONLY, _NOSUID, _NODEV, _NOEXEC, _REC, _PRIVATE = 1, 2, 4, 8, 0x4000, 0x4_0000
 _RECURSIVE, _MOUNT_SETATTR, _HERE = 0x8000, 442, -100
-_DEATH_SIGNAL, _DUMPABLE, _CAPBSET_DROP, _SUBREAPER, _NO_NEW_PRIVS, _AMBIENT = 1, 4, 24, 36, 38, 47
+_DEATH_SIGNAL, _DUMPABLE, _CAPBSET_DROP, _SUBREAPER, _NO_NEW_PRIVS = 1, 4, 24, 36, 38
 _SET_SECCOMP, _FILTER = 22, 2
 _SET_FLAGS, _UP = 0x8914, 1
 _INET, _DATAGRAM = 2, 0x8_0002  # closed by exec
@@ -58,27 +58,114 @@ _EVERY = (1 << 15) - 1  # what is not known to the system does not count
 _ON_FILES = 1 << 14 | 0b111  # the rights that a file has as well
 _SCOPES = 0b11  # abstract sockets, signals
 
-# By machine: its number in linux/audit.h, `socket`, and what no script may call. That is add_key,
-# request_key, keyctl; memfd_create, shmget, whose memory no limit counts; ptrace, process_vm_readv,
-# process_vm_writev; bpf, io_uring_setup, userfaultfd, perf_event_open, setns, unshare, mount.
-_X86 = (248, 249, 250, 319, 29, 101, 310, 311, 321, 425, 323, 298, 308, 272, 165)
-_ARM = (217, 218, 219, 279, 194, 117, 270, 271, 280, 425, 282, 241, 268, 97, 40)
-_CALLS = {"x86_64": (0xC000_003E, 41, _X86), "aarch64": (0xC000_00B7, 198, _ARM)}
-# `clone`, and what a process that only pickles may not call besides. That is execve, execveat,
-# fork, vfork, clone3; kill, tkill, tgkill, rt_sigqueueinfo, rt_tgsigqueueinfo, pidfd_send_signal,
-# pidfd_getfd; chmod, fchmod, fchmodat, chown, fchown, lchown, fchownat, utime, utimes, futimesat,
-# utimensat, setxattr, lsetxattr, fsetxattr; truncate, mq_open.
-_X86_MORE = (
-    *(59, 322, 57, 58, 435, 62, 200, 234, 129, 297, 424, 438, 90, 91, 268, 92, 93, 94, 260, 132),
-    *(235, 261, 280, 188, 189, 190, 76, 240),
-)
-_ARM_MORE = (
-    *(221, 281, 435, 129, 130, 131, 138, 240, 424, 438, 52, 53, 55, 54, 88, 5, 6, 7, 45, 180),
-)
-_MORE = {"x86_64": (56, _X86_MORE), "aarch64": (220, _ARM_MORE)}
-_THREAD = 0x1_0000  # the flag of `clone` that makes a thread
+# The calls that a process may make: name, number on x86-64, on ARM. Another gets EPERM, a newer one
+# ENOSYS. A call that is missing here fails in a library of tomorrow; one too
+# many is a way out. What reads of others is free, as are memory, files that are open or can be
+# opened (Landlock's business), time, and threads.
+_CALLS = """
+arch_prctl 158 -, brk 12 214, cachestat 451 451, get_mempolicy 239 236, madvise 28 233,
+map_shadow_stack 453 453, mbind 237 235, membarrier 324 283, mincore 27 232, mlock 149 228,
+mlock2 325 284, mmap 9 222, mprotect 10 226, mremap 25 216, mseal 462 462, msync 26 227,
+munlock 150 229, munmap 11 215, pkey_alloc 330 289, pkey_free 331 290, pkey_mprotect 329 288,
+set_mempolicy 238 237, set_mempolicy_home_node 450 450,
+access 21 -, chdir 80 49, close 3 57, close_range 436 436, dup 32 23, dup2 33 -, dup3 292 24,
+faccessat 269 48, faccessat2 439 439, fadvise64 221 223, fallocate 285 47, fchdir 81 50,
+fcntl 72 25, fdatasync 75 83, fgetxattr 193 10, flistxattr 196 13, flock 73 32, fstat 5 80,
+fstatfs 138 44, fsync 74 82, ftruncate 77 46, getcwd 79 17, getdents 78 -, getdents64 217 61,
+getxattr 191 8, ioctl 16 29, lgetxattr 192 9, listxattr 194 11, llistxattr 195 12, lseek 8 62,
+lstat 6 -, newfstatat 262 79, open 2 -, openat 257 56, openat2 437 437, pread64 17 67,
+preadv 295 69, preadv2 327 286, pwrite64 18 68, pwritev 296 70, pwritev2 328 287, read 0 63,
+readahead 187 213, readlink 89 -, readlinkat 267 78, readv 19 65, sendfile 40 71, stat 4 -,
+statfs 137 43, statx 332 291, sync_file_range 277 84, umask 95 166, write 1 64, writev 20 66,
+epoll_create 213 -, epoll_create1 291 20, epoll_ctl 233 21, epoll_pwait 281 22,
+epoll_pwait2 441 441, epoll_wait 232 -, eventfd 284 -, eventfd2 290 19, pipe 22 -, pipe2 293 59,
+poll 7 -, ppoll 271 73, pselect6 270 72, select 23 -,
+alarm 37 -, clock_getres 229 114, clock_gettime 228 113, clock_nanosleep 230 115,
+getitimer 36 102, gettimeofday 96 169, nanosleep 35 101, setitimer 38 103, time 201 -,
+timer_create 222 107, timer_delete 226 111, timer_getoverrun 225 109, timer_gettime 224 108,
+timer_settime 223 110, timerfd_create 283 85, timerfd_gettime 287 87, timerfd_settime 286 86,
+times 100 153,
+clone 56 220, exit 60 93, exit_group 231 94, futex 202 98, futex_requeue 456 456,
+futex_wait 455 455, futex_waitv 449 449, futex_wake 454 454, pause 34 -, prctl 157 167,
+restart_syscall 219 128, rseq 334 293, rt_sigaction 13 134, rt_sigpending 127 136,
+rt_sigprocmask 14 135, rt_sigreturn 15 139, rt_sigsuspend 130 133, rt_sigtimedwait 128 137,
+sched_yield 24 124, set_robust_list 273 99, set_tid_address 218 96, sigaltstack 131 132,
+wait4 61 260, waitid 247 95,
+capget 125 90, getcpu 309 168, getegid 108 177, geteuid 107 175, getgid 104 176,
+getgroups 115 158, getpgid 121 155, getpgrp 111 -, getpid 39 172, getppid 110 173,
+getpriority 140 141, getrandom 318 278, getresgid 120 150, getresuid 118 148, getrlimit 97 163,
+getrusage 98 165, getsid 124 156, gettid 186 178, getuid 102 174, ioprio_get 252 31,
+prlimit64 302 261, sched_get_priority_max 146 125, sched_get_priority_min 147 126,
+sched_getaffinity 204 123, sched_getattr 315 275, sched_getparam 143 121,
+sched_getscheduler 145 120, sched_rr_get_interval 148 127, sysinfo 99 179, uname 63 160,
+"""
+# What a process that only pickles has no use for: to change files by their names, to run programs,
+# to set what the system gives itself, to talk.
+_MORE_CALLS = """
+chmod 90 -, chown 92 -, copy_file_range 326 285, creat 85 -, fchmod 91 52, fchmodat 268 53,
+fchmodat2 452 452, fchown 93 55, fchownat 260 54, fremovexattr 199 16, fsetxattr 190 7,
+futimesat 261 -, inotify_add_watch 254 27, inotify_init 253 -, inotify_init1 294 26,
+inotify_rm_watch 255 28, lchown 94 -, link 86 -, linkat 265 37, lremovexattr 198 15,
+lsetxattr 189 6, mkdir 83 -, mkdirat 258 34, mknod 133 -, mknodat 259 33, removexattr 197 14,
+rename 82 -, renameat 264 38, renameat2 316 276, rmdir 84 -, setxattr 188 5, splice 275 76,
+symlink 88 -, symlinkat 266 36, syncfs 306 267, tee 276 77, truncate 76 45, unlink 87 -,
+unlinkat 263 35, utime 132 -, utimensat 280 88, utimes 235 -, vmsplice 278 75,
+execve 59 221, execveat 322 281, fork 57 -, ioprio_set 251 30, pidfd_open 434 434,
+sched_setaffinity 203 122, sched_setattr 314 274, sched_setparam 142 118,
+sched_setscheduler 144 119, setpgid 109 154, setpriority 141 140, setrlimit 160 164,
+setsid 112 157, signalfd 282 -, signalfd4 289 74, vfork 58 -,
+accept 43 202, accept4 288 242, bind 49 200, connect 42 203, getpeername 52 205,
+getsockname 51 204, getsockopt 55 209, listen 50 201, recvfrom 45 207, recvmmsg 299 243,
+recvmsg 47 212, sendmmsg 307 269, sendmsg 46 211, sendto 44 206, setsockopt 54 208,
+shutdown 48 210, socket 41 198, socketpair 53 199,
+kill 62 129, pidfd_send_signal 424 424, rt_sigqueueinfo 129 138, rt_tgsigqueueinfo 297 240,
+tgkill 234 131, tkill 200 130,
+"""
+# Neither here nor there: memory that no limit counts (memfd_create, System V), keyrings, other
+# processes (ptrace, process_vm_readv, kcmp, pidfd_getfd), namespaces and mounts, the kernel's own
+# machines (bpf, io_uring_setup, perf_event_open, userfaultfd).
+_CLONE3 = 435  # its flags cannot be seen; threads need ENOSYS to be made by `clone` instead
+_NEWER = 463  # than the calls of Linux 6.10, which libraries do without if they get ENOSYS
+
+# Call, place of an argument, the values that it may have; the kernel reads the low half of each.
+# A process limits and schedules itself alone, as 0: its own number may be another's after a fork.
+# setpriority and ioprio_set: a process, not a group or a user. fcntl and ioctl read what files,
+# terminals and interfaces are like; they make no owner, who gets signals, take no lease, for which
+# others wait, and type into no terminal. prctl: its own names, limits and state, but no filter.
+# Sockets: UNIX, INET, INET6, NETLINK.
+_ARGUMENTS = """\
+prlimit64 0 0
+sched_setaffinity 0 0
+sched_setattr 0 0
+sched_setparam 0 0
+sched_setscheduler 0 0
+setpriority 0 0
+setpriority 1 0
+ioprio_set 0 1
+ioprio_set 1 0
+fcntl 1 0 1 2 3 4 5 6 7 9 11 16 36 37 38 1027 1028 1030 1031 1032 1033 1034 1035 1036 1037 1038
+ioctl 1 0x5401 0x540f 0x5411 0x5413 0x541b 0x5421 0x5450 0x5451 0x5460 0x8906 0x8910 0x8912 0x8913 \
+ 0x8915 0x8917 0x8919 0x891b 0x8921 0x8927 0x8933 0x40049409 0x4020940d 0x80086601 0x802c542a
+prctl 0 1 2 3 4 15 16 21 23 27 29 30 36 37 38 39 40 41 42 51 56 64 0x53564d41 0x41555856
+socket 0 1 2 10 16
+socketpair 0 1 2 10 16
+"""
+_OFFLINE = "socket 0 1\n"  # where there is no network of its own: those of files
+# Where nothing else holds signals back, a script reaches its group, and its first process itself;
+# whose child a number is, no filter knows.
+_TO_ITSELF = """\
+kill 0 0 {0} -{0}
+tgkill 0 {0}
+pidfd_send_signal 0
+rt_sigqueueinfo 0
+rt_tgsigqueueinfo 0
+tkill 0
+"""
+_MACHINES = {"x86_64": (0xC000_003E, 1), "aarch64": (0xC000_00B7, 2)}  # linux/audit.h; the column
 _LOAD, _EQUAL, _AT_LEAST, _HAS, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06  # linux/bpf_common.h
 _ALLOW, _REFUSE = 0x7FFF_0000, 0x0005_0000  # linux/seccomp.h
+# What `clone` may make: nothing with a namespace of its own; only threads.
+_NO_NAMESPACE, _THREADS = (_HAS, 0, 1, 0x7E02_0000), (_HAS, 1, 0, 0x1_0000)
 
 _DEVICES = ("null", "zero", "full", "random", "urandom")
 _LIBRARIES = (
@@ -344,7 +431,9 @@ def _mount(request: Request, *, own_user: bool) -> dict[str, bool]:
                 file.write(content)
     elif read_only:
         raise OSError("the folder cannot be mounted")
-    _mount_at("/dev/shm", "tmpfs", _NOSUID | _NODEV, f"{disk},mode=1777")
+    shared = os.path.isdir("/dev/shm")
+    if shared and not _mount_at("/dev/shm", "tmpfs", _NOSUID | _NODEV, f"{disk},mode=1777"):
+        raise OSError("the shared memory cannot be mounted")
     for path in covers:
         _set_read_only(path, 0)
     return {"keys": private_proc, "disk": own_folder and read_only}
@@ -382,11 +471,16 @@ def _become_script(request: Request, protection: dict[str, bool]) -> None:
             others = int(file.read().split()[3].partition("/")[2])
         _limit(resource.RLIMIT_NPROC, _MAX_FORKS + others)
         _prctl(_NO_NEW_PRIVS, 1)
-        in_force["files"], holds_signals = _restrict_script(request)
-        in_force["processes"] |= holds_signals
+        held, hides_home, holds_signals = _restrict_script(request, apart=bool(protection))
+        in_force["files"] = held and hides_home
+        small |= held and not protection
         _drop_capabilities()
-        filtered = _refuse_calls(network=not in_force["network"])
+        arguments = _ARGUMENTS if protection else _ARGUMENTS + _OFFLINE
+        if not protection and not holds_signals:
+            arguments += _TO_ITSELF.format(os.getpid())
+        filtered = _allow_calls(_CALLS + _MORE_CALLS, arguments, _NO_NAMESPACE)
         in_force["network"] |= filtered
+        in_force["processes"] |= filtered or holds_signals
         in_force["memory"] = counted and small and filtered
         in_force["disk"] &= small
         try:
@@ -419,7 +513,6 @@ def _limit(resource_id: int, value: int) -> None:
 def _drop_capabilities() -> None:
     for capability in range(64):
         _prctl(_CAPBSET_DROP, capability)
-    _prctl(_AMBIENT, 4)  # clear all
     version_3 = struct.pack("Ii", 0x2008_0522, 0)
     if _LIBC.capset(version_3, bytes(24)) != 0:
         raise OSError("the capabilities cannot be dropped")
@@ -440,47 +533,47 @@ def shut_in(reads: list[str]) -> bool:
     devices = {f"/dev/{device}": _READ for device in _DEVICES}
     held, _ = _restrict_files({**dict.fromkeys(readable, _READ), **devices})
     _drop_capabilities()
-    return held and _refuse_calls(network=True, pickles=True)
+    return held and _allow_calls(_CALLS, _ARGUMENTS, _THREADS)
 
 
-def _refuse_calls(*, network: bool, pickles: bool = False) -> bool:
-    """Have the system refuse `_CALLS`; with `network` sockets too, but those of files.
-
-    With `pickles` it refuses all sockets, and `_MORE`.
-    """
-    if os.uname().machine not in _CALLS:
-        return False
-    audit, socket, calls = _CALLS[os.uname().machine]
-    clone, more = _MORE[os.uname().machine]
+def _allow_calls(calls: str, arguments: str, clone: tuple[int, int, int, int]) -> bool:
+    """Have the system refuse all calls but some, and of some all arguments but some."""
 
     def refuse(error: int) -> tuple[int, int, int, int]:
         return _RETURN, 0, 0, _REFUSE | error
 
+    if os.uname().machine not in _MACHINES:
+        return False
+    audit, column = _MACHINES[os.uname().machine]
+    rules = {"clone": [(_LOAD, 0, 0, 16), clone, refuse(errno.EPERM)]}
+    for line in arguments.splitlines():
+        name, place, *values = line.split()
+        rule = [(_LOAD, 0, 0, 16 + 8 * int(place))]
+        rule += [(_EQUAL, len(values) - i, 0, int(one, 0) % 2**32) for i, one in enumerate(values)]
+        rule += [refuse(errno.ENETUNREACH if name == "socket" else errno.EPERM)]
+        rules[name] = rules.get(name, []) + rule
     code = [(_LOAD, 0, 0, 4), (_EQUAL, 1, 0, audit), refuse(errno.EPERM), (_LOAD, 0, 0, 0)]
-    code += [(_AT_LEAST, 0, 1, 0x4000_0000), refuse(errno.EPERM)]  # another way to number calls
-    for number in (*calls, *more, socket) if pickles else calls:
-        code += [(_EQUAL, 0, 1, number), refuse(errno.ENOSYS)]
-    if pickles:
-        code += [(_EQUAL, 0, 3, clone), (_LOAD, 0, 0, 16), (_HAS, 1, 0, _THREAD)]
-        code += [refuse(errno.EPERM)]
-    elif network:
-        code += [(_EQUAL, 0, 3, socket), (_LOAD, 0, 0, 16), (_EQUAL, 1, 0, 1)]
-        code += [refuse(errno.ENETUNREACH)]
-    code += [(_RETURN, 0, 0, _ALLOW)]
+    code += [(_EQUAL, 0, 1, _CLONE3), refuse(errno.ENOSYS)]
+    words = calls.replace(",", "").split()
+    for name, number in zip(words[::3], words[column::3], strict=True):
+        if number != "-":
+            rule = [*rules.get(name, ()), (_RETURN, 0, 0, _ALLOW)]
+            code += [(_EQUAL, 0, len(rule), int(number)), *rule]
+    code += [(_AT_LEAST, 0, 1, _NEWER), refuse(errno.ENOSYS), refuse(errno.EPERM)]
     packed = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *one) for one in code))
     program = struct.pack("HxxxxxxP", len(code), ctypes.addressof(packed))
     return _prctl(_SET_SECCOMP, _FILTER, program) == 0
 
 
-def _restrict_script(request: Request) -> tuple[bool, bool]:
-    """Restrict the script's files; return whether home is hidden and signals are held back."""
+def _restrict_script(request: Request, *, apart: bool) -> tuple[bool, bool, bool]:
+    """Restrict the script's files; return whether that holds, hides home, holds signals back."""
     readable = {*map(os.path.realpath, _LIBRARIES), *_needed(request)}
     allowed = {**dict.fromkeys(readable, _READ), os.path.dirname(request["script"]): _EVERY}
-    allowed |= {"/dev/shm": _EVERY, **{f"/dev/{device}": _READ | 0b10 for device in _DEVICES}}
-    worked, holds_signals = _restrict_files(allowed)
+    allowed |= {f"/dev/{device}": _READ | 0b10 for device in _DEVICES}
+    allowed |= {"/dev/shm": _EVERY} if apart else {}
+    held, holds_signals = _restrict_files(allowed)
     home = os.path.realpath(request["home"])
-    hidden = not any(_is_inside(home, path) for path in readable)
-    return worked and hidden, holds_signals
+    return held, not any(_is_inside(home, path) for path in readable), holds_signals
 
 
 def _restrict_files(allowed: dict[str, int]) -> tuple[bool, bool]:

@@ -23,6 +23,7 @@ import itertools
 import json
 import mmap
 import numbers
+import opcode
 import os
 import pickle
 import re
@@ -51,6 +52,8 @@ _NAP, _IDLE = 0.1, 0.05  # seconds; the share of them that a process which waits
 _LOADING = 3  # times the seconds of a test that the text and the tests may wait as they load
 _BUILTINS = dict(vars(builtins))  # before the text can replace any
 _FILES = (None, errno.ENOENT, errno.EACCES, errno.EPERM, errno.EROFS)
+_REFUSED = (errno.EPERM, errno.EACCES, errno.ENOSYS, errno.ENETUNREACH)  # calls, by the sandbox
+_RAISE = opcode.opmap["RAISE_VARARGS"]
 _FOLDER = "folder.txt"  # where files of the notebook's folder came along: its path
 _LOOPBACK = ("", "0.0.0.0", "127.0.0.1", "::", "::1", "localhost")
 _AWAITS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
@@ -568,17 +571,21 @@ def _describe_error(error: BaseException) -> dict[str, Any]:
         lacks = error.name if named or isinstance(error, NameError) else None
     elif isinstance(error, FileNotFoundError):
         lacks = os.path.basename(next(iter(_paths(error)), ""))
-    frames, trace = [], error.__traceback__
-    while trace:
-        frames.append((trace.tb_frame.f_code, trace.tb_lasti))
-        trace = trace.tb_next
     return {
         "raised": type(error).__name__[:_MAX_NAME],
         "origin": type(error).__module__.partition(".")[0][:_MAX_NAME],
         "lacks": str(lacks or "")[:_MAX_NAME],
-        "frames": _places(frames)[-_MOST:],
+        "frames": _places(_steps(error))[-_MOST:],
         "tried": {**_tried(error), "listed": {}},  # pytest lists folders itself
     }
+
+
+def _steps(error: BaseException) -> list[tuple[types.CodeType, int]]:
+    steps, trace = [], error.__traceback__
+    while trace:
+        steps.append((trace.tb_frame.f_code, trace.tb_lasti))
+        trace = trace.tb_next
+    return steps
 
 
 def _places(frames: Iterable[tuple[types.CodeType, int]]) -> list[list[Any]]:
@@ -763,7 +770,7 @@ _EVENTS: dict[str, Callable[..., tuple[str, Any]]] = {
     "os.scandir": _list,
     "open": lambda path, _, flags: ("written" if flags & (os.O_WRONLY | os.O_RDWR) else "", path),
     "sqlite3.connect": lambda path: ("" if os.path.exists(path) else "databases", path),
-    "socket.connect": lambda _, address: ("hosts", address[0]),
+    "socket.connect": lambda _, to: ("hosts" if isinstance(to, tuple) else "", to[0]),
     "socket.getaddrinfo": lambda host, *_: ("hosts", host),
     "builtins.input": lambda *_: ("input", ""),
     **dict.fromkeys(
@@ -792,8 +799,12 @@ def _tried(error: BaseException | None = None) -> dict[str, Any]:
         "host": next((host for host in hosts[::-1] if host not in _LOOPBACK), ""),
         "listed": {name: os.listdir(path) for name, path in folders if os.path.isdir(path)},
         "paths": [(_place(path), False) for path in bases] if error else [],
+        "refused": False,
     }
     for one in _chain(error):
+        for code, instruction in _steps(one)[-1:]:
+            called = code.co_code[instruction] != _RAISE  # what a statement raises is the code's own
+            tried["refused"] |= called and getattr(one, "errno", None) in _REFUSED
         match one:
             case ModuleNotFoundError(name=str(name)):
                 tried["module"] = name.partition(".")[0]
