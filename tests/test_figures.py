@@ -1,13 +1,14 @@
 """Figures in prose are those of docs/measured.md, whose tables are what the benches print."""
 
+import json
 import re
+import tomllib
 from collections.abc import Iterator
 from math import comb
 from pathlib import Path
 from typing import Any
 
 import pytest
-from numbers_in_words import numbers_in_words
 
 ROOT = Path(__file__).parents[1]
 PRINTED = ROOT / "bench/kept/printed"
@@ -48,12 +49,6 @@ def printed(*names: str) -> str:
     return "\n".join((PRINTED / f"{name}.md").read_text("utf-8") for name in names)
 
 
-def in_prose(text: str) -> set[str]:
-    """The numbers that a page states outside of its tables, code and quotes, words among them."""
-    prose = re.sub(r"(?m)^\|.*$", "", re.sub(r'"[^"]*"', "", figures(text)))
-    return numbers(prose) | {str(one) for one in numbers_in_words(prose)}
-
-
 @pytest.fixture
 def interval(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.syspath_prepend(ROOT / "bench")
@@ -85,22 +80,6 @@ def test_the_numbers_of_a_section_s_tables_are_what_its_benches_print(name):
             shown = numbers(" ".join(row[n] for n in theirs[1:]))
             means = {"19", "37", "0"} if name == "What a task takes" else set()
             assert shown - made - means == set(), row[0]
-
-
-# What follows from the tables of a section, and what is no result: bounds, prices, a year.
-DERIVED = {
-    "HumanEval": {"0.06", "0.75", "1.4", "163"},
-    "MBPP+": {"0.02", "1.1"},
-    "What a task takes": {"2026"},
-}
-
-
-@pytest.mark.parametrize("name", MADE_BY)
-def test_the_numbers_of_a_section_s_prose_are_printed_or_follow_from_what_is(name):
-    """In digits or in words. What can't be made again stands under "Measured once"."""
-    known = numbers(printed(*MADE_BY[name])) | numbers(" ".join(map(str, tables(sections()[name]))))
-    small = {str(n) for n in range(2, 9)}  # "three columns", "two cores"
-    assert in_prose(sections()[name]) - known - DERIVED.get(name, set()) - small == set()
 
 
 def test_ratios_and_small_p_values_follow_from_the_tables():
@@ -185,14 +164,65 @@ def figures(text: str) -> str:
     return re.sub(r"\]\([^)]*\)", "]", text)
 
 
-def test_the_readme_s_figures_are_those_of_the_tables(interval):
-    told = figures(README.split("\n## Measured\n")[1].split("\n## ")[0])
-    told += figures("**Cost of a task." + README.split("**Cost of a task.")[1].split("\n\n")[0])
-    words = {str(one) for one in numbers_in_words(told)}
-    assert (numbers(told) | words) - numbers(MEASURED) == {"95"} - numbers(MEASURED)
-    assert len(numbers(told)) > 25
-    for held, of, low, high in re.findall(r"(\d+) of (\d+)\D*?\((\d+) to (\d+) %\)", told):
-        assert interval(int(held), int(of)) == (int(low), int(high))
+class Figure(str):
+    """A number as it was printed, which a format may round."""
+
+    def __format__(self, how: str) -> str:
+        return f"{float(self.replace(',', '')):{how}}" if how else self
+
+
+def figures_at(place: str) -> list[Figure]:
+    """The numbers at ``SOURCE | ROW | COLUMN`` of a table, or in the line ``SOURCE | WORDS``.
+
+    The source is what a bench printed, else a section of the page.
+    """
+    source, *words = place.split(" | ")
+    text = printed(source) if (PRINTED / f"{source}.md").exists() else sections()[source]
+    lines = [line for line in text.splitlines() if words[0] in line and not words[1:]]
+    for head, *rows in tables(text):
+        if words[-1] in head:
+            lines += [row[head.index(words[-1])] for row in rows if row[0] == words[0]]
+    assert len(lines) == 1, place
+    return [*map(Figure, NUMBER.findall(lines[0]))]
+
+
+def sentences(page: str) -> set[str]:
+    """The sentences of a page that state a number, outside of tables, code and quotes."""
+    text = re.sub(
+        r"```.*?```|(?m:^[|#>][^\n]*$)|(?m:^\s*(?:- |\d+\. ))", "\n\n", page, flags=re.DOTALL
+    )
+    parts = re.split(r"\n\s*\n|(?<=[.!?])\s+(?=[A-Z\d`*\[(])", text)
+    spoken = {" ".join(part.split()): re.sub(r'"[^"]*"', "", figures(part)) for part in parts}
+    return {sentence for sentence, bare in spoken.items() if NUMBER.search(bare)}
+
+
+def pages() -> dict[str, str]:
+    """What states measurements: the page of them, two parts of the README, and notebooks' cells."""
+    measured = README.split("\n## Measured\n")[1].split("\n## ")[0]
+    cost = "**Cost of a task." + README.split("**Cost of a task.")[1].split("\n\n")[0]
+    found = {"README.md": f"{measured}\n\n{cost}", "docs/measured.md": MEASURED}
+    for path in ROOT.glob("notebooks/*.ipynb"):
+        cells = ["".join(one["source"]) for one in json.loads(path.read_text("utf-8"))["cells"]]
+        if told := [one for one in cells if re.search(r"MBPP\+|HumanEval", one) and one[0] != "%"]:
+            found[f"notebooks/{path.name}"] = "\n\n".join(told)
+    return found
+
+
+HELD = tomllib.loads((ROOT / "tests/sentences.toml").read_text("utf-8"))
+
+
+@pytest.mark.parametrize("name", pages())
+def test_each_sentence_with_a_figure_is_the_one_that_its_bench_s_output_fills(name):
+    cells = {name: figures_at(place) for name, place in HELD["figures"].items()}
+    filled = {one.format(**cells) for one in HELD["sentences"][name]}
+    assert sentences(pages()[name]) == filled
+
+
+def test_a_person_judged_as_many_answers_told_as_the_page_says():
+    kept = (ROOT / "bench/kept/known_told.jsonl").read_text("utf-8").splitlines()
+    told = sum(json.loads(line)["told"] for line in kept)
+    [first] = {one for one in HELD["figures"].values() if "wrong ones told in the first two" in one}
+    assert figures_at(first)[0] == str(told)
 
 
 @pytest.mark.parametrize(

@@ -175,7 +175,7 @@ def test_every_public_name_is_in_the_docs_and_no_other():
 def test_the_first_cell_of_the_readme_says_what_it_promises(monkeypatch):
     """Without a model, in a shell of its own."""
     [frames] = re.findall(r"```python\n(.+?)```", README, re.DOTALL)
-    [cell] = re.findall(r"```\n(%%refine --draft -n 0\n.+?)```", README, re.DOTALL)
+    [cell] = re.findall(r"```\n(%%look\n.+?)```", README, re.DOTALL)
     promised = re.findall(r"^> (.+?)\\?$", README, re.MULTILINE)
     shell = loaded_shell(monkeypatch)
     shell.run_cell(frames)

@@ -85,7 +85,7 @@ def __getattr__(name: str) -> Any:
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """Register `%%refine` and `%refine`; loading again is harmless."""
+    """Register `%%refine`, `%%look` and `%refine`; loading again is harmless."""
     from ipyrefine.notebook.magic import load
 
     load(shell)

@@ -29,7 +29,7 @@ from ipyrefine.render.escape import plain
 from ipyrefine.session import classroom
 from ipyrefine.session.export import export
 from ipyrefine.session.history import MAX_LISTED, history
-from ipyrefine.session.record import load, read_json, write_file
+from ipyrefine.session.record import NOTEBOOK, load, read_json, write_file
 from ipyrefine.session.verify import NOT_RUN, verify
 from ipyrefine.session.verify import exit_status as verify_status
 
@@ -215,7 +215,7 @@ def _run(options: argparse.Namespace) -> int:
     write = partial(write_file, output)
     write(f"{_nbformat.writes(notebook)}\n")  # or not, before anything runs and costs
     try:
-        execute(notebook, options.notebook.parent)
+        execute(notebook, options.notebook)
     finally:
         write(f"{_nbformat.writes(notebook)}\n")
     runs = load(output)
@@ -273,8 +273,8 @@ def _tags(cell: Any) -> Iterable[str]:
     return list(cell.metadata.get("tags", ()))
 
 
-def execute(notebook: Any, folder: Path) -> None:
-    """Execute a notebook's cells in a kernel of its own.
+def execute(notebook: Any, path: Path) -> None:
+    """Execute a notebook's cells in a kernel of its own, which finds decided runs in its file.
 
     Raises:
         UsageError: nbclient or the kernel is missing, a cell failed, or the kernel died.
@@ -297,11 +297,11 @@ def execute(notebook: Any, folder: Path) -> None:
         client = NotebookClient(
             notebook,
             on_cell_complete=complete,
-            resources={"metadata": {"path": str(folder)}},
+            resources={"metadata": {"path": str(path.parent)}},
             config=_encrypted(),
         )
         try:
-            client.execute()
+            client.execute(env=os.environ | {NOTEBOOK: os.path.abspath(path)})
         except CellExecutionError as error:
             reason = ": ".join(filter(None, (error.ename, error.evalue)))
             raise UsageError(f"Cell {bar.n} failed: {reason}") from None

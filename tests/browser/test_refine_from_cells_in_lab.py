@@ -166,10 +166,10 @@ async def test_a_task_in_comments_is_written_at_once_and_a_decided_cell_asks_onl
     await lab.wait_idle()
     asked = len(model.requests)
     await lab.run_and_wait(2)
-    await lab.wait_output(2, "You decided this run already.")
+    await lab.wait_output(2, "Already decided.")
     await lab.restart_kernel()
     await lab.run_and_wait(2)
-    await lab.wait_output(2, "You decided this run already.")
+    await lab.wait_output(2, "Already decided.")
     assert len(model.requests) == asked
     first, _, body = (await lab.cell_sources())[2].partition("\n")
     await lab.set_source(2, f"{first} --again\n{body}")

@@ -491,7 +491,7 @@ def test_a_decided_fix_shows_its_record_when_nothing_has_failed_since(book):
     book.run("%refine accept", "later")
     book.run(FIXED, "failed")
     asked = len(book.model.requests)
-    assert "You decided this run already." in book.run(f"{FIX} --set cell=failed", "fixing")
+    assert "Already decided." in book.run(f"{FIX} --set cell=failed", "fixing")
     assert len(book.model.requests) == asked
     book.attempt(BROKEN, "failed")
     book.reply(FIXED)

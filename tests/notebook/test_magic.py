@@ -153,9 +153,11 @@ def test_where_nothing_fits_tab_changes_nothing(shell, typed):
     assert completions(shell, typed) == {typed}
 
 
-@pytest.mark.parametrize("typed", ["%%refine -n 3\npri", "x = 1\n%%refi", "pri"])
+@pytest.mark.parametrize("typed", ["%%lo", "%%refine -n 3\npri", "x = 1\n%%refi", "pri"])
 def test_elsewhere_tab_works_as_before(shell, typed):
-    assert {"print", "%%refine"} & {line.split("\n")[-1] for line in completions(shell, typed)}
+    assert {"print", "%%look", "%%refine"} & {
+        line.split("\n")[-1] for line in completions(shell, typed)
+    }
 
 
 def test_tab_offers_the_results_to_confirm(shell):

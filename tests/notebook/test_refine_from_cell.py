@@ -19,7 +19,7 @@ CODE = "def inc(n):\n    return n + 1"
 WRONG = CODE.replace("+ 1", "+ 2")
 TWO = f"{WRONG}\n\n\ndef dec(n):\n    return n - 2"
 REPLY = f"```python\n{CODE}\n```"
-ALREADY = "You decided this run already."
+ALREADY = "Already decided."
 
 
 class Cells(Front):
@@ -233,6 +233,59 @@ def test_without_its_model_the_record_is_shown_and_replaces_nothing_that_the_jou
     assert ALREADY in fresh.run(CELL)
     assert CODE in fresh.shell.user_ns["refined"]
     assert "print" not in fresh.shell.user_ns
+    fresh.run("%refine accept", "later")
+    assert fresh.last.text == CODE
+
+
+MINE = CODE.replace("n + 1", "1 + n")
+
+
+@pytest.mark.parametrize(
+    ("cells", "decisions", "again", "text"),
+    [
+        (["a"], ["accept"], CELL, CODE),
+        (["a"], ["accept 0"], CELL, WRONG),
+        (["a"], ["override pass"], CELL, CODE),
+        (["a"], ["override fail"], CELL, ""),
+        (["a"], ["edit mine", "accept"], CELL, MINE),
+        (["a", "b"], ["accept"], CELL, CODE),
+        ([None], ["accept"], CELL, CODE),
+        (["a"], ["close"], CELL, ""),
+        (["a"], ["accept"], CELL.replace("-n 1", "-n 1 --again"), ""),
+        (["a"], ["accept"], CELL.replace("-n 1", "-n 2"), ""),
+        (["a"], ["accept"], CELL.replace("n + 2", "n + 3"), ""),
+        (["a"], ["accept"], CELL.replace("-n 1", "-n 1 --set journal=no"), ""),
+    ],
+)
+def test_headless_a_cell_is_known_by_its_task_and_options(front, cells, decisions, again, text):
+    front.shell.user_ns["mine"] = MINE
+    for cell_id in cells:
+        front.run(CELL, cell_id)
+        for decision in decisions:
+            front.run(f"%refine {decision}", "later")
+    fresh = Cells(front.monkeypatch)
+    fresh.headless = True
+    assert (ALREADY in fresh.run(again, None), fresh.asked == 0) == (bool(text), bool(text))
+    assert fresh.shell.user_ns["refined"] == (text or CODE)
+    fresh.run("%refine accept", None)
+    assert fresh.last.stop_reason == "accepted"
+
+
+def test_headless_a_task_that_two_cells_decided_differently_is_asked(front, monkeypatch):
+    for cell_id, text in (("a", "1"), ("b", "0")):
+        front.run(CELL, cell_id)
+        front.accept(text)
+    front.headless, asked = True, front.asked
+    front.run(CELL, None)
+    assert front.asked > asked
+    front.headless = False
+    front.run(CELL, "a")
+    front.accept("0")
+    front.headless, asked = True, front.asked
+    assert ALREADY in front.run(CELL, None)
+    monkeypatch.setenv("IPYREFINE_RECORD", "1")
+    front.run(CELL, None)
+    assert front.asked > asked
 
 
 # Starting again as code or as prose

@@ -35,7 +35,7 @@ def look(shell: Any, cell: str) -> str:
 
 def test_a_draft_about_a_frame_is_run_and_shown_with_what_became_of_it(shell):
     shell.run_cell(FRAME)
-    shown = look(shell, "%%refine --draft -n 0\nclean = df.dropna()\nprint(len(clean))")
+    shown = look(shell, "%%look\nclean = df.dropna()\nprint(len(clean))")
     for words in ("▷ RUNS", "Printed: 2", "without a model. Uses df (3 × 2)"):
         assert words in shown
     assert "Runs; nobody read it. To run it here: %refine accept." in shown
@@ -163,7 +163,7 @@ def test_any_cell_is_looked_at_as_what_it_is(shell, monkeypatch, tmp_path, sourc
     monkeypatch.chdir(tmp_path)
     (tmp_path / "bikes.csv").write_text("a,b\n")
     shell.run_cell(FRAME)
-    shown = look(shell, f"%%refine --draft -n 0\n{source}")
+    shown = look(shell, f"%%look\n{source}")
     assert f"Your text: {label} ─" in shown
     assert sentence in " ".join(shown.split())
     assert ("%refine accept" in shown) == (label == "▷ RUNS")
@@ -183,11 +183,27 @@ def test_a_looked_at_text_goes_to_the_prompt_and_is_not_run(shell):
     assert "two" not in shell.user_ns
 
 
-@pytest.mark.parametrize("named", ["", " -m gpt-9", " --judge gpt-9"])
-def test_what_is_never_read_nor_revised_loads_and_names_no_model(shell, monkeypatch, named):
+UNREAD = "%%refine --draft -n 0 --critique never"
+
+
+@pytest.mark.parametrize(
+    ("magic", "defaults"),
+    [
+        (UNREAD, {}),
+        (f"{UNREAD} -m gpt-9", {}),
+        (f"{UNREAD} --judge gpt-9", {}),
+        ("%%look", {"critique": "always", "target": 0.8}),
+        ("# A note\n%%look", {"as": "task", "check": "unknown"}),
+        ("%%time\n%%look", {"coach": True, "change": "shorter"}),
+    ],
+)
+def test_what_is_never_read_nor_revised_loads_and_names_no_model(
+    shell, monkeypatch, magic, defaults
+):
     monkeypatch.setattr(api, "choose_model", lambda *_, **__: pytest.fail("no model is needed"))
     monkeypatch.setenv("IPYREFINE_MODEL", "gpt-9")
-    shown = look(shell, f"%%refine --draft -n 0 --critique never{named}\n1 + 1")
+    shell.magics_manager.registry["Refine"].set = defaults
+    shown = look(shell, f"{magic}\n1 + 1")
     assert "▷ RUNS" in shown
     assert "gpt" not in shown
     assert shell.user_ns["refined_run"].setup.model == ""
@@ -274,7 +290,7 @@ def test_a_cell_is_looked_at_again_after_it_ran(monkeypatch):
         shown = front.run(cell.replace("1 + 1", f"{total - 1} + 1"), "below")
         assert "nobody read it" in shown
         front.run("%refine accept", "later")
-        assert "You decided this run already" not in front.run(cell, "below")
+        assert "Already decided" not in front.run(cell, "below")
     assert front.puts[0]["text"] == front.puts[0]["expected_source"] == "n = 1 + 1\nn"
 
 
@@ -294,15 +310,9 @@ def test_a_cell_is_looked_at_again_after_it_ran(monkeypatch):
 def test_code_is_offered_a_look_where_no_model_is_set_up(shell, cell, offered):
     error = error_of(shell, cell)
     assert type(error) is (NoModelYet if offered else NoModel)
-    first = "Look before you run: %%refine --draft -n 0 shows"
+    first = "Look before you run: %%look shows"
     assert str(error).startswith(first) == offered
     assert "No model is configured. Run `pip install" in str(error)
-
-
-def test_the_offer_leaves_out_a_model_that_is_named_but_not_here(shell):
-    error = error_of(shell, "%%refine -m gpt-9\nx = 1\nx")
-    assert "%%refine --draft -n 0 --critique never shows" in str(error)
-    look(shell, "%%refine --draft -n 0 --critique never -m gpt-9\nx = 1\nx")
 
 
 def test_a_panel_names_no_model_and_offers_those_at_hand(shell):
@@ -312,6 +322,25 @@ def test_a_panel_names_no_model_and_offers_those_at_hand(shell):
     shown = "".join(panel_parts(magics.latest.session.run, View(**offers)).values())
     assert "no model ▾" in re.sub(r"<[^>]+>", "", shown)
     assert "" not in offers["models"]
+
+
+@pytest.mark.parametrize(
+    ("cell", "sentence"),
+    [
+        ("%%look -n 3\nx = 1", "%%look takes no options. For any, start the cell with %%refine."),
+        ("%%look  # mine\nx = 1", "%%look takes no options."),
+        ("%%look", "The cell is empty."),
+        ("%%look\n  \n", "The cell is empty."),
+    ],
+)
+def test_a_look_that_cannot_begin_says_so(shell, cell, sentence):
+    error = error_of(shell, cell)
+    assert isinstance(error, UsageError)
+    assert str(error).startswith(sentence)
+
+
+def test_a_look_s_help_is_its_own(shell):
+    assert look(shell, "%%look?").startswith("Show what a cell gives and does to your data")
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])

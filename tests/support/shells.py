@@ -79,7 +79,10 @@ class Front:
     Attributes:
         puts: the texts that it was asked to put, with all that was said of them.
         shown: what the last cell displayed.
+        headless: whether nobody sits before it, and it names no cells.
     """
+
+    headless = False
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, replies: Iterable[Any] = ()) -> None:
         self.shell = new_shell()
@@ -101,7 +104,8 @@ class Front:
         self.shell.kernel = object()
         self.shell.run_line_magic("config", "Refine.ui = 'plain'")
         metadata |= {} if cell_id is None else {"cellId": cell_id}
-        self.shell.get_parent = lambda: {"metadata": metadata, "content": {"code": cell}}
+        content = {"code": cell, "allow_stdin": not self.headless}
+        self.shell.get_parent = lambda: {"metadata": metadata, "content": content}
 
     def attempt(
         self, cell: str, cell_id: str | None = None, **metadata: Any

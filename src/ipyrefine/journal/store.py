@@ -103,15 +103,23 @@ class Journal:
         Raises:
             JournalError: it cannot be read.
         """
-        return self._find("name = ?", name)
+        with self._open() as connection:
+            number = _latest(connection, "name = ?", name)
+            return None if number is None else self._read(connection, number)
 
-    def find_setting(self, name: str, value: str) -> Stored | None:
-        """Read the latest run that was started with a setting; None when there is none.
+    def find_setting(self, name: str, value: str) -> list[Stored]:
+        """Read the latest run of each cell that was started with a setting, the latest first.
 
         Raises:
-            JournalError: it cannot be read.
+            JournalError: one cannot be read.
         """
-        return self._find("json_extract(settings, ?) = ?", f"$.{name}", value)
+        with self._open() as connection:
+            found = connection.execute(
+                "SELECT id, MAX(updated) FROM runs WHERE json_extract(settings, ?) = ? "
+                "GROUP BY json_extract(settings, '$.key') ORDER BY updated DESC",
+                (f"$.{name}", value),
+            ).fetchall()
+            return [self._read(connection, number) for number, _ in found]
 
     def recorder(self, stored: Stored) -> Recorder:
         """Return the recorder that continues where a stored run ends."""
@@ -142,11 +150,6 @@ class Journal:
     def _open(self) -> Iterator[sqlite3.Connection]:
         with sentences(self.path), contextlib.closing(connect(self.path)) as connection:
             yield connection
-
-    def _find(self, where: str, *values: str) -> Stored | None:
-        with self._open() as connection:
-            number = _latest(connection, where, *values)
-            return None if number is None else self._read(connection, number)
 
     def _read(self, connection: sqlite3.Connection, number: int) -> Stored:
         rows = connection.execute(

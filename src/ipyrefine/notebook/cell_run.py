@@ -24,6 +24,7 @@ from ipyrefine.errors import Interrupted, ModelError, RefineError, UsageError, d
 from ipyrefine.journal.writer import Recorder
 from ipyrefine.kernel.variables import NOT_RUN_HERE, Copies
 from ipyrefine.notebook.after_run import AcceptedCell
+from ipyrefine.notebook.cell_source import CellKey
 from ipyrefine.notebook.cell_target import CellTarget, Origin
 from ipyrefine.notebook.in_cell import hunks
 from ipyrefine.notebook.waiting import (
@@ -43,6 +44,7 @@ from ipyrefine.session.record import RecordDisplay
 from ipyrefine.session.session import SentLog, Session
 
 DECIDED = (StopReason.ACCEPTED, StopReason.OVERRIDDEN)
+_NO_KEY = CellKey()
 _HEARD_S = 0.02  # in which a message that waits reaches us
 
 
@@ -63,7 +65,7 @@ class CellRun:
         made: what runs.
         placeholder: the panel's place in the output, where there is one.
         origin: the cell that the text is from, where that is another one.
-        key: what the cell is recognised by when it runs again; empty where it is not.
+        key: what the cell is recognised by when it runs again.
         begin: makes its run as code or as prose; None where it can't be switched.
         shown: whether the run is displayed as it goes.
 
@@ -82,7 +84,7 @@ class CellRun:
         placeholder: Placeholder | None = None,
         *,
         origin: Origin | None = None,
-        key: str = "",
+        key: CellKey = _NO_KEY,
         begin: Callable[[Form], Awaitable[Made]] | None = None,
         shown: bool = True,
     ) -> None:
@@ -468,8 +470,8 @@ class CellRun:
             self._close_panel()  # the cell's error says all there is to say
             return
         self._show_record()
-        if self._key and self.session.journal is None and event.reason in DECIDED:
-            self._decided[self._key] = self
+        if self._key.cell and self.session.journal is None and event.reason in DECIDED:
+            self._decided[self._key.cell] = self
         if event.reason is StopReason.ACCEPTED:
             place = run.ruling.destination if isinstance(run.ruling, Accept) else None
             self._expect_cell(place)
@@ -477,7 +479,6 @@ class CellRun:
 
     def _set_variables(self, run: Run) -> None:
         self.shell.user_ns["refined_run"] = run
-        self.shell.user_ns[self._variable] = run.text or run.unfinished
         self.shell.user_ns[self._variable] = _result(run, self.session.refinement.checks)
 
     async def _insert_accepted(self, place: Destination | None) -> None:
@@ -576,8 +577,10 @@ class CellRun:
     def _show_record(self) -> None:
         if hasattr(self.shell, "kernel") and self.session.run.stop_reason is not None:
             panel = self.panel.id if self.panel is not None else ""
-            cell = self.cell_target.holder
-            self._record.show(self.session.run, note=self._note, panel=panel, cell=cell)
+            cell, asked = self.cell_target.holder, self._key.task
+            self._record.show(
+                self.session.run, note=self._note, panel=panel, cell=cell, asked=asked
+            )
 
     @contextlib.contextmanager
     def _cell_executes(self) -> Iterator[None]:
@@ -613,4 +616,4 @@ def _result(run: Run, checks: Sequence[Check]) -> Any:
         for check in checks:
             if isinstance(check, Schema) and check.name in accepted:
                 return check.value(run.text)
-    return run.text
+    return run.text or run.unfinished

@@ -109,7 +109,7 @@ def read_source(args: Namespace, body: str, shell: Any) -> CellSource:
         UsageError: it is empty.
     """
     if not body.strip():
-        raise UsageError("The cell is empty. Write a task or a draft below %%refine.")
+        raise UsageError("The cell is empty. Write a task or code below its first line.")
     looks = args.draft and args.max_revisions == 0
     if (args.cell or looks) and args.profile in (None, "code"):
         source = read_code_cell(body, shell)
@@ -230,13 +230,26 @@ def exact_body(body: str) -> str:
     return held if held.rstrip("\n") == body.rstrip("\n") else body
 
 
-def cell_key(words: Sequence[str], body: str = "") -> str:
-    """Return the key of the running cell; empty where the front-end does not name it."""
-    cell_id = source_cell_id()
-    if cell_id is None:
-        return ""
-    identity = [cell_id, button_press(), [word for word in words if word != "--again"], body]
-    return hashlib.sha256(json.dumps(identity).encode()).hexdigest()
+class CellKey(NamedTuple):
+    """What a cell is recognised by when it runs again.
+
+    Attributes:
+        cell: its id, with its task and options; empty where the front-end does not name it.
+        task: its task and options alone.
+    """
+
+    cell: str = ""
+    task: str = ""
+
+
+def cell_key(words: Sequence[str], body: str = "") -> CellKey:
+    """Return the key of the running cell."""
+
+    def digest(*parts: Any) -> str:
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+    cell_id, asked = source_cell_id(), ([word for word in words if word != "--again"], body)
+    return CellKey(digest(cell_id, button_press(), *asked) if cell_id else "", digest(*asked))
 
 
 def visible_names(shell: Any) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from ipyrefine.kernel import variables
 from ipyrefine.notebook import options
 from ipyrefine.notebook.cell_run import DECIDED, CellRun, Made
 from ipyrefine.notebook.cell_source import (
+    CellKey,
     CellSource,
     cell_key,
     exact_body,
@@ -33,12 +34,12 @@ from ipyrefine.notebook.cell_source import (
     read_source,
     visible_names,
 )
-from ipyrefine.notebook.cell_target import Origin, is_cell_id
+from ipyrefine.notebook.cell_target import Origin, is_cell_id, is_headless, source_cell_text
 from ipyrefine.notebook.waiting import Placeholder
-from ipyrefine.providers.choose import is_recording
+from ipyrefine.providers.choose import RECORD, NoWriter, is_recording
 from ipyrefine.providers.faults import safe_url
 from ipyrefine.session.history import Earlier, find_earlier
-from ipyrefine.session.record import RecordDisplay
+from ipyrefine.session.record import saved_run
 
 # The options that `%refine resume` takes; the run's start settled all others.
 _RESUME_OPTIONS = {
@@ -46,10 +47,10 @@ _RESUME_OPTIONS = {
     *("check", "var", "output", "apply", "journal", "plain", "quiet", "unconfined"),
 }
 _LOOK = (
-    "Look before you run: %%refine --draft -n 0{} shows without a model what this cell gives and "
-    "does to your data, on a copy."
+    "Look before you run: %%look shows without a model what this cell gives and does to your data, "
+    "on a copy."
 )
-_ALREADY_DECIDED = "You decided this run already. Add --again to refine it again."
+_ALREADY_DECIDED = "Already decided. Add `--again` to run it again."
 
 
 class Settings(Record):
@@ -65,18 +66,24 @@ class Settings(Record):
     source: str = ""  # what that cell held
     head: str = ""  # what stays above the text there
     key: str = ""  # what the cell that ran it is recognised by
+    task: str = ""  # what its task and options are
     keeps: tuple[str, ...] = ()  # the names that its texts must define
 
 
-async def start_cell(magics: Any, line: str, body: str, placeholder: Placeholder) -> CellRun | None:
-    """Build the run of a `%%refine` cell; None where it is decided and its record was shown.
+async def start_cell(
+    magics: Any, line: str, body: str, placeholder: Placeholder, *, set_up: bool = True
+) -> CellRun | None:
+    """Build the run of a cell; None where it is decided and its record was shown.
+
+    Unless `set_up`, of the options for all cells only the consent to run code holds.
 
     Raises:
         UsageError: an option or the body cannot be used; no model was called.
         NoModel: no model is configured; `NoModelYet` where the cell can be looked at without one.
         JournalError: the journal cannot be read.
     """
-    args, body = options.parse(line, magics.set), exact_body(body)
+    defaults = {name: it for name, it in magics.set.items() if set_up or name == "unconfined"}
+    args, body = options.parse(line, defaults), exact_body(body)
     key = cell_key(shlex.split(line), body)
     if await show_decided(magics, args, key):
         return None
@@ -94,12 +101,10 @@ async def start_cell(magics: Any, line: str, body: str, placeholder: Placeholder
         made = await begin()
     except NoModel as error:
         if source.is_draft or not is_words(body, magics.shell):
-            named = args.model or magics.model or os.environ.get("IPYREFINE_MODEL")
-            look = _LOOK.format(" --critique never" if named else "")
-            raise NoModelYet(f"{look}\n{error}") from None
+            raise NoModelYet(f"{_LOOK}\n{error}") from None
         raise
     if made.refinement.state.setup.is_look:
-        key = ""  # it is about the data of the moment, and never decided
+        key = CellKey()  # it is about the data of the moment, and never decided
     return CellRun(magics, args, made, placeholder, origin=source.origin, key=key, begin=begin)
 
 
@@ -107,7 +112,7 @@ def new_journal(
     magics: Any,
     args: argparse.Namespace,
     origin: Origin | None,
-    key: str,
+    key: CellKey,
     keeps: Sequence[str] = (),
 ) -> Recorder | None:
     """Return the journal of a new run, with what resuming it needs; None if it is not kept."""
@@ -119,7 +124,8 @@ def new_journal(
             "base_url": safe_url(base_url) if base_url else "",
             "source": origin.source if origin else "",
             "head": origin.head if origin else "",
-            "key": key,
+            "key": key.cell,
+            "task": key.task,
             "keeps": tuple(keeps),
         }
     )
@@ -127,35 +133,66 @@ def new_journal(
     return open_journal(args.journal and magics.journal, name=args.name or "", settings=stored)
 
 
-async def show_decided(magics: Any, args: argparse.Namespace, key: str) -> bool:
+async def show_decided(
+    magics: Any, args: argparse.Namespace, key: CellKey, *, anywhere: bool = True
+) -> bool:
     """Show the record of a cell's run if the user has decided it, and return True if so.
 
     It is the run of a cell with the same id, options and text, in this kernel or in the journal.
+    Headless there is no id: it is the run in the cell's own output, where `ipyrefine run` names the
+    file, or else, with `anywhere`, that of a cell with the same options and text.
 
     Raises:
         JournalError: the journal cannot be read.
     """
     if args.again:
-        magics.decided.pop(key, None)
-    if args.again or not key:
+        magics.decided.pop(key.cell, None)
         return False
-    run = magics.decided.get(key)
+    run = magics.decided.get(key.cell)
     if run is None:
-        kept = args.journal and magics.journal and open_journal() is not None
-        stored = Journal().find_setting("key", key) if kept else None
-        if stored is None or stored.run.stop_reason not in DECIDED or stored.run.setup.is_look:
+        earlier = _find_decided(magics, args, key, anywhere=anywhere)
+        if earlier is None:
             return False
-        recorder = Journal().recorder(stored)
-        earlier = Earlier(stored.run, stored.settings, recorder, stored.began_here)
-        try:
-            run = await _resume(magics, args, earlier, shown=False)
-        except RefineError:  # its model or a check is not here; it can be read all the same
-            variable = args.output or "refined"
-            magics.shell.user_ns |= {variable: stored.run.text, "refined_run": stored.run}
-            RecordDisplay().show(stored.run, note=_ALREADY_DECIDED)
-            return True
+        run = await _reopen(magics, args, earlier, key)
     magics.register(run).show_again(_ALREADY_DECIDED)
     return True
+
+
+def _find_decided(
+    magics: Any, args: argparse.Namespace, key: CellKey, *, anywhere: bool
+) -> Earlier | None:
+    """Return the decided run of a cell; None where none is, or several cells' texts differ."""
+    found, journal = list[Earlier](), Journal()
+    kept = args.journal and magics.journal and open_journal() is not None
+    headless = not key.cell and is_headless() and not os.environ.get(RECORD)
+    if headless:
+        source = (source_cell_text() or "").rstrip("\n")
+        ran = magics.shell.history_manager.input_hist_raw
+        if own := saved_run(key.task, source, ran.count(source)):
+            found = [Earlier(own, {}, None)]
+        elif kept and anywhere:  # nothing is added to a run that a person decided
+            stored = journal.find_setting("task", key.task)
+            found = [Earlier(one.run, {}, None) for one in stored]
+    elif kept and key.cell:
+        stored = journal.find_setting("key", key.cell)
+        found = [
+            Earlier(one.run, one.settings, journal.recorder(one), one.began_here) for one in stored
+        ]
+    decided = [one for one in found if one.run.stop_reason in DECIDED and not one.run.setup.is_look]
+    return decided[0] if len({one.run.text for one in decided}) == 1 else None
+
+
+async def _reopen(magics: Any, args: argparse.Namespace, earlier: Earlier, key: CellKey) -> CellRun:
+    """Build the run of a decided cell, also where its model or a check is not here any more."""
+    try:
+        return await _resume(magics, args, earlier, key)
+    except RefineError:
+        args.model = args.judge = NoWriter()
+        args.check, args.var, run = [], [], earlier.run
+        bare = run.replace(setup=run.setup.replace(checks=()))
+        reopened = await _resume(magics, args, Earlier(bare, {}, earlier.journal), key)
+        reopened.session.refinement.state = run
+        return reopened
 
 
 class Start(NamedTuple):
@@ -321,9 +358,9 @@ async def resume_run(magics: Any, words: list[str]) -> CellRun:
 
 
 async def _resume(
-    magics: Any, args: argparse.Namespace, earlier: Earlier, *, shown: bool = True
+    magics: Any, args: argparse.Namespace, earlier: Earlier, key: CellKey | None = None
 ) -> CellRun:
-    """Build the run that continues an earlier one, with a panel if `shown`."""
+    """Build the run that continues an earlier one; without a panel for the cell of a `key`."""
     try:
         settings = Settings.model_validate(earlier.settings)
     except ValidationError:
@@ -354,7 +391,8 @@ async def _resume(
         }
     )
     made = Made(api.make(run, read), earlier.journal, read)
-    return CellRun(magics, args, made, origin=origin, key=settings.key, shown=shown)
+    named = key or CellKey(settings.key, settings.task)
+    return CellRun(magics, args, made, origin=origin, key=named, shown=key is None)
 
 
 def _require_named_again(

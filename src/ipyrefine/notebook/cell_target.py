@@ -217,9 +217,14 @@ def button_press() -> str:
     return str(ours.get("press", "")) if isinstance(ours, dict) else ""
 
 
+def is_headless() -> bool:
+    """Return True if the running cell comes from a program that nobody sits before (nbclient)."""
+    return _parent().get("content", {}).get("allow_stdin") is False
+
+
 def hears_comms_while_running() -> bool:
-    """Return True if this kernel hears comm messages while a cell runs; older ones queue them."""
-    if caller_waits():
+    """Return True if a page can be asked while a cell runs; older kernels queue comm messages."""
+    if caller_waits() or is_headless():
         return False
     try:
         import ipykernel._version as ipykernel_version

@@ -20,7 +20,7 @@ _MESSAGE = 1_000  # characters of an exception's message
 _LINE = 200  # characters of a line of the cell
 _FRAMES = 6  # of a traceback, from either end
 # A cell that does nothing but start or steer a run, perhaps below comments.
-_OURS = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*[ \t]*(?:%%refine\b|%refine\b[^\n]*\s*\Z)")
+_OURS = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*[ \t]*(?:%%(?:refine|look)\b|%refine\b[^\n]*\s*\Z)")
 _Assignment = ast.Assign | ast.AnnAssign | ast.AugAssign
 _IPYTHON = os.path.dirname(IPython.__file__)
 

@@ -62,7 +62,7 @@ async def start_fix(magics: Any, words: list[str], placeholder: Placeholder) -> 
     key = cell_key(["fix", *words])
     failure = await _find_failure(magics, args)
     if failure is None:
-        if await show_decided(magics, args, key):
+        if await show_decided(magics, args, key, anywhere=bool(own.cell)):
             return None
         if args.cell:
             raise UsageError("This cell is not known to have failed. Run it again, then fix it.")

@@ -1,4 +1,4 @@
-"""The magics `%%refine` and `%refine`: their configuration, and how a shell loads them."""
+"""The magics `%%refine`, `%%look` and `%refine`: their configuration, and how they are loaded."""
 
 import contextlib
 import itertools
@@ -6,10 +6,11 @@ import re
 import shlex
 import sys
 from collections.abc import Awaitable, Callable, Mapping
+from inspect import getdoc
 from typing import Any
 from weakref import WeakSet
 
-from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
+from IPython.core.magic import Magics, cell_magic, line_cell_magic, magics_class, no_var_expand
 from traitlets import Bool, Dict, Enum, Integer, TraitError, Unicode, observe, validate
 from traitlets.config import Configurable
 
@@ -25,16 +26,16 @@ from ipyrefine.notebook.waiting import (
     warm_up,
 )
 
-_CELL = re.compile(r"^%%refine(?![\w?])[ \t]*(.*?)\s*$")
+_CELL = re.compile(r"^%%(refine|look)(?![\w?])[ \t]*(.*?)\s*$")
 # A call that starts its line, or that is awaited there already.
 _CALL = re.compile(
-    r"""^(?P<before>\s*(?:\w+ = )?await )?get_ipython\(\)\.run_(?:cell|line)_magic\("""
-    r"""['"]refine['"],\s*"""
+    r"""^(?P<before>\s*(?:\w+ = )?await )?get_ipython\(\)\.run_(?:"""
+    r"""cell_magic\((?=['"](?:refine|look)['"],)|line_magic\((?=['"]refine['"],))"""
 )
-# What IPython makes of `%%refine?`, `%refine?`, and either with a word behind it.
+# What IPython makes of `%%look?`, `%%refine?`, `%refine?`, and the last two with a word behind.
 _HELP = re.compile(
     r"get_ipython\(\)\.run_line_magic\("
-    r"(?:'pinfo2?', '(?P<magic>%%?refine)'|'%?refine\?+', '(?P<topic>[\w ]*)')\)"
+    r"(?:'pinfo2?', '(?P<magic>%%look|%%?refine)'|'%?refine\?+', '(?P<topic>[\w ]*)')\)"
 )
 _MOST_ACCEPTED = 5
 _REVISIONS = "max_revisions"
@@ -183,20 +184,34 @@ class Refine(Magics, Configurable):
 
         A cell's own call is awaited (`start`); this one is for callers that cannot await.
         """
-        self.finish(line, cell)
+        self.finish("refine", line, cell)
         return FINISHED
 
-    def finish(self, line: str, cell: str | None = None) -> None:
-        """Do what `start` does while the caller waits; arguments and errors as for it."""
-        run_to_end(self.start(line, cell))
+    @no_var_expand
+    @cell_magic
+    def look(self, line: str, cell: str) -> Any:
+        """Show what a cell gives and does to your data, on copies and without a model.
 
-    async def start(self, line: str, cell: str | None = None) -> None:
-        """Run a cell, or a command where there is none, to its stop.
+        Put %%look above the cell's code. It takes no options, and your variables stay as they are.
+        With %%refine in its place a model reads the code, and revises it.
+        """
+        self.finish("look", line, cell)
+        return FINISHED
+
+    def finish(self, magic: str, line: str, cell: str | None = None) -> None:
+        """Do what `start` does while the caller waits; arguments and errors as for it."""
+        run_to_end(self.start(magic, line, cell))
+
+    async def start(self, magic: str, line: str, cell: str | None = None) -> None:
+        """Run a magic's cell, or a command where there is none, to its stop.
 
         Raises:
             UsageError: an option, the cell or the command cannot be used.
             RefineError: what ended the run early.
         """
+        looks = magic == "look"
+        if looks and line.strip():
+            raise UsageError("%%look takes no options. For any, start the cell with %%refine.")
         if cell is None:
             from ipyrefine.session import commands
 
@@ -205,7 +220,8 @@ class Refine(Magics, Configurable):
         async def build(placeholder: Placeholder, look: bool) -> Any:
             from ipyrefine.notebook.cell_start import start_cell  # the first import takes a second
 
-            return await start_cell(self, f"{line} {LOOK}" if look else line, cell, placeholder)
+            words = f"{line} {LOOK}" if look or looks else line
+            return await start_cell(self, words, cell, placeholder, set_up=not looks)
 
         await self._begin(line, build)
 
@@ -223,7 +239,7 @@ class Refine(Magics, Configurable):
         elif magic == "%%refine":
             print(options.parser().format_help())
         else:
-            print(usage())
+            print(getdoc(self.look) if magic == "%%look" else usage())
 
     async def fix(self, words: list[str]) -> None:
         """Fix the cell that failed, in the cell that runs now.
@@ -349,7 +365,7 @@ def _split(line: str) -> list[str]:
 
 
 def call_refine(lines: list[str]) -> list[str]:
-    """Turn a `%%refine` cell into its call before IPython cleans up its lines.
+    """Turn a `%%refine` or `%%look` cell into its call before IPython cleans up its lines.
 
     The clean-up would strip ``>>>`` from the doctests a task states, and for IPython itself no
     comment can stand above a cell magic.
@@ -358,7 +374,8 @@ def call_refine(lines: list[str]) -> list[str]:
     match = _CELL.match(first)
     if not match:
         return lines
-    return [f"get_ipython().run_cell_magic('refine', {match[1]!r}, {''.join(body)!r})\n"]
+    magic, line = match.groups()
+    return [f"get_ipython().run_cell_magic({magic!r}, {line!r}, {''.join(body)!r})\n"]
 
 
 def _is_aside(line: str) -> bool:

@@ -9,6 +9,7 @@ variables, recordings and servers are used only if the user names them again: ``
 x.ipynb --check my_check``. The limits, the prompts and the model's name are the record's.
 """
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
@@ -24,6 +25,7 @@ from ipyrefine.render.terminal import record_text
 
 MIME = "application/vnd.ipyrefine.run+json"
 KEY = "ipyrefine"  # of a notebook's, or a cell's, metadata
+NOTEBOOK = "IPYREFINE_NOTEBOOK"  # the variable with the file that `ipyrefine run` executes
 
 MAX_FILE = 128 * 2**20  # bytes of a file with records
 LIMIT = 650_000  # characters of a run's JSON; the renderings next to it grow with it
@@ -32,13 +34,17 @@ _MAX_ITEMS = 20  # findings and warnings in a record whose texts are cut
 _LEAST_TEXT = 60  # characters of a text that is cut
 
 
-def bundle(run: Run, *, note: str = "", panel: str = "", cell: str = "") -> dict[str, Any]:
+def bundle(
+    run: Run, *, note: str = "", panel: str = "", cell: str = "", asked: str = ""
+) -> dict[str, Any]:
     """Return the MIME bundle of a run, shortened if need be: plain text, HTML and the run itself.
 
     The HTML shows a note first; a panel with the given id stands for it while it is on the page.
+    `cell` holds its text, and `asked` is what its task and options are recognised by.
     """
     run, whole = shorten(run)
-    more = ({} if whole else {"cut": True}) | ({"cell": cell} if cell else {})
+    named = {"cut": not whole, "cell": cell, "asked": asked}
+    more = {name: value for name, value in named.items() if value}
     return {
         "text/plain": record_text(run),
         "text/html": record_html(run, note=note, panel=panel),
@@ -57,11 +63,11 @@ class RecordDisplay:
     def __init__(self) -> None:
         self._handle: Any = None
 
-    def show(self, run: Run, *, note: str = "", panel: str = "", cell: str = "") -> None:
+    def show(self, run: Run, **shown: str) -> None:
         """Put the record of a stopped run into the cell's output; arguments as for `bundle`."""
         from IPython.display import display
 
-        data = bundle(run, note=note, panel=panel, cell=cell)
+        data = bundle(run, **shown)
         if self._handle is None:
             self._handle = display(data, raw=True, display_id=True)
         else:
@@ -231,7 +237,7 @@ def read_one(stored: Stored, path: Path) -> Recorded:
     try:
         fields = dict(stored.record)
         whole = not fields.pop("cut", False)
-        cell_id = fields.pop("cell", None)
+        cell_id, _ = fields.pop("cell", None), fields.pop("asked", None)
         run = read_record(fields)
     except OtherVersion:
         raise UsageError(
@@ -241,6 +247,30 @@ def read_one(stored: Stored, path: Path) -> Recorded:
     except (ValueError, TypeError, RecursionError, OverflowError):
         raise UsageError(f"{path} holds a record that is damaged or was changed by hand.") from None
     return Recorded(run, whole, stored.cell, _text_now(stored, cell_id, run))
+
+
+def saved_run(asked: str, source: str, place: int) -> Run | None:
+    """Return the run in a cell's own output in the file that `ipyrefine run` executes.
+
+    None where that holds none that is whole, or another program executes it.
+
+    Args:
+        asked: what the run's task and options are recognised by.
+        source: the cell's text.
+        place: which of the cells with this text it is, from 1.
+    """
+    path = Path(os.environ.get(NOTEBOOK, ""))
+    with suppress(UsageError):
+        same = [
+            cell
+            for cell in listed(read_content(path).get("cells"))
+            if text_of(member(cell, "source")).rstrip("\n") == source
+        ]
+        for one in stored_records({"cells": same[place - 1 : place]}):
+            if member(one.record, "asked") == asked:
+                found = read_one(one, path)
+                return found.run if found.whole else None
+    return None
 
 
 def text_of(value: Any) -> str:

@@ -22,7 +22,7 @@ const SHORT = 3;
 const INPUTS = ["keydown", "pointerdown", "touchmove", "wheel"];
 
 /** How a cell begins whose output will be a panel. */
-const REFINES = /^(?:\s|#.*\n)*(?:%%refine\b|%refine fix\b)/;
+const REFINES = /^(?:\s|#.*\n)*(?:%%(?:refine|look)\b|%refine fix\b)/;
 const FIXES = /^(?:\s|#.*\n)*%refine fix\b/;
 
 /** Run once the page is laid out. */

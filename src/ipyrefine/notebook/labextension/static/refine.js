@@ -19,7 +19,7 @@ const ICON = `<svg xmlns="http://www.w3.org/2000/svg" width="16" viewBox="0 0 24
 </svg>`;
 
 /** How a cell begins that needs the magics. */
-const MAGIC = /^(?:[^\S\n]*(?:#.*)?\n)*[^\S\n]*%{1,2}refine\b/;
+const MAGIC = /^(?:[^\S\n]*(?:#.*)?\n)*[^\S\n]*(?:%{1,2}refine|%%look)\b/;
 
 const CATEGORY = "Refine";
 const COMMANDS = ["refine-cell", "refine-selection", "look", "fix", "accept", "resume", "set-up"];
@@ -139,15 +139,15 @@ function selectedLines(cell) {
 
 /** Whether the last run of a cell failed, and neither an interrupt nor a cell of ours did. */
 function hasFailed(cell) {
-  if (cell.model.type !== "code" || /^\s*%%?refine\b/.test(cell.model.sharedModel.getSource())) {
+  if (cell.model.type !== "code" || /^\s*(?:%%?refine|%%look)\b/.test(cell.model.sharedModel.getSource())) {
     return false;
   }
   const error = cell.model.outputs.toJSON().find((output) => output.output_type === "error");
   return Boolean(error) && !["KeyboardInterrupt", "Interrupted", "SystemExit"].includes(error.ename);
 }
 
-/** The line of the magic in a cell that refines its own text, with what stands above it. */
-const OWN_MAGIC = /^(?:[^\S\n]*(?:#.*)?\n)*[^\S\n]*%%refine\b.*\n?/;
+/** The line of the magic in a cell that refines, or looks at, its own text, with what stands above it. */
+const OWN_MAGIC = /^(?:[^\S\n]*(?:#.*)?\n)*[^\S\n]*%%(?:refine|look)\b.*\n?/;
 
 /** Return what the magic of a refining cell starts with. */
 function magicOf(cell, failed) {
