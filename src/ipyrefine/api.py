@@ -26,13 +26,14 @@ from ipyrefine.core.model import (
     Material,
     Price,
     Setup,
+    Stage,
     Task,
     Words,
     refused,
 )
 from ipyrefine.core.policy import PRICE_UNKNOWN
 from ipyrefine.core.ports import Check, Consumer, Journal, Model, price_of
-from ipyrefine.core.prompts import SCORE, Prompts
+from ipyrefine.core.prompts import SCORE, Prompts, only_named
 from ipyrefine.core.run import Run
 from ipyrefine.core.sharing import Sharing
 from ipyrefine.core.syntax import pygments_name
@@ -53,9 +54,8 @@ ProfileLike = str | Path | Mapping[str, Any] | Profile
 CheckLike = Check | Callable[..., Any] | str
 Effort = Literal["low", "medium", "high"]
 EFFORTS: tuple[Effort, ...] = get_args(Effort)
-_NEXT_CELL = "\n\n[code cell]\n"
 _EMBEDDED_TOKENS = Limits().max_tokens
-_ROOM, _EMBEDDED_ROOM = 6_000, 1_500  # characters of the variables found, and of cells' code
+_ROOM, _EMBEDDED_ROOM = 6_000, 1_500  # characters of the variables found
 
 
 # Options
@@ -423,13 +423,8 @@ def make(start: str | Run, options: Options) -> Refinement:
         suite=suite,
         selection=_select(setup.draft, options.lines),
         sharing=sharing,
+        named=options.variables.named,
     )
-
-
-def _looking(checks: Sequence[Check]) -> tuple[Check, ...]:
-    from ipyrefine.checks.python import RunOnCopies
-
-    return tuple(one.looking() if isinstance(one, RunOnCopies) else one for one in checks)
 
 
 def _knowing_names(checks: Sequence[Check], keeps: Sequence[str]) -> list[Check]:
@@ -480,9 +475,15 @@ def _begin(text: str, options: Options) -> _Begun:
         language=pygments_name(options.language) if options.language else spoken,
     )
     room = _EMBEDDED_ROOM if models.are_embedded else _ROOM
-    cells = _cells(options.cells, models, sharing, room)
+    code = [one for one in options.cells if one.kind == "definitions" and not models.are_embedded]
+    if sharing.level == "structure" and sharing.servers:  # it is kept until the user answers
+        code = [one.replace(phrase="") for one in code]
+    cells = [*(one for one in options.cells if one.kind != "definitions"), *code]
     shown = variables.materials(values=sharing.level == "values", room=room)
-    task, words = make_task(chosen).replace(materials=(*shown, *cells)), None
+    materials = (*shown, *cells)
+    if prompts.is_own(Stage.DRAFT) and limits.critique == "never":  # nobody else sees more
+        materials = only_named(materials, variables.named)
+    task, words = make_task(chosen).replace(materials=materials), None
     there = variables.copies.are_there and (variables.hold_data or not models.replay)
     # A table's texts are tried by their results, and one of its is no cell.
     looks = draft is not None and isinstance(models.model, NoWriter) and options.attempts is None
@@ -498,7 +499,9 @@ def _begin(text: str, options: Options) -> _Begun:
         words, checks = _or_words(make_task, checks, options.no_checks)
     checks, phrases = (*checks, *demands.checks), list(demands.phrases)
     if looks:
-        checks = _looking(checks)
+        from ipyrefine.checks.python import RunOnCopies
+
+        checks = tuple(one.looking() if isinstance(one, RunOnCopies) else one for one in checks)
     if (task.is_python and checks and variables.labels) or any(one.computed for one in cells):
         phrases += filter(None, [sharing_phrase(sharing)])
     if masked := count_secrets(text, draft, *prompts.own().values()):
@@ -580,21 +583,6 @@ def _settle_limits(
     if isinstance(models.reader, NoWriter) and (critique == "always" or prompts.judge):
         raise NoModel(NO_MODEL)
     return limits.replace(critique=critique), prompts
-
-
-def _cells(
-    cells: Sequence[Material], models: Models, sharing: Sharing, room: int
-) -> list[Material]:
-    """Return what is shown of a notebook's cells: of their code, the last that there is room for.
-
-    Where it may not be sent, it is kept until the user answers.
-    """
-    if models.replay and models.are_embedded:  # a recording is asked what it was asked
-        cells = [one for one in cells if one.kind != "definitions"]
-    found = [_latest(one, room) if one.kind == "definitions" else one for one in cells]
-    if sharing.level == "structure" and sharing.servers:
-        found = [one.replace(phrase="") if one.kind == "definitions" else one for one in found]
-    return found
 
 
 def _or_words(
@@ -777,17 +765,6 @@ def choose_profile(
             'not. Choose the profile code (or one with form = "code"), or leave the check out.'
         )
     return chosen
-
-
-def _latest(code: Material, room: int) -> Material:
-    """Return the code of cells, with the last cells that there is room for."""
-    if len(code.text) <= room:
-        return code
-    cells = code.text.split(_NEXT_CELL)[1:]
-    while len(cells) > 1 and sum(map(len, cells)) > room:
-        del cells[0]
-    text = _NEXT_CELL.join(["", *cells]).lstrip()
-    return code.replace(phrase=f"the code of the last {len(cells)} cells", text=text)
 
 
 def _select(draft: str | None, lines: tuple[int, int] | None) -> Selection | None:

@@ -1,17 +1,25 @@
 """Each line of the page on other loops, `docs/loops.md`, runs as it stands there.
 
-It does in IPython's terminal, with prompts and an evaluator as that loop has them.
+It does in IPython's terminal, with prompts and an evaluator as that loop has them, in cells above.
+What it sends is that loop's own composition, or else what it sends without a notebook.
 """
 
+import asyncio
 import json
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from kit import READY, code, critique, finding, text
 from openai_server import Answer, ScriptedServer
+
+from ipyrefine import refine
+from ipyrefine.providers.scripted import ScriptedModel
 
 PAGE = (Path(__file__).parents[2] / "docs/loops.md").read_text("utf-8")
 LINES = re.findall(r"^\|.*?`(%%refine .+?)`", PAGE, re.MULTILINE)
@@ -50,34 +58,91 @@ def listed(*actions: str) -> str:
 
 JAVA = "public class Worst {\n    static int of(int[] xs) { return xs[0]; }\n}"
 MAIL = "Dear gardener, our can never drips."
-# Of each line: what the notebook holds before it, what stands below it, the replies, the result.
-CELLS: list[tuple[str, str, list[str], str]] = [
-    (
-        f'mine = {{"draft": "{GENERATOR}", "judge": "{EVALUATOR}"}}',
+MINE = f"""
+limit = 10
+RUBRIC = "Say PASS, NEEDS_IMPROVEMENT or FAIL"
+GENERATOR_PROMPT = "{GENERATOR}"
+EVALUATOR_PROMPT = f"Is it right and fast? {{RUBRIC}}, and why, as JSON only."
+mine = {{"draft": GENERATOR_PROMPT, "judge": EVALUATOR_PROMPT}}
+print(len(EVALUATOR_PROMPT), limit)
+"""
+SCORE = """
+LOW = 0.5
+def score(text, context):
+    return 0.95 if 'min' in text else LOW
+score("xs[0]", None)
+"""
+
+
+NOTHING: Mapping[Any, Any] = MappingProxyType({})
+
+
+class Loop(NamedTuple):
+    """A line of the page: what the notebook holds before it, and what comes of it."""
+
+    before: str
+    task: str
+    replies: list[str]
+    text: str
+    options: Mapping[str, Any] = NOTHING  # the same line, in Python
+    sent: Mapping[int, str] = NOTHING  # its loop's own prompts, by the number of the call
+
+
+def generates(task: str, attempt: str = "", feedback: str = "") -> str:
+    """How those loops put a generator's prompt together."""
+    context = f"\nPrevious attempts:\n- {attempt}\nFeedback: {feedback}" if attempt else ""
+    return f"{GENERATOR}{context}\nTask: {task}".replace("\\n", "\n")
+
+
+def evaluates(task: str, text: str, prompt: str = EVALUATOR) -> str:
+    """How those loops put an evaluator's prompt together."""
+    return f"{prompt}\nOriginal task: {task}\nContent to evaluate: {text}"
+
+
+IN_JAVA = "用Java实现一个类 Worst"
+LOOPS = [
+    Loop(
+        MINE,
         TASK,
         [generated(WORST), said("FAIL", "it is the first"), generated(LOWEST), said("PASS")],
         LOWEST,
+        sent={
+            0: generates(TASK),
+            1: evaluates(TASK, WORST),
+            2: generates(TASK, WORST, "it is the first"),
+            3: evaluates(TASK, LOWEST),
+        },
     ),
-    (
-        f'mine = {{"judge": """{ACTIONS}"""}}',
+    Loop(
+        f'ACTIONS = """{ACTIONS}"""\nmine = dict(judge=ACTIONS)',
         TASK,
         [code(WORST), listed("Use min", "Say what xs is"), code(LOWEST), listed()],
         LOWEST,
+        {"prompts": {"judge": ACTIONS.replace("\\n", "\n")}, "base": "latest", "max_revisions": 3},
+        {
+            n: f"{ACTIONS}\nOriginal task: {TASK}".replace("\\n", "\n").replace("{text}", text)
+            for n, text in ((1, WORST), (3, LOWEST))
+        },
     ),
-    (
-        "def score(text, context):\n    return 0.95 if 'min' in text else 0.5",
+    Loop(
+        SCORE,
         TASK,
         [code(WORST), code(LOWEST)],
         LOWEST,
+        {
+            "checks": [lambda text, context: 0.95 if "min" in text else 0.5],
+            **{"target": 0.9, "max_revisions": 3, "patience": 3, "delta": 0.01},
+        },
     ),
-    (
-        f'mine = {{"draft": "{GENERATOR}", "judge": "{EVALUATOR}"}}',
-        "用Java实现一个类 Worst",
+    Loop(
+        MINE,
+        IN_JAVA,
         [json.dumps({"thoughts": "In Java.", "response": JAVA}), said("PASS")],
         JAVA,
+        sent={0: generates(IN_JAVA), 1: evaluates(IN_JAVA, JAVA)},
     ),
-    (
-        "",
+    Loop(
+        MINE,
         TEMPLATE,
         [
             text("Dear you, buy it."),
@@ -86,35 +151,48 @@ CELLS: list[tuple[str, str, list[str], str]] = [
             READY,
         ],
         MAIL,
+        {"max_revisions": 1},
     ),
 ]
 RESULT = "print('RESULT', [str(refined_run.stop_reason), refined])"
 
 
-def cells() -> list[str]:
-    """The cells of all lines: what is there before, the line with what stands below, its result."""
-    lines = [
-        (before, f"{line}\n{task}", RESULT)
-        for line, (before, task, *_) in zip(LINES, CELLS, strict=True)
-    ]
-    return ["%load_ext ipyrefine", *(cell for parts in lines for cell in parts if cell)]
+def words_of(content: str) -> str:
+    """A prompt without what is by chance, and without the name of the check that is a lambda."""
+    return re.sub(r"(?<=material-)\w+", "", content).replace("<lambda>", "score")
 
 
-def test_every_line_runs_as_it_stands(tmp_path):
-    assert len(LINES) == len(CELLS)
+def sent_without_a_notebook(loop: Loop) -> list[list[str]]:
+    model = ScriptedModel(loop.replies)
+    asyncio.run(refine(loop.task, model=model, **loop.options))
+    return [[words_of(one.content) for one in request.messages] for request in model.requests]
+
+
+def test_every_line_runs_as_it_stands_and_sends_what_its_loop_does(tmp_path):
+    cells = ["%load_ext ipyrefine"]
+    for line, loop in zip(LINES, LOOPS, strict=True):
+        cells += ["%reset -f", loop.before, f"{line}\n{loop.task}", RESULT]
     driver = tmp_path / "driver.py"
     driver.write_text(
-        f"for cell in {cells()!r}:\n    get_ipython().run_cell(cell).raise_error()\n", "utf-8"
+        f"for cell in {cells!r}:\n"
+        "    shell = __import__('IPython').get_ipython()\n"
+        "    shell.run_cell(cell, store_history=True).raise_error()\n",
+        "utf-8",
     )
     command = [sys.executable, "-m", "IPython", "--quick", "--colors=NoColor", str(driver)]
     with ScriptedServer() as server:
-        server.then(*(Answer(reply) for cell in CELLS for reply in cell[2]))
+        server.then(*(Answer(reply) for loop in LOOPS for reply in loop.replies))
         env = {**os.environ, "OPENAI_BASE_URL": server.base_url, "IPYREFINE_MODEL": "scripted"}
         ended = subprocess.run(
             command, env=env, capture_output=True, text=True, timeout=120, check=False
         )
-        asked = len(server.requests)
+        asked = [[words_of(one["content"]) for one in body["messages"]] for body in server.bodies]
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    results = [eval(line) for line in re.findall(r"RESULT (\[.*\])", ended.stdout)]
-    assert results == [["passed", text] for *_, text in CELLS]
-    assert asked == sum(len(cell[2]) for cell in CELLS)
+    results = [eval(one) for one in re.findall(r"RESULT (\[.*\])", ended.stdout)]
+    assert results == [["passed", loop.text] for loop in LOOPS]
+    for loop in LOOPS:
+        expected = dict(enumerate(sent_without_a_notebook(loop))) if loop.options else {}
+        expected |= {number: [prompt] for number, prompt in loop.sent.items()}
+        assert dict(enumerate(asked[: len(loop.replies)])) == expected
+        del asked[: len(loop.replies)]
+    assert not asked

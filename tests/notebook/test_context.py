@@ -89,6 +89,133 @@ def test_a_user_says_how_much_of_it_is_seen(shell, model, options, names):
     assert setup_of(shell, options).task.variables == names
 
 
+RUBRIC = "RUBRIC = 'Right, planted.'"
+GRADE = "def grade(text):\n    return 'planted' not in text"
+TRIED = ["print(grade('planted'))", "assert not grade('planted')\nRUBRIC"]
+CALLS = "def grade(text):\n    return {}"
+# Of each: the cells that a run is judged by, and the options that say so.
+JUDGES = {
+    "a function": ([GRADE], "-c grade"),
+    "a lambda, then a function": (["grade = lambda text: 'planted' in text", GRADE], "-c grade"),
+    "a function with a setting": ([GRADE], "-c 'grade decisive=no'"),
+    "what a function calls": (
+        [RUBRIC, "def lint(text):\n    return RUBRIC in text", CALLS.format("lint(text)")],
+        "-c grade",
+    ),
+    "a partial function": (
+        ["KEY = 'planted'", "def has(key, text):\n    return key in text",
+         "grade = partial(has, KEY)"],
+        "-c grade",
+    ),
+    "an instance": (
+        [RUBRIC, "class Grader:\n    def __call__(self, text):\n        return RUBRIC in text",
+         "grade = Grader()\ngrade.key = 'planted'"],
+        "-c grade",
+    ),
+    "a list of tests": (
+        ["TESTS = []", "def planted():\n    return 7", "def test_a():\n    planted()",
+         "TESTS.append(test_a)"],
+        "-c tests:TESTS",
+    ),
+    "a text of tests": (
+        ["def answer():\n    return 'planted'", "TESTS = 'def test_a(): assert f() == answer()'"],
+        "-c 'tests:TESTS seconds=9'",
+    ),
+    "the right values": (
+        ["EXPECTED = pd.DataFrame({'planted': [1]})", CALLS.format("EXPECTED.size"), "EXPECTED"],
+        "-c grade",
+    ),
+    "a number made of data": (
+        ["TOTAL = orders['eur'].sum()", CALLS.format("f'planted {TOTAL}' in text")], "-c grade",
+    ),
+    "what cells try": ([RUBRIC, CALLS.format("RUBRIC in text"), *TRIED], "-c grade"),
+    "prompts": (
+        [RUBRIC, "JUDGE = f'PASS or FAIL? {RUBRIC}'", "mine = {}", "mine['judge'] = JUDGE",
+         "print(JUDGE)"],
+        "--prompts mine",
+    ),
+    "a profile": (
+        ["planted = 'Warm.'", "kind = {'criteria': {'tone': planted}, 'form': 'code'}"], "-p kind",
+    ),
+    "what the task has a word of": (["total = ['planted']", CALLS.format("total")], "-c grade"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("judge", JUDGES)
+@pytest.mark.parametrize("more", ["--share values", "--context 9"])
+def test_nobody_is_shown_what_a_run_is_judged_by(shell, model, judge, more):
+    cells, options = JUDGES[judge]
+    shell.run_cell("from functools import partial", store_history=True)
+    before = {*shell.user_ns}
+    for cell in (*cells, "orders['net'] = orders['eur'] / rate"):
+        shell.run_cell(cell, store_history=True).raise_error()
+    made, profile = {*shell.user_ns} - before, "-p code" * ("-p" not in options.split())
+    line = f"%%refine --set quiet=yes {profile} {options} {more}"
+    shell.run_cell(f"{line}\nWhat is the total? It has to pass grade().", store_history=True)
+    shown = {*shell.user_ns["refined_run"].task.variables}
+    assert "planted" not in sent(model).lower()
+    assert not made & shown
+    assert {"orders", "rate"} <= shown
+
+
+def test_of_a_cell_that_defines_more_the_rest_is_shown(shell, model):
+    model.base_url = "http://127.0.0.1:8080/v1"
+    shell.run_cell(f"{GRADE}\nfee = 3  # of each\nfees = [fee]\ngrade('x')", store_history=True)
+    assert run_of(shell, "-c grade --context 1").task.variables == ["fee", "fees"]
+    assert "[code cell]\nfee = 3\nfees = [fee]" in sent(model)
+    assert "grade" not in sent(model)
+
+
+@pytest.mark.parametrize(
+    ("cells", "options", "task", "name"),
+    [
+        (["def net(x): ...", CALLS.format("net(text)")], "-c grade", "Call net().", "net"),
+        ([CALLS.format("orders")], "-c grade", "How many rows has `orders`?", "orders"),
+        ([CALLS.format("orders"), "big = orders[orders.eur > 9]"], "-c grade", "Go on.", "orders"),
+        (["def net(x): ...", "a = net(orders)", CALLS.format("net(text)")], "-c grade", "Go.", "a"),
+        (["words = ['a']", CALLS.format("words")], "-c grade -v words", "Go on.", "words"),
+        ([GRADE], "-c grade -v grade", "Go on.", "grade"),
+        (["data = orders * 2"], "-p data", "What does `data` hold?", "data"),
+        (["tests = [1]", "T = 'def test_a(): pass'"], "-c tests:T", "Sum `tests`.", "tests"),
+    ],
+    ids=["a helper by its name", "data by their name", "data of both", "what it makes", "by -v",
+          "the judge by -v", "named like a profile", "named like a check"],
+)  # fmt: skip
+def test_what_the_user_names_or_makes_data_of_is_shown(shell, model, cells, options, task, name):
+    for cell in cells:
+        shell.run_cell(cell, store_history=True)
+    shell.run_cell(f"%%refine --set quiet=yes {options}\n{task}", store_history=True)
+    assert name in shell.user_ns["refined_run"].task.variables
+
+
+CLASSES = {"Java": "java", "C++": "cpp", "Kotlin": "kotlin", "C#": "csharp", "Dart": "dart"}
+FUNCTIONS = {
+    **{name: name.lower() for name in ("Go", "Rust", "R", "JavaScript", "TypeScript", "Julia")},
+    **{name: name.lower() for name in ("Haskell", "OCaml", "Elixir", "Lua", "Scala")},
+}
+LANGUAGES = {
+    **{f"Implement a {name} class Stack with push.": tag for name, tag in CLASSES.items()},
+    **{f"Write a function in {name} that sorts.": tag for name, tag in FUNCTIONS.items()},
+    "Write a SQL query for the table above: the total of each customer.": "sql",
+    "Write a bash script that counts the files.": "bash",
+    "用Java实现一个Stack类": "java",
+    "用C++写一个函数": "cpp",
+    "Using Rust, write a SQL parser.": "rust",
+    "用Python写一个函数解析SQL": "python",
+    "%%javascript\nlet x = 1;": "javascript",
+}
+
+
+@pytest.mark.parametrize(("task", "asked"), LANGUAGES.items())
+def test_a_task_is_asked_for_in_its_language_whatever_the_cells_hold(shell, model, task, asked):
+    run, is_python = run_of(shell, "", task), asked == "python"
+    assert run.task.language == asked
+    assert f"```{asked} and ends with" in sent(model)
+    assert ("next cell of the notebook" in sent(model)) is is_python
+    assert ("the code may use them" in sent(model)) is is_python
+    assert len(run.task.variables) == 4 * (is_python or asked == "sql")
+
+
 def test_a_setting_says_of_how_many_cells(shell, model):
     shell.run_line_magic("config", "Refine.context = 0")
     assert setup_of(shell).task.variables == []
@@ -116,7 +243,7 @@ def test_of_long_cells_the_last_ones_are_seen(shell, model):
     model.base_url = "http://127.0.0.1:8080/v1"
     shell.run_line_magic("config", "Refine.context = 4")
     run = run_of(shell)
-    assert labels.opening(run.setup).endswith(", the code of the last 2 cells")
+    assert labels.opening(run.setup).endswith(", the code of 2 cells")
     text = sent(model)
     assert ("d = [1" in text, "c = [1" in text, "b = [1" in text) == (True, True, False)
     assert "\n[code cell]\nc = [1" in text

@@ -69,6 +69,10 @@ LANGUAGES = [
     ("Write a function that moves the disks from A to C.", "python"),
     ("Write a go function that may return None.", "python"),
     ("用Java实现一个Stack类", "java"),
+    ("用Python写一个函数解析SQL", "python"),
+    ("Using Rust, write a SQL parser.", "rust"),
+    ("Go through the orders and sum them.", "python"),
+    ("SQL query for the revenue of each customer", "sql"),
     ("Schreibe eine Java-Klasse für Brüche.", "java"),
     ("Schreibe ein Python-Skript, das Java-Dateien zählt.", "python"),
 ]

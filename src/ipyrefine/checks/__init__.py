@@ -201,6 +201,13 @@ def is_self_contained(name: str) -> bool:
     return float(settings.get("seconds", 0)) <= _USUAL_SECONDS
 
 
+def variable_of(name: str) -> str:
+    """Return the variable that a check's name is about, or an empty string."""
+    kind = _find(name)
+    found = re.match(r"\s*(?:\w+:\s*)?(\w+)", name)
+    return found[1] if found and (kind is None or kind.argument) else ""
+
+
 def _from_object(check: Any, context: Context) -> "Check":
     if isinstance(getattr(check, "name", None), str) and callable(check):
         ready: Check = check

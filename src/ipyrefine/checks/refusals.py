@@ -45,7 +45,7 @@ def explain_refusal(tried: Any, fault: str, *sources: str, offline: bool = True)
             case [str(path), bool(written)] if use := _use_of(path, written=written):
                 return _unreached(use)
     if tried.get("refused"):
-        return f"Not run: the sandbox refused a system call. {fault.splitlines()[0]}"
+        return f"Not run: the sandbox refused a system call. {fault}".partition("\n")[0]
     return explain_listing(tried, *sources)
 
 

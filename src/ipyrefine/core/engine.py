@@ -8,7 +8,15 @@ journalled, commits it and shows it, in that order, and waits until that is done
 import asyncio
 import secrets
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Coroutine,
+    Iterable,
+    Sequence,
+)
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from inspect import isawaitable
@@ -89,6 +97,7 @@ class Refinement:
         selection: the part of the draft that may change; what the model writes elsewhere is put
             back.
         sharing: what the models' servers are sent of what code computed.
+        named: variables that the user asked for, which own prompts are shown too.
 
     Raises:
         UsageError: the task has no criterion, or the draft is empty.
@@ -111,6 +120,7 @@ class Refinement:
         suite: Suite | None = None,
         selection: Selection | None = None,
         sharing: Sharing | None = None,
+        named: Collection[str] = (),
     ) -> None:
         self.model, self.judge, self.checks = model, judge or model, tuple(checks)
         self.clock, self.selection, self.suite = clock, selection, suite
@@ -139,6 +149,7 @@ class Refinement:
             nonce or make_nonce(secrets.token_bytes(32)),
             next(iter(schemas), None),
             replayed=[s for s in Stage if getattr(readers.get(s, self.model), "replays", False)],
+            named=named,
         )
         self.sharing = sharing or Sharing()
         self._begun, self._warnings = isinstance(start, Run), tuple(warnings)
@@ -580,7 +591,7 @@ class Refinement:
         edits: bool = False,
         sampled: Request | None = None,
     ) -> Written:
-        task, own, earlier = self.state.task, self._requests.is_own(stage), count()
+        task, own, earlier = self.state.task, self._requests.prompts.is_own(stage), count()
 
         chooses = stage is Stage.DRAFT and self.state.setup.words is not None
 

@@ -21,7 +21,7 @@ from typing import Any
 
 from ipyrefine.core.alignment import unified_diff
 from ipyrefine.core.effects import has_to_be_wanted, sentence
-from ipyrefine.core.model import Form, Record, Stage, Task
+from ipyrefine.core.model import Form, Material, Record, Stage, Task
 from ipyrefine.core.points import (
     SCOPE,
     dismissed,
@@ -104,6 +104,15 @@ class Prompts(Record):
         fields, own = type(self).model_fields, self.model_dump()
         return {name: text for name, text in own.items() if text != fields[name].default}
 
+    def is_own(self, stage: Stage) -> bool:
+        """Return True if a stage has a prompt of the user's, which is sent as it stands."""
+        if stage is Stage.JUDGE:
+            return self.judge != SCORE
+        if stage is Stage.REVISE and self.revise == _STAGES[stage]:
+            stage = Stage.DRAFT
+        writes = stage in (Stage.DRAFT, Stage.REVISE)
+        return writes and not str(getattr(self, stage)).startswith(_STAGES[stage])
+
 
 def _usual_places(prompt: str) -> str:
     """Return a prompt with our names for places that other loops call ``{response.code}``."""
@@ -180,11 +189,17 @@ def _line(text: str) -> str:
 # What prompts are filled with
 
 
+def only_named(materials: Iterable[Material], named: Collection[str]) -> tuple[Material, ...]:
+    """Return the material that the user asked for, which alone may stand beside an own prompt."""
+    return tuple(m for m in materials if m.kind in ("cells", "rules") or m.name in named)
+
+
 def _whole_request(task: Task, fenced: Callable[[str], str] = str) -> str:
     rules = "\n\n".join(m.text for m in task.materials if m.kind == "rules")
     variables = "\n".join(m.text for m in task.materials if m.kind == "variable")
     cells = "\n\n".join(m.text for m in task.materials if m.kind in ("cells", "definitions"))
-    parts = [(_PARTS["rules"], rules), (_FORMS[task.form]["variables"], variables)]
+    form: Form = "code" if task.is_python else "prose"
+    parts = [(_PARTS["rules"], rules), (_FORMS[form]["variables"], variables)]
     parts.append((_PARTS["cells"], cells))
     about = [f"{head}\n{fenced(text)}" for head, text in parts if text]
     return "\n\n".join([task.request, *about])
@@ -370,6 +385,7 @@ class Requests:
     schema: dict[str, Any] | None = None  # of the text, to which servers can hold the writer
     level: Level = "structure"  # what the servers are sent of what code computed
     replayed: Collection[str] = ()  # stages that recordings answer, to which nothing is sent
+    named: Collection[str] = ()  # variables that the user asked for
 
     def samples(self, run: Run, base: Iteration) -> bool:
         """Return True if a draft is sampled from the task in place of a revision of ``base``.
@@ -419,7 +435,7 @@ class Requests:
         places["format"] = _give("Then give", task) + words
         options = self._constraint(self.prompts.draft == _STAGES["draft"])
         options["temperature"] = _temperature(run)
-        if self.is_own(Stage.DRAFT):
+        if self.prompts.is_own(Stage.DRAFT):
             request = self._own(run, Stage.DRAFT, template, None, (), places, **options)
         else:
             prompt = _fill_all(template, {}, **places)
@@ -445,7 +461,10 @@ class Requests:
             "difference": self._difference(run, iteration),
         }
         count = run.limits.min_findings
-        tests = fill(_PARTS["tests"], space=_space(task)) if task.is_python else ""
+        space = _PARTS["space"]
+        if task.variables:
+            space = fill(_PARTS["cell_space"], names=_names(task), name=task.variables[0])
+        tests = fill(_PARTS["tests"], space=space) if task.is_python else ""
         names = task.categories or tuple(c.name for c in task.criteria)
         weighty = [id_ for id_, one in iteration.effects.items() if has_to_be_wanted(one)]
         places = {
@@ -508,7 +527,7 @@ class Requests:
                 f"The text takes about {tokens:,} tokens, and a reply may take {limit:,}. Allow "
                 "more with --set max_tokens, or refine a part of it with --lines."
             )
-        need = reply + estimate_tokens(len(text) + len(self._system(run).content))
+        need = reply + estimate_tokens(len(text) + len(self._system(run, Stage.DRAFT).content))
         if window is None or need <= window:
             return ""
         return (
@@ -540,23 +559,12 @@ class Requests:
             "findings": _list_points("Weaknesses found in an earlier version", standing),
             "dismissed": _dismissed(run),
         }
-        if self.is_own(Stage.JUDGE):
+        if self.prompts.is_own(Stage.JUDGE):
             iteration = iteration.replace(text=INVISIBLE.sub("", iteration.text))
             places = {**about, "shape": _TEXTS["shapes"]["verdict"]}
             return self._own(run, Stage.JUDGE, self.prompts.judge, iteration, (), places)
         prompt = _fill_all(self.prompts.judge, about)
         return self._request(run, Stage.JUDGE, prompt, about.values())
-
-    def is_own(self, stage: Stage) -> bool:
-        """Return True if a stage has a prompt of the user's, which is sent as it stands."""
-        draft, revise = self.prompts.draft, self.prompts.revise
-        own_draft = not draft.startswith(_STAGES["draft"])
-        own_revise = not revise.startswith(_STAGES["revise"])
-        return {
-            Stage.DRAFT: own_draft,
-            Stage.REVISE: own_revise or (own_draft and revise == _STAGES["revise"]),
-            Stage.JUDGE: self.prompts.judge != SCORE,
-        }.get(stage, False)
 
     def _own(
         self,
@@ -569,18 +577,20 @@ class Requests:
         **options: Any,
     ) -> Request:
         """Fill in the user's prompt, and append what it has no place for."""
+        shown = only_named(run.task.materials, self.named)
+        run = run.replace(setup=run.setup.replace(task=run.task.replace(materials=shown)))
         template = _usual_places(template) if iteration else template
         found = set(_PLACE.findall(template))
         task, text = _whole_request(run.task), _neutralise(iteration.text if iteration else "")
         attempts, feedback, added = "", _feedback(cells), []
         if stage is Stage.REVISE and iteration:
-            shown = "text" in found
+            has_text = "text" in found
             earlier = _tried(run, iteration) if run.limits.memory == "all" else []
             tried = [_attempt(one.text, _feedback(_actionable(run, one))) for one in earlier]
-            attempts = "\n\n".join(tried if shown else [*tried, _attempt(text, feedback)])
+            attempts = "\n\n".join(tried if has_text else [*tried, _attempt(text, feedback)])
             if attempts and not found & {"attempts", "context"}:
                 added.append(f"Previous attempts:\n{attempts}")
-            if shown and feedback and not found & {"feedback", "findings"}:
+            if has_text and feedback and not found & {"feedback", "findings"}:
                 added.append(f"Feedback: {feedback}")
         if "task" not in found:
             added.append(f"{'Original task' if stage is Stage.JUDGE else 'Task'}: {task}")
@@ -599,7 +609,7 @@ class Requests:
                 "context": attempts and f"Previous attempts:\n{attempts}",
             },
         )
-        prompt, about = "\n\n".join([content, *added]), (text, feedback, attempts)
+        prompt, about = "\n".join([content, *added]), (text, feedback, attempts)
         request = self._request(run, stage, prompt, about, **options)
         ours = int(self.prompts.system == _STAGES["system"])  # which would stand beside theirs
         return request.replace(messages=request.messages[ours:], schema_name="own")
@@ -627,7 +637,7 @@ class Requests:
         about = {"text": self._text(run, base, base.text, original), **about}
         about["findings"] = _list_points("Findings to act on", cells) + _undecided(run, base)
         about["rejected"] = earlier
-        if self.is_own(Stage.REVISE):
+        if self.prompts.is_own(Stage.REVISE):
             template = self.prompts.revise
             template = self.prompts.draft if template == _STAGES["revise"] else template
             places = {**about, "rejected": earlier, "original": original, "ask": _ask(run.task)}
@@ -650,11 +660,11 @@ class Requests:
     def asks_notes(self) -> bool:
         """Whether the user's template, added to ours, says how revisions are to be written."""
         added = self.prompts.revise.removeprefix(_STAGES["revise"])
-        return bool(added) and not self.is_own(Stage.REVISE)
+        return bool(added) and not self.prompts.is_own(Stage.REVISE)
 
     @property
     def _built_in(self) -> bool:
-        return self.prompts.revise == _STAGES["revise"] and not self.is_own(Stage.REVISE)
+        return self.prompts.revise == _STAGES["revise"] and not self.prompts.is_own(Stage.REVISE)
 
     def _edits(self, run: Run, text: str) -> bool:
         """Return True if a revision is asked for as edits: of a long text, without own prompts.
@@ -670,7 +680,7 @@ class Requests:
         criteria = (criterion.name for criterion in run.task.criteria)
         own = (text for item in run.setup.prompts.items() for text in item)
         return Request(
-            messages=(self._system(run), Message(role="user", content=prompt)),
+            messages=(self._system(run, stage), Message(role="user", content=prompt)),
             max_tokens=token_limit(run),
             seed=run.limits.seed,
             purpose=stage,
@@ -683,14 +693,14 @@ class Requests:
             return {}
         return {"json_schema": self.schema, "schema_name": "text", "strict": False}
 
-    def _system(self, run: Run) -> Message:
-        task, prompt = run.task, self.prompts.system
+    def _system(self, run: Run, stage: Stage) -> Message:
+        task, prompt, own = run.task, self.prompts.system, self.prompts.is_own(stage)
         if run.setup.weak_editor and prompt == _STAGES["system"]:
             prompt = _PARTS["small"]
         items = "".join(f"\n{n}. {item}" for n, item in enumerate(task.checklist, start=1))
         head = "\n\nChecklist; a finished text answers each of these with yes:"
         content = fill(
-            prompt if "{task}" in prompt else f"{prompt}\n\nTask: {{task}}",
+            prompt if "{task}" in prompt or own else f"{prompt}\n\nTask: {{task}}",
             kind=fill(_FORMS[task.form]["kind"], language=task.language_name),
             task=_whole_request(task, lambda text: fence(text, self.nonce)),
             criteria=_criteria(task),
@@ -764,12 +774,6 @@ def _resampled(run: Run, request: Request, kind: str, number: int) -> Request:
     )
 
 
-def _space(task: Task) -> str:
-    if not task.variables:
-        return _PARTS["space"]
-    return fill(_PARTS["cell_space"], names=_names(task), name=task.variables[0])
-
-
 def _names(task: Task) -> str:
     return ", ".join(f"`{name}`" for name in task.variables[:_NAMED])
 
@@ -782,7 +786,7 @@ def _ask(task: Task) -> str:
 
 def _give(verb: str, task: Task) -> str:
     """Say how the text is to be marked; a cell works on the notebook's variables."""
-    if task.form == "code" and task.variables:
+    if task.is_python and task.variables:
         return fill(_PARTS["cell"], verb=verb, names=_names(task))
     language = {"language": task.language_name, "tag": task.language}
     return fill(_FORMS[task.form]["give"], verb=verb, **language)

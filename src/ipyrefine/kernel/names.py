@@ -5,13 +5,23 @@ import builtins
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import suppress
+from types import ModuleType
+from typing import Any
 
 from ipyrefine.core.model import Task
 from ipyrefine.core.scopes import Read, module_names
 from ipyrefine.core.stated import fenced_python, read_examples
-from ipyrefine.core.syntax import ERRORS, names_bound, parse, try_parse, unparse
+from ipyrefine.core.syntax import (
+    ERRORS,
+    free_names,
+    names_bound,
+    names_used,
+    try_parse,
+    unparse,
+)
+from ipyrefine.kernel.describe import is_array, is_frame
 from ipyrefine.kernel.magics import python_part
 
 _MAX_SOURCE = 200_000  # characters of code that are read
@@ -27,8 +37,11 @@ _BINDS_UNSEEN = frozenset(
     }
 )
 _PLAIN = ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Expr | ast.Delete | ast.Assert
+# What leaves names to the cells below.
+_LEAVES = ast.Assign | ast.AnnAssign | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _CELL = re.compile(r"^\[([^\]\n]+)\]\n", re.MULTILINE)  # heads the cells that a model is shown
 _BACKTICKS = re.compile(r"(?<!`)`([^`\n]{1,200})`(?!`)")
+_WORD = re.compile(r"(?<![\w.'\"])[A-Za-z_]\w*(?!['\"])")
 _CALLED = re.compile(r"(?<![\w.])([A-Za-z_]\w{0,100})\((?!e?s\))")  # not the plural of "file(s)"
 # What a request asks to write is not there yet; an older one of that name must not stand in for it.
 _ASKED = re.compile(
@@ -42,10 +55,12 @@ _ASKED = re.compile(
 def names_in_code(source: str) -> list[str]:
     """Return the names that code reads before it binds them, in their order; no built-in ones."""
     part = python_part(source[:_MAX_SOURCE])
+    tree = try_parse(part.code) or ast.Module([], [])
     try:
-        names = _free_names(parse(part.code))
-    except ERRORS:
-        return []
+        reads = module_names(tree).reads
+        names = [one.name for one in reads if not one.bound and one.name[:2] != "__"]
+    except ERRORS:  # such as `return` outside of a function
+        names = sorted(free_names(tree))
     return [name for name in dict.fromkeys(names) if name not in _BUILTINS | part.names]
 
 
@@ -75,11 +90,63 @@ def names_defined(source: str) -> list[str]:
     They are those of its functions and classes, and those that its own statements assign. Loops,
     imports, what it deletes, and names that start with an underscore do not count.
     """
-    tree = try_parse(python_part(source[:_MAX_SOURCE]).code) or ast.Module([], [])
-    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
-    deleted = {node.id for node in nodes if isinstance(node.ctx, ast.Del)}
-    names = dict.fromkeys([*_defined(tree), *_assigned(tree)])
-    return [name for name in names if name[:1] != "_" and name not in deleted]
+    body = _statements(source)
+    deleted = {one for node in body if isinstance(node, ast.Delete) for one in names_used(node)}
+    kept: list[ast.stmt] = [one for one in body if isinstance(one, _LEAVES)]
+    with suppress(*ERRORS):
+        binds = module_names(ast.Module(kept, [])).binds
+        return sorted(one for one in binds - deleted if one[0] != "_")
+    return []
+
+
+def names_behind(
+    roots: Iterable[str],
+    space: Mapping[str, Any],
+    cells: Iterable[str],
+    but: Set[str] = frozenset(),
+) -> set[str]:
+    """Return names of the notebook with all that they are made of, as its cells define them.
+
+    A frame or an array counts where a function reads it and no cell makes anything else of it.
+
+    Args:
+        roots: the names; those that the notebook does not have are left out.
+        space: the notebook's variables.
+        cells: the sources of the cells that ran.
+        but: names that do not count, nor what only they are made of.
+    """
+    found = [name for name in roots if name in space]
+    nodes = [node for source in (cells if found else ()) for node in _statements(source)]
+    parts = [(free_names(node), _changes(node)) for node in nodes]
+    data = {name for name, value in space.items() if is_frame(value) or is_array(value)}
+    for name in found:
+        reads = set().union(*(r for r, changes in parts if name in changes and name not in data))
+        reads |= {*names_in_code(space[name])} if type(space[name]) is str else set()
+        reads -= {*found, *but} | (set() if callable(space[name]) else data)
+        found += [n for n in reads & space.keys() if type(space[n]) is not ModuleType]
+    others = set().union(*(r | changes for r, changes in parts if changes - {*found}))
+    return {*found} - (data & others)
+
+
+def without_names(source: str, names: Set[str]) -> str:
+    """Return a cell without the statements that define or only show some names.
+
+    One that is not Python, but has such a name in it, is left out as a whole.
+    """
+    if not any(name in source for name in names):
+        return source
+    body = _statements(source)
+    kept = [node for node in body if names.isdisjoint(_changes(node) or free_names(node))]
+    return source if len(kept) == len(body) > 0 else unparse(ast.Module(kept, []))
+
+
+def _statements(source: str) -> list[ast.stmt]:
+    return (try_parse(python_part(source[:_MAX_SOURCE]).code) or ast.Module([], [])).body
+
+
+def _changes(node: ast.stmt) -> set[str]:
+    """Return the names that a statement binds, or changes by an item, an attribute or a method."""
+    return names_bound(node) | {*re.findall(r"^\s*(\w+)[.\[]", unparse(node), re.MULTILINE)}
 
 
 def undefined_names(text: str, task: Task, known: Iterable[str]) -> list[Read]:
@@ -99,7 +166,9 @@ def undefined_names(text: str, task: Task, known: Iterable[str]) -> list[Read]:
         names = module_names(tree)
     except ERRORS:  # it fails in another way
         return []
-    defined = {*known, *part.names, *_BUILTINS, *_defined_here()}
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    here = {*vars(sys.modules["__main__"]), *(shell.user_ns if shell else ())}
+    defined = {*known, *part.names, *_BUILTINS, *here}
     reads = [
         one
         for one in names.reads
@@ -115,11 +184,6 @@ def undefined_names(text: str, task: Task, known: Iterable[str]) -> list[Read]:
         if one.name not in given and not any(_is_within(one, guard) for guard in guards):
             first.setdefault(one.name, one)
     return [*first.values()]
-
-
-def _defined_here() -> set[str]:
-    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    return {*vars(sys.modules["__main__"]), *(shell.user_ns if shell else ())}
 
 
 def _is_data(text: str, tree: ast.Module) -> bool:
@@ -193,52 +257,14 @@ def names_in_prose(text: str) -> list[str]:
     fenced = [unparse(tree) for tree in fenced_python(text)]
     prose = re.sub(r"```.*?```|^\s*>>>.*$", "", text, flags=re.DOTALL | re.MULTILINE)
     names = [
-        *(name for part in _BACKTICKS.findall(prose) for name in _names_in_span(part)),
+        *(name for part in _BACKTICKS.findall(prose) for name in _WORD.findall(part)),
         *_CALLED.findall(prose),
         *(name for example in examples for name in names_in_code(example.code)),
         *(name for source in fenced for name in names_in_code(source)),
     ]
     asked = {
         *_ASKED.findall(prose),
-        *(name for example in examples for name in _called(example.call)),
-        *(name for source in fenced for name in _defined(parse(source))),
+        *(name for example in examples for name in _CALLED.findall(example.call)),
+        *(name for source in fenced for name in names_defined(source)),
     }
     return [n for n in dict.fromkeys(names) if n not in asked and n not in _BUILTINS]
-
-
-def _free_names(tree: ast.Module) -> list[str]:
-    try:
-        reads = module_names(tree).reads
-    except SyntaxError:  # such as `return` outside of a function
-        nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
-        stored = {node.id for node in nodes if not isinstance(node.ctx, ast.Load)}
-        return [node.id for node in nodes if node.id not in stored]
-    return [one.name for one in reads if not one.bound and one.name[:2] != "__"]
-
-
-def _names_in_span(span: str) -> Iterable[str]:
-    """Return the names of what stands in backticks: an expression, or words that start with one."""
-    if names := names_in_code(span):
-        return names
-    start = re.match(r"[A-Za-z_]\w*", span)
-    return [start[0]] if start and not try_parse(span) else []
-
-
-def _called(source: str) -> Iterator[str]:
-    for node in ast.walk(try_parse(source.strip()) or ast.Module([], [])):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            yield node.func.id
-
-
-def _defined(tree: ast.Module) -> Iterator[str]:
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            yield node.name
-
-
-def _assigned(tree: ast.Module) -> Iterator[str]:
-    """Return the names that a module's own statements assign; an annotation alone assigns none."""
-    for node in tree.body:
-        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value:
-            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-                yield from sorted(names_bound(target))

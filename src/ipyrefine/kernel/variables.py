@@ -12,7 +12,7 @@ import os
 import re
 import sys
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import islice
@@ -349,6 +349,7 @@ def find(
     without: Iterable[str] = (),
     more: Iterable[str] = (),
     cells: Mapping[str, str] | None = None,
+    hidden: Collection[str] = (),
     **how: Any,
 ) -> Variables:
     """Return the variables that a cell is about.
@@ -362,6 +363,8 @@ def find(
         without: names to leave out; ``all`` for all.
         more: further names that it may be about.
         cells: names that cells before it used, each with its cell; the latest first.
+        hidden: names that no model may be shown, but which checked code gets; one of `named` is
+            shown all the same.
         **how: ``moment`` and ``unconfined``, as for `Copies`.
 
     Raises:
@@ -377,7 +380,7 @@ def find(
     asked = dict.fromkeys([*names_in_draft(draft), *names_in_prose(text), *words, *more])
     cells = {name: cell for name, cell in (cells or {}).items() if name not in asked}
     for name in (*asked, *cells):
-        if name in space and not {name, "all"} & without and name[:1] != "_":
+        if name in space and not {name, "all"} & without and name[:1] != "_" and name not in hidden:
             found[name] = space[name]
     found = dict(islice(found.items(), _MAX_FOUND))
     left_out = dict.fromkeys(space if "all" in without else without, "--no-var leaves it out")

@@ -1,28 +1,30 @@
 """Read a cell once: as a task or a draft, with what stays above it; and the cells above it."""
 
 import ast
-import functools
 import hashlib
-import inspect
 import json
 import os
 import re
 import stat
-import sys
-from abc import ABCMeta
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from enum import EnumMeta
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from itertools import islice
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
+from ipyrefine.checks import variable_of
 from ipyrefine.core.model import Material
 from ipyrefine.core.syntax import ERRORS, names_used, parse, pygments_name, try_parse, unparse
 from ipyrefine.errors import UsageError
-from ipyrefine.kernel.copying import lies_here
 from ipyrefine.kernel.magics import has_python_beside_magics
-from ipyrefine.kernel.names import names_defined, names_in_code
+from ipyrefine.kernel.names import (
+    names_behind,
+    names_defined,
+    names_in_code,
+    names_in_draft,
+    names_in_prose,
+    without_names,
+)
 from ipyrefine.kernel.redaction import redact, secret_values
 from ipyrefine.notebook.cell_target import (
     Origin,
@@ -31,6 +33,7 @@ from ipyrefine.notebook.cell_target import (
     source_cell_id,
     source_cell_text,
 )
+from ipyrefine.profiles import Profile
 from ipyrefine.profiles.recognise import code_language, is_python, read_fence
 
 _WORDS_ONLY = ("markdown", "text")  # "languages" of words
@@ -55,15 +58,14 @@ _LOOKED_AT = 100  # cells, for those that used a name
 LEFT_BY_US = ("refined", "refined_run")
 _SOURCE = 2_000  # characters of the source of a cell above
 _OUTPUT = 800  # characters of all its outputs
-_TOTAL = 12_000  # characters of all cells; the nearest ones count first
+_TOTAL = 6_000  # characters of all cells; the nearest ones count first
+_RULES = 12_000  # characters of standing wishes
 _GAP = re.compile(r"\n[^\S\n]*\n")
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _Definition = _Function | ast.ClassDef
 _ABSTRACT = re.compile(r"\b(?:ABC|Protocol)\b")
 _RAISES = re.compile(r'(?:""".*"""\s*)?raise NotImplementedError\b.*', re.DOTALL)
 _EMPTY = re.compile(rf'""".*"""(?:\s*(?:pass|\.\.\.))*|{_RAISES.pattern}', re.DOTALL)
-_FUNCTIONS = (FunctionType, functools._lru_cache_wrapper)
-_DEFINED = (FunctionType, type, ABCMeta, EnumMeta)
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 
@@ -219,8 +221,8 @@ def is_words(source: str, shell: Any) -> bool:
     match body:
         case [ast.Expr(ast.Name(name))] if not name.isascii() and name not in shell.user_ns:
             return True  # a sentence without spaces
-    values = [getattr(getattr(node, "value", None), "value", None) for node in body]
-    return all(isinstance(n, ast.Expr) for n in body) and all(isinstance(v, str) for v in values)
+    values = [getattr(n.value, "value", None) if isinstance(n, ast.Expr) else None for n in body]
+    return all(isinstance(value, str) for value in values)
 
 
 def exact_body(body: str) -> str:
@@ -260,19 +262,44 @@ def visible_names(shell: Any) -> dict[str, Any]:
     }
 
 
+def request_of(args: Namespace, source: CellSource) -> str:
+    """Return what a cell asks for, in words."""
+    words = (args.goal if source.is_draft else source.text, source.wish, args.change)
+    return "\n\n".join(filter(None, words))
+
+
+def names_of_judges(shell: Any, args: Namespace, source: CellSource) -> set[str]:
+    """Return the names of what a run is judged by, and of what only that is made of.
+
+    No model is shown it, unless the user asks for a name by ``-v`` or, but for what the options
+    name, in the cell.
+    """
+    space = visible_names(shell)
+    kinds = (Mapping, Profile, FunctionType)
+    options = [
+        n for n in (args.prompts, args.profile, args.judge) if isinstance(space.get(n), kinds)
+    ]
+    asked = {*names_in_draft(source.code), *names_in_prose(request_of(args, source)), *args.var}
+    roots = {*options, *map(variable_of, args.check)}.difference(args.var)
+    return names_behind(roots, space, shell.history_manager.input_hist_raw[:-1], asked)
+
+
 # The cells above
 
 
-async def read_context(shell: Any, count: int) -> Material | None:
+async def read_context(shell: Any, count: int, hidden: Set[str] = frozenset()) -> Material | None:
     """Return the cells above the running one, with what they gave; None where there are none.
 
-    Where the front-end cannot name them, they are the cells that ran last, and the phrase says so.
+    Where the front-end cannot name them, they are those that ran last, without what they gave, and
+    the phrase says so. What defines hidden names is left out.
     """
     cell_id, name = source_cell_id(), "cell above"
     cells = await read_cells_above(cell_id, count) if cell_id else None
     if cells is None:
-        cells, name = list(_cells_run(shell, count)), "cell that ran last"
-    texts = list(_texts(cells[-count:], secret_values(shell.user_ns)))
+        sources = shell.history_manager.input_hist_raw[1:-1]  # the running cell is the last one
+        cells = [{"type": "code", "source": source} for source in sources[-count:]]
+        name = "cell that ran last"
+    texts = list(_texts(cells[-count:], secret_values(shell.user_ns), hidden))
     if not texts:
         return None
     phrase = f"the {name}" if len(texts) == 1 else f"{len(texts)} {name.replace('cell', 'cells')}"
@@ -290,76 +317,62 @@ class RanCell(NamedTuple):
     names: tuple[str, ...]
 
 
-def latest_cells(shell: Any, count: int, own: Sequence[str]) -> list[RanCell]:
+def latest_cells(
+    shell: Any, count: int, own: Sequence[str], hidden: Set[str] = frozenset()
+) -> list[RanCell]:
     """Return the latest cells that used or defined a name of the notebook, the last one first.
 
-    Not among them is the cell at hand, whose sources are `own`.
+    Not among them is the cell at hand, whose sources are `own`, nor what concerns hidden names.
     """
-    sources, space = shell.history_manager.input_hist_raw, visible_names(shell)
-    found, seen = list[RanCell](), {source.strip() for source in own}
-    for number in range(len(sources) - 2, max(0, len(sources) - 2 - _LOOKED_AT), -1):
-        source = sources[number].strip()
-        if len(found) == count or source in seen:
-            continue
-        seen.add(source)
-        used = dict.fromkeys([*names_in_code(source), *names_defined(source)])
-        names = [n for n in used if n in space and type(space[n]) is not ModuleType]
-        if names := [n for n in names if n not in LEFT_BY_US]:
-            found.append(RanCell(f"In [{number}]", source, tuple(names)))
-    return found
+    space = visible_names(shell)
+    known = {n for n, value in space.items() if type(value) is not ModuleType}.difference(
+        hidden, LEFT_BY_US
+    )
+
+    def names_in(source: str) -> tuple[str, ...]:
+        shown = without_names(source, hidden)
+        used = dict.fromkeys([*names_in_code(shown), *names_defined(shown)])
+        return tuple(name for name in used if name in known)
+
+    cells = _cells_run(shell, own)[:_LOOKED_AT]
+    found = (RanCell(f"In [{n}]", one, names) for n, one in cells if (names := names_in(one)))
+    return [*islice(found, count)]
+
+
+def _cells_run(shell: Any, own: Sequence[str]) -> list[tuple[int, str]]:
+    """Return each cell that ran before, once, with its number; the last one first."""
+    sources = enumerate(map(str.strip, shell.history_manager.input_hist_raw[:-1]))
+    latest = {source: number for number, source in sources}
+    for source in ("", *own):
+        latest.pop(source.strip(), None)
+    return sorted(((number, source) for source, number in latest.items()), reverse=True)
 
 
 def read_definitions(
-    shell: Any, names: Iterable[str], own: Sequence[str], used: Sequence[RanCell] = ()
+    shell: Any,
+    names: Iterable[str],
+    own: Sequence[str],
+    used: Sequence[RanCell] = (),
+    hidden: Set[str] = frozenset(),
 ) -> Material | None:
-    """Return what defines some names, and the cells that used them; None for nothing.
+    """Return the cells that define some names, and those that used them; None for none.
 
-    These are cells, as this kernel ran them, except the one at hand with its `own` sources: one
-    that changes a name brings the one before it along. And it is the source of functions and
-    classes that were imported from files beside the notebook.
+    They are as this kernel ran them, except the one at hand with its `own` sources, and without
+    what defines hidden names. One that changes a name brings the one before it along.
     """
-    values = {name: shell.user_ns[name] for name in names if name in shell.user_ns}
-    imported = list(_imported_sources(values, "\n".join(own)))
-    wanted, chosen, seen = set(names), list[str](), {source.strip() for source in own}
-    others = {one.source for one in used}
-    for source in map(str.strip, reversed(shell.history_manager.input_hist_raw[1:-1])):
-        if source in seen or not (source in others or any(name in source for name in wanted)):
-            continue
-        seen.add(source)
-        defined = wanted & set(names_defined(source))
+    wanted, chosen, others = set(names), list[str](), {one.source for one in used}
+    for _, source in _cells_run(shell, own):
+        is_near = any(name in source for name in wanted)
+        defined = wanted.intersection(names_defined(source) if is_near else ())
         if defined or source in others:
             chosen.insert(0, source)
-            wanted -= defined - set(names_in_code(source))
+            wanted -= defined.difference(names_in_code(source))
     cells = [{"type": "code", "source": source} for source in chosen]
-    texts = list(_texts([*imported, *cells], secret_values(shell.user_ns)))
+    texts = list(_texts(cells, secret_values(shell.user_ns), hidden))
     if not texts:
         return None
-    labels = [text[1:].partition("]")[0] for text in texts]
-    count = labels.count("code cell")
-    phrases = ["the code of " + ("a cell" if count == 1 else f"{count} cells")] if count else []
-    phrases += [f"source in {one}" for one in dict.fromkeys(labels) if one != "code cell"]
-    phrase = ", ".join(phrases)
+    phrase = "the code of " + ("a cell" if len(texts) == 1 else f"{len(texts)} cells")
     return Material(kind="definitions", name="cells", phrase=phrase, text="\n\n".join(texts))
-
-
-def _imported_sources(values: Mapping[str, Any], text: str) -> Iterator[dict[str, str]]:
-    """Yield the sources from files beside the notebook, in the form of a notebook's cells.
-
-    A module in `values` brings only what the cell names below it.
-    """
-    for name, value in values.items():
-        used = [value]
-        if type(value) is ModuleType:
-            below = dict.fromkeys(re.findall(rf"\b{re.escape(name)}\.(\w+)", text))
-            used = [vars(value)[one] for one in below if one in vars(value)]
-        for one in used:
-            while type(one) in _FUNCTIONS and type(one.__dict__.get("__wrapped__")) in _FUNCTIONS:
-                one = one.__dict__["__wrapped__"]
-            module = sys.modules.get(one.__module__) if type(one) in _DEFINED else None
-            if module and lies_here(module):
-                with suppress(OSError, TypeError, SyntaxError):  # its file is gone or another one
-                    file, source = os.path.relpath(vars(module)["__file__"]), inspect.getsource(one)
-                    yield {"type": "code", "file": file, "source": source}
 
 
 def read_rules(path: str) -> Material | None:
@@ -378,40 +391,16 @@ def read_rules(path: str) -> Material | None:
             return None
         flags = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
         with open(os.open(path, os.O_RDONLY | flags), encoding="utf-8") as file:
-            text = file.read(2 * _TOTAL)
+            text = file.read(2 * _RULES)
     except FileNotFoundError:
         return None
-    except UnicodeDecodeError:
-        raise UsageError(
-            f"{path} can't be read as your standing wishes (it is not UTF-8)."
-        ) from None
     except (OSError, ValueError) as error:  # or no file has this name
-        reason = getattr(error, "strerror", error)
+        unreadable = isinstance(error, UnicodeDecodeError)
+        reason = "it is not UTF-8" if unreadable else getattr(error, "strerror", error)
         raise UsageError(f"{path} can't be read as your standing wishes ({reason}).") from None
     name = os.path.basename(path)
-    text = _cut(redact(text), _TOTAL).strip()
+    text = _cut(redact(text), _RULES).strip()
     return Material(kind="rules", name=name, phrase=name, text=text) if text else None
-
-
-def _cells_run(shell: Any, count: int) -> Iterator[dict[str, Any]]:
-    """Yield the cells that this kernel ran last, in the form of a notebook's."""
-    history = shell.history_manager
-    sources = history.input_hist_raw  # from 1 on; the running cell is the last one
-    for number in range(max(1, len(sources) - 1 - count), len(sources) - 1):
-        outputs = list(_stored_outputs(history, number))
-        yield {"type": "code", "source": sources[number], "outputs": outputs}
-
-
-def _stored_outputs(history: Any, number: int) -> Iterator[dict[str, Any]]:
-    """Yield what IPython keeps of a cell's outputs, in the form of a notebook's."""
-    for output in getattr(history, "outputs", {}).get(number, ()):
-        if output.output_type in ("out_stream", "err_stream"):
-            yield {"output_type": "stream", "text": output.bundle.get("stream", "")}
-        else:
-            yield {"output_type": "display_data", "data": output.bundle}
-    error = getattr(history, "exceptions", {}).get(number)
-    if isinstance(error, dict):
-        yield {"output_type": "error", **error}
 
 
 def _outputs(outputs: Any) -> str:
@@ -431,17 +420,20 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _texts(cells: Iterable[Any], secrets: list[str]) -> Iterator[str]:
-    """Return cells as text without secrets, as many of the last ones as there is room for."""
+def _texts(cells: Iterable[Any], secrets: list[str], hidden: Set[str]) -> Iterator[str]:
+    """Return cells as text without secrets and hidden names, as many as there is room for."""
     texts, room = list[str](), _TOTAL
     for cell in reversed([cell for cell in cells if isinstance(cell, dict)]):
-        source, outputs = _text(cell.get("source")).strip(), _outputs(cell.get("outputs"))
+        whole, outputs = _text(cell.get("source")).strip(), _outputs(cell.get("outputs"))
+        is_code = cell.get("type") == "code"
+        source = without_names(whole, hidden) if is_code else whole
+        outputs *= source == whole
         if not source:
             continue
         # Cut roughly first, so that hiding secrets takes bounded time; a cut secret is hidden too.
         source = _cut(redact(source[: 2 * _SOURCE], secrets), _SOURCE)
-        kind = "code cell" if cell.get("type") == "code" else "markdown cell"
-        text = f"[{cell.get('file') or kind}]\n{source}"
+        kind = "code cell" if is_code else "markdown cell"
+        text = f"[{kind}]\n{source}"
         if outputs:
             text += f"\n[its output]\n{_cut(redact(outputs[: 2 * _OUTPUT], secrets), _OUTPUT)}"
         if len(text) > room:

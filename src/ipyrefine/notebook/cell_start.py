@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from ipyrefine import api, checks
 from ipyrefine.core.model import Attempt, Form, Record
+from ipyrefine.core.template import read_template
 from ipyrefine.errors import NoModel, NoModelYet, RefineError, UsageError, did_you_mean
 from ipyrefine.journal.store import Journal
 from ipyrefine.journal.writer import Recorder, open_journal
@@ -28,14 +29,17 @@ from ipyrefine.notebook.cell_source import (
     exact_body,
     is_words,
     latest_cells,
+    names_of_judges,
     read_context,
     read_definitions,
     read_rules,
     read_source,
+    request_of,
     visible_names,
 )
 from ipyrefine.notebook.cell_target import Origin, is_cell_id, is_headless, source_cell_text
 from ipyrefine.notebook.waiting import Placeholder
+from ipyrefine.profiles.recognise import language_of
 from ipyrefine.providers.choose import RECORD, NoWriter, is_recording
 from ipyrefine.providers.faults import safe_url
 from ipyrefine.session.history import Earlier, find_earlier
@@ -90,7 +94,8 @@ async def start_cell(
     source = read_source(args, body, magics.shell)
     if args.change and not (args.task or args.cell):
         source = source._replace(is_draft=True)
-    above = await read_context(magics.shell, args.context) if args.context else None
+    hidden = names_of_judges(magics.shell, args, source)
+    above = await read_context(magics.shell, args.context, hidden) if args.context else None
 
     async def begin(form: Form | None = None) -> Made:
         start = read_start(magics, args, source, form=form, cells=[above] if above else [])
@@ -222,8 +227,7 @@ def read_start(
             "cell, or add --draft if the cell is the text to improve."
         )
     wish = "\n\n".join(filter(None, (source.wish, args.change)))
-    words = (args.goal if source.is_draft else source.text, wish)
-    text = "\n\n".join(filter(None, words))
+    text, hidden = request_of(args, source), names_of_judges(magics.shell, args, source)
     given = _given(magics, args) | {
         "criteria": options.split_list(args.criteria or ""),
         "language": source.language,
@@ -254,9 +258,13 @@ def read_start(
     )
     is_code, seen = profile.form == "code", dict[str, str]()
     count = magics.context if args.context is None else args.context
-    if not is_code or "all" in args.no_var or is_recording(args.model or magics.model):
-        count = 0  # a recording is asked what it was asked
-    before = latest_cells(magics.shell, count, own)
+    language = read.language or language_of(text, read.draft)
+    is_code = is_code and not read_template(text)
+    if not is_code or "all" in args.no_var or language not in ("python", "sql"):
+        count = 0  # other languages can't use what a cell left
+    if is_recording(args.model or magics.model):
+        count = 0  # it is asked what it was asked
+    before = latest_cells(magics.shell, count, own, hidden)
     before = [one for one in before if not set(one.names).intersection(args.no_var)]
     for cell in before:
         seen |= {name: cell.label for name in cell.names if name not in seen}
@@ -269,10 +277,11 @@ def read_start(
         without=args.no_var,
         more=near,
         cells=seen,
+        hidden=hidden,
         **_how_to_copy(magics, args),
     )
     shown = any(one.kind == "cells" and not one.computed for one in read.cells)
-    code = None if shown else read_definitions(magics.shell, used.names, own, before)
+    code = None if shown else read_definitions(magics.shell, used.names, own, before, hidden)
     rules = read_rules(magics.rules) if magics.rules else None
     cells = [*read.cells, *filter(None, [code, rules])]
     return Start(text, replace(read, profile=profile, variables=used, cells=cells))

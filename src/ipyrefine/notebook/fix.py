@@ -29,6 +29,7 @@ from ipyrefine.notebook.cell_source import (
     LEFT_BY_US,
     CellSource,
     cell_key,
+    names_of_judges,
     read_code_cell,
     read_context,
     visible_names,
@@ -82,7 +83,8 @@ async def start_fix(magics: Any, words: list[str], placeholder: Placeholder) -> 
     # The user's own goal may ask for other names.
     keeps = [] if args.goal else _names_to_keep(source.text, failure)
     args.goal = f"{goal}\n\n{args.goal}" if args.goal else goal
-    above = await read_context(magics.shell, args.context) if args.context else None
+    hidden = names_of_judges(magics.shell, args, source)
+    above = await read_context(magics.shell, args.context, hidden) if args.context else None
     cells = [*([above] if above else []), _traceback(failure)]
     near = _near_names(source.text, visible_names(magics.shell))
     start = read_start(magics, args, source, near=near, cells=cells, keeps=keeps, warnings=warnings)

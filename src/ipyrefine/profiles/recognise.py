@@ -4,6 +4,7 @@
 import ast
 import json
 import re
+from contextlib import suppress
 from typing import NamedTuple
 
 from ipyrefine.core.syntax import NO_CODE, pygments_name, try_parse
@@ -35,8 +36,9 @@ def name_by_draft(text: str) -> str:
         return "data" if fenced.language == "json" else "code"
     if code_language(text):
         return "code"
-    if _is_json(text):
-        return "data"
+    with suppress(ValueError, RecursionError):
+        if isinstance(json.loads(text), dict | list):
+            return "data"
     return "email" if _MAIL.match(text.lstrip()) else "prose"
 
 
@@ -73,22 +75,17 @@ def code_language(text: str) -> str | None:
     return best if counts[best] else None
 
 
-def _is_json(text: str) -> bool:
-    try:
-        return isinstance(json.loads(text), dict | list)
-    except (ValueError, RecursionError):
-        return False
-
-
 # How requests write languages. Names that are common words too count in capitals only.
 _LANGUAGES = {
     "bash": r"(?i:bash|shell script)",
     "c": r"C",
     "cpp": r"(?i:C\+\+)",
     "csharp": r"(?i:C#)",
+    "dart": r"Dart",
+    "elixir": r"Elixir",
     "css": r"CSS",
     "fsharp": r"(?i:F#)",
-    "go": r"Go|(?i:golang)",
+    "go": r"(?<=.)Go|(?i:golang)",  # "Go on" asks for none
     "html": r"HTML",
     "javascript": r"(?i:javascript|node\.js)",
     "julia": r"Julia",
@@ -103,8 +100,8 @@ _LANGUAGES = {
 } | {
     name: f"(?i:{name})"
     for name in (
-        "haskell", "java", "kotlin", "lua", "matlab", "perl", "php", "powershell", "python",
-        "typescript",
+        "clojure", "cobol", "erlang", "fortran", "haskell", "java", "kotlin", "lua", "matlab",
+        "ocaml", "perl", "php", "powershell", "prolog", "python", "typescript",
     )
 }  # fmt: skip
 _SHORT = ("c", "go", "r")  # "C-like", "R-squared"; but German writes "Java-Klasse"
@@ -117,7 +114,7 @@ _LANGUAGE = re.compile("|".join(_NAMED.values()))
 _LONG = "|".join(pattern for name, pattern in _NAMED.items() if name not in "cr")
 # "in Java" says what to write; "bugs in Java code" what it is about; "from A to C" neither.
 _STATED = re.compile(
-    rf"(?:\b(?i:in|into|to|use|language:|en|em|nach|на) |[用以] ?)(?:{_LONG})"
+    rf"(?:\b(?i:in|into|to|use|using|language:|language is|en|em|nach|на) |[用以] ?)(?:{_LONG})"
     r"(?! (?:code|files?|programs?|projects?|queries|query|scripts?|sources?)\b)"
     r"|\b(?:code|function|implementation|it|library|program|script|this) in "
     rf"(?:{_NAMED['c']}|{_NAMED['r']})"
@@ -178,8 +175,10 @@ def language_of(text: str, draft: str | None = None) -> str:
     head = " ".join(text[:_LANGUAGE_CHARACTERS].split())
     asked = _ASKED.search(head)
     phrase = _ABOUT.split(head[asked.end() if asked else 0 :], maxsplit=1)[0]
-    found = [_LANGUAGE.search(phrase), _STATED.search(head)]
-    if _EXISTING.search(phrase):  # "translate this Python function to Java"
+    stated = _STATED.search(head)
+    found = [_LANGUAGE.search(phrase), stated]
+    is_first = stated and asked and stated.start() < asked.start()  # "In Java, write a SQL parser"
+    if is_first or _EXISTING.search(phrase):  # "translate this Python function to Java"
         found.reverse()
     named = next(filter(None, found), None)
     return (named.lastgroup if named else None) or "python"

@@ -3,8 +3,10 @@
 On Linux, where the system allows it, the code runs in namespaces of its own: it has no network but
 a private loopback, sees no process but its own, and its working folder vanishes with it. Landlock
 lets it read Python, its packages and the system's libraries, and write its own folder. It has no
-capabilities, and seccomp refuses it keyrings, other processes and memory that no limit counts.
-Time, memory, output, processes and disk are limited for all of its processes together.
+capabilities, and seccomp allows it the system calls that ``programs/confine.py`` lists, and no
+others: none for keyrings, other processes or memory that no limit counts. It can limit and schedule
+only itself. Where it needs another call, it is not tried; that is no fault of it. Time, memory,
+output, processes and disk are limited for all of its processes together.
 
 What is missing elsewhere, `ProcessResult.protection` says; it comes from the processes that set the
 sandbox up, by a file that the code cannot reach. Evidence repeats it in words.
@@ -19,9 +21,11 @@ sandbox up, by a file that the code cannot reach. Evidence repeats it in words.
 
 - Most containers forbid namespaces, and so does Ubuntu since 24.04 for programs without an AppArmor
   profile. The mode and owner of files of yours can then be changed, though not their content.
-- Before Linux 5.13, or with Landlock switched off, all files can be read. Before 6.12 other
-  processes can be reached without namespaces. On other machines than x86-64 and ARM, seccomp is
-  not used: the keyring can be read, and the network is open without namespaces.
+- Without namespaces there is no shared memory, and so no ``multiprocessing`` pool, queue or value.
+- Before Linux 5.13, or with Landlock switched off, all files can be read, and shared memory of
+  others without namespaces. Before 6.12, code without namespaces cannot signal what it started. On
+  other machines than x86-64 and ARM, seccomp is not used: the keyring can be read, and without
+  namespaces the network is open and other processes can be reached.
 - macOS limits processor time, output and the size of a file; Windows wall time only.
 - Sockets in folders can be connected to, except in ``/run`` and ``/tmp`` with namespaces.
 

@@ -7,7 +7,7 @@ descendants use, and ends them at a limit, on SIGTERM, and when the kernel dies.
 Where Linux allows it, a child makes namespaces, and its child is the supervisor and their init: it
 mounts a private ``/proc`` and the working folder, and nothing inside outlives it. Elsewhere this
 process supervises: it adopts orphans and ends them itself. The script's process gives up its rights
-last (Landlock, capabilities, system calls), then becomes Python.
+last (Landlock, capabilities, system calls but those listed here), then becomes Python.
 
 What is in force, how the script ended, and its report go as Python literals, a line each, to an
 open file that only these processes have. The argument is a literal, too: a dict, see `main`.
@@ -167,7 +167,7 @@ _ALLOW, _REFUSE = 0x7FFF_0000, 0x0005_0000  # linux/seccomp.h
 # What `clone` may make: nothing with a namespace of its own; only threads.
 _NO_NAMESPACE, _THREADS = (_HAS, 0, 1, 0x7E02_0000), (_HAS, 1, 0, 0x1_0000)
 
-_DEVICES = ("null", "zero", "full", "random", "urandom")
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 _LIBRARIES = (
     "/bin", "/etc", "/gnu", "/lib", "/lib32", "/lib64", "/nix", "/proc", "/sbin", "/sys", "/usr",
     "/var/cache/fontconfig",
@@ -220,7 +220,7 @@ def _write(request: Request, **fields: Any) -> None:
 
 def _supervise(request: Request, protection: dict[str, bool]) -> None:
     """Run the script to its end or a limit, end all that it started, and pass on the results."""
-    namespaces, status, limit = bool(protection), None, ""
+    status, limit = None, ""
     deadline, seconds = time.monotonic() + request["wall"], 0.0
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
     script = os.fork()
@@ -230,7 +230,10 @@ def _supervise(request: Request, protection: dict[str, bool]) -> None:
         if sys.platform == "linux":
             _prctl(_DUMPABLE, 0)  # the script must not reach the open file by this process
         while status is None and not limit:
-            _wait()
+            if sys.platform == "linux":
+                signal.sigtimedwait([signal.SIGCHLD], _POLL_S)
+            else:
+                time.sleep(_POLL_S)
             if max(os.fstat(1).st_size, os.fstat(2).st_size) > request["output"]:
                 limit = "output"
             if (status := _reap(script)) is not None or limit:
@@ -248,20 +251,13 @@ def _supervise(request: Request, protection: dict[str, bool]) -> None:
                 limit = "wall"
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        _end_all(script, namespaces=namespaces)
+        _end_all(script, namespaces=bool(protection))
         status = -signal.SIGKILL if status is None else status
         limit = "time" if status == -signal.SIGXCPU else limit
         spent = resource.getrusage(resource.RUSAGE_CHILDREN)
         seconds = max(seconds, spent.ru_utime + spent.ru_stime)
         report = _read_report(request["report"])
         _write(request, status=status, limit=limit, seconds=seconds, report=report)
-
-
-def _wait() -> None:
-    if sys.platform == "linux":
-        signal.sigtimedwait([signal.SIGCHLD], _POLL_S)
-    else:
-        time.sleep(_POLL_S)
 
 
 def _reap(child: int) -> int | None:
@@ -279,7 +275,8 @@ def _end_all(script: int, *, namespaces: bool) -> None:
     while time.monotonic() < deadline:
         # At one stroke, however fast they fork: the namespace, or else the script's group.
         for pid in (-1,) if namespaces else (-script, *_descendants()):
-            _kill(pid)
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
         with suppress(InterruptedError):
             try:
                 while os.waitpid(-1, os.WNOHANG)[0]:
@@ -287,11 +284,6 @@ def _end_all(script: int, *, namespaces: bool) -> None:
             except ChildProcessError:
                 return
         time.sleep(0.001)
-
-
-def _kill(pid: int) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.kill(pid, signal.SIGKILL)
 
 
 def _read_report(name: str | None) -> str:
@@ -363,7 +355,7 @@ def _make_namespaces(request: Request) -> None:
     user, group = os.getuid(), os.getgid()
     own_user = _LIBC.unshare(_NEW_USER | _APART) == 0
     # An administrator needs no user namespace.
-    if not own_user and (user != 0 or _LIBC.unshare(_APART) != 0):
+    if not own_user and _LIBC.unshare(_APART) != 0:
         os._exit(_NO_NAMESPACES)
     if own_user:
         try:
@@ -397,17 +389,12 @@ def _mount(request: Request, *, own_user: bool) -> dict[str, bool]:
         OSError: the mounts cannot be separated from the system's, or not used.
     """
     folder = os.path.dirname(request["script"])
-    folders, files = [], {}
-    for path, below, names in os.walk(folder):
-        folders += [os.path.join(path, name) for name in below]
-        for name in names:
-            with open(os.path.join(path, name), "rb") as file:
-                files[file.name] = file.read()
+    content = os.open(folder, os.O_RDONLY)  # which the mount covers
     if not _mount_at("/", None, _REC | _PRIVATE):
         raise OSError("the mounts cannot be made private")
-    private_proc = _mount_at("/proc", "proc", _NOSUID | _NODEV | _NOEXEC)
     with suppress(OSError):
-        if private_proc and own_user:  # the script gets no rights in a user namespace of its own
+        # The script gets no rights in a user namespace of its own.
+        if _mount_at("/proc", "proc", _NOSUID | _NODEV | _NOEXEC) and own_user:
             _write_file("/proc/sys/user/max_user_namespaces", "0")
     read_only = _set_read_only("/", _RECURSIVE)
     needed = _needed(request)
@@ -424,25 +411,29 @@ def _mount(request: Request, *, own_user: bool) -> dict[str, bool]:
     own_folder = _mount_at(folder, "tmpfs", _NOSUID | _NODEV, f"{disk},mode=700")
     if own_folder:
         os.chdir(folder)
-        for path in folders:
-            os.mkdir(path)
-        for path, content in files.items():
-            with open(path, "wb") as file:
-                file.write(content)
+        for path, below, names, there in os.fwalk(dir_fd=content):
+            for name in below:
+                os.mkdir(os.path.join(path, name))
+            for name in names:
+                with (
+                    open(os.open(name, os.O_RDONLY, dir_fd=there), "rb") as file,
+                    open(os.path.join(path, name), "wb") as copy,
+                ):
+                    copy.write(file.read())
     elif read_only:
         raise OSError("the folder cannot be mounted")
-    shared = os.path.isdir("/dev/shm")
-    if shared and not _mount_at("/dev/shm", "tmpfs", _NOSUID | _NODEV, f"{disk},mode=1777"):
+    if os.path.isdir("/dev/shm") and not _mount_at(
+        "/dev/shm", "tmpfs", _NOSUID | _NODEV, f"{disk},mode=1777"
+    ):
         raise OSError("the shared memory cannot be mounted")
     for path in covers:
         _set_read_only(path, 0)
-    return {"keys": private_proc, "disk": own_folder and read_only}
+    return {"disk": own_folder and read_only}
 
 
 def _mount_at(path: str, kind: str | None, flags: int, options: str | None = None) -> bool:
     name, data = (text.encode() if text else None for text in (kind, options))
-    mount = _LIBC.mount
-    return int(mount(name, path.encode(), name, ctypes.c_ulong(flags), data)) == 0
+    return int(_LIBC.mount(name, path.encode(), name, ctypes.c_ulong(flags), data)) == 0
 
 
 def _set_read_only(path: str, flags: int) -> bool:
@@ -464,27 +455,25 @@ def _become_script(request: Request, protection: dict[str, bool]) -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
     in_force = dict.fromkeys(_PROTECTIONS, False) | protection
     if sys.platform == "linux":
-        counted = os.path.exists(f"/proc/{os.getpid()}/task/{os.getpid()}/children")
-        shared = os.statvfs("/dev/shm") if os.path.isdir("/dev/shm") else None
-        small = shared is None or shared.f_blocks * shared.f_frsize <= 2 * request["disk"]
+        counted = os.path.exists("/proc/thread-self/children")
         with open("/proc/loadavg") as file:  # it has the tasks of the whole system
             others = int(file.read().split()[3].partition("/")[2])
         _limit(resource.RLIMIT_NPROC, _MAX_FORKS + others)
         _prctl(_NO_NEW_PRIVS, 1)
-        held, hides_home, holds_signals = _restrict_script(request, apart=bool(protection))
-        in_force["files"] = held and hides_home
-        small |= held and not protection
+        readable, home = _readable(request), os.path.realpath(request["home"])
+        writable = [os.path.dirname(request["script"]), *["/dev/shm"] * bool(protection)]
+        held, holds_signals = _restrict_files(readable, writable)
+        in_force["files"] = held and not any(_is_inside(home, path) for path in readable)
         _drop_capabilities()
         arguments = _ARGUMENTS if protection else _ARGUMENTS + _OFFLINE
         if not protection and not holds_signals:
             arguments += _TO_ITSELF.format(os.getpid())
         filtered = _allow_calls(_CALLS + _MORE_CALLS, arguments, _NO_NAMESPACE)
         in_force["network"] |= filtered
-        in_force["processes"] |= filtered or holds_signals
-        in_force["memory"] = counted and small and filtered
-        in_force["disk"] &= small
+        in_force["processes"] |= filtered
+        in_force["memory"] = counted and filtered and (held or bool(protection))  # /dev/shm
         try:
-            open(f"/proc/{request['kernel']}/environ", "rb").close()
+            open(f"/proc/{request['kernel']}/environ").close()
             in_force["keys"] = False
         except OSError:
             in_force["keys"] = filtered
@@ -528,10 +517,7 @@ def shut_in(reads: list[str]) -> bool:
         reads: the files and folders that it may read, besides Python's and the system's.
     """
     _prctl(_NO_NEW_PRIVS, 1)
-    request = {"reads": reads}
-    readable = {*map(os.path.realpath, _LIBRARIES), *_needed(request)}
-    devices = {f"/dev/{device}": _READ for device in _DEVICES}
-    held, _ = _restrict_files({**dict.fromkeys(readable, _READ), **devices})
+    held, _ = _restrict_files(_readable({"reads": reads}), [])
     _drop_capabilities()
     return held and _allow_calls(_CALLS, _ARGUMENTS, _THREADS)
 
@@ -548,10 +534,10 @@ def _allow_calls(calls: str, arguments: str, clone: tuple[int, int, int, int]) -
     rules = {"clone": [(_LOAD, 0, 0, 16), clone, refuse(errno.EPERM)]}
     for line in arguments.splitlines():
         name, place, *values = line.split()
-        rule = [(_LOAD, 0, 0, 16 + 8 * int(place))]
-        rule += [(_EQUAL, len(values) - i, 0, int(one, 0) % 2**32) for i, one in enumerate(values)]
-        rule += [refuse(errno.ENETUNREACH if name == "socket" else errno.EPERM)]
-        rules[name] = rules.get(name, []) + rule
+        same = [(_EQUAL, len(values) - i, 0, int(one, 0) % 2**32) for i, one in enumerate(values)]
+        error = errno.ENETUNREACH if name == "socket" else errno.EPERM
+        load = (_LOAD, 0, 0, 16 + 8 * int(place))
+        rules[name] = [*rules.get(name, ()), load, *same, refuse(error)]
     code = [(_LOAD, 0, 0, 4), (_EQUAL, 1, 0, audit), refuse(errno.EPERM), (_LOAD, 0, 0, 0)]
     code += [(_EQUAL, 0, 1, _CLONE3), refuse(errno.ENOSYS)]
     words = calls.replace(",", "").split()
@@ -565,18 +551,11 @@ def _allow_calls(calls: str, arguments: str, clone: tuple[int, int, int, int]) -
     return _prctl(_SET_SECCOMP, _FILTER, program) == 0
 
 
-def _restrict_script(request: Request, *, apart: bool) -> tuple[bool, bool, bool]:
-    """Restrict the script's files; return whether that holds, hides home, holds signals back."""
-    readable = {*map(os.path.realpath, _LIBRARIES), *_needed(request)}
-    allowed = {**dict.fromkeys(readable, _READ), os.path.dirname(request["script"]): _EVERY}
-    allowed |= {f"/dev/{device}": _READ | 0b10 for device in _DEVICES}
-    allowed |= {"/dev/shm": _EVERY} if apart else {}
-    held, holds_signals = _restrict_files(allowed)
-    home = os.path.realpath(request["home"])
-    return held, not any(_is_inside(home, path) for path in readable), holds_signals
+def _readable(request: Request) -> set[str]:
+    return {*map(os.path.realpath, _LIBRARIES), *_needed(request)}
 
 
-def _restrict_files(allowed: dict[str, int]) -> tuple[bool, bool]:
+def _restrict_files(readable: set[str], writable: list[str]) -> tuple[bool, bool]:
     """Restrict files by Landlock; return whether that holds, and whether signals are held back."""
     version = _syscall(_CREATE_RULESET, None, 0, 1)
     scopes = _SCOPES if version >= 6 else 0
@@ -585,10 +564,11 @@ def _restrict_files(allowed: dict[str, int]) -> tuple[bool, bool]:
     rules = _syscall(_CREATE_RULESET, attributes, 24 if scopes else 8, 0)
     if rules < 0:
         return False, False
-    for path, right in allowed.items():
+    allowed = dict.fromkeys(readable, _READ) | dict.fromkeys(_DEVICES, _READ | 0b10)
+    for path, right in (allowed | dict.fromkeys(writable, _EVERY)).items():
         right &= rights
         with suppress(OSError):
-            file = os.open(path, os.O_PATH | os.O_CLOEXEC)
+            file = os.open(path, os.O_PATH)
             if not stat.S_ISDIR(os.fstat(file).st_mode):
                 right &= _ON_FILES
             _syscall(_ADD_RULE, rules, 1, struct.pack("=Qi", right, file), 0)
@@ -612,20 +592,18 @@ def _needed(request: Request) -> list[str]:
 
 
 def _is_inside(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
+    return f"{path}/".startswith(folder.rstrip("/") + "/")
 
 
 def _prctl(option: int, value: int, more: bytes | None = None) -> int:
     zero = ctypes.c_ulong(0)
-    result: int = _LIBC.prctl(option, ctypes.c_ulong(value), more or zero, zero, zero)
-    return result
+    return int(_LIBC.prctl(option, ctypes.c_ulong(value), more or zero, zero, zero))
 
 
 def _syscall(number: int, *arguments: Any) -> int:
     """Make a system call; return -1 where it fails."""
     passed = [ctypes.c_long(one) if isinstance(one, int) else one for one in arguments]
-    result: int = _LIBC.syscall(ctypes.c_long(number), *passed)
-    return result
+    return int(_LIBC.syscall(ctypes.c_long(number), *passed))
 
 
 if __name__ == "__main__":

@@ -803,7 +803,7 @@ def _tried(error: BaseException | None = None) -> dict[str, Any]:
     }
     for one in _chain(error):
         for code, instruction in _steps(one)[-1:]:
-            called = code.co_code[instruction] != _RAISE  # what a statement raises is the code's own
+            called = code.co_code[instruction] != _RAISE  # a statement is the code's own doing
             tried["refused"] |= called and getattr(one, "errno", None) in _REFUSED
         match one:
             case ModuleNotFoundError(name=str(name)):
