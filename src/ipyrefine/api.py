@@ -411,7 +411,8 @@ def make(start: str | Run, options: Options) -> Refinement:
         from ipyrefine.checks.suite import Suite
 
         suite = Suite(options.variables.copies)
-    written = () if isinstance(start, str) else [one.text for one in start.iterations]
+    earlier = () if isinstance(start, str) else start.iterations
+    written = [one.text for one in earlier if one.author == "user"]
     texts = (setup.task.request, setup.draft or "", *setup.prompts.values(), *written)
     return Refinement(
         setup if isinstance(start, str) else start.replace(setup=setup),

@@ -215,7 +215,7 @@ def test_what_only_a_forged_report_can_hold_is_left_out(forged: Any) -> None:
 
 
 def test_secrets_are_taken_out_of_every_text() -> None:
-    columns, rows = [SECRET, "password", "max_tokens"], [[SECRET, "hunter", "12"]]
+    columns, rows = [SECRET, "password", "max_tokens"], [[SECRET, "hunter", "12"]]  # values decide
     table = {**TABLE, "columns": columns, "labels": [SECRET], "index": SECRET, "rows": rows}
     table["width"] = 3
     found = read_outputs(
@@ -223,6 +223,5 @@ def test_secrets_are_taken_out_of_every_text() -> None:
     )
     text = str(found)
     assert SECRET not in text
-    assert "hunter" not in text
-    assert text.count(HIDDEN) == 7
-    assert found[2].rows[0][2] == "12"  # type: ignore[union-attr]
+    assert text.count(HIDDEN) == 6
+    assert found[2].rows[0] == (HIDDEN, "hunter", "12")  # type: ignore[union-attr]

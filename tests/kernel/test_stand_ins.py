@@ -22,7 +22,7 @@ SECRETS = {  # a cell that holds one, and the secret
     "number": ("PIN = 80417263", "80417263"),
     "login": ('url = "postgres://ada:Zq81xYw@db.example.com/x"', "ada:Zq81xYw"),
 }
-# What a model writes of a placeholder S, and how it gets it out.
+# What a model writes below such a cell of its secret S, and how it gets it out.
 WAYS = {
     "hex": "raise ValueError(str(S).encode().hex())",
     "reversed": "raise KeyError(str(S)[::-1])",
@@ -53,9 +53,11 @@ class Elsewhere(ScriptedModel):
     """A model of a server that writes some texts of what it was sent.
 
     Args:
-        *ways: what it writes, with S for the first placeholder that it sees.
+        *ways: what it writes below the line of the cell that has the secret, with S for that.
         tests: what it writes as a critic.
     """
+
+    cell = ""  # with the mask of its secret
 
     base_url = "https://models.example.com/v1"
 
@@ -69,18 +71,19 @@ class Elsewhere(ScriptedModel):
             said = json.dumps({"findings": [], "ready": False, "because": "Not yet."})
             return f"```python\n{self._tests}\n```\n```json\n{said}\n```" if self._tests else said
         way = self._ways.pop(0) if len(self._ways) > 1 else self._ways[0]
-        return f"f1: mended\n```python\n{placeheld(way)}\n```"
+        return f"f1: mended\n```python\n{self.cell}\n{placeheld(way, self.cell)}\n```"
 
     @property
     def sent(self) -> str:
         return "\n".join(one.content for request in self.requests for one in request.messages)
 
 
-def placeheld(code: str) -> str:
-    """Return code with the placeholder of a secret as a text, as a number it is converted."""
+def placeheld(code: str, cell: str) -> str:
+    """Return code with the name of a secret, or within words with its mask."""
+    name = cell.partition(" = ")[0]
     return (
         code.replace("xSx", "xMASKED_SECRET_1x")
-        .replace("(S)", '("MASKED_SECRET_1")')
+        .replace("(S)", f"({name})")
         .replace("# S", "# MASKED_SECRET_1")
     )
 
@@ -101,7 +104,7 @@ async def test_nothing_that_a_test_makes_of_a_secret_reaches_a_server(kind: str)
         f"def test_{n}():\n    '''Improve this cell'''\n    raise ValueError(str(S){way})"
         for n, way in enumerate(("[::-1]", ".encode().hex()", "[0]"))
     )
-    model = Elsewhere("x = 1", tests=placeheld(tests))
+    model = Elsewhere("x = 1", tests=placeheld(tests, SECRETS[kind][0]))
     run = await improved(model, kind, Limits(max_revisions=1, critique="always"))
     assert any("\n    raise ValueError" in one.code for one in run.points.values())
 
@@ -109,6 +112,7 @@ async def test_nothing_that_a_test_makes_of_a_secret_reaches_a_server(kind: str)
 async def improved(model: Elsewhere, kind: str, limits: Limits) -> Run:
     """A run on a cell with a secret, of which nothing is sent."""
     cell, secret = SECRETS[kind]
+    model.cell = cell.replace(secret, "MASKED_SECRET_1")
     run = await built("Improve this cell.\n\nx == 2", model, f"{cell}\nx = 1", ["run"], limits)
     assert [one for one in encodings(secret) if one in model.sent] == []
     return run
@@ -144,8 +148,12 @@ KEY = 'KEY = "sk-live-0a1b2c3d4e5f6a7b"\n'
         (KEY + "raise KeyError('price')", False),
         (KEY + "def f(x): return x\nf(2)", True),
         (KEY + "assert KEY.startswith('sk-')", None),
-        (KEY + "def f(x): return x[KEY]\nf({'MASKED_SECRET_1': 1})", False),
+        (KEY + "def f(x): return x[KEY]\nf({'MASKED_SECRET_1': 1})", None),
         (KEY + "assert len(KEY) == 24", False),
+        ('assert len("MASKED_SECRET_1") == 24', None),
+        ('assert "MASKED_SECRET_1".startswith("MASK")', None),
+        ('import json\njson.loads("MASKED_SECRET_1" + "}")', None),
+        ('print("MASKED_SECRET_1")', True),
         (KEY + "raise ValueError(KEY)", False),
         ('import uuid\npassword = "6f1c2a3b4d5e6f708192a3b4c5d6e7f8"\nuuid.UUID(password)', None),
         ("import os\nPASSWORD = os.environ.get('DB')", True),

@@ -278,9 +278,7 @@ SECRETIVE = {
     "a literal in a function": "def x(): return 'ghp_abcdefghijklmnop'",
     "the environment": "import os\nx = [os.environ]",
     "a copy of the environment": "x = [dict(PATH='/', HOME='/root', USER='me')]",
-    "a column": "import pandas\nx = pandas.DataFrame({'password': ['a']})",
-    "a cell": "import pandas\nx = pandas.DataFrame({'a': ['xoxb-abcdefghijkl']})",
-    "a frame in a list": "import pandas\nx = [pandas.Series(['a'], name='secret')]",
+    "one row": "x = [{'password': 'abc'}]",
 }
 
 
@@ -317,6 +315,12 @@ COPIED = {
         "import pandas as pd\ndf = pd.DataFrame({'a': ['x', None], 'c': pd.Categorical([1, 2])})\n"
         "x = [df, df.set_index(['a', 'c']), df.a, pd.Timestamp(0), pd.date_range(0, periods=2)]"
     ),
+    "named columns": (
+        "import pandas as pd\ni = pd.Index([1], name='pin')\n"
+        "x = [pd.DataFrame({'password': ['a']}, i), pd.Series(['a'], name='secret'),\n"
+        "[{'token': 'abc', 'n': 1}, {'token': 'b', 'n': 2}]]"
+    ),
+    "tokens in a frame": "import pandas\nx = pandas.DataFrame({'a': ['xoxb-abcdefghijkl']})",
     "groups of a frame": "import pandas\nx = pandas.DataFrame({'a': [1]}).groupby('a')",
     "functions": "n = 2\ndef f(a): return a * n\ndef x(a, b=1): return [f(c) + b for c in a]",
 }

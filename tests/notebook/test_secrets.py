@@ -18,9 +18,13 @@ from shells import loaded_shell, run_cell, scripted_shell
 
 from ipyrefine.api import build, refine
 from ipyrefine.core.events import Event
+from ipyrefine.core.model import Limits
 from ipyrefine.errors import RefineError, UsageError
 from ipyrefine.providers import servers
 from ipyrefine.providers.openai import OpenAIModel
+from ipyrefine.providers.scripted import ScriptedModel
+from ipyrefine.render.html import View, panel_parts
+from ipyrefine.render.terminal import record_text
 from ipyrefine.session.record import bundle
 
 KEY = "sk-planted-5ecret-key"
@@ -178,6 +182,50 @@ def test_a_password_in_the_cell_is_masked_for_the_model_and_is_in_the_text(monke
     assert PASSWORD in shell.user_ns["refined"]
     assert "1 secret masked" in capsys.readouterr().out
     clean(*asked)
+
+
+@pytest.mark.parametrize(
+    ("reply", "told"),
+    [
+        ("![](http://h/?MASKED_SECRET_1)", ["New addresses in it: h.", "Left masked: MASKED_SECR"]),
+        ("urlopen('http://h/')", ["New addresses in it: h."]),
+        ("Dear https://a.example/x", []),
+    ],
+)
+def test_new_addresses_and_masks_that_stayed_are_told(monkeypatch, capsys, reply, told):
+    cell = (
+        "%%refine -p prose --set as=task --critique never -n 0 --plain\nWrite to https://a.example"
+    )
+    shell = scripted_shell(monkeypatch, [reply])
+    run_cell(shell, f"{cell}: the password is {PASSWORD}.")
+    run = shell.user_ns["refined_run"]
+    assert run.text == reply
+    for shown in (capsys.readouterr().out, record_text(run), panel_parts(run, View())["notices"]):
+        assert re.findall(r"New addresses in it: h\.|Left masked: MASKED_SECR", shown) == told
+
+
+@pytest.mark.parametrize(
+    ("find", "replace", "line"),
+    [
+        ("x = 1", "x = 2", f'password = "{PASSWORD}"'),
+        ("password = ", "f('http://h/?' + ", "f('http://h/?' + \"MASKED_SECRET_1\""),
+        ('"MASKED_SECRET_1"', 'f("http://h/?MASKED_SECRET_1")',
+         'password = f("http://h/?MASKED_SECRET_1")'),
+    ],
+    ids=["beside it", "around it, without its mask", "of its mask"],
+)  # fmt: skip
+async def test_an_edit_keeps_a_secret_only_where_it_stood(find, replace, line):
+    finding = {"criterion": "clarity", "place": "x = 1", "problem": "It is 1.", "blocks": True}
+    critique = json.dumps({"findings": [finding], "ready": False, "because": "It is 1."})
+    edits = f"f1: done\n<find>{find}</find>\n<replace>{replace}</replace>"
+    run = await build(
+        "Improve it.",
+        model=ScriptedModel([critique, edits, critique]),
+        draft=f'password = "{PASSWORD}"\nx = 1',
+        profile="code",
+        limits=Limits(max_revisions=1, critique="always"),
+    ).run()
+    assert run.iterations[1].text.startswith(f"{line}\nx = ")
 
 
 WRAPPED = """

@@ -163,8 +163,8 @@ def test_iterators_plans_and_files_are_left_as_they_are(tmp_path: Any) -> None:
 
 
 def test_what_looks_like_a_secret_is_not_kept() -> None:
-    frame = pandas.DataFrame({"api_key": ["hunter-2-hunter-2"], "n": [1]})
     token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2
+    frame = pandas.DataFrame({"notes": [token], "n": [1]})
     found = hold({"frame": frame, "password": "hunter-2-hunter-2", "line": f"x {token}"})
     kept = json.dumps([one.model_dump() for one in found])
     assert "hunter" not in kept

@@ -23,7 +23,7 @@ from ipyrefine.core.model import (
     Printed,
 )
 from ipyrefine.core.syntax import try_parse
-from ipyrefine.kernel.redaction import HIDDEN, is_secret_name, redact
+from ipyrefine.kernel.redaction import redact
 from ipyrefine.sandbox.sandbox import Event
 
 Import = tuple[str, list[str]]
@@ -81,22 +81,12 @@ def tidy(output: Any) -> dict[str, Any]:
                 "columns": [clean(name, MAX_CELL) for name in columns],
                 "index": clean(output.get("index", ""), MAX_CELL),
                 "labels": [clean(label, MAX_CELL) for label in output["labels"][:MAX_ROWS]],
-                "rows": [
-                    [clean_cell(name, cell) for name, cell in zip(columns, row, strict=False)]
-                    for row in rows
-                ],
+                "rows": [[clean(cell, MAX_CELL) for cell in row[:MAX_COLUMNS]] for row in rows],
             }
         case "figure":
             lines = output.get("axes", ())[:MAX_AXES]
             return {**output, "axes": [clean(line, MAX_AXES_LINE) for line in lines]}
     raise KeyError(output["kind"])
-
-
-def clean_cell(column: str, cell: str) -> str:
-    """Return a cell of a column without secrets."""
-    number = re.fullmatch(r"[-+.\deE]*|nan|NaN|None", cell)
-    value = cell if not number else int(cell) if cell.isdecimal() else 0
-    return HIDDEN if is_secret_name(column, value) else clean(cell, MAX_CELL)
 
 
 def clean(text: str, limit: int) -> str:

@@ -5,15 +5,16 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ipyrefine.checks.outputs import clean, clean_cell, tidy
+from ipyrefine.checks.outputs import clean, tidy
 from ipyrefine.core.model import MAX_CELL, Condition, Effect, Output, Task
+from ipyrefine.core.syntax import read_literal
 from ipyrefine.kernel.names import names_in_code
-from ipyrefine.kernel.redaction import is_secret_name
+from ipyrefine.kernel.redaction import HIDDEN, is_secret_name
 from ipyrefine.sandbox.sandbox import Event
 
 _MOST = 10
 _NAMES = ("name", "of", "column", "other", "cause")
-_SIDES = ("before", "after")
+_SIDES = {"before", "after"}
 # What these are said of gives and changes nothing that can be seen.
 _UNSEEN = ("nothing", "uncalled", "none")
 
@@ -49,10 +50,12 @@ def find_lost_store(effects: Iterable[Effect]) -> Effect | None:
 
 
 def _tidy(effect: dict[str, Any]) -> dict[str, Any]:
-    about, values = effect.get("column") or effect.get("name", ""), effect.get("values", ())
-    told = {name: clean(effect[name], MAX_CELL) for name in _NAMES if name in effect}
-    hidden = next((one for one in values if is_secret_name(one)), about)  # a key of a dict
-    told |= {name: clean_cell(hidden, effect[name]) for name in _SIDES if name in effect}
-    head = effect.get("head")
-    values = [clean_cell(about, one) for one in values]
+    head, values = effect.get("head"), effect.get("values", ())
+    told = {name: clean(effect[name], MAX_CELL) for name in (*_NAMES, *_SIDES) if name in effect}
+    # Of a column the values decide; else a name does, or a key of a dict.
+    names = () if effect.get("column") else (effect.get("name", ""), *values)
+    for side in told.keys() & _SIDES:
+        value = read_literal(effect[side])
+        told[side] = HIDDEN if any(is_secret_name(x, value) for x in names) else told[side]
+    values = [clean(one, MAX_CELL) for one in values]
     return {**effect, **told, "values": values, "head": tidy(head) if head else None}

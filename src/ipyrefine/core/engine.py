@@ -594,6 +594,9 @@ class Refinement:
         task, own, earlier = self.state.task, self._requests.prompts.is_own(stage), count()
 
         chooses = stage is Stage.DRAFT and self.state.setup.words is not None
+        # A model that is sent masks in place of secrets answers with them.
+        hide, restore = (getattr(self.model, name, None) for name in ("hide", "restore"))
+        base = hide(base) if base and hide else base
 
         def parse(reply: Reply, *, cut: bool = False) -> replies.WrittenText:
             form, language = task.form, task.language
@@ -607,7 +610,8 @@ class Refinement:
                 )
             else:
                 written = replies.parse_text(reply.text, form, base=base or "", **options)
-            restored = self.selection.restore(written.text) if self.selection else written.text
+            restored = restore(written.text, written.form or form) if restore else written.text
+            restored = self.selection.restore(restored) if self.selection else restored
             # An own prompt may have asked for its thoughts in tags.
             thoughts = written.thoughts or (reply.thinking if own else "")
             return written.replace(text=restored, thoughts=thoughts)  # what may not change is back

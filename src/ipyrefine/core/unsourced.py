@@ -24,14 +24,18 @@ def find_unsourced(run: Run, text: str, facts: Iterable[str]) -> tuple[str, ...]
     Sources are the task, what was sent with it, and the user's own texts and words. Spaces and line
     breaks do not count, nor does case in a source.
     """
-    task = run.task
-    own = (one.text for one in run.iterations if one.author == "user")
-    material = (f"{one.name}\n{one.phrase}\n{one.text}" for one in task.materials)
-    asked = (task.request, *task.checklist, run.setup.draft or "", run.setup.wish)
-    sources = "\n".join([*asked, *guidance(run), *own, *material])
+    material = (f"{one.name}\n{one.phrase}\n{one.text}" for one in run.task.materials)
+    sources = "\n".join([*own_words(run), *material])
     stated = dict.fromkeys(_find(fact, text, r"(?![A-Za-z])") for fact in facts)
     found = [fact for fact in stated if fact and not _find(fact, sources, "", re.IGNORECASE)]
     return tuple(found) if len(found) <= _MOST else ()
+
+
+def own_words(run: Run) -> list[str]:
+    """Return what the user wrote of a run: the task, their texts, and what they said later."""
+    asked = (run.task.request, *run.task.checklist, run.setup.draft or "", run.setup.wish)
+    own = (one.text for one in run.iterations if one.author == "user")
+    return [*asked, *guidance(run), *own]
 
 
 def guidance(run: Run) -> list[str]:

@@ -17,7 +17,7 @@ from time import monotonic
 from types import ModuleType
 from typing import IO, Any, NamedTuple
 
-from ipyrefine.kernel.describe import class_name, columns_of, is_array, is_frame, is_named, mro
+from ipyrefine.kernel.describe import class_name, is_array, is_frame, is_named, mro
 from ipyrefine.kernel.redaction import has_known_form, is_environment, is_secret, is_secret_name
 from ipyrefine.sandbox.sandbox import working_folder
 
@@ -93,13 +93,14 @@ class Output:
     ) -> None:
         self.limit, self.deadline, self._memory = limit, deadline, memory
         self.numeric = set[int]()  # sizes of arrays of numbers, in which no token stands
+        self.is_table = False  # whose tokens are data; they stay in the sandbox
         self._file, self._size, self._tail = file, 0, b""
 
     def write(self, data: Any) -> int:
         """Write bytes, in which no token may stand."""
         view = memoryview(data).cast("B")
         self.ask_for(view.nbytes + self._memory())
-        plain = view.nbytes in self.numeric
+        plain = self.is_table or view.nbytes in self.numeric
         self.numeric.discard(view.nbytes)
         for start in range(0, 0 if plain else view.nbytes, _CHUNK):
             chunk = self._tail + bytes(view[start : start + _CHUNK])
@@ -161,6 +162,7 @@ def copy_names(
 def _copy(value: Any, output: Output, here: Collection[str], *, exact: bool) -> Copy:
     """Write a value, or as many of its first rows as there is room and time for."""
     began, start, (limit, deadline) = monotonic(), output.tell(), (output.limit, output.deadline)
+    output.is_table = is_frame(value) or is_named(value, "pyarrow", "Table")
     rows = _count_rows(value)
     try:
         if rows:  # what is left then is for its first rows
@@ -230,6 +232,7 @@ def _pickler() -> Any:
             super().__init__(output)
             self._output, self._here, self._exact = output, here, exact
             self._states: dict[int, Any] = {}  # of objects; their names are no user's
+            self._rows = set[int]()  # dicts of a list that have the same keys, which are columns
             self.uses: dict[str, None] = {}
             self.count = 0
 
@@ -241,7 +244,11 @@ def _pickler() -> Any:
             if self._exact and not _is_exact(kind, self._here):
                 raise NoCopy(f"objects of type {class_name(kind)} are not copied")
             self._output.ask_for(_least_size(obj))
-            if _names_a_secret(obj, self._states.get(id(obj)) is not obj):
+            rows = [one for one in obj if type(one) is dict] if kind is list else []
+            texts = {tuple(one) if {*map(type, one)} == {str} else () for one in rows}
+            self._rows |= {*map(id, rows)} if len(rows) > 1 and len(texts) == 1 else set()
+            is_row = id(obj) in self._rows
+            if not is_row and _names_a_secret(obj, self._states.get(id(obj)) is not obj):
                 raise NoCopy(_HOLDS_SECRET)
             if is_array(obj) and obj.dtype.kind in "biufcmM":
                 self._output.numeric.add(obj.nbytes)
@@ -320,12 +327,10 @@ def _least_size(value: Any) -> int:
 
 def looks_secret(name: str, value: Any) -> bool:
     """Return True if a variable is a secret itself, by its name or its looks."""
-    if issubclass(type(value), CODE):
+    if issubclass(type(value), CODE) or is_frame(value) or is_array(value):
         return False
     if is_environment(value):
         return True
-    if is_frame(value) or is_array(value):
-        return is_secret_name(name, 0)
     short = type(value) is str and len(value) <= 200 and " " not in value.strip()
     return is_secret_name(name, value) or (short and is_secret(value))
 
@@ -337,8 +342,6 @@ def _names_a_secret(value: Any, is_users: bool) -> bool:
     """
     if is_environment(value):
         return True
-    if is_frame(value):
-        return any(is_secret_name(one, "" if text else 1_000) for one, text in columns_of(value))
     if issubclass(type(value), dict):
         held: Iterable[tuple[Any, Any]] = islice(dict.items(value), _MAX_KEYS)
     elif type(value) is types.FunctionType:

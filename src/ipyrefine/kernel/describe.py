@@ -29,7 +29,6 @@ _MAX_ITEMS = 10  # of a collection's values
 _MAX_DEPTH = 4
 _MAX_SEEN = 100  # items that are looked at for their type
 _MAX_COLUMNS = 60
-_SEEN_COLUMNS = 2_000  # that are looked at for names of secrets
 _ROWS = 5
 _MAX_LEVELS, _LEVELS_WIDTH = 12, 600  # values of a column that are all shown; their characters
 _MAX_CELLS, _CHUNK = 500_000, 5_000  # that are looked at for them in all, and at once
@@ -80,12 +79,6 @@ def describe(name: str, value: object, *, values: bool = False, note: str = "") 
         width = FRAME_WIDTH if is_frame(value) else WIDTH
         return _cut("\n".join([head, *lines]), width)
     return f"{name} ({_type_name(type(value))}{note})"
-
-
-def columns_of(value: object) -> list[tuple[str, bool]]:
-    """Return the first columns of a frame or series, each with True if it may hold strings."""
-    columns = islice(_columns(value, hides=False), _SEEN_COLUMNS) if is_frame(value) else ()
-    return [(name, _holds_text(dtype)) for name, dtype in columns]
 
 
 def is_frame(value: object) -> TypeGuard[Any]:
@@ -161,11 +154,10 @@ def _lines(value: Any, values: bool) -> Iterator[str]:
         yield from _frame_lines(value, values)
     elif is_frame(value) or is_named(value, "pandas", "Index"):
         name, dtype = next(_columns(value))
-        if not _is_secret_column(name, dtype):
-            yield f"{name} {_dtype_name(dtype)}".removeprefix("None ")
-            yield from _index_lines(value)
-            if values and _has_known_zone(dtype):
-                yield _render(value[:_MAX_ITEMS].to_list())
+        yield f"{name} {_dtype_name(dtype)}".removeprefix("None ")
+        yield from _index_lines(value)
+        if values and _has_known_zone(dtype):
+            yield _render(value[:_MAX_ITEMS].to_list())
     elif is_array(value):
         yield str(value.dtype)[:_LONGEST]
         if values:
@@ -198,10 +190,10 @@ def _cut(text: str, width: int) -> str:
 # Frames
 
 
-def _columns(value: Any, *, hides: bool = True) -> Iterator[tuple[str, Any]]:
+def _columns(value: Any) -> Iterator[tuple[str, Any]]:
     """Yield the columns of a frame, or the one of a series, with their types.
 
-    Names that look like a secret are hidden, which takes a tenth of a millisecond for each.
+    A name that is a token is hidden. One such as `password` hides nothing: values decide.
     """
     pairs: Any = ((value.name, value.dtype),) if len(value.shape) == 1 else ()
     if is_named(value, "pandas", "DataFrame"):
@@ -209,21 +201,16 @@ def _columns(value: Any, *, hides: bool = True) -> Iterator[tuple[str, Any]]:
     elif is_named(value, "polars", "DataFrame"):
         pairs = value.schema.items()
     for name, dtype in pairs:
-        yield _column_name(name, hides=hides), dtype
+        yield _column_name(name), dtype
 
 
-def _column_name(name: Any, *, hides: bool = True) -> str:
+def _column_name(name: Any) -> str:
     if type(name) is tuple:
-        return f"({', '.join(_column_name(one, hides=hides) for one in name[:_MAX_DEPTH])})"
+        return f"({', '.join(map(_column_name, name[:_MAX_DEPTH]))})"
     if type(name) is str:
-        return HIDDEN if hides and is_secret(name) else _cut(name, _NAME)
+        return HIDDEN if is_secret(name) else _cut(name, _NAME)
     known = type(name) in (int, float, bool, type(None), *_SCALARS)
     return repr(name)[:_NAME] if known else _type_name(type(name))
-
-
-def _holds_text(dtype: Any) -> bool:
-    name = _dtype_name(dtype)
-    return not name.lower().startswith(("int", "uint", "float", "bool", "date", "time", "dur"))
 
 
 def _dtype_name(dtype: Any) -> str:
@@ -235,16 +222,10 @@ def _dtype_name(dtype: Any) -> str:
 
 
 def _frame_lines(value: Any, values: bool) -> Iterator[str]:
-    names, listed, looked = dict[int, str](), list[str](), 0
-    for looked, (name, dtype) in enumerate(islice(_columns(value), 3 * _MAX_COLUMNS), 1):
-        if not _is_secret_column(name, dtype):
-            if _has_known_zone(dtype):
-                names[looked - 1] = name
-            listed.append(f"{name} {_dtype_name(dtype)}")
-        if len(listed) == _MAX_COLUMNS:
-            break
-    more = value.shape[1] - looked
-    yield ", ".join([*listed, *([f"… {more} more"] if more > 0 else [])])
+    columns = [*islice(_columns(value), _MAX_COLUMNS)]
+    names = {n: name for n, (name, dtype) in enumerate(columns) if _has_known_zone(dtype)}
+    more = [f"… {n} more"] if (n := value.shape[1] - len(columns)) else []
+    yield ", ".join([*(f"{name} {_dtype_name(dtype)}" for name, dtype in columns), *more])
     yield from _index_lines(value)
     if values:
         if value.shape[0] > _ROWS:
@@ -295,10 +276,6 @@ def _index_lines(value: Any) -> Iterator[str]:
         names = ", ".join(_column_name(name) for name in index.names if name is not None)
         words = (names, _type_name(type(index)), _dtype_name(index.dtype))
         yield f"index: {' '.join(filter(None, words))}"
-
-
-def _is_secret_column(name: str, dtype: Any) -> bool:
-    return name == HIDDEN or is_secret_name(name, "" if _holds_text(dtype) else 1_000)
 
 
 # Functions and classes

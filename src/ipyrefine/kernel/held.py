@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from ipyrefine.core.model import MAX_OUTPUT, Held
 from ipyrefine.core.scopes import module_names
 from ipyrefine.core.syntax import ERRORS, names_bound, try_parse
-from ipyrefine.kernel.redaction import HIDDEN, is_secret_name, redact
+from ipyrefine.kernel.redaction import is_secret_name, redact
 from ipyrefine.sandbox.programs import reading
 from ipyrefine.sandbox.sandbox import Event
 
@@ -76,17 +76,12 @@ def _tidy(name: str, read: Any) -> Held | None:
             "module",
         ):
             return None
-        columns = [_tidy_column(one) for one in fields.get("columns", ())[:_COLUMNS]]
+        columns = fields.get("columns", ())[:_COLUMNS]
+        columns = [{**one, "head": redact(one.get("head", ""))} for one in columns]
         tidied = {"name": name, "text": redact(text)[:MAX_OUTPUT], "columns": columns}
         return Held.model_validate({**fields, **tidied})
     except (ValidationError, TypeError, AttributeError, KeyError):
         return None  # only the text can have written that
-
-
-def _tidy_column(read: Any) -> dict[str, Any]:
-    start = read.get("head", "")
-    secret = is_secret_name(read["name"], 0 if "total" in read else start)
-    return {**read, "head": HIDDEN if secret else redact(start)}
 
 
 def raised_type(error: BaseException | None) -> str:

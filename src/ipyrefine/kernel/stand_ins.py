@@ -12,6 +12,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from ipyrefine.core.addresses import MASK
 from ipyrefine.core.ports import MODELS
 from ipyrefine.core.syntax import read_literal
 from ipyrefine.kernel.masking import Masked, pattern_of
@@ -63,6 +64,9 @@ async def run_without_secrets(
         words = {stand_in: json.dumps(secret)[1:-1] for secret, stand_in in stand_ins.items()}
         ends.append((result, [_end(e, words if e.get("index") in theirs else {}) for e in events]))
     (result, events), (other, others) = ends
+    if MASK.search("".join(str(files[name]) for name in code)):  # it may fail for a mask's sake
+        others = [one for one in others if not (one.get("error") or one.get("why"))]
+        other = other.replace(exit_code=0 if result.exit_code else other.exit_code)
     if kind == "cell":
         return _common_cell(result, events, other, others)
     return result, [one if one in others else _needs_secret(one) for one in events]
@@ -131,7 +135,11 @@ def _stand_ins(code: str) -> tuple[_StandIns, ...]:
         first[secret] = (next(free) if own is None or own in first.values() else own) + lines
         start = known_mark(secret) or "user:" * (":" in secret)
         second[secret] = f"{start}abcdef0123456789abcdef01234567{number % 100:02}{lines}"
-    return (first, second) if secrets else ({},)
+    masks = dict.fromkeys(MASK.findall(code))  # what no secret was put back for is none to run on
+    others = {mask: second[secret] for secret, mask in first.items()}
+    second |= {mask: others.get(mask, f"abcdef{mask[7:]}") for mask in masks}
+    first |= {mask: mask for mask in masks}
+    return (first, second) if first else ({},)
 
 
 def _is_code(secret: str) -> bool:

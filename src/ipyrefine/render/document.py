@@ -1,18 +1,24 @@
 """A run as blocks in reading order; HTML and the terminal draw the same blocks."""
 
-from collections.abc import Container, Iterable
+from collections.abc import Callable, Container, Iterable
 
 from ipyrefine.core.actions import decision_sentence
+from ipyrefine.core.addresses import MASK, find_addresses
 from ipyrefine.core.decisions import Accept
 from ipyrefine.core.model import Outcome, StopReason
 from ipyrefine.core.points import lost_sections
 from ipyrefine.core.rank import rival_of
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import KEPT_HERE
+from ipyrefine.core.unsourced import own_words
 from ipyrefine.render import gives, grid, labels, words
 from ipyrefine.render.blocks import Block, Item, Items, Paragraph, Section, Table, Text, Texts, Told
 from ipyrefine.render.escape import strip_colours
 
+_EXITS: dict[str, Callable[[str], list[str]]] = {
+    "New addresses in it: {}.": find_addresses,
+    "Left masked: {}. No secret stood there before, so fill it in yourself.": MASK.findall,
+}
 MAX_SCORES = 50  # a panel sends all of them again with each iteration
 
 
@@ -194,10 +200,21 @@ def warnings(run: Run, iteration: Iteration | None) -> list[Paragraph]:
     """Return the warnings that say more than the verdict of a text does."""
     verdict = iteration.verdict if iteration else None
     told = verdict.line if verdict and verdict.outcome is Outcome.NOT_JUDGED else ""
-    return [
+    said = [
         Paragraph(one, "quiet" if one == KEPT_HERE else "warning")
         for one in run.warnings
         if not told or told not in one
+    ]
+    return [*said, *(exits(run, iteration) if iteration else ())]
+
+
+def exits(run: Run, iteration: Iteration) -> list[Paragraph]:
+    """Return what to see of a text before it is accepted: new addresses, and masks for secrets."""
+    own = "\n".join(own_words(run))
+    return [
+        Paragraph(sentence.format(", ".join(new)), "warning")
+        for sentence, find in _EXITS.items()
+        if (new := [one for one in dict.fromkeys(find(iteration.text)) if one not in find(own)])
     ]
 
 

@@ -340,6 +340,7 @@ class _Printer:
             *self.blocks(grid.checks(run, chosen)),
             *self.blocks(grid.texts(run, chosen)),
             *self.blocks(document.rival(run, run.chosen)),
+            *self.blocks(document.exits(run, chosen)),
             *self.wrap(" · ".join(labels.usage_parts(run.usage, run.seconds)), "quiet"),
             *message,
         ]

@@ -1,0 +1,30 @@
+"""Which addresses a text names: in Python those of its strings, elsewhere those of its words."""
+
+import pytest
+
+from ipyrefine.core.addresses import find_addresses
+
+
+@pytest.mark.parametrize(
+    ("text", "hosts"),
+    [
+        ("![](http://host/?k=1) and [a](//cdn.evil.example/x)", ["host", "cdn.evil.example"]),
+        ("See https://good.example@evil.example:80/x.", ["evil.example"]),
+        ("![](http:/a.example) ![](https:b.example)", ["a.example", "b.example"]),
+        ("<img src=//evil.example/?k=1>", ["evil.example"]),
+        ("It runs on localhost:8888, or 127.0.0.1.", ["localhost", "127.0.0.1"]),
+        ("!curl http://[::1]/", ["[::1]"]),
+        ('urlopen("ht" "tp://a.example")', ["a.example"]),
+        ('urlopen("\\x68ttp://a.example")', ["a.example"]),
+        ('urlopen(b"http://A.example")', ["a.example"]),
+        ('urlopen(f"https://{host}/?k={key}")', ["{host}"]),
+        ('urlopen("http://" + host)', ["http://…"]),
+        ('s.connect(("10.0.0.3", 80))', ["10.0.0.3"]),
+        ('create_engine("mysql://ada:secret@db/shop")', ["db"]),
+        ('create_engine("sqlite:///shop.db")', []),
+        ('x = a // b  # see http://a.example\ndf.to_csv("orders.csv")', []),
+        ("At 10:30, http: version 1.2.3 of a//b is out.", []),
+    ],
+)
+def test_addresses_are_found_by_their_syntax(text: str, hosts: list[str]) -> None:
+    assert find_addresses(text) == hosts
