@@ -476,10 +476,9 @@ def _begin(text: str, options: Options) -> _Begun:
         language=pygments_name(options.language) if options.language else spoken,
     )
     room = _EMBEDDED_ROOM if models.are_embedded else _ROOM
-    code = [one for one in options.cells if one.kind == "definitions" and not models.are_embedded]
-    if sharing.level == "structure" and sharing.servers:  # it is kept until the user answers
-        code = [one.replace(phrase="") for one in code]
-    cells = [*(one for one in options.cells if one.kind != "definitions"), *code]
+    cells = [one for one in options.cells if one.kind != "definitions" or not models.are_embedded]
+    if sharing.level == "structure" and sharing.servers:  # code is kept until the user answers
+        cells = [one.replace(phrase=one.phrase * (one.kind != "definitions")) for one in cells]
     shown = variables.materials(values=sharing.level == "values", room=room)
     materials = (*shown, *cells)
     if prompts.is_own(Stage.DRAFT) and limits.critique == "never":  # nobody else sees more

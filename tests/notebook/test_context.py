@@ -97,7 +97,6 @@ CALLS = "def grade(text):\n    return {}"
 JUDGES = {
     "a function": ([GRADE], "-c grade"),
     "a lambda, then a function": (["grade = lambda text: 'planted' in text", GRADE], "-c grade"),
-    "a function with a setting": ([GRADE], "-c 'grade decisive=no'"),
     "what a function calls": (
         [RUBRIC, "def lint(text):\n    return RUBRIC in text", CALLS.format("lint(text)")],
         "-c grade",
@@ -134,6 +133,9 @@ JUDGES = {
          "print(JUDGE)"],
         "--prompts mine",
     ),
+    "an alias": (
+        ["mine = {'judge': (JUDGE := 'PASS, planted')}", "OLD = JUDGE", "OLD"], "--prompts mine",
+    ),
     "a profile": (
         ["planted = 'Warm.'", "kind = {'criteria': {'tone': planted}, 'form': 'code'}"], "-p kind",
     ),
@@ -149,10 +151,9 @@ def test_nobody_is_shown_what_a_run_is_judged_by(shell, model, judge, more):
     before = {*shell.user_ns}
     for cell in (*cells, "orders['net'] = orders['eur'] / rate"):
         shell.run_cell(cell, store_history=True).raise_error()
-    made, profile = {*shell.user_ns} - before, "-p code" * ("-p" not in options.split())
-    line = f"%%refine --set quiet=yes {profile} {options} {more}"
-    shell.run_cell(f"{line}\nWhat is the total? It has to pass grade().", store_history=True)
-    shown = {*shell.user_ns["refined_run"].task.variables}
+    made = {*shell.user_ns} - before
+    run = run_of(shell, f"{options} {more}", "What is the total? It has to pass grade().")
+    shown = {*run.task.variables}
     assert "planted" not in sent(model).lower()
     assert not made & shown
     assert {"orders", "rate"} <= shown
@@ -184,24 +185,22 @@ def test_of_a_cell_that_defines_more_the_rest_is_shown(shell, model):
 def test_what_the_user_names_or_makes_data_of_is_shown(shell, model, cells, options, task, name):
     for cell in cells:
         shell.run_cell(cell, store_history=True)
-    shell.run_cell(f"%%refine --set quiet=yes {options}\n{task}", store_history=True)
-    assert name in shell.user_ns["refined_run"].task.variables
+    assert name in run_of(shell, options, task).task.variables
 
 
-CLASSES = {"Java": "java", "C++": "cpp", "Kotlin": "kotlin", "C#": "csharp", "Dart": "dart"}
-FUNCTIONS = {
-    **{name: name.lower() for name in ("Go", "Rust", "R", "JavaScript", "TypeScript", "Julia")},
-    **{name: name.lower() for name in ("Haskell", "OCaml", "Elixir", "Lua", "Scala")},
-}
 LANGUAGES = {
-    **{f"Implement a {name} class Stack with push.": tag for name, tag in CLASSES.items()},
-    **{f"Write a function in {name} that sorts.": tag for name, tag in FUNCTIONS.items()},
+    "Implement a Java class Stack with push.": "java",
+    "Implement a C++ class Stack with push.": "cpp",
+    "Write a function in C# that sorts.": "csharp",
+    "Write a function in Go that sorts.": "go",
+    "Write a function in R that sorts.": "r",
+    "Write a TypeScript function that sorts.": "typescript",
+    "Write a Haskell function that sorts.": "haskell",
+    "Write an OCaml function that sorts.": "ocaml",
     "Write a SQL query for the table above: the total of each customer.": "sql",
     "Write a bash script that counts the files.": "bash",
     "用Java实现一个Stack类": "java",
-    "用C++写一个函数": "cpp",
-    "Using Rust, write a SQL parser.": "rust",
-    "用Python写一个函数解析SQL": "python",
+    "Write a function that sorts.": "python",
     "%%javascript\nlet x = 1;": "javascript",
 }
 
@@ -209,7 +208,6 @@ LANGUAGES = {
 @pytest.mark.parametrize(("task", "asked"), LANGUAGES.items())
 def test_a_task_is_asked_for_in_its_language_whatever_the_cells_hold(shell, model, task, asked):
     run, is_python = run_of(shell, "", task), asked == "python"
-    assert run.task.language == asked
     assert f"```{asked} and ends with" in sent(model)
     assert ("next cell of the notebook" in sent(model)) is is_python
     assert ("the code may use them" in sent(model)) is is_python
@@ -235,18 +233,6 @@ def test_what_is_seen_stays_within_its_room(shell, model):
     texts = [len(one.text) for one in setup.task.materials if one.kind == "variable"]
     assert max(texts) <= 1_500
     assert sum(texts) < 7_500
-
-
-def test_of_long_cells_the_last_ones_are_seen(shell, model):
-    for name in "abcd":
-        shell.run_cell(f"{name} = [{'1, ' * 900}]", store_history=True)
-    model.base_url = "http://127.0.0.1:8080/v1"
-    shell.run_line_magic("config", "Refine.context = 4")
-    run = run_of(shell)
-    assert labels.opening(run.setup).endswith(", the code of 2 cells")
-    text = sent(model)
-    assert ("d = [1" in text, "c = [1" in text, "b = [1" in text) == (True, True, False)
-    assert "\n[code cell]\nc = [1" in text
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,6 @@ LANGUAGES = [
     ("用Python写一个函数解析SQL", "python"),
     ("Using Rust, write a SQL parser.", "rust"),
     ("Go through the orders and sum them.", "python"),
-    ("SQL query for the revenue of each customer", "sql"),
     ("Schreibe eine Java-Klasse für Brüche.", "java"),
     ("Schreibe ein Python-Skript, das Java-Dateien zählt.", "python"),
 ]

@@ -203,9 +203,8 @@ def is_self_contained(name: str) -> bool:
 
 def variable_of(name: str) -> str:
     """Return the variable that a check's name is about, or an empty string."""
-    kind = _find(name)
-    found = re.match(r"\s*(?:\w+:\s*)?(\w+)", name)
-    return found[1] if found and (kind is None or kind.argument) else ""
+    kind, words = _find(name), re.split(r"\W+", name.strip())
+    return words[bool(kind)] if kind is None or kind.argument else ""
 
 
 def _from_object(check: Any, context: Context) -> "Check":

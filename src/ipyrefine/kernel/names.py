@@ -5,9 +5,10 @@ import builtins
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from contextlib import suppress
-from types import ModuleType
+from functools import lru_cache
+from types import FunctionType, ModuleType
 from typing import Any
 
 from ipyrefine.core.model import Task
@@ -41,7 +42,7 @@ _PLAIN = ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Expr | ast.Delete | as
 _LEAVES = ast.Assign | ast.AnnAssign | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _CELL = re.compile(r"^\[([^\]\n]+)\]\n", re.MULTILINE)  # heads the cells that a model is shown
 _BACKTICKS = re.compile(r"(?<!`)`([^`\n]{1,200})`(?!`)")
-_WORD = re.compile(r"(?<![\w.'\"])[A-Za-z_]\w*(?!['\"])")
+_WORD = re.compile(r"(?<![\w.'\"])[^\W\d]\w*+(?!['\"])")  # no attribute, no word in quotes
 _CALLED = re.compile(r"(?<![\w.])([A-Za-z_]\w{0,100})\((?!e?s\))")  # not the plural of "file(s)"
 # What a request asks to write is not there yet; an older one of that name must not stand in for it.
 _ASKED = re.compile(
@@ -70,18 +71,8 @@ def names_in_draft(source: str) -> list[str]:
     They are those that it reads, and those that its lines for IPython bind, which no check runs.
     """
     part = python_part(source[:_MAX_SOURCE])
-    names = names_in_code(source) if try_parse(part.code) else _names_in_broken_code(part.code)
+    names = names_in_code(source) if try_parse(part.code) else _WORD.findall(part.code)
     return list(dict.fromkeys([*names, *sorted(part.names)]))
-
-
-def _names_in_broken_code(source: str) -> Iterator[str]:
-    from pygments.lexers import PythonLexer  # type: ignore[import-untyped]
-
-    before = ""
-    for kind, text in PythonLexer().get_tokens(source):
-        if text.isidentifier() and kind[:1] == ("Name",) and before != ".":
-            yield text
-        before = text if text.strip() else before
 
 
 def names_defined(source: str) -> list[str]:
@@ -92,22 +83,19 @@ def names_defined(source: str) -> list[str]:
     """
     body = _statements(source)
     deleted = {one for node in body if isinstance(node, ast.Delete) for one in names_used(node)}
-    kept: list[ast.stmt] = [one for one in body if isinstance(one, _LEAVES)]
+    tree = ast.Module([one for one in body if isinstance(one, _LEAVES)], [])
     with suppress(*ERRORS):
-        binds = module_names(ast.Module(kept, [])).binds
+        binds = module_names(tree).binds
         return sorted(one for one in binds - deleted if one[0] != "_")
     return []
 
 
 def names_behind(
-    roots: Iterable[str],
-    space: Mapping[str, Any],
-    cells: Iterable[str],
-    but: Set[str] = frozenset(),
+    roots: Iterable[str], space: Mapping[str, Any], cells: Iterable[str], but: Set[str]
 ) -> set[str]:
-    """Return names of the notebook with all that they are made of, as its cells define them.
+    """Return names of the notebook and of all that they are made of, as its cells define it.
 
-    A frame or an array counts where a function reads it and no cell makes anything else of it.
+    A frame or an array counts only if a function reads it and no cell makes anything else of it.
 
     Args:
         roots: the names; those that the notebook does not have are left out.
@@ -116,12 +104,14 @@ def names_behind(
         but: names that do not count, nor what only they are made of.
     """
     found = [name for name in roots if name in space]
-    nodes = [node for source in (cells if found else ()) for node in _statements(source)]
-    parts = [(free_names(node), _changes(node)) for node in nodes]
+    parts = [part for source in (cells if found else ()) for part in _parts(source)]
     data = {name for name, value in space.items() if is_frame(value) or is_array(value)}
     for name in found:
         reads = set().union(*(r for r, changes in parts if name in changes and name not in data))
         reads |= {*names_in_code(space[name])} if type(space[name]) is str else set()
+        held = [space[name], *(space[name].values() if type(space[name]) is dict else ())]
+        texts = ((n, v) for n, v in space.items() if type(v) in (str, FunctionType))
+        reads |= {n for n, value in texts if any(value is one for one in held)}  # as `import *` has
         reads -= {*found, *but} | (set() if callable(space[name]) else data)
         found += [n for n in reads & space.keys() if type(space[n]) is not ModuleType]
     others = set().union(*(r | changes for r, changes in parts if changes - {*found}))
@@ -136,7 +126,8 @@ def without_names(source: str, names: Set[str]) -> str:
     if not any(name in source for name in names):
         return source
     body = _statements(source)
-    kept = [node for node in body if names.isdisjoint(_changes(node) or free_names(node))]
+    parts = zip(body, _parts(source), strict=True)
+    kept = [node for node, (reads, changes) in parts if names.isdisjoint(changes or reads)]
     return source if len(kept) == len(body) > 0 else unparse(ast.Module(kept, []))
 
 
@@ -144,9 +135,13 @@ def _statements(source: str) -> list[ast.stmt]:
     return (try_parse(python_part(source[:_MAX_SOURCE]).code) or ast.Module([], [])).body
 
 
-def _changes(node: ast.stmt) -> set[str]:
-    """Return the names that a statement binds, or changes by an item, an attribute or a method."""
-    return names_bound(node) | {*re.findall(r"^\s*(\w+)[.\[]", unparse(node), re.MULTILINE)}
+@lru_cache(2_000)
+def _parts(source: str) -> list[Any]:
+    """Return what each statement reads, and what it binds or changes by an item or a method."""
+    return [
+        (free_names(node), names_bound(node) | {*re.findall(r"(?m)^\s*(\w+)[.\[]", unparse(node))})
+        for node in _statements(source)
+    ]
 
 
 def undefined_names(text: str, task: Task, known: Iterable[str]) -> list[Read]:
@@ -158,7 +153,12 @@ def undefined_names(text: str, task: Task, known: Iterable[str]) -> list[Read]:
     """
     part = python_part(text)
     tree = try_parse(part.code)
-    if tree is None or _is_data(text, tree) or _binds_unseen(tree):
+    if tree is None or _binds_unseen(tree):
+        return []
+    with suppress(ValueError, RecursionError):
+        json.loads(text)
+        return []
+    if all(isinstance(one, ast.AnnAssign) and one.value is None for one in tree.body):
         return []
     if not all(_HARMLESS.match(one) for one in part.lines if one.startswith("%")):
         return []
@@ -184,13 +184,6 @@ def undefined_names(text: str, task: Task, known: Iterable[str]) -> list[Read]:
         if one.name not in given and not any(_is_within(one, guard) for guard in guards):
             first.setdefault(one.name, one)
     return [*first.values()]
-
-
-def _is_data(text: str, tree: ast.Module) -> bool:
-    with suppress(ValueError, RecursionError):
-        json.loads(text)
-        return True
-    return all(isinstance(one, ast.AnnAssign) and one.value is None for one in tree.body)
 
 
 def _is_too_early(read: Read, tree: ast.Module) -> bool:

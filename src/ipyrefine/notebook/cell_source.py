@@ -7,7 +7,7 @@ import os
 import re
 import stat
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import islice
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
@@ -269,16 +269,13 @@ def request_of(args: Namespace, source: CellSource) -> str:
 
 
 def names_of_judges(shell: Any, args: Namespace, source: CellSource) -> set[str]:
-    """Return the names of what a run is judged by, and of what only that is made of.
+    """Return the names of what judges a run, and of what that is made of: no model may see it.
 
-    No model is shown it, unless the user asks for a name by ``-v`` or, but for what the options
-    name, in the cell.
+    A name given by ``-v`` is none of them, nor is one that the cell uses, unless an option is it.
     """
     space = visible_names(shell)
-    kinds = (Mapping, Profile, FunctionType)
-    options = [
-        n for n in (args.prompts, args.profile, args.judge) if isinstance(space.get(n), kinds)
-    ]
+    named = (args.prompts, args.profile, args.judge)
+    options = [n for n in named if isinstance(space.get(n), Mapping | Profile | FunctionType)]
     asked = {*names_in_draft(source.code), *names_in_prose(request_of(args, source)), *args.var}
     roots = {*options, *map(variable_of, args.check)}.difference(args.var)
     return names_behind(roots, space, shell.history_manager.input_hist_raw[:-1], asked)
@@ -287,19 +284,23 @@ def names_of_judges(shell: Any, args: Namespace, source: CellSource) -> set[str]
 # The cells above
 
 
-async def read_context(shell: Any, count: int, hidden: Set[str] = frozenset()) -> Material | None:
+async def read_context(
+    shell: Any, count: int | None, hidden: Set[str] = frozenset()
+) -> Material | None:
     """Return the cells above the running one, with what they gave; None where there are none.
 
     Where the front-end cannot name them, they are those that ran last, without what they gave, and
     the phrase says so. What defines hidden names is left out.
     """
+    if not count:
+        return None
     cell_id, name = source_cell_id(), "cell above"
     cells = await read_cells_above(cell_id, count) if cell_id else None
     if cells is None:
         sources = shell.history_manager.input_hist_raw[1:-1]  # the running cell is the last one
         cells = [{"type": "code", "source": source} for source in sources[-count:]]
         name = "cell that ran last"
-    texts = list(_texts(cells[-count:], secret_values(shell.user_ns), hidden))
+    texts = _texts(cells[-count:], secret_values(shell.user_ns), hidden)
     if not texts:
         return None
     phrase = f"the {name}" if len(texts) == 1 else f"{len(texts)} {name.replace('cell', 'cells')}"
@@ -341,10 +342,9 @@ def latest_cells(
 
 def _cells_run(shell: Any, own: Sequence[str]) -> list[tuple[int, str]]:
     """Return each cell that ran before, once, with its number; the last one first."""
+    seen = {"", *map(str.strip, own)}
     sources = enumerate(map(str.strip, shell.history_manager.input_hist_raw[:-1]))
-    latest = {source: number for number, source in sources}
-    for source in ("", *own):
-        latest.pop(source.strip(), None)
+    latest = {source: number for number, source in sources if source not in seen}
     return sorted(((number, source) for source, number in latest.items()), reverse=True)
 
 
@@ -360,15 +360,14 @@ def read_definitions(
     They are as this kernel ran them, except the one at hand with its `own` sources, and without
     what defines hidden names. One that changes a name brings the one before it along.
     """
-    wanted, chosen, others = set(names), list[str](), {one.source for one in used}
+    wanted, chosen, others = set(names), list[Any](), {one.source for one in used}
     for _, source in _cells_run(shell, own):
         is_near = any(name in source for name in wanted)
         defined = wanted.intersection(names_defined(source) if is_near else ())
         if defined or source in others:
-            chosen.insert(0, source)
+            chosen.insert(0, {"type": "code", "source": source})
             wanted -= defined.difference(names_in_code(source))
-    cells = [{"type": "code", "source": source} for source in chosen]
-    texts = list(_texts(cells, secret_values(shell.user_ns), hidden))
+    texts = _texts(chosen, secret_values(shell.user_ns), hidden)
     if not texts:
         return None
     phrase = "the code of " + ("a cell" if len(texts) == 1 else f"{len(texts)} cells")
@@ -420,7 +419,7 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _texts(cells: Iterable[Any], secrets: list[str], hidden: Set[str]) -> Iterator[str]:
+def _texts(cells: Iterable[Any], secrets: list[str], hidden: Set[str]) -> list[str]:
     """Return cells as text without secrets and hidden names, as many as there is room for."""
     texts, room = list[str](), _TOTAL
     for cell in reversed([cell for cell in cells if isinstance(cell, dict)]):
@@ -440,7 +439,7 @@ def _texts(cells: Iterable[Any], secrets: list[str], hidden: Set[str]) -> Iterat
             break
         room -= len(text)
         texts.append(text)
-    return reversed(texts)
+    return texts[::-1]
 
 
 def _cut(text: str, width: int) -> str:

@@ -95,7 +95,7 @@ async def start_cell(
     if args.change and not (args.task or args.cell):
         source = source._replace(is_draft=True)
     hidden = names_of_judges(magics.shell, args, source)
-    above = await read_context(magics.shell, args.context, hidden) if args.context else None
+    above = await read_context(magics.shell, args.context, hidden)
 
     async def begin(form: Form | None = None) -> Made:
         start = read_start(magics, args, source, form=form, cells=[above] if above else [])
@@ -259,11 +259,9 @@ def read_start(
     is_code, seen = profile.form == "code", dict[str, str]()
     count = magics.context if args.context is None else args.context
     language = read.language or language_of(text, read.draft)
-    is_code = is_code and not read_template(text)
-    if not is_code or "all" in args.no_var or language not in ("python", "sql"):
-        count = 0  # other languages can't use what a cell left
-    if is_recording(args.model or magics.model):
-        count = 0  # it is asked what it was asked
+    sees_cells = is_code and language in ("python", "sql") and not read_template(text)
+    if is_recording(args.model or magics.model) or "all" in args.no_var or not sees_cells:
+        count = 0  # a recording is asked what it was asked
     before = latest_cells(magics.shell, count, own, hidden)
     before = [one for one in before if not set(one.names).intersection(args.no_var)]
     for cell in before:

@@ -84,7 +84,7 @@ async def start_fix(magics: Any, words: list[str], placeholder: Placeholder) -> 
     keeps = [] if args.goal else _names_to_keep(source.text, failure)
     args.goal = f"{goal}\n\n{args.goal}" if args.goal else goal
     hidden = names_of_judges(magics.shell, args, source)
-    above = await read_context(magics.shell, args.context, hidden) if args.context else None
+    above = await read_context(magics.shell, args.context, hidden)
     cells = [*([above] if above else []), _traceback(failure)]
     near = _near_names(source.text, visible_names(magics.shell))
     start = read_start(magics, args, source, near=near, cells=cells, keeps=keeps, warnings=warnings)

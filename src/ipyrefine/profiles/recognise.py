@@ -181,4 +181,4 @@ def language_of(text: str, draft: str | None = None) -> str:
     if is_first or _EXISTING.search(phrase):  # "translate this Python function to Java"
         found.reverse()
     named = next(filter(None, found), None)
-    return (named.lastgroup if named else None) or "python"
+    return str(named.lastgroup) if named else "python"
