@@ -1,6 +1,5 @@
 """`ipyrefine history | export | run`."""
 
-import asyncio
 import json
 import os
 import subprocess
@@ -10,19 +9,17 @@ from typing import Any
 
 import nbformat
 import pytest
-from kit import READY, finished, judgement, text
+from kit import READY, finished, text
 from kit import greeting as refinement
 from openai_server import ScriptedServer
 
 import ipyrefine as package
 from ipyrefine import cli
-from ipyrefine.core.decisions import Accept
 from ipyrefine.core.model import Choice, Outcome, StopReason, Verdict
 from ipyrefine.core.table import Evidence, Row
 from ipyrefine.errors import UsageError
 from ipyrefine.journal.writer import Recorder, default_path
-from ipyrefine.notebook.cell_source import cell_key
-from ipyrefine.session.record import MIME, bundle, write_file
+from ipyrefine.session.record import write_file
 
 REFINE = "%%refine -m scripted -p prose --criteria tone --target 0.8 -n 1"
 
@@ -121,33 +118,6 @@ def test_a_cell_that_somebody_accepted_makes_no_call_headless(ipyrefine, monkeyp
         monkeypatch.delenv("OPENAI_BASE_URL")
         assert ipyrefine("run", str(saved), "-o", str(saved))[0] == 0
         assert len(server.requests) == asked
-
-
-def test_each_cell_has_the_run_of_its_own_output_if_that_is_whole_and_decided(
-    ipyrefine, monkeypatch, tmp_path
-):
-    loops = [refinement(replies=[text(word), judgement(10)]) for word in ("Hi", "Ho", "Cut", "Op")]
-    runs = [asyncio.run(one.run()) for one in loops]
-    for one in loops[:3]:
-        one.decide(Accept())
-    runs[:3] = [asyncio.run(one.run()) for one in loops[:3]]
-    asked, body = cell_key(TASK.split("\n")[0].split()[1:], TASK.split("\n")[1]).task, TASK
-    records = [bundle(one, asked=asked) for one in runs]
-    records[2][MIME]["cut"] = True
-    records += [{MIME: {"asked": asked, "stop_reason": "accepted", "iterations": 7}}]
-    keep = "kept = [*globals().get('kept', ()), refined]"
-    sources = ["%load_ext ipyrefine", *[part for _ in records for part in (body, keep)], "kept"]
-    path = notebook(tmp_path / "x.ipynb", *sources)
-    book: Any = nbformat.read(path, as_version=4)
-    for cell, data in zip(book.cells[1::2], records, strict=False):
-        cell.outputs = [nbformat.v4.new_output("display_data", data)]
-    nbformat.write(book, path)
-    with ScriptedServer() as server:
-        server.then(*[reply for word in "abc" for reply in (text(word), READY)])
-        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
-        assert ipyrefine("run", str(path))[0] == 0
-    executed: Any = nbformat.read(tmp_path / "x.refined.ipynb", as_version=4)
-    assert executed.cells[-1].outputs[0].data["text/plain"] == "['Hi', 'Ho', 'a', 'b', 'c']"
 
 
 @pytest.mark.parametrize(("source", "status", "sentence"), [

@@ -295,6 +295,13 @@ async def test_nothing_that_holds_a_secret_is_copied(way: None, closed_sandbox: 
     assert b"abc" not in whole
 
 
+async def test_tokens_in_a_frame_are_not_copied_where_code_could_send_them(
+    open_sandbox: None,
+) -> None:
+    used = find(notebook(COPIED["tokens in a frame"]), named=["x"])
+    assert await why_absent(used.copies, "x") == ["it holds what looks like a secret"]
+
+
 async def test_a_function_does_not_bring_a_secret_that_it_reads(
     way: None, closed_sandbox: None
 ) -> None:

@@ -14,7 +14,7 @@ from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.stored import VERSION
 from ipyrefine.core.table import Evidence
 from ipyrefine.errors import UsageError
-from ipyrefine.session.record import LIMIT, MIME, bundle, load_whole, read
+from ipyrefine.session.record import LIMIT, MIME, NOTEBOOK, bundle, load_whole, read, saved_run
 from ipyrefine.session.session import SentLog
 
 
@@ -85,6 +85,23 @@ async def test_a_record_of_another_version_is_refused_as_such(tmp_path):
     data[MIME]["version"] = VERSION - 1
     with pytest.raises(UsageError, match="another version of ipyrefine"):
         load_whole(saved(tmp_path / "x.ipynb", data))
+
+
+async def test_a_cell_s_own_output_gives_the_run_of_its_task_if_that_is_whole(
+    tmp_path, monkeypatch
+):
+    hi, other, cut, damaged = [
+        bundle(await finished(scores=(score,)), asked=asked)
+        for score, asked in ((10, "task"), (9, "another"), (8, "task"), (7, "task"))
+    ]
+    cut[MIME]["cut"], damaged[MIME]["iterations"] = True, 7
+    path = saved(tmp_path / "x.ipynb", hi, other, cut, damaged, {MIME: "task"}, {}, hi)
+    monkeypatch.setenv(NOTEBOOK, str(path))
+    found = [saved_run("task", "", place) for place in range(10)]
+    assert [place for place, run in enumerate(found) if run] == [2, 8]
+    assert saved_run("task", "another cell", 1) is None
+    monkeypatch.setenv(NOTEBOOK, str(tmp_path))
+    assert saved_run("task", "", 2) is None
 
 
 async def test_one_run_of_a_file_is_chosen_by_its_place(tmp_path):

@@ -11,6 +11,7 @@ import sys
 import types
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dis import get_instructions
 from itertools import islice
 from time import monotonic
@@ -36,6 +37,10 @@ _ATOMS = frozenset({str, bytes, int, float, bool, type(None)})
 _CACHED: Any = functools._lru_cache_wrapper  # the type of functions that remember results
 _EXACT = frozenset({"numpy", "pandas", "polars", "pyarrow", "dateutil", "pytz", "cloudpickle"})
 _GLOBALS = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"})
+
+
+# Whether tokens in a table go along: the sandbox that gets the copies is closed.
+TOKENS_STAY: ContextVar[bool] = ContextVar("ipyrefine_tokens_stay", default=False)
 
 
 class Copy(NamedTuple):
@@ -93,14 +98,14 @@ class Output:
     ) -> None:
         self.limit, self.deadline, self._memory = limit, deadline, memory
         self.numeric = set[int]()  # sizes of arrays of numbers, in which no token stands
-        self.is_table = False  # whose tokens are data; they stay in the sandbox
+        self.is_data = False  # what may hold tokens
         self._file, self._size, self._tail = file, 0, b""
 
     def write(self, data: Any) -> int:
         """Write bytes, in which no token may stand."""
         view = memoryview(data).cast("B")
         self.ask_for(view.nbytes + self._memory())
-        plain = self.is_table or view.nbytes in self.numeric
+        plain = self.is_data or view.nbytes in self.numeric
         self.numeric.discard(view.nbytes)
         for start in range(0, 0 if plain else view.nbytes, _CHUNK):
             chunk = self._tail + bytes(view[start : start + _CHUNK])
@@ -162,7 +167,8 @@ def copy_names(
 def _copy(value: Any, output: Output, here: Collection[str], *, exact: bool) -> Copy:
     """Write a value, or as many of its first rows as there is room and time for."""
     began, start, (limit, deadline) = monotonic(), output.tell(), (output.limit, output.deadline)
-    output.is_table = is_frame(value) or is_named(value, "pyarrow", "Table")
+    is_table = is_frame(value) or is_named(value, "pyarrow", "Table")
+    output.is_data = is_table and TOKENS_STAY.get()
     rows = _count_rows(value)
     try:
         if rows:  # what is left then is for its first rows

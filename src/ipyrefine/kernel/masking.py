@@ -107,10 +107,9 @@ class Masked:
         text = MASK.sub(lambda mask: f"{mask[0]}_{next(numbers)}_", text)
         stood, new = list[str](), list[str]()
         for literal, parent, statement, place in _find_literals(text) if form == "code" else ():
-            is_name = isinstance(parent, ast.Assign | ast.AnnAssign)
-            is_address = isinstance(parent, ast.Call | ast.keyword) and "://" in literal
+            named = isinstance(parent, ast.Assign | ast.AnnAssign) or "://" in literal
             moved = place in self._places and not isinstance(parent, ast.stmt)
-            moved |= (is_name or is_address) and self._stood(literal[1:-1])
+            moved |= named and self._stood(literal[1:-1])  # an address with its own login, too
             is_same = statement in self._places or (familiar and moved)
             (stood if is_same else new).append(literal)
         lines = {line.strip() for one in self._texts for line in one.split("\n")}

@@ -24,7 +24,7 @@ from ipyrefine.core.model import FirstRows, Material
 from ipyrefine.core.scopes import names_needed
 from ipyrefine.core.syntax import try_parse
 from ipyrefine.errors import UsageError, did_you_mean
-from ipyrefine.kernel.copying import Copy, is_only_code, lies_here, looks_secret
+from ipyrefine.kernel.copying import TOKENS_STAY, Copy, is_only_code, lies_here, looks_secret
 from ipyrefine.kernel.describe import describe, is_array, is_frame, label
 from ipyrefine.kernel.folder import files_beside, names_files
 from ipyrefine.kernel.names import IPYTHON, names_in_draft, names_in_prose
@@ -145,6 +145,7 @@ class Copies:
         whole = self._namespace()
         space = {n: whole[n] for n in whole if _is_users(n) and n not in self._given}
         closed = await self.may_run()
+        TOKENS_STAY.set(await asyncio.to_thread(sandbox_is_closed))
         if not closed:  # nor what a function uses may go along
             kept = {n for n, one in space.items() if n in self._named or type(one) is ModuleType}
             self._copies |= {n: Copy(n, reason=_NOT_CLOSED) for n in space.keys() - kept}

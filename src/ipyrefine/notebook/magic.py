@@ -237,7 +237,7 @@ class Refine(Magics, Configurable):
         if topic:
             print(options.topic(topic))
         elif magic == "%%refine":
-            print(options.parser().format_help())
+            print(_documentation())
         else:
             print(getdoc(self.look) if magic == "%%look" else usage())
 
