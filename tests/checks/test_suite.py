@@ -431,6 +431,65 @@ async def test_of_several_parameters_one_that_ends_the_process_fails_the_test() 
     assert ends(await Suite()(written(source), text, ADDS)) == {"test_a": False, "test_b": True}
 
 
+# What a test does before others, and what these then claim of a text that adds nothing.
+TAMPERS = {
+    "what is built in": ("import builtins; builtins.add = lambda a, b: a + b", "add(1, 2) == 3"),
+    "the text": ("import candidate; candidate.add = lambda a, b: a + b", "add(1, 2) == 3"),
+    "a module": ("import math; math.sqrt = lambda x: 3", "root(4) == 2"),
+    "a tool": ("pytest.approx = lambda x: add(1, 2)", "add(1, 2) == pytest.approx(3)"),
+    "a type of the text": ("P.__eq__ = lambda a, b: True", "P() == P()"),
+    "code": ("add.__code__ = (lambda a, b: a + b).__code__", "add(1, 2) == 3"),
+    "modules": ("import sys; sys.modules['candidate'] = sys", "add(1, 2) == 3"),
+    "the report": (
+        "import os, gc; [f(test='test_b', outcome='passed') for f in gc.get_objects()"
+        " if getattr(f, '__name__', '') == 'write_event']; os._exit(0)",
+        "add(1, 2) == 3",
+    ),
+    "the report by number": (
+        "import os, json; a = json.dumps({'test': 1, 'outcome': 'passed'}).encode() + bytes([10])"
+        "; [os.write(n, a) for n in range(3, 9) if os.path.exists(f'/proc/self/fd/{n}')]",
+        "add(1, 2) == 3",
+    ),
+    "the end": ("import atexit, os; atexit.register(os._exit, 0)", "add(1, 2) == 3"),
+}
+
+
+@pytest.mark.parametrize("tamper", TAMPERS)
+async def test_a_test_changes_nothing_for_others(tamper: str) -> None:
+    does, claim = TAMPERS[tamper]
+    text = "import math\nclass P: pass\ndef add(a, b): return 0\ndef root(x): return math.sqrt(0)\n"
+    source = f"import pytest\ndef test_a():\n    {does}\ndef test_b():\n    assert {claim}\n"
+    assert ends(await run(text, source))["test_b"] is False
+
+
+async def test_a_test_that_replaces_what_is_built_in_still_sees_the_text() -> None:
+    source = "import builtins\nbuiltins.add = lambda a, b: a + b\ndef test_a():\n"
+    source += "    builtins.add = lambda a, b: a + b\n    assert add(1, 2) == 3\n"
+    assert ends(await run("def add(a, b): return 0", source)) == {"test_a": False}
+
+
+async def test_a_patch_of_a_fixture_reaches_the_text() -> None:
+    source = """
+        def test_a(monkeypatch):
+            monkeypatch.setattr("builtins.input", lambda *_: "3")
+            assert ask() == 3
+        def test_b(monkeypatch):
+            monkeypatch.setattr("candidate.one", lambda: 2)
+            assert two() == 4
+    """
+    text = "def ask(): return int(input())\ndef one(): return 1\ndef two(): return 2 * one()\n"
+    assert set(ends(await run(text, dedent(source))).values()) == {True}
+
+
+async def test_of_a_test_with_endless_parameters_only_the_first_are_run() -> None:
+    source = (
+        "import pytest\n@pytest.mark.parametrize('n', range(3000))\n"
+        "def test_a(n):\n    assert add(n, 0) == n\n"
+    )
+    [result] = (await run(ADD, source)).values()
+    assert (result.passed, result.shows) == (None, "Only 1,000 of its cases could be run.")
+
+
 BESIDE = "\ndef test_b():\n    assert add({0}, 2) == {0} + 2\n"
 OWN_FAULTS = {
     "a fixture of a plugin": "def test_a(mocker):\n    assert add(1, 2) == 3",

@@ -27,7 +27,7 @@ from kit import (
 from ipyrefine.core.decisions import Accept, Continue, Decision, Override
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.events import Event, Stopped, TextDelta, VerdictReached
-from ipyrefine.core.model import Limits, Outcome, Stage, StopReason, Task
+from ipyrefine.core.model import Limits, Outcome, Stage, StopReason, Task, Usage
 from ipyrefine.core.ports import Consumer, Delta, Model, Notice, Reply, Request
 from ipyrefine.core.reducer import replay
 from ipyrefine.core.run import Run
@@ -88,7 +88,7 @@ class Faulty:
             return
         parts, self._parts = self._parts, None
         for part in parts:
-            if isinstance(part, Exception):
+            if isinstance(part, BaseException):
                 raise part
             yield part
 
@@ -256,6 +256,16 @@ class Unprintable(Exception):
         return str(10**5_000)  # more digits than Python writes
 
 
+class OwnInterrupt(KeyboardInterrupt):
+    """An interrupt that no user made."""
+
+
+def reply(**usage: Any) -> Reply:
+    """A reply with numbers that nobody validated."""
+    return Reply(text="Hello", usage=Usage().replace(**usage))
+
+
+BAD = "faulty sent a bad reply. usage"
 HEL = Delta(text="Hel")
 # Of each: what comes instead of a reply, and how the run ends.
 FAULTS: dict[str, tuple[list[Any], type[RefineError], str]] = {
@@ -271,6 +281,17 @@ FAULTS: dict[str, tuple[list[Any], type[RefineError], str]] = {
         [HEL, "Hello"],
         ModelError, "faulty failed: TypeError: it streams str, not Delta, Notice or Reply.",
     ),
+    "SystemExit": ([HEL, SystemExit("bye")], ModelError, "faulty failed: SystemExit: bye."),
+    "OwnInterrupt": ([OwnInterrupt()], ModelError, "faulty failed: OwnInterrupt."),
+    "GeneratorExit": ([HEL, GeneratorExit()], ModelError, "faulty failed: GeneratorExit."),
+    "CancelledError": (
+        [HEL, asyncio.CancelledError()], ModelError, "faulty failed: CancelledError."
+    ),
+    "a negative number": ([reply(prompt_tokens=-5)], ModelError, f"{BAD}.prompt_tokens: "),
+    "a huge number": ([reply(completion_tokens=10**30)], ModelError, f"{BAD}.completion_tokens: "),
+    "not a number": ([reply(cost=float("nan"))], ModelError, f"{BAD}.cost: "),
+    "a word": ([reply(calls="many")], ModelError, f"{BAD}.calls: "),
+    "no usage": ([Reply(text="a").replace(usage=None)], ModelError, f"{BAD}: must be a dict"),
     "no reply": ([HEL], ServerFailed, "faulty ended its stream without a reply."),
 }  # fmt: skip
 

@@ -1,15 +1,20 @@
 """Snapshots: what a forked child of the kernel may do while it pickles, and what is left of it."""
 
 import asyncio
+import ctypes
 import gc
+import mmap
+import multiprocessing
 import os
 import pickle
 import signal
 import socket
+import stat
 import sys
 import tempfile
 import threading
 import time
+from multiprocessing.shared_memory import SharedMemory
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +22,7 @@ import numpy
 import pandas
 import pytest
 
-from ipyrefine.kernel import snapshot
+from ipyrefine.kernel import mappings, snapshot
 from ipyrefine.kernel.snapshot import CALLER_WAITS, take
 
 REASON = snapshot._why_no_fork()
@@ -37,6 +42,16 @@ ATTACKS = {
     "connects": "socket.create_connection(('127.0.0.1', PORT), 2)",
     "kills its parent": "os.kill(os.getppid(), signal.SIGKILL)",
     "stops its parent": "os.kill(os.getppid(), signal.SIGSTOP)",
+}
+SHARED = {
+    "a mapped file": "FILE[0] = 2; assert FILE[0] == 2",
+    "a mapped file that is written back": "FILE[1] = 2; FILE.flush()",
+    "a deleted file": "GONE[0] = 2",
+    "a mapping that was only read": "C.mprotect(ctypes.c_void_p(READ), 1, 3); READ_BYTE[0] = 2",
+    "a value of processes": "VALUE.value = 2",
+    "an array of processes": "ARRAY[0] = 2",
+    "shared memory": "MEMORY.buf[0] = 2",
+    "memory without a file": "PAGES[0] = 2",
 }
 HARMLESS = {
     "prints": "print('boo'); sys.stderr.write('boo'); os.write(1, b'boo')",
@@ -89,6 +104,86 @@ async def test_an_object_reaches_nothing_while_it_is_pickled(folder: Path) -> No
     kept = (folder / "kept").stat()
     assert (os.listdir(folder), kept.st_size, kept.st_mtime) == (["kept"], 5, 10)
     assert kept.st_mode & 0o777 != 0
+
+
+async def test_an_object_changes_nothing_that_is_shared(folder: Path) -> None:
+    for name in ("kept", "gone"):
+        (folder / name).write_bytes(bytes([1, 1, 1, 1]))
+    with (folder / "kept").open("r+b") as file, mmap.mmap(-1, 10) as pages:
+        read = numpy.memmap(folder / "kept", mode="r")
+        names: dict[str, Any] = {
+            "FILE": mmap.mmap(file.fileno(), 0),
+            "GONE": numpy.memmap(folder / "gone", mode="r+"),
+            "READ": read.ctypes.data,
+            "READ_BYTE": (ctypes.c_char * 1).from_address(read.ctypes.data),
+            "VALUE": multiprocessing.Value("b", 1),
+            "ARRAY": multiprocessing.RawArray("b", [1]),
+            "MEMORY": SharedMemory(create=True, size=1),
+            "PAGES": pages,
+            "C": ctypes.CDLL(None),
+            "ctypes": ctypes,
+        }
+        (folder / "gone").unlink()
+        names["MEMORY"].buf[0] = pages[0] = 1
+        bad = {name: reduced_by(code, **names) for name, code in SHARED.items()}
+        await reasons(**bad, last=bytes(read))
+        file_byte, gone, value = names["FILE"][:2], names["GONE"][0], names["VALUE"].value
+        held = [value, names["ARRAY"][0], names["MEMORY"].buf[0], pages[0]]
+        names["MEMORY"].close()
+        names["MEMORY"].unlink()
+    assert (file_byte, gone, held) == (b"\1\1", 1, [1, 1, 1, 1])
+    assert (folder / "kept").read_bytes() == bytes([1, 1, 1, 1])
+
+
+async def test_memory_that_cannot_be_made_private_is_not_shared(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(mappings, "_open_files", lambda *_: iter(()))
+    monkeypatch.setattr(snapshot, "_free_memory", lambda: 8)
+    taken = await take(["x"], {"x": 1})
+    why = "OSError: too much memory is shared"
+    assert taken.note == f"the child that was to make them failed ({why})"
+
+
+ANSWERS = {
+    "no field": "{}",
+    "an unknown field": '{"name": "x", "reason": "r", "more": 1}',
+    "another type": '{"name": "x", "seconds": "x"}',
+    "no number": '{"name": "x", "seconds": NaN}',
+    "a place beyond the end": '{"name": "x", "start": 0, "stop": 1000000}',
+    "a negative place": '{"name": "x", "start": -5, "stop": 5}',
+    "neither a copy nor a reason": '{"name": "x"}',
+    "a list": '["x"]',
+    "nothing": "null",
+    "no JSON": "x = 1",
+    "no text": "\udcff",
+    "depth": "[" * 100_000,
+    "length": '"' + "x" * 1_000_000 + '"',
+    "a name that nobody asked for": '{"name": "other", "reason": "r"}',
+    "a name twice": '{"name": "x", "reason": "r"}\n{"name": "x", "reason": "r"}',
+}
+
+
+@pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
+async def test_an_answer_of_the_child_that_is_none_gives_no_copies(answer: str) -> None:
+    lines = answer.encode("utf-8", "surrogateescape") + b"\n"
+    namespace: dict[str, Any] = {"x": 1, "other": 2}
+    copies, note = snapshot._read_answer(lines, ["x"], namespace, 100)
+    assert (copies, note) == ([], snapshot._UNREADABLE)
+
+
+async def test_an_object_that_writes_the_childs_answer_ends_in_copies_of_the_kernel() -> None:
+    writes = reduced_by(r"[os.write(n, b'{}\n') for n in range(3, 99) if F(n)]", F=_is_pipe)
+    taken = await take(["x", "y"], {"x": writes, "y": 1})
+    assert taken.note == snapshot._UNREADABLE
+    assert taken.copies[1].stop
+
+
+def _is_pipe(number: int) -> bool:
+    try:
+        return stat.S_ISFIFO(os.fstat(number).st_mode)
+    except OSError:
+        return False
 
 
 async def test_what_an_object_does_to_the_child_alone_is_let_be(

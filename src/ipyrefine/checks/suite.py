@@ -1,9 +1,8 @@
 """Run a critic's tests on a text, in the sandbox, with pytest."""
 
 import ast
-import builtins
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from copy import copy
 from itertools import islice
 from textwrap import indent
@@ -17,7 +16,7 @@ from ipyrefine.checks.tests import SHARE, WIDTH, Report, line_of_text, run_tests
 from ipyrefine.core.model import Task
 from ipyrefine.core.results import claims
 from ipyrefine.core.stated import as_example
-from ipyrefine.core.syntax import names_bound, parse, try_parse, unparse
+from ipyrefine.core.syntax import parse, try_parse, unparse
 from ipyrefine.core.table import Point, Result
 from ipyrefine.core.testing import needed
 from ipyrefine.errors import CheckNotRun
@@ -102,7 +101,7 @@ class Suite:
 
     async def _results(self, tests: Sequence[Point], code: str, task: str = "") -> _Results:
         left, results, apart = list(tests), _Results(), set[str]()
-        deadline = monotonic() + 3 * _SECONDS
+        deadline = monotonic() + 3 * _SECONDS + len(tests)  # each has a process of its own
         while left and monotonic() < deadline:
             results |= await self._run(left, code, task, apart)
             left = [one for one in left if one.words not in results]
@@ -110,17 +109,16 @@ class Suite:
         return {one.words: results.get(one.words, late) for one in tests}
 
     async def _run(self, tests: Sequence[Point], code: str, task: str, apart: set[str]) -> _Results:
-        """Return the results up to the first test that ends the process.
+        """Return the results up to a test that ends the sandbox.
 
-        Tests whose module does not load are added to `apart`: each then runs without the others.
+        Tests whose module does not load are added to `apart`, to run with what they need of it.
         """
-        modules = _modules(tests, apart, code)
-        sources = {file: source for file, (source, _) in modules.items()}
+        sources = {f"test_{n}.py": _module(one, apart) for n, one in enumerate(tests)}
         names = [one.words for one in tests]
         classes = [node.name for node in map(_node, tests) if isinstance(node, ast.ClassDef)]
-        why = ""
+        late = ""
         try:
-            report = await run_tests(
+            result, events = await run_tests(
                 sources,
                 code,
                 self._copies,
@@ -128,16 +126,16 @@ class Suite:
                 names=names + classes,
                 seconds=_SECONDS,
                 waits=_WAITS,
-                runs_xfail=True,
+                apart=True,
             )
         except CheckNotRun as error:
-            ended = ProcessResult(stdout="", stderr="", exit_code=None, seconds=0.0)
-            report, why = Report.of(ended, error.events), str(error)
+            result = ProcessResult(stdout="", stderr="", exit_code=None, seconds=0.0)
+            events, late = [*error.events], str(error)
 
         def judge(event: Event) -> Result:
             said = str(event.get("why") or event["fault"]).removeprefix("The tests do not load: ")
             said = _OWN_MODULE.sub("", said)
-            absence = self._copies.explain_absence(said, report.result.stderr)
+            absence = self._copies.explain_absence(said, result.stderr)
             absence = absence or explain_refusal(event.get("tried"), said, code, *sources.values())
             if absence:
                 return Result(passed=None, shows=absence)
@@ -147,71 +145,62 @@ class Suite:
                 return Result(passed=None, shows=line, broken=True, fault=fault)
             return Result(passed=False, shows=shorten(said, WIDTH), fault=fault)
 
-        if report.fault and not report.faults:  # the text does not load
-            lost = judge({"why": report.fault, "tried": report.tried})
-            load = read_fault(report.load, line=line_of_text(report.load))
+        def read(report: Report) -> Result:
+            """Return the result of a test: with parameters, it is as good as the worst of them."""
+            found = [_outcome(*one, judge) for one in report.outcomes.items()]
+            if report.wait:
+                line = f"It did not end within {_WAITS:g} seconds, in which it waited."
+                own = is_own_fault(report.wait, sources, code, task)
+                found.append(Result(passed=None, shows=line, broken=own))
+            elif late:
+                found.append(Result(passed=None, shows=late))
+            elif report.end or not report.complete:
+                most = _SECONDS if report.result.limit else _SECONDS / SHARE
+                why = shorten(report.end or describe_failure(report.result, most), WIDTH)
+                reached = report.collected or report.result.limit
+                found.append(Result(passed=False if reached else None, shows=why))
+            elif not found:
+                line = "It fails in its own lines: pytest finds no test in it."
+                found.append(Result(passed=None, shows=line, broken=True))
+            elif len(report.collected) > len(found):
+                line = f"Only {len(found):,} of its cases could be run."
+                found.append(Result(passed=None, shows=line))
+            return min(found, key=lambda one: _WORST.index(one.passed))
+
+        whole = Report.of(result, [one for one in events if "module" not in one])
+        if whole.fault:  # the text does not load
+            lost = judge({"why": whole.fault, "tried": whole.tried})
+            load = read_fault(whole.load, line=line_of_text(whole.load))
             return dict.fromkeys(names, lost.replace(fault=load))
-        results, unloaded = _outcomes(report, judge), set[str]()
-        for file, fault in report.faults.items():
-            inside = modules[file][1]
-            results |= {name: judge(fault) for name in inside if name in apart}
-            unloaded |= {name for name in inside if name not in apart}
-        apart |= unloaded
-        for file, event in report.outcomes.items():  # a module that is skipped as a whole
-            if file in modules:
-                results |= dict.fromkeys(modules[file][1], _skip(event))
-        missing = [name for name in names if name not in results | dict.fromkeys(unloaded)]
-        reached = next((one for one in report.collected if one not in report.outcomes), None)
-        if (report.complete and not report.end) or (report.collected and reached is None):
-            line = "It fails in its own lines: pytest finds no test in it."
-            lost = Result(passed=None, shows=line, broken=True)
-            return results | dict.fromkeys(missing, lost)
-        if report.result.limit == "time" and results:  # all of them together used it up
+        results = _Results()
+        for file, name in zip(sources, names, strict=True):
+            own = [one for one in events if one.get("module") == file]
+            ended = [one["status"] for one in own if "status" in one]
+            if not own or (not ended and result.limit == "time" and results):
+                continue
+            end = result.replace(exit_code=ended[-1], limit=None) if ended else result
+            try:
+                report = Report.of(end, own)
+                fault = report.faults.get(file)
+                if not fault or name in apart:
+                    results[name] = judge(fault) if fault else read(report)
+            except Exception:  # the test wrote to it
+                line = "It fails in its own lines: its report cannot be read."
+                results[name] = Result(passed=None, shows=line, broken=True)
+            apart.add(name)
+        if results or apart:
             return results
-        if report.wait:
-            line = f"It did not end within {_WAITS:g} seconds, in which it waited."
-            own = is_own_fault(report.wait, sources, code, task)
-            end = Result(passed=None, shows=line, broken=own)
-        elif why:
-            end = Result(passed=None, shows=why)
-        else:
-            most = _SECONDS if report.result.limit else _SECONDS / SHARE
-            why = report.end or describe_failure(report.result, most)
-            end = Result(passed=False, shows=shorten(why, WIDTH))
-        if reached is not None:
-            return _merged(results, _base(reached), end)
-        return results | dict.fromkeys(missing, end.replace(passed=None))
+        return dict.fromkeys(names, read(whole).replace(passed=None))
 
 
-def _outcomes(report: Report, judge: Callable[[Event], Result]) -> _Results:
-    found = _Results()
-    for test, event in report.outcomes.items():
-        # A test with parameters is as good as the worst of them.
-        _, bracket, parameters = test.partition("[")
-        event = {**event, "why": f"{bracket}{parameters} {event.get('why', '')}".strip()}
-        if event["outcome"] == "passed":
-            result = Result(passed=True)
-        elif event["outcome"] == "skipped":
-            result = _skip(event)
-        else:
-            result = judge(event)
-        found = _merged(found, _base(test), result)
-    return found
-
-
-def _skip(event: Event) -> Result:
-    shows = f"It was skipped: {shorten(str(event.get('why')), WIDTH)}"
-    return Result(passed=None, shows=shows, broken=True)
-
-
-def _merged(results: _Results, name: str, result: Result) -> _Results:
-    """Add a test's further result; the worst counts."""
-    both = [one for one in (results.get(name), result) if one]
-    return results | {name: min(both, key=lambda one: _WORST.index(one.passed))}
-
-
-def _base(test: str) -> str:
-    return test.partition("[")[0].rpartition("::")[2]
+def _outcome(test: str, event: Event, judge: Callable[[Event], Result]) -> Result:
+    _, bracket, parameters = test.partition("[")
+    why = f"{bracket}{parameters} {event.get('why', '')}".strip()
+    if event["outcome"] == "passed":
+        return Result(passed=True)
+    if event["outcome"] == "skipped":
+        return Result(passed=None, shows=f"It was skipped: {shorten(why, WIDTH)}", broken=True)
+    return judge({**event, "why": why})
 
 
 def _node(test: Point) -> ast.stmt | None:
@@ -219,29 +208,12 @@ def _node(test: Point) -> ast.stmt | None:
     return tree.body[-1] if tree and tree.body else None
 
 
-def _modules(
-    tests: Iterable[Point], apart: Collection[str], code: str
-) -> dict[str, tuple[str, list[str]]]:
-    """Return the source and the names of the tests of each module, by its file.
-
-    A class has a module of its own, as it stands there with a single one of its tests. What the
-    text calls like something built into Python, every module imports.
-    """
-    body = (try_parse(code) or ast.Module([], [])).body
-    names = sorted(set[str]().union(*map(names_bound, body)) & vars(builtins).keys())
-    head = [f"from candidate import {name}" for name in names]
-    parts: dict[str, tuple[list[str], list[str]]] = {}
-    for one in tests:
-        node = _node(one)
-        alone = one.words in apart or not one.module or node is None
-        key = one.words if alone or isinstance(node, ast.ClassDef) else one.module
-        sources, names = parts.setdefault(key, ([*head] if alone else [*head, one.module], []))
-        sources.append(one.code if alone or node is None else unparse(node))
-        names.append(one.words)
-    return {
-        f"test_{number}.py": ("\n\n\n".join(sources), names)
-        for number, (sources, names) in enumerate(parts.values())
-    }
+def _module(test: Point, apart: Collection[str]) -> str:
+    """Return the source of a test's module: a class stands there with a single one of its tests."""
+    node = _node(test)
+    if test.words in apart or not test.module or node is None:
+        return test.code
+    return f"{test.module}\n\n\n{unparse(node)}"
 
 
 def as_function(point: Point, own: Collection[str] = ()) -> str:

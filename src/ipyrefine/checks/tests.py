@@ -33,6 +33,7 @@ from ipyrefine.sandbox.sandbox import Event, ProcessResult, describe_failure
 WIDTH = 300  # characters of what a failing test shows
 _MAX_LINES = 30
 _BEFORE = re.compile(r"\bbefore\.(\w+)")  # a variable as it was before the text
+_STARTUP = 0.2  # seconds of processor time for a module that runs apart
 SHARE = 4  # one test may take this fraction of the whole time
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _RANK = {"passed": 0, "skipped": 1, "failed": 2}
@@ -114,7 +115,7 @@ class Tests:
             return not_python(self.name, task)
         start = monotonic()
         code = python_part(text).code
-        report = await run_tests(
+        result, events = await run_tests(
             {"test_text.py": self.source},
             code,
             self._copies,
@@ -122,6 +123,7 @@ class Tests:
             names=sorted(self._names),
             seconds=self._seconds,
         )
+        report = Report.of(result, events)
         partial = self._copies.conditions(code, self.source)
         absence = self._explain_absence(report, code)
         if partial and (not report.fault or wants_rows(report.fault.partition(": ")[2])):
@@ -269,8 +271,8 @@ async def run_tests(
     names: Sequence[str],
     seconds: float,
     waits: float = 0.0,
-    runs_xfail: bool = False,
-) -> Report:
+    apart: bool = False,
+) -> tuple[ProcessResult, list[Event]]:
     """Run pytest on a text in the sandbox.
 
     The tests find what the text defines, and as ``before.NAME`` what a variable held before it.
@@ -283,10 +285,14 @@ async def run_tests(
         names: what the tests define; others of a text's own are left out.
         seconds: processor time for all of them; one may take a quarter of it.
         waits: seconds that a test may wait, three times that for loading; 0 for any time.
-        runs_xfail: whether tests that are marked as expected to fail are ordinary ones.
+        apart: whether each module runs in a process of its own, in which tests marked as expected
+            to fail are ordinary ones.
+
+    Returns:
+        How the run ended, and its events; with `apart` those of a module name it.
     """
     earlier = (name for source in modules.values() for name in _BEFORE.findall(source))
-    result, events = await run_without_secrets(
+    return await run_without_secrets(
         "tests",
         {
             **await copies.files(code, *modules.values(), "\n".join(earlier)),
@@ -295,13 +301,13 @@ async def run_tests(
         },
         seconds=seconds,
         each=seconds / SHARE,
+        startup=_STARTUP * len(modules) if apart else 0.0,
         modules=[*modules],
         functions=functions,
         names=names,
         waits=waits,
-        runs_xfail=runs_xfail,
+        apart=apart,
     )
-    return Report.of(result, events)
 
 
 def line_of_text(event: Event) -> Any:

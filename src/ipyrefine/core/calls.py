@@ -8,8 +8,10 @@ from collections.abc import Awaitable, Callable
 from contextlib import aclosing, suppress
 from typing import Generic, Protocol, TypeVar
 
+from pydantic import ValidationError
+
 from ipyrefine.core.events import CallEnded, Event, TextDelta, Warned
-from ipyrefine.core.model import Stage, Usage
+from ipyrefine.core.model import Record, Stage, Usage, refused
 from ipyrefine.core.policy import (
     LIMIT_FACTOR,
     MAX_REPAIRS,
@@ -247,6 +249,8 @@ class ModelCall(Generic[T]):
                 async with aclosing(self._model.stream(request)) as stream:  # type: ignore[type-var]
                     async for part in stream:
                         events: list[Event] = []
+                        if isinstance(part, Record):  # its maker may have left its checks out
+                            part = type(part).model_validate(part.model_dump(warnings=False))
                         if isinstance(part, Delta):  # nearly all parts are
                             written += len(part.text)
                             events += self._shown(part, splitter)
@@ -263,14 +267,17 @@ class ModelCall(Generic[T]):
                             _check_time(loop, part)
                         for event in events:
                             await show(event)
-        except asyncio.CancelledError:
-            if kept:
+        except BaseException as error:
+            interrupt = type(error) is KeyboardInterrupt or (
+                isinstance(error, asyncio.CancelledError) and _is_cancelled()
+            )
+            if kept or not interrupt:
                 await end(_estimate_usage(request, written, loop.state))
-            raise
-        except Exception as error:
-            await end(_estimate_usage(request, written, loop.state))
-            if isinstance(error, RefineError | OutOfBudget):
+            if interrupt or isinstance(error, RefineError | OutOfBudget):
                 raise
+            if isinstance(error, ValidationError):
+                bad = refused(error, "The reply")
+                raise ModelError(f"{self._model.name} sent a bad reply. {bad}") from None
             if timer.expired() and most and (stop := over_time(loop.state, most)):
                 raise OutOfBudget(stop) from None
             raise ModelError(f"{self._model.name} failed: {describe(error)}.") from error
@@ -286,6 +293,11 @@ class ModelCall(Generic[T]):
             TextDelta(stage=self._stage, iteration=self._iteration, kind=kind, text=text)
             for kind, text in pieces
         ]
+
+
+def _is_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0
 
 
 async def warn(loop: Loop, message: str) -> None:

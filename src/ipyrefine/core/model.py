@@ -19,10 +19,10 @@ from pydantic import (
 from ipyrefine.errors import UsageError
 
 # Numbers are bounded, so that sums of what a file holds stay finite and can be written out.
-_MOST = 2**53
+_MOST = 10**15
 Score = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0, le=_MOST)]
-Amount = Annotated[float, Field(ge=0.0, le=1e15, allow_inf_nan=False)]  # of seconds or US dollars
+Amount = Annotated[float, Field(ge=0.0, le=_MOST, allow_inf_nan=False)]  # of seconds or US dollars
 Author = Literal["model", "user"]
 Form = Literal["code", "prose"]
 # What suggests the input of a row: the task or the user, a critic's test, drafts that differ on it,
@@ -606,6 +606,9 @@ class Verdict(Record):
         return self.passed and self.basis == "user" and not self.required_passed
 
 
+_SUMMED = ("calls", "prompt_tokens", "completion_tokens", "seconds", "for_another")
+
+
 class Usage(Record):
     """What model calls consumed."""
 
@@ -625,13 +628,9 @@ class Usage(Record):
     def __add__(self, other: "Usage") -> "Usage":
         """Sum two usages; an unknown part stays unknown unless that side made no calls."""
         return Usage(
-            calls=self.calls + other.calls,
-            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
             cached_tokens=_sum_known(self, other, "cached_tokens"),
-            completion_tokens=self.completion_tokens + other.completion_tokens,
-            seconds=self.seconds + other.seconds,
             cost=_sum_known(self, other, "cost"),
-            for_another=self.for_another + other.for_another,
+            **{one: min(_MOST, getattr(self, one) + getattr(other, one)) for one in _SUMMED},
         )
 
 
@@ -639,7 +638,7 @@ def _sum_known(a: Usage, b: Usage, field: str) -> Any:
     parts = [getattr(side, field) for side in (a, b) if side.calls]
     if any(part is None for part in parts):
         return None
-    return sum(parts) if parts else None
+    return min(_MOST, sum(parts)) if parts else None
 
 
 class Price(Record):

@@ -16,8 +16,9 @@ from dis import get_instructions
 from itertools import islice
 from time import monotonic
 from types import ModuleType
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
+from ipyrefine.core.model import Amount, Count, Record
 from ipyrefine.kernel.describe import class_name, is_array, is_frame, is_named, mro
 from ipyrefine.kernel.redaction import has_known_form, is_environment, is_secret, is_secret_name
 from ipyrefine.sandbox.sandbox import working_folder
@@ -43,7 +44,7 @@ _GLOBALS = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"})
 TOKENS_STAY: ContextVar[bool] = ContextVar("ipyrefine_tokens_stay", default=False)
 
 
-class Copy(NamedTuple):
+class Copy(Record):
     """A name's copy: where its pickle begins and ends in the file, both 0 where there is none.
 
     Attributes:
@@ -56,15 +57,15 @@ class Copy(NamedTuple):
     """
 
     name: str
-    start: int = 0
-    stop: int = 0
+    start: Count = 0
+    stop: Count = 0
     module: str = ""
-    rows: int | None = None
-    of: int = 0
+    rows: Count | None = None
+    of: Count = 0
     reason: str = ""
     uses: tuple[str, ...] = ()
-    room: int = 0
-    seconds: float = 0.0
+    room: Count = 0
+    seconds: Amount = 0.0
 
 
 class NoCopy(Exception):
@@ -154,14 +155,14 @@ def copy_names(
         for name in queue:
             value = namespace[name]
             if type(value) is ModuleType:
-                yield Copy(name, module=str(vars(value).get("__name__", "")))
+                yield Copy(name=name, module=str(vars(value).get("__name__", "")))
             elif looks_secret(name, value):
-                yield Copy(name, reason=IS_SECRET)
+                yield Copy(name=name, reason=IS_SECRET)
             else:
                 done = places.get(id(value)) or _copy(value, output, here, exact=exact)
                 places[id(value)] = done
                 queue += [one for one in done.uses if one in namespace and one not in queue]
-                yield done._replace(name=name)
+                yield done.replace(name=name)
 
 
 def _copy(value: Any, output: Output, here: Collection[str], *, exact: bool) -> Copy:
@@ -192,12 +193,12 @@ def _copy(value: Any, output: Output, here: Collection[str], *, exact: bool) -> 
             pickler = _pickle(value[:some], output, here, exact=exact)
     except NoCopy as error:
         output.cut(start)
-        return Copy("", reason=str(error))
+        return Copy(name="", reason=str(error))
     finally:
         output.limit, output.deadline = limit, deadline
     stop = output.tell()
     return Copy(
-        "",
+        name="",
         start=start,
         stop=stop,
         rows=some,

@@ -2,7 +2,9 @@
 
 The child has every object as it is, so that the kernel is held for a fork only. It runs no model's
 code, but pickling runs the objects' own: so it first shuts itself in. It can then write nothing but
-its pipe and its memory file, start no process, signal none, and ends at a time and a size.
+its pipe and its memory file, start no process, signal none, and ends at a time and a size. Memory
+that it shares with the kernel, such as a mapped file, becomes its own. Only what libraries have run
+at each fork (`os.register_at_fork`, ``pthread_atfork``) runs before that, with the kernel's rights.
 
 Where it cannot shut itself in, or where a fork would harm, values of exactly known types are copied
 in the kernel instead.
@@ -10,7 +12,6 @@ in the kernel instead.
 
 import asyncio
 import gc
-import json
 import os
 import select
 import signal
@@ -23,8 +24,11 @@ from contextlib import suppress
 from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, NamedTuple, NoReturn
+from typing import IO, Annotated, Any, NamedTuple, NoReturn
 
+from pydantic import Field, TypeAdapter, ValidationError
+
+from ipyrefine.errors import describe
 from ipyrefine.kernel.copying import TOO_SLOW, Copy, Output, copy_names
 from ipyrefine.sandbox.sandbox import SharedBytes, import_path, memory_file
 
@@ -34,6 +38,7 @@ with suppress(ImportError):  # Windows has none
 # Set where another thread waits for this one, and runs no code of the notebook meanwhile.
 CALLER_WAITS: ContextVar[bool] = ContextVar("ipyrefine_caller_waits", default=False)
 _MAX_BYTES = 2**30  # that the child, the copies and a sandbox take together
+_MAX_ANSWER = 2**24  # bytes
 _SHARE = 4  # of the memory that is left, one part of so many
 _ROOM = 4  # what a sandbox takes of a copy: itself, and three times what it is once it is read
 _SECONDS = 10.0  # for all copies
@@ -42,6 +47,9 @@ _SECONDS_IN_KERNEL = 5.0
 _LONGEST_HOLD = 0.3  # seconds that a fork may hold the kernel; after a longer one there is none
 _PATIENCE = 2.0  # seconds beyond the child's own time until it is killed
 _NO_LIMIT = 2**60  # bytes; some systems write their largest number for none
+# The child's answer, line by line: a copy, or why there are none.
+_LINE = TypeAdapter[Copy | str](Copy | Annotated[str, Field(max_length=500)])
+_UNREADABLE = "the answer of the child that was to make them cannot be read"
 _hold = 0.0  # seconds that the last fork held the kernel
 
 
@@ -127,7 +135,8 @@ def _runs_elsewhere() -> bool:
 async def _copy_in_child(
     names: list[str], namespace: Mapping[str, Any], file: IO[bytes]
 ) -> tuple[list[Copy], str]:
-    from ipyrefine.sandbox.programs import confine  # for Linux only
+    from ipyrefine.kernel import mappings
+    from ipyrefine.sandbox.programs import confine  # both are for Linux only
 
     global _hold
     limit, reads = min(_MAX_BYTES, _free_memory() // _SHARE), import_path()
@@ -139,7 +148,8 @@ async def _copy_in_child(
         with ignored, suppress(OSError):  # the system may allow no more of them
             child = os.fork()  # Python 3.12 warns where there are threads
         if child == 0:
-            _be_child(names, namespace, file, sink, limit, partial(confine.shut_in, reads))
+            shut_in = partial(confine.shut_in, reads)
+            _be_child(names, namespace, file, sink, limit, shut_in, mappings.make_private)
         _hold = time.monotonic() - began
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, signals)
@@ -151,26 +161,34 @@ async def _copy_in_child(
         # A thread reads, as the event loop may be one without descriptors.
         reading = asyncio.ensure_future(asyncio.to_thread(_read, reports))
         try:
-            lines = await asyncio.shield(reading)
+            answer = await asyncio.shield(reading)
         except BaseException:
             process.kill()  # so that the pipe ends
             await asyncio.wait([reading])
             raise
         process.kill()
-    copies, note = list[Copy](), ""
-    for line in lines:
-        with suppress(ValueError, TypeError):  # the child was killed as it wrote
-            found = json.loads(line)
-            if "note" in found:
-                note = found["note"]
-            else:
-                copies.append(Copy(**{**found, "uses": tuple(found["uses"])}))
-    if note:
-        return [], note
-    done = {one.name for one in copies}
-    wanted = dict.fromkeys([*names, *(name for one in copies for name in one.uses)])
-    copies += [Copy(n, reason=TOO_SLOW) for n in wanted if n in namespace and n not in done]
-    return copies, ""
+    return _read_answer(answer, [*names], namespace, os.fstat(file.fileno()).st_size)
+
+
+def _read_answer(
+    answer: bytes, names: list[str], namespace: Mapping[str, Any], size: int
+) -> tuple[list[Copy], str]:
+    """Return the copies of an answer that is whole but for its end, else why there are none."""
+    copies = dict[str, Copy]()
+    for line in answer.split(b"\n")[:-1]:  # the child may have been killed as it wrote another
+        try:
+            found = _LINE.validate_json(line, strict=True)
+        except ValidationError:
+            return [], _UNREADABLE
+        if isinstance(found, str):
+            return [], found
+        is_one = found.module or found.reason or found.start < found.stop <= size
+        if found.name not in names or found.name in copies or not is_one:
+            return [], _UNREADABLE
+        copies[found.name] = found
+        names += [one for one in found.uses if one not in names]
+    missing = [name for name in names if name in namespace and name not in copies]
+    return [*copies.values(), *(Copy(name=one, reason=TOO_SLOW) for one in missing)], ""
 
 
 class _Process:
@@ -197,18 +215,18 @@ class _Process:
                 signal.pidfd_send_signal(self._descriptor, signal.SIGKILL)
 
 
-def _read(reports: IO[bytes]) -> list[bytes]:
-    poll, content = select.poll(), b""
+def _read(reports: IO[bytes]) -> bytes:
+    poll, content = select.poll(), bytearray()
     poll.register(reports, select.POLLIN)
     deadline = time.monotonic() + _SECONDS + _PATIENCE
-    while (left := deadline - time.monotonic()) > 0 and len(content) < _MAX_BYTES:
+    while (left := deadline - time.monotonic()) > 0 and len(content) < _MAX_ANSWER:
         if not poll.poll(1000 * left):
             break
         more = reports.read(2**16)
         if not more:
             break
         content += more
-    return content.splitlines()
+    return bytes(content)
 
 
 def _be_child(
@@ -218,6 +236,7 @@ def _be_child(
     sink: int,
     limit: int,
     shut_in: Callable[[], bool],
+    make_private: Callable[[int], None],
 ) -> NoReturn:
     """Copy, as a child that must never return into its parent's code."""
     try:
@@ -234,6 +253,7 @@ def _be_child(
         for stream in 0, 1, 2:
             os.dup2(nothing, stream)
         sys.stdout = sys.stderr = open(1, "w", closefd=False)  # noqa: SIM115
+        make_private(limit)
         for name in os.listdir("/proc/self/fd"):
             if int(name) > 2 and int(name) not in (sink, file.fileno()):
                 with suppress(OSError):
@@ -241,19 +261,19 @@ def _be_child(
         space = _address_space() + 2 * limit
         resource.setrlimit(resource.RLIMIT_AS, (space, space))
         if not shut_in():
-            _write(sink, {"note": "this system cannot shut a forked child in"})
+            _write(sink, "this system cannot shut a forked child in")
             os._exit(1)
         output = Output(file, limit, time.monotonic() + _SECONDS, _memory_of_its_own)
         for copy in copy_names(names, namespace, output, exact=False):
-            _write(sink, copy._asdict())
+            _write(sink, copy)
     except BaseException as error:
-        _write(sink, {"note": f"the child that was to make them failed ({type(error).__name__})"})
+        _write(sink, f"the child that was to make them failed ({describe(error)})")
     finally:
         os._exit(0)
 
 
-def _write(sink: int, fields: Mapping[str, Any]) -> None:
-    line = json.dumps(fields).encode() + b"\n"
+def _write(sink: int, answer: Copy | str) -> None:
+    line = _LINE.dump_json(answer) + b"\n"
     while line:
         line = line[os.write(sink, line) :]
 

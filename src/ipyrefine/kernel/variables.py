@@ -148,7 +148,7 @@ class Copies:
         TOKENS_STAY.set(await asyncio.to_thread(sandbox_is_closed))
         if not closed:  # nor what a function uses may go along
             kept = {n for n, one in space.items() if n in self._named or type(one) is ModuleType}
-            self._copies |= {n: Copy(n, reason=_NOT_CLOSED) for n in space.keys() - kept}
+            self._copies |= {n: Copy(name=n, reason=_NOT_CLOSED) for n in space.keys() - kept}
             space = {n: one for n, one in space.items() if n in kept}
         needed = sorted(set[str]().union(*map(names_needed, sources)) & space.keys())
         modules = [f"import {vars(space[n])['__name__']}\n" for n in needed if lies_here(space[n])]

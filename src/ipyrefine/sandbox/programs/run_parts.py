@@ -15,6 +15,8 @@ import contextlib
 import ctypes
 import errno
 import faulthandler
+import functools
+import gc
 import importlib
 import importlib.util
 import inspect
@@ -41,7 +43,7 @@ from collections.abc import Callable, Generator, Iterable
 from typing import Any
 
 _TEXT = "candidate.py"
-_VARIABLES, _COPIES = "variables.json", "variables.pickle"
+_VARIABLES, _COPIES, _LIBRARIES = "variables.json", "variables.pickle", "libraries.json"
 _OUTPUTS, _ACCOUNT, _READING = (f"{one}-program.pyc" for one in ("capture", "account", "reading"))
 _VALUE = "value of the last expression"  # a name that no text can have
 _MAX_OUTPUT, _MAX_DATA = 20_000, 20_000  # characters of standard output, of a value as a literal
@@ -49,6 +51,8 @@ _MAX_REPR, _MAX_NAME, _ROWS = 2_000, 100, 5_000
 _SIZED = (list, tuple, set, frozenset, dict, str, bytes)
 _MOST = 20  # errors of a chain, paths, and frames
 _NAP, _IDLE = 0.1, 0.05  # seconds; the share of them that a process which waits may run
+_CASES = 1_000  # of a critic's test with parameters
+_UNSAFE = 77  # the exit status of a process that cannot be forked
 _LOADING = 3  # times the seconds of a test that the text and the tests may wait as they load
 _BUILTINS = dict(vars(builtins))  # before the text can replace any
 _FILES = (None, errno.ENOENT, errno.EACCES, errno.EPERM, errno.EROFS)
@@ -67,13 +71,15 @@ def main() -> None:
         request = json.load(file)
     os.remove("request.json")
     sys.modules["__main__"] = types.ModuleType("__main__")  # the text finds no harness there
-    report = os.open(request["report"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    request["report"] = os.open(request["report"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    request["process"] = os.getpid()
     sys.addaudithook(_note)
-    process, dumps, write = os.getpid(), json.dumps, os.write
+    dumps, write = json.dumps, os.write
 
     def write_event(**fields: Any) -> None:
-        if os.getpid() == process:  # a fork of the text's has no say
-            write(report, dumps({"token": request["token"], **fields}).encode("ascii") + b"\n")
+        if os.getpid() == request["process"]:  # a fork of the text's has no say
+            line = dumps({**fields, "token": request["token"]}).encode("ascii")
+            write(request["report"], line + b"\n")
 
     _PARTS[request["kind"]](request, write_event)
 
@@ -127,6 +133,9 @@ class _Watch:
 
     def begin(self) -> None:
         self._waited = 0.0
+
+    def end(self) -> None:
+        self._seconds = float("inf")
 
     def _run(self) -> None:
         used = self._used()
@@ -424,45 +433,135 @@ _WRITERS: dict[type, Callable[[Any], str]] = {
 
 
 def _run_tests(request: Request, write_event: Callable[..., None]) -> None:
+    """Run modules of tests, on request apart: on Linux each in a forked child that has the text.
+
+    What a test replaces, ends or reports is its own affair. A text that has started threads
+    cannot be forked. Those of its libraries are there before it once these are imported here; where
+    it has more, each child loads it.
+    """
     sources = {}
     for name in request["modules"]:
         with open(name, "rb") as file:
             sources[name] = file.read()
     import pytest
 
-    clock, watch = _Clock(), _Watch(request.get("waits", 0.0), write_event)
     hook = pytest.hookimpl(wrapper=True, tryfirst=True)
     hook(_Reporter.pytest_runtest_makereport)
     hook(_Reporter.pytest_make_collect_report)
+
+    def load() -> dict[str, Any]:
+        return _load_for_tests(request, write_event, sources)
+
+    def test(names: dict[str, Any], name: str) -> None:
+        names, write = names or load(), functools.partial(write_event, module=name)
+        with open(name, "wb") as file:  # the text, or another test, may have written to it
+            file.write(sources[name])
+        with open("pytest.ini", "w", encoding="utf-8") as ini:
+            ini.write(f"[pytest]\npython_functions = test* {' '.join(request['functions'])}\n")
+            ini.write(f"python_classes = Test {' '.join(request['names'])}\n")
+        os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+        options = ["-q", "-p", "no:cacheprovider", "-p", "no:faulthandler", "--noconftest"]
+        options += ["--import-mode=importlib", "-c", "pytest.ini"]
+        options += ["--continue-on-collection-errors", *["--runxfail"] * request["apart"]]
+        pytest.main([*options, name], plugins=[_Reporter(request, write, names)])
+
+    def test_all(names: dict[str, Any], *, forks: bool = True) -> None:
+        for name in sources:
+            write_event(module=name)
+            lines, status = list[bytes](), 0
+            if forks:
+                lines, status = _run_in_child(functools.partial(test, names, name), request)
+            else:
+                test(names, name)
+            for line in lines:
+                with contextlib.suppress(ValueError, TypeError, RecursionError):
+                    write_event(**{**json.loads(line), "module": name})
+            write_event(module=name, status=status)
+
+    if not request["apart"] or sys.platform != "linux":
+        test_all(load(), forks=False)
+        os._exit(0)  # threads of the text must not keep the process alive
+    status = _UNSAFE
+    for _ in range(2):
+        threads, loader = _count_threads(), os.fork()
+        if loader == 0:
+            request["process"] = os.getpid()
+            loaded = load()
+            if _count_threads() > threads + 1:  # that of the watch
+                with open(_LIBRARIES, "w", encoding="utf-8") as listed:
+                    json.dump([*_libraries()], listed)
+                os._exit(_UNSAFE)
+            gc.freeze()
+            test_all(loaded)
+            os._exit(0)
+        status = os.waitstatus_to_exitcode(os.waitpid(loader, 0)[1])
+        if status != _UNSAFE:
+            break
+        with open(_LIBRARIES, encoding="utf-8") as listed:
+            for name in json.load(listed):
+                with contextlib.suppress(Exception):
+                    importlib.import_module(name)
+    if status == _UNSAFE:
+        test_all({})
+    elif status < 0:
+        os.kill(os.getpid(), -status)
+    os._exit(max(0, status) % _UNSAFE)
+
+
+def _count_threads() -> int:
+    return len(os.listdir("/proc/self/task"))
+
+
+def _libraries() -> Iterable[str]:
+    for name, module in sys.modules.items():
+        file = getattr(module, "__file__", None)
+        if isinstance(file, str) and not file.startswith(_START):
+            yield name
+
+
+def _run_in_child(action: Callable[[], None], request: Request) -> tuple[list[bytes], int]:
+    """Do something in a forked child; return the lines of its own report, and its exit status."""
+    import tempfile
+
+    ignored = warnings.catch_warnings(action="ignore", category=DeprecationWarning)
+    with tempfile.TemporaryFile(dir=_START) as report, ignored:
+        child = os.fork()  # Python 3.12 warns of the watch's thread
+        if child == 0:
+            try:
+                os.setpgid(0, 0)
+                os.dup2(report.fileno(), request["report"])
+                request.update(process=os.getpid(), token="")
+                action()
+            finally:
+                os._exit(0)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        with contextlib.suppress(OSError):
+            os.killpg(child, signal.SIGKILL)
+        report.seek(0)
+        return report.read().splitlines(), status
+
+
+def _load_for_tests(
+    request: Request, write_event: Callable[..., None], sources: dict[str, bytes]
+) -> dict[str, Any]:
+    """Load the text; return the names that tests find, as those that were written in a notebook."""
+    import pytest
+
+    watch = _Watch(request.get("waits", 0.0), write_event)
     try:
-        names = vars(_load_text(lambda: set().union(*map(_missing_modules, sources.values()))))
+        text = _load_text(lambda: set().union(*map(_missing_modules, sources.values())))
     except BaseException as error:  # SystemExit is an outcome too
         place = f" (line {line})" if (line := _line(error)) else ""
         fault = f"The code does not load: {_error_text(error)}{place}"
         write_event(fault=fault, tried=_tried(error), **_raised(error))
         os._exit(1)
+    watch.end()
     if any(b"hypothesis" in source for source in sources.values()):
         _settle_hypothesis()
-    further: dict[str, Any] = {"pytest": pytest}
+    names = {**_BUILTINS, "pytest": pytest}
     if any(re.search(rb"\bbefore\b", source) for source in sources.values()):
-        further["before"] = types.SimpleNamespace(**_load_variables({}))  # read once more
-    # Tests that were written in a notebook use names without importing them.
-    for name, value in {**further, **names}.items():
-        if not hasattr(builtins, name):
-            setattr(builtins, name, value)
-    for name, source in sources.items():  # the text may have written to these
-        with open(name, "wb") as file:
-            file.write(source)
-    with open("pytest.ini", "w", encoding="utf-8") as ini:
-        ini.write(f"[pytest]\npython_functions = test* {' '.join(request['functions'])}\n")
-        ini.write(f"python_classes = Test {' '.join(request['names'])}\n")
-    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-    options = ["-q", "-p", "no:cacheprovider", "-p", "no:faulthandler", "--import-mode=importlib"]
-    options += ["--noconftest", "-c", "pytest.ini", "--continue-on-collection-errors"]
-    options += ["--runxfail"] * request["runs_xfail"]
-    reporter = _Reporter(request, write_event, clock, watch)
-    pytest.main([*options, *sources], plugins=[reporter])
-    os._exit(0)  # threads of the text must not keep the process alive
+        names["before"] = types.SimpleNamespace(**_load_variables({}))  # read once more
+    return names | {name: one for name, one in vars(text).items() if name[:2] != "__"}
 
 
 def _settle_hypothesis() -> None:
@@ -478,11 +577,24 @@ class _Reporter:
     """A pytest plugin that reports the tests and their results; it decides nothing."""
 
     def __init__(
-        self, request: Request, write: Callable[..., None], clock: _Clock, watch: _Watch
+        self, request: Request, write: Callable[..., None], builtins: dict[str, Any]
     ) -> None:
         self._seconds, self._names = request["seconds"], set(request["names"])
-        self._write, self._clock, self._watch, self._end = write, clock, watch, ""
+        self._write, self._builtins, self._end = write, builtins, ""
+        self._clock, self._watch = _Clock(), _Watch(request.get("waits", 0.0), write)
+        self._apart, self._used = request["apart"], time.process_time
         self._folder, self._compared = os.getcwd(), list[Any]()
+        self._clock.limit(self._seconds)
+
+    def pytest_sessionstart(self, session: Any) -> None:
+        """Have each module of tests find the text's names as if they were built into Python."""
+
+        def create_module(spec: Any) -> types.ModuleType:
+            module = types.ModuleType(spec.name)
+            vars(module)["__builtins__"] = {**self._builtins}
+            return module
+
+        session.config.pluginmanager.rewrite_hook.create_module = create_module
 
     def pytest_assertrepr_compare(self, left: Any, right: Any) -> None:
         """Note the values that an assertion compares in vain; pytest words it."""
@@ -506,9 +618,9 @@ class _Reporter:
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
         """Leave out tests that the text brought along."""
         items[:] = [i for i in items if re.split(r"::|\[", _name(i.nodeid))[0] in self._names]
-
-    def pytest_collection_finish(self, session: Any) -> None:
-        self._write(collected=[_name(item.nodeid) for item in session.items])
+        most = _CASES if self._apart else len(items)
+        self._write(collected=[_name(item.nodeid) for item in items[: most + 1]])
+        del items[most:]
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         self._clock.limit(self._seconds)
@@ -544,12 +656,16 @@ class _Reporter:
                 said["compared"] = self._compared or [*map(_shape, _compared(error))]
             test, line = _name(report.nodeid), _test_line(report)
             self._write(test=test, outcome=outcome, why=self._plain(why), line=line, **said)
+        if self._apart and self._used() > 2 * self._seconds:
+            item.session.shouldfail = "no time is left for further cases"
         return report
 
     def pytest_keyboard_interrupt(self, excinfo: Any) -> None:
         self._end = _error_text(excinfo.value)
 
     def pytest_sessionfinish(self) -> None:
+        self._clock.limit(0)
+        self._watch.end()
         self._write(end=self._end)
 
     def _plain(self, text: str) -> str:
