@@ -27,7 +27,10 @@ RENAMED = "def last(items):\n    return items[-1]"
 RIGHT = "def last(xs):\n    return xs[-1] if xs else None"
 EMPTY = 'def test_empty():\n    """None if it is empty"""\n    assert last([]) is None\n'
 TUPLE = 'def test_tuple():\n    """Tuples are lists, too."""\n    assert last((1, 2)) == [2]\n'
-READY = '```json\n{"findings": [], "ready": true, "because": "It holds."}\n```'
+READY = (
+    '```json\n{"findings": [], "ready": true, "because": "It holds.", '
+    '"fixed": ["f1"], "upheld": []}\n```'
+)
 
 
 RAN: dict[str, Any] = {}

@@ -6,6 +6,7 @@ and whatever it leaves out.
 
 import json
 from collections.abc import Callable, Sequence
+from itertools import count
 from typing import Any, NamedTuple
 
 import pytest
@@ -128,8 +129,9 @@ async def test_with_a_judge_each_text_costs_two_calls_at_most(shape, history, re
 async def test_with_a_critic_each_text_costs_two_calls_at_most(history, revisions):
     def read(opinion: Opinion) -> str:
         blocking = (finding(remark) for remark in opinion.remarks)
-        return READY if opinion.passes else critique(*blocking, finding("It is not there yet."))
+        return READY if opinion.passes else critique(*blocking, finding(f"Still no {next(new)}."))
 
+    new = count()
     critic = ScriptedModel(map(read, history))
     run = await refined(revisions, judge=critic, patience=None)
     assert_promised(run, history, revisions, each=2)

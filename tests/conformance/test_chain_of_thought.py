@@ -11,7 +11,7 @@
 
 import json
 
-from kit import decide, ended, finding, judgement, prompts, text, told
+from kit import EVALUATED, decide, ended, finding, judgement, prompts, text, told
 from own_prompts import EVALUATOR, looped, outcomes, said, sent
 
 from ipyrefine import refine
@@ -61,6 +61,7 @@ async def test_java_is_what_is_asked_for_and_fenced_without_a_word_about_python(
 async def test_the_solution_is_the_last_one_that_was_accepted():
     loop = await ended(
         [text("Hi"), judgement(5, finding("dull")), text("Ho"), judgement(3, finding("odd", "Ho"))],
+        prompts=EVALUATED,
         limits=Limits(max_revisions=1),
     )
     assert loop.state.text == "Hi"

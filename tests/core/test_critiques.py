@@ -475,12 +475,12 @@ def test_a_yes_beside_json_that_cannot_be_read_is_asked_about():
 @pytest.mark.parametrize(
     ("reply", "fixed", "upheld", "weaknesses"),
     [
-        ("Findings: none\nFixed: f1 and f2\nReady: yes", ("f1", "f2"), (), 0),
-        ("Schwächen: keine\nBehoben: f1\nBereit: ja", ("f1",), (), 0),
-        ("Findings\n========\n\n1) Stiff.\n\n-----\nReady: no", (), (), 1),
+        ("Findings: none\nFixed: f1 and f2\nReady: yes", ("f1", "f2"), None, 0),
+        ("Schwächen: keine\nBehoben: f1\nBereit: ja", ("f1",), None, 0),
+        ("Findings\n========\n\n1) Stiff.\n\n-----\nReady: no", (), None, 1),
         ("## Fixed\n- f1 (it greets)\n\n## Upheld\n- test_a\n\nReady: no", ("f1",), ("test_a",), 0),
-        ("Fixed: none\nReady: no", (), (), 0),
-        ("Findings:\n- Fixed: f1 only in part\nReady: no", (), (), 1),
+        ("Fixed: none\nUpheld: none\nReady: no", (), (), 0),
+        ("Findings:\n- Fixed: f1 only in part\nReady: no", (), None, 1),
         ('{"fixed": "f1, f2", "upheld": ["f3: it is asked for"], "ready": false}',
          ("f1", "f2"), ("f3",), 0),
     ],

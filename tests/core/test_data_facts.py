@@ -32,8 +32,12 @@ SAID = (
 )
 
 
+TOWN = "without orders that have no town"
+
+
 def reading(data: Any, **more: Any) -> str:
-    return json.dumps({"findings": [], "data": data, "ready": True, "because": "So."} | more)
+    answers = {} if data is ... else {"data": data}
+    return json.dumps({"findings": [], **answers, "ready": True, "because": "So."} | more)
 
 
 def ran(*effects: Effect) -> Evidence:
@@ -61,10 +65,19 @@ def asked(run: Run, number: int = 0) -> list[str]:
         *(({"d1": ""}, True), ([{"id": "d1", "task": ""}], True)),
         ({"d1": "", "d2": "", "d3": "", "d4": "", "e1": ""}, True),
         ({"d1": "every order"}, True),  # the task does not say so
-        ({"d1": "without orders that have no town"}, False),
+        ({"d1": TOWN}, False),
         ([{"id": "d1", "task": "orders that have no town"}], False),
-        ({"d2": ""}, False),  # a table that is new is nothing to ask about
-        *(({}, False), ("d1", False), (None, False)),
+        ({"d1": TOWN, "d2": ""}, False),  # a table that is new is nothing to ask about
+        # An answer that is missing is none, whatever stands in its place.
+        *(
+            (one, True)
+            for one in (..., {}, [], "d1", None, 1, True, ["d1"], [["d1"]], {"d7": TOWN})
+        ),
+        *(({"d1": one}, True) for one in (None, 1, [], [TOWN], {"task": TOWN}, " ")),
+        *(([{"id": "d1"}], True), ([{"task": TOWN}], True), ([{"id": ["d1"], "task": TOWN}], True)),
+        ([{"id": "d1", "task": TOWN}, {"id": "d1", "task": ""}], True),
+        ([{"id": "d1", "task": ""}, {"id": "d1", "task": TOWN}], True),
+        ([{"id": "d1", "task": TOWN}] * 2, False),
     ],
 )
 async def test_only_what_no_words_of_the_task_ask_for_is_asked(data, asks):
@@ -73,6 +86,15 @@ async def test_only_what_no_words_of_the_task_ask_for_is_asked(data, asks):
     said = words.verdict(run, run.iterations[0])
     assert str(said.title) == ("! 1 TO CHECK" if asks else "○ NOTHING FOUND")
     assert not asks or said.phrases == [("", SAID)]
+
+
+async def test_each_effect_waits_for_an_answer_of_its_own():
+    both = Finds(ran(LOST, NEW, LOST.replace(name="late", count=3)))
+    replies = [reading({"d1": TOWN}), reading({"d1": TOWN, "d3": TOWN})]
+    loops = [await read(one, checks=both) for one in replies]
+    assert [len(asked(one.state)) for one in loops] == [1, 0]
+    twice = reading({"d3": TOWN}).replace('"d3"', f'"d1": "{TOWN}", "d1": "", "d3"')
+    assert asked((await read(twice, checks=both)).state) == [SAID]
 
 
 async def test_a_critic_is_told_what_happened_and_asked_about_what_somebody_has_to_want():

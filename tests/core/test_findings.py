@@ -51,7 +51,6 @@ async def test_each_fault_is_a_finding_with_its_quote_criterion_severity_and_fix
     assert {one.point.check for one in (first, second)} == {"style"}
 
 
-EIGHTY = ["line 3 is longer than eighty", "line 9 is longer than eighty"]
 # What is said of the texts a, b and c, and the standing of each finding at the last of them.
 FOLLOWED: dict[str, tuple[list[Any], dict[str, tuple[str, str]]]] = {
     "a fault that is gone is resolved": (
@@ -61,14 +60,6 @@ FOLLOWED: dict[str, tuple[list[Any], dict[str, tuple[str, str]]]] = {
     "a fault that returns has regressed": (
         [["too long", "no name"], ["no name"], ["no date", "no name", "too long"]],
         {"f1": ("too long", "regressed"), "f2": ("no name", "open"), "f3": ("no date", "open")},
-    ),
-    "much the same words are told apart within one text": (
-        [EIGHTY, EIGHTY[1:]],
-        {"f1": (EIGHTY[0], "resolved"), "f2": (EIGHTY[1], "open")},
-    ),
-    "a number that moves makes no other fault": (
-        [["130 words, too many"], ["125 words, too many"]],
-        {"f1": ("125 words, too many", "open")},
     ),
     "feedback in one string is a fault like any other": (
         ["too long", "no name", ""],

@@ -78,7 +78,8 @@ async def test_what_a_writer_is_told_of_earlier_revisions_does_not_grow_with_the
     for n in range(24):
         odd = [finding("odd", f"text {n:02}")] * (n > 0)
         replies += [text(f"text {n:02}"), judgement(4, finding("too dull"), *odd)]
-    loop = await ended(replies, limits=Limits(max_revisions=23, patience=99, base="best"))
+    limits = Limits(max_revisions=23, patience=99, base="best")
+    loop = await ended(replies, limits=limits, prompts=EVALUATED)
     revisions = prompts(loop, Stage.REVISE)
     assert "Earlier revisions" not in revisions[0]
     assert "Earlier revisions" in revisions[-1]

@@ -99,6 +99,9 @@ def weak(problem: str, place: str = "", *, blocks: bool = True) -> dict[str, Any
 
 NEG = pytest_of(1, "Negative numbers give 0")
 WILD = pytest_of(2, "It also takes complex numbers, as everybody knows.")
+OLD = weak("no name")
+ROOM = {"options": {"limits": Limits(max_revisions=3)}}
+COLD, FAILED = Override(outcome=Outcome.FAIL, reason="It lacks warmth."), "fail user"
 FLAT = finding("flat", "Hello")
 WORDS = {"task": CODE, "words": Words(tasks=(TASK,)), "prompts": EVALUATED}
 SCORED = {"task": TASK, "prompts": EVALUATED, "limits": Limits(max_revisions=2, min_findings=1)}
@@ -199,7 +202,7 @@ SCENARIOS = {
     ),
     # What is decided at a stop
     "you go on with words of yours": Scenario(
-        more(revise=[text("Dear friend")], judge=[judgement(10)]),
+        more(revise=[text("Dear friend")], judge=[judgement(10, fixed=["f3"])]),
         f"{STALE}, pass evaluator", "passed", 3, SCORED, decided=(Continue(guidance="Warmer."),),
     ),
     "your edit is judged as one more": Scenario(
@@ -207,7 +210,7 @@ SCENARIOS = {
         f"{STALE}, pass evaluator", "passed", 3, SCORED, decided=(Edit(text="Hey you"),),
     ),
     "your verdict has it revised": Scenario(
-        more(revise=[text("Hey")], judge=[judgement(10)]),
+        more(revise=[text("Hey")], judge=[judgement(10, fixed=["f3"])]),
         f"needs_improvement user, {STALE.partition(', ')[2]}, pass evaluator", "passed", 3, SCORED,
         decided=(Override(outcome=Outcome.NEEDS_IMPROVEMENT, reason="Too stiff."),),
     ),
@@ -243,12 +246,43 @@ SCENARIOS = {
     "a test that waits": by_critic(
         [X], [critic(tests=[NEG])], "not_judged none not_tried", "unjudged", missed={X: None}
     ),
-    "a no for what it could have named before": by_critic(
+    "a no for what it could have named before is acted on": by_critic(
         [X],
-        [critic(False, weak("no name")), critic(False, weak("old", "return"), fixed=["f1"])],
-        "needs_improvement critique, not_judged none not_ready", "unjudged", 1,
-        revised=[code(DOUBLE)],
+        [critic(False, weak("no name")), critic(False, weak("old", "return"), fixed=["f1"]),
+         critic(False, weak("nit", "return", blocks=False), fixed=["f2"]), critic(fixed=["f3"])],
+        "needs_improvement critique, needs_improvement critique, not_judged none not_ready, "
+        "pass critique", "passed", 3,
+        revised=[code(DOUBLE), code(ZERO), code(LONG)],
     ),
+    "what it could have named before is a suggestion once it is ready": by_critic(
+        [X],
+        [critic(False, weak("no name")), critic(True, weak("old", "return"), fixed=["f1"])],
+        "needs_improvement critique, pass critique", "passed", 1, revised=[code(DOUBLE)], **ROOM,
+    ),
+    "it says no in other words each time": by_critic(
+        [X], [critic(False, because=one) for one in ("Dull.", "Odd.", "Wrong.")],
+        ", ".join(["not_judged none not_ready"] * 3), "unjudged", 2,
+        revised=[code(DOUBLE), code(ZERO)],
+    ),
+    "it says no again without a finding": by_critic(
+        [X], [critic(False)] * 2, "not_judged none not_ready, not_judged none not_ready",
+        "plateau", 1, revised=[code(DOUBLE)], **ROOM,
+    ),
+    **{
+        f"it leaves open what it said, {how}": by_critic(
+            [X], [critic(False, OLD), again],
+            "needs_improvement critique, needs_improvement critique",
+            "plateau", 1, revised=[code(DOUBLE)], **ROOM,
+        )
+        for how, again in {
+            "and names it again": critic(False, OLD),
+            "and also as mended": critic(True, OLD, fixed=["f1"]),
+            "as it mends nothing": critic(fixed=[]),
+            "as it doesn't say": critic(),
+            "as it names others": critic(fixed=["f9", "t1"]),
+            "as it gives a number": critic(fixed=3),
+        }.items()
+    },
     "a test that is contested twice": by_critic(
         [X], [critic(tests=[NEG]), critic(upheld=["test_1"])],
         "not_judged none disputed, not_judged none unchanged, not_judged none unchanged",
@@ -257,7 +291,7 @@ SCENARIOS = {
     ),
     "a contest that nobody answered": by_critic(
         [X], [critic(tests=[NEG]), "hm", "hm"],
-        "not_judged none not_read, not_judged none unreadable", "unjudged", 1,
+        "not_judged none disputed, not_judged none disputed", "unjudged", 1,
         revised=[code(ZERO, KEEP)], missed={X: False, ZERO: False},
     ),
     "a no though the examples hold": by_critic(
@@ -297,9 +331,21 @@ SCENARIOS = {
         [X], [f"```python\n{NEG}```\n"] * 2, "not_judged none unreadable", "unjudged"
     ),
     "it lets a contested test go": by_critic(
-        [X], [critic(tests=[NEG]), critic()], "not_judged none test_dropped, pass critique",
+        [X], [critic(tests=[NEG]), critic(upheld=[])],
+        "not_judged none test_dropped, pass critique",
         "passed", 1, revised=[code(ZERO, KEEP)], missed={X: False, ZERO: False},
     ),
+    **{
+        f"it doesn't say whether it upholds {name}": by_critic(
+            [X], [said, critic(**answer)],
+            "not_judged none disputed, not_judged none disputed", "unjudged", 1,
+            revised=[code(ZERO, kept)], missed={X: False, ZERO: False},
+        )
+        for name, said, kept in (
+            ("a test", critic(tests=[NEG]), KEEP), ("a finding", critic(False, OLD), "f1: KEEP: so")
+        )
+        for answer in ({}, {"upheld": None}, {"upheld": 3})
+    },
     "you dismiss its no": by_critic(
         [X], [critic(False)], "pass critique", "passed", decided=(Dismiss(points=("f1",)),)
     ),
@@ -324,18 +370,42 @@ SCENARIOS = {
             Add(point=Point(words="Double it.")), Continue(guidance="Name it g.", revisions=1),
         ),
     ),
+    **{
+        f"your no, after which {name}": by_critic(
+            [X], [READY, said], f"{FAILED}, {verdict}", stop, 1,
+            revised=[code(DOUBLE)], **ROOM, decided=(COLD,),
+        )
+        for name, said, verdict, stop in (
+            ("a critic names it", critic(fixed=["f1"]), "pass critique", "passed"),
+            ("a critic names nothing", critic(fixed=[]), "needs_improvement critique", "plateau"),
+            ("a critic doesn't say", critic(), "needs_improvement critique", "plateau"),
+            ("a critic names another", critic(fixed=["f2"]), "needs_improvement critique",
+             "plateau"),
+            ("a critic names it and says it again",
+             critic(True, weak("it lacks  warmth."), fixed=["f1"]),
+             "needs_improvement critique", "plateau"),
+        )
+    },
+    **{
+        f"your no, after which your evaluator says {said}": Scenario(
+            {"draft": [text("Hi")], "judge": ["PASS", said], "revise": [text("Ho")]},
+            f"{FAILED}, {verdict}", stop, 1,
+            {"prompts": Prompts(judge="Say PASS or FAIL: {content}")}, decided=(COLD,),
+        )
+        for said, verdict, stop in (
+            ("PASS", "needs_improvement evaluator", "plateau"),
+            ('{"evaluation": "PASS"}', "needs_improvement evaluator", "plateau"),
+            ('{"evaluation": "PASS", "fixed": ["f2"]}', "needs_improvement evaluator", "plateau"),
+            ('{"evaluation": "PASS", "fixed": "f1"}', "needs_improvement evaluator", "plateau"),
+            ('{"evaluation": "PASS", "fixed": ["f1"]}', "pass evaluator", "passed"),
+        )
+    },
     "you pass it over its no": by_critic(
         [X], [critic(False)], "pass user", "overridden", decided=(Override(outcome=Outcome.PASS),)
     ),
     "a suggestion that you dismiss takes no no back": by_critic(
         [X], [critic(False, weak("wrong"), weak("a comma", blocks=False))], "pass critique",
         "passed", decided=(Dismiss(points=("f2",)), Dismiss(points=("f1",))),
-    ),
-    "a weakness that is named again counts against both texts": by_critic(
-        [X],
-        [critic(False, weak("It greets nobody by name.")), critic(False, weak("Still no name."))],
-        "needs_improvement critique, needs_improvement critique", "revisions", 1,
-        revised=[code(DOUBLE)],
     ),
     "evidence alone": by_critic(
         [X], [], "pass examples", "passed",
@@ -455,6 +525,15 @@ async def test_a_critic_is_shown_the_test_of_its_that_a_writer_contests():
     assert f"- test_1: the task does not ask for that\n<material-n>\n{NEG}".rstrip() in again
     [claim] = claims(loop.state, loop.state.iterations[1])
     assert claim.items[0].text.endswith("→ left as it is: the task does not ask for that")
+
+
+async def test_your_evaluator_is_sent_your_no_and_else_its_prompt_alone():
+    one = SCENARIOS["your no, after which your evaluator says PASS"]
+    loop = begin(one)
+    await play(one, loop)
+    [alone, told] = prompts(loop, Stage.JUDGE)
+    no = "Open from an earlier version:\n- f1 (blocking, guidance): It lacks warmth."
+    assert told.replace("Ho", "Hi") == alone.replace("\n\nOriginal", f"\n\n{no}\n\nOriginal")
 
 
 async def test_what_was_said_of_a_draft_is_not_shown_as_said_of_its_unread_revision():

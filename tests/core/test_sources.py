@@ -74,7 +74,8 @@ async def test_a_field_that_holds_nothing_needs_no_source(path, empty):
     ids=["mended", "still without words"],
 )
 async def test_a_mended_value_closes_its_finding(again, revision, closed):
-    loop = await extracted(read({"total": ""}), read(again), texts=(WRONG, revision))
+    said = read({"total": ""}), read(again, fixed=["f1"])
+    loop = await extracted(*said, texts=(WRONG, revision))
     assert loop.state.verdict.passed is closed
     assert (status(told(loop.state, 1)[0]) == "resolved") is closed
 

@@ -1,6 +1,7 @@
 """What a verdict rests on: evidence first, then a reader's word, else nothing."""
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -20,7 +21,7 @@ from kit import (
 )
 from png import PNG
 
-from ipyrefine.core.decisions import Continue, Guide
+from ipyrefine.core.decisions import Continue, Dismiss, Guide
 from ipyrefine.core.model import Basis, Figure, Limits, Outcome, StopReason, Task
 from ipyrefine.core.table import Evidence
 from ipyrefine.providers.scripted import ScriptedModel
@@ -166,19 +167,26 @@ async def test_what_the_critic_no_longer_has_to_say_is_resolved():
     assert verdict.outcome is Outcome.NEEDS_IMPROVEMENT
 
 
-async def test_a_late_finding_about_words_that_stood_before_is_a_suggestion():
-    late = critique(finding("stiff", quote="Dear all"), finding("lost the date"))
-    replies = [text("Dear all, hi"), critique(finding("curt")), text("Dear all, hello"), late]
+@pytest.mark.parametrize("ready", [True, False])
+async def test_a_late_finding_about_words_that_stood_before_is_a_suggestion_once_it_is_ready(ready):
+    late = [finding("stiff", quote="Dear all"), finding("lost the date")]
+    said = json.dumps({"findings": late, "ready": ready})
+    replies = [text("Dear all, hi"), critique(finding("curt")), text("Dear all, hello"), said]
     loop = await ended(replies, limits=Limits(max_revisions=1))
     blocks = {f.words: f.blocks for f in told(loop.state, 1)}
-    assert (blocks["stiff"], blocks["lost the date"]) == (False, True)
+    assert (blocks["stiff"], blocks["lost the date"]) == (not ready, True)
 
 
-async def test_without_an_evaluator_a_revision_is_taken_to_meet_what_it_was_written_for():
+async def test_what_the_user_said_is_theirs_to_close_where_nobody_reads_the_revision():
     loop = await ended(
         [text("Hi"), text("Hi Ann")], checks=[Finds(found("tests"))], limits=Limits()
     )
     await decide(loop, Guide(guidance="Name her."))
     await decide(loop, Continue())
-    assert (loop.state.text, loop.state.stop_reason) == ("Hi Ann", StopReason.PASSED)
-    assert status(told(loop.state, 1)[0]) == "resolved"
+    assert (loop.state.text, loop.state.stop_reason) == ("Hi Ann", StopReason.PLATEAU)
+    said = "guidance: Name her. Accept the text if that is done, or dismiss f1."
+    assert words.verdict(loop.state, loop.state.chosen).sentence == said
+    stopped = words.stop_sentence(loop.state)
+    assert stopped == f"Revision 1 closed no open finding. Still open: {said}"
+    await decide(loop, Dismiss(points=("f1",)))
+    assert loop.state.stop_reason is StopReason.PASSED

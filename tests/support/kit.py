@@ -101,13 +101,17 @@ def judgement(
     because = "It is good." if ready else "It is not there yet."
     said = {"findings": findings, "fixed": tuple(fixed), "ready": ready, "because": because}
     rated = {"score": f"{score}/10", "feedback": [one["problem"] for one in findings]}
+    rated |= {"fixed": tuple(fixed)} if fixed else {}
     return lambda request: json.dumps(rated if request.purpose == Stage.JUDGE else said)
 
 
 EVALUATED = Prompts(judge=SCORE)  # by the evaluator that ships
 
 
-READY = '{"findings": [], "ready": true, "because": "It does what is asked."}'
+EVERY = [*(f"f{n}" for n in range(1, 30)), "q1", "q2"]  # what a critic may find, of any of them
+READY = json.dumps(
+    {"findings": [], "fixed": EVERY, "ready": True, "because": "It does what is asked."}
+)
 
 
 def critique(*findings: dict[str, str]) -> str:

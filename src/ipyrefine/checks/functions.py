@@ -142,7 +142,8 @@ class CallableCheck:
             CheckError: it broke.
         """
         start = monotonic()
-        given = {"text": text, "task": task}
+        said = "\n\n".join([task.text, *task.feedback])
+        given = {"text": text, "task": task.replace(text=said)}
         arguments = tuple(given[role] for role in self._takes.args)
         named = {name: given[role] for name, role in self._takes.kwargs.items()}
         function = partial(self._function, **named) if named else self._function

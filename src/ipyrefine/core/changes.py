@@ -10,7 +10,7 @@ from ipyrefine.core.quotes import contains_quote
 from ipyrefine.core.rank import overridden
 from ipyrefine.core.results import Key, claims, gives_same, key_of, rows
 from ipyrefine.core.run import Iteration, Run
-from ipyrefine.core.table import Evidence, Point, Result
+from ipyrefine.core.table import Evidence, Point, Result, Source
 from ipyrefine.core.testing import is_critics
 
 
@@ -40,9 +40,16 @@ def add_edit(run: Run, edit: decisions.Edit, parent: int) -> Run:
 
 
 def handed_on(run: Run, parent: int) -> dict[str, Result]:
-    """Return what holds of a text's revision, too, until somebody looks: all but tests' results."""
-    results = run.iterations[parent].results
-    return {id_: one for id_, one in results.items() if not is_critics(run.points[id_])}
+    """Return what holds of a text's revision, too, until somebody looks.
+
+    Tests are run again, and what the task wants changed in a draft its readers know from the task.
+    """
+    points = ((id_, one, run.points[id_]) for id_, one in run.iterations[parent].results.items())
+    return {
+        id_: one
+        for id_, one, point in points
+        if not is_critics(point) and (point.source, point.kind) != ("task", "remark")
+    }
 
 
 def change_points(run: Run, ids: Iterable[str], change: Callable[[Point], Point]) -> Run:
@@ -198,11 +205,11 @@ def _change_examples(run: Run, key: Key, example: Clarification | None = None) -
     )
 
 
-def ask_for(run: Run, guidance: str) -> Run:
-    """Make the user's words a blocking remark on every text, until one is judged to meet it."""
+def ask_for(run: Run, guidance: str, source: Source = "you") -> Run:
+    """Make the user's words a blocking remark on every text, until a reader or they close it."""
     if not guidance.strip():
         return run
-    (point,) = with_ids(run.points, [Point(source="you", criterion="guidance", words=guidance)])
+    (point,) = with_ids(run.points, [Point(source=source, criterion="guidance", words=guidance)])
     run = run.replace(points=run.points | {point.id: point})
     if run.selected:
         run = run.replace(selected=(*run.selected, point.id))

@@ -26,7 +26,7 @@ from ipyrefine.core.results import results_among
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.syntax import NO_VALUE, try_parse_expression, unparse
 from ipyrefine.core.table import Comparison, Critique, Point, Reading
-from ipyrefine.core.testing import read_tests
+from ipyrefine.core.testing import is_critics, read_tests
 from ipyrefine.core.unsourced import find_unsourced, rests_on_sources
 from ipyrefine.errors import ReplyError
 
@@ -112,7 +112,7 @@ def parse_critique(reply: str, text: str, source: str | None = None) -> Critique
             failure="" if said else "it does not say whether the text is ready",
         ),
         fixed=_ids(fields.get("fixed")),
-        upheld=_ids(fields.get("upheld")),
+        upheld=_ids(claims) if isinstance(claims := fields.get("upheld"), list | str) else None,
     )
 
 
@@ -443,8 +443,9 @@ def _effects(said: object) -> list[Point]:
     """Return what running did to data, by the name that it was told by, with the task's words."""
     if isinstance(said, list):
         items = [by_role(one, *_PARTS) | one for one in said if isinstance(one, dict)]
-        said = {_words(one.get("id")): one.get("demand") for one in items}
-    named = said.items() if isinstance(said, dict) else ()
+        named = [(_words(one.get("id")), one.get("demand")) for one in items]
+    else:
+        named = [*said.items()] if isinstance(said, dict) else []
     return [
         Point(kind="fact", words=name, quote=_words(quote), blocking=False)
         for name, quote in islice(named, MAX_POINTS)
@@ -476,7 +477,7 @@ def together(first: Critique, again: Critique) -> Critique:
         remarks=(*longer.remarks, *left),
         tests=first.tests + again.tests,
         reading=longer.reading.replace(ready=word.ready, reason=word.reason, failure=failure),
-        upheld=tuple(dict.fromkeys(first.upheld + again.upheld)),
+        upheld=again.upheld if first.upheld is None else first.upheld + (again.upheld or ()),
     )
 
 
@@ -484,38 +485,39 @@ def settle(run: Run, base: Iteration, critique: Critique) -> tuple[Critique, tup
     """Merge a critique, with those of its tests that the run takes, into the run.
 
     Return it with the new points, by their ids, those that are mended, and the contested ones that
-    it stands by or lets go; and the ids of mended points that it names again.
+    it stands by or lets go; and the ids of mended points that it names again. Only what it was
+    asked about and names as fixed is mended; where it doesn't say what it upholds, it has let
+    nothing go.
     """
     named, cells = [one for one in critique.remarks if one.kind != "fact"], run.cells(base)
     facts = [one for one in critique.remarks if one.kind == "fact"]
     if rests_on_sources(run):
         named += map(no_source, find_unsourced(run, base.text, (one.place for one in facts)))
     named += unasked(run, base, facts)
-    parent = None if base.parent is None else run.iterations[base.parent]
+    late = critique.reading.ready and base.parent is not None
+    parent = run.iterations[base.parent or 0] if late else None
     verdict = rank.verdict(run, base) if base.verdict else None
     by_evidence = bool(verdict and verdict.passed and verdict.basis != "evaluator")
     known = [one for one in cells if one.point.source != "run"]  # what it asks, a reader decides
     new = weigh(drop_known(run, named, known), parent, by_evidence=by_evidence)
     regressed = tuple(one.id for one in cells if names_again(one, named))
-    fixed = critique.fixed
-    if critique.reading.ready:  # what blocks cannot be handed over, so that none of it is left
-        left = [one for one in up_for_review(run, base) if one.id not in critique.upheld]
-        if any(one.id in fixed for one in left):  # but what the user said is not forgotten
-            left = [one for one in left if not one.point.by_user]
-        standing = (one.id for one in left if one.blocks or one.point.disputed or not fixed)
-        fixed = tuple(dict.fromkeys([*fixed, *standing]))
-    rules = [one for one in named if one.kind == "rule"]
-    kept = {one.id for one in cells if any(same(one.point, other) for other in rules)}
-    fixed = tuple(one for one in fixed if one not in kept)
-    waiting = [c for c in cells if c.is_open and c.point.unanswered and c.point.by_model]
-    again = {one.id for one in waiting if any(same(one.point, other) for other in named)}
-    upheld = tuple(dict.fromkeys([*critique.upheld, *sorted(again)]))
-    dropped = tuple(
-        one.id for one in waiting if one.id not in upheld and not critique.reading.failure
-    )
+    again = {one.id for one in cells if any(same(one.point, other) for other in named)}
+    shown = {one.id for one in up_for_review(run, base)} - again
+    open_ids = {one.id for one in cells if one.is_open}
+    waiting = {
+        id_: one
+        for id_, one in run.points.items()
+        if one.unanswered and not one.dropped and (is_critics(one) or id_ in open_ids)
+    }
+    kept = [id_ for id_, one in waiting.items() if {id_, one.words} & {*(critique.upheld or ())}]
+    kept = [*dict.fromkeys([*kept, *(id_ for id_ in waiting if id_ in again)])]
+    answers = critique.upheld is not None and not critique.reading.failure
     every = with_ids(run.points, [*new, *critique.tests])
     settled = critique.replace(
-        remarks=every[: len(new)], tests=every[len(new) :], fixed=fixed, upheld=upheld,
-        dropped=dropped,
-    )  # fmt: skip
+        remarks=every[: len(new)],
+        tests=every[len(new) :],
+        fixed=tuple(one for one in critique.fixed if one in shown),
+        upheld=tuple(kept),
+        dropped=tuple(id_ for id_ in waiting if answers and id_ not in kept),
+    )
     return settled, regressed

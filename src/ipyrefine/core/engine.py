@@ -31,8 +31,9 @@ from ipyrefine.core.decisions import Accept, Decision
 from ipyrefine.core.edits import Selection, read_edits
 from ipyrefine.core.evaluations import feedback_points, parse_evaluation
 from ipyrefine.core.events import Event
+from ipyrefine.core.fields import json_objects
 from ipyrefine.core.model import Fault, Form, Outcome, Setup, Stage, StopReason, Task
-from ipyrefine.core.points import is_cosmetic, left_open, read_notes
+from ipyrefine.core.points import is_cosmetic, left_open, read_notes, up_for_review
 from ipyrefine.core.policy import Stop
 from ipyrefine.core.ports import (
     MODELS,
@@ -683,7 +684,9 @@ class Refinement:
 
     async def _run_check(self, check: Check, iteration: Iteration) -> Event:
         try:
-            evidence = await check(iteration.text, self.state.task)
+            asked = up_for_review(self.state, iteration)
+            said = tuple(one.words for one in asked if one.point.source == "you")
+            evidence = await check(iteration.text, self.state.task.replace(feedback=said))
         except CheckNotRun as error:
             evidence = Evidence(name=check.name, passed=None, not_run=True, shows=str(error))
         except RefineError:
@@ -714,11 +717,15 @@ class Refinement:
         await self.emit(events.StageStarted(stage=Stage.JUDGE, iteration=number))
 
         request, said = self._requests.judge(self.state, number), list[str]()
+        shown = [one.id for one in up_for_review(self.state, self.state.iterations[number])]
         computed = self._sees_computed
 
         def parse(reply: Reply) -> Critique:
             said.append(reply.text.strip())
-            return parse_evaluation(reply.text, self._requests.prompts.judge)
+            critique = parse_evaluation(reply.text, self._requests.prompts.judge)
+            fixed = (one.get("fixed") for _, one in json_objects(reply.text))
+            ids = next((one for one in fixed if isinstance(one, list)), [])
+            return critique.replace(fixed=tuple(id_ for id_ in shown if id_ in ids))
 
         call = ModelCall(self.judge, parse, Stage.JUDGE, number)
         # After the checks, never at the same time: their evidence is what makes its word count.

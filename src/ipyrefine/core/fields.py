@@ -119,7 +119,8 @@ def json_objects(reply: str) -> Iterator[tuple[int, dict[str, Any]]]:
     Python's quotes, raw line breaks, quotes that are not escaped, commas that are missing or one
     too many, comments, and an end that is missing are forgiven.
     """
-    decoder, left, end = json.JSONDecoder(strict=False), _IN_VAIN * len(reply), 0
+    decoder = json.JSONDecoder(strict=False, object_pairs_hook=_object)
+    left, end = _IN_VAIN * len(reply), 0
     while left >= 0 and (found := _OBJECT.search(reply, end)):
         start, end = found.start(), found.end()
         left -= _IN_VAIN * len(reply) // _OBJECTS
@@ -135,6 +136,12 @@ def json_objects(reply: str) -> Iterator[tuple[int, dict[str, Any]]]:
             return
         end = stop
         yield start, _arguments(value)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object; a name with two different values has none."""
+    fields = dict(pairs)
+    return fields | {name: None for name, value in pairs if value not in (fields[name],)}
 
 
 def _arguments(fields: dict[str, Any]) -> dict[str, Any]:

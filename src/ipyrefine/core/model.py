@@ -260,6 +260,7 @@ class Task(Typed):
         language: the language of code, as pygments names it: ``python``, ``java``, …
         clarifications: results that the user expects.
         materials: what it is about besides its words.
+        feedback: what the user said of earlier texts and nobody has closed; for their functions.
     """
 
     text: str
@@ -274,6 +275,7 @@ class Task(Typed):
     plan: bool = True
     clarifications: tuple[Clarification, ...] = ()
     materials: tuple[Material, ...] = ()
+    feedback: tuple[str, ...] = Field(default=(), exclude=True)
 
     @property
     def confirmed(self) -> bool:

@@ -2,9 +2,8 @@
 """The points of a run: ids, grounding, duplicates, and which are new, gone or back on a text."""
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 from ipyrefine.core.decisions import OWN
@@ -19,7 +18,6 @@ from ipyrefine.core.unsourced import find_unsourced, guidance
 from ipyrefine.errors import UsageError
 
 SCOPE = "scope"  # criterion of remarks about something that nobody asked for
-_ALIKE = 0.7  # share of words in common from which two problems are one
 _KEEP = re.compile(
     r"[*_\"“`]*(?:KEEP\b|Keep(?=[*_\"”`]*\s*[:：]))[*_\"”`]*\s*"
     r"(?:[:：,.|–—-][*_]*\s*|(?=[(\"“„«]|(?:because|since|as)\b))"
@@ -79,8 +77,8 @@ def weigh(
 ) -> tuple[Point, ...]:
     """Return a critic's remarks; on a text that passes on evidence they are suggestions.
 
-    So are those about words that the text has from its parent, all of them: they were there to be
-    named before, and critics have to finish. Only a test can still show one of them.
+    So are those about words that a text taken for ready has from its parent, all of them: they were
+    there to be named before, and critics have to finish. Only a test can still show one of them.
     """
 
     def is_late(one: Point) -> bool:
@@ -107,11 +105,16 @@ def dismissed(run: Run) -> list[Point]:
 
 
 def drop_known(run: Run, new: Iterable[Point], earlier: Iterable[Cell]) -> tuple[Point, ...]:
-    """Drop new points that repeat one another, an earlier one, or one the user dismissed."""
-    seen = [*map(_as_shown, earlier), *dismissed(run)]
-    fresh: list[Point] = []
+    """Drop new points that repeat one another, an earlier one, or one the user dismissed.
+
+    Of those that the user dismissed, no other words at the same place are taken either.
+    """
+    settled = dismissed(run)
+    seen, fresh = [*map(_as_shown, earlier), *settled], list[Point]()
+    places = {(one.place, one.criterion) for one in settled if one.place}
     for point in new:
-        if not any(same(point, other) for other in (*seen, *fresh)):
+        known = any(same(point, other) for other in (*seen, *fresh))
+        if not known and (point.place, point.criterion) not in places:
             fresh.append(point)
     return tuple(fresh)
 
@@ -121,21 +124,14 @@ def _as_shown(cell: Cell) -> Point:
 
 
 def same(one: Point, other: Point) -> bool:
-    """Return True if two points name one weakness: in similar words, or at the same place."""
+    """Return True if two points say one thing: in the same words, or of the same data."""
     if one.kind == other.kind == "fact":
-        ours_, theirs_ = one.effect, other.effect
-        return one.place == other.place and (ours_ and ours_.key) == (theirs_ and theirs_.key)
-    ours, theirs = _words(one.words), _words(other.words)
-    if one.place and (one.place, one.criterion) == (other.place, other.criterion):
-        return len(ours & theirs) >= _ALIKE * min(len(ours), len(theirs))
-    return len(ours & theirs) >= _ALIKE * len(ours | theirs)
-
-
-@lru_cache(maxsize=512)
-def _words(problem: str) -> frozenset[str]:
-    """Return a problem's words of four letters and more, which tell it from another."""
-    words = re.findall(r"\w+", problem.lower())
-    return frozenset([word for word in words if len(word) > 3] or words or [problem])
+        keys = [point.effect and point.effect.key for point in (one, other)]
+        return one.place == other.place and keys[0] == keys[1]
+    if one.kind == other.kind == "rule":
+        return one.criterion == other.criterion
+    ours, theirs = one.words.lower().split(), other.words.lower().split()
+    return ours == (theirs[: len(ours)] if one.kind == "question" else theirs)  # its answer follows
 
 
 # What a reader says of earlier points
@@ -181,10 +177,7 @@ def take_feedback(run: Run, text: Iteration, feedback: Sequence[Point]) -> Colum
     resolved.
     """
     column = _column_of(run, text)
-    for cell in column.cells:
-        if cell.point.source != "evaluator" and names_again(cell, feedback):
-            column.results[cell.id] = cell.result.replace(passed=False, again=True)
-    fresh = _follow(column, is_feedback, feedback, (_equal,))
+    fresh = _follow(column, is_feedback, feedback, (same,))
     settled = dismissed(run)
     column.add(one for one in fresh if not any(same(one, other) for other in settled))
     order = {one.words: n for n, one in reversed([*enumerate(feedback)])}
@@ -217,8 +210,8 @@ def checked(run: Run, text: Iteration) -> Column:
     """Return a text's column with what its evidence shows.
 
     A check that names its faults gives a point for each; any other gives one when it fails. From
-    text to text a fault keeps its point: the one in the same words first, then the only one under
-    its criterion (a test's name), then one in similar words.
+    text to text a fault keeps its point: the one in the same words, or the only one under its
+    criterion (a test's name).
     """
     column = _column_of(run, text)
     for evidence in text.evidence:
@@ -256,7 +249,7 @@ def _take_check(column: Column, evidence: Evidence, text: str) -> None:
     def only_one(one: Point, other: Point) -> bool:
         return one.criterion == other.criterion and named.count(one.criterion) == 2
 
-    rules = (_equal, only_one, same)
+    rules = (same, only_one)
     column.add(_follow(column, lambda one: one.point.check == evidence.name, faults, rules))
 
 
@@ -288,16 +281,22 @@ def unasked(run: Run, text: Iteration, said: Iterable[Point]) -> list[Point]:
     Args:
         run: whose task, answers and guidance are looked at.
         text: the text.
-        said: what a critic quotes, by the names of `Iteration.effects`.
+        said: what a critic quotes, by the names of `Iteration.effects`. Of an effect that it does
+            not name, or quotes different words for, it has said nothing.
     """
     asked = "\n".join([run.task.request, run.setup.wish, *guidance(run)])
-    found, computed = text.effects, any(one.computed for one in text.evidence)
+    computed, quotes = any(one.computed for one in text.evidence), defaultdict[str, set[str]](set)
+    for one in said:
+        quotes[one.words].add(one.quote)
+
+    def is_wanted(name: str) -> bool:
+        quote = quotes[name].pop() if len(quotes[name]) == 1 else ""
+        return bool(quote) and contains_quote(asked, quote)
+
     return [
-        no_words(found[one.words], computed=computed)
-        for one in said
-        if one.words in found
-        and has_to_be_wanted(found[one.words])
-        and not (one.quote and contains_quote(asked, one.quote))
+        no_words(effect, computed=computed)
+        for name, effect in text.effects.items()
+        if has_to_be_wanted(effect) and not is_wanted(name)
     ]
 
 
@@ -376,10 +375,6 @@ def _follow(
 def _settings(point: Point) -> tuple[object, ...]:
     """Return what a point keeps on every text; the words of a result may differ."""
     return point.blocking, point.place, point.fix
-
-
-def _equal(one: Point, other: Point) -> bool:
-    return (one.words, one.place, one.criterion) == (other.words, other.place, other.criterion)
 
 
 # What a revision says and does

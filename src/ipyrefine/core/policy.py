@@ -6,6 +6,7 @@ from typing import NamedTuple
 from ipyrefine.core import rank
 from ipyrefine.core.decisions import Accept, Expect, Retract
 from ipyrefine.core.model import Budget, Outcome, Price, Stage, StopReason
+from ipyrefine.core.points import up_for_review
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.table import Cell
 
@@ -213,9 +214,8 @@ def finished(run: Run) -> Stop | None:
     spent = revisions >= run.allowed_revisions
     tried = len(run.iterations) - 1 > run.patience_from and revisions > 0
     undecided = verdict.outcome is Outcome.NOT_JUDGED
-    readings = (c for c in run.cells(best) if c.point.kind == "reading" and c.actionable)
-    told = any(one.point.source == "critic" for one in readings)
-    if undecided and not run.revision_requested and ((tried and not told) or spent):
+    refused = verdict.why == "not_ready"  # which is acted on
+    if undecided and not run.revision_requested and ((tried and not refused) or spent):
         return _NOT_JUDGED
     patience = run.limits.patience
     if patience is not None and revisions_without_improvement(run) >= patience:
@@ -277,14 +277,30 @@ def _settled_by_user(run: Run) -> Stop | None:
 
 
 def _repeats(run: Run) -> Stop | None:
+    """Return a stop where the latest revision repeats a text, or leaves all as its readers had it.
+
+    It does where everything open was open before, is for a critic or the user to close, and was
+    acted on.
+    """
     latest = run.iterations[-1]
-    earlier = rank.find_duplicate(run, latest)
-    if earlier is None or latest.failure or latest.author == "user" or latest.parent is None:
+    if latest.failure or latest.author == "user" or latest.parent is None:
         return None
-    if latest.number <= run.patience_from or latest.text == run.iterations[latest.parent].text:
+    parent = run.iterations[latest.parent]
+    if latest.number <= run.patience_from or latest.text == parent.text:
         return None
-    name = run.mention(latest.number).capitalize()
-    return Stop(StopReason.PLATEAU, f"{name} repeats {run.mention(earlier.number)}.")
+    name, left = run.mention(latest.number).capitalize(), _left(run, latest)
+    if earlier := rank.find_duplicate(run, latest):
+        return Stop(StopReason.PLATEAU, f"{name} repeats {run.mention(earlier.number)}.")
+    asked = {one.id for one in up_for_review(run, latest)} & {*latest.acted_on}
+    users = any(run.points[id_].by_user for id_ in left)  # who is told how to close it
+    more = users or run.revisions < run.allowed_revisions
+    if more and left and left == _left(run, parent) and left.keys() <= asked:
+        return Stop(StopReason.PLATEAU, f"{name} closed no open finding.")
+    return None
+
+
+def _left(run: Run, text: Iteration) -> dict[str, str]:
+    return {one.id: one.words for one in run.cells(text) if one.actionable}
 
 
 def _count_revisions(count: int) -> str:

@@ -553,16 +553,18 @@ class Requests:
         """Ask the user's evaluator what it says of a text, in the user's own words."""
         iteration = run.iterations[number]
         standing = up_for_review(run, iteration)
+        said = [one for one in standing if one.point.source == "you"]
+        gone = ' ("fixed" in your reply: the ids of those that are gone)' if said else ""
         about = {
             "text": fence(INVISIBLE.sub("", iteration.text), self.nonce),
             "evidence": _evidence(run, iteration, self.nonce),
-            "findings": _list_points("Weaknesses found in an earlier version", standing),
+            "findings": _list_points(f"Weaknesses found in an earlier version{gone}", standing),
             "dismissed": _dismissed(run),
         }
         if self.prompts.is_own(Stage.JUDGE):
             iteration = iteration.replace(text=INVISIBLE.sub("", iteration.text))
             places = {**about, "shape": _TEXTS["shapes"]["verdict"]}
-            return self._own(run, Stage.JUDGE, self.prompts.judge, iteration, (), places)
+            return self._own(run, Stage.JUDGE, self.prompts.judge, iteration, said, places)
         prompt = _fill_all(self.prompts.judge, about)
         return self._request(run, Stage.JUDGE, prompt, about.values())
 
@@ -592,6 +594,9 @@ class Requests:
                 added.append(f"Previous attempts:\n{attempts}")
             if has_text and feedback and not found & {"feedback", "findings"}:
                 added.append(f"Feedback: {feedback}")
+        elif cells:
+            feedback = _list_points("Open from an earlier version", cells).strip()
+            added += [feedback] * (not found & {"feedback", "findings"})
         if "task" not in found:
             added.append(f"{'Original task' if stage is Stage.JUDGE else 'Task'}: {task}")
         if stage is Stage.JUDGE and "text" not in found:

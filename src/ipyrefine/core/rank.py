@@ -3,8 +3,8 @@
 Nothing here reads a verdict. What is stored of one is what was shown at that moment.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from ipyrefine.core.alignment import changed_lines
 from ipyrefine.core.decisions import Override
@@ -18,17 +18,16 @@ from ipyrefine.core.points import (
     take_word,
     up_for_review,
 )
-from ipyrefine.core.quotes import contains_quote
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.syntax import is_display
 from ipyrefine.core.table import BASES, BY_BASIS, Cell, Evidence, Point, Result
 from ipyrefine.core.testing import is_critics
 
-T = TypeVar("T")
 FAIL_BELOW = 0.2  # under this score of the evaluator's a text misses the task
 OWN: tuple[Basis, ...] = ("tests", "function")  # the user's, which decide by themselves
 _STRONGEST_FIRST: tuple[Basis, ...] = (*OWN, "confirmed", "examples")
 _LONGEST_DISPLAY = 10_000  # characters of code that only shows something
+_CRITICS_WORD = ("critic", "reading")
 _SMALL = 5  # changed lines from which an edit is read
 
 
@@ -59,69 +58,17 @@ def rule(run: Run, text: Iteration) -> Ruling:
 
     A text that repeats an earlier one has that one's verdict.
     """
-    return _once(run, text, _known(run).rulings, _rule)
-
-
-class _Known(NamedTuple):
-    """What is known of a run's texts, to fill: a long run needs it often."""
-
-    run: Run
-    rulings: dict[int, Ruling]
-    standings: dict[int, "_Standing | None"]
-    blocking: dict[int, list[str]]  # the points that readers say and that block a text
-    latest: dict[str, int]  # the last text that each of these blocks
-
-
-_LAST: list[_Known] = []  # of the run that was looked at last
-
-
-def _known(run: Run) -> _Known:
-    """Return what is known of a run's texts.
-
-    It depends on a text, on those that it was made from or repeats, on the points that they are
-    held to, on critics' tests and facts, and on the setup and the decisions. Where none of these
-    changed, what was known of the run before is kept.
-    """
-    last = _LAST[0] if _LAST else None
-    if last and last.run is run:
-        return last
-    known = _Known(run, {}, {}, {}, {})
-    if last and last.run.setup is run.setup and last.run.decisions is run.decisions:
-        same = _unchanged(last.run, run)
-        # New points get their ids by those that there are.
-        rulings = {n: one for n, one in last.rulings.items() if n in same and not one.points}
-        standings = {n: one for n, one in last.standings.items() if n in rulings}
-        blocking = {n: one for n, one in last.blocking.items() if n in same}
-        known = _Known(run, rulings, standings, blocking, {})
-    _LAST[:] = [known]
-    return known
-
-
-def _unchanged(before: Run, run: Run) -> set[int]:
-    """Return the numbers of the texts for which nothing has changed."""
-    new = {id_ for id_, one in run.points.items() if before.points.get(id_) is not one}
-    if any(is_critics(run.points[id_]) or run.points[id_].kind == "fact" for id_ in new):
-        return set()
-    was, changed = before.iterations, set[int]()
-    for one in run.iterations:
-        if one.number >= len(was) or was[one.number] is not one or not new.isdisjoint(one.results):
-            changed.add(one.number)
-    texts = {run.iterations[number].text for number in changed}
-    for one in run.iterations:
-        if one.text in texts or one.parent in changed:
-            changed.add(one.number)
-    return {one.number for one in run.iterations} - changed
-
-
-def _once(
-    run: Run, text: Iteration, known: dict[int, T], compute: Callable[[Run, Iteration], T]
-) -> T:
-    """Compute something of a run's text where it is not known yet."""
     if text.number >= len(run.iterations) or run.iterations[text.number] is not text:
-        return compute(run, text)  # it is none of the run's
+        return _rule(run, text)  # it is none of the run's
+    if not (_LAST and _LAST[0][0] is run):
+        _LAST[:] = [(run, {})]
+    known = _LAST[0][1]
     if text.number not in known:
-        known[text.number] = compute(run, text)
+        known[text.number] = _rule(run, text)
     return known[text.number]
+
+
+_LAST: list[tuple[Run, dict[int, Ruling]]] = []  # of the run that was looked at last
 
 
 def _rule(run: Run, text: Iteration) -> Ruling:
@@ -231,9 +178,9 @@ def _decide(run: Run, text: Iteration, column: Column) -> _Decision:
     return _Decision(Outcome.PASS, "critique", "nothing_found", run.setup.judge, reason)
 
 
-def _weight(cell: Cell) -> tuple[bool, bool]:
-    """Order missed points: what the user's functions say, then what ran, then remarks."""
-    return not _is_run(cell.point), cell.point.kind != "reading"
+def _weight(cell: Cell) -> tuple[bool, bool, bool]:
+    """Order missed points: what functions and runs show, then what the user says, then the rest."""
+    return not _is_run(cell.point), cell.point.kind != "reading", not cell.point.by_user
 
 
 def _is_run(point: Point) -> bool:
@@ -271,14 +218,16 @@ def _word(run: Run, text: Iteration) -> Outcome | None:
 def _settled(run: Run, text: Iteration, column: Column) -> Column:
     """Return a text's column as it stands with its evidence and what is said of it."""
     judgement, word = text.judgement, _word(run, text)
+    read = text.reading is not None and not text.reading.failure
+    # What a critic said of an earlier text is a suggestion where evidence or the evaluator decides
+    # on this one. What the user said is not.
+    due = has_evaluator(run) or is_read(run, text) or is_to_read(run, text)
+    by_evidence = basis_of(text) != "none" and not due
+    if by_evidence or (word is Outcome.PASS and not read):
+        for one in column.cells:
+            if one.blocks and one.point.by_model:
+                column.results[one.id] = one.result.replace(counts=False)
     if judgement:
-        # It has no way to say that a point is mended; a critic who read the text since then has.
-        if word is Outcome.PASS and (text.reading is None or text.reading.failure):
-            _trust_revision(column, text)
-            for one in column.cells:  # nor can it say that the words are gone
-                place = one.point.place
-                if one.blocks and place and not contains_quote(text.text, place, near=False):
-                    column.results[one.id] = one.result.replace(counts=False)
         feedback = any(one.actionable and is_feedback(one) for one in column.cells)
         bare = ""
         if word is not Outcome.PASS and not feedback:
@@ -290,22 +239,23 @@ def _settled(run: Run, text: Iteration, column: Column) -> Column:
         return column
     elif is_read(run, text):
         take_word(column, "critic", _unexplained_refusal(run, text, column))
-    else:
-        _trust_revision(column, text)
-        if basis_of(text) != "none":  # evidence settles it, so that these are suggestions
-            for one in column.cells:
-                if one.blocks and one.point.by_model:
-                    column.results[one.id] = one.result.replace(counts=False)
-        if run.setup.model and not (run.setup.coach or is_to_read(run, text)):
-            ask_alone(column, text)
+    elif run.setup.model and not (run.setup.coach or is_to_read(run, text)):
+        ask_alone(column, text)
     return column
 
 
 def _unexplained_refusal(run: Run, text: Iteration, column: Column) -> str:
-    """Return the critic's No where nothing else says what is to be changed."""
+    """Return the critic's No where nothing new says what is to be changed."""
     refusal = _refusal(run, text)
-    others = (c for c in column.cells if (c.point.source, c.point.kind) != ("critic", "reading"))
-    if refusal is None or any(c.is_open and (c.actionable or c.point.disputed) for c in others):
+    parent = None if text.parent is None else run.iterations[text.parent]
+    earlier = parent.results if parent else {}
+    own = [one for one in column.cells if (one.point.source, one.point.kind) == _CRITICS_WORD]
+    others = [one for one in column.cells if one.is_open and one not in own and not one.asks]
+    heard = parent and parent.reading and parent.reading.reason == refusal
+    if heard and not any(one.words == refusal for one in own):
+        earlier = {}  # it only says again what it has named
+    explained = any(one.point.disputed or one.id not in earlier for one in others)
+    if refusal is None or explained:
         return ""
     return refusal or "The critic says that it isn't ready, without a reason."
 
@@ -321,9 +271,7 @@ def _refusal(run: Run, text: Iteration) -> str | None:
         return said.reason if said.ready is False and not said.taken_back else None
     if text.parent is None or not is_to_read(run, text):
         return None
-    parent = run.iterations[text.parent]
-    blocking = (c.words for c in run.cells(parent) if c.blocks and c.point.by_model)
-    return next(blocking, None) or _refusal(run, parent)
+    return _refusal(run, run.iterations[text.parent])
 
 
 def _dropped_test(run: Run, text: Iteration) -> Point | None:
@@ -349,7 +297,9 @@ def _objection(run: Run, text: Iteration, cells: list[Cell]) -> _Decision | None
         return _Decision(Outcome.NOT_JUDGED, "none", why, point, line)
 
     for cell in cells:
-        if cell.point.blocking and cell.point.disputed and cell.result.passed is False:
+        point = cell.point
+        weighs = point.blocking or (point.disputed and not is_critics(point))
+        if weighs and (point.disputed or point.unanswered) and cell.result.passed is False:
             return bars("disputed", cell.id, cell.words)
     if (refusal := _refusal(run, text)) is not None:
         return bars("not_ready", "", refusal)
@@ -361,16 +311,6 @@ def _objection(run: Run, text: Iteration, cells: list[Cell]) -> _Decision | None
                 return bars("not_tried", point.id, result.shows)
             return bars("not_run", point.check, first_line(result.shows))
     return None
-
-
-def _trust_revision(column: Column, text: Iteration) -> None:
-    """Take as mended what the text was written for, but for a check's.
-
-    Nobody asked could say more, and the text is shown to the user.
-    """
-    for one in column.cells:
-        if one.actionable and one.id in text.acted_on and one.point.said:
-            column.results[one.id] = one.result.replace(passed=True)
 
 
 def _in_words(text: Iteration, word: Outcome, column: Column) -> _Decision:
@@ -569,7 +509,6 @@ def rival_of(run: Run, text: Iteration) -> Rival | None:
     return found if found and found.cells else None
 
 
-_BLOCKING = 3  # the place of what blocks a text in its standing
 DECIDED = 6  # parts of a standing; the others settle ties
 
 
@@ -577,8 +516,8 @@ def standing(run: Run, text: Iteration) -> tuple[float, ...] | None:
     """Return where a text stands in the order of texts, the higher the better.
 
     First comes a PASS; then that fewer required checks failed, unless the user's evaluator scores;
-    that nothing the user found wrong still stands; that fewer findings block it; that its critic
-    does not call it worse than the text it was made from; its score. A text that the user passed is
+    that nothing the user found wrong still stands; that no finding blocks it; that its critic does
+    not call it worse than the text it was made from; its score. A text that the user passed is
     above its checks and findings. Of ties, one that only fails some checks is better than one that
     misses the task, and the first is the best, but for a new revision that nothing gives a score:
     it answers the feedback on those before it. A text that repeats another, on which the checks
@@ -587,24 +526,8 @@ def standing(run: Run, text: Iteration) -> tuple[float, ...] | None:
     Returns:
         A number for each of these; None before its verdict.
     """
-    found = _once(run, text, _known(run).standings, _standing)
-    if found is None or not reads(run) or found.by_user:
-        return found and found.place
-    better, (blocking, *worse) = found.place[:_BLOCKING], found.place[_BLOCKING:]
-    return (*better, blocking - _named_later(run, found.of), *worse)
-
-
-class _Standing(NamedTuple):
-    """Where a text stands by what is known of it alone."""
-
-    of: Iteration  # itself, or the one that it repeats
-    place: tuple[float, ...]
-    by_user: bool  # whether the user passed it
-
-
-def _standing(run: Run, text: Iteration) -> _Standing | None:
     if not text.override and (earlier := find_duplicate(run, text)):
-        return _once(run, earlier, _known(run).standings, _standing)
+        return standing(run, earlier)
     if text.verdict is None:
         return None
     now = verdict(run, text)
@@ -613,38 +536,19 @@ def _standing(run: Run, text: Iteration) -> _Standing | None:
     evidence, cells = run.evidence(text), run.cells(text)
     failed = 0 if settled else sum(one.failed for one in evidence)
     users = any(one.actionable and one.point.by_user for one in cells)
-    blocks = reads(run) and not by_user
+    blocks = any(one.blocks and one.point.said for one in cells) and reads(run) and not by_user
     undecided = now.outcome is Outcome.NOT_JUDGED
-    place = (
+    return (
         now.passed,
         -failed,
         by_user or not users,
-        -sum(one.blocks and one.point.said for one in cells) if blocks else 0,
+        not blocks,
         not (text.reading and text.reading.compared == "worse"),
         -1.0 if now.score is None else now.score,
         mean_score(evidence) if undecided else -1.0,
         now.outcome is not Outcome.FAIL,
         text.number if _answers_feedback(run, text) else -1,
     )
-    return _Standing(text, place, by_user)
-
-
-def _named_later(run: Run, text: Iteration) -> int:
-    """Count what blocks a later text and holds of this one: it lacks it as well, or has its words.
-
-    A critic that names a weakness once more in other words so counts against both texts.
-    """
-    known = _known(run)
-    if not known.latest:
-        for one in run.iterations:
-            blocking = _once(run, one, known.blocking, _blocking)
-            known.latest.update(dict.fromkeys(blocking, one.number))
-    later = (id_ for id_, number in known.latest.items() if number > text.number)
-    return sum(run.points[id_].place in text.text for id_ in later if id_ not in text.results)
-
-
-def _blocking(run: Run, text: Iteration) -> list[str]:
-    return [one.id for one in run.cells(text) if one.point.said and one.blocks]
 
 
 def _answers_feedback(run: Run, text: Iteration) -> bool:

@@ -97,7 +97,7 @@ def _add_draft(run: Run, event: events.DraftReady) -> Run:
         number=len(run.iterations), text=event.text, thoughts=event.thoughts, author=event.author
     )
     run = append(run, draft, event.candidate)
-    return ask_for(run, run.setup.wish) if event.author == "user" else run
+    return ask_for(run, run.setup.wish, "task") if event.author == "user" else run
 
 
 def _settle_form(run: Run, form: Form | None, kind: str = "", language: str = "") -> Run:
@@ -169,19 +169,19 @@ def _add_critique(run: Run, event: events.CritiqueReady) -> Run:
     if critique.reading.failure:
         return run
 
-    asked = [one for one in run.points.values() if one.unanswered and one.source == "critic"]
-    kept = {one.id for one in asked if {one.id, one.words} & {*critique.upheld}}
-    tests = {one.id for one in asked if is_critics(one) and not one.dropped}
-    let_go = {*critique.dropped, *(tests - kept)}
-    run = change_points(run, kept | let_go, lambda one: one.replace(upheld=one.id in kept))
-    return mark(run, critique.dropped, lambda text, id_: id_ in text.results, passed=True)
+    kept, let_go = critique.upheld or (), critique.dropped
+    run = change_points(run, kept + let_go, lambda one: one.replace(upheld=one.id in kept))
+    said = [id_ for id_ in let_go if not is_critics(run.points[id_])]  # a test's result stands
+    return mark(run, said, lambda text, id_: id_ in text.results, passed=True)
 
 
 def _add_evaluation(run: Run, event: events.CritiqueReady) -> Run:
     text, said = run.iterations[event.iteration], event.critique
     if not said.reading.failure:
         column = take_feedback(run, text, ground(said.remarks, text.text))
-        run = amend(run.replace(points=column.points), text.number, results=column.results)
+        mended = {id_: column.results[id_].replace(passed=True) for id_ in said.fixed}
+        results = column.results | mended
+        run = amend(run.replace(points=column.points), text.number, results=results)
     return amend(run, text.number, evaluation=said.reading).replace(unconsumed_replies=())
 
 

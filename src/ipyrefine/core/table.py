@@ -37,6 +37,7 @@ BY_BASIS: dict[Basis, tuple[Source, Kind]] = {
     "critique": ("critic", "test"),
     "run": ("run", "result"),
 }
+_USERS: tuple[Source, ...] = ("you", "task")
 BASES = {kind: basis for basis, kind in BY_BASIS.items()} | {("evaluator", "reading"): "function"}
 
 
@@ -105,12 +106,12 @@ class Point(Record):
         """Whether a reader says it of a text, and no code."""
         said = self.kind in ("remark", "question", "rule")
         refusal = (self.source, self.kind) == ("critic", "reading")
-        return not self.check and self.source != "you" and (said or refusal)
+        return not self.check and self.source not in _USERS and (said or refusal)
 
     @property
     def by_user(self) -> bool:
-        """Whether the user says it of a text."""
-        return not self.check and self.source == "you" and self.kind == "remark"
+        """Whether the user says it of a text, or in the task of their draft."""
+        return not self.check and self.source in _USERS and self.kind == "remark"
 
     @property
     def said(self) -> bool:
@@ -307,7 +308,8 @@ class Critique(Record):
     remarks: tuple[Point, ...] = ()
     tests: tuple[Point, ...] = ()
     reading: Reading = Reading()
-    upheld: tuple[str, ...] = ()  # the ids or names of contested points that it stands by
+    # The ids or names of contested points that it stands by; None where it doesn't say.
+    upheld: tuple[str, ...] | None = ()
     dropped: tuple[str, ...] = ()  # ids of the contested points that it lets go
     fixed: tuple[str, ...] = ()  # ids of earlier points that the text no longer misses
 

@@ -280,7 +280,10 @@ def _reason(run: Run, text: Iteration, verdict: Verdict) -> str:
             over = verdict.why == "open_over_score"
             but = f"The evaluator passes it, but {point} still blocks. " if over else ""
             filed = run.points[point].criterion if point in run.points else ""
-            return f"{but}{filed}{': ' if filed else ''}{line}"
+            said = f"{but}{filed}{': ' if filed else ''}{line}"
+            if point not in run.points or run.points[point].source != "you":
+                return said
+            return f"{said.rstrip('.')}. Accept the text if that is done, or dismiss {point}."
         case "repeats" | "unchanged" if text.failure:
             return text.failure
         case "repeats":
