@@ -140,6 +140,9 @@ async def test_the_task_is_passed_to_a_function_that_wants_it_and_to_no_other():
     ):
         await CallableCheck(function)("x", TASK)
     assert seen == [TASK, TASK, TASK, TASK, True, 1, 7]
+    said = TASK.replace(feedback=("It lacks warmth.",))
+    await CallableCheck(lambda text, context: not seen.append(context.text))("x", said)
+    assert seen[-1] == f"{TASK.text}\n\nIt lacks warmth."
 
 
 @pytest.mark.parametrize(

@@ -270,7 +270,9 @@ def test_cells_that_ran_before_are_shown_on_request_only(shell, model):
     said = "Interpreted as: task, outputs stay here. Sees first, 3 cells that ran last"
     assert labels.opening(run_.setup) == said
     assert "first = 1" not in shown.text
-    assert shown.text == "\n\n".join(f"[code cell]\n{one}" for one in cells[1:])
+    assert "print('so far', 6 * 7)\n[its output]\nso far 42" in shown.text
+    assert "first + 10\n[its output]\n11" in shown.text
+    assert "1 / 0\n[its output]\nZeroDivisionError: division by zero" in shown.text
     assert "Say hello" not in shown.text
     prompt = model.requests[0].messages[0].content
     assert "<material-" in prompt.partition("Cells of the notebook")[2]

@@ -144,7 +144,7 @@ def test_a_text_that_drops_a_name_of_the_cells_fails(book):
     run = book.fix("-n 3")
     details = [one.evidence[0].shows.splitlines()[0] for one in run.iterations[1:3]]
     assert details == [
-        "It ends without defining span, last.",
+        "It ends without defining last, span.",
         "It ends without defining first, last.",
     ]
     assert runs(run)

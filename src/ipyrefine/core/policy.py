@@ -277,7 +277,7 @@ def _settled_by_user(run: Run) -> Stop | None:
 
 
 def _repeats(run: Run) -> Stop | None:
-    """Return a stop where the latest revision repeats a text, or leaves all as its readers had it.
+    """Return a stop where the latest revision repeats a text or closes nothing that was open.
 
     It does where everything open was open before, is for a critic or the user to close, and was
     acted on.

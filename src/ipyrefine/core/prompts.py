@@ -40,7 +40,7 @@ from ipyrefine.core.policy import (
 from ipyrefine.core.ports import Message, Request
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import Level, output_texts, withhold
-from ipyrefine.core.table import Cell, Point
+from ipyrefine.core.table import Cell
 from ipyrefine.core.testing import is_critics
 from ipyrefine.core.unsourced import rests_on_sources
 from ipyrefine.errors import UsageError, did_you_mean
@@ -309,15 +309,17 @@ def _attempt(text: str, feedback: str) -> str:
 def _feedback(cells: Sequence[Cell]) -> str:
     """Return points as their authors wrote them; each author's stand in a paragraph."""
     paragraphs = []
-    for _, group in groupby(cells, lambda one: _author(one.point)):
+    for _, group in groupby(
+        cells,
+        lambda one: (
+            one.point.source,
+            one.point.check,
+            "" if one.point.check or is_critics(one.point) else one.point.kind,
+        ),
+    ):
         items = [f"{one.words} {one.point.fix}".strip() for one in group]
         paragraphs.append("\n".join(f"- {i}" for i in items) if len(items) > 1 else items[0])
     return _neutralise("\n\n".join(paragraphs))
-
-
-def _author(point: Point) -> tuple[str, ...]:
-    by = (point.source, point.check)
-    return by if point.check or is_critics(point) else (*by, point.kind)
 
 
 def _fate(run: Run, iteration: Iteration) -> str:

@@ -71,12 +71,18 @@ def names_in_draft(source: str) -> list[str]:
     They are those that it reads, and those that its lines for IPython bind, which no check runs.
     """
     part = python_part(source[:_MAX_SOURCE])
-    names = names_in_code(source) if try_parse(part.code) else _WORD.findall(part.code)
+    names = names_in_code(source)
+    if try_parse(part.code) is None:
+        from pygments.lexers import PythonLexer  # type: ignore[import-untyped]
+
+        tokens = PythonLexer().get_tokens(part.code)
+        named = (text if kind[:1] == ("Name",) or text == "." else " " for kind, text in tokens)
+        names = _WORD.findall("".join(named))
     return list(dict.fromkeys([*names, *sorted(part.names)]))
 
 
 def names_defined(source: str) -> list[str]:
-    """Return the names that code leaves to what comes below it; none if it is not Python.
+    """Return the names that code leaves to what comes below it, sorted; none if it isn't Python.
 
     They are those of its functions and classes, and those that its own statements assign. Loops,
     imports, what it deletes, and names that start with an underscore do not count.
@@ -169,12 +175,17 @@ def undefined_names(text: str, task: Task, known: Iterable[str]) -> list[Read]:
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     here = {*vars(sys.modules["__main__"]), *(shell.user_ns if shell else ())}
     defined = {*known, *part.names, *_BUILTINS, *here}
+    plain = [node for node in tree.body if isinstance(node, _PLAIN)]
     reads = [
         one
         for one in names.reads
         if one.name not in defined
         and not IPYTHON.fullmatch(one.name)
-        and (one.name not in names.binds or _is_too_early(one, tree))
+        and (
+            one.name not in names.binds
+            # or a plain statement reads a name that only those below it bind
+            or (not (one.inside or one.bound) and any(_is_within(one, [node]) for node in plain))
+        )
     ]
     if not reads or "*" in (given := _given_by(task)):
         return []
@@ -184,12 +195,6 @@ def undefined_names(text: str, task: Task, known: Iterable[str]) -> list[Read]:
         if one.name not in given and not any(_is_within(one, guard) for guard in guards):
             first.setdefault(one.name, one)
     return [*first.values()]
-
-
-def _is_too_early(read: Read, tree: ast.Module) -> bool:
-    """Return True if a plain statement reads a name that only those below it bind."""
-    plain = (one for one in tree.body if isinstance(one, _PLAIN))
-    return not (read.inside or read.bound) and any(_is_within(read, [one]) for one in plain)
 
 
 def _binds_unseen(tree: ast.Module) -> bool:

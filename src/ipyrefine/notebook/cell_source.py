@@ -1,13 +1,19 @@
 """Read a cell once: as a task or a draft, with what stays above it; and the cells above it."""
 
 import ast
+import functools
 import hashlib
+import inspect
 import json
 import os
 import re
 import stat
+import sys
+from abc import ABCMeta
 from argparse import Namespace
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
+from enum import EnumMeta
 from itertools import islice
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
@@ -16,6 +22,7 @@ from ipyrefine.checks import variable_of
 from ipyrefine.core.model import Material
 from ipyrefine.core.syntax import ERRORS, names_used, parse, pygments_name, try_parse, unparse
 from ipyrefine.errors import UsageError
+from ipyrefine.kernel.copying import lies_here
 from ipyrefine.kernel.magics import has_python_beside_magics
 from ipyrefine.kernel.names import (
     names_behind,
@@ -36,7 +43,6 @@ from ipyrefine.notebook.cell_target import (
 from ipyrefine.profiles import Profile
 from ipyrefine.profiles.recognise import code_language, is_python, read_fence
 
-_WORDS_ONLY = ("markdown", "text")  # "languages" of words
 _MAGIC = re.compile(r"\s*%%(?P<name>\w+)(?P<arguments>[^\n]*)(?:\n|\Z)")
 _STUB = """\
 Write what is missing in this code, as it says itself. Keep its names, parameters and docstrings.
@@ -66,6 +72,8 @@ _Definition = _Function | ast.ClassDef
 _ABSTRACT = re.compile(r"\b(?:ABC|Protocol)\b")
 _RAISES = re.compile(r'(?:""".*"""\s*)?raise NotImplementedError\b.*', re.DOTALL)
 _EMPTY = re.compile(rf'""".*"""(?:\s*(?:pass|\.\.\.))*|{_RAISES.pattern}', re.DOTALL)
+_FUNCTIONS = (FunctionType, functools._lru_cache_wrapper)
+_DEFINED = (FunctionType, type, ABCMeta, EnumMeta)
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 
@@ -117,7 +125,7 @@ def read_source(args: Namespace, body: str, shell: Any) -> CellSource:
         source = read_code_cell(body, shell)
         unnamed = source.head.lstrip().startswith("%%") and not source.language
         in_words = unnamed and source.text.strip() and is_words(source.text, shell)
-        if in_words or source.language in _WORDS_ONLY:
+        if in_words or source.language in ("markdown", "text"):
             args.profile, source = args.profile or "prose", source._replace(language=None)
         if args.draft and not source.is_draft:
             source = (looks and _instructed(body)) or CellSource(body, True)
@@ -289,17 +297,20 @@ async def read_context(
 ) -> Material | None:
     """Return the cells above the running one, with what they gave; None where there are none.
 
-    Where the front-end cannot name them, they are those that ran last, without what they gave, and
-    the phrase says so. What defines hidden names is left out.
+    Where the front-end cannot name them, they are those that ran last, and the phrase says so. What
+    defines hidden names is left out.
     """
     if not count:
         return None
     cell_id, name = source_cell_id(), "cell above"
     cells = await read_cells_above(cell_id, count) if cell_id else None
     if cells is None:
-        sources = shell.history_manager.input_hist_raw[1:-1]  # the running cell is the last one
-        cells = [{"type": "code", "source": source} for source in sources[-count:]]
-        name = "cell that ran last"
+        history, name = shell.history_manager, "cell that ran last"
+        numbered = [*enumerate(history.input_hist_raw)][1:-1]  # the running cell is the last one
+        cells = [
+            {"type": "code", "source": source, "outputs": _stored_outputs(history, number)}
+            for number, source in numbered[-count:]
+        ]
     texts = _texts(cells[-count:], secret_values(shell.user_ns), hidden)
     if not texts:
         return None
@@ -355,11 +366,14 @@ def read_definitions(
     used: Sequence[RanCell] = (),
     hidden: Set[str] = frozenset(),
 ) -> Material | None:
-    """Return the cells that define some names, and those that used them; None for none.
+    """Return what defines some names, and the cells that used them; None for nothing.
 
-    They are as this kernel ran them, except the one at hand with its `own` sources, and without
-    what defines hidden names. One that changes a name brings the one before it along.
+    Cells are as this kernel ran them, except the one at hand with its `own` sources, and without
+    what defines hidden names. One that changes a name brings the one before it along. Of functions
+    and classes that were imported from files beside the notebook it is the source.
     """
+    values = {name: shell.user_ns[name] for name in names if name in shell.user_ns}
+    imported = [*_imported_sources(values, "\n".join(own))]
     wanted, chosen, others = set(names), list[Any](), {one.source for one in used}
     for _, source in _cells_run(shell, own):
         is_near = any(name in source for name in wanted)
@@ -367,11 +381,35 @@ def read_definitions(
         if defined or source in others:
             chosen.insert(0, {"type": "code", "source": source})
             wanted -= defined.difference(names_in_code(source))
-    texts = _texts(chosen, secret_values(shell.user_ns), hidden)
-    if not texts:
+    texts = _texts([*imported, *chosen], secret_values(shell.user_ns), hidden)
+    labels = [text[1:].partition("]")[0] for text in texts]
+    count = labels.count("code cell")
+    phrases = ["the code of " + ("a cell" if count == 1 else f"{count} cells")] if count else []
+    phrases += [f"source in {one}" for one in dict.fromkeys(labels) if one != "code cell"]
+    if not phrases:
         return None
-    phrase = "the code of " + ("a cell" if len(texts) == 1 else f"{len(texts)} cells")
+    phrase = ", ".join(phrases)
     return Material(kind="definitions", name="cells", phrase=phrase, text="\n\n".join(texts))
+
+
+def _imported_sources(values: Mapping[str, Any], text: str) -> Iterator[dict[str, str]]:
+    """Yield the sources from files beside the notebook, in the form of a notebook's cells.
+
+    A module in `values` brings only what the cell names below it.
+    """
+    for name, value in values.items():
+        used = [value]
+        if type(value) is ModuleType:
+            below = dict.fromkeys(re.findall(rf"\b{re.escape(name)}\.(\w+)", text))
+            used = [vars(value)[one] for one in below if one in vars(value)]
+        for one in used:
+            while type(one) in _FUNCTIONS and type(one.__dict__.get("__wrapped__")) in _FUNCTIONS:
+                one = one.__dict__["__wrapped__"]
+            module = sys.modules.get(one.__module__) if type(one) in _DEFINED else None
+            if module and lies_here(module):
+                with suppress(OSError, TypeError, SyntaxError):  # its file is gone or another one
+                    file, source = os.path.relpath(vars(module)["__file__"]), inspect.getsource(one)
+                    yield {"type": "code", "file": file, "source": source}
 
 
 def read_rules(path: str) -> Material | None:
@@ -400,6 +438,18 @@ def read_rules(path: str) -> Material | None:
     name = os.path.basename(path)
     text = _cut(redact(text), _RULES).strip()
     return Material(kind="rules", name=name, phrase=name, text=text) if text else None
+
+
+def _stored_outputs(history: Any, number: int) -> list[dict[str, Any]]:
+    """Return what IPython keeps of a cell's outputs, in the form of a notebook's."""
+    found = list[dict[str, Any]]()
+    for output in getattr(history, "outputs", {}).get(number, ()):
+        if output.output_type in ("out_stream", "err_stream"):
+            found.append({"output_type": "stream", "text": output.bundle.get("stream", "")})
+        else:
+            found.append({"output_type": "display_data", "data": output.bundle})
+    error = getattr(history, "exceptions", {}).get(number)
+    return [*found, {"output_type": "error", **error}] if isinstance(error, dict) else found
 
 
 def _outputs(outputs: Any) -> str:
@@ -432,7 +482,7 @@ def _texts(cells: Iterable[Any], secrets: list[str], hidden: Set[str]) -> list[s
         # Cut roughly first, so that hiding secrets takes bounded time; a cut secret is hidden too.
         source = _cut(redact(source[: 2 * _SOURCE], secrets), _SOURCE)
         kind = "code cell" if is_code else "markdown cell"
-        text = f"[{kind}]\n{source}"
+        text = f"[{cell.get('file') or kind}]\n{source}"
         if outputs:
             text += f"\n[its output]\n{_cut(redact(outputs[: 2 * _OUTPUT], secrets), _OUTPUT)}"
         if len(text) > room:

@@ -259,9 +259,14 @@ def read_start(
     is_code, seen = profile.form == "code", dict[str, str]()
     count = magics.context if args.context is None else args.context
     language = read.language or language_of(text, read.draft)
-    sees_cells = is_code and language in ("python", "sql") and not read_template(text)
-    if is_recording(args.model or magics.model) or "all" in args.no_var or not sees_cells:
-        count = 0  # a recording is asked what it was asked
+    if (
+        not is_code
+        or language not in ("python", "sql")
+        or "all" in args.no_var
+        or read_template(text)
+        or is_recording(args.model or magics.model)  # it is asked what it was asked
+    ):
+        count = 0
     before = latest_cells(magics.shell, count, own, hidden)
     before = [one for one in before if not set(one.names).intersection(args.no_var)]
     for cell in before:

@@ -27,7 +27,6 @@ _ABOUT = re.compile(
     re.IGNORECASE,
 )
 _MAIL = re.compile(r"subject:[^\n]+\n|(?:dear|hi|hello|hey)(?: [\w.'-]+){0,3},\s*\n", re.I)
-_LANGUAGE_CHARACTERS = 4_000  # of a request, where it names a language
 
 
 def name_by_draft(text: str) -> str:
@@ -172,13 +171,13 @@ def language_of(text: str, draft: str | None = None) -> str:
         return fenced.language
     if draft is not None and (written := code_language(draft)):
         return written
-    head = " ".join(text[:_LANGUAGE_CHARACTERS].split())
+    head = " ".join(text[:4_000].split())
     asked = _ASKED.search(head)
     phrase = _ABOUT.split(head[asked.end() if asked else 0 :], maxsplit=1)[0]
     stated = _STATED.search(head)
     found = [_LANGUAGE.search(phrase), stated]
-    is_first = stated and asked and stated.start() < asked.start()  # "In Java, write a SQL parser"
-    if is_first or _EXISTING.search(phrase):  # "translate this Python function to Java"
+    # "In Java, write a SQL parser"; "translate this Python function to Java"
+    if (stated and asked and stated.start() < asked.start()) or _EXISTING.search(phrase):
         found.reverse()
     named = next(filter(None, found), None)
     return str(named.lastgroup) if named else "python"
