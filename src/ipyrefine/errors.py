@@ -90,10 +90,12 @@ class ModelError(RefineError):
     Attributes:
         status: the HTTP status of the server's answer; 0 for none.
         asks_setup: whether another key, address or model would help.
+        broke_off: whether the reply had begun, so that asking again may help.
     """
 
     status = 0
     asks_setup = False
+    broke_off = False
 
 
 class Unreachable(ModelError):

@@ -164,9 +164,9 @@ async def test_a_json_schema_is_enforced(weights):
 
 
 @pytest.mark.model
-async def test_a_prompt_beyond_the_context_is_reported_as_too_long(weights):
+async def test_a_prompt_beyond_the_context_ends_with_the_server_s_words(weights):
     request = ASK.model_copy(update={"messages": (Message(role="user", content="go " * 9_000),)})
-    with pytest.raises(errors.RequestRejected, match="too long for"):
+    with pytest.raises(errors.RequestRejected, match="context size"):
         await items_of(LocalModel(weights, name="m"), request)
 
 

@@ -12,7 +12,6 @@ from ipyrefine.core.ports import Delta, Notice, Reply
 from ipyrefine.providers.openai import OpenAIModel, backoff
 
 BUSY = {"error": {"message": "later"}}
-USED_UP = {"error": {"code": "insufficient_quota", "message": "Check your billing."}}
 KEY = "sk-very-secret"
 
 
@@ -160,25 +159,10 @@ def failure(words: str, status: int = 400, **error: str) -> Failure:
     return Failure(status, {"error": {"message": words, **error}})
 
 
-def in_words(words: str) -> Failure:
-    limits = "Rate limit reached on tokens per min (TPM): Limit 6000."
-    return failure(f"{limits} Please {words}. See /billing.", 429)
-
-
-def gemini(delay: str, quota: str = "PerMinute") -> dict:
-    words = "You exceeded your current quota, please check your plan and billing details."
-    violation = {"quotaId": f"GenerateRequests{quota}PerProjectPerModel-FreeTier"}
-    details = [{"violations": [violation]}, {"@type": "RetryInfo", "retryDelay": delay}]
-    return {"code": 429, "message": words, "status": "RESOURCE_EXHAUSTED", "details": details}
-
-
-WINDOW = "maximum context length is 8192 tokens"
-AFFORDS = "requires more credits, or fewer max_tokens, can only afford"
-TOO_LARGE = "Request too large on tokens per minute (TPM): Limit 8000, Requested 30000"
 IN_PLACE = (
     (errors.RateLimited, {"code": 402, "message": "Insufficient Balance"}),
-    (errors.RateLimited, {"code": 429, "message": "slow down: 10 per day"}),
-    (errors.ServerFailed, {"code": "oops", "message": "the GPU fell over"}),
+    (errors.AccessDenied, {"code": "403", "message": "not for this key"}),
+    (errors.RequestRejected, {"code": 422, "message": "the prompt is too long"}),
 )
 AT_ONCE: dict[type, list[tuple[Answer | Failure, str]]] = {
     errors.ServerFailed: [
@@ -187,13 +171,11 @@ AT_ONCE: dict[type, list[tuple[Answer | Failure, str]]] = {
             for raw, kind in (
                 (b"data: {not json\n\n", "text/event-stream"),
                 (b'data: "a string"\n\n', "text/event-stream"),
-                (b"data: [1, 2]\n\n", "text/event-stream"),
                 (b"data: " + b"[" * 100_000 + b"\n\n", "text/event-stream"),
                 (b"", "text/event-stream"),
                 (b"<html><body>Welcome</body></html>", "text/html"),
                 (b'{"message": {"content": "not a completion"}}', "application/json"),
                 (b'{"choices": [{"message"', "application/json"),
-                (b"", "application/json"),
             )
         ),
         (Failure(500, BUSY, {"x-should-retry": "false"}), "HTTP 500"),
@@ -203,31 +185,18 @@ AT_ONCE: dict[type, list[tuple[Answer | Failure, str]]] = {
         (failure(f"bad word, {KEY}"), " (bad word, …)."),
         (Failure(400, {"error": "bad word"}), " (bad word)."),
         (Failure(400, [{"error": {"message": "bad word"}}]), " (bad word)."),
-        (Failure(400, {"detail": [{"loc": ["body"]}]}), ' ([{"loc": ["body"]}]).'),
+        (Failure(400, {"detail": [{"loc": ["body"], "msg": "bad word"}]}), " (bad word)."),
+        (Failure(400, {"message": '{"detail": [{"msg": "bad word"}]}'}), " (bad word)."),
         (Failure(400, "<html>bad word</html>"), " (HTTP 400)."),
         (Failure(400, "bad\nword"), " (bad word)."),
         (Failure(400, b""), " (HTTP 400)."),
         (Failure(400, b"over " * 2**20), " (over over "),
-        (failure("Failed to load model: error loading model"), "Failed to load"),
-        (Failure(413, BUSY), "choose another model"),
-        (failure("max_tokens must be at least 1, got -186"), "too long"),
-        (failure(f"{WINDOW}, but you requested 8213 (8000 in the messages, 213)"), "too long"),
-        (failure(f"{WINDOW}, your messages resulted in 9000"), "too long"),
-        (failure(TOO_LARGE, 429), "too long"),
-        (failure("Context size has been exceeded.", 500), "too long"),
+        (Failure(413, BUSY), "Shorten the cell"),
     ],
     errors.RateLimited: [
         (Failure(402, BUSY), "Top it up"),
-        (failure(f"{AFFORDS} 120", 402), "no credit left"),
-        (failure(f"{AFFORDS} 0", 402), "no credit left"),
-        (Failure(429, USED_UP, {"Retry-After": "1"}), "no credit left (Check your billing). Top"),
-        (Failure(429, "", {"Retry-After": "61"}), "no more requests"),
+        (Failure(429, "", {"Retry-After": "61"}), "Wait 2 minutes and run"),
         (Failure(429, BUSY, {"Retry-After": "3600"}), "for now (later). Wait 1 hour and run"),
-        (in_words("try again in 1m2.5s"), "no more requests"),
-        (in_words("try again in 1h2m3s"), "no more requests"),
-        (in_words("try again in 13m26.4s"), "13m26.4s. See /billing). Wait 14 minutes and"),
-        (Failure(429, [{"error": gemini("3s", "PerDay")}]), "details). Wait until tomorrow and"),
-        (failure("Exceeded free_tier_requests, limit: 0", 429), "limit: 0). Wait until tomorrow"),
     ],
 }
 
@@ -242,8 +211,7 @@ async def test_what_waiting_does_not_mend_ends_a_request_at_once_in_a_line_witho
     ):
         with subtests.test(str(sent)[:200]):
             server.requests.clear()
-            server.queue.clear()
-            server.then(sent, "not asked for")
+            server.default = lambda _, one=sent: one
             with pytest.raises(errors.ModelError) as caught:
                 await reply_of(model, request_text.replace(max_tokens=16_384))
             assert type(caught.value) is kind
@@ -252,24 +220,22 @@ async def test_what_waiting_does_not_mend_ends_a_request_at_once_in_a_line_witho
             assert KEY not in message
             assert len(message.splitlines()) == 1
             assert len(message) < 500
-            assert (len(server.requests), waits) == (1, [])
+            # Without all that is optional, and with a limit of 16,384 halved down to 1,024.
+            more = {400: 1, 422: 1, 413: 4}.get(caught.value.status, 0)
+            assert (len(server.requests), waits) == (1 + more, [])
 
 
-RESETS = {"x-ratelimit-reset-requests": "1m", "x-ratelimit-reset-tokens": "6ms"}
 WAITED = [
     *(
         (sent_in_a_reply(error, stream=stream, **beside), None)
         for error, beside in (
             ({"code": 429, "message": "slow down"}, {}),
-            ({"code": "rate_limit_exceeded", "message": "slow down"}, {}),
             ({"type": "overloaded_error", "message": "Overloaded"}, {"type": "error"}),
             ({"code": 502, "message": "bad gateway"}, {"choices": [{"finish_reason": "error"}]}),
-            ({"code": "503", "message": "no capacity"}, {"choices": []}),
-            ({"code": 529, "message": "Overloaded"}, {}),
         )
         for stream in (True, False)
     ),
-    (sent_in_a_reply(gemini("3s")), 3.0),
+    (sent_in_a_reply({"code": 429, "details": [{"retryDelay": "3s"}]}), 3.0),
     *(
         (Failure(429, "", headers), expected)
         for headers, expected in (
@@ -278,16 +244,11 @@ WAITED = [
             ({"Retry-After": "-1"}, 0.0),
             ({"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0.0),
             ({"retry-after-ms": "251", "Retry-After": "1"}, 0.251),
-            ({"x-ratelimit-reset-requests": "9h", "x-ratelimit-reset-tokens": "1.5s"}, 1.5),
-            ({**RESETS, "x-ratelimit-remaining-requests": "0"}, 60.0),
         )
     ),
-    (in_words("try again in 0m2.5s"), 2.5),
-    (in_words("retry after 59 seconds"), 59.0),
-    (in_words("retry in 3.2s"), 3.2),
-    (in_words("wait 1 minute"), 60.0),
     (Failure(429, {"message": "slow down", "retry_after": 4}), 4.0),
-    (Failure(429, [{"error": gemini("3.5s")}]), 3.5),
+    (Failure(402, BUSY, {"Retry-After": "2"}), 2.0),
+    (Failure(429, [{"error": {"details": [{}, {"retryDelay": "3.5s"}]}}]), 3.5),
     (Failure(429, {"error": {"metadata": {"headers": {"Retry-After": "7"}}}}), 7.0),
 ]
 
@@ -306,68 +267,55 @@ async def test_a_passing_failure_is_waited_for_as_long_as_the_server_says_wherev
             assert waited == seconds if seconds is not None else 0 <= waited <= 0.5
 
 
-async def test_a_busy_server_is_asked_again_with_a_notice(server, model, request_text, waits):
-    server.then(
-        Failure(429, BUSY, {"Retry-After": "2"}),
-        Failure(502, "<html>Bad gateway</html>"),
-        "at last",
-    )
-    items = await items_of(model, request_text)
-    notices = [item.text for item in items if isinstance(item, Notice)]
-    assert notices[0] == "The server is busy; trying again in 2 s (1 of 2)."
-    assert notices[1] == "The server failed (HTTP 502); trying again in 1 s (2 of 2)."
-    assert waits[0] == 2.0
-    assert 0 <= waits[1] <= 1.0
-    assert text_of(items, "text") == "at last"
-    assert len(server.requests) == 3
-
-
 async def test_a_field_refused_within_a_reply_is_left_out_and_remembered(
     server, model, request_text
 ):
-    error = {"code": 400, "message": "temperature is not supported", "param": "temperature"}
+    error = {"type": "invalid_request_error", "message": "no", "param": "temperature"}
     server.then(sent_in_a_reply(error), "ok", "ok")
     await reply_of(model, request_text)
     await reply_of(model, request_text)
     assert ["temperature" in body for body in server.bodies] == [True, False, False]
 
 
-async def test_a_failure_after_a_reply_has_begun_is_no_reason_to_ask_again(
-    server, model, request_text, waits
-):
-    error = json.dumps({"error": {"code": 502, "message": "upstream is gone"}}).encode()
-    raw = b'data: {"choices": [{"delta": {"content": "Hel"}}]}\n\ndata: ' + error + b"\n\n"
-    server.then(Answer(raw=raw))
-    with pytest.raises(errors.ServerFailed, match="upstream is gone"):
-        await reply_of(model, request_text)
-    assert (waits, len(server.requests)) == ([], 1)
+BROKEN = b'data: {"choices": [{"delta": {"content": "Hel"}}]}\n\ndata: '
 
 
 @pytest.mark.parametrize(
-    "answer",
+    ("answer", "words", "again"),
     [
-        failure("Loading model", 503, type="unavailable_error"),
-        Failure(503, {"error": "Model m is currently loading", "estimated_time": 20.0}),
-        failure("llm server loading model", 500),
-        sent_in_a_reply({"message": "Loading model", "code": 503}),
+        (Answer(raw=BROKEN + b'{"error": {"code": 502, "message": "is gone"}}\n\n'), "gone", True),
+        (Answer(raw=BROKEN + b'{"choices": [{"de\n\n'), "protocol", True),
+        (Answer("Hello", chunk=2, drop_after=2), "No connection to", True),
+        (Answer(raw=b"data: {not json\n\n"), "protocol", False),
+        (Answer(raw=BROKEN + b'{"error": {"code": 400, "message": "is long"}}\n\n'), "long", False),
+        (Answer("Hello", chunk=2, stall_after=2), "nothing new for too long", False),
     ],
-    ids=["llama.cpp", "hub", "ollama", "stream"],
 )
-async def test_a_model_that_is_loading_is_waited_for_with_one_notice(
-    server, model, request_text, waits, answer
+async def test_a_broken_stream_says_whether_asking_again_may_help(
+    server, request_text, waits, answer, words, again
 ):
-    server.then(*[answer] * 6, "at last")
+    server.then(answer)
+    model = OpenAIModel("m", base_url=server.base_url, timeout=0.3)
+    with pytest.raises(errors.ModelError, match=words) as caught:
+        await reply_of(model, request_text)
+    assert (caught.value.broke_off, len(server.requests)) == (again, 1)
+
+
+async def test_a_server_here_that_is_not_ready_is_waited_for_with_one_notice(
+    server, model, request_text, waits
+):
+    server.then(*[failure("Loading model", 503)] * 6, "at last")
     items = await items_of(model, request_text)
     notices = [item.text for item in items if isinstance(item, Notice)]
-    assert notices == ["The server is loading the model. Waiting up to 5 minutes.", *[""] * 5]
+    assert notices == ["The server isn't ready yet. Waiting up to 5 minutes.", *[""] * 5]
     assert (items[-1].text, len(waits)) == ("at last", 6)
 
 
-async def test_a_model_that_never_loads_ends_the_run_after_minutes(
+async def test_a_server_that_never_gets_ready_ends_the_run_after_minutes(
     server, model, request_text, waits
 ):
     server.default = lambda _: failure("Loading model", 503)
-    with pytest.raises(errors.ServerFailed, match=r"still loading 'm' .*\. Run the cell again"):
+    with pytest.raises(errors.ServerFailed, match=r"\(Loading model\)\. Run the cell again"):
         await reply_of(model, request_text)
     assert 250 < sum(waits) <= 300
 

@@ -16,11 +16,11 @@ from ipyrefine.providers import servers
 from ipyrefine.providers.openai import OpenAIModel
 from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.providers.servers import (
+    LIMITS,
     Capabilities,
     Facts,
     Key,
     facts_about,
-    find_refused,
     listed_cost,
     listed_price,
     read_price,
@@ -34,14 +34,6 @@ OWN = Price(prompt=1, completion=10)
 COUNTS = {"prompt_tokens": 1_000, "completion_tokens": 100, "total_tokens": 1_100}
 
 
-def level_of(body: dict) -> str:
-    response_format = body.get("response_format")
-    if response_format is None:
-        return "prompt"
-    strict = response_format.get("json_schema", {}).get("strict", False)
-    return "strict" if strict else response_format["type"]
-
-
 async def run(
     server: ScriptedServer, request: Request, model: str = "m", **options: object
 ) -> tuple[list[str], Reply]:
@@ -53,294 +45,197 @@ async def run(
 
 
 @pytest.fixture
-def new_kernel(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    return lambda: monkeypatch.setattr(servers, "BY_SERVER", {})
-
-
-@pytest.fixture
-def refusing(server: ScriptedServer, new_kernel: Callable[[], None]) -> Callable[..., None]:
+def refusing(server: ScriptedServer) -> Callable[..., None]:
     """Make the server one that nobody has met, and that refuses the requests that are named."""
 
-    def renew(status: int, message: str, when: Callable[[dict], bool], **error: str) -> None:
-        new_kernel()
-        remember_about(server.base_url, models={})
+    def renew(status: int, error: object, when: Callable[[dict], bool]) -> None:
+        servers.BY_SERVER.clear()
         server.requests.clear()
-        failure = Failure(status, {"error": {"message": message, **error}})
-        server.rules[:] = [lambda body: failure if when(body) else None]
+        body = {"error": {"message": error} if isinstance(error, str) else error}
+        server.default = lambda sent: Failure(status, body) if when(sent) else "ok"
 
     return renew
 
 
 # --- Fields
 
+WITHOUT = "The server doesn't take `{}`. Asking without it."
+AS_USER = "The server doesn't take system messages. Sending their words as the user's."
+PLAIN = "The server refused the request. Asking without `temperature`, `stream`, `seed`, `resp"
 
-@pytest.mark.parametrize("place", range(4))
-async def test_json_is_asked_for_as_strictly_as_the_server_takes(server, request_json, place):
-    levels = ["strict", "json_schema", "json_object", "prompt"]
-    server.default = lambda _: "{}"
-    server.rejecting("response_format", lambda body: level_of(body) != levels[place], 422)
-    notices, reply = await run(server, request_json)
-    assert [level_of(body) for body in server.bodies] == levels[: place + 1]
-    assert (reply.text, len(notices)) == ("{}", place)
-    first = "The server doesn't take a strict JSON schema. Using a JSON schema instead."
-    assert notices[:1] == [first] * bool(place)
-    server.requests.clear()
-    assert (await run(server, request_json))[0] == []
-    assert [level_of(body) for body in server.bodies] == levels[place : place + 1]
+
+def has(name: str) -> Callable[[dict], bool]:
+    return lambda body: name in body
+
+
+def form_of(body: dict) -> str | None:
+    return body.get("response_format", {}).get("type")
+
+
+def system_in(body: dict) -> bool:
+    return any(message["role"] == "system" for message in body["messages"])
+
+
+ODD = {"message": "Nein.", "param": None, "code": "x"}
+REFUSED = [
+    *((n, {"message": "Nein.", "param": "seed"}, has("seed"), "seed") for n in (400, 422)),
+    *((status, {"message": "Nein.", "param": "temperature"}, has("temperature"), "temperature")
+      for status in (403, 404, 415)),
+    (400, {"detail": [{"loc": ["body", "seed"], "msg": "no", "input": {"stream": 1}}]},
+     has("seed"), "seed"),
+    (400, "Unrecognized request argument supplied: stream_options", has("stream_options"),
+     "stream_options"),
+    (400, "You must be verified to stream this model-temperature", has("stream"), "stream"),
+    (400, {"metadata": {"raw": '{"error": {"message": "no", "param": "seed"}}'}, "message": "x"},
+     has("seed"), "seed"),
+    (400, "Reasoning models have no TEMPERATURE.", has("temperature"), "temperature"),
+    (400, "This model has no response format `json_schema`", lambda body: form_of(body)
+     == "json_schema", "The server doesn't take a JSON schema. Using JSON mode instead."),
+    (400, {"message": "no", "param": "response_format.type"}, has("response_format"),
+     "response_format"),
+    (400, {"message": "no", "param": "messages[0].role"}, system_in, AS_USER),
+    (500, "Unexpected message role.", system_in, AS_USER),
+    # It names nothing: once without all that is optional.
+    (400, "\u53c2\u6570\u975e\u6cd5", has("seed"), PLAIN),
+    (422, ODD, has("stream"), PLAIN),
+    (400, "Conversation roles must alternate user/assistant", system_in, PLAIN),
+    (400, "failed to parse grammar", has("response_format"), PLAIN),
+    (418, "", has("temperature"), PLAIN),
+]  # fmt: skip
+
+
+async def test_a_refused_request_is_sent_without_what_is_refused_and_the_next_is_right_at_once(
+    server, request_json, refusing, subtests
+):
+    system = Message(role="system", content="Be brief.")
+    request = request_json.replace(
+        messages=(system, *request_json.messages), temperature=0.2, max_tokens=16_384
+    )
+    for status, error, when, said in REFUSED:
+        with subtests.test(str(error), status=status):
+            refusing(status, error, when)
+            notices, reply = await run(server, request)
+            expected = said if " " in said else WITHOUT.format(said)
+            assert (reply.text, len(server.requests)) == (
+                "ok",
+                3 if said == "response_format" else 2,
+            )
+            assert notices[0].startswith(expected)
+            assert len(notices) == 1 + (said == PLAIN)  # of the system's message, too
+            assert server.bodies[-1]["max_tokens"] == 16_384, "a limit is never dropped"
+            told, _ = await run(server, request)
+            assert server.bodies[-1] == server.bodies[-2], "it is known"
+            asked = [name for name in ("temperature", "seed") if name not in server.bodies[-1]]
+            assert bool(told) == bool(asked), "what was asked for is missed in every run"
+            assert all(name in "".join(told) for name in asked)
+
+
+@pytest.mark.parametrize(
+    ("status", "words", "requests"),
+    [
+        (400, "I do not like your tone", 2),
+        (401, "This key may not set a temperature", 1),
+        (403, "This key may not use the model m", 1),
+        (404, "There is no model m/seed-stream", 1),
+        (413, "Too large", 2),
+        (501, "temperature", 3),
+        (400, "too large: stream stream_options temperature seed max_tokens response_format", 12),
+        (400, "Input is 9,000 tokens, `max_tokens` 2048", 4),
+    ],
+)
+async def test_an_error_about_something_else_is_that_error_and_nothing_is_learnt(
+    server, request_json, refusing, status, words, requests
+):
+    refusing(status, words, lambda _: True)
+    sleep = lambda _: asyncio.sleep(0)  # noqa: E731
+    with pytest.raises(errors.ModelError) as caught:
+        await run(server, request_json, sleep=sleep, api_key="sk-of-their-own")
+    assert len(server.requests) <= requests
+    assert caught.value.status == status
+    assert recall(server.base_url, "m") == Capabilities()
 
 
 async def test_a_schema_of_the_users_own_is_never_asked_for_in_strict_mode(server, request_json):
     server.default = lambda _: "{}"
-    own = request_json.model_copy(update={"strict": False, "schema_name": "text"})
-    assert (await run(server, own))[0] == []
-    assert [level_of(body) for body in server.bodies] == ["json_schema"]
+    for strict in (True, False):
+        await run(server, request_json.replace(strict=strict, schema_name="text"))
+        schema = server.bodies[-1]["response_format"]["json_schema"]
+        assert ("strict" in schema) == strict
 
 
-async def test_a_field_the_server_refuses_is_left_out_from_then_on(
-    server, request_json, refusing, subtests
+async def test_a_model_that_thinks_aloud_is_not_held_to_a_grammar(
+    server, request_json, request_text
 ):
-    server.default = lambda _: "ok"
-    fields = ("stream", "stream_options", "temperature", "seed")
-    rows = [(name, 400) for name in fields] + [("temperature", n) for n in (403, 404, 415, 422)]
-    for field, status in rows:
-        with subtests.test(field, status=status):
-            refusing(status, "Unsupported.", lambda body, name=field: name in body, param=field)
-            notices, _ = await run(server, request_json)
-            assert notices == [f"The server doesn't take `{field}`. Asking without it."]
-            notices, reply = await run(server, request_json)
-            assert (notices, reply.text) == ([], "ok")
-            assert [field in body for body in server.bodies] == [True, False, False]
-
-
-@pytest.mark.parametrize(
-    "failure",
-    [
-        Failure(400, {"error": {"message": "I do not like your tone"}}),
-        Failure(401, {"error": {"message": "This key may not set a temperature"}}),
-        Failure(403, {"error": {"message": "This key may not use the model m", "param": None}}),
-        Failure(500, {"error": {"message": "seed"}}, {"x-should-retry": "false"}),
-    ],
-    ids=["no field", "no key", "no right", "broken"],
-)
-async def test_an_error_about_something_else_is_that_error(server, request_json, failure):
-    request = request_json.model_copy(update={"temperature": 0})
-    server.rules.append(lambda body: failure if "seed" in body else None)
-    with pytest.raises(errors.ModelError):
-        await run(server, request)
-    assert recall(server.base_url, "m") == Capabilities()
-
-
-NAMES = "too large: stream stream_options temperature seed max_tokens response_format model"
-LONG = "This model's maximum context length is 8192 tokens, and your messages hold 9000."
-
-
-@pytest.mark.parametrize(
-    ("status", "words", "said"),
-    [
-        (400, NAMES, "HTTP 400"),
-        (404, NAMES, "doesn't know"),
-        (400, LONG, "Shorten the cell"),
-        (400, "max_tokens: at most {less}", "HTTP 400"),
-    ],
-    ids=["every field", "a model", "the prompt", "each limit"],
-)
-async def test_a_server_that_refuses_whatever_is_sent_is_asked_a_few_times(
-    server, request_json, status, words, said
-):
-    def refuse(body):
-        message = words.format(less=body.get("max_tokens", 0) - 1)
-        return Failure(status, {"error": {"message": message}})
-
-    server.default = refuse
-    with pytest.raises(errors.ModelError, match=said):
-        await run(server, request_json.model_copy(update={"max_tokens": 10**6}))
-    assert len(server.requests) < 30
-    assert recall(server.base_url, "m") == Capabilities(), "only what it took is remembered"
-
-
-def test_the_field_is_found_in_the_words_of_many_servers(request_json, subtests):
-    sent = [*Capabilities().fields(request_json), "reasoning_effort"]
-    body = '[{"loc": ["body", "seed"], "input": {"temperature": 0, "max_tokens": 1}}]'
-    for complaint, field in (
-        ("Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens'.", "max_tokens"),
-        ("'response_format.type' must be 'json_schema' or 'text'", "response_format"),
-        ("This model does not support response format `json_schema`.", "response_format"),
-        ("Unknown name \"$ref\" at 'generation_config'", "response_format"),
-        ("json_validate_failed Failed to generate JSON.", "response_format"),
-        ("Unsupported value: 'temperature' does not support 0.0", "temperature"),
-        (body, "seed"),
-        ("include_usage is not permitted", "stream_options"),
-        ("reasoning effort is not supported", "reasoning_effort"),
-        ("maximum context length is 8192 tokens", "max_tokens"),
-        ("my_seed and max_tokens_total are unknown", None),
-        ("logprobs are not supported", None),
-    ):
-        with subtests.test(complaint):
-            assert find_refused(sent, complaint) == field
+    server.default = lambda _: "<think>t</think>{}"
+    for request in (request_json, request_text, request_json):
+        assert (await run(server, request))[0] == []
+    assert [form_of(body) for body in server.bodies] == ["json_schema", None, None]
 
 
 # --- The limit of tokens
 
 
-async def test_the_other_name_of_the_token_limit_is_tried_once(server, request_text):
-    server.default = lambda _: "ok"
-    server.rejecting("max_tokens", lambda body: "max_tokens" in body)
-    notices, _ = await run(server, request_text)
-    expected = "The server doesn't take `max_tokens`. Using `max_completion_tokens` instead."
-    assert notices == [expected]
-    assert [body.get("max_completion_tokens") for body in server.bodies] == [None, 2048]
-    server.rejecting("max_completion_tokens", lambda body: "max_completion_tokens" in body)
-    with pytest.raises(errors.RequestRejected, match="max_completion_tokens"):
-        await run(server, request_text)
-    assert len(server.requests) == 3
-
-
-# Others are in `server_shapes.toml`.
-CAPS = [
-    "`max_tokens` must be less than or equal to `4096`, the maximum value for `max_tokens` is less",
-    "Invalid max_tokens value, the valid range of max_tokens is [1, 4,096]",
-    "Range of max_tokens should be [1, 4096]",
-    "max_tokens (16384) exceeds model's maximum output tokens (4096) for model m",
-    "The maximum tokens you requested (max_tokens) exceeds the model limit of 4096",
-    "max_tokens must be lower than or equal to 4096",
-    "max_tokens must be between 1 and 4096",
-    "max_tokens (16384) is above the maximum of 4096",
-    "The maximum number of output tokens (max_tokens) for this model is 4096",
-    "max_tokens \u53c2\u6570\u975e\u6cd5 [1,4096]",
-    "max_tokens: the supported range is from 1 (inclusive) to 4097 (exclusive)",
-    '{"detail": [{"loc": ["max_tokens"], "msg": "Input should be less than or equal to 4096"}]}',
-]
-ROOMS = [
-    ("This requires more credits, or fewer max_tokens, but can only afford 3919.", 3_919),
-    (
-        "This endpoint's maximum context length is 8192 tokens. However, you requested about 17000 "
-        "tokens (616 of text input, 16384 in the output).",
-        7_576,
-    ),
-    ("maximum context length is 8,192 tokens, however you requested 17,000 tokens", 7_576),
-    (
-        "`inputs` tokens + `max_tokens` must be <= 4097. Given: 20 `inputs` tokens and 16384 "
-        "`max_tokens`",
-        4_077,
-    ),
-    ("input length and `max_tokens` exceed context limit: 196000 + 16384 > 200000", 4_000),
-    (
-        "Request too large for model `m` on tokens per minute (TPM): Limit 8000, Requested 16984, "
-        "please reduce your message size. Upgrade at https://x/settings/billing",
-        7_400,
-    ),
-]
-
-
-async def test_as_many_tokens_are_asked_for_as_the_server_says_it_takes(
-    server, request_text, new_kernel, refusing, subtests
+@pytest.mark.parametrize(
+    ("status", "words", "most", "names"),
+    [
+        (400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens'.", None, "b"),
+        (400, "max_tokens is too large: {}. This model supports at most 4096", 4_096, "ab"),
+        (400, "max_tokens: {} > 4096, which is the maximum", 4_096, "ab"),
+        (402, "You requested up to {} max_tokens, but can only afford 2666.", 2_666, "ab"),
+        (413, "Request too large on tokens per minute: Limit 6000, Requested 17000", 6_000, "a"),
+        (400, "You requested 16404 tokens (20 in the messages, 16384 to write)", 8_192, "a"),
+        (400, "Range of max_tokens should be [1, 4096]", 4_096, "ab"),
+        (422, "Range of max_tokens should be [1, 4096]", 4_096, "a"),
+        (400, "max_tokens \u53c2\u6570\u975e\u6cd5", 4_096, "b"),
+    ],
+)
+async def test_a_limit_is_renamed_or_lowered_and_never_dropped(
+    server, request_text, refusing, status, words, most, names
 ):
-    long = request_text.model_copy(update={"max_tokens": 16_384})
-    server.default = lambda _: "ok"
-    for status, complaint, limit in (
-        *((400, words, 4_096) for words in CAPS),
-        *((402 if "afford" in words else 400, words, limit) for words, limit in ROOMS),
-        *((status, *ROOMS[-1]) for status in (413, 429)),
-    ):
-        with subtests.test(complaint, status=status):
-            refusing(status, complaint, lambda body, most=limit: body["max_tokens"] > most)
-            (notice,), reply = await run(server, long)
-            asked = [body["max_tokens"] for body in server.bodies]
-            assert (asked, reply.text) == ([16_384, limit], "ok")
-            assert f"{limit:,}" in notice
-            assert (await run(server, long))[0] == []
-            await run(server, request_text.model_copy(update={"max_tokens": 99}))
-            assert [body["max_tokens"] for body in server.bodies[2:]] == [limit, 99]
-            new_kernel()  # what a prompt, a minute or a credit leaves room for is another one then
-            await run(server, long)
-            first = limit if complaint in CAPS else 16_384
-            assert server.bodies[4]["max_tokens"] == first
+    """The server knows the old name (a), the new one (b), or both."""
+    known = [LIMITS["ab".index(name)] for name in names]
+
+    def refuses(body: dict) -> bool:
+        (limit,) = [name for name in LIMITS if name in body]
+        return limit not in known or body[limit] > (most or 10**9)
+
+    long = request_text.replace(max_tokens=16_384)
+    refusing(status, words.format("16,384"), refuses)
+    notices, reply = await run(server, long)
+    last = server.bodies[-1]
+    (limit,) = [name for name in LIMITS if name in last]
+    assert (reply.text, last[limit]) == (
+        "ok",
+        16_384 if most is None else 2 ** (most.bit_length() - 1),
+    )
+    assert f"{last[limit]:,}" in notices[-1] if most else "Using `max_completion" in notices[0]
+    assert (await run(server, long))[0] == []
+    assert server.bodies[-1] == last
+    await run(server, request_text.replace(max_tokens=99))
+    assert server.bodies[-1][limit] == 99
 
 
-async def test_a_small_room_is_that_of_one_prompt(server, request_text):
-    long = request_text.model_copy(update={"max_tokens": 16_384})
-    complaint = "maximum context length is 8192 tokens and your request has 7792 input tokens"
-    server.then(Failure(400, {"error": {"message": complaint}}), "ok", "ok")
-    await run(server, long)
-    await run(server, long)
-    assert [body["max_tokens"] for body in server.bodies] == [16_384, 400, 16_384]
-
-
-async def test_a_limit_that_is_too_high_is_halved_where_the_server_names_none(
-    server, request_text, refusing, subtests
-):
-    long = request_text.model_copy(update={"max_tokens": 16_384})
-    server.default = lambda _: "ok"
-    minute = "Request too large for model `m` on tokens per minute (TPM): Limit 5000"
-    for status, complaint in (
-        (400, "max_tokens is too large for this model"),
-        (400, "This model's maximum context length is exceeded"),
-        (413, minute),
-        (429, minute),
-        (400, f"max_tokens is too large: {'9' * 5_000} or {',999' * 2_000}"),
-    ):
-        with subtests.test(complaint[:70], status=status):
-            high = lambda body: body["max_tokens"] > 5_000  # noqa: E731
-            refusing(status, complaint, high, code="rate_limit_exceeded")
-            notices, _ = await run(server, long)
-            assert [body["max_tokens"] for body in server.bodies] == [16_384, 8_192, 4_096]
-            assert notices[-1] == "The server allows fewer tokens a reply. Asking for 4,096."
-            assert (await run(server, long))[0] == []
+async def test_a_reply_cut_off_at_the_servers_own_limit_says_so(server, request_text):
+    server.default = lambda _: Answer("half a sent", finish="length")
+    server.rejecting("max_tokens: 2048", lambda body: body["max_tokens"] > 1_024)
+    _, reply = await run(server, request_text)
+    assert (reply.finish, reply.capped) == ("length", True)
+    _, reply = await run(server, request_text.model_copy(update={"max_tokens": 99}))
+    assert (reply.finish, reply.capped) == ("length", False)
 
 
 # --- System messages
 
 
 async def test_where_the_system_s_role_is_refused_its_words_go_first_in_the_user_s_message(
-    server, request_text, new_kernel, refusing, subtests
+    server, request_text, refusing
 ):
     turns = (Message(role="system", content="Be brief."), *request_text.messages)
-    request = request_text.replace(messages=turns)
+    refusing(400, "System role not supported", system_in)
+    assert (await run(server, request_text.replace(messages=turns)))[0] == [AS_USER]
     merged = [{"role": "user", "content": "Be brief.\n\nSay hello to the world."}]
-    server.default = lambda _: "ok"
-    for status, words in (
-        *((status, "System role not supported") for status in (400, 422, 500)),
-        (400, "system role is not supported for this model"),
-        (400, "Conversation roles must alternate user/assistant/user/assistant/..."),
-        (422, "This model does not support system messages."),
-        (400, "Only user and assistant roles are supported!"),
-        (400, "role 'system' is not supported"),
-        (500, "chat template rejected the request: Unexpected message role."),
-    ):
-        with subtests.test(words, status=status):
-            refusing(status, words, lambda body: body["messages"][0]["role"] == "system")
-            notices, _ = await run(server, request)
-            assert notices == [
-                "The server doesn't take system messages. Sending their words as the user's."
-            ]
-            new_kernel()
-            assert (await run(server, request))[0] == []
-            assert [body["messages"] for body in server.bodies[1:]] == [merged, merged]
-
-
-async def test_what_an_error_repeats_of_the_request_is_no_part_of_it(server, request_text):
-    echo = "system role is not supported, billing, 9 per day, no credits, context length is 9"
-    detail = [{"loc": ["body", "messages", 0, "content"], "msg": "Too odd", "input": echo}]
-    server.then(Failure(422, {"detail": detail}))
-    turns = (Message(role="system", content=echo), *request_text.messages)
-    with pytest.raises(errors.RequestRejected, match=r"HTTP 422\) \(Too odd\)"):
-        await run(server, request_text.replace(messages=turns))
-    assert len(server.requests) == 1
-
-
-async def test_without_a_system_message_such_an_error_is_that_error(server, request_text):
-    server.then(Failure(400, {"error": {"message": "Conversation roles must alternate"}}))
-    with pytest.raises(errors.RequestRejected, match="must alternate"):
-        await run(server, request_text)
-
-
-async def test_a_reply_cut_off_at_the_servers_own_limit_says_so(server, request_text):
-    server.default = lambda _: Answer("half a sent", finish="length")
-    server.rejecting("max_tokens: at most 1024", lambda body: body["max_tokens"] > 1_024)
-    _, reply = await run(server, request_text)
-    assert (reply.finish, reply.capped) == ("length", True)
-    _, reply = await run(server, request_text.model_copy(update={"max_tokens": 99}))
-    assert (reply.finish, reply.capped) == ("length", False)
+    assert server.bodies[-1]["messages"] == merged
+    assert server.bodies[-1]["stream"]
 
 
 # --- The user's fields
@@ -369,11 +264,8 @@ async def test_an_extra_field_that_is_refused_is_left_out_for_that_run_only(
     server.rejecting(field, when, 403)
     for _ in range(2):
         notices, _ = await run(server, request_text, extra=extra)
-        assert notices == [f"The server doesn't take `{field}`. Asking without it."]
+        assert notices == [WITHOUT.format(field)]
     assert [body.get(field) == extra[field] for body in server.bodies] == [True, False] * 2
-    model = OpenAIModel("m", base_url=server.base_url, extra=extra)
-    await asyncio.gather(*(anext(model.stream(request_text)) for _ in range(3)))
-    assert facts_about(server.base_url) == Facts(), "nothing is remembered, though calls overlap"
 
 
 def test_extra_that_cannot_be_sent_is_refused():
@@ -396,43 +288,13 @@ async def test_an_error_never_repeats_a_secret_in_extra(server, request_text):
 # --- What is remembered
 
 
-async def test_a_refusal_is_remembered_by_the_next_kernel_for_that_model_alone(
-    server, request_json, new_kernel
-):
-    server.default = lambda _: "{}"
-    await run(server, request_json)
-    assert facts_about(server.base_url) == Facts(), "nothing was refused"
-    for field in ("temperature", "stream", "max_tokens"):
-        server.rejecting(field, lambda body, field=field: field in body)
-    server.rejecting("response_format", lambda body: level_of(body) != "json_object")
-    notices, _ = await run(server, request_json)
-    assert len(notices) == 5
-    remember_about(server.base_url, share="structure")
-    assert facts_about(server.base_url).share == "structure"
-    server.requests.clear()
-    new_kernel()
-    assert (await run(server, request_json))[0] == []
-    assert len(server.requests) == 1
-    await run(server, request_json, "other")
-    assert {"temperature", "stream", "max_tokens"} <= server.bodies[1].keys()
-
-
-async def test_a_field_is_tried_again_after_a_month(server, request_text, new_kernel):
-    server.default = lambda _: "ok"
-    old = Capabilities(refused=frozenset({"temperature"}), since="2020-01-01")
-    remember_about(server.base_url, models={"m": old})
-    await run(server, request_text)
-    assert "temperature" in server.bodies[0]
-
-
 async def test_what_two_calls_at_once_learn_is_kept_and_announced_once(
-    server, request_json, request_text, new_kernel
+    server, request_json, request_text
 ):
     seeded = request_text.model_copy(update={"seed": 7})
     server.default = lambda body: "{}"
-    server.rejecting("temperature", lambda body: "temperature" in body)
-    server.rejecting("seed", lambda body: "seed" in body)
-    server.rejecting("response_format", lambda body: level_of(body) == "strict")
+    for field in ("temperature", "seed"):
+        server.rejecting(field, has(field))
     model = OpenAIModel("m", base_url=server.base_url)
 
     async def notices_of(request: Request) -> list[str]:
@@ -440,26 +302,33 @@ async def test_what_two_calls_at_once_learn_is_kept_and_announced_once(
 
     requests = (request_json, seeded, request_json, seeded)
     notices = [notice for one in await asyncio.gather(*map(notices_of, requests)) for notice in one]
-    assert len(notices) == len(set(notices)) == 3
-    new_kernel()
-    assert (await run(server, request_json))[0] == []
-    assert (await run(server, seeded))[0] == []
+    assert sorted(notices) == [WITHOUT.format("seed"), WITHOUT.format("temperature")]
+    server.requests.clear()
+    await run(server, request_json)
+    assert len(server.requests) == 1
+    await run(server, request_json, "other")
+    assert len(server.requests) == 4, "another model is not known"
 
 
-def test_a_damaged_file_says_nothing_and_is_replaced(request_text):
+def test_a_damaged_file_says_nothing_and_is_replaced():
     home().mkdir(parents=True, exist_ok=True)
-    limits = '{"refused": ["temperature"], "max_tokens": -1}'
     for content in (
         *("", "{", "[1]", f'{{"{HERE}": 3}}', "[" * 100_000, "\0", f'{{"{HERE}": {{"share": 3}}}}'),
-        f'{{"{HERE}": {{"models": {{"m": {limits}}}}}}}',
     ):
         (home() / "servers.json").write_text(content)
         assert facts_about(HERE) == Facts()
-        assert "temperature" in recall(HERE, "m").fields(request_text)
         assert remember_about(HERE, share="values")
         assert facts_about(HERE).share == "values"
         assert facts_about("http://127.0.0.1:9/v1").share is None
-        servers.BY_SERVER.clear()
+
+
+def test_what_an_older_version_kept_beside_them_hides_no_fact():
+    home().mkdir(parents=True, exist_ok=True)
+    facts = (
+        '{"share": "values", "models": {"m": {"refused": ["temperature"], "since": "2026-01-01"}}}'
+    )
+    (home() / "servers.json").write_text(f'{{"{HERE}": {facts}}}')
+    assert facts_about(HERE) == Facts(share="values")
 
 
 def test_a_folder_that_cannot_be_made_is_said(monkeypatch, tmp_path):

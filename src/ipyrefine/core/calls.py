@@ -47,6 +47,7 @@ _REMEDIES = {
     _CIRCLES: "Word the task differently, or use a larger model",
     _CAPPED: "Ask for a shorter text, or use another model",
     _NO_ANSWER: "Run it again, or use another model",
+    FAILURES["incomplete"]: "Run it again, or use another model",
 }
 
 
@@ -79,9 +80,9 @@ class ModelCall(Generic[T]):
     """Asks a model until its reply can be read, at most twice; in a run, at most 2 are asked again.
 
     A reply that was paid for already is used, not asked for again. One that was refused or filtered
-    is never asked for again. One that was cut off at the token limit is asked for with a higher
-    limit where the user set none; one that repeats itself up to the limit is sampled instead, where
-    the caller says how.
+    is never asked for again; one that broke off is. One that was cut off at the token limit is
+    asked for with a higher limit where the user set none; one that repeats itself up to the limit
+    is sampled instead, where the caller says how.
 
     Args:
         model: who is asked.
@@ -162,7 +163,13 @@ class ModelCall(Generic[T]):
                 if attempt:
                     await warn(loop, f"Asked {self._model.name} again: {self.failure}.")
                 split = splitter() if splitter else None
-                reply = await self._ask(loop, bounded, split, emit or loop.emit)
+                try:
+                    reply = await self._ask(loop, bounded, split, emit or loop.emit)
+                except ModelError as error:
+                    if attempt or not error.broke_off:
+                        raise
+                    self.failure = FAILURES["incomplete"]
+                    continue
             self.read += 1
             # A recording's count is that of the prompt it was made with, which may have changed.
             live = not getattr(self._model, "replays", False)
@@ -198,7 +205,7 @@ class ModelCall(Generic[T]):
         """Use what is whole in a reply that was cut off; else return what to ask for instead."""
         self.failure = FAILURES[reply.finish]
         if reply.finish != "length":
-            return None
+            return request if reply.finish == "incomplete" else None
         with suppress(ReplyError):
             self.value = self._parse_cut(reply) if self._parse_cut else None
         if self.value is not None:

@@ -1,6 +1,8 @@
-"""Map each failure of a model's server to one of our errors, without keys and passwords.
+"""Read the error answers of servers, and map each failure to one of our errors, without keys.
 
-One table, `_faults`, holds the HTTP statuses, the client's exceptions and the message for each.
+One table, `_faults`, holds the HTTP statuses, the client's exceptions and the message for each. A
+server's words are quoted and never interpreted: its status, its headers and the fields that it
+names decide.
 """
 
 import functools
@@ -8,19 +10,30 @@ import json
 import math
 import re
 import ssl
+import time
 from collections import deque
-from collections.abc import Container, Iterator
+from collections.abc import Collection, Container, Iterator, Mapping
+from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from ipyrefine import errors
-from ipyrefine.providers.complaints import Kind, Refusal
 
 MAX_REPLY_BYTES = 16 * 2**20  # a reply of a hundred thousand tokens, each in a chunk of its own
 MAX_ERROR_BYTES = 64 * 2**10  # read of an error answer; the rest is left unread
 _MAX_QUOTE_CHARS = 300
 MAX_WAIT = 60.0  # seconds that a run waits for a server at a time
 LEAST_SECRET = 7  # characters; a shorter key is none (`x`, `none`, `EMPTY`), but a part of words
+
+_PLACES = {  # where an error answer holds its words, the field it is about, the seconds to wait
+    **dict.fromkeys(("", "error", "message", "msg", "detail", "raw"), "words"),
+    **dict.fromkeys(("param", "loc"), "field"),
+    **dict.fromkeys(("retry-after", "retry_after", "retrydelay"), "delay"),
+}
+_CODES = ("code", "status")
+_MOST_PARTS = 9  # of a list
+_STATUS = re.compile(r"[45][0-9]{2}")
+_DURATION = re.compile(r"(-?[0-9]{1,15}(?:\.[0-9]{1,15})?) ?(ms|s)?", re.IGNORECASE)
 
 
 class NotCompletions(Exception):
@@ -39,6 +52,32 @@ class Refused(Exception):
     """A server answered with an error status; its argument is the `Refusal`."""
 
 
+class Refusal(NamedTuple):
+    """An error answer of a server.
+
+    Attributes:
+        status: the HTTP status; within a reply, the error's code, or 0 without one.
+        message: the server's own words.
+        field: the request field that it names as the cause; empty for none.
+        delay: the seconds it asks to wait; None if it doesn't.
+        headers: the answer's headers.
+    """
+
+    status: int
+    message: str = ""
+    field: str = ""
+    delay: float | None = None
+    headers: Mapping[str, str] = {}
+
+    def find(self, names: Collection[str]) -> str | None:
+        """Return the first of some names that stands in it; the field that it names comes first."""
+        for text in (self.field, self.message):
+            found = {name: re.search(_written(name), text, re.IGNORECASE) for name in names}
+            if places := [(match.start(), name) for name, match in found.items() if match]:
+                return min(places)[1]
+        return None
+
+
 class Fault(NamedTuple):
     """One row of the table: how to recognise a failure, and what it becomes.
 
@@ -48,7 +87,6 @@ class Fault(NamedTuple):
             server's own message) and, with a status, ``status`` and ``target`` (where it redirects
             to), without one ``cause`` (what the system reports).
         statuses: HTTP statuses of this failure.
-        kind: what the server's answer is about; empty for any answer.
         exceptions: exception classes of this failure.
         asks_setup: whether another key, address or model would help.
     """
@@ -56,7 +94,6 @@ class Fault(NamedTuple):
     error: type[errors.ModelError]
     message: str
     statuses: Container[int] = ()
-    kind: Kind = ""
     exceptions: tuple[type[Exception], ...] = ()
     asks_setup: bool = False
 
@@ -75,18 +112,13 @@ def _faults() -> tuple[Fault, ...]:
             errors.RateLimited,
             "The account at {server} has no credit left{quote}. Top it up, or choose another "
             "model.",
-            kind="credit",
+            statuses=(402,),
         ),
         Fault(
             rejected,
             "The request is too long for {model!r}{quote}. Shorten the cell, or choose a model "
             "with a longer context.",
-            kind="long",
-        ),
-        Fault(
-            failed,
-            "{server} is still loading {model!r}{quote}. Run the cell again when it has loaded.",
-            kind="loading",
+            statuses=(413,),
         ),
         Fault(
             rejected,
@@ -119,7 +151,7 @@ def _faults() -> tuple[Fault, ...]:
         Fault(
             errors.RateLimited,
             "{server} accepts no more requests for now{quote}. Wait {time} and run the cell again.",
-            statuses=(402, 429),
+            statuses=(429,),
         ),
         Fault(
             rejected,
@@ -195,11 +227,7 @@ def model_error(
     """Return our error for any exception of a request or its reply; no secret is in its message."""
     refusal, cause = find_refusal(error), root(error)
     if refusal is not None:
-        fault = next(
-            row
-            for row in _faults()
-            if (row.kind == refusal.kind if row.kind else refusal.status in row.statuses)
-        )
+        fault = next(row for row in _faults() if refusal.status in row.statuses)
         message = refusal.message
     else:
         # The client may wrap what was raised while it read the answer.
@@ -229,6 +257,77 @@ def model_error(
 def find_refusal(error: Exception) -> Refusal | None:
     """Return the error answer behind an exception, if there is one."""
     return error.args[0] if isinstance(error, Refused) else None
+
+
+def read_refusal(body: object, status: int, headers: Mapping[str, str]) -> Refusal:
+    """Return an error answer in one shape, whatever the server's own shape is.
+
+    Args:
+        body: the decoded JSON, or text that is not JSON.
+        status: the HTTP status; 0 for an error within a reply, whose code is used instead.
+        headers: the answer's headers.
+    """
+    parts = [(0, "", body)]
+    for depth, name, value in parts:  # it grows meanwhile
+        inner = _unfold(value)
+        if isinstance(inner, dict):  # an ``input`` repeats the request
+            parts += [(depth + 1, str(k).lower(), v) for k, v in inner.items() if k != "input"]
+        elif isinstance(inner, list):
+            parts += [(depth + 1, name, one) for one in inner[:_MOST_PARTS]]
+    leaves = [one for one in parts if isinstance(one[2], str | int | float)]
+    codes = (str(value) for _, name, value in leaves if name in _CODES)
+    status = status or int(next(filter(_STATUS.fullmatch, codes), 0))
+    found: dict[str, list[str]] = {"words": [], "field": [], "delay": []}
+    # The innermost first: a gateway wraps what the server behind it says.
+    for _, name, value in sorted(leaves, key=lambda leaf: -leaf[0]):
+        if name in _PLACES and _unfold(value) is value and value != "":
+            found[_PLACES[name]].append(str(value))
+    milliseconds = f"{headers.get('retry-after-ms', '')}ms"
+    waits = map(_seconds, (milliseconds, headers.get("retry-after", ""), *found["delay"]))
+    return Refusal(
+        status,
+        message=next(iter(found["words"]), ""),
+        field=" ".join(found["field"]),
+        delay=next((wait for wait in waits if wait is not None), None),
+        headers=headers,
+    )
+
+
+def find_error(chunk: object, event: str | None = None) -> object:
+    """Return the error in a chunk or in a whole reply, if there is one."""
+    if not isinstance(chunk, dict):
+        return None
+    choices = chunk.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    named = "error" in (event, chunk.get("object"), chunk.get("type"), *chunk)
+    if (named and chunk.get("error", True)) or (isinstance(first, dict) and first.get("error")):
+        return chunk
+    return None
+
+
+def _unfold(value: object) -> object:
+    """Return a value, decoded where it is JSON within a text."""
+    if isinstance(value, str) and value.lstrip().startswith(("{", "[")):
+        try:
+            return decode(value)
+        except NotCompletions:
+            return value
+    return value
+
+
+def _written(name: str) -> str:
+    """Return a pattern of a name as a word of its own, with spaces in place of its underscores."""
+    return rf"(?<![\w/-]){re.escape(name).replace('_', '[ _]')}(?![\w-])"
+
+
+def _seconds(text: str) -> float | None:
+    """Return the seconds in ``20``, ``1.5s``, ``250ms`` or a date; None for none."""
+    if match := _DURATION.fullmatch(text.strip()):
+        return max(0.0, float(match[1]) / (1_000 if match[2] in ("ms", "MS") else 1))
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
+    except (ValueError, OverflowError, TypeError):
+        return None
 
 
 def decode(data: str | bytes) -> Any:
@@ -281,10 +380,8 @@ def _quote(message: str, secrets: tuple[str, ...]) -> str:
 def _wait(refusal: Refusal | None) -> str:
     """Return how long to wait before asking again, in the largest unit that fits."""
     seconds = refusal.delay or 0 if refusal else 0
-    if refusal and refusal.kind == "daily" and seconds < MAX_WAIT:
-        return "until tomorrow"
     if seconds < MAX_WAIT:
-        return "a little"
+        return "a little, or check the account's quota,"
     size, unit = (3_600, "hour") if seconds >= 3_600 else (60, "minute")
     count = math.ceil(seconds / size)
     return f"{count} {unit}{'s' * (count > 1)}"

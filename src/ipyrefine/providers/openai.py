@@ -26,7 +26,6 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import aclosing, suppress
-from dataclasses import dataclass
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -38,7 +37,6 @@ import openai
 from ipyrefine.core.model import Price
 from ipyrefine.core.ports import Delta, Notice, Reply, Request
 from ipyrefine.errors import AccessDenied, ModelError, RefineError, UsageError
-from ipyrefine.providers.complaints import Refusal, find_error, read_refusal
 from ipyrefine.providers.faults import (
     LEAST_SECRET,
     MAX_ERROR_BYTES,
@@ -46,23 +44,27 @@ from ipyrefine.providers.faults import (
     MAX_WAIT,
     Compressed,
     NotCompletions,
+    Refusal,
     Refused,
     ReplyTooLong,
     chain,
     decode,
+    find_error,
     find_refusal,
     model_error,
+    read_refusal,
     root,
     safe_url,
 )
 from ipyrefine.providers.keys import find_key
 from ipyrefine.providers.servers import (
+    ASKED,
+    FORMATS,
     LIMITS,
     Capabilities,
     Key,
-    Step,
-    find_field,
     is_openai,
+    left_out,
     listed_cost,
     listed_price,
     recall,
@@ -87,9 +89,10 @@ TIMEOUT = 600.0  # seconds; models that think in silence take minutes
 _CONNECT_SECONDS = 10.0
 _ERROR_SECONDS = 10.0  # for the body of an error answer
 _LIST_SECONDS = 20.0  # for the list of models
-_TRANSIENT = frozenset({402, 408, 409, 429})  # and every 5xx
-_MAX_STEPS = 20  # fields, or values of one, that a server may refuse in a row
-_LEAST_POLL, _MOST_POLL = 2.0, 15.0  # seconds between two looks whether a model is loaded
+_BUSY = frozenset({408, 409, 429, 503, 529})
+_TRANSIENT = _BUSY | {0}  # and every 5xx
+_LOADING = 503  # what a server on this machine answers while it loads a model
+_POLL = 2.0  # seconds between two looks whether it is loaded
 _MAX_LOADING = 300  # seconds
 _FIRST_DELAY = 0.5  # seconds
 _MAX_DELAY = 8.0
@@ -123,13 +126,6 @@ class _Stream(openai.AsyncStream[Any]):
     def _check(self, chunk: object, event: str | None = None) -> None:
         if (error := find_error(chunk, event)) is not None:
             raise Refused(read_refusal(error, 0, self.response.headers))
-
-
-@dataclass
-class _Tries:
-    retries: int = 0
-    steps: int = 0
-    loading: float = 0.0  # seconds
 
 
 class OpenAIModel:
@@ -175,6 +171,7 @@ class OpenAIModel:
         self._model, self._api_key, self._price = model, api_key, price
         self._base_url, self._query, self._login = _read_address(address)
         host = urlsplit(self._base_url).hostname or ""
+        self._is_loopback = host in _LOOPBACK
         self._is_azure = bool(self._query) or host.endswith((".azure.com", ".azure-api.net"))
         self._timeout = TIMEOUT if timeout is None else timeout
         if not 0 < self._timeout < math.inf:
@@ -216,7 +213,7 @@ class OpenAIModel:
         Raises:
             ModelError: the model or its server failed; one subclass for each kind of failure.
         """
-        key = self._current_key()
+        key, begun = self._current_key(), False
         async with aclosing(self._ask(request, key)) as items:
             while True:
                 try:
@@ -224,9 +221,10 @@ class OpenAIModel:
                 except RefineError:
                     raise
                 except BaseException as error:
-                    raise self._without_frames(error, key) from None
+                    raise self._without_frames(error, key, begun=begun) from None
                 if item is None:
                     return
+                begun = begun or isinstance(item, Delta)
                 yield item
 
     async def list_models(self) -> list[str]:
@@ -248,48 +246,53 @@ class OpenAIModel:
     async def _ask(
         self, request: Request, key: Key
     ) -> AsyncGenerator[Delta | Notice | Reply, None]:
-        start = time.monotonic()
-        before = capabilities = lasting = recall(self.base_url, self._model)
-        tries = _Tries()
+        start, retries, settled = time.monotonic(), 0, False
+        taken = known = recall(self.base_url, self._model)
+        extra = dict(self._extra)
         async with self._client() as client:
             while True:
-                assembly, stream = Assembly(request), None
-                extra = dict(self._extra)  # a call at the same time may take one of them out
-                fields = capabilities.fields(request)
+                assembly = Assembly(request)
+                fields = taken.fields(request)
                 if not extra.keys().isdisjoint(LIMITS):
-                    fields = {name: value for name, value in fields.items() if name not in LIMITS}
-                messages = capabilities.messages(request)
+                    del fields[taken.limit]
+                fields |= extra
                 try:
-                    stream = await self._send(client, messages, fields | extra, key)
+                    stream = await self._send(client, taken.messages(request), fields, key)
                     async with aclosing(self._read(stream, assembly)) as deltas:
                         async for delta in deltas:
-                            if lasting != before:
-                                remember(self.base_url, self._model, lasting)
-                                before = lasting
+                            for text in (
+                                () if settled else self._learn(known, taken, request, extra)
+                            ):
+                                yield Notice(text=text)
+                            settled = True
                             yield delta
                     break
                 except Exception as error:
                     refusal = find_refusal(error)
-                    # A reply that has begun is not asked for again, nor one that broke off.
-                    if assembly.has_begun or (stream is not None and refusal is None):
+                    if assembly.has_begun:
                         raise
-                    step = self._next_step(
-                        error, refusal, capabilities, request, fields, extra, tries
-                    )
-                    if step is None:
+                    if refusal is not None:
+                        field = taken.find_refused(refusal, request, fields)
+                        own = {field, *(LIMITS if field in LIMITS else ())} & extra.keys()
+                        less = taken if own else taken.without(field, refusal, request)
+                        if own or less != taken:
+                            extra = {n: value for n, value in extra.items() if n not in own}
+                            taken = less
+                            continue
+                    wait = self._retry(error, refusal, retries)
+                    if wait is None:
                         raise
-                capabilities = capabilities.after(step)
-                lasting = lasting.after(step) if step.lasts or step.max_tokens else lasting
-                if step.wait is not None or step.notice not in self._announced:
-                    self._announced.add(step.notice)
-                    yield Notice(text=step.notice, wait=step.wait or 0.0)
-                if step.wait is not None:
-                    await self._sleep(step.wait)
-        if lasting != before:
-            remember(self.base_url, self._model, lasting)
+                retries += 1
+                yield wait
+                await self._sleep(wait.wait)
+        for text in self._learn(known, taken, request, extra):
+            yield Notice(text=text)
         reply = assembly.reply(time.monotonic() - start)
+        if assembly.thinks_aloud:
+            refused = taken.refused.union(FORMATS)  # a grammar leaves no room for its thoughts
+            remember(self.base_url, self._model, taken._replace(refused=refused))
         usage = reply.usage
-        allowed = capabilities.token_limit(request)
+        allowed = taken.token_limit(request)
         update: dict[str, Any] = {
             "capped": reply.finish == "length" and allowed < request.max_tokens
         }
@@ -302,42 +305,49 @@ class OpenAIModel:
             update["usage"] = usage.model_copy(update={"cost": cost})
         yield reply.model_copy(update=update)
 
-    def _next_step(
-        self,
-        error: Exception,
-        refusal: Refusal | None,
-        capabilities: Capabilities,
-        request: Request,
-        fields: dict[str, Any],
-        extra: dict[str, Any],
-        tries: "_Tries",
-    ) -> Step | None:
-        """Return the step after a failure: ask for less, or wait; None where nothing helps."""
-        field = find_field(refusal, request, fields | extra) if refusal else None
-        if refusal and field and tries.steps < _MAX_STEPS:
-            tries.steps += 1
-            if field in extra:
-                self._extra.pop(field, None)
-                return Step(f"The server doesn't take `{field}`. Asking without it.")
-            if step := capabilities.step(field, refusal, request):
-                return step
-        if refusal and refusal.kind == "loading":
-            pause = max(_LEAST_POLL, min(refusal.delay or 0.0, _MOST_POLL))
-            minutes = f"Waiting up to {_MAX_LOADING // 60} minutes."
-            notice = "" if tries.loading else f"The server is loading the model. {minutes}"
-            tries.loading += pause
-            return Step(notice, wait=pause) if tries.loading <= _MAX_LOADING else None
-        wait = _retry_delay(error, refusal, tries.retries)
-        if wait is None or tries.retries >= self._max_retries:
-            return None
-        tries.retries += 1
-        notice = ""  # without an answer: if it stays away, the error says so once
-        if refusal is not None:
-            failed = refusal.status >= 500 and refusal.status not in (503, 529)
-            reason = f"failed (HTTP {refusal.status})" if failed else "is busy"
-            count = f"({tries.retries} of {self._max_retries})"
-            notice = f"The server {reason}; trying again in {math.ceil(wait)} s {count}."
-        return Step(notice, wait=wait)
+    def _learn(
+        self, known: Capabilities, taken: Capabilities, request: Request, extra: dict[str, Any]
+    ) -> Iterator[str]:
+        """Remember what the server took, and yield a sentence for each thing that it refused."""
+        if taken != known:
+            remember(self.base_url, self._model, taken)
+        own = [name for name in self._extra if name not in extra]
+        for name in own:  # for this run: the next may set another value
+            self._extra.pop(name, None)
+        before = known._replace(refused=known.refused - ASKED)
+        for text in (*map(left_out, own), *taken.notices(before, request)):
+            if text not in self._announced:
+                self._announced.add(text)
+                yield text
+
+    def _retry(self, error: Exception, refusal: Refusal | None, retries: int) -> Notice | None:
+        """Return the wait before a retry; None if the request cannot succeed."""
+        text = ""  # without an answer: if it stays away, the error says so once
+        if refusal is None:
+            # A server that took the request and fell silent may be at work on it: asking again
+            # would only slow it down. A certificate does not get better by waiting.
+            silent = isinstance(error, openai.APITimeoutError) and not isinstance(
+                error.__cause__, httpx2.ConnectTimeout
+            )
+            if silent or isinstance(root(error), ssl.SSLCertVerificationError):
+                return None
+            wait = backoff(retries) if isinstance(error, openai.APIConnectionError) else math.inf
+        else:
+            status, delay = refusal.status, refusal.delay
+            polls = status == _LOADING and self._is_loopback and delay is None
+            if polls and retries * _POLL < _MAX_LOADING:
+                text = f"The server isn't ready yet. Waiting up to {_MAX_LOADING // 60} minutes."
+                return Notice(text="" if retries else text, wait=_POLL)
+            wait = backoff(retries) if delay is None else delay
+            transient = status in _TRANSIENT or status >= 500 or (status == 402 and delay)
+            if not transient or refusal.headers.get("x-should-retry") == "false":
+                return None
+            code = f" (HTTP {status})" if status else ""
+            reason = "is busy" if status in _BUSY else f"failed{code}"
+            count = f"({retries + 1} of {self._max_retries})"
+            text = f"The server {reason}; trying again in {math.ceil(wait)} s {count}."
+        again = retries < self._max_retries and wait <= MAX_WAIT
+        return Notice(text=text, wait=wait) if again else None
 
     async def _send(
         self,
@@ -388,8 +398,6 @@ class OpenAIModel:
                 raise NotCompletions
         finally:
             await stream.close()
-        for delta in assembly.close():
-            yield delta
 
     def _headers(self, key: Key) -> dict[str, str]:
         login = f"Basic {self._login[-1]}" if self._login else f"Bearer {key()}"
@@ -408,7 +416,7 @@ class OpenAIModel:
                 timeout=httpx2.Timeout(self._timeout, connect=_CONNECT_SECONDS),
                 verify=self._tls,
                 # A proxy cannot reach this machine's own loopback.
-                trust_env=urlsplit(self.base_url).hostname not in _LOOPBACK,
+                trust_env=not self._is_loopback,
                 # A small reply could grow to any size: nothing is ever decompressed.
                 headers={"Accept-Encoding": "identity"},
                 # The task and the key go to the configured server and to no other.
@@ -457,9 +465,18 @@ class OpenAIModel:
         )
         return AccessDenied(f"{self.base_url} got no key. {advice}")
 
-    def _without_frames(self, error: BaseException, key: Key) -> BaseException:
+    def _without_frames(
+        self, error: BaseException, key: Key, *, begun: bool = False
+    ) -> BaseException:
         """Return our error for an exception; a cancel or an interrupt passes on as it is."""
-        ours = self._model_error(error, key) if isinstance(error, Exception) else error
+        ours = error
+        if isinstance(error, Exception):
+            ours = self._model_error(error, key)
+            final = (TimeoutError, openai.APITimeoutError, ReplyTooLong)
+            mends = not (
+                400 <= ours.status < 500 or any(isinstance(e, final) for e in chain(error))
+            )
+            ours.broke_off = begun and mends
         _drop_frames(error)
         return ours
 
@@ -517,23 +534,6 @@ def backoff(attempt: int) -> float:
     return random.uniform(0, min(_MAX_DELAY, _FIRST_DELAY * 2**attempt))
 
 
-def _retry_delay(error: Exception, refusal: Refusal | None, attempt: int) -> float | None:
-    """Return the seconds to wait before a retry; None if the request cannot succeed."""
-    if refusal is not None:
-        transient = refusal.status in _TRANSIENT or 500 <= refusal.status < 600
-        if refusal.kind or not transient or refusal.headers.get("x-should-retry") == "false":
-            return None
-        delay = backoff(attempt) if refusal.delay is None else refusal.delay
-        return delay if delay <= MAX_WAIT else None
-    # A server that took the request and fell silent may be at work on it: asking again would
-    # only slow it down. A certificate does not get better by waiting.
-    silent = isinstance(error, openai.APITimeoutError) and not isinstance(
-        error.__cause__, httpx2.ConnectTimeout
-    )
-    final = silent or isinstance(root(error), ssl.SSLCertVerificationError)
-    return backoff(attempt) if isinstance(error, openai.APIConnectionError) and not final else None
-
-
 def _read_extra(extra: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return a copy of the request fields that a user adds.
 
@@ -551,7 +551,7 @@ def _read_extra(extra: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _read_names(listed: object) -> list[str]:
-    """Return the names in a list of models, in whichever shape it came.
+    """Return the names in a list of models.
 
     Raises:
         NotCompletions: it is no such list.
@@ -561,7 +561,7 @@ def _read_names(listed: object) -> list[str]:
         rows = next((listed[name] or [] for name in ("data", "models") if name in listed), None)
     if not isinstance(rows, list):
         raise NotCompletions
-    names = [row.get("id") or row.get("name") if isinstance(row, dict) else row for row in rows]
+    names = (row.get("id") or row.get("name") if isinstance(row, dict) else row for row in rows)
     return sorted({name for name in names if isinstance(name, str) and _NAME.fullmatch(name)})
 
 

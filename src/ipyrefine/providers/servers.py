@@ -1,27 +1,25 @@
 """Know of a server: its key, what it charges, what it refuses, and what may be sent to it.
 
-A request field that a server refuses is left out, sent in another form, or lowered. That is
-remembered per address and model in ``servers.json``, in the user's folder, and tried again after
-`_DAYS`. Whatever is wrong with that file, a server is then one not met before.
+What a server refuses is remembered per address and model while this process lives. What the user
+lets be sent to it, and whether the keyring holds its key, is in ``servers.json`` in the user's
+folder. Whatever is wrong with that file, a server is then one not met before.
 """
 
-import datetime
-import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from filelock import FileLock, Timeout
-from pydantic import Field, TypeAdapter
+from pydantic import ConfigDict, TypeAdapter
 
 from ipyrefine.core.model import Price, Record, Usage
 from ipyrefine.core.ports import Request
 from ipyrefine.core.sharing import Level
 from ipyrefine.errors import UsageError
 from ipyrefine.folders import home
-from ipyrefine.providers.complaints import TOO_LONG, Refusal
+from ipyrefine.providers.faults import Refusal
 
 
 class Key:
@@ -57,198 +55,153 @@ class Key:
 # What a server refuses
 
 LIMITS = ("max_tokens", "max_completion_tokens")  # names of the completion limit
-_FORMATS = {
-    "strict": "a strict JSON schema",
-    "json_schema": "a JSON schema",
-    "json_object": "JSON mode",
-    "": "the prompt alone",
-}
-SYSTEM = "system"  # what stands for the role of system messages among refused fields
-_LIMIT_NAME = re.compile(r"\bmax_(?:completion_|new_|output_)?tokens\b", re.IGNORECASE)
-_NO_SCHEMA = re.compile(  # the server has no kind of JSON schema, be it strict or not
-    r"type is unavailable|json_object|n.t support[^.]{0,40}json_schema"
-    r"|json_schema\W{0,3}(?:is )?(?:not|un|enabled only)",
-    re.IGNORECASE,
-)
-_TOO_HIGH = re.compile(
-    r"too (?:large|big|high|many|long)|at most|maximum|less than|exceed|range|must be|<|>|≤",
-    re.IGNORECASE,
-)
-_LEAST = 1_024  # halving a limit goes no further: then it is the prompt that is too long
-_LEAST_KEPT = 2_048
-_LEAST_USEFUL = 256  # tokens of a reply; where a server states that it has room for fewer, none is
-_FIELD_NAMES = {  # how servers name a field in an error, where they don't all use its plain name
-    "response_format": re.compile(
-        r"response.?format|json.?schema|json.?object|json.?mode|json.?validate|generate json"
-        r"|structured.?output|additionalproperties|\bstrict\b|\bgrammar\b|\$ref",
-        re.IGNORECASE,
-    ),
-    "stream_options": re.compile(r"stream_options|include_usage", re.IGNORECASE),
-    "reasoning_effort": re.compile(r"reasoning.?effort", re.IGNORECASE),
-    **dict.fromkeys(LIMITS, _LIMIT_NAME),
-}
-_DAYS = 30  # that a refusal holds: accounts are verified, servers updated
+FORMATS = ("json_schema", "json_object")  # of a reply, the stricter one first
+_FORMAT, _ROLE, _SYSTEM = "response_format", "role", "system"
+_LEAST_LIMIT = 1_024  # tokens; where a server refuses that too, the prompt is too long
+_LEAST_KEPT = 2_048  # a smaller limit is that of one long prompt
+ASKED = frozenset({"temperature", "seed"})  # by a person: each run says that they are left out
+_OPTIONAL = ASKED | {*FORMATS, "stream", "stream_options", _ROLE}
+# Statuses that are about one field alone: a credit may pay for fewer tokens, and a chat template
+# without a place for a system message breaks.
+_TEMPLATE = 500
+_ONLY = {402: LIMITS[0], _TEMPLATE: _ROLE}
+_NO_FIELD = frozenset({401, 408, 409, 429})  # that are never about a field
+_TOO_LARGE = 413
+_NO_REQUEST = _NO_FIELD | {402, 403, 404, _TOO_LARGE}  # nor about all that is optional
 
 
-class Step(NamedTuple):
-    """What to do after an answer that refused something.
-
-    Attributes:
-        notice: a sentence for the user; empty for none.
-        refused: what is not sent any more.
-        max_tokens: the completion limit to ask for; None to leave it.
-        lasts: whether it holds for later requests, too.
-        wait: seconds after which to ask again; None for at once.
-    """
-
-    notice: str
-    refused: frozenset[str] = frozenset()
-    max_tokens: int | None = None
-    lasts: bool = True
-    wait: float | None = None
-
-
-class Capabilities(Record):
+class Capabilities(NamedTuple):
     """What one server takes for one model.
 
     Attributes:
-        refused: fields, forms of ``response_format`` and roles that are not sent.
+        refused: fields, forms of ``response_format`` and the system's role, which are not sent.
+        limit: the name of the completion limit.
         max_tokens: the highest completion limit that is asked for; None for no limit.
-        room: the same for what a prompt or a credit left room for, which no later kernel is told.
-        since: the day this was learnt.
+        renamed_at: the limit at which its name was changed.
     """
 
     refused: frozenset[str] = frozenset()
-    max_tokens: int | None = Field(default=None, ge=_LEAST_USEFUL)
-    room: int | None = Field(default=None, exclude=True)
-    since: datetime.date = Field(default_factory=datetime.date.today)
+    limit: str = LIMITS[0]
+    max_tokens: int | None = None
+    renamed_at: int | None = None
 
     def fields(self, request: Request) -> dict[str, Any]:
         """Return the fields of a chat completion request besides model and messages."""
-        limit = next((name for name in LIMITS if name not in self.refused), LIMITS[0])
         streams = "stream" not in self.refused
-        fields: dict[str, Any] = {
-            limit: self.token_limit(request),
+        optional: dict[str, Any] = {
             "temperature": request.temperature,
             "stream": True,
             "stream_options": {"include_usage": True} if streams else None,
             "seed": request.seed,
-            "response_format": self._response_format(request),
+            _FORMAT: self._response_format(request),
         }
-        return {
+        sent = {
             name: value
-            for name, value in fields.items()
+            for name, value in optional.items()
             if value is not None and name not in self.refused
         }
+        return {self.limit: self.token_limit(request), **sent}
 
     def token_limit(self, request: Request) -> int:
         """Return the completion tokens to ask for: the request's, or what the server takes."""
-        limits = (request.max_tokens, self.max_tokens, self.room)
-        return min(limit for limit in limits if limit is not None)
+        return min(request.max_tokens, self.max_tokens or request.max_tokens)
 
     def messages(self, request: Request) -> list[dict[str, str]]:
         """Return the messages; where it takes none of the system's, its words go to the user's."""
         turns = [message.model_dump() for message in request.messages]
-        if SYSTEM not in self.refused:
+        system = [turn["content"] for turn in turns if turn["role"] == _SYSTEM]
+        if not system or _ROLE not in self.refused:
             return turns
-        merged: list[dict[str, str]] = []
-        for turn in turns:
-            role = "user" if turn["role"] == SYSTEM else turn["role"]
-            if merged and merged[-1]["role"] == role:
-                merged[-1]["content"] += f"\n\n{turn['content']}"
-            else:
-                merged.append({"role": role, "content": turn["content"]})
-        return merged
+        rest = [turn for turn in turns if turn["role"] != _SYSTEM]
+        words = "\n\n".join([*system, *(turn["content"] for turn in rest[:1])])
+        return [{"role": "user", "content": words}, *rest[1:]]
 
-    def step(self, field: str, refusal: Refusal, request: Request) -> Step | None:
-        """Return what to ask for less after a field was refused; None for nothing."""
-        if field in LIMITS:
-            limit = self.token_limit(request)
-            room, lasts = refusal.room(limit)
-            if room is not None and room < _LEAST_USEFUL:
-                return None
-            if room is None or room >= limit:
-                high = refusal.kind == "long" or _TOO_HIGH.search(refusal.complaint)
-                room = max(limit // 2, _LEAST) if high else limit
-            if room < limit:
-                notice = f"The server allows fewer tokens a reply. Asking for {room:,}."
-                if refusal.is_short_of_credit:
-                    notice = f"The account affords only {room:,} tokens a reply. Asking for those."
-                return Step(notice, max_tokens=room, lasts=lasts)
-            if field == LIMITS[-1] or not _LIMIT_NAME.search(refusal.complaint):
-                return None
-            notice = f"The server doesn't take `{field}`. Using `{LIMITS[-1]}` instead."
-        elif field == SYSTEM:
-            notice = "The server doesn't take system messages. Sending their words as the user's."
-        elif field == "response_format":
-            field = self._format(request)
-            refused = {field}
-            if field == "strict" and _NO_SCHEMA.search(refusal.complaint):
-                refused.add("json_schema")
-            step = Step("", frozenset(refused), lasts="validate_failed" not in refusal.complaint)
-            if not step.lasts:  # the model wrote what the form forbids
-                return step
-            instead = _FORMATS[self.after(step)._format(request)]
-            notice = f"The server doesn't take {_FORMATS[field]}. Using {instead} instead."
-            return step._replace(notice=notice)
+    def find_refused(self, refusal: Refusal, request: Request, sent: Collection[str]) -> str | None:
+        """Return the sent field that a refusal names, or ``role``; None for none.
+
+        The number of the limit names it too, as does a request that is too large.
+        """
+        status = refusal.status
+        if status in _NO_FIELD or status > _TEMPLATE or not (status >= 400 or refusal.field):
+            return None
+        if status == _TOO_LARGE:
+            return LIMITS[0]
+        numbers = self._numbers(request)
+        names = {name: name for name in sent} | dict.fromkeys((*LIMITS, *numbers), LIMITS[0])
+        if _FORMAT in sent:
+            names[self._format()] = _FORMAT
+        if self.messages(request) != self._without(_ROLE).messages(request):
+            names[_ROLE] = _ROLE
+        only = _ONLY.get(status)
+        found = refusal.find([name for name, field in names.items() if only in (None, field)])
+        return names[found] if found else None
+
+    def without(self, field: str | None, refusal: Refusal, request: Request) -> "Capabilities":
+        """Return what is left without a field; without one, without all that is optional.
+
+        The name of the limit is changed first. A limit whose number stands in the refusal, or that
+        is refused by both names, is halved. It is itself where nothing is left to leave out.
+        """
+        if field is None:
+            about = 400 <= refusal.status < 500 and refusal.status not in _NO_REQUEST
+            return self._without(*(_OPTIONAL if about else ()))
+        if field not in LIMITS:
+            return self._without(self._format() if field == _FORMAT else field)
+        limit = self.token_limit(request)
+        quoted = refusal.status == _TOO_LARGE or refusal.find(self._numbers(request))
+        if not quoted and self.renamed_at != limit:
+            other = next(name for name in LIMITS if name != self.limit)
+            return self._replace(limit=other, renamed_at=limit)
+        if limit <= _LEAST_LIMIT:
+            return self.without(None, refusal, request)
+        return self._replace(max_tokens=max(limit // 2, _LEAST_LIMIT))
+
+    def notices(self, before: "Capabilities", request: Request) -> Iterator[str]:
+        """Yield a sentence for each thing that is not sent any more, or not as it was asked for."""
+        old, new = before.fields(request), self.fields(request)
+        gone = [name for name in old if name not in {*new, *LIMITS}]
+        if {"stream", "stream_options"} <= {*gone}:
+            gone.remove("stream_options")  # which is nothing without a stream
+        if gone and self.refused >= _OPTIONAL:
+            fields = ", ".join(f"`{name}`" for name in gone)
+            yield f"The server refused the request. Asking without {fields}."
         else:
-            notice = f"The server doesn't take `{field}`. Asking without it."
-        return Step(notice, frozenset({field}))
+            yield from map(left_out, gone)
+        if _FORMAT in new and new[_FORMAT] != old[_FORMAT]:
+            yield "The server doesn't take a JSON schema. Using JSON mode instead."
+        if self.messages(request) != before.messages(request):
+            yield "The server doesn't take system messages. Sending their words as the user's."
+        if self.limit != before.limit:
+            yield f"The server doesn't take `{before.limit}`. Using `{self.limit}` instead."
+        if (limit := self.token_limit(request)) < before.token_limit(request):
+            yield f"The server allows fewer tokens a reply. Asking for {limit:,}."
 
-    def after(self, step: Step) -> "Capabilities":
-        """Return the capabilities left after a step."""
-        update: dict[str, Any] = {"refused": self.refused | step.refused}
-        if step.max_tokens is not None:
-            update["max_tokens" if step.lasts else "room"] = step.max_tokens
-        return self.model_copy(update=update)
+    def _numbers(self, request: Request) -> list[str]:
+        limit = self.token_limit(request)
+        return [str(limit), f"{limit:,}"] if limit > _LEAST_LIMIT else []
 
-    def _format(self, request: Request) -> str:
+    def _without(self, *fields: str) -> "Capabilities":
+        return self._replace(refused=self.refused | {*fields})
+
+    def _format(self) -> str:
         """Return the strictest form of asking for JSON that the server hasn't refused, if any."""
-        refused = self.refused if request.strict else {*self.refused, "strict"}
-        return next((form for form in _FORMATS if form not in refused), "")
+        return next((form for form in FORMATS if form not in self.refused), "")
 
     def _response_format(self, request: Request) -> dict[str, Any] | None:
-        form = self._format(request)
+        form = self._format()
         if request.json_schema is None or not form:
             return None
-        if form == "json_object":
+        if form == FORMATS[1]:
             return {"type": form}
         schema: dict[str, Any] = {"name": request.schema_name, "schema": request.json_schema}
-        if form == "strict":
+        if request.strict:
             schema["strict"] = True
-        return {"type": "json_schema", "json_schema": schema}
+        return {"type": form, form: schema}
 
 
-def find_field(refusal: Refusal, request: Request, fields: Collection[str]) -> str | None:
-    """Return the field that an answer is about, perhaps `SYSTEM`; None if less won't help."""
-    if refusal.refuses_system and any(message.role == SYSTEM for message in request.messages):
-        return SYSTEM
-    if refusal.is_short_of_credit:
-        return next((field for field in fields if field in LIMITS), None)
-    waiting_helps = refusal.status in (402, 408, 409, 429) and refusal.kind != "long"
-    if not 400 <= refusal.status < 500 or waiting_helps:
-        return None
-    return find_refused(fields, refusal.complaint)
-
-
-def find_refused(fields: Collection[str], complaint: str) -> str | None:
-    """Return the sent field that an error is about, if any.
-
-    The one that is named first counts: servers that quote the whole request do so at the end.
-    """
-    starts = {
-        field: match.start()
-        for field in fields
-        if (match := _name_of(field).search(complaint)) is not None
-    }
-    if starts:
-        return min(starts, key=starts.__getitem__)
-    is_limit = TOO_LONG.search(complaint)
-    return next((field for field in fields if field in LIMITS), None) if is_limit else None
-
-
-def _name_of(field: str) -> re.Pattern[str]:
-    return _FIELD_NAMES.get(field) or re.compile(rf"\b{re.escape(field)}\b")
+def left_out(field: str) -> str:
+    """Return the sentence for a field that a server refuses."""
+    return f"The server doesn't take `{field}`. Asking without it."
 
 
 def is_openai(base_url: str) -> bool:
@@ -266,16 +219,17 @@ class Facts(Record):
     Attributes:
         share: what the user lets be sent to it; None until then.
         in_keyring: whether the system's keyring holds its key.
-        models: what it takes, by model.
     """
+
+    model_config = ConfigDict(extra="ignore")  # what it refused, which older versions kept here
 
     share: Level | None = None
     in_keyring: bool = False
-    models: dict[str, Capabilities] = Field(default_factory=dict)
 
 
 BY_SERVER: dict[tuple[str, str], Capabilities] = {}
 """What servers take, by address and model, as far as this process has asked."""
+
 
 _FILE = TypeAdapter(dict[str, Facts])
 _LOCK_SECONDS = 2.0
@@ -304,26 +258,18 @@ def remember_about(base_url: str, **facts: Any) -> bool:
 
 def recall(base_url: str, model: str) -> Capabilities:
     """Return the server's last known capabilities; all of them for a server not met before."""
-    if (base_url, model) not in BY_SERVER:
-        stored = facts_about(base_url).models.get(model)
-        if stored is None or abs((datetime.date.today() - stored.since).days) > _DAYS:
-            # OpenAI's reasoning models take only the new name; other servers may ignore it.
-            stored = Capabilities(refused=frozenset(LIMITS[:1] if is_openai(base_url) else ()))
-        BY_SERVER[base_url, model] = stored
-    return BY_SERVER[base_url, model]
+    # OpenAI's reasoning models take only the new name; other servers may ignore it.
+    return BY_SERVER.get((base_url, model)) or Capabilities(limit=LIMITS[is_openai(base_url)])
 
 
 def remember(base_url: str, model: str, taken: Capabilities) -> None:
     """Keep what a server has just taken, after it refused more."""
     last = recall(base_url, model)  # a call at the same time may have learnt something else
-    limits = [one.max_tokens for one in (last, taken) if one.max_tokens is not None]
-    refused, limit = last.refused | taken.refused, min(limits, default=None)
-    # A small room is that of one long prompt.
-    room = taken.room if (taken.room or 0) >= _LEAST_KEPT else last.room
-    BY_SERVER[base_url, model] = Capabilities(refused=refused, max_tokens=limit, room=room)
-    if (refused, limit) != (last.refused, last.max_tokens):
-        both = BY_SERVER[base_url, model]
-        remember_about(base_url, models={**facts_about(base_url).models, model: both})
+    limits = [most for one in (last, taken) if (most := one.max_tokens or 0) >= _LEAST_KEPT]
+    BY_SERVER[base_url, model] = taken._replace(
+        refused=last.refused | taken.refused,
+        max_tokens=min(limits, default=None),
+    )
 
 
 def _path() -> Path:

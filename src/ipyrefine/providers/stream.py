@@ -1,17 +1,14 @@
 """Read replies of chat completion servers, streamed or whole: thoughts, answer, finish, usage."""
 
-import json
 import re
 from collections.abc import Iterator
 from typing import Any, Literal
 
 from ipyrefine.core.model import Finish, Usage
 from ipyrefine.core.ports import Delta, Reply, Request
-from ipyrefine.providers.faults import NotCompletions, decode
 
 _MAX_COUNT = 10**12
 _MAX_DOLLARS = 10_000  # for one call; more is a mistake
-_MAX_DEPTH = 5  # of parts within parts
 _CHARS_PER_TOKEN = 4
 _COUNTS = ("prompt_tokens", "completion_tokens")
 
@@ -48,150 +45,100 @@ _CLOSE = (
     rf"(?:<\s?/\s?{_NAME}\s?>|(?-i:\[/THINK\])|◁/think▷|<channel\|>"
     rf"|<\|(?:END_THINKING|inner_suffix|/think)\|>|{_CHANNEL}final{_MESSAGE})"
 )
-_OPENING = re.compile(rf"\s*{_OPEN}", re.IGNORECASE)
-_CLOSING = re.compile(_CLOSE, re.IGNORECASE)
-_NOTHING = re.compile(  # what may precede a reply and is no part of it
-    rf"\s*(?:{_CLOSE}|<{_NAME}\s?/>|<\|begin_of_(?:text|box)\|>|<bos>|<\uff5cbegin▁of▁sentence\uff5c>"
+# What may precede a reply, and what may end it, and is no part of it.
+_NOTHING = (
+    rf"(?:<{_NAME}\s?/>|<\|begin_of_(?:text|box)\|>|<bos>|<\uff5cbegin▁of▁sentence\uff5c>"
     r"|<\|im_start\|>assistant\b|<\|start_header_id\|>assistant<\|end_header_id\|>"
-    r"|<\|assistant\|>|<\uff5cAssistant\uff5c>|<\|START_RESPONSE\|>)",
-    re.IGNORECASE,
+    r"|<\|assistant\|>|<\uff5cAssistant\uff5c>|<\|START_RESPONSE\|>)"
 )
-_BARE_CHANNELS = re.compile(  # a server dropped the tokens around the channels' names
-    r"\s*analysis(.*?)assistantfinal", re.DOTALL
-)
-_LONGEST_MARK = 120
-_UNFINISHED = re.compile(r"\Z|[<\[◁](?:[^<>\]▷]*\Z|\|)")
 _LAST_TOKEN = re.compile(
     r"(?:<[|\uff5c][\w/▁]{1,40}[|\uff5c]>|<\|im_start\|>\w{1,9}|</s>|<eos>|<end_of_turn>|<turn\|>)\Z"
 )
-# Tags are mentioned in code, in quotes and in our own marks of a text, where none ends thoughts.
-_SCAN = re.compile(
-    r"^[ \t]*(?P<fence>```|~~~)[`~]*[^\n`]*\n"
-    r"(?:(?![ \t]*(?P=fence)[`~]*[^\s`~])[^\n]*\n)*?[ \t]*(?P=fence)[`~]*[ \t]*$"
-    r"|^[ \t]*<text[^<>\n]{0,99}>[ \t]*\n(?:(?![ \t]*<text)[^\n]*\n)*?[ \t]*</text>"
-    r"|(?P<quote>`{1,3}|(?:(?<!\w)|(?<=\b[bfru]))[\"'])[^\n]{0,99}?(?P=quote)(?!\w)"
-    rf"|(?P<open>{_OPEN})"
-    # It ends a word, a sentence, or stands on a line of its own.
-    rf"|(?P<lone>(?:(?<![\s\"'`(\[{{\\])|^[ \t]*|(?<=[.!?…。\uff01\uff1f][ \t])){_CLOSE}"
-    rf"(?![ \t]*[.,;:!?)\]}}\\])|{_CLOSE}(?=[ \t]*\n[ \t]*$))"
-    rf"|(?P<close>{_CLOSE})",
+_START = re.compile(rf"\s*(?:(?P<open>{_OPEN})|{_CLOSE}|{_NOTHING})", re.IGNORECASE)
+_CLOSING = re.compile(rf"(?<![\"'`]){_CLOSE}|{_CLOSE}(?![\"'`])", re.IGNORECASE)
+# It ends a word, a sentence, or stands on a line of its own; else a text is about it.
+_LONE = re.compile(
+    rf"(?:(?<![\s\"'`(\[{{\\])|^[ \t]*|(?<=[.!?…。\uff01\uff1f][ \t])){_CLOSE}"
+    rf"(?![ \t]*[\"'`.,;:!?)\]}}\\])|{_CLOSE}(?=[ \t]*\n[ \t]*$)",
     re.IGNORECASE | re.MULTILINE,
 )
+_ANY_OPENING = re.compile(_OPEN, re.IGNORECASE)
+_LONGEST_MARK = 120
+_UNFINISHED = re.compile(r"\s*(?:\Z|[<\[◁](?:[^<>\]▷]*\Z|\|))")
 
 
 def split_thoughts(content: str) -> tuple[str, str]:
     """Return the thoughts and the answer in the content of a reply, without control tokens.
 
-    Thoughts are what is marked as such at the start, and what precedes a closing mark without an
+    Thoughts are what is marked as such at the start, or what precedes a closing mark without an
     opening one, as the chat template may have opened it. Elsewhere marks are part of the answer,
     which may well be about them.
     """
-    thoughts: list[str] = []
-    start, lone, told_from_code = 0, True, True
-    if bare := _BARE_CHANNELS.match(content):
-        thoughts, start = [bare[1]], bare.end()
-    while start < len(content):
-        if skipped := _NOTHING.match(content, start):
-            start = skipped.end()
-            continue
-        if opening := _OPENING.match(content, start):
-            start = opening.end()
-            closing = _find_closing(content, start) if told_from_code else None
-            told_from_code = closing is not None
-            closing = closing or _CLOSING.search(content, start)
-        elif lone and (closing := _find_lone(content, start)):
-            lone = False
-        else:
-            break
-        thoughts.append(content[start : closing.start() if closing else None])
-        start = closing.end() if closing else len(content)
+    thoughts, start = list[str](), 0
+    while mark := _START.match(content, start):
+        start = mark.end()
+        if mark["open"]:
+            closing = _CLOSING.search(content, start)
+            thoughts.append(content[start : closing.start() if closing else None])
+            start = closing.end() if closing else len(content)
+    lone = None if thoughts else _LONE.search(content, start)
+    if lone and not (
+        _ANY_OPENING.search(content, start, lone.start())
+        or content.count("```", start, lone.start()) % 2
+        or content.count("<text", start, lone.start())
+        > content.count("</text", start, lone.start())
+    ):
+        thoughts, start = [content[start : lone.start()]], lone.end()
     answer = content[start:].lstrip() if start else content
-    thinking = "\n".join(filter(None, map(_without_last_tokens, thoughts)))
-    return thinking, _without_last_tokens(answer)
+    return "\n".join(filter(None, map(_without_tokens, thoughts))), _without_tokens(answer)
 
 
-def _find_closing(content: str, start: int) -> re.Match[str] | None:
-    marks = _SCAN.finditer(content, start)
-    return next((mark for mark in marks if mark.lastgroup in ("lone", "close")), None)
-
-
-def _find_lone(content: str, start: int) -> re.Match[str] | None:
-    """Return the first closing mark that ends thoughts which nothing opened."""
-    depth = 0
-    for mark in _SCAN.finditer(content, start) if _CLOSING.search(content, start) else ():
-        if mark.lastgroup == "open":
-            depth += 1
-        elif mark.lastgroup == "lone" and depth == 0:
-            return None if _is_json(content) else mark
-        elif mark.lastgroup in ("lone", "close"):
-            depth = max(0, depth - 1)
-    return None
-
-
-def _is_json(content: str) -> bool:
-    try:
-        return content.lstrip()[:1] in ("{", "[") and decode(content) is not None
-    except NotCompletions:
-        return False
-
-
-def _without_last_tokens(text: str) -> str:
-    end, found, has_html = len(text), False, "<s>" in text
-    while True:
-        while end and text[end - 1].isspace():
-            end -= 1
+def _without_tokens(text: str) -> str:
+    """Return a text without the control tokens at its end."""
+    end = len(text.rstrip())
+    if "<s>" in text or not (last := _LAST_TOKEN.search(text, max(0, end - 50), end)):
+        return text
+    while last:
+        end = len(text[: last.start()].rstrip())
         last = _LAST_TOKEN.search(text, max(0, end - 50), end)
-        if last is None or (last[0] == "</s>" and has_html):
-            return text if not found else text[:end]
-        found, end = True, last.start()
+    return text[:end]
 
 
 class _Content:
     """The content of a reply under way: what is shown of it is a guess until it has ended."""
 
     def __init__(self) -> None:
-        self._pieces: list[str] = []
+        self.pieces: list[str] = []
         self._buffer = ""
-        self._state: Literal["start", "after", "thinking", "text"] = "start"
+        self._kind: Literal["start", "text", "thinking", "after"] = "start"
 
-    def feed(self, chunk: str) -> list[Delta]:
-        self._pieces.append(chunk)
+    def feed(self, chunk: str) -> Iterator[Delta]:
+        self.pieces.append(chunk)
         self._buffer += chunk
-        deltas: list[Delta] = []
-        left = -1
-        while self._buffer and left != len(self._buffer):  # each step takes some, or waits
-            left = len(self._buffer)
-            deltas += self._thinking() if self._state == "thinking" else self._text()
-        return deltas
-
-    def split(self) -> tuple[str, str]:
-        return split_thoughts("".join(self._pieces))
-
-    def _thinking(self) -> list[Delta]:
-        if closing := _CLOSING.search(self._buffer):
-            thinking = self._buffer[: closing.start()]
-            self._state, self._buffer = "after", self._buffer[closing.end() :]
-            return _deltas("thinking", thinking)
-        # An end that may begin a mark is held back.
-        marks = (self._buffer.rfind(mark, -_LONGEST_MARK) for mark in "<[◁")
-        cut = min((at for at in marks if at >= 0), default=len(self._buffer))
-        thinking, self._buffer = self._buffer[:cut], self._buffer[cut:]
-        return _deltas("thinking", thinking)
-
-    def _text(self) -> list[Delta]:
-        if self._state != "text":
-            if match := _NOTHING.match(self._buffer) or _OPENING.match(self._buffer):
-                self._state = "thinking" if match.re is _OPENING else "after"
-                self._buffer = self._buffer[match.end() :]
-                return []
-            stripped = self._buffer.lstrip()
-            if len(self._buffer) < _LONGEST_MARK and _UNFINISHED.match(stripped):
-                return []
-            if self._state == "after":
-                self._buffer = stripped
-            self._state = "text"
-        text, self._buffer = self._buffer, ""
-        return _deltas("text", text)
+        while self._buffer:
+            if self._kind == "text":
+                text, self._buffer = self._buffer, ""
+                yield Delta(text=text)
+            elif self._kind == "thinking":
+                closing = _CLOSING.search(self._buffer)
+                # An end that may begin a mark is held back.
+                marks = (self._buffer.rfind(mark, -_LONGEST_MARK) for mark in "<[◁")
+                cut = min((at for at in marks if at >= 0), default=len(self._buffer))
+                start, end = closing.span() if closing else (cut, cut)
+                if start:
+                    yield Delta(kind="thinking", text=self._buffer[:start])
+                self._buffer = self._buffer[end:]
+                if not closing:
+                    return
+                self._kind = "after"
+            elif mark := _START.match(self._buffer):
+                self._kind = "thinking" if mark["open"] else "after"
+                self._buffer = self._buffer[mark.end() :]
+            elif len(self._buffer) < _LONGEST_MARK and _UNFINISHED.match(self._buffer):
+                return
+            else:
+                self._buffer = self._buffer.lstrip() if self._kind == "after" else self._buffer
+                self._kind = "text"
 
 
 class Assembly:
@@ -199,19 +146,20 @@ class Assembly:
 
     Attributes:
         progress: grows with every chunk that adds to the reply or ends it, and with no other.
+        has_begun: whether anything of the reply itself came.
+        thinks_aloud: whether thoughts stand in the content of the reply that has ended.
     """
 
     def __init__(self, request: Request) -> None:
         self._request = request
         self._content = _Content()
-        self._shown: dict[str, list[str]] = {"text": [], "thinking": []}
-        self._ended: dict[Literal["text", "thinking"], str] = {"text": "", "thinking": ""}
         self._thoughts: list[str] = []  # from fields and parts of their own
-        self._calls: dict[int, list[str]] = {}
         self._refused = False
         self._reason: str | None = None
         self._usage: dict[str, Any] = {}
         self.progress = 0
+        self.has_begun = False
+        self.thinks_aloud = False
 
     def feed(self, chunk: dict[str, Any]) -> list[Delta]:
         """Take one chunk and return what it seems to add; the reply at the end is what counts."""
@@ -229,44 +177,26 @@ class Assembly:
         reason = _string(choice.get("finish_reason"))
         self.progress += _adds(delta) or bool(reason and self._reason is None)
         self._reason = reason or self._reason
-        self._read_calls(delta)
         fields = ("".join(text for _, text in _parts(delta.get(f))) for f in _THOUGHT_FIELDS)
         thoughts = next(filter(None, fields), "")
         refusal = _parts(_string(delta.get("refusal")), "refusal")
         deltas: list[Delta] = []
         for kind, text in (("thinking", thoughts), *_parts(delta.get("content")), *refusal):
+            self.has_begun |= bool(text)
             if kind == "thinking":
                 self._thoughts.append(text)
                 deltas += _deltas("thinking", text)
             else:
                 self._refused |= kind == "refusal"
                 deltas += self._content.feed(text)
-        for delta_ in deltas:
-            self._shown[delta_.kind].append(delta_.text)
-        return deltas
-
-    @property
-    def has_begun(self) -> bool:
-        """Whether anything of the reply itself came."""
-        return any(self._shown.values()) or bool(self._calls)
-
-    def close(self) -> list[Delta]:
-        """End the stream and return what was not shown yet, unless it turned out otherwise."""
-        thoughts, text = self._content.split()
-        if not text.strip():  # a model that was offered no tool may call one all the same
-            calls = map("".join, self._calls.values())
-            text = "\n".join(call for call in calls if call.strip(" {}"))
-        self._ended = {"thinking": "".join((*self._thoughts, thoughts)), "text": text}
-        deltas: list[Delta] = []
-        for kind, whole in self._ended.items():
-            shown = "".join(self._shown[kind])
-            if whole.startswith(shown):
-                deltas += _deltas(kind, whole.removeprefix(shown))
         return deltas
 
     def reply(self, seconds: float) -> Reply:
         """Return the finished reply; tokens the server did not count are estimated."""
-        estimate = estimate_usage(self._request, sum(map(len, self._ended.values())))
+        marked, text = split_thoughts("".join(self._content.pieces))
+        self.thinks_aloud = bool(marked)
+        thinking = "".join((*self._thoughts, marked))
+        estimate = estimate_usage(self._request, len(thinking) + len(text))
         counts = {name: _count(self._usage.get(name)) for name in _COUNTS}
         details = _object(self._usage.get("prompt_tokens_details"))
         usage = {
@@ -276,24 +206,11 @@ class Assembly:
             "cost": _dollars(self._usage.get("cost")),
         }
         return Reply(
-            text=self._ended["text"],
-            thinking=self._ended["thinking"].strip(),
+            text=text,
+            thinking=thinking.strip(),
             finish=self._finish(),
             usage=estimate.model_copy(update=usage),
         )
-
-    def _read_calls(self, delta: dict[str, Any]) -> None:
-        calls = delta.get("tool_calls")
-        for place, call in enumerate(calls if isinstance(calls, list) else [delta]):
-            call = _object(call)
-            function = _object(call.get("function")) or _object(call.get("function_call"))
-            arguments = function.get("arguments")
-            if isinstance(arguments, dict):
-                arguments = json.dumps(arguments, ensure_ascii=False)
-            index = call.get("index")
-            index = index if isinstance(index, int) else place
-            if text := _string(arguments):
-                self._calls.setdefault(index, []).append(text)
 
     def _finish(self) -> Finish:
         if self._refused:
@@ -318,21 +235,20 @@ def _reading(progress: dict[str, Any]) -> str:
     return f"Reading the prompt: {done:,} of {total:,} tokens"
 
 
-def _parts(value: object, kind: _Kind = "text", depth: int = 0) -> Iterator[tuple[_Kind, str]]:
+def _parts(value: object, kind: _Kind = "text") -> Iterator[tuple[_Kind, str]]:
     """Yield what a field holds: text, or parts of several types, perhaps within each other."""
     if isinstance(value, str) and value:
         yield kind, value
-    elif isinstance(value, list) and depth < _MAX_DEPTH:
+    elif isinstance(value, list):
         for part in value:
-            yield from _parts(part, kind, depth + 1)
-    elif isinstance(value, dict) and depth < _MAX_DEPTH:
+            yield from _parts(part, kind)
+    elif isinstance(value, dict):
         name = _string(value.get("type"))
         if _THOUGHT_TYPE.search(name) or value.get("thought") is True:
             kind = "thinking"
         elif "refusal" in name:
             kind = "refusal"
-        content = next((value[f] for f in _PART_FIELDS if value.get(f)), None)
-        yield from _parts(content, kind, depth + 1)
+        yield from _parts(next((value[f] for f in _PART_FIELDS if value.get(f)), None), kind)
 
 
 def _deltas(kind: Literal["text", "thinking"], text: str) -> list[Delta]:
@@ -344,7 +260,7 @@ def _adds(delta: dict[str, Any]) -> bool:
     return any(
         value.strip() if isinstance(value, str) else value
         for name, value in delta.items()
-        if name != "role" and isinstance(value, str | list | dict)
+        if name != "role"
     )
 
 
