@@ -533,7 +533,7 @@ async def test_your_evaluator_is_sent_your_no_and_else_its_prompt_alone():
     await play(one, loop)
     [alone, told] = prompts(loop, Stage.JUDGE)
     no = "Open from an earlier version:\n- f1 (blocking, guidance): It lacks warmth."
-    assert told.replace("Ho", "Hi") == alone.replace("\n\nOriginal", f"\n\n{no}\n\nOriginal")
+    assert told.replace("Ho", "Hi") == alone.replace("\nOriginal", f"\n{no}\nOriginal")
 
 
 async def test_what_was_said_of_a_draft_is_not_shown_as_said_of_its_unread_revision():

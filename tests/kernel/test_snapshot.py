@@ -14,6 +14,7 @@ import sys
 import tempfile
 import threading
 import time
+from multiprocessing import resource_tracker
 from multiprocessing.shared_memory import SharedMemory
 from pathlib import Path
 from typing import Any
@@ -106,7 +107,11 @@ async def test_an_object_reaches_nothing_while_it_is_pickled(folder: Path) -> No
     assert kept.st_mode & 0o777 != 0
 
 
-async def test_an_object_changes_nothing_that_is_shared(folder: Path) -> None:
+async def test_an_object_changes_nothing_that_is_shared(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("register", "unregister"):  # which would start a process that outlives the test
+        monkeypatch.setattr(resource_tracker, name, lambda *_: None)
     for name in ("kept", "gone"):
         (folder / name).write_bytes(bytes([1, 1, 1, 1]))
     with (folder / "kept").open("r+b") as file, mmap.mmap(-1, 10) as pages:
@@ -116,7 +121,7 @@ async def test_an_object_changes_nothing_that_is_shared(folder: Path) -> None:
             "GONE": numpy.memmap(folder / "gone", mode="r+"),
             "READ": read.ctypes.data,
             "READ_BYTE": (ctypes.c_char * 1).from_address(read.ctypes.data),
-            "VALUE": multiprocessing.Value("b", 1),
+            "VALUE": multiprocessing.Value("b", 1, lock=False),
             "ARRAY": multiprocessing.RawArray("b", [1]),
             "MEMORY": SharedMemory(create=True, size=1),
             "PAGES": pages,

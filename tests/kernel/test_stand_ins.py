@@ -68,7 +68,8 @@ class Elsewhere(ScriptedModel):
     def _reply(self, request: Request) -> str:
         assert any("MASKED_SECRET_1" in one.content for one in request.messages)
         if request.purpose == Stage.CRITIQUE:
-            said = json.dumps({"findings": [], "ready": False, "because": "Not yet."})
+            why = f"{len(self.requests)} replies were not enough."
+            said = json.dumps({"findings": [], "ready": False, "because": why})
             return f"```python\n{self._tests}\n```\n```json\n{said}\n```" if self._tests else said
         way = self._ways.pop(0) if len(self._ways) > 1 else self._ways[0]
         return f"f1: mended\n```python\n{self.cell}\n{placeheld(way, self.cell)}\n```"

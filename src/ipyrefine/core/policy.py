@@ -1,7 +1,7 @@
 """What a run does next, when it stops, and what it may cost: pure functions of the run."""
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ipyrefine.core import rank
 from ipyrefine.core.decisions import Accept, Expect, Retract
@@ -280,7 +280,7 @@ def _repeats(run: Run) -> Stop | None:
     """Return a stop where the latest revision repeats a text or closes nothing that was open.
 
     It does where everything open was open before, is for a critic or the user to close, and was
-    acted on.
+    acted on; and where running it shows what it showed before.
     """
     latest = run.iterations[-1]
     if latest.failure or latest.author == "user" or latest.parent is None:
@@ -294,13 +294,18 @@ def _repeats(run: Run) -> Stop | None:
     asked = {one.id for one in up_for_review(run, latest)} & {*latest.acted_on}
     users = any(run.points[id_].by_user for id_ in left)  # who is told how to close it
     more = users or run.revisions < run.allowed_revisions
-    if more and left and left == _left(run, parent) and left.keys() <= asked:
+    same = left == _left(run, parent) and _shown(run, latest) == _shown(run, parent)
+    if more and left and same and left.keys() <= asked:
         return Stop(StopReason.PLATEAU, f"{name} closed no open finding.")
     return None
 
 
 def _left(run: Run, text: Iteration) -> dict[str, str]:
     return {one.id: one.words for one in run.cells(text) if one.actionable}
+
+
+def _shown(run: Run, text: Iteration) -> list[Any]:
+    return [(one.name, one.shows, one.outputs, one.effects) for one in run.evidence(text)]
 
 
 def _count_revisions(count: int) -> str:
