@@ -1,6 +1,7 @@
 """A critic's tests are run on a text as ordinary pytest, in their modules."""
 
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -460,6 +461,22 @@ async def test_a_test_changes_nothing_for_others(tamper: str) -> None:
     text = "import math\nclass P: pass\ndef add(a, b): return 0\ndef root(x): return math.sqrt(0)\n"
     source = f"import pytest\ndef test_a():\n    {does}\ndef test_b():\n    assert {claim}\n"
     assert ends(await run(text, source))["test_b"] is False
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere tests share a process")
+@pytest.mark.parametrize(
+    ("does", "passes"),
+    [
+        ("import os\n    while True: os.fork()", False),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGSTOP)", True),
+    ],
+)
+async def test_a_test_that_forks_without_end_or_stops_itself_ends_alone(
+    does: str, passes: bool
+) -> None:
+    source = f"def test_a():\n    {does}\ndef test_b():\n    assert add(1, 2) == 3\n"
+    text = "def add(a, b): return a + b\n"
+    assert ends(await run(text, source)) == {"test_a": passes, "test_b": True}
 
 
 async def test_a_test_that_replaces_what_is_built_in_still_sees_the_text() -> None:

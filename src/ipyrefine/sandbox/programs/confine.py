@@ -30,7 +30,7 @@ from contextlib import suppress
 # Importing json, typing or socket would take as long as all the rest of the start.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from typing import Any
 
     Request = dict[str, Any]
@@ -245,7 +245,7 @@ def _supervise(request: Request, protection: dict[str, bool]) -> None:
             elif tasks > _MAX_TASKS:
                 limit = "processes"
             # Processes share memory after a fork; what they share is slow to tell.
-            elif memory > request["memory"] and _shared_memory() > request["memory"]:
+            elif memory > request["memory"] and _shared_memory(protection) > request["memory"]:
                 limit = "memory"
             elif time.monotonic() >= deadline:
                 limit = "wall"
@@ -274,9 +274,7 @@ def _end_all(script: int, *, namespaces: bool) -> None:
     deadline = time.monotonic() + _KILL_S
     while time.monotonic() < deadline:
         # At one stroke, however fast they fork: the namespace, or else the script's group.
-        for pid in (-1,) if namespaces else (-script, *_descendants()):
-            with suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
+        _signal((-1,) if namespaces else (-script, *_descendants()), signal.SIGKILL)
         with suppress(InterruptedError):
             try:
                 while os.waitpid(-1, os.WNOHANG)[0]:
@@ -315,13 +313,25 @@ def _usage() -> tuple[int, float, int]:
     return tasks, seconds, pages * resource.getpagesize()
 
 
-def _shared_memory() -> int:
-    """Return the bytes of memory of all descendants, where what they share counts once."""
-    kilobytes = 0
-    for pid in _descendants():
+def _shared_memory(protection: dict[str, bool]) -> int:
+    """Return the bytes of memory of all descendants, where what they share counts once.
+
+    They wait meanwhile: there is no counting those that go on forking.
+    """
+    kilobytes, pids = 0, [pid for pid, _ in zip(_descendants(), range(_MAX_TASKS), strict=False)]
+    everybody = [-1] if protection else pids
+    _signal(everybody, signal.SIGSTOP)
+    for pid in pids:
         with suppress(OSError), open(f"/proc/{pid}/smaps_rollup") as file:
             kilobytes += sum(int(line.split()[1]) for line in file if line.startswith("Pss:"))
+    _signal(everybody, signal.SIGCONT)
     return kilobytes * 1024
+
+
+def _signal(pids: Iterable[int], number: int) -> None:
+    for pid in pids:
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, number)
 
 
 def _descendants() -> Iterator[int]:

@@ -534,11 +534,13 @@ def _run_in_child(action: Callable[[], None], request: Request) -> tuple[list[by
                 action()
             finally:
                 os._exit(0)
-        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        while os.WIFSTOPPED(status := os.waitpid(child, os.WUNTRACED)[1]):
+            with contextlib.suppress(OSError):
+                os.kill(child, signal.SIGCONT)  # nobody else would
         with contextlib.suppress(OSError):
             os.killpg(child, signal.SIGKILL)
         report.seek(0)
-        return report.read().splitlines(), status
+        return report.read().splitlines(), os.waitstatus_to_exitcode(status)
 
 
 def _load_for_tests(
