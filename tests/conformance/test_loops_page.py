@@ -1,19 +1,17 @@
 """Each line of the page on other loops, `docs/loops.md`, runs as it stands there.
 
-It does in IPython's terminal, with prompts and an evaluator as that loop has them, in cells above.
+It does in a kernel, with prompts and an evaluator as that loop has them, in cells above.
 What it sends is that loop's own composition, or else what it sends without a notebook.
 """
 
 import asyncio
 import json
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from kernel import Kernel
 from kit import READY, code, critique, finding, text
 from openai_server import Answer, ScriptedServer
 
@@ -150,7 +148,6 @@ LOOPS = [
         {"max_revisions": 1},
     ),
 ]
-RESULT = "print('RESULT', [str(refined_run.stop_reason), refined])"
 
 
 def words_of(content: str) -> str:
@@ -159,27 +156,18 @@ def words_of(content: str) -> str:
 
 
 def test_every_line_runs_as_it_stands_and_sends_what_its_loop_does(tmp_path):
-    cells = ["%load_ext ipyrefine"]
-    for line, loop in zip(LINES, LOOPS, strict=True):
-        cells += ["%reset -f", loop.before, f"{line}\n{loop.task}", RESULT]
-    driver = tmp_path / "driver.py"
-    driver.write_text(
-        f"for cell in {cells!r}:\n"
-        "    shell = __import__('IPython').get_ipython()\n"
-        "    shell.run_cell(cell, store_history=True).raise_error()\n",
-        "utf-8",
-    )
-    command = [sys.executable, "-m", "IPython", "--quick", "--colors=NoColor", str(driver)]
     with ScriptedServer() as server:
         server.then(*(Answer(reply) for loop in LOOPS for reply in loop.replies))
-        env = {**os.environ, "OPENAI_BASE_URL": server.base_url, "IPYREFINE_MODEL": "scripted"}
-        ended = subprocess.run(
-            command, env=env, capture_output=True, text=True, timeout=120, check=False
-        )
+        env = dict.fromkeys(("IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "IPYREFINE_HOME"), str(tmp_path))
+        with Kernel(env | {"OPENAI_BASE_URL": server.base_url, "IPYREFINE_MODEL": "a"}) as kernel:
+            kernel.run("%load_ext ipyrefine")
+            for line, loop in zip(LINES, LOOPS, strict=True):
+                for cell in ("%reset -f", loop.before, f"{line}\n{loop.task}"):
+                    reply = kernel.run(cell)
+                    assert reply["status"] == "ok", reply
+                results = eval(kernel.value("[refined_run.stop_reason.value, refined]"))
+                assert results == ["passed", loop.text]
         asked = [[words_of(one["content"]) for one in body["messages"]] for body in server.bodies]
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    results = [eval(one) for one in re.findall(r"RESULT (\[.*\])", ended.stdout)]
-    assert results == [["passed", loop.text] for loop in LOOPS]
     for loop in LOOPS:
         expected = {number: [prompt] for number, prompt in (loop.sent or {}).items()}
         if loop.options:  # some prompts are ours: as without a notebook
