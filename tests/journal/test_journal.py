@@ -1,6 +1,7 @@
 """The journal as a store: what was written is there, in order, private, and can be forgotten."""
 
 import asyncio
+import gc
 import os
 import sqlite3
 import stat
@@ -90,6 +91,26 @@ def test_several_processes_write_at_once_and_nothing_is_lost(path):
     assert len(runs) == 9
     for run in runs:
         assert Journal(path).get(str(run.number)).run.stop_reason == "passed"
+
+
+async def test_a_run_that_is_forgotten_as_it_waits_leaves_no_file_open(path, monkeypatch):
+    opened, connect = list[sqlite3.Connection](), writer.connect
+
+    def remember(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        opened.append(connect(*arguments, **options))
+        return opened[-1]
+
+    monkeypatch.setattr(writer, "connect", remember)
+    seen: list[Any] = []
+    await refinement().run(lambda event, run: seen.append((event, run)))
+    recorder = Recorder(path)
+    await recorder(*seen[0])
+    opened[-1].execute("SELECT 1")
+    del recorder
+    gc.collect()
+    for connection in opened:
+        with pytest.raises(sqlite3.ProgrammingError):
+            connection.execute("SELECT 1")
 
 
 def test_it_opens_while_another_program_keeps_it_from_changing_its_mode(path):

@@ -8,6 +8,7 @@ import os
 import re
 import sqlite3
 import time
+import weakref
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -256,7 +257,7 @@ class Recorder:
     def close(self) -> None:
         """Close the file; a further event opens it again."""
         if self._connection is not None:
-            self._connection.close()
+            self._closer()
             self._connection = None
 
     async def _write_when_free(self, run: Run) -> None:
@@ -271,7 +272,11 @@ class Recorder:
                 await asyncio.sleep(RETRY_SECONDS)
 
     def _write(self, run: Run) -> None:
-        self._connection = connection = self._connection or connect(self._path, patience=0)
+        if self._connection is None:
+            self._connection = connect(self._path, patience=0)
+            # A run may be forgotten as it waits; Python 3.13 warns of what nobody closes.
+            self._closer = weakref.finalize(self, self._connection.close)
+        connection = self._connection
         with transaction(connection):
             number = self.number or self._insert_run(connection, run)
             connection.executemany(
