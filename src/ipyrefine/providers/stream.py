@@ -83,7 +83,8 @@ def split_thoughts(content: str) -> tuple[str, str]:
             start = closing.end() if closing else len(content)
     lone = None if thoughts else _LONE.search(content, start)
     if lone and not (
-        _ANY_OPENING.search(content, start, lone.start())
+        content.lstrip()[:1] in ("{", "[")  # JSON, in which it is quoted
+        or _ANY_OPENING.search(content, start, lone.start())
         or content.count("```", start, lone.start()) % 2
         or content.count("<text", start, lone.start())
         > content.count("</text", start, lone.start())
