@@ -27,7 +27,7 @@ means
 
 def reply(body: dict[str, Any]) -> Answer:
     if is_critic(body):
-        return Answer(READY)
+        return Answer(READY.removesuffix("}") + ', "data": {"d1": "for each city"}}')
     return Answer(REVISION if "Here is the text." in body["messages"][-1]["content"] else DRAFT)
 
 
@@ -39,7 +39,7 @@ async def test_a_table_and_a_figure_stand_beside_what_the_draft_printed(
     await lab.open(["%load_ext ipyrefine", FRAME, TASK], model=model, height=1000)
     for index in range(3):
         await lab.run_and_wait(index)
-    await lab.wait_verdict("1 TO CHECK")  # its critic gave no word on the order
+    await lab.wait_verdict("NOTHING FOUND")
     columns = lab.page.locator(".rf-panel .rf-outputs > div")
     await columns.nth(1).wait_for()
     assert await columns.count() == 2
