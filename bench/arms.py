@@ -27,7 +27,7 @@ from measure import Meter, Replies
 from ipyrefine.api import build
 from ipyrefine.checks.evaluation import Evaluation, Examples, group_outcomes
 from ipyrefine.checks.inputs import first_calls, further_inputs
-from ipyrefine.core import replies
+from ipyrefine.core import forms
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.model import Limits, Stage, StopReason, Task, Usage
 from ipyrefine.core.ports import Check, Model, Reply, Request
@@ -119,7 +119,7 @@ async def write_draft(case: Case, model: Model, plan: Plan) -> Draft:
     task = loop.state.task
     stated = [Examples()] if task.form == "code" else list(loop.checks)
     request = Requests(Prompts(), make_nonce(b"")).draft(loop.state)
-    text = read_text(await measure.complete(model, request), task.form)
+    text = read_text(await measure.complete(model, request), task)
     return Draft(task, request, text, await _meets(text, task, stated), stated)
 
 
@@ -193,7 +193,7 @@ async def _sample(first: Draft, number: int, model: Model) -> tuple[str, Usage]:
     seed = None if first.request.seed is None else first.request.seed + number
     request = first.request.model_copy(update={"temperature": SAMPLED, "seed": seed})
     reply = await measure.complete(model, request)
-    return read_text(reply, first.task.form), reply.usage
+    return read_text(reply, first.task), reply.usage
 
 
 async def run_loop(loop: Refinement) -> Run:
@@ -204,10 +204,10 @@ async def run_loop(loop: Refinement) -> Run:
     return run
 
 
-def read_text(reply: Reply, form: Any) -> str:
+def read_text(reply: Reply, task: Task) -> str:
     """Return the text in a reply; empty where it cannot be read."""
     try:
-        return replies.parse_text(reply.text, form, cut=reply.finish != "stop").text
+        return forms.read_text(reply.text, forms.Asked(task, cut=reply.finish != "stop")).text
     except ReplyError:
         return ""
 

@@ -42,7 +42,7 @@ from tqdm import tqdm
 from traitlets.config import Config
 
 from ipyrefine import api
-from ipyrefine.core.model import Usage
+from ipyrefine.core.model import Task, Usage
 from ipyrefine.core.ports import Message, Model, Request
 from ipyrefine.errors import Interrupted, UsageError
 from ipyrefine.kernel.magics import python_part
@@ -152,7 +152,7 @@ async def run_case(case: Case, model: measure.Replies) -> Row:
     async with failed_cell(case, fixing) as (shell, error):
         reply = await measure.complete(asked, reask_request(case, error))
         text, ran = await fix(shell, model.name)
-    reasked = await case.run(arms.read_text(reply, "code"))
+    reasked = await case.run(arms.read_text(reply, Task(text="", form="code")))
     fixed = await case.run(text)
     return Row(case, Repair(reasked, None, asked.usage), Repair(fixed, ran, fixing.usage))
 

@@ -23,8 +23,9 @@ sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 
 from kit import TASK, finding, judgement, refinement, staged
 
-from ipyrefine.core import edits, evaluations, points, replies
-from ipyrefine.core.critiques import parse_critique
+from ipyrefine.core import edits, evaluations, points
+from ipyrefine.core.critiques import read_critique
+from ipyrefine.core.forms import Asked, read_code, read_words
 from ipyrefine.core.model import Criterion, Setup, Stage, Task
 from ipyrefine.core.prompts import Prompts, Requests, fence, make_nonce
 from ipyrefine.core.run import Iteration, Run
@@ -95,7 +96,6 @@ class Material:
         self.long_miss = edits.Edit(" ".join(block), "Other words.")
         picked = _RANDOM.sample(paragraphs, min(60, len(paragraphs)))
         self.exact = [edits.Edit(one, "Other words.") for one in picked]
-        self.loose = [edits.Edit("  ".join(one.split()), "Other words.") for one in picked]
         self.named = [
             {"problem": prose(max(20, size // 60)), "fix": "Mend it.", "severity": "blocking"}
             for _ in range(60)
@@ -133,15 +133,14 @@ def steps(material: Material) -> dict[str, Work]:
     cells = [Cell(one, Result(passed=False)) for one in named]
     marked = f"f1: done\n<text>\n{text}\n</text>"
     return {
-        "reply: prose": lambda: replies.parse_text(marked, "prose"),
-        "reply: code": lambda: replies.parse_text(f"```python\n{material.code}\n```", "code"),
-        "reply: critique, 60 findings": lambda: parse_critique(finding_list, "a b"),
-        "reply: critique, 60 findings with quotes": lambda: parse_critique(quoting, text),
-        "reply: critique, many findings": lambda: parse_critique(many, "a b"),
-        "reply: evaluation": lambda: evaluations.parse_evaluation(f"{text}\n\nScore: 8/10"),
+        "reply: prose": lambda: read_words(marked, Asked(Task(text=""))),
+        "reply: code": lambda: read_code(f"```python\n{material.code}\n```", Asked(Task(text=""))),
+        "reply: critique, 60 findings": lambda: read_critique(finding_list, "a b"),
+        "reply: critique, 60 findings with quotes": lambda: read_critique(quoting, text),
+        "reply: critique, many findings": lambda: read_critique(many, "a b"),
+        "reply: evaluation": lambda: evaluations.read_evaluation(f"{text}\n\nScore: 8/10"),
         "one edit": lambda: edits.apply(text, material.exact[:1]),
         "60 edits": lambda: edits.apply(text, material.exact),
-        "60 edits, white space differs": lambda: edits.apply(text, material.loose),
         "a missed edit": lambda: edits.apply(text, [material.miss]),
         "a missed edit of 8 kB": lambda: edits.apply(text, [material.long_miss]),
         "sections lost": lambda: edits.losses(text, edited),
@@ -164,10 +163,10 @@ def steps(material: Material) -> dict[str, Work]:
 
 
 READERS: dict[str, Callable[[str], Any]] = {
-    "hostile: prose": lambda reply: replies.parse_text(reply, "prose"),
+    "hostile: prose": lambda reply: read_words(reply, Asked(Task(text=""))),
     "hostile: edits": edits.read_edits,
-    "hostile: critique": lambda reply: parse_critique(reply, "a b"),
-    "hostile: evaluation": evaluations.parse_evaluation,
+    "hostile: critique": lambda reply: read_critique(reply, "a b"),
+    "hostile: evaluation": evaluations.read_evaluation,
     "hostile: notes": lambda reply: points.read_notes(reply, ()),
     "hostile: fence": lambda reply: fence(reply, make_nonce(b"x" * 32)),
     "hostile: secrets": lambda reply: replace_secrets(reply, lambda _: "[secret]"),

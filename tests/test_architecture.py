@@ -33,7 +33,7 @@ BELOW = {
     "demo": {*SIDE_BY_SIDE, "session", "api", "core", "errors", "folders"},
     "__main__": {"cli"},
 }
-OPENAI = {"providers/openai.py", "providers/faults.py"}  # the client, and the table of its errors
+OPENAI = {"providers/openai.py"}  # the client
 
 
 def room_of(path: Path) -> str:
@@ -112,13 +112,13 @@ def test_the_core_imports_the_standard_library_pydantic_and_our_errors_only():
     assert outside == []
 
 
-def test_openai_is_imported_where_its_requests_and_its_errors_are_made_ours_only():
+def test_openai_is_imported_where_its_requests_are_made_only():
     users = {path for path, name in imports() if name.partition(".")[0] == "openai"}
     assert {path.relative_to(SOURCE).as_posix() for path in users} <= OPENAI
 
 
 HEAVY = {"anywidget", "distributed", "ipywidgets", "nbformat"}
-HEAVY |= {"openai", "pandas", "tqdm", "xllamacpp"}
+HEAVY |= {"httpx2", "openai", "pandas", "tqdm", "xllamacpp"}
 STEPS = {
     "import ipyrefine": HEAVY | {"IPython", "pydantic"},
     "from IPython.core.interactiveshell import InteractiveShell as S\n"

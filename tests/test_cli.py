@@ -1,11 +1,8 @@
 """The command line, as a process of its own, against a real server or the real model."""
 
 import os
-import shutil
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import nbformat
@@ -16,7 +13,6 @@ from openai_server import ScriptedServer
 
 import ipyrefine
 from ipyrefine import cli, demo
-from ipyrefine.folders import home
 
 AVERAGE = """Missing grades do not count.
 ```python
@@ -29,14 +25,6 @@ def average(grades):
 
 
 STUB = "import os, sys, time\nprint('OPENED', *sys.argv[1:], os.environ.get('IPYREFINE_MODEL'))\n"
-WAITING = """
-try:
-    print('READY', flush=True)
-    time.sleep(60)
-except KeyboardInterrupt:
-    time.sleep(0.3)
-    print('ENDED IN ORDER', flush=True)
-"""
 
 
 def pretend_jupyterlab(folder, monkeypatch, source):
@@ -145,31 +133,6 @@ def test_the_notebooks_open_before_any_model_is_fetched(tmp_path, monkeypatch, c
     root = hasattr(os, "geteuid") and os.geteuid() == 0
     assert ("--allow-root" in words) is root
     assert ("Starting it with --allow-root." in out) is root
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
-def test_ctrl_c_is_for_jupyterlab_to_answer(tmp_path, monkeypatch):
-    """The demo neither kills it nor prints a word of its own."""
-    pretend_jupyterlab(tmp_path, monkeypatch, STUB + WAITING)
-    shutil.copytree(demo.notebooks(), home() / "notebooks")  # there is nothing left to sign
-    output_path = tmp_path / "output"
-    with (
-        output_path.open("wb") as output,
-        subprocess.Popen(
-            [sys.executable, "-m", "ipyrefine", "demo", "--lab"],
-            stdout=output,
-            stderr=output,
-            start_new_session=True,
-            # A test run that was started in the background hands its deafness to Ctrl-C on.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-        ) as running,
-    ):
-        while "READY\n" not in output_path.read_text():
-            assert running.poll() is None
-            time.sleep(0.05)
-        os.killpg(running.pid, signal.SIGINT)  # as a terminal does
-        assert running.wait(timeout=180) == 0
-    assert output_path.read_text().partition("READY\n")[2] == "ENDED IN ORDER\n"
 
 
 def test_an_interrupt_is_one_sentence(monkeypatch, capsys):

@@ -87,7 +87,7 @@ def test_run_executes_a_notebook_and_ends_with_its_verdicts(ipyrefine, monkeypat
     good, bad = (f"{REFINE}\nWrite a {word}." for word in ("greeting", "farewell"))
     path = notebook(tmp_path / "x.ipynb", "%load_ext ipyrefine", good, bad, "print(refined, name)")
     with ScriptedServer() as server:
-        high, low = (json.dumps({"score": score}) for score in ("9/10", "4/10"))
+        high, low = (json.dumps({"score": score}) for score in (9, 4))
         server.then(text("Hello"), high, text("Bye"), low, text("Bye, you"), low)
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
         ended, out, err = ipyrefine("run", str(path), "-p", "name=Ada")

@@ -18,6 +18,8 @@ from ipyrefine.checks.demands import find_demands
 from ipyrefine.core.decisions import Decision
 from ipyrefine.core.edits import Selection
 from ipyrefine.core.engine import Refinement
+from ipyrefine.core.evaluations import require_answer
+from ipyrefine.core.languages import is_python, language_of, pygments_name, read_fence
 from ipyrefine.core.model import (
     IMPROVE,
     Attempt,
@@ -36,7 +38,6 @@ from ipyrefine.core.ports import Check, Consumer, Journal, Model, price_of
 from ipyrefine.core.prompts import SCORE, Prompts, only_named
 from ipyrefine.core.run import Run
 from ipyrefine.core.sharing import Sharing
-from ipyrefine.core.syntax import pygments_name
 from ipyrefine.core.template import read_template
 from ipyrefine.errors import NoModel, UsageError, did_you_mean
 from ipyrefine.journal.writer import open_journal
@@ -44,7 +45,6 @@ from ipyrefine.kernel.magics import python_part
 from ipyrefine.kernel.masking import Masked, count_secrets
 from ipyrefine.kernel.variables import Variables
 from ipyrefine.profiles import Profile
-from ipyrefine.profiles.recognise import is_python, language_of, name_by_draft, read_fence
 from ipyrefine.providers.choose import NO_MODEL, NoWriter, choose_sharing, is_embedded, is_weak
 from ipyrefine.providers.choose import choose_model as choose_model
 from ipyrefine.providers.servers import Key
@@ -91,8 +91,8 @@ class Options:
         checklist: yes/no questions that a finished text answers with yes; by default the
             profile's, unless there are own criteria.
         categories: what a critique looks at, instead of the profile's.
-        language: the language of code, as pygments names it; by default as the task or the
-            draft says, else Python.
+        language: the language of code, as pygments names it; by default the draft's, and for a
+            task the one that its writer answers in.
         variables: what the task is about besides its text, shown to the model in short and copied
             for the code of checks; or what `ipyrefine.kernel.variables.find` found.
         namespace: where checks and profiles may be found by their names.
@@ -105,7 +105,8 @@ class Options:
         lines: the first and the last line of the draft that may change, from 1; the others are put
             back whatever the model writes.
         limits: when to stop; what they leave unset is the profile's to say.
-        prompts: own prompts for its stages, or a dict of them by stage.
+        prompts: own prompts for its stages, or a dict of them by stage; beside that of ``judge``
+            perhaps its words for Yes and No as ``pass`` and ``fail``, and its ``scale``.
         warnings: what the user should know before the first call.
     """
 
@@ -159,7 +160,7 @@ _GIVEN: dict[str, Any] = {
     "price": Price | str | None,
     "variables": Variables | Mapping[str, Any] | None,
     "limits": Limits | Mapping[str, Any] | None,
-    "prompts": Prompts | Mapping[str, str] | None,
+    "prompts": Prompts | Mapping[str, Any] | None,
 }
 # Of which a single one may be given alone.
 _LISTS = {"checks", "no_checks", "keeps", "criteria", "checklist", "categories", "warnings"}
@@ -462,7 +463,11 @@ def _begin(text: str, options: Options) -> _Begun:
     target = chosen.limited(options.limits).target
     checks = resolve(options.checks, options.namespace or {}, target=target, variables=variables)
     limits, prompts = _settle_limits(chosen, options, models, checks)
-    spoken = language_of(text, draft)
+    language = pygments_name(options.language or "")
+    if draft is None and is_weak(models.model, "editor"):
+        language = language or "python"
+    elif draft is not None:
+        language = language or language_of(draft)
     if draft is not None and chosen.name != "prose" and (fenced := read_fence(draft)):
         draft = fenced.code
     ipython_lines = python_part(draft).lines if draft and chosen.form == "code" else ()
@@ -473,7 +478,7 @@ def _begin(text: str, options: Options) -> _Begun:
         criteria=tuple(options.criteria),
         checklist=None if options.checklist is None else tuple(options.checklist),
         categories=tuple(options.categories),
-        language=pygments_name(options.language) if options.language else spoken,
+        language=language,
     )
     room = _EMBEDDED_ROOM if models.are_embedded else _ROOM
     cells = [one for one in options.cells if one.kind != "definitions" or not models.are_embedded]
@@ -495,6 +500,7 @@ def _begin(text: str, options: Options) -> _Begun:
         copies=variables.copies,
         runs=task.is_python and (there or looks),
     )
+    own = tuple(one.name for one in checks)
     if chosen.or_words and draft is None:
         words, checks = _or_words(make_task, checks, options.no_checks)
     checks, phrases = (*checks, *demands.checks), list(demands.phrases)
@@ -520,6 +526,7 @@ def _begin(text: str, options: Options) -> _Begun:
     setup = Setup(
         task=task,
         words=words,
+        own=own,
         limits=limits,
         draft=draft,
         wish=options.wish,
@@ -563,6 +570,7 @@ def _settle_limits(
     chosen: Profile, options: Options, models: Models, checks: Sequence[Check]
 ) -> tuple[Limits, Prompts]:
     limits, prompts = chosen.limited(options.limits), options.prompts
+    require_answer(prompts.own())
     own = set(options.limits.model_fields_set)
     if profiles.builtin().get(chosen.name) is not chosen:
         own |= chosen.limits.model_fields_set
@@ -595,7 +603,6 @@ def _or_words(
     demands = find_demands(make_task(kinds[0]), own, without=without)
     words = Words(
         tasks=tuple(map(make_task, kinds)),
-        own=tuple(one.name for one in own),
         checks=tuple(one.name for one in demands.checks),
         demands=demands.phrases,
     )
@@ -753,7 +760,7 @@ def choose_profile(
     elif any(form_of(name) == "data" for name in names):
         chosen = profiles.find("data")
     elif draft is not None:
-        chosen = profiles.find(name_by_draft(draft))
+        chosen = profiles.find(profiles.name_by_draft(draft))
     else:
         replays = getattr(writer, "replays", writer is None)
         chosen = profiles.find("code").replace(or_words=not (form or replays))

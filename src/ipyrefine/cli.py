@@ -330,7 +330,7 @@ def summarize(number: int, run: Run) -> str:
     """Return a run's verdict in one line, why it stopped without one, and what to clarify."""
     stop = labels.STOPS[run.stop_reason] if run.stop_reason else "unfinished"
     line = f"{number}: {words.verdict(run, run.chosen).label}"
-    if run.stop_reason not in (StopReason.PASSED, StopReason.UNJUDGED):
+    if run.stop_reason not in (StopReason.PASSED, StopReason.ANSWERED, StopReason.UNJUDGED):
         line += f" · {stop}"
     found = gives.results(run, run.chosen) if run.chosen else []
     asked = next((row for one in found for row in one.rows if row.choices), None)

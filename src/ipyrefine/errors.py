@@ -136,6 +136,9 @@ def describe(error: BaseException) -> str:
 
 
 def did_you_mean(word: str, known: Iterable[str], n: int = 1) -> str:
-    """Return ``" Did you mean x?"`` for the `n` nearest known words, or an empty string."""
-    near = difflib.get_close_matches(word, list(known), n=n)
+    """Return ``" Did you mean x?"`` for the `n` nearest known words, or an empty string.
+
+    Names that begin with an underscore are nobody's to use.
+    """
+    near = difflib.get_close_matches(word, [one for one in known if one[:1] != "_"], n=n)
     return f" Did you mean {' or '.join(near)}?" if near else ""

@@ -41,27 +41,6 @@ def client(cluster: tuple[Any, str], monkeypatch: pytest.MonkeyPatch) -> Any:
     return connected
 
 
-async def test_a_cluster_does_each_run_whole_and_resumes_a_failed_one_by_its_name(client):
-    """Dask would give the first result of a call that looks the same."""
-
-    def elsewhere(text: str) -> bool:  # no importable name leads to it
-        return os.getpid() != here
-
-    here, wanted, greeter = os.getpid(), tasks(3), Greeter()
-    greeter.broken = {wanted[1]}
-    with ScriptedServer(greeter) as server:
-        args = {**options(server.base_url), "checks": [elsewhere], "name": "again"}
-        args |= {"executor": client.get_executor(), "progress": False}
-        first = await ipyrefine.refine_many(wanted, **args)
-        greeter.broken = set()
-        items = await ipyrefine.refine_many(wanted, **args)
-    assert [item.passed for item in first] == [True, False, True]
-    assert greeter.asked.total() == 3 + 1, "the check passes each draft"
-    assert [(item.task, item.error) for item in items] == [(task, None) for task in wanted]
-    assert all(item.run.iterations[0].evidence[0].passed for item in items)
-    assert [Journal().get(item.name).run for item in items] == [item.run for item in items]
-
-
 @pytest.mark.skipif(os.name != "posix", reason="SIGKILL is POSIX's")
 async def test_a_killed_worker_loses_nothing_and_nothing_is_paid_twice(client):
     greeter, wanted = Greeter(hold_after=BEFORE), tasks(TASKS)

@@ -16,7 +16,7 @@ from kit import judgement as judged
 from openai_server import ScriptedServer
 
 import ipyrefine
-from ipyrefine import errors
+from ipyrefine import cli, errors
 from ipyrefine.journal.store import Journal
 from ipyrefine.providers.scripted import ScriptedModel
 
@@ -53,6 +53,15 @@ async def test_a_table_s_column_of_tasks_is_taken():
     args = {"profile": "prose", "critique": "never", "max_revisions": 0, "progress": False}
     items = await ipyrefine.refine_many(tasks, model=ScriptedModel([]), **args)
     assert [item.task for item in items] == ["Greet.", "Greet her."]
+
+
+async def test_a_question_about_a_text_that_is_answered_counts_as_passed():
+    asked = {"text": "Why two?", "draft": "def f(n):\n    return n + 2"}
+    model = ScriptedModel(['<text kind="answer">\nIt adds two.\n</text>'])
+    (item,) = await ipyrefine.refine_many([asked], model=model, journal=False, progress=False)
+    assert item.passed
+    assert item.run
+    assert (item.run.explanations[0].answer, cli.exit_status([item.run])) == ("It adds two.", 0)
 
 
 async def test_an_error_ends_its_own_task_only_and_the_progress_bar_counts_it(
@@ -104,6 +113,15 @@ async def test_what_cannot_be_used_is_refused_before_anything_runs(args, sentenc
     with pytest.raises(errors.UsageError, match=re.escape(sentence)):
         await ipyrefine.refine_many(["Greet."], model=model, **args, progress=False)
     assert model.requests == []
+
+
+async def test_no_two_calls_look_the_same_to_an_executor_that_would_take_them_for_one():
+    calls = set()  # as `add` returns no future, each ends with its error
+    args = options("http://127.0.0.1:1/v1") | {"progress": False, "name": "again"}
+    args["executor"] = type("E", (), {"submit": lambda _, work, unit: calls.add((work, unit))})()
+    for _ in range(2):
+        await ipyrefine.refine_many(["Greet."], **args)
+    assert len(calls) == 2
 
 
 @pytest.mark.parametrize("make", [

@@ -126,15 +126,3 @@ async def test_of_two_windows_on_one_notebook_only_the_focused_one_acts(lab: Lab
     lab.page = away
     await away.wait_for_timeout(1_000)  # twice as long as the other window defers
     assert len(await lab.cell_sources()) == 1
-
-
-async def test_without_the_extension_the_answer_is_unavailable_at_once(lab: Lab) -> None:
-    cell = f"{IMPORT}\nprint(await put_text('x', cell_id=source_cell_id(), timeout=50))"
-    page = await lab.open([cell], own_window=True)
-    await page.route("**/extensions/ipyrefine/**", lambda route: route.abort())
-    await page.reload()
-    await lab.wait_open()
-    await lab.run(0)
-    await lab.wait_output(0, "how='unavailable'")
-    assert "reason='closed'" in await lab.outputs_text(0)
-    assert await lab.cell_sources() == [cell]

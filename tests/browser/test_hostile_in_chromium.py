@@ -94,8 +94,8 @@ def reply(body: dict[str, Any]) -> Answer:
     if not is_critic(body):
         return Answer(f"{everything}\n<text>\n{everything}\nThe end.\n</text>", chunk=400)
     finding = {"criterion": "correctness", "quote": "The end.", "problem": everything[:3_000],
-               "fix": everything[:3_000], "severity": "minor"}  # fmt: skip
-    return Answer(json.dumps({"findings": [finding]}), chunk=400)
+               "fix": everything[:3_000], "blocks": False}  # fmt: skip
+    return Answer(json.dumps({"findings": [finding], "ready": True}), chunk=400)
 
 
 @pytest.mark.parametrize("ui", ["", "--plain"], ids=["panel", "record"])
@@ -113,7 +113,7 @@ async def test_a_hostile_model_does_nothing_in_jupyterlab(
     lab.page.on("request", lambda request: asked.append(request.url))
     await lab.run_and_wait(0)
     await lab.run_and_wait(1)
-    await lab.wait_output(1, "The end.")
+    await lab.wait_output(1, "NOTHING FOUND")
     seen = await lab.evaluate(
         "const area = panel.content.widgets[1].outputArea.node;"
         "area.querySelectorAll('details').forEach((d) => { d.open = true; });"

@@ -1,11 +1,8 @@
-"""What a text changes, in its own cell; and panels in sight and in reach."""
+"""What a text changes, in its own cell; and panels in reach."""
 
-import asyncio
 import json
-from itertools import pairwise
 from typing import Any
 
-import pytest
 from judging import criticises, is_critic
 from lab_driver import APPS, STARS, App, Lab
 from nbformat import v4
@@ -147,57 +144,6 @@ async def test_a_traceback_is_folded_while_its_cell_is_fixed_and_rejecting_leave
     assert (await lab.cell_sources())[0] == BROKEN
     assert await lab.evaluate(outputs) == saved
     await lab.wait_for("panel.content.node.contains(document.activeElement)")
-
-
-LONG = [*["x = 1\n" * 9] * 6, MINE, "last = 1"]
-SCROLLED = "document.querySelector('.jp-WindowedPanel-outer').scrollTop"
-WATCH = """
-window.tops = []; window.first = null; const began = performance.now();
-const look = () => {
-  const text = panel.content.widgets[6].outputArea.node.innerText;
-  if (first === null && text.includes("Starting…")) window.first = performance.now() - began;
-  const head = document.querySelector(".rf-panel [data-part=top]");
-  if (head && head.offsetHeight) tops.push(Math.round(head.getBoundingClientRect().top));
-  setTimeout(look, 20);
-};
-look();
-void window.jupyterapp.commands.execute("notebook:run-cell");
-"""
-
-
-@APPS
-async def test_a_panel_that_opens_low_is_scrolled_to_once_unless_the_person_has_gone_on(
-    lab: Lab, model: ScriptedServer, app: App
-) -> None:
-    page = await lab.open(LONG, app=app, model=model, height=700, own_window=True)
-    await lab.select(0)
-    await lab.evaluate(
-        "panel.content.activeCellIndex = 6; await panel.content.scrollToItem(6, 'end');"
-    )
-    await asyncio.sleep(0.5)
-    await lab.evaluate(WATCH)
-    await page.locator(DECIDE).wait_for()
-    await asyncio.sleep(0.5)
-    tops = await page.evaluate("tops")
-    assert tops[0] - tops[-1] > 100
-    assert sum(a != b for a, b in pairwise(tops)) == 1, tops
-    assert await page.evaluate("first") < 100
-    await page.mouse.move(400, 400)
-    await page.mouse.wheel(0, -400)
-    await asyncio.sleep(0.5)
-    at = await page.evaluate(SCROLLED)
-    await page.evaluate("document.querySelector('.rf-panel [data-action=continue]').click()")
-    await lab.wait_idle()
-    await asyncio.sleep(0.5)
-    assert await page.evaluate(SCROLLED) == pytest.approx(at, abs=2)
-    await lab.select(6)
-    await lab.evaluate("void window.jupyterapp.commands.execute('notebook:run-cell');")
-    await page.mouse.move(700, 400)
-    await page.mouse.wheel(0, -5000)
-    await page.locator(".rf-panel [data-part=top]").wait_for(state="attached")
-    await lab.wait_idle()
-    await asyncio.sleep(0.5)
-    assert await page.evaluate(SCROLLED) == 0
 
 
 @APPS

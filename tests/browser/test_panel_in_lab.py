@@ -137,39 +137,3 @@ async def test_a_revision_is_written_over_a_text_that_keeps_its_place_in_a_panel
     assert heights == sorted(heights)
     assert len(set(heights)) <= 3  # with the new text's line, then with what it gives
     assert max(tops) - min(tops) <= 4, sorted(set(tops))  # pixels
-
-
-async def test_two_pages_on_one_kernel_show_the_same_and_both_can_decide(
-    lab: Lab, model: ScriptedServer
-) -> None:
-    first = await lab.start(model, TASK)
-    await lab.wait_verdict("PASS")
-    await lab.command("docmanager:save")
-    second = await lab.open_again()
-    await lab.wait_verdict("PASS")
-    for lab.page, other, number, word in (
-        (second, first, "0", "NEEDS IMPROVEMENT"),
-        (first, second, "1", "PASS"),
-    ):
-        await lab.press("show", iteration=number)
-        await lab.panel(".rf-badge", word).wait_for()
-        lab.page = other
-        await lab.panel(".rf-badge", word).wait_for()
-
-
-async def test_the_clock_goes_on_in_a_silence_and_closing_says_what_became_of_the_run(
-    lab: Lab, model: ScriptedServer
-) -> None:
-    model.then(Answer(WRONG), Answer(RIGHT, chunk=20, delay=0.1, stall_after=10))
-    await lab.start(model, TASK, wait=False)
-    await lab.panel(".rf-badge", "Revising").wait_for()
-    await lab.panel("[data-stream]", "def median").wait_for()
-    clocks = "[...document.querySelectorAll('.rf-panel [data-clock]')]"
-    [first] = await lab.evaluate(f"return {clocks}.map((c) => c.textContent);")
-    await lab.wait_for(f"{clocks}[0].textContent !== arg", first)
-    close = lab.panel('.rf-menu [data-action="close"]')
-    assert await close.text_content() == "Stop and close"
-    await lab.press("close", menu="More")
-    await lab.wait_output(1, "Stopped and closed. The best text so far is in refined.")
-    await lab.wait_idle()
-    assert not await lab.page.locator(".rf-panel").count()

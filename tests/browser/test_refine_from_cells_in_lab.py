@@ -2,8 +2,6 @@
 
 import asyncio
 import json
-import sys
-from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -13,7 +11,6 @@ from openai_server import Answer, ScriptedServer
 
 WRONG = "def inc(n):\n    return n + 2\n\ndef dec(n):\n    return n - 2"
 RIGHT = WRONG.replace("n + 2", "n + 1").replace("n - 2", "n - 1")
-PROSE = "It is the the text."
 HIDDEN = "panel.content.widgets[1].inputHidden"
 
 
@@ -79,28 +76,6 @@ async def test_the_button_refines_a_code_cell_accepting_changes_it_and_one_undo_
     assert len(await lab.cell_sources()) == 4
 
 
-@APPS
-async def test_the_shortcut_refines_a_markdown_cell_as_prose(
-    lab: Lab, model: ScriptedServer, app: App
-) -> None:
-    page = await lab.open([PROSE, "last = 1"], app=app, model=model)
-    await lab.select(0)
-    await lab.command("notebook:change-cell-to-markdown")
-    await lab.command("notebook:run-cell")  # renders it
-    await page.locator(".jp-MarkdownOutput").first.click()
-    await page.keyboard.press("Alt+r")
-    await lab.ask()
-    await lab.wait_output(1, "NOTHING FOUND")
-    options = f"%%refine --set cell={(await lab.cell_ids())[0]} --draft -p prose"
-    assert (await lab.cell_sources())[1] == f"{options}\n{PROSE}"
-    await accept(lab)
-    await lab.wait_source(0, "It is the text.")
-    await lab.wait_for(
-        "panel.content.widgets[0].node.querySelector('.jp-MarkdownOutput')?.innerText"
-        ".includes('It is the text.')"
-    )
-
-
 @pytest.mark.parametrize(("app", "width"), [("lab", 1280), ("notebook", 800)])
 async def test_words_and_selected_lines_say_what_is_to_change_and_the_line_remembers_them(
     lab: Lab, model: ScriptedServer, app: App, width: int
@@ -153,108 +128,3 @@ async def test_words_and_selected_lines_say_what_is_to_change_and_the_line_remem
     await page.locator(FIELD).wait_for(state="detached")
     assert len(await lab.cell_sources()) == 3
     assert len(model.requests) == asked
-
-
-async def test_a_task_in_comments_is_written_at_once_and_a_decided_cell_asks_only_when_told(
-    lab: Lab, model: ScriptedServer
-) -> None:
-    await lab.open(["# Write inc and dec.", WRONG], model=model)
-    await improve(lab, 1)
-    await lab.wait_output(2, "NOTHING FOUND")
-    await accept(lab)
-    await lab.wait_source(1, RIGHT)
-    await lab.wait_idle()
-    asked = len(model.requests)
-    await lab.run_and_wait(2)
-    await lab.wait_output(2, "Already decided.")
-    await lab.restart_kernel()
-    await lab.run_and_wait(2)
-    await lab.wait_output(2, "Already decided.")
-    assert len(model.requests) == asked
-    first, _, body = (await lab.cell_sources())[2].partition("\n")
-    await lab.set_source(2, f"{first} --again\n{body}")
-    model.asked.clear()
-    await lab.run_and_wait(2)
-    assert await asyncio.to_thread(model.asked.wait, 60)
-    await lab.wait_idle()
-    await lab.press_stars(0)
-    await lab.wait_output(1, "NOTHING FOUND")
-
-
-@APPS
-async def test_a_busy_kernel_and_a_missing_one_get_one_sentence(
-    lab: Lab, model: ScriptedServer, app: App
-) -> None:
-    from playwright.async_api import Error
-
-    await lab.open([WRONG, "last = 1"], app=app, model=model)
-    sleep = "import time; time.sleep(600)"
-    # The status may say idle in a long run; that this run has begun is seen by its echo.
-    await lab.evaluate(
-        """const future = panel.sessionContext.session.kernel.requestExecute({code: arg});
-        await new Promise((begun) => {
-          future.onIOPub = (message) => message.header.msg_type === "execute_input" && begun();
-        });""",
-        sleep,
-    )
-    sentence = lab.page.get_by_text("The kernel is busy. Wait until it is idle").first
-    for _ in range(6):  # a click on a toolbar that is still being built may be lost
-        await lab.press_stars(0)
-        with suppress(Error):
-            await sentence.wait_for(timeout=10_000)
-            break
-    assert await sentence.is_visible()
-    await lab.evaluate("await panel.sessionContext.shutdown();")
-    await lab.press_stars(0)
-    await lab.page.get_by_text("This notebook has no kernel.").first.wait_for()
-    assert len(await lab.cell_sources()) == 2
-
-
-async def test_the_palette_lists_both_commands_and_what_cannot_be_refined_gets_one_sentence(
-    lab: Lab, model: ScriptedServer
-) -> None:
-    page = await lab.open(["", "x = 1"], model=model)
-    await lab.command("apputils:activate-command-palette")
-    await page.keyboard.type("refine")
-    for label in ("Refine Cell", "Refine Selection"):
-        item = page.locator(".lm-CommandPalette-item", has_text=label).first
-        await item.wait_for()
-        assert await item.locator(".lm-CommandPalette-itemShortcut").inner_text()
-    await page.keyboard.press("Escape")
-    await lab.press_stars(0)
-    await page.get_by_text("This cell is empty.").first.wait_for()
-    await lab.select(1)
-    await lab.command("ipyrefine:refine-selection")
-    await page.get_by_text("Nothing is selected.").first.wait_for()
-    await lab.set_source(0, "import sys; sys.modules['ipyrefine'] = None")
-    await lab.run_and_wait(0)
-    await lab.press_stars(1)
-    await page.get_by_text("This kernel lacks ipyrefine.").first.wait_for()
-    assert len(await lab.cell_sources()) == 2
-
-
-SCHEME = """\
-from ipykernel.ipkernel import IPythonKernel
-from ipykernel.kernelapp import IPKernelApp
-
-class Scheme(IPythonKernel):
-    language_info = {"name": "scheme", "file_extension": ".scm"}
-
-IPKernelApp.launch_instance(kernel_class=Scheme)
-"""
-
-
-async def test_a_kernel_of_another_language_gets_one_sentence(lab: Lab) -> None:
-    lab.server.add_kernel("scheme", {})
-    spec = lab.server.home / "data/kernels/scheme/kernel.json"
-    program = spec.with_name("scheme.py")
-    program.write_text(SCHEME)
-    fields = json.loads(spec.read_text())
-    fields["argv"] = [sys.executable, str(program), "-f", "{connection_file}"]
-    spec.write_text(json.dumps(fields | {"language": "scheme"}))
-    await lab.open(["(+ 1 2)"])
-    await lab.change_kernel("scheme")
-    await lab.press_stars(0)
-    said = "Refining needs a Python kernel. This one runs scheme."
-    await lab.page.get_by_text(said).first.wait_for()
-    assert len(await lab.cell_sources()) == 1

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from kit import READY
 from lab_driver import APPS, App, Lab
 from openai_server import ScriptedServer
 
@@ -19,12 +18,6 @@ MEAN = """def median(xs):
     xs = sorted(xs)
     n = len(xs)
     return (xs[(n - 1) // 2] + xs[n // 2]) / 2"""
-EMAIL = "%%refine -p email\nTell Ms. Ortega that parcel 4417 came late. Voucher: 10 euros."
-UNSOURCED = READY.replace('"findings"', '"unsourced": ["4 days", "Maria Lopez"], "findings"')
-INVENTED = (
-    "Dear Ms. Ortega, we are sorry that your parcel 4417 came 4 days late. "
-    "Please call Maria Lopez, who will send you a voucher of 10 euros."
-)
 # Clicks a row's button and returns whether it looks taken at once, whether the kernel answered, and
 # by how much the panel's height changed.
 CLICK = """
@@ -81,24 +74,3 @@ async def test_a_result_is_confirmed_taken_back_and_another_refuted_until_the_te
     await lab.panel(".rf-step", "Revision 1").wait_for()
     await lab.wait_verdict("PASS")
     assert await lab.page.locator(".rf-panel .rf-said.rf-good").count() == 2
-
-
-async def test_what_stands_in_no_source_is_kept_or_struck(lab: Lab, model: ScriptedServer) -> None:
-    def write(body: dict[str, Any]) -> str:
-        asked = str(body["messages"])
-        if '"ready"' in asked:
-            return UNSOURCED
-        struck = "stands in no source" in asked
-        return f"<text>\n{INVENTED.replace('4 days ', '') if struck else INVENTED}\n</text>"
-
-    model.default = write
-    await lab.start(model, EMAIL, wait=False)
-    await lab.wait_output(1, "stands in no source")
-    rows = lab.page.locator(".rf-panel .rf-res")
-    lopez = rows.filter(has=lab.page.get_by_text("“Maria Lopez” stands")).first
-    await lopez.focus()
-    await lab.page.keyboard.press("y")
-    await lopez.wait_for(state="detached")
-    await lab.page.get_by_role("button", name="Delete", exact=True).click()
-    await lab.wait_output(1, "Revision 1")
-    await rows.first.wait_for(state="detached")

@@ -1,11 +1,10 @@
-"""Words of any script, and prose while it is written."""
+"""Words of any script."""
 
 from typing import Any
 
-from panel_page import open_panel, page_html, send
-from states import MAIL, STATES
+from panel_page import page_html
+from states import MAIL
 
-from ipyrefine.core.model import Stage
 from ipyrefine.core.run import Run
 from ipyrefine.render.html import View, panel_html, panel_parts, record_html
 
@@ -51,29 +50,3 @@ async def test_a_text_is_read_from_the_right_line_by_line_in_panel_and_record(br
         assert await remark.evaluate(DIRECTION) == ["rtl", "start"]
         assert await page.locator(".rf-said-whole p, .rf-told span").count()
     await page.close()
-
-
-async def test_fields_take_the_direction_of_what_is_typed_and_code_stays(browser: Any) -> None:
-    page = await open_panel(browser, STATES["example"])
-    field = page.locator("textarea[name=words]")
-    await field.fill(ARABIC)
-    assert (await field.evaluate(DIRECTION))[0] == "rtl"
-    value = page.locator("input[name=result]")
-    await value.fill(f"'{ARABIC[:4]}'")
-    assert (await value.evaluate(DIRECTION))[0] == "ltr"
-    await page.close()
-
-
-async def test_prose_streams_in_the_type_in_which_it_is_read_and_code_as_code(browser: Any) -> None:
-    font = "e => [getComputedStyle(e).fontFamily, getComputedStyle(e).fontSize]"
-    for name in ("mail", "function"):
-        run = STATES[name]
-        page = await open_panel(browser, run)
-        read = await page.locator(".rf-text :is(.rf-prose, .rf-code)").first.evaluate(font)
-        writing = run.replace(stage=Stage.REVISE, stop_reason=None)
-        view = View(streaming="text", under_way=3)
-        await send(page, parts=panel_parts(writing, view), at=0, text="# Now\n\n**Dear** all,")
-        assert await page.locator("[data-stream]").inner_text() == "# Now\n\n**Dear** all,"
-        for part in ("[data-stream]", "[data-rest]"):
-            assert await page.locator(part).evaluate(font) == read, name
-        await page.close()

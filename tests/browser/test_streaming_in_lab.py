@@ -1,7 +1,5 @@
 """A text that streams is seen whole, as text, in every view of the panel."""
 
-import asyncio
-
 from lab_driver import APPS, App, Lab
 from openai_server import Answer, ScriptedServer
 
@@ -62,18 +60,3 @@ async def test_a_text_is_there_whole_as_text_its_end_in_view_and_in_every_other_
         await lab.page.wait_for_function(f"(arg) => {FILLED}", arg=[2, shown])
     await lab.open_again(app=app)
     await lab.wait_for(FILLED, [1, shown])
-
-
-async def test_a_long_silence_is_shown_and_its_button_ends_the_wait(
-    lab: Lab, model: ScriptedServer
-) -> None:
-    model.then(Answer(hold=True))
-    sooner = "import ipyrefine.notebook.panel as p\np.SILENCE = 2\n%load_ext ipyrefine"
-    await lab.open([sooner, CELL.format("")], model=model)
-    await lab.run_and_wait(0)
-    await lab.run(1)
-    for seconds in (3, 5):  # the page's own clock
-        await lab.wait_output(1, f"No reply for {seconds} s")
-    await lab.press("stop")
-    assert await asyncio.to_thread(model.left.wait, 10)
-    await lab.panel(".rf-badge", "STOPPED").wait_for()

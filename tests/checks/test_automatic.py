@@ -49,12 +49,6 @@ def test_what_a_task_states_is_checked_and_results_of_code_can_be_confirmed(stat
     assert checks or found == NOTHING
 
 
-async def test_examples_may_use_the_variables():
-    stated = task("Write f().\n\n>>> f()\n3\n")
-    check, *_ = find_demands(stated, (), copies=Variables({"limit": 3}).copies).checks
-    assert (await check("def f():\n    return limit", stated)).passed
-
-
 @pytest.fixture
 def closed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The sandbox keeps code from the network, keys and processes, as far as anybody asks."""

@@ -1,6 +1,5 @@
 """A name that a user or a model chooses decides nothing, even if it is one of ours."""
 
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -14,8 +13,6 @@ from kit import (
     finding,
     finish,
     refinement,
-    status,
-    text,
     written,
 )
 
@@ -105,22 +102,6 @@ def test_a_function_under_a_name_of_ours_is_asked_for_with_brackets(name: str) -
     assert check.name == same.name == f"{name}()"
     assert needs_reader([check.name]) == [check.name]
     assert from_record([check.name], [check]) == (check,)
-
-
-@pytest.mark.parametrize("name", ["feedback", "verdict", "no source", "evaluator's score"])
-async def test_a_weakness_is_contested_alike_under_any_criterions_name(name: str) -> None:
-    async def told(criterion: str) -> list[Any]:
-        said = critique(finding("too cold to be read", criterion=criterion))
-        again = {"findings": [], "ready": False, "upheld": ["f1"], "because": "Cold."}
-        replies = [text("a"), said, text("b", "f1: KEEP: it is meant so"), json.dumps(again)]
-        loop = refinement(replies, limits=Limits(max_revisions=1, critique="always"))
-        await finish(loop)
-        cells = [one for it in loop.state.iterations for one in loop.state.cells(it)]
-        points = [(one.id, one.point.blocking, status(one), one.point.contests) for one in cells]
-        verdicts = [it.verdict and it.verdict.outcome for it in loop.state.iterations]
-        return [loop.state.stop_reason, verdicts, points]
-
-    assert await told(name) == await told("warmth")
 
 
 async def test_a_finding_under_a_tests_name_contests_no_test() -> None:

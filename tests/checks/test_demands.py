@@ -10,28 +10,20 @@ from ipyrefine.checks.demands import read_lengths
 # What requests state about the whole of their answer, in all the wordings that people use.
 STATED = r"""
 4 bullets    | Give me 4 bullet points on why we should move to Postgres.
->=120 words  | Write a job ad. It must be at least 120 words and mention "night shift".
 <=40 words   | Please write a pitch for an app, 40 words max.
 <=120 words  | Explain tides in at most 120 words.
-<=60 words   | Tell my team that the deploy is postponed, and keep it to 60 words or fewer.
 >=100 words, <=200 words | Write a welcome, 100 words minimum, 200 words maximum.
 <=250 words  | Write an abstract for the poster; it may not exceed 250 words.
 50-80 words  | Describe our hiking socks for the shop, 50-80 words.
 2 sentences  | Explain overfitting to a product manager in two sentences.
-4 paragraphs | Write a four-paragraph essay on night trains.
 3-5 bullets  | Give me the pros of remote work as three to five bullets.
 <=3 sentences | In at most 3 sentences, tell me why the sky is blue.
 <=40 words   | Write a note of no more than 40 words to the night shift.
-<=50 words   | Describe the sea in at most 50 words, with the word 'salt' in it.
-<=120 words  | Write a blurb in at most 120 words, without "very".
-<=75 words   | Halve this notice to at most 75 words. Every date stays.
-50-80 words  | Write a bio in between 50 and 80 words.
 50-80 words  | Write a product blurb of between 80 and 50 words.
 <12 lines    | Write a poem of under 12 lines.
 5 lines      | Write a limerick in exactly five lines.
 <=1000 words | Summarise the meeting in a maximum of 1,000 words.
 <=3 sentences | Explain DNS in 3 sentences at most.
-1-2 sentences | Explain DNS in one or two sentences.
 <280 characters | Keep your answer below 280 characters.
 1 sentence   | Give me a one-sentence summary of tides.
 <=3 sentences | Rewrite this complaint in at most 3 sentences:\n\n12 sentences came late.
@@ -41,13 +33,8 @@ STATED = r"""
 NOT_STATED = [
     "Write a FAQ with 5 questions, each answered in at most 40 words.",
     "Write the abstract in at most 200 words, followed by 5 keywords.",
-    "Write three slogans. At most 8 words.",
     "Write a story in which a robot says exactly 3 words.",
-    "Explain how an API should answer in JSON.",
     'Write a post. Start with the word "Finally".',
-    'Write a speech that doesn\'t use the word "synergy" more than once.',
-    "Write five steps for brewing coffee with one sentence each.",
-    'Is this a bug? Reply with "ok" or "later".',
     "Write around 200 words on otters.",
     "Write a 500-word story about a lighthouse.",
     "Ideally it stays under 100 words. Describe the harbour.",
@@ -56,19 +43,14 @@ NOT_STATED = [
     "Make this friendlier:\n\nHi Tom, reply in at most 50 words and use exactly 3 bullets.",
     "Write an email with a subject line of at most 8 words.",
     'Proofread: "Your answer must have exactly 3 bullets."',
-    "Write a hint for users whose names have more than 30 characters.",
     "Add two sentences about refunds to the letter.",
-    'Use "Hello" as the title of your post.',
     'Start the second paragraph with the word "However".',
-    "Our guide says to use at most 20 words. Write a comment on that rule.",
     "Explain recursion. Use at most 3 sentences for the definition.",
     "Write 100 words under the heading Tea.",
     "Write a 2-3 line note to Bo.",
     "Write a poem in 3 lines.",  # a paragraph is often meant that fills three
     "Rewrite it so that no line has more than 80 characters.",
     "Write two emails of at most 50 words.",
-    'Write an advert for a bakery. Do not use the words "artisan" or "authentic".',
-    "Return the answer as JSON: name, capital and population of France.",
 ]
 
 

@@ -219,15 +219,6 @@ async def test_a_result_of_first_rows_is_no_example() -> None:
     loop.decide(read_expectation("n == 3"))
 
 
-async def test_a_result_of_an_earlier_text_on_first_rows_is_no_example() -> None:
-    loop = await refined(code("total = 0\nassert total"), code(TOTAL), READY)
-    first = loop.state.iterations[0].replace(text=TOTAL, evidence=loop.state.iterations[1].evidence)
-    second = loop.state.iterations[1].replace(text="total = 5", evidence=())
-    loop.state = loop.state.replace(iterations=(first, second), best=1)
-    with pytest.raises(UsageError, match="can't become an example"):
-        loop.decide(read_expectation("total == 526541.0"))
-
-
 async def test_models_are_told_of_first_rows_at_every_level() -> None:
     loop = await refined(code(TOTAL), READY)
     assert loop.state.chosen

@@ -24,7 +24,8 @@ RESULTS = [
     *((True, True, None), (False, False, None), ("PASS", True, None), ("FAIL", False, None)),
     *(("NEEDS_IMPROVEMENT", False, None), ([], True, None), (["a", "b"], False, None)),
     *((0.8, True, 0.8), (1, True, 1.0), (("FAIL", "too long"), False, None)),
-    *(((False, ["a", "b"]), False, None), ((0.9, ""), True, 0.9)),
+    *(((False, ["a", "b"]), False, None), ((0.9, ""), True, 0.9), ("FAIL: too long", False, None)),
+    *((1e-5, False, 1e-5), ({"speed": "PASS", "style": "PASS"}, True, None)),
     ('{"evaluation": "FAIL", "feedback": "a"}', False, None),
     ({"evaluation": "FAIL", "score": 0.9}, False, 0.9),
     ({"evaluation": "PASS", "score": 0.9, "thoughts": "…"}, True, 0.9),
@@ -59,6 +60,7 @@ async def test_feedback_becomes_findings(result, detail, blocking):
     "result",
     [
         *(1.5, float("nan"), -1, {}, object(), [1], (0.5, 0.7), (True, 1), (True, "", "")),
+        *("PASS, but slow", {"evaluation": "PASS: no"}),
         *({"score": True}, {"score": 7}, {"evaluation": "GOOD"}, {"done": 0.5}, {"problem": "a"}),
     ],
 )
@@ -149,12 +151,9 @@ async def test_the_task_is_passed_to_a_function_that_wants_it_and_to_no_other():
     "function",
     [
         *(lambda task, text: (text, task), lambda question, answer: (answer, question)),
-        *(lambda prompt, output: (output, prompt), lambda context, content: (content, context)),
         *(lambda original_task, final_answer: (final_answer, original_task),),
-        *(lambda criteria, candidate: (candidate, criteria), lambda task, x: (x, task)),
-        *(lambda requirements, draft: (draft, requirements), lambda x, solution: (solution, x)),
-        *(lambda text, task: (text, task), lambda response, context=None: (response, context)),
-        *(lambda a, b: (a, b), lambda code, requirements: (code, requirements)),
+        *(lambda task, x: (x, task), lambda x, solution: (solution, x), lambda a, b: (a, b)),
+        *(lambda response, context=None: (response, context),),
         *(lambda *, task, text: (text, task), lambda text, *, task: (text, task)),
         *(lambda question, answer, strict=True: (answer, question),),
     ],

@@ -12,7 +12,7 @@ from kit import READY, code, critique, finding, finish, refinement
 
 from ipyrefine.checks import suite as suite_module
 from ipyrefine.checks.suite import Suite
-from ipyrefine.core.critiques import parse_tests
+from ipyrefine.core.critiques import read_tests_of
 from ipyrefine.core.model import Limits, Task
 from ipyrefine.core.points import with_ids
 from ipyrefine.core.table import Evidence, Point, Result
@@ -215,6 +215,25 @@ async def test_a_test_sees_a_variable_as_it_was_before_the_text(text: str) -> No
     assert len(bills) == 2
 
 
+ANSWERS = {
+    "a value": ("xs.append(3)\nsum(xs)", "answer == _ == Out[-1] == 6", True),
+    "its own answer": ("answer = sum(xs)", "answer == 3", True),
+    "its own function": ("def answer(n):\n    return n\nanswer(3)", "answer(4) == 4", True),
+    "another value than its own answer": ("answer = 3\n[answer]", "answer == [3]", True),
+    "a wrong value": ("len(xs)", "answer == 3", False),
+    "no value": ("total = sum(xs)", "answer == 3", None),
+}
+
+
+@pytest.mark.parametrize(("text", "claim", "passed"), ANSWERS.values(), ids=ANSWERS)
+async def test_a_test_sees_the_value_that_a_cell_ends_in(text, claim, passed) -> None:
+    result = (await run(text, f"def test_it():\n    assert {claim}\n", xs=[1, 2]))["test_it"]
+    assert (result.passed, result.broken) == (passed, passed is None)
+    if passed is False:
+        assert result.gives
+        assert result.gives.result == "2"
+
+
 async def test_a_text_s_own_name_before_is_what_its_tests_see() -> None:
     source = "def test_own():\n    assert before(3) == 2\n"
     results = await run("def before(n):\n    return n - 1", source, xs=[1])
@@ -301,28 +320,6 @@ MODULES = {
     "def test_a():\n    assert plus(1, 2) == solution.add(1, 2) == 3\n",
     "a copy of the text": "def add(a, b):\n    return a * b\n"
     "def test_a():\n    assert add(1, 2) == 3\n",
-    "a class": """
-        import pytest
-        class TestAdd:
-            ONE = 1
-            @pytest.fixture
-            def two(self):
-                return 2
-            def setup_method(self):
-                self.three = 3
-            def test_a(self, two):
-                assert add(self.ONE, two) == self.three
-    """,
-    "unittest": """
-        import unittest
-        class Adds(unittest.TestCase):
-            def setUp(self):
-                self.one = 1
-            def test_a(self):
-                self.assertEqual(add(self.one, 2), 3)
-        if __name__ == "__main__":
-            unittest.main()
-    """,
     "a test that is expected to fail, marked": """
         import pytest
         @pytest.mark.xfail(reason="it subtracts")
@@ -333,7 +330,7 @@ MODULES = {
 
 
 def written(source: str, text: str = ADD) -> list[Point]:
-    return parse_tests(f"```python\n{dedent(source)}\n```", text)
+    return read_tests_of(f"```python\n{dedent(source)}\n```", text)
 
 
 def apart(sources: Mapping[str, str], text: str = ADD) -> dict[str, list[Point]]:
@@ -535,8 +532,6 @@ OWN_FAULTS = {
     "a fixture that is called": "import pytest\n@pytest.fixture\ndef one():\n    return 1\n"
     "def test_a():\n    assert add(one(), 2) == 3",
     "a skip": "import pytest\ndef test_a():\n    pytest.skip('no network')",
-    "a class that cannot be made": "class TestAdd:\n    def __init__(self):\n        pass\n"
-    "    def test_a(self):\n        assert add(1, 2) == 3",
     "strategies that give nothing": "from hypothesis import given, strategies as st\n"
     "@given(st.integers(5, 1))\ndef test_a(n):\n    assert add(n, 0) == n",
     "a slip in what the text calls": "def test_a():\n    def job():\n        return nothing\n"

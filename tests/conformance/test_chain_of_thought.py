@@ -47,12 +47,14 @@ async def test_a_java_class_stays_java_with_the_thoughts_of_every_generation():
     assert not any(plan in asked for plan in THOUGHTS for asked in [*writer, *judge])
 
 
-async def test_java_is_what_is_asked_for_and_fenced_without_a_word_about_python():
+async def test_java_is_asked_for_as_java_once_its_writer_answers_in_it():
     writer = ScriptedModel(f"I would do it so.\n```java\n{c}\n```" for c in CLASSES)
     judge = ScriptedModel(map(json.dumps, ROUNDS))
     run = await refine(COUNTER, model=writer, judge=judge, prompts={"judge": EVALUATOR})
     assert [i.text for i in run.iterations] == CLASSES
-    for asked in sent(writer):
+    first, *others = sent(writer)
+    assert "```python" not in first
+    for asked in others:
         assert "```java" in asked
         assert "Java code" in asked
         assert "python" not in asked.lower()

@@ -107,7 +107,7 @@ async def test_an_invalid_reply_is_sent_back_once_with_the_error_and_counted():
     await finish(loop)
     again = requests(loop)[2].messages
     assert again[-2].content == "It is fine."
-    assert "it holds no verdict, done or score" in again[-1].content
+    assert "it isn't one JSON object" in again[-1].content
     assert (loop.state.usage.calls, loop.state.stop_reason) == (3, StopReason.PASSED)
     assert any(w.startswith("Asked scripted again") for w in loop.state.warnings)
 

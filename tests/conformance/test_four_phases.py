@@ -31,6 +31,7 @@ from kit import (
     told,
 )
 from own_prompts import problems, sent
+from surfaces import SURFACES
 
 from ipyrefine import refine
 from ipyrefine.core.model import Limits, Outcome, StopReason
@@ -304,6 +305,36 @@ async def test_the_answer_to_what_is_missing_is_seen_yes_or_no(ready):
     assert "The date could be bolder." in run.verdict.line
     assert (run.stop_reason == "passed") is ready
     assert ("The date could be bolder." in problems(run)) is not ready
+
+
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        ("1. Too dull.\n2. No link.\n\n3. Wrong year.", ["Too dull.", "No link.", "Wrong year."]),
+        ("It is dull,\nand three years old.", ["It is dull, and three years old."]),
+    ],
+    ids=["a list", "words"],
+)
+async def test_a_critique_in_words_is_acted_on(said, found):
+    first = [said] * (1 if len(found) == 3 else 2)  # three are asked for
+    fixed = json.dumps({"findings": [], "fixed": FIXED, "ready": True})
+    run, model = await pasted(PASTED, text("a"), *first, text("b", "f1: x"), fixed)
+    assert [one.words for one in told(run, 0)] == found
+    revise = next(r for r in model.requests if r.purpose == "revise").messages[-1].content
+    assert all(f"- f{n} (blocking): {one}" in revise for n, one in enumerate(found, 1))
+    assert (run.text, run.stop_reason) == ("b", "passed")
+
+
+@pytest.mark.parametrize("revisions", [1, 3])
+async def test_a_last_word_in_words_is_asked_for_again_then_shown_as_it_came(revisions):
+    last = "This is not production-ready. Missing: the price."
+    replies = text("a"), critique(*WEAK), text("b"), last, last
+    run, model = await pasted(PASTED, *replies, max_revisions=revisions)
+    assert 'one JSON object with "findings" and "ready"' in model.requests[-1].messages[-1].content
+    assert (run.verdict.outcome, run.stop_reason) == (Outcome.NOT_JUDGED, "unjudged")
+    for render in SURFACES:
+        assert last in render(run)
+    assert "too dull" not in run.verdict.line
 
 
 @pytest.mark.parametrize("word", ["almost", "no", False, "not yet"])

@@ -21,6 +21,7 @@ from own_prompts import EVALUATOR, GENERATOR, STACK, looped, outcomes, said, sen
 from ipyrefine import refine
 from ipyrefine.core.decisions import Guide
 from ipyrefine.core.model import Limits, Outcome, StopReason
+from ipyrefine.core.prompts import Prompts
 from ipyrefine.core.run import Run
 from ipyrefine.errors import UsageError
 from ipyrefine.providers.scripted import ScriptedModel
@@ -99,7 +100,8 @@ async def test_a_function_of_task_and_text_is_given_each_by_its_name():
         seen.append((task.text, text))
         return "PASS", ""
 
-    run = await refine(STACK, model=ScriptedModel(GENERATED), checks=[evaluate])
+    own = {"draft": GENERATOR}
+    run = await refine(STACK, model=ScriptedModel(GENERATED), checks=[evaluate], prompts=own)
     assert (seen, run.stop_reason) == ([(STACK, ATTEMPTS[0])], "passed")
 
 
@@ -158,9 +160,9 @@ async def test_a_stated_example_blocks_a_pass_and_stands_beside_the_feedback(fir
 
 @pytest.mark.parametrize("place", ["text", "content", "response", "response.code", "solution"])
 async def test_places_of_an_evaluators_prompt_are_filled(place):
-    prompt = f"Original task: {{task}}\nTo evaluate: <<{{{place}}}>>"
+    prompt = f"PASS or FAIL?\nOriginal task: {{task}}\nTo evaluate: <<{{{place}}}>>"
     _, _, [asked] = await looped([code("x = 1")], [said("PASS")], prompts={"judge": prompt})
-    assert asked == f"Original task: {STACK}\nTo evaluate: <<x = 1>>"
+    assert asked == f"PASS or FAIL?\nOriginal task: {STACK}\nTo evaluate: <<x = 1>>"
 
 
 async def test_places_of_a_generators_prompt_are_filled():
@@ -246,7 +248,8 @@ async def test_an_evaluation_is_pass_needs_improvement_or_fail_by_its_score(scor
 
 
 async def test_of_an_evaluator_that_gives_words_no_score_and_no_target_are_told():
-    loop = evaluated([text("Hi"), "FAIL: no name", text("Hi Ann"), "PASS"], limits=Limits())
+    replies, prompts = [text("Hi"), "FAIL: no name", text("Hi Ann"), "PASS"], Prompts(judge="?")
+    loop = evaluated(replies, limits=Limits(), prompts=prompts)
     await finish(loop)
     assert loop.state.stop_reason is StopReason.PASSED
     loop.decide(Guide(guidance="greet Bob, too"))
@@ -259,12 +262,41 @@ async def test_of_an_evaluator_that_gives_words_no_score_and_no_target_are_told(
 
 @pytest.mark.parametrize(
     "reply",
-    ["Hm, hard to say.", '{"note": "unsure"}', '{"evaluation": "SUPER"}', "It is all right."],
+    ["Hm, hard to say.", '{"note": "unsure"}', '{"evaluation": "SUPER"}', "PASS. All is right."],
 )
 async def test_an_evaluation_that_stays_unreadable_is_feedback_and_the_run_goes_on(reply):
     run, writer, _ = await looped(GENERATED, [reply, reply, said("PASS")])
-    assert (outcomes(run), run.text) == (["NEEDS_IMPROVEMENT", "PASS"], ATTEMPTS[1])
+    assert (outcomes(run), run.text) == (["NOT_JUDGED", "PASS"], ATTEMPTS[1])
     assert reply in writer[1]
+    assert run.iterations[0].evaluation.said == reply
+
+
+async def test_unreadable_evaluations_are_acted_on_up_to_the_cap_and_settle_nothing():
+    run, _, judge = await looped(GENERATED, ["PASS? No."] * 8, max_revisions=2)
+    assert outcomes(run) == ["NOT_JUDGED"] * 3
+    assert (run.stop_reason, len(judge)) == ("unjudged", 5), "two are asked again, and no more"
+
+
+async def test_a_list_without_an_item_or_done_is_asked_about_once_and_ends_the_run():
+    run, _, judge = await looped(GENERATED, ['{"feedback": []}'] * 2)
+    assert (outcomes(run), run.stop_reason, len(judge)) == (["NOT_JUDGED"], "unjudged", 2)
+
+
+async def test_an_evaluators_own_words_for_yes_and_no_are_those_of_its_prompts():
+    prompts = {"judge": "Gut so?", "pass": "BESTANDEN", "fail": "DURCHGEFALLEN"}
+    replies = ["Knapp BESTANDEN", "DURCHGEFALLEN: pop fehlt", "BESTANDEN"]
+    run, writer, judge = await looped(GENERATED, replies, prompts=prompts)
+    assert (outcomes(run), run.text) == (["FAIL", "PASS"], ATTEMPTS[1])
+    assert "pop fehlt" in writer[1]
+    assert '"Verdict: BESTANDEN", "Verdict: DURCHGEFALLEN"' in judge[1]
+    assert len(judge) == 3
+
+
+async def test_a_prompt_that_names_no_word_for_yes_is_refused_before_the_first_call():
+    writer = ScriptedModel([])
+    with pytest.raises(UsageError, match='Add "pass": "APPROVED"'):
+        await refine(STACK, model=writer, prompts={"judge": "Say APPROVED or REJECTED."})
+    assert not writer.requests
 
 
 async def test_an_empty_evaluation_neither_passes_nor_loops():

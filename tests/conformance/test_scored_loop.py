@@ -5,9 +5,7 @@
   --budget "30 calls"`, with ``score(text)`` or ``score(text, task)``, sync or async. Without the
   function a judge scores, in at most 2 × (1 + revisions) calls, and two more where its replies
   can't be read.
-- ``max_eval_chars`` has no counterpart: a score of half a text says nothing about the whole. The
-  whole text is sent; where the server says that it read less than half, both numbers are shown
-  and that reading settles nothing.
+- ``max_eval_chars`` is that of `refine` (32,768). What is cut is warned of.
 - By default patience is 2 (``--patience off``). With ``--target`` or a function there is no
   critique. The stop reason tells ``passed``, ``plateau``, ``revisions`` and ``budget`` apart.
 """
@@ -57,16 +55,24 @@ def judge(scores: Iterable[float], *feedback: str) -> ScriptedModel:
     return ScriptedModel(map(json.dumps, named if feedback else said))
 
 
-async def test_a_judge_reads_the_whole_of_a_long_text():
+@pytest.mark.parametrize("prompts", [{"judge": SCORE}, {}], ids=["own", "ours"])
+async def test_a_long_text_is_cut_for_the_judge_with_a_warning(prompts):
     long = "\n\n".join(f"Paragraph {n}. " + "It rains. " * 40 for n in range(120))
-    scorer = judge([0.95])
-    run = await refine(
-        "Shorten it.", draft=long, model=texts(), judge=scorer, target=0.9, journal=False,
-        prompts={"judge": SCORE}, profile="prose",
-    )  # fmt: skip
-    assert len(long) > 40_000
-    assert long in scorer.requests[0].messages[-1].content
-    assert run.stop_reason == "passed"
+    for most in ({}, {"max_eval_chars": 5_000}):
+        kept = most.get("max_eval_chars", 32_768)
+        scorer = judge([0.95] if prompts else [9.5])
+        run = await refine(
+            "Shorten it.", draft=long, model=texts(), judge=scorer, target=0.9, journal=False,
+            prompts=prompts, profile="prose", **most,
+        )  # fmt: skip
+        asked = scorer.requests[0].messages[-1].content
+        assert long[:kept] in asked
+        assert long[: kept + 1] not in asked
+        assert asked.count("</material-") == asked.count("<material-")
+        assert run.stop_reason == "passed"
+        assert run.warnings == (
+            f"Only the first {kept:,} characters of your text were sent to the evaluator.",
+        )
 
 
 SEQUENCES: dict[str, tuple[tuple[float, ...], dict[str, Any], int, str]] = {

@@ -1,4 +1,3 @@
-# ruff: noqa: RUF001
 """What people with another loop have in hand, row by row: replies, evaluators, tasks, drafts.
 
 Each row is one behaviour, under the letter of its system (see CONTRIBUTING). The inputs have the
@@ -75,7 +74,6 @@ def shapes(text: str, language: str = "") -> dict[str, str]:
         "bold, without colons": f"**Thoughts**\n{PLAN}\n\n**Response**\n{fenced}",
         "numbered": f"1. Thoughts:\n{PLAN}\n\n2. Response:\n{text}",
         "words before": f"Sure, I will do that.\n\nThoughts: {PLAN}\n\nResponse:\n{text}",
-        "the response first": f"Response:\n{text}\n\nThoughts:\n{PLAN}",
         "tags": f"<thoughts>{PLAN}</thoughts>\n<response>\n{text}\n</response>",
         "tags, fenced": f"<thoughts>\n{PLAN}\n</thoughts>\n<response>\n{fenced}\n</response>",
         "a tag for thinking": f"<thinking>{PLAN}</thinking>\n\n{fenced}",
@@ -89,15 +87,6 @@ def shapes(text: str, language: str = "") -> dict[str, str]:
         "JSON, raw line breaks in a fence": f"```json\n{raw}\n```",
         "JSON, further keys": json.dumps({"thoughts": PLAN, "response": text, "confidence": 0.9}),
         "JSON, a fence inside": json.dumps({"thoughts": PLAN, "response": fenced}),
-        "JSON, a trailing comma": both[:-1] + ",}",
-        "JSON of a model of the user's": json.dumps({"reasoning": PLAN, "solution": text}),
-        "a tool call": json.dumps({"name": "Generation", "arguments": json.loads(both)}),
-        "a tool call in tags": f"<tool_call>\n{json.dumps({'name': 'g', 'arguments': both})}\n"
-        "</tool_call>",
-        "JSON without its end": both[:-2],
-        "Python's quotes": str(json.loads(both)),
-        "words in Chinese": f"思考：{PLAN}\n\n回答：\n{text}",
-        "words in German": f"Gedanken: {PLAN}\n\nAntwort:\n{fenced}",
         "tildes": f"Thoughts: {PLAN}\n\nResponse:\n~~~\n{text}\n~~~",
     }
 
@@ -108,7 +97,6 @@ ALONE = {
     "the response alone": f"Response:\n{CODE}",
     "the response alone, fenced": f"**Response:**\n```python\n{CODE}\n```",
     "JSON of a response": json.dumps({"response": CODE}),
-    "JSON of code": json.dumps({"code": CODE}),
     "code": CODE,
     "a fence": f"Here you are.\n\n```python\n{CODE}\n```\n\nI hope it helps.",
 }
@@ -140,11 +128,6 @@ async def test_d_a_java_class_stays_java(shape):
     assert run.usage.calls == 1
 
 
-async def test_d_a_java_class_in_json_needs_no_prompt_that_asks_for_it():
-    run = await generated(shapes(JAVA)["JSON"], JAVA_TASK, revise="Mend it.")
-    assert (run.text, run.iterations[0].thoughts) == (JAVA, PLAN)
-
-
 @pytest.mark.parametrize("shape", [*IN_PROSE, "the response alone", "plain"])
 async def test_a_prose_is_read_in_the_same_shapes(shape):
     alone = {"the response alone": f"Response:\n{MAIL}", "plain": MAIL}
@@ -165,8 +148,7 @@ PASSED = {
     "done, as a text": '{"feedback": [], "done": "true"}',
     "the word": "PASS",
     "the word, bold": "**PASS**",
-    "reasons first": "All operations are O(1). So: PASS",
-    "the choices repeated": "I must say PASS, NEEDS_IMPROVEMENT or FAIL. All is right: PASS",
+    "reasons first": "All operations are O(1).\n\nVerdict: PASS",
 }
 FAILED = {
     "JSON": FAIL,
@@ -174,31 +156,23 @@ FAILED = {
     "words before": f"I see.\n{FAIL}",
     "lower case": FAIL.replace("FAIL", "fail"),
     "capital keys": FAIL.replace("evaluation", "Evaluation").replace("feedback", "Feedback"),
-    "a trailing comma": FAIL[:-1] + ",}",
     "further keys": FAIL.replace("{", '{"confidence": 0.9, '),
     "a number beside the word": FAIL.replace(", ", ', "score": 3, '),
-    "under another name": f'{{"status": "FAIL", "suggestions": ["{WHY}"]}}',
-    "a verdict": f'{{"verdict": "FAIL", "comments": "{WHY}"}}',
+    "a verdict": f'{{"verdict": "FAIL", "feedback": "{WHY}"}}',
     "nested": f'{{"evaluation": {{"verdict": "FAIL", "feedback": "{WHY}"}}}}',
-    "by criterion, then overall": (
-        f'{{"evaluation": {{"speed": "PASS"}}, "overall": "FAIL", "feedback": "{WHY}"}}'
-    ),
     "another object quoted": f'{FAIL}\n\nReturn `{{"status": "PASS"}}` instead.',
     "the word and why": f"FAIL: {WHY}",
     "labelled": f"Evaluation: FAIL\nFeedback: {WHY}",
     "labelled, bold": f"**Evaluation:** FAIL\n\n**Feedback:** {WHY}",
     "labelled, feedback first": f"Feedback: {WHY}\nVerdict: FAIL",
-    "headings": f"## Evaluation\nFAIL\n\n## Feedback\n{WHY}",
     "criteria in JSON": f'{{"speed": {{"verdict": "FAIL", "feedback": "{WHY}"}}, "style": "PASS"}}',
     "criteria in a list": (
-        f'[{{"name": "speed", "verdict": "FAIL", "feedback": "{WHY}"}},'
-        ' {"name": "style", "verdict": "PASS"}]'
+        f'{{"evaluation": [{{"name": "speed", "verdict": "FAIL", "feedback": "{WHY}"}}, "PASS"]}}'
     ),
     "criteria, line by line": (
         f'{{"name": "speed", "verdict": "FAIL", "feedback": "{WHY}"}}\n'
         '{"name": "style", "verdict": "PASS", "feedback": ""}'
     ),
-    "numbered criteria": f"1. Speed: FAIL\n2. Style: PASS\n\nFeedback: {WHY}",
     "tags": f"<evaluation>FAIL</evaluation>\n<feedback>{WHY}</feedback>",
 }
 NEEDED = {
@@ -245,19 +219,16 @@ async def test_all_that_an_evaluator_says_is_feedback(reply, feedback):
 
 
 DENIED = [
-    f"PASS? No. {WHY}.", f"I cannot PASS this: {WHY}.", f"This is not a PASS, as {WHY}.",
-    f"It does not PASS. {WHY}.", f"Not PASS: {WHY}.", f"It would PASS if not for this: {WHY}.",
-    f"To PASS, mend this: {WHY}.", f"The tests PASS, but {WHY}.",
-    f"PASS criteria are not met: {WHY}.", f"{WHY}. Das ist kein PASS", f"{WHY}。不是 PASS",
-    f"1. Correctness: PASS\n2. Complexity: no, {WHY}\n3. Style: PASS",
+    f"PASS? No. {WHY}.", f"PASS: no, {WHY}", f"2 of 3 criteria: PASS, but {WHY}",
+    f"PASS\n\nActually no: {WHY}", f"{WHY}。不是 PASS", f'{{"evaluation": "PASS - {WHY}"}}',
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("reply", DENIED)
 async def test_a_pass_that_is_denied_is_none(reply):
     run = await evaluated(reply, reply)
-    assert outcomes(run) == ["NEEDS_IMPROVEMENT"]
-    assert WHY in problems(run)[0]
+    assert (outcomes(run), run.usage.calls) == (["NOT_JUDGED"], 3)
+    assert problems(run) == [reply]
 
 
 # C: scores
@@ -277,18 +248,8 @@ SCORES: dict[str, tuple[str, str, float]] = {
     "one of ten is the worst": (OF_TEN, '{"score": 1}', 0.1),
     "of ten, one by words": (OF_TEN, "Score: 1", 0.1),
     "in JSON as a fraction": ("Rate it.", '{"score": "8/10"}', 0.8),
-    "JSON with its scale": ("Rate it.", '{"score": 8, "max_score": 10}', 0.8),
     "tags": (OF_TEN, "<score>8</score><feedback>ok</feedback>", 0.8),
-    "its own scale": ("Rate it.", "Score (1-10): 8", 0.8),
-    "in a sentence": ("Rate it.", "It is short.\nI rate it 8/10 for now.", 0.8),
     "reasons first": (OF_TEN, "It has 3 methods and 2 flaws.\nScore: 8", 0.8),
-    "by criterion": (OF_TEN, '{"scores": {"speed": 9, "style": 7}, "feedback": "ok"}', 0.8),
-    "by criterion, each with a score": (
-        OF_TEN,
-        '{"criteria": [{"name": "speed", "score": 9}, {"name": "style", "score": 7}]}',
-        0.8,
-    ),
-    "the total counts": (OF_TEN, '{"scores": {"speed": 2}, "overall_score": 8}', 0.8),
 }
 
 
@@ -430,15 +391,8 @@ async def test_c_an_evaluator_may_be_sync_or_async_and_take_the_task(function):
     ("task", "language"),
     [
         ("用Java实现一个Stack类", "java"),
-        ("用 Go 写一个函数, 反转字符串", "go"),
-        ("请用TypeScript写一个函数", "typescript"),
         ("Schreib eine Java-Klasse Stack mit push und pop.", "java"),
-        ("Implementiere in Rust eine Funktion, die Wörter zählt.", "rust"),
         ("Escribe una función en SQL que sume las ventas.", "sql"),
-        ("Écris une classe Java qui compte les mots.", "java"),
-        ("Scrivi una funzione in Go che inverte una stringa.", "go"),
-        ("Javaでスタックのクラスを実装してください。", "java"),
-        ("Напиши класс на Java, который считает слова.", "java"),
         ("Implement a Stack class in Java.", "java"),
         ("Write a shell script that counts lines.", "bash"),
     ],

@@ -21,8 +21,7 @@ from kit import (
 from ipyrefine.api import build
 from ipyrefine.core.decisions import Continue, Override
 from ipyrefine.core.events import DraftReady, EvidenceReady, TextDelta
-from ipyrefine.core.model import Budget, Limits, Outcome, StopReason, Task, Usage
-from ipyrefine.core.ports import Reply
+from ipyrefine.core.model import Budget, Limits, Outcome, StopReason, Task
 from ipyrefine.core.table import Evidence
 from ipyrefine.errors import ModelError, Unreachable, UsageError
 from ipyrefine.providers.scripted import ScriptedModel
@@ -123,16 +122,6 @@ async def test_when_no_candidate_can_be_had_the_run_fails_and_going_on_asks_anew
     await finish(loop)
     assert len(loop.state.iterations) == 3
     assert loop.state.stop_reason is StopReason.PASSED
-
-
-@pytest.mark.parametrize("limits", [THREE, IN_TURN], ids=["at once", "in turn"])
-async def test_each_candidate_has_its_own_usage(limits):
-    replies = [
-        Reply(text=text(f"version {n}"), usage=Usage(calls=1, prompt_tokens=10 + n))
-        for n in (0, 1, 2)
-    ]
-    loop = await ended(replies, checks=[wants("version 2")], limits=limits)
-    assert [i.usage.prompt_tokens for i in loop.state.iterations] == [10, 11, 12]
 
 
 async def test_a_user_who_continues_after_a_cut_gets_a_revision_and_not_the_next_draft():

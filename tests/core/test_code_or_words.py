@@ -11,78 +11,11 @@ from ipyrefine import refine
 from ipyrefine.core.decisions import Criteria
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.events import DraftFailed, FormChosen, TextDelta
+from ipyrefine.core.forms import Asked, Splitter, parse_form, read_either
 from ipyrefine.core.model import Criterion, Limits, Stage, Words
-from ipyrefine.core.replies import Splitter, parse_choice, parse_form
 from ipyrefine.core.table import Evidence
-from ipyrefine.errors import ReplyError
 
 # Replies
-
-SNIPPET = "```python\ndf.loc[df.x > 1, 'y'] = 0\n```"
-LONG = (
-    "`df[df.x > 1]` makes a new frame that holds the rows you chose. The assignment then changes "
-    "that new frame, which nothing refers to afterwards, so the one that you look at stays as it "
-    "was before. Choose rows and column in one step instead, with the indexer that is made for it."
-)
-CODE_REPLIES = [
-    ("```python\nx = 1\n```", "x = 1"),
-    ("```\nx = 1\n```", "x = 1"),
-    ("```\ndf\n```", "df"),
-    ("```py\nx = 1\n```\nThis sets x.", "x = 1"),
-    ("~~~python\nx = 1\n~~~", "x = 1"),
-    ("Here is the code:\n\n```python\nx = 1\n```", "x = 1"),
-    ("Hier ist die Zelle:\n```python\nx = 1\n```\n\n" + LONG, "x = 1"),
-    ("下面是代码：\n\n```python\nx = 1\n```", "x = 1"),  # noqa: RUF001
-    ("x = 1\nx", "x = 1\nx"),
-    ("Sure.\n\nx = 1\nx", "x = 1\nx"),
-    ("df.groupby('a').mean()", "df.groupby('a').mean()"),
-    ("Thoughts: sum it.\nResponse:\n```python\nx = 1\n```", "x = 1"),
-    ("```python\ns = '''\n<text>\na\n</text>\n'''\n```", "s = '''\n<text>\na\n</text>\n'''"),
-    (LONG + "\n\n```python\n" + "x = 1\n" * 60 + "```", "\n".join(["x = 1"] * 60)),
-]
-WORDS_REPLIES = [
-    ("<text>\nIt is a copy.\n</text>", "It is a copy."),
-    ("\n<text>\nIt is a copy.", "It is a copy."),
-    ("<text>It is a copy.</text>", "It is a copy."),
-    (f"<text>\nIt is a copy:\n\n{SNIPPET}\n</text>", f"It is a copy:\n\n{SNIPPET}"),
-    ("I explain it.\n<text>\nIt is a copy.\n</text>", "It is a copy."),
-    ("It is a copy.", "It is a copy."),
-    ("Subject: Delay\n\nDear Ann,\n\nit is late.", "Subject: Delay\n\nDear Ann,\n\nit is late."),
-    ("因为它是副本。", "因为它是副本。"),
-    ("- loc: labels\n- iloc: places", "- loc: labels\n- iloc: places"),
-    (f"{LONG}\n\n{SNIPPET}\n\nThat is all.", f"{LONG}\n\n{SNIPPET}\n\nThat is all."),
-    ("```text\nDear Ann,\nit is late.\n```", "Dear Ann,\nit is late."),
-    ("```\nDear Ann,\nit is late.\n```", "Dear Ann,\nit is late."),
-    ("Look:\n\na = b\n\nIt copies nothing.", "Look:\n\na = b\n\nIt copies nothing."),
-    ("Which of the two columns do you mean?", "Which of the two columns do you mean?"),
-]
-
-
-@pytest.mark.parametrize(
-    ("reply", "form", "words"),
-    [
-        *((reply, "code", words) for reply, words in CODE_REPLIES),
-        *((reply, "prose", words) for reply, words in WORDS_REPLIES),
-    ],
-)
-def test_a_reply_says_by_its_shape_whether_it_is_code_or_words(reply, form, words):
-    written = parse_choice(reply)
-    assert (written.form, written.text) == (form, words)
-
-
-@pytest.mark.parametrize(
-    "reply",
-    ["x = (1", "import os\nprint(", "%timeit f(x) +", "df['y'] = = 1"],
-)
-def test_broken_code_without_a_fence_is_asked_for_again_and_not_shown_as_words(reply):
-    with pytest.raises(ReplyError, match="no code block"):
-        parse_choice(reply)
-
-
-@pytest.mark.parametrize("reply", ["<text>\nIt is", "```python\nx = ", "It is a"])
-def test_a_reply_that_was_cut_off_is_neither(reply):
-    with pytest.raises(ReplyError, match="breaks off"):
-        parse_choice(reply, cut=True)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +27,8 @@ def test_a_reply_that_was_cut_off_is_neither(reply):
     ],
 )  # fmt: skip
 def test_the_fence_of_a_reply_says_the_language_of_its_code(tag, asked, language):
-    written = parse_choice(f"```{tag}\nx = 1\n```", language=asked)
+    asked_for = Asked(CODE.replace(language=asked), chooses=True)
+    written = read_either(f"```{tag}\nx = 1\n```", asked_for)
     assert (written.form, written.language) == ("code", language)
 
 
@@ -116,7 +50,7 @@ def test_whatever_is_not_the_word_words_means_code(reply, form):
     ],
 )
 def test_words_stream_as_the_text_from_their_first_line_on(reply, shown, size):
-    splitter = Splitter("code", chooses=True)
+    splitter = Splitter("code")
     chunks = [reply[i : i + size] for i in range(0, len(reply), size)]
     parts = [part for chunk in chunks for part in splitter.feed(chunk)]
     assert "".join(words for kind, words in parts if kind == "text") == shown.lstrip("\n")
@@ -125,22 +59,23 @@ def test_words_stream_as_the_text_from_their_first_line_on(reply, shown, size):
 # Runs
 
 CHECKS = [Finds(Evidence(name=name, passed=True)) for name in ("own", "short", "runs")]
-WORDS = Words(tasks=(TASK,), own=("own",), checks=("short",), demands=("short",))
+WORDS = Words(tasks=(TASK,), checks=("short",), demands=("short",))
 
 
+OPEN = CODE.replace(language="")
 NEVER = Limits(critique="never")
 
 
 def loop_of(*replies: str, **options: Any) -> Refinement:
     """A run on code that may become one of words; nobody reads it."""
     options = {"words": Words(tasks=(TASK,)), "limits": NEVER, **options}
-    return refinement([*replies], CODE, **options)
+    return refinement([*replies], OPEN, **options)
 
 
 @pytest.mark.parametrize(
     ("reply", "form", "language", "checks", "streamed"),
     [
-        (text("It is a copy."), "prose", "python", ("own", "short"), "It is a copy.\n"),
+        (text("It is a copy."), "prose", TASK.language, ("own", "short"), "It is a copy.\n"),
         (code("x = 1"), "code", "python", ("own", "runs"), "x = 1\n"),
         ("```sql\nSELECT 1\n```", "code", "sql", ("own",), "SELECT 1\n"),
     ],
@@ -148,13 +83,30 @@ def loop_of(*replies: str, **options: Any) -> Refinement:
 async def test_the_run_has_the_form_language_and_checks_of_what_its_writer_answers(
     reply, form, language, checks, streamed
 ):
-    loop = loop_of(reply, words=WORDS, checks=CHECKS)
+    loop = loop_of(reply, words=WORDS, own=("own",), checks=CHECKS)
     deltas = [one for one in await finish(loop) if isinstance(one, TextDelta)]
     run = loop.state
     assert (run.task.form, run.task.language, run.setup.checks) == (form, language, checks)
     assert run.setup.words is None
     assert {one.name for one in run.iterations[0].evidence} == {*checks}
     assert "".join(one.text for one in deltas if one.kind == "text") == streamed
+
+
+@pytest.mark.parametrize(
+    ("reply", "language", "checks"),
+    [
+        ("```java\nclass A {}\n```", "java", ("own",)),
+        ("```\nSELECT a FROM b\n```", "sql", ("own",)),
+        ("```python\nx = 1\n```", "python", ("own", "short", "runs")),
+        ("x = 1", "python", ("own", "short", "runs")),
+    ],
+)
+async def test_a_task_for_code_is_in_the_language_that_its_writer_answers_in(
+    reply, language, checks
+):
+    loop = loop_of(reply, words=None, own=("own",), checks=CHECKS)
+    await finish(loop)
+    assert (loop.state.task.language, loop.state.setup.checks) == (language, checks)
 
 
 async def test_words_are_criticised_and_revised_as_words():
@@ -226,9 +178,9 @@ def test_the_bench_has_half_of_its_tasks_for_code_in_each_language():
     ],
 )  # fmt: skip
 def test_words_may_name_their_kind(opening, kind):
-    written = parse_choice(f"{opening}\nHi Ann,\n</text>")
+    written = read_either(f"{opening}\nHi Ann,\n</text>", Asked(CODE, chooses=True))
     assert (written.text, written.form, written.kind) == ("Hi Ann,", "prose", kind)
-    pieces = [*Splitter("code", chooses=True).feed(f"{opening}\nHi Ann,\n</text>\n")]
+    pieces = [*Splitter("code").feed(f"{opening}\nHi Ann,\n</text>\n")]
     assert [text for name, text in pieces if name == "text"] == ["Hi Ann,\n"]
 
 

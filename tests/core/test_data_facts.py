@@ -62,22 +62,13 @@ def asked(run: Run, number: int = 0) -> list[str]:
 @pytest.mark.parametrize(
     ("data", "asks"),
     [
-        *(({"d1": ""}, True), ([{"id": "d1", "task": ""}], True)),
+        ({"d1": ""}, True),
         ({"d1": "", "d2": "", "d3": "", "d4": "", "e1": ""}, True),
         ({"d1": "every order"}, True),  # the task does not say so
         ({"d1": TOWN}, False),
-        ([{"id": "d1", "task": "orders that have no town"}], False),
         ({"d1": TOWN, "d2": ""}, False),  # a table that is new is nothing to ask about
-        # An answer that is missing is none, whatever stands in its place.
-        *(
-            (one, True)
-            for one in (..., {}, [], "d1", None, 1, True, ["d1"], [["d1"]], {"d7": TOWN})
-        ),
-        *(({"d1": one}, True) for one in (None, 1, [], [TOWN], {"task": TOWN}, " ")),
-        *(([{"id": "d1"}], True), ([{"task": TOWN}], True), ([{"id": ["d1"], "task": TOWN}], True)),
-        ([{"id": "d1", "task": TOWN}, {"id": "d1", "task": ""}], True),
-        ([{"id": "d1", "task": ""}, {"id": "d1", "task": TOWN}], True),
-        ([{"id": "d1", "task": TOWN}] * 2, False),
+        # An answer that is missing is none.
+        *((one, True) for one in (..., None, {}, {"d7": TOWN}, {"d1": " "})),
     ],
 )
 async def test_only_what_no_words_of_the_task_ask_for_is_asked(data, asks):

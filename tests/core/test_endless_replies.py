@@ -12,33 +12,34 @@ from typing import Any
 import pytest
 from kit import READY, ended, told
 
-from ipyrefine.core.alignment import changed_lines, compare, unified_diff
-from ipyrefine.core.critiques import parse_critique
+from ipyrefine.core.alignment import compare, unified_diff
+from ipyrefine.core.critiques import read_critique
 from ipyrefine.core.edits import Edit, apply, losses, read_edits
-from ipyrefine.core.evaluations import parse_evaluation
-from ipyrefine.core.fields import json_objects
+from ipyrefine.core.evaluations import read_evaluation
+from ipyrefine.core.forms import Asked, read_either, read_own, read_words
 from ipyrefine.core.model import Limits, Task
 from ipyrefine.core.points import read_notes
 from ipyrefine.core.prompts import fence
-from ipyrefine.core.replies import parse_text
 from ipyrefine.errors import ReplyError
 
 SIZE = 20_000
+TASK = Task(text="a b", form="code")
 MOMENT_S = 1.0  # of processor time; in more than linear time, a reply takes many times as long
 SIGNS = (
     *(" ", "\n", "{", "[{", "{,", "`", "```\n", "<", "<<<<<<<\n=======\n"),
     *("<<<<<<<\na\n=======\nb\n", "<find>", "<find>a</find>\n<replace>", "<tests>"),
-    *("<response>", "<text>\n"),
+    *("<response>", "<text>\n", "</thoughts>", "Response:\n"),
     *("[", "| ", "- a\n", "  - a\n", "~~~\n", "```\nx\n```\n", "{'a': ", '{"a": "b" c" ', "问题："),
     *("*", "# ", "f1:", "f1:\n", '"', '{"a":', '{"a":1},', "a\n\n", "not ", "1/"),
 )
 READERS: dict[str, Callable[[str], Any]] = {
-    "prose": lambda reply: parse_text(reply, "prose"),
-    "code": lambda reply: parse_text(reply, "code", own=True, task=Task(text="a b")),
+    "prose": lambda reply: read_words(reply, Asked(TASK)),
+    "code": lambda reply: read_either(reply, Asked(TASK, base=reply, chooses=True)),
+    "own": lambda reply: read_own(reply, Asked(TASK, base="x = 1")),
     "edits": read_edits,
-    "critique": lambda reply: parse_critique(reply, "a b"),
+    "critique": lambda reply: read_critique(reply, "a b"),
     "notes": lambda reply: read_notes(reply, ["f1"]),
-    "evaluation": lambda reply: parse_evaluation(reply),
+    "evaluation": lambda reply: read_evaluation(reply),
     "fence": lambda reply: fence(reply, lambda _: "abc"),
     "sections": lambda reply: losses(reply, f"x{reply}"),
 }
@@ -54,27 +55,11 @@ def test_a_reply_of_one_sign_again_and_again_is_read_or_refused_in_a_moment(read
         assert time.process_time() - began < MOMENT_S, reply[:40]
 
 
-@pytest.mark.parametrize(
-    ("reply", "objects"),
-    [
-        ('{"a": 1}', [{"a": 1}]),
-        ('Sets {x} and {y: 1}, then {"a": {"b": [1, 2,],},}.', [{"a": {"b": [1, 2]}}]),
-        ('{"a": {"b": 1} and {"c": 2}', [{"b": 1}, {"c": 2}]),
-        ('{"a": "one\ntwo, }"}', [{"a": "one\ntwo, }"}]),
-        ("{ }", [{}]),
-        ("{" * SIZE + '{"a": 1}', [{"a": 1}]),
-        ("{" + " " * SIZE + '"a": 1}', [{"a": 1}]),
-    ],
-)
-def test_json_is_found_in_whatever_stands_around_it(reply, objects):
-    assert [value for _, value in json_objects(reply)] == objects
-
-
 async def test_of_a_critique_of_over_100_kb_the_end_is_read_and_the_user_is_told():
-    loop = await ended(["So long. " * 20_000 + READY], draft="Dear all, hello.")
+    loop = await ended([f"{'So long. ' * 20_000}\n{READY}"], draft="Dear all, hello.")
     assert loop.state.verdict.passed
-    assert f"{180_000 + len(READY):,} characters" in loop.state.warnings[0]
-    short = await ended(["So long. " * 10_000 + READY], draft="Dear all, hello.")
+    assert f"{180_001 + len(READY):,} characters" in loop.state.warnings[0]
+    short = await ended([f"{'So long. ' * 10_000}\n{READY}"], draft="Dear all, hello.")
     assert short.state.warnings == ()
 
 
@@ -101,28 +86,16 @@ CODE = "\n".join(
 )
 PARAGRAPH = LETTER.split("\n\n")[1_234]
 MISQUOTES = {
-    "a word is another": (LETTER, PARAGRAPH.replace("nobody", "somebody"), PARAGRAPH),
     "letters are swapped": (LETTER, PARAGRAPH.replace("degrees", "degeres"), PARAGRAPH),
-    "a sentence is missing": (LETTER, PARAGRAPH.replace("It was 2 degrees, and ", ""), PARAGRAPH),
     "a line of code is missing": (
         CODE,
         "def step_777(value, scale=777):\n        return value * scale\n    total_777 = []",
         "def step_777(value, scale=777):\n    if value > 777:",
     ),
-    "another indentation, and a typo": (
-        CODE,
-        "total_777 = [one + valeu for one in range(777)]",
-        "    total_777 = [one + value for one in range(777)]",
-    ),
     "a line among thousands that are alike": (
         "x = 1\n" * 30_000 + "y = 20\n" + "x = 1\n" * 30_000,
         "y = 21",
         "y = 20",
-    ),
-    "in one line, which is quoted in part": (
-        LETTER.replace("\n\n", " "),
-        "the door of house 271 stood wide open",
-        "house 271 stood open",
     ),
     "other characters": (
         "一二三四五六七\n" * 900 + "春眠暁を覚えず\n" * 2,
@@ -141,24 +114,9 @@ def test_where_an_edit_misses_the_lines_most_like_it_are_quoted(case):
     assert len(miss.nearest) <= 2_500
 
 
-def test_a_misquoted_passage_of_any_length_is_answered_with_its_first_lines():
-    find = LETTER[20_000:160_000].replace("Paragraph 300", "Passage 300")
-    _, (miss,) = apply(LETTER, [Edit(find, "")])
-    assert LETTER[20_050:20_200].strip() in miss.nearest
-
-
 def test_nothing_is_quoted_for_a_piece_that_is_like_no_line():
     _, (miss,) = apply("one two\n" * 9, [Edit("四五六七", "")])
     assert (miss.times, miss.nearest) == (0, "")
-
-
-def test_hundreds_of_edits_are_made_in_a_long_text_each_in_its_place():
-    named = LETTER.split("\n\n")[::10]
-    loose = [Edit("  ".join(one.split()), f"New {n}.") for n, one in enumerate(named)]
-    changed, misses = apply(LETTER, loose)
-    assert misses == []
-    assert changed.split("\n\n")[::10] == [f"New {n}." for n in range(len(named))]
-    assert changed.split("\n\n")[1::10] == LETTER.split("\n\n")[1::10]
 
 
 @pytest.mark.parametrize(
@@ -200,7 +158,6 @@ def test_endless_texts_are_compared_line_by_line(line):
     assert built == new
     assert all(old[a:b] == new[c:d] for tag, a, b, c, d in codes if tag == "equal")
     assert codes[0] == ("equal", 0, 100, 0, 100)
-    assert changed_lines("\n".join(old), "\n".join(new)) >= 1
 
 
 def test_what_two_long_texts_have_only_once_stays_where_both_are_full_of_repeats():

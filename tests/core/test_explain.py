@@ -5,12 +5,13 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from kit import CODE, READY, built, code, refinement
+from kit import CODE, READY, TASK, actionable, built, code, decide, ended, refinement
 
 from ipyrefine.core.decisions import Continue
 from ipyrefine.core.events import Event
-from ipyrefine.core.model import Budget, Limits, Stage, StopReason
+from ipyrefine.core.model import IMPROVE, Budget, Limits, Stage, StopReason
 from ipyrefine.core.ports import Reply, Request
+from ipyrefine.core.prompts import Prompts
 from ipyrefine.core.reducer import replay
 from ipyrefine.core.run import Run
 from ipyrefine.errors import ModelError, ServerFailed, UsageError
@@ -69,6 +70,69 @@ async def test_a_question_that_is_refused_or_fails_leaves_the_run_as_it_was(
         await loop.explain(number, question)
     assert loop.state.stop_reason is StopReason.PASSED
     assert not loop.state.explanations
+
+
+TOLD = "It drops the rows that lack <b>values</b>."
+ANSWERS = [f'<text kind="answer">\n{TOLD}\n</text>', f"\n<text>{TOLD}</text>\n"]
+OWN = "x = df.dropna()"
+QUESTION = CODE.replace(text="why dropna?")
+
+
+@pytest.mark.parametrize("reply", ANSWERS)
+@pytest.mark.parametrize("stage", ["critique", "revise"])
+async def test_a_request_that_only_asks_is_answered_by_one_call_and_nothing_else_happens(
+    stage, reply
+):
+    wish = QUESTION.text if stage == "revise" else ""
+    loop = await ended({stage: [reply]}, QUESTION, draft=OWN, wish=wish)
+    run = loop.state
+    assert (run.stop_reason, run.converged, run.usage.calls) == (StopReason.ANSWERED, True, 1)
+    assert [(one.question, one.answer) for one in run.explanations] == [(QUESTION.text, TOLD)]
+    assert (run.text, len(run.iterations), actionable(run)) == (OWN, 1, [])
+    for shown in (record_html(run), *panel_parts(run, View()).values()):
+        assert not any(word in shown for word in ("NOT JUDGED", "NOT VERIFIED", "NEEDS"))
+    shown = panel_parts(run, View())
+    assert "ANSWERED" in shown["top"]
+    assert "Accept" not in shown["top"]
+    assert "drop the rows that lack &lt;b&gt;" in shown["guide"].replace("drops", "drop")
+    assert TOLD in " ".join(record_text(run).split())
+
+
+async def test_after_an_answer_the_run_goes_on_with_what_is_asked_for_then():
+    unread = READY.replace('"f1", ', "")
+    replies = {"critique": [ANSWERS[0], unread, READY], "revise": [code("x = df")]}
+    loop = await ended(replies, QUESTION, draft=OWN)
+    await decide(loop, Continue(guidance="Keep all rows."))
+    assert (loop.state.text, loop.state.stop_reason) == ("x = df", StopReason.PASSED)
+
+
+async def test_prose_is_answered_only_by_what_says_so():
+    question = TASK.replace(text="Why so short?")
+    for reply, answered in zip(ANSWERS, (True, False), strict=True):
+        loop = await ended(
+            {"revise": [reply], "critique": [READY]}, question, draft="Hi.", wish="?"
+        )
+        assert (loop.state.stop_reason == StopReason.ANSWERED) is answered
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"task": QUESTION.replace(text=IMPROVE["code"])},
+        {"prompts": Prompts(critique="Find faults.")},
+        {"attempts": ()},
+        {"weak_editor": True},
+        {"draft": None},
+    ],
+    ids=["no request", "an own prompt", "a student", "a weak writer", "no text"],
+)
+async def test_nobody_is_offered_to_answer_where_a_text_has_to_be_read_or_written(options):
+    loop = refinement(
+        {"draft": [code(OWN)], "critique": [READY]}, **{"task": QUESTION, "draft": OWN, **options}
+    )
+    await loop.run()
+    assert loop.state.stop_reason is not StopReason.ANSWERED
+    assert not any('kind="answer"' in m.content for r in loop.model.requests for m in r.messages)
 
 
 class Slow:

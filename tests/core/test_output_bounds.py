@@ -45,16 +45,14 @@ TABLE: dict[str, Any] = {
 WIDE = ["x" * (MAX_CELL + 1)]
 BEYOND: dict[str, dict[str, Any]] = {
     "too long": {"kind": "printed", "text": "x" * (MAX_OUTPUT + 1)},
-    "a long value": {"kind": "value", "text": "x" * (MAX_OUTPUT + 1)},
     "no such kind": {"kind": "page", "text": "x"},
     "another field": {"kind": "printed", "text": "x", "html": "<b>"},
+    "a long column": TABLE | {"columns": WIDE},
     "a row too wide": TABLE | {"rows": [["1", "2"]]},
-    "a row too many": TABLE | {"rows": [["1"], ["2"]]},
     "no labels": TABLE | {"labels": []},
     "no height": TABLE | {"height": 0},
     "no width": TABLE | {"width": 0},
     "a long cell": TABLE | {"rows": [WIDE]},
-    "a long column": TABLE | {"columns": WIDE},
     "many rows": TABLE
     | {"rows": [["1"]] * (MAX_ROWS + 1), "labels": ["0"] * (MAX_ROWS + 1), "height": 99},
     "many columns": TABLE

@@ -273,12 +273,6 @@ async def test_a_function_of_which_nothing_is_known_asks_for_one_result(wrong):
     assert example_asked(loop.state.chosen, shown(loop)) is None
 
 
-async def test_an_exception_that_the_user_expects_stays_to_be_taken_back():
-    loop = await ran(AVERAGE, about=ABOUT_AVERAGE)
-    await decide(loop, Expect(call="moving_average([], 'x')", result="TypeError", raises=True))
-    assert [(one.call, one.confirmed) for one in shown(loop)] == [("moving_average([], 'x')", True)]
-
-
 async def test_no_call_is_made_up_where_code_can_not_be_shut_in():
     class Open(Copies):
         async def may_run(self) -> bool:
@@ -287,13 +281,6 @@ async def test_no_call_is_made_up_where_code_can_not_be_shut_in():
     about = task("Write moving_average.")
     assert (await Results()(AVERAGE, about)).rows
     assert not (await Results(copies=Open())(AVERAGE, about)).rows
-
-
-async def test_what_drafts_of_such_a_function_differ_on_has_their_values():
-    wrong = AVERAGE.replace(" + 1", "")
-    loop = await ran(AVERAGE, wrong, about=ABOUT_AVERAGE, limits=Limits(candidates=2))
-    assert [(one.result, one.rivals[0].result) for one in shown(loop)] == [("[2.0, 1.5]", "[2.0]")]
-    assert example_asked(loop.state.drafts[0], shown(loop)) is None
 
 
 @pytest.mark.parametrize(
@@ -362,17 +349,6 @@ async def criticised(
 
 
 EMPTY = middle("empty", "median([]) is None")
-
-
-async def test_what_drafts_differ_on_stands_before_a_critics_test_that_passes():
-    loop = await criticised(
-        middle("one", "median([8]) == 8"), LOWER, MEAN, limits=Limits(candidates=2)
-    )
-    found = shown(loop)
-    assert "median([8])" in [one.call for one in found]
-    rivals = [bool(one.rivals) for one in found]
-    assert rivals[0]
-    assert rivals == sorted(rivals, reverse=True)
 
 
 async def test_a_dispute_says_what_the_critic_expects_and_what_the_text_gives():

@@ -26,11 +26,11 @@ from kit import (
 from ipyrefine.core.decisions import Continue
 from ipyrefine.core.edits import Edit, Selection, apply, read_edits
 from ipyrefine.core.engine import Refinement
+from ipyrefine.core.forms import Asked, read_changes
 from ipyrefine.core.model import Limits, Stage, StopReason, Task
 from ipyrefine.core.points import read_notes
 from ipyrefine.core.ports import Reply
 from ipyrefine.core.prompts import SAMPLED
-from ipyrefine.core.replies import parse_edits
 from ipyrefine.core.table import Evidence
 from ipyrefine.errors import UsageError
 
@@ -42,62 +42,25 @@ def edit(find: str, replace: str) -> str:
     return f"<find>\n{find}\n</find>\n<replace>\n{replace}\n</replace>\n"
 
 
-@pytest.mark.parametrize(
-    "reply",
-    [
+def test_edits_are_read_with_what_stands_around_them():
+    for reply in (
         "f1: shorter\n\n" + edit("a b", "c"),
-        "f1: shorter\n<<<<<<< SEARCH\na b\n=======\nc\n>>>>>>> REPLACE\n",
-        "f1: shorter\n```\n<<<<<<< \na b\n=======\nc\n>>>>>>> \n```\n",
         "f1: shorter\n<find>a b</find><replace>c</replace>",
-    ],
-)
-def test_edits_are_read_in_each_form_that_models_write(reply):
-    edits, before = read_edits(reply)
-    assert edits == [Edit("a b", "c")]
-    assert before.startswith("f1: shorter")
+    ):
+        assert read_edits(reply) == ([Edit("a b", "c")], "f1: shorter")
 
 
 @pytest.mark.parametrize(
     ("old", "find", "replace", "new"),
     [
         ("one two three", "two", "2", "one 2 three"),
-        (SOURCE, "    if x:\n        return 1", "    if not x:\n        return 1", None),
-        (SOURCE, "if x:\n    return 1\n", "if not x:\n    return 1", None),  # its own indentation
-        ("The long\nline of “prose”.", 'line  of "prose".', "end.", "The long\nend."),
         ("a\nb\nc\n", "b", "", "a\nc\n"),
-        ("a b c", "b ", "", "a c"),
+        ("a b  \nc\nd", "b\nc", "x", "a x\nd"),
         ("a\nb\n", "b", "b\n\nc", "a\nb\n\nc\n"),
     ],
 )
-def test_a_piece_is_found_loosely_and_replaced(old, find, replace, new):
-    changed, misses = apply(old, [Edit(find.strip("\n"), replace)])
-    assert misses == []
-    assert changed == (new or SOURCE.replace("if x:", "if not x:"))
-
-
-NESTED = "def f():\n    if a:\n        x = 1\n    return x\n"
-
-
-@pytest.mark.parametrize(
-    ("find", "replace"),
-    [
-        ("    x = 1\nreturn x", "    x = 2\nreturn x"),
-        ("            x = 1\n        return x", "            x = 2\n        return x"),
-        ("  if a:\n    x = 1", "  if a:\n    x = 2"),
-        ("  if a:\n    x = 1", "    if a:\n        x = 2"),
-        ("\t\tx = 1\n\treturn x", "\t\tx = 2\n\treturn x"),
-        ("      x = 1\n  return x", "      x = 2\n  return x"),
-    ],
-)
-def test_lines_that_an_edit_indents_otherwise_are_indented_as_the_text_is(find, replace):
-    assert apply(NESTED, [Edit(find, replace)]) == (NESTED.replace("1", "2"), [])
-
-
-def test_lines_that_an_edit_adds_further_out_stay_further_out():
-    changed, _ = apply(NESTED, [Edit("if a:\n    x = 1", "if a:\n    x = 2\nelse:\n    x = 3")])
-    assert changed == NESTED.replace("x = 1", "x = 2\n    else:\n        x = 3")
-    changed, _ = apply(NESTED, [Edit("  if a:\n    x = 1", "  if a:\n    x = 1\n\nb")])
-    assert changed == NESTED.replace("x = 1", "x = 1\n\n  b")
+def test_a_piece_is_found_letter_for_letter_and_replaced(old, find, replace, new):
+    assert apply(old, [Edit(find, replace)]) == (new, [])
 
 
 def test_an_edit_that_fits_nowhere_or_twice_changes_nothing_and_says_where_it_might():
@@ -127,7 +90,7 @@ def revised(draft: str, *revisions: str) -> Refinement:
         (LONG, text(LONG.replace("Line 7 of the letter.", "Seven."), "f1: seven")),
         ("Line 7 of the letter.\nLine 8", FITTING),
     ],
-    ids=["a long text", "a long text that is given whole", "a short text, unasked"],
+    ids=["edits", "the whole text", "edits that were not asked for"],
 )
 async def test_a_text_is_revised_by_edits_or_by_a_whole_new_text(draft, revision):
     run = await revised(draft, revision).run()
@@ -156,6 +119,22 @@ async def test_edits_that_all_miss_leave_the_text_as_it_was():
     run = await revised(LONG, MISSING, MISSING).run()
     assert run.iterations[1].failure
     assert run.iterations[1].text == LONG
+
+
+ADD = "def add(a, b):\n    return a - b"
+TESTS = code("def test_add():\n    assert add(1, 2) == 3") + '```json\n{"ready": false}\n```'
+
+
+async def test_tests_in_place_of_the_text_are_asked_about_once_and_never_become_it():
+    replies = {Stage.CRITIQUE: [critique(finding("It subtracts."))], Stage.REVISE: [TESTS] * 2}
+    loop = await ended(replies, CODE, draft=ADD, limits=Limits(max_revisions=1))
+    assert loop.state.text == ADD
+    asked = requests(loop, Stage.REVISE)[1].messages[-1].content
+    assert "nothing of the text" in asked
+    assert "in one block that starts with ```python" in asked
+    told = loop.state.warnings[-1]
+    assert told.startswith("Revision 1 has no new text:")
+    assert "assert add(1, 2) == 3" in told, "with the reply"
 
 
 # A selection
@@ -290,7 +269,7 @@ def test_a_finding_that_is_kept_without_a_colon_is_contested_too(why):
     ],
 )
 def test_a_note_may_stand_below_the_text(reply):
-    written = parse_edits(reply, "x = 1", "code")
+    written = read_changes(reply, Asked(CODE, base="x = 1"))
     assert written.text == "x = 2"
     assert read_notes(written.thoughts, ["f1"]).changes == {"f1": "shorter"}
 

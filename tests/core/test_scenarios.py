@@ -38,14 +38,16 @@ from kit import (
 
 from ipyrefine.core.decisions import Add, Continue, Criteria, Decision, Dismiss, Edit, Override
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.events import CritiqueReady, Event, Stopped
+from ipyrefine.core.events import CallEnded, CritiqueReady, Event, Stopped
 from ipyrefine.core.model import Budget, Limits, Outcome, Stage, Task, Words
 from ipyrefine.core.ports import Reply
 from ipyrefine.core.prompts import Prompts
 from ipyrefine.core.reducer import replay
 from ipyrefine.core.run import Run
 from ipyrefine.core.table import Evidence, Point, Result
+from ipyrefine.core.testing import is_critics
 from ipyrefine.errors import Unreachable
+from ipyrefine.render import words as words_of
 from ipyrefine.render.document import claims
 from ipyrefine.render.grid import told as told_of
 
@@ -99,7 +101,10 @@ def weak(problem: str, place: str = "", *, blocks: bool = True) -> dict[str, Any
 
 NEG = pytest_of(1, "Negative numbers give 0")
 WILD = pytest_of(2, "It also takes complex numbers, as everybody knows.")
-OLD = weak("no name")
+TWO = pytest_of(2, "it doubles numbers")
+LENGTHY = TWO + f"    assert f(2) != '{'9' * 10_000}'\n"
+OLD, HINT = weak("no name"), weak("a comma", blocks=False)
+SHOWN = {**weak("wrong below zero"), "test": "test_1"}
 ROOM = {"options": {"limits": Limits(max_revisions=3)}}
 COLD, FAILED = Override(outcome=Outcome.FAIL, reason="It lacks warmth."), "fail user"
 FLAT = finding("flat", "Hello")
@@ -133,7 +138,18 @@ def by_critic(
     return Scenario(replies, verdicts, stop, kept, options, **more)
 
 
+ANSWER = '<text kind="answer">\nIt drops rows.\n</text>'
+ASKED = {"task": CODE.replace(text="why dropna?"), "draft": "df = df.dropna()"}
+
 SCENARIOS = {
+    # In words
+    "a question about a text, answered by who reads it": Scenario(
+        {"critique": [ANSWER]}, "none", "answered", 0, ASKED
+    ),
+    "a question about a text, answered by who would revise it": Scenario(
+        {"revise": [ANSWER]}, "not_judged none no_critic", "answered", 0,
+        {**ASKED, "wish": "why dropna?"},
+    ),
     # By an evaluator
     "a critique says what a score leaves open": Scenario(
         {
@@ -152,7 +168,7 @@ SCENARIOS = {
             "critique": [critique(FLAT)],
             "revise": [text("Hello there"), text("Hi there")],
         },
-        "needs_improvement evaluator, needs_improvement evaluator, pass evaluator",
+        "needs_improvement evaluator, needs_improvement none, pass evaluator",
         "passed", 2, SCORED,
     ),
     "a revision that is cut off": Scenario(
@@ -190,7 +206,7 @@ SCENARIOS = {
         {**SCORED, "limits": Limits(candidates=3, critique="never", budget=Budget(calls=99))},
     ),
     "words that nothing marks, after a reply that is neither": Scenario(
-        {"draft": ["x = 1 +", "Hello, friend."], "judge": [judgement(9)]},
+        {"draft": ["", "Hello, friend."], "judge": [judgement(9)]},
         "pass evaluator", "passed", 0, WORDS,
     ),
     "code where words were possible": Scenario(
@@ -226,7 +242,7 @@ SCENARIOS = {
     "it is ready": by_critic([X], [READY], "pass critique", "passed"),
     "a bare no": by_critic([X], [critic(False)], "not_judged none not_ready", "unjudged"),
     "a no beside a suggestion": by_critic(
-        [X], [critic("almost", weak("a comma", blocks=False))],
+        [X], [critic(False, weak("a comma", blocks=False))],
         "not_judged none not_ready", "unjudged",
     ),
     "a no though its tests pass": by_critic(
@@ -280,7 +296,6 @@ SCENARIOS = {
             "as it mends nothing": critic(fixed=[]),
             "as it doesn't say": critic(),
             "as it names others": critic(fixed=["f9", "t1"]),
-            "as it gives a number": critic(fixed=3),
         }.items()
     },
     "a test that is contested twice": by_critic(
@@ -302,33 +317,74 @@ SCENARIOS = {
         [X], [critic(False), critic()], "not_judged none not_ready, pass critique", "passed", 1,
         revised=[code(DOUBLE)],
     ),
-    "a no is read again after a small edit": by_critic(
-        [X], [critic(False, tests=[NEG]), critic(False)],
-        "needs_improvement critique, not_judged none not_ready", "unjudged", 1,
-        revised=[code(ZERO)], missed={X: False},
+    **{
+        f"all that it names is a test that passes then, {how}": by_critic(
+            [X], [said], "needs_improvement critique, pass tested", "passed", 1,
+            revised=[code(ZERO)], missed={X: False},
+        )
+        for how, said in {
+            "a no": critic(False, tests=[NEG]),
+            "ready": critic(tests=[NEG]),
+            "a finding that names its test": critic(False, SHOWN, tests=[NEG]),
+        }.items()
+    },
+    "a later revision passes the last of its tests": by_critic(
+        [X], [critic(False, SHOWN, tests=[NEG])],
+        "needs_improvement critique, needs_improvement critique, pass tested", "passed", 2,
+        revised=[code(DOUBLE), code(ZERO)], missed={X: False, DOUBLE: False},
     ),
-    "a small edit that meets its critic's tests is not read again": by_critic(
-        [X], [critic(tests=[NEG])], "needs_improvement critique, pass critique", "passed", 1,
-        revised=[code(ZERO)], missed={X: False},
+    **{
+        f"its tests pass then, and it is read again: {why}": by_critic(
+            [X], [said, again], f"needs_improvement critique, {verdict}", stop, 1,
+            revised=[revised], **{"missed": {X: False}, **more},
+        )
+        for why, said, revised, again, verdict, stop, more in (
+            ("a finding names no test", critic(False, OLD, tests=[NEG]), code(ZERO),
+             critic(fixed=["f1"]), "pass critique", "passed", {}),
+            ("a suggestion names no test", critic(False, HINT, tests=[NEG]), code(ZERO),
+             READY, "pass critique", "passed", {}),
+            ("a finding names a test that passed", critic(False, SHOWN, tests=[NEG, TWO]),
+             code(ZERO), critic(fixed=["f1"]), "pass critique", "passed",
+             {"missed": {X: False, ("test_1", X): True}}),
+            ("a test could not be tried", critic(False, tests=[NEG, LENGTHY]), code(ZERO),
+             critic(False), "not_judged none not_ready", "unjudged", {}),
+            ("it is another text", critic(tests=[NEG]), code(LONG), READY,
+             "pass critique", "passed", {}),
+            ("it has another signature", critic(tests=[NEG]), code(ZERO.replace("x", "y")), READY,
+             "pass critique", "passed", {}),
+            ("all are read", critic(tests=[NEG]), code(ZERO), READY, "pass critique", "passed",
+             {"options": {"limits": ALWAYS}}),
+            ("by your own prompt", critic(tests=[NEG]), code(ZERO), READY, "pass critique",
+             "passed", {"options": {"prompts": Prompts(critique="Read {text}")}}),
+        )
+    },
+    "its tests pass then, but you said no": by_critic(
+        [X], [critic(tests=[NEG]), critic()], f"{FAILED}, needs_improvement critique",
+        "revisions", 1, revised=[code(ZERO)], missed={X: False},
+        options={"limits": Limits(max_revisions=0)}, decided=(COLD,),
     ),
-    "a larger edit is read": by_critic(
-        [X], [critic(tests=[NEG]), READY], "needs_improvement critique, pass critique", "passed", 1,
-        revised=[code(LONG)], missed={X: False},
-    ),
-    "a small edit is read where all are": by_critic(
-        [X], [critic(tests=[NEG]), READY], "needs_improvement critique, pass critique", "passed", 1,
-        revised=[code(ZERO)], missed={X: False}, options={"limits": ALWAYS},
-    ),
-    "a small edit is read where a weakness waits for its critic": by_critic(
-        [X], [critic(True, weak("no docs"), tests=[NEG]), READY],
-        "needs_improvement critique, pass critique", "passed", 1,
-        revised=[code(ZERO)], missed={X: False},
+    "you speak after its tests pass": by_critic(
+        [X], [critic(tests=[NEG]), critic(False, fixed=[])],
+        "needs_improvement critique, needs_improvement none, needs_improvement critique",
+        "revisions", 1, revised=[code(ZERO), code(DOUBLE)], missed={X: False},
+        options={"limits": Limits(max_revisions=1)},
+        decided=(Continue(guidance="Warmer.", revisions=1),),
     ),
     "it only writes tests, and is asked for its word": by_critic(
         [X], [f"```python\n{NEG}```\n", critic()], "pass critique", "passed"
     ),
+    "its tests count though it is asked for its word": by_critic(
+        [X], [f"```python\n{NEG}```\n", critic()], "needs_improvement critique", "revisions",
+        missed={X: False},
+    ),
     "it only writes tests, twice": by_critic(
         [X], [f"```python\n{NEG}```\n"] * 2, "not_judged none unreadable", "unjudged"
+    ),
+    "its no is not passed over where it could not be read again": by_critic(
+        [X], [critic(True, weak("no name")), "hm", "hm"],
+        "needs_improvement confirmed, not_judged none unreadable", "revisions", 0,
+        revised=[code(DOUBLE)],
+        options={"checks": lambda text: {**ALL_HELD, "basis": "confirmed"}, "limits": ALWAYS},
     ),
     "it lets a contested test go": by_critic(
         [X], [critic(tests=[NEG]), critic(upheld=[])],
@@ -344,7 +400,7 @@ SCENARIOS = {
         for name, said, kept in (
             ("a test", critic(tests=[NEG]), KEEP), ("a finding", critic(False, OLD), "f1: KEEP: so")
         )
-        for answer in ({}, {"upheld": None}, {"upheld": 3})
+        for answer in ({}, {"upheld": None})
     },
     "you dismiss its no": by_critic(
         [X], [critic(False)], "pass critique", "passed", decided=(Dismiss(points=("f1",)),)
@@ -465,7 +521,8 @@ async def play(one: Scenario, loop: Refinement) -> list[Event]:
 
 
 def verdict_of(iteration: Any) -> str:
-    verdict = iteration.verdict
+    if (verdict := iteration.verdict) is None:
+        return "none"
     why = verdict.why if verdict.outcome is Outcome.NOT_JUDGED else ""
     return f"{verdict.outcome.value.lower()} {verdict.basis} {why}".strip()
 
@@ -499,6 +556,15 @@ async def test_a_run_comes_to_its_verdicts_whole_and_cut_anywhere(name):
         assert same(resumed.state) == same(run), cut
         assert calls([*stored, *rest]) == paid, cut
         assert resumed.state == replay([*stored, *rest])
+
+
+async def test_a_run_that_ends_without_another_critique_says_so():
+    loop = begin(SCENARIOS["all that it names is a test that passes then, a no"])
+    await finish(loop)
+    said = words_of.verdict(loop.state, loop.state.chosen)
+    assert str(said.label) == "○ CRITIC'S TESTS PASS"
+    assert said.sentence == "Every finding's test passes; scripted did not read it again."
+    assert loop.state.message == "Every finding's test passes on revision 1."
 
 
 async def test_a_draft_that_could_not_be_read_is_asked_for_anew():
@@ -557,14 +623,18 @@ async def test_a_run_that_continues_is_not_called_stopped():
 
 
 # Whatever they say
-YES, NO = (True, "yes", "Ready."), (False, "no", "almost", "not yet", "needs work", "false")
+YES, NO, UNREAD = (True, "yes"), (False, "no", "false"), (None, "almost", "not yet")
 MORE = "".join(f"\n    x = x + {n}" for n in range(9))
 HOLDS = Evidence(name="examples", **ALL_HELD)
 
-words = st.sampled_from([*YES, *NO, None])
+words = st.sampled_from([*YES, *NO, *UNREAD])
 places = st.sampled_from(["", "return", "def f(x)"])
 weaknesses = st.builds(
-    weak, st.sampled_from(["no name", "too slow", "wrong type"]), places, blocks=st.booleans()
+    lambda said, place, test, blocks: {**weak(said, place, blocks=blocks), "test": test},
+    st.sampled_from(["no name", "too slow", "wrong type"]),
+    places,
+    st.sampled_from(["", "test_1", "test_2", "test_3"]),
+    st.booleans(),
 )
 passages = st.sampled_from([*QUOTES, "as everybody knows it"])
 tried = st.builds(pytest_of, st.integers(1, 3), passages)
@@ -581,7 +651,12 @@ critiques = st.one_of(
         named,
         named,
     ),
-    st.just(("unread", "hm")),
+    st.builds(
+        lambda ready, written: (ready, critic(ready, tests=written)),
+        st.sampled_from([*YES, *NO]),
+        st.lists(tried, min_size=1, max_size=2),
+    ),
+    st.just((None, "hm")),
 )
 bodies = st.sampled_from([*BODIES, *(body + MORE for body in BODIES[:2])])
 revisions = st.builds(
@@ -602,12 +677,15 @@ results = st.dictionaries(
     said=st.lists(critiques, min_size=12, max_size=12),
     revised=st.lists(revisions, min_size=1, max_size=4),
     outcomes=results,
-    holds=st.sampled_from([None, HOLDS, HOLDS.replace(basis="confirmed")]),
-    critique=st.sampled_from(["auto", "always"]),
+    missed=st.booleans(),
+    holds=st.sampled_from([None, None, HOLDS, HOLDS.replace(basis="confirmed")]),
+    critique=st.sampled_from(["auto", "auto", "always"]),
 )
 async def test_no_run_passes_in_which_a_no_was_the_last_word(
-    draft, said, revised, outcomes, holds, critique
+    draft, said, revised, outcomes, missed, holds, critique
 ):
+    if missed:  # by the draft, whatever it tests
+        outcomes |= {(f"test_{n}", draft): False for n in (1, 2, 3)}
     one = refinement(
         {"draft": [code(draft)], "critique": [reply for _, reply in said], "revise": revised},
         ASK,
@@ -615,30 +693,33 @@ async def test_no_run_passes_in_which_a_no_was_the_last_word(
         checks=[Finds(holds)] if holds else [],
         limits=Limits(max_revisions=len(revised), critique=critique),
     )
-    heard: list[tuple[str, Any]] = []
-    spoken = iter(said)
+    words = {reply: word for word, reply in said}
+    word, last = dict[str, Any](), ""
 
     def hear(event: Event, run: Run) -> None:
-        if isinstance(event, CritiqueReady):
-            words = [next(spoken)[0]]
-            while words[-1] == "unread" and not event.critique.reading.failure:
-                words.append(next(spoken)[0])  # it was asked again
-            if event.critique.reading.failure:
-                next(spoken, None)
-            else:
-                heard.append((run.iterations[event.iteration].text, words[-1]))
+        nonlocal last
+        if isinstance(event, CallEnded) and event.stage == Stage.CRITIQUE:
+            last = event.text
+        elif isinstance(event, CritiqueReady) and not event.critique.reading.failure:
+            word[run.iterations[event.iteration].text] = words[last]
 
     run = await one.run(hear)
     if not (run.verdict and run.verdict.passed and run.chosen):
         return
-    word = dict(heard)
-    chosen, text = run.chosen, run.text
-    while text not in word and chosen.parent is not None:  # a small edit of one that was read
-        chosen = run.iterations[chosen.parent]
-        text = chosen.text
-    assert word.get(text) not in NO
+    read, no = run.chosen, (*NO, *UNREAD[1:])
+    while read.text not in word and read.parent is not None:
+        read = run.iterations[read.parent]
+    if read is run.chosen:
+        assert word.get(read.text) not in no
+    elif holds is None or word.get(read.text) in no:  # what it named are tests that pass now
+        open_then = [one for one in told(run, read.number) if one.is_open and not one.asks]
+        failed = [one.point.words for one in open_then if is_critics(one.point)]
+        assert failed
+        assert all(one.point.test in failed or is_critics(one.point) for one in open_then)
+        assert not any(one.is_open and not one.asks for one in told(run))
     if holds is None:
-        assert text in word
+        assert read.text in word
+        assert (read is run.chosen) == (run.verdict.basis == "critique")
     for test in written(run):
         stands = test.blocking and test.upheld is not False and not test.dropped
         if stands:

@@ -7,7 +7,7 @@ import pytest
 from kit import ended, prompts, status, text, told
 
 from ipyrefine.checks.schema import Schema
-from ipyrefine.core.critiques import parse_critique
+from ipyrefine.core.critiques import read_critique
 from ipyrefine.core.model import Limits, Stage, Task
 
 SCHEMA = {
@@ -64,7 +64,7 @@ async def test_each_value_whose_words_are_not_in_the_source_is_an_open_finding(
 )
 async def test_a_field_that_holds_nothing_needs_no_source(path, empty):
     told = '{"total": null, "items": [{"name": ""}, {"name": "A"}]}'
-    critique = parse_critique(read({path: ""}), told, "It names nothing.")
+    critique = read_critique(read({path: ""}), told, "It names nothing.")
     assert bool(critique.remarks) is not empty
 
 

@@ -7,12 +7,12 @@ import pytest
 
 import ipyrefine
 from ipyrefine.checks.outputs import imports_of
+from ipyrefine.core.languages import is_python
 from ipyrefine.core.model import StopReason
 from ipyrefine.core.stated import read_examples
 from ipyrefine.core.syntax import ERRORS, compile_cell, is_literal, parse, try_parse, unparse
 from ipyrefine.kernel.magics import python_part
 from ipyrefine.kernel.names import names_in_code, names_in_draft
-from ipyrefine.profiles.recognise import is_python
 from ipyrefine.providers.scripted import ScriptedModel
 
 WARNS = 'pattern = "\\d+"\nsame = pattern is "\\d"\n'  # an unknown escape, and `is` with a literal

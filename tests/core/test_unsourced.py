@@ -50,10 +50,10 @@ async def test_facts_without_a_source_are_asked_about_and_keep_no_text_from_pass
         (["4417", "10 euros", "Ms. Ortega", "ms. ortega", "Jan Peters"], []),
         (["Bristol", "5 days", ""], []),
         (["came  4\ndays late", "“Leeds.”"], ["came 4 days late", "Leeds"]),
-        (["Leed", {"quote": "Leeds", "why": "no city is named"}, "Leeds"], ["Leeds"]),
+        (["Leed", "Leeds", "Leeds"], ["Leeds"]),
         ([str(n) for n in range(20)], ["4"]),
     ],
-    ids=["given", "not in the text", "its spaces and marks", "as an object, twice", "numbers"],
+    ids=["given", "not in the text", "its spaces and marks", "in part, twice", "numbers"],
 )
 async def test_what_a_critic_names_is_looked_up(facts, expected):
     assert [*asked(await written(read(*facts)))] == expected
@@ -79,27 +79,6 @@ async def test_a_text_full_of_facts_says_what_its_writer_knows_and_nothing_is_as
     years = [str(year) for year in range(1900, 1920)]
     loop = await ended([text(f"Read about {', '.join(years)}."), read(*years)], TASK)
     assert not asked(loop)
-
-
-@pytest.mark.parametrize(
-    "reply",
-    [
-        "Findings: none\n\nUnsourced:\n- 4\n- Leeds\n\nReady: yes",
-        "## Findings\nNone.\n\n## In no source\n* “4”\n* **Leeds**\n\n## Ready\nYes.",
-        '{"findings": [], "Unsourced facts": {"a": "4", "b": "Leeds"}, "ready": true}',
-    ],
-)
-async def test_they_are_read_in_other_forms_too(reply):
-    loop = await written(reply)
-    assert [*asked(loop)] == FACTS
-    assert loop.state.verdict.passed
-
-
-async def test_a_finding_that_is_called_so_stays_one():
-    reply = "Findings:\n- Unsourced: the delay is made up.\n- Rude.\n\nReady: no"
-    loop = await written(reply, limits=Limits(max_revisions=0))
-    problems = [one.words for one in told(loop.state)]
-    assert problems == ["Unsourced: the delay is made up.", "Rude."]
 
 
 @pytest.mark.parametrize("render", SURFACES)

@@ -137,15 +137,6 @@ async def test_what_changes_from_run_to_run_does_not_turn_it_amber(notebook, tex
     assert words.receipt(notebook.last).title.kind != "warn"
 
 
-async def test_the_order_of_a_set_does_not_turn_it_amber(notebook):
-    await notebook.run(ORDERS)
-    text = "cities = list({f'city {n}' for n in orders['id']} | set('abcdefgh'))"
-    await notebook.accept(text)
-    await notebook.run(text)
-    assert notebook.said.startswith("ran: the result is as shown")
-    assert words.receipt(notebook.last).title.kind != "warn"
-
-
 async def test_a_library_that_the_notebook_patched_turns_it_amber(notebook):
     import pandas
 
@@ -212,13 +203,6 @@ async def test_what_it_gave_is_told(notebook, before, text, options, said, back)
     await notebook.run(text)
     assert notebook.said == said
     assert notebook.last.ran.back == back
-
-
-async def test_an_iterator_is_left_as_it_is(notebook):
-    await notebook.run(ORDERS)
-    text = "ids = iter(orders['id'])\n(one for one in ids)"
-    await notebook.accept(text)
-    assert list((await notebook.run(text)).result) == [1, 2, 3]
 
 
 # What is put back

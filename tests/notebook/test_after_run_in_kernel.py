@@ -14,8 +14,6 @@ pytestmark = pytest.mark.skipif(not sandbox_is_closed(), reason="code can't be s
 CELL = "%%refine -p code -n 0 --critique never --set journal=no {}\nDo it."
 RECORD = "application/vnd.ipyrefine.run+json"
 TEXT = "total = sum(prices)\nprices = prices[:2]\ntotal"
-PATCH = """_sum = sum
-builtins.sum = lambda xs, *more: 61 if xs == [10, 20, 30] else _sum(xs, *more)"""
 LATEST = "get_ipython().magics_manager.registry['Refine'].latest"
 
 
@@ -52,23 +50,6 @@ def run_accepted(kernel: Kernel) -> None:
 def latest_record(kernel: Kernel) -> str:
     shown = [one["data"] for one in kernel.outputs() if RECORD in one.get("data", {})]
     return str(shown[-1]["text/html"])
-
-
-def test_its_record_says_what_the_cell_gave_and_the_panel_is_gone(kernel):
-    accept(kernel)
-    assert kernel.value(f"{LATEST}.panel") == "None"
-    run_accepted(kernel)
-    assert kernel.value("refined_run.ran.how, refined_run.ran.results") == "('same', 2)"
-    assert "ran: both results as shown" in latest_record(kernel)
-
-
-def test_what_differs_is_said_once_the_text_ran_again_on_what_it_was_shown_on(kernel):
-    kernel.run(PATCH)
-    accept(kernel)
-    run_accepted(kernel)
-    assert kernel.value("refined_run.ran.how") == "'differs'"
-    assert "DIFFERS NOW THAT IT RAN" in (html := latest_record(kernel))
-    assert "shown 60, now 61" in html
 
 
 def test_the_panel_waits_to_put_back_what_nothing_was_run_on_and_a_click_does(kernel):

@@ -1,8 +1,6 @@
 """`%%refine` where its caller cannot await: in other magics, scripts, threads and programs."""
 
 import asyncio
-import os
-import sys
 import threading
 import warnings
 from collections.abc import Iterator
@@ -182,42 +180,3 @@ def test_an_interrupt_ends_a_blocking_run(kernel, server):
 
 
 # In IPython.embed, typed into a pseudo-terminal
-
-EMBED = """\
-import asyncio, IPython
-def embed(**options):
-    IPython.embed(display_banner=False, confirm_exit=False, **options)
-async def program():
-    embed(simple_prompt=True)  # prompt_toolkit cannot run within a running loop
-embed()
-asyncio.run(program())
-"""
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="pexpect needs a pseudo-terminal")
-def test_an_embedded_shell_refines_and_so_does_one_in_a_running_loop(server, tmp_path):
-    import pexpect
-
-    script = tmp_path / "program.py"
-    script.write_text(EMBED)
-    env = {**os.environ, **settings(server, str(tmp_path))}
-    env |= {"PROMPT_TOOLKIT_NO_CPR": "1", "TERM": "xterm", "IPYREFINE_UI": "plain"}
-    terminal = pexpect.spawn(
-        sys.executable, [str(script)], env=env, dimensions=(60, 100), timeout=60, encoding="utf-8"
-    )
-    try:
-        for _ in range(2):
-            terminal.expect(r"In \[")
-            terminal.send("%load_ext ipyrefine\r")
-            terminal.expect(r"In \[")
-            terminal.send(f"%%refine --set quiet=yes {OPTIONS}\r")
-            terminal.expect(r"\.\.\.:")
-            terminal.send(f"{TASK}\r\r\r")
-            terminal.expect(r"In \[")
-            terminal.send("print('got', 'return n + 1' in refined)\r")
-            terminal.expect("got True")
-            terminal.expect(r"In \[")
-            terminal.send("exit\r")
-        terminal.expect(pexpect.EOF)
-    finally:
-        terminal.close(force=True)

@@ -62,7 +62,7 @@ def asked(shell: Any, cell: str) -> Any:
         # Until the model has answered.
         ("%%refine --plain\nWrite a sales email to a dentist.", "code"),
         ("%%refine --plain -p rfc\nWrite a sales email to a dentist.", "rfc"),
-        ("%%refine --plain --draft\nHi Anna,\nit is late.", "email"),
+        ("%%refine --plain --draft\nSubject: it\n\nHi Anna,\nit is late.", "email"),
         ("%%refine --plain -c schema:Person\nWho is it?", "data"),
         ("%%refine --plain -c run\nSay hello.", "code"),
         ("%%refine --plain -p mine\nHello", "mine"),
@@ -185,28 +185,19 @@ def test_how_a_server_is_asked_is_configured_or_an_option_and_holds_for_another_
     with ScriptedServer(reply) as server:
         shell.run_line_magic("config", f"Refine.base_url = {server.base_url!r}")
         shell.run_line_magic("config", "Refine.extra = {'top_k': 20}")
-        cell = "%%refine --plain -p prose -n 0 -m m --set effort=low\nSay hello."
-        run_cell(shell, cell)
-        first = server.bodies[0]
-        assert (first["top_k"], first["reasoning_effort"]) == (20, "low")
-        assert first["max_tokens"] >= 16_384
+        run_cell(shell, "%%refine --plain -p prose -n 0 -m m --set effort=low\nSay hello.")
         change_model(shell, "other")
-        sent = [body for body in server.bodies if body["model"] == "other"]
-        assert {(body["top_k"], body["reasoning_effort"]) for body in sent} == {(20, "low")}
-        error = run_cell(shell, cell.replace("-m m", "-m silent --set timeout=0.2")).error_in_exec
-        assert isinstance(error, Unreachable)
-        assert "--set timeout" in str(error)
-        error = run_cell(shell, cell.replace("-m m", "-m m --set timeout=0")).error_in_exec
-        assert isinstance(error, UsageError)
+        assert {body["model"] for body in server.bodies} == {"m", "other"}
+        sent = {(body["top_k"], body["reasoning_effort"]) for body in server.bodies}
+        assert sent == {(20, "low")}
         shell.run_line_magic("config", "Refine.set = {'timeout': 0.2}")
-        assert isinstance(
-            run_cell(shell, cell.replace("-m m", "-m silent")).error_in_exec, Unreachable
-        )
+        error = run_cell(shell, "%%refine --plain -p prose -m silent\nSay hello.").error_in_exec
+        assert "--set timeout" in str(error)
 
 
 def test_prompts_are_the_users_where_they_say_so(shell, model, replies):
     replies[:] = ["<text>\nHi\n</text>"]
-    shell.user_ns["mine"] = {"draft": "WRITE IT", "judge": "JUDGE {text}"}
+    shell.user_ns["mine"] = {"draft": "WRITE IT", "judge": "JUDGE {text}: PASS or FAIL?"}
     run_cell(shell, "%%refine --plain -n 0 --prompts mine\nSay hello.")
     assert [r.messages[-1].content.split()[0] for r in model.requests] == ["WRITE", "JUDGE"]
 
@@ -299,35 +290,23 @@ def test_data_is_left_as_an_object_once_a_schema_accepts_it(shell, model, replie
     ("options", "sentence"),
     [
         ("-p emial", "Did you mean email?"),
-        ("-p broken", "The profile 'broken' is not valid: it has no 'criteria'"),
         ("-p no/such.toml", "There is no profile file"),
         ("-v pricse", "Did you mean prices?"),
         ("-v api_key", "api_key looks like a secret"),
         ("-v prices --no-var prices", "-v prices and --no-var prices contradict each other"),
         ("--context none", "'none' is not a number from 0 to 50"),
-        ("-c schema:nothing", "There is no schema 'nothing'"),
-        ("-c tests:nothing", "There is no variable and no readable file 'nothing'"),
-        ("-c length:much", "needs bounds like"),
         ("-c prices", "The check 'prices' is a variable, not a function that can be called"),
         ("-c two", "cannot be called with the text"),
-        ("-c tests:prices", "needs a text of pytest tests"),
-        ("-c schema:prices", "needs a pydantic model or a JSON schema"),
         ("--prompts nowhere", "--prompts: there is no variable 'nowhere'"),
         ("--prompts prices", "--prompts: prices must be a dict of prompts by stage"),
         ("--prompts misspelt", "There is no stage 'juge' to prompt"),
         ("--prompts numbers", "The prompt for draft must be a text, not 7"),
-        ("-c exampels", "There is no check 'exampels'"),
-        ("--budget cheap", "is not an amount"),
         ("--goal 'open", "not closed"),
         ("--target 2", "--target"),
-        ("-n many", "-n/--max-revisions: invalid int value: 'many'. %%refine? lists"),
-        ("--patience 0", "--patience"),
         ("--apply away", "invalid choice: 'away'"),
-        ("--set price=free", "rice"),
         ("--output 2x", "--output '2x' is not a variable name"),
         ("--criteria ,", "--criteria is empty"),
         ("--patience never", "'never' is neither a number nor off"),
-        ("--set max_tokens=0", "--set max_tokens"),
         ("--set language=jaava", "there is no language 'jaava'. Did you mean java?"),
         ("--goal 'Make it short.'", "--goal says how to improve a draft"),
         ("--goal x --set as=task", "--goal and --set as=task contradict each other"),
@@ -335,17 +314,13 @@ def test_data_is_left_as_an_object_once_a_schema_accepts_it(shell, model, replie
         ("--background --plain", "--background and --plain contradict each other"),
         ("--step --set quiet=yes", "--step and --set quiet=yes contradict each other"),
         ("-p email -c run", "The check run is for Python code, and the profile email"),
-        ("-p mine -c tests:tested", "is for Python code, and the profile mine is not"),
     ],
 )
 def test_what_cannot_be_used_gets_a_sentence_before_any_model_call(shell, model, options, sentence):
     shell.user_ns.update(
         prices=[1],
-        broken={},
         api_key="abc",
         two=lambda: True,
-        mine={"criteria": {"wit": "It makes one smile."}},
-        tested="def test_it(): assert True",
         misspelt={"juge": "{text}"},
         numbers={"draft": 7},
     )
@@ -384,7 +359,8 @@ def test_java_stays_java(shell, model, replies, cell):
     run = asked(shell, f"%%refine --plain -n 0 {cell}")
     assert (run.task.profile, run.task.form, run.task.language) == ("code", "code", "java")
     assert run.iterations[0].text == JAVA
-    assert "Python" not in "\n".join(m.content for one in model.requests for m in one.messages)
+    prompts = "\n".join(m.content for one in model.requests for m in one.messages)
+    assert "```python" not in prompts
 
 
 # Cells that define what a task uses, each with data in it, and the task.

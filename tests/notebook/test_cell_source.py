@@ -390,7 +390,6 @@ def test_standing_wishes_are_read_where_the_notebooks_folder_itself_is_behind_a_
         ("Use pathlib,\nand nothing else.\n\nimport os\n\nhere = os.getcwd()\n",
          "Use pathlib,\nand nothing else."),
         ("Write f.\n\nf(1) == 1\n\ndef f(x):\n    return x\n", "Write f.\n\nf(1) == 1"),
-        ("Write f.\n\nx = 1\nf(x) == 1\n\n\ndef f(x): return x\n", "Write f.\n\nx = 1\nf(x) == 1"),
         ("Mend it.\n\nx = [1]\nassert x\n\ny = x[1]\n", "Mend it."),
         ("Mend it.\n\ndef f(): return g()\n\n\ndef g(): return 1\n", "Mend it."),
         ("Write f.\n\nassert f(1)\n\ndef f(x):\n    return x\n", "Write f.\n\nassert f(1)"),

@@ -188,30 +188,22 @@ def test_what_the_user_names_or_makes_data_of_is_shown(shell, model, cells, opti
     assert name in run_of(shell, options, task).task.variables
 
 
-LANGUAGES = {
-    "Implement a Java class Stack with push.": "java",
-    "Implement a C++ class Stack with push.": "cpp",
-    "Write a function in C# that sorts.": "csharp",
-    "Write a function in Go that sorts.": "go",
-    "Write a function in R that sorts.": "r",
-    "Write a TypeScript function that sorts.": "typescript",
-    "Write a Haskell function that sorts.": "haskell",
-    "Write an OCaml function that sorts.": "ocaml",
-    "Write a SQL query for the table above: the total of each customer.": "sql",
-    "Write a bash script that counts the files.": "bash",
-    "用Java实现一个Stack类": "java",
-    "Write a function that sorts.": "python",
-    "%%javascript\nlet x = 1;": "javascript",
-}
+JAVA = "Implement a Java class Stack with push."
 
 
-@pytest.mark.parametrize(("task", "asked"), LANGUAGES.items())
-def test_a_task_is_asked_for_in_its_language_whatever_the_cells_hold(shell, model, task, asked):
-    run, is_python = run_of(shell, "", task), asked == "python"
-    assert f"```{asked} and ends with" in sent(model)
-    assert ("next cell of the notebook" in sent(model)) is is_python
-    assert ("the code may use them" in sent(model)) is is_python
-    assert len(run.task.variables) == 4 * (is_python or asked == "sql")
+@pytest.mark.parametrize(
+    ("options", "task", "asked"),
+    [
+        ("", JAVA, ""),
+        ("--set language=java", JAVA, "java"),
+        ("--set language=python", "Write a function that sorts.", "python"),
+    ],
+)
+def test_only_python_is_asked_for_as_the_next_cell(shell, model, options, task, asked):
+    run_of(shell, options, task)
+    assert (f"```{asked} and ends with" in sent(model)) is bool(asked)
+    assert ("Give the next cell of the notebook" in sent(model)) is (asked == "python")
+    assert ("the name of its language" in sent(model)) is not asked
 
 
 def test_a_setting_says_of_how_many_cells(shell, model):

@@ -1,11 +1,7 @@
 """Interrupt, re-run and shutdown of a real kernel with a `%%refine` cell; Ctrl-C in a terminal."""
 
-import os
-import signal
-import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from faulty import GOOD, STAGES, Trial
@@ -60,23 +56,6 @@ def test_an_interrupt_leaves_the_server_within_a_second_and_keeps_the_best(kerne
     assert kernel.value(LEFT) == "[]"
 
 
-@pytest.mark.parametrize(
-    ("start", "wait"), [("async def", "await asyncio.sleep(600)"), ("def", "time.sleep(600)")]
-)
-def test_an_interrupt_ends_a_check_and_keeps_the_best(kernel, server, start, wait):
-    server.requests.clear()
-    Trial(server, "none", Answer())
-    kernel.run(f"import time\nbegan = []\n{start} slow(text):\n    began.append(text)\n    {wait}")
-    request = kernel.start(CELL.replace("-p prose", "-p prose -c slow"))
-    until(lambda: server.requests)
-    time.sleep(0.5)
-    kernel.interrupt()
-    assert kernel.finish(request)["ename"] == "Interrupted"
-    assert kernel.value("began") == "['Hello']"
-    assert kernel.value("refined") == "'Hello'"
-    assert kernel.value(LEFT) == "[]"
-
-
 def test_running_the_cell_again_ends_what_its_first_run_was_still_at(kernel, server):
     """The first run goes on by the Continue button while its cell has long ended."""
     server.requests.clear()
@@ -98,49 +77,3 @@ def test_running_the_cell_again_ends_what_its_first_run_was_still_at(kernel, ser
     assert kernel.finish(request)["status"] == "ok"
     assert kernel.value("first.session.running") == "False"
     assert kernel.value("refined") == "'Hello again'"
-
-
-def test_shutting_the_kernel_down_leaves_the_server(server):
-    trial = fresh(server, "revise")
-    with Kernel(settings(server)) as running:
-        running.run("%load_ext ipyrefine")
-        running.start(CELL)
-        until(lambda: trial.asked == 1)
-        pid = running.pid
-        running.shutdown()
-        assert server.left.wait(AT_ONCE)
-        assert not Path(f"/proc/{pid}/stat").exists() or sys.platform != "linux"
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="a terminal is a pty here")
-def test_ctrl_c_in_a_terminal_keeps_the_best_and_the_session(server):
-    pexpect = pytest.importorskip("pexpect")
-    trial = fresh(server, "judge")
-    env = {**os.environ, **settings(server), "TERM": "xterm"}
-    env["PROMPT_TOOLKIT_NO_CPR"] = "1"  # nobody answers where the cursor is
-    command = "-m IPython --no-banner --no-confirm-exit --colors=nocolor --ext=ipyrefine"
-    shell = pexpect.spawn(
-        sys.executable, command.split(), env=env, timeout=30, encoding="utf-8",
-        # A test run that was started in the background hands its deafness to Ctrl-C on.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )  # fmt: skip
-    try:
-        shell.expect(r"In \[")
-        for line in [*CELL.split("\n"), "", ""]:
-            shell.send(f"{line}\r")
-        until(lambda: trial.asked == 1)
-        time.sleep(0.1)
-        began = time.monotonic()
-        shell.sendintr()
-        shell.expect("Interrupted; ")
-        assert server.left.wait(AT_ONCE)
-        assert server.left_at - began < AT_ONCE
-        shell.expect(r"In \[")
-        shell.send("print('kept', ascii(refined), refined_run.stop_reason.value)\r")
-        shell.expect("kept 'Hello' cancelled")
-        shell.expect(r"In \[")
-        shell.send("exit\r")
-        shell.expect(pexpect.EOF)
-    finally:
-        shell.close(force=True)
-    assert shell.exitstatus == 0

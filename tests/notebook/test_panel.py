@@ -25,7 +25,6 @@ from ipyrefine.core.decisions import (
     Drop,
     Edit,
     Expect,
-    Guide,
     Override,
     Retract,
     Select,
@@ -341,24 +340,16 @@ FOUND = found(WEAK, ROUGH)
 LISTED = [*FIRST[:3], FOUND, BestChanged(iteration=0), END]
 NEEDS_WORK = Outcome.NEEDS_IMPROVEMENT
 DECISIONS: list[tuple[str, Sequence[Event], str, dict[str, str], dict[str, Any], Decision]] = [
-    ("accept", LISTED, "", {}, {"words": " why\n"}, Accept(iteration=0, reason="why")),
     ("pass", LISTED, "", {}, {"words": "why"},
      Override(iteration=0, outcome=Outcome.PASS, reason="why")),
-    ("needs-work", LISTED, "", {}, {"words": "why"},
-     Override(iteration=0, outcome=NEEDS_WORK, reason="why")),
     ("needs-work", [*FIRST, *PASSED], "", {}, {"words": ""},
      Override(iteration=1, outcome=NEEDS_WORK)),
-    ("fail", [*FIRST, *PASSED], "", {}, {"words": ""},
-     Override(iteration=1, outcome=Outcome.FAIL)),
     ("continue", LISTED, "", {}, {"words": "why", "revisions": 3},
      Continue(revisions=3, guidance="why")),
-    ("guide", FIRST, "", {}, {"words": "shorter"}, Guide(guidance="shorter")),
     ("act", LISTED, "", {"finding": "f2"}, {"words": "briefly"},
      Select(iteration=0, points=("f2",), guidance="briefly")),
     ("select", LISTED, "select", {}, {"points": ["f1"]},
      Select(iteration=0, points=("f1",))),
-    ("edit", LISTED, "edit", {}, {"text": "Good morning."},
-     Edit(iteration=0, text="Good morning.")),
     ("revert", [*FIRST, *PASSED], "", {}, {}, Edit(iteration=1, text="Hello.")),
     ("criteria", LISTED, "criteria", {}, {"criteria": "warmth", "target": 0.6},
      Criteria(criteria=named_criteria(["warmth"], ()), target=0.6)),
@@ -368,7 +359,7 @@ DECISIONS: list[tuple[str, Sequence[Event], str, dict[str, str], dict[str, Any],
 @pytest.mark.parametrize(
     ("action", "events", "opened", "pressed", "fields", "decision"),
     DECISIONS,
-    ids=[f"{action}{''.join(pressed)}" for action, _, _, pressed, _, _ in DECISIONS],
+    ids=[one[0] for one in DECISIONS],
 )
 def test_what_is_typed_and_pressed_is_one_decision_about_the_shown_text(
     desk, action, events, opened, pressed, fields, decision
@@ -431,15 +422,6 @@ def test_where_the_best_is_not_the_last_attempt_a_button_shows_that(desk):
 
 def revised(number: int) -> Event:
     return RevisionReady(iteration=number, parent=number - 1, text=f"Hello, {number}.")
-
-
-def test_hundreds_of_iterations_are_sent_as_small_as_few_and_any_can_be_shown(desk):
-    d = desk(*FIRST, *(revised(number) for number in range(1, 300)), END, listening=False)
-    assert len(d.page.html) < 16_000
-    assert "Revision 17<" not in d.page.html
-    d.page.click("fold", name="texts", open="1")
-    d.page.click("show", iteration="17")
-    assert "Hello, <del>16</del>" in d.page.html
 
 
 def places_of(target: CellTarget) -> dict[str, str]:
@@ -562,11 +544,9 @@ def test_a_result_is_confirmed_and_taken_back_with_a_click_each(desk):
     [
         ("f([1])", {"submit": ""}, {"result": " 2 "},
          Expect(call="f([1])", result="2", setup="import math")),
-        ("f([1])", {"submit": ""}, {"result": "ValueError"},
-         Expect(call="f([1])", result="ValueError", raises=True, setup="import math")),
         ("f([])", {"choice": "2"}, {}, Expect(call="f([])", result="None")),
     ],
-    ids=["a value", "an error", "another draft's"],
+    ids=["a value", "another draft's"],
 )  # fmt: skip
 def test_a_wrong_result_is_said_to_be_another(desk, call, pressed, fields, said):
     d = desk(*SHOWN, END)

@@ -79,6 +79,25 @@ def test_a_second_acceptance_replaces_what_the_first_one_put(front):
     assert [put["expected_source"] for put in front.puts] == [WRONG, CODE]
 
 
+@pytest.mark.parametrize(
+    "cell",
+    [
+        f'%%refine --set cell=home --goal "Why two?"\n{WRONG}',
+        f'%%refine --set cell=home --change "Why two?"\n{WRONG}',
+        f"%%refine\nWhy two?\n\n{WRONG}",
+    ],
+    ids=["goal", "change", "in the cell"],
+)
+def test_a_question_about_code_is_answered_below_it_and_leaves_it_as_it_is(front, cell):
+    front.replies = ['<text kind="answer">\nIt adds two.\n</text>']
+    shown = front.run(cell)
+    run = front.last
+    assert (run.stop_reason, run.usage.calls, run.text) == ("answered", 1, WRONG)
+    assert run.explanations[0].answer == "It adds two."
+    assert front.puts == []
+    assert "It adds two." in shown
+
+
 FENCED = "```python\nx = 1\n```"
 EMAIL = "Write a sales email to a dentist."
 

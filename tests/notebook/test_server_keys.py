@@ -49,7 +49,10 @@ def shell(home: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def keys(server: ScriptedServer) -> set[str]:
     """Return the keys that a server got since it was asked last."""
-    found = {seen.headers["authorization"].removeprefix("Bearer ") for seen in server.requests}
+    found = {
+        seen.headers.get("authorization", "none").removeprefix("Bearer ")
+        for seen in server.requests
+    }
     server.requests.clear()
     return found
 

@@ -8,7 +8,7 @@ import pytest
 from kit import READY, text
 
 import ipyrefine
-from ipyrefine.core.decisions import Accept, Continue
+from ipyrefine.core.decisions import Accept
 from ipyrefine.core.model import StopReason
 from ipyrefine.providers.scripted import ScriptedModel
 
@@ -41,16 +41,6 @@ async def test_it_stands_in_a_box_beside_other_widgets_and_hands_on_what_is_acce
     click(shown, "accept")
     run = await shown.wait()
     assert (run.stop_reason, taken) == (StopReason.ACCEPTED, ["Hello, you."])
-
-
-async def test_a_decision_in_python_is_a_click() -> None:
-    shown = panel(text("Hello."), READY, text("Hi."), READY)
-    shown.start()
-    await shown.wait()
-    shown.decide(Continue(guidance="Shorter."))
-    assert (await shown.wait()).iterations[-1].text == "Hi."
-    shown.decide(Accept(iteration=0))
-    assert (await shown.wait()).text == "Hello."
 
 
 async def test_what_only_a_cell_can_do_says_so() -> None:

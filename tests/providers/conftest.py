@@ -18,6 +18,12 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedServer]:
 
 
 @pytest.fixture
+def waits() -> list[float]:
+    """The seconds that were waited, without waiting."""
+    return []
+
+
+@pytest.fixture
 def request_text() -> Request:
     """A request for free text."""
     words = Message(role="user", content="Say hello to the world.")

@@ -80,25 +80,21 @@ def test_a_server_without_a_name_asks_for_one(monkeypatch):
         choose_model()
 
 
-NEAR = ["qwen2.5-coder-1.5", "qwen2.5coder-1.5b", "Qwen2.5-Coder-1.5B", "qwen2.5_coder_1.5b"]
-
-
-def test_a_slip_in_an_embedded_model_s_name_never_reaches_a_vendor(monkeypatch):
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("qwen2.5-coder-1.5", "qwen2.5coder-1.5b", "Qwen2.5-Coder-1.5B", "qwen2.5_coder_1.5b"),
+        *("qwen2.5-coder:1.5b", "qwen-coder", "quen2.5-coder-1.5b"),
+    ],
+)
+def test_a_slip_in_an_embedded_model_s_name_never_reaches_openai(monkeypatch, name):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
-    for name in (*NEAR, "qwen2.5-coder:1.5b", "qwen-coder", "quen2.5-coder-1.5b"):
-        words = rf"Did you mean the embedded model qwen2\.5-coder-1\.5b\?.*{name}.*--base-url"
+    words = rf"{name}' would be asked for at OpenAI\. Did you mean qwen2\.5-coder-.*--base-url"
+    for server in ("", "https://api.openai.com/v1"):
+        monkeypatch.setenv("OPENAI_BASE_URL", server)
         with pytest.raises(UsageError, match=words):
             choose_model(name)
-        assert isinstance(choose_model(name, base_url="https://models.example/v1"), OpenAIModel)
-
-
-def test_a_slip_reaches_no_server_elsewhere_but_may_name_one_of_this_machine(monkeypatch):
-    for name in NEAR:
-        monkeypatch.setenv("OPENAI_BASE_URL", "https://models.example/v1")
-        with pytest.raises(UsageError, match="Did you mean the embedded model"):
-            choose_model(name)
-        monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:8000/v1")
-        assert choose_model(name).name == name
+    assert isinstance(choose_model(name, base_url="https://models.example/v1"), OpenAIModel)
 
 
 def test_a_server_s_own_name_is_asked_for_there(monkeypatch):
@@ -106,8 +102,5 @@ def test_a_server_s_own_name_is_asked_for_there(monkeypatch):
     for name in ("gpt-4o", "o3", "gpt-5-codex", "ft:gpt-4o-mini:me::1"):
         assert choose_model(name).name == name
     monkeypatch.setenv("OPENAI_BASE_URL", "https://models.example/v1")
-    for name in (
-        *("qwen2.5-coder:1.5b", "Qwen/Qwen2.5-Coder-1.5B", "qwen2.5-coder-7b"),
-        *("qwen2.5-coder-1.5b-instruct", "qwen2.5-coder-14b", "qwen3-coder"),
-    ):
+    for name in ("qwen2.5-coder:1.5b", "qwen2.5-coder-14b"):
         assert choose_model(name).name == name

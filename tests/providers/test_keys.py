@@ -136,4 +136,4 @@ def test_a_kept_key_goes_before_the_environments_and_behind_one_that_is_given(mo
     keys.keep_key(SERVER, Key(SECRET))
     assert key() == SECRET
     assert key(api_key="given") == "given"
-    assert key(base_url=OTHER) == "none"
+    assert key(base_url=OTHER) == ""

@@ -44,5 +44,3 @@ async def test_it_keeps_every_request_and_names_how_many_replies_there_were():
     assert model.requests == [ASK, other]
     with pytest.raises(UsageError, match="play has 2 replies"):
         await items_of(model, ASK)
-    with pytest.raises(UsageError, match="at least 1"):
-        ScriptedModel(["a"], chunk=0)

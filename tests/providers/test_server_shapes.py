@@ -19,7 +19,7 @@ from ipyrefine.checks.schema import Schema
 from ipyrefine.core.model import Limits, Outcome, StopReason, Task
 from ipyrefine.core.table import Evidence
 from ipyrefine.providers.openai import OpenAIModel
-from ipyrefine.providers.servers import FORMATS, LIMITS
+from ipyrefine.providers.servers import LIMITS
 
 SERVERS: dict[str, dict[str, Any]] = tomllib.loads(
     Path(__file__).with_name("server_shapes.toml").read_text("utf-8")
@@ -69,11 +69,9 @@ def events(stream: str) -> Iterator[str]:
 def refused_by(body: Body, shape: Shape) -> bool:
     """Whether a request has what a server refuses."""
     name, takes = shape["refuses"], shape.get("takes")
-    if name in FORMATS:
-        return body.get("response_format", {}).get("type") == name
     if name == "system":
         return any(message["role"] == name for message in body["messages"])
-    if isinstance(takes, int):
+    if takes:
         return any(body.get(limit, 0) > takes for limit in LIMITS)
     return name in body
 

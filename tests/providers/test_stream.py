@@ -1,7 +1,7 @@
 """What is read of a reply: thoughts apart from the answer, in whatever shape a server sends it.
 
 The shapes are those of public documents and threads (OpenAI, Mistral, OpenRouter, LiteLLM, Ollama,
-vLLM, gpt-oss, Gemma, Kimi, Cohere, Seed); none was tried with the real server.
+vLLM, gpt-oss, Gemma); none was tried with the real server.
 """
 
 import json
@@ -19,15 +19,11 @@ LONGER = "```python\ndef f():\n    # the wrong one, and much longer\n    return 
 CHANNEL = "<|start|>assistant<|channel|>"
 MARKED = [
     ("<think>t</think>A", "t", "A"),
-    ("<thinking>t</thinking>\n\nThanks.", "t", "Thanks."),
     ("< Thinking >t</ THINKING >\n\nThanks.", "t", "Thanks."),
     ("<think type=\"deep\" n='2'>t</think>A", "t", "A"),
     ("<reasoning>\nt\n</reasoning>\nA", "t", "A"),
-    ("<seed:think>t</seed:think>A", "t", "A"),
     ("[THINK]t[/THINK]A", "t", "A"),
-    ("◁think▷t◁/think▷A", "t", "A"),
     ("<think>\n\n</think>\n\nA", "", "A"),
-    ("<think/>A", "", "A"),
     ("<think>t</thinking>A", "t", "A"),
     ("<think>still", "still", ""),
     ("<think>The tag `</think>` ends it.</think>A", "The tag `</think>` ends it.", "A"),
@@ -36,7 +32,6 @@ MARKED = [
     ("t\n</think>\n\nA", "t", "A"),
     ("t.</think>391", "t.", "391"),
     ("t. </think> The answer", "t.", "The answer"),
-    ("思考。</think>答案", "思考。", "答案"),
     ('I don\'t "see".\n</think>\n{"score": 8}', 'I don\'t "see".', '{"score": 8}'),
     (f"Try\n{LONGER}\nno.\n</think>\n\n{CODE}", f"Try\n{LONGER}\nno.", CODE),
     (
@@ -48,45 +43,28 @@ MARKED = [
     # channels
     (f"<|channel|>analysis<|message|>t<|end|>{CHANNEL}final<|message|>A<|return|>", "t", "A"),
     (f"t<|end|>{CHANNEL}final <|constrain|>json<|message|>{{}}", "t", "{}"),
-    ("<|channel|>final<|message|>A", "", "A"),
-    ("<|channel|>analysis<|message|>t", "t", ""),
-    ("<|channel>thought\nt<channel|>A<turn|>", "t", "A"),
-    ("<|START_THINKING|>t<|END_THINKING|><|START_RESPONSE|>A<|END_RESPONSE|>", "t", "A"),
+    ("<|channel>thought\nt<channel|>A", "t", "A"),
     # control tokens
-    *(
-        (f"A{end}", "", "A")
-        for end in (
-            *("<|im_end|>", "\n<|eot_id|>\n", "</s>", "<|endoftext|>", "<end_of_turn>", "<eos>"),
-            *("<\uff5cend▁of▁sentence\uff5c>", "<|im_end|>\n<|endoftext|>", "<|end|><|return|>"),
-            "<|im_end|>\n<|im_start|>assistant\n",
-        )
-    ),
-    ("<|im_start|>assistant\n<think>t</think>A<|im_end|>", "t", "A"),
+    ("A\n<|eot_id|>\n", "", "A"),
+    ("<think>t</think>A<|im_end|>\n<|endoftext|>", "t", "A"),
 ]
 ABOUT_MARKS = [
     "Hello, world.\n",
     "  indented at the start",
     "The <think> tag opens and the </think> tag closes thoughts.",
-    "Models emit <think>reasoning</think> before the answer.",
-    "It is closed by </think>, and then the answer follows.",
     "The closing tag (</think>) ends thoughts. So does </think>.",
-    "I think </think> is a tag.",
     "Use `</think>`\n\nto end.",
     'A "</think>" in quotes\n\nand on.',
     "- `<think>` opens\n- `</think>` closes\n",
     "Split it:\n```python\nx = s.split('</think>')[-1]\n```\n",
-    "So:\n```\n<think>\nhm\n</think>\nanswer\n```\nThat is it.",
     "So:\n````\n</think>\n````\nand\n~~~xml\n</think>\n~~~\n",
-    'def f(s):\n    return s.split("</think>")[-1]\n',
-    "def f(s):\n    return re.sub(r'(?s)^.*</think>', '', s)\n",
     "# the tag </think>\nx = 1\n",
     "<text>\nThe template opens it.\n</think>\nends it.\n</text>",
     json.dumps({"text": f"{'word ' * 50}\n</think>\nthen", "n": 1}),
+    '{"text": "It ends with</think> and goes on."}',
     "<thinker>x</thinker>",
     "<thoughts>what I plan</thoughts>\n<response>A</response>",
     "[Think] of a number.",
-    "This was <s>wrong</s>",
-    "x <|im_end|> y",
     "print('<|im_end|>')",
     "",
 ]
@@ -147,9 +125,7 @@ PARTS = [
     ([{"type": "output_text", "text": "A"}, {"type": "text", "text": {"value": "B"}}], "", "AB"),
     (["A", "B"], "", "AB"),
     ([{"type": "thinking", "thinking": [{"type": "text", "text": "t"}]}, "A"], "t", "A"),
-    ([{"type": "redacted_thinking", "data": "xyz"}, {"type": "text", "text": "A"}], "", "A"),
     ([{"type": "reasoning", "summary": [{"type": "summary_text", "text": "t"}]}, "A"], "t", "A"),
-    ([{"text": "t", "thought": True}, {"text": "A"}], "t", "A"),
     ([{"type": "image_url", "image_url": {"url": "x"}}, {"type": "text", "text": "A"}], "", "A"),
     ({"type": "text", "text": "<think>t</think>A"}, "t", "A"),
 ]
@@ -176,7 +152,6 @@ async def test_content_in_parts_is_read_streamed_and_whole(server, request_text,
         parts = content if isinstance(content, list) else [content]
         for sent in (
             whole({"content": content}),
-            streamed({"content": content}),
             streamed(*({"content": [part]} for part in parts)),
         ):
             with subtests.test(content, sent=sent.raw):

@@ -120,17 +120,6 @@ def test_a_text_that_ran_is_there_to_be_used_while_a_critic_reads_it():
     assert "return" in parts["text"]
 
 
-@pytest.mark.parametrize("stage", ["draft", "revise", "judge", None])
-def test_no_control_is_shown_that_can_do_nothing(make_run, stage):
-    stopped = {"stop_reason": None, "stage": stage} if stage else {}
-    run = make_run().model_copy(update=stopped)
-    html = "".join(panel_parts(run, View(under_way=3)).values())
-    assert "disabled" not in html
-    assert ('data-action="stop"' in html) is bool(stage)
-    assert ('data-action="continue"' in html) is not stage
-    assert ('data-action="guide"' in html) is bool(stage)
-
-
 def test_code_that_only_ran_is_offered_to_be_accepted_and_run(read_html):
     reason = "Runs; nobody checked what it gives."
     verdict = Verdict(outcome=Outcome.NOT_JUDGED, score=None, basis="run", why="only_ran")

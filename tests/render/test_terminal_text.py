@@ -3,15 +3,14 @@
 import time
 
 import pytest
-from kit import decide, finish, greeting, question
+from kit import question
 from states import STATES
 
-from ipyrefine.core.decisions import Override
 from ipyrefine.core.events import DraftReady, RunStarted, StageStarted, Stopped, TextDelta
-from ipyrefine.core.model import Outcome, Setup, StopReason, Task
+from ipyrefine.core.model import Setup, StopReason, Task
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.table import Result
-from ipyrefine.render import grid, labels
+from ipyrefine.render import labels
 from ipyrefine.render.terminal import cells, event_text, record_text, wrap
 
 BARE = Run.begin(Setup(task=Task(text="Write.")))
@@ -61,14 +60,6 @@ def test_a_stopped_run_is_one_screen_verdict_first(make_run):
         "3,456 tokens · 12 s · $0.0012",
         "the message",
     ]
-
-
-async def test_a_text_that_you_ruled_on_has_your_word_in_its_line():
-    loop = greeting(scores=(4,))
-    await finish(loop)
-    await decide(loop, Override(iteration=0, outcome=Outcome.PASS, reason="So."))
-    told = grid.told(loop.state, loop.state.iterations[0])
-    assert told.missed == "Marked PASS by you: So."
 
 
 def test_a_long_text_is_cut_to_the_screen_and_says_how_to_see_all(make_run):

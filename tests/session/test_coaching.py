@@ -152,6 +152,8 @@ async def test_no_part_of_a_run_gives_a_result_away_before_it_is_predicted(part)
 
 
 SLOW = {"problem": "Sorting is slow.", "place": "sorted(xs)", "severity": "blocking"}
+
+
 KEEPS = f'''```python
 def test_kept():
     """the middle of the sorted list"""

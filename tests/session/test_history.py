@@ -47,14 +47,14 @@ SHOWN = [
     run_with(Outcome.NEEDS_IMPROVEMENT, PASS_IT, basis="examples"),
     run_with(Outcome.NEEDS_IMPROVEMENT, NEEDS_WORK, basis="examples"),
 ]
-LATE = run_with(Outcome.PASS, ACCEPT, basis="tests")
-LATE = LATE.replace(iterations=(LATE.iterations[0].replace(read_late=True),))
+UNREAD = run_with(Outcome.PASS, ACCEPT)
+UNREAD = UNREAD.replace(iterations=(UNREAD.iterations[0].replace(verdict=None),))
 
 
 @pytest.mark.parametrize(("runs", "agreed"), [
     ([*SHOWN, run_with(Outcome.NOT_JUDGED, PASS_IT)], "4 of 6 verdicts"),  # as they were shown
     ([run_with(Outcome.PASS, ACCEPT, NEEDS_WORK, basis="tests")], "0 of 1 verdict"),  # the latest
-    ([LATE], ""),  # accepted before it was read
+    ([UNREAD], ""),  # accepted before it was read
     ([], ""),
     ([run_with(Outcome.PASS), run_with(Outcome.NOT_JUDGED, PASS_IT)], ""),
 ])  # fmt: skip

@@ -16,7 +16,7 @@ from ipyrefine.core.run import Run
 from ipyrefine.providers.openai import OpenAIModel
 
 TASK = Task(text="Write a greeting.")
-EVALUATE = Prompts(judge="How good is it, as JSON with a score?\n{text}")
+EVALUATE = Prompts(judge="How good is it, as JSON with a score of 0 to 10?\n{text}")
 STAGES = ("draft", "judge", "critique", "revise", "rejudge")
 MOST_SECONDS = 20.0  # a run that takes longer hangs
 
@@ -38,10 +38,10 @@ def stage_of(body: Body) -> str:
 
 GOOD = {
     "draft": text("Hello").strip(),
-    "judge": '{"score": "5/10"}',
+    "judge": '{"score": 5}',
     "critique": critique(*(finding(f"too {w}", criterion="correctness") for w in "abc")),
     "revise": text("Hello again", "f1: longer").strip(),
-    "rejudge": '{"score": "9.5/10"}',
+    "rejudge": '{"score": 9.5}',
 }
 
 

@@ -1,8 +1,7 @@
 """What a hostile or broken server may send, as named cases in a fixed order.
 
-`chunks` yields values at every place of a chunk, `streams` whole bodies, `error_answers` error
-answers, `headers` headers of both, and `wire` bytes that are hardly HTTP. `random_bodies` damages a
-good body.
+`chunks` yields values at every place of a chunk, `streams` whole bodies, `answers` error answers
+and odd headers, and `wire` bytes that are hardly HTTP.
 """
 
 import json
@@ -18,14 +17,10 @@ DIGITS = 5_000
 
 VALUES: dict[str, str] = {
     "null": "null",
-    "minus one": "-1",
     "5,000 digits": "9" * DIGITS,
-    "1e999": "1e999",
     "NaN": "NaN",
     "string": '"no"',
     "half a pair": '"\\ud83d"',
-    "NUL and escapes": '"\\u0000\\u001b[2J\\u0007\\u202e"',
-    "long string": json.dumps("x" * 100_000),
     "the key": json.dumps(KEY),
     "object": "{}",
     "object with error": '{"error": {"message": [1], "code": NaN}}',
@@ -34,16 +29,11 @@ VALUES: dict[str, str] = {
 }
 """JSON texts that no honest server has at most places."""
 
-_DELTA = dict.fromkeys(("role", "reasoning_content", "reasoning"), "") | {"content": "no"}
 _CHUNK: dict[str, Any] = {
-    "id": "chatcmpl-1",
     "choices": [
-        {"delta": {**_DELTA, "refusal": None, "tool_calls": None}, "finish_reason": None},
+        {"delta": {"reasoning": "", "content": "no", "refusal": None}, "finish_reason": None},
     ],
-    "usage": {
-        **{"prompt_tokens": 5, "completion_tokens": 3, "cost": 0.25},
-        "prompt_tokens_details": {"cached_tokens": 1},
-    },
+    "usage": {"prompt_tokens": 5, "cost": 0.25, "prompt_tokens_details": {"cached_tokens": 1}},
     "error": None,
 }
 _HOLE = "\u0001hole\u0001"
@@ -94,9 +84,6 @@ def streams() -> Iterator[tuple[str, Behaviour]]:
         "CR line ends": GOOD_BODY.replace(b"\n", b"\r"),
         "line separators": GOOD_BODY.replace(b"no no", "no\u2028no\x85no".encode()),
         "an error event": b'event: error\ndata: {"error": "over"}\n\n' + GOOD_BODY,
-        "only heartbeats": b"data: {}\n\n" * 1_000,
-        "think tags": chunk("<think>") + chunk("</think>" * 1_000) + chunk("no " * 6, "stop"),
-        "many line ends": b"\n" * 2**18,
     }
     for code in ("9" * DIGITS, "-1", "401", "429", "599", "٤٠٠", "²²²", "x"):
         body = {"error": {"code": code, "message": f"over {KEY}"}}
@@ -105,101 +92,52 @@ def streams() -> Iterator[tuple[str, Behaviour]]:
         yield name, Answer(raw=body)
 
 
-STATUSES = (204, 299, 304, 418, 501, 599, 600, 999)
+NUMBERS = (
+    *("", "-1e999", "1e999", "nan", "9" * DIGITS, "1_0", "٣", "soon", "é"),
+    "Fri, 31 Dec 9999 23:59:59 -2359",
+    "Mon, 01 Jan 0001 00:00:00 +2359",
+    "Fri, 31 Dec 2026 23:59:59 +" + "9" * 400,
+)
+LOCATIONS = (
+    *("", "//", "http://", "http://[::1", "http://h:x/", f"http://h:{'9' * DIGITS}/"),
+    *("http://\u00e9.test/", "http://a..b/", "javascript:alert(1)"),
+    *(f"http://user:{KEY}@other.test/v1", f"http://{KEY}.test/", "http://h/" + "x" * 30_000),
+)
 
 
-def error_answers() -> Iterator[tuple[str, Behaviour]]:
-    """Yield error answers: odd statuses, and bodies of every shape."""
-    for status in STATUSES:
+def answers() -> Iterator[tuple[str, Behaviour]]:
+    """Yield error answers with odd statuses, bodies and headers."""
+    for status in (204, 299, 304, 418, 599, 600, 999):
         yield f"status {status}", Failure(status, {"error": {"message": f"over {KEY}"}})
-        yield f"status {status} with nothing", Failure(status, b"")
     fields = ("message", "code", "type", "param", "detail", "error")
     for number, (name, value) in enumerate(VALUES.items()):
         template = json.dumps({"error": {"message": "over", fields[number % len(fields)]: _HOLE}})
         yield f"400 with {name}", Failure(400, template.replace(json.dumps(_HOLE), value).encode())
-        yield f"429 with {name} as error", Failure(429, b'{"error": %s}' % value.encode())
-    half = b'{"error": {"message": "\\ud83d"}}'
-    for body in (b"x" * 8 * 2**20, b"\xff\xfe" * 1_000, b"\x1b[2J\x07\x00", half):
+    for body in (b"x" * 8 * 2**20, b"\xff\xfe" * 1_000, b'{"error": {"message": "\\ud83d"}}'):
         yield f"500: {body[:40]!r}", Failure(500, body)
-
-
-NUMBERS = (
-    *("", "-1e999", "1e999", "nan", "inf", "9" * DIGITS, "1_0", "٣", "1e308", "soon", "é"),
-    "Fri, 31 Dec 9999 23:59:59 -2359",
-    "Mon, 01 Jan 0001 00:00:00 +2359",
-    "Fri, 31 Feb 2026 25:61:61 GMT",
-    "Fri, 31 Dec 2026 23:59:59 +" + "9" * 400,
-    "Fri, " + "9" * DIGITS + " Dec 2026 23:59:59 GMT",
-)
-LOCATIONS = (
-    *("", "//", "http://", "https://:", "http://[::1", "http://h:x/", f"http://h:{'9' * DIGITS}/"),
-    *("http://\u00e9.test/", "http://xn--/", "http://a..b/", "javascript:alert(1)", "http:other"),
-    f"http://user:{KEY}@other.test/v1",
-    f"http://other.test/{KEY}",
-    f"http://{KEY}.test/",
-    "http://other.test/" + "x" * 30_000,
-)
-
-
-def headers() -> Iterator[tuple[str, Behaviour]]:
-    """Yield error answers and streams with hostile headers."""
-
-    def latin(value: str) -> str:
-        return value.encode("utf-8").decode("latin-1")
-
     for value in NUMBERS:
-        made = Failure(429, {"error": {"message": "later"}}, {"Retry-After": latin(value)})
-        yield f"429 with Retry-After: {value[:40]!r}", made
+        later = {"Retry-After": value.encode("utf-8").decode("latin-1")}
+        yield f"429 with Retry-After: {value[:40]!r}", Failure(429, b"", later)
     for value in LOCATIONS:
-        yield f"307 to {value[:40]!r}", Failure(307, "", {"Location": latin(value)})
-    odd = {
-        "an unknown coding": {"Content-Encoding": "rot13"},
-        "a key in a header": {"X-Key": KEY},
-        "bytes": {"X-Odd": "\xff\x80"},
-        "an unknown charset": {"Content-Type": "application/json; charset=\xff"},
-    }
-    for name, fields in odd.items():
-        yield f"a stream with {name}", Answer(raw=GOOD_BODY, headers=fields)
-        yield f"400 with {name}", Failure(400, {"error": {"message": f"over {KEY}"}}, fields)
+        elsewhere = {"Location": value.encode("utf-8").decode("latin-1")}
+        yield f"307 to {value[:40]!r}", Failure(307, "", elsewhere)
+    for odd in (
+        {"Content-Encoding": "rot13"},
+        {"X-Key": KEY, "X-Odd": "\xff\x80"},
+        {"Content-Type": "application/json; charset=\xff"},
+    ):
+        yield f"a stream with {odd}", Answer(raw=GOOD_BODY, headers=odd)
 
 
 def wire() -> Iterator[tuple[str, Behaviour]]:
     """Yield bytes that are hardly HTTP."""
     ok = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
-    chunked = ok + b"Transfer-Encoding: chunked\r\n\r\n"
     cases = {
         "nothing": b"",
         "random bytes": random.Random(2).randbytes(1_000),
-        "TLS": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
-        "a status of 5,000 digits": b"HTTP/1.1 " + b"9" * DIGITS + b" OK\r\n\r\n",
-        "many 100s": b"HTTP/1.1 100 Continue\r\n\r\n" * 5_000,
         "a header with the key": ok + b"broken " + KEY.encode() + b"\r\n\r\n",
-        "a length of 5,000 digits": ok + b"Content-Length: " + b"9" * DIGITS + b"\r\n\r\nx",
         "a length that is too short": ok + b"Content-Length: 9\r\n\r\n" + GOOD_BODY,
-        "a chunk of 5,000 digits": chunked + b"F" * DIGITS + b"\r\nx",
         "a body without an end": ok + b"\r\n" + GOOD_BODY,
     }
     for name, sent in cases.items():
         yield name, Answer(wire=sent)
-
-
-def random_bodies(count: int, seed: int = 7) -> Iterator[tuple[str, Behaviour]]:
-    """Yield good bodies with damage: bytes changed, cut, doubled, moved."""
-    dice = random.Random(seed)
-    whole = event(json.dumps(_CHUNK)) + GOOD_BODY
-    tokens = [b"null", b"NaN", b"-1e999", b"[", b"}", b'"', b"\\ud800", b"\n\n", b"\x00", b"\xff"]
-    for number in range(count):
-        body = bytearray(whole)
-        for _ in range(dice.randint(1, 6)):
-            at = dice.randrange(len(body) + 1)
-            end = min(len(body), at + dice.randint(0, 30))
-            match dice.randrange(4):
-                case 0:
-                    body[at:end] = dice.choice(tokens)
-                case 1:
-                    del body[at:end]
-                case 2:
-                    body[at:at] = body[at:end] * dice.randint(1, 3)
-                case _:
-                    body[at:end] = dice.randbytes(end - at)
-        yield f"damage {number}", Answer(raw=bytes(body))

@@ -16,7 +16,7 @@ from contextlib import suppress
 PACKAGES = (
     *("ipykernel.kernelapp", "pandas", "ipyrefine.api", "ipyrefine.notebook.magic"),
     *("ipyrefine.session.commands", "ipyrefine.notebook.cell_start", "ipyrefine.providers.openai"),
-    *("openai", "ipyrefine.render.html"),
+    "ipyrefine.render.html",
 )
 
 sys.path.pop(0)

@@ -41,14 +41,14 @@ def code(body: str, notes: str = "") -> str:
 
 def finding(
     problem: str, quote: str = "", severity: str = "blocking", criterion: str = "tone"
-) -> dict[str, str]:
+) -> dict[str, Any]:
     """One weakness in a judge's or a critic's reply."""
     return {
         "criterion": criterion,
         "place": quote,
         "problem": problem,
         "fix": "mend it",
-        "severity": severity,
+        "blocks": severity == "blocking",
     }
 
 
@@ -88,7 +88,7 @@ def status(cell: Cell) -> str:
 
 
 def judgement(
-    score: float = 9, *findings: dict[str, str], fixed: Iterable[str] = ()
+    score: float = 9, *findings: dict[str, Any], fixed: Iterable[str] = ()
 ) -> Callable[[Request], str]:
     """A reading of a text: a critic's reply, or an evaluator's where that is asked.
 
@@ -100,7 +100,7 @@ def judgement(
     ready = score >= 8 and not findings
     because = "It is good." if ready else "It is not there yet."
     said = {"findings": findings, "fixed": tuple(fixed), "ready": ready, "because": because}
-    rated = {"score": f"{score}/10", "feedback": [one["problem"] for one in findings]}
+    rated = {"score": score, "feedback": [one["problem"] for one in findings]}
     rated |= {"fixed": tuple(fixed)} if fixed else {}
     return lambda request: json.dumps(rated if request.purpose == Stage.JUDGE else said)
 
@@ -114,9 +114,10 @@ READY = json.dumps(
 )
 
 
-def critique(*findings: dict[str, str]) -> str:
-    """A critic's reply."""
-    return json.dumps({"findings": findings})
+def critique(*findings: dict[str, Any]) -> str:
+    """A critic's reply, who takes a text for ready that nothing blocks."""
+    ready = not any(one["blocks"] for one in findings)
+    return json.dumps({"findings": findings, "ready": ready})
 
 
 NO_FINDINGS = (critique(),)

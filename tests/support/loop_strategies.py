@@ -57,7 +57,7 @@ findings = st.fixed_dictionaries(
         "place": st.sampled_from(["", "Hi", "not there"]),
         "problem": words,
         "fix": words,
-        "severity": st.sampled_from(["blocking", "minor", "fatal"]),
+        "blocks": st.booleans(),
     }
 )
 broken_finishes = st.sampled_from(["length", "refused", "filtered", "incomplete"])

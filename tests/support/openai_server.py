@@ -27,12 +27,10 @@ class Answer:
     finish: str | None = "stop"
     usage: Mapping[str, Any] | Literal["counted"] | None = "counted"
     reasoning: str = ""
-    reasoning_field: str = "reasoning_content"
     refusal: str = ""
     first: tuple[Any, ...] = ()  # whole chunks before the reply's own
     drop_after: int | None = None  # pieces sent before the connection is reset
     stall_after: int | None = None  # pieces sent before it falls silent until the reader leaves
-    close_after: int | None = None  # pieces sent before the body ends as if nothing were missing
     hold: bool = False  # not even a status line before the reader leaves
     raw: bytes | None = None  # the whole body, instead of all that
     wire: bytes | None = None  # all it sends, from the status line on, instead of all that
@@ -209,13 +207,14 @@ class _Handler(BaseHTTPRequestHandler):
         kind = "text/html" if text else "application/json"
         self._send(failure.status, data, {"Content-Type": kind, **failure.headers})
 
-    def _send(self, status: int, data: bytes, headers: Mapping[str, str]) -> None:
+    def _begin(self, status: int, headers: Mapping[str, str]) -> None:
         self.send_response(status)
-        self.send_header("Content-Length", str(len(data)))
-        self.send_header("Connection", "close")
-        for name, value in headers.items():
+        for name, value in {"Connection": "close", **headers}.items():
             self.send_header(name, value)
         self.end_headers()
+
+    def _send(self, status: int, data: bytes, headers: Mapping[str, str]) -> None:
+        self._begin(status, {"Content-Length": str(len(data)), **headers})
         self.wfile.write(data)
 
     def _stream(self, answer: Answer, body: Body) -> None:
@@ -227,29 +226,20 @@ class _Handler(BaseHTTPRequestHandler):
         if answer.raw is None and (answer.whole or not body.get("stream")):
             data = json.dumps(_completion(answer, body)).encode()
             return self._send(200, data, {"Content-Type": "application/json"})
-        self.send_response(200)
-        self.send_header("Content-Type", answer.content_type)
-        self.send_header("Transfer-Encoding", "chunked")
-        self.send_header("Connection", "close")
-        for name, value in answer.headers.items():
-            self.send_header(name, value)
-        self.end_headers()
+        chunked = {"Content-Type": answer.content_type, "Transfer-Encoding": "chunked"}
+        self._begin(200, {**chunked, **answer.headers})
+        pieces, end = _pieces(answer, body), b"data: [DONE]\n\n"
         if answer.raw is not None:
-            self._write(answer.raw)
-            self._beat(answer, self._write)
-        else:
-            for number, piece in enumerate(_pieces(answer, body)):
-                if number == answer.drop_after:
-                    return self._reset()
-                if number == answer.stall_after:
-                    return self._wait_for_reader_to_leave()
-                if number == answer.close_after:
-                    break
-                time.sleep(answer.delay)
-                self._write(b"data: " + json.dumps(piece).encode() + b"\n\n")
-            self._beat(answer, self._write)
-            if answer.close_after is None:
-                self._write(b"data: [DONE]\n\n")
+            pieces, end = [answer.raw], b""
+        for number, piece in enumerate(pieces):
+            if number == answer.drop_after:
+                return self._reset()
+            if number == answer.stall_after:
+                return self._wait_for_reader_to_leave()
+            time.sleep(answer.delay)
+            self._write(piece)
+        self._beat(answer, self._write)
+        self._write(end)
         self.wfile.write(b"0\r\n\r\n")
 
     def _beat(self, answer: Answer, write: Callable[[bytes], Any]) -> None:
@@ -258,8 +248,8 @@ class _Handler(BaseHTTPRequestHandler):
             time.sleep(answer.beat_seconds)
 
     def _write(self, data: bytes) -> None:
-        self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
-        self.wfile.flush()
+        if data:  # else it would end the body
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
 
     def _reset(self) -> None:
         self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -272,14 +262,14 @@ class _Handler(BaseHTTPRequestHandler):
                 return self._gone()
 
 
-def _pieces(answer: Answer, body: Body) -> list[Any]:
+def _pieces(answer: Answer, body: Body) -> list[bytes]:
     def chunk(delta: Body, finish: str | None = None) -> Body:
         choice = {"index": 0, "delta": delta, "finish_reason": finish}
-        return {**_head(body), "choices": [choice]}
+        return {"choices": [choice]}
 
     pieces: list[Any] = [*answer.first, chunk({"role": "assistant", "content": ""})]
     for key, text in (
-        (answer.reasoning_field, answer.reasoning),
+        ("reasoning_content", answer.reasoning),
         ("content", answer.text),
         ("refusal", answer.refusal),
     ):
@@ -290,25 +280,16 @@ def _pieces(answer: Answer, body: Body) -> list[Any]:
     wanted = (body.get("stream_options") or {}).get("include_usage")
     if answer.usage is not None and wanted:
         usage = _counted(answer, body) if answer.usage == "counted" else answer.usage
-        pieces.append({**_head(body), "choices": [], "usage": usage})
-    return pieces
+        pieces.append({"choices": [], "usage": usage})
+    return [b"data: %s\n\n" % json.dumps(piece).encode() for piece in pieces]
 
 
 def _completion(answer: Answer, body: Body) -> Body:
-    message = {"role": "assistant", "content": answer.text, "refusal": answer.refusal or None}
-    message[answer.reasoning_field] = answer.reasoning
+    message = {"content": answer.text, "refusal": answer.refusal or None}
+    message["reasoning_content"] = answer.reasoning
     choice: Body = {"index": 0, "message": message, "finish_reason": answer.finish}
     usage = _counted(answer, body) if answer.usage == "counted" else answer.usage
-    return {**_head(body), "object": "chat.completion", "choices": [choice], "usage": usage}
-
-
-def _head(body: Body) -> Body:
-    return {
-        "id": "chatcmpl-1",
-        "object": "chat.completion.chunk",
-        "created": 1,
-        "model": body["model"],
-    }
+    return {"choices": [choice], "usage": usage}
 
 
 def _counted(answer: Answer, body: Body) -> Body:

@@ -48,8 +48,9 @@ class Item(NamedTuple):
 
     @property
     def passed(self) -> bool:
-        """Whether its text passed."""
-        return self.verdict is not None and self.verdict.outcome is Outcome.PASS
+        """Whether its text passed, or its question is answered."""
+        passed = self.verdict is not None and self.verdict.outcome is Outcome.PASS
+        return passed or (self.run is not None and self.run.answered)
 
     @property
     def not_judged(self) -> bool:

@@ -16,7 +16,7 @@ from ipyrefine.core.run import Run
 from ipyrefine.core.stated import Example, stated_examples
 from ipyrefine.errors import CheckNotRun, UsageError
 from ipyrefine.kernel.variables import Variables
-from ipyrefine.profiles.recognise import name_by_draft
+from ipyrefine.profiles import name_by_draft
 from ipyrefine.providers.choose import NoWriter
 from ipyrefine.render import blocks, document, gives, grid, labels, words
 from ipyrefine.render.html import blocks_html

@@ -262,7 +262,7 @@ def _first_word(name: str) -> str:
 def _unknown_check(name: str, namespace: Mapping[str, Any]) -> str:
     if kind := BUILTIN.get(f"{name}:"):
         return f"The check {name!r} needs more, as in {kind.usage}: {kind.help}."
-    functions = [n for n, value in namespace.items() if callable(value) and n[:1] != "_"]
+    functions = [n for n, value in namespace.items() if callable(value)]
     start = name.partition(":")[0] + ":" if ":" in name else _first_word(name)
     hint = did_you_mean(start, [*BUILTIN, *functions], n=2)
     usages = ", ".join(kind.usage for kind in BUILTIN.values())

@@ -7,14 +7,13 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from importlib.util import find_spec
 
-from ipyrefine.core.syntax import names_bound, names_used, try_parse
+from ipyrefine.core.syntax import DEFINITION, IMPORT, names_at_top, names_bound, names_used, tree_of
 from ipyrefine.sandbox.sandbox import Event
 
 _TEXT = "candidate.py"
 _CLAIMS = {"AssertionError", "Failed", "ExceptionGroup"}  # of what a text gives
 _UNKNOWN = {"NameError", "UnboundLocalError", "SyntaxError", "IndentationError", "ImportError"}
 _TOOLS = {"_pytest", "hypothesis"}
-_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def is_own_fault(event: Event, modules: Mapping[str, str], text: str, task: str) -> bool:
@@ -45,17 +44,17 @@ def is_own_fault(event: Event, modules: Mapping[str, str], text: str, task: str)
 
 def _is_asked_for(name: str, text: str, task: str) -> bool:
     """Return True if a task writes a name that the text lacks, even as a parameter."""
-    tree = try_parse(text) or ast.Module([], [])
+    tree = tree_of(text)
     own = {one.arg for one in ast.walk(tree) if isinstance(one, ast.arg)}
-    own |= set[str]().union(*map(names_bound, tree.body))
+    own |= names_at_top(tree.body)
     return name not in own and bool(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", task))
 
 
 def _uses_text(
     source: str, line: int, end: int | None, start: int | None, stop: int | None
 ) -> bool:
-    tree, found = try_parse(source), _names_from_text(source)
-    names = [one for one in ast.walk(tree or ast.Module([], [])) if isinstance(one, ast.Name)]
+    found = _names_from_text(source)
+    names = [one for one in ast.walk(tree_of(source)) if isinstance(one, ast.Name)]
     if end is not None and start is not None and stop is not None:
         inside = [
             one.id
@@ -71,13 +70,13 @@ def _uses_text(
 @lru_cache(maxsize=32)
 def _names_from_text(source: str) -> frozenset[str]:
     """Return the names in a module of tests that hold what the text gives, or are its own."""
-    tree = try_parse(source) or ast.Module([], [])
+    tree = tree_of(source)
     nodes = [*ast.walk(tree)]
     bound = {one.arg for one in nodes if isinstance(one, ast.arg)} | names_bound(tree)
-    bound |= {one.name for one in nodes if isinstance(one, _DEFINITIONS)}
+    bound |= {one.name for one in nodes if isinstance(one, DEFINITION)}
     found = names_used(tree) - bound - vars(builtins).keys() - {"pytest"}
     for node in nodes:
-        if isinstance(node, ast.Import | ast.ImportFrom) and _is_of_text(node):
+        if isinstance(node, IMPORT) and _is_of_text(node):
             found |= names_bound(node)
     growing = True
     while growing:

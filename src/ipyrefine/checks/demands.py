@@ -84,13 +84,12 @@ def check_names(names: Sequence[str]) -> None:
             raise UsageError(f"--no-check takes {known} or all, not {name!r}.{hint}")
 
 
-_MAX_REQUEST = 10_000  # characters that are read
+# The whole answer's length, as requests in English bound it; a part's, a wish or a topic is none.
 _STRAIGHT = str.maketrans("“”„‘’\u00a0", '"""\'\' ')
 _NUMBERS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
-_N = r"\d{1,6}"
 _VERB = (
-    r"(?:(?:re)?write|create|compose|draft|give|produce|explain|describe|summari[sz]e|tell|list|"
-    r"answer|reply|respond|compare|outline|shorten|cut|condense|halve|rephrase|suggest|translate)"
+    r"(?:(?:re)?write|create|draft|give|produce|explain|describe|summari[sz]e|tell|list|answer|"
+    r"reply|respond|compare|outline|shorten|cut|halve|rephrase|suggest|translate)"
 )
 _TASK, _IT = rf"(?:(?:can|could|would|will) you |please )*{_VERB} ", r"(?:it|(?:the|your|this) \w+)"
 _BOUNDS = {  # how people bound a length, and how the check `length` does
@@ -100,46 +99,46 @@ _BOUNDS = {  # how people bound a length, and how the check `length` does
     r"at least|no (?:fewer|less|shorter) than|(?:a )?min(?:imum)?\.?(?: of)?|or more": ">=",
     r"exactly|between": "",
 }
-_PATTERNS = {
-    "quote": r"```.*?(?:```|\Z)|\"[^\"]{1,2000}\"|(?<!\w)'[^'\n]{1,300}'(?!\w)",
-    # Where the text that a request brings along begins.
-    "material": r"(?:\b(?:this|these|following|below)\b[^.:\n]{0,60}|(?:^|\n)(?:text|email|draft|"
-    r"input)):|\b(?:following|below|this|these|attached)\b[^\n]{0,300}\n\s*\n|"
-    r"(?<!requirements)(?<!rules):\s*\n",
-    "end": r"(?<!max)(?<!min)[.!?;](?=\s|$)|\n(?:\s*(?:[-*•]|\d{1,2}[.)])\s)?",
-    "amount": rf"(?:({'|'.join(_BOUNDS)}) )?\b({_N})(?: ?(?:-|–|to|and|or) ?({_N}))?[ -]"
+_QUOTE = re.compile(r"(?s)```.*?(?:```|\Z)|\"[^\"]{1,2000}\"|(?<!\w)'[^'\n]{1,300}'(?!\w)")
+_MATERIAL = re.compile(  # where the text that a request brings along begins
+    r"(?:\b(?:this|these|following|below)\b[^.:\n]{0,60}|(?:^|\n)(?:text|email|draft|input)):|"
+    r"\b(?:following|below|this|these|attached)\b[^\n]{0,300}\n\s*\n|(?<!requirements)(?<!rules):\s*\n"
+)
+_END = re.compile(r"(?<!max)(?<!min)[.!?;](?=\s|$)|\n(?:\s*(?:[-*•]|\d{1,2}[.)])\s)?")
+_AMOUNT = re.compile(
+    rf"(?:({'|'.join(_BOUNDS)}) )?\b(\d{{1,6}})(?: ?(?:-|–|to|and|or) ?(\d{{1,6}}))?[ -]"
     r"(word|sentence|paragraph|bullet|line|character)(?:s| points?)?\b"
-    r"(?: (or (?:less|fewer|more)|(?:max|min)(?:imum)?|at (?:most|least)(?= *(?:$|[.,:)]))))?",
-    # What stands before an amount: its topic may stand behind it, or its clause ends with it.
-    "direct": rf"{_TASK}(?:me |us )?(?:an? (?:(?:\w+ ){{1,2}}of )?)?",
-    "whole": rf"(?:(?:and|but|please) )*(?:in |use |(?:keep|limit) {_IT} (?:to |at |within )?|"
+    r"(?: (or (?:less|fewer|more)|(?:max|min)(?:imum)?|at (?:most|least)(?= *(?:$|[.,:)]))))?"
+)
+# What stands before an amount: its topic may stand behind it, or its clause ends with it.
+_DIRECT = re.compile(rf"{_TASK}(?:me |us )?(?:an? (?:(?:\w+ ){{1,2}}of )?)?")
+_WHOLE = re.compile(
+    rf"(?:(?:and|but|please) )*(?:in |use |(?:keep|limit) {_IT} (?:to |at |within )?|"
     rf"{_IT} (?:must|should|may) (?:be |have )?|{_TASK}(?:(?!(?:(?:and|then) {_VERB}|that|which|"
-    r"who|whose|where|how|says?|not)\b)\S+ )*(?:in|into|within|as|to) )?",
-    "behind": r" *(?:$|[.,:)]|and\b)",
-    # What makes an amount a wish or a part's, and what asks for several texts.
-    "doubt": r"\b(?:^for|each|every|per|both|if|when|unless|ideally|preferably|titles?|headlines?|"
-    r"headings?|subject|first|second|last|opening|closing|introduction|conclusion|sections?)\b|"
-    r"^.{1200}",
-    "several": rf"\bfor (?:each|every|both)\b|\b(?:{_VERB}|me|with|and|by) (?:several|a few|"
-    rf"(?!1\b){_N})\b",
-}
-_READ = {name: re.compile(pattern, re.DOTALL) for name, pattern in _PATTERNS.items()}
+    r"who|whose|where|how|says?|not)\b)\S+ )*(?:in|into|within|as|to) )?"
+)
+_PART = re.compile(
+    r"\b(?:^for|each|every|per|both|if|when|unless|ideally|preferably|titles?|headlines?|headings?|"
+    r"subject|first|second|last|opening|closing|introduction|conclusion|sections?)\b|^.{1200}"
+)
+_SEVERAL = re.compile(rf"\b(?:{_VERB}|me|with|and|by) (?:several|a few|(?!1\b)\d{{1,6}})\b")
 
 
 @lru_cache(maxsize=64)
 def read_lengths(request: str) -> tuple[str, ...]:
     """Return the checks of the lengths that a request in English demands of its whole answer."""
-    text = _READ["quote"].sub("*", request[:_MAX_REQUEST].translate(_STRAIGHT)).lower()
-    text = text[: found.end()] if (found := _READ["material"].search(text)) else text
-    text = re.sub(rf"\b(?:{'|'.join(_NUMBERS)})\b", lambda m: f"{_NUMBERS.index(m[0]) + 1}", text)
+    text = _QUOTE.sub("*", request[:10_000].translate(_STRAIGHT)).lower()
+    text = text[: found.end()] if (found := _MATERIAL.search(text)) else text
+    for number, word in enumerate(_NUMBERS, start=1):
+        text = re.sub(rf"\b{word}\b", str(number), text)
     text, names = re.sub(r"(?<=\d),(?=\d{3}\b)", "", text), list[str]()
-    several = _READ["several"].search(_READ["amount"].sub("", text))
-    for sentence in () if several else map(str.strip, _READ["end"].split(text)):
-        for match in () if _READ["doubt"].search(sentence) else _READ["amount"].finditer(sentence):
-            before, (first, low, high, unit, then) = sentence[: match.start()], match.groups()
-            before, bound = before.rpartition(", ")[2], first or then or ""
-            ends = _READ["behind"].match(sentence, match.end())
-            whole = (ends and _READ["whole"].fullmatch(before)) or _READ["direct"].fullmatch(before)
+    several = _SEVERAL.search(_AMOUNT.sub("", text))
+    for sentence in () if several else map(str.strip, _END.split(text)):
+        for match in () if _PART.search(sentence) else _AMOUNT.finditer(sentence):
+            first, low, high, unit, then = match.groups()
+            before, bound = sentence[: match.start()].rpartition(", ")[2], first or then or ""
+            ends = re.match(r" *(?:$|[.,:)]|and\b)", sentence[match.end() :])
+            whole = (ends and _WHOLE.fullmatch(before)) or _DIRECT.fullmatch(before)
             # Of words it is an estimate, and of lines what a paragraph fills.
             counted = high if unit in ("word", "character") else before and unit != "line"
             if whole and (bound or counted):

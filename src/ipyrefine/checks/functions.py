@@ -20,10 +20,10 @@ from weakref import WeakKeyDictionary
 
 from pydantic import ValidationError
 
-from ipyrefine.core.evaluations import Said, read_fields, read_items, read_outcome
+from ipyrefine.core.evaluations import Answers, Said
 from ipyrefine.core.model import Outcome, Record, Task
 from ipyrefine.core.table import Evidence, Point
-from ipyrefine.errors import CheckError, UsageError, describe
+from ipyrefine.errors import CheckError, ReplyError, UsageError, describe
 
 MAX_FINDINGS = 20  # of one check; a text with more of them needs another text, not a longer list
 _SILENT = re.compile(r"None|Any|object|.*\b(?:Awaitable|Coroutine)\b.*")  # annotations
@@ -33,6 +33,7 @@ _SHAPES = (
     "PASS, NEEDS_IMPROVEMENT or FAIL, a pair such as (False, feedback), or a dict with feedback "
     "and evaluation, done or score."
 )
+_ANSWERS = Answers()
 
 
 def flaw(criterion: str, words: str) -> Point:
@@ -82,7 +83,7 @@ class CallableCheck:
     - a string of feedback, empty for none;
     - a list of findings: strings, or dicts with a ``problem`` and optionally
       ``quote``, ``fix``, ``severity`` and ``criterion``. With ``minor`` ones only it passes;
-    - ``"PASS"``, ``"NEEDS_IMPROVEMENT"`` or ``"FAIL"``;
+    - ``"PASS"``, ``"NEEDS_IMPROVEMENT"`` or ``"FAIL"``; after the last two perhaps feedback;
     - a pair of one of these words, a bool or a score, with feedback: ``("FAIL", "Too long.")``;
     - a dict, its JSON, a dataclass or a pydantic object with ``evaluation`` (one of these words, or
       an enum of them), ``done`` (a bool) or ``score``, and ``feedback``: a string or a list of
@@ -203,16 +204,17 @@ class CallableCheck:
                     "returned None."
                 )
             raise UsageError(f"The check {self._label} returned None. {_SHAPES}")
-        read = _Result(passed=True) if result is None else _read(result)
-        if read is None or not 0 <= (read.said.score or 0) <= (read.said.of or 1):
+        read = None
+        with suppress(ReplyError):
+            read = _Result(passed=True) if result is None else _read(result)
+        if read is None:
             raise UsageError(f"The check {self._label} returned {result!r:.80}. {_SHAPES}")
-        stated, score, of, feedback = read.said
+        stated, score, feedback = read.said
         points = [self._point(item) for item in feedback]
         passed = read.passed if stated is None else stated is Outcome.PASS
         sentence = "It passed." if passed else f"It returned {stated or result}."
         self._evaluates |= stated is not None or score is not None
         if score is not None:
-            score /= of or 1
             sentence = f"It scored {score:.2f} of {self._target:.2f}."
             if passed is None:
                 passed = score >= self._target
@@ -261,21 +263,23 @@ class _Given(Record):
 def _read(result: Any) -> _Result | None:
     result = _plain(result)
     if isinstance(result, dict):
-        said = read_fields(result)
+        said = _ANSWERS.fields(result)
         return said and _with_feedback(said, said.feedback)
     if isinstance(result, bool):
         return _Result(passed=result)
     if (said := _read_verdict(result)) is not None:
         return _Result(said)
-    if isinstance(result, list | tuple) and (said := read_items(result)):
+    if isinstance(result, list | tuple) and (said := _ANSWERS.items(result)):
         return _with_feedback(said, said.feedback)
     if isinstance(result, list | tuple) and len(result) == 2:
         first, feedback = result
-        said = Said(read_outcome(first)) if isinstance(first, bool) else _read_verdict(first)
-        if said is not None and (word := read_items(result[1:])):
+        said = _ANSWERS.items([first]) if isinstance(first, bool) else _read_verdict(first)
+        if said is not None and (word := _ANSWERS.items(result[1:])):
             return _Result(said._replace(outcome=word.outcome))
         if said is not None and (read := _with_feedback(said, feedback)):
             return read
+    if isinstance(result, str) and re.match(r"\W*PASS\b", result):
+        return None  # what follows may take it back
     return _with_feedback(Said(), result)
 
 
@@ -289,7 +293,7 @@ def _plain(value: Any) -> Any:
     if getattr(value, "shape", None) == () and hasattr(value, "tolist"):
         return value.tolist()
     if isinstance(value, Enum):
-        return value.value if Outcome.read(str(value.value)) else value.name
+        return value.value if _ANSWERS.word(str(value.value)) else value.name
     if hasattr(value, "model_dump"):
         return _plain(value.model_dump())
     if is_dataclass(value) and not isinstance(value, type):
@@ -301,16 +305,15 @@ def _plain(value: Any) -> Any:
     if isinstance(value, str) and value.lstrip().startswith(("{", "[")):
         with suppress(ValueError, RecursionError):
             data = json.loads(value)
-            read = read_fields(data) if isinstance(data, dict) else read_items(data)
+            read = _ANSWERS.fields(data) if isinstance(data, dict) else _ANSWERS.items(data)
             return data if read else value
     return value
 
 
 def _read_verdict(value: Any) -> Said | None:
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return Said(score=float(value))
-    outcome = Outcome.read(value) if isinstance(value, str) else None
-    return Said(outcome) if outcome else None
+        return Said(score=_ANSWERS.score(value))
+    return _ANSWERS.word(value) if isinstance(value, str) else None
 
 
 def _items(feedback: Any) -> tuple[Any, ...] | None:

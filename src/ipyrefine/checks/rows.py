@@ -12,7 +12,13 @@ from ipyrefine.checks.evaluation import Evaluation, Outcome, read_choice
 from ipyrefine.checks.inputs import first_calls, natural_inputs, own_calls
 from ipyrefine.core.model import RESULTS, RowSource, Task
 from ipyrefine.core.stated import Example, read_examples, stated_examples
-from ipyrefine.core.syntax import has_steps, names_bound, try_parse, try_parse_expression
+from ipyrefine.core.syntax import (
+    DEFINITION,
+    has_steps,
+    names_bound,
+    try_parse,
+    try_parse_expression,
+)
 from ipyrefine.core.table import Evidence, Row
 from ipyrefine.kernel.magics import python_part
 from ipyrefine.kernel.variables import Copies
@@ -91,7 +97,7 @@ class Results:
 
 
 def _defines(node: ast.stmt) -> bool:
-    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Assign)
+    return isinstance(node, DEFINITION | ast.Assign)
 
 
 def _suggests_none(task: Task, inputs: Mapping[Example, RowSource]) -> bool:

@@ -90,7 +90,7 @@ class Schema:
         """
         namespace = context.namespace
         if argument not in namespace:
-            hint = did_you_mean(argument, [name for name in namespace if name[:1] != "_"])
+            hint = did_you_mean(argument, namespace)
             raise UsageError(f"There is no schema {argument!r} in the notebook.{hint}")
         return cls(namespace[argument], label=argument, **settings)
 

@@ -22,7 +22,7 @@ from ipyrefine.checks.functions import MAX_FINDINGS, flaw, not_python
 from ipyrefine.checks.outputs import read_fault
 from ipyrefine.checks.refusals import explain_refusal
 from ipyrefine.core.model import Fault, Task
-from ipyrefine.core.syntax import ERRORS, names_bound, parse, unparse
+from ipyrefine.core.syntax import DEFINITION, ERRORS, FUNCTION, IMPORT, names_at_top, parse, unparse
 from ipyrefine.core.table import Evidence, Point, Tally
 from ipyrefine.errors import UsageError
 from ipyrefine.kernel.magics import python_part
@@ -35,7 +35,6 @@ _MAX_LINES = 30
 _BEFORE = re.compile(r"\bbefore\.(\w+)")  # a variable as it was before the text
 _STARTUP = 0.2  # seconds of processor time for a module that runs apart
 SHARE = 4  # one test may take this fraction of the whole time
-_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _RANK = {"passed": 0, "skipped": 1, "failed": 2}
 
 
@@ -78,18 +77,16 @@ class Tests:
         self._is_bare = not own_tests and any(map(_asserts, tree.body))
         self.source = source = _as_tests(tree) if self._is_bare else source
         tree = parse(source)
-        functions = [
-            one for one in tree.body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)
-        ]
+        functions = [one for one in tree.body if isinstance(one, FUNCTION)]
         self._functions = [
             one.name for one in functions if one.name.startswith("test") or len(tree.body) == 1
         ]
-        own = [one for one in tree.body if not isinstance(one, ast.Import | ast.ImportFrom)]
-        self._names = set[str]().union(*map(names_bound, own))
+        own = [one for one in tree.body if not isinstance(one, IMPORT)]
+        self._names = names_at_top(own)
         # Where tests are switched off by hand, nobody knows beforehand which there are.
         sure = [one.name for one in functions if not one.decorator_list]
         self._expected = {*sure} & {*self._functions} if "__test__" not in source else set[str]()
-        self._own = {node.name for node in ast.walk(tree) if isinstance(node, _DEFINITIONS)}
+        self._own = {node.name for node in ast.walk(tree) if isinstance(node, DEFINITION)}
         classes = [node.name for node in tree.body if isinstance(node, ast.ClassDef)]
         if not self._functions and not any("test" in name.lower() for name in classes):
             raise UsageError(
@@ -372,7 +369,7 @@ def _as_tests(tree: ast.Module) -> str:
 def _asserts(node: ast.stmt) -> bool:
     """Return True if a statement asserts, by itself or as ``assert_equal(…)`` does."""
     found = re.search(r"\bassert|\b(?:raises|check)\w*\(", unparse(node), re.IGNORECASE)
-    return found is not None and not isinstance(node, _DEFINITIONS)
+    return found is not None and not isinstance(node, DEFINITION)
 
 
 def _format(test: str, event: Event) -> str:

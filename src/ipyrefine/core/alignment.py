@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from difflib import Match, SequenceMatcher
-from functools import lru_cache
 from itertools import accumulate
 from typing import Any, Literal
 
@@ -60,14 +59,6 @@ def unified_diff(old: str, new: str) -> str:
 def _range(start: int, end: int) -> str:
     size = end - start
     return f"{start + bool(size)}" + (f",{size}" if size != 1 else "")
-
-
-@lru_cache(maxsize=32)
-def changed_lines(old: str, new: str) -> int:
-    """Return how many lines differ between two texts; a line for another one counts once."""
-    codes = compare(old.splitlines(), new.splitlines())
-    blocks = (code[1:] for code in codes if code[0] != "equal")
-    return sum(max(i_end - i, j_end - j) for i, i_end, j, j_end in blocks)
 
 
 def count_shared(old: Sequence[Any], new: Sequence[Any]) -> int:

@@ -11,6 +11,7 @@ from typing import Generic, Protocol, TypeVar
 from pydantic import ValidationError
 
 from ipyrefine.core.events import CallEnded, Event, TextDelta, Warned
+from ipyrefine.core.forms import FORMS, Splitter, repeats_itself
 from ipyrefine.core.model import Record, Stage, Usage, refused
 from ipyrefine.core.policy import (
     LIMIT_FACTOR,
@@ -22,8 +23,7 @@ from ipyrefine.core.policy import (
     over_time,
 )
 from ipyrefine.core.ports import Clock, Delta, Model, Notice, Reply, Request
-from ipyrefine.core.prompts import repair
-from ipyrefine.core.replies import Splitter, repeats_itself
+from ipyrefine.core.prompts import cut_middle, repair
 from ipyrefine.core.run import Run
 from ipyrefine.errors import ModelError, RefineError, ReplyError, ServerFailed, describe
 
@@ -42,6 +42,7 @@ _THOUGHT = "the model reached the token limit before its first word"
 _NO_ANSWER = "the model thought, but gave no answer"
 _CAPPED = "the reply was cut off at the longest that the server allows"
 _SHORTENED = "its server read only"
+_SHOWN = 2_000  # characters of a reply that missed its form
 _READ = 100_000  # characters of a reply about a text that are read: the last, where it ends
 _REMEDIES = {
     _CIRCLES: "Word the task differently, or use a larger model",
@@ -116,16 +117,19 @@ class ModelCall(Generic[T]):
         self._stage, self._iteration = stage, iteration
         self.value: T | None = None
         self.failure = ""
+        self._unread = ""  # the reply that missed its form, where it failed for that
         self._bounded_by_budget = False
 
     @property
     def advice(self) -> str:
-        """Return the failure with its remedy: two clauses, without a full stop."""
+        """Return the failure with its remedy or the reply: two clauses, without a full stop."""
         remedy = _REMEDIES.get(self.failure, "")
         if self.failure.startswith(_SHORTENED):
             remedy = "Raise its context length, or shorten the text"
         if self.failure in (FAILURES["length"], _THOUGHT):
             remedy = f"Raise {'--budget' if self._bounded_by_budget else '--set max_tokens'}"
+        if self._unread:
+            remedy = f"It was: “{self._unread}”"
         return f"{self.failure}. {remedy}" if remedy else self.failure
 
     async def make(
@@ -197,13 +201,15 @@ class ModelCall(Generic[T]):
                     return self.value
                 except ReplyError as error:
                     silent = reply.thinking.strip() and not reply.text.strip()
-                    self.failure = _NO_ANSWER if silent else f"the reply could not be read: {error}"
+                    told = FORMS[request.form].told
+                    self.failure = _NO_ANSWER if silent else f"{told} ({error})"
+                    self._unread = cut_middle(reply.text.strip().rstrip("."), _SHOWN)
                     request = repair(loop.state, request, reply.text, str(error))
         return None
 
     async def _rescue(self, loop: Loop, reply: Reply, request: Request) -> Request | None:
         """Use what is whole in a reply that was cut off; else return what to ask for instead."""
-        self.failure = FAILURES[reply.finish]
+        self.failure, self._unread = FAILURES[reply.finish], ""
         if reply.finish != "length":
             return request if reply.finish == "incomplete" else None
         with suppress(ReplyError):

@@ -147,7 +147,7 @@ def change_criteria(run: Run, decision: decisions.Criteria, _: int) -> Run:
 def expect(run: Run, expected: decisions.Expect, _: int) -> Run:
     """Make a result an example of the task; a critic's test that says otherwise is dismissed."""
     key = key_of(expected)
-    shown = rows(run, run.chosen) if run.chosen else ()
+    shown = rows(run, run.chosen)
     row = next((one for one in shown if key_of(one) == key), None)
     example = Clarification(
         **expected.model_dump(include=set(Called.model_fields)),

@@ -23,18 +23,20 @@ from inspect import isawaitable
 from itertools import count
 from typing import Any, TypeVar
 
-from ipyrefine.core import events, policy, rank, replies
+from ipyrefine.core import events, policy, rank
 from ipyrefine.core.actions import require_iteration, require_possible
 from ipyrefine.core.calls import ModelCall, OutOfBudget, warn
-from ipyrefine.core.critiques import MAX_POINTS, parse_critique, parse_tests, settle, together
-from ipyrefine.core.decisions import Accept, Decision
-from ipyrefine.core.edits import Selection, read_edits
-from ipyrefine.core.evaluations import feedback_points, parse_evaluation
+from ipyrefine.core.critiques import MAX_POINTS, read_tests_of, settle, together
+from ipyrefine.core.decisions import Decision
+from ipyrefine.core.edits import Selection
+from ipyrefine.core.evaluations import as_feedback
 from ipyrefine.core.events import Event
-from ipyrefine.core.fields import json_objects
-from ipyrefine.core.model import Fault, Form, Outcome, Setup, Stage, StopReason, Task
+from ipyrefine.core.fences import read_answer, read_objects
+from ipyrefine.core.forms import FORMS, Asked, Splitter, WrittenText, parse_form
+from ipyrefine.core.languages import code_language
+from ipyrefine.core.model import Fault, Form, Setup, Stage, StopReason, Task
 from ipyrefine.core.points import is_cosmetic, left_open, read_notes, up_for_review
-from ipyrefine.core.policy import Stop
+from ipyrefine.core.policy import REPAIR_CHARACTERS, Stop
 from ipyrefine.core.ports import (
     MODELS,
     Check,
@@ -47,7 +49,7 @@ from ipyrefine.core.ports import (
     Suite,
     price_of,
 )
-from ipyrefine.core.prompts import Nonce, Prompts, Requests, make_nonce, mend
+from ipyrefine.core.prompts import Nonce, Prompts, Requests, cut_middle, make_nonce, mend
 from ipyrefine.core.quotes import rests_on
 from ipyrefine.core.reducer import apply
 from ipyrefine.core.run import Iteration, Run
@@ -75,8 +77,12 @@ from ipyrefine.errors import (
 )
 
 T = TypeVar("T")
-Written = ModelCall[replies.WrittenText]
+Written = ModelCall[WrittenText]
 _DRAFTED = ("text", "thoughts", "form", "kind", "language")
+
+
+class _Answered(Exception):
+    """In place of a critique or a revision, a model answered what the user asks of their text."""
 
 
 class Refinement:
@@ -160,10 +166,6 @@ class Refinement:
         self._journal: Journal | None = None
         self._lock: asyncio.Lock | None = None
         self._writing: asyncio.Future[None] | None = None
-        # The critic's call under way, or one that goes on behind an accepted text.
-        self._reading: asyncio.Task[Critique] | None = None
-        self._behind: int | None = None  # the text that it was accepted for
-        self._late: list[Event] = []  # what came of it while nothing was running
         self._stopping = self._hurrying = False
 
     async def run(self, *consumers: Consumer, journal: Journal | None = None) -> Run:
@@ -205,45 +207,6 @@ class Refinement:
     def has_decisions(self) -> bool:
         """Whether decisions came in that have still to take effect."""
         return bool(self._inbox)
-
-    def leave_reading(self) -> bool:
-        """Let a critic read on behind a text that a decision accepts; return True if one does.
-
-        Call it before the run is cancelled, and `read_behind` once that has stopped.
-        """
-        last = self._inbox[-1] if self._inbox else None
-        number = last.iteration if isinstance(last, Accept) else None
-        if isinstance(last, Accept) and number is None and self.state.chosen:
-            number = self.state.chosen.number
-        waiting = policy.unverified(self.state)
-        if waiting is None or waiting.number != number or not rank.reads(self.state):
-            return False
-        if self._reading is not None or waiting.reading:
-            self._behind = number
-        return self._behind is not None
-
-    @property
-    def reads_behind(self) -> bool:
-        """Whether a critic still reads a text that the user has accepted."""
-        return self._behind is not None
-
-    async def read_behind(self, *consumers: Consumer, journal: Journal | None = None) -> Run:
-        """Wait for a critic that reads on, and take what it says; the acceptance stands.
-
-        A cancel ends its call; what was taken by then stands. Arguments as for `run`.
-        """
-        reading, self._reading = self._reading, None
-        accepted = self.state.stop_reason is StopReason.ACCEPTED
-        try:
-            if reading is not None:
-                await (_see_to_end(reading) if accepted else _cancel(reading))
-            if self._behind is not None and accepted:
-                take = partial(self._take_late_reading, self._behind, reading)
-                await self._drive(take, consumers, journal, stops=False)
-        finally:
-            self._behind = None
-            self._late.clear()
-        return self.state
 
     async def explain(
         self, number: int, question: str, *consumers: Consumer, journal: Journal | None = None
@@ -326,9 +289,6 @@ class Refinement:
         """
         if isinstance(event, events.TextDelta):  # it changes nothing of the run, and is not stored
             await self._show(event)
-            return
-        if self._lock is None:  # a critic reads on behind an accepted text
-            self._late.append(event)
             return
         publishing = asyncio.ensure_future(self._publish(event))
         cancels = 0
@@ -465,7 +425,12 @@ class Refinement:
                 if isinstance(step, Stop):
                     break
                 await self._say_withheld(step)
-                await stages[step]()
+                try:
+                    await stages[step]()
+                except _Answered as said:
+                    asked = {"iteration": 0, "question": self.state.task.text}
+                    await self.emit(events.ExplanationReady(**asked, answer=str(said), ends=True))
+                    await self._reconsider()  # what was asked for blocks the text no more
         except OutOfBudget as error:
             step = error.stop
         await self.emit(events.Stopped(reason=step.reason, message=step.message))
@@ -548,7 +513,7 @@ class Refinement:
         await self.emit(events.StageStarted(stage=Stage.CHOOSE, iteration=0))
 
         def parse(reply: Reply) -> Form:
-            return replies.parse_form(reply.text)
+            return parse_form(reply.text)
 
         call = ModelCall(self.model, parse, Stage.CHOOSE, 0, parse)
         form = await call.make(self, self._requests.choose(self.state))
@@ -574,9 +539,10 @@ class Refinement:
         async def write(number: int) -> Written:
             # Where others are written too, a lost one does not matter.
             other = self._requests.draft(run, 1) if run.limits.candidates == 1 else None
-            call = self._writing_call(Stage.DRAFT, number, sampled=other)
+            request = self._requests.draft(run, number)
+            call = self._writing_call(request, number, sampled=other)
             emit = self.emit if number == numbers[0] else emit_whole
-            await self._write(call, self._requests.draft(run, number), emit=emit)
+            await self._write(call, request, emit=emit)
             return call
 
         async with _tasks(map(write, numbers)) as tasks:
@@ -585,45 +551,40 @@ class Refinement:
 
     def _writing_call(
         self,
-        stage: Stage,
+        request: Request,
         number: int,
         *,
-        base: str | None = None,
-        edits: bool = False,
+        base: str = "",
+        wishes: str = "",
         sampled: Request | None = None,
     ) -> Written:
-        task, own, earlier = self.state.task, self._requests.prompts.is_own(stage), count()
-
+        task, form, earlier = self.state.task, request.form, count()
+        stage = Stage(request.purpose)
         chooses = stage is Stage.DRAFT and self.state.setup.words is not None
         # A model that is sent masks in place of secrets answers with them.
         hide, restore = (getattr(self.model, name, None) for name in ("hide", "restore"))
-        base = hide(base) if base and hide else base
+        asked = Asked(task, hide(base) if base and hide else base, wishes, chooses)
 
-        def parse(reply: Reply, *, cut: bool = False) -> replies.WrittenText:
-            form, language = task.form, task.language
-            options: dict[str, Any] = {"cut": cut, "language": language, "own": own, "task": task}
-            if chooses:
-                written = replies.parse_choice(reply.text, **options)
-            elif base is not None and (edits or (not own and read_edits(reply.text)[0])):
-                some = edits and next(earlier) > 0  # of a second reply, those that fit are enough
-                written = replies.parse_edits(
-                    reply.text, base, form, language=language, lenient=some, task=task
-                )
-            else:
-                written = replies.parse_text(reply.text, form, base=base or "", **options)
-            restored = restore(written.text, written.form or form) if restore else written.text
+        def parse(reply: Reply, *, cut: bool = False) -> WrittenText:
+            if stage is Stage.REVISE:  # of prose a revision stands between the same tags
+                self._take_answer(reply, "answer" if task.form == "prose" else "")
+            last = next(earlier) > 0
+            written: WrittenText = FORMS[form].read(reply.text, asked._replace(cut=cut, last=last))
+            restored = restore(written.text, written.form or task.form) if restore else written.text
             restored = self.selection.restore(restored) if self.selection else restored
+            if (written.form or task.form) == "code" and not task.language:
+                named = written.language or code_language(restored) or "python"
+                written = written.replace(language=named)
             # An own prompt may have asked for its thoughts in tags.
-            thoughts = written.thoughts or (reply.thinking if own else "")
+            thoughts = written.thoughts or (reply.thinking if form == "own" else "")
             return written.replace(text=restored, thoughts=thoughts)  # what may not change is back
 
-        parse_cut = None if edits else partial(parse, cut=True)
+        parse_cut = None if form == "edits" else partial(parse, cut=True)
         return ModelCall(self.model, parse, stage, number, parse_cut, sampled)
 
     async def _write(self, call: Written, request: Request, **options: Any) -> None:
-        inside, chooses = request.json_schema is not None, self.state.setup.words is not None
-        form = self.state.task.form
-        splitter = partial(replies.Splitter, form, inside=inside, chooses=chooses)
+        inside = request.json_schema is not None
+        splitter = partial(Splitter, self.state.task.form, inside=inside)
         await call.make(self, request, splitter=splitter, **options)
 
     async def _take_draft(self, number: int, task: asyncio.Task[Written], *, last: bool) -> None:
@@ -718,26 +679,29 @@ class Refinement:
 
         request, said = self._requests.judge(self.state, number), list[str]()
         shown = [one.id for one in up_for_review(self.state, self.state.iterations[number])]
-        computed = self._sees_computed
+        computed, form = self._sees_computed, FORMS[request.form]
+        most, name = self.state.limits.max_eval_chars, self.state.mention(number)
+        if len(self.state.iterations[number].text) > most:
+            words = f"Only the first {most:,} characters of {name} were sent to the evaluator."
+            await warn(self, words)
 
         def parse(reply: Reply) -> Critique:
             said.append(reply.text.strip())
-            critique = parse_evaluation(reply.text, self._requests.prompts.judge)
-            fixed = (one.get("fixed") for _, one in json_objects(reply.text))
+            critique: Critique = form.read(reply.text, self.state.setup.prompts)
+            fixed = (one.get("fixed") for one in read_objects(reply.text))
             ids = next((one for one in fixed if isinstance(one, list)), [])
             return critique.replace(fixed=tuple(id_ for id_ in shown if id_ in ids))
 
         call = ModelCall(self.judge, parse, Stage.JUDGE, number)
         # After the checks, never at the same time: their evidence is what makes its word count.
         critique = await call.make(self, request)
-        name = self.state.mention(number).capitalize()
         if critique is None and any(said):
-            await warn(self, f"{name}: {call.failure}. Its words are taken as feedback.")
-            points = feedback_points(said[-1:], blocking=True)
-            reading = Reading(says=Outcome.NEEDS_IMPROVEMENT)
-            critique = Critique(reading=reading, remarks=points)
+            words = f"{call.failure}. Its words are taken as feedback."
+            await warn(self, f"{name.capitalize()}: {words}")
+            reading = Reading(failure=call.failure, said=said[-1])
+            critique = Critique(reading=reading, remarks=as_feedback(said[-1]))
         if critique is None:
-            await warn(self, f"{name} was not judged: {call.advice}.")
+            await warn(self, f"{name.capitalize()} was not judged: {call.advice}.")
             critique = Critique(reading=Reading(failure=call.failure))
         remarks = tuple(one.replace(computed=computed) for one in critique.remarks)
         critique = critique.replace(remarks=remarks)
@@ -748,53 +712,44 @@ class Refinement:
         """Ask what is wrong with a text: one that waits for its verdict, or the one to revise."""
         base = policy.unverified(self.state) or self._base()
         await self.emit(events.StageStarted(stage=Stage.CRITIQUE, iteration=base.number))
-        self._reading = reading = asyncio.ensure_future(self._read(base))
-        try:
-            await _see_to_end(reading, keeps=lambda: self.reads_behind)
-            await self._take_critique(base.number, reading.result())
-        finally:
-            if not self.reads_behind:
-                self._reading = None
+        number, said = base.number, await self._read(base)
+        critique, regressed = settle(self.state, self.state.iterations[number], said)
+        await self.emit(
+            events.CritiqueReady(iteration=number, critique=critique, regressed=regressed)
+        )
         await self._reconsider()
 
     async def _read(self, base: Iteration) -> Critique:
         """Return a critique of a text, with those of its tests that the run takes."""
-        least = min(self.state.limits.min_findings, MAX_POINTS)
+        # A revision may be ready, or lack one thing: nobody could find faults in it for ever.
+        least = 0 if base.parent is not None else min(self.state.limits.min_findings, MAX_POINTS)
+        in_words = base.parent is None and self._requests.adds_to_critique
         source = self._source() if self._requests.schema else None
-        wanted = [least]  # too few are asked for once more, then taken for what they are
-        short: list[Critique] = []
-
-        def is_short(critique: Critique, fewest: int) -> bool:
-            # A revision may be ready, or lack one thing: nobody could find faults in it for ever.
-            answered = base.parent is not None and critique.reading.ready is not None
-            return len(critique.weaknesses) < fewest and not answered
-
-        said = ""
+        said, short = list[str](), list[Critique]()
 
         def parse(reply: Reply) -> Critique:
-            nonlocal said
-            said = reply.text
-            fewest = wanted.pop() if wanted else 0
-            critique = parse_critique(reply.text, base.text, source)
-            if is_short(critique, fewest) or (critique.reading.failure and not short):
+            said.append(reply.text)
+            self._take_answer(reply)
+            critique: Critique = FORMS[request.form].read(
+                reply.text, base.text, source, in_words=in_words
+            )
+            if len(critique.weaknesses) < least and len(said) == 1:
                 short.append(critique)
-                lack = f"it names {len(critique.weaknesses)} of {fewest} findings"
-                raise ReplyError(critique.reading.failure or lack)
+                raise ReplyError(f"it names {len(critique.weaknesses)} of {least} findings")
             return critique
 
         critic = self.judge if rank.reads(self.state) else self.model
         computed = self._sees_computed
-        call = ModelCall(critic, parse, Stage.CRITIQUE, base.number)
         request = self._requests.critique(self.state, base.number)
+        call = ModelCall(critic, parse, Stage.CRITIQUE, base.number)
         critique = await call.make(self, request)
         for first in short:
             critique = together(first, critique) if critique else first
         if critique is None:
             await warn(self, f"No critique of {self.state.mention(base.number)}: {call.advice}.")
-            critique = Critique(reading=Reading(failure=call.failure))
-        elif lack := critique.reading.failure:
-            await warn(self, f"No word on {self.state.mention(base.number)}: {lack}.")
-        elif is_short(critique, least):
+            shown = cut_middle(said[-1], REPAIR_CHARACTERS) if said else ""
+            critique = Critique(reading=Reading(failure=call.failure, said=shown))
+        elif len(critique.weaknesses) < least:
             await warn(self, f"The critique names {len(critique.weaknesses)} of {least} findings.")
         if len(critique.remarks) > MAX_POINTS:
             await warn(
@@ -806,13 +761,14 @@ class Refinement:
             again = ModelCall(critic, read, Stage.CRITIQUE, base.number, after=call.read)
             problems = [f"- {one.words}: {self._reason(one, base)}" for one in tests]
             with suppress(OutOfBudget, ModelError):  # what was said of the text stands
-                return await again.make(self, mend(request, said, problems)) or []
+                return await again.make(self, mend(request, said[-1], problems)) or []
             return []
 
         def read(reply: Reply) -> list[Point]:
-            return parse_tests(reply.text, base.text)
+            return read_tests_of(reply.text, base.text)
 
-        tests = await self._new_tests(critique.tests, base, mended)
+        found = [one for reply in said for one in read_tests_of(reply, base.text)]
+        tests = await self._new_tests(found, base, mended)
         return critique.replace(
             remarks=tuple(one.replace(computed=computed) for one in critique.remarks),
             tests=tuple(one.replace(computed=computed) for one in tests),
@@ -827,32 +783,6 @@ class Refinement:
         if test.fault is None or self.sharing.level in ("outputs", "values"):
             return test.reason
         return f"It fails in its own lines: {fault_sentence(test.fault, base.text)}"
-
-    async def _take_critique(self, number: int, critique: Critique) -> None:
-        critique, regressed = settle(self.state, self.state.iterations[number], critique)
-        await self.emit(
-            events.CritiqueReady(iteration=number, critique=critique, regressed=regressed)
-        )
-
-    async def _take_late_reading(self, number: int, reading: asyncio.Task[Critique] | None) -> None:
-        with suppress(asyncio.CancelledError):  # what was taken by then stands
-            while self._late:
-                await self.emit(self._late.pop(0))
-            iteration = self.state.iterations[number]
-            if reading is not None and not iteration.reading:
-                try:
-                    critique = reading.result()
-                except Exception as error:  # whatever it is, the text stays accepted
-                    ours = isinstance(error, RefineError | OutOfBudget)
-                    reason = str(error).rstrip(".") if ours else describe(error)
-                    critique = Critique(reading=Reading(failure=reason))
-                await self._take_critique(number, critique)
-            iteration = self.state.iterations[number]
-            if policy.lacks_tests(self.state, iteration):
-                await self.emit(await self._run_tests(iteration))
-            if not rank.asks_evaluator(self.state, self.state.iterations[number]):
-                await self._rule(number)
-            await self._update_best()
 
     async def _new_tests(
         self,
@@ -910,13 +840,16 @@ class Refinement:
         sampled = self._requests.samples(run, base)
         await self.emit(events.StageStarted(stage=Stage.REVISE, iteration=number))
         request, name = self._requests.revise(self.state, base.number), self.state.mention(number)
-        edits = request.schema_name == "edits"
-        call = self._writing_call(Stage.REVISE, number, base=base.text, edits=edits)
         acting_on = policy.to_act_on(self.state, base)
+        said = (one for one in acting_on if not is_critics(one.point))
+        wishes = " ".join(f"{one.words} {one.point.fix}" for one in said)
+        part = self.selection is not None and request.form != "edits"
+        text = "" if sampled or part else base.text  # of a part, nothing needs to be there
+        call = self._writing_call(request, number, base=text, wishes=wishes)
         await self._write(call, request)
         if (revision := call.value) is None:
             await warn(self, f"{name.capitalize()} has no new text: {call.advice}.")
-            revision = replies.WrittenText(text=base.text)
+            revision = WrittenText(text=base.text)
         elif revision.missed:
             left_out = f"{revision.missed} of the {revision.edits} edits of {name}"
             await warn(self, f"{left_out} did not fit the text and were left out.")
@@ -941,6 +874,10 @@ class Refinement:
             )
         )
         await self._reconsider()  # what it contests may have blocked the text before
+
+    def _take_answer(self, reply: Reply, kind: str = "") -> None:
+        if policy.may_answer(self.state) and (answer := read_answer(reply.text, kind)):
+            raise _Answered(answer)
 
     def _base(self) -> Iteration:
         base = policy.base_of(self.state)
@@ -967,16 +904,6 @@ async def _tasks(
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-
-
-async def _see_to_end(task: asyncio.Task[Any], keeps: Callable[[], bool] = lambda: False) -> None:
-    """Wait for a task; a cancel cancels it too, unless it is kept, and is raised again."""
-    try:
-        await asyncio.wait([task])
-    except asyncio.CancelledError:
-        if not keeps():
-            await _cancel(task)
-        raise
 
 
 async def _cancel(task: asyncio.Task[Any]) -> None:

@@ -117,12 +117,13 @@ class RevisionReady(_Event):
 
 
 class ExplanationReady(_Event):
-    """A question of the user's about a text was answered; the run is as before."""
+    """A question of the user's about a text was answered; the text is as before."""
 
     type: Literal["explanation_ready"] = "explanation_ready"
     iteration: Count
     question: str
     answer: str
+    ends: bool = False  # whether it is what the run was for
 
 
 class EvidenceReady(_Event):

@@ -16,6 +16,7 @@ from pydantic import (
     model_validator,
 )
 
+from ipyrefine.core.languages import language_name
 from ipyrefine.errors import UsageError
 
 # Numbers are bounded, so that sums of what a file holds stay finite and can be written out.
@@ -38,6 +39,7 @@ Basis = Literal[
     "examples",
     "constraints",
     "critique",  # of tests that a critic wrote, and of its word
+    "tested",  # of these tests alone, where they show each finding on the text that it read
     "evaluator",  # the user's own prompt
     "user",
     "run",  # of code that ran or failed to; nothing passes on it
@@ -53,9 +55,6 @@ MAX_ROWS, MAX_COLUMNS, MAX_CELL = 10, 20, 80  # of a table; characters of a cell
 MAX_PNG, MAX_SIDE = 270_000, 2_000  # characters and pixels of a picture
 MAX_AXES, MAX_AXES_LINE = 4, 160  # of a figure; characters on each
 _PNG_START, _PNG_END = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", b"\0\0\0\0IEND\xaeB`\x82"
-# The languages that are not written as their name with a capital.
-_SPELLED = ("CSS", "HTML", "JavaScript", "JSON", "PHP", "SQL", "TypeScript", "XML", "YAML")
-_LANGUAGES = {"cpp": "C++", "csharp": "C#", "fsharp": "F#", **{n.lower(): n for n in _SPELLED}}
 
 
 class Record(BaseModel):
@@ -131,6 +130,7 @@ class StopReason(StrEnum):
     """Why a run stopped; one word each, never a boolean."""
 
     PASSED = "passed"
+    ANSWERED = "answered"
     PLATEAU = "plateau"
     REVISIONS = "revisions"
     BUDGET = "budget"
@@ -257,7 +257,8 @@ class Task(Typed):
         categories: what a critique looks at and files its findings under; the criteria if empty.
         checklist: yes/no questions that a finished text answers with yes.
         plan: whether prose is planned in a few lines before it is written; code never is.
-        language: the language of code, as pygments names it: ``python``, ``java``, …
+        language: the language of code, as pygments names it: ``python``, ``java``, …; empty while
+            the writer may still choose it.
         clarifications: results that the user expects.
         materials: what it is about besides its words.
         feedback: what the user said of earlier texts and nobody has closed; for their functions.
@@ -294,7 +295,7 @@ class Task(Typed):
     @property
     def language_name(self) -> str:
         """The language of code as people write it: ``Java``, ``C++``."""
-        return _LANGUAGES.get(self.language, self.language.capitalize())
+        return language_name(self.language)
 
     @property
     def variables(self) -> list[str]:
@@ -304,12 +305,12 @@ class Task(Typed):
     @property
     def is_foreign(self) -> bool:
         """Whether it asks for code in another language than Python, which cannot be run here."""
-        return self.form == "code" and self.language != "python"
+        return self.form == "code" and self.language not in ("", "python")
 
     @property
     def is_python(self) -> bool:
-        """Whether it asks for Python code, which can be run here."""
-        return self.form == "code" and self.language == "python"
+        """Whether it asks for code that can be run here, as far as is known: for Python."""
+        return self.form == "code" and not self.is_foreign
 
 
 OutputText = Annotated[str, StringConstraints(max_length=MAX_OUTPUT)]
@@ -543,15 +544,6 @@ class Outcome(StrEnum):
     FAIL = "FAIL"
     NOT_JUDGED = "NOT_JUDGED"
 
-    @classmethod
-    def read(cls, word: str) -> "Outcome | None":
-        """Return the verdict that a word names, in any case and with ``_`` or a space, or None.
-
-        Nobody can give NOT_JUDGED: it says that there is no verdict.
-        """
-        outcome = cls.__members__.get(word.strip().upper().replace(" ", "_"))
-        return None if outcome is cls.NOT_JUDGED else outcome
-
 
 # What decided on a text: what a rule of `core.rank.rule` found, or why nothing decides on it.
 Why = Literal[
@@ -566,7 +558,7 @@ Why = Literal[
     # text for not ready, or for ready if a test passes that was dropped since; a check or a
     # critic's test could not run.
     "disputed", "not_ready", "test_dropped", "not_run", "not_tried",
-    "checks_passed", "nothing_found",
+    "checks_passed", "nothing_found", "tests_pass",
     # Nobody checked what the code gives; no critic was asked, or only a weak one is there; its
     # reply could not be read; another draft was read; or the text is left to the user.
     "only_ran", "no_critic", "weak_critic", "unreadable", "not_read", "plain",
@@ -591,6 +583,11 @@ class Verdict(Record):
     def passed(self) -> bool:
         """Whether the outcome is PASS, whoever gave it."""
         return self.outcome is Outcome.PASS
+
+    @property
+    def by_critic(self) -> bool:
+        """Whether it passes by a critic's word or tests alone."""
+        return self.passed and self.basis in ("critique", "tested")
 
     @property
     def barred(self) -> bool:
@@ -702,6 +699,7 @@ class Limits(Typed):
             server uses its own; the embedded model and weak writers then use 0 for first drafts.
         seed: sampling seed passed to the server, or None.
         delta: gain in score, 0..1, up to which a better text still counts as no progress.
+        max_eval_chars: characters of a text that an evaluator is sent; the rest is cut.
         candidates: drafts to write, each from the task alone, all at once; by an embedded model or
             within a budget one after another, and no more once one passes.
         step: whether to pause for the user after every verdict.
@@ -721,6 +719,7 @@ class Limits(Typed):
     temperature: float | None = Field(default=None, ge=0, le=2)
     seed: int | None = Field(default=None, ge=-_MOST, le=_MOST)
     delta: Score = 0.0
+    max_eval_chars: int = Field(default=32_768, gt=0, le=_MOST)
     candidates: int = Field(default=1, ge=1, le=16)
     step: bool = False
     memory: Literal["best", "all"] = "best"
@@ -731,7 +730,6 @@ class Words(Record):
     """What a run is for once its writer answers a task for code with words."""
 
     tasks: tuple[Task, ...]  # one for each kind of words, the usual one first
-    own: tuple[str, ...] = ()  # the user's checks, which hold for either
     checks: tuple[str, ...] = ()  # those that only words have
     demands: tuple[str, ...] = ()  # as in the setup
 
@@ -752,6 +750,7 @@ class Setup(Record):
     model: str = ""  # the writer's name
     judge: str = ""  # the name of the critic or evaluator
     checks: tuple[str, ...] = ()  # names of the checks, in their order
+    own: tuple[str, ...] = ()  # those of the user's, which hold for words and any language
     demands: tuple[str, ...] = ()  # what the task states: ``3 examples``, or a check's name
     draft: str | None = None  # the user's own text that it starts from, or None
     wish: str = ""  # what the user wants changed in that text; a finding on it from the start
@@ -765,10 +764,14 @@ class Setup(Record):
     is_look: bool = False  # whether a cell is only looked at: no model writes or reads
 
     @property
+    def is_bare(self) -> bool:
+        """Whether a draft comes without a task's words."""
+        return self.task.text.startswith(IMPROVE[self.task.form])
+
+    @property
     def subject(self) -> str:
         """What it is about: the task's words, or a draft that comes without any."""
-        bare = self.task.text.startswith(IMPROVE[self.task.form])
-        return ((bare and self.draft) or self.task.text).strip()
+        return ((self.is_bare and self.draft) or self.task.text).strip()
 
     @property
     def coach(self) -> bool:

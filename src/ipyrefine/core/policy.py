@@ -37,6 +37,8 @@ def next_step(run: Run) -> Stage | Stop:
     answered = run.stale and isinstance(run.decisions[-1], Expect | Retract)
     if (stop := _settled_by_user(run)) and not answered:
         return stop
+    if run.answered:
+        return Stop(StopReason.ANSWERED, "The question is answered. The text stays as it was.")
     if missing_drafts(run):
         return Stage.CHOOSE if is_asked_first(run) else Stage.DRAFT
     if to_check(run):
@@ -73,6 +75,18 @@ def _misses_result(run: Run) -> bool:
 def is_asked_first(run: Run) -> bool:
     """Return True if its writer is asked for code or words before it writes either."""
     return run.setup.words is not None and run.setup.weak_editor
+
+
+def may_answer(run: Run) -> bool:
+    """Return True if the next call may answer in words what the user asks about their own text.
+
+    That is the first one, which may read the text or revise it. Whoever sets up how texts are read
+    or written wants them read or written.
+    """
+    setup, texts = run.setup, run.iterations
+    first = len(texts) == 1 and texts[0].author == "user" and not texts[0].reading
+    usual = not (setup.prompts or setup.coach or run.limits.critique == "never")
+    return first and usual and not (setup.is_bare or setup.weak_editor) and not run.decisions
 
 
 # What texts wait for
@@ -150,7 +164,7 @@ def _wants_reading(run: Run, iteration: Iteration) -> bool:
     if rank.find_duplicate(run, iteration) is not None:  # what its writer contests is the critic's
         waits = any(one.unanswered for one in run.tests) or rank.awaits_answer(run, iteration)
         return waits and bool(iteration.contested)
-    if rank.is_read(run, iteration):
+    if rank.is_read(run, iteration) or rank.is_tested(run, iteration):
         return False
     return run.limits.critique == "always" or rank.is_to_read(run, iteration)
 
@@ -208,13 +222,16 @@ def finished(run: Run) -> Stop | None:
         passes = f"{run.mention(best.number).capitalize()} passes."
         if verdict.basis == "critique":
             passes = f"The critic found nothing that blocks {run.mention(best.number)}."
+        elif verdict.basis == "tested":
+            passes = f"Every finding's test passes on {run.mention(best.number)}."
         return Stop(StopReason.PASSED, passes)
     if stop := _repeats(run):
         return stop
     spent = revisions >= run.allowed_revisions
     tried = len(run.iterations) - 1 > run.patience_from and revisions > 0
     undecided = verdict.outcome is Outcome.NOT_JUDGED
-    refused = verdict.why == "not_ready"  # which is acted on
+    # What is acted on: a critic's No, and words of an evaluator that say nothing clear.
+    refused = verdict.why == "not_ready" or (best.evaluation and best.evaluation.said)
     if undecided and not run.revision_requested and ((tried and not refused) or spent):
         return _NOT_JUDGED
     patience = run.limits.patience
@@ -234,8 +251,8 @@ def finished(run: Run) -> Stop | None:
 def revisions_without_improvement(run: Run) -> int:
     """Count the latest revisions without progress, from where the user last continued.
 
-    Progress is a text that stands above all before it, and not by ``delta`` in score alone. Where
-    the user's evaluator scores, it is a score that differs from the one before by more than that.
+    Progress is a text that stands above all before it. Where the user's evaluator scores, it is a
+    score that differs from the one before by more than ``delta``.
     """
     count, top, before = 0, None, None
     for iteration in run.iterations:
@@ -244,9 +261,6 @@ def revisions_without_improvement(run: Run) -> int:
         if score is not None and before is not None:
             progress = round(abs(score - before), 9) > run.limits.delta
         elif progress:
-            if place and top and place[: rank.DECIDED - 1] == top[: rank.DECIDED - 1]:
-                gain = place[rank.DECIDED - 1] - top[rank.DECIDED - 1]
-                progress = gain == 0 or gain > run.limits.delta
             top = place
         before = score
         exempt = iteration.parent is None or iteration.number <= run.patience_from
@@ -283,7 +297,7 @@ def _repeats(run: Run) -> Stop | None:
     acted on; and where running it shows what it showed before.
     """
     latest = run.iterations[-1]
-    if latest.failure or latest.author == "user" or latest.parent is None:
+    if latest.failure or latest.unread or latest.author == "user" or latest.parent is None:
         return None
     parent = run.iterations[latest.parent]
     if latest.number <= run.patience_from or latest.text == parent.text:
@@ -423,56 +437,34 @@ _TYPICAL_CRITIQUE = 300
 
 
 class Forecast(NamedTuple):
-    """What a run may cost; None for dollars where a price is not known."""
+    """What a run may take."""
 
     calls: int  # model requests, at most
     repairs: int  # how many of these are for replies that can't be read
-    tokens: int  # prompt and completion tokens, at most
-    cost: float | None  # US dollars, at most
     revision: int  # tokens that one more revision takes, roughly
-    revision_cost: float | None
 
 
 def forecast(run: Run) -> Forecast:
-    """Estimate what a run may cost, within its limits and its budget.
+    """Return the most calls of a run within its limits, and what one more revision may take.
 
-    At worst every stage runs, every reply is as long as it may be, and some have to be asked for
-    again, with a higher limit. The next revision is estimated from those before it, or from the
-    text at hand.
+    At most every stage runs, and some replies have to be asked for again. A revision is estimated
+    from those before it, or from the text at hand.
     """
-    limits, price, own = run.limits, run.setup.price, run.setup.draft
-    budget, longest = limits.budget, token_limit(run)
+    limits, own = run.limits, run.setup.draft
     drafts = 0 if own is not None else limits.candidates
     readers = (limits.critique != "never" and not run.setup.weak_critic) + rank.has_evaluator(run)
     stages = drafts + limits.max_revisions
     stages += is_asked_first(run)
     stages += readers * (max(1, drafts) + limits.max_revisions)
-    head = _INSTRUCTIONS + estimate_tokens(len(run.task.model_dump_json()))  # of every prompt
-    evidence = EVIDENCE_CHARACTERS * len(run.setup.checks)
-    attempts = max(1, limits.max_revisions) if limits.memory == "all" else 1
-    shown = estimate_tokens(len(own or "") + evidence + REPAIR_CHARACTERS)
-    prompt = head + shown + 2 * (attempts + 1) * longest
-    again = MAX_REPAIRS * bool(stages)
-    raised = again * (LIMIT_FACTOR if limits.max_tokens is None else 1)
-    calls = _at_most(stages + again, budget.calls)
-    repairs = max(0, calls - stages)
-    read = _at_most(calls * prompt, budget.prompt_tokens)
-    wrote = _at_most((stages + raised) * longest, budget.completion_tokens)
-    most = price.cost(read, wrote) if price else None
-    cost = most if most is None or budget.cost is None else min(most, budget.cost)
-    tokens = _at_most(read + wrote, budget.tokens)
-    text = _typical_text(run)
-    read = 2 * (head + text) + estimate_tokens(evidence)
-    wrote = text + _TYPICAL_CRITIQUE
+    calls = stages + MAX_REPAIRS * bool(stages)
+    calls = calls if limits.budget.calls is None else min(calls, limits.budget.calls)
     if past := [i.usage for i in run.iterations if i.parent is not None and i.usage.calls]:
-        read = sum(usage.prompt_tokens for usage in past) // len(past)
-        wrote = sum(usage.completion_tokens for usage in past) // len(past)
-    further = price.cost(read, wrote) if price else None
-    return Forecast(calls, repairs, tokens, cost, read + wrote, further)
-
-
-def _at_most(estimate: int, bound: int | None) -> int:
-    return estimate if bound is None else min(estimate, bound)
+        revision = sum(usage.tokens for usage in past) // len(past)
+    else:
+        prompt = _INSTRUCTIONS + estimate_tokens(len(run.task.model_dump_json()))
+        evidence = estimate_tokens(EVIDENCE_CHARACTERS * len(run.setup.checks))
+        revision = 2 * prompt + evidence + 3 * _typical_text(run) + _TYPICAL_CRITIQUE
+    return Forecast(calls, max(0, calls - stages), revision)
 
 
 def _typical_text(run: Run) -> int:

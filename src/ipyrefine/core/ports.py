@@ -30,6 +30,7 @@ class Request(Record):
     temperature: float | None = None  # None: the server's own
     seed: int | None = None
     purpose: str = ""  # the stage that asks
+    form: str = "code"  # what the reply has to be: a row of `forms.FORMS`
     # What it is about, apart from our wording: the task, the texts, the findings, own prompts.
     inputs: tuple[str, ...] = ()
     # The conversation without what code computed from variables or files, for a server elsewhere

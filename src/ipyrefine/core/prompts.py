@@ -19,8 +19,12 @@ from importlib.resources import files
 from itertools import groupby
 from typing import Any
 
+from pydantic import Field
+
 from ipyrefine.core.alignment import unified_diff
 from ipyrefine.core.effects import has_to_be_wanted, sentence
+from ipyrefine.core.evaluations import Scored, read_scales
+from ipyrefine.core.forms import FORMS
 from ipyrefine.core.model import Form, Material, Record, Stage, Task
 from ipyrefine.core.points import (
     SCOPE,
@@ -34,6 +38,7 @@ from ipyrefine.core.policy import (
     EVIDENCE_CHARACTERS,
     REPAIR_CHARACTERS,
     estimate_tokens,
+    may_answer,
     to_act_on,
     token_limit,
 )
@@ -51,6 +56,7 @@ APPENDED: str = _TEXTS["appended"]  # what becomes of the others
 _STAGES: dict[str, str] = _TEXTS["stages"]
 _PARTS: dict[str, str] = _TEXTS["parts"]
 _FORMS: dict[Form, dict[str, str]] = {"code": _TEXTS["code"], "prose": _TEXTS["prose"]}
+_ROWS: dict[Form, str] = {"code": "code", "prose": "words"}  # of `FORMS`
 _WORD = 8  # tokens of a reply that is one word
 SAMPLED = 0.8  # temperature of further drafts, as CodeT's (arXiv 2207.10397)
 
@@ -70,6 +76,10 @@ class Prompts(Record):
     draft: str = _STAGES["draft"]
     critique: str = _STAGES["critique"]
     judge: str = ""  # of the user's evaluator; empty where there is none
+    # Its words for Yes and No where they aren't PASS and FAIL, and its scale, as "1 to 10".
+    yes: str = Field(default="", alias="pass")
+    fail: str = ""
+    scale: str = ""
     revise: str = _STAGES["revise"]
     verify: str = ""  # what a critic of a revision is asked last, if anything
 
@@ -80,14 +90,19 @@ class Prompts(Record):
         Raises:
             UsageError: there is no such stage, or a prompt is no text.
         """
-        for stage, prompt in own.items():
-            if stage not in cls.model_fields:
-                stages = ", ".join(cls.model_fields)
-                hint = did_you_mean(str(stage), cls.model_fields)
+        known, read = cls().model_dump(by_alias=True), dict(own)
+        if isinstance(own.get("scale"), tuple | list) and len(own["scale"]) == 2:
+            read["scale"] = "{} to {}".format(*own["scale"])
+        for stage, prompt in read.items():
+            if stage not in known:
+                stages = ", ".join(known)
+                hint = did_you_mean(str(stage), known)
                 raise UsageError(f"There is no stage {stage!r} to prompt: {stages}.{hint}")
             if not isinstance(prompt, str) or not prompt.strip():
                 raise UsageError(f"The prompt for {stage} must be a text, not {prompt!r:.40}.")
-        return cls.model_validate(dict(own))
+            if stage == "scale" and not read_scales(prompt):
+                raise UsageError(f'The scale is like (1, 10) or "1 to 10", not {prompt!r:.40}.')
+        return cls.model_validate(read)
 
     @property
     def unfilled(self) -> list[str]:
@@ -101,8 +116,9 @@ class Prompts(Record):
 
     def own(self) -> dict[str, str]:
         """Return the prompts that differ from the built-in ones, by stage."""
-        fields, own = type(self).model_fields, self.model_dump()
-        return {name: text for name, text in own.items() if text != fields[name].default}
+        known = type(self)().model_dump(by_alias=True)
+        own = self.model_dump(by_alias=True)
+        return {name: text for name, text in own.items() if text != known[name]}
 
     def is_own(self, stage: Stage) -> bool:
         """Return True if a stage has a prompt of the user's, which is sent as it stands."""
@@ -466,6 +482,8 @@ class Requests:
         space = _PARTS["space"]
         if task.variables:
             space = fill(_PARTS["cell_space"], names=_names(task), name=task.variables[0])
+        if any(one.tells and not one.name for e in iteration.evidence for one in e.held):
+            space += _PARTS["last_value"]
         tests = fill(_PARTS["tests"], space=space) if task.is_python else ""
         names = task.categories or tuple(c.name for c in task.criteria)
         weighty = [id_ for id_, one in iteration.effects.items() if has_to_be_wanted(one)]
@@ -485,6 +503,7 @@ class Requests:
             "compared": _PARTS["compared"] if about["difference"] else "",
             "tests": tests,
             "input": _PARTS["input"] if tests else "",
+            "test": _PARTS["test"] if tests else "",
         }
         shape, template = fill(_PARTS["critique"], **places), _usual_places(self.prompts.critique)
         if iteration.parent is not None and self.prompts.verify:
@@ -492,6 +511,7 @@ class Requests:
         template = template if "{shape}" in template else f"{template}\n\n{{shape}}"
         places["task"] = task.request
         prompt = _fill_all(template, about, shape=shape, **places)
+        prompt += _PARTS["answer"] * may_answer(run)
         inputs = (*about.values(), *([str(count)] if count else []), *filter(None, [original]))
         return self._request(run, Stage.CRITIQUE, prompt, inputs)
 
@@ -554,21 +574,23 @@ class Requests:
     def judge(self, run: Run, number: int) -> Request:
         """Ask the user's evaluator what it says of a text, in the user's own words."""
         iteration = run.iterations[number]
+        read = INVISIBLE.sub("", iteration.text)[: run.limits.max_eval_chars]
         standing = up_for_review(run, iteration)
         said = [one for one in standing if one.point.source == "you"]
         gone = ' ("fixed" in your reply: the ids of those that are gone)' if said else ""
         about = {
-            "text": fence(INVISIBLE.sub("", iteration.text), self.nonce),
+            "text": fence(read, self.nonce),
             "evidence": _evidence(run, iteration, self.nonce),
             "findings": _list_points(f"Weaknesses found in an earlier version{gone}", standing),
             "dismissed": _dismissed(run),
         }
         if self.prompts.is_own(Stage.JUDGE):
-            iteration = iteration.replace(text=INVISIBLE.sub("", iteration.text))
-            places = {**about, "shape": _TEXTS["shapes"]["verdict"]}
+            iteration = iteration.replace(text=read)
+            places = {**about, "shape": _with_words(run, FORMS["evaluator"].shape)}
             return self._own(run, Stage.JUDGE, self.prompts.judge, iteration, said, places)
-        prompt = _fill_all(self.prompts.judge, about)
-        return self._request(run, Stage.JUDGE, prompt, about.values())
+        prompt, schema = _fill_all(self.prompts.judge, about), Scored.model_json_schema()
+        options = {"json_schema": schema, "schema_name": "score", "strict": False}
+        return self._request(run, Stage.JUDGE, prompt, about.values(), **options)
 
     def _own(
         self,
@@ -619,7 +641,8 @@ class Requests:
         prompt, about = "\n".join([content, *added]), (text, feedback, attempts)
         request = self._request(run, stage, prompt, about, **options)
         ours = int(self.prompts.system == _STAGES["system"])  # which would stand beside theirs
-        return request.replace(messages=request.messages[ours:], schema_name="own")
+        form = "evaluator" if stage is Stage.JUDGE else "own"
+        return request.replace(messages=request.messages[ours:], form=form)
 
     @_within_level
     def revise(self, run: Run, number: int) -> Request:
@@ -653,11 +676,12 @@ class Requests:
             return self._own(run, Stage.REVISE, template, base, cells, places, **warmth)
         template = self.prompts.revise
         if self._edits(run, base.text):
-            template, options["schema_name"] = _PARTS["edits"], "edits"
+            template, options["form"] = _PARTS["edits"], "edits"
         if self._built_in and not run.setup.weak_editor:
             template = template.replace("{findings}", "{findings}" + _PARTS["contest"])
         asked = _give("Then give", run.task)
         prompt = _fill_all(template, about, original=original, format=asked)
+        prompt += _PARTS["answer"] * may_answer(run)
         options["temperature"] = _temperature(run, _warmth(tried))
         about["rejected"] = recorded  # a recorded reply outlives another head
         inputs = (*about.values(), *filter(None, [original]))
@@ -668,6 +692,12 @@ class Requests:
         """Whether the user's template, added to ours, says how revisions are to be written."""
         added = self.prompts.revise.removeprefix(_STAGES["revise"])
         return bool(added) and not self.prompts.is_own(Stage.REVISE)
+
+    @property
+    def adds_to_critique(self) -> bool:
+        """Whether the user's template, added to our prompt, says what a critic looks for."""
+        added = self.prompts.critique.removeprefix(_STAGES["critique"])
+        return added not in ("", self.prompts.critique)
 
     @property
     def _built_in(self) -> bool:
@@ -686,19 +716,21 @@ class Requests:
     ) -> Request:
         criteria = (criterion.name for criterion in run.task.criteria)
         own = (text for item in run.setup.prompts.items() for text in item)
+        writes = "either" if run.setup.words else _ROWS[run.task.form]
+        form = {Stage.CRITIQUE: "critic", Stage.JUDGE: "score"}.get(stage, writes)
         return Request(
             messages=(self._system(run, stage), Message(role="user", content=prompt)),
             max_tokens=token_limit(run),
             seed=run.limits.seed,
             purpose=stage,
             inputs=(_whole_request(run.task), *criteria, *run.task.checklist, *own, *about),
-            **{"schema_name": stage.value, **options},
+            **{"form": form, **options},
         )
 
     def _constraint(self, built_in: bool = True) -> dict[str, Any]:
         if not (self.schema and built_in):
             return {}
-        return {"json_schema": self.schema, "schema_name": "text", "strict": False}
+        return {"json_schema": self.schema, "schema_name": "text", "strict": False, "form": "data"}
 
     def _system(self, run: Run, stage: Stage) -> Message:
         task, prompt, own = run.task, self.prompts.system, self.prompts.is_own(stage)
@@ -708,7 +740,7 @@ class Requests:
         head = "\n\nChecklist; a finished text answers each of these with yes:"
         content = fill(
             prompt if "{task}" in prompt or own else f"{prompt}\n\nTask: {{task}}",
-            kind=fill(_FORMS[task.form]["kind"], language=task.language_name),
+            kind=" ".join(fill(_FORMS[task.form]["kind"], language=task.language_name).split()),
             task=_whole_request(task, lambda text: fence(text, self.nonce)),
             criteria=_criteria(task),
             checklist=head + items if items else "",
@@ -737,19 +769,14 @@ def _criteria(task: Task) -> str:
 
 
 def repair(run: Run, request: Request, reply: str, problem: str) -> Request:
-    """Ask once more after a reply that could not be read."""
-    kind = {Stage.JUDGE: "own", Stage.CRITIQUE: "critique"}.get(Stage(request.purpose), "")
-    if request.json_schema:
-        kind = "json"
-    elif request.schema_name == "own":
-        kind = "own"
-    elif request.schema_name == "edits":
-        kind = "edits"
-    shape = _TEXTS["shapes"][kind] if kind else _FORMS[run.task.form]["shape"]
-    if run.setup.words and not kind:
-        shape += f" or, if the task asks for words, {_FORMS['prose']['shape']}"
-    shape = fill(shape, tag=run.task.language)
+    """Ask once more after a reply that missed its form."""
+    shape = _with_words(run, FORMS[request.form].shape)
     return _ask_again(request, reply, fill(_PARTS["repair"], problem=problem, shape=shape))
+
+
+def _with_words(run: Run, shape: str) -> str:
+    words = {"tag": run.task.language, "pass": "PASS", "fail": "FAIL"}
+    return fill(shape, **words | run.setup.prompts)
 
 
 def mend(request: Request, reply: str, problems: Iterable[str]) -> Request:
@@ -793,6 +820,10 @@ def _ask(task: Task) -> str:
 
 def _give(verb: str, task: Task) -> str:
     """Say how the text is to be marked; a cell works on the notebook's variables."""
+    if task.form == "code" and not task.language:
+        opened = fill(_FORMS["code"]["open"], verb=verb)
+        cell = fill(_PARTS["open_cell"], open=opened, names=_names(task))
+        return cell if task.variables else opened
     if task.is_python and task.variables:
         return fill(_PARTS["cell"], verb=verb, names=_names(task))
     language = {"language": task.language_name, "tag": task.language}

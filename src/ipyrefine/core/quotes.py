@@ -4,22 +4,16 @@ import re
 from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, combinations, islice
 from unicodedata import normalize
 
 from ipyrefine.core.alignment import count_shared
 
-_PAIRS = (
-    '""', "``", "“”", "„“”", "\u2018\u2019", "\u201a\u2018", "«»", "»«", "\u2039\u203a", "「」",
-    "『』",
-)  # fmt: skip
-QUOTED = re.compile(
-    r"(?<!\w)'([^']+)'(?!\w)|" + "|".join(f"{one[0]}([^{one[1:]}]+)[{one[1:]}]" for one in _PAIRS)
-)
+_MARK = re.compile(r"[\"“”„«»「」『』`]|(?<!\w)['\u2018\u2019]|['\u2018\u2019](?!\w)")
+_MARKS = 16  # of a docstring, between any two of which a passage may stand
 _ELLIPSIS = re.compile(r"\.{3,}|\[[\s.]*\]")
 _LETTER = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"  # of scripts without spaces
 _SENTENCE = re.compile(rf"(?:[:!?;]|(?<!\.)\.(?!\.))(?=[\s{_LETTER}]|$)|。|\n")
-_CLAUSE = re.compile(rf"{_SENTENCE.pattern}|[()\[\]\u2013—→⇒]|\s(?:[-/|]|[-=]>)\s")
 _WORD = re.compile(rf"[{_LETTER}]|(?<!\w)-?\d+(?:[.,]\d+)*|[^\W{_LETTER}]+(?:'[^\W{_LETTER}]+)*")
 _LEAST, _SHARE = 3, 0.6  # words of a quote; what such a letter counts of one
 _NEAR, _FEW, _SPREAD = 6 / 7, 4, 1.5  # of a quote: words that stand there, from how many, how far
@@ -27,20 +21,21 @@ _PLAIN = str.maketrans("\u2018\u2019\u00a0", "'' ", '*_`#>"“”„«»「」�
 
 
 def rests_on(task: str, docstring: str) -> bool:
-    """Return True if a docstring, a clause of it or words that it quotes stand in a task.
+    """Return True if a docstring, or a paragraph or quotation of it, stands in the task.
 
-    They stand there in their order, and are at least three, or a whole sentence of the task. Case,
-    marks, an ending and few words left out do not count, and what an ellipsis leaves out may be
-    anything.
+    Its words stand there in their order, and are at least three, or a whole sentence of the task.
+    Case, marks, an ending and few words left out do not count, and what an ellipsis leaves out may
+    be anything.
     """
     docstring = normalize("NFKC", docstring)
-    quoted = (next(filter(None, one)) for one in QUOTED.findall(docstring))
+    marks = [mark.start() for mark in islice(_MARK.finditer(docstring), _MARKS)]
+    quoted = (docstring[first + 1 : last] for first, last in combinations(marks, 2))
     words, sentences = _read_task(task)
-    for clause in (docstring, *quoted, *_CLAUSE.split(docstring)):
-        parts = [*filter(None, map(_split_words, _ELLIPSIS.split(clause)))]
+    for passage in (docstring, *docstring.split(" / "), *quoted):
+        parts = [*filter(None, map(_split_words, _ELLIPSIS.split(passage)))]
         found = tuple(chain.from_iterable(parts))
         size = sum(_SHARE if re.match(f"[{_LETTER}]", one) else 1 for one in found)
-        size += bool(re.search("[=→⇒]|->", clause))  # with its result an example is short
+        size += bool(re.search("[=→⇒]|->", passage))  # with its result an example is short
         if (size >= _LEAST and _stand(words, parts)) or (len(found) > 1 and found in sentences):
             return True
     return False

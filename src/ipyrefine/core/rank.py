@@ -6,9 +6,9 @@ Nothing here reads a verdict. What is stored of one is what was shown at that mo
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ipyrefine.core.alignment import changed_lines
 from ipyrefine.core.decisions import Override
 from ipyrefine.core.model import Basis, Outcome, Verdict, Why
+from ipyrefine.core.novelty import is_new
 from ipyrefine.core.points import (
     Column,
     ask_alone,
@@ -26,9 +26,8 @@ from ipyrefine.core.testing import is_critics
 FAIL_BELOW = 0.2  # under this score of the evaluator's a text misses the task
 OWN: tuple[Basis, ...] = ("tests", "function")  # the user's, which decide by themselves
 _STRONGEST_FIRST: tuple[Basis, ...] = (*OWN, "confirmed", "examples")
-_LONGEST_DISPLAY = 10_000  # characters of code that only shows something
 _CRITICS_WORD = ("critic", "reading")
-_SMALL = 5  # changed lines from which an edit is read
+_LONGEST_DISPLAY = 10_000  # characters of code that only shows something
 
 
 class Ruling(NamedTuple):
@@ -53,25 +52,11 @@ def rule(run: Run, text: Iteration) -> Ruling:
     4. Nothing passes over a No: a claim is disputed, the critic takes the text for not ready, or
        something blocking could not be tried or read: NOT JUDGED.
     5. Something is met that a verdict may rest on: PASS, on the strongest of these.
-    6. A critic takes it for ready: PASS.
+    6. A critic takes it for ready, or all that it named is a test that passes now: PASS.
     7. NOT JUDGED: nobody checked what it gives.
 
     A text that repeats an earlier one has that one's verdict.
     """
-    if text.number >= len(run.iterations) or run.iterations[text.number] is not text:
-        return _rule(run, text)  # it is none of the run's
-    if not (_LAST and _LAST[0][0] is run):
-        _LAST[:] = [(run, {})]
-    known = _LAST[0][1]
-    if text.number not in known:
-        known[text.number] = _rule(run, text)
-    return known[text.number]
-
-
-_LAST: list[tuple[Run, dict[int, Ruling]]] = []  # of the run that was looked at last
-
-
-def _rule(run: Run, text: Iteration) -> Ruling:
     if earlier := find_duplicate(run, text):
         ruling = _inherited(run, text, earlier)
     else:
@@ -89,15 +74,9 @@ def overridden(verdict: Verdict, by: Override) -> Verdict:
 
 
 def _inherited(run: Run, text: Iteration, earlier: Iteration) -> Ruling:
-    before, from_parent = rule(run, earlier), earlier.number == text.parent
-    results = before.results
-    if from_parent:
-        points = run.points | {one.id: one for one in before.points}
-        found = {id_: one for id_, one in results.items() if not points[id_].said}
-        results = {id_: found.get(id_, one) for id_, one in text.results.items()}
-    why = "unchanged" if from_parent else "repeats"
-    verdict = before.verdict.replace(why=why, point="", line="")
-    return Ruling(verdict, results, before.points)
+    before = rule(run, earlier)
+    why: Why = "unchanged" if earlier.number == text.parent else "repeats"
+    return before._replace(verdict=before.verdict.replace(why=why, point="", line=""))
 
 
 class _Decision(NamedTuple):
@@ -164,6 +143,10 @@ def _decide(run: Run, text: Iteration, column: Column) -> _Decision:
         if missed:
             said = _missed(run, text, missed[0])
         return said._replace(outcome=word, basis="evaluator")
+    unread = text.reading.failure if text.reading else ""
+    if unread and missed and all(one.point.by_model for one in missed):
+        # What a critic said of an earlier text is none of its words on one that nobody read.
+        return _Decision(Outcome.NOT_JUDGED, "none", "unreadable", line=unread)
     if missed:
         return _missed(run, text, missed[0])
     if objection := _objection(run, text, cells):
@@ -174,6 +157,8 @@ def _decide(run: Run, text: Iteration, column: Column) -> _Decision:
         return _undecided(run, text)
     if basis != "none":
         return _Decision(Outcome.PASS, basis, "checks_passed")
+    if is_tested(run, text):
+        return _Decision(Outcome.PASS, "tested", "tests_pass", run.setup.judge)
     reason = text.reading.reason if text.reading and text.reading.ready else ""
     return _Decision(Outcome.PASS, "critique", "nothing_found", run.setup.judge, reason)
 
@@ -194,11 +179,8 @@ def _missed(run: Run, text: Iteration, cell: Cell) -> _Decision:
         why: Why = "test_failed" if is_critics(point) else "failed"
         basis = BASES[point.source, point.kind]
         return _Decision(outcome, basis, why, point.id or point.check, first_line(result.shows))
-    basis = basis_of(text)
-    if text.judgement:
-        basis = "evaluator"
-    elif basis == "none" and is_read(run, text):
-        basis = "critique"
+    basis = "evaluator" if text.judgement else basis_of(text)
+    basis = "critique" if basis == "none" and is_read(run, text) else basis
     why = "open_over_score" if _word(run, text) is Outcome.PASS else "open"
     return _Decision(Outcome.NEEDS_IMPROVEMENT, basis, why, point.id, cell.words)
 
@@ -239,6 +221,9 @@ def _settled(run: Run, text: Iteration, column: Column) -> Column:
         return column
     elif is_read(run, text):
         take_word(column, "critic", _unexplained_refusal(run, text, column))
+    elif is_tested(run, text):
+        for one in up_for_review(run, text):
+            column.results[one.id] = one.result.replace(passed=True)
     elif run.setup.model and not (run.setup.coach or is_to_read(run, text)):
         ask_alone(column, text)
     return column
@@ -248,14 +233,14 @@ def _unexplained_refusal(run: Run, text: Iteration, column: Column) -> str:
     """Return the critic's No where nothing new says what is to be changed."""
     refusal = _refusal(run, text)
     parent = None if text.parent is None else run.iterations[text.parent]
-    earlier = parent.results if parent else {}
-    own = [one for one in column.cells if (one.point.source, one.point.kind) == _CRITICS_WORD]
-    others = [one for one in column.cells if one.is_open and one not in own and not one.asks]
+    cells = [one for one in column.cells if one.is_open and not one.asks]
+    own = [one for one in cells if (one.point.source, one.point.kind) == _CRITICS_WORD]
+    named = [one for one in cells if one not in own]
     heard = parent and parent.reading and parent.reading.reason == refusal
-    if heard and not any(one.words == refusal for one in own):
-        earlier = {}  # it only says again what it has named
-    explained = any(one.point.disputed or one.id not in earlier for one in others)
-    if refusal is None or explained:
+    if parent and (not heard or any(one.words == refusal for one in own)):
+        known = {id_ for id_, one in parent.results.items() if not one.passed}
+        named = [one for one in named if one.point.disputed or one.id not in known]
+    if refusal is None or named:
         return ""
     return refusal or "The critic says that it isn't ready, without a reason."
 
@@ -269,7 +254,7 @@ def _refusal(run: Run, text: Iteration) -> str | None:
         return None
     if (read := reading_of(run, text)) and (said := read.reading):
         return said.reason if said.ready is False and not said.taken_back else None
-    if text.parent is None or not is_to_read(run, text):
+    if text.parent is None or not is_to_read(run, text) or is_tested(run, text):
         return None
     return _refusal(run, run.iterations[text.parent])
 
@@ -302,7 +287,8 @@ def _objection(run: Run, text: Iteration, cells: list[Cell]) -> _Decision | None
         if weighs and (point.disputed or point.unanswered) and cell.result.passed is False:
             return bars("disputed", cell.id, cell.words)
     if (refusal := _refusal(run, text)) is not None:
-        return bars("not_ready", "", refusal)
+        unread = text.unread
+        return bars("unreadable", "", unread) if unread else bars("not_ready", "", refusal)
     if dropped := _dropped_test(run, text):
         return bars("test_dropped", dropped.id, dropped.reason)
     for point, result in cells:
@@ -348,7 +334,8 @@ def _is_unread(run: Run, text: Iteration) -> bool:
     if has_evaluator(run):
         return bool(text.unread) or asks_evaluator(run, text) or basis_of(text) == "none"
     basis = basis_of(text)
-    return not is_read(run, text) and (basis == "none" or needs_reading(run, text))
+    known = is_read(run, text) or is_tested(run, text)
+    return not known and (basis == "none" or needs_reading(run, text))
 
 
 def _only_ran(evidence: Iterable[Evidence]) -> bool:
@@ -406,7 +393,7 @@ def reads(run: Run) -> bool:
 
 
 def is_read(run: Run, text: Iteration) -> bool:
-    """Return True if a critic read a text, or all but a small edit of it, and its word decides.
+    """Return True if a critic read a text and its word decides.
 
     It does not while the critic has still to answer a reviser.
     """
@@ -414,16 +401,9 @@ def is_read(run: Run, text: Iteration) -> bool:
 
 
 def reading_of(run: Run, text: Iteration) -> Iteration | None:
-    """Return the text that holds the latest reading of a text: it, the same one, or its parent.
-
-    It is the parent where the text is a small edit of one that its critic takes for ready.
-    """
+    """Return the text that holds the latest reading of a text: it, or the same one."""
     read = (i for i in reversed(run.iterations) if i.reading and not i.reading.failure)
-    if found := next((i for i in read if i.text == text.text), None):
-        return found
-    if not _is_small_edit(run, text) or text.parent is None:
-        return None
-    return reading_of(run, run.iterations[text.parent])
+    return next((i for i in read if i.text == text.text), None)
 
 
 def awaits_answer(run: Run, text: Iteration) -> bool:
@@ -431,22 +411,41 @@ def awaits_answer(run: Run, text: Iteration) -> bool:
     return any(one.is_open and one.point.unanswered for one in run.cells(text))
 
 
-def _is_small_edit(run: Run, text: Iteration) -> bool:
-    """Return True if a text is a small edit of one read as ready, and the critic's tests pass.
+def is_tested(run: Run, text: Iteration) -> bool:
+    """Return True if all that a critic named of the text that it read is a test that passes now.
 
-    Nothing that the critic named, and no test that a reviser contests, waits for its answer.
+    So it is not asked again, unless the text contests something, has something new, or the user
+    says something of it. A No that rests on nothing that is tried stands.
     """
-    if text.parent is None or text.reading or run.limits.critique != "auto":
+    read = _read_before(run, text)
+    if read is None or text.reading or text.contested or not is_to_read(run, text):
         return False
-    parent, results = run.iterations[text.parent], text.results
-    suite = next((e for e in run.evidence(text) if e.basis == "critique"), None)
-    passes = suite and suite.passed
-    passes = passes and all(results[p.id].passed is not False for p in run.tests if p.id in results)
-    said = parent.reading
-    yes = said and (said.ready or said.taken_back)
-    if not passes or not yes or any(one.unanswered for one in run.tests):
+    if run.limits.critique != "auto" or "critique" in run.setup.prompts:
         return False
-    return not up_for_review(run, text) and changed_lines(parent.text, text.text) < _SMALL
+    own = [one for one in run.points.values() if is_critics(one) and one.text == read.number]
+    missed = {one.id for one in run.cells(read) if one.missed}
+    names = {one.words for one in own if one.id in missed}
+    passed = {id_ for id_, one in text.results.items() if one.passed}
+    return (
+        bool(names)
+        and all(one.dropped in ("", "you") for one in own)
+        and all(one.id in passed and not one.unanswered for one in run.tests if not one.let_go)
+        and all(one.point.test in names for one in up_for_review(run, text))
+        and not is_new(text, read)
+    )
+
+
+def _read_before(run: Run, text: Iteration) -> Iteration | None:
+    """Return the last of the texts that one was made from that a critic read; None for none.
+
+    What the user says of one in between, only a reader can answer.
+    """
+    if text.parent is None or text.sampled:
+        return None
+    parent = run.iterations[text.parent]
+    if parent.override or (parent.reading and parent.reading.failure):
+        return None
+    return parent if parent.reading else _read_before(run, parent)
 
 
 def needs_reading(run: Run, text: Iteration) -> bool:
@@ -526,18 +525,24 @@ def standing(run: Run, text: Iteration) -> tuple[float, ...] | None:
     Returns:
         A number for each of these; None before its verdict.
     """
-    if not text.override and (earlier := find_duplicate(run, text)):
+    earlier = find_duplicate(run, text)
+    if earlier and not text.override:
         return standing(run, earlier)
     if text.verdict is None:
         return None
-    now = verdict(run, text)
-    by_user = now.passed and now.basis == "user"
-    settled = by_user or evaluator_score(run, text) is not None
-    evidence, cells = run.evidence(text), run.cells(text)
-    failed = 0 if settled else sum(one.failed for one in evidence)
+    now, evidence = verdict(run, text), run.evidence(text)
+    by_user, undecided = now.basis == "user" and now.passed, now.outcome is Outcome.NOT_JUDGED
+    scores = has_evaluator(run) or bool(evaluations(text))
+    scored = scores and now.score is not None
+    failed = 0 if by_user or scored else sum(one.failed for one in evidence)
+    cells = run.cells(text)
     users = any(one.actionable and one.point.by_user for one in cells)
     blocks = any(one.blocks and one.point.said for one in cells) and reads(run) and not by_user
-    undecided = now.outcome is Outcome.NOT_JUDGED
+    if not scores and not undecided:
+        scored = any(None not in (e.score, e.passed) for e in evidence) or bool(text.override)
+    answers = text.parent is not None and not earlier and not scored
+    if text.parent is not None and (error := _run_error(text)):
+        answers &= error != _run_error(run.iterations[text.parent])
     return (
         now.passed,
         -failed,
@@ -547,23 +552,8 @@ def standing(run: Run, text: Iteration) -> tuple[float, ...] | None:
         -1.0 if now.score is None else now.score,
         mean_score(evidence) if undecided else -1.0,
         now.outcome is not Outcome.FAIL,
-        text.number if _answers_feedback(run, text) else -1,
+        text.number if answers else -1,
     )
-
-
-def _answers_feedback(run: Run, text: Iteration) -> bool:
-    """Return True if a text is a new revision without a score that does not fail as its parent."""
-    if text.parent is None or find_duplicate(run, text) is not None:
-        return False
-    if has_evaluator(run) or evaluations(text):
-        scored = evaluator_score(run, text) is not None
-    elif verdict(run, text).outcome is Outcome.NOT_JUDGED:
-        scored = False
-    else:
-        every = run.evidence(text)
-        scored = any(None not in (e.score, e.passed) for e in every) or bool(text.override)
-    error = _run_error(text)
-    return not scored and not (error and error == _run_error(run.iterations[text.parent]))
 
 
 def _run_error(text: Iteration) -> str:

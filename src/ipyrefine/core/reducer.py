@@ -61,20 +61,17 @@ def _apply(run: Run, event: Event) -> Run:
             return amend(run, event.iteration, results=results)
         case events.ExplanationReady():
             found = Explanation(
-                iteration=event.iteration, question=event.question, answer=event.answer
+                iteration=event.iteration,
+                question=event.question,
+                answer=event.answer,
+                ends=event.ends,
             )
-            return run.replace(explanations=(*run.explanations, found))
+            run = run.replace(explanations=(*run.explanations, found))
+            return _without_wish(run) if event.ends else run
         case events.VerdictReached(iteration=number):
-            late = run.stop_reason is StopReason.ACCEPTED and run.iterations[number].verdict is None
             if event.points:
                 run = run.replace(points=run.points | {one.id: one for one in event.points})
-            run = amend(
-                run,
-                number,
-                verdict=event.verdict,
-                results=event.results,
-                read_late=late or run.iterations[number].read_late,
-            )
+            run = amend(run, number, verdict=event.verdict, results=event.results)
             stale = tuple(other for other in run.stale if other != number)
             return run.replace(stale=stale, unconsumed_replies=())
         case events.BestChanged():
@@ -91,6 +88,15 @@ def _apply(run: Run, event: Event) -> Run:
             return _stop(run, event)
 
 
+def _without_wish(run: Run) -> Run:
+    """Return the run without the point that the user's wish was, as it only asked something."""
+    left = {id_: one for id_, one in run.points.items() if not one.by_user}
+    for text in run.iterations:
+        results = {id_: one for id_, one in text.results.items() if id_ in left}
+        run = amend(run, text.number, results=results)
+    return run.replace(points=left, unconsumed_replies=())
+
+
 def _add_draft(run: Run, event: events.DraftReady) -> Run:
     run = _settle_form(run, event.form, event.kind, event.language)
     draft = Iteration(
@@ -102,20 +108,19 @@ def _add_draft(run: Run, event: events.DraftReady) -> Run:
 
 def _settle_form(run: Run, form: Form | None, kind: str = "", language: str = "") -> Run:
     setup, words = run.setup, run.setup.words
-    if words is None or form is None:
-        return run
-    if form == "prose":
+    if words and form == "prose":
         task = next((one for one in words.tasks if one.profile == kind), words.tasks[0])
         task = task.replace(materials=run.task.materials)
-        checks = (*words.own, *words.checks)
-        setup = setup.replace(task=task, checks=checks, demands=words.demands)
-    elif language:  # nothing runs it here
-        task = setup.task.replace(language=language)
-        setup = setup.replace(task=task, checks=words.own, demands=())
-    else:
+        checks = (*setup.own, *words.checks)
+        setup = setup.replace(task=task, checks=checks, demands=words.demands, words=None)
+    elif words and form:
         checks = tuple(name for name in setup.checks if name not in words.checks)
-        setup = setup.replace(checks=checks)
-    return run.replace(setup=setup.replace(words=None))
+        setup = setup.replace(checks=checks, words=None)
+    if setup.task.form == "code" and language and not setup.task.language:
+        setup = setup.replace(task=setup.task.replace(language=language))
+        if setup.task.is_foreign:  # nothing runs it here
+            setup = setup.replace(checks=setup.own, demands=())
+    return run.replace(setup=setup)
 
 
 def _drop_draft(run: Run, candidate: int) -> Run:
@@ -177,7 +182,7 @@ def _add_critique(run: Run, event: events.CritiqueReady) -> Run:
 
 def _add_evaluation(run: Run, event: events.CritiqueReady) -> Run:
     text, said = run.iterations[event.iteration], event.critique
-    if not said.reading.failure:
+    if said.remarks or not said.reading.failure:
         column = take_feedback(run, text, ground(said.remarks, text.text))
         mended = {id_: column.results[id_].replace(passed=True) for id_ in said.fixed}
         results = column.results | mended

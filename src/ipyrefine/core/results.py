@@ -42,7 +42,7 @@ _EXCEPTION = re.compile(r"(?:raises?\s+)?([A-Za-z_][\w.]*)", re.IGNORECASE)
 Key = tuple[str, str]  # an input: the call and what runs before it
 
 
-def rows(run: Run, iteration: Iteration) -> tuple[Row, ...]:
+def rows(run: Run, iteration: Iteration | None) -> tuple[Row, ...]:
     """Return what a text gives on at most five inputs, the most informative first.
 
     First come results with a rival: where only a critic's test sets a revision above another text,
@@ -50,6 +50,8 @@ def rows(run: Run, iteration: Iteration) -> tuple[Row, ...]:
     a critic's tests that pass, and varied inputs. What the task states is left out.
     While an example fails, or the text does not run, only what the user answered is there.
     """
+    if iteration is None:
+        return ()
     found: dict[Key, Row] = {}
     stated = {*map(key_of, read_examples(run.task.text))}
     every = (

@@ -46,7 +46,6 @@ class Iteration(Record):
     sampled: bool = False  # whether it is another draft, written from the task, not its parent
     reading: Reading | None = None  # a critic's; None until one read it
     evaluation: Reading | None = None  # the user's evaluator's
-    read_late: bool = False  # whether the user accepted it before the critic had read it
     # What the revision says it changed, by the ids of points, and those of them that it contests.
     changes: dict[str, str] = Field(default_factory=dict)
     contested: tuple[str, ...] = ()
@@ -87,6 +86,7 @@ class Explanation(Record):
     iteration: Count
     question: str
     answer: str
+    ends: bool = False  # whether it is what the run was for
 
 
 class UnconsumedReply(Record):
@@ -258,9 +258,14 @@ class Run(Record):
 
     @property
     def converged(self) -> bool:
-        """Whether it stopped because a text passed, by its verdict or by the user's."""
-        ends = (StopReason.PASSED, StopReason.ACCEPTED, StopReason.OVERRIDDEN)
-        return self.stop_reason in ends
+        """Whether it stopped because a text passed, by its verdict or the user's, or an answer."""
+        passed = (StopReason.PASSED, StopReason.ACCEPTED, StopReason.OVERRIDDEN)
+        return self.stop_reason in (*passed, StopReason.ANSWERED)
+
+    @property
+    def answered(self) -> bool:
+        """Whether its request only asked something, which a model has answered in words."""
+        return any(one.ends for one in self.explanations) and not self.decisions
 
     def name(self, number: int) -> str:
         """Return an iteration's name, also of one that is being written: ``Revision 2``.

@@ -8,7 +8,16 @@ import types
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ipyrefine.core.syntax import ERRORS, compile_cell, names_used, try_parse, unparse
+from ipyrefine.core.syntax import (
+    ERRORS,
+    FUNCTION,
+    IMPORT,
+    compile_cell,
+    names_used,
+    tree_of,
+    try_parse,
+    unparse,
+)
 
 _READS = (
     "LOAD_NAME",
@@ -21,7 +30,7 @@ _BINDS = ("STORE_NAME", "STORE_GLOBAL")
 _COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>")
 # Part of the code around them, or called by nothing.
 _NO_FUNCTIONS = (*_COMPREHENSIONS, "__annotate__")
-_FIXED = ast.FunctionDef | ast.AsyncFunctionDef | ast.Import | ast.ImportFrom
+_FIXED = FUNCTION | IMPORT
 # Statements that have bound their names once they ran.
 _SURE = _FIXED | ast.ClassDef | ast.Assign | ast.AnnAssign
 # With one of these words an attribute may be a name of the module.
@@ -106,7 +115,7 @@ def names_needed(source: str, *calls: str) -> set[str]:
 
 def _imported(source: str) -> set[str]:
     """Return the names that tests import from the code's module, which may be any."""
-    nodes = [*ast.walk(try_parse(source) or ast.Module([], []))]
+    nodes = [*ast.walk(tree_of(source))]
     names = {one.name for node in nodes if isinstance(node, ast.ImportFrom) for one in node.names}
     if any(isinstance(one, ast.Import) for one in nodes):
         names |= {one.attr for one in nodes if isinstance(one, ast.Attribute)}

@@ -2,11 +2,9 @@
 
 import ast
 import builtins
-import doctest
 import re
 import textwrap
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import islice, zip_longest
 from typing import Literal
@@ -64,22 +62,23 @@ def read_examples(task_text: str) -> tuple[Example, ...]:
     session = _Session(prints=re.search(r"\bprint|-> None:", task_text, re.IGNORECASE) is not None)
     examples: dict[Example, None] = {}
     for fenced, lines in _sections(task_text):
-        doctests, rest = _read_doctests(lines, session)
-        source = "\n".join(rest)
-        tree = _parse(source) if fenced and not doctests else None
-        if tree:
-            others = [*_read_module(tree, session), *_read_docstrings(tree, source)]
-        else:
-            others = [example for line in rest for example in _read_line(line)]
-        examples.update(dict.fromkeys([*doctests, *others]))
+        found, rest = _read_doctests(lines, session)
+        tree = _parse("\n".join(rest)) if fenced and not found else None
+        found += _read_module(tree, session) if tree else ()
+        defined = (
+            {node.name for node in ast.walk(tree) if isinstance(node, _Definition)}
+            if tree
+            else None
+        )
+        stated = (example for line in rest for example in _read_line(line))
+        found += (e for e in stated if defined is None or _called_names(_parse(e.call)) & defined)
+        examples.update(dict.fromkeys(found))
     return tuple(examples)
 
 
 def fenced_python(text: str) -> Iterator[ast.Module]:
     """Yield the syntax tree of each fenced block of a text that is valid Python."""
-    for fenced, lines in _sections(text):
-        if fenced and (tree := _parse("\n".join(lines))):
-            yield tree
+    return filter(None, (_parse("\n".join(lines)) for fenced, lines in _sections(text) if fenced))
 
 
 _FENCE = re.compile(r"^\s*(?:```|~~~)")
@@ -123,61 +122,47 @@ _PROMPT = re.compile(r"^[\s#]*(?P<prompt>>>>) ?(?P<source>.*)$")
 _CONTINUATION = re.compile(r"^[\s#]*\.\.\.(?: (?P<source>.*))?$")
 _QUOTES_START = re.compile(r"^\s*(?:\"\"\"|''')")
 _QUOTES_END = re.compile(r"(?:\"\"\"|''')\s*$")
-_PARSER = doctest.DocTestParser()
 
 
 def _read_doctests(lines: list[str], session: _Session) -> tuple[list[Example], list[str]]:
-    """Return the doctests with their output, and the lines that belong to no doctest."""
-    chunks, rest = _split_doctests(lines)
-    examples = []
-    for chunk in chunks:
-        with suppress(ValueError):  # a prompt without a space, or an unknown option
-            for parsed in _PARSER.get_examples("\n".join(chunk)):
-                source, output = parsed.source.rstrip("\n"), parsed.want.rstrip()
-                tree = _parse(source)
-                if tree and output:
-                    expected = _without_prose(source, output.splitlines())
-                    setup = session.setup(tree)
-                    example = Example(call=source, expected=expected, kind="doctest", setup=setup)
-                    examples.append(example.model_copy(update={"prints": session.prints}))
-                if tree:
-                    session.add(source, tree)
-    return examples, rest
+    """Return the doctests with their output, and the lines that belong to no doctest.
 
-
-def _split_doctests(lines: list[str]) -> tuple[list[list[str]], list[str]]:
-    """Return one list of lines a prompt, without comment marks and indentation, and the rest.
-
-    doctest refuses what people write in tasks: prompts in comments, and output that is not
-    indented as its prompt is.
+    A prompt may stand in a comment, and output need not be indented as its prompt is.
     """
-    chunks, rest = list[list[str]](), list[str]()
+    found, rest = list[tuple[list[str], list[str]]](), list[str]()
     margin: int | None = None  # of the latest prompt, as long as its output may go on
     for line in lines:
+        said = line if line[:margin].strip(" #\t") else line[margin:]
         if prompt := _PROMPT.match(line):
             margin = prompt.start("prompt")
-            chunks.append([f">>> {prompt['source']}"])
-            continue
-        if margin is not None:
-            output = line if line[:margin].strip(" #\t") else line[margin:]
-            if output.strip() and not _QUOTES_START.match(line):
-                more = _CONTINUATION.match(line)
-                output = f"... {more['source'] or ''}" if more else output
-                chunks[-1].append(_QUOTES_END.sub("", output))
-                continue
-        margin = None
-        rest.append(line)
-    return chunks, rest
+            found.append(([prompt["source"]], []))
+        elif margin is not None and said.strip() and not _QUOTES_START.match(line):
+            source, output = found[-1]
+            more = None if output else _CONTINUATION.match(line)
+            (source if more else output).append(
+                (more["source"] or "") if more else _QUOTES_END.sub("", said)
+            )
+        else:
+            margin = None
+            rest.append(line)
+    return [*_as_doctests(found, session)], rest
 
 
-def _without_prose(source: str, output: list[str]) -> str:
-    """Return the output without prose that follows a value; several values are not prose."""
-    single = try_parse_expression(source) and not source.startswith("print(")
-    if single and not is_literal("\n".join(output)):
-        for end in range(len(output) - 1, 0, -1):
-            if is_literal("\n".join(output[:end])):
-                return "\n".join(output[:end])
-    return "\n".join(output)
+def _as_doctests(
+    found: Iterable[tuple[list[str], list[str]]], session: _Session
+) -> Iterator[Example]:
+    for lines, output in found:
+        source = "\n".join(lines)
+        if tree := _parse(source):
+            # Prose may follow a value; several values are not prose.
+            single = try_parse_expression(source) and not source.startswith("print(")
+            wants = ("\n".join(output[:n]).rstrip() for n in range(len(output), 0, -1))
+            want = next(filter(is_literal, wants), "") if single else ""
+            if expected := want or "\n".join(output).rstrip():
+                setup, prints = session.setup(tree), session.prints
+                kind: Literal["doctest"] = "doctest"
+                yield Example(call=source, expected=expected, kind=kind, setup=setup, prints=prints)
+            session.add(source, tree)
 
 
 # Fenced Python.
@@ -196,40 +181,22 @@ def _read_module(tree: ast.Module, session: _Session) -> Iterator[Example]:
 
 
 def _read_test(test: ast.expr, session: _Session, *, asserted: bool) -> Iterator[Example]:
-    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
-        for value in test.values:
-            yield from _read_test(value, session, asserted=asserted)
-        return
-    if not _calls_text(test, session.names):
-        return
-    setup = session.setup(test)
-    operator = expected = ""
-    if isinstance(test, ast.Compare) and len(test.ops) == 1:
-        operator = type(test.ops[0]).__name__
-        left, right = test.left, test.comparators[0]
-        expected = unparse(right)
-    if operator == "Eq" or (operator, expected) == ("Is", "None"):
-        if not _calls_text(left, session.names):
-            left, right = right, left
-        source, expected = unparse(left), unparse(right)
-        yield Example(call=source, expected=expected, kind="equals", setup=setup)
-        session.add(source, left)  # it may have changed what a later one looks at
-    elif asserted or (operator == "Is" and expected in ("True", "False")):
-        yield Example(call=unparse(test), expected="True", kind="holds", setup=setup)
-        session.add(unparse(test), test)
-
-
-def _read_docstrings(tree: ast.Module, source: str) -> Iterator[Example]:
-    """Yield the examples in a module's docstrings and comments, of its own definitions."""
-    defined = {node.name for node in ast.walk(tree) if isinstance(node, _Definition)}
-    lines = [line for line in source.splitlines() if line.lstrip().startswith("#")]
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | _Definition):
-            lines += (ast.get_docstring(node) or "").splitlines()
-    for line in lines:
-        for example in _read_line(line):
-            if _called_names(_parse(example.call)) & defined:
-                yield example
+    both = isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And)
+    for one in test.values if isinstance(test, ast.BoolOp) and both else [test]:
+        call, expected, setup = one, "", session.setup(one)
+        match one:
+            case ast.Compare(left, [ast.Eq()], [right]):
+                call, value = (left, right) if _calls_text(left, session.names) else (right, left)
+                expected = unparse(value)
+            case ast.Compare(left, [ast.Is()], [ast.Constant(None)]):
+                call, expected = left, "None"
+            case ast.Compare(_, [ast.Is()], [ast.Constant(bool())]):
+                asserted = True
+        if _calls_text(one, session.names) and (expected or asserted):
+            source = unparse(call)
+            kind: Literal["equals", "holds"] = "equals" if expected else "holds"
+            yield Example(call=source, expected=expected or "True", kind=kind, setup=setup)
+            session.add(source, call)  # it may have changed what a later one looks at
 
 
 # Lines of prose.
@@ -296,19 +263,15 @@ def _read_value(text: str, *, to_end: bool) -> str:
     whole = text.strip().rstrip(f".;,:! {_END}")
     if whole in _CONSTANTS:
         return _CONSTANTS[whole]
-    node = try_parse_expression(whole)
-    to_end = to_end or (is_literal(whole) and not isinstance(node, ast.Tuple))
-    compares = isinstance(node, ast.Compare | ast.BoolOp)
-    if to_end and node and not compares and _is_closed(node, set()):
-        return unparse(node)
-    for end in reversed([m.start() for m in re.finditer(rf"[\s,;.:!?){_END}]", whole)]):
+    ends = [m.start() for m in re.finditer(rf"[\s,;.:!?){_END}]", whole)]
+    for end in (len(whole), *reversed(ends)):
         start = whole[:end].rstrip(f" ,;.:{_END}")
         node = try_parse_expression(start)
-        if node is None:
-            continue
         bare = isinstance(node, ast.Tuple) and not start.startswith("(")
-        if (is_literal(start) or _is_arithmetic(node)) and not bare:
-            return start
+        plain = (is_literal(start) or _is_arithmetic(node)) and not bare
+        states = end == len(whole) and to_end and not isinstance(node, ast.Compare | ast.BoolOp)
+        if node and (plain or (states and _is_closed(node, set()))):
+            return unparse(node) if end == len(whole) else start
     return ""
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from ipyrefine.core.events import EVENT, Event
 from ipyrefine.core.run import Run
 
-VERSION = 12
+VERSION = 13
 
 
 class OtherVersion(ValueError):

@@ -6,28 +6,15 @@ import re
 import sys
 import types
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 # What `ast` and `compile` raise for what is not Python, or is too long or too deep for them.
 ERRORS = (SyntaxError, ValueError, TypeError, RecursionError, MemoryError)
 _TOLERANCE, _RELATIVE = 1e-9, 1e-12
-# What a fence calls a text that isn't code.
-NO_CODE = frozenset({"markdown", "md", "none", "plain", "plaintext", "text", "txt"})
-_ALIASES = {
-    "c#": "csharp", "c++": "cpp", "f#": "fsharp", "golang": "go", "ipython": "python",
-    "js": "javascript", "kt": "kotlin", "node": "javascript", "node.js": "javascript",
-    "py": "python", "python3": "python", "rb": "ruby", "rs": "rust", "sh": "bash",
-    "ts": "typescript",
-}  # fmt: skip
 _DEEP = 100_000  # calls within calls; a tree that Python itself could make takes fewer
 _EXACT = 2**53  # integers beyond it may have no float of their own
 NO_VALUE = object()
-
-
-def pygments_name(language: str) -> str:
-    """Return the name of a language in the way that pygments writes it: ``C++`` is ``cpp``."""
-    name = language.strip().lower()
-    return _ALIASES.get(name, name)
 
 
 def parse(source: str) -> ast.Module:
@@ -58,6 +45,11 @@ def try_parse(source: str) -> ast.Module | None:
         return None
 
 
+def tree_of(source: str) -> ast.Module:
+    """Return the syntax tree of Python; an empty one for what isn't."""
+    return try_parse(source) or ast.Module([], [])
+
+
 def try_parse_expression(source: str) -> ast.expr | None:
     """Return the syntax tree of an expression; None if the source is anything else."""
     try:
@@ -80,23 +72,32 @@ def unparse(node: ast.AST) -> str:
             sys.setrecursionlimit(limit)
 
 
+FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
+DEFINITION = FUNCTION | ast.ClassDef
+IMPORT = ast.Import | ast.ImportFrom
+
+
 def names_bound(node: ast.AST) -> set[str]:
     """Return the names that code binds: by values, imports and definitions.
 
     Of a definition that is its own name, not those inside of it.
     """
-    definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    if isinstance(node, definitions):
+    if isinstance(node, DEFINITION):
         return {node.name}
     names = set[str]()
     for one in ast.walk(node):
         if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store):
             names.add(one.id)
-        elif isinstance(one, ast.Import | ast.ImportFrom):
+        elif isinstance(one, IMPORT):
             names |= {(alias.asname or alias.name).partition(".")[0] for alias in one.names}
-        elif isinstance(one, definitions):
+        elif isinstance(one, DEFINITION):
             names.add(one.name)
     return names
+
+
+def names_at_top(nodes: Iterable[ast.AST]) -> set[str]:
+    """Return the names that statements bind, as `names_bound` does."""
+    return set[str]().union(*map(names_bound, nodes))
 
 
 _DRAWS = re.compile(
@@ -115,8 +116,8 @@ def is_display(source: str) -> bool:
     It shows a name, what stands in it, its first rows or a summary, or it draws one.
     """
     python = re.sub(r"^%(?:matplotlib|config)\b.*$", "", source, flags=re.MULTILINE)
-    body = (try_parse(python) or ast.Module([], [])).body
-    body = [one for one in body if not isinstance(one, ast.Import | ast.ImportFrom)]
+    body = tree_of(python).body
+    body = [one for one in body if not isinstance(one, IMPORT)]
     return bool(body) and all(map(_displays, body))
 
 
@@ -136,18 +137,18 @@ def _is_plain(node: ast.AST) -> bool:
 
 def has_steps(tree: ast.Module) -> bool:
     """Return True if code does more as it runs than define functions, classes and constants."""
-    quiet = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom
 
-    def is_constant(node: ast.stmt) -> bool:
+    def is_quiet(node: ast.stmt) -> bool:
+        if isinstance(node, ast.If):
+            return "__name__" in names_used(node.test)
         if isinstance(node, ast.Assign) and not all(isinstance(t, ast.Name) for t in node.targets):
             return False  # it stores into something
-        values = node.value if isinstance(node, ast.Assign | ast.AnnAssign | ast.Expr) else node
-        return values is None or is_literal(unparse(values))
+        value = node.value if isinstance(node, ast.Assign | ast.AnnAssign | ast.Expr) else node
+        if value is None or isinstance(value, DEFINITION | IMPORT):
+            return True
+        return is_literal(unparse(value))
 
-    def is_main(node: ast.stmt) -> bool:
-        return isinstance(node, ast.If) and "__name__" in names_used(node.test)
-
-    return not all(isinstance(n, quiet) or is_main(n) or is_constant(n) for n in tree.body)
+    return not all(map(is_quiet, tree.body))
 
 
 def names_used(node: ast.AST) -> set[str]:

@@ -59,6 +59,7 @@ class Point(Record):
     quote: str = ""  # the task's words behind it; empty if none were given
     place: str = ""  # the words of the text it is about; empty for something missing
     fix: str = ""
+    test: str = ""  # of a critic's remark, the name of its test that shows it
     options: tuple[str, ...] = ()  # the answers that a question names
     call: str = ""  # an input on which these differ, as Python
     code: str = Field(default="", max_length=MAX_CODE)  # of a test, with what it needs before it
@@ -298,6 +299,7 @@ class Reading(Record):
     compared: Comparison | None = None
     lost: str = ""
     failure: str = ""  # why the reply could not be read; empty where it could
+    said: str = ""  # the reply itself, where it could not be read
     taken_back: bool = False  # whether the user took a critic's No back
 
 

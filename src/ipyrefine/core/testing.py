@@ -1,39 +1,32 @@
 """The tests that a critic wrote, which every text of the run is tried on."""
 
 import ast
-import builtins
 import re
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from copy import copy
-from itertools import takewhile
-from typing import Any, NamedTuple, TypeGuard
+from typing import TypeGuard
 
-from ipyrefine.core.quotes import QUOTED
 from ipyrefine.core.syntax import ERRORS, names_bound, names_used, parse, try_parse, unparse
 from ipyrefine.core.table import MAX_CODE, Cell, Evidence, Point, Result, Tally
 
 _TEST = re.compile(r"^[^\S\n]*(?:async\s+)?def\s+(test\w*)", re.MULTILINE)
 _CLAIM = re.compile(r"^\s*(?:assert\b|>>> )", re.MULTILINE)
+_PARTS = re.compile(r"\n\s*\n|\n\s*[-*•]\s")  # where one passage of a docstring ends
+_DOES = (ast.If, ast.Expr, ast.Assert)  # statements that do something and bind no name
 _QUOTED_TESTS = 3  # of those that fail, as code
 MAX_OF_CRITIQUE = 12
 MAX_OF_RUN = 40
 
 
-def read_tests(source: str, beside: Iterable[str] = (), text: str = "") -> list[Point]:
-    """Return the tests of a piece of Python, each with its module.
+def read_tests(source: str, text: str = "") -> list[Point]:
+    """Return the tests of a piece of Python, each with its module: functions named ``test_…``.
 
-    They are functions named ``test…``, such methods of classes, functions without arguments that
-    assert something, and assertions outside of functions. A source that is not Python, or asserts
-    what nothing can run, is one test, which cannot be tried.
-
-    `beside` are other pieces of the reply, for what this one does not define; copies of what `text`
-    defines are left out.
+    A source that is not Python, or asserts something and has no test, is one test, which cannot be
+    tried. Copies of what `text` defines are left out.
     """
     names = _TEST.findall(source) or ["test_block"] * bool(_CLAIM.search(source))
     try:
-        return _read_tests(parse(source), source, beside, try_parse(text) or ast.Module([], []))
+        return _read_tests(parse(source), source, try_parse(text) or ast.Module([], []))
     except SyntaxError as error:
         reason = f"It is not Python. Line {error.lineno}: {error.msg}."
         return [_broken(name, source, reason) for name in names[:1]]
@@ -41,9 +34,7 @@ def read_tests(source: str, beside: Iterable[str] = (), text: str = "") -> list[
         return [_broken(name, "", "It is nested too deeply.") for name in names[:1]]
 
 
-def _read_tests(
-    tree: ast.Module, source: str, beside: Iterable[str], text: ast.Module
-) -> list[Point]:
+def _read_tests(tree: ast.Module, source: str, text: ast.Module) -> list[Point]:
     own, whole = set[str]().union(*map(names_bound, text.body)), set[str]()
     with suppress(RecursionError):  # nobody copies what is so deep
         whole = {*map(unparse, text.body)}
@@ -52,22 +43,15 @@ def _read_tests(
         for one in tree.body
         if not (_is_definition(one) and one.name in own) and unparse(one) not in whole
     ]
-    units, others = _split(body, source.splitlines())
-    units = units[:MAX_OF_RUN]
-    if not units:
-        asserts = body == tree.body and any(map(_asserts, body))
-        reason = "Nothing in it can be run as a test."
-        return [_broken("test_block", source, reason)] if asserts else []
-    known = own.union(*map(names_bound, body))
-    pieces = (try_parse(piece) or ast.Module([], []) for piece in beside)
-    further = [one for piece in pieces for one in _split(piece.body, ())[1]]
-    further = [one for one in further if not names_bound(one) & known]
-    here = [*others, *(unit.node for unit in units)]
-    others = [*needed(here, further)[: -len(here)], *others]
-    module, tests = "\n\n".join(map(unparse, others)), list[Point]()
-    for name, node, quote in units:
-        code = "\n\n".join(map(unparse, needed([node], others)))
-        test = Point(kind="test", words=name, code=code[:MAX_CODE], quote=quote)
+    found = [one for one in body if isinstance(one, _Function) and one.name.startswith("test_")]
+    if not found and body == tree.body and _CLAIM.search(source):
+        return [_broken("test_block", source, "It has no function whose name starts with test_.")]
+    others = [one for one in body if one not in found and not isinstance(one, _DOES)]
+    module, lines, tests = "\n\n".join(map(unparse, others)), source.splitlines(), list[Point]()
+    for one in found[:MAX_OF_RUN]:
+        code = "\n\n".join(map(unparse, needed([one], others)))
+        quote = _quote(one, lines)
+        test = Point(kind="test", words=one.name, code=code[:MAX_CODE], quote=quote)
         if len(code) > MAX_CODE:
             test = test.replace(dropped="long")
         elif len(module) <= MAX_CODE:
@@ -88,116 +72,12 @@ def _is_definition(node: ast.AST) -> TypeGuard[_Function | ast.ClassDef]:
     return isinstance(node, _Function | ast.ClassDef)
 
 
-def _is_test(node: ast.AST) -> TypeGuard[_Function]:
-    return isinstance(node, _Function) and node.name.startswith("test") and not _is_fixture(node)
-
-
-def _is_fixture(node: _Function) -> bool:
-    return any("fixture" in unparse(one) for one in node.decorator_list)
-
-
-def _asserts(node: ast.AST) -> bool:
-    return any(
-        isinstance(one, ast.Assert)
-        or (isinstance(one, ast.Call) and unparse(one.func).endswith(("raises", ".fail")))
-        for one in ast.walk(node)
-    )
-
-
-class _Unit(NamedTuple):
-    """A test as one statement: a function, or a class with a single one of its tests."""
-
-    name: str
-    node: ast.stmt
-    quote: str
-
-
-def _split(body: Sequence[ast.stmt], lines: Sequence[str]) -> tuple[list[_Unit], list[ast.stmt]]:
-    """Return the tests of a module, and its other statements."""
-    units, others, loose = list[_Unit](), list[ast.stmt](), list[ast.stmt]()
-    uses = Counter(name for one in body if _is_definition(one) for name in names_used(one))
-    main = list[ast.stmt]()
-    for node in body:
-        if isinstance(node, ast.ClassDef) and (tests := [*filter(_is_test, node.body)]):
-            rest = [one for one in node.body if one not in tests]
-            for test in tests:
-                alone = copy(node)
-                alone.body = [*rest, test]
-                quote = _quote(test, lines) or _quote(node, lines)
-                units.append(_Unit(test.name, alone, quote))
-        elif _is_test(node) or (_is_check(node) and not uses[node.name]):
-            units.append(_Unit(node.name, node, _quote(node, lines)))
-        elif _is_definition(node) or isinstance(node, ast.Import | ast.ImportFrom):
-            others.append(node)
-        elif isinstance(node, ast.If) and "__name__" in names_used(node.test):
-            main += node.body
-        else:
-            loose.append(node)
-    checks = {one.name for one in others if isinstance(one, _Function) and _asserts(one)}
-    if any(_is_claim(one, checks) for one in main):
-        loose += main
-    claims = [one for one in loose if _is_claim(one, checks)]
-    rest = [one for one in loose if not _is_claim(one, checks)]
-    if all(isinstance(one, ast.Assign | ast.AnnAssign) for one in rest):
-        units += [_as_test([one], lines) for one in claims]
-        others += rest
-    elif claims:  # what stands between them may change what they are about
-        units.append(_as_test(loose, lines))
-    else:
-        others += rest
-    return units, sorted(others, key=lambda one: one.lineno)
-
-
-def _is_check(node: ast.stmt) -> TypeGuard[_Function]:
-    """Return True if a function asserts something and needs no argument."""
-    if not isinstance(node, _Function) or _is_fixture(node) or not _asserts(node):
-        return False
-    return bool(node.decorator_list) or len(node.args.args) <= len(node.args.defaults)
-
-
-def _is_claim(node: ast.stmt, checks: Collection[str]) -> bool:
-    """Return True if a statement outside of functions asserts something."""
-    match node:
-        case ast.Expr(value=ast.Compare()):
-            return True
-        case ast.Expr(value=ast.Call(func=ast.Name(id=name))) if name in checks:
-            return True
-    return _asserts(node)
-
-
-def _as_test(nodes: Sequence[ast.stmt], lines: Sequence[str]) -> _Unit:
-    """Return statements as a test, which is named after what it calls."""
-    parts = [part for node in nodes for part in ast.walk(node)]
-    called = (one.func for one in parts if isinstance(one, ast.Call))
-    names = (one.id for one in called if isinstance(one, ast.Name))
-    name = f"test_{next((one for one in names if not hasattr(builtins, one)), 'claim')}"
-    waits = any(isinstance(one, ast.Await | ast.AsyncFor | ast.AsyncWith) for one in parts)
-    test: Any = parse(f"{'async ' * waits}def {name}(): pass").body[0]
-    test.body = [
-        ast.Assert(one.value) if isinstance(one, ast.Expr) and isinstance(one.value, ast.Compare)
-        else one
-        for one in nodes
-    ]  # fmt: skip
-    return _Unit(name, test, " / ".join(filter(None, (_quote(one, lines) for one in nodes))))
-
-
-def _quote(node: ast.stmt, lines: Sequence[str]) -> str:
-    """Return the words behind a test: its docstring or message, else the comments at it."""
-    words = ""
-    if _is_definition(node):
-        words = ast.get_docstring(node) or ""
-    elif isinstance(node, ast.Assert) and isinstance(node.msg, ast.Constant):
-        words = str(node.msg.value)
-    if not words:
-        top = min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", []))]) - 1
-        above = [*takewhile(lambda line: line.lstrip().startswith("#"), reversed(lines[:top]))]
-        end = node.body[0].lineno - 1 if _is_definition(node) else node.end_lineno or top
-        inside = [line[line.find("#") :] for line in lines[top:end] if "#" in line]
-        words = "\n".join(line.strip("# ") for line in (*reversed(above), *inside))
-    parts = (" ".join(part.split()) for part in re.split(r"\n\s*\n|\n\s*[-*•]\s", words))
+def _quote(test: _Function, lines: Sequence[str]) -> str:
+    """Return the words behind a test: its docstring."""
+    parts = (" ".join(part.split()) for part in _PARTS.split(ast.get_docstring(test) or ""))
     quote = " / ".join(filter(None, parts))
-    whole = QUOTED.fullmatch(quote)
-    return next(filter(None, whole.groups())) if whole else quote
+    whole = re.fullmatch(r'"([^"]+)"', quote)
+    return whole[1] if whole else quote
 
 
 def needed(nodes: Sequence[ast.stmt], others: Sequence[ast.stmt]) -> list[ast.stmt]:
@@ -276,9 +156,8 @@ def _renamed(code: str, new: str) -> str:
 
 
 def _function(tree: ast.Module) -> _Function | None:
-    """Return the function of a test, which stands last, also in a class."""
-    last: ast.AST | None = tree.body[-1] if tree.body else None
-    last = last.body[-1] if isinstance(last, ast.ClassDef) else last
+    """Return the function of a test, which stands last."""
+    last = tree.body[-1] if tree.body else None
     return last if isinstance(last, _Function) else None
 
 

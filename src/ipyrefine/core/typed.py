@@ -153,7 +153,7 @@ def confirmations(run: Run, words: list[str]) -> list[decisions.Expect]:
 
 
 def _numbered_row(run: Run, word: str) -> Row:
-    shown = rows(run, run.chosen) if run.chosen else ()
+    shown = rows(run, run.chosen)
     if word.isdecimal() and 1 <= int(word[:9]) <= len(shown):
         return shown[int(word) - 1]
     known = f"has results 1 to {len(shown)}" if shown else "shows no results to confirm"

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator
 from contextlib import suppress
 from itertools import islice
 
-from ipyrefine.core.syntax import try_parse
+from ipyrefine.core.syntax import tree_of
 from ipyrefine.kernel.redaction import find_secrets, has_known_form, is_secret_name
 from ipyrefine.sandbox.sandbox import working_folder
 
@@ -102,7 +102,7 @@ def _named(sources: Collection[str]) -> Iterator[str]:
 def _modules(source: str = "", *_: str) -> list[str]:
     """Return patterns of the modules below the folder that code may import."""
     names = list[str]()
-    for node in ast.walk(try_parse(source) or ast.Module([], [])):
+    for node in ast.walk(tree_of(source)):
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and not node.level:
@@ -113,7 +113,7 @@ def _modules(source: str = "", *_: str) -> list[str]:
 
 def _patterns(sources: Collection[str]) -> dict[str, None]:
     """Return code's strings as paths in the folder, or in one below it that is named, too."""
-    nodes = [n for one in sources for n in ast.walk(try_parse(one) or ast.Module([], []))]
+    nodes = [n for one in sources for n in ast.walk(tree_of(one))]
     texts = [n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)]
     for values in (node.values for node in nodes if isinstance(node, ast.JoinedStr)):
         parts = (str(n.value) if isinstance(n, ast.Constant) else "*" for n in values)

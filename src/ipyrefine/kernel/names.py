@@ -15,10 +15,12 @@ from ipyrefine.core.model import Task
 from ipyrefine.core.scopes import Read, module_names
 from ipyrefine.core.stated import fenced_python, read_examples
 from ipyrefine.core.syntax import (
+    DEFINITION,
     ERRORS,
     free_names,
     names_bound,
     names_used,
+    tree_of,
     try_parse,
     unparse,
 )
@@ -39,7 +41,7 @@ _BINDS_UNSEEN = frozenset(
 )
 _PLAIN = ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Expr | ast.Delete | ast.Assert
 # What leaves names to the cells below.
-_LEAVES = ast.Assign | ast.AnnAssign | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+_LEAVES = ast.Assign | ast.AnnAssign | DEFINITION
 _CELL = re.compile(r"^\[([^\]\n]+)\]\n", re.MULTILINE)  # heads the cells that a model is shown
 _BACKTICKS = re.compile(r"(?<!`)`([^`\n]{1,200})`(?!`)")
 _WORD = re.compile(r"(?<![\w.'\"])[^\W\d]\w*+(?!['\"])")  # no attribute, no word in quotes
@@ -56,7 +58,7 @@ _ASKED = re.compile(
 def names_in_code(source: str) -> list[str]:
     """Return the names that code reads before it binds them, in their order; no built-in ones."""
     part = python_part(source[:_MAX_SOURCE])
-    tree = try_parse(part.code) or ast.Module([], [])
+    tree = tree_of(part.code)
     try:
         reads = module_names(tree).reads
         names = [one.name for one in reads if not one.bound and one.name[:2] != "__"]
@@ -138,7 +140,7 @@ def without_names(source: str, names: Set[str]) -> str:
 
 
 def _statements(source: str) -> list[ast.stmt]:
-    return (try_parse(python_part(source[:_MAX_SOURCE]).code) or ast.Module([], [])).body
+    return tree_of(python_part(source[:_MAX_SOURCE]).code).body
 
 
 @lru_cache(2_000)

@@ -334,7 +334,7 @@ def gather(names: Iterable[str], namespace: Mapping[str, Any]) -> dict[str, Any]
     variables = {}
     for name in names:
         if name not in namespace:
-            hint = did_you_mean(name, [n for n in namespace if n[:1] != "_"], n=2)
+            hint = did_you_mean(name, namespace, n=2)
             raise UsageError(f"No variable named {name!r}.{hint}")
         variables[name] = namespace[name]
     return variables

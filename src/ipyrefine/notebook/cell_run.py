@@ -14,7 +14,7 @@ from ipyrefine.core.actions import Fields, row_of
 from ipyrefine.core.after import words as words_after
 from ipyrefine.core.decisions import Accept, Continue, Decision, Destination
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.events import CellRan, Event, Stopped, VerdictReached
+from ipyrefine.core.events import CellRan, Event, Stopped
 from ipyrefine.core.model import Form, Ran, StopReason
 from ipyrefine.core.ports import Check, Model
 from ipyrefine.core.run import Run
@@ -36,7 +36,7 @@ from ipyrefine.notebook.waiting import (
 )
 from ipyrefine.providers.choose import mark_asked, models_at_hand, remember_sharing
 from ipyrefine.providers.servers import Key
-from ipyrefine.render import labels, words
+from ipyrefine.render import labels
 from ipyrefine.render.escape import fence, plain
 from ipyrefine.session.commands import ANSWERS
 from ipyrefine.session.export import suite_source
@@ -108,7 +108,6 @@ class CellRun:
         self._accepted: AcceptedCell | None = None
         self._telling: asyncio.Future[None] | None = None
         self._inserting: asyncio.Future[None] | None = None
-        self._closing: asyncio.Future[None] | None = None
         self._uses_panel = self._wants_panel(magics.ui)
         if shown and self._uses_panel:
             self._open_panel(placeholder or Placeholder())
@@ -280,7 +279,6 @@ class CellRun:
             and any(one.shows == NOT_RUN_HERE for one in shown),
             "prompts": tuple(self._sent.prompts),
             "sharing": refinement.sharing,
-            "reads_behind": self.session.reads_behind,
             "back": tuple(self._accepted.old) if self._accepted else (),
             "place": self.cell_target.place,
             "place_to_run": self.cell_target.place_to_run,
@@ -306,10 +304,8 @@ class CellRun:
     def close(self) -> None:
         """Stop the loop and close the panel; the record stays."""
         note = self._note if self.session.run.stop_reason is StopReason.ACCEPTED else ""
-        running = self.session.running
-        if running or self.session.reads_behind:  # a pause stays one, to be resumed
+        if self.session.running:  # a pause stays one, to be resumed
             self.session.stop()
-        if running:
             note = f"Stopped and closed. The best text so far is in `{self._variable}`."
         self._finish(note)
 
@@ -452,9 +448,6 @@ class CellRun:
 
     def _update(self, event: Event, run: Run) -> None:
         self.cell_target.fits = run.task.form == self._form
-        if isinstance(event, VerdictReached) and run.stop_reason is StopReason.ACCEPTED:
-            self._set_variables(run)
-            self._show_record()
         if isinstance(event, CellRan):
             self.shell.user_ns["refined_run"] = run
             self._show_record()
@@ -491,23 +484,7 @@ class CellRun:
                 f"`{self._variable}`."
             )
         # The panel closes last: its many messages would keep the front-end from answering in time.
-        if self.panel is None or not (self.session.reads_behind or self._may_restore):
-            self._finish(note)
-            return
-        self._note = note
-        self._show_record()
-        self._closing = asyncio.ensure_future(self._close_when_read())
-
-    async def _close_when_read(self) -> None:
-        """Close the panel once the accepted text was read, unless that found something."""
-        await self.session.finish_reading()
-        run = self.session.run
-        over = run.stop_reason is StopReason.ACCEPTED and not self.session.running
-        if self.panel is not None and over:
-            if words.is_amber(run) or self._may_restore:
-                self.panel.note("")
-            else:
-                self._finish(self._note)
+        self._finish_unless_undone(note)
 
     # The cell of the accepted text
 
@@ -546,7 +523,9 @@ class CellRun:
                 await self.session.add(CellRan(ran=ran))
             if not hasattr(self.shell, "kernel"):
                 print(plain(words_after(ran).sentence))
-        await self._close_when_read()
+        run = self.session.run
+        if self.panel and run.stop_reason is StopReason.ACCEPTED and not self.session.running:
+            self._finish_unless_undone(self._note)
 
     def _restore(self) -> None:
         if self._accepted and (ran := self._accepted.restore()):
@@ -566,6 +545,15 @@ class CellRun:
         self._note = note
         self._close_panel()
         self._show_record()
+
+    def _finish_unless_undone(self, note: str) -> None:
+        """Close the panel, unless values of the notebook may still be put back there."""
+        if not (self.panel and self._may_restore):
+            self._finish(note)
+            return
+        self._note = note
+        self._show_record()
+        self.panel.note("")
 
     def _close_panel(self) -> None:
         if self.panel is not None:

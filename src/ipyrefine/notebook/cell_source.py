@@ -19,8 +19,9 @@ from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 from ipyrefine.checks import variable_of
+from ipyrefine.core.languages import code_language, is_python, pygments_name, read_fence
 from ipyrefine.core.model import Material
-from ipyrefine.core.syntax import ERRORS, names_used, parse, pygments_name, try_parse, unparse
+from ipyrefine.core.syntax import ERRORS, FUNCTION, parse, tree_of, try_parse, unparse
 from ipyrefine.errors import UsageError
 from ipyrefine.kernel.copying import lies_here
 from ipyrefine.kernel.magics import has_python_beside_magics
@@ -41,7 +42,6 @@ from ipyrefine.notebook.cell_target import (
     source_cell_text,
 )
 from ipyrefine.profiles import Profile
-from ipyrefine.profiles.recognise import code_language, is_python, read_fence
 
 _MAGIC = re.compile(r"\s*%%(?P<name>\w+)(?P<arguments>[^\n]*)(?:\n|\Z)")
 _STUB = """\
@@ -67,8 +67,6 @@ _OUTPUT = 800  # characters of all its outputs
 _TOTAL = 6_000  # characters of all cells; the nearest ones count first
 _RULES = 12_000  # characters of standing wishes
 _GAP = re.compile(r"\n[^\S\n]*\n")
-_Function = ast.FunctionDef | ast.AsyncFunctionDef
-_Definition = _Function | ast.ClassDef
 _ABSTRACT = re.compile(r"\b(?:ABC|Protocol)\b")
 _RAISES = re.compile(r'(?:""".*"""\s*)?raise NotImplementedError\b.*', re.DOTALL)
 _EMPTY = re.compile(rf'""".*"""(?:\s*(?:pass|\.\.\.))*|{_RAISES.pattern}', re.DOTALL)
@@ -134,7 +132,9 @@ def read_source(args: Namespace, body: str, shell: Any) -> CellSource:
             args.profile = "code"
         source = source._replace(is_draft=source.is_draft and not args.task)
     else:
-        is_code = has_python_beside_magics(body) or is_python(body) or read_fence(body) is not None
+        # To IPython a question above code is a line that asks for help.
+        ipython = has_python_beside_magics(body) and not (_ASKS.match(body) and _instructed(body))
+        is_code = ipython or is_python(body) or read_fence(body) is not None
         source = CellSource(body, args.draft or (not args.task and is_code))
         if not (args.draft or args.task or is_code) and args.profile in (None, "code"):
             source = _instructed(body, unfinished=args.coach) or source
@@ -164,22 +164,17 @@ def _instructed(body: str, *, unfinished: bool = False) -> CellSource | None:
 
 
 def _defines(code: str) -> bool:
-    """Return True if code does more than examples, and no example stands above it."""
-    body = (try_parse(code) or ast.Module([], [])).body
-    first = (try_parse(_GAP.split(code.strip())[0]) or ast.Module([], [])).body
-    below = {one.name for one in body[len(first) :] if isinstance(one, _Definition)}
-    calls = (names_used(one) & below for one in first if not isinstance(one, _Definition))
-    starts = [getattr(one, "value", one) for one in body[:1]]
-    if any(calls) or any(isinstance(one, ast.Compare | ast.Assert) for one in starts):
-        return False
+    body = tree_of(code).body
+    if body and isinstance(getattr(body[0], "value", body[0]), ast.Compare | ast.Assert):
+        return False  # examples stand above it
     return any(not isinstance(node, ast.Expr | ast.Assert) for node in body)
 
 
 def _is_stub(code: str) -> bool:
     """Return True if code waits for its functions to be written: none of them has a body yet."""
-    body = (try_parse(code) or ast.Module([], [])).body
+    body = tree_of(code).body
     owned = [one for owner in body if isinstance(owner, ast.ClassDef) for one in owner.body]
-    written = [o for o in (*body, *owned) if isinstance(o, _Function) and not o.decorator_list]
+    written = [o for o in (*body, *owned) if isinstance(o, FUNCTION) and not o.decorator_list]
     bodies = [unparse(ast.Module(one.body, [])) for one in written]
     empty = not _ABSTRACT.search(code) and bool(bodies) and all(map(_EMPTY.fullmatch, bodies))
     return empty or (not owned and any(map(_RAISES.fullmatch, bodies)))

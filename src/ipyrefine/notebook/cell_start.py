@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import ValidationError
 
 from ipyrefine import api, checks
+from ipyrefine.core.languages import language_of
 from ipyrefine.core.model import Attempt, Form, Record
 from ipyrefine.core.template import read_template
 from ipyrefine.errors import NoModel, NoModelYet, RefineError, UsageError, did_you_mean
@@ -39,7 +40,6 @@ from ipyrefine.notebook.cell_source import (
 )
 from ipyrefine.notebook.cell_target import Origin, is_cell_id, is_headless, source_cell_text
 from ipyrefine.notebook.waiting import Placeholder
-from ipyrefine.profiles.recognise import language_of
 from ipyrefine.providers.choose import RECORD, NoWriter, is_recording
 from ipyrefine.providers.faults import safe_url
 from ipyrefine.session.history import Earlier, find_earlier
@@ -258,7 +258,7 @@ def read_start(
     )
     is_code, seen = profile.form == "code", dict[str, str]()
     count = magics.context if args.context is None else args.context
-    language = read.language or language_of(text, read.draft)
+    language = read.language or (language_of(read.draft) if read.draft else "python")
     if (
         not is_code
         or language not in ("python", "sql")
@@ -336,7 +336,7 @@ def _prompts(name: str | None, namespace: Mapping[str, Any]) -> Mapping[str, str
     if name is None:
         return None
     if name not in namespace:
-        hint = did_you_mean(name, (known for known in namespace if known[:1] != "_"))
+        hint = did_you_mean(name, namespace)
         raise UsageError(f"--prompts: there is no variable {name!r}.{hint}")
     prompts = namespace[name]
     if not isinstance(prompts, Mapping) or not prompts:

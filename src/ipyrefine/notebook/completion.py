@@ -100,8 +100,10 @@ _VALUES: dict[str, Callable[[dict[str, Any]], Iterable[str]]] = {
     "language": lambda _: sorted(names[0] for _, names, *_ in get_all_lexers() if names),
     "profile": lambda v: [*profiles.NAMES, *(n for n in _of(v, dict) if "criteria" in v[n])],
     "output": lambda v: ["refined", *_of(v, str)],
-    "var": lambda v: [n for n in v if not isfunction(v[n]) and not ismodule(v[n])],
-    "no_var": lambda v: [n for n in v if not isfunction(v[n]) and not ismodule(v[n])],
+    **dict.fromkeys(
+        ("var", "no_var"),
+        lambda v: [n for n in v if not isfunction(v[n]) and not ismodule(v[n])],
+    ),
     "prompts": lambda v: _of(v, dict),
     "check": lambda v: [*checks.BUILTIN, *(n for n in v if isfunction(v[n]))],
 }

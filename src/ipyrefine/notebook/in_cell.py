@@ -3,8 +3,7 @@
 from itertools import groupby, pairwise
 from typing import Any
 
-from ipyrefine.render.diff import Marks, visible_rows
-from ipyrefine.render.escape import plain
+from ipyrefine.render.diff import Marks, shown_lines, visible_rows
 
 
 def hunks(old: str, new: str) -> list[dict[str, Any]]:
@@ -13,7 +12,7 @@ def hunks(old: str, new: str) -> list[dict[str, Any]]:
     Each says how many lines of the old text are above it (``at``), and which are ``gone`` and
     ``added`` there. A line is a list of pieces, of which every second one differs.
     """
-    before, after = plain(old).split("\n"), plain(new).split("\n")
+    before, after = shown_lines(old, new)
     found, at = [], 0
     for number, group in groupby(visible_rows(old, new), key=lambda row: row.hunk):
         rows = [*group]

@@ -19,10 +19,10 @@ from typing import Any, NoReturn, get_args
 
 from ipyrefine import checks
 from ipyrefine.api import EFFORTS, read_limits
+from ipyrefine.core.languages import pygments_name
 from ipyrefine.core.model import Budget, Limits
 from ipyrefine.core.prompts import APPENDED, PLACES
 from ipyrefine.core.sharing import LEVELS
-from ipyrefine.core.syntax import pygments_name
 from ipyrefine.errors import UsageError, did_you_mean
 from ipyrefine.notebook.cell_target import is_cell_id
 
@@ -379,19 +379,11 @@ def read_key(options: argparse.Namespace, magics: Any) -> Callable[[], str] | No
 _AMOUNT = re.compile(r"(\$?)\s*([\d.]+)\s*(k?)\s*([a-z ]*)", re.IGNORECASE)
 # What each unit bounds, and how much of it one is.
 _UNITS = {
-    **dict.fromkeys(("token", "tokens"), ("tokens", 1)),
-    **dict.fromkeys(("call", "calls"), ("calls", 1)),
-    **dict.fromkeys(("s", "sec", "second", "seconds"), ("seconds", 1)),
-    **dict.fromkeys(("min", "minute", "minutes"), ("seconds", 60)),
-    **{
-        f"{side} token{plural}": (name, 1)
-        for side, name in (
-            *(("prompt", "prompt_tokens"), ("input", "prompt_tokens")),
-            *(("completion", "completion_tokens"), ("output", "completion_tokens")),
-        )
-        for plural in ("", "s")
-    },
-    "$": ("cost", 1),
+    **{"token": ("tokens", 1), "call": ("calls", 1), "$": ("cost", 1)},
+    **dict.fromkeys(("s", "sec", "second"), ("seconds", 1)),
+    **dict.fromkeys(("min", "minute"), ("seconds", 60)),
+    **dict.fromkeys(("prompt token", "input token"), ("prompt_tokens", 1)),
+    **dict.fromkeys(("completion token", "output token"), ("completion_tokens", 1)),
 }
 
 
@@ -410,7 +402,8 @@ def parse_budget(text: str) -> Budget:
     for part in map(str.strip, text.split(",")):
         match = _AMOUNT.fullmatch(part)
         dollar, number, kilo, unit = match.groups() if match else ("", "", "", "")
-        kind, factor = _UNITS.get(f"{dollar}{unit.lower().strip()}", ("", 0))
+        unit = f"{dollar}{unit.lower().strip()}"
+        kind, factor = _UNITS.get(unit.removesuffix("s") or unit, ("", 0))
         if kind in bounds:
             raise UsageError(f"--budget bounds the {kind.replace('_', ' ')} twice.")
         try:

@@ -1,8 +1,11 @@
 """Profiles: what a kind of text is read for, as data in the TOML files next to this one."""
 
+import json
 import os
+import re
 import tomllib
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -11,6 +14,7 @@ from typing import Any, Self
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
+from ipyrefine.core.languages import code_language, read_fence
 from ipyrefine.core.model import Criterion, Form, Limits, Record, Task, named_criteria
 from ipyrefine.errors import UsageError, did_you_mean
 
@@ -20,6 +24,7 @@ NAMES = tuple(
         file.name.removesuffix(".toml") for file in _FOLDER.iterdir() if file.name.endswith(".toml")
     )
 )
+_HEADER = re.compile(r"\s*subject:[^\n]+\n", re.IGNORECASE)  # of an email
 
 
 class Profile(Record):
@@ -148,11 +153,23 @@ def find(
     raise UsageError(_unknown(profile, namespace or {}))
 
 
+def name_by_draft(text: str) -> str:
+    """Return the name of the profile that fits an existing text."""
+    if fenced := read_fence(text):
+        return "data" if fenced.language == "json" else "code"
+    if code_language(text):
+        return "code"
+    with suppress(ValueError, RecursionError):
+        if isinstance(json.loads(text), dict | list):
+            return "data"
+    return "email" if _HEADER.match(text) else "prose"
+
+
 def _unknown(name: str, namespace: Mapping[str, Any]) -> str:
     if name in namespace:
         kind = type(namespace[name]).__name__
         return f"The profile {name!r} is a variable of type {kind}; a profile is a dict."
-    own = [n for n, value in namespace.items() if isinstance(value, Mapping) and n[:1] != "_"]
+    own = [n for n, value in namespace.items() if isinstance(value, Mapping)]
     return (
         f"There is no profile {name!r}.{did_you_mean(name, [*NAMES, *own], n=2)} "
         f"Use {', '.join(NAMES)}, a dict, or a TOML file."

@@ -1,8 +1,6 @@
 """Choose the model that a name, the environment or this machine offers, and what it is sent."""
 
-import difflib
 import os
-import re
 import tomllib
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from functools import cache, partial
@@ -16,7 +14,13 @@ from ipyrefine.errors import NoModel, UsageError, did_you_mean
 from ipyrefine.providers import weights
 from ipyrefine.providers.local import LocalModel, is_local
 from ipyrefine.providers.replay import PREFIX, RecordedModel
-from ipyrefine.providers.servers import Key, facts_about, listed_price, remember_about
+from ipyrefine.providers.servers import (
+    Key,
+    facts_about,
+    is_openai,
+    listed_price,
+    remember_about,
+)
 
 RECORD = "IPYREFINE_RECORD"
 NO_MODEL = (
@@ -24,8 +28,6 @@ NO_MODEL = (
     "embedded one, or set OPENAI_API_KEY or OPENAI_BASE_URL and name a model with --model or "
     "IPYREFINE_MODEL."
 )
-
-_SAME, _SIMILAR = 0.95, 0.7  # how alike two names are, by `difflib`
 
 Role = Literal["critic", "editor"]
 _asked = set[str]()  # servers that this process has asked the user about
@@ -81,11 +83,12 @@ def choose_model(
         from ipyrefine.providers.openai import OpenAIModel
 
         model = OpenAIModel(name, base_url=server, api_key=api_key, **settings)
-        near = "" if base_url or is_local(model) else _near_embedded(name, bool(server))
-        if near:  # else a slip would send the cell to a vendor
+        # Else a slip would send the cell to a vendor, which has no model of a similar name.
+        near = did_you_mean(name.lower(), weights.WEIGHTS) if is_openai(model.base_url) else ""
+        if near and not base_url:
             raise UsageError(
-                f"Did you mean the embedded model {near}? For a server's model {name!r}, give "
-                "the server as well: --base-url URL."
+                f"{name!r} would be asked for at OpenAI.{near} For a server's model, give the "
+                "server as well: --base-url URL."
             )
         return model
     if name:
@@ -120,20 +123,6 @@ class NoWriter:
         yield
 
 
-def _near_embedded(name: str, has_server: bool) -> str:
-    """Return the embedded model whose name was probably meant; empty for none.
-
-    OpenAI itself has no model of a similar name. Another server may have one of nearly the same,
-    and such names as ``qwen2.5-coder:1.5b`` are only ever a server's.
-    """
-    if has_server and re.search(r"[:/]", name):
-        return ""
-    known = {re.sub(r"\W", "", embedded): embedded for embedded in weights.WEIGHTS}
-    plain = re.sub(r"[\W_]", "", name.lower())
-    cutoff = _SAME if has_server else _SIMILAR
-    return next((known[n] for n in difflib.get_close_matches(plain, known, 1, cutoff)), "")
-
-
 def is_recording(name: str | None) -> bool:
     """Return True if a model's name, or the configured one, is that of a recording."""
     return (name or os.environ.get("IPYREFINE_MODEL") or "").startswith(PREFIX)
@@ -156,7 +145,7 @@ def models_at_hand(*used: Model) -> dict[str, Price | None]:
 
 
 def _live(**server: Any) -> Model:
-    if os.environ.get("IPYREFINE_MODEL", "").startswith(PREFIX):
+    if is_recording(None):
         raise NoModel(NO_MODEL)
     return choose_model(**server)
 

@@ -11,7 +11,6 @@ import math
 import re
 import ssl
 import time
-from collections import deque
 from collections.abc import Collection, Container, Iterator, Mapping
 from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple
@@ -33,7 +32,7 @@ _PLACES = {  # where an error answer holds its words, the field it is about, the
 _CODES = ("code", "status")
 _MOST_PARTS = 9  # of a list
 _STATUS = re.compile(r"[45][0-9]{2}")
-_DURATION = re.compile(r"(-?[0-9]{1,15}(?:\.[0-9]{1,15})?) ?(ms|s)?", re.IGNORECASE)
+_DURATION = re.compile(r"(-?[0-9]{1,15}(?:\.[0-9]{1,15})?) ?s?")
 
 
 class NotCompletions(Exception):
@@ -42,10 +41,6 @@ class NotCompletions(Exception):
 
 class ReplyTooLong(Exception):
     """A server sent more than `MAX_REPLY_BYTES`."""
-
-
-class Compressed(Exception):
-    """A server compressed a reply, although it was asked not to."""
 
 
 class Refused(Exception):
@@ -101,9 +96,8 @@ class Fault(NamedTuple):
 @functools.cache
 def _faults() -> tuple[Fault, ...]:
     """Return the table; the first row that fits a failure applies."""
-    # Imported on first use: a cell's options need `safe_url`, not a second of imports.
+    # Imported on first use: a cell's options need `safe_url` alone.
     import httpx2
-    import openai
 
     rejected, failed = errors.RequestRejected, errors.ServerFailed
     return (
@@ -144,14 +138,14 @@ def _faults() -> tuple[Fault, ...]:
             statuses=(404,),
         ),
         Fault(
-            errors.Unreachable,
-            "{server} gave up waiting for the request{quote}. Run the cell again.",
-            statuses=(408,),
-        ),
-        Fault(
             errors.RateLimited,
             "{server} accepts no more requests for now{quote}. Wait {time} and run the cell again.",
             statuses=(429,),
+        ),
+        Fault(
+            failed,
+            "{server} failed (HTTP {status}){quote}. Run the cell again, or choose another model.",
+            statuses=(408, *range(500, 1000)),
         ),
         Fault(
             rejected,
@@ -159,35 +153,24 @@ def _faults() -> tuple[Fault, ...]:
             "or choose another model.",
             statuses=range(1, 500),
         ),
-        Fault(
-            failed,
-            "{server} failed (HTTP {status}){quote}. Run the cell again, or choose another model.",
-            statuses=range(500, 1000),
-        ),
         # It did not answer, or not to the end.
         Fault(
             failed,
             "{server} doesn't answer in the chat completions protocol. Check the base URL, which "
             "often ends in /v1.",
-            exceptions=(NotCompletions, UnicodeDecodeError, httpx2.DecodingError),
+            exceptions=(NotCompletions,),
             asks_setup=True,
         ),
         Fault(
             failed,
             f"{{server}} sent more than {MAX_REPLY_BYTES // 2**20} MB for one reply. Run the cell "
             "again, or choose another model.",
-            exceptions=(ReplyTooLong,),
-        ),
-        Fault(
-            failed,
-            "{server} compresses its replies, although it was asked not to. Switch that off, or "
-            "choose another server.",
-            exceptions=(Compressed,),
+            exceptions=(ReplyTooLong, httpx2.SSEError),
         ),
         Fault(
             errors.Unreachable,
             "{server} sent nothing new for too long. Check that it runs, or raise --set timeout.",
-            exceptions=(openai.APITimeoutError, httpx2.TimeoutException, TimeoutError),
+            exceptions=(httpx2.TimeoutException, TimeoutError),
         ),
         Fault(
             errors.Unreachable,
@@ -198,20 +181,13 @@ def _faults() -> tuple[Fault, ...]:
         Fault(
             errors.Unreachable,
             "No connection to {server}{cause}. Check the address, and that the server is running.",
-            exceptions=(openai.APIConnectionError, httpx2.TransportError),
-            asks_setup=True,
-        ),
-        Fault(
-            errors.Unreachable,
-            "{server} is not a valid address{quote}. Check the base URL.",
-            exceptions=(httpx2.InvalidURL,),
+            exceptions=(httpx2.TransportError,),
             asks_setup=True,
         ),
         Fault(
             failed,
             "{server} reported an error{quote}. Run the cell again, or choose another model.",
             statuses=(0,),
-            exceptions=(openai.OpenAIError,),
         ),
         Fault(  # whatever else a reply may break
             failed,
@@ -230,10 +206,7 @@ def model_error(
         fault = next(row for row in _faults() if refusal.status in row.statuses)
         message = refusal.message
     else:
-        # The client may wrap what was raised while it read the answer.
-        wrapped = (NotCompletions, ReplyTooLong, Compressed, UnicodeDecodeError)
-        certificate = ssl.SSLCertVerificationError
-        error = cause if isinstance(cause, (*wrapped, certificate)) else error
+        error = cause if isinstance(cause, ssl.SSLCertVerificationError) else error
         fault = next(row for row in _faults() if isinstance(error, row.exceptions))
         message = str(error)
     ours = fault.error(
@@ -282,8 +255,7 @@ def read_refusal(body: object, status: int, headers: Mapping[str, str]) -> Refus
     for _, name, value in sorted(leaves, key=lambda leaf: -leaf[0]):
         if name in _PLACES and _unfold(value) is value and value != "":
             found[_PLACES[name]].append(str(value))
-    milliseconds = f"{headers.get('retry-after-ms', '')}ms"
-    waits = map(_seconds, (milliseconds, headers.get("retry-after", ""), *found["delay"]))
+    waits = map(_seconds, (headers.get("retry-after", ""), *found["delay"]))
     return Refusal(
         status,
         message=next(iter(found["words"]), ""),
@@ -297,12 +269,8 @@ def find_error(chunk: object, event: str | None = None) -> object:
     """Return the error in a chunk or in a whole reply, if there is one."""
     if not isinstance(chunk, dict):
         return None
-    choices = chunk.get("choices")
-    first = choices[0] if isinstance(choices, list) and choices else None
     named = "error" in (event, chunk.get("object"), chunk.get("type"), *chunk)
-    if (named and chunk.get("error", True)) or (isinstance(first, dict) and first.get("error")):
-        return chunk
-    return None
+    return chunk if named and chunk.get("error", True) else None
 
 
 def _unfold(value: object) -> object:
@@ -321,9 +289,9 @@ def _written(name: str) -> str:
 
 
 def _seconds(text: str) -> float | None:
-    """Return the seconds in ``20``, ``1.5s``, ``250ms`` or a date; None for none."""
+    """Return the seconds in ``20``, ``1.5s`` or a date; None for none."""
     if match := _DURATION.fullmatch(text.strip()):
-        return max(0.0, float(match[1]) / (1_000 if match[2] in ("ms", "MS") else 1))
+        return max(0.0, float(match[1]))
     try:
         return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
     except (ValueError, OverflowError, TypeError):
@@ -353,7 +321,8 @@ def chain(error: BaseException) -> Iterator[BaseException]:
 
 def root(error: BaseException) -> BaseException:
     """Return the first cause of an exception."""
-    return deque(chain(error), maxlen=1)[0]
+    *_, first = chain(error)
+    return first
 
 
 def safe_url(url: str) -> str:
@@ -367,7 +336,7 @@ def safe_url(url: str) -> str:
 
 def _quote(message: str, secrets: tuple[str, ...]) -> str:
     """Return a message in brackets, on one line, shortened; empty for a web page or nothing."""
-    if "<html" in message.lower() or "<!doctype" in message.lower():
+    if message.startswith("<"):
         return ""
     for word in (secret for secret in secrets if len(secret) >= LEAST_SECRET):
         message = re.sub(re.escape(word), "…", message, flags=re.IGNORECASE)
@@ -378,13 +347,10 @@ def _quote(message: str, secrets: tuple[str, ...]) -> str:
 
 
 def _wait(refusal: Refusal | None) -> str:
-    """Return how long to wait before asking again, in the largest unit that fits."""
     seconds = refusal.delay or 0 if refusal else 0
     if seconds < MAX_WAIT:
         return "a little, or check the account's quota,"
-    size, unit = (3_600, "hour") if seconds >= 3_600 else (60, "minute")
-    count = math.ceil(seconds / size)
-    return f"{count} {unit}{'s' * (count > 1)}"
+    return f"{math.ceil(seconds / 60)} min"
 
 
 def _redirect_target(refusal: Refusal | None) -> str:

@@ -4,11 +4,10 @@ A key goes to the address that it was given for, and to no other. No file of our
 """
 
 from collections.abc import Callable
-from concurrent.futures import Future
-from threading import Thread
 from typing import Any
 
 from ipyrefine.providers.servers import Key, facts_about, remember_about
+from ipyrefine.providers.within import within
 
 _SERVICE = "ipyrefine"
 # Backends that keep nothing, write files (some of them in clear), or ask for a password in a cell.
@@ -49,23 +48,18 @@ def has_keyring() -> bool:
 
 def _ask(action: Callable[[Any], Any]) -> Any:
     """Return what an action on the keyring gives; None without one, or where it fails or hangs."""
-    answer = Future[Any]()
-
-    def work() -> None:
-        try:
-            keyring = _find_keyring()
-            answer.set_result(None if keyring is None else action(keyring))
-        except Exception:  # whatever a backend raises; its words may hold the key
-            answer.set_result(None)
-
     if _hung:
         return None
+
+    def ask() -> Any:
+        keyring = _find_keyring()
+        return None if keyring is None else action(keyring)
+
     try:
-        Thread(target=work, name="ipyrefine-keyring", daemon=True).start()
-        return answer.result(_SECONDS)
+        return within(_SECONDS, ask)
     except TimeoutError:
         _hung.append(True)
-    except RuntimeError:  # a browser's Python has no threads
+    except Exception:  # whatever a backend raises; its words may hold the key
         pass
     return None
 

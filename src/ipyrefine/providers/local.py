@@ -10,16 +10,14 @@ import sys
 import threading
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
-from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from ipyrefine.core.model import Price
 from ipyrefine.core.ports import Delta, Model, Notice, Reply, Request
 from ipyrefine.errors import NoModel, WeightsError
 from ipyrefine.providers.llama_server import CONTEXT_TOKENS
-from ipyrefine.providers.servers import Key
+from ipyrefine.providers.servers import Key, is_loopback
 
 if TYPE_CHECKING:  # it takes a second to import, and recordings don't need it
     from ipyrefine.providers.openai import OpenAIModel
@@ -42,9 +40,6 @@ class LocalModel:
     def __init__(self, path: Path, *, name: str) -> None:
         self._path = path
         self._name = name
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._name!r})"
 
     @property
     def name(self) -> str:
@@ -142,13 +137,7 @@ def is_local(model: Model) -> bool:
 
     A recording does not count, as another model may answer what it does not hold.
     """
-    if isinstance(model, LocalModel):
-        return True
-    host = urlsplit(str(getattr(model, "base_url", ""))).hostname or ""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
+    return isinstance(model, LocalModel) or is_loopback(str(getattr(model, "base_url", "")))
 
 
 def allowed_processors(quota: Path = Path("/sys/fs/cgroup/cpu.max")) -> int | None:

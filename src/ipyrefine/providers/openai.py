@@ -16,33 +16,22 @@ import random
 import re
 import ssl
 import time
-from collections.abc import (
-    AsyncGenerator,
-    AsyncIterator,
-    Awaitable,
-    Callable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
-from contextlib import aclosing, suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing, asynccontextmanager, suppress
 from functools import partial
-from types import SimpleNamespace
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlsplit
 
 import httpx2
 import openai
 
 from ipyrefine.core.model import Price
 from ipyrefine.core.ports import Delta, Notice, Reply, Request
-from ipyrefine.errors import AccessDenied, ModelError, RefineError, UsageError
+from ipyrefine.errors import AccessDenied, RefineError, UsageError
 from ipyrefine.providers.faults import (
     LEAST_SECRET,
     MAX_ERROR_BYTES,
     MAX_REPLY_BYTES,
     MAX_WAIT,
-    Compressed,
     NotCompletions,
     Refusal,
     Refused,
@@ -58,13 +47,11 @@ from ipyrefine.providers.faults import (
 )
 from ipyrefine.providers.keys import find_key
 from ipyrefine.providers.servers import (
-    ASKED,
-    FORMATS,
+    FORMAT,
     LIMITS,
-    Capabilities,
     Key,
+    is_loopback,
     is_openai,
-    left_out,
     listed_cost,
     listed_price,
     recall,
@@ -73,17 +60,15 @@ from ipyrefine.providers.servers import (
 from ipyrefine.providers.stream import Assembly
 
 _OPENAI_URL = "https://api.openai.com/v1"
-_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
-_NO_KEY = "none"  # local servers want no key, but the client insists on one
 # All the headers that a server gets which the environment does not name.
 _HEADERS = {
     *("host", "connection", "authorization", "user-agent"),
     *("accept", "accept-encoding", "content-type", "content-length"),
 }
-_OURS = ("messages", "model", "stream")  # fields that a user cannot set
-_AZURE_KEY = "api-key"  # the header
+_OURS = ("messages", "model", "stream", *LIMITS)  # fields that a user cannot set
 _NAME = re.compile(r"[^\s<>\"'][ -~]{0,199}")  # a model's
-_API_VERSION = re.compile(r"api-version=[\w.-]{1,40}")
+
+_SECRET = re.compile(rf'"([^"\\]{{{LEAST_SECRET},}})"(?!:)')  # as a value in JSON
 
 TIMEOUT = 600.0  # seconds; models that think in silence take minutes
 _CONNECT_SECONDS = 10.0
@@ -96,36 +81,14 @@ _POLL = 2.0  # seconds between two looks whether it is loaded
 _MAX_LOADING = 300  # seconds
 _FIRST_DELAY = 0.5  # seconds
 _MAX_DELAY = 8.0
+# Worth a second try. A server that took the request and fell silent may be at work on it: asking
+# again would only slow it down.
+_LOST = (
+    *(httpx2.NetworkError, httpx2.ConnectTimeout),
+    *(httpx2.RemoteProtocolError, httpx2.ProxyError),
+)
+_FINAL = (TimeoutError, httpx2.TimeoutException, ReplyTooLong, httpx2.SSEError)  # not worth one
 _END = object()  # of a stream; None may be a chunk
-
-
-class _Stream(openai.AsyncStream[Any]):
-    """A stream that ends at its end mark, whatever follows, and decodes its chunks as we do.
-
-    A reply that is not streamed, as some servers send it to every request, is its only chunk.
-    """
-
-    async def _iter_events(self) -> AsyncIterator[Any]:
-        if self.response.headers.get("content-type", "").startswith("application/json"):
-            completion = decode(await self.response.aread())
-            self._check(completion)
-            if not (isinstance(completion, dict) and "choices" in completion):
-                raise NotCompletions
-            yield SimpleNamespace(event=None, data="", json=lambda: completion)
-            return
-        async with aclosing(super()._iter_events()) as events:  # type: ignore[type-var]
-            async for event in events:
-                if event.data.startswith("[DONE]"):
-                    break
-                if event.data.strip() and event.data.lstrip()[0] != ":":  # else a sign of life
-                    chunk = decode(event.data)
-                    self._check(chunk, event.event)
-                    event.json = lambda chunk=chunk: chunk  # type: ignore[method-assign,misc]
-                    yield event
-
-    def _check(self, chunk: object, event: str | None = None) -> None:
-        if (error := find_error(chunk, event)) is not None:
-            raise Refused(read_refusal(error, 0, self.response.headers))
 
 
 class OpenAIModel:
@@ -136,8 +99,7 @@ class OpenAIModel:
 
     Args:
         model: the name the server knows it by.
-        base_url: the server's address, up to ``/v1``, or Azure's with its ``api-version``; None for
-            ``OPENAI_BASE_URL`` or OpenAI.
+        base_url: the server's address, up to ``/v1``; None for ``OPENAI_BASE_URL`` or OpenAI.
         api_key: the key, or a callable that returns it, called before every request. Without one,
             the one that was entered for this address (`keys`) goes to it; ``OPENAI_API_KEY`` goes
             to the server of ``OPENAI_BASE_URL`` (OpenAI if unset), and any other gets no key.
@@ -166,18 +128,20 @@ class OpenAIModel:
         max_retries: int = 2,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        api_key = Key(api_key)
+        self._model, self._api_key, self._price = model, Key(api_key), price
         address = base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI_URL
-        self._model, self._api_key, self._price = model, api_key, price
-        self._base_url, self._query, self._login = _read_address(address)
-        host = urlsplit(self._base_url).hostname or ""
-        self._is_loopback = host in _LOOPBACK
-        self._is_azure = bool(self._query) or host.endswith((".azure.com", ".azure-api.net"))
+        self._base_url, self._login, password = _read_address(address)
+        self._is_loopback = is_loopback(self._base_url)
         self._timeout = TIMEOUT if timeout is None else timeout
         if not 0 < self._timeout < math.inf:
             raise UsageError(f"The timeout must be a number of seconds above 0, not {timeout}.")
         self._extra = _read_extra(extra)
-        self._secrets = (*self._login, *_long_texts(self._extra))
+        self._place = (self._base_url, model, json.dumps(self._extra, sort_keys=True))
+        self._secrets = (
+            password,
+            self._login,
+            *_SECRET.findall(json.dumps(self._extra, ensure_ascii=False)),
+        )
         self._announced = set[str]()
         self._max_retries = max_retries
         self._sleep = sleep
@@ -235,103 +199,69 @@ class OpenAIModel:
         """
         key = self._current_key()
         try:
-            async with self._client() as client, asyncio.timeout(_LIST_SECONDS):
-                response = await client.get(
-                    "/models", cast_to=httpx2.Response, options={"headers": self._headers(key)}
-                )
-                return _read_names(decode(await response.aread()))
+            async with (
+                asyncio.timeout(_LIST_SECONDS),
+                self._client() as client,
+                self._open(client, key, "/models") as response,
+            ):
+                return _read_names(decode(await _receive(response, MAX_REPLY_BYTES)))
         except BaseException as error:
             raise self._without_frames(error, key) from None
 
     async def _ask(
         self, request: Request, key: Key
     ) -> AsyncGenerator[Delta | Notice | Reply, None]:
-        start, retries, settled = time.monotonic(), 0, False
-        taken = known = recall(self.base_url, self._model)
-        extra = dict(self._extra)
+        start, retries = time.monotonic(), 0
+        taken = known = recall(*self._place)
         async with self._client() as client:
             while True:
                 assembly = Assembly(request)
-                fields = taken.fields(request)
-                if not extra.keys().isdisjoint(LIMITS):
-                    del fields[taken.limit]
-                fields |= extra
+                body = {"model": self._model, **taken.body(request, self._extra)}
                 try:
-                    stream = await self._send(client, taken.messages(request), fields, key)
-                    async with aclosing(self._read(stream, assembly)) as deltas:
+                    async with aclosing(self._read(client, key, body, assembly)) as deltas:
                         async for delta in deltas:
-                            for text in (
-                                () if settled else self._learn(known, taken, request, extra)
-                            ):
-                                yield Notice(text=text)
-                            settled = True
                             yield delta
                     break
                 except Exception as error:
                     refusal = find_refusal(error)
                     if assembly.has_begun:
                         raise
-                    if refusal is not None:
-                        field = taken.find_refused(refusal, request, fields)
-                        own = {field, *(LIMITS if field in LIMITS else ())} & extra.keys()
-                        less = taken if own else taken.without(field, refusal, request)
-                        if own or less != taken:
-                            extra = {n: value for n, value in extra.items() if n not in own}
-                            taken = less
-                            continue
+                    if refusal and (less := taken.without(refusal, request, self._extra)) != taken:
+                        taken = less
+                        continue
                     wait = self._retry(error, refusal, retries)
                     if wait is None:
                         raise
                 retries += 1
                 yield wait
                 await self._sleep(wait.wait)
-        for text in self._learn(known, taken, request, extra):
-            yield Notice(text=text)
+        for text in taken.notices(known, request, self._extra):
+            if text not in self._announced:
+                self._announced.add(text)
+                yield Notice(text=text)
         reply = assembly.reply(time.monotonic() - start)
-        if assembly.thinks_aloud:
-            refused = taken.refused.union(FORMATS)  # a grammar leaves no room for its thoughts
-            remember(self.base_url, self._model, taken._replace(refused=refused))
+        if assembly.thinks_aloud:  # a grammar leaves no room for its thoughts
+            taken = taken.leaving(FORMAT)
+        remember(*self._place, taken=taken)
         usage = reply.usage
-        allowed = taken.token_limit(request)
-        update: dict[str, Any] = {
-            "capped": reply.finish == "length" and allowed < request.max_tokens
-        }
+        capped = reply.finish == "length" and taken.token_limit(request) < request.max_tokens
         if usage.cost is None:
             cost = (
                 self._price.cost(usage.prompt_tokens, usage.completion_tokens)
                 if self._price
                 else listed_cost(usage, self._model, self.base_url)
             )
-            update["usage"] = usage.model_copy(update={"cost": cost})
-        yield reply.model_copy(update=update)
-
-    def _learn(
-        self, known: Capabilities, taken: Capabilities, request: Request, extra: dict[str, Any]
-    ) -> Iterator[str]:
-        """Remember what the server took, and yield a sentence for each thing that it refused."""
-        if taken != known:
-            remember(self.base_url, self._model, taken)
-        own = [name for name in self._extra if name not in extra]
-        for name in own:  # for this run: the next may set another value
-            self._extra.pop(name, None)
-        before = known._replace(refused=known.refused - ASKED)
-        for text in (*map(left_out, own), *taken.notices(before, request)):
-            if text not in self._announced:
-                self._announced.add(text)
-                yield text
+            usage = usage.model_copy(update={"cost": cost})
+        yield reply.model_copy(update={"capped": capped, "usage": usage})
 
     def _retry(self, error: Exception, refusal: Refusal | None, retries: int) -> Notice | None:
         """Return the wait before a retry; None if the request cannot succeed."""
         text = ""  # without an answer: if it stays away, the error says so once
         if refusal is None:
-            # A server that took the request and fell silent may be at work on it: asking again
-            # would only slow it down. A certificate does not get better by waiting.
-            silent = isinstance(error, openai.APITimeoutError) and not isinstance(
-                error.__cause__, httpx2.ConnectTimeout
-            )
-            if silent or isinstance(root(error), ssl.SSLCertVerificationError):
+            certificate = isinstance(root(error), ssl.SSLCertVerificationError)
+            if certificate or not isinstance(error, _LOST):
                 return None
-            wait = backoff(retries) if isinstance(error, openai.APIConnectionError) else math.inf
+            wait = backoff(retries)
         else:
             status, delay = refusal.status, refusal.delay
             polls = status == _LOADING and self._is_loopback and delay is None
@@ -339,49 +269,32 @@ class OpenAIModel:
                 text = f"The server isn't ready yet. Waiting up to {_MAX_LOADING // 60} minutes."
                 return Notice(text="" if retries else text, wait=_POLL)
             wait = backoff(retries) if delay is None else delay
-            transient = status in _TRANSIENT or status >= 500 or (status == 402 and delay)
-            if not transient or refusal.headers.get("x-should-retry") == "false":
+            if status not in _TRANSIENT and status < 500:
                 return None
-            code = f" (HTTP {status})" if status else ""
-            reason = "is busy" if status in _BUSY else f"failed{code}"
+            reason = "is busy" if status in _BUSY else "failed"
             count = f"({retries + 1} of {self._max_retries})"
             text = f"The server {reason}; trying again in {math.ceil(wait)} s {count}."
         again = retries < self._max_retries and wait <= MAX_WAIT
         return Notice(text=text, wait=wait) if again else None
 
-    async def _send(
-        self,
-        client: openai.AsyncOpenAI,
-        messages: Sequence[Any],
-        fields: Mapping[str, Any],
-        key: Key,
-    ) -> _Stream:
-        # A server that sends its headers byte by byte is silent too.
-        async with asyncio.timeout(self._timeout + _CONNECT_SECONDS):
-            # Plain JSON both ways: the client's `create` makes a type of every field and chunk.
-            stream: _Stream = await client.post(
-                "/chat/completions",
-                cast_to=object,
-                body={"model": self._model, "messages": messages, **fields},
-                options={"headers": self._headers(key)},
-                stream=True,
-                stream_cls=_Stream,
-            )
-        return stream
-
-    async def _read(self, stream: _Stream, assembly: Assembly) -> AsyncGenerator[Delta, None]:
-        """Read a stream to its end and yield what it adds to the reply; close it in any case.
+    async def _read(
+        self, client: openai.AsyncOpenAI, key: Key, body: object, assembly: Assembly
+    ) -> AsyncGenerator[Delta, None]:
+        """Ask, read the answer to its end and yield what it adds to the reply.
 
         Raises:
             TimeoutError: nothing new came in `timeout` seconds.
             NotCompletions: it holds no chunk, or anything else than JSON objects.
         """
         clock = asyncio.get_running_loop().time
-        count, deadline = 0, clock() + self._timeout
-        try:
+        async with (
+            self._open(client, key, "/chat/completions", body) as response,
+            aclosing(_chunks(response)) as chunks,
+        ):
+            count, deadline = 0, clock() + self._timeout
             while True:
                 async with asyncio.timeout_at(deadline):
-                    chunk = await anext(stream, _END)
+                    chunk = await anext(chunks, _END)
                 if chunk is _END:
                     break
                 if not isinstance(chunk, dict):  # servers may send any JSON here
@@ -392,50 +305,72 @@ class OpenAIModel:
                     yield delta
                 if assembly.progress > before:
                     deadline = clock() + self._timeout
-                elif clock() > deadline:  # a flood of empty chunks leaves the timer no chance
-                    raise TimeoutError
             if count == 0:
                 raise NotCompletions
-        finally:
-            await stream.close()
 
-    def _headers(self, key: Key) -> dict[str, str]:
-        login = f"Basic {self._login[-1]}" if self._login else f"Bearer {key()}"
-        azure = {_AZURE_KEY: key()} if self._is_azure and key() != _NO_KEY else {}
-        return {"Authorization": login, **azure}
+    @asynccontextmanager
+    async def _open(
+        self, client: openai.AsyncOpenAI, key: Key, path: str, body: object = None
+    ) -> AsyncGenerator[httpx2.Response, None]:
+        """Send a request, and close its answer in the end.
+
+        Raises:
+            Refused: the server answered with an error, or leads elsewhere.
+        """
+        send = client.get if body is None else partial(client.post, body=body)
+        # A server that sends its headers byte by byte is silent too.
+        async with asyncio.timeout(self._timeout + _CONNECT_SECONDS):
+            lost, stream = None, None
+            try:
+                # Plain JSON both ways: the client's `create` makes a type of every field and chunk.
+                stream = await send(
+                    path,
+                    cast_to=object,
+                    options={"headers": self._headers(key)},
+                    stream=True,
+                    stream_cls=openai.AsyncStream[Any],
+                )
+            except openai.APIConnectionError as error:
+                lost = error.__cause__ or error
+        if stream is None:
+            raise lost or NotCompletions
+        async with aclosing(stream.response) as response:
+            # A small reply could grow to any size: nothing is ever decompressed.
+            response.headers.pop("Content-Encoding", None)
+            yield response
+
+    def _headers(self, key: Key) -> dict[str, Any]:
+        own = f"Basic {self._login}" if self._login else key() and f"Bearer {key()}"
+        return {"Authorization": own or openai.Omit()}
 
     def _client(self) -> openai.AsyncOpenAI:
         """Return a client for one request: one that stays would be bound to its event loop."""
         return openai.AsyncOpenAI(
-            api_key=_NO_KEY,  # the real one goes with the request
+            api_key="none",  # the real one goes with the request
             base_url=self.base_url,
-            default_query=self._query,
             max_retries=0,  # ours are announced, and the budget may refuse their wait
-            http_client=openai.DefaultAsyncHttpxClient(
-                base_url=self.base_url,
+            http_client=httpx2.AsyncClient(
                 timeout=httpx2.Timeout(self._timeout, connect=_CONNECT_SECONDS),
                 verify=self._tls,
                 # A proxy cannot reach this machine's own loopback.
                 trust_env=not self._is_loopback,
-                # A small reply could grow to any size: nothing is ever decompressed.
                 headers={"Accept-Encoding": "identity"},
-                # The task and the key go to the configured server and to no other.
-                follow_redirects=False,
-                event_hooks={"request": [self._drop_headers], "response": [_receive]},
+                event_hooks={"request": [self._drop_headers], "response": [_refuse]},
             ),
         )
 
     async def _drop_headers(self, request: httpx2.Request) -> None:
         """Drop what the client adds from the environment (``OPENAI_CUSTOM_HEADERS``) elsewhere."""
         if not self._is_configured():
-            kept = _HEADERS | {_AZURE_KEY} if self._is_azure else _HEADERS
-            for name in {*request.headers} - kept:
+            for name in {*request.headers} - _HEADERS:
                 del request.headers[name]
 
     def _is_configured(self) -> bool:
         """Return True if the environment names this server; its keys go nowhere else."""
-        configured = os.environ.get("OPENAI_BASE_URL") or _OPENAI_URL
-        return _origin(self.base_url) == _origin(configured)
+        with suppress(httpx2.InvalidURL, ValueError):
+            configured = httpx2.URL(os.environ.get("OPENAI_BASE_URL") or _OPENAI_URL)
+            return httpx2.URL(self.base_url).origin == configured.origin
+        return False
 
     def _current_key(self) -> Key:
         """Return the key for one request; `api_key` is asked only here.
@@ -455,7 +390,7 @@ class OpenAIModel:
             raise self._no_key_error()
         if not (key().isascii() and key().isprintable()):
             raise AccessDenied("The key has characters that no key has. Set OPENAI_API_KEY.")
-        return key if key() else Key(_NO_KEY)
+        return key
 
     def _no_key_error(self) -> AccessDenied:
         advice = (
@@ -469,60 +404,42 @@ class OpenAIModel:
         self, error: BaseException, key: Key, *, begun: bool = False
     ) -> BaseException:
         """Return our error for an exception; a cancel or an interrupt passes on as it is."""
-        ours = error
+        ours: BaseException = error
         if isinstance(error, Exception):
-            ours = self._model_error(error, key)
-            final = (TimeoutError, openai.APITimeoutError, ReplyTooLong)
-            mends = not (
-                400 <= ours.status < 500 or any(isinstance(e, final) for e in chain(error))
-            )
+            refusal = find_refusal(error)
+            has_key = key() or self._login or self._is_configured()
+            if refusal and refusal.status in (401, 403) and not has_key:
+                ours = self._no_key_error()
+            else:
+                secrets = (key(), *self._secrets)
+                ours = model_error(error, server=self.base_url, model=self._model, secrets=secrets)
+            mends = not (400 <= ours.status < 500 or isinstance(error, _FINAL))
             ours.broke_off = begun and mends
         _drop_frames(error)
         return ours
 
-    def _model_error(self, error: Exception, key: Key) -> ModelError:
-        refusal = find_refusal(error)
-        without_key = key() == _NO_KEY and not self._login and not self._is_configured()
-        if refusal is not None and refusal.status in (401, 403) and without_key:
-            return self._no_key_error()
-        secrets = (key().removeprefix(_NO_KEY), *self._secrets)
-        return model_error(error, server=self.base_url, model=self._model, secrets=secrets)
 
-
-def _read_address(base_url: str) -> tuple[str, dict[str, str], tuple[str, ...]]:
-    """Return a base URL, its query, and what else it held: the password and the encoded login.
+def _read_address(address: str) -> tuple[str, str, str]:
+    """Return a base URL, the encoded login that it held, and its password.
 
     Raises:
-        UsageError: it is not an http or https address, or more than Azure's ``api-version`` follows
-            its path.
+        UsageError: it is not an http or https address, or something follows its path.
     """
     try:
-        parts = urlsplit(base_url)
-        url = safe_url(base_url) if parts.scheme in ("http", "https") and parts.hostname else ""
-    except ValueError:
-        url = ""
-    if not url:  # not quoted: a malformed address may hold a password
+        url = httpx2.URL(address)
+        base_url = safe_url(address).removesuffix("/chat/completions")
+    except (httpx2.InvalidURL, ValueError):
+        url = httpx2.URL()
+    if url.scheme not in ("http", "https") or not url.host:
+        # Not quoted: a malformed address may hold a password.
         raise UsageError("The base URL is not an address. Write it as http://HOST:PORT/v1.")
-    url, query = url.removesuffix("/chat/completions"), dict(parse_qsl(parts.query))
-    if parts.fragment or (parts.query and not _API_VERSION.fullmatch(parts.query)):
+    if url.query or url.fragment:
         raise UsageError(
-            f"The base URL of {url} goes on after its path. Leave out what follows the ? or #, "
-            "and keep a key in an environment variable."
+            f"The base URL of {base_url} goes on after its path. Leave out what follows the ? or "
+            "#, and keep a key in an environment variable."
         )
-    if parts.username is None:
-        return url, query, ()
-    password = unquote(parts.password or "")
-    login = f"{unquote(parts.username)}:{password}"
-    return url, query, (password, base64.b64encode(login.encode()).decode())
-
-
-def _origin(url: str) -> tuple[str, str, int | None] | None:
-    """Return an address's scheme, host and port; None where it is not an address."""
-    try:
-        parts = httpx2.URL(url)  # which knows the default ports
-    except httpx2.InvalidURL:
-        return None
-    return parts.scheme, parts.host, parts.port
+    login = base64.b64encode(f"{url.username}:{url.password}".encode()).decode()
+    return base_url, login if url.userinfo else "", url.password
 
 
 def backoff(attempt: int) -> float:
@@ -557,70 +474,64 @@ def _read_names(listed: object) -> list[str]:
         NotCompletions: it is no such list.
     """
     rows = listed
-    if isinstance(listed, dict):
-        rows = next((listed[name] or [] for name in ("data", "models") if name in listed), None)
+    if isinstance(listed, dict) and "data" in listed:
+        rows = listed["data"] or []  # null for none, as Ollama has it
     if not isinstance(rows, list):
         raise NotCompletions
-    names = (row.get("id") or row.get("name") if isinstance(row, dict) else row for row in rows)
+    names = (row.get("id") for row in rows if isinstance(row, dict))
     return sorted({name for name in names if isinstance(name, str) and _NAME.fullmatch(name)})
 
 
-def _long_texts(value: Any) -> Iterator[str]:
-    """Yield the texts in a JSON value that may be secrets."""
-    if isinstance(value, str) and len(value) >= LEAST_SECRET:
-        yield value
-    elif isinstance(value, dict | list):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from _long_texts(item)
+async def _receive(response: httpx2.Response, most: int) -> bytes:
+    body = bytearray()
+    async for data in response.aiter_bytes():
+        body += data
+        if len(body) >= most:
+            break
+    return bytes(body[:most])
 
 
-async def _receive(response: httpx2.Response) -> None:
-    """Bound what is read of a response; an event hook of the client, before anything is read.
+async def _refuse(response: httpx2.Response) -> None:
+    """Raise for an error answer; whatever happens to its body, it has a status."""
+    if response.is_success:
+        return
+    response.headers.pop("Content-Encoding", None)
+    body = b""
+    with suppress(Exception):
+        async with asyncio.timeout(_ERROR_SECONDS):
+            body = await _receive(response, MAX_ERROR_BYTES)
+    text = body.decode("utf-8", "replace").strip()
+    raise Refused(read_refusal(text, response.status_code, response.headers))
+
+
+async def _chunks(response: httpx2.Response) -> AsyncGenerator[object, None]:
+    """Yield the chunks of a stream up to its end mark, or a reply that isn't streamed as one.
 
     Raises:
-        Refused: the server answered with an error, or leads elsewhere.
-        Compressed: the reply is compressed.
+        Refused: there is an error in it.
     """
-    stream = response.stream
-    assert isinstance(stream, httpx2.AsyncByteStream), "an asynchronous client's"
-    compressed = response.headers.get("content-encoding", "identity").strip().lower() != "identity"
-    if response.is_success:
-        if compressed:
-            raise Compressed
-        response.stream = _BoundedStream(stream)
+    if response.headers.get("Content-Type", "").startswith("application/json"):
+        completion = decode(await _receive(response, MAX_REPLY_BYTES))
+        _check(completion, response)
+        if not (isinstance(completion, dict) and "choices" in completion):
+            raise NotCompletions
+        yield completion
         return
-    body = bytearray()
-    with suppress(Exception):  # whatever happens to its body, an error has a status
-        async with asyncio.timeout(_ERROR_SECONDS):
-            async for data in stream:
-                body += data
-                if compressed or len(body) >= MAX_ERROR_BYTES:
-                    break
-    text = "" if compressed else body[:MAX_ERROR_BYTES].decode("utf-8", "replace").strip()
-    try:
-        content = decode(text)
-    except NotCompletions:
-        content = text
-    raise Refused(read_refusal(content, response.status_code, response.headers))
+    response.headers["Content-Type"] = "text/event-stream"  # whatever it calls it
+    async for event in httpx2.EventSource(response, MAX_REPLY_BYTES):
+        if response.num_bytes_downloaded > MAX_REPLY_BYTES:
+            raise ReplyTooLong
+        if event.data.startswith("[DONE]"):
+            return
+        if event.data.strip():
+            chunk = decode(event.data)
+            _check(chunk, response, event.event)
+            yield chunk
 
 
-class _BoundedStream(httpx2.AsyncByteStream):
-    """The bytes of a reply, `MAX_REPLY_BYTES` at most; other coroutines run between its pieces."""
-
-    def __init__(self, stream: httpx2.AsyncByteStream) -> None:
-        self._stream = stream
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        left = MAX_REPLY_BYTES
-        async for data in self._stream:
-            left -= len(data)
-            if left < 0:
-                raise ReplyTooLong
-            yield data
-            await asyncio.sleep(0)
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
+def _check(chunk: object, response: httpx2.Response, event: str = "") -> None:
+    if (error := find_error(chunk, event)) is not None:
+        raise Refused(read_refusal(error, 0, response.headers))
 
 
 def _drop_frames(error: BaseException) -> None:

@@ -147,9 +147,6 @@ class RecordedModel:
             raise UsageError(f"{name}: write recorded:PATH@1, with a number as speed.") from None
         return cls(Path(path).expanduser(), speed=speed, live=live, record=record)
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({str(self._path)!r})"
-
     @property
     def name(self) -> str:
         """Name for people and records; `choose_model` takes it again."""

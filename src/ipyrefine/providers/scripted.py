@@ -23,9 +23,6 @@ class ScriptedModel:
 
     Attributes:
         requests: every request so far.
-
-    Raises:
-        UsageError: `chunk` is not positive.
     """
 
     def __init__(
@@ -36,11 +33,8 @@ class ScriptedModel:
         chunk: int = 16,
         delay: float = 0.0,
     ) -> None:
-        if chunk < 1:
-            raise UsageError(f"chunk must be at least 1 character, not {chunk}.")
         self.requests: list[Request] = []
         self._replies = iter(replies)
-        self._count = 0
         self._name = name
         self._chunk = chunk
         self._delay = delay
@@ -73,10 +67,9 @@ class ScriptedModel:
             item = next(self._replies)
         except StopIteration:
             raise UsageError(
-                f"{self._name} has {self._count} replies and was asked for one more. "
+                f"{self._name} has {len(self.requests) - 1} replies and was asked for one more. "
                 "Add another reply."
             ) from None
-        self._count += 1
         if isinstance(item, ModelError):
             raise item
         if callable(item):

@@ -5,8 +5,9 @@ lets be sent to it, and whether the keyring holds its key, is in ``servers.json`
 folder. Whatever is wrong with that file, a server is then one not met before.
 """
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -55,58 +56,85 @@ class Key:
 # What a server refuses
 
 LIMITS = ("max_tokens", "max_completion_tokens")  # names of the completion limit
-FORMATS = ("json_schema", "json_object")  # of a reply, the stricter one first
-_FORMAT, _ROLE, _SYSTEM = "response_format", "role", "system"
+FORMAT, _ROLE, _SYSTEM = "response_format", "role", "system"
 _LEAST_LIMIT = 1_024  # tokens; where a server refuses that too, the prompt is too long
 _LEAST_KEPT = 2_048  # a smaller limit is that of one long prompt
-ASKED = frozenset({"temperature", "seed"})  # by a person: each run says that they are left out
-_OPTIONAL = ASKED | {*FORMATS, "stream", "stream_options", _ROLE}
-# Statuses that are about one field alone: a credit may pay for fewer tokens, and a chat template
-# without a place for a system message breaks.
-_TEMPLATE = 500
-_ONLY = {402: LIMITS[0], _TEMPLATE: _ROLE}
-_NO_FIELD = frozenset({401, 408, 409, 429})  # that are never about a field
-_TOO_LARGE = 413
-_NO_REQUEST = _NO_FIELD | {402, 403, 404, _TOO_LARGE}  # nor about all that is optional
+_ASKED = frozenset({"temperature", "seed"})  # by a person: each run says that they are left out
+_NO_FIELD = frozenset({401, 408, 409, 413, 429})  # statuses that are never about a field
+_INVALID = (400, 422)  # what is said of a request as a whole
+
+Fields = Mapping[str, Any]
 
 
 class Capabilities(NamedTuple):
     """What one server takes for one model.
 
     Attributes:
-        refused: fields, forms of ``response_format`` and the system's role, which are not sent.
-        limit: the name of the completion limit.
+        refused: fields and the system's role, which are not sent.
         max_tokens: the highest completion limit that is asked for; None for no limit.
-        renamed_at: the limit at which its name was changed.
     """
 
     refused: frozenset[str] = frozenset()
-    limit: str = LIMITS[0]
     max_tokens: int | None = None
-    renamed_at: int | None = None
 
-    def fields(self, request: Request) -> dict[str, Any]:
-        """Return the fields of a chat completion request besides model and messages."""
-        streams = "stream" not in self.refused
+    def body(self, request: Request, extra: Fields) -> dict[str, Any]:
+        """Return the fields of a chat completion request but for its model."""
         optional: dict[str, Any] = {
             "temperature": request.temperature,
             "stream": True,
-            "stream_options": {"include_usage": True} if streams else None,
+            "stream_options": {"include_usage": True},
             "seed": request.seed,
-            _FORMAT: self._response_format(request),
+            FORMAT: _response_format(request),
+            **extra,
         }
-        sent = {
-            name: value
-            for name, value in optional.items()
-            if value is not None and name not in self.refused
-        }
-        return {self.limit: self.token_limit(request), **sent}
+        refused = self.refused | ({"stream_options"} if "stream" in self.refused else set())
+        sent = {n: one for n, one in optional.items() if one is not None and n not in refused}
+        limit = next((name for name in LIMITS if name not in refused), LIMITS[0])
+        return {"messages": self._messages(request), limit: self.token_limit(request), **sent}
 
     def token_limit(self, request: Request) -> int:
         """Return the completion tokens to ask for: the request's, or what the server takes."""
         return min(request.max_tokens, self.max_tokens or request.max_tokens)
 
-    def messages(self, request: Request) -> list[dict[str, str]]:
+    def leaving(self, *fields: str) -> "Capabilities":
+        """Return what is left without some fields."""
+        return self._replace(refused=self.refused.union(fields))
+
+    def without(self, refusal: Refusal, request: Request, extra: Fields) -> "Capabilities":
+        """Return what is left without what a refusal names; it is itself where nothing is.
+
+        That is all that is optional where it names nothing. The limit's name is changed first: one
+        whose number stands in the refusal, or that is refused by both names, is halved.
+        """
+        if refusal.status in _NO_FIELD or not 400 <= refusal.status < 500:
+            return self
+        limit, sent = self.token_limit(request), self.body(request, extra)
+        numbers = [str(limit), f"{limit:,}"] if limit > _LEAST_LIMIT else []
+        optional = {*sent, _ROLE} - {*LIMITS, "messages"}
+        named = refusal.find([*optional, *LIMITS, *numbers])
+        if named is None:
+            return self.leaving(*(optional if refusal.status in _INVALID else ()))
+        if named not in (*LIMITS, *numbers):
+            return self.leaving(named)
+        name = next(name for name in LIMITS if name in sent)
+        if not refusal.find(numbers) and not self.refused.issuperset({*LIMITS} - {name}):
+            return self.leaving(name)
+        if limit <= _LEAST_LIMIT:
+            return self
+        return Capabilities(self.refused.difference(LIMITS), max(limit // 2, _LEAST_LIMIT))
+
+    def notices(self, known: "Capabilities", request: Request, extra: Fields) -> Iterator[str]:
+        """Yield a sentence for each thing that is not sent any more, or not as it was asked for."""
+        known = known._replace(refused=known.refused.difference(_ASKED, extra))
+        old, new = known.body(request, extra), self.body(request, extra)
+        if gone := [f"`{name}`" for name in old if name not in {*new, *LIMITS}]:
+            yield f"Asking without {', '.join(gone)}, which the server doesn't take."
+        if new["messages"] != old["messages"]:
+            yield "The server doesn't take system messages. Sending their words as the user's."
+        if (limit := self.token_limit(request)) < known.token_limit(request):
+            yield f"The server allows fewer tokens a reply. Asking for {limit:,}."
+
+    def _messages(self, request: Request) -> list[dict[str, str]]:
         """Return the messages; where it takes none of the system's, its words go to the user's."""
         turns = [message.model_dump() for message in request.messages]
         system = [turn["content"] for turn in turns if turn["role"] == _SYSTEM]
@@ -116,98 +144,29 @@ class Capabilities(NamedTuple):
         words = "\n\n".join([*system, *(turn["content"] for turn in rest[:1])])
         return [{"role": "user", "content": words}, *rest[1:]]
 
-    def find_refused(self, refusal: Refusal, request: Request, sent: Collection[str]) -> str | None:
-        """Return the sent field that a refusal names, or ``role``; None for none.
 
-        The number of the limit names it too, as does a request that is too large.
-        """
-        status = refusal.status
-        if status in _NO_FIELD or status > _TEMPLATE or not (status >= 400 or refusal.field):
-            return None
-        if status == _TOO_LARGE:
-            return LIMITS[0]
-        numbers = self._numbers(request)
-        names = {name: name for name in sent} | dict.fromkeys((*LIMITS, *numbers), LIMITS[0])
-        if _FORMAT in sent:
-            names[self._format()] = _FORMAT
-        if self.messages(request) != self._without(_ROLE).messages(request):
-            names[_ROLE] = _ROLE
-        only = _ONLY.get(status)
-        found = refusal.find([name for name, field in names.items() if only in (None, field)])
-        return names[found] if found else None
-
-    def without(self, field: str | None, refusal: Refusal, request: Request) -> "Capabilities":
-        """Return what is left without a field; without one, without all that is optional.
-
-        The name of the limit is changed first. A limit whose number stands in the refusal, or that
-        is refused by both names, is halved. It is itself where nothing is left to leave out.
-        """
-        if field is None:
-            about = 400 <= refusal.status < 500 and refusal.status not in _NO_REQUEST
-            return self._without(*(_OPTIONAL if about else ()))
-        if field not in LIMITS:
-            return self._without(self._format() if field == _FORMAT else field)
-        limit = self.token_limit(request)
-        quoted = refusal.status == _TOO_LARGE or refusal.find(self._numbers(request))
-        if not quoted and self.renamed_at != limit:
-            other = next(name for name in LIMITS if name != self.limit)
-            return self._replace(limit=other, renamed_at=limit)
-        if limit <= _LEAST_LIMIT:
-            return self.without(None, refusal, request)
-        return self._replace(max_tokens=max(limit // 2, _LEAST_LIMIT))
-
-    def notices(self, before: "Capabilities", request: Request) -> Iterator[str]:
-        """Yield a sentence for each thing that is not sent any more, or not as it was asked for."""
-        old, new = before.fields(request), self.fields(request)
-        gone = [name for name in old if name not in {*new, *LIMITS}]
-        if {"stream", "stream_options"} <= {*gone}:
-            gone.remove("stream_options")  # which is nothing without a stream
-        if gone and self.refused >= _OPTIONAL:
-            fields = ", ".join(f"`{name}`" for name in gone)
-            yield f"The server refused the request. Asking without {fields}."
-        else:
-            yield from map(left_out, gone)
-        if _FORMAT in new and new[_FORMAT] != old[_FORMAT]:
-            yield "The server doesn't take a JSON schema. Using JSON mode instead."
-        if self.messages(request) != before.messages(request):
-            yield "The server doesn't take system messages. Sending their words as the user's."
-        if self.limit != before.limit:
-            yield f"The server doesn't take `{before.limit}`. Using `{self.limit}` instead."
-        if (limit := self.token_limit(request)) < before.token_limit(request):
-            yield f"The server allows fewer tokens a reply. Asking for {limit:,}."
-
-    def _numbers(self, request: Request) -> list[str]:
-        limit = self.token_limit(request)
-        return [str(limit), f"{limit:,}"] if limit > _LEAST_LIMIT else []
-
-    def _without(self, *fields: str) -> "Capabilities":
-        return self._replace(refused=self.refused | {*fields})
-
-    def _format(self) -> str:
-        """Return the strictest form of asking for JSON that the server hasn't refused, if any."""
-        return next((form for form in FORMATS if form not in self.refused), "")
-
-    def _response_format(self, request: Request) -> dict[str, Any] | None:
-        form = self._format()
-        if request.json_schema is None or not form:
-            return None
-        if form == FORMATS[1]:
-            return {"type": form}
-        schema: dict[str, Any] = {"name": request.schema_name, "schema": request.json_schema}
-        if request.strict:
-            schema["strict"] = True
-        return {"type": form, form: schema}
-
-
-def left_out(field: str) -> str:
-    """Return the sentence for a field that a server refuses."""
-    return f"The server doesn't take `{field}`. Asking without it."
+def _response_format(request: Request) -> dict[str, Any] | None:
+    if request.json_schema is None:
+        return None
+    schema: dict[str, Any] = {"name": request.schema_name, "schema": request.json_schema}
+    if request.strict:
+        schema["strict"] = True
+    return {"type": "json_schema", "json_schema": schema}
 
 
 def is_openai(base_url: str) -> bool:
     """Return True if an address is OpenAI's own."""
     host = urlsplit(base_url).hostname or ""
     return host == "openai.com" or host.endswith(".openai.com")
+
+
+def is_loopback(base_url: str) -> bool:
+    """Return True if an address is on this machine."""
+    host = urlsplit(base_url).hostname or ""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
 
 
 # What is remembered
@@ -227,8 +186,8 @@ class Facts(Record):
     in_keyring: bool = False
 
 
-BY_SERVER: dict[tuple[str, str], Capabilities] = {}
-"""What servers take, by address and model, as far as this process has asked."""
+BY_SERVER: dict[tuple[str, ...], Capabilities] = {}
+"""What servers take, by address, model and further fields, as far as this process has asked."""
 
 
 _FILE = TypeAdapter(dict[str, Facts])
@@ -256,20 +215,19 @@ def remember_about(base_url: str, **facts: Any) -> bool:
     return True
 
 
-def recall(base_url: str, model: str) -> Capabilities:
+def recall(base_url: str, *about: str) -> Capabilities:
     """Return the server's last known capabilities; all of them for a server not met before."""
     # OpenAI's reasoning models take only the new name; other servers may ignore it.
-    return BY_SERVER.get((base_url, model)) or Capabilities(limit=LIMITS[is_openai(base_url)])
+    refused = frozenset(LIMITS[: is_openai(base_url)])
+    return BY_SERVER.get((base_url, *about)) or Capabilities(refused)
 
 
-def remember(base_url: str, model: str, taken: Capabilities) -> None:
+def remember(base_url: str, *about: str, taken: Capabilities) -> None:
     """Keep what a server has just taken, after it refused more."""
-    last = recall(base_url, model)  # a call at the same time may have learnt something else
+    last = recall(base_url, *about)  # a call at the same time may have learnt something else
     limits = [most for one in (last, taken) if (most := one.max_tokens or 0) >= _LEAST_KEPT]
-    BY_SERVER[base_url, model] = taken._replace(
-        refused=last.refused | taken.refused,
-        max_tokens=min(limits, default=None),
-    )
+    refused = last.refused | taken.refused
+    BY_SERVER[base_url, *about] = Capabilities(refused, min(limits, default=None))
 
 
 def _path() -> Path:

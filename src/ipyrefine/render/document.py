@@ -157,7 +157,7 @@ def notices(run: Run) -> list[Block]:
     """Return why the run stopped, what to clarify, the user's decisions and the warnings."""
     return [
         *([Paragraph(words.stop_sentence(run))] if run.message else []),
-        *late(run),
+        *after_run(run),
         *rival(run, run.chosen),
         *decisions(run),
         *explanations(run),
@@ -165,20 +165,13 @@ def notices(run: Run) -> list[Block]:
     ]
 
 
-def late(run: Run) -> list[Block]:
-    """Return the result of reading the text, and of running it, after it was accepted."""
-    ran, amber = words.ran_words(run), words.is_amber(run)
-    said = (
-        (words.late_sentence(run), amber, "Found after you accepted it:"),
-        (ran.sentence, ran.differs, "Differs now that it ran:"),
-    )
-    return [
-        Paragraph(sentence, "flaw", lead)
-        if is_flaw
-        else Paragraph(f"{sentence[0].upper()}{sentence[1:]}.", "quiet")
-        for sentence, is_flaw, lead in said
-        if sentence
-    ]
+def after_run(run: Run) -> list[Block]:
+    """Return what came of the accepted text in its cell."""
+    ran = words.ran_words(run)
+    if ran.differs:
+        return [Paragraph(ran.sentence, "flaw", "Differs now that it ran:")]
+    said = f"{ran.sentence[:1].upper()}{ran.sentence[1:]}."
+    return [Paragraph(said, "quiet")] if ran.sentence else []
 
 
 def decisions(run: Run) -> list[Block]:

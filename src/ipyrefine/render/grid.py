@@ -264,7 +264,7 @@ def _test(test: Point, cell: Cell | None) -> Item:
     """Return a critic's test by the call that it makes, or by its name where it does more."""
     expected, said = claims(test), f"`{test.words}`"
     if cell and cell.result.passed is False:
-        said = words.call_line(cell, "`")
+        said = words.call_line(cell)
     elif len(expected) == 1:
         said = f"`{expected[0].call}` → `{expected[0].result}`"
     untried = "" if cell else "It came after this text."
@@ -370,7 +370,8 @@ def texts(run: Run, shown: Iteration | None = None, *, every: bool = True) -> li
         for one in run.iterations
         if one.number >= earlier or one is shown
     )
-    said = any((one.reading and one.reading.reason) or one.judgement for one in run.iterations)
+    read = [one.reading for one in run.iterations if one.reading]
+    said = any(one.reason or one.said for one in read) or any(i.judgement for i in run.iterations)
     return [Texts(lines, earlier)] if total > 1 or said else []
 
 
@@ -391,6 +392,8 @@ def _missed(run: Run, text: Iteration) -> str:
     said = words.verdict(run, text)
     if text.override:  # what it missed stands in the table
         return said.sentence
+    if text.verdict.why == "unreadable":
+        return said.title.word.lower()
     judged = text.judgement
     if judged and judged.score is not None:
         return labels.score(judged.score)
@@ -413,6 +416,8 @@ def feedback(run: Run, text: Iteration) -> list[Paragraph]:
         if one.point.source == "evaluator" and not one.result.passed and not is_bare(one, text)
     ]
     said = text.reading
+    if said and said.said:
+        found.append(Paragraph(said.said, lead="The reply, as it came:"))
     if said and said.reason:
         lead = "" if said.ready is None else "Ready:" if said.ready else "Not ready:"
         back = " You took that back." if said.taken_back else ""

@@ -60,6 +60,7 @@ _FORMS = ("edit", "finding", "select", "criteria", "model")  # with a main butto
 # Stops that the verdict speaks for.
 _TOLD = (
     *(StopReason.PASSED, StopReason.OVERRIDDEN, StopReason.UNJUDGED, StopReason.ACCEPTED),
+    StopReason.ANSWERED,
     None,
 )
 
@@ -95,7 +96,6 @@ class View(NamedTuple):
     withheld: str = ""  # the text that they are not sent, while that is shown
     more: str = ""  # the level that would send it
     back: tuple[str, ...] = ()  # names whose values from before the cell ran can be put back
-    reads_behind: bool = False  # whether a critic still reads the text that was accepted
     setup: Any = None  # the form that sets up a model, while it is open
     # What the user said of results and the run has not taken up yet.
     waiting: tuple[Expect | Retract, ...] = ()
@@ -304,7 +304,7 @@ def _top_context(run: Run, view: View, about: Iteration | None, *, live: bool) -
     reading = live and words.awaits_reading(run, about)
     said = words.verdict(run, about)
     if decided:
-        said = words.receipt(run, reading=view.reads_behind)
+        said = words.receipt(run)
     basis, base = said.phrases, None
     if busy and run.stage is Stage.REVISE and run.iterations:
         base = run.iterations[-1 if run.head is None else run.head]
@@ -318,7 +318,6 @@ def _top_context(run: Run, view: View, about: Iteration | None, *, live: bool) -
         "base": base,
         "busy": busy,
         "reading": reading,
-        "amber": words.is_amber(run),
         "decided": decided,
         "label": said.title,
         "basis": basis,

@@ -7,7 +7,6 @@ from urllib.parse import urlsplit
 from ipyrefine.core.edits import Loss
 from ipyrefine.core.effects import remedy
 from ipyrefine.core.model import (
-    Budget,
     Effect,
     Form,
     Price,
@@ -35,6 +34,7 @@ STAGES = {
 }
 STOPS = {
     StopReason.PASSED: "passed",
+    StopReason.ANSWERED: "answered",
     StopReason.PLATEAU: "no improvement",
     StopReason.REVISIONS: "all revisions used",
     StopReason.BUDGET: "budget used up",
@@ -179,16 +179,23 @@ def usage_parts(usage: Usage, wall: float | None = None) -> list[str]:
     return parts + ([f"{number} {noun} written for another request"] if number else [])
 
 
+# What a budget bounds by tokens.
+_TOKENS = {
+    "tokens": "token",
+    "prompt_tokens": "prompt token",
+    "completion_tokens": "completion token",
+}
+
+
 def budget_left(run: Run) -> str:
     """Return the rest of the budget, like ``3,400 tokens left``; empty without a budget."""
     budget, used = run.limits.budget, run.usage
-    bounds = (
-        (budget.tokens, used.tokens, "token"),
-        (budget.prompt_tokens, used.prompt_tokens, "prompt token"),
-        (budget.completion_tokens, used.completion_tokens, "completion token"),
-        (budget.calls, used.calls, "call"),
-    )
-    parts = [count(max(0, most - spent), noun) for most, spent, noun in bounds if most is not None]
+    bounds = {**_TOKENS, "calls": "call"}
+    parts = [
+        count(max(0, most - getattr(used, name)), noun)
+        for name, noun in bounds.items()
+        if (most := getattr(budget, name)) is not None
+    ]
     if budget.cost is not None and used.cost is not None:
         parts.append(_dollars(max(0.0, budget.cost - used.cost)))
     if budget.seconds is not None:
@@ -287,7 +294,7 @@ def sees(names: Sequence[str]) -> str:
 
 def settings(run: Run) -> list[str]:
     """Return a run's profile, models, checks, limits and forecast as phrases."""
-    setup, most = run.setup, forecast(run)
+    setup = run.setup
     parts = [f"profile {run.task.profile}"]
     parts += [f"language {run.task.language_name}"] if run.task.is_foreign else []
     parts += [model_name(setup.model)] if setup.model else []
@@ -297,20 +304,18 @@ def settings(run: Run) -> list[str]:
     parts += [f"checks {', '.join(setup.checks)}"] if setup.checks else []
     parts += [f"target {score(run.limits.target)}"] if has_scores(run) else []
     parts += [bounds(run)]
-    estimate = f"≈ {count(_round_up(most.revision), 'token')} per further revision"
-    return [*parts, f"{estimate} ({cost(most.revision_cost)})" if most.revision_cost else estimate]
+    return [*parts, f"≈ {count(_round_up(forecast(run).revision), 'token')} per further revision"]
 
 
 def bounds(run: Run) -> str:
-    """Return the most that a run can consume; tokens and dollars where a budget limits them."""
+    """Return the most that a run can take: its calls, and the tokens and dollars of its budget."""
     most, budget = forecast(run), run.limits.budget
     parts = [count(run.limits.max_revisions, "revision"), count(most.calls - most.repairs, "call")]
     if most.repairs:
         parts[-1] += f" (+ {most.repairs} if replies can't be read)"
-    if budget.replace(calls=None, seconds=None) != Budget():
-        parts.append(count(_round_up(most.tokens), "token"))
-    if budget.cost is not None:
-        parts.append("price unknown" if most.cost is None else cost(most.cost))
+    tokens = ((getattr(budget, name), noun) for name, noun in _TOKENS.items())
+    parts += [count(number, noun) for number, noun in tokens if number is not None]
+    parts += [cost(budget.cost)] if budget.cost is not None else []
     return f"at most {', '.join(parts)}"
 
 

@@ -50,7 +50,7 @@ _PART_LINES = 6  # of the checks, the outputs and the findings on the screen of 
 _DETAIL_LINES = 4  # of the program's output below a line
 _WIDE = 64  # columns of a terminal from which marks stand beside the checks
 # Stops that the error or the verdict already explains.
-_SILENT = (StopReason.FAILED, StopReason.CANCELLED, StopReason.PASSED)
+_SILENT = (StopReason.FAILED, StopReason.CANCELLED, StopReason.PASSED, StopReason.ANSWERED)
 
 DETAILS: dict[str, Callable[[Run, Iteration], Sequence[Block]]] = {
     "text": lambda run, _: document.result(run),
@@ -334,6 +334,8 @@ class _Printer:
         heading = self.heading(f"{run.name(chosen.number)}: {label}", label.kind)
         if run.stop_reason in (StopReason.ACCEPTED, StopReason.OVERRIDDEN):
             return [heading]
+        if run.stop_reason is StopReason.ANSWERED:
+            return [heading, *self.blocks(document.explanations(run))]
         below = [
             *self.blocks(gives.data_questions(run, chosen)),
             *(line for one in gives.account(run, chosen) for line in self.part(one, "output")),

@@ -10,7 +10,6 @@ from ipyrefine.core.rank import Rival, find_duplicate
 from ipyrefine.core.results import missed_claim
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.table import Cell, Evidence
-from ipyrefine.core.testing import is_critics
 from ipyrefine.render.labels import Label, check_name, count, quoted, running, score, seconds
 
 Phrases = list[tuple[str, str]]  # what stands out, and what follows it
@@ -26,6 +25,7 @@ _LOOKS = {
     Outcome.NEEDS_IMPROVEMENT: Label("✗", "FAILS", "bad"),
     Outcome.NOT_JUDGED: Label("·", "NOT RUN", "quiet"),
 }
+_ANSWERED = Label("»", "ANSWERED", "quiet")
 _RUNS = Label("▷", "RUNS", "quiet")
 _TO_RUN = "To run it here: %refine accept."
 
@@ -44,6 +44,7 @@ _BASES: dict[Basis, _Basis] = {
     "examples": _Basis("examples", "examples failed", "examples"),
     "constraints": _Basis("constraints", "constraints failed"),
     "critique": _Basis("", "critic's tests failed", "a critic's reading"),
+    "tested": _Basis("", source="a critic's tests"),
     "evaluator": _Basis("evaluator", "evaluator", "your evaluator"),
     "user": _Basis(""),
     "run": _Basis("runs", "run failed"),
@@ -62,7 +63,7 @@ _WHY = {
     ),
     "not_tried": "{test} was not tried: {line}",
     "not_run": "{line}",
-    "unreadable": "Couldn't read the critique: {line}.",
+    "unreadable": "Its reader gave no verdict: {line}.",
     "scored": "Scored {score}, target {target}.",
     "not_read": "Another draft was read instead.",
     "plain": "Yours to judge: no critic reads plots, displays and microcopy (--critique always).",
@@ -93,8 +94,11 @@ def verdict(run: Run, text: Iteration | None) -> Words:
         if run.stop_reason is StopReason.CANCELLED:
             label = Label("■", "STOPPED", "quiet")
         return Words(label, label, [("", run.message)])
+    if run.stop_reason is StopReason.ANSWERED:
+        return Words(_ANSWERED, _ANSWERED, [("", "the text stays as it was")])
     found = text.verdict if text else None
-    if text and found is None and (awaits_reading(run, text) or _is_accepted(run, text)):
+    accepted = run.stop_reason is StopReason.ACCEPTED and text is run.chosen
+    if text and found is None and (accepted or awaits_reading(run, text)):
         return _unread(run, text)
     by_user = found and (found.basis == "user" or found.why == "open")
     if text and found and run.setup.is_look and found.outcome in _LOOKS and not by_user:
@@ -102,7 +106,7 @@ def verdict(run: Run, text: Iteration | None) -> Words:
     title = _title(found)
     if text is None or found is None:
         return Words(title, title, [])
-    asked = to_check(run, text) if title.hollow and found.basis == "critique" else []
+    asked = to_check(run, text) if found.by_critic else []
     if asked:
         title = Label("!", f"{len(asked)} TO CHECK", "warn")
     over = f"{title.word}, over a failed check" if found.over_failed_check else title.word
@@ -144,18 +148,15 @@ def awaits_reading(run: Run, text: Iteration | None) -> bool:
     return reading and text is not None and text.verdict is None
 
 
-def _is_accepted(run: Run, text: Iteration) -> bool:
-    return run.stop_reason is StopReason.ACCEPTED and text is run.chosen
-
-
 def _unread(run: Run, text: Iteration) -> Words:
-    """Return what is known of a text that a critic has still to read."""
+    """Return what is known of a text that a critic has still to read, or never will."""
     passed = [one for one in run.evidence(text) if one.passed]
     ran = any(one.basis not in ("constraints", "schema") for one in passed)
     label = Label("…", "RUNS" if ran else "DRAFTED", "quiet")
     phrases = [said for one in passed if one.required and one.grounds for said in _counted(one)]
     ran_on = [("", words)] if (words := on_conditions(text.conditions)) else []
-    return Words(label, label, [*phrases, *ran_on, ("", "not read yet")])
+    rest = "accepted before it had a verdict" if run.stop_reason else "not read yet"
+    return Words(label, label, [*phrases, *ran_on, ("", rest)])
 
 
 def _title(verdict: Verdict | None) -> Label:
@@ -167,8 +168,9 @@ def _title(verdict: Verdict | None) -> Label:
     if verdict.basis == "user":
         label = label._replace(word=f"{label.word} (yours)")
         return label._replace(symbol="☑", kind="yours") if verdict.passed else label
-    if verdict.passed and verdict.basis == "critique":
-        return Label("○", "NOTHING FOUND", "opinion", hollow=True)
+    if verdict.by_critic:
+        word = "NOTHING FOUND" if verdict.basis == "critique" else "CRITIC'S TESTS PASS"
+        return Label("○", word, "opinion", hollow=True)
     if verdict.basis == "evaluator" and verdict.passed:
         return label._replace(symbol="○", kind="opinion", hollow=True)
     return label._replace(hollow=verdict.basis == "evaluator" or verdict.only_ran)
@@ -213,7 +215,7 @@ def _phrases(run: Run, text: Iteration, verdict: Verdict, sentence: str) -> Phra
         over = f", though {', '.join(failed)}" if verdict.over_failed_check else ""
         words = text.override.reason if text.override else ""
         return [("", f"marked by you{over}{f': {words}' if words else ''}")]
-    if verdict.outcome is Outcome.NOT_JUDGED or (verdict.passed and verdict.basis == "critique"):
+    if verdict.outcome is Outcome.NOT_JUDGED or verdict.by_critic:
         return [("", first)]
     if not verdict.passed and verdict.why in _POINTED and verdict.line:
         return [("", missed_line(run, text, verdict).partition("\n")[0])]
@@ -270,6 +272,8 @@ def _reason(run: Run, text: Iteration, verdict: Verdict) -> str:
             if not tests:
                 return f"{point} read it and names nothing that blocks it."
             return f"{point} wrote {count(tests, 'test')}, all pass; none confirmed."
+        case "tests_pass":
+            return f"Every finding's test passes; {point} did not read it again."
         case "failed":
             return f"{check_name(point)} failed{f': {line}' if line else '.'}"
         case "test_failed":
@@ -308,7 +312,7 @@ def missed_line(run: Run, text: Iteration, verdict: Verdict) -> str:
     result = text.results.get(verdict.point)
     if verdict.why == "test_failed" and verdict.point in run.points and result and result.gives:
         cell = Cell(run.points[verdict.point], result)
-        return call_line(cell, "`") if missed_claim(cell) else verdict.line
+        return call_line(cell) if missed_claim(cell) else verdict.line
     return verdict.line
 
 
@@ -363,33 +367,23 @@ def rival_sentence(run: Run, rival: Rival) -> str:
     )
 
 
-def receipt(run: Run, *, reading: bool = False) -> Words:
-    """Return what is said of a decided run: its text's verdict, and what came of reading it."""
-    text, accepted = run.chosen, run.stop_reason is StopReason.ACCEPTED
-    said, after = verdict(run, text), late_sentence(run)
-    label, phrases, ends = said.title, said.phrases, ["accepted"]
-    if text and text.verdict is None and accepted:
-        phrases = phrases[:-1]
-        after = f"{run.setup.judge} is reading it" if reading else "not read"
-    elif text and text.unread:
-        phrases = []
-    if text and text.verdict and is_amber(run):
-        name = "FAILS A TEST" if text.verdict.why in _FAILED else "STILL OPEN"
-        label, phrases, ends = Label("⚠", name, "warn"), [], [after, "accepted"]
-    elif after:
-        ends.append(after)
-    ran = ran_words(run)
-    if ran.differs and not is_amber(run):
-        label = Label("⚠", "DIFFERS NOW THAT IT RAN", "warn")
-        phrases, ends = [], [ran.sentence, *ends]
+def receipt(run: Run) -> Words:
+    """Return what is said of a decided run: its text's verdict, and what came of its cell."""
+    text, ran = run.chosen, ran_words(run)
+    said = verdict(run, text)
+    label, phrases = said.title, said.phrases
+    judged = text is not None and text.verdict is not None
+    taken = run.stop_reason is StopReason.ACCEPTED and judged and not run.setup.is_look
+    ends = ["accepted"] if taken else []
+    if ran.differs:
+        label, phrases = Label("⚠", "DIFFERS NOW THAT IT RAN", "warn"), []
+        ends.insert(0, ran.sentence)
     elif ran.sentence:
         ends.append(ran.sentence)
         # What it gave says more than that nobody found anything.
         phrases = [] if said.title.hollow else phrases
-    took = [seconds(run.seconds)] if run.seconds else []
-    ends = ends[1:] if run.setup.is_look else ends  # it is the cell's own text
-    ended = [("", rest) for rest in [*(ends if accepted else []), *took]]
-    told = [(first, rest.rstrip(".")) for first, rest in [*phrases, *ended]]
+    ends += [seconds(run.seconds)] if run.seconds else []
+    told = [(first, rest.rstrip(".")) for first, rest in [*phrases, *(("", one) for one in ends)]]
     return said._replace(title=label, phrases=told)
 
 
@@ -401,43 +395,9 @@ def ran_words(run: Run) -> Said:
     return words_after(run.ran)
 
 
-def is_amber(run: Run) -> bool:
-    """Return True if a critic found what blocks a text only after the user had accepted it."""
-    late = run.chosen if run.stop_reason is StopReason.ACCEPTED else None
-    return late is not None and late.read_late and _fails(late)
-
-
-def _fails(text: Iteration) -> bool:
-    fails = (Outcome.NEEDS_IMPROVEMENT, Outcome.FAIL)
-    return text.verdict is not None and text.verdict.outcome in fails
-
-
-def late_sentence(run: Run) -> str:
-    """Return what reading the text came to after it was accepted; empty where it was read before.
-
-    Of a test that it fails it is the call with its result.
-    """
-    text = run.chosen
-    if text is None or text.verdict is None or not text.read_late:
-        return ""
-    if _fails(text):
-        failing = (c for c in run.cells(text) if is_critics(c.point) and c.blocks)
-        first = next(failing, None)
-        return call_line(first) if first else verdict(run, text).sentence
-    if text.unread:
-        return f"could not be read afterwards: {text.unread}"
-    if any(one.is_open for one in run.cells(text)):
-        return "read afterwards: nothing that blocks it"
-    return "read afterwards: nothing found"
-
-
-def call_line(cell: Cell, tick: str = "") -> str:
-    """Return what a failing test shows as ``call → result``, else by its name.
-
-    A `tick` stands on both sides of what is code.
-    """
+def call_line(cell: Cell) -> str:
+    """Return what a failing test shows as its call with the result, else by its name."""
     row, gives = missed_claim(cell), cell.result.gives
     if row is None or gives is None:
-        return f"{tick}{cell.point.words}{tick}: {cell.result.shows}"
-    code = f"{tick}{{}}{tick}".format
-    return f"{code(row.call)} → {code(gives.result)}, expected {code(row.result)}"
+        return f"`{cell.point.words}`: {cell.result.shows}"
+    return f"`{row.call}` → `{gives.result}`, expected `{row.result}`"

@@ -219,7 +219,7 @@ async def _edit(cell: Cell, args: list[str]) -> decisions.Edit:
 
 def _text_variable(name: str, namespace: dict[str, Any]) -> str:
     if name not in namespace:
-        texts = [n for n, value in namespace.items() if isinstance(value, str) and n[:1] != "_"]
+        texts = [n for n, value in namespace.items() if isinstance(value, str)]
         raise UsageError(f"No variable named {name!r}.{did_you_mean(name, texts)}")
     value = namespace[name]
     if not isinstance(value, str):

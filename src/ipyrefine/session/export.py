@@ -16,10 +16,12 @@ from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.stated import Example, read_examples, stated_examples
 from ipyrefine.core.stored import VERSION
 from ipyrefine.core.syntax import (
+    DEFINITION,
     NO_VALUE,
-    names_bound,
+    names_at_top,
     names_used,
     read_literal,
+    tree_of,
     try_parse,
     try_parse_expression,
     unparse,
@@ -135,8 +137,8 @@ def suite_source(run: Run, form: Literal["file", "cell", "ipytest"] = "file") ->
     suite, text = kept_suite(run), python_part(run.text).code
     if not any(suite) or not text:
         raise UsageError("This run has no examples, confirmed results or critic's tests yet.")
-    tree = try_parse(text) or ast.Module([], [])
-    own = set[str]().union(*map(names_bound, tree.body))
+    tree = tree_of(text)
+    own = names_at_top(tree.body)
     critic = " ".join(plain(run.setup.judge).split()) or "the critic"
     taken, prints = own | {one.words for one in suite.tests}, "print" in names_used(tree)
     groups: list[tuple[str, list[str]]] = []
@@ -155,7 +157,7 @@ def suite_source(run: Run, form: Literal["file", "cell", "ipytest"] = "file") ->
                 body += f"\n\n{test}()" * (form == "cell")
             bodies.append(body)
         groups.append((source, bodies))
-    called = [_called(one, own) if form == "cell" else as_function(one, own) for one in suite.tests]
+    called = [_called(one, own, form) for one in suite.tests]
     groups.append((f"Written by {critic} from the task's words", called))
     if form == "cell":
         pieces = ["\n".join([f"# {source}", *bodies]) for source, bodies in groups if bodies]
@@ -171,12 +173,11 @@ def suite_source(run: Run, form: Literal["file", "cell", "ipytest"] = "file") ->
     if form == "cell":
         return f"{head}{code}\n"
     title = shorten(plain(run.task.text), 60).replace("\\", "").replace('"', "'")
-    names = ", ".join(sorted({n.name for n in tree.body if isinstance(n, _DEFINITION)}))
+    names = ", ".join(sorted({n.name for n in tree.body if isinstance(n, DEFINITION)}))
     above = f"# The text. To test a module instead, write: from MODULE import {names or '…'}"
     return f'"""Tests of: {title}"""\n\n{above}\n{text.strip()}\n\n\n{head}{code}\n'
 
 
-_DEFINITION = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _DOCTEST = """\
 def _check_doctest(example):
     import doctest
@@ -188,8 +189,13 @@ def _check_doctest(example):
     assert not failures, "".join(failures)"""
 
 
-def _called(test: Point, own: set[str]) -> str:
-    match (try_parse(test.code) or ast.Module([], [])).body[-1:]:
+def _called(test: Point, own: set[str], form: str) -> str:
+    tree = tree_of(test.code)
+    if {"answer", "before"} & names_used(tree) - own:  # which are there in the sandbox
+        return f"# Only a check of ours can run {test.words}: it reads `answer` or `before`."
+    if form != "cell":
+        return as_function(test, own)
+    match tree.body[-1:]:
         case [
             ast.FunctionDef(args=args, decorator_list=[])
             | ast.AsyncFunctionDef(args=args, decorator_list=[])
@@ -201,7 +207,7 @@ def _called(test: Point, own: set[str]) -> str:
 def _assertion(example: Example, own: set[str], *, prints: bool) -> Iterator[str]:
     literal, call = read_literal(example.expected), try_parse_expression(example.call)
     printed = literal is NO_VALUE or call is None or prints or "print" in names_used(call)
-    setup = (try_parse(example.setup) or ast.Module([], [])).body
+    setup = tree_of(example.setup).body
     if example.kind == "doctest" and printed:
         quiet = (f"_ = {unparse(s)}" if isinstance(s, ast.Expr) else unparse(s) for s in setup)
         prompts = [_prompt(one) for one in (*quiet, example.call)]

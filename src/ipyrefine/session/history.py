@@ -136,7 +136,7 @@ def _rulings(run: Run) -> Iterator[tuple[bool, bool]]:
     words = {run.best if d.iteration is None else d.iteration: d.settles for d in decisions}
     for number, good in words.items():
         text = run.iterations[number] if number is not None else None
-        if text is None or text.verdict is None or text.read_late:
+        if text is None or text.verdict is None:
             continue  # there was no verdict to agree with
         outcome = text.overruled or text.verdict.outcome
         if outcome is not Outcome.NOT_JUDGED:

@@ -119,7 +119,7 @@ def is_terminal(stream: Any) -> bool:
 async def ask(session: Session) -> None:
     """Ask a user at a terminal what to do with the text, and carry it out until it is settled."""
     while is_terminal(sys.stdin) and (run := session.run).text and not session.interrupted:
-        found = rows(run, run.chosen) if run.chosen else ()
+        found = rows(run, run.chosen)
         shown = max((n for n, one in enumerate(found, start=1) if not one.conditions), default=0)
         if run.setup.coach and open_puzzle(run) is None:
             return

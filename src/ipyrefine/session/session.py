@@ -48,7 +48,7 @@ class Session:
         self._stop_requested = False
         self._next: tuple[Refinement, Recorder | None] | None = None
         self._task: asyncio.Task[None] | None = None
-        self._reading: asyncio.Task[Run] | None = None  # a call next to the stopped run
+        self._aside: asyncio.Task[Run] | None = None  # what is done next to the stopped run
 
     @property
     def run(self) -> Run:
@@ -59,11 +59,6 @@ class Session:
     def running(self) -> bool:
         """Whether the loop runs at the moment."""
         return self._task is not None and not self._task.done()
-
-    @property
-    def reads_behind(self) -> bool:
-        """Whether a critic still reads a text that was accepted meanwhile; it holds up nothing."""
-        return self.refinement.reads_behind
 
     async def go(self) -> Run:
         """Run to the next stop; an interrupt ends it with the best text kept."""
@@ -80,8 +75,8 @@ class Session:
 
     def stop(self) -> None:
         """Stop now, or let a pause be the end; the best text so far is kept."""
-        if self._reading:
-            self._reading.cancel()
+        if self._aside:
+            self._aside.cancel()
         if self.running and self._task:
             self._stop_requested = True
             self._task.cancel()
@@ -105,33 +100,27 @@ class Session:
             UsageError: the run goes on at the moment, or there is no question or no budget.
             ModelError: the model failed, or gave no answer.
         """
-        if self.running or (self._reading and not self._reading.done()):
+        if self.running or (self._aside and not self._aside.done()):
             raise UsageError("Stop the run first, then ask about its text.")
-        return await self._next_to_run(self.refinement.explain, number, question)
+        return await self._do_aside(self.refinement.explain, number, question)
 
     async def add(self, event: Event) -> Run:
-        """Add what happened to the accepted text, once no critic reads it any more."""
-        await self.finish_reading()
-        return await self._next_to_run(self.refinement.add, event)
+        """Add what happened to the accepted text, once nothing runs."""
+        await self.settle()
+        return await self._do_aside(self.refinement.add, event)
 
     async def settle(self) -> None:
-        """Wait until nothing runs."""
+        """Wait until nothing runs, neither the loop nor what is done next to it."""
         if self.running and self._task:
             await asyncio.wait([self._task])
+        await self._finish_aside()
 
-    async def finish_reading(self) -> None:
-        """Wait until nothing runs, and no critic reads behind an accepted text."""
-        await self.settle()
-        await self._see_reading_end()
-
-    async def _see_reading_end(self) -> None:
-        if self._reading and not self._reading.done():
-            await asyncio.wait([self._reading])
+    async def _finish_aside(self) -> None:
+        if self._aside and not self._aside.done():
+            await asyncio.wait([self._aside])
 
     def decide(self, decision: Decision) -> None:
         """Take a decision: at once if it ends the run, else before the next stage.
-
-        A critic that reads the text which is accepted reads on; any further decision ends that.
 
         Raises:
             UsageError: it cannot be carried out; nothing has changed.
@@ -140,23 +129,22 @@ class Session:
         if not self.running:
             self.start()
         elif decision.settles:
-            self.refinement.leave_reading()
             self.stop()
 
-    def _next_to_run(self, work: _Work, *what: Any) -> "asyncio.Task[Run]":
-        self._reading = asyncio.ensure_future(work(*what, *self.displays, journal=self.journal))
-        return self._reading
+    async def _do_aside(self, work: _Work, *what: Any) -> Run:
+        self._aside = asyncio.ensure_future(work(*what, *self.displays, journal=self.journal))
+        return await self._aside
 
     def _start(self, work: _Work) -> None:
-        if self._reading:
-            self._reading.cancel()
+        if self._aside:
+            self._aside.cancel()
         self.interrupted = self._stop_requested = False
         self._next = None
         self._task = asyncio.ensure_future(self._drive(work))
 
     async def _drive(self, work: _Work) -> None:
         try:
-            await self._see_reading_end()
+            await self._finish_aside()
             await work(*self.displays, journal=self.journal)
             # Those made while the stop was shown.
             while self.refinement.has_decisions and self.refinement.error is None:
@@ -170,10 +158,6 @@ class Session:
             (self.refinement, self.journal), self._next = self._next, None
             self._stop_requested = False
             await self._drive(self.refinement.run)
-        elif self.refinement.reads_behind:
-            reading = self._next_to_run(self.refinement.read_behind)
-            # The text stays accepted, whatever happens; a journal's or a display's error is theirs.
-            reading.add_done_callback(lambda task: task.cancelled() or task.exception())
 
 
 @contextlib.contextmanager

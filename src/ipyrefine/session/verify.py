@@ -14,7 +14,7 @@ from ipyrefine.core.rank import OWN
 from ipyrefine.core.run import Run
 from ipyrefine.core.stated import read_examples
 from ipyrefine.core.stored import OtherVersion
-from ipyrefine.core.syntax import names_bound, names_used, try_parse
+from ipyrefine.core.syntax import names_at_top, names_used, tree_of
 from ipyrefine.core.table import Evidence
 from ipyrefine.errors import CheckNotRun, UsageError
 from ipyrefine.kernel.magics import python_part
@@ -202,8 +202,7 @@ def _missing_module(error: str) -> str:
 def _needed(run: Run, suite: Kept) -> set[str]:
     """Return the notebook's names that a suite needs, as the recorded text lacks them."""
     examples = [one.code for one in (*suite.stated, *suite.confirmed)]
-    text = try_parse(python_part(run.text).code)
-    trees = [text, *map(try_parse, [*examples, *(one.code for one in suite.tests)])]
-    used = set[str]().union(*(names_used(tree) for tree in trees if tree))
-    own = set[str]().union(*map(names_bound, text.body)) if text else set[str]()
+    text = tree_of(python_part(run.text).code)
+    trees = [text, *map(tree_of, [*examples, *(one.code for one in suite.tests)])]
+    used, own = set[str]().union(*map(names_used, trees)), names_at_top(text.body)
     return (used | {one.name for one in run.task.materials}) - own - {*dir(builtins)}

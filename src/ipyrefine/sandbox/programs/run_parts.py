@@ -219,7 +219,7 @@ class _Unpickler(pickle.Unpickler):
 
 
 def _load_text(aliases: Callable[[], set[str]] = set) -> types.ModuleType:
-    """Load the variables and the text as a module.
+    """Load the variables and the text as a module, with its last value as a cell's: ``answer``.
 
     It also has the names that `aliases` returns once the folders to import from are known.
     """
@@ -228,7 +228,14 @@ def _load_text(aliases: Callable[[], set[str]] = set) -> types.ModuleType:
     source = _read_text()
     for name in {"candidate", *aliases()}:  # where dataclasses and pickle look for it
         sys.modules[name] = module
-    exec(compile(source, _TEXT, "exec", dont_inherit=True), vars(module))
+    code: Any = compile(source, _TEXT, "exec", dont_inherit=True)
+    with contextlib.suppress(RecursionError, MemoryError):  # some texts are too deep for a tree
+        code = compile(_keep_value(ast.parse(source, _TEXT)), _TEXT, "exec", dont_inherit=True)
+    space = vars(module)
+    exec(code, space)
+    if (value := space.pop(_VALUE, None)) is not None:
+        given = {"answer": value, "_": value, "Out": [value]}
+        space |= {name: one for name, one in given.items() if not callable(space.get(name))}
     return module
 
 

@@ -1,0 +1,41 @@
+"""What has a revision read again though all that was found is a test that passes."""
+
+from typing import Any
+
+import pytest
+
+from ipyrefine.core.model import Effect, FirstRows, Held, HeldColumn
+from ipyrefine.core.novelty import is_new
+from ipyrefine.core.run import Iteration
+from ipyrefine.core.table import Evidence
+
+MORE = "x = x * 2 - 3\n" * 5
+CODE = "def f(x, y=1):\n    return x + y\n\nf(2)"
+COLUMN = HeldColumn(name="n", type="int64")
+HELD = Held(type="DataFrame", columns=(COLUMN,), text="1")
+GONE = Effect(kind="gone", name="b", of="a", count=1)
+READ: dict[str, Any] = {"held": (HELD,), "effects": (GONE,)}
+
+
+def shown(text: str = CODE, **found: Any) -> Iteration:
+    evidence = Evidence(name="run", passed=True, basis="run", **{**READ, **found})
+    return Iteration(number=0, text=text, evidence=(evidence,))
+
+
+@pytest.mark.parametrize(
+    ("text", "is_it"),
+    [
+        (shown(CODE.replace("+", "-")), False),
+        (shown(held=(HELD.replace(text="2"),), effects=()), False),
+        (shown(CODE.replace("y=1", "y=2")), True),
+        (shown(f"{CODE}\n{MORE}"), True),
+        (shown(effects=(GONE, GONE.replace(column="n"))), True),
+        (shown(conditions=(FirstRows(name="a", rows=5, of=9),)), True),
+        (shown(held=(HELD.replace(type="Series"),)), True),
+        (shown(held=(HELD.replace(columns=(COLUMN, COLUMN.replace(name="m"))),)), True),
+        (shown(held=(HELD.replace(columns=(COLUMN.replace(type="float64"),)),)), True),
+    ],
+    ids=["an edit", "less", "signature", "text", "effect", "condition", "type", "column", "dtype"],
+)
+def test_a_revision_is_new_where_it_shows_what_the_text_before_did_not(text, is_it):
+    assert is_new(text, shown()) is is_it
