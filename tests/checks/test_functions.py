@@ -154,7 +154,6 @@ async def test_the_task_is_passed_to_a_function_that_wants_it_and_to_no_other():
         *(lambda original_task, final_answer: (final_answer, original_task),),
         *(lambda task, x: (x, task), lambda x, solution: (solution, x), lambda a, b: (a, b)),
         *(lambda response, context=None: (response, context),),
-        *(lambda *, task, text: (text, task), lambda text, *, task: (text, task)),
         *(lambda question, answer, strict=True: (answer, question),),
     ],
 )

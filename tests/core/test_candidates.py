@@ -12,15 +12,13 @@ from kit import (
     finish,
     judgement,
     refinement,
-    replies_read,
-    staged,
     stages,
     text,
 )
 
 from ipyrefine.api import build
-from ipyrefine.core.decisions import Continue, Override
-from ipyrefine.core.events import DraftReady, EvidenceReady, TextDelta
+from ipyrefine.core.decisions import Override
+from ipyrefine.core.events import DraftReady, TextDelta
 from ipyrefine.core.model import Budget, Limits, Outcome, StopReason, Task
 from ipyrefine.core.table import Evidence
 from ipyrefine.errors import ModelError, Unreachable, UsageError
@@ -46,9 +44,6 @@ class Looks:
         return Evidence(name=self.name, **self._find(text))
 
 
-LONGEST = Looks(lambda text: {"passed": True, "score": min(1.0, len(text) / 20)})
-
-
 def wants(wanted: str) -> Looks:
     """A check that is settled by one text alone."""
     return Looks(lambda text: {"passed": text == wanted, "decisive": True})
@@ -65,17 +60,6 @@ async def test_candidates_are_asked_for_at_once_and_given_in_their_order():
     deltas = [e for e in events if isinstance(e, TextDelta) and e.stage == "draft"]
     streamed = [e.iteration for e in deltas]
     assert streamed == sorted(streamed), "only one text streams at a time"
-
-
-@pytest.mark.parametrize("wanted", [0, 1, 9])
-async def test_at_once_every_draft_is_written_and_checked_once(wanted):
-    limits = THREE.replace(max_revisions=0, budget=Budget(seconds=99))
-    loop = refinement(AllAtOnce(3, version), checks=[wants(f"version {wanted}")], limits=limits)
-    events = await finish(loop)
-    checked = [e.iteration for e in events if isinstance(e, EvidenceReady)]
-    assert checked == [0, 1, 2]
-    assert loop.state.text == f"version {wanted % 9}"
-    assert loop.state.converged is (wanted < 9)
 
 
 @pytest.mark.parametrize("options", [{"limits": IN_TURN}, {"weak_editor": True}], ids=str)
@@ -104,15 +88,6 @@ def test_candidates_need_that_there_is_no_draft():
         build("", draft="x = 1", model=ScriptedModel([]), limits=Limits(candidates=2))
 
 
-async def test_where_nothing_decides_the_draft_that_its_checks_say_most_for_is_the_best():
-    texts = [text("short"), text("a longer one"), text("mid one")]
-    loop = refinement(texts, checks=[LONGEST], limits=THREE)
-    events = await finish(loop)
-    assert loop.state.text == "a longer one"
-    assert stages(events) == ["draft", "check", "check", "check"]
-    assert all(i.verdict.outcome is Outcome.NOT_JUDGED for i in loop.state.iterations if i.verdict)
-
-
 async def test_when_no_candidate_can_be_had_the_run_fails_and_going_on_asks_anew():
     down: list[Any] = [Unreachable("No server.")] * 3
     loop = evaluated([*down, *map(version, range(3)), *[judgement(9)] * 3], limits=THREE)
@@ -122,18 +97,6 @@ async def test_when_no_candidate_can_be_had_the_run_fails_and_going_on_asks_anew
     await finish(loop)
     assert len(loop.state.iterations) == 3
     assert loop.state.stop_reason is StopReason.PASSED
-
-
-async def test_a_user_who_continues_after_a_cut_gets_a_revision_and_not_the_next_draft():
-    replies = {"draft": [text("one")], "judge": [judgement(3)] * 2, "revise": [text("two")]}
-    limits = IN_TURN.replace(budget=Budget(calls=2))
-    loop = evaluated(replies, limits=limits)
-    await finish(loop)
-    larger = loop.state.limits.replace(budget=Budget(calls=9))
-    run = loop.state.replace(setup=loop.state.setup.replace(limits=larger))
-    again = evaluated(staged(replies, replies_read([])), run=run)
-    again.decide(Continue(guidance="Warmer."))
-    assert "revise" in stages(await finish(again))
 
 
 async def test_cancelling_in_the_middle_closes_every_stream():

@@ -1,16 +1,14 @@
 """The writer says whether a task wants code or words, and the run becomes one for that."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
-from kit import CODE, TASK, Finds, calls, code, ended, finish, in_order, refinement, staged, text
+from kit import CODE, TASK, Finds, calls, code, finish, in_order, refinement, staged, text
 
 from ipyrefine import refine
 from ipyrefine.core.decisions import Criteria
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.events import DraftFailed, FormChosen, TextDelta
+from ipyrefine.core.events import FormChosen, TextDelta
 from ipyrefine.core.forms import Asked, Splitter, parse_form, read_either
 from ipyrefine.core.model import Criterion, Limits, Stage, Words
 from ipyrefine.core.table import Evidence
@@ -92,42 +90,6 @@ async def test_the_run_has_the_form_language_and_checks_of_what_its_writer_answe
     assert "".join(one.text for one in deltas if one.kind == "text") == streamed
 
 
-@pytest.mark.parametrize(
-    ("reply", "language", "checks"),
-    [
-        ("```java\nclass A {}\n```", "java", ("own",)),
-        ("```\nSELECT a FROM b\n```", "sql", ("own",)),
-        ("```python\nx = 1\n```", "python", ("own", "short", "runs")),
-        ("x = 1", "python", ("own", "short", "runs")),
-    ],
-)
-async def test_a_task_for_code_is_in_the_language_that_its_writer_answers_in(
-    reply, language, checks
-):
-    loop = loop_of(reply, words=None, own=("own",), checks=CHECKS)
-    await finish(loop)
-    assert (loop.state.task.language, loop.state.setup.checks) == (language, checks)
-
-
-async def test_words_are_criticised_and_revised_as_words():
-    model = in_order([text("It is."), '{"findings": [], "ready": true}'])
-    await ended(model, CODE, words=Words(tasks=(TASK,)))
-    draft, critic = model.requests
-    assert "in one block that starts with ```python" in draft.messages[1].content
-    assert "a line that holds only <text>" in draft.messages[1].content
-    assert "You are helping to refine a text." in critic.messages[0].content
-    assert "pytest" not in critic.messages[1].content
-
-
-async def test_a_draft_of_the_other_form_than_the_first_is_left_out():
-    limits = NEVER.replace(candidates=3, max_revisions=0)
-    loop = loop_of(text("It is."), code("x = 1"), text("It was."), limits=limits)
-    events = await finish(loop)
-    assert [one.text for one in loop.state.iterations] == ["It is.", "It was."]
-    (failed,) = [one for one in events if isinstance(one, DraftFailed)]
-    assert failed.candidate == 1
-
-
 async def test_a_weak_writer_is_asked_in_one_word_before_it_writes():
     model = staged({"choose": ["words"], "draft": [text("It is.")]})
     words = Words(tasks=(TASK,))
@@ -158,16 +120,6 @@ async def test_a_question_in_words_is_answered_with_prose_and_its_own_demands():
     assert (run.task.form, run.task.profile) == ("prose", "prose")
     assert run.setup.checks == ("length:<=20 words",)
     assert run.text == "It is a copy."
-
-
-def test_the_bench_has_half_of_its_tasks_for_code_in_each_language():
-    path = Path(__file__).parents[2] / "bench" / "code_or_words.jsonl"
-    tasks = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-    counts = {tuple(task["name"].split("-")[:2]) for task in tasks}
-    assert counts == {
-        (one, kind) for one in ("en", "de", "fr", "es", "zh") for kind in ("code", "words")
-    }
-    assert len(tasks) == len({task["task"] for task in tasks}) == 60
 
 
 @pytest.mark.parametrize(

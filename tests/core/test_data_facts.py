@@ -8,13 +8,12 @@ from kit import Finds, code, decide, ended
 
 from ipyrefine.core import actions, decisions
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.model import Choice, Effect, Limits, StopReason, Task
+from ipyrefine.core.model import Effect, Limits, StopReason, Task
 from ipyrefine.core.points import to_check
 from ipyrefine.core.policy import next_step
-from ipyrefine.core.results import rows
 from ipyrefine.core.run import Run
 from ipyrefine.core.sharing import Sharing, withhold
-from ipyrefine.core.table import Evidence, Row
+from ipyrefine.core.table import Evidence
 from ipyrefine.render import words
 from ipyrefine.render.html import View, panel_parts
 from ipyrefine.render.terminal import record_text
@@ -79,15 +78,6 @@ async def test_only_what_no_words_of_the_task_ask_for_is_asked(data, asks):
     assert not asks or said.phrases == [("", SAID)]
 
 
-async def test_each_effect_waits_for_an_answer_of_its_own():
-    both = Finds(ran(LOST, NEW, LOST.replace(name="late", count=3)))
-    replies = [reading({"d1": TOWN}), reading({"d1": TOWN, "d3": TOWN})]
-    loops = [await read(one, checks=both) for one in replies]
-    assert [len(asked(one.state)) for one in loops] == [1, 0]
-    twice = reading({"d3": TOWN}).replace('"d3"', f'"d1": "{TOWN}", "d1": "", "d3"')
-    assert asked((await read(twice, checks=both)).state) == [SAID]
-
-
 async def test_a_critic_is_told_what_happened_and_asked_about_what_somebody_has_to_want():
     prompt = (await read(reading({}))).model.requests[1].messages[-1].content  # type: ignore[attr-defined]
     assert f"d1: {SAID}." in prompt
@@ -118,23 +108,6 @@ async def test_rows_that_the_user_wants_to_keep_block_every_text_that_loses_them
     await decide(loop, decisions.Continue())
     assert loop.state.iterations[2].results["f1"].passed is True
     assert loop.state.iterations[2].verdict.passed  # type: ignore[union-attr]
-
-
-@pytest.mark.parametrize(
-    ("decision", "rivals"),
-    [
-        (decisions.Continue(guidance="Shorter."), (Choice(result="8"),)),
-        (decisions.Select(points=("f1",)), ()),
-    ],
-)
-async def test_a_text_that_does_what_the_user_wants_undone_is_no_rival(decision, rivals):
-    one, other = (Row(call="total", result=value, source="cell") for value in ("8", "9"))
-    ran_twice = ran(LOST).replace(rows=(one,)), ran(NEW).replace(rows=(other,))
-    loop = await read(
-        reading({"d1": ""}), code("merged = 2"), reading({}), checks=Finds(*ran_twice)
-    )
-    await decide(loop, decision)
-    assert [row.rivals for row in rows(loop.state, loop.state.iterations[1])] == [rivals]
 
 
 async def test_a_server_is_told_counts_and_known_names_alone():

@@ -45,7 +45,6 @@ from ipyrefine.core.decisions import (
     Edit,
     Expect,
     Guide,
-    Override,
     Predict,
     Retract,
     Select,
@@ -71,17 +70,6 @@ async def stopped(*more: Any, **limits: Any) -> Refinement:
     return loop
 
 
-async def test_a_hand_edit_during_the_run_costs_none_of_the_revisions():
-    replies = [
-        text("Dear Sir"), judgement(5, finding("stiff")), judgement(6), *NO_FINDINGS,
-        text("Hi!"), judgement(9, fixed=("f1",)),
-    ]  # fmt: skip
-    loop = evaluated(replies, limits=Limits(max_revisions=1))
-    await finish(loop, at("verdict_reached", partial(loop.decide, Edit(text="Dear Ann"))))
-    assert [i.author for i in loop.state.iterations] == ["model", "user", "model"]
-    assert loop.state.iterations[2].parent == 1
-
-
 async def test_a_dismissed_finding_is_not_acted_on_and_never_raised_again():
     again = finding("It is too STIFF.", quote="Dear Sir")
     weak = [finding("stiff", quote="Dear Sir"), finding("no name given")]
@@ -99,29 +87,10 @@ async def test_a_dismissed_finding_is_not_acted_on_and_never_raised_again():
     assert "- stiff (because: it is a bank)" in prompts(loop, Stage.CRITIQUE)[-1]
 
 
-async def test_adding_a_finding_with_a_known_id_rewrites_that_one():
-    loop = await stopped()
-    await decide(loop, Add(point=POINT.replace(id="f1", words="A bit stiff.")))
-    assert decision_sentence(loop.state, loop.state.decisions[-1]) == "You changed f1: A bit stiff."
-    rewritten = told(loop.state, 0)[0]
-    assert (rewritten.id, rewritten.words, rewritten.point.by_user) == ("f1", "A bit stiff.", True)
-    assert len(told(loop.state, 0)) == 2
-
-
 async def test_findings_of_a_dropped_criterion_no_longer_count():
     loop = await stopped(judgement(9))
     await decide(loop, Criteria(criteria=(WARMTH,)))
     assert {*map(status, told(loop.state, 0))} == {"dismissed"}
-
-
-async def test_an_overridden_verdict_outlives_new_criteria():
-    loop = evaluated([text("Dear Sir"), judgement(5), judgement(1)], limits=ONCE)
-    await finish(loop)
-    await decide(loop, Override(outcome=Outcome.PASS, reason="fine by me"))
-    assert loop.state.stop_reason is StopReason.OVERRIDDEN
-    await decide(loop, Criteria(criteria=(WARMTH,)))
-    verdict = loop.state.iterations[0].verdict
-    assert (verdict.outcome, verdict.score, verdict.basis) == (Outcome.PASS, 0.1, "user")
 
 
 async def test_a_remark_on_a_stopped_run_makes_no_call_and_takes_no_acceptance_back():
@@ -130,19 +99,6 @@ async def test_a_remark_on_a_stopped_run_makes_no_call_and_takes_no_acceptance_b
     await decide(loop, Accept(iteration=0))
     assert stages(await decide(loop, Guide(guidance="shorter next time"))) == []
     assert (loop.state.stop_reason, loop.state.text) == (StopReason.ACCEPTED, "version 0")
-
-
-async def test_guidance_given_while_a_revision_is_written_is_not_lost():
-    replies = [
-        text("Dear Sir"), judgement(5, finding("stiff")),
-        text("Hi"), judgement(7, fixed=("f1",)),
-        text("Hallo"), judgement(9, fixed=("f2",)),
-    ]  # fmt: skip
-    loop = evaluated(replies)
-    guide = partial(loop.decide, Guide(guidance="in German"))
-    await finish(loop, at("stage_started", guide, stage=Stage.REVISE))
-    assert "in German" in prompts(loop, Stage.REVISE)[1]
-    assert loop.state.text == "Hallo"
 
 
 IMPOSSIBLE = {

@@ -51,7 +51,6 @@ REPLIES = {
     "critique": [critique(finding("too short", "Hello"))],
     "revise": [text("Hello there", "f1: longer")],
 }
-STAGES = ["draft", "check", "judge", "critique", "revise", "check", "judge"]
 LIMITS = Limits(max_revisions=2, min_findings=1)
 ENDED_AS = {"draft": ""} | dict.fromkeys(("judge", "critique", "revise"), "Hello")
 
@@ -222,30 +221,6 @@ async def test_an_event_is_stored_then_committed_then_shown_to_one_consumer_afte
     assert times[0] > 0
 
 
-@pytest.mark.parametrize("kind", ["stage_started", "text_delta", "verdict_reached"])
-async def test_nothing_goes_on_before_a_slow_consumer_is_done(kind):
-    model, held, release = staged(REPLIES), asyncio.Event(), asyncio.Event()
-    later: list[Event] = []
-
-    async def slow(event: Event, run: Run) -> None:
-        later.append(event)
-        if event.type == kind and not held.is_set():
-            later.clear()
-            held.set()
-            await release.wait()
-
-    loop = begin(model)
-    running = asyncio.create_task(loop.run(slow))
-    await held.wait()
-    asked = len(model.requests)
-    for _ in range(50):
-        await asyncio.sleep(0)
-    assert (len(model.requests), later) == (asked, [])
-    release.set()
-    await running
-    assert loop.state.stop_reason is StopReason.PASSED
-
-
 # Faults of the ports
 
 
@@ -370,33 +345,6 @@ async def test_a_consumer_that_breaks_at_any_event_ends_the_run_for_the_others()
         assert isinstance(loop.error, InternalError)
         assert isinstance(loop.error.__cause__, ValueError)
         await assert_continues(ended.journal.stored)
-
-
-async def test_a_consumer_that_breaks_at_the_stop_leaves_its_error_and_one_failed_stop():
-    loop, last = begin(), len(await whole()) - 1
-    ended = await end(loop, MemoryJournal(), breaking(last, ValueError("odd"), waits=False))
-    expected = [StopReason.PASSED, StopReason.FAILED]
-    assert stops(ended.shown) == stops(ended.journal.stored) == expected
-    assert isinstance(loop.error, InternalError)
-    assert loop.state.text == "Hello there"
-
-
-async def test_a_consumer_that_broke_is_not_called_again_and_all_of_them_may_break():
-    heard: list[str] = []
-
-    def broken(name: str) -> Callable[[Event, Run], None]:
-        def consume(event: Event, run: Run) -> None:
-            heard.append(name)
-            raise ValueError(name)
-
-        return consume
-
-    loop, journal = begin(), MemoryJournal()
-    await loop.run(broken("one"), broken("two"), journal=journal)
-    assert heard == ["one", "two"]
-    assert stops(journal.stored) == [StopReason.FAILED]
-    assert isinstance(loop.error, InternalError)
-    assert str(loop.error).startswith("A display of the run broke: ValueError: one.")
 
 
 @pytest.mark.parametrize(
@@ -538,33 +486,6 @@ async def test_a_second_cancel_does_not_wait_for_a_stuck_journal_and_loses_no_ev
         assert journal.stored == [*without_deltas(shown), *without_deltas(more)]
 
 
-async def test_a_cancel_during_slow_checks_closes_them_all():
-    closed: list[str] = []
-
-    class Slow(Looks):
-        def __init__(self, name: str) -> None:
-            super().__init__()
-            self.name = name
-
-        async def __call__(self, text: str, task: Task) -> Evidence:
-            try:
-                await asyncio.Event().wait()
-            finally:
-                await asyncio.sleep(0)
-                closed.append(self.name)
-            raise AssertionError
-
-    loop = begin(checks=[Slow("one"), Slow("two")])
-    started = asyncio.Event()
-    task = asyncio.create_task(loop.run(at("stage_started", started.set, stage=Stage.CHECK)))
-    await started.wait()
-    await cancel_after(task, 5, again=1)
-    assert task.cancelled()
-    assert sorted(closed) == ["one", "two"]
-    assert loop.state.stop_reason is StopReason.CANCELLED
-    assert_no_task_is_left()
-
-
 async def test_a_cancel_closes_the_stream_it_cuts():
     closed = asyncio.Event()
 
@@ -590,14 +511,6 @@ async def test_a_cancel_closes_the_stream_it_cuts():
 # Decisions, the end of a pause, and two runs at once
 
 
-async def test_a_decision_while_it_runs_takes_effect_before_the_next_stage():
-    loop = begin()
-    events = await finish(loop, at("draft_ready", lambda: loop.decide(Accept())))
-    assert stages(events) == ["draft"]
-    assert (loop.state.text, loop.state.stop_reason) == ("Hello", StopReason.ACCEPTED)
-    assert loop.state.message == "You accepted the draft."
-
-
 async def test_accepting_while_it_runs_stops_at_once_as_accepted():
     """As a user does who accepts: the decision is handed in, and the run is cancelled."""
     events = await whole()
@@ -616,19 +529,6 @@ async def test_a_decision_at_the_stop_is_taken_when_it_runs_again():
     assert loop.state.stop_reason is StopReason.PASSED
     await finish(loop)
     assert (loop.state.text, loop.state.stop_reason) == ("Hello", StopReason.ACCEPTED)
-
-
-async def test_a_decision_that_cannot_be_carried_out_changes_nothing_of_a_running_loop():
-    loop, refused = begin(), list[str]()
-
-    def decide() -> None:
-        with pytest.raises(UsageError, match="There is no text 7"):
-            loop.decide(Accept(iteration=7))
-        refused.append("iteration 7")
-
-    events = await finish(loop, at("verdict_reached", decide))
-    assert refused
-    assert stages(events) == STAGES
 
 
 async def paused() -> Refinement:
@@ -716,23 +616,6 @@ async def test_breaking_out_of_async_for_at_any_event_cancels_and_leaves_no_task
         done = bool(verdicts) and verdicts[-1].passed
         assert loop.state.stop_reason is (StopReason.PASSED if done else StopReason.CANCELLED)
         assert_no_task_is_left()
-
-
-async def test_cancelling_an_async_for_twice_at_any_turn_leaves_no_task():
-    async def consume(loop: Refinement) -> None:
-        async with aclosing(aiter(loop)) as stream:
-            async for _ in stream:
-                pass
-
-    for number in count(1, 2):
-        loop = begin()
-        task = asyncio.create_task(consume(loop))
-        if not await cancel_after(task, number, again=1):
-            break
-        assert task.cancelled(), number
-        assert loop.state.stop_reason in (StopReason.CANCELLED, StopReason.PASSED), number
-        assert_no_task_is_left()
-    assert number > 100
 
 
 async def test_the_time_a_person_thinks_between_two_stops_is_not_counted():

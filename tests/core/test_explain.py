@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from kit import CODE, READY, TASK, actionable, built, code, decide, ended, refinement
+from kit import CODE, READY, TASK, actionable, built, code, ended, refinement
 
 from ipyrefine.core.decisions import Continue
 from ipyrefine.core.events import Event
@@ -96,14 +96,6 @@ async def test_a_request_that_only_asks_is_answered_by_one_call_and_nothing_else
     assert "Accept" not in shown["top"]
     assert "drop the rows that lack &lt;b&gt;" in shown["guide"].replace("drops", "drop")
     assert TOLD in " ".join(record_text(run).split())
-
-
-async def test_after_an_answer_the_run_goes_on_with_what_is_asked_for_then():
-    unread = READY.replace('"f1", ', "")
-    replies = {"critique": [ANSWERS[0], unread, READY], "revise": [code("x = df")]}
-    loop = await ended(replies, QUESTION, draft=OWN)
-    await decide(loop, Continue(guidance="Keep all rows."))
-    assert (loop.state.text, loop.state.stop_reason) == ("x = df", StopReason.PASSED)
 
 
 async def test_prose_is_answered_only_by_what_says_so():

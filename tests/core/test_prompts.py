@@ -1,7 +1,6 @@
 """Own prompts for each stage, and what no prompt can be made to leave out."""
 
 import re
-from typing import Any
 
 import pytest
 from hostile import CASES, texts
@@ -68,19 +67,6 @@ async def test_a_finding_without_a_criterion_is_listed_without_one():
 def test_braces_in_a_task_are_no_places():
     filled = fill("{task} {other} {text}", task="{text} {0} {}", text="T")
     assert filled == "{text} {0} {} {other} T"
-
-
-async def test_what_a_writer_is_told_of_earlier_revisions_does_not_grow_with_the_run():
-    replies: list[Any] = []
-    for n in range(24):
-        odd = [finding("odd", f"text {n:02}")] * (n > 0)
-        replies += [text(f"text {n:02}"), judgement(4, finding("too dull"), *odd)]
-    limits = Limits(max_revisions=23, patience=99, base="best")
-    loop = await ended(replies, limits=limits, prompts=EVALUATED)
-    revisions = prompts(loop, Stage.REVISE)
-    assert "Earlier revisions" not in revisions[0]
-    assert "Earlier revisions" in revisions[-1]
-    assert len(revisions[-1]) == len(revisions[8])
 
 
 class Number:

@@ -11,7 +11,6 @@ from kit import (
     ended,
     finish,
     refinement,
-    requests,
     stages,
     written,
 )
@@ -21,7 +20,6 @@ from ipyrefine.checks.rows import Results
 from ipyrefine.checks.suite import Suite
 from ipyrefine.core.decisions import Accept, Dismiss, Expect, Retract
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.events import Event, Stopped
 from ipyrefine.core.model import Choice, Limits, Outcome, Stage, StopReason, Task
 from ipyrefine.core.results import (
     claims,
@@ -38,7 +36,6 @@ from ipyrefine.errors import UsageError
 from ipyrefine.kernel.variables import Copies
 from ipyrefine.render.gives import rivalry
 from ipyrefine.render.words import verdict as verdict_words
-from ipyrefine.session.session import Session
 
 STATED = """Write median(xs), the middle of the sorted items; of an even number, the mean of two.
 
@@ -168,16 +165,6 @@ async def test_where_nothing_is_stated_the_first_result_or_two_pass_a_text(answe
     assert loop.state.verdict.outcome is outcome
 
 
-async def test_a_result_that_is_wrong_is_mended_at_once_though_all_revisions_are_used():
-    loop = await ran(LOWER, MEAN, limits=ONCE)
-    call, right = "median([3, 1, 2, 3])", 2.5
-    ran_stages = stages(await decide(loop, expect(row(loop, call), str(right))))
-    assert Stage.REVISE in ran_stages
-    assert f"expected {right}" in requests(loop, Stage.REVISE)[0].messages[-1].content
-    assert (loop.state.text, loop.state.stop_reason) == (MEAN, StopReason.PASSED)
-    assert row(loop, call).confirmed is True
-
-
 async def test_another_text_that_gives_the_right_result_takes_its_place_without_a_call():
     loop = await ran(MEAN, LOWER)
     await decide(loop, Expect(call="median([1, 2])", result="1"))  # the user misreads the task
@@ -199,15 +186,6 @@ async def test_a_result_taken_back_is_as_never_said():
         loop.decide(Retract(call=first.call))
 
 
-async def test_a_result_that_the_user_says_is_wrong_stays_to_be_taken_back():
-    loop = await ran(LOWER, LOWER, limits=ONCE)
-    first = shown(loop)[0]
-    await decide(loop, Expect(call=first.call, result="-1", setup=first.setup))
-    assert [(one.call, one.confirmed) for one in shown(loop)] == [(first.call, False)]
-    await decide(loop, Retract(call=first.call, setup=first.setup))
-    assert len(shown(loop)) > 1
-
-
 HALF = "Write half(n: int) -> float."
 
 
@@ -227,19 +205,6 @@ HALF = "Write half(n: int) -> float."
 async def test_that_a_text_is_broken_is_no_result(about, text):
     loop = await ran(text, about=about, limits=ONCE)
     assert not [one for one in shown(loop) if one.raises or about == STATED]
-
-
-async def test_what_is_decided_while_the_stop_is_shown_is_carried_out():
-    loop = refinement([code(LOWER)], task(), checks=[Examples(), Results()], weak_critic=True)
-
-    def confirm(event: Event, run: Run) -> None:
-        if isinstance(event, Stopped) and not run.decisions:
-            loop.decide(expect(shown(loop)[0]))
-            loop.decide(Retract(call=shown(loop)[0].call))
-
-    await Session(loop, [confirm]).go()
-    assert [one.kind for one in loop.state.decisions] == ["expect", "retract"]
-    assert loop.state.task.clarifications == ()
 
 
 async def test_an_accepted_text_stays_accepted_and_the_users_own_input_is_shown_with_the_rest():
@@ -312,15 +277,6 @@ async def test_a_class_shows_a_scenario_without_one_that_is_stated():
     setup = "stack = Stack()\nstack.push(5)\nstack.push(2)"
     assert (found.setup, found.call, found.result) == (setup, "stack.size()", "2")
     assert example_asked(loop.state.chosen, shown(loop)) is None, "its result is there to confirm"
-
-
-async def test_drafts_that_differ_ask_which_is_right_first():
-    loop = await ran(LOWER, MEAN, about=OPEN, limits=Limits(candidates=2))
-    assert [one.text for one in loop.state.drafts] == [LOWER, MEAN]
-    first = shown(loop)[0]
-    assert first.rivals, "one gives another result"
-    with pytest.raises(UsageError, match="can't be written as Python"):
-        expect(first.replace(result=""))
 
 
 def middle(name: str, assertion: str) -> str:

@@ -11,7 +11,6 @@ from kit import (
     READY,
     code,
     critique,
-    decide,
     ended,
     finding,
     finish,
@@ -23,7 +22,6 @@ from kit import (
     text,
 )
 
-from ipyrefine.core.decisions import Continue
 from ipyrefine.core.edits import Edit, Selection, apply, read_edits
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.forms import Asked, read_changes
@@ -119,22 +117,6 @@ async def test_edits_that_all_miss_leave_the_text_as_it_was():
     run = await revised(LONG, MISSING, MISSING).run()
     assert run.iterations[1].failure
     assert run.iterations[1].text == LONG
-
-
-ADD = "def add(a, b):\n    return a - b"
-TESTS = code("def test_add():\n    assert add(1, 2) == 3") + '```json\n{"ready": false}\n```'
-
-
-async def test_tests_in_place_of_the_text_are_asked_about_once_and_never_become_it():
-    replies = {Stage.CRITIQUE: [critique(finding("It subtracts."))], Stage.REVISE: [TESTS] * 2}
-    loop = await ended(replies, CODE, draft=ADD, limits=Limits(max_revisions=1))
-    assert loop.state.text == ADD
-    asked = requests(loop, Stage.REVISE)[1].messages[-1].content
-    assert "nothing of the text" in asked
-    assert "in one block that starts with ```python" in asked
-    told = loop.state.warnings[-1]
-    assert told.startswith("Revision 1 has no new text:")
-    assert "assert add(1, 2) == 3" in told, "with the reply"
 
 
 # A selection
@@ -286,15 +268,6 @@ async def test_a_writer_too_weak_to_edit_is_sampled_which_makes_a_draft(weak):
     names = ["Draft 2", "Draft 3"] if weak else ["Revision 1", "Revision 2"]
     assert [loop.state.name(n) for n in (1, 2)] == names
     assert loop.state.message == f"{names[1]} passes."
-
-
-async def test_what_the_user_says_of_such_code_is_acted_on_in_its_own_words():
-    check = scoring(0.2, 0.3, target=1.0, basis="examples")
-    limits = NO_CRITIC.replace(max_revisions=0)
-    replies = [code("x = 0"), code("y = 9")]
-    loop = await ended(replies, CODE, checks=[check], limits=limits, weak_editor=True)
-    await decide(loop, Continue(guidance="keep the name x"))
-    assert "x = 0" in prompts(loop)[-1]
 
 
 async def test_a_text_of_the_user_s_is_always_edited():

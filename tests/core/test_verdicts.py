@@ -15,7 +15,6 @@ from kit import (
     finding,
     judgement,
     prompts,
-    status,
     text,
     told,
 )
@@ -155,16 +154,6 @@ async def test_code_that_runs_is_better_than_code_that_fails_whatever_came_later
 
 
 # What a critic said
-
-
-async def test_what_the_critic_no_longer_has_to_say_is_resolved():
-    fixed = '{"findings": [], "fixed": ["f1"], "ready": false, "because": "f2 stands."}'
-    replies = [text("Hi"), critique(finding("curt"), finding("no name")), text("Hi you"), fixed]
-    loop = await ended(replies, limits=Limits(max_revisions=1))
-    curt, nameless = told(loop.state, 1)[:2]
-    assert (status(curt), status(nameless)) == ("resolved", "open")
-    verdict = loop.state.iterations[1].verdict
-    assert verdict.outcome is Outcome.NEEDS_IMPROVEMENT
 
 
 @pytest.mark.parametrize("ready", [True, False])

@@ -266,19 +266,6 @@ def test_a_terminal_tells_the_first_three_whole_and_how_many_more():
     assert "`customers_8customers_8" in details_text(run, "output")
 
 
-def test_what_each_text_did_stands_with_what_it_gave():
-    asked = run_of(GONE, asked=[GONE])
-    revision = run_of(FILLED, outputs=(Value(text="17"),)).iterations[0]
-    texts = (*asked.iterations, revision.replace(number=1, parent=0))
-    run = asked.replace(iterations=texts, best=1)
-    own, _, other = results(run).partition("<strong>Draft</strong>")
-    assert "are filled" in own
-    assert "are gone" in other
-    assert "are filled" not in other
-    assert "rf-amber" not in own + other + record_html(run).partition("</style>")[2]
-    assert "rf-amber" in results(run, iteration=0)
-
-
 def test_a_record_that_is_too_long_drops_the_heads_of_tables():
     texts = [run_of(NEW).iterations[0].replace(number=n) for n in range(5)]
     run = run_of().replace(iterations=tuple(texts))

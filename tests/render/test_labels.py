@@ -2,11 +2,10 @@
 
 import pytest
 
-from ipyrefine.core.decisions import Accept, Override
+from ipyrefine.core.decisions import Override
 from ipyrefine.core.events import CallEnded, StageStarted, Stopped, TextDelta
 from ipyrefine.core.model import (
     Budget,
-    Choice,
     Limits,
     Outcome,
     Setup,
@@ -114,56 +113,10 @@ def test_what_the_writer_answers_begins_a_sentence(said):
     assert shown == f"{begins}The writer contests it: the task says so."
 
 
-@pytest.mark.parametrize(("evidence", "outcome", "basis"), [
-    (HELD, PASS, "3 of 3 examples hold"),
-    (HELD.replace(passed=False, tallies=(Tally(held=0, of=1, noun="example"),)), NEEDS,
-     "0 of 1 examples hold"),
-])  # fmt: skip
-def test_the_basis_of_a_verdict_counts_what_holds(evidence, outcome, basis):
-    said = verdict(outcome, "examples", 0.5, required_passed=outcome is PASS)
-    run = run_of(said, evidence=(evidence,))
-    assert [" ".join(one) for one in words.verdict(run, run.chosen).phrases] == [basis]
-
-
-def test_a_text_that_only_findings_keep_from_passing_says_how_many():
-    blocking = Point(id="f1", criterion="c", words="Wrong.")
-    others = (
-        blocking.replace(id="f2", blocking=False),
-        blocking.replace(id="f3", dropped="you"),
-    )
-    high, failed = verdict(NEEDS, "evaluator", 1), verdict(NEEDS, "tests", 1, required_passed=False)
-    for said, points, label in (
-        (high, (blocking, *others), "1 open finding"),
-        (high, others, "evaluator, 1.00"),
-        (failed, (blocking,), "tests failed"),
-    ):
-        run = run_of(said, points=points)
-        label = f"✎ NEEDS IMPROVEMENT · {label}"
-        assert str(words.verdict(run, run.chosen).label) == label
-
-
 def test_what_an_evaluator_wants_changed_is_what_the_verdict_says_first():
     said = verdict(NEEDS, "evaluator", 0.3, why="said", line="It is too short.\nSay more.")
     run = run_of(said, points=(Point(id="f1", source="evaluator", words=said.line),))
     assert words.verdict(run, run.chosen).phrases == [("", "It is too short.")]
-
-
-def test_a_text_has_one_name_wherever_it_is_mentioned(read_html):
-    verdict = Verdict(outcome=PASS, score=1, basis="tests")
-    origins = [(None, "model"), (None, "model"), (1, "model"), (2, "user"), (3, "user")]
-    texts = tuple(
-        Iteration(number=n, parent=parent, author=author, text=f"Text {n}", verdict=verdict)
-        for n, (parent, author) in enumerate(origins)
-    )
-    decided = tuple(Accept(iteration=n) for n in range(5))
-    run = run_of(verdict).model_copy(update={"iterations": texts, "best": 3, "decisions": decided})
-    names = ["Draft", "Draft 2", "Revision 1", "Your edit", "Your edit 2"]
-    assert [run.name(n) for n in range(5)] == names
-    for name, render in ((name, r) for name in names for r in (record_text, record_html)):
-        output = read_html(render(run, 100) if render is record_text else render(run)).text
-        assert name in output
-        assert f"You accepted {run.mention(names.index(name))}." in output
-    assert [labels.under_way(run, n) for n in (0, 2)] == ["draft", "revision 1"]
 
 
 @pytest.mark.parametrize(("value", "text"), [
@@ -235,17 +188,3 @@ def test_a_text_that_you_ruled_on_says_so_in_its_line():
 def test_a_stop_of_yours_does_not_look_like_an_error(stop, label):
     run = run_of(None, stop_reason=stop).replace(iterations=())
     assert str(words.verdict(run, None).title) == label
-
-
-def test_a_failed_test_of_one_call_is_told_as_that_call():
-    code = "def test_two():\n    assert double(2) == 4"
-    test = Point(id="t1", source="critic", kind="test", words="test_two", code=code)
-    missed = Result(
-        passed=False, shows="AssertionError: assert 5 == 4 + 5", gives=Choice(result="5")
-    )
-    said = verdict(NEEDS, "critique", why="test_failed", point="t1", line=missed.shows)
-    run = run_of(said, points=(test,))
-    text = run.iterations[0].replace(results={"t1": missed})
-    line = "`double(2)` → `5`, expected `4`"
-    assert grid.told(run, text).missed == f"missed 1: {line}"
-    assert words.verdict(run, text).phrases == [("", line)]

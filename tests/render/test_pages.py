@@ -120,19 +120,6 @@ def test_a_text_that_ran_is_there_to_be_used_while_a_critic_reads_it():
     assert "return" in parts["text"]
 
 
-def test_code_that_only_ran_is_offered_to_be_accepted_and_run(read_html):
-    reason = "Runs; nobody checked what it gives."
-    verdict = Verdict(outcome=Outcome.NOT_JUDGED, score=None, basis="run", why="only_ran")
-    text = Iteration(number=0, text="x", verdict=verdict)
-    run = Run(setup=BARE, iterations=(text,), best=0, stop_reason="unjudged", message="Yours.")
-    parts = panel_parts(run, View(place="replace", place_to_run="replace"))
-    assert read_html(parts["top"] + parts["notices"]).text.count(reason) == 1
-    first, *_ = parts["top"].split("<button")[1:]
-    assert ">Accept and run<" in first
-    assert 'data-action="accept"' in first
-    assert 'data-place="run"' in first
-
-
 def test_a_text_can_be_compared_with_the_best_instead_of_its_parent(make_run, read_words):
     def text(**view):
         return panel_parts(make_run().replace(best=2), View(**view))["text"]

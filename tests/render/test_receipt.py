@@ -1,16 +1,13 @@
 """The one line that a decided run comes to."""
 
-from collections.abc import Callable
-
 import pytest
 
 from ipyrefine.core.decisions import Accept
 from ipyrefine.core.model import Outcome, Setup, StopReason, Task, Verdict
 from ipyrefine.core.run import Iteration, Run
-from ipyrefine.core.table import Evidence, Reading, Tally
+from ipyrefine.core.table import Evidence, Tally
 from ipyrefine.render import words
-from ipyrefine.render.html import View, panel_parts, record_html
-from ipyrefine.render.terminal import record_text
+from ipyrefine.render.html import View, panel_parts
 
 EXAMPLES = Evidence(
     name="examples", passed=True, basis="examples", tallies=(Tally(held=3, of=3, noun="example"),)
@@ -20,7 +17,6 @@ FAILED = Verdict(
     outcome=Outcome.NEEDS_IMPROVEMENT, score=None, basis="critique",
     why="test_failed", point="test_empty", line="x", required_passed=False,
 )  # fmt: skip
-UNREADABLE = Verdict(outcome=Outcome.NOT_JUDGED, score=None, why="unreadable")
 
 
 def run_of(verdict: Verdict | None, **text: object) -> Run:
@@ -59,23 +55,3 @@ def test_panel_and_record_are_one_line_and_the_rest_is_folded() -> None:
     for run in (run_of(FAILED), run_of(PASS)):
         assert not panel_parts(run, View())["text"]
         assert "x" in panel_parts(run, View(folds=frozenset({"receipt"})))["text"]
-
-
-@pytest.mark.parametrize("render", [record_html, record_text])
-def test_why_a_text_is_not_judged_stands_once(render: Callable[[Run], str]) -> None:
-    why = "the reply could not be read"
-    verdict = UNREADABLE.replace(line=why)
-    run = run_of(verdict, reading=Reading(failure=why)).replace(
-        decisions=(),
-        stop_reason=StopReason.UNJUDGED,
-        message="Accept the text, or say what you need and continue.",
-        warnings=(f"Asked gpt again: {why}.", f"No critique of the draft: {why}.", "Another."),
-    )
-    shown = " ".join(render(run).split())
-    head = shown.partition("<footer")[0]
-    assert head.count(why) == 1
-    assert "Another." in head
-    if render is record_html:
-        top = panel_parts(run, View())
-        assert (top["top"] + top["notices"]).count(why) == 1
-        assert "No critique of the draft" in shown

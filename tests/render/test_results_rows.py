@@ -4,7 +4,7 @@ import re
 
 import pytest
 from png import picture
-from states import FOUND_NOTHING, PASSES, RAN, judged
+from states import FOUND_NOTHING, PASSES, judged
 
 from ipyrefine.core.model import (
     Choice,
@@ -223,23 +223,6 @@ def test_a_function_of_which_nothing_is_known_asks_for_the_result_of_a_call(read
     assert '%refine should 1 "VALUE" says what it should give.' in printed
 
 
-@pytest.mark.parametrize(
-    "run",
-    [
-        blank(OWN, PLAIN),
-        blank(OWN, why="not_ready"),
-        blank(OWN, said=(Clarification(call=OWN.call, result="[2.0]"),)),
-        blank(OWN.replace(setup="import math")),
-        run_of(OWN),
-    ],
-    ids=["another asks", "the critic says no", "answered", "a scenario", "no verdict yet"],
-)
-def test_elsewhere_the_result_of_that_call_is_shown(run, read_words):
-    shown = read_words(live(run))
-    assert "[2.0]" in shown
-    assert "For example" not in shown
-
-
 PARTIAL = (FirstRows(name="df", rows=202_206, of=2_000_000),)
 SAID = "on the first 202,206 of 2,000,000 rows of df"
 
@@ -278,23 +261,3 @@ def test_the_verdict_a_row_and_an_output_say_that_they_are_of_first_rows(
     assert any(f"total = 526541.0{apart}{SAID}" in flat for apart in (" ", " · "))
     assert any(f"{title}{apart}{SAID}" in flat for apart in (" ", ", "))
     assert f"n = 3 {SAID}" not in flat.replace(" · ", " ")
-
-
-def test_a_result_of_first_rows_has_no_buttons_and_no_number():
-    parts = panel_parts(on_first_rows(Value(text="526541.0")), View())
-    total, _, n = parts["evidence"].partition("<code>n</code>")
-    assert "<button" not in total
-    assert "<button" in n
-    assert SAID in parts["top"]
-    assert f"{SAID}</small></p>" in parts["results"].partition("The answer: ")[2]
-    text = record_text(on_first_rows())
-    assert "·  total = 526541.0" in text
-    assert "2  n = 3" in text
-
-
-def test_nothing_is_asked_where_no_result_can_be_confirmed():
-    run = on_first_rows()
-    evidence = run.iterations[0].evidence[0]
-    for rows, asks in ((evidence.rows, True), (evidence.rows[:1], False)):
-        text = run.iterations[0].replace(verdict=RAN, evidence=(evidence.replace(rows=rows),))
-        assert ("Confirm the first" in live(run.replace(iterations=(text,)))) is asks

@@ -4,15 +4,13 @@ import json
 import re
 
 import pytest
-from kit import EVALUATED, finding, judgement, question, refinement, text
+from kit import EVALUATED, finding, judgement, refinement, text
 
 import ipyrefine
 from ipyrefine.core.model import Limits, Setup, StopReason, Task, Usage
 from ipyrefine.core.run import Iteration, Run
-from ipyrefine.core.table import Point, Reading, Result
 from ipyrefine.notebook.magic import Refine
 from ipyrefine.providers.scripted import ScriptedModel
-from ipyrefine.render.grid import checks
 from ipyrefine.render.html import record_html
 from ipyrefine.render.terminal import record_text
 from ipyrefine.session.commands import usage
@@ -98,34 +96,3 @@ async def test_java_is_shown_as_java_and_is_no_code_cell_of_an_exported_notebook
     content = json.loads(export(accepted, tmp_path / "run.ipynb").read_text("utf-8"))
     assert {cell["cell_type"] for cell in content["cells"]} == {"markdown"}
     assert f"```java\n{run.text}\n```" in "".join(content["cells"][-2]["source"])
-
-
-@EVERY
-def test_each_claim_of_a_critics_has_a_line_with_how_it_ended(render, read_html):
-    names = ("test_empty", "test_two", "test_tuple", "test_slow", "test_old")
-    tests = [
-        Point(
-            id=f"t{number}", kind="test", words=name, code=f"def {name}(): ...",
-            quote="the last item", blocking=name != "test_tuple",
-            dropped="you" if name == "test_old" else "",
-        )
-        for number, name in enumerate(names, start=1)
-    ]  # fmt: skip
-    said = [Point(id="f1", criterion="tone", words="It is rude."), question("Of an empty list?")]
-    ends = {"f1": False, "q1": False, "t1": False, "t2": True, "t3": False, "t4": None}
-    text = Iteration(
-        number=0,
-        text="def last(xs): ...",
-        reading=Reading(),
-        results={id_: Result(passed=end) for id_, end in ends.items()},
-    )
-    run = Run(
-        setup=Setup(task=Task(text="Write last.")),
-        iterations=(text,),
-        points={one.id: one for one in (*said, *tests)},
-    )
-    marks = {line.body.name: line.mark.symbol for line in checks(run, text)[0].lines[1:]}
-    assert marks == {"f1": "✗", "t1": "✗", "t3": "?", "t4": "?", "t2": "✓", "t5": "·"}
-    output = " ".join(read_html(render(run).replace("\\", "")).text.split())
-    assert "Of an empty list?" in output
-    assert "2 more" not in output

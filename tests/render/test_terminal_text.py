@@ -73,26 +73,6 @@ def test_a_long_text_is_cut_to_the_screen_and_says_how_to_see_all(make_run):
     assert len(closing(run, rows=5).split("\n")) <= 20
 
 
-def test_what_is_open_is_a_line_for_each_of_the_first_findings(make_run):
-    run = make_run().model_copy(update={"best": 0})
-    output = closing(run)
-    assert "the check failed" in output
-    assert "     │ the detail" in output
-    assert "  ✗  the problem · “the quote” · Fix: the fix" in output
-
-    def with_points(*points):
-        results = {one.id: Result(passed=False) for one in points}
-        texts = (run.iterations[0].replace(results=results), *run.iterations[1:])
-        every = run.points | {one.id: one for one in points}
-        return closing(run.replace(iterations=texts, points=every))
-
-    point = run.points["the id"]
-    of_check = with_points(point.replace(check="the check"))
-    assert ("the problem" in of_check, "the check failed" in of_check) == (False, True)
-    many = (point.replace(id=f"f{n}") for n in range(9))
-    assert "more missed: %refine show checks" in with_points(*many)
-
-
 def test_what_the_critic_asks_about_the_task_stands_below_a_passing_text(make_run):
     open_ = question("Are equal names merged?", "yes", "no")
     asked = make_run().iterations[0].replace(results={"q1": Result(passed=False)})

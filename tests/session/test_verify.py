@@ -19,8 +19,7 @@ from ipyrefine.core.stored import VERSION
 from ipyrefine.core.table import Evidence
 from ipyrefine.core.testing import read_tests
 from ipyrefine.errors import UsageError
-from ipyrefine.session.export import export
-from ipyrefine.session.record import KEY, MIME, bundle
+from ipyrefine.session.record import MIME, bundle
 from ipyrefine.session.verify import Verified, exit_status, verify
 
 TASK = "Write half. half(4) == 2\nOf nothing it is 0."
@@ -225,21 +224,6 @@ def test_a_check_that_decided_and_cannot_be_run_from_the_file_is_named(
     assert one.state == ("not confirmed" if names else "holds")
     assert one.why == ALL + (sentence if names else "; PASS is the user's word" * (basis == "user"))
     assert exit_status([one]) == (3 if names else 0)
-
-
-def test_an_exported_run_is_verified_and_its_cell_is_the_last(tmp_path):
-    for ending in ("ipynb", "json"):
-        [one] = verified(export(run_of(), tmp_path / f"run.{ending}"))
-        assert (one.cell, one.state) == (0, "holds")
-    path = tmp_path / "run.ipynb"
-    content = json.loads(path.read_text())
-    content["cells"][-1]["source"] = WRONG
-    path.write_text(json.dumps(content))
-    assert [one.state for one in verified(path, cells=True)] == ["fails"]
-    content["metadata"][KEY]["run"]["iterations"][0]["text"] = WRONG
-    path.write_text(json.dumps(content))
-    [one] = verified(path)
-    assert one.state == "fails"
 
 
 def test_nothing_of_a_file_runs_outside_of_the_sandbox(tmp_path):

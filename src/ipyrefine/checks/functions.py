@@ -13,7 +13,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from enum import Enum
-from functools import partial
 from time import monotonic
 from typing import Any, Literal, NamedTuple
 from weakref import WeakKeyDictionary
@@ -145,10 +144,8 @@ class CallableCheck:
         start = monotonic()
         said = "\n\n".join([task.text, *task.feedback])
         given = {"text": text, "task": task.replace(text=said)}
-        arguments = tuple(given[role] for role in self._takes.args)
-        named = {name: given[role] for name, role in self._takes.kwargs.items()}
-        function = partial(self._function, **named) if named else self._function
-        result, failure = await self._call(function, text, arguments)
+        arguments = tuple(given[role] for role in self._takes)
+        result, failure = await self._call(text, arguments)
         evidence = self._evidence(False, failure) if failure else self._assess(result)
         return evidence.model_copy(update={"seconds": monotonic() - start})
 
@@ -156,15 +153,13 @@ class CallableCheck:
         decisive = self._decisive
         return Evidence(name=self.name, passed=passed, shows=detail, decisive=decisive, **fields)
 
-    async def _call(
-        self, function: Callable[..., Any], text: str, arguments: tuple[Any, ...]
-    ) -> tuple[Any, str]:
+    async def _call(self, text: str, arguments: tuple[Any, ...]) -> tuple[Any, str]:
         """Return the function's result, or what it says is wrong with the text.
 
         Raises:
             CheckError: it raised anything but what the text is to blame for.
         """
-        timeout = asyncio.timeout(self._seconds)
+        function, timeout = self._function, asyncio.timeout(self._seconds)
         try:
             if inspect.iscoroutinefunction(function):
                 async with timeout:
@@ -385,7 +380,7 @@ _TASKS = re.compile(
 )
 
 
-def _takes(function: Callable[..., Any], name: str) -> inspect.BoundArguments:
+def _takes(function: Callable[..., Any], name: str) -> tuple[str, ...]:
     """Return whether each argument of a function is the text or the task, where it takes one.
 
     Its parameters say by their names which is which; if they don't, the text comes first.
@@ -393,7 +388,7 @@ def _takes(function: Callable[..., Any], name: str) -> inspect.BoundArguments:
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # some builtins have no signature
-        return inspect.signature(lambda text: text).bind("text")
+        return ("text",)
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     every = signature.parameters.values()
     parameters = [one for one in every if one.kind in kinds][:2]
@@ -402,17 +397,13 @@ def _takes(function: Callable[..., Any], name: str) -> inspect.BoundArguments:
         roles.pop()  # an option
     swapped = roles in (["task", "text"], ["task", ""], ["", "text"])
     order = ("task", "text") if swapped else ("text", "task")[: max(1, len(roles))]
-    alone = [one for one in every if one.kind is inspect.Parameter.KEYWORD_ONLY]
-    alone = [one for one in alone if one.default is one.empty]
-    named = {one.name: role for one in alone if (role := _role(one.name))}
-    if len(named) == 2 - len(roles):  # ``evaluate(*, task, text)``, ``evaluate(text, *, task)``
-        order = order[: len(roles)]
     try:
-        return signature.bind(*order, **named)
+        signature.bind(*order)
     except TypeError:
         raise UsageError(
             f"The check {name} cannot be called with the text, or with the text and the task."
         ) from None
+    return order
 
 
 def _role(parameter: str) -> str:

@@ -2,8 +2,7 @@
 
 import re
 import textwrap
-from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -13,12 +12,11 @@ from ipyrefine.errors import UsageError
 _BEFORE, _AFTER, _QUOTED = 3, 8, 2_500  # lines around the nearest one; characters in all
 _COMPARED = 300  # characters of a line
 _QUOTED_MISSES = 4  # edits of a reply for which lines are quoted
-_PLACES, _CLOSELY = 32, 12  # of a word among sections; those that are compared as a whole
 _RECOGNISED = 0.5  # of the lines around a selection, in a text that repeats them
 _HEADING = re.compile(
     r"^(?:#{1,6}[^\S\n]+(?P<marked>\S.*)|\*\*(?P<bold>[^*\n]+)\*\*:?[^\S\n]*)$", re.MULTILINE
 )
-_MOST = 2_000  # sections of a text that are compared
+_MOST, _PAIRS = 2_000, 100_000  # sections of a text, and pairs of them that are compared
 _SAME, _SPLIT = 0.5, 0.8  # of a section's words: in one other section, in all of a text
 _NAME_WORDS, _SHORTENABLE = 5, 20  # words of a paragraph's name, and of a section to shorten
 _EDIT = [  # how one opens, what stands between its two parts, and how it ends
@@ -197,6 +195,9 @@ class _Section(NamedTuple):
     def share(self, words: frozenset[str]) -> float:
         return len(self.telling & words) / len(self.telling)
 
+    def likeness(self, other: "_Section") -> tuple[bool, float]:
+        return other.name == self.name, self.share(other.telling)
+
 
 @lru_cache(maxsize=32)
 def losses(old: str, new: str) -> tuple[Loss, ...]:
@@ -209,17 +210,12 @@ def losses(old: str, new: str) -> tuple[Loss, ...]:
     before, after = _sections(old), _sections(new)
     same, new_ones = set(after), set(after).difference(before)
     changed = [section for section in before if section not in same]
-    everything = frozenset[str]().union(*(section.telling for section in after if changed))
-    wanted = set[str]().union(*(section.telling for section in changed))
-    names = {section.name: place for place, section in reversed([*enumerate(after)])}
-    places = defaultdict[str, list[int]](list)
-    for place, section in enumerate(after):
-        for word in section.telling & wanted:
-            places[word].append(place)
+    everything = frozenset[str]().union(*(section.telling for section in after))
+    others = after if len(changed) * len(after) <= _PAIRS else []
     gone, found = dict[_Section, None](), dict[_Section, int]()
     for section in changed:
         kept = section.share(everything) >= _SPLIT
-        best = _counterpart(section, after, places, names)
+        best = max(others, key=section.likeness, default=None)
         if best and (best.name == section.name or section.share(best.telling) >= _SAME):
             new_ones.discard(best)
             if not kept and 2 * len(best.words) < len(section.words) >= _SHORTENABLE:
@@ -230,29 +226,6 @@ def losses(old: str, new: str) -> tuple[Loss, ...]:
     fewer = paragraphs[: max(0, len(paragraphs) - len(new_ones))]
     found |= dict.fromkeys([*fewer, *(s for s in gone if s.titled)], 0)
     return tuple(Loss(s.name, len(s.words), found[s]) for s in before if s in found)
-
-
-def _counterpart(
-    section: _Section,
-    after: Sequence[_Section],
-    places: Mapping[str, list[int]],
-    names: Mapping[str, int],
-) -> _Section | None:
-    """Return the section that one has become: of its name, else with most of its words.
-
-    `places` are the sections that each word stands in, `names` the first of each name.
-    """
-    # One that shares half of the words has one of the rarer half.
-    rarest = sorted(section.telling, key=lambda word: (len(places.get(word, ())), word))
-    rarer = rarest[: len(rarest) // 2 + 1]
-    met = Counter(place for word in rarer for place in places.get(word, ())[:_PLACES])
-    likely = {place for place, _ in met.most_common(_CLOSELY)}
-    likely |= {names[section.name]} if section.name in names else set()
-    return max(
-        (after[place] for place in sorted(likely)),
-        key=lambda one: (one.name == section.name, section.share(one.telling)),
-        default=None,
-    )
 
 
 @lru_cache(maxsize=4)

@@ -22,6 +22,7 @@ from ipyrefine.core.syntax import (
     NO_VALUE,
     equal_values,
     is_literal,
+    names_bound,
     read_literal,
     try_parse,
     try_parse_expression,
@@ -190,21 +191,14 @@ def _named(body: list[ast.stmt]) -> tuple[list[ast.stmt], dict[str, ast.expr]]:
     """
     nodes = [node for line in body for node in ast.walk(line)]
     read = Counter(n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
-    bound = Counter(n.id for n in nodes if isinstance(n, ast.Name))
-    bound.subtract(read)
+    bound = Counter(n.id for n in nodes if isinstance(n, ast.Name)) - read
     bound.update(n.arg for n in nodes if isinstance(n, ast.arg))
-    left, values = list[ast.stmt](), dict[str, ast.expr]()
-    for line in body:
-        match line:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value) if (
-                bound[name] == 1
-                and is_literal(unparse(value))
-                and (read[name] == 1 or isinstance(value, ast.Constant))
-            ):
-                values[name] = value
-            case _:
-                left.append(line)
-    return left, values
+    values = {
+        name: value
+        for name, value in _constants(body).items()
+        if bound[name] == 1 and (read[name] == 1 or isinstance(value, ast.Constant))
+    }
+    return [one for one in body if not values.keys() & names_bound(one)], values
 
 
 class _Filler(ast.NodeTransformer):

@@ -99,10 +99,7 @@ def needed(nodes: Sequence[ast.stmt], others: Sequence[ast.stmt]) -> list[ast.st
 
 
 def _names_read(node: ast.stmt) -> set[str]:
-    names = names_used(node) | {one.arg for one in ast.walk(node) if isinstance(one, ast.arg)}
-    calls = (one for one in ast.walk(node) if isinstance(one, ast.Call))
-    fixtures = (one for one in calls if re.search("fixtures?$|value$", unparse(one.func)))
-    return names.union(*map(_words, fixtures))
+    return names_used(node) | {one.arg for one in ast.walk(node) if isinstance(one, ast.arg)}
 
 
 def _words(node: ast.AST) -> set[str]:

@@ -1,7 +1,5 @@
-"""Remember the cells that failed lately, with what each raised, and what a fix of one lost."""
+"""Remember the cells that failed lately, with what each raised."""
 
-import ast
-import difflib
 import os
 import re
 import traceback
@@ -11,9 +9,7 @@ from typing import Any, NamedTuple
 
 import IPython
 
-from ipyrefine.core.syntax import try_parse, unparse
 from ipyrefine.errors import RefineError
-from ipyrefine.kernel.magics import python_part
 
 _MOST = 20  # cells
 _MESSAGE = 1_000  # characters of an exception's message
@@ -21,7 +17,6 @@ _LINE = 200  # characters of a line of the cell
 _FRAMES = 6  # of a traceback, from either end
 # A cell that does nothing but start or steer a run, perhaps below comments.
 _OURS = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*[ \t]*(?:%%(?:refine|look)\b|%refine\b[^\n]*\s*\Z)")
-_Assignment = ast.Assign | ast.AnnAssign | ast.AugAssign
 _IPYTHON = os.path.dirname(IPython.__file__)
 
 
@@ -123,71 +118,3 @@ def _own_frames(error: BaseException) -> Iterator[traceback.FrameSummary]:
     outer = next((f.filename for f in summary if not f.filename.startswith(_IPYTHON)), None)
     timed = [frame for frame in summary if frame.filename.startswith("<timed ")]
     yield from timed or [frame for frame in summary if frame.filename == outer]
-
-
-# What a fix lost
-
-
-def lost_effects(cell: str, line: int | None, text: str) -> list[str]:
-    """Return a sentence for each effect of a failing statement that a text has lost.
-
-    Only the syntax is compared: these are hints for the reader, and prove nothing. The line counts
-    from 1, without empty lines above; None if unknown.
-    """
-    old, new = try_parse(python_part(cell.lstrip("\n")).code), try_parse(python_part(text).code)
-    if new is not None and all(map(_is_inert, new.body)):
-        return ["Nothing of the cell's code is left."]
-    if old is None or new is None:
-        return []
-    ignores = _ignored_errors(new) > _ignored_errors(old)
-    found = ["It catches an error and ignores it."] if ignores else []
-    failed = [
-        node
-        for node in ast.walk(old)
-        if isinstance(node, ast.stmt) and line in range(node.lineno, (node.end_lineno or 0) + 1)
-    ]
-    return [*found, *_lost(failed[-1], list(ast.walk(new)))] if failed else found
-
-
-def _lost(failed: ast.stmt, nodes: list[ast.AST]) -> Iterator[str]:
-    match failed:
-        case ast.Assign() | ast.AnnAssign() | ast.AugAssign() if _computes(failed):
-            for name in _stored(failed):
-                values = [n for n in nodes if isinstance(n, _Assignment) and name in _stored(n)]
-                stores = [n for n in nodes if isinstance(n, ast.Name) and name in _stored(n)]
-                none = all(unparse(n).endswith("= None") for n in values)  # as running it shows
-                if len(values) == len(stores) and not (none or any(map(_computes, values))):
-                    yield f"`{name}` is no longer computed, but set to a constant."
-        case ast.Expr(value=ast.Call(func=called)):
-            calls = [unparse(n.func) for n in nodes if isinstance(n, ast.Call)]
-            if not difflib.get_close_matches(unparse(called), calls):
-                yield f"The call of `{unparse(called)}` that failed is gone."
-        case ast.Assert() | ast.Raise():
-            if not any(isinstance(n, type(failed)) for n in nodes):
-                yield f"The `{type(failed).__name__.lower()}` that failed is gone."
-
-
-def _stored(node: ast.AST) -> list[str]:
-    names = [n for n in ast.walk(node) if isinstance(n, ast.Name)]
-    return [n.id for n in names if isinstance(n.ctx, ast.Store)]
-
-
-def _computes(node: ast.Assign | ast.AnnAssign | ast.AugAssign) -> bool:
-    read = ast.walk(node.value) if node.value else ()
-    return isinstance(node, ast.AugAssign) or any(isinstance(n, ast.Name) for n in read)
-
-
-def _ignored_errors(tree: ast.Module) -> int:
-    """Count where code catches an error and only sets constants, or nothing."""
-    nodes = list(ast.walk(tree))
-    handlers = [n.body for n in nodes if isinstance(n, ast.ExceptHandler)]
-    silent = [
-        all(_is_inert(n) or (isinstance(n, ast.Assign) and not _computes(n)) for n in body)
-        for body in handlers
-    ]
-    return sum(silent) + sum(isinstance(n, ast.Name) and n.id == "suppress" for n in nodes)
-
-
-def _is_inert(node: ast.stmt) -> bool:
-    constant = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-    return constant or isinstance(node, ast.Pass | ast.Continue)

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from ipyrefine import api
-from ipyrefine.checks.functions import remark
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.model import Fault, Material, Task
 from ipyrefine.core.points import first_line
@@ -36,7 +35,7 @@ from ipyrefine.notebook.cell_source import (
 )
 from ipyrefine.notebook.cell_start import new_journal, read_start, show_decided
 from ipyrefine.notebook.cell_target import Origin, is_cell_id, read_cell
-from ipyrefine.notebook.failure import Failure, lost_effects
+from ipyrefine.notebook.failure import Failure
 from ipyrefine.notebook.waiting import Placeholder
 
 _TASK = (
@@ -226,7 +225,7 @@ async def _rerun(
             fault = _kind(evidence)
             detail = f"{summary}\nIn the sandbox it fails differently: {evidence.shows}"
             failed = _failed(run, detail, *failed.faults, *evidence.faults)
-    return (Rerun(run, draft, failed, lines, failure.line, fault, passes), *others)
+    return (Rerun(run, draft, failed, lines, fault, passes), *others)
 
 
 def _failed(check: Check, detail: str, *faults: Fault) -> Evidence:
@@ -247,14 +246,13 @@ class Rerun:
 
     A text that lacks one of the cell's lines for IPython fails. One that fails as nothing but the
     sandbox makes the cell fail is not judged, and neither is one that runs where the cell does,
-    too. Of one that runs, the findings say what it no longer does.
+    too.
 
     Attributes:
         check: runs a text.
         draft: the cell's code.
         evidence: what is known of it.
         lines: its lines for IPython.
-        failed_at: the line of it that failed, from 1; None where that is not known.
         sandbox_fault: how it fails in the sandbox only; empty where it fails as in the notebook.
         passes: whether it runs in the sandbox.
     """
@@ -263,7 +261,6 @@ class Rerun:
     draft: str
     evidence: Evidence
     lines: tuple[str, ...]
-    failed_at: int | None
     sandbox_fault: str
     passes: bool
 
@@ -285,13 +282,7 @@ class Rerun:
             fault = first_line(evidence.shows)
             detail = f"Not run: the sandbox stops it, as it stops the failed cell. {fault}"
             return evidence.model_copy(update={"passed": None, "not_run": True, "shows": detail})
-        if not evidence.passed:
-            return evidence
-        if self.passes:
+        if evidence.passed and self.passes:
             detail = "Not tried: the failed cell does not fail in the sandbox either. Run it here."
-            evidence = evidence.replace(passed=None, not_run=True, shows=detail)
-        lost = [
-            remark("run", one).replace(fault=Fault(words=one))
-            for one in lost_effects(self.draft, self.failed_at, text)
-        ]
-        return evidence.model_copy(update={"points": (*evidence.points, *lost)})
+            return evidence.replace(passed=None, not_run=True, shows=detail)
+        return evidence

@@ -6,7 +6,7 @@ stays; Markdown's signs are there, to be copied, but not shown.
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise, takewhile
+from itertools import pairwise
 
 from markupsafe import Markup, escape
 
@@ -28,7 +28,6 @@ _ITEM = re.compile(r"([ \t]*)([-*+] )(?=\S)")
 _FENCE = re.compile(r" {0,3}(?:```|~~~)")
 # A heading, a row of a table, a line below a title, HTML, code: breaks mean nothing there.
 _BLOCK = re.compile(r" {0,3}(?:#{1,6} |\||[=-]+\s*$|<|```|~~~)|(?: {4}|\t)")
-_NARROWEST = 60  # characters; no page that lines were broken for is narrower
 _NUMBERED = re.compile(r"[ \t]*\d{1,3}[.)] (?=\S)")
 
 
@@ -70,23 +69,12 @@ def markdown_lines(text: str, quotes: Sequence[str] = ()) -> Iterator[Markup]:
 
 
 def keep_line_breaks(text: str) -> str:
-    """Return prose as Markdown that shows the line breaks that its author meant.
-
-    A break is meant where the next word would still have had room, as below "Best regards,".
-    """
-    lines, fenced, width = text.split("\n"), False, 0
+    """Return prose as Markdown that shows its line breaks, as the panel does."""
+    lines, fenced = text.split("\n"), False
     for n, (line, after) in enumerate(pairwise(lines)):
         fenced ^= bool(_FENCE.match(line))
-        if not line.strip():
-            width = 0
-        following = after.lstrip("> ").split()  # the next words, of a quote as well
-        if fenced or not (line.strip() and following):
-            continue
-        width = width or max(_NARROWEST, *map(len, takewhile(str.strip, lines[n:])))
-        has_room = len(line.rstrip()) + 1 + len(following[0]) <= width
-        starts = _BLOCK.match(after) or _ITEM.match(after) or _NUMBERED.match(after)
-        if has_room and not (_BLOCK.match(line) or starts or line.endswith(("  ", "\\"))):
-            lines[n] = f"{line.rstrip()}  "
+        if not (fenced or _BLOCK.match(line) or line.endswith("\\")) and after.strip():
+            lines[n] = f"{line.rstrip()}  " if line.strip() else line
     return "\n".join(lines)
 
 

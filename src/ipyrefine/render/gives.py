@@ -145,31 +145,27 @@ def rivalry(run: Run, text: Iteration, row: Row) -> str:
     tests = (one for one in run.tests if not one.dropped)
     claimed = [one for test in tests for one in claims(test) if key_of(one) == key]
     by_text = {one.number: given(run, one).get(key) for one in run.iterations}
-    texts, parts = set[int](), list[tuple[str, list[int], str]]()
-    choices = row_choices(row)
+    choices, told = row_choices(row), list[str]()
+    givers = [
+        [number for number, one in by_text.items() if one and gives_same(one, choice)]
+        for choice in choices
+    ]
+    alone = {number for who in givers for number in who} == {text.number}
     longest = max((len(one.result) for one in choices), default=0)
     long = longest > _MAX_NAMED and len(choices) <= len(_PLACES)
-    for place, choice in enumerate(choices):
+    for place, (choice, who) in enumerate(zip(choices, givers, strict=True)):
         value = _PLACES[place] if long else choice.result
-        who = [number for number, one in by_text.items() if one and gives_same(one, choice)]
         expected = any(gives_same(one, choice) for one in claimed)
-        texts.update(who)
-        gives = f"{'raise' if choice.raises else 'give'}%s {value}"
-        if who:
-            parts.append((gives, who, ", as the critic expects" if expected else ""))
-        elif expected:
-            parts.append((f"the critic expects {value}", [], ""))
-    alone = texts == {text.number}
-
-    def said(words: str, who: list[int], end: str) -> str:
-        named = who if len(who) < 3 else who[:1]
-        names = ["this text" if alone else run.mention(number) for number in named]
+        names = ["this text" if alone else run.mention(n) for n in who[: 1 + (len(who) == 2)]]
         names += [f"{len(who) - 1} more"] * (len(who) > 2)
-        return f"{' and '.join(names)} {words % ('s' * (len(names) == 1))}{end}" if who else words
-
-    told = ", ".join(said(*part) for part in parts)
+        verb = ("raise" if choice.raises else "give") + "s" * (len(names) == 1)
+        if who:
+            end = ", as the critic expects" * expected
+            told.append(f"{' and '.join(names)} {verb} {value}{end}")
+        elif expected:
+            told.append(f"the critic expects {value}")
     opens = "the task leaves it open" if row.source == "open" else ""
-    return "; ".join(filter(None, (opens, told)))
+    return "; ".join(filter(None, (opens, ", ".join(told))))
 
 
 def _row(run: Run, text: Iteration, row: Row, said: Called | None) -> Result:
