@@ -165,7 +165,7 @@ def test_the_demo_runs_in_a_terminal_from_an_empty_cache(tmp_path):
     terminal = pexpect.spawn(
         command[0], command[1:], env=env, dimensions=(40, 100), timeout=1800, encoding="utf-8"
     )
-    for output in ("MB", "Writing · draft", "Draft: ", "%%refine", "leave it:"):
+    for output in ("MB|part", "Writing · draft", "Draft: ", "%%refine", "leave it:"):
         terminal.expect(output)
     terminal.send("\r")
     terminal.expect(pexpect.EOF)
