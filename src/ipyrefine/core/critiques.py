@@ -57,7 +57,7 @@ _Words = Annotated[
 
 
 class _Answer(BaseModel):
-    """A part of a critic's JSON object, where null is no answer."""
+    """A part of a critic's JSON object, where null counts as missing."""
 
     @model_validator(mode="before")
     @classmethod

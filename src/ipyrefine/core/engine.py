@@ -31,7 +31,7 @@ from ipyrefine.core.decisions import Decision
 from ipyrefine.core.edits import Selection
 from ipyrefine.core.evaluations import as_feedback
 from ipyrefine.core.events import Event
-from ipyrefine.core.fences import read_answer, read_objects
+from ipyrefine.core.fences import read_answer
 from ipyrefine.core.forms import FORMS, Asked, Splitter, WrittenText, parse_form
 from ipyrefine.core.languages import code_language
 from ipyrefine.core.model import Fault, Form, Setup, Stage, StopReason, Task
@@ -688,9 +688,7 @@ class Refinement:
         def parse(reply: Reply) -> Critique:
             said.append(reply.text.strip())
             critique: Critique = form.read(reply.text, self.state.setup.prompts)
-            fixed = (one.get("fixed") for one in read_objects(reply.text))
-            ids = next((one for one in fixed if isinstance(one, list)), [])
-            return critique.replace(fixed=tuple(id_ for id_ in shown if id_ in ids))
+            return critique.replace(fixed=tuple(id_ for id_ in shown if id_ in critique.fixed))
 
         call = ModelCall(self.judge, parse, Stage.JUDGE, number)
         # After the checks, never at the same time: their evidence is what makes its word count.

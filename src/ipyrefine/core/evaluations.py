@@ -25,7 +25,7 @@ _PART = re.compile(  # a tag, or a label on a line of its own
     rf"|^[ \t]*(?:#+[ \t]+)?[*_]*(?P<label>{_NAMES})[*_ \t]*:[*_]*",
     re.IGNORECASE | re.MULTILINE,
 )
-_NUMBER = r"(?:\d*\.\d+|\d+(?:,\d\d?)?)"  # 1,000 is no decimal
+_NUMBER = r"(?:\d*\.\d+|\d+(?:,\d\d?)?)"  # 1,000 isn't a decimal
 _SCORE = re.compile(
     rf"({_NUMBER})\s*(?:(?:/|out of)\s*({_NUMBER})|(%|per ?cent))?\.?[ \t]*(?:\n|$)", re.IGNORECASE
 )
@@ -79,7 +79,10 @@ def read_evaluation(reply: str, own: Mapping[str, str] = {}) -> Critique:
         beside = f"only feedback in a place of its own may stand beside {answers.yes}"
         raise ReplyError(beside if answers.yes in reply else _UNCLEAR)
     points = feedback_points(said.feedback, blocking=said.outcome is not _PASS)
-    return Critique(reading=Reading(says=said.outcome, score=said.score), remarks=points)
+    listed = (one.get("fixed") for one in read_objects(reply))
+    fixed = next((one for one in listed if isinstance(one, list)), [])
+    reading = Reading(says=said.outcome, score=said.score)
+    return Critique(reading=reading, remarks=points, fixed=tuple(map(str, fixed)))
 
 
 def read_score(reply: str) -> Critique:
@@ -97,7 +100,7 @@ def read_score(reply: str) -> Critique:
         raise ReplyError(str(refused(error, "the object")).rstrip(".")) from None
     feedback = [read.feedback] if isinstance(read.feedback, str) else read.feedback
     points = feedback_points(feedback, blocking=True)
-    return Critique(reading=Reading(score=read.score / 10), remarks=points)
+    return Critique(reading=Reading(score=read.score / 10), remarks=points, fixed=tuple(read.fixed))
 
 
 def as_feedback(reply: str) -> tuple[Point, ...]:

@@ -320,7 +320,7 @@ class OpenAIModel:
         send = client.get if body is None else partial(client.post, body=body)
         # A server that sends its headers byte by byte is silent too.
         async with asyncio.timeout(self._timeout + _CONNECT_SECONDS):
-            lost, stream = None, None
+            lost = None
             try:
                 # Plain JSON both ways: the client's `create` makes a type of every field and chunk.
                 stream = await send(
@@ -332,8 +332,8 @@ class OpenAIModel:
                 )
             except openai.APIConnectionError as error:
                 lost = error.__cause__ or error
-        if stream is None:
-            raise lost or NotCompletions
+        if lost:
+            raise lost
         async with aclosing(stream.response) as response:
             # A small reply could grow to any size: nothing is ever decompressed.
             response.headers.pop("Content-Encoding", None)
