@@ -33,7 +33,6 @@ from ipyrefine.core.evaluations import as_feedback
 from ipyrefine.core.events import Event
 from ipyrefine.core.fences import read_answer
 from ipyrefine.core.forms import FORMS, Asked, Splitter, WrittenText, parse_form
-from ipyrefine.core.languages import code_language
 from ipyrefine.core.model import Fault, Form, Setup, Stage, StopReason, Task
 from ipyrefine.core.points import is_cosmetic, left_open, read_notes, up_for_review
 from ipyrefine.core.policy import REPAIR_CHARACTERS, Stop
@@ -572,9 +571,6 @@ class Refinement:
             written: WrittenText = FORMS[form].read(reply.text, asked._replace(cut=cut, last=last))
             restored = restore(written.text, written.form or task.form) if restore else written.text
             restored = self.selection.restore(restored) if self.selection else restored
-            if (written.form or task.form) == "code" and not task.language:
-                named = written.language or code_language(restored) or "python"
-                written = written.replace(language=named)
             # An own prompt may have asked for its thoughts in tags.
             thoughts = written.thoughts or (reply.thinking if form == "own" else "")
             return written.replace(text=restored, thoughts=thoughts)  # what may not change is back

@@ -111,7 +111,8 @@ def read_code(reply: str, asked: Asked, *, own: bool = False) -> WrittenText:
         raise ReplyError("its code has nothing of the text that was to be revised")
     thoughts = "\n\n".join(filter(None, map(str.strip, around)))
     other = (asked.chooses or not known) and named not in ("", known, "pycon", "jupyter")
-    return WrittenText(text=text, thoughts=thoughts, language=named if other else "")
+    found = "" if known else code_language(text) or "python"
+    return WrittenText(text=text, thoughts=thoughts, language=named if other else found)
 
 
 def _choose(fences: Sequence[Fence], asked: Asked) -> Fence:
