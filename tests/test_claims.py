@@ -9,10 +9,9 @@ from kit import CODE, code, refinement, status, text, told, written
 from ipyrefine import api, refine
 from ipyrefine.checks import from_record
 from ipyrefine.checks.suite import Suite
-from ipyrefine.core.decisions import Accept, Continue, Dismiss
+from ipyrefine.core.decisions import Continue, Dismiss
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.model import Budget, Limits, Outcome, Stage, StopReason, Task
-from ipyrefine.core.rank import rival_of
 from ipyrefine.core.testing import is_critics
 from ipyrefine.kernel import stand_ins
 from ipyrefine.providers.scripted import ScriptedModel
@@ -150,29 +149,6 @@ async def test_a_test_is_new_where_only_its_parameters_are():
     other = second.replace("[2]", "[[]]")
     run = await criticised(critique(EMPTY), other, critique="always").run()
     assert [one.words for one in written(run)] == ["test_empty", "test_types"]
-
-
-async def test_a_text_that_only_a_critics_test_fails_can_be_taken_back_without_a_call():
-    """The revision bends to a test that may be wrong; the panel says so, and a click undoes it."""
-    loop = criticised(critique(EMPTY))
-    run = await loop.run()
-    rival = rival_of(run, run.iterations[1])
-    assert (rival.iteration.number, [one.point.words for one in rival.cells]) == (0, ["test_empty"])
-    for page in (panel_parts(run, View())["ask"], record_html(run)):
-        assert "The draft fails only tests that scripted wrote: test_empty" in page
-    calls = run.usage.calls
-    loop.decide(Accept(iteration=0))
-    run = await loop.run()
-    assert (run.text, run.usage.calls) == (WRONG, calls)
-    assert "fails only tests" not in record_html(run)
-
-
-async def test_a_text_that_fails_more_than_a_critics_tests_is_no_rival():
-    finding = {"criterion": "tone", "task": "the last item", "problem": "Odd.", "blocks": True}
-    first = critique(EMPTY).replace('"findings": []', f'"findings": [{json.dumps(finding)}]')
-    run = await criticised(first).run()
-    assert run.verdict.passed
-    assert rival_of(run, run.iterations[1]) is None
 
 
 async def test_a_new_error_in_one_word_of_a_sentence_blocks():

@@ -20,7 +20,6 @@ from ipyrefine.core.policy import (
     revisions_without_improvement,
 )
 from ipyrefine.core.ports import Reply, Request
-from ipyrefine.core.rank import verdict
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.render.labels import bounds
@@ -34,8 +33,8 @@ def test_a_revision_is_never_asked_for_beyond_those_allowed_and_every_stop_says_
         assert step is not Stage.REVISE
     if isinstance(step, Stop):
         assert step.message
-        passes = verdict(run, run.iterations[run.best or 0]).passed
-        assert (step.reason is StopReason.PASSED) == passes
+        verdict = run.iterations[run.best or 0].verdict
+        assert (step.reason is StopReason.PASSED) == bool(verdict and verdict.passed)
 
 
 def run_within(budget: Budget, used: Usage) -> Run:

@@ -13,7 +13,8 @@ from loop_strategies import checks, decisions, limits, rates, scripts
 from ipyrefine.core.events import EVENT, Event, StageStarted, Stopped
 from ipyrefine.core.model import Limits, Outcome, Setup, Stage, StopReason, Verdict
 from ipyrefine.core.policy import MAX_REPAIRS, unverified
-from ipyrefine.core.rank import best_of, find_duplicate, standing, verdict
+from ipyrefine.core.rank import best_of, standing, verdict
+from ipyrefine.core.readers import find_duplicate
 from ipyrefine.core.reducer import apply, replay
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.table import Evidence

@@ -86,4 +86,4 @@ def _by_critic(run: Run) -> Iterator[Attempt]:
 
 def _failing(run: Run) -> list[Cell]:
     cells = run.cells(run.chosen) if run.chosen else []
-    return [one for one in cells if is_critics(one.point) and one.missed and not one.point.dropped]
+    return [one for one in cells if is_critics(one.point) and one.blocks]

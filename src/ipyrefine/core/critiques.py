@@ -16,12 +16,14 @@ from pydantic import (
     model_validator,
 )
 
-from ipyrefine.core import rank
+from ipyrefine.core import rank, readers
 from ipyrefine.core.fences import Fence, find_objects, read_fences
 from ipyrefine.core.model import refused
 from ipyrefine.core.points import (
+    bare_no,
     drop_known,
     ground,
+    is_bare_no,
     names_again,
     no_source,
     same,
@@ -252,7 +254,8 @@ def settle(run: Run, base: Iteration, critique: Critique) -> tuple[Critique, tup
     if rests_on_sources(run):
         named += map(no_source, find_unsourced(run, base.text, (one.place for one in facts)))
     named += unasked(run, base, facts)
-    late = critique.reading.ready and base.parent is not None
+    reading = critique.reading
+    late = reading.ready and base.parent is not None
     parent = run.iterations[base.parent or 0] if late else None
     verdict = rank.verdict(run, base) if base.verdict else None
     by_evidence = bool(verdict and verdict.passed and verdict.basis != "evaluator")
@@ -260,6 +263,13 @@ def settle(run: Run, base: Iteration, critique: Critique) -> tuple[Critique, tup
     new = weigh(drop_known(run, named, known), parent, by_evidence=by_evidence)
     regressed = tuple(one.id for one in cells if names_again(one, named))
     again = {one.id for one in cells if any(same(one.point, other) for other in named)}
+    said = [one for one in new if one.blocking or one.kind == "remark"]
+    said += [one.point for one in cells if one.id in again and not one.point.dropped]
+    bare = [one for one in cells if is_bare_no(one, "critic")]
+    if reading.ready is False and not said and readers.reads(run):
+        words = reading.reason or "The critic says that it isn't ready, without a reason."
+        heard = {one.id for one in bare if one.is_open and one.words == words}
+        new, again = (*new, *[bare_no("critic", words)] * (not heard)), again | heard
     shown = {one.id for one in up_for_review(run, base)} - again
     open_ids = {one.id for one in cells if one.is_open}
     waiting = {
@@ -269,12 +279,15 @@ def settle(run: Run, base: Iteration, critique: Critique) -> tuple[Critique, tup
     }
     kept = [id_ for id_, one in waiting.items() if {id_, one.words} & {*(critique.upheld or ())}]
     kept = [*dict.fromkeys([*kept, *(id_ for id_ in waiting if id_ in again)])]
-    answers = critique.upheld is not None and not critique.reading.failure
+    answers = critique.upheld is not None and not reading.failure
+    mended = dict.fromkeys(critique.fixed)
+    if not reading.failure:  # another reading takes the place of a bare No
+        mended |= dict.fromkeys(one.id for one in bare)
     every = with_ids(run.points, [*new, *critique.tests])
     settled = critique.replace(
         remarks=every[: len(new)],
         tests=every[len(new) :],
-        fixed=tuple(one for one in critique.fixed if one in shown),
+        fixed=tuple(one for one in mended if one in shown),
         upheld=tuple(kept),
         dropped=tuple(id_ for id_ in waiting if answers and id_ not in kept),
     )

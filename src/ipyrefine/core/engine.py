@@ -23,7 +23,7 @@ from inspect import isawaitable
 from itertools import count
 from typing import Any, TypeVar
 
-from ipyrefine.core import events, policy, rank
+from ipyrefine.core import events, policy, rank, readers
 from ipyrefine.core.actions import require_iteration, require_possible
 from ipyrefine.core.calls import ModelCall, OutOfBudget, warn
 from ipyrefine.core.critiques import MAX_POINTS, read_tests_of, settle, together
@@ -657,18 +657,20 @@ class Refinement:
     async def _judge(self) -> None:
         iteration = policy.unverified(self.state)
         assert iteration is not None, "only a text that waits for its verdict is verified"
-        if rank.asks_evaluator(self.state, iteration):
+        if readers.asks_evaluator(self.state, iteration):
             await self._evaluate(iteration.number)
         await self._rule(iteration.number)
         await self._update_best()
 
     async def _rule(self, number: int) -> None:
         """Say what a text's verdict is now, where that is not what was said last."""
-        text = self.state.iterations[number]
-        ruling = rank.rule(self.state, text)
-        same = ruling.results == text.results and ruling.verdict == text.verdict
-        if ruling.points or not same or number in self.state.stale:
-            await self.emit(events.VerdictReached(iteration=number, **ruling._asdict()))
+        run, text = self.state, self.state.iterations[number]
+        column = rank.settle(run, text)
+        verdict, results = rank.verdict(run, text, column), column.results
+        new = tuple(one for id_, one in column.points.items() if run.points.get(id_) is not one)
+        if new or (results, verdict) != (text.results, text.verdict) or number in run.stale:
+            said = {"verdict": verdict, "results": results, "points": new}
+            await self.emit(events.VerdictReached(iteration=number, **said))
 
     async def _evaluate(self, number: int) -> None:
         await self.emit(events.StageStarted(stage=Stage.JUDGE, iteration=number))
@@ -732,7 +734,7 @@ class Refinement:
                 raise ReplyError(f"it names {len(critique.weaknesses)} of {least} findings")
             return critique
 
-        critic = self.judge if rank.reads(self.state) else self.model
+        critic = self.judge if readers.reads(self.state) else self.model
         computed = self._sees_computed
         request = self._requests.critique(self.state, base.number)
         call = ModelCall(critic, parse, Stage.CRITIQUE, base.number)

@@ -545,7 +545,7 @@ class Outcome(StrEnum):
     NOT_JUDGED = "NOT_JUDGED"
 
 
-# What decided on a text: what a rule of `core.rank.rule` found, or why nothing decides on it.
+# What decided on a text: what a rule of `core.rank.verdict` found, or why nothing decides on it.
 Why = Literal[
     "",  # it is not known, as in a record that was cut
     "user",
@@ -555,9 +555,8 @@ Why = Literal[
     # the evaluator's score lets pass.
     "failed", "test_failed", "open", "open_over_score",
     # Nothing passes over these: critic and reviser disagree about a claim; the critic takes the
-    # text for not ready, or for ready if a test passes that was dropped since; a check or a
-    # critic's test could not run.
-    "disputed", "not_ready", "test_dropped", "not_run", "not_tried",
+    # text for not ready; a check or a critic's test could not run.
+    "disputed", "not_ready", "not_run", "not_tried",
     "checks_passed", "nothing_found", "tests_pass",
     # Nobody checked what the code gives; no critic was asked, or only a weak one is there; its
     # reply could not be read; another draft was read; or the text is left to the user.
@@ -592,7 +591,7 @@ class Verdict(Record):
     @property
     def barred(self) -> bool:
         """Whether something keeps the text from passing whatever else holds."""
-        return self.why in ("disputed", "not_ready", "test_dropped", "not_run", "not_tried")
+        return self.why in ("disputed", "not_ready", "not_run", "not_tried")
 
     @property
     def only_ran(self) -> bool:

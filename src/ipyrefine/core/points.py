@@ -4,6 +4,7 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from ipyrefine.core.decisions import OWN
@@ -193,14 +194,21 @@ def is_feedback(cell: Cell) -> bool:
     return (cell.point.source, cell.point.kind) == ("evaluator", "remark")
 
 
-def take_word(column: Column, source: Source, said: str) -> None:
-    """Put a reader's No that comes without a remark into a column; nothing said takes it back."""
-    point = Point(source=source, kind="reading", criterion="verdict", words=said, blocking=False)
+def bare_no(source: Source, said: str) -> Point:
+    """Return a reader's No that comes without a remark."""
+    return Point(source=source, kind="reading", criterion="verdict", words=said, blocking=False)
 
-    def is_its_word(cell: Cell) -> bool:
-        return (cell.point.source, cell.point.kind) == (source, "reading")
 
-    column.add(_follow(column, is_its_word, [point] * bool(said), (lambda one, other: True,)))
+def is_bare_no(cell: Cell, source: Source) -> bool:
+    """Return True if a cell holds a reader's No that came without a remark."""
+    return (cell.point.source, cell.point.kind) == (source, "reading")
+
+
+def take_word(column: Column, said: str) -> None:
+    """Put an evaluator's No without a remark into a column; nothing said takes it back."""
+    named = [bare_no("evaluator", said)] * bool(said)
+    own = partial(is_bare_no, source="evaluator")
+    column.add(_follow(column, own, named, (lambda one, other: True,)))
 
 
 # What checks found
@@ -210,7 +218,7 @@ def checked(run: Run, text: Iteration) -> Column:
     """Return a text's column with what its evidence shows.
 
     A check that names its faults gives a point for each; any other gives one when it fails. From
-    text to text a fault keeps its point: the one in the same words, or the only one under its
+    text to text a fault keeps its point: the one in the same words, else the first under its
     criterion (a test's name).
     """
     column = _column_of(run, text)
@@ -238,18 +246,13 @@ def _take_check(column: Column, evidence: Evidence, text: str) -> None:
     faults = _faults(evidence, text)
     if evidence.passed is False and not faults:
         return
-    old = [one.point.criterion for one in column.cells if one.point.check == evidence.name]
-    # Faults under the check's own name share that with all its others, unless it stands for itself.
-    named = [
-        one
-        for one in (*old, *(fault.criterion for fault in faults))
-        if one != evidence.name or not evidence.points
-    ]
 
-    def only_one(one: Point, other: Point) -> bool:
-        return one.criterion == other.criterion and named.count(one.criterion) == 2
+    def is_one(one: Point, other: Point) -> bool:
+        # Faults under the check's own name share that with all its others, unless it has only one.
+        apart = other.criterion != evidence.name or not evidence.points
+        return apart and one.criterion == other.criterion
 
-    rules = (same, only_one)
+    rules = (same, is_one)
     column.add(_follow(column, lambda one: one.point.check == evidence.name, faults, rules))
 
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from ipyrefine.core import rank
+from ipyrefine.core import rank, readers
 from ipyrefine.core.decisions import Accept, Expect, Retract
 from ipyrefine.core.model import Budget, Outcome, Price, Stage, StopReason
-from ipyrefine.core.points import up_for_review
+from ipyrefine.core.points import is_bare_no, up_for_review
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.table import Cell
 
@@ -55,7 +55,7 @@ def next_step(run: Run) -> Stage | Stop:
     feedback = to_act_on(run, base)
     explained = any(not is_bare_score(one) for one in feedback)
     critique = run.limits.critique
-    useless = run.setup.weak_critic or rank.is_plain(run, base)
+    useless = run.setup.weak_critic or readers.is_plain(run, base)
     unexplained = critique == "auto" and not explained and not useless
     if not base.reading and (critique == "always" or unexplained):
         return Stage.CRITIQUE
@@ -104,7 +104,7 @@ def missing_drafts(run: Run) -> tuple[int, ...]:
         return ()
     if not writes_in_turn(run):
         return tuple(range(asked, wanted))
-    passed = any(i.verdict and rank.verdict(run, i).passed for i in run.iterations)
+    passed = any(i.verdict and i.verdict.passed for i in run.iterations)
     settled = run.iterations and (passed or run.decisions or unverified(run))
     return () if settled else (asked,)
 
@@ -135,7 +135,7 @@ def to_check(run: Run) -> Iteration | None:
 def _needs_checks(run: Run, iteration: Iteration) -> bool:
     ran = sum(not one.outdated for one in iteration.evidence)
     waits = ran < len(run.setup.checks) or lacks_tests(run, iteration)
-    return waits and rank.find_duplicate(run, iteration) is None
+    return waits and readers.find_duplicate(run, iteration) is None
 
 
 def lacks_tests(run: Run, iteration: Iteration) -> bool:
@@ -151,22 +151,22 @@ def _wants_reading(run: Run, iteration: Iteration) -> bool:
 
     A failure decides by itself.
     """
-    if iteration.reading or not rank.reads(run) or iteration.override:
+    if iteration.reading or not readers.reads(run) or iteration.override:
         return False
     if iteration.parent is None and run.setup.wish:
         return False  # it is to be changed, whatever a critic says of it
-    if rank.is_another_read(run, iteration):
+    if readers.is_another_read(run, iteration):
         return False
     if any(evidence.failed for evidence in run.evidence(iteration)):
         return False
     if run.ruling and run.ruling.settles:
         return False
-    if rank.find_duplicate(run, iteration) is not None:  # what its writer contests is the critic's
-        waits = any(one.unanswered for one in run.tests) or rank.awaits_answer(run, iteration)
+    if readers.find_duplicate(run, iteration):  # what its writer contests is the critic's
+        waits = any(one.unanswered for one in run.tests) or readers.awaits_answer(run, iteration)
         return waits and bool(iteration.contested)
-    if rank.is_read(run, iteration) or rank.is_tested(run, iteration):
+    if readers.is_read(run, iteration) or readers.is_tested(run, iteration):
         return False
-    return run.limits.critique == "always" or rank.is_to_read(run, iteration)
+    return run.limits.critique == "always" or readers.is_to_read(run, iteration)
 
 
 # What is revised
@@ -185,11 +185,11 @@ def base_of(run: Run) -> Iteration | None:
     best = run.iterations[run.best]
     if run.limits.base == "best" or not run.revisions:
         return best
-    top = (rank.standing(run, best) or ())[: rank.DECIDED]
+    top = rank.merit(run, best) or ()
     for iteration in reversed(run.iterations):
-        place = rank.standing(run, iteration)
-        new = place is not None and rank.find_duplicate(run, iteration) is None
-        if new and place and (place[: rank.DECIDED] >= top or run.limits.base == "latest"):
+        worth = rank.merit(run, iteration)
+        new = worth is not None and readers.find_duplicate(run, iteration) is None
+        if new and worth and (worth >= top or run.limits.base == "latest"):
             return iteration
     return best
 
@@ -208,7 +208,7 @@ def to_act_on(run: Run, base: Iteration) -> tuple[Cell, ...]:
 
 def is_bare_score(cell: Cell) -> bool:
     """Return True if a cell holds an evaluator's verdict that came without a word of why."""
-    return (cell.point.source, cell.point.kind) == ("evaluator", "reading")
+    return is_bare_no(cell, "evaluator")
 
 
 # Stops
@@ -217,7 +217,7 @@ def is_bare_score(cell: Cell) -> bool:
 def finished(run: Run) -> Stop | None:
     """Return one of a run's own stops, once its latest text is verified."""
     best, revisions = run.iterations[run.best or 0], run.revisions
-    verdict = rank.verdict(run, best)
+    verdict = best.verdict or rank.verdict(run, best)
     if not run.revision_requested and verdict.passed:
         passes = f"{run.mention(best.number).capitalize()} passes."
         if verdict.basis == "critique":
@@ -256,7 +256,8 @@ def revisions_without_improvement(run: Run) -> int:
     """
     count, top, before = 0, None, None
     for iteration in run.iterations:
-        place, score = rank.standing(run, iteration), rank.evaluator_score(run, iteration)
+        place, now = rank.standing(run, iteration), iteration.verdict
+        score = now.score if now and rank.is_scored(run, iteration) else None
         progress = place is not None and (top is None or place > top)
         if score is not None and before is not None:
             progress = round(abs(score - before), 9) > run.limits.delta
@@ -269,8 +270,8 @@ def revisions_without_improvement(run: Run) -> int:
 
 
 def _nothing_to_act_on(run: Run, base: Iteration) -> Stop:
-    verdict = rank.verdict(run, run.iterations[run.best or 0])  # the base may stand below it
-    if verdict.outcome is Outcome.NOT_JUDGED:
+    verdict = run.iterations[run.best or 0].verdict  # the base may stand below it
+    if verdict is None or verdict.outcome is Outcome.NOT_JUDGED:
         return _NOT_JUDGED
     return Stop(
         StopReason.PASSED if verdict.passed else StopReason.PLATEAU,
@@ -303,7 +304,7 @@ def _repeats(run: Run) -> Stop | None:
     if latest.number <= run.patience_from or latest.text == parent.text:
         return None
     name, left = run.mention(latest.number).capitalize(), _left(run, latest)
-    if earlier := rank.find_duplicate(run, latest):
+    if earlier := readers.find_duplicate(run, latest):
         return Stop(StopReason.PLATEAU, f"{name} repeats {run.mention(earlier.number)}.")
     asked = {one.id for one in up_for_review(run, latest)} & {*latest.acted_on}
     users = any(run.points[id_].by_user for id_ in left)  # who is told how to close it
@@ -452,10 +453,10 @@ def forecast(run: Run) -> Forecast:
     """
     limits, own = run.limits, run.setup.draft
     drafts = 0 if own is not None else limits.candidates
-    readers = (limits.critique != "never" and not run.setup.weak_critic) + rank.has_evaluator(run)
+    reading = limits.critique != "never" and not run.setup.weak_critic
     stages = drafts + limits.max_revisions
     stages += is_asked_first(run)
-    stages += readers * (max(1, drafts) + limits.max_revisions)
+    stages += (reading + readers.has_evaluator(run)) * (max(1, drafts) + limits.max_revisions)
     calls = stages + MAX_REPAIRS * bool(stages)
     calls = calls if limits.budget.calls is None else min(calls, limits.budget.calls)
     if past := [i.usage for i in run.iterations if i.parent is not None and i.usage.calls]:

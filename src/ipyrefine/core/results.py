@@ -15,7 +15,6 @@ from zlib import crc32
 from ipyrefine.core.decisions import Expect
 from ipyrefine.core.model import Choice, Clarification, Input, Outcome
 from ipyrefine.core.points import left_open
-from ipyrefine.core.rank import rival_of
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.stated import read_examples
 from ipyrefine.core.syntax import (
@@ -268,10 +267,13 @@ def _is_own_import(node: ast.stmt) -> bool:
 
 def _changed(run: Run, iteration: Iteration) -> Iterator[Row]:
     """Yield the results that only a critic's test speaks for, against another text's."""
-    rival = rival_of(run, iteration)
-    for cell in rival.cells if rival else ():
-        if (row := missed_claim(cell)) and cell.result.gives:
-            yield row.replace(rivals=(cell.result.gives,))
+    held = {id_ for id_, one in iteration.results.items() if one.passed}
+    for other in run.iterations[: iteration.number]:
+        wrong = any(one.failed for one in other.evidence)
+        for cell in run.cells(other):
+            asks = is_critics(cell.point) and cell.id in held and not (wrong or cell.point.dropped)
+            if asks and (row := missed_claim(cell)) and cell.result.gives:
+                yield row.replace(rivals=(cell.result.gives,))
 
 
 def _left_open(run: Run, iteration: Iteration) -> Iterator[Row]:

@@ -38,7 +38,6 @@ BY_BASIS: dict[Basis, tuple[Source, Kind]] = {
     "run": ("run", "result"),
 }
 _USERS: tuple[Source, ...] = ("you", "task")
-BASES = {kind: basis for basis, kind in BY_BASIS.items()} | {("evaluator", "reading"): "function"}
 
 
 class Point(Record):
@@ -163,11 +162,6 @@ class Cell(NamedTuple):
     def words(self) -> str:
         """What is missed, in words."""
         return self.result.shows or self.point.words
-
-    @property
-    def missed(self) -> bool:
-        """Whether it keeps its text from passing."""
-        return self.point.counts and self.result.counts and self.result.passed is False
 
     @property
     def weighs(self) -> bool:

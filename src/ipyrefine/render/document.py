@@ -7,7 +7,6 @@ from ipyrefine.core.addresses import MASK, find_addresses
 from ipyrefine.core.decisions import Accept
 from ipyrefine.core.model import Outcome, StopReason
 from ipyrefine.core.points import lost_sections
-from ipyrefine.core.rank import rival_of
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import KEPT_HERE
 from ipyrefine.core.unsourced import own_words
@@ -158,7 +157,6 @@ def notices(run: Run) -> list[Block]:
     return [
         *([Paragraph(words.stop_sentence(run))] if run.message else []),
         *after_run(run),
-        *rival(run, run.chosen),
         *decisions(run),
         *explanations(run),
         *warnings(run, run.chosen),
@@ -208,20 +206,6 @@ def exits(run: Run, iteration: Iteration) -> list[Paragraph]:
         Paragraph(sentence.format(", ".join(new)), "warning")
         for sentence, find in _EXITS.items()
         if (new := [one for one in dict.fromkeys(find(iteration.text)) if one not in find(own)])
-    ]
-
-
-def rival(run: Run, iteration: Iteration | None) -> list[Block]:
-    """Return that only a critic's tests set a text above another one, and how to take that."""
-    found = rival_of(run, iteration) if iteration else None
-    if found is None:
-        return []
-    number = found.iteration.number
-    return [
-        Paragraph(words.rival_sentence(run, found), lead="To decide:"),
-        Paragraph(
-            f"%refine accept {run.name(number).lower()} takes {run.mention(number)}.", "quiet"
-        ),
     ]
 
 

@@ -9,7 +9,7 @@ from ipyrefine.core.decisions import Expect, Retract
 from ipyrefine.core.effects import sentence
 from ipyrefine.core.model import Called, Choice
 from ipyrefine.core.points import left_open
-from ipyrefine.core.rank import is_another_read, is_read, is_to_read
+from ipyrefine.core.readers import is_another_read, is_read, is_to_read
 from ipyrefine.core.results import (
     Key,
     claims,

@@ -6,7 +6,7 @@ from collections.abc import Container, Iterable, Iterator
 from ipyrefine.core.decisions import Expect, Retract
 from ipyrefine.core.model import Basis, Choice, Outcome, on_conditions
 from ipyrefine.core.policy import is_bare_score
-from ipyrefine.core.rank import has_evaluator
+from ipyrefine.core.readers import has_evaluator
 from ipyrefine.core.results import claims, given, gives_same, key_of, row_key, rows
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.table import Cell, Evidence, Point, Row

@@ -15,7 +15,6 @@ from ipyrefine.core.decisions import OWN, Expect, Retract
 from ipyrefine.core.model import Price, Stage, StopReason
 from ipyrefine.core.points import to_check
 from ipyrefine.core.policy import to_act_on
-from ipyrefine.core.rank import rival_of
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import Sharing
 from ipyrefine.core.table import Cell
@@ -107,7 +106,6 @@ def record_html(run: Run, *, note: str = "", panel: str = "") -> str:
     A panel's id hides it while that panel is on the page.
     """
     context = _context(run, View(), note, live=False)
-    context["question"] = document.rival(run, context["about"])
     body = _render("coach_record" if run.setup.coach else "record", context)
     html = _static(body, "rf-record", panel)
     # In a Markdown export a blank line would end the HTML.
@@ -242,7 +240,7 @@ def _context(run: Run, view: View, note: str, *, live: bool) -> dict[str, Any]:
         "about": about,
         "running": running,
         "streaming": running and run.stage in WRITING and view.iteration is None and live,
-        **dict.fromkeys(("other", "rival", "asks")),
+        **dict.fromkeys(("other", "asks")),
         **dict.fromkeys(("to_check", "asks_told"), False),
         **dict.fromkeys(("selectable", "data_questions", "grid", "told"), ()),
         "accounts": {},
@@ -263,7 +261,6 @@ def _context(run: Run, view: View, note: str, *, live: bool) -> dict[str, Any]:
         context |= _text_context(run, view, about, live=live) | {
             "failure": document.failure(about),
             "grid": grid.checks(run, about, view.waiting, every="texts" in view.folds),
-            "rival": rival_of(run, about),
             "selectable": [one for one in run.cells(about) if one.actionable],
         }
         every = not live or "texts" in view.folds

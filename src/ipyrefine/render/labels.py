@@ -17,7 +17,7 @@ from ipyrefine.core.model import (
     Usage,
 )
 from ipyrefine.core.policy import forecast
-from ipyrefine.core.rank import has_evaluator
+from ipyrefine.core.readers import has_evaluator
 from ipyrefine.core.run import Run
 from ipyrefine.core.sharing import Sharing
 from ipyrefine.core.table import Point

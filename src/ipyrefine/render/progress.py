@@ -7,7 +7,7 @@ from ipyrefine.core.events import CallEnded, Event, StageStarted, Stopped, TextD
 from ipyrefine.core.model import Stage
 from ipyrefine.core.policy import estimate_tokens
 from ipyrefine.core.ports import Clock
-from ipyrefine.core.rank import reads
+from ipyrefine.core.readers import reads
 from ipyrefine.core.run import Run
 from ipyrefine.render import labels
 

@@ -341,7 +341,6 @@ class _Printer:
             *(line for one in gives.account(run, chosen) for line in self.part(one, "output")),
             *self.blocks(grid.checks(run, chosen)),
             *self.blocks(grid.texts(run, chosen)),
-            *self.blocks(document.rival(run, run.chosen)),
             *self.blocks(document.exits(run, chosen)),
             *self.wrap(" · ".join(labels.usage_parts(run.usage, run.seconds)), "quiet"),
             *message,

@@ -6,7 +6,7 @@ from ipyrefine.core.after import Said
 from ipyrefine.core.after import words as words_after
 from ipyrefine.core.model import Basis, Outcome, Stage, StopReason, Verdict, on_conditions
 from ipyrefine.core.points import to_check
-from ipyrefine.core.rank import Rival, find_duplicate
+from ipyrefine.core.readers import find_duplicate
 from ipyrefine.core.results import missed_claim
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.table import Cell, Evidence
@@ -57,10 +57,6 @@ _WHY = {
     "weak_critic": "This model was measured too weak to criticise.",
     "disputed": "Yours to decide: critic and writer disagree about a claim. {claim}",
     "not_ready": "The critic says that it isn't ready: {reason}",
-    "test_dropped": (
-        "The critic called it ready once its tests pass, and one of them was dropped: "
-        "{test}. {line}"
-    ),
     "not_tried": "{test} was not tried: {line}",
     "not_run": "{line}",
     "unreadable": "Its reader gave no verdict: {line}.",
@@ -352,19 +348,6 @@ def stop_sentence(run: Run) -> str:
             still = "failing" if found.why in _FAILED else "open"
             return f"{run.message} Still {still}: {said.line or said.sentence}"
     return run.message
-
-
-def rival_sentence(run: Run, rival: Rival) -> str:
-    """Return on whose word alone a text stands above another one."""
-    first, other = rival.cells[0], run.mention(rival.iteration.number)
-    said, line = first.point.words, first.result.shows.partition(" + where ")[0]
-    if missed_claim(first) is None:  # else a row below has both results
-        said = f"{said}: {line}"
-    more = f" (and {count(len(rival.cells) - 1, 'more test')})" if rival.cells[1:] else ""
-    return (
-        f"{other.capitalize()} fails only tests that {run.setup.judge} wrote: "
-        f"{said}{more}. If that is wrong, take {other}."
-    )
 
 
 def receipt(run: Run) -> Words:

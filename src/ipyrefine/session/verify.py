@@ -10,7 +10,7 @@ from ipyrefine.checks.evaluation import Evaluation, format_example, holds
 from ipyrefine.checks.suite import Suite
 from ipyrefine.core.decisions import Override
 from ipyrefine.core.model import Outcome, StopReason
-from ipyrefine.core.rank import OWN
+from ipyrefine.core.readers import OWN
 from ipyrefine.core.run import Run
 from ipyrefine.core.stated import read_examples
 from ipyrefine.core.stored import OtherVersion
