@@ -32,7 +32,7 @@ from ipyrefine.core.model import RowSource, StopReason, Task
 from ipyrefine.core.ports import Model
 from ipyrefine.core.results import expect, gives_same, rows
 from ipyrefine.core.stated import Example, read_examples
-from ipyrefine.core.table import Row
+from ipyrefine.core.table import Result
 from ipyrefine.errors import UsageError
 
 _MOST = 5  # answers
@@ -83,9 +83,9 @@ async def run_case(case: Any, model: Model, order: str, slips: int, plan: arms.P
         if decision is None:
             continue
         if slips and chance.randrange(slips) == 0:
-            right = gives_same(decision, row)
-            wrong = row.rivals[0].result if row.rivals else "0" if row.result == "None" else "None"
-            decision = expect(row, wrong if right else row.result)
+            right = gives_same(decision.gives, row.gives)
+            wrong = row.expected or ("0" if row.gives == "None" else "None")
+            decision = expect(row, wrong if right else row.gives)
         loop.decide(decision)
         await arms.run_loop(loop)
         count += 1
@@ -93,16 +93,16 @@ async def run_case(case: Any, model: Model, order: str, slips: int, plan: arms.P
     return states + [states[-1]] * (_MOST + 1 - len(states))
 
 
-def _next_row(loop: Refinement, seen: set[str], order: str, chance: random.Random) -> Row | None:
+def _next_row(loop: Refinement, seen: set[str], order: str, chance: random.Random) -> Result | None:
     """Return the next result to look at: ours in its order, or any of those that were found."""
     run = loop.state
     if run.chosen is None:
         return None
-    found: Sequence[Row] = rows(run, run.chosen)
+    found: Sequence[Result] = rows(run, run.chosen)
     if order == "random":
-        found = [row for e in run.chosen.evidence for row in e.rows if row.result]
+        found = [row for e in run.chosen.evidence for row in e.rows if row.gives]
         chance.shuffle(found)
-    return next((row for row in found if row.call not in seen and row.result), None)
+    return next((row for row in found if row.call not in seen and row.gives), None)
 
 
 async def _state(case: arms.Case, loop: Refinement, meter: Meter, count: int) -> State:

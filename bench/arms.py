@@ -34,7 +34,7 @@ from ipyrefine.core.ports import Check, Model, Reply, Request
 from ipyrefine.core.prompts import Prompts, Requests, make_nonce
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.stated import read_examples
-from ipyrefine.core.table import Row
+from ipyrefine.core.table import Result
 from ipyrefine.errors import CheckNotRun, ModelError, ReplyError
 from ipyrefine.kernel.variables import Variables
 
@@ -55,7 +55,7 @@ class Case(Protocol):
     async def solves(self, text: str) -> bool:
         """Return whether a text passes the hidden test."""
 
-    async def answer(self, row: Row) -> str | None:
+    async def answer(self, row: Result) -> str | None:
         """Return the right result on a row's input, as Python; None if unknown."""
 
 

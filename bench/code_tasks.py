@@ -30,7 +30,7 @@ import arms
 import measure
 from tqdm import tqdm
 
-from ipyrefine.core.table import Row
+from ipyrefine.core.table import Result
 from ipyrefine.sandbox.sandbox import run_python
 
 _SECONDS = 20.0  # processor time of one hidden test
@@ -123,7 +123,7 @@ async def passes(test: str, files: Mapping[str, str], seconds: float = _SECONDS)
     return result.exit_code == 0 and result.report == token
 
 
-async def evaluate(reference: str, row: Row) -> str | None:
+async def evaluate(reference: str, row: Result) -> str | None:
     """Return what a reference solution gives on a row's input; None where it gives nothing."""
     report = secrets.token_hex(8)
     source = 'import sys\nsys.path.insert(0, "")\n' + _EVALUATE.format(
@@ -156,7 +156,7 @@ class HumanEval:
         check = f"check({fields['entry_point']})"
         return await passes(f"{head}\n{text}\n\n{fields['test']}\n\n{check}\n", {})
 
-    async def answer(self, row: Row) -> str | None:
+    async def answer(self, row: Result) -> str | None:
         return await evaluate(self.reference, row)
 
 
@@ -194,7 +194,7 @@ class Mbpp:
         case = json.dumps({**wanted, "as_set": as_set})
         return await passes(_MBPP_TEST, {"candidate.py": text, "cases.json": case})
 
-    async def answer(self, row: Row) -> str | None:
+    async def answer(self, row: Result) -> str | None:
         """Return the expected value where the input is among the cases."""
         try:
             call = ast.parse(row.call.strip(), mode="eval").body
@@ -231,20 +231,20 @@ class Exercism:
         files = {f"{self._fields['module']}.py": text, "hidden.py": self._fields["tests"]}
         return await passes(UNITTEST, files)
 
-    async def answer(self, row: Row) -> str | None:
+    async def answer(self, row: Result) -> str | None:
         return await evaluate(self.reference, row)
 
 
-def _as_choice(expected: Any, row: Row) -> str:
+def _as_choice(expected: Any, row: Result) -> str:
     """Return an expected value as Python; as a draft gives it where one gives the same.
 
     The cases' JSON has lists where the right result is a tuple.
     """
-    for choice in (row, *row.rivals):
+    for gives in (row.gives, *row.rivals):
         try:
-            value = ast.literal_eval(choice.result)
-            if not choice.raises and json.dumps(value) == json.dumps(expected):
-                return choice.result
+            value = ast.literal_eval(gives)
+            if json.dumps(value) == json.dumps(expected):
+                return gives
         except (SyntaxError, ValueError, TypeError):
             continue
     return repr(expected)

@@ -14,8 +14,8 @@ Line = tuple[str, Effect | None]
 
 def facts_of(evidence: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the answer's line, the facts and the outputs in what checks found, given as JSON."""
-    outputs = [_without(one, "png") for each in evidence for one in each["outputs"]]
-    effects = [one for each in evidence for one in each["effects"]]
+    outputs = [_without(one, "png") for each in evidence for one in each.get("outputs", ())]
+    effects = [one for each in evidence for one in each.get("effects", ())]
     return {
         "answer": next(filter(None, map(_answer, reversed(outputs))), ""),
         "effects": [_without(one, "head") for one in effects],

@@ -30,7 +30,7 @@ from ipyrefine.core.model import Criterion, Setup, Stage, Task
 from ipyrefine.core.prompts import Prompts, Requests, fence, make_nonce
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import withhold
-from ipyrefine.core.table import Cell, Evidence, Point, Result
+from ipyrefine.core.table import Cell, Point, Result
 from ipyrefine.kernel.masking import Masked
 from ipyrefine.kernel.redaction import redact, replace_secrets
 from ipyrefine.render import diff
@@ -111,7 +111,7 @@ class Material:
             for n, one in enumerate(self.named)
         }
         results = dict.fromkeys(points, Result(passed=False))
-        found = Evidence(name="run", passed=False, shows=self.text[:4_000], computed=True)
+        found = Result(name="run", passed=False, shows=self.text[:4_000], computed=True)
         task = Task(text="Write it.", criteria=(Criterion(name="tone", definition="Friendly."),))
         run = Run.begin(Setup(task=task, draft=self.text, checks=("run",)))
         first = Iteration(number=0, text=self.text, results=results, author="user")

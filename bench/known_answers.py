@@ -82,7 +82,7 @@ def kind(row: Mapping[str, Any]) -> str:
 def stopped_by(row: Mapping[str, Any]) -> tuple[str, str] | None:
     """Return the kind of the first check that the draft fails, and its first line."""
     for one in row["evidence"]:
-        if one["required"] and one["passed"] is False:
+        if one["counts"] and one["passed"] is False:
             words = "\n".join([*one["problems"], one["shows"]]).strip()
             line = words.partition("\n")[0]
             if not one["name"].startswith("run"):

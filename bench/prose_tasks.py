@@ -17,7 +17,7 @@ from typing import Any
 import arms
 import measure
 
-from ipyrefine.core.table import Row
+from ipyrefine.core.table import Result
 
 _PUNKT = ("length_constraints:number_sentences", "change_case:capital_word_frequency")
 
@@ -49,7 +49,7 @@ class IfEval:
         """Return for each constraint whether a text keeps it."""
         return self._follows(self._fields, text)
 
-    async def answer(self, row: Row) -> str | None:
+    async def answer(self, row: Result) -> str | None:
         return None
 
 

@@ -36,6 +36,7 @@ from measure import Replies
 from ipyrefine import api
 from ipyrefine.core.model import Stage
 from ipyrefine.core.ports import Delta, Notice, Reply, Request
+from ipyrefine.core.table import Result
 from ipyrefine.kernel.names import names_in_code
 from ipyrefine.providers.local import LocalModel
 from ipyrefine.providers.scripted import ScriptedModel
@@ -281,6 +282,7 @@ def refine(question: Question, use: str) -> dict[str, Any]:
         kept = json.loads(Path(saved).read_text("utf-8"))
     run = kept["run"]
     task, iterations = run["setup"]["task"], run["iterations"]
+    found = iterations[0].get("evidence", []) if iterations else []
     return {
         "form": task["form"],
         "texts": [one["text"] for one in iterations],
@@ -288,8 +290,8 @@ def refine(question: Question, use: str) -> dict[str, Any]:
         "stop": run["stop_reason"],
         "message": run["message"],
         "shown": (shown or [""])[-1],
-        "evidence": [_evidence(one) for one in iterations[0]["evidence"]] if iterations else [],
-        **facts.facts_of(iterations[0]["evidence"] if iterations else []),
+        "evidence": list(map(_evidence, found)),
+        **facts.facts_of(found),
         "materials": [{n: one[n] for n in ("kind", "name", "text")} for one in task["materials"]],
         "prompt": kept["prompt"],
         "missing": kept["missing"],
@@ -299,8 +301,13 @@ def refine(question: Question, use: str) -> dict[str, Any]:
 
 
 def _evidence(one: Mapping[str, Any]) -> dict[str, Any]:
-    names = ("name", "passed", "not_run", "required", "computed", "seconds", "conditions", "shows")
-    return {**{n: one[n] for n in names}, "problems": [p["words"] for p in one["points"]]}
+    found = Result.model_validate(one)
+    names = ("name", "passed", "not_run", "counts", "computed", "shows")
+    return {
+        **{name: getattr(found, name) for name in names},
+        "conditions": one.get("conditions", []),
+        "problems": [point.words for point in found.points],
+    }
 
 
 def why_not_run(row: Mapping[str, Any], needed: Sequence[str]) -> str:

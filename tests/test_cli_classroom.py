@@ -13,7 +13,7 @@ from kit import finished
 
 from ipyrefine import cli
 from ipyrefine.core.decisions import Accept, Dismiss
-from ipyrefine.core.model import IMPROVE, Attempt, Choice, StopReason
+from ipyrefine.core.model import IMPROVE, Attempt, StopReason
 from ipyrefine.core.run import Run
 from ipyrefine.demo import notebooks
 from ipyrefine.session.record import KEY, bundle
@@ -205,9 +205,9 @@ async def decided() -> Run:
     reasons = (Dismiss(points=("f1",), reason="=1+1 is fine."), Accept(iteration=0))
     asked = Attempt(
         call="f(1)",
-        gives=Choice(result="2"),
-        expected=Choice(result="1"),
-        predicted=Choice(result="3"),
+        gives="2",
+        expected="1",
+        predicted="3",
     )
     return run.replace(decisions=reasons, stop_reason=StopReason.ACCEPTED, attempts=(asked,))
 

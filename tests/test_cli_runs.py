@@ -15,8 +15,8 @@ from openai_server import ScriptedServer
 
 import ipyrefine as package
 from ipyrefine import cli
-from ipyrefine.core.model import Choice, Outcome, StopReason, Verdict
-from ipyrefine.core.table import Evidence, Row
+from ipyrefine.core.model import Outcome, StopReason, Verdict
+from ipyrefine.core.table import Result
 from ipyrefine.errors import UsageError
 from ipyrefine.journal.writer import Recorder, default_path
 from ipyrefine.session.record import write_file
@@ -213,9 +213,9 @@ def test_parameters_follow_the_tagged_cell_and_replace_earlier_ones(tmp_path):
 
 async def test_a_result_on_which_drafts_differ_is_listed_as_what_to_confirm():
     run = await finished(scores=(10,))
-    rivals = (Choice(result="ValueError", raises=True),)
-    row = Row(call="median([\n])", result="None", rivals=rivals, source="drafts")
-    found = Evidence(name="results", passed=None, rows=(row,))
+    rivals = ("raises ValueError",)
+    row = Result(call="median([\n])", gives="None", rivals=rivals, source="drafts")
+    found = Result(name="results", passed=None, rows=(row,))
     text = run.iterations[0].replace(evidence=(found,))
     _, second = cli.summarize(0, run.replace(iterations=(text,))).split("\n")
     assert second == "   To confirm: median([]) → None or ValueError? (this text gives None)"

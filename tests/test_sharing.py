@@ -196,8 +196,8 @@ async def test_nor_is_it_sent_as_the_answer_to_what_drafts_differ_on():
     loop = refinement(model, task, namespace=space, limits=limits)
     run = await loop.run()
     row = next(one for one in rows(run, run.chosen) if one.rivals)
-    choice = next(one for one in (row, *row.rivals) if SECRET in one.result)
-    loop.decide(Expect(call=row.call, result=choice.result, setup=row.setup))
+    choice = next(one for one in (row.gives, *row.rivals) if SECRET in one)
+    loop.decide(Expect(call=row.call, gives=choice, setup=row.setup))
     await loop.run()
     loop.decide(Continue(guidance="Shorter."))
     run = await loop.run()
@@ -302,11 +302,9 @@ async def test_a_critics_tests_and_how_many_pass_are_sent_whole_but_no_value_tha
     revise = next(one for one in model.requests if one.purpose == Stage.REVISE)
     prompt = revise.messages[-1].content
     count = len(bodies)
-    assert (
-        f"{failing.tallies[0].held} of {failing.tallies[0].of} tests of the critic's pass."
-        in prompt
-    )
-    assert failing.tallies[0].of - failing.tallies[0].held == count
+    held, of = failing.tallies["test"]
+    assert f"{held} of {of} tests of the critic's pass." in prompt
+    assert of - held == count
     for expected in written(run)[1:4]:
         assert expected.code.partition("def ")[2] in prompt, "three of those that fail"
     for number, body in enumerate(bodies, start=1):

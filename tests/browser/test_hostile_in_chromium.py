@@ -14,7 +14,7 @@ from ipyrefine.core.events import DraftReady, EvidenceReady, RunStarted, Stopped
 from ipyrefine.core.model import Criterion, Setup, StopReason, Task
 from ipyrefine.core.reducer import replay
 from ipyrefine.core.run import Run
-from ipyrefine.core.table import Evidence, Point, Result
+from ipyrefine.core.table import Point, Result
 from ipyrefine.render.html import record_html
 
 WIDTH = 700
@@ -31,7 +31,7 @@ def run_of(case: str) -> Run:
         RunStarted(setup=Setup(task=task, model=case, judge=case + "!", checks=(case,))),
         Warned(message=case),
         DraftReady(text=case, thoughts=case),
-        EvidenceReady(iteration=0, evidence=Evidence(name=case, passed=False, shows=case)),
+        EvidenceReady(iteration=0, evidence=Result(name=case, passed=False, shows=case)),
         Stopped(reason=StopReason.FAILED, message=case),
     ])  # fmt: skip
     first = run.iterations[0].replace(results={case: Result(passed=False)})

@@ -9,7 +9,7 @@ from states import AVERAGE, FOUND_NOTHING, PASSES, STATES, make
 from ipyrefine.core.decisions import Accept
 from ipyrefine.core.model import Stage, StopReason
 from ipyrefine.core.run import Iteration
-from ipyrefine.core.table import Evidence
+from ipyrefine.core.table import Result
 from ipyrefine.render.html import View, panel_html, panel_parts, record_html
 
 _MORE: dict[str, Any] = {"can_change_model": True, "can_restart": True, "unseen": ("orders",)}
@@ -51,7 +51,7 @@ async def test_a_text_under_way_takes_a_column_and_no_more(browser: Any, width: 
 
 @pytest.mark.parametrize("width", [1000, 560])
 async def test_a_head_and_a_check_with_its_cross_are_one_line(browser: Any, width: int) -> None:
-    counted = Evidence(
+    counted = Result(
         name="length:<=9 words", passed=True, basis="constraints", shows="It has 4 words."
     )
     failing = counted.replace(name="one", passed=False, shows="f(1)\nf(2)")

@@ -9,7 +9,7 @@ from ipyrefine.checks import from_record, resolve
 from ipyrefine.checks.demands import NOTHING, find_demands
 from ipyrefine.checks.python import RunOnCopies
 from ipyrefine.core.model import Form, Material, Task
-from ipyrefine.core.table import Evidence
+from ipyrefine.core.table import Result
 from ipyrefine.errors import UsageError
 from ipyrefine.kernel.variables import Variables
 from ipyrefine.providers.scripted import ScriptedModel
@@ -89,7 +89,7 @@ def variable(name: str) -> Material:
     return Material(kind="variable", name=name, phrase=name, text=name)
 
 
-async def run_on_copies(text: str) -> Evidence:
+async def run_on_copies(text: str) -> Result:
     """The check's evidence on a text that may use `xs` and, without a copy, `ys`."""
     used = task("Use `xs`.", materials=(variable("xs"), variable("ys")))
     *_, check = find_demands(used, (), copies=Variables({"xs": [1]}).copies, runs=True).checks

@@ -20,7 +20,7 @@ from ipyrefine import refine
 from ipyrefine.checks import from_record, needs_reader, resolve
 from ipyrefine.core.model import Limits, Task
 from ipyrefine.core.run import Run
-from ipyrefine.core.table import Evidence
+from ipyrefine.core.table import Result
 from ipyrefine.providers.scripted import ScriptedModel
 
 OURS = (
@@ -47,7 +47,7 @@ class Own:
         self.name = name
 
     async def __call__(self, text: str, task: Task) -> Any:
-        return Evidence(name=self.name, passed=True, decisive=True)
+        return Result(name=self.name, passed=True, decisive=True)
 
 
 async def doubled(checks: list[Any], reply: str) -> Run:

@@ -20,7 +20,7 @@ from ipyrefine.checks.python import RunOnCopies, RunsCleanly
 from ipyrefine.checks.reported import read_effects
 from ipyrefine.core.effects import has_to_be_wanted, sentence
 from ipyrefine.core.model import Condition, Effect, FirstRows, Printed, Task
-from ipyrefine.core.table import Evidence
+from ipyrefine.core.table import Result
 from ipyrefine.kernel.variables import Variables
 from ipyrefine.sandbox.programs import account, capture
 
@@ -44,7 +44,7 @@ def tables() -> dict[str, Any]:
     return {"orders": orders, "customers": customers, "rates": rates, "pandas": pandas}
 
 
-async def ran(text: str, **variables: Any) -> Evidence:
+async def ran(text: str, **variables: Any) -> Result:
     """What a run in the sandbox shows."""
     copies = Variables({**tables(), **variables}).copies
     return await RunOnCopies(copies=copies)(text, CELL)
@@ -387,7 +387,7 @@ async def test_a_forged_report_shows_nothing_but_effects_and_values() -> None:
     evidence = await RunsCleanly()(FORGE.format([*odd, new], changes), CELL)
     # That a cell made those up, nobody can tell.
     assert [(one.kind, one.name) for one in evidence.effects] == [("new", "x")]
-    assert [(row.call, row.result) for row in evidence.rows] == [("x", "1")]
+    assert [(row.call, row.gives) for row in evidence.rows] == [("x", "1")]
     evidence = await RunsCleanly()(FORGE.format(new, {}), CELL)
     assert (evidence.effects, evidence.rows) == ((), ())
 
@@ -406,7 +406,7 @@ async def test_a_cell_shows_names_that_are_new_or_changed_and_no_secret() -> Non
     text = "count += 2\ntop = {'a': 1}\nkept = kept\nimport math\ndef f(): ...\n_hidden = 1"
     secret = "password = 'hunter2secret'\nxs.append(4)\nmany = list(range(500))"
     evidence = await ran(f"{text}\n{secret}", count=3, kept=[1], xs=[3])
-    assert {row.call: (row.before, row.result) for row in evidence.rows} == {
+    assert {row.call: (row.before, row.gives) for row in evidence.rows} == {
         "count": ("3", "5"),
         "top": ("", "{'a': 1}"),
         "xs": ("[3]", "[3, 4]"),
@@ -418,7 +418,7 @@ async def test_what_a_loop_leaves_in_its_variable_is_no_result_to_confirm() -> N
     evidence = await ran(
         "for n, x in enumerate(xs):\n    last = x\nwith open('f', 'w') as f: pass", xs=[3]
     )
-    assert [(row.call, row.result) for row in evidence.rows] == [("last", "3")]
+    assert [(row.call, row.gives) for row in evidence.rows] == [("last", "3")]
 
 
 async def test_short_series_and_numbers_are_shown_whole_and_what_the_task_names_first() -> None:
@@ -430,7 +430,7 @@ async def test_short_series_and_numbers_are_shown_whole_and_what_the_task_names_
     )
     check = RunOnCopies(copies=Variables({"df": frame, "pandas": pandas}).copies)
     evidence = await check(text, Task(text="Sum `v` of `df` by `k`, as `per_k`.", form="code"))
-    assert [(row.call, row.result) for row in evidence.rows] == [
+    assert [(row.call, row.gives) for row in evidence.rows] == [
         ("per_k.to_dict()", "{'a': 4, 'b': 2}"),
         ("on_days.tolist()", "[4, 2]"),
         ("total.item()", "6"),

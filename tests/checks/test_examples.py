@@ -42,7 +42,7 @@ async def check(text, task, seconds=10.0):
     ],
 )
 def test_a_line_states_these_examples(line, stated):
-    assert [(e.call, e.expected) for e in read_examples(line)] == stated
+    assert [(e.call, e.gives) for e in read_examples(line)] == stated
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_a_line_states_these_examples(line, stated):
     ],
 )
 def test_a_doctest_is_found_wherever_it_stands(task):
-    assert [(e.call, e.expected, e.kind) for e in read_examples(task)] == [("f(1)", "2", "doctest")]
+    assert [(e.call, e.gives, e.kind) for e in read_examples(task)] == [("f(1)", "2", "doctest")]
 
 
 def test_an_example_brings_the_statements_it_needs_and_no_others():
@@ -123,7 +123,7 @@ async def test_a_right_text_passes():
     text = head + "\n".join(one for one, _ in MET)
     evidence = await check(text, "Print x.\n" + "\n\n".join(example for _, example in MET))
     assert evidence.passed, evidence.shows
-    assert evidence.tallies[0].of == len(MET)
+    assert evidence.tallies["example"][1] == len(MET)
 
 
 RAISES = "Traceback (most recent call last):\nValueError: bad"
@@ -213,13 +213,13 @@ def reciprocal(n):
 
 async def test_what_the_user_answered_is_one_more_example():
     answers = {
-        Clarification(call="reciprocal(4)", result="0.25"): True,
-        Clarification(call="reciprocal(5)", result="4"): False,
-        Clarification(call="reciprocal(0)", result="NoReciprocal", raises=True): True,
-        Clarification(call="reciprocal(0.0)", result="ValueError", raises=True): True,
-        Clarification(call="reciprocal(0j)", result="TypeError", raises=True): False,
-        Clarification(call="reciprocal(False)", result="None"): False,
-        Clarification(call="reciprocal(n)", result="0.5", setup="n = 2"): True,
+        Clarification(call="reciprocal(4)", gives="0.25"): True,
+        Clarification(call="reciprocal(5)", gives="4"): False,
+        Clarification(call="reciprocal(0)", gives="raises NoReciprocal"): True,
+        Clarification(call="reciprocal(0.0)", gives="raises ValueError"): True,
+        Clarification(call="reciprocal(0j)", gives="raises TypeError"): False,
+        Clarification(call="reciprocal(False)", gives="None"): False,
+        Clarification(call="reciprocal(n)", gives="0.5", setup="n = 2"): True,
     }
     task = Task(text="Write it.", form="code", clarifications=tuple(answers))
     evidence = await Examples()(RECIPROCAL, task)

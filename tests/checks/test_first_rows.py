@@ -18,7 +18,7 @@ from ipyrefine.core.model import FirstRows, Outcome, Task
 from ipyrefine.core.points import with_ids
 from ipyrefine.core.results import expect, read_expectation, rows
 from ipyrefine.core.sharing import withhold
-from ipyrefine.core.table import Evidence
+from ipyrefine.core.table import Result
 from ipyrefine.core.testing import read_tests, suite_evidence
 from ipyrefine.core.typed import confirmations
 from ipyrefine.errors import UsageError
@@ -53,7 +53,7 @@ async def lack(used: Variables, name: str = "df") -> FirstRows:
     return found
 
 
-async def ran(text: str, used: Variables, check: str = "run", **space: str) -> Evidence:
+async def ran(text: str, used: Variables, check: str = "run", **space: str) -> Result:
     (made,) = resolve([check], space, variables=used)
     return await made(text, TASK)
 
@@ -137,17 +137,17 @@ async def test_code_fails_on_first_rows_unless_further_ones_may_be_what_it_wants
 
 @pytest.mark.parametrize(
     ("text", "passed", "tallies"),
-    [(F, None, []), (F + " + 1", False, [(0, 1)])],
+    [(F, None, {}), (F + " + 1", False, {"example": (0, 1)})],
 )
 async def test_examples_on_first_rows_are_neither_met_nor_missed(
-    text: str, passed: bool | None, tallies: list[tuple[int, int]]
+    text: str, passed: bool | None, tallies: dict[str, tuple[int, int]]
 ) -> None:
     used = notebook()
     evidence = await Examples(copies=used.copies)(text, TASK.replace(text=STATED))
     assert (evidence.passed, evidence.not_run) == (passed, passed is None)
     assert evidence.conditions == (await lack(used),)
     assert f"Not tried on all rows: 1 of 2 examples ran on {await lack(used)}." in evidence.shows
-    assert [(t.held, t.of) for t in evidence.tallies] == tallies
+    assert evidence.tallies == tallies
 
 
 async def test_examples_of_a_function_count_though_a_cell_shows_it_on_a_cut_frame() -> None:
@@ -187,7 +187,7 @@ async def test_a_critics_test_on_first_rows_is_not_tried_and_its_number_is_no_ro
         'def test_few():\n    """Count."""\n    assert f([1]) == 2\n'
     )
     every, few = (await Suite(used.copies)(tests, text, TASK)).values()
-    assert (every.passed, every.gives, every.conditions) == (None, None, (await lack(used),))
+    assert (every.passed, every.gives, every.conditions) == (None, "", (await lack(used),))
     assert every.shows.startswith(f"Not tried on all rows: it ran on {await lack(used)}.")
     assert (few.passed, few.conditions) == (False, ())
     points = {one.id: one for one in with_ids((), tests)}

@@ -245,7 +245,6 @@ async def test_a_sync_function_that_hangs_is_evidence(wait):
     evidence = await CallableCheck(slow, seconds=0.2)("x", TASK)
     released.set()
     assert evidence.shows == "check slow did not end within 0.2 s"
-    assert evidence.seconds < 5
 
 
 async def test_a_run_can_be_stopped_during_a_sync_function():

@@ -5,7 +5,7 @@ import pytest
 from ipyrefine.checks.evaluation import Examples
 from ipyrefine.checks.python import RunsCleanly
 from ipyrefine.core.model import Task
-from ipyrefine.core.table import Evidence
+from ipyrefine.core.table import Result
 
 SORTS = Task(text="Write f.\n\n```python\nxs = [3, 1, 2]\nassert f(xs) == sorted([3, 1, 2])\n```")
 LIES = """
@@ -78,7 +78,7 @@ assert len(str(f(4))) > 2
 )
 
 
-async def condition(text: str) -> Evidence:
+async def condition(text: str) -> Result:
     return await Examples(seconds=60)(text, CONDITIONS)
 
 

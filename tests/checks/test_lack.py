@@ -9,14 +9,14 @@ import pytest
 
 from ipyrefine.checks import resolve
 from ipyrefine.core.model import Task
-from ipyrefine.core.table import Evidence
+from ipyrefine.core.table import Result
 from ipyrefine.kernel.variables import Variables, find
 from ipyrefine.sandbox.sandbox import run_python
 
 TASK = Task(text="Run it.", form="code")
 
 
-async def run(text: str, variables: Variables | None = None) -> Evidence:
+async def run(text: str, variables: Variables | None = None) -> Result:
     (check,) = resolve(["run seconds=60 decisive"], {}, variables=variables)
     return await check(text, TASK)
 

@@ -8,7 +8,7 @@ import pytest
 from ipyrefine.checks import resolve
 from ipyrefine.checks.tests import Tests
 from ipyrefine.core.model import Task
-from ipyrefine.core.table import Evidence
+from ipyrefine.core.table import Result
 from ipyrefine.errors import UsageError
 
 TASK = Task(text="Write inc.")
@@ -43,7 +43,7 @@ def check_inc():
     assert inc(1) == 2, "one up"  # type: ignore[name-defined]  # noqa: F821
 
 
-async def outcome(source: Any, text: str = INC, seconds: float = 20) -> Evidence:
+async def outcome(source: Any, text: str = INC, seconds: float = 20) -> Result:
     return await Tests(source, seconds=seconds)(text, TASK)
 
 
@@ -122,8 +122,7 @@ def assert_equal(a, b): assert a == b
 async def test_statements_that_assert_are_a_test_each_and_run_in_their_order() -> None:
     evidence = await outcome(BARE, STACK)
     assert evidence.passed is False
-    assert evidence.tallies[0].held == 6
-    assert evidence.tallies[0].of == 7
+    assert evidence.tallies == {"test": (6, 7)}
     assert evidence.shows.splitlines()[0] == "test_line_5: assert 3 == 9 + where 3 = inc(2)"
     assert "test_line_8: passed" in evidence.shows
 

@@ -6,13 +6,13 @@ import pytest
 
 from ipyrefine.checks import resolve
 from ipyrefine.core.model import Task
-from ipyrefine.core.table import Evidence
+from ipyrefine.core.table import Result
 from ipyrefine.errors import UsageError
 
 TASK = Task(text="t")
 
 
-async def checked(name: str, text: str) -> Evidence:
+async def checked(name: str, text: str) -> Result:
     (check,) = resolve([name], {})
     return await check(text, TASK)
 

@@ -1,4 +1,4 @@
-"""Evidence first: what a task states is run without an option, and no opinion passes a failure."""
+"""Result first: what a task states is run without an option, and no opinion passes a failure."""
 
 from typing import Any, NamedTuple
 
@@ -8,7 +8,7 @@ from kit import READY, Finds, code, critique, finding, finish, in_order, text, t
 from ipyrefine import api, refine
 from ipyrefine.core.decisions import Accept, Continue, Override
 from ipyrefine.core.model import Limits, Outcome, StopReason
-from ipyrefine.core.table import Evidence
+from ipyrefine.core.table import Result
 from ipyrefine.providers.scripted import ScriptedModel
 
 INC = "Write inc(n), which adds one.\n\n>>> inc(1)\n2\n>>> inc(4)\n5\n"
@@ -20,7 +20,7 @@ SHORT, LONG = "Salt, wind and long light.", "The sea is salty and wide and deep.
 
 def own_tests(*, passed: bool) -> Finds:
     """Unit tests of the user's, with what they find."""
-    found = Evidence(name="tests:x", passed=passed, decisive=True, basis="tests", shows="ran")
+    found = Result(name="tests:x", passed=passed, decisive=True, basis="tests", shows="ran")
     return Finds(found)
 
 

@@ -20,7 +20,7 @@ from ipyrefine.api import build
 from ipyrefine.core.decisions import Override
 from ipyrefine.core.events import DraftReady, TextDelta
 from ipyrefine.core.model import Budget, Limits, Outcome, StopReason, Task
-from ipyrefine.core.table import Evidence
+from ipyrefine.core.table import Result
 from ipyrefine.errors import ModelError, Unreachable, UsageError
 from ipyrefine.providers.scripted import ScriptedModel
 
@@ -40,8 +40,8 @@ class Looks:
     def __init__(self, find: Callable[[str], dict[str, Any]]) -> None:
         self._find = find
 
-    async def __call__(self, text: str, task: Task) -> Evidence:
-        return Evidence(name=self.name, **self._find(text))
+    async def __call__(self, text: str, task: Task) -> Result:
+        return Result(name=self.name, **self._find(text))
 
 
 def wants(wanted: str) -> Looks:

@@ -11,7 +11,7 @@ from ipyrefine.core.engine import Refinement
 from ipyrefine.core.events import FormChosen, TextDelta
 from ipyrefine.core.forms import Asked, Splitter, parse_form, read_either
 from ipyrefine.core.model import Criterion, Limits, Stage, Words
-from ipyrefine.core.table import Evidence
+from ipyrefine.core.table import Result
 
 # Replies
 
@@ -56,7 +56,7 @@ def test_words_stream_as_the_text_from_their_first_line_on(reply, shown, size):
 
 # Runs
 
-CHECKS = [Finds(Evidence(name=name, passed=True)) for name in ("own", "short", "runs")]
+CHECKS = [Finds(Result(name=name, passed=True)) for name in ("own", "short", "runs")]
 WORDS = Words(tasks=(TASK,), checks=("short",), demands=("short",))
 
 

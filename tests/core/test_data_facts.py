@@ -13,7 +13,7 @@ from ipyrefine.core.points import to_check
 from ipyrefine.core.policy import next_step
 from ipyrefine.core.run import Run
 from ipyrefine.core.sharing import Sharing, withhold
-from ipyrefine.core.table import Evidence
+from ipyrefine.core.table import Result
 from ipyrefine.render import words
 from ipyrefine.render.html import View, panel_parts
 from ipyrefine.render.terminal import record_text
@@ -39,8 +39,8 @@ def reading(data: Any, **more: Any) -> str:
     return json.dumps({"findings": [], **answers, "ready": True, "because": "So."} | more)
 
 
-def ran(*effects: Effect) -> Evidence:
-    return Evidence(name="run", passed=True, basis="run", effects=effects, computed=True)
+def ran(*effects: Effect) -> Result:
+    return Result(name="run", passed=True, basis="run", effects=effects, computed=True)
 
 
 async def read(*replies: str, checks: Finds | None = None, revisions: int = 0) -> Refinement:

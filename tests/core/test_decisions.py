@@ -52,7 +52,7 @@ from ipyrefine.core.decisions import (
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.model import Criterion, Limits, Outcome, Record, Stage, StopReason
 from ipyrefine.core.run import Run
-from ipyrefine.core.table import Evidence, Point
+from ipyrefine.core.table import Point, Result
 from ipyrefine.errors import UsageError
 from ipyrefine.providers.scripted import ScriptedModel
 
@@ -198,7 +198,7 @@ async def test_a_run_stopped_before_its_first_draft_is_continued():
 # Demands that were read wrongly
 SHORT = "length:<=3 words"
 # The user's own tests, which pass and settle the verdict.
-TESTED = Evidence(name="tests:suite", passed=True, score=1.0, decisive=True, basis="tests")
+TESTED = Result(name="tests:suite", passed=True, score=1.0, decisive=True, basis="tests")
 
 
 async def demanded(*replies: str, checks: tuple[object, ...] = (), **options: object) -> Refinement:

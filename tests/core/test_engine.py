@@ -31,7 +31,7 @@ from ipyrefine.core.model import Limits, Outcome, Stage, StopReason, Task, Usage
 from ipyrefine.core.ports import Consumer, Delta, Model, Notice, Reply, Request
 from ipyrefine.core.reducer import replay
 from ipyrefine.core.run import Run
-from ipyrefine.core.table import Evidence
+from ipyrefine.core.table import Result
 from ipyrefine.errors import (
     CheckError,
     InternalError,
@@ -63,12 +63,12 @@ class Looks:
     def __init__(self, error: Exception | None = None, call: int = 1) -> None:
         self._error, self._left = error, call
 
-    async def __call__(self, text: str, task: Task) -> Evidence:
+    async def __call__(self, text: str, task: Task) -> Result:
         self._left -= 1
         await asyncio.sleep(0)
         if self._error and self._left == 0:
             raise self._error
-        return Evidence(name=self.name, passed=None)
+        return Result(name=self.name, passed=None)
 
 
 class Faulty:
@@ -310,7 +310,7 @@ async def test_a_check_that_breaks_takes_the_others_with_it():
     class Endless(Looks):
         name = "endless"
 
-        async def __call__(self, text: str, task: Task) -> Evidence:
+        async def __call__(self, text: str, task: Task) -> Result:
             await asyncio.Event().wait()
             raise AssertionError
 

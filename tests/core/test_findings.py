@@ -10,13 +10,13 @@ from ipyrefine.checks.functions import CallableCheck
 from ipyrefine.core.decisions import Dismiss
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.model import Limits, StopReason
-from ipyrefine.core.table import Evidence, Point
+from ipyrefine.core.table import Point, Result
 from ipyrefine.errors import UsageError
 
-Result = Callable[[str], Any]
+Check = Callable[[str], Any]
 
 
-def by_text(**results: Any) -> Result:
+def by_text(**results: Any) -> Check:
     """A user's check that says something else of every text."""
 
     def style(text: str) -> Any:
@@ -25,7 +25,7 @@ def by_text(**results: Any) -> Result:
     return style
 
 
-async def checked(function: Result, *texts: str, **limits: Any) -> Refinement:
+async def checked(function: Check, *texts: str, **limits: Any) -> Refinement:
     loop = await ended(
         map(text, texts),
         checks=[CallableCheck(function)],
@@ -109,7 +109,7 @@ async def test_words_that_are_not_in_the_text_are_told_but_are_no_quote():
 
 async def test_what_an_advisory_check_finds_is_minor():
     fault = Point(criterion="x", blocking=True, words="dull")
-    advice = Evidence(name="advice", passed=False, required=False, points=(fault,))
+    advice = Result(name="advice", passed=False, counts=False, points=(fault,))
     loop = await ended([text("Hi"), READY], checks=[Finds(advice)])
     assert not told(loop.state, 0)[0].point.blocking
     assert loop.state.stop_reason is StopReason.PASSED

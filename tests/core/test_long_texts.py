@@ -5,7 +5,7 @@ from kit import CODE, READY, Finds, code, ended, finding, judgement, prompts, te
 
 from ipyrefine.core.model import Limits, Stage
 from ipyrefine.core.prompts import Prompts, cut_middle
-from ipyrefine.core.table import Evidence
+from ipyrefine.core.table import Result
 from ipyrefine.providers.scripted import ScriptedModel
 
 LONG = "\n".join(f"Line {n} says what it says, and no more than that." for n in range(4_500))
@@ -69,7 +69,7 @@ async def test_a_limit_that_cannot_hold_the_text_is_named_before_the_first_call(
 @pytest.mark.parametrize("last", ["KeyError: 'revenues'", f"ValueError: {'x' * 5_000}"])
 async def test_of_long_evidence_the_first_line_and_the_start_of_the_last_one_are_sent(last):
     detail = "It failed with 3 orders.\n" + "\n".join(f"frame {n}" for n in range(900))
-    check = Finds(Evidence(name="run", passed=False, shows=f"{detail}\n{last}"))
+    check = Finds(Result(name="run", passed=False, shows=f"{detail}\n{last}"))
     limits = Limits(max_revisions=1, critique="never")
     loop = await ended([code("f()"), code("g()")], CODE, checks=[check], limits=limits)
     (sent,) = prompts(loop, Stage.REVISE)

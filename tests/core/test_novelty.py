@@ -7,7 +7,7 @@ import pytest
 from ipyrefine.core.model import Effect, FirstRows, Held, HeldColumn
 from ipyrefine.core.novelty import is_new
 from ipyrefine.core.run import Iteration
-from ipyrefine.core.table import Evidence
+from ipyrefine.core.table import Result
 
 MORE = "x = x * 2 - 3\n" * 5
 CODE = "def f(x, y=1):\n    return x + y\n\nf(2)"
@@ -18,7 +18,7 @@ READ: dict[str, Any] = {"held": (HELD,), "effects": (GONE,)}
 
 
 def shown(text: str = CODE, **found: Any) -> Iteration:
-    evidence = Evidence(name="run", passed=True, basis="run", **{**READ, **found})
+    evidence = Result(name="run", passed=True, basis="run", **{**READ, **found})
     return Iteration(number=0, text=text, evidence=(evidence,))
 
 

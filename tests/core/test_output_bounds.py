@@ -20,7 +20,7 @@ from ipyrefine.core.model import (
     TableValue,
     Value,
 )
-from ipyrefine.core.table import Evidence
+from ipyrefine.core.table import Result
 
 GOOD = png(header(), pixels(), END)
 FAKES: dict[str, bytes] = {
@@ -63,15 +63,15 @@ BEYOND: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("output", BEYOND.values(), ids=BEYOND)
 def test_an_output_beyond_its_bounds_or_shape_is_refused(output):
     with pytest.raises(ValidationError):
-        Evidence.model_validate({"name": "run", "passed": True, "outputs": [output]})
+        Result.model_validate({"name": "run", "passed": True, "outputs": [output]})
 
 
 def test_outputs_are_few_and_written_as_they_are_read():
     outputs = (
         Printed(text="a\n"), Value(text="1"), TableValue.model_validate(TABLE), Figure(png=PNG),
     )  # fmt: skip
-    evidence = Evidence(name="run", passed=True, outputs=outputs)
-    assert Evidence.model_validate_json(evidence.model_dump_json()) == evidence
+    evidence = Result(name="run", passed=True, outputs=outputs)
+    assert Result.model_validate_json(evidence.model_dump_json()) == evidence
     many = [outputs[0].model_dump()] * (MAX_OUTPUTS + 1)
     with pytest.raises(ValidationError):
-        Evidence.model_validate({"name": "run", "passed": True, "outputs": many})
+        Result.model_validate({"name": "run", "passed": True, "outputs": many})

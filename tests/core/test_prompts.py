@@ -36,7 +36,7 @@ from ipyrefine.core.model import (
 from ipyrefine.core.policy import EVIDENCE_CHARACTERS
 from ipyrefine.core.prompts import Prompts, Requests, fence, fill, make_nonce
 from ipyrefine.core.reducer import replay
-from ipyrefine.core.table import Critique, Evidence, Point
+from ipyrefine.core.table import Critique, Point, Result
 
 
 async def test_each_stage_is_told_what_its_own_prompt_says():
@@ -77,9 +77,9 @@ class Number:
     def __init__(self) -> None:
         self.json_schema = {"type": "number"}
 
-    async def __call__(self, text: str, task: Task) -> Evidence:
+    async def __call__(self, text: str, task: Task) -> Result:
         passed = text.isdecimal()
-        return Evidence(name=self.name, passed=passed, decisive=True, basis="schema")
+        return Result(name=self.name, passed=passed, decisive=True, basis="schema")
 
 
 async def test_a_server_can_hold_the_writer_to_the_schema_that_a_check_wants():
@@ -111,7 +111,7 @@ async def asked(*outputs: Output) -> dict[str, str]:
     """What critic, judge and reviser are asked about a text with these outputs."""
     replies = [text("Hi"), critique(finding("dull")), text("Ho"), judgement(9)]
     limits = Limits(max_revisions=1, critique="always")
-    ran = Evidence(name="run on copies", passed=True, shows="It runs.", outputs=outputs)
+    ran = Result(name="run on copies", passed=True, shows="It runs.", outputs=outputs)
     loop = await ended(replies, checks=[Finds(ran)] if outputs else [], limits=limits)
     about = {request.purpose: request.messages[1].content for request in requests(loop)[:4]}
     return {str(stage): without_nonce(prompt) for stage, prompt in about.items()}
@@ -159,7 +159,7 @@ def asked_about(text: str, detail: str, problem: str) -> list[str]:
     """What evaluator, critic and reviser are asked about a text."""
     said = dict.fromkeys(("words", "place", "fix"), problem)
     finding = Point(id="f1", criterion="correctness", blocking=False, **said)
-    evidence = Evidence(name="run", passed=True, shows=detail)
+    evidence = Result(name="run", passed=True, shows=detail)
     run = replay(
         [
             RunStarted(setup=Setup(task=TASK, model="m", judge="m", checks=("run",))),

@@ -17,7 +17,7 @@ from ipyrefine.core.rank import best_of, standing, verdict
 from ipyrefine.core.readers import find_duplicate
 from ipyrefine.core.reducer import apply, replay
 from ipyrefine.core.run import Iteration, Run
-from ipyrefine.core.table import Evidence
+from ipyrefine.core.table import Result
 from ipyrefine.errors import UsageError
 
 
@@ -151,7 +151,7 @@ def test_a_failed_required_check_is_never_outranked_by_a_score(scores):
             number=number,
             text="Hi",
             verdict=Verdict(outcome=Outcome.NEEDS_IMPROVEMENT, score=score),
-            evidence=(Evidence(name="it", passed=passed),),
+            evidence=(Result(name="it", passed=passed),),
         )
         for number, (passed, score) in enumerate(zip((True, False), scores, strict=True))
     )

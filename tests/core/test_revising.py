@@ -29,7 +29,7 @@ from ipyrefine.core.model import Limits, Stage, StopReason, Task
 from ipyrefine.core.points import read_notes
 from ipyrefine.core.ports import Reply
 from ipyrefine.core.prompts import SAMPLED
-from ipyrefine.core.table import Evidence
+from ipyrefine.core.table import Result
 from ipyrefine.errors import UsageError
 
 # Edits
@@ -317,8 +317,8 @@ class Has:
     def __init__(self, word: str) -> None:
         self.name, self._word = f"has {word}", word
 
-    async def __call__(self, text: str, task: Task) -> Evidence:
-        return Evidence(name=self.name, passed=self._word in text, basis="tests")
+    async def __call__(self, text: str, task: Task) -> Result:
+        return Result(name=self.name, passed=self._word in text, basis="tests")
 
 
 @pytest.mark.parametrize("repeated", [text("neither"), Reply(text="", finish="length")])

@@ -44,7 +44,7 @@ from ipyrefine.core.ports import Reply
 from ipyrefine.core.prompts import Prompts
 from ipyrefine.core.reducer import replay
 from ipyrefine.core.run import Run
-from ipyrefine.core.table import Evidence, Point, Result
+from ipyrefine.core.table import Point, Result
 from ipyrefine.core.testing import is_critics
 from ipyrefine.errors import Unreachable
 from ipyrefine.render import words as words_of
@@ -481,8 +481,8 @@ class Found:
     def __init__(self, find: Callable[[str], dict[str, Any]]) -> None:
         self._find = find
 
-    async def __call__(self, text: str, task: Task) -> Evidence:
-        return Evidence(name=self.name, **self._find(text))
+    async def __call__(self, text: str, task: Task) -> Result:
+        return Result(name=self.name, **self._find(text))
 
 
 class Suite:
@@ -628,7 +628,7 @@ async def test_a_run_that_continues_is_not_called_stopped():
 # Whatever they say
 YES, NO, UNREAD = (True, "yes"), (False, "no", "false"), (None, "almost", "not yet")
 MORE = "".join(f"\n    x = x + {n}" for n in range(9))
-HOLDS = Evidence(name="examples", **ALL_HELD)
+HOLDS = Result(name="examples", **ALL_HELD)
 
 words = st.sampled_from([*YES, *NO, *UNREAD])
 places = st.sampled_from(["", "return", "def f(x)"])

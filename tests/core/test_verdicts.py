@@ -22,7 +22,7 @@ from png import PNG
 
 from ipyrefine.core.decisions import Continue, Dismiss, Guide
 from ipyrefine.core.model import Basis, Figure, Limits, Outcome, StopReason, Task
-from ipyrefine.core.table import Evidence
+from ipyrefine.core.table import Result
 from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.render import words
 
@@ -30,10 +30,10 @@ ONCE = Limits(max_revisions=0, critique="never")
 PASS, NEEDS, NOT_JUDGED = Outcome.PASS, Outcome.NEEDS_IMPROVEMENT, Outcome.NOT_JUDGED
 
 
-def found(basis: Basis, passed: bool | None = True, **fields: Any) -> Evidence:
-    """Evidence of a check named as its basis; one that passes settles the verdict."""
+def found(basis: Basis, passed: bool | None = True, **fields: Any) -> Result:
+    """Result of a check named as its basis; one that passes settles the verdict."""
     fields = {"name": basis, "decisive": bool(passed), "shows": f"{basis} ran", **fields}
-    return Evidence(basis=basis, passed=passed, **fields)
+    return Result(basis=basis, passed=passed, **fields)
 
 
 RAN = found("run", name="run on copies")
@@ -42,9 +42,9 @@ FAILED_RUN = RAN.replace(passed=False, shows="KeyError: 'a' (line 1)")
 ABSENT = found("tests", None, not_run=True, shows="Not run: it needs the network.")
 CONFIRMED = found("confirmed", name="examples")
 BY_EVALUATOR = {"replies": [judgement(3)], "prompts": EVALUATED}
-Row = tuple[list[Evidence], dict[str, Any], dict[str, Any]]
+Expected = tuple[list[Result], dict[str, Any], dict[str, Any]]
 # What checks find of a text, options with a reader's replies, and what the verdict says.
-ROWS: dict[str, Row] = {
+ROWS: dict[str, Expected] = {
     **{
         f"{basis} that hold": (
             [found(basis)], {},
@@ -131,13 +131,13 @@ async def test_the_evaluator_is_asked_after_the_slowest_check_and_told_what_it_f
     model = ScriptedModel([text("Hi there"), judgement(9)])
 
     class Slow(Finds):
-        async def __call__(self, text: str, task: Task) -> Evidence:
+        async def __call__(self, text: str, task: Task) -> Result:
             for _ in range(50):
                 await asyncio.sleep(0)
             assert len(model.requests) == 1
             return await super().__call__(text, task)
 
-    check = Slow(Evidence(name="links", passed=True, shows="all 17 links work"))
+    check = Slow(Result(name="links", passed=True, shows="all 17 links work"))
     loop = await ended(model, checks=[check], limits=ONCE, prompts=EVALUATED)
     assert loop.error is None
     assert "links: passed. all 17 links work" in prompts(loop)[-1]

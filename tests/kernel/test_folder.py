@@ -10,7 +10,7 @@ import pytest
 
 from ipyrefine.checks import resolve
 from ipyrefine.core.model import Task
-from ipyrefine.core.table import Evidence
+from ipyrefine.core.table import Result
 from ipyrefine.kernel import folder
 from ipyrefine.kernel.folder import files_beside, is_in_part, names_files
 from ipyrefine.kernel.variables import Copies
@@ -19,7 +19,7 @@ TASK = Task(text="Run it.", form="code")
 WORD = "hunter2" + "xx7"
 
 
-async def run(text: str) -> Evidence:
+async def run(text: str) -> Result:
     (check,) = resolve(["run seconds=60"], {})
     return await check(text, TASK)
 

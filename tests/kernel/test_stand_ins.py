@@ -12,7 +12,7 @@ from ipyrefine.checks import resolve
 from ipyrefine.core.model import Limits, Stage
 from ipyrefine.core.ports import Request
 from ipyrefine.core.run import Run
-from ipyrefine.core.table import Evidence
+from ipyrefine.core.table import Result
 from ipyrefine.providers.scripted import ScriptedModel
 
 SECRETS = {  # a cell that holds one, and the secret
@@ -132,7 +132,7 @@ async def built(
     ).run()
 
 
-async def checked(code: str, task: str = "Improve it.", *names: str) -> Evidence:
+async def checked(code: str, task: str = "Improve it.", *names: str) -> Result:
     limits = Limits(max_revisions=0, critique="never")
     run = await built(task, ScriptedModel([]), code, [*names], limits)
     return run.iterations[0].evidence[0]

@@ -12,7 +12,7 @@ import pytest
 from ipyrefine.checks import resolve
 from ipyrefine.checks.suite import Suite
 from ipyrefine.core.model import Task
-from ipyrefine.core.table import Evidence
+from ipyrefine.core.table import Result
 from ipyrefine.core.testing import read_tests
 from ipyrefine.errors import UsageError
 from ipyrefine.kernel import snapshot, variables
@@ -60,7 +60,7 @@ async def why_absent(copies: Copies, *names: str) -> list[str]:
     return [copies._copies[name].reason for name in names]
 
 
-async def run(code: str, used: Variables | dict[str, Any]) -> Evidence:
+async def run(code: str, used: Variables | dict[str, Any]) -> Result:
     """The evidence of `run` on code that has these variables."""
     (check,) = resolve(["run"], {}, variables=used)
     return await check(code, TASK)

@@ -12,7 +12,7 @@ from traitlets.config import Config
 from ipyrefine.checks import BUILTIN
 from ipyrefine.core.model import Setup, Task
 from ipyrefine.core.run import Iteration, Run
-from ipyrefine.core.table import Evidence, Row
+from ipyrefine.core.table import Result
 from ipyrefine.errors import UsageError
 from ipyrefine.notebook import magic, options
 
@@ -159,7 +159,7 @@ def test_elsewhere_tab_works_as_before(shell, typed):
 
 
 def test_tab_offers_the_results_to_confirm(shell):
-    found = Evidence(name="results", passed=None, rows=(Row(call="f(0)", result="1"),))
+    found = Result(name="results", passed=None, rows=(Result(call="f(0)", gives="1"),))
     text = Iteration(number=0, text="def f(x): return 1", evidence=(found,))
     shell.user_ns["refined_run"] = Run(setup=Setup(task=Task(text="Write.")), iterations=(text,))
     assert completions(shell, "%refine right ") == {"%refine right 1"}

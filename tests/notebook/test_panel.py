@@ -45,7 +45,6 @@ from ipyrefine.core.events import (
     Warned,
 )
 from ipyrefine.core.model import (
-    Choice,
     Outcome,
     Price,
     Setup,
@@ -53,12 +52,12 @@ from ipyrefine.core.model import (
     Task,
     Usage,
     Verdict,
+    bare,
     named_criteria,
 )
-from ipyrefine.core.results import Row
-from ipyrefine.core.run import Run
+from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import Sharing
-from ipyrefine.core.table import Evidence, Point, Result
+from ipyrefine.core.table import Point, Result
 from ipyrefine.notebook.cell_target import CellTarget, Origin
 from ipyrefine.notebook.panel import Panel, Stream
 from ipyrefine.render.escape import plain
@@ -77,7 +76,7 @@ FIRST: list[Event] = [
 ]
 SECOND: list[Event] = [
     StageStarted(stage="revise", iteration=1),
-    RevisionReady(iteration=1, parent=0, text="Hello, you."),
+    RevisionReady(revision=Iteration(number=1, parent=0, text="Hello, you.")),
 ]
 PASSED: list[Event] = [
     *SECOND,
@@ -421,7 +420,9 @@ def test_where_the_best_is_not_the_last_attempt_a_button_shows_that(desk):
 
 
 def revised(number: int) -> Event:
-    return RevisionReady(iteration=number, parent=number - 1, text=f"Hello, {number}.")
+    return RevisionReady(
+        revision=Iteration(number=number, parent=number - 1, text=f"Hello, {number}.")
+    )
 
 
 def places_of(target: CellTarget) -> dict[str, str]:
@@ -480,7 +481,7 @@ def test_a_finding_is_dismissed_with_a_reason_unless_it_is_a_checks(desk):
 def test_one_click_drops_a_demand_that_was_read_wrongly(desk):
     demand = "length:<=3 words"
     start = RunStarted(setup=SETUP.model_copy(update={"checks": (demand,), "demands": (demand,)}))
-    evidence = Evidence(name=demand, passed=False, basis="constraints", shows="It has 4 words.")
+    evidence = Result(name=demand, passed=False, basis="constraints", shows="It has 4 words.")
     d = desk(start, *FIRST[1:3], EvidenceReady(iteration=0, evidence=evidence), *FIRST[3:], END)
     d.page.click("drop", name=demand)
     assert d.decisions == [Drop(demand=demand)]
@@ -506,13 +507,13 @@ def test_a_finding_of_the_users_own_is_added_and_another_one_edited(desk):
 # Results
 
 
-RESULTS = Evidence(
+RESULTS = Result(
     name="results",
     passed=None,
-    required=False,
+    counts=False,
     rows=(
-        Row(call="f([])", result="0", source="drafts", rivals=(Choice(result="None"),)),
-        Row(call="f([1])", result="1", setup="import math"),
+        Result(call="f([])", gives="0", source="drafts", rivals=("None",)),
+        Result(call="f([1])", gives="1", setup="import math"),
     ),
 )
 SHOWN = (*FIRST[:3], EvidenceReady(iteration=0, evidence=RESULTS), *FIRST[3:])
@@ -529,7 +530,7 @@ def test_a_result_is_confirmed_and_taken_back_with_a_click_each(desk):
     d.page.click("show", iteration="0")
     row, field = the_row(d, "f([1])"), d.page.words_field
     d.page.click("expect", row=row, choice="0")
-    right = Expect(call="f([1])", result="1", setup="import math")
+    right = Expect(call="f([1])", gives="1", setup="import math")
     assert d.decisions == [right]
     assert d.page.words_field == field, "typed guidance stays, and so does the shown text"
     assert d.page.has("retract", row=row), "before the run has taken it up"
@@ -543,8 +544,8 @@ def test_a_result_is_confirmed_and_taken_back_with_a_click_each(desk):
     ("call", "pressed", "fields", "said"),
     [
         ("f([1])", {"submit": ""}, {"result": " 2 "},
-         Expect(call="f([1])", result="2", setup="import math")),
-        ("f([])", {"choice": "2"}, {}, Expect(call="f([])", result="None")),
+         Expect(call="f([1])", gives="2", setup="import math")),
+        ("f([])", {"choice": "2"}, {}, Expect(call="f([])", gives="None")),
     ],
     ids=["a value", "another draft's"],
 )  # fmt: skip
@@ -552,7 +553,7 @@ def test_a_wrong_result_is_said_to_be_another(desk, call, pressed, fields, said)
     d = desk(*SHOWN, END)
     d.page.click("expect", row=the_row(d, call), fields=fields, **pressed)
     assert d.decisions == [said]
-    assert f"should be {said.result}" in d.page.html or not fields
+    assert f"should be {bare(said.gives)}" in d.page.html or not fields
 
 
 # Messages to the page
@@ -581,7 +582,7 @@ async def test_events_on_each_others_heels_are_drawn_together_and_none_is_lost(d
     d = desk(*FIRST[:3], StageStarted(stage="check", iteration=0), interval=0.05)
     before = len(d.page.messages)
     for number in range(20):
-        event = EvidenceReady(iteration=0, evidence=Evidence(name=f"check-{number}", passed=True))
+        event = EvidenceReady(iteration=0, evidence=Result(name=f"check-{number}", passed=True))
         d.run = reducer.apply(d.run, event)
         d.panel.show(event, d.run)
     assert len(d.page.messages) == before

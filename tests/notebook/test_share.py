@@ -20,7 +20,7 @@ from ipyrefine.core.events import (
 )
 from ipyrefine.core.model import Outcome, Printed, Setup, StopReason, Task, Verdict
 from ipyrefine.core.sharing import KEPT_HERE, Sharing
-from ipyrefine.core.table import Evidence
+from ipyrefine.core.table import Result
 from ipyrefine.errors import UsageError
 from ipyrefine.kernel import variables
 from ipyrefine.providers.scripted import ScriptedModel
@@ -115,7 +115,7 @@ def test_an_answer_for_good_holds_for_the_next_run(book, answer, sent):
 
 TASK = Task(text="Total the prices.", form="code")
 HOSTILE = f"<img src=x onerror=alert(1)> {SECRET}</pre><script>"
-RAN = Evidence(
+RAN = Result(
     name="run on copies",
     passed=False,
     shows=f"ValueError: {HOSTILE} (line 1)",

@@ -17,7 +17,7 @@ from openai_server import Answer, Behaviour, Body, Failure
 import ipyrefine
 from ipyrefine.checks.schema import Schema
 from ipyrefine.core.model import Limits, Outcome, StopReason, Task
-from ipyrefine.core.table import Evidence
+from ipyrefine.core.table import Result
 from ipyrefine.providers.openai import OpenAIModel
 from ipyrefine.providers.servers import LIMITS
 
@@ -79,8 +79,8 @@ def refused_by(body: Body, shape: Shape) -> bool:
 class Held(Schema):
     """A schema that each text holds to, for which no sandbox is started."""
 
-    async def __call__(self, text: str, task: Task) -> Evidence:
-        return Evidence(name=self.name, passed=True)
+    async def __call__(self, text: str, task: Task) -> Result:
+        return Result(name=self.name, passed=True)
 
 
 @pytest.mark.parametrize("name", SERVERS)

@@ -9,7 +9,6 @@ import pytest
 
 from ipyrefine.core.decisions import Guide
 from ipyrefine.core.model import (
-    Choice,
     Criterion,
     Outcome,
     Setup,
@@ -19,7 +18,7 @@ from ipyrefine.core.model import (
     Verdict,
 )
 from ipyrefine.core.run import Iteration, Run
-from ipyrefine.core.table import Evidence, Point, Reading, Result, Row
+from ipyrefine.core.table import Point, Reading, Result
 
 _VOID = {"br", "col", "line", "circle", "img", "input"}
 
@@ -82,8 +81,8 @@ POINTS = (
     MINOR.replace(id="f3", source="you"),
     MINOR.replace(id="f4", quote="the demand"),
 )
-ROW = Row(
-    call="the call", result="the result", rivals=(Choice(result="E", raises=True),),
+ROW = Result(
+    call="the call", gives="the result", rivals=("raises E",),
     setup="the setup", source="drafts",
 )  # fmt: skip
 FAILS = Iteration(
@@ -98,8 +97,8 @@ FAILS = Iteration(
     },
     reading=Reading(),
     evidence=(
-        Evidence(name="the check", passed=False, score=0.5, shows="the detail"),
-        Evidence(name="schema", passed=None, required=False),
+        Result(name="the check", passed=False, score=0.5, shows="the detail"),
+        Result(name="schema", passed=None, counts=False),
     ),
     verdict=Verdict(
         outcome=Outcome.FAIL, score=0.42, basis="tests", why="failed", point="c", line="the why",
@@ -112,7 +111,7 @@ PASSES = Iteration(
     parent=0,
     text="the revised",
     changes={"f2": "the summary"},
-    evidence=(Evidence(name="examples", passed=True, score=1.0, rows=(ROW,)),),
+    evidence=(Result(name="examples", passed=True, score=1.0, rows=(ROW,)),),
     verdict=Verdict(outcome=Outcome.PASS, score=0.91, basis="tests"),
 )
 HAS_NO_TEXT = Iteration(number=2, parent=1, text="the revised", failure="the flaw")

@@ -8,7 +8,7 @@ from ipyrefine.core.actions import decide, decision, decision_sentence
 from ipyrefine.core.effects import sentence
 from ipyrefine.core.events import Stopped
 from ipyrefine.core.model import Effect, Figure, Printed, TableValue, Value
-from ipyrefine.core.table import Row
+from ipyrefine.core.table import Result
 from ipyrefine.render.formatting import sentence_html
 from ipyrefine.render.html import View, panel_parts, record_html
 from ipyrefine.render.labels import effect_buttons
@@ -22,7 +22,7 @@ NEW = Effect(kind="new", name="merged", after="1,187 rows × 2 columns", head=HE
 CHANGED = Effect(kind="changed", name="sales", before="3 rows", after="2 rows")
 ORDER = Effect(kind="reordered", name="merged", of="orders")
 ANSWER = Value(text="16")
-ROWS = (Row(call="top", before="3", result="0", source="cell"),)
+ROWS = (Result(call="top", before="3", gives="0", source="cell"),)
 SURFACES = pytest.mark.parametrize("render", [record_text, record_html, lambda run: live(run)])
 
 

@@ -15,18 +15,18 @@ from ipyrefine.core.model import (
     Verdict,
 )
 from ipyrefine.core.run import Iteration, Run
-from ipyrefine.core.table import Evidence, Point, Result, Tally
+from ipyrefine.core.table import Point, Result
 from ipyrefine.render import grid, labels, words
 from ipyrefine.render.html import record_html
 from ipyrefine.render.progress import Progress
 from ipyrefine.render.terminal import record_text
 
 PASS, NEEDS, FAIL = Outcome.PASS, Outcome.NEEDS_IMPROVEMENT, Outcome.FAIL
-HELD = Evidence(
+HELD = Result(
     name="examples",
     passed=True,
     basis="examples",
-    tallies=(Tally(held=3, of=3, noun="example"),),
+    tallies={"example": (3, 3)},
     shows="f(1): 1\n3 of 3 stated examples hold.",
 )
 OPINION = Verdict(outcome=PASS, score=0.81, basis="evaluator")
@@ -71,21 +71,20 @@ def test_a_verdict_names_its_basis_on_every_surface(verdict, label, read_html):
 
 @pytest.mark.parametrize(("evidence", "said"), [
     (HELD, "3 of 3 examples hold"),
-    (Evidence(name="lint", passed=False), "lint failed"),
-    (Evidence(name="lint", passed=False, required=False), "lint failed, which does not block"),
-    (Evidence(name="near", passed=False, score=0.4), "near failed: 0.40"),
-    (Evidence(name="schema", passed=None), "schema: no result"),
-    (Evidence(name="length:<=120 words", passed=True, basis="constraints"), "at most 120 words"),
+    (Result(name="lint", passed=False), "lint failed"),
+    (Result(name="lint", passed=False, counts=False), "lint failed, which does not block"),
+    (Result(name="near", passed=False, score=0.4), "near failed: 0.40"),
+    (Result(name="schema", passed=None), "schema: no result"),
+    (Result(name="length:<=120 words", passed=True, basis="constraints"), "at most 120 words"),
 ])  # fmt: skip
 def test_a_check_is_a_few_words(evidence, said):
     assert words.counted(evidence) == said
 
 
 def test_a_line_says_what_a_check_counted_and_its_fold_does_not_say_it_again():
-    tally = Tally(held=1, of=2, noun="example")
-    detail = f"f(1): expected 2, got 3\n{tally.sentence}"
-    fails = HELD.replace(passed=False, tallies=(tally,), shows=detail)
-    short = Evidence(
+    detail = "f(1): expected 2, got 3\n1 of 2 stated examples hold."
+    fails = HELD.replace(passed=False, tallies={"example": (1, 2)}, shows=detail)
+    short = Result(
         name="length:<=9 words", passed=True, basis="constraints", shows="It has 4 words."
     )
     run = run_of(RAN, evidence=(fails, short))

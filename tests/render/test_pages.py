@@ -23,7 +23,7 @@ from ipyrefine.core.model import (
     Verdict,
 )
 from ipyrefine.core.run import Iteration, Run
-from ipyrefine.core.table import Evidence, Point, Result, Tally
+from ipyrefine.core.table import Point, Result
 from ipyrefine.render.html import View, panel_parts, record_html
 from ipyrefine.render.terminal import details_text, event_text, record_text
 from ipyrefine.session.export import export
@@ -108,8 +108,8 @@ def test_the_header_of_a_running_run_names_its_stage_and_has_one_clock(make_run,
 
 
 def test_a_text_that_ran_is_there_to_be_used_while_a_critic_reads_it():
-    tally = Tally(held=1, of=1, noun="example")
-    ran = Evidence(name="examples", passed=True, basis="examples", tallies=(tally,))
+    tallies = {"example": (1, 1)}
+    ran = Result(name="examples", passed=True, basis="examples", tallies=tallies)
     text = Iteration(number=0, text="def twice(n):\n    return 2 * n", evidence=(ran,))
     setup = BARE.replace(model="gpt", judge="gpt")
     run = Run(setup=setup, iterations=(text,), stage="critique")
@@ -150,7 +150,7 @@ def run_of(*drafts):
             number=number,
             parent=number - 1 if number else None,
             text=f"x = {number}",
-            evidence=(Evidence(name="run", passed=True, shows="It ran.", outputs=outputs),),
+            evidence=(Result(name="run", passed=True, shows="It ran.", outputs=outputs),),
             verdict=Verdict(outcome=Outcome.PASS, score=1.0, basis="tests"),
         )
         for number, outputs in enumerate(drafts)

@@ -5,13 +5,11 @@ import pytest
 from ipyrefine.core.decisions import Accept
 from ipyrefine.core.model import Outcome, Setup, StopReason, Task, Verdict
 from ipyrefine.core.run import Iteration, Run
-from ipyrefine.core.table import Evidence, Tally
+from ipyrefine.core.table import Result
 from ipyrefine.render import words
 from ipyrefine.render.html import View, panel_parts
 
-EXAMPLES = Evidence(
-    name="examples", passed=True, basis="examples", tallies=(Tally(held=3, of=3, noun="example"),)
-)
+EXAMPLES = Result(name="examples", passed=True, basis="examples", tallies={"example": (3, 3)})
 PASS = Verdict(outcome=Outcome.PASS, score=1.0, basis="examples")
 FAILED = Verdict(
     outcome=Outcome.NEEDS_IMPROVEMENT, score=None, basis="critique",

@@ -7,7 +7,6 @@ from png import picture
 from states import FOUND_NOTHING, PASSES, judged
 
 from ipyrefine.core.model import (
-    Choice,
     Clarification,
     Figure,
     FirstRows,
@@ -18,37 +17,36 @@ from ipyrefine.core.model import (
     Task,
     Value,
 )
-from ipyrefine.core.results import Row
 from ipyrefine.core.run import Iteration, Run
-from ipyrefine.core.table import Evidence, Reading, Tally
+from ipyrefine.core.table import Reading, Result
 from ipyrefine.render.grid import checks
 from ipyrefine.render.html import View, panel_parts, record_html
 from ipyrefine.render.terminal import details_text, record_text
 
-EXAMPLES = Evidence(name="examples", passed=True, tallies=(Tally(held=3, of=3, noun="example"),))
-RIVAL = Row(call="f([])", result="0", source="drafts", rivals=(Choice(result="None"),))
-RAISES = Row(call="f(-1)", result="ValueError", raises=True, message="too small", source="input")
-PLAIN = Row(call="f([1])", result="1", setup="import math")
+EXAMPLES = Result(name="examples", passed=True, tallies={"example": (3, 3)})
+RIVAL = Result(call="f([])", gives="0", source="drafts", rivals=("None",))
+RAISES = Result(call="f(-1)", gives="raises ValueError", shows="too small", source="input")
+PLAIN = Result(call="f([1])", gives="1", setup="import math")
 TABLE = TableValue(
     columns=("a", "b"), labels=tuple("012345"), rows=(("1", "2"),) * 6, height=900, width=2
 )
 CELL = (
-    Row(call="top", before="3", result="0", source="cell"),
-    Row(call="merged", result="900 rows × 2 columns", source="cell", output=TABLE),
+    Result(call="top", before="3", gives="0", source="cell"),
+    Result(call="merged", gives="900 rows × 2 columns", source="cell"),
 )
-SCENARIO = Row(
-    call="s.take()", result="IndexError", raises=True,
+SCENARIO = Result(
+    call="s.take()", gives="raises IndexError",
     setup="s = Pile()\ns.put(1)\ns.take()", steps=("", "", "1"),
 )  # fmt: skip
-LONG = Row(call="f(\n    [5, 7,\n     9]\n)", result="3", source="input")
-TEXT = Row(call='f("""a\nb""")', result="2", source="input")
-CORRECTED = Clarification(call="f(-1)", result="0")
-ANSWER = Clarification(call="f([1])", result="1", setup="import math")
+LONG = Result(call="f(\n    [5, 7,\n     9]\n)", gives="3", source="input")
+TEXT = Result(call='f("""a\nb""")', gives="2", source="input")
+CORRECTED = Clarification(call="f(-1)", gives="0")
+ANSWER = Clarification(call="f([1])", gives="1", setup="import math")
 EVERY = pytest.mark.parametrize("render", [record_text, record_html])
 
 
-def run_of(*rows: Row, said: tuple[Clarification, ...] = ()) -> Run:
-    results = Evidence(name="results", passed=None, required=False, rows=rows)
+def run_of(*rows: Result, said: tuple[Clarification, ...] = ()) -> Run:
+    results = Result(name="results", passed=None, counts=False, rows=rows)
     text = Iteration(number=0, text="def f(xs): ...", evidence=(EXAMPLES, results))
     task = Task(text="Write f.", form="code", clarifications=said)
     return Run(setup=Setup(task=task), iterations=(text,), best=None)
@@ -84,7 +82,7 @@ def test_a_cell_is_shown_by_what_it_changed_with_the_head_of_a_table(render, rea
     assert flat.index("top") < flat.index("merged")
 
 
-def drafts_of(first: Row, second: Row) -> Run:
+def drafts_of(first: Result, second: Result) -> Run:
     """A run of two drafts, each with what it gives on one input."""
     run = run_of(first)
     other = run_of(second).iterations[0].replace(number=1)
@@ -92,7 +90,7 @@ def drafts_of(first: Row, second: Row) -> Run:
 
 
 def test_rival_results_are_buttons_in_one_order_whichever_is_the_texts():
-    other = Row(call="f([])", result="None", source="drafts", rivals=(Choice(result="0"),))
+    other = Result(call="f([])", gives="None", source="drafts", rivals=("0",))
     found = drafts_of(RIVAL, other)
     first, second = (live(found, iteration=n).partition("<td")[2] for n in (0, 1))
     buttons = re.compile(r'data-choice="\d"><code>(.*?)</code>')
@@ -102,8 +100,8 @@ def test_rival_results_are_buttons_in_one_order_whichever_is_the_texts():
 def test_a_rival_result_says_which_text_gives_it(read_words):
     plain = RIVAL.replace(rivals=())
     for other, said in (
-        (plain.replace(result="None"), "gives None"),
-        (plain.replace(result="KeyError", raises=True), "raises KeyError"),
+        (plain.replace(gives="None"), "gives None"),
+        (plain.replace(gives="raises KeyError"), "raises KeyError"),
     ):
         assert f"the draft gives 0, draft 2 {said}" in read_words(live(drafts_of(plain, other)))
 
@@ -112,18 +110,18 @@ def test_a_rival_result_says_which_text_gives_it(read_words):
     ("right", "marks"), [("0", "✓✗"), ("None", "✗✓"), ("7", "✗✗"), ("0.0", "✓✗")]
 )
 def test_of_each_text_a_mark_says_whether_it_gives_what_the_user_expects(right, marks):
-    said = (Clarification(call="f([])", result=right),)
-    found = drafts_of(RIVAL.replace(rivals=()), Row(call="f([])", result="None"))
+    said = (Clarification(call="f([])", gives=right),)
+    found = drafts_of(RIVAL.replace(rivals=()), Result(call="f([])", gives="None"))
     found = found.replace(setup=run_of(said=said).setup)
     for text in found.iterations:
         [table] = checks(found, text)
         assert "".join(one.symbol for one in table.lines[0].marks) == marks
 
 
-MANY = tuple(Row(call=f"f({n})", result=str(n)) for n in range(5))
+MANY = tuple(Result(call=f"f({n})", gives=str(n)) for n in range(5))
 
 
-def unfolded(*rows: Row, said: tuple[Clarification, ...] = ()) -> tuple[str, str]:
+def unfolded(*rows: Result, said: tuple[Clarification, ...] = ()) -> tuple[str, str]:
     """What stands above the fold, and below it."""
     above, _, below = live(run_of(*rows, said=said)).partition('<details class="rf-more">')
     return above, below
@@ -148,7 +146,7 @@ LACKING = tuple(one.replace(conditions=(FirstRows(name="df", rows=5, of=9),)) fo
 @pytest.mark.parametrize(
     ("rows", "said", "shown"),
     [
-        (MANY, (Clarification(call="f(3)", result="9"),), [0, 1, 3]),
+        (MANY, (Clarification(call="f(3)", gives="9"),), [0, 1, 3]),
         ((LACKING[0], *MANY[1:]), (), [1, 2]),
         (LACKING, (), [0, 1]),
     ],
@@ -162,8 +160,8 @@ def test_which_results_stand_above_the_fold(rows, said, shown, read_words):
 
 
 def test_of_three_on_which_drafts_differ_the_third_asks_once_one_is_answered():
-    rivals = tuple(one.replace(rivals=(Choice(result="9"),)) for one in MANY[:3])
-    for said in ((), (Clarification(call="f(0)", result="0"),)):
+    rivals = tuple(one.replace(rivals=("9",)) for one in MANY[:3])
+    for said in ((), (Clarification(call="f(0)", gives="0"),)):
         assert unfolded(*rivals, said=said)[0].count("rf-res rf-rival") == 2
 
 
@@ -198,10 +196,10 @@ def test_a_pass_on_one_example_asks_about_the_first_result_where_no_critic_reads
         assert ("Is the first result right?" in live(run)) is asks
 
 
-OWN = Row(call="mean([3, 1], 2)", result="[2.0]", source="own")
+OWN = Result(call="mean([3, 1], 2)", gives="[2.0]", source="own")
 
 
-def blank(*rows: Row, why: str = "only_ran", said: tuple[Clarification, ...] = ()) -> Run:
+def blank(*rows: Result, why: str = "only_ran", said: tuple[Clarification, ...] = ()) -> Run:
     """A run whose text runs, and nothing says what it should give."""
     run, basis = run_of(*rows, said=said), "run" if why == "only_ran" else "none"
     verdict = judged(Outcome.NOT_JUDGED, basis, why)
@@ -230,10 +228,10 @@ SAID = "on the first 202,206 of 2,000,000 rows of df"
 def on_first_rows(*outputs) -> Run:
     """A run whose cell gives `total` and these outputs on first rows, and `n` on nothing cut."""
     run = run_of()
-    total = Row(call="total", result="526541.0", source="cell", conditions=PARTIAL)
-    found = Evidence(
+    total = Result(call="total", gives="526541.0", source="cell", conditions=PARTIAL)
+    found = Result(
         name="run on copies", passed=True, basis="run", outputs=outputs, conditions=PARTIAL,
-        rows=(total, Row(call="n", result="3", source="cell")),
+        rows=(total, Result(call="n", gives="3", source="cell")),
     )  # fmt: skip
     text = run.iterations[0].replace(evidence=(found,), verdict=FOUND_NOTHING)
     return run.replace(iterations=(text,), best=0)

@@ -79,29 +79,29 @@ def asked(loop: Refinement) -> str:
 async def test_each_failing_input_is_asked_about_and_kept_with_the_prediction():
     loop = await coached()
     for call, answer in (
-        ("median([])", Predict(result="IndexError", raises=True)),
-        ("median([16, 17])", Predict(result="1")),
+        ("median([])", Predict(gives="raises IndexError")),
+        ("median([16, 17])", Predict(gives="1")),
     ):
         assert asked(loop) == call
         await decide(loop, answer)
     assert asked(loop) == ""
     first, second = loop.state.attempts
-    assert (first.gives.result, first.expected.result) == ("IndexError", "ValueError")
+    assert (first.gives, first.expected) == ("raises IndexError", "raises ValueError")
     assert first.quote == "raises ValueError for an empty list"
-    assert (second.predicted.result, second.gives.result) == ("1", "17")
+    assert (second.predicted, second.gives) == ("1", "17")
 
 
 async def test_an_example_of_the_task_that_fails_is_asked_about_without_a_critic():
     puzzle = open_puzzle((await coached("def median(xs):\n    return xs[0]")).state)
-    assert (puzzle.call, puzzle.gives.result) == ("median([4, 9, 5])", "4")
-    assert puzzle.expected.result == "5"
+    assert (puzzle.call, puzzle.gives) == ("median([4, 9, 5])", "4")
+    assert puzzle.expected == "5"
 
 
 @pytest.mark.parametrize(("decision", "sentence"), [
     (Continue(), "Nothing is written for you here"),
     (Continue(guidance="fix it"), "Nothing is written for you here"),
-    (Expect(call="median([1])", result="1"), "Nothing is written for you here"),
-    (Predict(result="two words"), "neither a value"),
+    (Expect(call="median([1])", gives="1"), "Nothing is written for you here"),
+    (Predict(gives="two words"), "neither a value"),
 ])  # fmt: skip
 async def test_nothing_is_written_for_a_student_and_only_a_value_is_a_prediction(
     decision, sentence
@@ -118,7 +118,7 @@ async def test_a_student_may_put_in_better_code_that_leaves_nothing_to_predict()
     assert Stage.REVISE not in stages(events)
     assert asked(loop) == ""
     with pytest.raises(UsageError, match="no result to predict"):
-        loop.decide(Predict(result="1"))
+        loop.decide(Predict(gives="1"))
 
 
 @pytest.mark.parametrize(
@@ -128,10 +128,10 @@ async def test_no_surface_gives_a_result_away_before_it_is_predicted(render):
     loop = await coached()
     assert "IndexError" not in render(loop.state)
     assert "16.5" not in render(loop.state)
-    await decide(loop, Predict(result="0"))
+    await decide(loop, Predict(gives="0"))
     assert "it gives IndexError" in render(loop.state)
     assert "16.5" not in render(loop.state)
-    await decide(loop, Predict(result="17"))
+    await decide(loop, Predict(gives="17"))
     page = render(loop.state)
     assert "and so it is" in page
     assert "the middle of the sorted list" in page  # what no single call shows
@@ -146,7 +146,7 @@ async def test_no_part_of_a_run_gives_a_result_away_before_it_is_predicted(part)
         assert not re.search(r"\b(IndexError|16\.5|17)\b", shown.replace("[16, 17]", ""))
         with pytest.raises(UsageError, match="Predict it first"):
             suite_source(loop.state)
-        await decide(loop, Predict(result=answer))
+        await decide(loop, Predict(gives=answer))
     assert "16.5" in details_text(loop.state, "checks")
     assert "16.5" in suite_source(loop.state)
 
@@ -177,7 +177,7 @@ async def test_a_prediction_is_shown_with_what_comes_before_its_call():
     loop = await read_by(
         KEEPS, RIGHT.replace("xs, n = sorted(xs), len(xs)", "xs.sort(); n = len(xs)")
     )
-    await decide(loop, Predict(result="3"))
+    await decide(loop, Predict(gives="3"))
     assert "xs = [3, 1, 2]; median(xs); xs" in record_text(loop.state)
 
 

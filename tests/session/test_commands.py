@@ -31,7 +31,7 @@ from ipyrefine.core.events import BestChanged, DraftReady, EvidenceReady, RunSta
 from ipyrefine.core.model import Criterion, Outcome, Setup, StopReason, Task, Verdict
 from ipyrefine.core.reducer import replay
 from ipyrefine.core.run import Iteration, Run
-from ipyrefine.core.table import Evidence, Point, Result, Row
+from ipyrefine.core.table import Point, Result
 from ipyrefine.core.typed import confirmations, parse_iteration
 from ipyrefine.errors import Unreachable, UsageError
 from ipyrefine.session.commands import question_in
@@ -45,9 +45,9 @@ NEEDS_WORK = Outcome.NEEDS_IMPROVEMENT
 RUN = replay([
     RunStarted(setup=Setup(task=Task(text="Greet.", criteria=(TONE,)), model="m", judge="m")),
     DraftReady(text="Hello"),
-    EvidenceReady(iteration=0, evidence=Evidence(
-        name="results", passed=None, required=False,
-        rows=(Row(call="median([])", result="0"), Row(call="median([1])", result="1")),
+    EvidenceReady(iteration=0, evidence=Result(
+        name="results", passed=None, counts=False,
+        rows=(Result(call="median([])", gives="0"), Result(call="median([1])", gives="1")),
     )),
     VerdictReached(
         iteration=0,
@@ -93,19 +93,17 @@ TYPED: dict[str, Decision] = {
     "dismiss length:<=3 words": Drop(demand="length:<=3 words"),
     "add 'No name.' Hello 'Add one.'": Add(point=NAMELESS),
     "add f1 Cold.": Add(point=COLD),
-    "should 1 2": Expect(call="median([])", result="2"),
-    "should 1 [1, 2]": Expect(call="median([])", result="[1, 2]"),
-    "should 1 raises ValueError": Expect(call="median([])", result="ValueError", raises=True),
+    "should 1 2": Expect(call="median([])", gives="2"),
+    "should 1 [1, 2]": Expect(call="median([])", gives="[1, 2]"),
+    "should 1 raises ValueError": Expect(call="median([])", gives="raises ValueError"),
     "should 1 ?": Retract(call="median([])"),
-    "should median([2]) == 2": Expect(call="median([2])", result="2"),
-    "should 'median(0) raises TypeError'": Expect(
-        call="median(0)", result="TypeError", raises=True
-    ),
+    "should median([2]) == 2": Expect(call="median([2])", gives="2"),
+    "should 'median(0) raises TypeError'": Expect(call="median(0)", gives="raises TypeError"),
     "edit criteria tone 0.6": Criteria(criteria=(TONE,), target=0.6),
 }
 OF_OTHER_RUNS: dict[str, tuple[Run, Decision]] = {
     "continue shorter": (STOPPED, Continue(guidance="shorter")),
-    "should ValueError": (COACHED, Predict(result="ValueError", raises=True)),
+    "should ValueError": (COACHED, Predict(gives="raises ValueError")),
     "override pass revision of mine": (
         FOUR, Override(outcome=Outcome.PASS, reason="revision of mine")
     ),
@@ -150,7 +148,7 @@ def test_words_that_mean_nothing_here_are_refused(typed, sentence):
 
 
 def test_results_are_confirmed_by_their_numbers():
-    first, second = Expect(call="median([])", result="0"), Expect(call="median([1])", result="1")
+    first, second = Expect(call="median([])", gives="0"), Expect(call="median([1])", gives="1")
     assert confirmations(RUN, ["1", "2"]) == [first, second]
     for words in ([], ["3"], ["x"]):
         with pytest.raises(UsageError, match=r"Say which results|There is no result"):

@@ -15,7 +15,7 @@ from ipyrefine.core.events import (
 from ipyrefine.core.model import Basis, Limits, Outcome, Setup, Task, Verdict
 from ipyrefine.core.reducer import replay
 from ipyrefine.core.run import Run
-from ipyrefine.core.table import Evidence
+from ipyrefine.core.table import Result
 from ipyrefine.journal.store import Journal, Stored, Summary, UnreadableRun
 from ipyrefine.session import history
 from ipyrefine.session.history import agreement
@@ -25,7 +25,7 @@ def run_with(outcome: Outcome, *decisions: Decision, basis: Basis = "none") -> R
     setup = Setup(task=Task(text="Hi"), model="m", judge="j", limits=Limits(critique="never"))
     verdict = Verdict(outcome=outcome, score=None, basis=basis)
     holds = outcome is Outcome.PASS
-    shown = Evidence(name=basis, passed=holds, decisive=True, basis=basis)
+    shown = Result(name=basis, passed=holds, decisive=True, basis=basis)
     events: list[Event] = [
         RunStarted(setup=setup),
         DraftReady(text="Hello"),

@@ -52,9 +52,9 @@ def mean(numbers):
     return sum(known) / len(known)
 """
 CONFIRMED = (
-    Clarification(call="mean([None])", result="NothingHere", raises=True),
-    Clarification(call="mean(['a'])", result="TypeError", raises=True),
-    Clarification(call="mean(big)", result="2", setup="big = [2] * 9"),
+    Clarification(call="mean([None])", gives="raises NothingHere"),
+    Clarification(call="mean(['a'])", gives="raises TypeError"),
+    Clarification(call="mean(big)", gives="2", setup="big = [2] * 9"),
 )
 TESTS = '''
 import pytest

@@ -16,7 +16,7 @@ from ipyrefine.core.model import Clarification, Material, Outcome, Setup, StopRe
 from ipyrefine.core.points import with_ids
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.stored import VERSION
-from ipyrefine.core.table import Evidence
+from ipyrefine.core.table import Result
 from ipyrefine.core.testing import read_tests
 from ipyrefine.errors import UsageError
 from ipyrefine.session.record import MIME, bundle
@@ -25,7 +25,7 @@ from ipyrefine.session.verify import Verified, exit_status, verify
 TASK = "Write half. half(4) == 2\nOf nothing it is 0."
 RIGHT = "def half(x):\n    return (x or 0) / 2"
 WRONG = "def half(x):\n    return (x or 1) / 2"
-CONFIRMED = Clarification(call="half(None)", result="0")
+CONFIRMED = Clarification(call="half(None)", gives="0")
 TESTS = 'def test_nothing():\n    """Of nothing it is 0."""\n    assert half(0) == 0\n'
 
 
@@ -164,7 +164,7 @@ def passing(basis: Any, **more: Any) -> Run:
     return judged(run_of(**more), Outcome.PASS, basis)
 
 
-def judged(run: Run, outcome: Outcome, basis: Any, *found: Evidence) -> Run:
+def judged(run: Run, outcome: Outcome, basis: Any, *found: Result) -> Run:
     """The run with such a verdict on its text, after these checks."""
     verdict = Verdict(outcome=outcome, score=None, basis=basis)
     return run.replace(iterations=(run.iterations[0].replace(verdict=verdict, evidence=found),))
@@ -193,8 +193,8 @@ def test_a_pass_holds_only_where_what_it_rests_on_was_run_again(tmp_path, run, s
     assert exit_status([one]) == {"holds": 0, "fails": 1}.get(state, 3)
 
 
-TEST = Evidence(name="tests:suite", passed=True, decisive=True, basis="tests")
-CHECK = Evidence(name="no_floats decisive", passed=True, decisive=True, basis="function")
+TEST = Result(name="tests:suite", passed=True, decisive=True, basis="tests")
+CHECK = Result(name="no_floats decisive", passed=True, decisive=True, basis="function")
 
 
 @pytest.mark.parametrize(("found", "outcome", "basis", "names"), [
@@ -205,11 +205,11 @@ CHECK = Evidence(name="no_floats decisive", passed=True, decisive=True, basis="f
     ((CHECK.replace(name="length:<=9 lines", basis="constraints", passed=False),),
      "NEEDS_IMPROVEMENT", "constraints", "at most 9 lines"),
     ((TEST,), "PASS", "critique", "tests:suite and a critic's reading"),
-    ((Evidence(name="run", passed=None, not_run=True, basis="run"),), "NOT_JUDGED", "none", ""),
+    ((Result(name="run", passed=None, not_run=True, basis="run"),), "NOT_JUDGED", "none", ""),
     ((TEST.replace(passed=False),), "PASS", "user", ""),  # over a failed test
     ((CHECK.replace(decisive=False),), "PASS", "confirmed", ""),
-    ((CHECK.replace(passed=False, required=False),), "PASS", "confirmed", ""),
-    ((Evidence(name="examples", passed=True, decisive=True, basis="confirmed"),),
+    ((CHECK.replace(passed=False, counts=False),), "PASS", "confirmed", ""),
+    ((Result(name="examples", passed=True, decisive=True, basis="confirmed"),),
      "PASS", "confirmed", ""),
 ])  # fmt: skip
 def test_a_check_that_decided_and_cannot_be_run_from_the_file_is_named(

@@ -97,10 +97,15 @@ def _value(content: Any, path: Path) -> Any:
     return content
 
 
-def _model(model: type[BaseModel]) -> dict[str, Any]:
-    return {
-        name: _filled(_hint(model, name), name, field) for name, field in model.model_fields.items()
-    }
+def _model(model: type[BaseModel], above: type[BaseModel] | None = None) -> dict[str, Any]:
+    filled = dict[str, Any]()
+    for name, field in model.model_fields.items():
+        hint = _hint(model, name)
+        if model in typing.get_args(hint):  # it has an end
+            filled[name] = [] if above is model else [_model(model, model)]
+        else:
+            filled[name] = _filled(hint, name, field)
+    return filled
 
 
 def _hint(model: type[BaseModel], name: str) -> Any:
@@ -113,6 +118,8 @@ def _filled(hint: Any, name: str, field: FieldInfo | None = None) -> Any:
     if origin in (typing.Union, types.UnionType):
         kinds = [kind for kind in args if kind is not types.NoneType]
         return _filled(kinds[0], name, field)
+    if origin is tuple and args[1:] != (...,):
+        return [_filled(kind, name) for kind in args]
     if origin is tuple:
         kinds = typing.get_args(args[0]) if typing.get_origin(args[0]) is not None else ()
         several = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)]

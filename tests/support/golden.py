@@ -18,7 +18,7 @@ from ipyrefine.core.model import Limits, Setup, Task, Usage
 from ipyrefine.core.ports import Check, Reply, Request
 from ipyrefine.core.prompts import Prompts
 from ipyrefine.core.run import Run
-from ipyrefine.core.table import Evidence
+from ipyrefine.core.table import Result
 from ipyrefine.providers.scripted import Scripted, ScriptedModel
 
 INPUTS = ("about", "task", "limits", "prompts", "checks", "draft", "replies", "judge", "rounds")
@@ -35,10 +35,10 @@ class ScriptedCheck:
         self.name = name
         self._evidence = iter(evidence)
 
-    async def __call__(self, text: str, task: Task) -> Evidence:
+    async def __call__(self, text: str, task: Task) -> Result:
         evidence = next(self._evidence, None)
         assert evidence is not None, f"the check {self.name} is asked once more than scripted"
-        return Evidence.model_validate({"name": self.name, **evidence})
+        return Result.model_validate({"name": self.name, **evidence})
 
 
 class Script:
@@ -163,8 +163,7 @@ def _event(event: Event) -> dict[str, Any]:
     if isinstance(event, Decided):
         content["decision"]["kind"] = event.decision.kind
     content.pop("at", None)
-    for part in ("usage", "evidence"):
-        content.get(part, {}).pop("seconds", None)
+    content.get("usage", {}).pop("seconds", None)
     return content
 
 

@@ -26,7 +26,7 @@ from ipyrefine.core.engine import Refinement
 from ipyrefine.core.events import Event, TextDelta
 from ipyrefine.core.model import Limits, Task
 from ipyrefine.core.run import Run
-from ipyrefine.core.table import Evidence
+from ipyrefine.core.table import Result
 from ipyrefine.journal.store import Journal
 from ipyrefine.journal.writer import Recorder
 from ipyrefine.session.session import Session
@@ -37,8 +37,8 @@ class Looks:
 
     name = "looks"
 
-    async def __call__(self, text: str, task: Task) -> Evidence:
-        return Evidence(name=self.name, passed=None, shows=f"{len(text)} characters")
+    async def __call__(self, text: str, task: Task) -> Result:
+        return Result(name=self.name, passed=None, shows=f"{len(text)} characters")
 
 
 class Listing(Recorder):

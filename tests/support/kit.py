@@ -16,7 +16,7 @@ from ipyrefine.core.model import Basis, Criterion, Limits, Setup, Stage, Task
 from ipyrefine.core.ports import Clock, Consumer, Journal, Reply, Request
 from ipyrefine.core.prompts import SCORE, Prompts
 from ipyrefine.core.run import Run
-from ipyrefine.core.table import Cell, Evidence, Point, Result
+from ipyrefine.core.table import Cell, Point, Result
 from ipyrefine.core.testing import is_critics
 from ipyrefine.errors import UsageError
 from ipyrefine.providers.scripted import Scripted, ScriptedModel
@@ -161,16 +161,16 @@ def _answering(left: Callable[[Request], Iterator[Scripted]]) -> ScriptedModel:
 class Finds:
     """A check that gives evidence, one after another; the last again and again."""
 
-    def __init__(self, *evidence: Evidence) -> None:
+    def __init__(self, *evidence: Result) -> None:
         self.name, self._left = evidence[0].name, list(evidence)
 
-    async def __call__(self, text: str, task: Task) -> Evidence:
+    async def __call__(self, text: str, task: Task) -> Result:
         return self._left.pop(0) if len(self._left) > 1 else self._left[0]
 
 
 def scoring(*scores: float, target: float, basis: Basis = "tests") -> Finds:
     """A check that gives these scores, and settles the verdict with them."""
-    settled = Evidence(name="scores", passed=None, shows="scored", decisive=True, basis=basis)
+    settled = Result(name="scores", passed=None, shows="scored", decisive=True, basis=basis)
     each = ({"passed": score >= target, "score": score} for score in scores)
     return Finds(*(settled.model_copy(update=one) for one in each))
 

@@ -37,7 +37,7 @@ from ipyrefine.core.model import (
 from ipyrefine.core.ports import Reply, Request
 from ipyrefine.core.rank import best_of
 from ipyrefine.core.run import Iteration, Run
-from ipyrefine.core.table import Evidence, Point, Reading
+from ipyrefine.core.table import Point, Reading, Result
 from ipyrefine.errors import Unreachable
 
 words = st.one_of(st.text(max_size=12), st.sampled_from(["Hi", "Hallo", "Dear Sir", "\ud800"]))
@@ -98,20 +98,20 @@ class Anything:
 
     name = "anything"
 
-    def __init__(self, results: Sequence[Evidence]) -> None:
+    def __init__(self, results: Sequence[Result]) -> None:
         self._results = cycle(results)
 
-    async def __call__(self, text: str, task: Task) -> Evidence:
+    async def __call__(self, text: str, task: Task) -> Result:
         return next(self._results)
 
 
 evidence = st.builds(
-    Evidence,
+    Result,
     name=st.just("anything"),
     passed=st.none() | st.booleans(),
     score=st.none() | rates,
     shows=st.text(max_size=8),
-    required=st.booleans(),
+    counts=st.booleans(),
     decisive=st.booleans(),
     basis=st.sampled_from(["tests", "function", "examples", "constraints"]),
 )
@@ -200,7 +200,7 @@ decisions: st.SearchStrategy[Decision] = st.one_of(
     st.builds(Dismiss, points=ids, reason=guidance),
     st.builds(Drop, demand=st.just("anything")),
     st.builds(Add, point=st.just(WISH), iteration=numbers),
-    st.builds(Expect, call=calls, result=st.sampled_from(["", "0", "[1]"])),
+    st.builds(Expect, call=calls, gives=st.sampled_from(["", "0", "[1]"])),
     st.builds(Retract, call=calls),
     st.builds(Criteria, criteria=st.sampled_from([(), CRITERIA]), target=st.none() | rates),
 )

@@ -7,7 +7,6 @@ from png import picture
 from ipyrefine.core.effects import sentence
 from ipyrefine.core.model import (
     Basis,
-    Choice,
     Effect,
     Figure,
     FirstRows,
@@ -23,7 +22,7 @@ from ipyrefine.core.model import (
     Verdict,
 )
 from ipyrefine.core.run import Iteration, Run
-from ipyrefine.core.table import Evidence, Point, Reading, Result, Row, Tally
+from ipyrefine.core.table import Point, Reading, Result
 
 HELD, USED = Result(passed=True), Usage(calls=2, prompt_tokens=2000, completion_tokens=742)
 GONE = Effect(
@@ -80,7 +79,7 @@ def data_run(
     **fields: Any,
 ) -> Run:
     """Return a run on tables, with what became of them; `asked` are those it is asked about."""
-    evidence = Evidence(
+    evidence = Result(
         name="run on copies", passed=True, basis="run", outputs=outputs, effects=effects, **fields
     )
     points = [
@@ -108,7 +107,7 @@ def _test(id_: str, call: str, value: str, quote: str = "") -> Point:
 
 
 def _average() -> Run:
-    error = Choice(result="ZeroDivisionError", raises=True)
+    error = "raises ZeroDivisionError"
     fails = Result(passed=False, shows="raises ZeroDivisionError", gives=error)
     small, minor = Result(passed=False), {"p4": Result(passed=False)}
     points = [
@@ -118,9 +117,9 @@ def _average() -> Run:
         Point(id="p4", words="A docstring would help.", blocking=False, criterion="clarity"),
     ]
     rows = (
-        Row(call="average([True, 2])", result="1.5"),
-        Row(call="average([5])", result="5.0", rivals=(Choice(result="5"), Choice(result="None"))),
-        Row(call="average([0.1])", result="0.1"),
+        Result(call="average([True, 2])", gives="1.5"),
+        Result(call="average([5])", gives="5.0", rivals=("5", "None")),
+        Result(call="average([0.1])", gives="0.1"),
     )
     results: list[dict[str, Result]] = [
         {"p1": fails, "p2": fails, "p3": small} | minor,
@@ -136,12 +135,12 @@ def _average() -> Run:
             parent=n - 1 if n else None,
             text=f"def average(grades):\n    known = [*grades]\n    return {codes[n]}",
             evidence=(
-                Evidence(
+                Result(
                     name="examples",
                     passed=n == 2,
                     basis="examples",
                     decisive=True,
-                    tallies=(Tally(held=1 + (n == 2), of=2, noun="example"),),
+                    tallies={"example": (1 + (n == 2), 2)},
                     rows=rows if n == 2 else (),
                     shows="" if n == 2 else "average([]) raises ZeroDivisionError",
                 ),
@@ -185,7 +184,7 @@ def _mail() -> Run:
 def ten_texts(number: int = 10) -> Run:
     """Return a run of many texts."""
     points = [_test(f"p{n}", f'slug("x{n}")', f'"x-{n}"') for n in range(14)]
-    fails = Result(passed=False, shows="x", gives=Choice(result='"rger-co"'))
+    fails = Result(passed=False, shows="x", gives='"rger-co"')
     texts = [
         Iteration(
             number=n,
@@ -229,8 +228,8 @@ def _evaluated() -> Run:
 
 
 def _example() -> Run:
-    row = Row(call="moving_average([1, 2, 3], 2)", result="[1.5, 2.5]", source="own")
-    evidence = Evidence(name="run", passed=True, basis="run", rows=(row,))
+    row = Result(call="moving_average([1, 2, 3], 2)", gives="[1.5, 2.5]", source="own")
+    evidence = Result(name="run", passed=True, basis="run", rows=(row,))
     text = "def moving_average(xs, n):\n    return xs"
     draft = Iteration(number=0, text=text, evidence=(evidence,), verdict=RAN)
     return make(draft, stop_reason=StopReason.UNJUDGED)

@@ -10,7 +10,7 @@ from ipyrefine.batch.refine_many import refine_many
 from ipyrefine.checks import evaluation, inputs
 from ipyrefine.core import model
 from ipyrefine.core.decisions import Override
-from ipyrefine.core.model import on_conditions
+from ipyrefine.core.model import bare, on_conditions
 from ipyrefine.core.ports import Check
 from ipyrefine.core.run import Run
 from ipyrefine.core.stated import Example, stated_examples
@@ -117,7 +117,7 @@ def _check_cells(run: Run, *, whole: bool) -> dict[str, Cell]:
         if whole and one.outputs:
             cells["what it shows"] = Cell(one.outputs, blocks_text(gives.outputs(draft)))
         for row in one.rows if whole and not one.outputs else ():
-            cells[row.call] = Cell((row.result, row.raises), row.result)
+            cells[row.call] = Cell(row.gives, bare(row.gives))
     return cells
 
 
@@ -128,7 +128,7 @@ async def _add_inputs(
     variables: Variables,
 ) -> None:
     code = {name: run.iterations[0].text for name, run in runs.items()}  # without fences
-    bare = [one.replace(expected="", kind="equals", prints=False) for one in calls]
+    bare = [one.replace(gives="", kind="equals", prints=False) for one in calls]
     found = dict.fromkeys([*bare, *inputs.further_inputs(calls, [*code.values()])])
     edges = {one: inputs.is_edge_case(one, calls) for one in found}
     tried = tuple(sorted(found, key=edges.__getitem__))  # edge cases last

@@ -1,4 +1,4 @@
-"""Checks: deterministic tests of a text, each of which returns `Evidence`.
+"""Checks: deterministic tests of a text, each of which returns a `Result`.
 
 A check is a built-in one by its name, such as ``tests:suite seconds=30``, or a user's own function.
 A new built-in one is one file with a class, and one line in `BUILTIN`. The class has ``name``, the

@@ -6,8 +6,7 @@ The check ``examples`` does so with those that a task states; `core.stated` read
 import doctest
 import re
 from collections.abc import Mapping, Sequence
-from time import monotonic
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from pydantic import ValidationError
 
@@ -16,7 +15,7 @@ from ipyrefine.checks.functions import not_python
 from ipyrefine.checks.outputs import read_fault
 from ipyrefine.checks.refusals import explain_refusal
 from ipyrefine.checks.undefined import NameReader
-from ipyrefine.core.model import Choice, Condition, Fault, Shape, Task, on_conditions
+from ipyrefine.core.model import Condition, Fault, Shape, Task, on_conditions
 from ipyrefine.core.sharing import shape_of
 from ipyrefine.core.stated import Example, stated_examples
 from ipyrefine.core.syntax import (
@@ -26,7 +25,7 @@ from ipyrefine.core.syntax import (
     read_literal,
     try_parse_expression,
 )
-from ipyrefine.core.table import Evidence, Row, Tally
+from ipyrefine.core.table import Noun, Result
 from ipyrefine.errors import CheckNotRun
 from ipyrefine.kernel.magics import python_part
 from ipyrefine.kernel.stand_ins import run_without_secrets
@@ -43,6 +42,10 @@ _CHECKER = doctest.OutputChecker()
 _CHECKER_FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS | doctest.DONT_ACCEPT_TRUE_FOR_1
 
 Outcome = dict[str, Any]
+_TALLY: dict[Noun, str] = {
+    "example": "{} of {} stated examples hold.",
+    "result": "{} of {} results that the user expects hold.",
+}
 
 
 class Evaluation:
@@ -77,7 +80,7 @@ class Evaluation:
         Raises:
             CheckNotRun: one waits, or the machine is busy, so that the results say nothing.
         """
-        sources = [self._text, *(f"{one.code}\n{one.expected}" for one in examples)]
+        sources = [self._text, *(f"{one.code}\n{one.raises or one.gives}" for one in examples)]
         self.computed = self._copies.may_compute(*sources)
         files = {**await self._copies.files(*sources), "candidate.py": self._text}
         outcomes: list[Outcome] = [{"error": "was not run: no time was left"}] * len(examples)
@@ -117,11 +120,37 @@ class Evaluation:
                 start += 1
         return outcomes
 
-    def conditions(self, example: Example) -> tuple[Condition, ...]:
-        """Return the conditions that make an example's outcome less than the real thing."""
+    async def results(
+        self, examples: tuple[Example, ...], *, required: bool = False
+    ) -> list[Result]:
+        """Return what the text gives on each example, as `outcomes` does."""
+        outcomes = await self.outcomes(examples, required=required)
+        return list(map(self._result, examples, outcomes))
+
+    def _result(self, example: Example, outcome: Outcome) -> Result:
+        held, lack = holds(example, outcome), self._conditions(example)
+        absence = outcome.get("absence", self.load_error and self.absence)
+        gives, wants = read_gives(outcome), example.gives.strip()
+        plain = gives and (example.raises or is_literal(wants))
+        error = str(outcome.get("error", ""))
+        return Result(
+            call=example.call,
+            setup=example.setup,
+            gives=gives,
+            rivals=(wants,) if plain else (),
+            steps=tuple(outcome.get("steps", ())),
+            passed=None if lack else held or (None if absence else False),
+            not_run=bool(absence),
+            # Where nothing is expected, an exception's message.
+            shows=format_example(example, outcome) if wants else error,
+            conditions=lack,
+            faults=() if held else (_fault(example, outcome),),
+        )
+
+    def _conditions(self, example: Example) -> tuple[Condition, ...]:
         if self.load_error:
             return self._copies.conditions(self._text) if self._wants_rows else ()
-        expected = filter(None, [example.expected])
+        expected = filter(None, [example.raises or example.gives])
         return self._copies.conditions(self._text, example.code, *expected)
 
     async def _run(
@@ -170,61 +199,62 @@ class Examples(NameReader):
         """Build the check ``examples``, which takes no argument."""
         return cls(copies=context.copies, **settings)
 
-    async def __call__(self, text: str, task: Task) -> Evidence:
+    async def __call__(self, text: str, task: Task) -> Result:
         """Run the text and every example in the sandbox."""
         return await self.or_undefined(await self._try(text, task), text, task)
 
-    async def _try(self, text: str, task: Task) -> Evidence:
+    async def _try(self, text: str, task: Task) -> Result:
         if task.is_foreign:
             return not_python(self.name, task)
         examples = stated_examples(task)
         if not examples:
             detail = "The task states no examples."
-            return Evidence(name=self.name, passed=None, shows=detail, basis="examples")
-        start = monotonic()
+            return Result(name=self.name, shows=detail, basis="examples")
         evaluation = Evaluation(text, seconds=self._seconds, copies=self._copies)
-        outcomes = await evaluation.outcomes(examples, required=True)
-        lacks = [evaluation.conditions(one) for one in examples]
-        # Results on first rows say nothing.
-        whole = [
-            None if lack else (e, o, holds(e, o))
-            for e, o, lack in zip(examples, outcomes, lacks, strict=True)
-        ]
+        results = await evaluation.results(examples, required=True)
         count = len(examples) - len(task.clarifications)
-        stated, expected = ([*filter(None, some)] for some in (whole[:count], whole[count:]))
+        # Results on first rows say nothing.
+        stated, expected = (
+            [one for one in some if not one.conditions]
+            for some in (results[:count], results[count:])
+        )
         ran = [*stated, *expected]
-        ranked = sorted([*expected, *stated], key=lambda one: one[2])  # first those that are missed
-        lines = [format_example(example, outcome) for example, outcome, _ in ranked]
+        # First those that are missed.
+        ranked = sorted([*expected, *stated], key=lambda one: one.passed is True)
+        lines = [one.shows for one in ranked]
         if len(lines) > _MAX_LISTED:
             lines[_MAX_LISTED:] = [f"… and {len(lines) - _MAX_LISTED} more."]
         lines = [evaluation.load_error] if evaluation.load_error else lines
-        tallies = (_tally(stated, "example"), _tally(expected, "result"))
-        lines += [tally.sentence for tally in tallies if tally.of]
+        of_noun: dict[Noun, list[Result]] = {"example": stated, "result": expected}
+        tallies = {
+            noun: (sum(bool(one.passed) for one in some), len(some))
+            for noun, some in of_noun.items()
+            if some
+        }
+        lines += [_TALLY[noun].format(*tally) for noun, tally in tallies.items()]
         lines += [evaluation.protection_note]
-        absence = evaluation.absence
-        missed = [outcome for _, outcome, held in ran if not held]
-        if not all(outcome.get("absence", evaluation.load_error) for outcome in missed):
-            absence = ""
-        partial = tuple(dict.fromkeys(one for lack in lacks for one in lack))
-        if partial:
-            some = f"{sum(map(bool, lacks))} of {len(examples)} examples"
+        missed = [one for one in ran if not one.passed]
+        absence = evaluation.absence if all(one.not_run for one in missed) else ""
+        if partial := tuple(dict.fromkeys(c for one in results for c in one.conditions)):
+            some = f"{len(results) - len(ran)} of {len(examples)} examples"
             lines.insert(-1 if missed else 0, not_tried(some, partial))
             absence = absence or ("" if missed else "\n".join(lines).rstrip())
-        return Evidence(
+        return Result(
             name=self.name,
             passed=None if absence else not missed,
             not_run=bool(absence),
             score=None if absence else (len(ran) - len(missed)) / len(ran),
             shows=absence or "\n".join(lines).rstrip(),
-            tallies=() if absence else tuple(one for one in tallies if one.of),
-            seconds=monotonic() - start,
+            tallies={} if absence else tallies,
             # One result alone may be the one that is right; of examples the task states all it has.
             decisive=self._decisive and not absence and (count > 0 or task.confirmed),
             basis="confirmed" if task.confirmed else "examples",
-            rows=tuple(filter(None, (_missed_row(e, o) for e, o, held in stated if not held))),
+            rows=tuple(
+                one.on_input(source="example") for one in stated if one.rivals and not one.passed
+            ),
             computed=evaluation.computed,
             conditions=partial,
-            faults=tuple(_fault(e, o) for e, o, held in ranked if not held),
+            faults=tuple(fault for one in ranked for fault in one.faults),
         )
 
 
@@ -233,7 +263,7 @@ def _fault(example: Example, outcome: Outcome) -> Fault:
     fault = read_fault(outcome, example.call.strip(), outcome.get("line"))
     if "error" in outcome or example.kind == "holds":
         return fault
-    stated = read_literal(example.expected.strip())
+    stated = read_literal(example.gives.strip())
     expected = _read_shape(outcome.get("expected")) if stated is NO_VALUE else shape_of(stated)
     sides = tuple(filter(None, (_read_shape(outcome), expected)))
     return fault.replace(compared=sides if len(sides) == 2 else ())
@@ -255,33 +285,11 @@ def not_tried(what: str, conditions: Sequence[Condition]) -> str:
     return f"Not tried on all rows: {what} ran {on_conditions(conditions)}."
 
 
-def _missed_row(example: Example, outcome: Outcome) -> Row | None:
-    """Return a text's result on an example that it misses, where both results are plain."""
-    given = read_choice(outcome)
-    expected = Choice(result=example.expected.strip(), raises=example.kind == "raises")
-    if given is None or not (expected.raises or is_literal(expected.result)):
-        return None
-    return Row(
-        call=example.call,
-        setup=example.setup,
-        result=given.result,
-        raises=given.raises,
-        source="example",
-        rivals=(expected,),
-    )
-
-
-def _tally(
-    ran: Sequence[tuple[Example, Outcome, bool]], noun: Literal["example", "result"]
-) -> Tally:
-    return Tally(held=sum(held for *_, held in ran), of=len(ran), noun=noun)
-
-
 def format_example(example: Example, outcome: Outcome) -> str:
     """Return an example's expectation and its outcome, in a sentence."""
     source = shorten(example.call)
-    claim = f"{source}: expected {shorten(example.expected)}"
-    if example.kind == "raises" and holds(example, outcome):
+    claim = f"{source}: expected {shorten(example.raises or example.gives)}"
+    if example.raises and holds(example, outcome):
         return f"{source}: raised {shorten(_format_error(outcome))}, as expected"
     if "error" in outcome:
         return f"{claim}, {format_result(outcome)}"
@@ -291,7 +299,7 @@ def format_example(example: Example, outcome: Outcome) -> str:
         return f"{source}: {text}, as expected"
     if example.kind == "doctest" and _only_printed(example, outcome):
         return f"{claim}, printed {text} and returned nothing"
-    if text == shorten(example.expected):
+    if text == shorten(example.gives):
         # Its repr claims to be what it is not.
         text += f" as the repr of another value, of type {shorten(str(outcome.get('type')))}"
     return f"{claim}, got {text}"
@@ -309,13 +317,13 @@ def format_result(outcome: Outcome) -> str:
 
 def _request(example: Example) -> dict[str, Any]:
     """Return an example as the program reads it; a literal it expects is compared outside."""
-    computed = example.kind == "equals" and example.expected and not is_literal(example.expected)
+    computed = example.kind == "equals" and not (example.raises or is_literal(example.gives))
     return {
         "setup": example.setup,
         "source": example.call,
         "holds": example.kind == "holds",
-        "expected": example.expected if computed else None,
-        "stated": example.expected,
+        "expected": example.gives if computed and example.gives else None,
+        "stated": example.raises or example.gives,
     }
 
 
@@ -344,11 +352,11 @@ def holds(example: Example, outcome: Outcome) -> bool:
     """Return True if an outcome is what the example expects."""
     if example.kind == "doctest":
         return _output_matches(example, outcome)
-    if example.kind == "raises":
-        return example.expected.strip().rpartition(".")[2] in _raised(outcome)
+    if example.raises:
+        return example.raises.strip().rpartition(".")[2] in _raised(outcome)
     if "error" in outcome:
         return False
-    expected = read_literal(example.expected)
+    expected = read_literal(example.gives)
     if expected is NO_VALUE:
         expected = _decode(outcome.get("expected"))
     # The text's own `==` counts only where the task expects an object of the text's own.
@@ -366,16 +374,16 @@ def _raised(outcome: Outcome) -> list[str]:
     return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
 
 
-def read_choice(outcome: Outcome) -> Choice | None:
-    """Return an outcome's value as a literal, or its exception; None for anything else.
+def read_gives(outcome: Outcome) -> str:
+    """Return an outcome's value as a literal, or its exception; nothing for anything else.
 
     Code that prints something and returns None gives what it prints, which is neither.
     """
     if raised := raised_type(outcome):
-        return Choice(result=raised, raises=True) if raised.isidentifier() else None
+        return f"raises {raised}" if raised.isidentifier() else ""
     if "error" in outcome or _prints(outcome) or _decode(outcome) is NO_VALUE:
-        return None
-    return Choice(result=str(outcome["data"]))
+        return ""
+    return str(outcome["data"])
 
 
 def _prints(outcome: Outcome) -> bool:
@@ -416,7 +424,7 @@ def _prompt_output(outcome: Outcome) -> str:
 
 
 def _output_matches(example: Example, outcome: Outcome) -> bool:
-    expected = example.expected.strip()
+    expected = example.gives.strip()
     if "error" in outcome:
         error = str(outcome["error"])
         kind, colon, message = expected.splitlines()[-1].strip().partition(":")
@@ -438,7 +446,7 @@ def _output_matches(example: Example, outcome: Outcome) -> bool:
 
 def _only_printed(example: Example, outcome: Outcome) -> bool:
     printed = outcome.get("none") and str(outcome.get("stdout", "")).strip()
-    is_value = read_literal(example.expected.strip()) is not NO_VALUE
+    is_value = read_literal(example.gives.strip()) is not NO_VALUE
     call = try_parse_expression(example.call) is not None and "print" not in example.call
     return bool(printed and is_value and call and not example.prints)
 

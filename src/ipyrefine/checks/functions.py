@@ -13,15 +13,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from enum import Enum
-from time import monotonic
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
 from pydantic import ValidationError
 
 from ipyrefine.core.evaluations import Answers, Said
 from ipyrefine.core.model import Outcome, Record, Task
-from ipyrefine.core.table import Evidence, Point
+from ipyrefine.core.table import Point, Result
 from ipyrefine.errors import CheckError, ReplyError, UsageError, describe
 
 MAX_FINDINGS = 20  # of one check; a text with more of them needs another text, not a longer list
@@ -45,10 +44,10 @@ def remark(criterion: str, words: str) -> Point:
     return flaw(criterion, words).replace(blocking=False)
 
 
-def not_python(name: str, task: Task) -> Evidence:
+def not_python(name: str, task: Task) -> Result:
     """Return the evidence of a check that runs Python on code in another language: none."""
     detail = f"This check runs Python, and the text is {task.language_name}."
-    return Evidence(name=name, passed=None, shows=detail)
+    return Result(name=name, shows=detail)
 
 
 def _source_of(function: Any, seen: tuple[Any, ...] = ()) -> str | None:
@@ -63,13 +62,6 @@ def _source_of(function: Any, seen: tuple[Any, ...] = ()) -> str | None:
         if inspect.isfunction(other) and other.__globals__ is used[0] and other not in seen:
             parts.append(_source_of(other, seen=(*seen, function)))
     return None if None in parts else "\n".join(filter(None, parts))
-
-
-class _Result(NamedTuple):
-    """A function's result: what it says, as an evaluator or as feedback; and a check's bool."""
-
-    said: Said = Said()
-    passed: bool | None = None
 
 
 class CallableCheck:
@@ -134,24 +126,22 @@ class CallableCheck:
         """The source of the function, with that of others it reads from its module; or None."""
         return _source_of(self._function)
 
-    async def __call__(self, text: str, task: Task) -> Evidence:
+    async def __call__(self, text: str, task: Task) -> Result:
         """Call the function and assess its result.
 
         Raises:
             UsageError: its result is of an unknown kind, or None against its annotation.
             CheckError: it broke.
         """
-        start = monotonic()
         said = "\n\n".join([task.text, *task.feedback])
         given = {"text": text, "task": task.replace(text=said)}
         arguments = tuple(given[role] for role in self._takes)
         result, failure = await self._call(text, arguments)
-        evidence = self._evidence(False, failure) if failure else self._assess(result)
-        return evidence.model_copy(update={"seconds": monotonic() - start})
+        return self._evidence(False, failure) if failure else self._assess(result)
 
-    def _evidence(self, passed: bool, detail: str, **fields: Any) -> Evidence:
+    def _evidence(self, passed: bool, detail: str, **fields: Any) -> Result:
         decisive = self._decisive
-        return Evidence(name=self.name, passed=passed, shows=detail, decisive=decisive, **fields)
+        return Result(name=self.name, passed=passed, shows=detail, decisive=decisive, **fields)
 
     async def _call(self, text: str, arguments: tuple[Any, ...]) -> tuple[Any, str]:
         """Return the function's result, or what it says is wrong with the text.
@@ -191,7 +181,7 @@ class CallableCheck:
                 "far, or fix the check and run it again."
             ) from error
 
-    def _assess(self, result: Any) -> Evidence:
+    def _assess(self, result: Any) -> Result:
         if result is None and not _may_be_silent(self._function, self._promise):
             if self._promise:
                 raise UsageError(
@@ -199,14 +189,16 @@ class CallableCheck:
                     "returned None."
                 )
             raise UsageError(f"The check {self._label} returned None. {_SHAPES}")
-        read = None
+        said, alone = None, False
         with suppress(ReplyError):
-            read = _Result(passed=True) if result is None else _read(result)
-        if read is None:
+            plain = _plain(result)
+            alone = plain is None or isinstance(plain, bool)
+            said = Said() if alone else _read(plain)
+        if said is None:
             raise UsageError(f"The check {self._label} returned {result!r:.80}. {_SHAPES}")
-        stated, score, feedback = read.said
+        stated, score, feedback = said
         points = [self._point(item) for item in feedback]
-        passed = read.passed if stated is None else stated is Outcome.PASS
+        passed = stated is Outcome.PASS if stated else plain is not False if alone else None
         sentence = "It passed." if passed else f"It returned {stated or result}."
         self._evaluates |= stated is not None or score is not None
         if score is not None:
@@ -225,7 +217,7 @@ class CallableCheck:
         lines = list(map(_format_point, points[:MAX_FINDINGS]))
         if len(points) > MAX_FINDINGS:
             lines.append(f"… and {len(points) - MAX_FINDINGS} more.")
-        if not lines or read.said.score is not None:
+        if not lines or said.score is not None:
             lines.append(sentence)
         fields = {"score": score, "says": stated, "points": tuple(points[:MAX_FINDINGS])}
         return self._evidence(passed, "\n".join(lines), **fields)
@@ -255,22 +247,19 @@ class _Given(Record):
     criterion: str = ""
 
 
-def _read(result: Any) -> _Result | None:
-    result = _plain(result)
+def _read(result: Any) -> Said | None:
     if isinstance(result, dict):
         said = _ANSWERS.fields(result)
         return said and _with_feedback(said, said.feedback)
-    if isinstance(result, bool):
-        return _Result(passed=result)
     if (said := _read_verdict(result)) is not None:
-        return _Result(said)
+        return said
     if isinstance(result, list | tuple) and (said := _ANSWERS.items(result)):
         return _with_feedback(said, said.feedback)
     if isinstance(result, list | tuple) and len(result) == 2:
         first, feedback = result
         said = _ANSWERS.items([first]) if isinstance(first, bool) else _read_verdict(first)
         if said is not None and (word := _ANSWERS.items(result[1:])):
-            return _Result(said._replace(outcome=word.outcome))
+            return said._replace(outcome=word.outcome)
         if said is not None and (read := _with_feedback(said, feedback)):
             return read
     if isinstance(result, str) and re.match(r"\W*PASS\b", result):
@@ -278,9 +267,9 @@ def _read(result: Any) -> _Result | None:
     return _with_feedback(Said(), result)
 
 
-def _with_feedback(said: Said, feedback: Any) -> _Result | None:
+def _with_feedback(said: Said, feedback: Any) -> Said | None:
     items = _items(feedback)
-    return None if items is None else _Result(said._replace(feedback=items))
+    return None if items is None else said._replace(feedback=items)
 
 
 def _plain(value: Any) -> Any:

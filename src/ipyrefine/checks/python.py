@@ -17,7 +17,7 @@ from ipyrefine.checks.reported import find_lost_store, read_effects
 from ipyrefine.checks.undefined import NameReader, name_errors
 from ipyrefine.core.model import Condition, Fault, Task, on_conditions
 from ipyrefine.core.syntax import has_steps, is_literal, try_parse, try_parse_expression
-from ipyrefine.core.table import Evidence, Row
+from ipyrefine.core.table import Result
 from ipyrefine.kernel.held import names_left, read_held
 from ipyrefine.kernel.magics import PythonPart, python_part
 from ipyrefine.kernel.names import names_in_code
@@ -103,21 +103,19 @@ class RunsCleanly(NameReader):
 
     async def __call__(
         self, text: str, task: Task, files: Mapping[str, FileContent] | None = None
-    ) -> Evidence:
+    ) -> Result:
         """Run the text as a cell in the sandbox, with what it uses as it is now, or as it was."""
         if task.is_foreign:
             return not_python(self.name, task)
         code = python_part(text).code
         if self._unasked and (tree := try_parse(code)) and not self._is_worth(tree):
-            return await self.or_undefined(
-                Evidence(name=self.name, passed=None, required=False), text, task
-            )
+            return await self.or_undefined(Result(name=self.name, counts=False), text, task)
         if self._stopped or (text.lstrip().startswith("%%") and code == text):
             detail = self._too_long("Not run: an earlier draft") if self._stopped else _NO_PYTHON
-            return Evidence(name=self.name, passed=None, not_run=True, shows=detail, basis="run")
+            return Result(name=self.name, not_run=True, shows=detail, basis="run")
         undefined = await self.undefined(text, task)
         if self._unasked and not await self._copies.may_run():
-            return Evidence(name=self.name, passed=None, not_run=True, shows=NOT_RUN_HERE)
+            return Result(name=self.name, not_run=True, shows=NOT_RUN_HERE)
         names = ("capture", "account", "reading")
         programs = {f"{name}-program.pyc": compiled_program(name) for name in names}
         nests = ("nest_asyncio", "nest_asyncio2") if hasattr(asyncio, "_nest_patched") else ()
@@ -180,12 +178,11 @@ class RunsCleanly(NameReader):
             points = (flaw("run", why).replace(place="".join(line).strip(), effect=store), *points)
             faults = (Fault(raised=store.cause, line=store.line),)
         lines = [fault or self._success(text, partial), result.protection_note]
-        return Evidence(
+        return Result(
             name=self.name,
             passed=None if absence or not tells else not fault,
             not_run=bool(absence),
             shows=absence or prefix + "\n".join(filter(None, lines)),
-            seconds=result.seconds,
             basis="run",
             points=points,
             outputs=outputs,
@@ -209,7 +206,7 @@ class RunsCleanly(NameReader):
         found = " and ".join(filter(None, [copies, *map(str, partial)]))
         return f"It runs on {found}." if found else "It runs without an error."
 
-    def _changes(self, events: list[Event], task: Task, code: str) -> list[Row]:
+    def _changes(self, events: list[Event], task: Task, code: str) -> list[Result]:
         return [
             row.replace(conditions=self._copies.conditions(code, row.call))
             for row in _changes(events, task)
@@ -260,7 +257,7 @@ def _find_fault(events: list[Event], result: ProcessResult, seconds: float) -> s
     return "" if any("end" in event for event in events) else "It ended the process before its end."
 
 
-def _changes(events: list[Event], task: Task) -> list[Row]:
+def _changes(events: list[Event], task: Task) -> list[Result]:
     """Return what the code defined or changed, first what the task names; no intermediate steps.
 
     None if the code tampered with the report.
@@ -273,7 +270,7 @@ def _changes(events: list[Event], task: Task) -> list[Row]:
                 secret = any(is_secret_name(name, now) for name in re.findall(r"\w+", call))
                 readable = all(redact(x) == x and len(x) <= _LINE for x in (call, before, now))
                 if readable and is_literal(now) and not secret:
-                    found.append(Row(call=call, before=before, result=now, source="cell"))
+                    found.append(Result(call=call, before=before, gives=now, source="cell"))
     words = set(re.findall(r"\w+", task.text))
     return sorted(found, key=lambda row: words.isdisjoint(names_in_code(row.call)))
 

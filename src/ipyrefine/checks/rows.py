@@ -4,13 +4,12 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import cycle, islice, pairwise
-from time import monotonic
 from typing import Any, Self
 
 from ipyrefine.checks import Context
-from ipyrefine.checks.evaluation import Evaluation, Outcome, read_choice
+from ipyrefine.checks.evaluation import Evaluation
 from ipyrefine.checks.inputs import first_calls, natural_inputs, own_calls
-from ipyrefine.core.model import RESULTS, RowSource, Task
+from ipyrefine.core.model import RESULTS, RowSource, Task, bare
 from ipyrefine.core.stated import Example, read_examples, stated_examples
 from ipyrefine.core.syntax import (
     DEFINITION,
@@ -19,7 +18,7 @@ from ipyrefine.core.syntax import (
     try_parse,
     try_parse_expression,
 )
-from ipyrefine.core.table import Evidence, Row
+from ipyrefine.core.table import Result
 from ipyrefine.kernel.magics import python_part
 from ipyrefine.kernel.variables import Copies
 
@@ -41,41 +40,32 @@ class Results:
         """Build the check ``results``, which takes no argument."""
         return cls(copies=context.copies, **settings)
 
-    async def __call__(self, text: str, task: Task) -> Evidence:
+    async def __call__(self, text: str, task: Task) -> Result:
         """Run the text on every input twice, in one sandbox; without inputs nothing runs.
 
         Where the task suggests no arguments, the text does, and one that it gives something on.
         """
-        start, code = monotonic(), python_part(text).code
+        code = python_part(text).code
         tree = None if task.is_foreign else try_parse(code)
         inputs = self.inputs(task) if tree and any(map(_defines, tree.body)) else {}
         unknown = tree and not has_steps(tree) and _suggests_none(task, inputs)
         if unknown and await self._copies.may_run():  # nobody named such a call
             inputs |= dict.fromkeys(own_calls(code, task.text), "own")
         if not inputs:
-            return Evidence(name=self.name, passed=None, required=False, basis="none")
+            return Result(name=self.name, counts=False, basis="none")
         evaluation = Evaluation(text, seconds=self._seconds, copies=self._copies)
-        outcomes = await evaluation.outcomes((*inputs, *inputs))
-        half = len(inputs)
-        found = [
-            row.replace(conditions=evaluation.conditions(one))
-            for (one, source), *pair in zip(
-                inputs.items(), outcomes[:half], outcomes[half:], strict=True
-            )
-            if (row := _row(one, source, pair))
-        ]
+        first, half = await evaluation.results((*inputs, *inputs)), len(inputs)
+        found = [*filter(None, map(_row, inputs.values(), first, first[half:]))]
         own = [one for one in found if one.source == "own" and not one.raises]
         rows = [one for one in found if one.source != "own"]
         if not stated_examples(task) and all(one.raises for one in rows):
             rows = []  # the text is broken: none says more
-        rows = [*_once(rows), *sorted(own, key=lambda one: one.result == "None")[:1]]
-        return Evidence(
+        rows = [*_once(rows), *sorted(own, key=lambda one: one.gives == "None")[:1]]
+        return Result(
             name=self.name,
-            passed=None,
-            required=False,
+            counts=False,
             basis="none",
             rows=tuple(rows),
-            seconds=monotonic() - start,
             computed=evaluation.computed,
             conditions=tuple(dict.fromkeys(c for row in rows for c in row.conditions)),
         )
@@ -84,7 +74,7 @@ class Results:
         """Return inputs, the same for every text: the task's, then others that the user named."""
         stated = read_examples(task.text)
         seeds = stated or first_calls(task.text)
-        named = stated_examples(task)[len(stated) :]
+        named = [one.replace(gives="") for one in stated_examples(task)[len(stated) :]]
         # Calls by annotated types are inputs themselves.
         found = dict.fromkeys([*(() if stated else seeds[:1]), *natural_inputs(seeds, task.text)])
         short = [one for one in found if len(one.call) <= _LONG][:_MOST]
@@ -107,11 +97,11 @@ def _suggests_none(task: Task, inputs: Mapping[Example, RowSource]) -> bool:
     return all(source == "example" or _ends_in_method(one) for one, source in inputs.items())
 
 
-def _once(rows: Iterable[Row]) -> Iterator[Row]:
+def _once(rows: Iterable[Result]) -> Iterator[Result]:
     """Yield rows without the later steps of a scenario that give the same."""
-    seen = set[tuple[str, str, bool]]()
+    seen = set[tuple[str, str]]()
     for one in rows:
-        key = (one.call, one.result, one.raises)
+        key = (one.call, one.gives)
         if not (one.setup and one.source == "input" and key in seen):
             yield one
         seen.add(key)
@@ -133,7 +123,7 @@ def _steps(stated: Sequence[Example]) -> list[Example]:
         turns = islice(cycle(every), every.index(last.call), None)
         for done, source in islice(pairwise(turns), max(0, _SCENARIO - len(setup))):
             setup.append(done)
-            step = last.replace(call=source, expected="", kind="equals")
+            step = last.replace(call=source, gives="", kind="equals")
             found.append(step.replace(setup="\n".join(setup)))
     return found[:_MOST]
 
@@ -145,21 +135,11 @@ def _ends_in_method(one: Example) -> bool:
     return False
 
 
-def _row(example: Example, source: RowSource, outcomes: Sequence[Outcome]) -> Row | None:
-    """Return a row where two outcomes are one short value, or one exception."""
-    choice, second = map(read_choice, outcomes)
-    if choice is None or choice != second or len(choice.result) > _LONG:
+def _row(source: RowSource, one: Result, again: Result) -> Result | None:
+    """Return a row where both times it gives one short value, or one exception."""
+    name = bare(one.gives)
+    message = one.shows.removeprefix(f"{name}:").strip()[: 2 * _LONG]
+    if one.gives != again.gives or not name or len(name) > _LONG or _ADDRESS.search(name + message):
         return None
-    message = str(outcomes[0].get("error", "")) if choice.raises else ""
-    message = message.removeprefix(f"{choice.result}:").strip()[: 2 * _LONG]
-    if _ADDRESS.search(choice.result + message):
-        return None
-    return Row(
-        call=example.call,
-        result=choice.result,
-        raises=choice.raises,
-        message=message,
-        setup=example.setup,
-        steps=tuple(one if len(one) <= _LONG else "" for one in outcomes[0].get("steps", ())),
-        source=source,
-    )
+    steps = tuple(step if len(step) <= _LONG else "" for step in one.steps)
+    return one.on_input(source=source, shows=message, steps=steps, conditions=one.conditions)

@@ -5,7 +5,6 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable
-from time import monotonic
 from typing import Any, Self
 
 from pydantic import PydanticUserError, TypeAdapter, ValidationError
@@ -14,7 +13,7 @@ from ipyrefine.checks import Context
 from ipyrefine.checks.evaluation import shorten
 from ipyrefine.checks.functions import MAX_FINDINGS, flaw
 from ipyrefine.core.model import Task
-from ipyrefine.core.table import Evidence, Point
+from ipyrefine.core.table import Point, Result
 from ipyrefine.errors import UsageError, did_you_mean
 from ipyrefine.sandbox.sandbox import describe_failure, load_program, run_python
 
@@ -35,10 +34,10 @@ class Json:
         """Build the check of ``json``."""
         return cls()
 
-    async def __call__(self, text: str, task: Task) -> Evidence:
+    async def __call__(self, text: str, task: Task) -> Result:
         """Read the text."""
         fault = _not_json(text)
-        return Evidence(
+        return Result(
             name=self.name,
             passed=not fault,
             score=float(not fault),
@@ -94,9 +93,8 @@ class Schema:
             raise UsageError(f"There is no schema {argument!r} in the notebook.{hint}")
         return cls(namespace[argument], label=argument, **settings)
 
-    async def __call__(self, text: str, task: Task) -> Evidence:
+    async def __call__(self, text: str, task: Task) -> Result:
         """Validate the text."""
-        start = monotonic()
         if fault := _not_json(text):
             faults, score = [fault], 0.0
         else:
@@ -104,12 +102,11 @@ class Schema:
             faults = self._validate_here(text) if own else await self._validate_in_sandbox(text)
             score = 1 / (1 + len(faults))
         faults = [shorten(fault, _FAULT_WIDTH) for fault in faults[:MAX_FINDINGS]]
-        return Evidence(
+        return Result(
             name=self.name,
             passed=not faults,
             score=score,
             shows="\n".join(faults) or "It follows the schema.",
-            seconds=monotonic() - start,
             decisive=self._decisive,
             basis="schema",
             points=tuple(map(self._point, faults)),

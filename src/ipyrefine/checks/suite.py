@@ -9,7 +9,7 @@ from textwrap import indent
 from time import monotonic
 
 from ipyrefine.checks.blame import is_own_fault
-from ipyrefine.checks.evaluation import Evaluation, holds, not_tried, read_choice, shorten
+from ipyrefine.checks.evaluation import Evaluation, not_tried, shorten
 from ipyrefine.checks.outputs import read_fault
 from ipyrefine.checks.refusals import explain_refusal
 from ipyrefine.checks.tests import SHARE, WIDTH, Report, line_of_text, run_tests
@@ -72,18 +72,17 @@ class Suite:
             return results
         evaluation = Evaluation(text, seconds=_SECONDS, copies=self._copies, waits=_WAITS)
         try:
-            outcomes = iter(await evaluation.outcomes(calls))
+            every = iter(await evaluation.results(calls))
         except CheckNotRun:
             return results
         missed = _Results()
         for name, of_test in tried:
-            given = list(islice(outcomes, len(of_test)))
-            wrong = (n for n, one in enumerate(of_test) if not holds(one, given[n]))
+            given = list(islice(every, len(of_test)))
             # A single claim is the one that fails, though its values may be equal: `f(1) is 1`.
-            number = 0 if len(of_test) == 1 else next(wrong, None)
-            if number is not None and given:
-                gives = read_choice(given[number])
-                missed[name] = results[name].replace(claim=number, gives=gives)
+            wrong = [one for one in given if not one.passed or len(given) == 1]
+            if wrong and wrong[0].rivals:
+                shown = {"shows": results[name].shows, "faults": results[name].faults}
+                missed[name] = wrong[0].on_input(passed=False, **shown)
         return results | missed
 
     async def vacuous(self, tests: Sequence[Point], text: str) -> frozenset[str]:
@@ -105,7 +104,7 @@ class Suite:
         while left and monotonic() < deadline:
             results |= await self._run(left, code, task, apart)
             left = [one for one in left if one.words not in results]
-        late = Result(passed=None, shows="No time was left to run it.")
+        late = Result(shows="No time was left to run it.")
         return {one.words: results.get(one.words, late) for one in tests}
 
     async def _run(self, tests: Sequence[Point], code: str, task: str, apart: set[str]) -> _Results:
@@ -138,12 +137,12 @@ class Suite:
             absence = self._copies.explain_absence(said, result.stderr)
             absence = absence or explain_refusal(event.get("tried"), said, code, *sources.values())
             if absence:
-                return Result(passed=None, shows=absence)
+                return Result(shows=absence)
             fault = read_fault(event, line=line_of_text(event))
             if is_own_fault(event, sources, code, task):
                 line = shorten(f"It fails in its own lines: {said}", WIDTH)
-                return Result(passed=None, shows=line, broken=True, fault=fault)
-            return Result(passed=False, shows=shorten(said, WIDTH), fault=fault)
+                return Result(shows=line, broken=True, faults=(fault,))
+            return Result(passed=False, shows=shorten(said, WIDTH), faults=(fault,))
 
         def read(report: Report) -> Result:
             """Return the result of a test: with parameters, it is as good as the worst of them."""
@@ -151,9 +150,9 @@ class Suite:
             if report.wait:
                 line = f"It did not end within {_WAITS:g} seconds, in which it waited."
                 own = is_own_fault(report.wait, sources, code, task)
-                found.append(Result(passed=None, shows=line, broken=own))
+                found.append(Result(shows=line, broken=own))
             elif late:
-                found.append(Result(passed=None, shows=late))
+                found.append(Result(shows=late))
             elif report.end or not report.complete:
                 most = _SECONDS if report.result.limit else _SECONDS / SHARE
                 why = shorten(report.end or describe_failure(report.result, most), WIDTH)
@@ -161,17 +160,17 @@ class Suite:
                 found.append(Result(passed=False if reached else None, shows=why))
             elif not found:
                 line = "It fails in its own lines: pytest finds no test in it."
-                found.append(Result(passed=None, shows=line, broken=True))
+                found.append(Result(shows=line, broken=True))
             elif len(report.collected) > len(found):
                 line = f"Only {len(found):,} of its cases could be run."
-                found.append(Result(passed=None, shows=line))
+                found.append(Result(shows=line))
             return min(found, key=lambda one: _WORST.index(one.passed))
 
         whole = Report.of(result, [one for one in events if "module" not in one])
         if whole.fault:  # the text does not load
             lost = judge({"why": whole.fault, "tried": whole.tried})
             load = read_fault(whole.load, line=line_of_text(whole.load))
-            return dict.fromkeys(names, lost.replace(fault=load))
+            return dict.fromkeys(names, lost.replace(faults=(load,)))
         results = _Results()
         for file, name in zip(sources, names, strict=True):
             own = [one for one in events if one.get("module") == file]
@@ -186,7 +185,7 @@ class Suite:
                     results[name] = judge(fault) if fault else read(report)
             except Exception:  # the test wrote to it
                 line = "It fails in its own lines: its report cannot be read."
-                results[name] = Result(passed=None, shows=line, broken=True)
+                results[name] = Result(shows=line, broken=True)
             apart.add(name)
         if results or apart:
             return results
@@ -199,7 +198,7 @@ def _outcome(test: str, event: Event, judge: Callable[[Event], Result]) -> Resul
     if event["outcome"] == "passed":
         return Result(passed=True)
     if event["outcome"] == "skipped":
-        return Result(passed=None, shows=f"It was skipped: {shorten(why, WIDTH)}", broken=True)
+        return Result(shows=f"It was skipped: {shorten(why, WIDTH)}", broken=True)
     return judge({**event, "why": why})
 
 

@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
-from time import monotonic
 from typing import Any, NamedTuple, Self
 
 from ipyrefine.checks import Context
@@ -23,7 +22,7 @@ from ipyrefine.checks.outputs import read_fault
 from ipyrefine.checks.refusals import explain_refusal
 from ipyrefine.core.model import Fault, Task
 from ipyrefine.core.syntax import DEFINITION, ERRORS, FUNCTION, IMPORT, names_at_top, parse, unparse
-from ipyrefine.core.table import Evidence, Point, Tally
+from ipyrefine.core.table import Point, Result
 from ipyrefine.errors import UsageError
 from ipyrefine.kernel.magics import python_part
 from ipyrefine.kernel.stand_ins import run_without_secrets
@@ -106,11 +105,10 @@ class Tests:
         source = _source(argument, context.namespace)
         return cls(source, label=argument, copies=context.copies, **settings)
 
-    async def __call__(self, text: str, task: Task) -> Evidence:
+    async def __call__(self, text: str, task: Task) -> Result:
         """Run the tests on the text in the sandbox."""
         if task.is_foreign:
             return not_python(self.name, task)
-        start = monotonic()
         code = python_part(text).code
         result, events = await run_tests(
             {"test_text.py": self.source},
@@ -129,14 +127,13 @@ class Tests:
         score = 0.0 if passed is False else None
         load = (read_fault(report.load, line=line_of_text(report.load)),) * bool(report.fault)
         shown = [*lines, report.result.protection_note] if partial or not absence else []
-        return Evidence(
+        return Result(
             name=self.name,
             passed=None if absence else passed,
             not_run=bool(absence),
-            score=None if absence else tally.held / tally.of if tally else score,
+            score=None if absence else tally[0] / tally[1] if tally else score,
             shows="\n".join(filter(None, [absence, *shown])),
-            tallies=(tally,) if tally and not absence else (),
-            seconds=monotonic() - start,
+            tallies={"test": tally} if tally and not absence else {},
             decisive=self._decisive,
             basis="tests",
             points=() if absence else tuple(failing[:MAX_FINDINGS]),
@@ -145,7 +142,9 @@ class Tests:
             conditions=partial,
         )
 
-    def _assess(self, report: "Report") -> tuple[bool | None, list[str], list[Point], Tally | None]:
+    def _assess(
+        self, report: "Report"
+    ) -> tuple[bool | None, list[str], list[Point], tuple[int, int] | None]:
         """Return whether the tests pass, a line for each, a point per failure, and the tally."""
         outcomes, tests = report.outcomes, report.collected
         aside = [str(e["why"]) for test, e in outcomes.items() if test not in tests]
@@ -183,7 +182,7 @@ class Tests:
             )
             for t in failing
         ]
-        return not failing, lines, points, Tally(held=len(passing), of=count, noun="test")
+        return not failing, lines, points, (len(passing), count)
 
     def _fault(self, test: str, event: Event) -> Fault:
         """Return how a test fails, as data: of its name, what its source writes."""

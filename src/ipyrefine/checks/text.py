@@ -11,7 +11,7 @@ from typing import Self
 from ipyrefine.checks import Context
 from ipyrefine.core.model import Task
 from ipyrefine.core.prompts import INVISIBLE
-from ipyrefine.core.table import Evidence
+from ipyrefine.core.table import Result
 from ipyrefine.errors import UsageError
 
 # An end without a space after it is one where a capital follows, or in scripts without spaces.
@@ -116,7 +116,7 @@ class Length:
         """Make the check from what follows its colon."""
         return cls(argument)
 
-    async def __call__(self, text: str, task: Task) -> Evidence:
+    async def __call__(self, text: str, task: Task) -> Result:
         """Count the units of the text."""
         count = UNITS[self._unit](text.strip())
         missing = self._low - count
@@ -126,7 +126,7 @@ class Length:
         detail = f"It has {plural(count, self._unit)}"
         detail += f": {error}, as {self._asked} are asked for." if off else "."
         score = max(0.0, 1 - off / max(count, self._low, 1))
-        return Evidence(
+        return Result(
             name=self.name, passed=not off, score=score, basis="constraints", shows=detail
         )
 

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from ipyrefine.core.model import Task
 from ipyrefine.core.scopes import Read
-from ipyrefine.core.table import Evidence
+from ipyrefine.core.table import Result
 from ipyrefine.kernel.names import undefined_names
 from ipyrefine.kernel.variables import Copies
 
@@ -39,15 +39,14 @@ class NameReader:
             return undefined_names(text, task, known)
         return await asyncio.to_thread(undefined_names, text, task, known)
 
-    async def or_undefined(self, evidence: Evidence, text: str, task: Task) -> Evidence:
+    async def or_undefined(self, evidence: Result, text: str, task: Task) -> Result:
         """Return evidence; if the text does not fail, with the undefined names that it reads."""
         if evidence.passed is False or not (undefined := await self.undefined(text, task)):
             return evidence
-        return Evidence(
+        return Result(
             name=evidence.name,
             passed=False,
             shows=name_errors(undefined),
-            seconds=evidence.seconds,
             basis="run",
         )
 

@@ -10,14 +10,14 @@ from typing import Any, NamedTuple, TypeVar
 from ipyrefine.core import changes, coach, decisions, policy, typed
 from ipyrefine.core.changes import ask_for
 from ipyrefine.core.decisions import Decision
-from ipyrefine.core.model import Outcome, Record, Stage, StopReason, on_conditions
+from ipyrefine.core.model import Outcome, Record, Stage, StopReason, bare, on_conditions
 from ipyrefine.core.points import answer
 from ipyrefine.core.quotes import contains_quote
 from ipyrefine.core.results import expect, is_exception, key_of, row_choices, row_key, rows
 from ipyrefine.core.run import Run
 from ipyrefine.core.scopes import names_needed
 from ipyrefine.core.syntax import is_literal, try_parse_expression
-from ipyrefine.core.table import Point, Row
+from ipyrefine.core.table import Point, Result
 from ipyrefine.errors import UsageError
 
 _Record = TypeVar("_Record", bound=Record)
@@ -107,8 +107,9 @@ def _to_do(run: Run, decision: decisions.Continue) -> str:
 
 
 def _value(said: decisions.Expect | decisions.Predict) -> str:
-    right = is_exception(said.result) if said.raises else is_literal(said.result)
-    wrong = f"{said.result[:80]!r} is neither a value as Python nor an exception's name."
+    name = bare(said.gives)
+    right = is_literal(name) if name == said.gives else is_exception(name)
+    wrong = f"{name[:80]!r} is neither a value as Python nor an exception's name."
     return "" if right else wrong
 
 
@@ -157,10 +158,10 @@ def _expect(run: Run, fields: Fields) -> Decision:
     row, choice = _row(run, fields), fields.get("choice")
     if choice is None:
         return expect(row, fields.get("result", ""))
-    return expect(row, row_choices(row)[int(choice) - 1].result if int(choice) else None)
+    return expect(row, row_choices(row)[int(choice) - 1] if int(choice) else None)
 
 
-def _row(run: Run, fields: Fields) -> Row:
+def _row(run: Run, fields: Fields) -> Result:
     """Return the result, of the text that is shown, that a page means."""
     for row in rows(run, run.iterations[fields["shown"]]) if run.iterations else ():
         if row_key(row) == fields.get("row"):
@@ -258,18 +259,19 @@ ACTIONS: dict[str, Action] = {
         typed='should 1 "VALUE"', button="✓", title="Right: every text must give this (y)",
         record=decisions.Expect, take=_expect,
         needs=_result, changes=changes.expect,
-        done=lambda run, d, _: f"expect {d.call} to {'raise' if d.raises else 'give'} {d.result}"),
+        done=lambda run, d, _:
+            f"expect {d.call} to {f'raise {d.raises}' if d.raises else f'give {d.gives}'}"),
     "retract": Action(
         title="Take this back", record=decisions.Retract,
-        take=lambda run, fields: fill(decisions.Retract, dict(_row(run, fields))),
+        take=lambda run, fields: fill(
+            decisions.Retract, _row(run, fields).model_dump(include={"call", "setup"})),
         needs=_expected, changes=changes.retract,
         done=lambda run, d, _: f"took back what {d.call} should give"),
     "predict": Action(
         typed="should VALUE", button="Predict", record=decisions.Predict,
         take=lambda _, fields: coach.read(fields.get("result", "")),
         needs=lambda _, d: _value(d), changes=coach.predict,
-        done=lambda run, d, _:
-            f"predicted {f'that it raises {d.result}' if d.raises else d.result}"),
+        done=lambda run, d, _: f"predicted {'that it ' * (bare(d.gives) != d.gives)}{d.gives}"),
     "dismiss": Action(
         "f1 [reason]", "drop a finding, or a demand by its name", button="Dismiss",
         record=decisions.Dismiss, read=typed.dismiss, needs=_dismissable, changes=changes.dismiss,

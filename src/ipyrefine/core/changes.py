@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ipyrefine.core import decisions
-from ipyrefine.core.model import Called, Choice, Clarification, Usage, Verdict
+from ipyrefine.core.model import Called, Clarification, Usage, Verdict
 from ipyrefine.core.points import with_ids
 from ipyrefine.core.quotes import contains_quote
 from ipyrefine.core.rank import overridden
 from ipyrefine.core.results import Key, claims, gives_same, key_of, rows
 from ipyrefine.core.run import Iteration, Run
-from ipyrefine.core.table import Evidence, Point, Result, Source
+from ipyrefine.core.table import Point, Result, Source
 from ipyrefine.core.testing import is_critics
 
 
@@ -157,11 +157,14 @@ def expect(run: Run, expected: decisions.Expect, _: int) -> Run:
     against = [
         test.id
         for test in run.tests
-        if any(key_of(claim) == key and not gives_same(expected, claim) for claim in claims(test))
+        if any(
+            key_of(claim) == key and not gives_same(expected.gives, claim.gives)
+            for claim in claims(test)
+        )
     ]
     run = change_points(run, against, _dropper(""))
     run = _change_examples(run, key, example)
-    if row is not None and gives_same(expected, row):
+    if row is not None and gives_same(expected.gives, row.gives):
         return run
     allowed = max(run.allowed_revisions, run.revisions + 1)
     return run.replace(allowed_revisions=allowed, patience_from=len(run.iterations) - 1)
@@ -174,11 +177,11 @@ def retract(run: Run, decision: decisions.Retract, _: int) -> Run:
 
 def _is_computed(run: Run, expected: decisions.Expect) -> bool:
     """Return True if code that got copies of variables gave a result."""
-    found = list[Choice]()
+    found = list[Result]()
     for text in run.iterations:
         found += (row for one in text.evidence if one.computed for row in one.rows)
-        found += (r.gives for r in text.results.values() if r.computed and r.gives)
-    return any(gives_same(expected, one) for one in found)
+        found += (one for one in text.results.values() if one.computed and one.gives)
+    return any(gives_same(expected.gives, one.gives) for one in found)
 
 
 def _change_examples(run: Run, key: Key, example: Clarification | None = None) -> Run:
@@ -186,23 +189,17 @@ def _change_examples(run: Run, key: Key, example: Clarification | None = None) -
     others = (o for o in run.task.clarifications if key_of(o) != key)
     task = run.task.replace(clarifications=(*others, *([example] if example else ())))
 
-    def is_outdated(evidence: Evidence) -> bool:
+    def still_says(evidence: Result) -> bool:
         if evidence.basis != "none":
-            return evidence.by_examples
-        known = {key_of(row) for row in evidence.rows}
-        return example is not None and key not in known
+            return not evidence.by_examples
+        return example is None or key in map(key_of, evidence.rows)
 
-    stale = {i.number for i in run.iterations if i.verdict and i.judgement is None}
-    return run.replace(
-        setup=run.setup.replace(task=task),
-        iterations=tuple(
-            i.replace(
-                evidence=tuple(e.replace(outdated=e.outdated or is_outdated(e)) for e in i.evidence)
-            )
-            for i in run.iterations
-        ),
-        stale=tuple(sorted({*run.stale, *stale})),
-    )
+    run = run.replace(setup=run.setup.replace(task=task))
+    for text in run.iterations:
+        if text.verdict and text.judgement is None:
+            run = amend(run, text.number, evidence=tuple(filter(still_says, text.evidence)))
+            run = run.replace(stale=tuple(sorted({*run.stale, text.number})))
+    return run
 
 
 def ask_for(run: Run, guidance: str, source: Source = "you") -> Run:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ipyrefine.core.decisions import Expect, Predict
 from ipyrefine.core.model import Attempt
-from ipyrefine.core.results import key_of, missed_claim, read_result
+from ipyrefine.core.results import key_of, read_result
 from ipyrefine.core.run import Run
 from ipyrefine.core.table import Cell
 from ipyrefine.core.testing import is_critics
@@ -29,9 +29,7 @@ def open_puzzle(run: Run) -> Attempt | None:
     if not run.setup.coach:
         return None
     answered = {key_of(one) for one in predictions(run)}
-    found = (*_stated(run), *_by_critic(run))
-    left = (one for one in found if key_of(one) not in answered)
-    return next(left, None)
+    return next((one for one in _puzzles(run) if key_of(one) not in answered), None)
 
 
 def refuse(run: Run, decision: Any, *, revises: bool) -> str:
@@ -44,44 +42,32 @@ def refuse(run: Run, decision: Any, *, revises: bool) -> str:
 
 def read(words: str) -> Predict:
     """Return the prediction that some words are, or raise a UsageError."""
-    choice = read_result(words)
-    return Predict(**choice.model_dump())
+    return Predict(gives=read_result(words))
 
 
 def predict(run: Run, decision: Predict, _: int) -> Run:
     """Keep what a student says that their code gives."""
     puzzle = open_puzzle(run)
     assert puzzle is not None, "it was looked for before the decision was taken"
-    attempt = puzzle.replace(predicted=decision.choice)
+    attempt = puzzle.replace(predicted=decision.gives)
     return run.replace(attempts=(*run.attempts, attempt))
 
 
 def unmet(run: Run) -> tuple[str, ...]:
     """Return the task's words behind failing tests that do more than compare results."""
-    left = (cell.point for cell in _failing(run) if missed_claim(cell) is None)
+    left = (cell.point for cell in _failing(run) if not cell.result.gives)
     return tuple(dict.fromkeys(test.quote for test in left))
 
 
-def _stated(run: Run) -> Iterator[Attempt]:
-    for evidence in run.chosen.evidence if run.chosen else ():
-        for row in evidence.rows:
-            if row.source == "example" and evidence.passed is False and row.rivals:
-                yield Attempt(
-                    call=row.call, setup=row.setup, gives=row.choice, expected=row.rivals[0]
-                )
-
-
-def _by_critic(run: Run) -> Iterator[Attempt]:
-    for cell in _failing(run):
-        claim, gives = missed_claim(cell), cell.result.gives
-        if claim and gives:
-            yield Attempt(
-                call=claim.call,
-                setup=claim.setup,
-                gives=gives,
-                expected=claim.choice,
-                quote=cell.point.quote,
-            )
+def _puzzles(run: Run) -> Iterator[Attempt]:
+    """Yield where the code gives something else than the task's examples and a critic's tests."""
+    checks = run.chosen.evidence if run.chosen else ()
+    stated = (row for one in checks if one.passed is False for row in one.rows)
+    missed = [("", row) for row in stated if row.source == "example" and row.rivals]
+    missed += [(point.quote, one) for point, one in _failing(run) if one.gives]
+    for quote, one in missed:
+        called = {"call": one.call, "setup": one.setup, "gives": one.gives}
+        yield Attempt(**called, expected=one.expected, quote=quote)
 
 
 def _failing(run: Run) -> list[Cell]:

@@ -7,10 +7,8 @@ from pydantic import Field, TypeAdapter
 from ipyrefine.core.model import (
     MAX_ITERATIONS,
     Called,
-    Choice,
     Count,
     Criterion,
-    Input,
     Outcome,
     Record,
     Score,
@@ -135,18 +133,19 @@ class Expect(_Decision, Called):
     kind: Literal["expect"] = "expect"
 
 
-class Retract(_Decision, Input):
+class Retract(_Decision, Called):
     """Take back a result that the user expects."""
 
     is_remark: ClassVar[bool] = True
     kind: Literal["retract"] = "retract"
 
 
-class Predict(_Decision, Choice):
+class Predict(_Decision):
     """Say what one's own code gives on an input on which it fails, before it is shown."""
 
     is_remark: ClassVar[bool] = True
     kind: Literal["predict"] = "predict"
+    gives: str  # as of `Called`
 
 
 # fmt: off

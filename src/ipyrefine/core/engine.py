@@ -32,8 +32,8 @@ from ipyrefine.core.edits import Selection
 from ipyrefine.core.evaluations import as_feedback
 from ipyrefine.core.events import Event
 from ipyrefine.core.fences import read_answer
-from ipyrefine.core.forms import FORMS, Asked, Splitter, WrittenText, parse_form
-from ipyrefine.core.model import Fault, Form, Setup, Stage, StopReason, Task
+from ipyrefine.core.forms import FORMS, Asked, Splitter, parse_form
+from ipyrefine.core.model import Fault, Form, Setup, Stage, StopReason, Task, WrittenText
 from ipyrefine.core.points import is_cosmetic, left_open, read_notes, up_for_review
 from ipyrefine.core.policy import REPAIR_CHARACTERS, Stop
 from ipyrefine.core.ports import (
@@ -61,7 +61,7 @@ from ipyrefine.core.sharing import (
     withheld,
     withhold,
 )
-from ipyrefine.core.table import Critique, Evidence, Point, Reading, Result
+from ipyrefine.core.table import Critique, Point, Reading, Result
 from ipyrefine.core.testing import is_critics, name_apart
 from ipyrefine.errors import (
     CheckError,
@@ -77,7 +77,6 @@ from ipyrefine.errors import (
 
 T = TypeVar("T")
 Written = ModelCall[WrittenText]
-_DRAFTED = ("text", "thoughts", "form", "kind", "language")
 
 
 class _Answered(Exception):
@@ -594,8 +593,7 @@ class Refinement:
             if written and not setup.words and written.form not in (None, setup.task.form):
                 written, call.failure = None, f"it is not {setup.task.form} as the one before it"
             if written is not None:
-                draft = {name: getattr(written, name) for name in _DRAFTED}
-                await self.emit(events.DraftReady(candidate=number, **draft))
+                await self.emit(events.DraftReady(candidate=number, **dict(written)))
                 return
         reason = str(error).rstrip(".") if error else call.advice
         run = self.state
@@ -612,7 +610,7 @@ class Refinement:
         iteration = policy.to_check(self.state)
         assert iteration is not None, "checks run only on a text that waits for them"
         await self.emit(events.StageStarted(stage=Stage.CHECK, iteration=iteration.number))
-        done = [evidence.name for evidence in iteration.evidence if not evidence.outdated]
+        done = [evidence.name for evidence in iteration.evidence]
         waiting = []
         for check in self.checks:
             if check.name not in self.state.setup.checks:
@@ -633,7 +631,7 @@ class Refinement:
         tests, found = self.state.tests, dict[str, Result]()
         if self.suite is not None:
             found = await self.suite(tests, text.text, self.state.task)
-        results = {one.id: found.get(one.words, Result(passed=None)) for one in tests}
+        results = {one.id: found.get(one.words, Result()) for one in tests}
         for one in tests:
             if one.vacuous and results[one.id].passed:
                 results[one.id] = results[one.id].replace(counts=False)
@@ -645,7 +643,7 @@ class Refinement:
             said = tuple(one.words for one in asked if one.point.source == "you")
             evidence = await check(iteration.text, self.state.task.replace(feedback=said))
         except CheckNotRun as error:
-            evidence = Evidence(name=check.name, passed=None, not_run=True, shows=str(error))
+            evidence = Result(name=check.name, not_run=True, shows=str(error))
         except RefineError:
             raise
         except Exception as error:
@@ -818,7 +816,7 @@ class Refinement:
             result = results.get(test.words)
             if result is None or not result.broken:
                 return test
-            fault = (result.fault or Fault()) if result.computed else test.fault
+            fault = next(iter(result.faults), Fault()) if result.computed else test.fault
             return test.replace(dropped="broken", reason=result.shows, fault=fault)
 
         return tuple(map(weighed, tests))
@@ -856,19 +854,18 @@ class Refinement:
         silent = [one.id for one in acting_on if one.id not in notes.changes]
         if silent and call.value and self._requests.asks_notes:
             await warn(self, f"{name.capitalize()} has no note on {', '.join(silent)}.")
-        await self.emit(
-            events.RevisionReady(
-                iteration=number,
-                parent=base.number,
-                text=revision.text,
-                thoughts=revision.thoughts,
-                changes=notes.changes,
-                contested=notes.contested,
-                acted_on=tuple(one.id for one in acting_on) if call.value else (),
-                sampled=sampled,
-                failure="" if call.value else call.failure,
-            )
+        written = Iteration(
+            number=number,
+            parent=base.number,
+            text=revision.text,
+            thoughts=revision.thoughts,
+            changes=notes.changes,
+            contested=notes.contested,
+            acted_on=tuple(one.id for one in acting_on) if call.value else (),
+            sampled=sampled,
+            failure="" if call.value else call.failure,
         )
+        await self.emit(events.RevisionReady(revision=written))
         await self._reconsider()  # what it contests may have blocked the text before
 
     def _take_answer(self, reply: Reply, kind: str = "") -> None:

@@ -18,8 +18,10 @@ from ipyrefine.core.model import (
     StopReason,
     Usage,
     Verdict,
+    WrittenText,
 )
-from ipyrefine.core.table import Critique, Evidence, Point, Result
+from ipyrefine.core.run import Explanation, Iteration
+from ipyrefine.core.table import Critique, Point, Result
 
 
 class _Event(Record):
@@ -59,17 +61,12 @@ class FormChosen(_Event):
     form: Form
 
 
-class DraftReady(_Event):
+class DraftReady(_Event, WrittenText):
     """A draft is there: the user's own, or one of the candidates that the model writes."""
 
     type: Literal["draft_ready"] = "draft_ready"
-    text: str
-    thoughts: str = ""  # what the model wrote before it
     author: Author = "model"
     candidate: Count = 0  # under which number it was asked for
-    form: Form | None = None  # what the writer chose, where it might
-    kind: str = ""  # of words, as it named it
-    language: str = ""  # of its code, where the writer chose another than was asked for
 
 
 class DraftFailed(_Event):
@@ -104,26 +101,13 @@ class RevisionReady(_Event):
     """A revision was written."""
 
     type: Literal["revision_ready"] = "revision_ready"
-    iteration: Count
-    parent: Count
-    text: str  # the revision; the parent's text when the model gave none
-    thoughts: str = ""  # what the model wrote before it
-    changes: dict[str, str] = Field(default_factory=dict)  # what it says it changed, by points
-    contested: tuple[str, ...] = ()  # the ids of those that it says are wrong
-    acted_on: tuple[str, ...] = ()  # ids of the points that it was written for
-    # Whether it is another draft, written from the task and not from its parent.
-    sampled: bool = False
-    failure: str = ""  # why the model gave no text; else empty
+    revision: Iteration  # with the parent's text when the model gave none
 
 
-class ExplanationReady(_Event):
+class ExplanationReady(_Event, Explanation):
     """A question of the user's about a text was answered; the text is as before."""
 
     type: Literal["explanation_ready"] = "explanation_ready"
-    iteration: Count
-    question: str
-    answer: str
-    ends: bool = False  # whether it is what the run was for
 
 
 class EvidenceReady(_Event):
@@ -131,7 +115,7 @@ class EvidenceReady(_Event):
 
     type: Literal["evidence_ready"] = "evidence_ready"
     iteration: Count
-    evidence: Evidence
+    evidence: Result
 
 
 class TestsRun(_Event):

@@ -17,7 +17,7 @@ from ipyrefine.core.edits import Miss, apply, read_edits
 from ipyrefine.core.evaluations import read_evaluation, read_score
 from ipyrefine.core.fences import CLOSING_TAG, Fence, read_fences, read_objects
 from ipyrefine.core.languages import NO_CODE, code_language, pygments_name
-from ipyrefine.core.model import Form, Record, Task
+from ipyrefine.core.model import Form, Task, WrittenText
 from ipyrefine.core.syntax import has_steps, names_bound, names_used, try_parse
 from ipyrefine.errors import ReplyError
 
@@ -37,18 +37,6 @@ _THOUGHTS, _RESPONSE = (
 )
 _DEFINITION = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _IMPORT = ast.Import | ast.ImportFrom
-
-
-class WrittenText(Record):
-    """A text as a writer gave it, apart from the thoughts around it."""
-
-    text: str
-    thoughts: str = ""
-    missed: int = 0  # how many of its edits could not be made
-    edits: int = 0  # how many edits it was given as; 0 for a whole text
-    form: Form | None = None  # what it chose, where it might
-    kind: str = ""  # of words, as it named it
-    language: str = ""  # what its fence names, where that is another than was asked for
 
 
 class Asked(NamedTuple):

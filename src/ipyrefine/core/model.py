@@ -10,9 +10,11 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    SerializerFunctionWrapHandler,
     StringConstraints,
     ValidationError,
     field_validator,
+    model_serializer,
     model_validator,
 )
 
@@ -46,7 +48,7 @@ Basis = Literal[
     "none",
 ]
 
-RESULTS = "results"  # the name of the evidence that has rows for the user
+RESULTS = "results"  # the name of the check that has rows for the user
 MAX_ITERATIONS = 2_000  # of a run
 # Of what checked code printed, returned and drew.
 MAX_OUTPUTS = 4  # of one check
@@ -72,6 +74,16 @@ class Record(BaseModel):
         """Return a copy with other values in some fields; these are not validated."""
         assert changes.keys() <= type(self).model_fields.keys(), "it has all of these fields"
         return self.model_copy(update=changes)
+
+
+class Sparse(Record):
+    """Base of records of which there are many: they are stored without what is as by default."""
+
+    @model_serializer(mode="wrap")
+    def _leave_out_defaults(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        fields = type(self).model_fields
+        written: dict[str, Any] = write(self)
+        return {n: v for n, v in written.items() if getattr(self, n) != fields[n].default}
 
 
 def _storable(value: Any) -> Any:
@@ -158,32 +170,29 @@ def named_criteria(names: Iterable[str], glossary: Iterable[Criterion]) -> tuple
     )
 
 
-class Choice(Record):
-    """One of the results that texts give, or somebody expects, on an input."""
-
-    result: str  # the value as Python, or the name of the exception
-    raises: bool = False  # whether it is an exception
-
-    @property
-    def choice(self) -> "Choice":
-        """The result alone."""
-        return Choice(result=self.result, raises=self.raises)
-
-
-class Input(Record):
-    """What results are results of."""
+class Called(Record):
+    """An input with what it gives, or what somebody expects that it gives."""
 
     call: str  # as Python
     setup: str = ""  # statements to run before it
+    # A value as Python, or ``raises`` with the name of an exception; empty if neither is known.
+    gives: str = ""
 
     @property
     def code(self) -> str:
         """The call below what runs before it."""
         return f"{self.setup}\n{self.call}".strip("\n")
 
+    @property
+    def raises(self) -> str:
+        """The name of the exception that it gives; empty for a value."""
+        name = bare(self.gives)
+        return "" if name == self.gives else name
 
-class Called(Choice, Input):
-    """A result with its input."""
+
+def bare(gives: str) -> str:
+    """Return a result without the word that says that it is an exception."""
+    return gives.removeprefix("raises ")
 
 
 class Clarification(Called):
@@ -195,16 +204,15 @@ class Clarification(Called):
     @property
     def sentence(self) -> str:
         """The example in words: ``median([]) raises ValueError``."""
-        return f"{self.call} {'raises' if self.raises else 'returns'} {self.result}"
+        return f"{self.call} {self.gives if self.raises else f'returns {self.gives}'}"
 
 
-class Attempt(Input):
+class Attempt(Called):
     """A call on which a student's code fails: what they predict that it gives, and what it does."""
 
-    gives: Choice
-    expected: Choice  # what the task wants
+    expected: str  # what the task wants
     quote: str = ""  # the task's words that ask for it; empty for one of the task's examples
-    predicted: Choice | None = None  # None before they said so
+    predicted: str = ""  # empty before they said so
 
 
 class Shape(Record):
@@ -229,6 +237,18 @@ class Fault(Record):
     line: Count = 0  # the line of the text; 0 where none is known
     compared: tuple[Shape, ...] = ()  # the two values that a test compared
     words: str = ""  # how it ended, in words of ours that no value is put into
+
+
+class WrittenText(Record):
+    """A text as a writer gave it, apart from the thoughts around it."""
+
+    text: str
+    thoughts: str = ""
+    missed: int = 0  # how many of its edits could not be made
+    edits: int = 0  # how many edits it was given as; 0 for a whole text
+    form: Form | None = None  # what it chose, where it might
+    kind: str = ""  # of words, as it named it
+    language: str = ""  # what its fence names, where that is another than was asked for
 
 
 class Material(Record):

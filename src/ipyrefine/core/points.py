@@ -13,7 +13,7 @@ from ipyrefine.core.effects import has_to_be_wanted, loses_rows, remedy, sentenc
 from ipyrefine.core.model import Effect, Form
 from ipyrefine.core.quotes import contains_quote
 from ipyrefine.core.run import Iteration, Run
-from ipyrefine.core.table import BY_BASIS, Cell, Evidence, Point, Result, Source
+from ipyrefine.core.table import BY_BASIS, Cell, Point, Result, Source
 from ipyrefine.core.testing import is_critics
 from ipyrefine.core.unsourced import find_unsourced, guidance
 from ipyrefine.errors import UsageError
@@ -58,7 +58,8 @@ class Column(NamedTuple):
 
 
 def _missing(point: Point) -> Result:
-    return Result(passed=False, shows=point.words, fault=point.fault, computed=point.computed)
+    faults = (point.fault,) if point.fault else ()
+    return Result(passed=False, shows=point.words, faults=faults, computed=point.computed)
 
 
 def _column_of(run: Run, text: Iteration) -> Column:
@@ -229,7 +230,7 @@ def checked(run: Run, text: Iteration) -> Column:
     return column
 
 
-def _gets_further(run: Run, evidence: Evidence) -> bool:
+def _gets_further(run: Run, evidence: Result) -> bool:
     """Return True if a check found nothing to try on a text, but earlier ones did not run."""
     every = (one for iteration in run.iterations for one in iteration.evidence)
     earlier = (one for one in every if one.name == evidence.name and one.basis == "run")
@@ -242,7 +243,7 @@ def first_line(detail: str) -> str:
     return detail.strip().partition("\n")[0]
 
 
-def _take_check(column: Column, evidence: Evidence, text: str) -> None:
+def _take_check(column: Column, evidence: Result, text: str) -> None:
     faults = _faults(evidence, text)
     if evidence.passed is False and not faults:
         return
@@ -328,7 +329,7 @@ def no_source(words: str) -> Point:
     return Point(words=said, place=words, fix=fix, **fields)
 
 
-def _faults(evidence: Evidence, text: str) -> list[Point]:
+def _faults(evidence: Result, text: str) -> list[Point]:
     if evidence.points:
         return [_own(point, evidence, text) for point in evidence.points]
     if not evidence.failed:
@@ -338,7 +339,7 @@ def _faults(evidence: Evidence, text: str) -> list[Point]:
     return [_own(Point(words=words, criterion=evidence.name, fault=fault), evidence, text)]
 
 
-def _own(point: Point, evidence: Evidence, text: str) -> Point:
+def _own(point: Point, evidence: Result, text: str) -> Point:
     """Return a check's fault as its point; words that are not in the text have no place there."""
     source, kind = BY_BASIS.get(evidence.basis, ("run", "result"))
     point = point.replace(
@@ -346,7 +347,7 @@ def _own(point: Point, evidence: Evidence, text: str) -> Point:
     )
     if not contains_quote(text, point.place):
         point = point.replace(place="", words=f'{point.words} (at "{point.place}")')
-    return point if evidence.required else point.replace(blocking=False)
+    return point if evidence.counts else point.replace(blocking=False)
 
 
 def _follow(

@@ -68,8 +68,8 @@ def _misses_result(run: Run) -> bool:
     """Return True if the best text fails a result that the user has just said they expect."""
     said = run.decisions and isinstance(run.decisions[-1], Expect)
     best = run.iterations[run.best or 0]
-    failed = (t for e in best.evidence if e.failed for t in e.tallies if t.noun == "result")
-    return bool(said) and any(tally.held < tally.of for tally in failed)
+    failed = (e.tallies["result"] for e in best.evidence if e.failed and "result" in e.tallies)
+    return bool(said) and any(held < of for held, of in failed)
 
 
 def is_asked_first(run: Run) -> bool:
@@ -133,8 +133,7 @@ def to_check(run: Run) -> Iteration | None:
 
 
 def _needs_checks(run: Run, iteration: Iteration) -> bool:
-    ran = sum(not one.outdated for one in iteration.evidence)
-    waits = ran < len(run.setup.checks) or lacks_tests(run, iteration)
+    waits = len(iteration.evidence) < len(run.setup.checks) or lacks_tests(run, iteration)
     return waits and readers.find_duplicate(run, iteration) is None
 
 

@@ -9,7 +9,7 @@ from pydantic import Field
 from ipyrefine.core.events import Event
 from ipyrefine.core.model import Finish, Price, Record, Task, Usage
 from ipyrefine.core.run import Run
-from ipyrefine.core.table import Evidence, Point, Result
+from ipyrefine.core.table import Point, Result
 
 
 class Message(Record):
@@ -101,7 +101,7 @@ class Check(Protocol):
     def name(self) -> str:
         """Name for people and records."""
 
-    async def __call__(self, text: str, task: Task) -> Evidence:
+    async def __call__(self, text: str, task: Task) -> Result:
         """Check one text against the task."""
 
 

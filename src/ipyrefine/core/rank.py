@@ -128,7 +128,7 @@ def _barred(run: Run, text: Iteration, cells: Sequence[Cell]) -> Verdict | None:
     if (no := _refusal(run, text)) is not None:
         return bars("unreadable" if text.unread else "not_ready", line=text.unread or no)
     for one in text.evidence:
-        if one.required and one.not_run:
+        if one.counts and one.not_run:
             return bars("not_run", one.name, first_line(one.shows))
     for point, result in cells:
         waits = point.blocking and not point.let_go and result.passed is None

@@ -60,12 +60,7 @@ def _apply(run: Run, event: Event) -> Run:
             results = run.iterations[event.iteration].results | event.results
             return amend(run, event.iteration, results=results)
         case events.ExplanationReady():
-            found = Explanation(
-                iteration=event.iteration,
-                question=event.question,
-                answer=event.answer,
-                ends=event.ends,
-            )
+            found = Explanation(**event.model_dump(include=set(Explanation.model_fields)))
             run = run.replace(explanations=(*run.explanations, found))
             return _without_wish(run) if event.ends else run
         case events.VerdictReached(iteration=number):
@@ -139,25 +134,16 @@ def _drop_draft(run: Run, candidate: int) -> Run:
 
 
 def _add_revision(run: Run, event: events.RevisionReady) -> Run:
-    revision = Iteration(
-        number=event.iteration,
-        parent=event.parent,
-        text=event.text,
-        thoughts=event.thoughts,
-        changes=event.changes,
-        contested=event.contested,
-        failure=event.failure,
-        results=handed_on(run, event.parent),
-        acted_on=event.acted_on,
-        sampled=event.sampled,
-    )
+    text = event.revision
+    assert text.parent is not None, "it was made from one"
+    revision = text.replace(results=handed_on(run, text.parent))
     run = append(run, revision).replace(
         head=None, selected=(), revision_requested=False, awaits_user=False
     )
     # Feedback of the user's evaluator is not contested: it is asked anew.
-    points = (run.points[id_] for id_ in event.contested if id_ in run.points)
+    points = (run.points[id_] for id_ in text.contested if id_ in run.points)
     claims = (p.id for p in points if p.source == "critic" and p.kind != "fact")
-    return change_points(run, claims, lambda one: one.contested_for(event.changes[one.id]))
+    return change_points(run, claims, lambda one: one.contested_for(text.changes[one.id]))
 
 
 def _add_critique(run: Run, event: events.CritiqueReady) -> Run:
@@ -191,13 +177,9 @@ def _add_evaluation(run: Run, event: events.CritiqueReady) -> Run:
 
 
 def _add_evidence(run: Run, event: events.EvidenceReady) -> Run:
-    earlier = run.iterations[event.iteration].evidence
-    name = event.evidence.name
-    again = next((one for one in earlier if one.name == name and one.outdated), None)
-    earlier = tuple(one for one in earlier if one is not again)
     # In the order of the checks, whichever ended first.
     places = {name: place for place, name in reversed([*enumerate(run.setup.checks)])}
-    found = (*earlier, event.evidence)
+    found = (*run.iterations[event.iteration].evidence, event.evidence)
     evidence = sorted(found, key=lambda one: places.get(one.name, len(places)))
     return amend(run, event.iteration, evidence=tuple(evidence))
 

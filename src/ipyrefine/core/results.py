@@ -13,7 +13,7 @@ from itertools import chain, zip_longest
 from zlib import crc32
 
 from ipyrefine.core.decisions import Expect
-from ipyrefine.core.model import Choice, Clarification, Input, Outcome
+from ipyrefine.core.model import Called, Clarification, Outcome, bare
 from ipyrefine.core.points import left_open
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.stated import read_examples
@@ -27,14 +27,16 @@ from ipyrefine.core.syntax import (
     try_parse_expression,
     unparse,
 )
-from ipyrefine.core.table import Cell, Point, Row
+from ipyrefine.core.table import Point, Result
 from ipyrefine.core.testing import is_critics, needed
 from ipyrefine.errors import UsageError
 
 MAX_SHOWN = 5  # rows of a text
 _MAX_ASKED = 2  # of them; the others are folded
 # Exceptions that say that a text is broken; nobody has to say whether they are right.
-_FAULTS = ("NameError", "UnboundLocalError", "ImportError", "ModuleNotFoundError", "SyntaxError")
+_FAULTS = tuple(
+    f"raises {name}Error" for name in ("Name", "UnboundLocal", "Import", "ModuleNotFound", "Syntax")
+)
 _MOST = {"critic": 2}  # of rows without a rival, as variety is what finds faults
 _SETUP_LINES = 6
 _EXCEPTION = re.compile(r"(?:raises?\s+)?([A-Za-z_][\w.]*)", re.IGNORECASE)
@@ -42,7 +44,7 @@ _EXCEPTION = re.compile(r"(?:raises?\s+)?([A-Za-z_][\w.]*)", re.IGNORECASE)
 Key = tuple[str, str]  # an input: the call and what runs before it
 
 
-def rows(run: Run, iteration: Iteration | None) -> tuple[Row, ...]:
+def rows(run: Run, iteration: Iteration | None) -> tuple[Result, ...]:
     """Return what a text gives on at most five inputs, the most informative first.
 
     First come results with a rival: where only a critic's test sets a revision above another text,
@@ -52,10 +54,10 @@ def rows(run: Run, iteration: Iteration | None) -> tuple[Row, ...]:
     """
     if iteration is None:
         return ()
-    found: dict[Key, Row] = {}
+    found: dict[Key, Result] = {}
     stated = {*map(key_of, read_examples(run.task.text))}
     every = (
-        one.replace(rivals=tuple(rival for rival in one.rivals if not _is_fault(rival)))
+        one.replace(rivals=tuple(rival for rival in one.rivals if rival not in _FAULTS))
         for one in (
             *_changed(run, iteration),
             *_left_open(run, iteration),
@@ -69,12 +71,12 @@ def rows(run: Run, iteration: Iteration | None) -> tuple[Row, ...]:
     )
     for row in sorted(every, key=lambda row: not row.rivals):
         key = key_of(row)
-        if key in answers or not (fails or key in stated or _is_fault(row)):
+        if key in answers or not (fails or key in stated or row.gives in _FAULTS):
             found.setdefault(key, row)
     return tuple(_marked(found[key], answers.get(key)) for key in _shown(found, answers))
 
 
-def unfolded(shown: Sequence[Row]) -> list[Row]:
+def unfolded(shown: Sequence[Result]) -> list[Result]:
     """Return the rows to see at once: at most two that ask, the user's, and what a cell did."""
     asked = [one for one in shown if one.rivals][:_MAX_ASKED]
     called = [one for one in shown if one.source != "cell"]
@@ -82,11 +84,11 @@ def unfolded(shown: Sequence[Row]) -> list[Row]:
     return [
         one
         for one in shown
-        if one.source == "cell" or one.confirmed is not None or one in asked or one in first
+        if one.source == "cell" or one.passed is not None or one in asked or one in first
     ]
 
 
-def example_asked(iteration: Iteration, shown: Sequence[Row]) -> Row | None:
+def example_asked(iteration: Iteration, shown: Sequence[Result]) -> Result | None:
     """Return the call of a function of which the user is asked for the result, if any.
 
     It is one where nothing says what a text should give, and no other result asks.
@@ -95,28 +97,20 @@ def example_asked(iteration: Iteration, shown: Sequence[Row]) -> Row | None:
     if said is None or said.outcome is not Outcome.NOT_JUDGED or said.barred or len(shown) != 1:
         return None
     asked = shown[0]
-    known = asked.setup or asked.rivals or asked.conditions or asked.confirmed is not None
+    known = asked.setup or asked.rivals or asked.conditions or asked.passed is not None
     return asked if asked.source == "own" and not known else None
 
 
-def given(run: Run, iteration: Iteration) -> dict[Key, Choice]:
+def given(run: Run, iteration: Iteration) -> dict[Key, str]:
     """Return what a text gives, by input: in checks, and in a critic's tests."""
-    found: dict[Key, Choice] = {}
-    for cell in run.cells(iteration):
-        if not is_critics(cell.point):
-            continue
-        if cell.result.passed:
-            found |= {key_of(one): one for one in claims(cell.point)}
-        elif (row := missed_claim(cell)) and cell.result.gives:
-            found[key_of(row)] = cell.result.gives
-    return found | {key_of(row): row for row in _checked(iteration)}
+    found = list[Result]()
+    for test, result in run.cells(iteration):
+        if is_critics(test):
+            found += claims(test) if result.passed else [result] * bool(result.gives)
+    return {key_of(one): one.gives for one in (*found, *_checked(iteration))}
 
 
-def _is_fault(one: Choice) -> bool:
-    return one.raises and one.result in _FAULTS
-
-
-def key_of(one: Input) -> Key:
+def key_of(one: Called) -> Key:
     """Return what two inputs have in common that are the same, however they are laid out."""
     return laid_out(one.call), one.setup.strip()
 
@@ -128,17 +122,15 @@ def laid_out(call: str) -> str:
     return unparse(tree) if tree else call.strip()
 
 
-def gives_same(one: Choice, other: Choice) -> bool:
+def gives_same(one: str, other: str) -> bool:
     """Return True if two results are the same value or exception."""
-    if one.raises or other.raises or one.result == other.result:
-        return one.raises == other.raises and one.result == other.result
-    value, other_value = read_literal(one.result), read_literal(other.result)
+    value, other_value = read_literal(one), read_literal(other)
     if value is NO_VALUE or other_value is NO_VALUE:
-        return one.result == other.result
-    return equal_values(value, other_value)
+        return one == other
+    return one == other or equal_values(value, other_value)
 
 
-def claims(test: Point) -> tuple[Row, ...]:
+def claims(test: Point) -> tuple[Result, ...]:
     """Return what a critic's test expects as calls with their results; none where it does more.
 
     Each of its lines is then ``assert f(x) == literal``, or a call under ``pytest.raises``; or the
@@ -151,7 +143,7 @@ def claims(test: Point) -> tuple[Row, ...]:
 
 
 @lru_cache(maxsize=128)
-def _claims(code: str) -> tuple[Row, ...]:
+def _claims(code: str) -> tuple[Result, ...]:
     tree = try_parse(code)
     function = tree.body[-1] if tree and tree.body else None
     if tree is None or not isinstance(function, ast.FunctionDef):
@@ -163,7 +155,7 @@ def _claims(code: str) -> tuple[Row, ...]:
         return ()
     body = function.body[1:] if ast.get_docstring(function) is not None else function.body
     body, named = _named(body)
-    found: list[Row] = []
+    found: list[Result] = []
     for case in cases if body else ():
         lines = [_Filler({**named, **case}).visit(deepcopy(one)) for one in body]
         read = [_read(one) for one in lines]
@@ -175,12 +167,6 @@ def _claims(code: str) -> tuple[Row, ...]:
             return ()
         found += [row.replace(setup=setup) for row in read[start:] if row]
     return tuple(found)
-
-
-def missed_claim(cell: Cell) -> Row | None:
-    """Return the claim of a critic's test that a text misses, if what the text gives is known."""
-    found, result = claims(cell.point), cell.result
-    return found[result.claim] if result.gives and result.claim < len(found) else None
 
 
 def _named(body: list[ast.stmt]) -> tuple[list[ast.stmt], dict[str, ast.expr]]:
@@ -236,12 +222,12 @@ def _cases(function: ast.FunctionDef, filler: _Filler) -> list[dict[str, ast.exp
     return []
 
 
-def _read(node: ast.stmt) -> Row | None:
+def _read(node: ast.stmt) -> Result | None:
     match node:
         case ast.Assert(
             test=ast.Compare(left=call, ops=[ast.Eq() | ast.Is()], comparators=[value])
         ) if is_literal(result := unparse(value)) and not is_literal(unparse(call)):
-            return Row(call=unparse(call), result=result, source="critic")
+            return Result(call=unparse(call), gives=result, source="critic")
         case ast.With(
             items=[
                 ast.withitem(
@@ -253,7 +239,7 @@ def _read(node: ast.stmt) -> Row | None:
             body=[ast.Expr(value=call)],
         ) if len(a) == 1 and isinstance(a[0], ast.Name | ast.Attribute):
             name = unparse(a[0]).rpartition(".")[2]
-            return Row(call=unparse(call), result=name, raises=True, source="critic")
+            return Result(call=unparse(call), gives=f"raises {name}", source="critic")
     return None
 
 
@@ -265,45 +251,45 @@ def _is_own_import(node: ast.stmt) -> bool:
     return isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] not in standard
 
 
-def _changed(run: Run, iteration: Iteration) -> Iterator[Row]:
+def _changed(run: Run, iteration: Iteration) -> Iterator[Result]:
     """Yield the results that only a critic's test speaks for, against another text's."""
     held = {id_ for id_, one in iteration.results.items() if one.passed}
     for other in run.iterations[: iteration.number]:
         wrong = any(one.failed for one in other.evidence)
-        for cell in run.cells(other):
-            asks = is_critics(cell.point) and cell.id in held and not (wrong or cell.point.dropped)
-            if asks and (row := missed_claim(cell)) and cell.result.gives:
-                yield row.replace(rivals=(cell.result.gives,))
+        for test, one in run.cells(other):
+            asks = is_critics(test) and test.id in held and not (wrong or test.dropped)
+            if asks and one.gives:
+                yield one.on_input(gives=one.expected, rivals=(one.gives,), source="critic")
 
 
-def _left_open(run: Run, iteration: Iteration) -> Iterator[Row]:
+def _left_open(run: Run, iteration: Iteration) -> Iterator[Result]:
     """Yield the inputs on which the answers to a critic's questions differ."""
     given = {key_of(row): row for row in _checked(iteration)}
     for question in left_open(run, iteration):
         if question.call:
-            row = given.get(key_of(Input(call=question.call))) or Row(call="", result="")
-            rivals = (one for one in results_among(question.options) if not gives_same(one, row))
+            row = given.get(key_of(Called(call=question.call))) or Result()
+            rivals = (
+                one for one in results_among(question.options) if not gives_same(one, row.gives)
+            )
             yield row.replace(call=question.call, source="open", rivals=tuple(rivals))
 
 
-def _by_critic(run: Run, iteration: Iteration) -> list[Row]:
+def _by_critic(run: Run, iteration: Iteration) -> list[Result]:
     """Return what a critic's tests claim: what the text misses, then the first of each test."""
-    missed, held = list[Row](), list[tuple[Row, ...]]()
-    for cell in run.cells(iteration):
-        test, result = cell
+    missed, held = list[Result](), list[tuple[Result, ...]]()
+    for test, result in run.cells(iteration):
         if not is_critics(test) or test.dropped:
             continue
         if result.passed and result.counts:
             held.append(claims(test))
-        elif result.gives and (row := missed_claim(cell)):
-            gives, rival = result.gives, row.choice
-            missed.append(row.replace(result=gives.result, raises=gives.raises, rivals=(rival,)))
+        elif result.gives:
+            missed.append(result.on_input(source="critic"))
     return [*missed, *filter(None, chain.from_iterable(zip_longest(*held)))]
 
 
-def _by_check(run: Run, iteration: Iteration) -> list[Row]:
+def _by_check(run: Run, iteration: Iteration) -> list[Result]:
     others = [
-        {key_of(row): row for row in _checked(draft)}
+        {key_of(row): row.gives for row in _checked(draft)}
         for draft in run.drafts
         if draft.number != iteration.number
         and not any(e.failed for e in draft.evidence)
@@ -313,30 +299,30 @@ def _by_check(run: Run, iteration: Iteration) -> list[Row]:
     found = []
     for row in _checked(iteration):
         given = filter(None, (one.get(key_of(row)) for one in others))
-        differ = (o.choice for o in given if not gives_same(row, o))
+        differ = (one for one in given if not gives_same(row.gives, one))
         rivals = tuple(dict.fromkeys(differ))
         found.append(row.replace(rivals=rivals, source="drafts") if rivals else row)
     return found
 
 
-def _checked(iteration: Iteration) -> Iterator[Row]:
+def _checked(iteration: Iteration) -> Iterator[Result]:
     return (row for evidence in iteration.evidence for row in evidence.rows)
 
 
-def _marked(row: Row, answer: Clarification | None) -> Row:
+def _marked(row: Result, answer: Clarification | None) -> Result:
     """Return a row with the user's word on it; what is answered is not asked again."""
     if answer is None:
         return row
-    return row.replace(confirmed=gives_same(answer, row), rivals=())
+    return row.replace(passed=gives_same(answer.gives, row.gives), rivals=())
 
 
-def _shown(found: Mapping[Key, Row], answered: Container[Key]) -> list[Key]:
+def _shown(found: Mapping[Key, Result], answered: Container[Key]) -> list[Key]:
     """Return which rows to show: five with few of one kind, among them what the user answered."""
     first, rest, counts = list[Key](), list[Key](), Counter[str]()
     for key, row in found.items():
         counts[row.source] += not row.rivals
         few = row.rivals or counts[row.source] <= _MOST.get(row.source, MAX_SHOWN)
-        if row.result or row.rivals:
+        if row.gives or row.rivals:
             (first if few else rest).append(key)
     order = [*first, *rest]  # an answer moves no row
     said = [key for key in order if key in answered]
@@ -345,31 +331,33 @@ def _shown(found: Mapping[Key, Row], answered: Container[Key]) -> list[Key]:
     return [key for key in order if key in kept]
 
 
-def row_key(row: Row) -> str:
+def row_key(row: Result) -> str:
     """Return the name by which a page says which result it means."""
     return f"{crc32(repr((row.setup, row.call)).encode()):x}"
 
 
-def row_choices(row: Row) -> tuple[Choice, ...]:
+def row_choices(row: Result) -> tuple[str, ...]:
     """Return the possible results of a row, in an order that does not give away the text's own."""
-    every = (row.choice, *row.rivals)
-    found = {(one.result, one.raises): one for one in every if one.result}
-    return tuple(found[one] for one in sorted(found))
+    return tuple(sorted(filter(None, {row.gives, *row.rivals}), key=_by_value))
+
+
+def _by_value(gives: str) -> tuple[str, bool]:
+    return bare(gives), bare(gives) != gives
 
 
 # What the user expects
 
 
-def expect(row: Row, words: str | None = None) -> Expect:
+def expect(row: Called, words: str | None = None) -> Expect:
     """Return the decision that a row's input gives a result; by default the row's own.
 
     Raises:
         UsageError: the words are neither a value as Python nor the name of an exception.
     """
-    result = row if words is None else read_result(words)
-    if not result.result:
+    gives = row.gives if words is None else read_result(words)
+    if not gives:
         raise UsageError("This result can't be written as Python. Say what it should be.")
-    return Expect(call=row.call, result=result.result, raises=result.raises, setup=row.setup)
+    return Expect(call=row.call, gives=gives, setup=row.setup)
 
 
 def read_expectation(words: str) -> Expect:
@@ -384,10 +372,10 @@ def read_expectation(words: str) -> Expect:
             call, name = unparse(left), unparse(value)
         case _ if not raises:
             raise UsageError('Use %refine should 2 "VALUE", or %refine should "f(x) == VALUE".')
-    return expect(Row(call=call.strip(), result=""), name)
+    return expect(Called(call=call.strip()), name)
 
 
-def read_result(words: str) -> Choice:
+def read_result(words: str) -> str:
     """Read a result in the user's words: ``[1, 2]``, ``ValueError`` or ``raises ValueError``.
 
     Raises:
@@ -396,18 +384,18 @@ def read_result(words: str) -> Choice:
     match = _EXCEPTION.fullmatch(words.strip())
     name = match[1].rpartition(".")[2] if match else ""
     if is_exception(name):
-        return Choice(result=name, raises=True)
+        return f"raises {name}"
     if not is_literal(words.strip()):
         raise UsageError(
             "A result is a value as Python, such as [1, 2], or the name of an exception, such as "
             "ValueError."
         )
-    return Choice(result=words.strip())
+    return words.strip()
 
 
-def results_among(options: Iterable[str]) -> list[Choice]:
+def results_among(options: Iterable[str]) -> list[str]:
     """Return those of some answers that are results."""
-    found = list[Choice]()
+    found = list[str]()
     for option in options:
         with suppress(UsageError):
             found.append(read_result(option))

@@ -21,17 +21,18 @@ from ipyrefine.core.model import (
     Ran,
     Record,
     Setup,
+    Sparse,
     Stage,
     StopReason,
     Task,
     Usage,
     Verdict,
 )
-from ipyrefine.core.table import Cell, Evidence, Point, Reading, Result
+from ipyrefine.core.table import Cell, Point, Reading, Result
 from ipyrefine.core.testing import is_critics, suite_evidence
 
 
-class Iteration(Record):
+class Iteration(Sparse):
     """One text, a draft or a revision, and everything known about it."""
 
     number: Count  # 0 for the first draft, then 1, 2, …
@@ -41,15 +42,15 @@ class Iteration(Record):
     thoughts: str = ""  # what the writer wrote before the text; shown, never judged
     # Why the model gave no usable text (cut off, refused, unreadable): it is then the parent's.
     failure: str = ""
-    results: dict[str, Result] = Field(default_factory=dict)  # its column: by the ids of points
+    results: dict[str, Result] = Field(default={})  # its column: by the ids of points
     acted_on: tuple[str, ...] = ()  # ids of the points that this revision was written for
     sampled: bool = False  # whether it is another draft, written from the task, not its parent
     reading: Reading | None = None  # a critic's; None until one read it
     evaluation: Reading | None = None  # the user's evaluator's
     # What the revision says it changed, by the ids of points, and those of them that it contests.
-    changes: dict[str, str] = Field(default_factory=dict)
+    changes: dict[str, str] = Field(default={})
     contested: tuple[str, ...] = ()
-    evidence: tuple[Evidence, ...] = ()
+    evidence: tuple[Result, ...] = ()
     verdict: Verdict | None = None  # as it was shown last; None until it was verified
     override: Override | None = None
     overruled: Outcome | None = None  # the outcome that its verdict had before that
@@ -76,7 +77,7 @@ class Iteration(Record):
     @property
     def conditions(self) -> tuple[Condition, ...]:
         """What makes some results of this text less than the real thing."""
-        found: tuple[Evidence | Result, ...] = (*self.evidence, *self.results.values())
+        found: tuple[Result, ...] = (*self.evidence, *self.results.values())
         return tuple(dict.fromkeys(c for one in found for c in one.conditions))
 
 
@@ -186,7 +187,7 @@ class Run(Record):
         found = (one.results[point] for one in reversed(self.iterations) if point in one.results)
         return next((Cell(self.points[point], one) for one in found), None)
 
-    def evidence(self, text: Iteration) -> tuple[Evidence, ...]:
+    def evidence(self, text: Iteration) -> tuple[Result, ...]:
         """Return what the checks show of a text, and the critic's tests together."""
         suite = suite_evidence(self.points, text.results)
         return (*text.evidence, suite) if suite else text.evidence

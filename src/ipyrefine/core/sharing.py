@@ -29,7 +29,7 @@ from ipyrefine.core.model import (
 from ipyrefine.core.plain_code import without_data
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.syntax import NO_VALUE, read_literal
-from ipyrefine.core.table import Cell, Evidence, Point, Result
+from ipyrefine.core.table import Cell, Point, Result
 from ipyrefine.core.testing import is_critics
 
 Level = Literal["structure", "code", "outputs", "values"]
@@ -242,14 +242,13 @@ def _effect(effect: Effect, known: frozenset[str]) -> Effect:
     return effect.replace(**fields)
 
 
-def _evidence(evidence: Evidence, text: str, known: frozenset[str]) -> Evidence:
+def _evidence(evidence: Result, text: str, known: frozenset[str]) -> Result:
     ran_on = on_conditions(evidence.conditions)
     lines = [f"It ran {ran_on}."] if ran_on else []
     said = ((one.about, fault_sentence(one, text)) for one in evidence.faults)
     lines += [": ".join(filter(None, one)) for one in said]
-    for one in evidence.tallies:
-        verb = "pass" if one.noun == "test" else "hold"
-        lines.append(f"{one.held} of {one.of} {one.noun}s {verb}.")
+    for noun, (held, of) in evidence.tallies.items():
+        lines.append(f"{held} of {of} {noun}s {'pass' if noun == 'test' else 'hold'}.")
     if evidence.passed and evidence.basis == "run":
         lines.append("It runs without an error.")
     lines += map(_output, evidence.outputs)
@@ -263,8 +262,8 @@ def _result(cell: Cell, text: str, known: frozenset[str]) -> Result:
     if point.check or is_critics(point):
         if not (point.computed or result.computed):
             return result
-        shown = "" if result.passed else fault_sentence(result.fault, text)
-        return result.replace(shows=shown, gives=None)
+        shown = "" if result.passed else fault_sentence(next(iter(result.faults), None), text)
+        return result.replace(shows=shown, call="", setup="", gives="", rivals=())
     if point.effect:
         return result.replace(shows=sentence(_effect(point.effect, known)))
     return result.replace(shows=_KEPT) if point.computed else result
@@ -289,11 +288,11 @@ def _point(run: Run, point: Point, known: frozenset[str]) -> Point:
 def _clarification(answer: Clarification) -> Clarification:
     if not answer.computed:
         return answer
-    if answer.raises:
-        known = answer.result in exception_names()
-        return answer.replace(result=answer.result if known else "an exception")
-    value = read_literal(answer.result)
-    return answer.replace(result="an object" if value is NO_VALUE else f"a {shape_of(value)}")
+    if name := answer.raises:
+        known = name in exception_names()
+        return answer if known else answer.replace(gives="raises an exception")
+    value = read_literal(answer.gives)
+    return answer.replace(gives="an object" if value is NO_VALUE else f"a {shape_of(value)}")
 
 
 def _material(material: Material, draft: str) -> Material:
@@ -303,7 +302,7 @@ def _material(material: Material, draft: str) -> Material:
     return material.replace(text=f"{head}\n{fault_sentence(material.fault, draft)}")
 
 
-def _full_lines(evidence: Evidence) -> Iterator[str]:
+def _full_lines(evidence: Result) -> Iterator[str]:
     yield from filter(str.strip, evidence.shows.splitlines())
     for text in output_texts(evidence.outputs):
         yield from text.splitlines()

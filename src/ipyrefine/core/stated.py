@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import islice, zip_longest
 from typing import Literal
 
-from ipyrefine.core.model import Called, Input, Task
+from ipyrefine.core.model import Called, Task
 from ipyrefine.core.syntax import (
     free_names,
     is_literal,
@@ -25,15 +25,19 @@ _MAX_MARKS, _MAX_STARTS = 500, 20  # of one line: signs for "returns", and calls
 _Definition = ast.FunctionDef | ast.ClassDef  # an async function returns no value yet
 
 
-class Example(Input):
-    """An input with what it has to give."""
+class Example(Called):
+    """An input with what it has to give: an output, too, or the expression of a value.
 
-    # An output, the name of an exception, or the expression of a value; empty where it is only
-    # asked what the input gives.
-    expected: str = ""
-    # The output is compared, the value is, the call is true, or it raises such an exception.
-    kind: Literal["doctest", "equals", "holds", "raises"] = "equals"
+    That is empty where it is only asked what the input gives.
+    """
+
+    kind: Literal["doctest", "equals", "holds"] = "equals"  # output, value, or a call that is true
     prints: bool = False  # whether the task speaks of printing, so that a result may be printed
+
+    @property
+    def raises(self) -> str:
+        """The name of the exception that it raises; an output is none."""
+        return "" if self.kind == "doctest" else super().raises
 
 
 def stated_examples(task: Task) -> tuple[Example, ...]:
@@ -43,8 +47,7 @@ def stated_examples(task: Task) -> tuple[Example, ...]:
 
 def as_example(one: Called) -> Example:
     """Return a call with its result as an example."""
-    kind: Literal["raises", "equals"] = "raises" if one.raises else "equals"
-    return Example(call=one.call, expected=one.result, kind=kind, setup=one.setup)
+    return Example(call=one.call, setup=one.setup, gives=one.gives)
 
 
 @lru_cache(maxsize=8)
@@ -161,7 +164,7 @@ def _as_doctests(
             if expected := want or "\n".join(output).rstrip():
                 setup, prints = session.setup(tree), session.prints
                 kind: Literal["doctest"] = "doctest"
-                yield Example(call=source, expected=expected, kind=kind, setup=setup, prints=prints)
+                yield Example(call=source, gives=expected, kind=kind, setup=setup, prints=prints)
             session.add(source, tree)
 
 
@@ -195,7 +198,7 @@ def _read_test(test: ast.expr, session: _Session, *, asserted: bool) -> Iterator
         if _calls_text(one, session.names) and (expected or asserted):
             source = unparse(call)
             kind: Literal["equals", "holds"] = "equals" if expected else "holds"
-            yield Example(call=source, expected=expected or "True", kind=kind, setup=setup)
+            yield Example(call=source, gives=expected or "True", kind=kind, setup=setup)
             session.add(source, call)  # it may have changed what a later one looks at
 
 
@@ -239,7 +242,7 @@ def _read_prose(text: str) -> Iterator[Example]:
         elif source:
             expected = _read_value(text[mark.end() :], to_end=after is None)
         if source and expected and not (expected == "None" and source.endswith("()")):
-            yield Example(call=source, expected=expected, kind="equals")
+            yield Example(call=source, gives=expected)
             start = mark.end()
 
 

@@ -1,8 +1,9 @@
 """Read what this version of ipyrefine stored, and refuse what another one did.
 
-Records, the journal's events and recordings hold every field, so that nothing on disk depends on
-a default, and the `VERSION` of their fields. A changed field needs a new version. Whoever wants to
-read older files upgrades their JSON in `require_current`, which every reader calls.
+Records, the journal's events and recordings hold the `VERSION` of their fields, and every field but
+those of points and results that have their defaults. A changed field or default needs a new
+version. Whoever wants to read older files upgrades their JSON in `require_current`, which every
+reader calls.
 """
 
 import json
@@ -11,7 +12,7 @@ from typing import Any
 from ipyrefine.core.events import EVENT, Event
 from ipyrefine.core.run import Run
 
-VERSION = 13
+VERSION = 14
 
 
 class OtherVersion(ValueError):

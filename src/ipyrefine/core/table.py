@@ -1,15 +1,13 @@
 """A run as one table: a row for each thing that texts are held to, a column for each text."""
 
-from typing import Annotated, Literal, NamedTuple, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import Field
 
 from ipyrefine.core.model import (
     MAX_OUTPUTS,
-    Amount,
     Basis,
     Called,
-    Choice,
     Condition,
     Count,
     Effect,
@@ -20,6 +18,7 @@ from ipyrefine.core.model import (
     Record,
     RowSource,
     Score,
+    Sparse,
 )
 
 MAX_CODE = 10_000  # characters of a test
@@ -38,9 +37,10 @@ BY_BASIS: dict[Basis, tuple[Source, Kind]] = {
     "run": ("run", "result"),
 }
 _USERS: tuple[Source, ...] = ("you", "task")
+Noun = Literal["example", "result", "test"]  # what a check counts
 
 
-class Point(Record):
+class Point(Sparse):
     """One thing that texts are held to: a row.
 
     A reviser may contest what a critic says, with a reason from the task. The next critique then
@@ -123,28 +123,85 @@ class Point(Record):
         return self.replace(contests=(*self.contests, reason), upheld=None)
 
 
-class Shown(Record):
-    """What running or reading a text showed."""
+class Result(Sparse, Called):
+    """What a text shows on a point, on a check as a whole, or on an input: a cell."""
 
-    passed: bool | None  # None: it could not be tried, or there is nothing to pass
-    # For people and prompts: what was tried and came out, how it is missed, why it was not tried.
+    # None: it could not be tried, or there is nothing to pass. On an input it is the user's word.
+    passed: bool | None = None
+    # For people and prompts: what was tried and came out, how it is missed, why it was not tried;
+    # of an exception on an input, its message.
     shows: str = ""
     says: Outcome | None = None  # the verdict that a function of the user's gave
     conditions: tuple[Condition, ...] = ()
     computed: bool = False  # whether code that got copies of variables, or read files, gave it
-
-
-class Result(Shown):
-    """What running or reading a text showed on a point: a cell."""
-
-    # False: it decides nothing, as a text that does nothing passes the test, too, or as evidence
-    # settles what a remark says.
+    # False: it decides nothing, as a text that does nothing passes the test, too, as evidence
+    # settles what a remark says, or as failing the check keeps no text from passing.
     counts: bool = True
     again: bool = False  # whether it is missed once more, after an earlier text had mended it
     broken: bool = False  # whether a test could not be tried because of its own lines
-    claim: int = 0  # which of a test's claims the text misses, if any
-    gives: Choice | None = None  # what the text gives there, where the test only compares results
-    fault: Fault | None = None  # what it shows, as data
+    faults: tuple[Fault, ...] = ()  # how the text failed, as data
+
+    # On an input.
+
+    call: str = ""  # of a cell of the notebook, the name that it defines or changes
+    # What each statement before the call gives as Python; empty for None or no data.
+    steps: tuple[str, ...] = ()
+    source: RowSource = "input"  # what suggests the input
+    rivals: tuple[str, ...] = ()  # other results, of drafts or that a critic expects
+    before: str = ""  # what the name was before the cell ran
+
+    # Of a check as a whole.
+
+    name: str = ""
+    not_run: bool = False  # where it has not passed or failed: whether it could not run
+    score: Score | None = None  # 0..1, or None when it does not apply
+    held: tuple[Held, ...] = ()  # what the names that it bound or changed held then, and its answer
+    tallies: dict[Noun, tuple[Count, Count]] = Field(default={}, max_length=3)  # how many, of all
+    decisive: bool = False  # whether passing it settles the verdict
+    points: tuple[Point, ...] = ()  # each fault by itself, where the check tells them apart
+    basis: Basis = "function"  # what a verdict that rests on it is said to rest on
+    # What the text printed, returned and drew when it ran.
+    outputs: Annotated[tuple[Output, ...], Field(max_length=MAX_OUTPUTS)] = ()
+    effects: tuple[Effect, ...] = ()  # what running it did to data, the most telling first
+    rows: tuple["Result", ...] = ()  # what the text gives on inputs that the user may confirm
+
+    @property
+    def expected(self) -> str:
+        """The result that the task, or a critic, wants in place of its own; empty for none."""
+        return next(iter(self.rivals), "")
+
+    def on_input(self, **changes: Any) -> "Result":
+        """Return what it gives on its input, for the user to confirm."""
+        kept = {name: getattr(self, name) for name in ("call", "setup", "gives", "rivals")}
+        return Result(**kept | changes)
+
+    @property
+    def failed(self) -> bool:
+        """Whether it keeps the text from passing."""
+        return self.counts and self.passed is False
+
+    @property
+    def evaluates(self) -> bool:
+        """Whether a function of the user's gave a score or a verdict, as evaluators do."""
+        scores = self.score is not None and self.passed is not None
+        return self.basis == "function" and (self.says is not None or scores)
+
+    @property
+    def by_examples(self) -> bool:
+        """Whether it depends on the task's examples, with what the user expects."""
+        return self.basis in ("examples", "confirmed")
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it found no example to try a text on."""
+        return self.passed is None and not self.not_run and self.basis == "examples"
+
+    @property
+    def grounds(self) -> bool:
+        """Whether it counts for a verdict: it failed, or a verdict may rest on its pass."""
+        return self.passed is False or (
+            self.passed is True and self.basis not in ("run", "none", "critique")
+        )
 
 
 class Cell(NamedTuple):
@@ -195,88 +252,6 @@ class Cell(NamedTuple):
     def actionable(self) -> bool:
         """Whether a revision should act on it: it is open, and not left to the user."""
         return self.is_open and not self.point.disputed and not self.asks
-
-
-class Tally(Record):
-    """What a check counted."""
-
-    held: Count  # how many of them hold
-    of: Count  # how many there are
-    noun: Literal["example", "result", "test"]  # what one of them is called
-
-    @property
-    def sentence(self) -> str:
-        """It in words, as a model reads it."""
-        noun = "stated examples" if self.noun == "example" else "results that the user expects"
-        return f"{self.held} of {self.of} {noun} hold."
-
-
-class Row(Called):
-    """What a text gives on one input, for the user to confirm.
-
-    The call of a cell of the notebook is the name that it defines or changes. The result is empty
-    if it can't be written as Python.
-    """
-
-    message: str = ""  # of the exception
-    # What each statement before the call gives as Python; empty for None or no data.
-    steps: tuple[str, ...] = ()
-    source: RowSource = "input"  # what suggests the input
-    rivals: tuple[Choice, ...] = ()  # other results, of drafts or that a critic expects
-    before: str = ""  # what the name was before the cell ran
-    output: Output | None = None  # the value, where it is a table or a figure
-    # Whether the user expects the result; False where they expect another, None before they say.
-    confirmed: bool | None = None
-    conditions: tuple[Condition, ...] = ()
-
-
-class Evidence(Shown):
-    """One check's result on one text."""
-
-    name: str
-    not_run: bool = False  # where it has not passed or failed: whether it could not run
-    score: Score | None = None  # 0..1, or None when it does not apply
-    tallies: Annotated[tuple[Tally, ...], Field(max_length=3)] = ()
-    seconds: Amount = 0.0  # wall time it took
-    required: bool = True  # whether failing it keeps the text from passing
-    decisive: bool = False  # whether passing it settles the verdict
-    points: tuple[Point, ...] = ()  # each fault by itself, where the check tells them apart
-    basis: Basis = "function"  # what a verdict that rests on it is said to rest on
-    # What the text printed, returned and drew when it ran.
-    outputs: Annotated[tuple[Output, ...], Field(max_length=MAX_OUTPUTS)] = ()
-    effects: tuple[Effect, ...] = ()  # what running it did to data, the most telling first
-    held: tuple[Held, ...] = ()  # what the names that it bound or changed held then, and its answer
-    rows: tuple[Row, ...] = ()  # what the text gives on inputs that the user may confirm
-    outdated: bool = False  # whether the user has since changed the examples it was tried on
-    faults: tuple[Fault, ...] = ()  # how the text failed, as data
-
-    @property
-    def failed(self) -> bool:
-        """Whether it keeps the text from passing."""
-        return self.required and self.passed is False
-
-    @property
-    def evaluates(self) -> bool:
-        """Whether a function of the user's gave a score or a verdict, as evaluators do."""
-        scores = self.score is not None and self.passed is not None
-        return self.basis == "function" and (self.says is not None or scores)
-
-    @property
-    def by_examples(self) -> bool:
-        """Whether it depends on the task's examples, with what the user expects."""
-        return self.basis in ("examples", "confirmed")
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether it found no example to try a text on."""
-        return self.passed is None and not self.not_run and self.basis == "examples"
-
-    @property
-    def grounds(self) -> bool:
-        """Whether it counts for a verdict: it failed, or a verdict may rest on its pass."""
-        return self.passed is False or (
-            self.passed is True and self.basis not in ("run", "none", "critique")
-        )
 
 
 Comparison = Literal["better", "same", "worse"]

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TypeGuard
 
 from ipyrefine.core.syntax import ERRORS, names_bound, names_used, parse, try_parse, unparse
-from ipyrefine.core.table import MAX_CODE, Cell, Evidence, Point, Result, Tally
+from ipyrefine.core.table import MAX_CODE, Cell, Point, Result
 
 _TEST = re.compile(r"^[^\S\n]*(?:async\s+)?def\s+(test\w*)", re.MULTILINE)
 _CLAIM = re.compile(r"^\s*(?:assert\b|>>> )", re.MULTILINE)
@@ -158,7 +158,7 @@ def _function(tree: ast.Module) -> _Function | None:
     return last if isinstance(last, _Function) else None
 
 
-def suite_evidence(points: Mapping[str, Point], results: Mapping[str, Result]) -> Evidence | None:
+def suite_evidence(points: Mapping[str, Point], results: Mapping[str, Result]) -> Result | None:
     """Return what a text shows of a critic's tests, together; None where it was tried on none.
 
     It fails where a test fails that counts. It says nothing where none of those could be tried. A
@@ -175,11 +175,11 @@ def suite_evidence(points: Mapping[str, Point], results: Mapping[str, Result]) -
     lines += [one.point.code for one in failing[:_QUOTED_TESTS]]
     lines += [f"{held} of {len(tried)} tests of the critic's pass."] if tried else []
     conditions = dict.fromkeys(c for one in found for c in one.result.conditions)
-    return Evidence(
+    return Result(
         name="critic's tests",
         passed=held == len(tried) if tried else None,
         score=held / len(tried) if tried else None,
-        tallies=(Tally(held=held, of=len(tried), noun="test"),) if tried else (),
+        tallies={"test": (held, len(tried))} if tried else {},
         shows="\n".join(lines),
         basis="critique",
         computed=any(one.result.computed for one in found),

@@ -12,7 +12,7 @@ from ipyrefine.core.model import MAX_ITERATIONS, Outcome, named_criteria
 from ipyrefine.core.points import answer
 from ipyrefine.core.results import example_asked, expect, read_expectation, rows
 from ipyrefine.core.run import Run
-from ipyrefine.core.table import Point, Row
+from ipyrefine.core.table import Point, Result
 from ipyrefine.errors import UsageError
 
 Place = Literal["insert", "replace", "none"]
@@ -152,7 +152,7 @@ def confirmations(run: Run, words: list[str]) -> list[decisions.Expect]:
     return [expect(row) for row in found]
 
 
-def _numbered_row(run: Run, word: str) -> Row:
+def _numbered_row(run: Run, word: str) -> Result:
     shown = rows(run, run.chosen)
     if word.isdecimal() and 1 <= int(word[:9]) <= len(shown):
         return shown[int(word) - 1]

@@ -13,7 +13,7 @@ from ipyrefine.core import after
 from ipyrefine.core.model import Difference, Effect, Held, Ran
 from ipyrefine.core.ports import MODELS
 from ipyrefine.core.run import Iteration
-from ipyrefine.core.table import Evidence
+from ipyrefine.core.table import Result
 from ipyrefine.errors import RefineError
 from ipyrefine.kernel.held import hold, is_data, names_left, raised_type, raised_words
 from ipyrefine.kernel.magics import python_part
@@ -65,7 +65,7 @@ class AcceptedCell:
         self._binds = names_left(self._code)
         ran = (one for one in self._text.evidence if one.basis == "run" and not one.not_run)
         shown = next((one for one in ran if one.passed is not None and not one.conditions), None)
-        self._shown: Evidence | None = shown
+        self._shown: Result | None = shown
         by_name = {one.name for one in shown.held} if shown else set()
         silent = _NO_VALUE.match(whole) or last in {*part.lines, *by_name}
         self._answers = not silent
@@ -161,7 +161,7 @@ class AcceptedCell:
 
     def _differ(
         self,
-        evidence: Evidence,
+        evidence: Result,
         shown: list[Held],
         error: Exception | None,
         now: tuple[Held, ...],

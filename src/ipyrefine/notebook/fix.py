@@ -16,7 +16,7 @@ from ipyrefine.core.points import first_line
 from ipyrefine.core.ports import Check
 from ipyrefine.core.sharing import exception_names
 from ipyrefine.core.syntax import try_parse
-from ipyrefine.core.table import Evidence
+from ipyrefine.core.table import Result
 from ipyrefine.errors import CheckNotRun, UsageError
 from ipyrefine.kernel.magics import has_python_beside_magics, python_part
 from ipyrefine.kernel.names import names_defined, names_in_draft
@@ -213,7 +213,7 @@ async def _rerun(
         try:
             evidence = await run(draft, refinement.state.task)
         except CheckNotRun as error:
-            evidence = Evidence(name=run.name, passed=None, not_run=True, shows=str(error))
+            evidence = Result(name=run.name, not_run=True, shows=str(error))
         passes = bool(evidence.passed and not evidence.conditions)
         if evidence.passed is not False:
             here = "In the sandbox it does not fail: " if passes else ""
@@ -228,13 +228,13 @@ async def _rerun(
     return (Rerun(run, draft, failed, lines, fault, passes), *others)
 
 
-def _failed(check: Check, detail: str, *faults: Fault) -> Evidence:
-    return Evidence(
+def _failed(check: Check, detail: str, *faults: Fault) -> Result:
+    return Result(
         name=check.name, passed=False, shows=detail, basis="run", computed=True, faults=faults
     )
 
 
-def _kind(evidence: Evidence) -> str:
+def _kind(evidence: Result) -> str:
     fault = first_line(evidence.shows)
     name = fault.partition(":")[0].partition(" (line")[0].rpartition(".")[2]
     return name if name.isidentifier() else fault
@@ -259,7 +259,7 @@ class Rerun:
 
     check: Check
     draft: str
-    evidence: Evidence
+    evidence: Result
     lines: tuple[str, ...]
     sandbox_fault: str
     passes: bool
@@ -269,7 +269,7 @@ class Rerun:
         """The check's name."""
         return self.check.name
 
-    async def __call__(self, text: str, task: Task) -> Evidence:
+    async def __call__(self, text: str, task: Task) -> Result:
         """Run a text, unless that is the cell itself."""
         if text == self.draft:
             return self.evidence

@@ -2,7 +2,7 @@
 
 from typing import Literal, NamedTuple
 
-from ipyrefine.core.model import Choice, Form
+from ipyrefine.core.model import Form, bare
 from ipyrefine.render.labels import Label
 
 _SHORT = 100  # characters of an output that stands in the line of its title
@@ -92,10 +92,10 @@ class Result(NamedTuple):
     sign: Literal["→", "=", "·", ""] = "→"  # what stands between the two
     before: str = ""  # what the name held before the cell ran
     # What it may give, where that is asked; their order does not say which one the text gives.
-    choices: tuple[Choice, ...] = ()
+    choices: tuple[str, ...] = ()
     rivalry: str = ""  # who gives what, where that is asked
     confirmed: bool | None = None  # the user's word on it
-    expected: Choice | None = None  # what it should be, where the user says it is something else
+    expected: str = ""  # what it should be, where the user says it is something else
     output: tuple["Block", ...] = ()  # a table or a picture that it comes with
     # What the user is asked about it; of a fact, whether to `keep` or to `undo` it. Of what they
     # `may` say they need not.
@@ -107,7 +107,7 @@ class Result(NamedTuple):
     def __str__(self) -> str:
         value = f"{self.before} → {self.value}" if self.before else self.value
         if self.choices:
-            value = f"{' or '.join(one.result for one in self.choices)}?"
+            value = f"{' or '.join(self.choices)}?"
             value += f" ({self.rivalry})" if self.rivalry else ""
         call = self.call.replace("\n", "; ")
         if self.asks == "example":
@@ -115,7 +115,7 @@ class Result(NamedTuple):
         if self.asks == "keep":
             return f"“{call}” stands in no source: {value}"
         if self.asks == "open":
-            options = " / ".join(one.result for one in self.choices)
+            options = " / ".join(self.choices)
             return f"{call} ({options})" if options else call
         line = f"{call} {self.sign} {value}" if self.sign else f"{call}{': ' * bool(value)}{value}"
         return " · ".join(map(str, filter(None, (line, self.condition, self.word))))
@@ -124,7 +124,7 @@ class Result(NamedTuple):
     def word(self) -> Label | None:
         """The user's word on it."""
         if self.expected:
-            return Label("✗", f"should be {self.expected.result}", "bad")
+            return Label("✗", f"should be {bare(self.expected)}", "bad")
         return None if self.confirmed is None else Label("✓", "confirmed", "good")
 
 

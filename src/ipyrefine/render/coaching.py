@@ -1,7 +1,7 @@
 """What a student sees of a run on their own code (`ipyrefine.core.coach`), in words."""
 
 from ipyrefine.core.coach import open_puzzle, predictions, unmet
-from ipyrefine.core.model import Attempt, Choice
+from ipyrefine.core.model import Attempt, bare
 from ipyrefine.core.results import gives_same
 from ipyrefine.core.run import Run
 from ipyrefine.render import words
@@ -39,7 +39,7 @@ def said(run: Run) -> list[Block]:
         left = [one for one in left if change or one.words not in reason]
         also += [one.words for one in sorted(left, key=lambda one: not one.weighs)]
     made = [
-        Item(name=one.code.replace("\n", "; "), text=_sentence(one, one.predicted))
+        Item(name=one.code.replace("\n", "; "), text=_sentence(one))
         for one in run.attempts
         if one.predicted
     ]
@@ -50,9 +50,9 @@ def said(run: Run) -> list[Block]:
     return [*blocks, *(Items(title, tuple(found)) for title, found in listed.items() if found)]
 
 
-def _sentence(attempt: Attempt, predicted: Choice) -> str:
-    right = gives_same(predicted, attempt.gives)
-    gives = ", and so it is" if right else f"; it gives {attempt.gives.result}"
+def _sentence(attempt: Attempt) -> str:
+    right = gives_same(attempt.predicted, attempt.gives)
+    gives = ", and so it is" if right else f"; it gives {bare(attempt.gives)}"
     quote = f": “{attempt.quote}”" if attempt.quote else "."
-    wanted = f"The task wants {attempt.expected.result}{quote}"
-    return f"You predicted {predicted.result}{gives}. {wanted}"
+    wanted = f"The task wants {bare(attempt.expected)}{quote}"
+    return f"You predicted {bare(attempt.predicted)}{gives}. {wanted}"

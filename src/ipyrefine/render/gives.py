@@ -7,7 +7,7 @@ from typing import Literal
 from ipyrefine.core import model, table
 from ipyrefine.core.decisions import Expect, Retract
 from ipyrefine.core.effects import sentence
-from ipyrefine.core.model import Called, Choice
+from ipyrefine.core.model import Called, bare
 from ipyrefine.core.points import left_open
 from ipyrefine.core.readers import is_another_read, is_read, is_to_read
 from ipyrefine.core.results import (
@@ -26,7 +26,7 @@ from ipyrefine.core.results import (
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.stated import read_examples
 from ipyrefine.core.syntax import try_parse
-from ipyrefine.core.table import Cell, Row
+from ipyrefine.core.table import Cell
 from ipyrefine.render import labels
 from ipyrefine.render.blocks import Block, Output, Picture, Result, Results, Table
 from ipyrefine.render.escape import strip_colours
@@ -34,7 +34,6 @@ from ipyrefine.render.escape import strip_colours
 _MAX_NAMED = 24  # characters of a result that is said again
 _PLACES = ("the first", "the second", "the third")
 _PRINTED = "Printed"
-_HEAD = 5  # rows of a table among the results
 _ASKED, _UNFOLDED = 2, 3  # effects that ask, and those that are told before the rest folds
 # A number or truth value as NumPy writes it.
 _NUMPY = re.compile(r"\bnp\.(?:(?:u?int|float)\d+\(([-+.\w]+)\)|(True|False)_)")
@@ -66,7 +65,7 @@ def results(
     return [Results(shown, _hint(run, iteration, found)), *asked]
 
 
-def _hint(run: Run, iteration: Iteration, found: Sequence[Row]) -> str:
+def _hint(run: Run, iteration: Iteration, found: Sequence[table.Result]) -> str:
     """Return what to do about results if much rests on the user's word; else nothing."""
     verdict = iteration.verdict
     looks, lacking = run.setup.is_look, all(one.conditions for one in found)
@@ -78,7 +77,7 @@ def _hint(run: Run, iteration: Iteration, found: Sequence[Row]) -> str:
         then = "; a critic reads the text too" if unread else ", and the text passes"
         return f"Confirm {'the first, or any two' if len(found) > 1 else 'it'}{then}."
     few = verdict.basis == "examples" and len(read_examples(run.task.text)) < 2
-    answered = any(one.confirmed is not None for one in found)
+    answered = any(one.passed is not None for one in found)
     alone = verdict.passed and few and run.setup.weak_critic and not answered
     return "It passes on one example of the task. Is the first result right?" if alone else ""
 
@@ -90,7 +89,7 @@ def questions(run: Run, iteration: Iteration) -> list[Results]:
             one.id,
             one.words,
             "",
-            choices=tuple(Choice(result=option) for option in one.options),
+            choices=one.options,
             asks="open",
         )
         for one in left_open(run, iteration)
@@ -136,7 +135,7 @@ def _around(text: str, words: str) -> str:
     return f"{before}{words}{after}".strip()
 
 
-def rivalry(run: Run, text: Iteration, row: Row) -> str:
+def rivalry(run: Run, text: Iteration, row: table.Result) -> str:
     """Return who gives which of the possible results: ``the draft gives 2, draft 2 gives 3``.
 
     Long ones are counted, as they stand beside it: ``the draft gives the first``.
@@ -151,14 +150,14 @@ def rivalry(run: Run, text: Iteration, row: Row) -> str:
         for choice in choices
     ]
     alone = {number for who in givers for number in who} == {text.number}
-    longest = max((len(one.result) for one in choices), default=0)
+    longest = max((len(bare(one)) for one in choices), default=0)
     long = longest > _MAX_NAMED and len(choices) <= len(_PLACES)
     for place, (choice, who) in enumerate(zip(choices, givers, strict=True)):
-        value = _PLACES[place] if long else choice.result
-        expected = any(gives_same(one, choice) for one in claimed)
+        value = _PLACES[place] if long else bare(choice)
+        expected = any(gives_same(one.gives, choice) for one in claimed)
         names = ["this text" if alone else run.mention(n) for n in who[: 1 + (len(who) == 2)]]
         names += [f"{len(who) - 1} more"] * (len(who) > 2)
-        verb = ("raise" if choice.raises else "give") + "s" * (len(names) == 1)
+        verb = ("raise" if bare(choice) != choice else "give") + "s" * (len(names) == 1)
         if who:
             end = ", as the critic expects" * expected
             told.append(f"{' and '.join(names)} {verb} {value}{end}")
@@ -168,29 +167,26 @@ def rivalry(run: Run, text: Iteration, row: Row) -> str:
     return "; ".join(filter(None, (opens, ", ".join(told))))
 
 
-def _row(run: Run, text: Iteration, row: Row, said: Called | None) -> Result:
-    confirmed = gives_same(said, row) if said else None
+def _row(run: Run, text: Iteration, row: table.Result, said: Called | None) -> Result:
+    confirmed = gives_same(said.gives, row.gives) if said else None
     asked = bool(row.rivals) and confirmed is None and not row.conditions
-    output = tuple(_result(row.output)) if row.output else ()
+    value = bare(row.gives)
     call = laid_out(row.call) if "\n" in row.call else row.call
     return Result(
         key=row_key(row),
         call="\n".join([*_scenario(row), call]),
-        value=f"{row.result}: {row.message}" if row.raises and row.message else row.result,
+        value=f"{value}: {row.shows}" if row.shows else value,
         sign="→" if row.source != "cell" else "" if row.before else "=",
         before=row.before,
-        choices=row_choices(row) if asked else (),
+        choices=tuple(map(bare, row_choices(row))) if asked else (),
         rivalry=rivalry(run, text, row) if asked else "",
         confirmed=confirmed,
-        expected=said.choice if said and not confirmed else None,
-        output=tuple(
-            one._replace(rows=one.rows[:_HEAD]) if isinstance(one, Table) else one for one in output
-        ),
+        expected=said.gives if said and not confirmed else "",
         condition=model.on_conditions(row.conditions),
     )
 
 
-def _scenario(row: Row) -> list[str]:
+def _scenario(row: table.Result) -> list[str]:
     """Return the lines before a call, each with its result."""
     setup = row.setup.strip()
     lines, tree = setup.splitlines(), try_parse(setup) if row.steps else None
@@ -236,7 +232,7 @@ def outputs(iteration: Iteration) -> list[Output | Table | Picture]:
     return found
 
 
-def _remark(evidence: table.Evidence) -> model.Effect | None:
+def _remark(evidence: table.Result) -> model.Effect | None:
     """Return what is odd about the answer; of a name only where nothing else is the answer."""
     answers = [one for one in evidence.outputs if not isinstance(one, model.Printed)]
     odd = (one for one in evidence.effects if one.kind == "answer")

@@ -3,13 +3,14 @@
 import re
 from collections.abc import Container, Iterable, Iterator
 
+from ipyrefine.core import table
 from ipyrefine.core.decisions import Expect, Retract
-from ipyrefine.core.model import Basis, Choice, Outcome, on_conditions
+from ipyrefine.core.model import Basis, Outcome, bare, on_conditions
 from ipyrefine.core.policy import is_bare_score
 from ipyrefine.core.readers import has_evaluator
 from ipyrefine.core.results import claims, given, gives_same, key_of, row_key, rows
 from ipyrefine.core.run import Iteration, Run
-from ipyrefine.core.table import Cell, Evidence, Point, Row
+from ipyrefine.core.table import Cell, Point
 from ipyrefine.core.testing import is_critics
 from ipyrefine.render import gives, labels, words
 from ipyrefine.render.blocks import (
@@ -30,6 +31,7 @@ _READY, _DISMISS = "It is ready", "Dismiss"
 MOST_LINES = 7  # of the table, before it folds
 LAST_TEXTS = 4  # texts whose lines are there at once
 _LAST, _LAST_OF_ALL = 3, 9  # texts whose columns stay, beside the first and the best
+_TALLY = re.compile(r"\n?\d+ of \d+ [\w ]+ hold\.\Z")
 _SENTENCE = re.compile(r"(?<=[.!?…。])\s")
 _HOLDS, _MISSES = Label("✓", "passes", "good"), Label("✗", "misses it", "bad")
 _MINOR = Label("✗", "misses it, which does not block", "quiet")
@@ -141,7 +143,7 @@ def _heads(run: Run, text: Iteration, *, every: bool) -> list[Head]:
 
 _Columns = list[Iteration | None]
 # By their names, the results that are shown, and the tests that claim nothing but one of these.
-_Tested = dict[str, tuple[Row, list[Point]]]
+_Tested = dict[str, tuple[table.Result, list[Point]]]
 
 
 def _tested(run: Run, text: Iteration, shown: Container[str]) -> _Tested:
@@ -179,10 +181,10 @@ def _asked(
             yield Line(one, mark, source, note, tuple(marks), number, one.folded)
 
 
-def _given_mark(value: Row | Choice | None, row: Row, shown: Result) -> Label:
+def _given_mark(value: str | None, row: table.Result, shown: Result) -> Label:
     if value is None:
         return _NONE
-    same = gives_same(value, shown.expected or row)
+    same = gives_same(value, shown.expected or row.gives)
     if shown.confirmed is None:
         return _SAME if same else _DIFFERS
     return _HOLDS if same else _MISSES
@@ -219,8 +221,8 @@ def _held_to(run: Run, text: Iteration, texts: _Columns, tested: _Tested) -> Ite
         if evidence.passed is False and evidence.name in by_points:
             continue
         line, detail = words.counted(evidence), strip_colours(evidence.shows).strip("\n")
-        for tally in evidence.tallies:  # the line says it
-            detail = detail.removesuffix(tally.sentence).rstrip("\n")
+        if evidence.by_examples:  # the line says it
+            detail = _TALLY.sub("", detail)
         short = ""
         if evidence.passed and evidence.basis in words.STATED and "\n" not in detail:
             short, detail = detail * (line not in detail), ""
@@ -266,7 +268,7 @@ def _test(test: Point, cell: Cell | None) -> Item:
     if cell and cell.result.passed is False:
         said = words.call_line(cell)
     elif len(expected) == 1:
-        said = f"`{expected[0].call}` → `{expected[0].result}`"
+        said = f"`{expected[0].call}` → `{bare(expected[0].gives)}`"
     untried = "" if cell else "It came after this text."
     if test.dropped:
         untried = test.reason or _DROPPED[test.dropped]
@@ -339,11 +341,11 @@ def _check_mark(text: Iteration | None, name: str) -> Label:
     return evidence_mark(evidence) if evidence else _NONE
 
 
-def evidence_mark(evidence: Evidence) -> Label:
+def evidence_mark(evidence: table.Result) -> Label:
     """Return the mark of a check that ran on a text."""
     if evidence.passed is None:
         return _UNTRIED
-    return _HOLDS if evidence.passed else _MISSES if evidence.required else _MINOR
+    return _HOLDS if evidence.passed else _MISSES if evidence.counts else _MINOR
 
 
 def is_bare(cell: Cell, text: Iteration) -> bool:

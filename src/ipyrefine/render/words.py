@@ -4,12 +4,11 @@ from typing import NamedTuple
 
 from ipyrefine.core.after import Said
 from ipyrefine.core.after import words as words_after
-from ipyrefine.core.model import Basis, Outcome, Stage, StopReason, Verdict, on_conditions
+from ipyrefine.core.model import Basis, Outcome, Stage, StopReason, Verdict, bare, on_conditions
 from ipyrefine.core.points import to_check
 from ipyrefine.core.readers import find_duplicate
-from ipyrefine.core.results import missed_claim
 from ipyrefine.core.run import Iteration, Run
-from ipyrefine.core.table import Cell, Evidence
+from ipyrefine.core.table import Cell, Result
 from ipyrefine.render.labels import Label, check_name, count, quoted, running, score, seconds
 
 Phrases = list[tuple[str, str]]  # what stands out, and what follows it
@@ -149,7 +148,7 @@ def _unread(run: Run, text: Iteration) -> Words:
     passed = [one for one in run.evidence(text) if one.passed]
     ran = any(one.basis not in ("constraints", "schema") for one in passed)
     label = Label("…", "RUNS" if ran else "DRAFTED", "quiet")
-    phrases = [said for one in passed if one.required and one.grounds for said in _counted(one)]
+    phrases = [said for one in passed if one.counts and one.grounds for said in _counted(one)]
     ran_on = [("", words)] if (words := on_conditions(text.conditions)) else []
     rest = "accepted before it had a verdict" if run.stop_reason else "not read yet"
     return Words(label, label, [*phrases, *ran_on, ("", rest)])
@@ -197,8 +196,8 @@ def _basis(run: Run, text: Iteration, verdict: Verdict) -> str:
     if not verdict.passed:
         return passed if verdict.required_passed else failed
     if verdict.basis in ("examples", "confirmed"):
-        tallies = [t for e in text.evidence if e.basis == verdict.basis for t in e.tallies]
-        held = [count(t.held, t.noun) for t in tallies if t.noun != "test"]
+        found = (e.tallies for e in text.evidence if e.basis == verdict.basis)
+        held = [count(one[0], noun) for e in found for noun, one in e.items()]
         if held:
             return f"{', '.join(held)} confirmed" if verdict.basis == "confirmed" else held[0]
     return passed
@@ -217,7 +216,7 @@ def _phrases(run: Run, text: Iteration, verdict: Verdict, sentence: str) -> Phra
         return [("", missed_line(run, text, verdict).partition("\n")[0])]
     found = Phrases()
     if verdict.basis != "evaluator":
-        of_it = (e for e in run.evidence(text) if e.passed == verdict.passed and e.required)
+        of_it = (e for e in run.evidence(text) if e.passed == verdict.passed and e.counts)
         found = [phrase for e in of_it if e.grounds for phrase in _counted(e)]
         if not found and not verdict.passed and first:
             found = [("", first)]
@@ -225,7 +224,7 @@ def _phrases(run: Run, text: Iteration, verdict: Verdict, sentence: str) -> Phra
     return [*(found or [("", _basis(run, text, verdict))]), *unread]
 
 
-def counted(evidence: Evidence) -> str:
+def counted(evidence: Result) -> str:
     """Return what to write beside a check's mark: ``3 of 4 examples hold``, ``at most 9 words``."""
     if evidence.passed is None:
         return f"{check_name(evidence.name)}: no result"
@@ -234,17 +233,17 @@ def counted(evidence: Evidence) -> str:
     said = ", ".join(f"{bold} {rest}" for bold, rest in _counted(evidence))
     if evidence.basis == "function" and evidence.score not in (None, 0, 1):
         said += f": {score(evidence.score)}"
-    return said if evidence.required or evidence.passed else f"{said}, which does not block"
+    return said if evidence.counts or evidence.passed else f"{said}, which does not block"
 
 
-def _counted(evidence: Evidence) -> Phrases:
+def _counted(evidence: Result) -> Phrases:
     found = []
-    for tally in evidence.tallies:
-        if evidence.passed and tally.noun == "result":
-            found.append((count(tally.of, "result"), "confirmed by you"))
-        elif evidence.passed or tally.held < tally.of:
-            noun = count(tally.of, tally.noun) if tally.of != 1 else f"1 {tally.noun}s"
-            found.append((f"{tally.held} of {noun}", _VERBS[tally.noun]))
+    for noun, (held, of) in evidence.tallies.items():
+        if evidence.passed and noun == "result":
+            found.append((count(of, noun), "confirmed by you"))
+        elif evidence.passed or held < of:
+            every = count(of, noun) if of != 1 else f"1 {noun}s"
+            found.append((f"{held} of {every}", _VERBS[noun]))
     return found or [(check_name(evidence.name), "passed" if evidence.passed else "failed")]
 
 
@@ -308,7 +307,7 @@ def missed_line(run: Run, text: Iteration, verdict: Verdict) -> str:
     result = text.results.get(verdict.point)
     if verdict.why == "test_failed" and verdict.point in run.points and result and result.gives:
         cell = Cell(run.points[verdict.point], result)
-        return call_line(cell) if missed_claim(cell) else verdict.line
+        return call_line(cell)
     return verdict.line
 
 
@@ -321,10 +320,10 @@ def _failing_line(run: Run, verdict: Verdict) -> str:
 def _rival_results(run: Run, text: Iteration, point: str) -> str:
     """Return what a disputed test expects and what the text gives; empty where that isn't known."""
     result = text.results.get(point) if point in run.points else None
-    row = missed_claim(Cell(run.points[point], result)) if result else None
-    if row is None or result is None or result.gives is None:
+    if result is None or not result.gives:
         return ""
-    return f"{row.call}: the critic expects {row.result}, the text gives {result.gives.result}."
+    expected, gives = bare(result.expected), bare(result.gives)
+    return f"{result.call}: the critic expects {expected}, the text gives {gives}."
 
 
 # The end of a run
@@ -380,7 +379,7 @@ def ran_words(run: Run) -> Said:
 
 def call_line(cell: Cell) -> str:
     """Return what a failing test shows as its call with the result, else by its name."""
-    row, gives = missed_claim(cell), cell.result.gives
-    if row is None or gives is None:
-        return f"`{cell.point.words}`: {cell.result.shows}"
-    return f"`{row.call}` → `{gives.result}`, expected `{row.result}`"
+    one = cell.result
+    if not one.gives:
+        return f"`{cell.point.words}`: {one.shows}"
+    return f"`{one.call}` → `{bare(one.gives)}`, expected `{bare(one.expected)}`"

@@ -18,6 +18,7 @@ from urllib.parse import unquote
 
 from ipyrefine.core.actions import decision_words
 from ipyrefine.core.coach import predictions
+from ipyrefine.core.model import bare
 from ipyrefine.errors import UsageError
 from ipyrefine.kernel.folder import MARKER, files_beside
 from ipyrefine.render import labels, words
@@ -158,7 +159,7 @@ def _run(stored: record.Stored, path: Path) -> Row:
         return {"cell": str(stored.cell), "problem": str(error)}
     said = [decision_words(run, one) for one in run.decisions]
     predicted = [
-        f"{call}: predicted {one.predicted.result}, gives {one.gives.result}"
+        f"{call}: predicted {bare(one.predicted)}, gives {bare(one.gives)}"
         for one in predictions(run)
         if one.predicted and (call := one.code.replace("\n", "; "))
     ]

@@ -205,30 +205,30 @@ def _called(test: Point, own: set[str], form: str) -> str:
 
 
 def _assertion(example: Example, own: set[str], *, prints: bool) -> Iterator[str]:
-    literal, call = read_literal(example.expected), try_parse_expression(example.call)
+    literal, call = read_literal(example.gives), try_parse_expression(example.call)
     printed = literal is NO_VALUE or call is None or prints or "print" in names_used(call)
     setup = tree_of(example.setup).body
     if example.kind == "doctest" and printed:
         quiet = (f"_ = {unparse(s)}" if isinstance(s, ast.Expr) else unparse(s) for s in setup)
         prompts = [_prompt(one) for one in (*quiet, example.call)]
-        yield f"_check_doctest({chr(10).join([*prompts, example.expected])!r})"
+        yield f"_check_doctest({chr(10).join([*prompts, example.gives])!r})"
         return
     yield from map(unparse, setup)
-    if example.kind == "raises":
+    if example.raises:
         yield from _raises(example, own)
     elif example.kind == "holds":
         yield f"assert {example.call}"
     elif literal is None:
         yield f"assert {_enclosed(example.call)} is None"
     else:
-        expected = _enclosed(example.expected)
+        expected = _enclosed(example.gives)
         if _has_float(literal):
-            expected = f"pytest.approx({example.expected.strip()}, rel=1e-9, abs=1e-9)"
+            expected = f"pytest.approx({example.gives.strip()}, rel=1e-9, abs=1e-9)"
         yield f"assert {_enclosed(example.call)} == {expected}"
 
 
 def _raises(example: Example, own: set[str]) -> Iterator[str]:
-    name = example.expected.strip().rpartition(".")[2]
+    name = example.raises.strip().rpartition(".")[2]
     if name in own or hasattr(builtins, name):
         yield f"with pytest.raises({name}):\n{indent(example.call, '    ')}"
         return

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from ipyrefine.checks.evaluation import Evaluation, format_example, holds
+from ipyrefine.checks.evaluation import Evaluation
 from ipyrefine.checks.suite import Suite
 from ipyrefine.core.decisions import Override
 from ipyrefine.core.model import Outcome, StopReason
@@ -15,7 +15,7 @@ from ipyrefine.core.run import Run
 from ipyrefine.core.stated import read_examples
 from ipyrefine.core.stored import OtherVersion
 from ipyrefine.core.syntax import names_at_top, names_used, tree_of
-from ipyrefine.core.table import Evidence
+from ipyrefine.core.table import Result
 from ipyrefine.errors import CheckNotRun, UsageError
 from ipyrefine.kernel.magics import python_part
 from ipyrefine.kernel.variables import Copies
@@ -111,41 +111,31 @@ def _suite(run: Run) -> Kept:
     return kept._replace(stated=read_examples(run.task.text)) if run.task.is_python else kept
 
 
-class _Tried(NamedTuple):
-    noun: str
-    passed: bool | None
-    line: str
-
-
 async def _try(run: Run, suite: Kept, text: str) -> tuple[State, str, str]:
     """Return a suite's state on a text, how much holds, and what was not protected."""
     why = "no variables of the notebook are here"
     copies = Copies(absent=dict.fromkeys(_needed(run, suite), why))
     evaluation = Evaluation(text, seconds=10, copies=copies)
-    tried: list[_Tried] = []
+    tried: list[Result] = []
     try:
         examples = (*suite.stated, *suite.confirmed)
-        outcomes = await evaluation.outcomes(examples)
+        results = await evaluation.results(examples)
     except CheckNotRun as error:
         return "not run", str(error), ""
-    for number, (example, outcome) in enumerate(zip(examples, outcomes, strict=True)):
+    for number, one in enumerate(results):
         noun = "example" if number < len(suite.stated) else "result"
-        absence = (
-            str(outcome.get("absence", evaluation.absence))
-            or _missing_module(str(outcome.get("error", "")))
-            or str(outcome.get("untried", ""))
-        )
-        passed = holds(example, outcome) or (None if absence else False)
-        line = absence or evaluation.load_error or format_example(example, outcome)
-        tried.append(_Tried(noun, passed, line))
-    results = await Suite(copies)(suite.tests, text, run.task)
-    for name, result in results.items():
+        absence = evaluation.absence if one.not_run else _missing_module(one.shows)
+        passed = one.passed or (None if absence else False)
+        line = absence or evaluation.load_error or one.shows
+        tried.append(Result(name=noun, passed=passed, shows=line))
+    of_tests = await Suite(copies)(suite.tests, text, run.task)
+    for name, result in of_tests.items():
         lack = "" if result.passed else _missing_module(result.shows)
         line = lack or (result.shows if result.passed is None else f"{name}: {result.shows}")
-        tried.append(_Tried("test", None if lack else result.passed, line))
+        tried.append(Result(name="test", passed=None if lack else result.passed, shows=line))
     tallies = ", ".join(_tallies(tried))
-    failed = next((one.line for one in tried if one.passed is False), "")
-    left = next((one.line for one in tried if one.passed is None), "")
+    failed = next((one.shows for one in tried if one.passed is False), "")
+    left = next((one.shows for one in tried if one.passed is None), "")
     left = left.removeprefix("Not run: ").rstrip(".")
     note = evaluation.protection_note
     if failed:
@@ -154,7 +144,7 @@ async def _try(run: Run, suite: Kept, text: str) -> tuple[State, str, str]:
         return "not run", left, note
     if left:
         return "not confirmed", f"{tallies}; others not run: {left}", note
-    if lacking := _unrepeated(run, {one.noun for one in tried}):
+    if lacking := _unrepeated(run, {one.name for one in tried}):
         return "not confirmed", f"{tallies}; {lacking}", note
     by_user = run.verdict and run.verdict.passed and run.verdict.basis == "user"
     return "holds", tallies + "; PASS is the user's word" * bool(by_user), note
@@ -178,17 +168,17 @@ def _unrepeated(run: Run, tried: Collection[str]) -> str:
     return f"the verdict rests on {found}, which can't be run from this file" if found else ""
 
 
-def _decides(one: Evidence) -> bool:
+def _decides(one: Result) -> bool:
     """Return True for what a check of the user's own decided, or could not be run to decide."""
-    missed = one.required and (one.passed is False or one.not_run)
+    missed = one.counts and (one.passed is False or one.not_run)
     if one.passed:
         return one.decisive and one.basis in OWN
     return missed and not one.by_examples and one.basis != "run"
 
 
-def _tallies(tried: list[_Tried]) -> Iterator[str]:
+def _tallies(tried: list[Result]) -> Iterator[str]:
     for noun in ("example", "result", "test"):
-        ran = [one.passed for one in tried if one.noun == noun and one.passed is not None]
+        ran = [one.passed for one in tried if one.name == noun and one.passed is not None]
         if ran:
             source = " confirmed in this file" if noun == "result" else ""
             yield f"{sum(ran)} of {labels.count(len(ran), noun)}{source}"
