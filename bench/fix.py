@@ -6,7 +6,7 @@ each with a name error, a shape that does not fit, a missing import, and an off 
 The last ten came later, and nothing was shaped on them. Each comes with the cells above it and a
 hidden check.
 
-- fix: ``%refine fix --plain --apply none --share outputs`` in an IPython shell in which the cells
+- fix: ``%refine fix --plain --apply none --share all`` in an IPython shell in which the cells
   above and the broken one have just run.
 - re-ask: one greedy call with the cell and its traceback, as somebody pastes it into a chat.
 
@@ -202,7 +202,7 @@ async def fix(shell: Any, model: str) -> tuple[str, bool]:
         UsageError: the command cannot be used.
         KeyboardInterrupt: the user stopped it.
     """
-    error = await _run_cell(shell, f"%refine fix --plain --apply none --share outputs -m {model}")
+    error = await _run_cell(shell, f"%refine fix --plain --apply none --share all -m {model}")
     if isinstance(error, UsageError):
         raise error
     if isinstance(error, KeyboardInterrupt | Interrupted):

@@ -29,7 +29,7 @@ from ipyrefine.core.forms import Asked, read_code, read_words
 from ipyrefine.core.model import Criterion, Setup, Stage, Task
 from ipyrefine.core.prompts import Prompts, Requests, fence, make_nonce
 from ipyrefine.core.run import Iteration, Run
-from ipyrefine.core.sharing import withhold
+from ipyrefine.core.sharing import visible
 from ipyrefine.core.table import Cell, Point, Result
 from ipyrefine.kernel.masking import Masked
 from ipyrefine.kernel.redaction import redact, replace_secrets
@@ -149,7 +149,7 @@ def steps(material: Material) -> dict[str, Work]:
         "secrets masked in code": lambda: replace_secrets(material.code, lambda _: "[secret]"),
         "output redacted": lambda: redact(text[:2_000]),
         "fence": lambda: fence(text, make_nonce(b"x" * 32)),
-        "outputs withheld": lambda: withhold(run, "structure"),
+        "outputs withheld": lambda: visible(run, "structure"),
         "prompt: critique of a revision": lambda: requests.critique(run, 1),
         "prompt: revision": lambda: requests.revise(run, 1),
         "findings of a text": lambda: points.checked(run, run.iterations[1]),

@@ -295,5 +295,5 @@ async def test_what_a_text_that_does_nothing_passes_is_not_counted_but_tried_on_
     empty, kept = written(run)
     assert (empty.vacuous, kept.vacuous) == (True, True), "an empty function gives None, too"
     shown = record_html(run)
-    assert "read it and names nothing that blocks it." in shown
+    assert "read it and names nothing that blocks it" in shown
     assert "holds for an empty text, too" in shown

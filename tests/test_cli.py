@@ -54,8 +54,8 @@ def test_the_demo_uses_the_server_that_is_configured_and_fits_one_screen(monkeyp
     assert not err
     parts = (
         "Interpreted as: task (code), 3 examples",
-        "Draft: ✎ NEEDS IMPROVEMENT · examples failed\n  average([1, None, 3]): expected 2,",
-        "── Revision 1: ✓ PASS · 3 examples ──",
+        "Draft: ✎ NEEDS IMPROVEMENT · average([1, None, 3]): expected 2,",
+        "── Revision 1: ✓ PASS · 3 of 3 examples hold ──",
         "Changes from the draft:",
         "len(known)",
         "✓  3 of 3 examples hold",
@@ -73,8 +73,8 @@ def test_the_demo_replays_a_recorded_run_without_a_model_or_a_key(monkeypatch, c
     assert cli.main(["demo", "--replay"]) == 0
     out, err = capsys.readouterr()
     assert err == ""
-    assert "Draft: ✎ NEEDS IMPROVEMENT · examples failed" in out
-    assert "── Draft 2: ✓ PASS · 3 examples" in out
+    assert "Draft: ✎ NEEDS IMPROVEMENT · average(" in out
+    assert "── Draft 2: ✓ PASS · 3 of 3 examples hold" in out
     assert "replay of recording.json" in out
     assert "ipyrefine demo\nNext, in Jupyter" in out
     assert "⚠" not in out

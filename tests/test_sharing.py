@@ -1,14 +1,15 @@
-"""What leaves for a model's server of what code computed from the notebook's variables."""
+"""What leaves for a model's server at each level: a canary stands wherever a value can be."""
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import repeat
 from typing import Any
 
 import pandas
 import pytest
 from kit import written
+from shells import loaded_shell, run_cell
 
 from ipyrefine import api
 from ipyrefine.checks import resolve
@@ -18,63 +19,114 @@ from ipyrefine.core.model import Budget, Limits, Stage
 from ipyrefine.core.ports import Request
 from ipyrefine.core.results import rows
 from ipyrefine.core.run import Run
+from ipyrefine.core.sharing import LEVELS
+from ipyrefine.folders import home
 from ipyrefine.kernel import variables
 from ipyrefine.kernel.variables import find
 from ipyrefine.providers.choose import choose_sharing, remember_sharing
 from ipyrefine.providers.replay import RecordedModel
 from ipyrefine.providers.scripted import ScriptedModel
+from ipyrefine.providers.servers import facts_about
 
-SECRET, AMOUNT = "Zwolle-7731-qx", 827450917
-ASKED = "Total `revenue` of `rows` per region."
-FINE = "total = sum(row['revenue'] for row in rows)\ntotal"
-# Ways in which code gives back what a variable holds.
-LEAKS = [
-    "raise ValueError(repr(rows))",
-    "raise ValueError(' '.join(row['region'] for row in rows))",
-    "assert not rows, rows",
-    "raise KeyError(repr(rows).encode().hex())",
-    "raise KeyError(str(rows)[::-1])",
-    "raise KeyError(' '.join(rows[0]['region']))",
-    "print(rows); 1 / 0",
-    "str(rows)",
-    "rows",
-    "raise type(rows[0]['region'].replace('-', '_'), (Exception,), {})()",
-    "raise SystemExit(rows[0]['region'])",
-    "globals()[rows[0]['region'].replace('-', '_')] = [*rows]\nnothing",
-    "error = ValueError(1)\nerror.add_note(rows[0]['region'])\nraise error",
-    "try:\n    1 / 0\nexcept Exception as e:\n    raise ValueError(rows[0]['region']) from e",
-    "raise type('test' + rows[0]['region'].replace('-', '_'), (Exception,), {})('x')",
-    "name = rows[0]['region'].split('-')[0]\n"
-    "raise ValueError(f'The truth value of a {name} is ambiguous')",
-    "raise ValueError('line 1, in ' + rows[0]['region'].split('-')[0] + ': x')",
-    "open(rows[0]['region'] + '.csv')",
-    "import warnings\nwarnings.warn(rows[0]['region'])\n1 / 0",
-    "rows[0]['region'].encode().nothing[rows[0]['region']]",
-    "getattr(rows, rows[0]['region'])",
-    "import importlib\nimportlib.import_module(rows[0]['region'])",
-    "class Odd(KeyError):\n    def __str__(self):\n        return str(rows)\nraise Odd(1)",
-    "raise ExceptionGroup(rows[0]['region'], [ValueError(str(rows[0]['revenue']))])",
-    "import threading\nt = threading.Thread(target=lambda: {}[rows[0]['region']])\n"
-    "t.start()\nt.join()",
-    "async def late():\n    raise KeyError(rows[0]['region'])\nawait late()",
-    "import sys\nprint('Traceback (most recent call last):\\n  File \"candidate.py\", line 1\\n'\n"
-    "      f'KeyError: {rows[0][\"region\"]}', file=sys.stderr)\nsys.exit(1)",
-    "raise type(rows[0]['region'].split('-')[0], (KeyError,), {'__module__': 'builtins'})(1)",
-    "exec(compile('1 / 0', rows[0]['region'], 'exec'))",
-    "{rows[0]['region']: [type(rows[0]['region'], (), {})()]}",
-    "range(rows[0]['revenue'])",
-]
-# What the user is not shown of it either.
-UNSEEN = re.compile(
-    r"globals|raise (?:SystemExit|ExceptionGroup)|import (?:warnings|sys)|exec|.*nothing\["
-)
-FRAMES = [
-    "df",
-    "df.pivot_table(columns='region', values='revenue')",
-    "raise KeyError(df.to_csv())",
-    "wide = df.assign(**{df.region[0]: 1})\nwide.astype({df.region[0]: str})",
-    "df.rename_axis(df.region[0])\ndf[df.region[0]]",
-]
+# Where a constant may be in another cell: none leaves at `structure`, and all do at `all`.
+CELLS = {
+    "a docstring": "def b():\n    '@'\n    return 1",
+    "the docstring of a class": "class Named:\n    '@'",
+    "a text": "c = '@'",
+    "bytes": "d = b'@'",
+    "a number": "e = §",
+    "a negative number": "f = -§.5",
+    "an f-string": "g = f'@ {c}'",
+    "its format": "h = f'{c:@}' if False else c",
+    "a default": "def i(x='@'): return x",
+    "an item of a list": "j = ['x', '@']",
+    "an item of a tuple or a set": "k = (1, '@'), {'@'}",
+    "a key": "l = {'@': c}",
+    "a value": "m = {'x': [c, '@']}",
+    "a comparison": "n = frame[frame['town'] == '@']",
+    "a label": "o = frame.set_index('town').loc['@']",
+    "a column": "p = frame.rename(columns={'town': '@'})['@']",
+    "a query": "q = frame.query('town == \"@\"')",
+    "labels of rows": "r = pd.Series([1, 2], index=['@', 'B'])",
+    "a keyword": "s = dict(region='@')",
+    "a pattern": "match c:\n    case '@' | {'@': 1}:\n        t = 1\n    case _:\n        t = 2",
+    "a type": "from typing import Literal\nu: Literal['@'] = c",
+    "a path": "v = open if c else open('/home/@/data.csv')",
+    "a message": "assert c, 'not @'",
+    "a lambda": "w = lambda x='@': x or '@'",
+    "a comment": "y = c  # @",
+    "a magic": "%env TOWN=@\nx = c",
+}
+# Where a value may be in the notebook's names. The last few are in no description.
+VALUES = {
+    "a text": "'@'",
+    "a number": "§",
+    "an item": "['@']",
+    "a key": "{'@': 1}",
+    "a value": "{'town': {'name': '@'}}",
+    "a path": "Path('/home/@')",
+    "a date": "timedelta(days=§)",
+    "an object's field": "Town('@')",
+    "an array": "numpy.array(['@'])",
+    "cells of a frame": "pd.DataFrame({'town': ['@']})",
+    "values of a column": "pd.DataFrame({'town': ['@'] * 9})",
+    "many columns": "pd.DataFrame({f'@{n}': [n] for n in range(31)})",
+    "columns that are no text": "pd.DataFrame({§: [1]})",
+    "columns of a table of counts": "pd.DataFrame({('town', '@'): [1]})",
+    "a docstring": "noted(lambda x: x, '@')",
+    "a default": "lambda x='@': x",
+    "a category": "pd.Series(pd.Categorical(['x'], categories=['@', 'x']))",
+    "a label": "pd.Series({'@': 1})",
+    "the name of a column": "pd.Series([1], name=('@', 1))",
+}
+NOT_DESCRIBED = ("a category", "a label")
+# How a text may give a value V back; at `all`, that is sent as it was shown.
+TEXTS = {
+    "an exception's message": "raise ValueError(V)",
+    "a key": "{}[V]",
+    "a message of an assertion": "assert not V, V",
+    "encoded": "raise KeyError(V.encode().hex())",
+    "backwards": "raise KeyError(V[::-1])",
+    "letter by letter": "raise KeyError(' '.join(V))",
+    "printed": "print(V); 1 / 0",
+    "the last value": "V",
+    "an item of it": "[1, {V: 2}]",
+    "an exception's type": "raise type(V, (Exception,), {})()",
+    "a type that says it is built in": "raise type(V, (KeyError,), {'__module__': 'builtins'})(1)",
+    "the type of an item": "{V: [type(V, (), {})()]}",
+    "a note": "error = ValueError(1)\nerror.add_note(V)\nraise error",
+    "the cause": "try:\n    1 / 0\nexcept Exception as e:\n    raise ValueError(V) from e",
+    "words of the sandbox": "raise ValueError(f'The truth value of a {V} is ambiguous')",
+    "what looks like a line": "raise ValueError('line 1, in ' + V + ': x')",
+    "a path": "open(V + '.csv')",
+    "a name": "globals()[V] = 1\nnothing",
+    "an attribute": "getattr(rows, V)",
+    "a module": "import importlib\nimportlib.import_module(V)",
+    "an exit": "raise SystemExit(V)",
+    "a group": "raise ExceptionGroup(V, [ValueError(V)])",
+    "a warning": "import warnings\nwarnings.warn(V)\n1 / 0",
+    "a text of its own": "class Odd(KeyError):\n    __str__ = lambda self: V\nraise Odd(1)",
+    "a thread": "import threading\nt = threading.Thread(target=lambda: {}[V])\nt.start()\nt.join()",
+    "a coroutine": "async def late():\n    raise KeyError(V)\nawait late()",
+    "a traceback": "import sys\nprint('Traceback (most recent call last):\\n  File '\n"
+    "      f'\"candidate.py\", line 1\\nKeyError: {V}', file=sys.stderr)\nsys.exit(1)",
+    "the name of a file": "exec(compile('1 / 0', V, 'exec'))",
+    "the head of a table": "df.assign(town=V)",
+    "its columns": "df.assign(**{V: 1})",
+    "its labels": "df.set_axis([V, 'x'])",
+    "the name of its labels": "df.rename_axis(V)",
+    "a pivot": "df.assign(town=V).pivot_table(columns='town', values='n')",
+    "a step that fails": "wide = df.assign(**{V: 1})\nwide.astype({V: str})",
+    "a renamed column": "df.columns = [V]\ndf",
+    "a type of values": "df['n'] = pd.Categorical([V, 'x'])\ndf",
+    "a name that is new": "made = pd.DataFrame({V: [V]})\nmade",
+}  # fmt: skip
+# What the user is not shown either.
+UNSEEN = {
+    *("a name", "an exit", "a group", "a type of values", "a traceback", "the cause"),
+    *("a note", "what looks like a line", "a warning", "the name of a file"),
+    "words of the sandbox",
+}
 
 
 class Server(ScriptedModel):
@@ -107,23 +159,42 @@ class Server(ScriptedModel):
         return "\n".join(request.model_dump_json() for request in self.requests)
 
 
+def canary(kind: str) -> str:
+    """A word that stands for a kind of place."""
+    return f"Zwolle{[*CELLS, *VALUES, *TEXTS].index(kind)}oss"
+
+
+def number(kind: str) -> str:
+    return str(int(canary(kind)[6:-3]) * 1013 + 70_003)
+
+
+def planted(code: str, kind: str) -> str:
+    return code.replace("@", canary(kind)).replace("§", number(kind))
+
+
+def encodings(text: str) -> Iterator[str]:
+    yield from (text, text[::-1], text.encode().hex(), " ".join(text))
+
+
+def told(sent: str, kinds: Mapping[str, str]) -> set[str]:
+    """The kinds of places of which a canary stands in a text, whichever way it is written."""
+    words = {kind: [*encodings(canary(kind)), number(kind)] for kind in kinds}
+    return {kind for kind, written in words.items() if any(one in sent for one in written)}
+
+
 def notebook() -> dict[str, Any]:
     return {"rows": [{"region": SECRET, "revenue": AMOUNT}, {"region": "Oss", "revenue": 3}]}
 
 
-def frames() -> dict[str, Any]:
-    """The same as a table, which takes the sandbox a second to load."""
-    return {"df": pandas.DataFrame(notebook()["rows"]), "pd": pandas}
-
-
-def encodings(text: str) -> Iterator[str]:
-    yield from (text, text[::-1], text.encode().hex(), " ".join(text), text.replace("-", "_"))
-
-
 def leaked(sent: str) -> list[str]:
-    """The values of the notebook that stand in a text, whichever way they are written."""
-    values = [SECRET, *SECRET.split("-")[:2], str(AMOUNT), "Oss"]
+    """The values of `notebook` that stand in a text, whichever way they are written."""
+    values = [SECRET, *SECRET.split("-")[:2], str(AMOUNT)]
     return [one for value in values for one in encodings(value) if one in sent]
+
+
+SECRET, AMOUNT = "Zwolle-7731-qx", 827450917
+ASKED = "Total `revenue` of `rows` per region."
+FINE = "total = sum(row['revenue'] for row in rows)\ntotal"
 
 
 def refinement(model: Any, task: str = ASKED, **options: Any) -> Refinement:
@@ -151,40 +222,61 @@ def closed_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def nobody_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ipyrefine.providers.choose._asked", set())
+    monkeypatch.setattr("ipyrefine.providers.choose._told", set())
 
 
-# What a server elsewhere is sent
+# What leaves
 
 
-@pytest.mark.parametrize(
-    ("leaks", "space", "task"),
-    [(LEAKS, notebook, ASKED), (FRAMES, frames, "Total `revenue` of `df` per region.")],
-    ids=["rows", "frames"],
-)
-async def test_no_value_that_code_gives_reaches_a_server_elsewhere(leaks, space, task):
-    model = Server(*leaks, "total = 0\ntotal")
-    limits = {"memory": "all", "max_revisions": len(leaks), "budget": Budget(calls=999)}
-    run = await refinement(model, task, namespace=space(), limits=limits).run()
-    assert [one.text for one in run.iterations[:-1]] == leaks
+def expected(level: str, kinds: Iterable[str], but: Iterable[str] = ()) -> set[str]:
+    return set() if level == "structure" else {*kinds}.difference(but)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_of_other_cells_names_and_calls_leave_and_at_all_their_constants(monkeypatch, level):
+    shell, model = loaded_shell(monkeypatch), Server(FINE)
+    monkeypatch.setattr(api, "choose_model", lambda *_, **__: model)
+    cells = [planted(code, kind) for kind, code in CELLS.items()]
+    shell.run_line_magic("config", "Refine.context = 50")
+    shell.user_ns |= dict.fromkeys("abcdefghijklmnopqrstuvwxy", 1) | {"Named": int}
+    cell = f"%%refine --set quiet=yes -n 0 -p code --share {level}\nWhat is `frame`?"
+    monkeypatch.setattr(shell.history_manager, "input_hist_raw", ["", *cells, cell])
+    run_cell(shell, cell)
+    assert told(model.sent, CELLS) == expected(level, CELLS)
+    assert "frame.set_index(" in model.sent
+
+
+@pytest.mark.parametrize("level", LEVELS)
+async def test_of_variables_their_structure_leaves_and_at_all_their_values(level):
+    names = {kind: f"name{n}" for n, kind in enumerate(VALUES)}
+    setup = "import numpy, pandas as pd\nfrom pathlib import Path\nfrom datetime import timedelta\n"
+    setup += "class Town:\n    def __init__(self, name):\n        self.name = name\n"
+    setup += "def noted(f, doc):\n    f.__doc__ = doc\n    return f\n"
+    space: dict[str, Any] = {}
+    exec(setup, space)
+    space |= {names[kind]: eval(planted(code, kind), space) for kind, code in VALUES.items()}
+    task = "Use " + ", ".join(f"`{name}`" for name in names.values())
+    model = Server("x = 1")
+    limits = {"max_revisions": 0, "critique": "never"}
+    await refinement(model, task, namespace=space, share=level, limits=limits).run()
+    assert told(model.sent, VALUES) == expected(level, VALUES, NOT_DESCRIBED)
+    assert "town" in model.sent
+    assert "31 columns of int64" in model.sent or level == "all"
+
+
+@pytest.mark.parametrize("level", LEVELS)
+async def test_nothing_that_a_text_gives_back_leaves_and_at_all_what_it_shows(level):
+    texts = [code.replace("V", f"rows[{n}]") for n, code in enumerate(TEXTS.values())]
+    model = Server(*texts, "total = 0\ntotal")
+    space = {"rows": [*map(canary, TEXTS)], "df": pandas.DataFrame({"n": [1, 2]}), "pd": pandas}
+    limits = {"memory": "all", "max_revisions": len(texts), "budget": Budget(calls=999)}
+    options: dict[str, Any] = {"namespace": space, "limits": limits, "share": level}
+    run = await refinement(model, "Total `n` of `df` by `rows`.", **options).run()
+    assert [one.text for one in run.iterations[:-1]] == texts
     assert {one.purpose for one in model.requests} >= {Stage.DRAFT, Stage.CRITIQUE, Stage.REVISE}
-    assert leaked(model.sent) == []
-    unseen = [one.text for one in run.iterations[:-1] if not leaked(one.model_dump_json())]
-    assert {code for code in unseen if not UNSEEN.match(code)} == set(), "by the user"
-
-
-async def test_nor_does_it_by_the_users_draft_and_tests():
-    tests = (
-        "import pytest\n@pytest.mark.parametrize('name', [row['region'] for row in rows])\n"
-        "def test_short(name):\n    assert len(shorten(name)) == 1, shorten(name)\n"
-    )
-    task = "Write `shorten(name)`, the first region of `rows`.\n\nshorten(1) == 2"
-    draft, *codes = (f"def shorten(name):\n    return rows[0]['region'][{n}:]" for n in range(4))
-    model = Server(*codes)
-    space = notebook() | {"suite": tests}
-    loop = refinement(model, task, draft=draft, checks=["tests:suite"], namespace=space)
-    run = await loop.run()
-    assert leaked(run.model_dump_json())
-    assert leaked(model.sent) == []
+    sent = told(model.sent, TEXTS)
+    assert sent == set() if level == "structure" else sent >= {*TEXTS} - UNSEEN
+    assert told(run.model_dump_json(), TEXTS) >= {*TEXTS} - UNSEEN, "the user is shown it"
 
 
 async def test_nor_is_it_sent_as_the_answer_to_what_drafts_differ_on():
@@ -206,58 +298,23 @@ async def test_nor_is_it_sent_as_the_answer_to_what_drafts_differ_on():
     assert leaked(model.sent) == []
 
 
-async def test_nor_does_a_run_that_is_resumed_send_it():
-    loop = refinement(Server(LEAKS[1]), limits={"max_revisions": 0})
-    stored = Run.model_validate_json((await loop.run()).model_dump_json())
-    model = Server(FINE)
-    resumed = api.resume(stored, model=model, checks=loop.checks)
-    resumed.decide(Continue())
-    await resumed.run()
-    assert model.requests
-    assert leaked(model.sent) == []
+# What is sent all the same: of a text for a task, this.
+SENT = [
+    (ASKED, "x = 1\nrows[0]['revenues']", "KeyError in line 2: rows[0]['revenues']"),
+    (ASKED, "[one['revenue'] for one in rows]", "a list[int] of length 2"),
+    (ASKED, "far = '\\n' * (rows[0]['revenue'] // 100_000)\n"
+     "exec(compile(far + '1 / 0', 'candidate.py', 'exec'))", "ZeroDivisionError"),
+    ("Write `mean(xs)`.\n\nmean([1, 2]) == 1.5", "def mean(xs):\n    return 'forty-two'",
+     "got 'forty-two'"),
+]  # fmt: skip
 
 
-FRAME: dict[str, Any] = {"task": "Share of `revenue` in `df`.", "space": frames}
-HEADS = (
-    "Write `heads(n)`: the first `n` rows of `df`.\n\n"
-    "```python\nassert heads(1) == [1, 2]\nassert heads(0) == 3\n```"
-)
-# What a server elsewhere is sent all the same: the code, what it is sent of it, what it is not.
-SENT: dict[str, tuple[list[str], str, dict[str, Any]]] = {
-    "an error's type and line": (
-        ["shares = df['revenues'] / df['revenue']\nshares", FINE],
-        "KeyError in line 1: shares = df['revenues'] / df['revenue']", FRAME,
-    ),
-    "the line in a text of several": (
-        ["kept = df[df.revenue > 5]\nprint(kept)\nint(str(kept.region[0]))", FINE],
-        "ValueError in line 3: int(str(kept.region[0]))", FRAME,
-    ),
-    "a result's shape": (
-        ["kept = df[df.revenue > 5]\nkept", FINE], "a table of 1 row × 2 columns", FRAME
-    ),
-    "the size of what a frame should be": (
-        ["def heads(n):\n    return df", "def heads(n):\n    return df.region[n]"],
-        "heads(1): DataFrame (2, 2) compared with list[int] of length 2", FRAME | {"task": HEADS},
-    ),
-    "what code gave on literals": (
-        ["def mean(xs):\n    return 'forty-two'", "def mean(xs):\n    return 1.5"],
-        "got 'forty-two'", {"task": "Write `mean(xs)`.\n\nmean([1, 2]) == 1.5"},
-    ),
-    "an error, but no line that the text does not have": (
-        ["far = '\\n' * (rows[0]['revenue'] // 100_000) + '1 / 0'\n"
-         "exec(compile(far, 'candidate.py', 'exec'))"],
-        "ZeroDivisionError", {"never": "8275"},
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("texts", "sent", "options"), SENT.values(), ids=SENT)
-async def test_what_tells_no_value_is_sent(texts, sent, options):
-    model, space = Server(*texts), options.get("space", notebook)()
-    await refinement(model, options.get("task", ASKED), namespace=space).run()
+@pytest.mark.parametrize(("task", "text", "sent"), SENT)
+async def test_what_tells_no_value_is_sent(task, text, sent):
+    model = Server(text)
+    await refinement(model, task).run()
     assert sent in model.sent
-    assert leaked(model.sent) == []
-    assert options.get("never", SECRET) not in model.sent
+    assert [one for one in ("8275", "8274", *leaked(model.sent)) if one in model.sent] == []
 
 
 TOTALS = "Write `totals(rows)`: the total `revenue` of `rows` per region, as a number."
@@ -266,10 +323,6 @@ BY_REGION = "def totals(rows):\n    return {row['region']: str(row['revenue']) f
 OUTCOMES = {
     "assert totals(rows) == {'a': 1}": (
         "AssertionError: dict[str, str] of length 2 compared with dict[str, int] of length 1"
-    ),
-    "assert len(totals(rows)) == 4": "AssertionError: int compared with int",
-    "assert [*totals(rows)] == [1]": (
-        "AssertionError: list[str] of length 2 compared with list[int] of length 1"
     ),
     "assert totals(rows)['Nowhere']": "KeyError",
     "raise KeyError([*totals(rows)][0][::-1])": "KeyError",
@@ -291,8 +344,8 @@ def module_of(bodies: Iterable[str]) -> str:
     )
 
 
-@pytest.mark.parametrize("bodies", [[*OUTCOMES][:6], [*OUTCOMES][6:]])
-async def test_a_critics_tests_and_how_many_pass_are_sent_whole_but_no_value_that_they_show(bodies):
+@pytest.mark.parametrize("bodies", [[*OUTCOMES][:5], [*OUTCOMES][5:]])
+async def test_how_a_critics_tests_fail_is_sent_without_the_values_that_they_show(bodies):
     tests = module_of(["assert totals([]) == {}", *bodies, "assert isinstance(totals(rows), dict)"])
     model = Server(BY_REGION, tests=tests)
     run = await refinement(model, TOTALS, limits={"max_revisions": 1}).run()
@@ -301,27 +354,9 @@ async def test_a_critics_tests_and_how_many_pass_are_sent_whole_but_no_value_tha
     assert leaked(model.sent) == []
     revise = next(one for one in model.requests if one.purpose == Stage.REVISE)
     prompt = revise.messages[-1].content
-    count = len(bodies)
-    held, of = failing.tallies["test"]
-    assert f"{held} of {of} tests of the critic's pass." in prompt
-    assert of - held == count
-    for expected in written(run)[1:4]:
-        assert expected.code.partition("def ")[2] in prompt, "three of those that fail"
+    assert "tests of the critic's pass." in prompt
     for number, body in enumerate(bodies, start=1):
         assert re.search(rf"test_{number}\b.*: {re.escape(OUTCOMES[body])}", prompt), body
-
-
-async def test_a_critics_test_with_parameters_from_a_variable_sends_none_of_them():
-    test = (
-        "import pytest\n\n@pytest.mark.parametrize('name', [row['region'] for row in rows])\n"
-        'def test_short(name):\n    """per region, as a number"""\n'
-        "    assert totals(rows)[name] == 1\n"
-    )
-    model = Server(BY_REGION, tests=test)
-    run = await refinement(model, TOTALS, limits={"max_revisions": 1}).run()
-    assert leaked(run.iterations[0].model_dump_json())
-    assert leaked(model.sent) == []
-    assert "str of length 9 compared with int" in model.sent
 
 
 # Tests of a critic's that tell a value in a way of their own: by what runs before them, by their
@@ -384,7 +419,7 @@ async def test_what_a_critic_wrote_who_saw_the_outputs_is_kept_from_another_serv
     finding = {"problem": f"It holds {SECRET}.", "place": SECRET}
     said = {"tests": test, "findings": [finding], "because": SECRET, "lost": SECRET}
     near = Server(f"{BY_REGION}\ntotals(rows)", **said)
-    loop = refinement(near, TOTALS, share="outputs", limits={"max_revisions": 0})
+    loop = refinement(near, TOTALS, share="all", limits={"max_revisions": 0})
     stored = Run.model_validate_json((await loop.run()).model_dump_json())
     assert leaked(" ".join(one.words for text in stored.iterations for one in stored.cells(text)))
     assert written(stored)
@@ -394,33 +429,6 @@ async def test_what_a_critic_wrote_who_saw_the_outputs_is_kept_from_another_serv
     await resumed.run()
     assert model.requests
     assert leaked(model.sent) == []
-
-
-async def test_what_the_user_says_is_sent():
-    model = Server(FINE)
-    loop = refinement(model, limits={"max_revisions": 0})
-    await loop.run()
-    loop.decide(Continue(guidance=f"Leave out {SECRET}."))
-    await loop.run()
-    assert f"Leave out {SECRET}." in model.sent
-
-
-async def test_messages_and_outputs_are_sent_from_the_moment_the_user_says_so():
-    model = Server("raise KeyError(rows[0]['region'])", "print(rows[0]['region'])\n1 / 0", FINE)
-    loop = refinement(model, limits={"max_revisions": 0})
-    await loop.run()
-    assert leaked(model.sent) == []
-    loop.sharing = loop.sharing._replace(level="outputs")
-    loop.decide(Continue(revisions=2))
-    await loop.run()
-    assert f"KeyError: '{SECRET}'" in model.sent
-    assert f"It printed:\\n{SECRET}" in model.sent
-
-
-async def test_values_of_the_variables_are_sent_where_the_user_says_so():
-    model = Server(FINE)
-    await refinement(model, share="values", limits={"max_revisions": 0}).run()
-    assert str(AMOUNT) in model.requests[0].messages[0].content
 
 
 # Which level holds
@@ -437,35 +445,44 @@ HERE, THERE = "http://127.0.0.1:8080/v1", "https://models.example.com/v1"
 
 
 @pytest.mark.parametrize(("urls", "level", "asks"), [
-    ([HERE], "values", False),
-    (["http://[::1]:8080/v1"], "values", False),
+    ([HERE], "all", False),
+    (["http://[::1]:8080/v1"], "all", False),
     (["http://127.0.0.1.example.com/v1"], "structure", True),
     ([THERE], "structure", True),
     ([""], "structure", True),
     ([HERE, THERE], "structure", True),
 ])  # fmt: skip
-def test_servers_elsewhere_get_structure_and_this_machine_gets_values(urls, level, asks):
+def test_servers_elsewhere_get_structure_and_this_machine_gets_all(urls, level, asks):
     sharing = choose_sharing(map(other, urls))
     assert (sharing.level, sharing.asks) == (level, asks)
-    assert choose_sharing(map(other, urls), "outputs")[::2] == ("outputs", False)
-
-
-@pytest.mark.parametrize(("writer", "judge"), [(HERE, HERE), (HERE, THERE)])
-def test_a_prompt_holds_values_where_all_who_read_it_are_on_this_machine(writer, judge):
-    used = find({"xs": [1234]}, text="Describe `xs`.")
-    models = {"model": other(writer), "judge": other(judge)}
-    task = api.build("Describe `xs`.", **models, variables=used).state.task
-    assert ("1234" in task.materials[0].text) is (writer == judge == HERE)
+    assert choose_sharing(map(other, urls), "all")[::2] == ("all", False)
 
 
 def test_what_the_user_said_of_a_server_is_remembered_for_it_alone():
     far = "https://other.example.com/v1"
-    assert remember_sharing([THERE], "outputs")
-    assert choose_sharing([other(THERE)])[::2] == ("outputs", False)
+    assert remember_sharing([THERE], "all")
+    assert choose_sharing([other(THERE)])[::2] == ("all", False)
     assert choose_sharing([other(far)])[::2] == ("structure", True)
     assert choose_sharing([other(THERE), other(far)])[::2] == ("structure", True)
     assert remember_sharing([far], "structure")
     assert choose_sharing([other(THERE), other(far)])[::2] == ("structure", False)
+
+
+def test_levels_of_older_versions_mean_no_more_than_they_did_which_is_said_once():
+    said = "share=outputs is now share=structure. %%refine? sharing says what leaves."
+    found = [choose_sharing([other(THERE)], level) for level in ("outputs", "outputs", "code")]
+    assert [one.level for one in found] == ["structure"] * 3
+    assert [one.notice for one in found][:2] == [said, ""]
+    assert choose_sharing([other(THERE)], "values").level == "all"
+    home().mkdir(parents=True, exist_ok=True)
+    for old, share in (
+        ("outputs", None),
+        ("code", None),
+        ("structure", "structure"),
+        ("values", "all"),
+    ):
+        (home() / "servers.json").write_text(f'{{"{THERE}": {{"share": "{old}"}}}}')
+        assert facts_about(THERE).share == share
 
 
 # Recordings
@@ -493,6 +510,3 @@ async def test_a_recording_is_asked_as_ever_and_a_live_server_in_its_place_is_no
     assert remote.requests, "this is not in the recording"
     messages = [m.content for request in remote.requests for m in request.messages]
     assert leaked("\n".join(messages)) == []
-
-
-# Modules of the notebook

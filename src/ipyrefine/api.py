@@ -48,7 +48,7 @@ from ipyrefine.profiles import Profile
 from ipyrefine.providers.choose import NO_MODEL, NoWriter, choose_sharing, is_embedded, is_weak
 from ipyrefine.providers.choose import choose_model as choose_model
 from ipyrefine.providers.servers import Key
-from ipyrefine.render.labels import count, sharing_phrase
+from ipyrefine.render.say import count, sharing_phrase
 
 ProfileLike = str | Path | Mapping[str, Any] | Profile
 CheckLike = Check | Callable[..., Any] | str
@@ -78,8 +78,7 @@ class Options:
         timeout: seconds of silence after which it counts as gone; 600 by default.
         effort: how hard a model that thinks should think: ``low``, ``medium`` or ``high``.
         extra: further fields of every request; one that the server refuses is left out.
-        share: what a model's server is sent of what code computed from variables or files:
-            ``structure``, ``code``, ``outputs`` or ``values``; by default ``values`` on this
+        share: what a model's server is sent: ``structure`` or ``all``; by default ``all`` on this
             machine, and elsewhere what was remembered of the server, else ``structure``.
         checks: run on every text: checks, their names, or functions of the text (see
             `ipyrefine.checks`).
@@ -482,10 +481,10 @@ def _begin(text: str, options: Options) -> _Begun:
     )
     room = _EMBEDDED_ROOM if models.are_embedded else _ROOM
     cells = [one for one in options.cells if one.kind != "definitions" or not models.are_embedded]
-    if sharing.level == "structure" and sharing.servers:  # code is kept until the user answers
-        cells = [one.replace(phrase=one.phrase * (one.kind != "definitions")) for one in cells]
-    shown = variables.materials(values=sharing.level == "values", room=room)
-    materials = (*shown, *cells)
+    if sharing.level == "structure":
+        code, structure = "the code of", "names and calls of"
+        cells = [one.replace(phrase=one.phrase.replace(code, structure)) for one in cells]
+    materials = (*variables.materials(room), *cells)
     if prompts.is_own(Stage.DRAFT) and limits.critique == "never":  # nobody else sees more
         materials = only_named(materials, variables.named)
     task, words = make_task(chosen).replace(materials=materials), None
@@ -513,7 +512,7 @@ def _begin(text: str, options: Options) -> _Begun:
     if masked := count_secrets(text, draft, *prompts.own().values()):
         phrases.append(f"{count(masked, 'secret')} masked")
         words = words and words.replace(demands=(*words.demands, phrases[-1]))
-    warnings = [*options.warnings, *filter(None, [variables.left_out])]
+    warnings = [*options.warnings, *filter(None, [variables.left_out, sharing.notice])]
     if unrun := [one for one in ipython_lines if not one.startswith("%time ")]:
         listed = ", ".join(unrun[:3]) + ", …" * (len(unrun) > 3)
         warnings.append(f"Kept as they are, and never run by checks: {listed}")
@@ -635,7 +634,7 @@ def _go_on(run: Run, options: Options) -> _Begun:
     setup = setup.replace(limits=limits, model=models.model.name, judge=models.reader.name)
     setup = setup.replace(is_look=looks)
     sharing = choose_sharing((models.model, models.reader), options.share)
-    return _Begun(setup, models, sharing, checks)
+    return _Begun(setup, models, sharing, checks, [*filter(None, [sharing.notice])])
 
 
 def _named_model(name: str) -> str:

@@ -24,7 +24,7 @@ from ipyrefine.demo import notebooks, run_demo
 from ipyrefine.errors import Interrupted, RefineError, UsageError, did_you_mean
 from ipyrefine.journal.store import Journal
 from ipyrefine.providers import weights
-from ipyrefine.render import gives, labels, words
+from ipyrefine.render import blocks, say
 from ipyrefine.render.escape import plain
 from ipyrefine.session import classroom
 from ipyrefine.session.export import export
@@ -328,10 +328,10 @@ def _encrypted() -> Any:
 
 def summarize(number: int, run: Run) -> str:
     """Return a run's verdict in one line, why it stopped without one, and what to clarify."""
-    stop = labels.STOPS[run.stop_reason] if run.stop_reason else "unfinished"
-    line = f"{number}: {words.verdict(run, run.chosen).label}"
+    stop = say.STOPS[run.stop_reason] if run.stop_reason else "unfinished"
+    line = f"{number}: {say.verdict(run, run.chosen)}"
     if run.stop_reason not in (StopReason.PASSED, StopReason.ANSWERED, StopReason.UNJUDGED):
         line += f" · {stop}"
-    found = gives.results(run, run.chosen) if run.chosen else []
+    found = blocks.results(run, run.chosen) if run.chosen else []
     asked = next((row for one in found for row in one.rows if row.choices), None)
     return plain(f"{line}\n   To confirm: {asked}" if asked else line)

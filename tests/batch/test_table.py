@@ -14,7 +14,7 @@ from ipyrefine import errors
 from ipyrefine.batch import texts as module
 from ipyrefine.core.model import Outcome, StopReason
 from ipyrefine.errors import CheckNotRun
-from ipyrefine.render.words import verdict
+from ipyrefine.render.say import verdict
 from ipyrefine.session.export import export
 from ipyrefine.session.record import bundle
 

@@ -71,7 +71,6 @@ def pages() -> dict[str, str]:
         **{name: (run, View(**_MORE)) for name, run in STATES.items()},
         **{f"form {name}": (MAIL, View(form=name, **_MORE)) for name in _FORMS},
         "dismiss": (MAIL, View(form="dismiss", finding="f3")),
-        "side by side": (AVERAGE, View(sides=True)),
         "details": (AVERAGE, View(folds=frozenset({"details", "texts"}))),
         "running": (
             MAIL.replace(stage=Stage.REVISE, stop_reason=None),

@@ -20,7 +20,7 @@ _OUTSIDE = """
   return [...panel.querySelectorAll('*')].filter((one) => {
     const { left, right, width } = one.getBoundingClientRect();
     return width && one.checkVisibility() && (left < box.left - 1 || right > box.right + 1)
-      && !one.closest('.rf-wide, pre, .rf-sides, .rf-menu ul, .rf-basis');
+      && !one.closest('.rf-wide, pre, .rf-menu ul, .rf-basis');
   }).map((one) => one.outerHTML.slice(0, 100));
 })
 """

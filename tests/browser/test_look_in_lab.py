@@ -42,4 +42,4 @@ async def test_the_stars_show_what_a_cell_gives_and_run_it_as_it_stands(lab: Lab
     await lab.wait_output(1, "444")
     await lab.wait_closed()
     assert (await lab.cell_sources())[1] == CELL
-    await lab.wait_output(2, "nobody read it")
+    await lab.wait_output(2, "Nobody read it")

@@ -13,7 +13,7 @@ from ipyrefine.core.table import Result
 from ipyrefine.errors import UsageError
 from ipyrefine.kernel.variables import Variables
 from ipyrefine.providers.scripted import ScriptedModel
-from ipyrefine.render import labels
+from ipyrefine.render import say
 
 EXAMPLES = "Write inc(n).\n\n>>> inc(1)\n2\n\ninc(4) == 5"
 PROSE = 'Describe the sea in at most 50 words, with the word "salt" in it.'
@@ -61,9 +61,9 @@ def test_code_that_uses_variables_is_run_on_their_copies_and_the_first_line_says
         "Sort `xs`.\n\n>>> f()\n3\n", variables={"xs": [2, 1]}, profile="code"
     ).state.setup
     assert setup.checks == ("examples", "results", "run on copies")
-    assert setup.demands == ("1 example", "outputs stay here")
-    shown = labels.opening(setup)
-    assert shown.startswith("Interpreted as: task (code), 1 example, outputs stay here. Sees")
+    assert setup.demands == ("1 example", "values stay here")
+    shown = say.opening(setup)
+    assert shown.startswith("Interpreted as: task (code), 1 example, values stay here. Sees")
 
 
 @pytest.mark.usefixtures("closed")
@@ -82,7 +82,7 @@ def test_code_is_not_run_unasked_where_that_is_switched_off_or_there_is_nothing_
     given = {"profile": "code", "variables": {"xs": [1]}, **options}
     setup = build("Do it.", **given).state.setup
     assert set(setup.checks) <= {"examples", "results"}
-    assert set(setup.demands) <= {"outputs stay here"}
+    assert set(setup.demands) <= {"values stay here"}
 
 
 def variable(name: str) -> Material:

@@ -17,7 +17,7 @@ from ipyrefine.core.engine import Refinement
 from ipyrefine.core.model import FirstRows, Outcome, Task
 from ipyrefine.core.points import with_ids
 from ipyrefine.core.results import expect, read_expectation, rows
-from ipyrefine.core.sharing import withhold
+from ipyrefine.core.sharing import visible
 from ipyrefine.core.table import Result
 from ipyrefine.core.testing import read_tests, suite_evidence
 from ipyrefine.core.typed import confirmations
@@ -224,9 +224,7 @@ async def test_models_are_told_of_first_rows_at_every_level() -> None:
     assert loop.state.chosen
     said = str(loop.state.chosen.conditions[0])
     assert said in loop.model.requests[-1].messages[-1].content  # type: ignore[attr-defined]
-    (evidence,) = (
-        e for e in withhold(loop.state, "structure").iterations[0].evidence if e.computed
-    )
+    (evidence,) = (e for e in visible(loop.state, "structure").iterations[0].evidence if e.computed)
     assert said in evidence.shows
     assert not evidence.outputs
 

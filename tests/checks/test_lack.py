@@ -41,33 +41,31 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (book / "maker_here.py").write_text("api_key = 'sk-proj-Ab12Cd34Ef56Gh78Ij90Kl12Mn34'\n")
 
 
-MISSES = "which checked code cannot reach"
-HIDDEN = "of which checked code has only the files that it names"
+ABOVE = "above this folder. --set above=1 lets checked code read there"
+CLOSED = "it is hidden, holds a secret, or leads out of the folder"
 IPYTHON = "which checked code does not have"
 LACKS = {
-    MISSES: {
-        "open('../outside.csv').read()": "it reads ../outside.csv",
-        "import pandas\npandas.read_csv('../outside.csv')": "it reads ../outside.csv",
+    ABOVE: {
+        "open('../outside.csv').read()": "it uses ../outside.csv",
+        "import pandas\npandas.read_csv('../outside.csv')": "it uses ../outside.csv",
         "try:\n    open('../outside.csv')\nexcept OSError as error:\n"
-        "    raise ValueError from error": "it reads ../outside.csv",
+        "    raise ValueError from error": "it uses ../outside.csv",
+        "try:\n    open('../outside.csv')\nexcept OSError:\n    print(0)": "it uses ../outside.csv",
+        "import os\nos.path.exists('../outside.csv')": "it uses ../outside.csv",
         "import os\nos.listdir('../outside')": "it uses ../outside",
-        "open('../outside/x.csv', 'w')": "it writes ../outside/x.csv",
-        "import os\nos.mkdir('../outside/new')": "it writes ../outside/new",
+        "import glob\nlen(glob.glob('../*.csv'))": "it uses ..",
+        "open('../outside/x.csv', 'w')": "it uses ../outside,",
+        "import os\nos.mkdir('../outside/new')": "it uses ../outside,",
         "import sqlite3\nsqlite3.connect('../outside.db').execute('select a from t')": (
-            "it reads ../outside.db"
+            "it uses ../outside.db"
         ),
-        "import os\nos.chdir('da' + 'ta')\nopen('a.csv')": "it uses data",
-        "import os\nos.chdir('data')\nopen('b' + '.csv')": "it reads data/b.csv",
-        "import os\nopen(os.path.abspath('secret.txt'))": "it reads secret.txt",
-        "import maker_here": "it imports maker_here from your folder",
         "from pathlib import Path\n(Path.home() / 'of_home.csv').read_text()": (
-            "it reads HOME/of_home.csv"
+            "it uses ../of_home.csv"
         ),
     },
-    HIDDEN: {
-        "import os\nos.listdir('data')": "it lists data",
-        "from pathlib import Path\n[one.name for one in Path().iterdir()]": "it lists your folder",
-        "import os\nos.chdir('data')\nos.listdir()": "it lists data",
+    CLOSED: {
+        "import os\nopen(os.path.abspath('secret.txt'))": "it uses secret.txt",
+        "import maker_here": "it uses maker_here.py",
     },
     IPYTHON: {
         "get_ipython().system('ls')": "it uses IPython itself",
@@ -243,7 +241,7 @@ async def test_a_cell_that_does_not_end_is_stopped_and_no_later_text_is_tried(te
 
 
 NEEDS = {
-    "open('../outside.csv').read()": "it reads ../outside.csv",
+    "open('../outside.csv').read()": "it uses ../outside.csv",
     "input()": "it asks for input",
     "__import__('os').environ['SETTING_HERE']": "it reads SETTING_HERE",
     "__import__('httpx2').get('http://a.example').text": "it uses the network",

@@ -4,7 +4,6 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from textwrap import dedent
 
 import pytest
@@ -108,48 +107,6 @@ async def test_a_failing_test_says_what_came_out_and_quotes_the_task() -> None:
 async def test_a_text_that_does_not_load_fails_all_of_them() -> None:
     source = "def test_a():\n    assert f(1)\n"
     assert together(read_tests(source), await run("def f(:", source)).failed
-
-
-@pytest.fixture
-def book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The notebook's folder, beside a file that lies outside of it."""
-    (tmp_path / "outside.csv").write_text("price\n1\n")
-    (tmp_path / "book" / "data").mkdir(parents=True)
-    monkeypatch.chdir(tmp_path / "book")
-    monkeypatch.setenv("SETTING_HERE", "5")
-
-
-LACKS = {
-    "open('../outside.csv').read()": "it reads ../outside.csv",
-    "input()": "it asks for input",
-    "os.environ['SETTING_HERE']": "it reads SETTING_HERE",
-}
-
-
-@pytest.mark.usefixtures("book")
-async def test_a_test_of_what_only_the_notebook_has_is_not_tried() -> None:
-    bodies = [*LACKS, "open('b.csv')"]
-    text = "import os\n" + "".join(f"def f{n}(): return {one}\n" for n, one in enumerate(bodies))
-    source = "".join(f"def test_{n}():\n    assert f{n}() == 'x'\n" for n in range(len(bodies)))
-    *lacking, nowhere = (await run(text, source)).values()
-    for one, why in zip(lacking, LACKS.values(), strict=True):
-        assert one.passed is None
-        assert one.shows.startswith(f"Not run: {why}")
-    assert nowhere.passed is False, "a file that is nowhere is a fault of the text"
-
-
-@pytest.mark.usefixtures("book")
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        ("text = open('../outside.csv').read()", "it reads ../outside"),
-        ("import os\none = os.listdir()[5]", "it lists your folder"),
-    ],
-)
-async def test_what_a_text_needs_as_it_loads_leaves_its_tests_untried(text: str, why: str) -> None:
-    [result] = (await run(text, "def test_a():\n    assert f(1) == 'x'\n")).values()
-    assert result.passed is None
-    assert result.shows.startswith(f"Not run: {why}")
 
 
 async def test_only_what_passes_on_a_text_that_does_nothing_is_vacuous() -> None:

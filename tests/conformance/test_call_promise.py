@@ -19,7 +19,7 @@ from ipyrefine.core.model import StopReason
 from ipyrefine.core.policy import MAX_REPAIRS
 from ipyrefine.core.run import Run
 from ipyrefine.providers.scripted import ScriptedModel
-from ipyrefine.render.labels import bounds
+from ipyrefine.render.say import bounds
 
 TARGET = 0.9
 

@@ -38,7 +38,7 @@ from ipyrefine.core.model import Limits, Outcome, StopReason
 from ipyrefine.core.run import Run
 from ipyrefine.core.template import read_template
 from ipyrefine.providers.scripted import ScriptedModel
-from ipyrefine.render.words import stop_sentence
+from ipyrefine.render.terminal import record_text
 
 REVIEW = "Review the above output. Identify 3 weaknesses or gaps."
 LAST = "Final review: Is this production-ready? If not, what's missing?"
@@ -371,7 +371,7 @@ async def test_the_verification_names_the_unchecked_items():
     assert "2. Is there a name?" in requests(loop)[1].messages[0].content
     assert loop.state.verdict.outcome is Outcome.NEEDS_IMPROVEMENT
     assert "Is there a name?" in loop.state.verdict.line
-    assert "Is there a name?" in stop_sentence(loop.state)
+    assert "Is there a name?" in record_text(loop.state)
 
 
 # The findings of each text but the last; the price is named in two of them.
@@ -413,7 +413,7 @@ async def test_at_the_cap_the_requirements_are_said_to_be_the_problem():
         replies += [text(f"v{number}"), critique(*weak)]
     run, _ = await pasted(PASTED, *replies, max_revisions=4)
     assert run.stop_reason == "revisions"
-    assert "say what you need more exactly" in stop_sentence(run)
+    assert "say what you need more exactly" in run.message
 
 
 # Guards

@@ -14,7 +14,7 @@ from ipyrefine.core.model import Material, Outcome
 from ipyrefine.core.ports import Request
 from ipyrefine.core.run import Run
 from ipyrefine.providers.scripted import ScriptedModel
-from ipyrefine.render import words
+from ipyrefine.render import say
 
 TASK = "Write inc(n), which adds one.\n\n>>> inc(1)\n2\n"
 WRONG = "def inc(n):\n    return n"
@@ -43,7 +43,7 @@ async def told(sentence: str, place: str, reply: str, task: str = TASK, **option
         max_revisions=1,
         cells=cells if place == "cell above" else (),
         variables={"note": sentence} if place == "variable" else None,
-        share="values",
+        share="all",
         **options,
     )
     words = sentence.split(".")[0].split(">")[-1]
@@ -69,4 +69,4 @@ async def test_nor_does_an_evaluator_that_obeys(place):
 async def test_where_nothing_is_run_the_word_of_an_obedient_critic_is_never_shown_as_a_pass(place):
     run = await told(SENTENCES[0], place, READY, "Write inc(n), which adds one.", critique="always")
     assert run.verdict.basis in ("critique", "none")
-    assert "PASS" not in words.verdict(run, run.chosen).title.word
+    assert "PASS" not in say.verdict(run, run.chosen).label.word

@@ -12,9 +12,9 @@ from ipyrefine.core.model import Effect, Limits, StopReason, Task
 from ipyrefine.core.points import to_check
 from ipyrefine.core.policy import next_step
 from ipyrefine.core.run import Run
-from ipyrefine.core.sharing import Sharing, withhold
+from ipyrefine.core.sharing import Sharing, visible
 from ipyrefine.core.table import Result
-from ipyrefine.render import words
+from ipyrefine.render import say
 from ipyrefine.render.html import View, panel_parts
 from ipyrefine.render.terminal import record_text
 
@@ -49,7 +49,7 @@ async def read(*replies: str, checks: Finds | None = None, revisions: int = 0) -
         TASK,
         checks=[checks or Finds(ran(LOST, NEW, TOTAL))],
         limits=Limits(max_revisions=revisions, critique="always"),
-        sharing=Sharing("values"),
+        sharing=Sharing("all"),
     )
     return loop
 
@@ -73,9 +73,9 @@ def asked(run: Run, number: int = 0) -> list[str]:
 async def test_only_what_no_words_of_the_task_ask_for_is_asked(data, asks):
     run = (await read(reading(data))).state
     assert asked(run) == [SAID] * asks
-    said = words.verdict(run, run.iterations[0])
-    assert str(said.title) == ("! 1 TO CHECK" if asks else "○ NOTHING FOUND")
-    assert not asks or said.phrases == [("", SAID)]
+    said = say.verdict(run, run.iterations[0])
+    assert str(said.label) == ("! 1 TO CHECK" if asks else "○ NOTHING FOUND")
+    assert not asks or said.sentence == SAID
 
 
 async def test_a_critic_is_told_what_happened_and_asked_about_what_somebody_has_to_want():
@@ -118,10 +118,10 @@ async def test_a_server_is_told_counts_and_known_names_alone():
     zone = NEW.replace(kind="zone", column="amount", after="Zwolle/Oss")
     found = Finds(ran(LOST, TOTAL, odd, typed, warned, key, zone))
     loop = await read(reading({"d1": ""}), checks=found)
-    kept = withhold(loop.state, "structure").model_dump_json()
+    kept = visible(loop.state, "structure").model_dump_json()
     assert "17 of 1,204 rows of `orders` are gone in `merged`" in kept
     assert not any(one in kept for one in ("(88", "Zwolle", '"9"', '"8"'))
-    assert "(88" in withhold(loop.state, "outputs").model_dump_json()
+    assert "(88" in visible(loop.state, "all").model_dump_json()
 
 
 FILTERED = LOST.replace(cause="filter")

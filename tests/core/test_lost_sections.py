@@ -7,7 +7,7 @@ from kit import ended, finding, judgement, prompts, text
 
 from ipyrefine.core.edits import losses
 from ipyrefine.core.model import Limits, Stage
-from ipyrefine.render import document, labels
+from ipyrefine.render import blocks, say
 from ipyrefine.render.html import record_html
 from ipyrefine.render.terminal import blocks_text
 
@@ -66,14 +66,14 @@ async def test_the_next_critique_reads_what_was_lost():
 
 async def test_the_user_reads_it_below_the_difference():
     run = (await loop_of(SHORTER)).state
-    shown = document.writing(run, run.iterations[1])
-    assert document.Paragraph(LINE, "warning") in shown
+    shown = blocks.writing(run, run.iterations[1])
+    assert blocks.Paragraph(LINE, "warning") in shown
     assert LINE in blocks_text(shown, 200)
     assert LINE in record_html(run)
 
 
 async def test_a_cut_that_a_finding_about_scope_asked_for_is_not_listed():
     run = (await loop_of(SHORTER, "Nobody asked for Pricing.", "scope")).state
-    assert labels.losses_sentence(document.lost_sections(run, run.iterations[1])) == (
+    assert say.losses_sentence(blocks.lost_sections(run, run.iterations[1])) == (
         "Shortened: “Risks” 30 → 1 word"
     )

@@ -22,7 +22,7 @@ from ipyrefine.core.policy import (
 from ipyrefine.core.ports import Reply, Request
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.providers.scripted import ScriptedModel
-from ipyrefine.render.labels import bounds
+from ipyrefine.render.say import bounds
 
 
 @given(run=runs())

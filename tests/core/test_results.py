@@ -34,8 +34,8 @@ from ipyrefine.core.table import Point, Result
 from ipyrefine.core.typed import confirmations
 from ipyrefine.errors import UsageError
 from ipyrefine.kernel.variables import Copies
-from ipyrefine.render.gives import rivalry
-from ipyrefine.render.words import verdict as verdict_words
+from ipyrefine.render.blocks import rivalry
+from ipyrefine.render.say import verdict as verdict_words
 
 STATED = """Write median(xs), the middle of the sorted items; of an even number, the mean of two.
 
@@ -314,7 +314,7 @@ async def test_a_dispute_says_what_the_critic_expects_and_what_the_text_gives():
         note="t1: KEEP: it is the mean", then=upheld, limits=Limits(max_revisions=2),
     )  # fmt: skip
     said = verdict_words(loop.state, loop.state.chosen).sentence
-    assert said.endswith("median([1, 2]): the critic expects 1, the text gives 1.5.")
+    assert said.endswith("`median([1, 2])` → `1.5`, expected `1`")
     assert loop.state.stop_reason is StopReason.UNJUDGED
 
 
@@ -327,13 +327,13 @@ async def test_who_gives_which_of_two_results_is_said_of_each_text_as_it_is():
     assert first.rivals
     assert second.rivals
     said = "the draft raises IndexError, revision 1 gives None, as the critic expects"
-    assert rivalry(loop.state, draft, first) == rivalry(loop.state, revision, second) == said
+    assert rivalry(loop.state, first) == rivalry(loop.state, second) == said
 
 
 async def test_of_one_text_it_is_what_the_critic_expects_and_what_this_text_gives():
     loop = await criticised(EMPTY, LOWER, limits=ONCE)
     first, *_ = shown(loop)
-    said = rivalry(loop.state, loop.state.chosen, first)
+    said = rivalry(loop.state, first)
     assert said == "this text raises IndexError, the critic expects None"
 
 
@@ -356,8 +356,8 @@ async def test_results_that_are_long_are_counted_where_it_is_said_who_gives_them
     loop = await criticised(EMPTY, long, limits=ONCE)
     first, *_ = shown(loop)
     assert row_choices(first) == ("None", repr([0] * 30))
-    said = rivalry(loop.state, loop.state.chosen, first)
-    assert said == "the critic expects the first, this text gives the second"
+    said = rivalry(loop.state, first)
+    assert said == "the critic expects None, this text gives the second"
 
 
 CASES = """\

@@ -47,9 +47,9 @@ from ipyrefine.core.run import Run
 from ipyrefine.core.table import Point, Result
 from ipyrefine.core.testing import is_critics
 from ipyrefine.errors import Unreachable
-from ipyrefine.render import words as words_of
-from ipyrefine.render.document import claims
-from ipyrefine.render.grid import told as told_of
+from ipyrefine.render import say
+from ipyrefine.render.blocks import claims_of
+from ipyrefine.render.blocks import told as told_of
 
 QUOTES = ("it doubles numbers", "Negative numbers give 0", "Text gives an empty text")
 ASK = CODE.replace(text=f"Write f(x): {'. '.join(QUOTES)}.")
@@ -564,7 +564,7 @@ async def test_a_run_comes_to_its_verdicts_whole_and_cut_anywhere(name):
 async def test_a_run_that_ends_without_another_critique_says_so():
     loop = begin(SCENARIOS["all that it names is a test that passes then, a no"])
     await finish(loop)
-    said = words_of.verdict(loop.state, loop.state.chosen)
+    said = say.verdict(loop.state, loop.state.chosen)
     assert str(said.label) == "○ CRITIC'S TESTS PASS"
     assert said.sentence == "Every finding's test passes; scripted did not read it again."
     assert loop.state.message == "Every finding's test passes on revision 1."
@@ -592,7 +592,7 @@ async def test_a_critic_is_shown_the_test_of_its_that_a_writer_contests():
     await finish(loop)
     [_, again] = prompts(loop, Stage.CRITIQUE)
     assert f"- test_1: the task does not ask for that\n<material-n>\n{NEG}".rstrip() in again
-    [claim] = claims(loop.state, loop.state.iterations[1])
+    [claim] = claims_of(loop.state, loop.state.iterations[1])
     assert claim.items[0].text.endswith("→ left as it is: the task does not ask for that")
 
 
@@ -611,7 +611,7 @@ async def test_what_was_said_of_a_draft_is_not_shown_as_said_of_its_unread_revis
     with suppress(Unreachable):
         await finish(loop)
     draft, revision = loop.state.iterations
-    assert told_of(loop.state, draft).said == "flat"
+    assert told_of(loop.state, draft).missed == "missed 1: flat"
     line = told_of(loop.state, revision)
     assert (line.missed, line.said) == ("not read", "")
 

@@ -24,7 +24,7 @@ from ipyrefine.core.decisions import Continue, Dismiss, Guide
 from ipyrefine.core.model import Basis, Figure, Limits, Outcome, StopReason, Task
 from ipyrefine.core.table import Result
 from ipyrefine.providers.scripted import ScriptedModel
-from ipyrefine.render import words
+from ipyrefine.render import say
 
 ONCE = Limits(max_revisions=0, critique="never")
 PASS, NEEDS, NOT_JUDGED = Outcome.PASS, Outcome.NEEDS_IMPROVEMENT, Outcome.NOT_JUDGED
@@ -113,8 +113,8 @@ async def test_a_verdict_says_what_it_rests_on(row):
     loop = await ended(replies, checks=[Finds(one) for one in evidence], **options)
     assert len(loop.model.requests) == len(replies)
     assert {name: getattr(loop.state.verdict, name) for name in said} == said
-    phrases = str(words.verdict(loop.state, loop.state.chosen).phrases)
-    assert ("nobody read it" in phrases) is ("hm" in replies)
+    line = say.verdict(loop.state, loop.state.chosen).line
+    assert ("nobody read it" in line) is ("hm" in replies)
 
 
 @pytest.mark.parametrize("decisive", [True, False])
@@ -123,8 +123,8 @@ async def test_a_text_that_nobody_judged_says_what_holds_of_it(decisive):
     loop = await ended([text("Hi")], checks=[holds], limits=ONCE)
     verdict = loop.state.verdict
     assert (verdict.outcome, verdict.basis, verdict.why) == (NOT_JUDGED, "none", "no_critic")
-    said = words.verdict(loop.state, loop.state.chosen).sentence
-    assert said == "Nobody was asked to read it. Passed: length."
+    said = say.verdict(loop.state, loop.state.chosen).sentence
+    assert said == "Nobody was asked to read it."
 
 
 async def test_the_evaluator_is_asked_after_the_slowest_check_and_told_what_it_found():
@@ -174,8 +174,7 @@ async def test_what_the_user_said_is_theirs_to_close_where_nobody_reads_the_revi
     await decide(loop, Continue())
     assert (loop.state.text, loop.state.stop_reason) == ("Hi Ann", StopReason.PLATEAU)
     said = "guidance: Name her. Accept the text if that is done, or dismiss f1."
-    assert words.verdict(loop.state, loop.state.chosen).sentence == said
-    stopped = words.stop_sentence(loop.state)
-    assert stopped == f"Revision 1 closed no open finding. Still open: {said}"
+    assert say.verdict(loop.state, loop.state.chosen).sentence == said
+    assert loop.state.message == "Revision 1 closed no open finding."
     await decide(loop, Dismiss(points=("f1",)))
     assert loop.state.stop_reason is StopReason.PASSED

@@ -1,4 +1,4 @@
-"""Files beside the notebook that code names, and what of them code in the sandbox gets."""
+"""The notebook's folder as code in the sandbox finds it."""
 
 import os
 import socket
@@ -12,7 +12,7 @@ from ipyrefine.checks import resolve
 from ipyrefine.core.model import Task
 from ipyrefine.core.table import Result
 from ipyrefine.kernel import folder
-from ipyrefine.kernel.folder import files_beside, is_in_part, names_files
+from ipyrefine.kernel.folder import Folder, look
 from ipyrefine.kernel.variables import Copies
 
 TASK = Task(text="Run it.", form="code")
@@ -50,91 +50,61 @@ def book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return book
 
 
-def test_what_code_names_below_the_folder_is_copied(book: Path, subtests: pytest.Subtests) -> None:
-    data, all_data = {"data/", "data/x1.csv"}, {"data/", "data/x1.csv", "data/x2.csv"}
-    tools = {"tools/__init__.py", "tools/more.py", "tools/most.py"}
-    rows: dict[str, set[str]] = {
-        "pd.read_csv('bikes.csv')": {"bikes.csv"},
-        "pd.read_csv('./bikes.csv')": {"bikes.csv"},
-        "NAME = 'bikes.csv'\nopen(NAME)": {"bikes.csv"},
-        "open('data/x1.csv')": data,
-        "open('HERE/data/x1.csv')": data,
-        "HOME = Path('HERE')\n(HOME / 'data').joinpath('x1.csv')": data,
-        "Path('data') / 'x1.csv'": data,
-        "FOLDER = Path('data')\nFOLDER / 'x1.csv'": data,
-        "Path.cwd().joinpath('data', 'x1.csv')": data,
-        "os.path.join('data', 'x1.csv')": data,
-        "D = 'data'\nopen(f'{D}/x1.csv')": data,
-        "D = 'data'\nopen(D + '/x1.csv')": data,
-        "pl.read_csv('data/*.csv')": all_data,
-        "[open(f'data/x{n}.csv') for n in ns]": all_data,
-        "[open(f'HERE/data/x{n}.csv') for n in ns]": all_data,
-        "[open(f'{n}') for n in ns]": set(),
-        "[open(f'HERE/../{n}.csv') for n in ns]": set(),
-        "[open(f'/etc/{n}.conf') for n in ns]": set(),
-        "open('out/new.csv', 'w')": {"out/"},
-        "open('new.csv', 'w')": set(),
-        "import helper": {"helper.py", "bikes.csv", *tools},
-        "from tools import more": tools,
-        "def f():\n    return open('bikes.csv')": {"bikes.csv"},
-        "open('data/../bikes.csv')": {"bikes.csv"},
-        "not Python": set(),
-    }
-    for text, files in rows.items():
-        with subtests.test(text):
-            found = files_beside(text.replace("HERE", str(book)))
-            assert files == found.keys() - {folder.MARKER}
+CLOSED = {
+    *(".env", ".hidden", ".hidden/a.csv", "password.csv", "secrets", "secrets/a.csv"),
+    *("id_rsa", "ca.pem", "config.ini", "link.csv", "up"),
+}
 
 
-def test_what_is_not_to_be_copied_is_left_out(book: Path) -> None:
+def test_what_is_hidden_or_secret_or_leads_out_is_closed(book: Path) -> None:
     os.mkfifo(book / "pipe")
-    with (book / "big.csv").open("wb") as file:
-        file.truncate(200 * 2**20)
     door = socket.socket(socket.AF_UNIX)
     door.bind("door")
     door.close()
-    for name in (
-        *(".env", ".hidden/a.csv", "link.csv", "inner.csv", "up/outside.csv", "password.csv"),
-        *("secrets/a.csv", "id_rsa", "ca.pem", "config.ini", "late.csv", "main.py", "pipe"),
-        *("door", "big.csv", "../outside.csv", "/etc/passwd", "/"),
-    ):
-        assert files_beside(f"import main\nopen('{name}')", f"open('{book}/{name}')") == {}, name
+    (book / "other.txt").hardlink_to(book / ".env")
+    found = look()
+    assert found.closed.keys() == CLOSED | {"pipe", "door", "other.txt"}
+    assert found.states.keys() == {
+        *("bikes.csv", "data/x1.csv", "data/x2.csv", "data/notes.txt", "late.csv", "helper.py"),
+        *("tools/__init__.py", "tools/more.py", "tools/most.py", "main.py"),
+    }
+    assert found.changed() == []
+    (book / "bikes.csv").write_text("a\n")
+    (book / "data" / "x1.csv").unlink()
+    assert found.changed() == ["bikes.csv", "data/x1.csv"]
 
 
-def test_a_folder_is_listed_in_full_or_by_a_pattern() -> None:
-    for text, in_part in {
-        "os.listdir('data')": True,
-        "glob.glob('data/*.csv')": False,
-        "[*Path('data').glob('*.csv')]": False,
-        "[*Path('data').rglob('*.csv')]": True,
-        "glob.glob('data/**/*.csv', recursive=True)": True,
-        "glob.glob('data/*.txt')": True,
-        "glob.glob('data/*')": True,
-        "open('data/x1.csv'), open('data/x2.csv'), open('data/notes.txt')": True,
-    }.items():
-        assert is_in_part("data", ["x1.csv", "x2.csv"], text) == in_part, text
-        whole = ["x1.csv", "x2.csv", "notes.txt"]
-        assert not is_in_part("data", whole, text.replace("rglob", "glob"))
-        assert not is_in_part("nowhere", [], text)
-
-
-@pytest.mark.parametrize("where", ["home", "/"])
-def test_nothing_is_copied_from_the_home_folder_and_the_root(
-    book: Path, monkeypatch: pytest.MonkeyPatch, where: str
+def test_what_python_runs_from_is_open_though_it_is_hidden(
+    book: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if where == "home":
-        monkeypatch.setenv("HOME", str(book))
-    else:
-        monkeypatch.chdir("/")
-    text = f"open('bikes.csv'), open('{book}/bikes.csv'), open('etc/hostname')"
-    assert files_beside(text) == {}
-    assert not names_files(text)
+    for name in (".local/lib/more", ".venv/lib"):
+        (book / name).mkdir(parents=True)
+        (book / name / "a.py").write_text("")
+    (book / ".local/share").write_text("")
+    monkeypatch.syspath_prepend(str(book / ".local/lib"))
+    monkeypatch.setattr("sys.prefix", str(book / ".venv"))
+    found = look()
+    assert {*found.own} == {".local/lib", ".venv"}
+    assert found.closed.keys() == CLOSED | {".local/share"}
 
 
-def test_files_together_stay_below_the_bound(book: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(folder, "MAX_BYTES", 12)
-    found = files_beside("open('data/x1.csv'), open('data/x2.csv')")
-    assert [name for name in found if name.endswith(".csv")] == ["data/x1.csv"]
+def test_a_folder_with_too_much_in_it_is_closed(
+    book: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folder, "_MOST", len(os.listdir()) + 1)
+    found = look()
+    assert [path for path, kind in found.closed.items() if kind == "unread"] == [
+        "data",
+        "out",
+        "tools",
+    ]
+    monkeypatch.setattr(folder, "_MOST", 5)
+    assert look() == Folder()
+
+
+def test_nothing_is_shown_of_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir("/")
+    assert look() == Folder()
 
 
 @pytest.mark.parametrize(
@@ -146,6 +116,12 @@ def test_files_together_stay_below_the_bound(book: Path, monkeypatch: pytest.Mon
         ("from pathlib import Path\nlen((Path('HERE') / 'bikes.csv').read_text())", "8"),
         ("import glob\nsorted(glob.glob('data/*.csv'))", "['data/x1.csv', 'data/x2.csv']"),
         ("from pathlib import Path\nlen([*Path('data').glob('*.csv')])", "2"),
+        (
+            "from pathlib import Path\nsorted(one.name for one in Path().rglob('x*.csv'))",
+            "['x1.csv', 'x2.csv']",
+        ),
+        ("import os\nos.path.getsize('.env'), os.path.exists('.hidden/b.csv')", "(2, False)"),
+        ("import os\nsorted(os.listdir('data'))", "['notes.txt', 'x1.csv', 'x2.csv']"),
         ("import os\nos.chdir('data')\nlen(open('x1.csv').read())", "8"),
         ("import os\nos.chdir('HERE/data')\nlen(open('HERE/bikes.csv').read())", "8"),
         (
@@ -160,7 +136,9 @@ def test_files_together_stay_below_the_bound(book: Path, monkeypatch: pytest.Mon
         ("open('bikes.csv', 'w').write('gone')\nopen('bikes.csv').read()", "'gone'"),
     ],
 )
-async def test_a_cell_reads_the_files_that_it_names(book: Path, text: str, shown: str) -> None:
+async def test_a_cell_finds_the_folder_and_changes_nothing_in_it(
+    book: Path, text: str, shown: str
+) -> None:
     evidence = await run(text.replace("HERE", str(book)))
     assert evidence.passed is True, evidence.shows
     assert evidence.outputs[-1].text == shown  # type: ignore[union-attr]
@@ -183,11 +161,10 @@ async def test_a_database_is_read_and_written_as_a_copy(book: Path, mode: str) -
     )
     assert evidence.outputs[-1].text == "[(1,), (2,)]"  # type: ignore[union-attr]
     assert database.execute("select a from t").fetchall() == [(1,)]
-    assert "x.db" in files_beside("create_engine('sqlite:///x.db')")
     database.close()
 
 
-async def test_examples_and_tests_read_the_files_that_the_text_names() -> None:
+async def test_examples_and_tests_read_files() -> None:
     text = "import helper\ndef f():\n    return open('bikes.csv').read()[0], helper.f()"
     task = Task(text="`f() == ('a', 4)`", form="code")
     space: dict[str, Any] = {"suite": "def test_f():\n    assert f() == ('a', 4)"}

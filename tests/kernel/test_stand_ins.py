@@ -196,8 +196,7 @@ def double(x):
         ("double(2) == 4", True),
         ("double(2) == 5", False),
         ("sign('a') == '12ab'", None),
-        ("key() == 'sk-live-0a1b2c3d4e5f6a7b'", True),
-        ("key() == 'sk-live-ffffffffffffffff'", False),
+        ("key() == 'sk-live-0a1b2c3d4e5f6a7b'", None),
     ],
 )
 async def test_an_example_whose_result_rests_on_a_secret_is_not_tried(

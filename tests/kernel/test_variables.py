@@ -91,7 +91,7 @@ async def test_code_about_data_may_use_what_the_task_does_not_name(closed_sandbo
         "api_key = 'sk-proj-4f9a8b7c6d5e4f3a2b1c0d9e8f7a6b5c'\ndef clean(df): return df.dropna()"
     )
     used = find(space, text="Add the city to `orders`.")
-    assert [one.name for one in used.materials(values=True, room=6_000)] == ["orders"]
+    assert [one.name for one in used.materials(6_000)] == ["orders"]
     evidence = await run("clean(orders.merge(people))", used)
     assert evidence.passed, evidence.shows
     evidence = await run("orders.assign(k=api_key)", used)
@@ -118,14 +118,18 @@ async def test_what_a_text_was_run_on_is_kept_until_it_is_released(
     copies = find(lambda: space, moment=lambda: space["x"]).copies
     monkeypatch.setattr(variables, "_MAX_TAKEN", 20_000)
     files = await copies.files("x + 1")
-    assert copies.taken("x + 1") == (1, files)
+    taken = copies.taken("x + 1")
+    assert taken
+    assert (taken.moment, taken.files) == (1, files)
     await copies.files("len(long)")
-    assert copies.taken("len(long)") == (1, None), "it is too large"
+    large = copies.taken("len(long)")
+    assert large
+    assert large.files is None, "it is too large"
     variables.release_copies(but=copies)
-    assert copies.taken("x + 1") == (1, files)
+    assert copies.taken("x + 1") == taken
     space["x"] = 2
     variables.release_copies()
-    assert copies.taken("x + 1") == (1, None)
+    assert copies.taken("x + 1") == taken._replace(files=None)
     assert copies.taken("x") is None
 
 
@@ -140,15 +144,15 @@ def test_an_unknown_variable_gets_a_near_match() -> None:
 def test_a_found_variable_is_shown_by_its_structure_and_a_named_one_with_its_value() -> None:
     space = {"xs": [1234, 5678], "ys": [8765]}
     used = find(space, draft="xs + ys", named=["ys"])
-    (named, found) = used.materials(values=False, room=6_000)
+    (named, found) = used.materials(6_000)
     assert (named.phrase, named.text) == ("ys (1)", "ys (list of length 1):\n[8765]")
-    assert (found.phrase, found.text) == ("xs (2)", "xs (list of length 2):\nlist[int]")
+    assert (found.phrase, found.structure) == ("xs (2)", "xs (list of length 2):\nlist[int]")
 
 
 def test_many_or_large_variables_add_a_bounded_number_of_characters() -> None:
     wide = pandas.DataFrame({f"a_long_column_name_{n}": [n] for n in range(99)})
     space = {f"df{n}": wide for n in range(25)}
-    shown = find(space, draft=" + ".join(space)).materials(values=False, room=6_000)
+    shown = find(space, draft=" + ".join(space)).materials(6_000)
     assert len(shown) == 20
     assert sum(len(one.text) for one in shown) < 7_500
 

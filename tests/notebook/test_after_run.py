@@ -6,6 +6,7 @@ import pytest
 from shells import loaded_shell
 
 from ipyrefine import api
+from ipyrefine.core.effects import sentence
 from ipyrefine.core.run import Run
 from ipyrefine.core.stored import read_record
 from ipyrefine.journal.store import Journal
@@ -13,7 +14,7 @@ from ipyrefine.kernel import snapshot, variables
 from ipyrefine.kernel.variables import sandbox_is_closed
 from ipyrefine.notebook.cell_target import CellTarget
 from ipyrefine.providers.scripted import ScriptedModel
-from ipyrefine.render import words
+from ipyrefine.render import say
 from ipyrefine.render.html import record_html
 from ipyrefine.render.terminal import record_text
 from ipyrefine.session.record import as_json
@@ -50,11 +51,15 @@ class Notebook:
 
     async def accept(self, text: str, options: str = "", task: str = "Do it.") -> None:
         """Have a text written, and accept it."""
+        await self.write(text, options, task)
+        (await self.run("%refine accept none")).raise_error()
+
+    async def write(self, text: str, options: str = "", task: str = "Do it.") -> None:
+        """Have a text written."""
         reply = f"```python\n{text}\n```"
         self._patches.setattr(api, "choose_model", lambda *_, **__: ScriptedModel([reply]))
         cell = f"%%refine --plain -p code --critique never {options}\n{task}"
         (await self.run(cell)).raise_error()
-        (await self.run("%refine accept none")).raise_error()
 
     @property
     def last(self) -> Run:
@@ -63,7 +68,7 @@ class Notebook:
 
     @property
     def said(self) -> str:
-        return words.ran_words(self.last).sentence
+        return say.ran_words(self.last).sentence
 
 
 @pytest.fixture
@@ -86,7 +91,7 @@ async def test_what_the_cell_gave_as_shown_is_counted_at_its_first_run_and_kept(
     assert read_record(as_json(notebook.last)).ran == notebook.last.ran
     stored = Journal().get().run
     assert stored.ran == notebook.last.ran
-    assert (stored.stop_reason, words.ran_words(stored).sentence) == ("accepted", ALL)
+    assert (stored.stop_reason, say.ran_words(stored).sentence) == ("accepted", ALL)
     await notebook.run("orders.loc[0, 'amount'] = 0")
     await notebook.run(TEXT)
     assert notebook.said == ALL
@@ -108,6 +113,36 @@ async def test_another_cell_in_between_moves_the_notebook_on(notebook):
     assert notebook.said == "ran: the notebook has moved on since it was checked"
 
 
+async def test_files_that_changed_until_it_was_accepted_are_named(notebook, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.txt").write_text("1")
+    await notebook.run("n = 1")
+    text = "from pathlib import Path\nword = Path('a.txt').read_text()\nword"
+    await notebook.write(text)
+    (tmp_path / "a.txt").write_text("2")
+    (await notebook.run("%refine accept none")).raise_error()
+    assert notebook.said == "`a.txt` has changed since it was checked"
+    await notebook.run(text)
+    assert notebook.said == "`word`: shown '1', now '2'"
+
+
+async def test_what_it_did_to_files_is_compared(notebook, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "old.txt").write_text("1")
+    text = "import os\nfrom pathlib import Path\n"
+    text += "Path('new.txt').write_text('ab')\nos.remove('old.txt')"
+    await notebook.run("n = 1")
+    await notebook.accept(text)
+    (shown,) = (one for one in notebook.last.chosen.evidence if one.basis == "run")
+    assert [*map(sentence, shown.effects)] == [
+        "would delete `old.txt` (1 byte)",
+        "would write `new.txt` (2 bytes)",
+    ]
+    monkeypatch.setattr("os.remove", lambda _: None)
+    await notebook.run(text)
+    assert notebook.said == "`old.txt`: shown gone, now 1 byte"
+
+
 async def test_a_file_that_changed_in_between_turns_it_amber(notebook, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write = (tmp_path / "sales.csv").write_text
@@ -119,8 +154,8 @@ async def test_a_file_that_changed_in_between_turns_it_amber(notebook, tmp_path,
     await notebook.run(text)
     assert notebook.said == "sum of `amount` in `sales`: shown 46,655.10, now 48,210.40"
     assert notebook.said in " ".join(record_text(notebook.last).split())
-    receipt = words.receipt(notebook.last)
-    assert (receipt.title.word, receipt.title.kind) == ("DIFFERS NOW THAT IT RAN", "warn")
+    receipt = say.receipt(notebook.last)
+    assert (receipt.label.word, receipt.label.kind) == ("DIFFERS NOW THAT IT RAN", "warn")
 
 
 @pytest.mark.parametrize(
@@ -134,7 +169,7 @@ async def test_what_changes_from_run_to_run_does_not_turn_it_amber(notebook, tex
     await notebook.accept(f"n = len(orders)\n{text}")
     await notebook.run(f"n = len(orders)\n{text}")
     assert "from run to run" in notebook.said
-    assert words.receipt(notebook.last).title.kind != "warn"
+    assert say.receipt(notebook.last).label.kind != "warn"
 
 
 async def test_a_library_that_the_notebook_patched_turns_it_amber(notebook):

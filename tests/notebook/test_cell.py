@@ -15,7 +15,7 @@ from ipyrefine import api
 from ipyrefine.errors import Unreachable, UsageError
 from ipyrefine.profiles import NAMES, builtin
 from ipyrefine.providers.scripted import ScriptedModel
-from ipyrefine.render import labels
+from ipyrefine.render import say
 
 
 class Person(BaseModel):
@@ -213,21 +213,15 @@ def test_names_that_the_cell_uses_are_shown_by_structure_and_said(shell, model):
     shell.user_ns["prices"] = [3, 4]
     cell = "%%refine --plain --no-check run{}\ntotal = sum(prices)\nprint(total)"
     setup = asked(shell, cell.format("")).setup
-    assert labels.opening(setup) == "Interpreted as: draft to improve (code). Sees prices (2)"
-    assert [one.text for one in setup.task.materials] == ["prices (list of length 2):\nlist[int]"]
+    assert say.opening(setup) == "Interpreted as: draft to improve (code). Sees prices (2)"
+    assert [one.structure for one in setup.task.materials] == [
+        "prices (list of length 2):\nlist[int]"
+    ]
     none = ["%%refine --plain\nx = In, Out, exit\nget_ipython()",
             cell.format(" --no-var prices"), cell.format(" --no-var all")]  # fmt: skip
     assert [asked(shell, one).task.materials for one in none] == [()] * 3
     shell.run_line_magic("config", "Refine.set = {'no_var': 'all'}")
     assert asked(shell, cell.format("")).task.materials == ()
-
-
-def test_that_values_are_shared_is_configured_and_an_option_wins(shell, model):
-    shell.user_ns["prices"] = [31, 47]
-    shell.run_line_magic("config", "Refine.share = 'values'")
-    for option, shown in (("", True), ("--share outputs", False)):
-        run = asked(shell, f"%%refine --plain --no-check run {option}\ntotal = sum(prices)")
-        assert ("31" in run.task.materials[0].text) is shown
 
 
 def test_what_looks_like_a_secret_is_left_out_and_said(shell, model):
@@ -258,8 +252,8 @@ def test_cells_that_ran_before_are_shown_on_request_only(shell, model):
     shell.run_cell("%%refine --plain --context 3\nSay hello.", store_history=True)
     run_ = shell.user_ns["refined_run"]
     *_, shown = run_.task.materials
-    said = "Interpreted as: task, outputs stay here. Sees first, 3 cells that ran last"
-    assert labels.opening(run_.setup) == said
+    said = "Interpreted as: task, values stay here. Sees first, 3 cells that ran last"
+    assert say.opening(run_.setup) == said
     assert "first = 1" not in shown.text
     assert "print('so far', 6 * 7)\n[its output]\nso far 42" in shown.text
     assert "first + 10\n[its output]\n11" in shown.text
@@ -392,8 +386,7 @@ ELSEWHERE, HERE = "https://models.example.com/v1", "http://127.0.0.1:8080/v1"
     [
         ("", ELSEWHERE, False),
         ("--share structure", ELSEWHERE, False),
-        ("--share outputs", ELSEWHERE, False),
-        ("--share values", ELSEWHERE, True),
+        ("--share all", ELSEWHERE, True),
         ("--context 1", ELSEWHERE, True),
         ("", HERE, True),
     ],
@@ -448,7 +441,7 @@ def test_the_cells_that_define_a_name_and_standing_wishes_are_shown_and_named(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "AGENTS.md").write_text("Use one line.", "utf-8")
     shell.run_line_magic("config", "Refine.rules = 'AGENTS.md'")
-    cell = "%%refine --plain --share values\nCall `double` on 2."
+    cell = "%%refine --plain --share all\nCall `double` on 2."
     sources = ["", "def double(x):\n    return 2 * x", cell]
     monkeypatch.setattr(shell.history_manager, "input_hist_raw", sources)
     shell.run_cell(sources[1])

@@ -314,7 +314,7 @@ def test_the_source_of_what_is_imported_from_beside_the_notebook_is_shown(
     assert (material is not None) == (shown is not None)
     if material and shown:
         assert shown.replace("'", '"') in material.text.replace("'", '"')
-        assert material.phrase == "source in shop_here.py"
+        assert material.phrase == "the code of shop_here.py"
         assert "wrapper" not in material.text
 
 

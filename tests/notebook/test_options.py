@@ -23,7 +23,7 @@ SET: dict[str, tuple[str, Any]] = {
     "seed": ("1", 1), "max_tokens": ("900", 900), "effort": ("low", "low"),
     "price": ("0.15,0.60", "0.15,0.60"), "timeout": ("60", 60.0), "name": ("letter", "letter"),
     "api_key_env": ("MY_KEY", "MY_KEY"), "journal": ("no", False), "quiet": ("yes", True),
-    "unconfined": ("no", False), "cell": ("a1", "a1"),
+    "unconfined": ("no", False), "cell": ("a1", "a1"), "above": ("1", 1),
 }  # fmt: skip
 
 

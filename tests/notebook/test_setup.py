@@ -300,8 +300,8 @@ def settings(**more: Any) -> dict[str, Any]:
 
 def test_settings_are_defaults_and_what_was_configured_here_wins(magics):
     magics.model = "mine"
-    magics.take_settings(settings(model="theirs", critic="c", share="outputs", revisions=2))
-    assert (magics.model, magics.judge, magics.share) == ("mine", "c", "outputs")
+    magics.take_settings(settings(model="theirs", critic="c", share="all", revisions=2))
+    assert (magics.model, magics.judge, magics.share) == ("mine", "c", "all")
     assert magics.set == {"max_revisions": 2}
     magics.take_settings(settings(context=0, server="http://h/v1"))
     assert (magics.model, magics.judge, magics.share) == ("mine", "", None)

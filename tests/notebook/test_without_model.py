@@ -14,7 +14,7 @@ from ipyrefine.core.model import Outcome
 from ipyrefine.errors import NoModel, NoModelYet, UsageError
 from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.render.html import View, panel_parts
-from ipyrefine.render.words import receipt
+from ipyrefine.render.say import receipt
 
 FRAME = 'import pandas as pd\ndf = pd.DataFrame({"city": ["a", "b", None], "n": [1, 2, 3]})'
 INC = "Write inc(x). inc(1) == 2\n\ndef inc(x):\n    return x + {}"
@@ -37,7 +37,7 @@ def test_a_draft_about_a_frame_is_run_and_shown_with_what_became_of_it(shell):
     shown = look(shell, "%%look\nclean = df.dropna()\nprint(len(clean))")
     for words in ("▷ RUNS", "Printed: 2", "without a model. Uses df (3 × 2)"):
         assert words in shown
-    assert "Runs; nobody read it. To run it here: %refine accept." in shown
+    assert "Nobody read it" in shown
     assert not re.search("Improve this|draft to improve|Accept the text|continue|NOT JUDGED", shown)
     run = shell.user_ns["refined_run"]
     assert (run.usage.calls, run.warnings, run.setup.model) == (0, (), "")
@@ -76,7 +76,7 @@ def test_to_continue_says_how_to_set_up_a_model_and_changes_nothing(shell, comma
         ("--draft -n 0\nThe parcel is late.", "override fail late", "FAIL (yours)"),
         ("--draft -n 0\nx = 1", 'add blocking "a name"', "NEEDS IMPROVEMENT"),
         (f"-n 0\n{INC.format(1)}", 'add blocking "take None"', "NEEDS IMPROVEMENT"),
-        (f"-n 0\n{INC.format(1)}", 'add minor "take None"', "PASS · 1 example"),
+        (f"-n 0\n{INC.format(1)}", 'add minor "take None"', "PASS · 1 of 1 examples hold"),
         (f"-n 0\n{INC.format(2)}", 'add blocking "take None"', "FAILS"),
     ],
 )
@@ -119,10 +119,10 @@ def test_once_there_is_a_model_it_reads_the_draft_and_goes_on(
         ("df", "▷ RUNS", "The answer: a table of 3 rows × 2 columns"),
         ("df['n']", "▷ RUNS", "The answer: a column of 3 values"),
         ("x = 1", "▷ RUNS", "x = 1"),
-        ("import math", "▷ RUNS", "nobody read it"),
+        ("import math", "▷ RUNS", "Nobody read it"),
         ('{"a": 1}', "▷ RUNS", "{'a': 1}"),
-        ("def inc(x):\n    return x + 1", "▷ RUNS", "nobody read it"),
-        ("class Stack:\n    def __init__(self):\n        self.items = []", "▷ RUNS", "nobody"),
+        ("def inc(x):\n    return x + 1", "▷ RUNS", "Nobody read it"),
+        ("class Stack:\n    def __init__(self):\n        self.items = []", "▷ RUNS", "Nobody"),
         ("!ls\n%time y = 2\ny + 1", "▷ RUNS", "The answer: 3"),
         ("%%time\ndf.n.max()", "▷ RUNS", "never run by checks: %%time"),
         ("```python\n1 + 1\n```", "▷ RUNS", "The answer: 2"),
@@ -134,11 +134,11 @@ def test_once_there_is_a_model_it_reads_the_draft_and_goes_on(
         ("input()", "· NOT RUN", "it asks for input"),
         ("import urllib.request as u\nu.urlopen('http://example.com')", "· NOT RUN", "the network"),
         ("import urllib.request as u\nu.urlopen('http://localhost:9')", "· NOT RUN", "a server on"),
-        ("!ls", "· NOT RUN", "There is no Python in it, and only Python is run."),
+        ("!ls", "· NOT RUN", "There is no Python in it, and only Python is run"),
         ("df?", "· NOT RUN", "There is no Python in it"),
-        ("%%bash\nls", "· NOT RUN", "This is Bash code, and only Python is run."),
+        ("%%bash\nls", "· NOT RUN", "This is Bash code, and only Python is run"),
         *[
-            (words, "· NOT RUN", "This is text, not code: there is nothing to run.")
+            (words, "· NOT RUN", "This is text, not code: there is nothing to run")
             for words in (
                 "The parcel is late.",
                 "What is the total amount per town?",
@@ -156,14 +156,14 @@ def test_any_cell_is_looked_at_as_what_it_is(shell, monkeypatch, tmp_path, sourc
     (tmp_path / "bikes.csv").write_text("a,b\n")
     shell.run_cell(FRAME)
     shown = look(shell, f"%%look\n{source}")
-    assert f"Your text: {label} ─" in shown
+    assert f"Your text: {label} " in shown
     assert sentence in " ".join(shown.split())
     assert ("%refine accept" in shown) == (label == "▷ RUNS")
 
 
 def test_tests_of_yours_decide_in_a_look(shell):
     shell.run_cell("suite = 'def test_two():\\n    assert double(2) == 4'")
-    for factor, label in ((3, "✗ FAILS"), (2, "✓ PASS · tests")):
+    for factor, label in ((3, "✗ FAILS"), (2, "✓ PASS · 1 of 1 tests pass")):
         assert label in look(
             shell, f"%%refine --draft -n 0 -c tests:suite\ndef double(x):\n    return {factor} * x"
         )
@@ -213,7 +213,7 @@ def test_a_look_goes_on_with_the_model_that_is_set_up(shell, monkeypatch):
 def test_a_system_that_cannot_shut_code_in_is_said_in_a_sentence(shell, monkeypatch):
     monkeypatch.setattr("ipyrefine.kernel.variables.sandbox_is_closed", lambda: False)
     shown = " ".join(look(shell, "%%refine --draft -n 0\n1 + 1").split())
-    assert "Not run: this system can't shut code in. --set unconfined=yes runs it." in shown
+    assert "this system can't shut code in. --set unconfined=yes runs it." in shown
     magics = shell.magics_manager.registry["Refine"]
     assert magics.latest.offers("")["asks_to_run"]
 
@@ -226,6 +226,25 @@ def test_a_system_that_cannot_shut_code_in_is_said_in_a_sentence(shell, monkeypa
     assert magics.latest.session.run.verdict.only_ran
 
 
+def test_a_folder_above_is_read_once_that_is_allowed(shell, tmp_path, monkeypatch):
+    (tmp_path / "book").mkdir()
+    (tmp_path / "rows.csv").write_text("a\n1\n")
+    monkeypatch.chdir(tmp_path / "book")
+    shown = " ".join(look(shell, "%%look\nopen('../rows.csv').read()").split())
+    assert "it uses ../rows.csv, above this folder. --set above=1 lets checked code" in shown
+    magics = shell.magics_manager.registry["Refine"]
+    assert magics.latest.offers("")["asks_above"] == 1
+
+    async def agree() -> None:
+        await magics.latest.act("above", {"name": "1"})
+        await magics.latest.session.settle()
+
+    with capture_output():
+        asyncio.run(agree())
+    assert magics.latest.session.run.verdict.only_ran
+    assert "'a\\n1\\n'" in look(shell, "%%look\nopen('../rows.csv').read()")
+
+
 def read_panel(run: Any, **view: Any) -> str:
     parts = panel_parts(run, View(**view))
     return " ".join(re.sub(r"<[^>]+>", " ", "".join(parts.values())).split())
@@ -236,7 +255,7 @@ def test_a_panel_has_the_words_of_looking_and_runs_the_cell_itself(shell):
     look(shell, "%%refine --draft -n 0\ndf.n.sum()")
     run = shell.user_ns["refined_run"]
     shown = read_panel(run)
-    assert shown.startswith("▷ RUNS nobody read it Run it ⋯")
+    assert shown.startswith("▷ RUNS Nobody read it Run it ⋯")
     html = "".join(panel_parts(run, View(place_to_run="replace")).values())
     assert (
         'data-action="accept" data-iteration="0" data-place="run" title="Run the cell itself.'
@@ -250,7 +269,7 @@ def test_a_panel_has_the_words_of_looking_and_runs_the_cell_itself(shell):
 def test_a_panel_offers_to_run_no_words(shell):
     look(shell, f"%%refine --draft -n 0\n{LATE}")
     shown = read_panel(shell.user_ns["refined_run"])
-    assert "NOT RUN This is text, not code: there is nothing to run." in shown
+    assert "NOT RUN This is text, not code: there is nothing to run" in shown
     assert "Run it" not in shown
 
 
@@ -258,8 +277,8 @@ def test_the_receipt_of_a_look_says_what_was_seen(shell):
     look(shell, "%%refine --draft -n 0\n1 + 1")
     look(shell, "%refine accept none")
     said = receipt(shell.user_ns["refined_run"])
-    assert (str(said.title), said.phrases[0]) == ("▷ RUNS", ("", "nobody read it"))
-    assert "accepted" not in [words for _, words in said.phrases]
+    assert str(said).startswith("▷ RUNS · Nobody read it")
+    assert "accepted" not in str(said)
 
 
 def test_a_cell_is_looked_at_again_after_it_ran(monkeypatch):
@@ -267,7 +286,7 @@ def test_a_cell_is_looked_at_again_after_it_ran(monkeypatch):
     cell = "%%refine --draft -n 0 --critique never --set cell=home\nn = 1 + 1\nn"
     for total in (2, 3):
         shown = front.run(cell.replace("1 + 1", f"{total - 1} + 1"), "below")
-        assert "nobody read it" in shown
+        assert "Nobody read it" in shown
         front.run("%refine accept", "later")
         assert "Already decided" not in front.run(cell, "below")
     assert front.puts[0]["text"] == front.puts[0]["expected_source"] == "n = 1 + 1\nn"

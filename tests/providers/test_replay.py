@@ -19,7 +19,7 @@ from ipyrefine.core.stored import VERSION
 from ipyrefine.errors import NoModel, UsageError
 from ipyrefine.providers.replay import BY_HAND, RecordedModel, read_recording, request_key
 from ipyrefine.providers.scripted import ScriptedModel
-from ipyrefine.render.labels import usage_parts
+from ipyrefine.render.say import usage_parts
 
 SCRIPT = [text("Hi"), judged(4), text("Hello"), judged(10)]
 

@@ -206,8 +206,8 @@ def test_a_damaged_file_says_nothing_and_is_replaced():
     ):
         (home() / "servers.json").write_text(content)
         assert facts_about(HERE) == Facts()
-        assert remember_about(HERE, share="values")
-        assert facts_about(HERE).share == "values"
+        assert remember_about(HERE, share="all")
+        assert facts_about(HERE).share == "all"
         assert facts_about("http://127.0.0.1:9/v1").share is None
 
 
@@ -217,13 +217,13 @@ def test_what_an_older_version_kept_beside_them_hides_no_fact():
         '{"share": "values", "models": {"m": {"refused": ["temperature"], "since": "2026-01-01"}}}'
     )
     (home() / "servers.json").write_text(f'{{"{HERE}": {facts}}}')
-    assert facts_about(HERE) == Facts(share="values")
+    assert facts_about(HERE) == Facts(share="all")
 
 
 def test_a_folder_that_cannot_be_made_is_said(monkeypatch, tmp_path):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("IPYREFINE_HOME", str(tmp_path / "file"))
-    assert not remember_about(HERE, share="values")
+    assert not remember_about(HERE, share="all")
     assert facts_about(HERE) == Facts()
 
 

@@ -11,7 +11,7 @@ from ipyrefine.core.model import Effect, Figure, Printed, TableValue, Value
 from ipyrefine.core.table import Result
 from ipyrefine.render.formatting import sentence_html
 from ipyrefine.render.html import View, panel_parts, record_html
-from ipyrefine.render.labels import effect_buttons
+from ipyrefine.render.say import effect_buttons
 from ipyrefine.render.terminal import details_text, event_text, record_text
 from ipyrefine.session.record import shorten
 

@@ -16,7 +16,6 @@ from ipyrefine.render.diff import (
     prose_html,
     revert,
     rows,
-    side_by_side,
     text_diff,
     text_lines,
     words,
@@ -209,13 +208,6 @@ def test_a_change_is_taken_back_with_the_hidden_characters_of_the_rest():
     old = "\u200f\u05e9\u05dc\u05d5\u05dd\u200f, one. Two."
     assert revert(old, old.replace("Two", "Three"), "prose", 0) == old
     assert revert(f"{old}\r\nx", f"{old}\r\ny", "prose", 0) == f"{old}\nx"
-
-
-def test_side_by_side_puts_what_was_removed_next_to_what_was_added():
-    pairs = [*side_by_side("a\nb\nc", "a\nB\nD\nc", "")]
-    assert [tuple(line and str(line.html) for line in pair) for pair in pairs] == [
-        ("a", "a"), ("b", "B"), (None, "D"), ("c", "c")
-    ]  # fmt: skip
 
 
 def test_texts_that_take_minutes_to_align_are_compared_in_good_time():

@@ -81,7 +81,7 @@ def html_of(run: Run) -> str:
         messages += [{"action": "fold", "fields": one} for one in folds]
         forms = ("edit", "finding", "criteria", "select")
         messages += [{"action": "open", "fields": {"name": name}} for name in forms]
-        messages += [{"action": "compare"}, {"action": "sides"}]
+        messages.append({"action": "compare"})
         for message in messages:
             panel.widget._handle_custom_msg(message, [])
     finally:

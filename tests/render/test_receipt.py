@@ -6,7 +6,7 @@ from ipyrefine.core.decisions import Accept
 from ipyrefine.core.model import Outcome, Setup, StopReason, Task, Verdict
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.table import Result
-from ipyrefine.render import words
+from ipyrefine.render import say
 from ipyrefine.render.html import View, panel_parts
 
 EXAMPLES = Result(name="examples", passed=True, basis="examples", tallies={"example": (3, 3)})
@@ -31,8 +31,8 @@ def run_of(verdict: Verdict | None, **text: object) -> Run:
 
 
 def line(run: Run) -> str:
-    said = words.receipt(run)
-    return " · ".join([str(said.title), *(f"{b} {w}".strip() for b, w in said.phrases)])
+    said = say.receipt(run)
+    return str(said)
 
 
 @pytest.mark.parametrize(
@@ -40,9 +40,9 @@ def line(run: Run) -> str:
     [
         (run_of(PASS, evidence=(EXAMPLES,)), "✓ PASS · 3 of 3 examples hold · accepted · 8 s"),
         (run_of(None, evidence=(EXAMPLES,)),
-         "… RUNS · 3 of 3 examples hold · accepted before it had a verdict · 8 s"),
+         "… RUNS · 3 of 3 examples hold, accepted before it had a verdict · 8 s"),
         (run_of(FAILED),
-         "✎ NEEDS IMPROVEMENT · x · accepted · 8 s"),
+         "✎ NEEDS IMPROVEMENT · `test_empty`: x · accepted · 8 s"),
     ],
 )  # fmt: skip
 def test_it_says_what_the_text_rests_on(run: Run, expected: str) -> None:

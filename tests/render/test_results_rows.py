@@ -19,7 +19,7 @@ from ipyrefine.core.model import (
 )
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.table import Reading, Result
-from ipyrefine.render.grid import checks
+from ipyrefine.render.blocks import checks
 from ipyrefine.render.html import View, panel_parts, record_html
 from ipyrefine.render.terminal import details_text, record_text
 

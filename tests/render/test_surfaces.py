@@ -62,7 +62,7 @@ def test_a_record_of_ten_texts_grows_with_their_changes_and_not_with_their_lines
 
 
 @EVERY
-async def test_below_a_text_stands_what_its_evaluator_said_of_it_and_no_word_on_an_earlier_one(
+async def test_what_an_evaluator_said_of_a_text_is_a_row_and_stands_below_no_other_text(
     render, read_html
 ):
     said = ["It is too short.", "It is too long.", "It is too blunt."]
@@ -70,12 +70,12 @@ async def test_below_a_text_stands_what_its_evaluator_said_of_it_and_no_word_on_
     replies = {"draft": drafts[:1], "revise": drafts[1:]}
     replies["judge"] = [judgement(3, finding(one)) for one in said]
     loop = refinement(replies, prompts=EVALUATED, limits=Limits(max_revisions=2))
-    output = " ".join(read_html(render(await loop.run())).text.split())
-    below = re.split(r"(?:Draft|Revision \d) +0\.30", output)[1:]
-    found = [
-        [one for one in said if one in re.split("Settings|Details", part)[0]] for part in below
-    ]
-    assert found == [[one] for one in said]
+    run = await loop.run()
+    output = " ".join(read_html(render(run)).text.split()).partition("Details")[0]
+    parts = re.split(r"(?:Draft|Revision \d) +missed 1:", output)
+    found = [[one for one in said if one in part] for part in parts]
+    shown = run.chosen.number  # its rows stand in the table above
+    assert found == [[said[shown]], *([] if n == shown else [one] for n, one in enumerate(said))]
 
 
 async def test_java_is_shown_as_java_and_is_no_code_cell_of_an_exported_notebook(tmp_path):

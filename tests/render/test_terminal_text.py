@@ -10,7 +10,7 @@ from ipyrefine.core.events import DraftReady, RunStarted, StageStarted, Stopped,
 from ipyrefine.core.model import Setup, StopReason, Task
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.table import Result
-from ipyrefine.render import labels
+from ipyrefine.render import say
 from ipyrefine.render.terminal import cells, event_text, record_text, wrap
 
 BARE = Run.begin(Setup(task=Task(text="Write.")))
@@ -22,16 +22,15 @@ def test_a_run_begins_with_how_its_cell_was_read():
     assert event_text(RunStarted(setup=setup), run).split("\n") == [
         "Interpreted as: task (prose), 1 example",
         "│ Write f. ⋯",
-        f"model m · {labels.bounds(run)}",
+        f"model m · {say.bounds(run)}",
     ]
 
 
-def test_a_text_that_was_left_behind_is_a_line_and_a_reason(make_run):
+def test_a_text_that_was_left_behind_is_a_line(make_run):
     run = make_run()
     for stage in ("draft", "revise"):
         assert event_text(StageStarted(stage=stage, iteration=1), run).split("\n") == [
-            "Draft: ✗ FAIL · tests failed",
-            "  the detail",
+            "Draft: ✗ FAIL · the why",
         ]
     assert event_text(StageStarted(stage="draft", iteration=0), BARE) is None
     for stage in ("check", "judge", "critique"):
@@ -46,16 +45,16 @@ def closing(run, reason=StopReason.REVISIONS, rows=24):
 
 def test_a_stopped_run_is_one_screen_verdict_first(make_run):
     assert closing(make_run()).split("\n") == [
-        "── Revision 1: ✓ PASS · tests ──────────────────────────────────────────────────",
+        "── Revision 1: ✓ PASS · examples passed ────────────────────────────────────────",
         "Changes from the draft:",
         "- the draft",
         "+ the revised",
         f"{'':67}Draft  1 ★  2",
-        "  1? the setup; the call → E or the result? (this                  ·      ·    ·",
-        "     text gives the result)",
+        "  1? the setup; the call → E or the result? (revision              ·      ·    ·",
+        "     1 gives the result)",
         f"  {'✓  examples passed':53}your check  ·      ✓    ·",
-        "  Draft       missed 2: the why “the problem”",
-        "  Revision 1  missed none",
+        "  Draft       missed 2: the why",
+        "  Revision 1  examples passed",
         "  Revision 2  no new text",
         "3,456 tokens · 12 s · $0.0012",
         "the message",
@@ -83,7 +82,7 @@ def test_what_the_critic_asks_about_the_task_stands_below_a_passing_text(make_ru
 
 @pytest.mark.parametrize("reason", [StopReason.ACCEPTED, StopReason.OVERRIDDEN])
 def test_a_decision_is_answered_with_the_verdict_alone(make_run, reason):
-    assert closing(make_run(), reason).startswith("── Revision 1: ✓ PASS · tests ──")
+    assert closing(make_run(), reason).startswith("── Revision 1: ✓ PASS · examples passed ──")
     assert "\n" not in closing(make_run(), reason)
 
 

@@ -4,6 +4,7 @@ import asyncio
 import errno
 import os
 import re
+import shutil
 import signal
 import sys
 import tempfile
@@ -218,6 +219,7 @@ def refuse(tmp_path, monkeypatch):
         assert refused != program
         limiter = tmp_path / "limiter.py"
         limiter.write_text(refused)
+        shutil.copy(Path(sandbox.LIMITER).with_name("overlay.py"), tmp_path)
         monkeypatch.setattr(sandbox, "LIMITER", limiter)
 
     return replace

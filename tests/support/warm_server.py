@@ -100,7 +100,8 @@ def become(program: str, command: list[str]) -> None:
 
 
 def load(path: str) -> Any:
-    spec: Any = importlib.util.spec_from_file_location("confine", path)
+    name = os.path.basename(path).removesuffix(".py")
+    spec: Any = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -174,6 +175,7 @@ listener.listen(64)
 if os.fork():  # no child of the tests, which look for theirs
     os._exit(0)
 confine = load(sys.argv[2])
+confine.overlay = load(os.path.join(os.path.dirname(sys.argv[2]), "overlay.py"))
 confine._in_child = in_child
 with open(os.path.join(os.path.dirname(sys.argv[2]), "run_parts.py"), "rb") as file:
     program = file.read()  # what most runs are of

@@ -18,7 +18,7 @@ from ipyrefine.errors import CheckNotRun, UsageError
 from ipyrefine.kernel.variables import Variables
 from ipyrefine.profiles import name_by_draft
 from ipyrefine.providers.choose import NoWriter
-from ipyrefine.render import blocks, document, gives, grid, labels, words
+from ipyrefine.render import blocks, say
 from ipyrefine.render.html import blocks_html
 from ipyrefine.render.terminal import blocks_text
 
@@ -111,11 +111,11 @@ def _check_cells(run: Run, *, whole: bool) -> dict[str, Cell]:
     draft, cells = run.iterations[0], dict[str, Cell]()
     for one in draft.evidence:
         if one.basis != "none" and not one.is_empty:
-            said = f"{grid.evidence_mark(one).symbol} {words.counted(one)}"
+            said = f"{blocks.evidence_mark(one).symbol} {say.check(one)}"
             said = " · ".join(filter(None, (said, on_conditions(one.conditions))))
             cells[one.name] = Cell((one.passed, one.score), said)
         if whole and one.outputs:
-            cells["what it shows"] = Cell(one.outputs, blocks_text(gives.outputs(draft)))
+            cells["what it shows"] = Cell(one.outputs, blocks_text(blocks.outputs(draft)))
         for row in one.rows if whole and not one.outputs else ():
             cells[row.call] = Cell(row.gives, bare(row.gives))
     return cells
@@ -204,7 +204,7 @@ class Table:
         if names[0] not in self.runs:
             raise UsageError(f"Group {group} has no text to rule on.")
         if len(names) > 1:
-            same = f"the same {labels.count(len(self.points), 'result')}"
+            same = f"the same {say.count(len(self.points), 'result')}"
             reason = f"{reason} (one ruling for {len(names)} texts with {same})".strip()
         decision = Override(iteration=0, outcome=_RULINGS[ruling], reason=reason)
         for name in names:
@@ -222,7 +222,7 @@ class Table:
                 "group": next(n for n, names in enumerate(self.groups, 1) if name in names),
                 "verdict": verdict.outcome.value if verdict else "",
                 "basis": verdict.basis if verdict else "",
-                "because": words.verdict(run, run.chosen).sentence if run else "The text is empty.",
+                "because": say.verdict(run, run.chosen).sentence if run else "The text is empty.",
             }
             shown = (cell.words for cell in column)
             rows.append(row | dict(zip(self.points, shown, strict=True)) | row)
@@ -236,7 +236,7 @@ class Table:
 
     def _blocks(self) -> list[blocks.Block]:
         counts = (len(self._columns), "text"), (len(self.groups), "group")
-        sizes = " in ".join(labels.count(*one) for one in counts)
+        sizes = " in ".join(say.count(*one) for one in counts)
         columns = [self._columns[names[0]] for names in self.groups]
         rows = [
             (self.points[place], *(one[place].short or one[place].words for one in columns))
@@ -245,13 +245,13 @@ class Table:
         cells = [[evaluation.shorten(cell, _CELL) for cell in row] for row in rows]
         head = ("Group", *map(str, range(1, len(columns) + 1)))
         return [
-            blocks.Paragraph(f"{sizes}, by {labels.count(len(self.points), 'result')}."),
+            blocks.Paragraph(f"{sizes}, by {say.count(len(self.points), 'result')}."),
             blocks.Table("", head, tuple(map(tuple, cells))),
             *(self._section(*numbered) for numbered in enumerate(self.groups, 1)),
         ]
 
     def _section(self, number: int, names: Sequence[Any]) -> blocks.Section:
-        title, listed = f"Group {number}: {labels.count(len(names), 'text')}", map(str, names)
+        title, listed = f"Group {number}: {say.count(len(names), 'text')}", map(str, names)
         drafts = {name: self.runs[name].iterations[0] for name in names if name in self.runs}
         if not drafts:
             empty = blocks.Paragraph(f"{', '.join(listed)}: empty", "flaw")
@@ -259,14 +259,14 @@ class Table:
         shown = min(drafts, key=lambda name: len(drafts[name].text))
         note = f"; the shortest is {shown}" if len(names) > 1 else ""
         run, draft = self.runs[shown], drafts[shown]
+        said = say.verdict(run, draft)
         found = (
             blocks.Paragraph(f"{', '.join(listed)}{note}", "quiet"),
             *([] if draft.verdict else [blocks.Paragraph(run.message, "flaw")]),
-            *(document.reason(run, draft) if draft.override else grid.checks(run, draft)),
+            *([blocks.Paragraph(said.sentence)] if draft.override else blocks.checks(run, draft)),
             blocks.Text(draft.text, run.task.form),
         )
-        label = words.verdict(run, draft).label
-        return blocks.Section(title, found, label, open=not draft.override)
+        return blocks.Section(title, found, said.label, open=not draft.override)
 
 
 def _tell_apart(columns: Sequence[Sequence[Cell]]) -> list[int]:

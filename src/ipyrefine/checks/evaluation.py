@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from ipyrefine.checks import Context
 from ipyrefine.checks.functions import not_python
 from ipyrefine.checks.outputs import read_fault
-from ipyrefine.checks.refusals import explain_refusal
+from ipyrefine.checks.refusals import explain_paths, explain_refusal
 from ipyrefine.checks.undefined import NameReader
 from ipyrefine.core.model import Condition, Fault, Shape, Task, on_conditions
 from ipyrefine.core.sharing import shape_of
@@ -106,6 +106,7 @@ class Evaluation:
                     absence = self._copies.explain_absence(error, stderr)
                     if not absence and not holds(examples[start], event):
                         absence = explain_refusal(event.get("tried"), error, *sources)
+                    absence = absence or explain_paths(event.get("tried"))
                     outcomes[start] = {**event, "absence": absence}
                     self.absence = self.absence or absence
                     start += 1
@@ -323,7 +324,6 @@ def _request(example: Example) -> dict[str, Any]:
         "source": example.call,
         "holds": example.kind == "holds",
         "expected": example.gives if computed and example.gives else None,
-        "stated": example.raises or example.gives,
     }
 
 

@@ -12,12 +12,13 @@ from typing import Any, Self
 from ipyrefine.checks import Context
 from ipyrefine.checks.functions import flaw, not_python, remark
 from ipyrefine.checks.outputs import IMPORT_SECONDS, imports_of, read_fault, read_outputs
-from ipyrefine.checks.refusals import explain_listing, explain_refusal
+from ipyrefine.checks.refusals import explain_paths, explain_refusal
 from ipyrefine.checks.reported import find_lost_store, read_effects
 from ipyrefine.checks.undefined import NameReader, name_errors
 from ipyrefine.core.model import Condition, Fault, Task, on_conditions
 from ipyrefine.core.syntax import has_steps, is_literal, try_parse, try_parse_expression
 from ipyrefine.core.table import Result
+from ipyrefine.kernel.folder import FILE
 from ipyrefine.kernel.held import names_left, read_held
 from ipyrefine.kernel.magics import PythonPart, python_part
 from ipyrefine.kernel.names import names_in_code
@@ -145,10 +146,10 @@ class RunsCleanly(NameReader):
             self._stopped, absence = True, self._too_long("Stopped: it")
         elif fault and not absence:
             absence = _explain_absence(fault, python_part(text)) or explain_refusal(
-                tried, fault, code, offline=result.protection.network
+                None if result.limit else tried, fault, code, offline=result.protection.network
             )
         elif not fault:
-            absence = explain_listing(tried, code)
+            absence = explain_paths(tried)
         if undefined and (absence or not fault):
             fault = static = name_errors(undefined)
             absence = ""
@@ -159,12 +160,14 @@ class RunsCleanly(NameReader):
             if wants_rows(fault):
                 absence = f"Not tried on all rows: {fault}"
         # Copies take memory that the notebook's own values do not.
-        wants = (self._unasked or bool(files)) and _is_for_want(fault, result, task)
+        wants = (self._unasked or bool(files.keys() - {FILE})) and _is_for_want(fault, result, task)
         tells = not (fault and wants)
         prefix = "" if tells or absence else "Nothing can be said in the sandbox: "
         empty = [n for n in self._names if n in defined.get("none", ()) and not fault]
         outputs = read_outputs(events, result.stdout) if fault or not absence else ()
-        effects = () if fault or absence else read_effects(events, task, outputs, partial)
+        effects = (
+            () if fault or absence else read_effects(events, task, outputs, partial, result.files)
+        )
         known = self._copies.names  # also those that it does not use
         effects = tuple(
             one.replace(cause="replaced") if one.kind == "new" and one.name in known else one

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from ipyrefine.kernel.folder import is_in_part
+from ipyrefine.kernel.folder import CLOSED, why_not
 from ipyrefine.kernel.redaction import redact
 
 _LONGEST = 200  # characters of a path in a sentence
@@ -40,24 +40,25 @@ def explain_refusal(tried: Any, fault: str, *sources: str, offline: bool = True)
         return f"Not run: it runs {_name(command)}, which can do something else in the notebook."
     if module.isidentifier() and (os.path.exists(f"{module}.py") or os.path.exists(module)):
         return _unreached(f"imports {module} from your folder")
-    for path in tried.get("paths") or ():
-        match path:
-            case [str(path), bool(written)] if use := _use_of(path, written=written):
-                return _unreached(use)
+    if why := explain_paths(tried):
+        return why
     if tried.get("refused"):
         return f"Not run: the sandbox refused a system call. {fault}".partition("\n")[0]
-    return explain_listing(tried, *sources)
+    return ""
 
 
-def explain_listing(tried: Any, *sources: str) -> str:
-    """Return why code cannot be judged that lists a folder; empty where it is there in full."""
-    listed = tried.get("listed") if isinstance(tried, Mapping) else None
-    for folder, names in listed.items() if isinstance(listed, Mapping) else ():
-        if isinstance(names, list) and is_in_part(folder, names, *sources):
-            return (
-                f"Not run: it lists {'your folder' if folder == '.' else _name(folder)}, of which "
-                "checked code has only the files that it names."
-            )
+def explain_paths(tried: Any) -> str:
+    """Return why results say nothing that rest on files which code does not have; else nothing."""
+    for kind in ("closed", "lacking"):
+        paths = tried.get(kind) if isinstance(tried, Mapping) else None
+        for path in paths if isinstance(paths, list) else ():
+            with suppress(ValueError, OSError, TypeError):  # the code tampered with the report
+                if why := why_not(path, closed=kind == "closed"):
+                    return f"Not run: it uses {redact(' '.join(why.split()))}."
+    for path in tried.get("large", ()) if isinstance(tried, Mapping) else ():
+        return f"Not run: it writes to {_name(str(path))}, which is too large to be copied."
+    if isinstance(tried, Mapping) and tried.get("opened"):
+        return f"Not run: it opens a file that checked code cannot read: {CLOSED}."
     return ""
 
 
@@ -67,22 +68,3 @@ def _unreached(use: str) -> str:
 
 def _name(text: str) -> str:
     return redact(" ".join(text.split())[:_LONGEST])
-
-
-def _use_of(path: str, *, written: bool) -> str:
-    """Return how the notebook could use a path that the sandbox lacks; empty if it could not.
-
-    The sandbox's folder, which is its home as well, begins with ``~/``.
-    """
-    with suppress(ValueError, OSError):  # it is not a path
-        inside = path.removeprefix("~/")
-        place = inside if os.path.exists(inside) else os.path.expanduser(path)
-        if os.access(place, os.R_OK):
-            verb = "uses" if os.path.isdir(place) else "writes" if written else "reads"
-            return f"{verb} {_name(place)}"
-        if "/" not in path and shutil.which(path):
-            return f"runs {_name(path)}"
-        folder = os.path.dirname(place)
-        if folder and written and os.access(folder, os.W_OK):
-            return f"writes {_name(place)}"
-    return ""

@@ -10,7 +10,7 @@ from ipyrefine.core.model import MAX_CELL, Condition, Effect, Output, Task
 from ipyrefine.core.syntax import read_literal
 from ipyrefine.kernel.names import names_in_code
 from ipyrefine.kernel.redaction import HIDDEN, is_secret_name
-from ipyrefine.sandbox.sandbox import Event
+from ipyrefine.sandbox.sandbox import Change, Event
 
 _MOST = 10
 _NAMES = ("name", "of", "column", "other", "cause")
@@ -24,6 +24,7 @@ def read_effects(
     task: Task,
     outputs: Sequence[Output] = (),
     conditions: Sequence[Condition] = (),
+    files: Iterable[Change] = (),
 ) -> tuple[Effect, ...]:
     """Return what a report says that a text did, the most telling first.
 
@@ -41,7 +42,19 @@ def read_effects(
         asked = effect.cause == "uncalled" and effect.name in names_in_code(task.text)
         if not (unseen and (shows or asked)) and not (effect.kind == "total" and conditions):
             found.append(effect)
-    return tuple(dict.fromkeys(found))
+    return (*dict.fromkeys(found), *_of_files(files))
+
+
+def _of_files(changes: Iterable[Change]) -> list[Effect]:
+    """Return what was done to files, what is lost first; of many in a folder, the folder alone."""
+    found = []
+    for path, before, after in changes:
+        cause = "delete" if after is None else "write" if before is None else "overwrite"
+        name = clean(path, MAX_CELL)
+        found.append(
+            Effect(kind="file", name=name, cause=cause, count=after or 0, total=before or 0)
+        )
+    return sorted(found, key=lambda one: one.cause == "write")[:_MOST]
 
 
 def find_lost_store(effects: Iterable[Effect]) -> Effect | None:

@@ -253,6 +253,7 @@ ACTIONS: dict[str, Action] = {
     "setup": Action(button="Set up…", title="Choose a model, its server and the key"),
     "see": Action(title="What the model is shown of the notebook"),
     "unconfined": Action(),
+    "above": Action(),
     "right": Action("1 3", "say that these results are right"),
     "should": Action('2 "VALUE"', 'what a result should be; "f(x) == y"; q1 …', read=typed.should),
     "expect": Action(
@@ -316,7 +317,7 @@ ACTIONS: dict[str, Action] = {
     "history": Action("[search]", "list earlier runs"),
     "resume": Action("[NAME | FILE.ipynb [k]]", "continue an earlier run"),
     "forget": Action("NAME|--all", "erase runs from the journal"),
-    "share": Action("[once|always|never]", "show what no server was sent, or send it"),
+    "share": Action("[once|always|never]", "show what no server is sent, or send it"),
     "back": Action(button="Put back", title="Give %s the values from before the cell ran."),
     "stop": Action(
         "", "stop the run and keep the best text",

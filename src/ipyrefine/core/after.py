@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ipyrefine.core import effects
@@ -20,6 +20,19 @@ def differ(shown: Sequence[Held], now: Sequence[Held]) -> tuple[Difference, ...]
     pairs = [(held, there[held.name]) for held in shown if held.name in there]
     found = [one for pair in pairs for one in _differences(*pair)]
     return tuple(sorted(found, key=lambda one: one.name != ""))  # first the answer
+
+
+def differ_in_files(
+    shown: Sequence[Effect], sizes: Mapping[str, int | None]
+) -> tuple[Difference, ...]:
+    """Return where files are not as was shown; `sizes` are in bytes, None for no file."""
+    found = []
+    for effect in (one for one in shown if one.kind == "file"):
+        was, now = None if effect.cause == "delete" else effect.count, sizes[effect.name]
+        if was != now:
+            texts = ["gone" if one is None else effects.size(one) for one in (was, now)]
+            found.append(Difference(kind="file", name=effect.name, shown=texts[0], now=texts[1]))
+    return tuple(found)
 
 
 def _differences(shown: Held, now: Held) -> list[Difference]:
@@ -209,6 +222,10 @@ def words(ran: Ran) -> Said:
     """Return what came of running an accepted text; no sentence where there is nothing to say."""
     differs = ran.how == "differs"
     match ran.how:
+        case "moved" if ran.files:
+            changed = _list([f"`{one}`" for one in ran.files]).replace(";", ",")
+            have = "has" if len(ran.files) == 1 else "have"
+            sentence = f"{changed} {have} changed since it was checked"
         case "moved":
             sentence = "ran: the notebook has moved on since it was checked"
         case "same" if ran.raised:

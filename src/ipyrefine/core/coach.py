@@ -1,6 +1,6 @@
 """A student's own code: nothing is written for them, and they predict what it gives where it fails.
 
-`ipyrefine.render.coaching` has the words.
+`ipyrefine.render.blocks` has the words.
 """
 
 from collections.abc import Iterator

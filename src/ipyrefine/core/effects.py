@@ -33,42 +33,42 @@ def sentence(effect: Effect) -> str:
         place = " in the answer"  # not where a step found them
     column = f" of {_code(effect.column)}" if effect.column else ""
     before, after = effect.before, effect.after
+    values, some = f"{effect.count:,} of {effect.total:,} values{column}", _some(effect)
+    plural, them = ("", "it") if is_one else ("s", "them")
     match effect.kind:
         case "gone" if effect.cause == "filter":
             kept = effect.total - effect.count
             return f"{_rows(effect, kept)} {'is' if kept == 1 else 'are'} kept{here}"
         case "gone" if effect.cause == "groups":
             what = f"{effect.count:,} of {effect.total:,} categories{column} {verb} left out"
-            return f"{what}: no row has {'it' if is_one else 'them'}{_some(effect)}"
+            return f"{what}: no row has {them}{some}"
         case "gone":
             return f"{_rows(effect)} {verb} gone{here}{_why(effect)}"
         case "repeated":
-            key = f"{_code(effect.column)}{_some(effect)}"
+            key = f"{_code(effect.column)}{some}"
             why = f": {key} is in {_code(effect.other)} more than once" if effect.other else ""
             which = "" if why or not effect.column else f": {key}"
             return f"{_rows(effect)} {verb}{here or ' there'} more than once{why or which}"
         case "reordered" if effect.cause == "grouped":
-            return f"the groups{column} are sorted, not as they come{_some(effect)}"
+            return f"the groups{column} are sorted, not as they come{some}"
         case "reordered" if effect.column:
             return f"the values{column}{place} are in another order"
         case "reordered":
             return f"{name or 'the answer'} has its {effect.unit}s in another order"
         case "differs":
             key, other = _code(effect.cause), _code(effect.other)
-            whole = f"{effect.count:,} of {effect.total:,} values{column}{place}"
             how = f" ({after}, not {before})" if before else ""
             whose = "that of its" if is_one else "those of their"
-            return f"{whole} {verb} not {whose} {key} in {other}{how}"
+            return f"{values}{place} {verb} not {whose} {key} in {other}{how}"
         case "ignored" if effect.cause == "compared":
-            whole = f"{effect.count:,} of {effect.total:,} values{column}{place}"
-            return f"{whole} {verb} missing: comparing {'it' if is_one else 'them'} gives False"
+            return f"{values}{place} {verb} missing: comparing {them} gives False"
         case "ignored":
             have = "has" if is_one else "have"
             if not effect.column:
-                return f"{effect.count:,} of {effect.total:,} values {verb} missing and left out"
+                return f"{values} {verb} missing and left out"
             return f"{_rows(effect)} {have} no {_code(effect.column)} and {verb} left out"
         case "filled":
-            whole = f"{effect.count:,} missing value{'s' * (not is_one)}{column}{place}"
+            whole = f"{effect.count:,} missing value{plural}{column}{place}"
             return f"{whole} {verb} filled" + (f" with {after}" if after else "") + _why(effect)
         case "overwritten":
             key = f"{effect.values[0]}: " if effect.values else ""
@@ -77,15 +77,13 @@ def sentence(effect: Effect) -> str:
             whole = f"{effect.count:,} of {effect.total:,} {which}{place}"
             return f"{whole} {verb} overwritten{how}"
         case "missing":
-            whole = f"{effect.count:,} of {effect.total:,} values{column}"
             filled = f" and {verb} filled with {after}" if after else ""
             if effect.cause in ("coerced", "new", "read", ""):
                 word = verb if effect.cause in ("new", "read") else f"become{'s' * is_one}"
-                return f"{whole}{place} {word} missing{_some(effect)}{filled}"
+                return f"{values}{place} {word} missing{some}{filled}"
             if effect.cause == "mapped":
-                return f"{whole}{place} map{'s' * is_one} to nothing{_some(effect)}{filled}"
-            there = f" in {name}" if effect.name else ""
-            return f"{whole}{there} {verb} missing{_why(effect)}"
+                return f"{values}{place} map{'s' * is_one} to nothing{some}{filled}"
+            return f"{values}{f' in {name}' if name else ''} {verb} missing{_why(effect)}"
         case "type":
             what = f"{_code(effect.column)}{place}" if effect.column else name
             return f"{what}: {before} → {after}"
@@ -102,13 +100,12 @@ def sentence(effect: Effect) -> str:
         case "columns" if effect.cause == "reordered":
             return f"{name} has its columns in another order"
         case "columns" if effect.cause == "renamed":
-            what = f"{effect.count:,} column{'s' * (not is_one)} of {name}"
-            return f"{what} {verb} renamed{_some(effect)}"
+            return f"{effect.count:,} column{plural} of {name} {verb} renamed{some}"
         case "columns":
             listed = ", ".join(map(_code, effect.values))
             more = effect.count - len(effect.values)
             listed += f" and {more:,} more" if effect.values and more > 0 else ""
-            what = f"column{'s' * (not is_one)} {listed}".rstrip()
+            what = f"column{plural} {listed}".rstrip()
             if effect.cause == "index":
                 return f"{name} has {what} as its index"
             verb = "no longer has" if effect.cause == "gone" else f"has {'a ' * is_one}new"
@@ -125,12 +122,20 @@ def sentence(effect: Effect) -> str:
         case "warning":
             line = f" in line {effect.line}" if effect.line else ""
             return f"{effect.cause}{line}" + (f": {after}" if after else "")
+        case "file":
+            count = effect.count if effect.cause == "write" else effect.total
+            return f"would {effect.cause} {name}" + f" ({size(count)})" * (effect.name[-1:] != "/")
     raise TypeError(effect.kind)
 
 
 def has_to_be_wanted(effect: Effect) -> bool:
     """Return whether data were lost or changed; what a file lacks was never there."""
-    return effect.kind in _WEIGHTY and effect.cause != "read"
+    return (effect.kind in _WEIGHTY and effect.cause != "read") or is_lost_file(effect)
+
+
+def is_lost_file(effect: Effect) -> bool:
+    """Return whether a file would not be there any more as it is."""
+    return effect.kind == "file" and effect.cause != "write"
 
 
 def loses_rows(effect: Effect) -> bool:
@@ -152,6 +157,16 @@ def remedy(effect: Effect) -> str:
         case "changed":
             return f"Leave `{effect.name}` as it is"
     return "Leave it as it was" if effect.count == 1 else "Leave them as they were"
+
+
+def size(count: int) -> str:
+    """Return a number of bytes in words: ``3.1 kB``."""
+    if count < 1_000:
+        return f"{count} byte{'s' * (count != 1)}"
+    number, units = float(count), ["GB", "MB", "kB"]
+    while number >= 1_000 and units:
+        number, unit = number / 1_000, units.pop()
+    return f"{number:.{int(number < 10)}f} {unit}"
 
 
 def _code(name: str) -> str:

@@ -52,15 +52,7 @@ from ipyrefine.core.prompts import Nonce, Prompts, Requests, cut_middle, make_no
 from ipyrefine.core.quotes import rests_on
 from ipyrefine.core.reducer import apply
 from ipyrefine.core.run import Iteration, Run
-from ipyrefine.core.sharing import (
-    KEPT_HERE,
-    Sharing,
-    fault_sentence,
-    is_computed,
-    next_level,
-    withheld,
-    withhold,
-)
+from ipyrefine.core.sharing import Sharing, fault_sentence, is_computed
 from ipyrefine.core.table import Critique, Point, Reading, Result
 from ipyrefine.core.testing import is_critics, name_apart
 from ipyrefine.errors import (
@@ -405,7 +397,7 @@ class Refinement:
             window = getattr(self.model, "context_tokens", None)
             too_long = filter(None, [self._requests.too_long(self.state, window)])
             unfilled = self._requests.prompts.unfilled
-            for warning in (*self._warnings, *unfilled, *self._computed_materials(), *too_long):
+            for warning in (*self._warnings, *unfilled, *too_long):
                 await self._warn_once(warning)
         await self._reconsider()  # an earlier run may have been cut short before it
         stages = {
@@ -422,7 +414,6 @@ class Refinement:
                 step = policy.next_step(self.state)
                 if isinstance(step, Stop):
                     break
-                await self._say_withheld(step)
                 try:
                     await stages[step]()
                 except _Answered as said:
@@ -432,21 +423,6 @@ class Refinement:
         except OutOfBudget as error:
             step = error.stop
         await self.emit(events.Stopped(reason=step.reason, message=step.message))
-
-    def _computed_materials(self) -> list[str]:
-        sharing, run = self.sharing, self.state
-        sent = withhold(run, sharing.level)
-        return [
-            f"The model is sent {one.phrase}: {'; '.join(one.text.splitlines()[1:])}"
-            for one in sent.task.materials
-            if one.computed and one.kind != "variable" and sharing.servers
-        ]
-
-    async def _say_withheld(self, stage: Stage) -> None:
-        level = self.sharing.level
-        withholds = self.sharing.servers and next_level(self.state, level) == "outputs"
-        if withholds and stage is not Stage.CHECK and withheld(self.state, "code"):
-            await self._warn_once(KEPT_HERE)
 
     async def _stop_cancelled(self) -> None:
         """Stop with the reason that a decision or a text that passed gives, else as cancelled."""
@@ -771,10 +747,10 @@ class Refinement:
     @property
     def _sees_computed(self) -> bool:
         """Whether the models are sent what code computed, so that their words may hold it."""
-        return self.sharing.level in ("outputs", "values") and is_computed(self.state)
+        return self.sharing.level == "all" and is_computed(self.state)
 
     def _reason(self, test: Point, base: Iteration) -> str:
-        if test.fault is None or self.sharing.level in ("outputs", "values"):
+        if test.fault is None or self.sharing.level == "all":
             return test.reason
         return f"It fails in its own lines: {fault_sentence(test.fault, base.text)}"
 

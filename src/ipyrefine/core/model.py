@@ -263,7 +263,7 @@ class Material(Record):
     # Whether code computed it from the notebook's variables or files, or it shows what a variable
     # holds that the user did not name.
     computed: bool = False
-    fault: Fault | None = None  # what raised, of a traceback
+    structure: str = ""  # what a server is sent in place of what was computed, or of other cells
 
 
 class Task(Typed):
@@ -429,6 +429,8 @@ EffectKind = Literal[
     # What the last expression gives: ``nan``, ``none``, ``empty``, ``missing``, ``nothing``.
     "answer",
     "warning",
+    # What it did to a file of the folder: ``write``, ``overwrite``, ``delete``. Counted are bytes.
+    "file",
 ]  # fmt: skip
 
 
@@ -494,8 +496,9 @@ class Difference(Record):
     """Where what a cell really gave differs from what was shown."""
 
     kind: Literal[
-        "raised", "type", "size", "columns", "dtype", "total", "missing", "head", "value", "order"
-    ]
+        "raised", "type", "size", "columns", "dtype", "total", "missing", "head", "value",
+        "order", "file",
+    ]  # fmt: skip
     name: str = ""  # empty for the answer
     column: str = ""
     shown: OutputText = ""
@@ -513,13 +516,15 @@ class Ran(Record):
     Attributes:
         iteration: which text.
         how: whether it gave what was shown; ``varies`` from run to run, too, where that differs
-            each time; ``moved``: other cells ran in between; ``first``: it ran nowhere before.
+            each time; ``moved``: other cells ran, or files changed, in between; ``first``: it ran
+            nowhere before.
         results: how many were compared.
         differences: where they differ.
         raised: the exception, in words; empty where it raised none.
         effects: of a first run, what it did to data.
         back: names that it bound anew, whose earlier values can be put back.
         restored: those that were.
+        files: those that changed in between.
     """
 
     iteration: Count
@@ -530,6 +535,7 @@ class Ran(Record):
     effects: tuple[Effect, ...] = ()
     back: tuple[str, ...] = ()
     restored: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
 
 
 class FirstRows(Record):

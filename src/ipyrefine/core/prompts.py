@@ -44,7 +44,7 @@ from ipyrefine.core.policy import (
 )
 from ipyrefine.core.ports import Message, Request
 from ipyrefine.core.run import Iteration, Run
-from ipyrefine.core.sharing import Level, output_texts, withhold
+from ipyrefine.core.sharing import Level, output_texts, visible
 from ipyrefine.core.table import Cell
 from ipyrefine.core.testing import is_critics
 from ipyrefine.core.unsourced import rests_on_sources
@@ -385,9 +385,9 @@ def _within_level(make: Callable[..., Request]) -> Callable[..., Request]:
 
     @wraps(make)
     def build(self: "Requests", run: Run, number: int = 0, *words: str) -> Request:
-        sent = withhold(run, self.level)
+        sent = visible(run, self.level)
         request = make(self, sent, number, *words)
-        if sent is run or request.purpose not in self.replayed:
+        if sent == run or request.purpose not in self.replayed:
             return request
         return make(self, run, number, *words).replace(guarded=request.messages)
 

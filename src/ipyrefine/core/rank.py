@@ -268,10 +268,11 @@ Place = tuple[float, ...]  # the higher the better
 def merit(run: Run, text: Iteration) -> Place | None:
     """Return how good a text is by what is known of it; None before its verdict.
 
-    First comes a PASS; then that fewer required checks failed, unless the user's evaluator scores;
-    that nothing the user found wrong still stands; that no finding blocks it; that its critic does
-    not call it worse than the text it was made from; its score. A text that the user passed is
-    above its checks and findings, and one that repeats another is worth as much as that.
+    First comes a PASS, the user's before others; then that fewer required checks failed, unless the
+    user's evaluator scores; that nothing the user found wrong still stands; that no finding blocks
+    it; that its critic does not call it worse than the text it was made from; its score. A text
+    that the user passed is above its checks and findings, and one that repeats another is worth as
+    much as that.
     """
     text = (not text.override and find_duplicate(run, text)) or text
     if (now := text.verdict) is None:
@@ -282,6 +283,7 @@ def merit(run: Run, text: Iteration) -> Place | None:
     blocks = reads(run) and any(one.blocks and one.point.said for one in cells)
     return (
         now.passed,
+        by_user,
         -failed,
         by_user or not any(one.actionable and one.point.by_user for one in cells),
         by_user or not blocks,
@@ -290,12 +292,17 @@ def merit(run: Run, text: Iteration) -> Place | None:
     )
 
 
+def _run_error(text: Iteration) -> str:
+    failed = (one for one in text.evidence if one.failed and one.basis == "run")
+    return next((one.shows.partition("\n")[0] for one in failed), "")
+
+
 def standing(run: Run, text: Iteration) -> tuple[Place, bool, int] | None:
     """Return where a text stands in the order of texts, the higher the better; None as `merit`.
 
     Of ties, one that only fails some checks is better than one that misses the task, and the first
     is the best, but for a new revision that nothing gives a score: it answers the feedback on those
-    before it.
+    before it, unless it fails with the same error as the text it was made from.
     """
     place, now = merit(run, text), text.verdict
     if place is None or now is None:
@@ -303,6 +310,8 @@ def standing(run: Run, text: Iteration) -> tuple[Place, bool, int] | None:
     scores = (None not in (one.score, one.passed) for one in run.evidence(text))
     scored = now.score is not None and (is_scored(run, text) or any(scores))
     new = text.parent is not None and find_duplicate(run, text) is None
+    if text.parent is not None and (error := _run_error(text)):
+        new &= error != _run_error(run.iterations[text.parent])
     return place, now.outcome is not Outcome.FAIL, text.number if new and not scored else -1
 
 

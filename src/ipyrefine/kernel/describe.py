@@ -14,6 +14,7 @@ import re
 import sys
 import types
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import islice
@@ -28,7 +29,7 @@ STRING_WIDTH = 4_000  # characters of a string's value, which is likely what the
 _MAX_ITEMS = 10  # of a collection's values
 _MAX_DEPTH = 4
 _MAX_SEEN = 100  # items that are looked at for their type
-_MAX_COLUMNS = 60
+_MAX_COLUMNS, _MANY = 60, 30  # columns; of one type, at which they are no names
 _ROWS = 5
 _MAX_LEVELS, _LEVELS_WIDTH = 12, 600  # values of a column that are all shown; their characters
 _MAX_CELLS, _CHUNK = 500_000, 5_000  # that are looked at for them in all, and at once
@@ -154,7 +155,8 @@ def _lines(value: Any, values: bool) -> Iterator[str]:
         yield from _frame_lines(value, values)
     elif is_frame(value) or is_named(value, "pandas", "Index"):
         name, dtype = next(_columns(value))
-        yield f"{name} {_dtype_name(dtype)}".removeprefix("None ")
+        named = f"{_column_name(name)} " if values or type(name) is str else ""
+        yield f"{named}{_dtype_name(dtype)}".removeprefix("None ")
         yield from _index_lines(value)
         if values and _has_known_zone(dtype):
             yield _render(value[:_MAX_ITEMS].to_list())
@@ -191,20 +193,17 @@ def _cut(text: str, width: int) -> str:
 
 
 def _columns(value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the columns of a frame, or the one of a series, with their types.
-
-    A name that is a token is hidden. One such as `password` hides nothing: values decide.
-    """
+    """Yield the columns of a frame, or the one of a series, with their types."""
     pairs: Any = ((value.name, value.dtype),) if len(value.shape) == 1 else ()
     if is_named(value, "pandas", "DataFrame"):
         pairs = zip(value.columns, value.dtypes, strict=True)
     elif is_named(value, "polars", "DataFrame"):
         pairs = value.schema.items()
-    for name, dtype in pairs:
-        yield _column_name(name), dtype
+    yield from pairs
 
 
 def _column_name(name: Any) -> str:
+    """Return a column's name; one that is a token is hidden, as values decide, not names."""
     if type(name) is tuple:
         return f"({', '.join(map(_column_name, name[:_MAX_DEPTH]))})"
     if type(name) is str:
@@ -222,10 +221,16 @@ def _dtype_name(dtype: Any) -> str:
 
 
 def _frame_lines(value: Any, values: bool) -> Iterator[str]:
-    columns = [*islice(_columns(value), _MAX_COLUMNS)]
-    names = {n: name for n, (name, dtype) in enumerate(columns) if _has_known_zone(dtype)}
-    more = [f"… {n} more"] if (n := value.shape[1] - len(columns)) else []
-    yield ", ".join([*(f"{name} {_dtype_name(dtype)}" for name, dtype in columns), *more])
+    pairs = [(name, dtype, _dtype_name(dtype)) for name, dtype in _columns(value)]
+    kinds = Counter(kind for *_, kind in pairs)
+    # Labels that are no strings, or many of one type, are likely values: they are a count.
+    told = [one for one in pairs if values or (type(one[0]) is str and kinds[one[2]] <= _MANY)]
+    columns = [(_column_name(name), dtype, kind) for name, dtype, kind in told[:_MAX_COLUMNS]]
+    names = {n: name for n, (name, dtype, _) in enumerate(columns) if _has_known_zone(dtype)}
+    more = [f"… {n} more"] if (n := len(told) - len(columns)) else []
+    counted = (kinds - Counter(kind for *_, kind in told)).items()
+    more += [f"{count:,} column{'s' * (count > 1)} of {kind}" for kind, count in counted]
+    yield ", ".join([*(f"{name} {kind}" for name, _, kind in columns), *more])
     yield from _index_lines(value)
     if values:
         if value.shape[0] > _ROWS:
@@ -273,7 +278,7 @@ def _index_lines(value: Any) -> Iterator[str]:
     """Yield the index of a pandas frame or series, unless it only counts the rows."""
     index = value.index if is_named(value, "pandas", "DataFrame", "Series") else None
     if index is not None and not is_named(index, "pandas", "RangeIndex"):
-        names = ", ".join(_column_name(name) for name in index.names if name is not None)
+        names = ", ".join(_column_name(name) for name in index.names if type(name) is str)
         words = (names, _type_name(type(index)), _dtype_name(index.dtype))
         yield f"index: {' '.join(filter(None, words))}"
 

@@ -1,147 +1,188 @@
-"""Copy files beside the notebook that code names, for the sandbox.
+"""Look at the notebook's folder, for checked code to find it as it is.
 
-Only ordinary files below the working folder, 50 MB together: nothing hidden, no link, and nothing
-that looks like a secret. There is nothing where that folder is the home folder or the root.
+It can read all but dot files, files that hold a secret by their name or their first 4 kB, and links
+that lead out. Those are there and hold nothing, and code that opens one is not judged. Python may
+run from a folder that is hidden: that can be read.
 """
 
-import ast
-import fnmatch
-import glob
 import os
 import re
 import stat
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Mapping
 from contextlib import suppress
-from itertools import islice
+from functools import lru_cache
+from typing import NamedTuple
 
-from ipyrefine.core.syntax import tree_of
 from ipyrefine.kernel.redaction import find_secrets, has_known_form, is_secret_name
-from ipyrefine.sandbox.sandbox import working_folder
+from ipyrefine.sandbox.sandbox import import_path, working_folder
 
-MAX_BYTES = 50 * 2**20
-MARKER = "folder.txt"  # says in the sandbox which folder of the notebook it stands for
-_MOST, _LONGEST = 500, 500  # files of a pattern or a package; characters of a path
-_SCANNED = 2**20  # bytes at the start of a text that are searched for passwords
-_CHUNK, _LONGEST_FORM = 2**20, 1_000
-_TAKEN = re.compile(  # by the files of checks
-    r"(?:main|candidate)\.py|\w+-program\.pyc|(?:request|variables)\.json|folder\.txt|pytest\.ini|"
-    r"variables\.pickle"
-)
+FILE = "folder.txt"  # which the sandbox's programs find
+_MOST, _MOST_HIDDEN = 20_000, 500  # entries that are looked at; a folder beyond them is closed
+_START = 4_096  # bytes of a file
+_MOST_ABOVE = 3  # folders
 _KEY_FILE = re.compile(r"(?i)id_(?:rsa|dsa|ecdsa|ed25519)\b.*|.*\.(?:pem|key|p12|pfx|jks|kdbx|ppk)")
-_DATABASE = b"SQLite format 3\0"
-_URL = re.compile(r"^(?:sqlite:///|file:(?://(?=/))?)|\?\w+=.*$")  # around the path of a database
-_SUFFIX = re.compile(r".*[\w*]\.\w+$")  # a pattern from an f-string says what kind of file it is
-_DEEP = re.compile(r"\*\*|\brglob\b|\bwalk\b")
+_KEPT = 50_000  # names, and files, of which it is known whether they are secret
+
+_ABOVE = "above this folder. --set above={} lets checked code read there"
+CLOSED = "it is hidden, holds a secret, or leads out of the folder"
+
+State = tuple[int, int, int]  # of a file: bytes, time, inode
 
 
-def names_files(*sources: str) -> bool:
-    """Return True if code names a file below the notebook's folder."""
-    return any(os.path.isfile(name) for name in _named(sources))
+class Folder(NamedTuple):
+    """The notebook's folder as checked code finds it, or one above.
 
-
-def files_beside(*sources: str) -> dict[str, bytes]:
-    """Return copies, by path, of the files that code names and of the modules that it imports.
-
-    Only the first source's imports bring modules. A path that ends in a slash is a folder. There is
-    one more file for the sandbox's program.
+    Attributes:
+        root: its path; empty where there is nothing to find.
+        here: where the notebook works, as a path in it.
+        own: paths in it that Python runs from.
+        closed: what is in it that can't be read, by path, and the kind of stand-in for it.
+        states: the files that can be read.
     """
-    files, room = dict[str, bytes](), MAX_BYTES
-    names = [*_named(sources)]
-    for name in names:  # it grows
-        if os.path.isdir(name):
-            files[f"{name}/"] = b""
-        elif name not in files and (content := _read(name, room)) is not None:
-            files[name] = content
-            room -= len(content)
-            if content.startswith(_DATABASE):
-                names += [f"{name}-wal", f"{name}-journal"]
-            elif name.endswith(".py"):
-                names += _named([content.decode("utf-8", "replace")])
-    return {**files, MARKER: os.fsencode(working_folder())} if files else {}
+
+    root: str = ""
+    here: str = ""
+    own: tuple[str, ...] = ()
+    closed: Mapping[str, State | str] = {}
+    states: Mapping[str, State] = {}
+
+    @property
+    def plan(self) -> str:
+        """What `sandbox.programs.overlay` has to know, as a literal."""
+        plan = {name: getattr(self, name) for name in ("root", "here", "own", "closed")}
+        return ascii({**plan, "home": os.path.realpath(os.path.expanduser("~"))})
+
+    def changed(self) -> list[str]:
+        """Return the files that are not as they were; notebooks apart, which are saved."""
+        paths = (path for path in self.states if not path.endswith(".ipynb"))
+        full = {path: os.path.join(self.root, path) for path in paths}
+        found = [path for path, one in full.items() if _state(one) != self.states[path]]
+        return [os.path.relpath(path, self.here or ".") for path in found]
 
 
-def is_in_part(folder: str, names: Collection[str], *sources: str) -> bool:
-    """Return True if a folder has more than code saw there, and than a pattern of it asks for.
+def look(above: int = 0) -> Folder:
+    """Look at the folder that the notebook works in, or at the one so many above it."""
+    root = here = os.path.realpath(working_folder())
+    for _ in range(above):
+        root = os.path.dirname(root)
+    if root == os.path.dirname(root) or sys.platform == "emscripten":
+        return Folder()
+    python = (sys.prefix, sys.base_prefix, *import_path())
+    own = {os.path.relpath(one, root) for one in map(os.path.realpath, python)} - {"."}
+    own = {one for one in own if one.partition(os.sep)[0] != ".."}
+    looked = _Look(root, own)
+    looked.walk()
+    if "" in looked.closed:  # there is too much in it
+        return Folder()
+    return Folder(root, os.path.relpath(here, root), (*own,), looked.closed, looked.states)
 
-    Args:
-        folder: the folder.
-        names: what the code saw.
-        *sources: the code, and what calls it.
+
+class _Look:
+    """One look at a folder, level by level; at what is hidden last."""
+
+    def __init__(self, root: str, own: set[str]) -> None:
+        self.closed, self.states = dict[str, State | str](), dict[str, State]()
+        self._root, self._own, self._inodes = root, own, set[int]()
+        self._hidden: list[str] = []
+
+    def walk(self) -> None:
+        self._read([""], _MOST, is_hidden=False)
+        self._read(self._hidden, _MOST_HIDDEN, is_hidden=True)
+        for path in [path for path, one in self.states.items() if one[2] in self._inodes]:
+            self.closed[path] = self.states.pop(path)  # another name of something hidden
+
+    def _read(self, folders: list[str], left: int, *, is_hidden: bool) -> None:
+        for folder in folders:  # it grows
+            try:
+                with os.scandir(os.path.join(self._root, folder)) as found:
+                    entries = sorted(found, key=lambda one: one.name) if left > 0 else []
+            except OSError:
+                entries = []
+            left -= len(entries)
+            if left <= 0:
+                self.closed[folder] = "unread"
+                continue
+            for entry in entries:
+                path = os.path.join(folder, entry.name)
+                if path not in self._own:
+                    with suppress(OSError):  # it is gone
+                        self._add(path, entry, folders, is_hidden=is_hidden)
+
+    def _add(
+        self, path: str, entry: "os.DirEntry[str]", folders: list[str], *, is_hidden: bool
+    ) -> None:
+        state = entry.stat(follow_symlinks=False)
+        is_hidden = is_hidden or _is_hidden(entry.name)
+        leads_out = entry.is_symlink() and not _is_inside(os.path.realpath(entry.path), self._root)
+        if entry.is_dir(follow_symlinks=False):
+            if is_hidden and not any(one.startswith(f"{path}{os.sep}") for one in self._own):
+                self.closed[path] = "folder"
+            (self._hidden if is_hidden else folders).append(path)
+        elif entry.is_symlink() and not (is_hidden or leads_out):
+            pass
+        elif is_hidden or leads_out or not stat.S_ISREG(state.st_mode):
+            self.closed[path] = "link" if leads_out and entry.is_dir() else _state_of(state)
+            self._inodes |= {state.st_ino} if state.st_nlink > 1 else set()
+        elif _holds_secret(entry.path, state):
+            self.closed[path] = _state_of(state)
+        else:
+            self.states[path] = _state_of(state)
+
+
+def why_not(path: str, *, closed: bool) -> str:
+    """Return which path checked code lacks, and why, as the rest of a sentence after "it uses".
+
+    It is empty where the notebook lacks it, too. What is `closed` is in the folder.
     """
-    missing = [name for name in glob.glob("*", root_dir=folder) if name not in names]
-    asked = {os.path.basename(one) for one in _patterns(sources) if glob.has_magic(one)}
-    seen, lacks = (any(fnmatch.filter(some, one) for one in asked) for some in (names, missing))
-    return bool(missing) and (lacks or not seen or any(map(_DEEP.search, sources)))
+    if closed:
+        return f"{path}, which checked code cannot read: {CLOSED}"
+    full = os.path.abspath(os.path.expanduser(path))
+    if not os.path.lexists(full):
+        return ""
+    below = os.path.relpath(full, working_folder())
+    parts = below.split(os.sep)
+    if 0 < (above := parts.count("..")) <= _MOST_ABOVE and not any(map(_is_hidden, parts[above:])):
+        return f"{below}, {_ABOVE.format(above)}"
+    return f"{path}, which checked code cannot reach"
 
 
-def _named(sources: Collection[str]) -> Iterator[str]:
-    """Yield the paths that code names and may have: files, and folders that lead to them."""
-    here = os.path.realpath(working_folder())
-    nowhere = {os.path.realpath(os.path.expanduser("~")), os.path.abspath(os.sep)}
-    if here in nowhere or sys.platform == "emscripten":
-        return
-    patterns, folders = [*_patterns(sources)], [""]
-    for folder in folders:  # it grows
-        for pattern in patterns + _modules(*sources) * (not folder):
-            found = glob.iglob(os.path.join(glob.escape(folder), pattern), recursive=True)
-            for name in islice(found, _MOST):
-                parts = name.split(os.sep)
-                if (
-                    os.path.realpath(name) != f"{here}{os.sep}{name}"
-                    or any(one.startswith(".") or _KEY_FILE.fullmatch(one) for one in parts)
-                    or any(is_secret_name(one.partition(".")[0]) for one in parts)
-                    or _TAKEN.fullmatch(name)
-                ):
-                    continue
-                yield name
-                if name not in folders and os.path.isdir(name) and not glob.has_magic(pattern):
-                    folders.append(name)
+def above_of(sentence: str) -> int:
+    """Return how many folders above the notebook's code would have to read; 0 for none."""
+    found = re.search(_ABOVE.format(r"(\d)"), sentence)
+    return int(found[1]) if found else 0
 
 
-def _modules(source: str = "", *_: str) -> list[str]:
-    """Return patterns of the modules below the folder that code may import."""
-    names = list[str]()
-    for node in ast.walk(tree_of(source)):
-        if isinstance(node, ast.Import):
-            names += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and not node.level:
-            names.append(node.module or "")
-    tops = sorted({name.partition(".")[0] for name in names} - sys.stdlib_module_names)
-    return [path for top in tops for path in (f"{top}.py", f"{top}/**/*.py")]
+@lru_cache(_KEPT)
+def _is_hidden(name: str) -> bool:
+    stem = name.partition(".")[0]
+    return name.startswith(".") or bool(_KEY_FILE.fullmatch(name)) or is_secret_name(stem)
 
 
-def _patterns(sources: Collection[str]) -> dict[str, None]:
-    """Return code's strings as paths in the folder, or in one below it that is named, too."""
-    nodes = [n for one in sources for n in ast.walk(tree_of(one))]
-    texts = [n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)]
-    for values in (node.values for node in nodes if isinstance(node, ast.JoinedStr)):
-        parts = (str(n.value) if isinstance(n, ast.Constant) else "*" for n in values)
-        texts += _SUFFIX.findall("".join(parts).replace("**", "*"))
-    found: dict[str, None] = {}
-    for text in texts:
-        if len(text) <= _LONGEST and text.isprintable() and "**" not in text:
-            path = _URL.sub("", text).removeprefix(working_folder()).lstrip("/")
-            folder, name = os.path.split(os.path.normpath(path))
-            if not glob.has_magic(folder):
-                found[folder] = None
-            found[os.path.join(folder, name)] = None
-    return found
+def _is_inside(path: str, folder: str) -> bool:
+    return path.startswith(f"{folder}{os.sep}")
 
 
-def _read(name: str, room: int) -> bytes | None:
-    flags = sum(getattr(os, flag, 0) for flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))
-    with suppress(OSError), open(os.open(name, os.O_RDONLY | flags), "rb") as file:
-        state = os.fstat(file.fileno())
-        if stat.S_ISREG(state.st_mode) and state.st_size <= room:
-            content = file.read(room)
-            return None if _holds_secret(content) else content
+def _holds_secret(path: str, state: os.stat_result) -> bool:
+    with suppress(OSError):
+        return _reads_secret(path, state.st_dev, _state_of(state))
+    return True
+
+
+@lru_cache(_KEPT)
+def _reads_secret(path: str, *_: object) -> bool:
+    with open(path, "rb") as file:
+        start = file.read(_START)
+    return has_known_form(start) or bool(
+        b"\0" not in start and find_secrets(start.decode(errors="ignore"))
+    )
+
+
+def _state(path: str) -> State | None:
+    with suppress(OSError):
+        return _state_of(os.lstat(path))
     return None
 
 
-def _holds_secret(content: bytes) -> bool:
-    start = content[:_SCANNED]
-    if b"\0" not in start and find_secrets(start.decode("utf-8", "ignore")):
-        return True
-    pieces = range(0, len(content), _CHUNK)
-    return any(has_known_form(content[n : n + _CHUNK + _LONGEST_FORM]) for n in pieces)
+def _state_of(stat: os.stat_result) -> State:
+    return stat.st_size, stat.st_mtime_ns, stat.st_ino

@@ -163,11 +163,6 @@ def has_known_form(text: str | bytes) -> bool:
     return has_mark and _KNOWN_BYTES.search(text) is not None
 
 
-def known_mark(text: str) -> str:
-    """Return how a token of a known form begins, such as ``sk-``; empty for any other text."""
-    return next((mark.decode() for mark in _MARKS if text.startswith(mark.decode())), "")
-
-
 def is_environment(value: object) -> bool:
     """Return True if a value is the process's environment, or a copy of one."""
     if type(value) is type(os.environ):
@@ -214,7 +209,8 @@ def secret_values(namespace: Mapping[str, Any]) -> list[str]:
 
 
 def _environment_secrets() -> set[str]:
-    return {value for name, value in os.environ.items() if is_secret_name(name)}
+    folders = ("PWD", "OLDPWD")
+    return {one for name, one in os.environ.items() if is_secret_name(name) and name not in folders}
 
 
 def _outer_spans(text: str) -> Iterator[tuple[int, int]]:

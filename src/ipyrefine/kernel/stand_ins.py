@@ -16,15 +16,16 @@ from ipyrefine.core.addresses import MASK
 from ipyrefine.core.ports import MODELS
 from ipyrefine.core.syntax import read_literal
 from ipyrefine.kernel.masking import Masked, pattern_of
-from ipyrefine.kernel.redaction import HIDDEN, find_secrets, known_mark
+from ipyrefine.kernel.redaction import HIDDEN, find_secrets
 from ipyrefine.kernel.variables import NEEDS_SECRET
 from ipyrefine.sandbox.sandbox import Event, FileContent, ProcessResult, describe_failure, run_parts
 
 _CODE = re.compile(r"candidate\.py|test_\w+\.py")
-_FIELDS = ("setup", "source", "expected", "stated")  # of an example
+_FIELDS = ("setup", "source", "expected")  # of an example
 _LISTED = ("changes", "effects")  # of an event: what both runs have counts
 _LEAST = 4  # characters of a secret; a shorter one stands in too many words
 _NAME = re.compile(r"([^\W\d]\w*)(?:\.\w+)*")
+_START = re.compile(r"[A-Za-z]{2,10}[-_.]|[^:\s]+:")  # as of a token, or a login
 _VOLATILE = re.compile(r" at 0x[0-9a-f]+|ipyrefine-\w+")  # addresses, the sandbox's folder
 _StandIns = Mapping[str, str]  # by secret
 
@@ -38,8 +39,6 @@ async def run_without_secrets(
 ) -> tuple[ProcessResult, list[Event]]:
     """Run the parts of a text like `run_parts`, without the secrets that the code holds.
 
-    Each of `examples` may have what it ``stated``, which the code is not to see.
-
     Raises:
         CheckNotRun: as for `run_parts`.
     """
@@ -49,20 +48,12 @@ async def run_without_secrets(
     ends = []
     for stand_ins in _stand_ins("\n".join(texts)):
         asked = [{**one, **{f: _hide(one[f], stand_ins) for f in _FIELDS}} for one in examples]
-        theirs = {one["index"] for one in asked if one not in examples}
         request: dict[str, Any] = {"examples": asked} if examples else {}
-        for one in asked:
-            del one["stated"]
         hidden = {name: _hide(files[name], stand_ins) for name in code}
         result, events = await run_parts(kind, {**files, **hidden}, **request, **options)
         if not stand_ins:
             return result, events
-        if kind == "cell":
-            ends.append(_blanked(result, events, stand_ins))
-            continue
-        # An example that states a secret gets it back.
-        words = {stand_in: json.dumps(secret)[1:-1] for secret, stand_in in stand_ins.items()}
-        ends.append((result, [_end(e, words if e.get("index") in theirs else {}) for e in events]))
+        ends.append(_blanked(result, events, stand_ins if kind == "cell" else {}))
     (result, events), (other, others) = ends
     if MASK.search("".join(str(files[name]) for name in code)):  # it may fail for a mask's sake
         others = [one for one in others if not (one.get("error") or one.get("why"))]
@@ -117,28 +108,24 @@ def _needs_secret(event: Event) -> Event:
 def _stand_ins(code: str) -> tuple[_StandIns, ...]:
     """Return two replacements for each secret, which differ in form and length.
 
-    The first are the placeholders that the models of the run know.
+    What a model of the run was sent masked is one, too, and so is a mask that it left.
     """
-    models = [model for model in reversed(MODELS.get()) if isinstance(model, Masked)]
-    known = {secret: name for model in models for secret, name in model.placeholders.items()}
-    free = (name for n in range(1, 10_000) if (name := f"MASKED_SECRET_{n}") not in known.values())
-    found = dict.fromkeys([*known, *find_secrets(code)])
+    known = [one.placeholders for one in MODELS.get() if isinstance(one, Masked)]
+    found = {*find_secrets(code)}.union(*known)
     secrets = [one for one in found if one in code and len(one) >= _LEAST and not _is_code(one)]
-    first, second = dict[str, str](), dict[str, str]()
-    for number, secret in enumerate(sorted(secrets, key=len, reverse=True), start=1):
+    first = {mask: mask for mask in MASK.findall(code)}
+    second = {mask: f"abcdef{mask[7:]}" for mask in first}
+    for number, secret in enumerate(sorted(secrets, key=lambda one: (-len(one), one)), start=1):
         if isinstance(read_literal(secret), int | float):
             least = 10 ** (len(secret) - 1) + number
             first[secret], second[secret] = str(least), str(20 * least)
             continue
         lines = "\n" * secret.count("\n")
-        own = known.get(secret)
-        first[secret] = (next(free) if own is None or own in first.values() else own) + lines
-        start = known_mark(secret) or "user:" * (":" in secret)
-        second[secret] = f"{start}abcdef0123456789abcdef01234567{number % 100:02}{lines}"
-    masks = dict.fromkeys(MASK.findall(code))  # what no secret was put back for is none to run on
-    others = {mask: second[secret] for secret, mask in first.items()}
-    second |= {mask: others.get(mask, f"abcdef{mask[7:]}") for mask in masks}
-    first |= {mask: mask for mask in masks}
+        first[secret] = f"MASKED_SECRET_{9_000 + number}{lines}"
+        start = _START.match(secret)
+        second[secret] = (
+            f"{start[0] if start else ''}abcdef0123456789abcdef01234567{number % 100:02}{lines}"
+        )
     return (first, second) if first else ({},)
 
 

@@ -24,9 +24,9 @@ from ipyrefine.core.model import FirstRows, Material
 from ipyrefine.core.scopes import names_needed
 from ipyrefine.core.syntax import try_parse
 from ipyrefine.errors import UsageError, did_you_mean
-from ipyrefine.kernel.copying import TOKENS_STAY, Copy, is_only_code, lies_here, looks_secret
+from ipyrefine.kernel.copying import TOKENS_STAY, Copy, is_only_code, looks_secret
 from ipyrefine.kernel.describe import describe, is_array, is_frame, label
-from ipyrefine.kernel.folder import files_beside, names_files
+from ipyrefine.kernel.folder import FILE, Folder, look
 from ipyrefine.kernel.names import IPYTHON, names_in_draft, names_in_prose
 from ipyrefine.kernel.snapshot import Snapshot, take
 from ipyrefine.sandbox.sandbox import FileContent, SharedBytes, import_path, run_python
@@ -43,12 +43,12 @@ NOT_RUN_HERE = "Not run: this system can't shut code in. --set unconfined=yes ru
 NEEDS_SECRET = "It depends on a secret"  # how code failed, or a result that it gives
 # Words of code that may read a file, the environment or an answer of a server.
 _READS = re.compile(
-    r"\b(?:open|Path|exec|eval|FileIO|memmap|imread|loadtxt|genfromtxt|fromfile|load)\s*\(|"
+    r"\b(?:open|Path|exec|eval|FileIO|memmap|imread|\w*sql|\w*load\w*|genfromtxt|fromfile)\s*\(|"
     r"\b(?:os|pathlib|glob|fileinput|linecache|subprocess|socket|urllib|requests|httpx2?|sqlite3|"
-    r"importlib|ctypes|builtins|__import__|__builtins__)\b|\b(?:read|scan)_\w+\s*\("
+    r"duckdb|pyarrow|importlib|ctypes|builtins|__import__|__builtins__)\b|"
+    r"\b(?:read|scan)_\w+\s*\("
 )
-
-
+_IMPORTED = re.compile(r"^\s*(?:from|import)\s+(\w+)", re.MULTILINE)
 _ALIVE: "WeakSet[Copies]" = WeakSet()
 
 
@@ -65,6 +65,7 @@ class Taken(NamedTuple):
     """What brought a run of some code what it uses of the notebook, and when that was."""
 
     moment: Any
+    folder: Folder
     files: Mapping[str, FileContent] | None  # None: they are not kept
 
 
@@ -84,6 +85,7 @@ class Copies:
         absent: why there is no copy of some names, as a clause, by name.
         moment: returns something else once a cell has run, so that what was copied is outdated.
         unconfined: returns whether the user lets code run on copies where it can't be shut in.
+        above: returns how many folders above the notebook's code may read, too.
     """
 
     def __init__(
@@ -94,9 +96,10 @@ class Copies:
         absent: Mapping[str, str] | None = None,
         moment: Callable[[], Any] = lambda: None,
         unconfined: Callable[[], bool] = bool,
+        above: Callable[[], int] = int,
     ) -> None:
         self._namespace, self._named, self._moment = namespace, {*named}, moment
-        self._unconfined = unconfined
+        self._unconfined, self._above, self._folder = unconfined, above, Folder()
         _ALIVE.add(self)
         self._given = dict(absent or {})
         self._snapshots: OrderedDict[Any, Snapshot] = OrderedDict()
@@ -123,7 +126,7 @@ class Copies:
         files = await self._files(*sources)
         if len(sources) == 1:
             self._taken.pop(sources[0], None)
-            self._taken[sources[0]] = Taken(moment, files)
+            self._taken[sources[0]] = Taken(moment, self._folder, files)
             self._keep_few()
         return files
 
@@ -151,11 +154,10 @@ class Copies:
             self._copies |= {n: Copy(name=n, reason=_NOT_CLOSED) for n in space.keys() - kept}
             space = {n: one for n, one in space.items() if n in kept}
         needed = sorted(set[str]().union(*map(names_needed, sources)) & space.keys())
-        modules = [f"import {vars(space[n])['__name__']}\n" for n in needed if lies_here(space[n])]
-        code = ["".join(modules) + one for one in sources[:1]] + [*sources[1:]]
         beside: dict[str, FileContent] = {}
         if closed:
-            beside |= await asyncio.to_thread(files_beside, *code)
+            self._folder = await asyncio.to_thread(look, self._above())
+            beside |= {FILE: self._folder.plan} if self._folder.root else {}
         if not needed:
             return beside
         snapshot = await self._take(needed, space)
@@ -211,7 +213,9 @@ class Copies:
         space = self._namespace()
         words = {word for source in sources for word in re.findall(r"\w+", source)}
         data = (n for n in words if n in space and _is_users(n) and not is_only_code(space[n]))
-        return any(True for _ in data) or names_files(*sources) or any(map(may_read, sources))
+        imported = {name for source in sources for name in _IMPORTED.findall(source)}
+        of_folder = any(os.path.exists(one) or os.path.exists(f"{one}.py") for one in imported)
+        return of_folder or any(True for _ in data) or any(map(may_read, sources))
 
     def explain_absence(self, error: str, stderr: str = "") -> str:
         """Return why code that lacks a variable cannot be judged; empty for other errors."""
@@ -294,24 +298,29 @@ class Variables:
         """The names of all of them."""
         return tuple(self._all)
 
-    def materials(self, *, values: bool, room: int) -> tuple[Material, ...]:
-        """Return what a model is shown of them; `values` and `room` are for the found ones only."""
+    def materials(self, room: int) -> tuple[Material, ...]:
+        """Return what a model is shown of them; `room` is for the found ones only."""
+        whole, structure = (self._texts(values=values, room=room) for values in (True, False))
+        return tuple(
+            Material(
+                kind="variable",
+                name=name,
+                phrase=label(name, value),
+                text=whole[name],
+                computed=name in self.found,
+                structure=structure[name] if name in self.found else "",
+            )
+            for name, value in self._all.items()
+        )
+
+    def _texts(self, *, values: bool, room: int) -> dict[str, str]:
         texts = {name: describe(name, value, values=True) for name, value in self.named.items()}
         for name, value in self.found.items():
             cell = self._cells.get(name)
             text = describe(name, value, values=values, note=f"used in {cell}" if cell else "")
             texts[name] = text if len(text) <= room else text.partition("\n")[0]
             room -= len(texts[name])
-        return tuple(
-            Material(
-                kind="variable",
-                name=name,
-                phrase=label(name, self._all[name]),
-                text=text,
-                computed=values and name in self.found,
-            )
-            for name, text in texts.items()
-        )
+        return texts
 
     @property
     def hold_data(self) -> bool:
@@ -366,7 +375,7 @@ def find(
         cells: names that cells before it used, each with its cell; the latest first.
         hidden: names that no model may be shown, but which checked code gets; one of `named` is
             shown all the same.
-        **how: ``moment`` and ``unconfined``, as for `Copies`.
+        **how: ``moment``, ``unconfined`` and ``above``, as for `Copies`.
 
     Raises:
         UsageError: a named variable does not exist or looks like a secret, or a name to leave out
@@ -397,7 +406,7 @@ def _is_data(name: str, value: Any) -> bool:
 
 @cache
 def sandbox_is_closed() -> bool:
-    """Return True if the sandbox keeps code from the network, keys and other processes here.
+    """Return True if the sandbox keeps code from the network, keys, files and other processes here.
 
     It is run once to find out.
     """
@@ -405,7 +414,8 @@ def sandbox_is_closed() -> bool:
         return False
     with ThreadPoolExecutor(1) as pool:  # a loop may be running in this thread
         protection = pool.submit(lambda: asyncio.run(run_python(""))).result().protection
-    return protection.network and protection.keys and protection.processes
+    needed = (protection.network, protection.keys, protection.files, protection.processes)
+    return all(needed)
 
 
 def may_read(source: str) -> bool:

@@ -4,8 +4,9 @@ Nothing of the user's or a model's runs for that: values are only read (`kernel.
 """
 
 import contextlib
+import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ipyrefine.checks.python import RunsCleanly
@@ -72,6 +73,8 @@ class AcceptedCell:
         taken = copies.taken(self._code)
         self._moment = taken.moment if taken else None
         self._moved = False
+        if changed := taken.folder.changed() if taken else []:
+            self._tell(Ran(iteration=self._text.number, how="moved", files=tuple(changed)))
         # While it runs, and nothing ran before.
         self._before: tuple[Held, ...] = ()
         self._new: list[str] = []
@@ -154,7 +157,8 @@ class AcceptedCell:
             return
         taken = self._copies.taken(self._code)
         loop = running_loop()  # none in a plain shell: nothing can run behind its back
-        if not loop or taken is None or taken.files is None:
+        own = {one.name for one in self._shown.effects}
+        if not loop or taken is None or taken.files is None or {*taken.folder.changed()} - own:
             self._tell(ran)
             return
         self._again = loop.create_task(self._tell_if_steady(ran, shown, taken.files))
@@ -169,7 +173,7 @@ class AcceptedCell:
         before = evidence.faults[0].raised if evidence.faults else ""
         if raised_type(error) != before:
             return (Difference(kind="raised", shown=before, now=raised_words(error)),)
-        return () if error else after.differ(shown, now)
+        return () if error else (*after.differ(shown, now), *_differ_in_files(evidence))
 
     async def _tell_if_steady(self, ran: Ran, shown: list[Held], files: Mapping[str, Any]) -> None:
         """Run the text once more on what it was run on, and tell what does not vary by itself."""
@@ -186,6 +190,7 @@ class AcceptedCell:
                 varies = {one.key for one in ran.differences}
             else:
                 varies = {one.key for one in after.differ(shown, again.held)}
+                varies |= {one.key for one in _differ_in_files(self._shown, again.effects)}
         steady = tuple(one for one in ran.differences if one.key not in varies)
         how = "differs" if steady else "varies"
         self._tell(ran.replace(how=how, differences=steady or ran.differences))
@@ -220,3 +225,14 @@ class AcceptedCell:
         self.old.clear()
         self.is_over = True
         return ran and ran.replace(back=(), restored=names)
+
+
+def _differ_in_files(shown: Result, again: Iterable[Effect] = ()) -> tuple[Difference, ...]:
+    """Return where files are not as shown, now or after a text has done something to them again."""
+    sizes: dict[str, int | None] = {}
+    for one in (one for one in shown.effects if one.kind == "file"):
+        sizes[one.name] = None
+        with contextlib.suppress(OSError):
+            sizes[one.name] = os.path.getsize(one.name)
+    sizes |= {one.name: None if one.cause == "delete" else one.count for one in again}
+    return after.differ_in_files(shown.effects, sizes)

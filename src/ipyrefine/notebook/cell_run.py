@@ -18,10 +18,11 @@ from ipyrefine.core.events import CellRan, Event, Stopped
 from ipyrefine.core.model import Form, Ran, StopReason
 from ipyrefine.core.ports import Check, Model
 from ipyrefine.core.run import Run
-from ipyrefine.core.sharing import KEPT_HERE, Level, next_level
+from ipyrefine.core.sharing import Level, withheld
 from ipyrefine.core.typed import PLACES
 from ipyrefine.errors import Interrupted, ModelError, RefineError, UsageError, describe
 from ipyrefine.journal.writer import Recorder
+from ipyrefine.kernel.folder import above_of
 from ipyrefine.kernel.variables import NOT_RUN_HERE, Copies
 from ipyrefine.notebook.after_run import AcceptedCell
 from ipyrefine.notebook.cell_source import CellKey
@@ -36,7 +37,7 @@ from ipyrefine.notebook.waiting import (
 )
 from ipyrefine.providers.choose import mark_asked, models_at_hand, remember_sharing
 from ipyrefine.providers.servers import Key
-from ipyrefine.render import labels
+from ipyrefine.render import say
 from ipyrefine.render.escape import fence, plain
 from ipyrefine.session.commands import ANSWERS
 from ipyrefine.session.export import suite_source
@@ -248,10 +249,11 @@ class CellRun:
                 self._restore()
             case "ask":
                 return self._explain(fields["words"], fields["iteration"])
-            case "unconfined":
-                self._args.unconfined = name == "yes"
-                self._magics.set = {**self._magics.set, "unconfined": name == "yes"}
-                if self._is_look and name == "yes":
+            case "unconfined" | "above" as setting:
+                value = int(name) if setting == "above" else name == "yes"
+                setattr(self._args, setting, value)
+                self._magics.set = {**self._magics.set, setting: value}
+                if self._is_look and value:
                     return self._restart(self.session.run.task.form)
                 return "This holds from the next text on."
         return ""
@@ -277,6 +279,9 @@ class CellRun:
             "unseen": tuple(one for one in self._args.no_var if one != "all"),
             "asks_to_run": self._args.unconfined is None
             and any(one.shows == NOT_RUN_HERE for one in shown),
+            "asks_above": max(above_of(one.shows) for one in shown)
+            if shown and self._args.above is None
+            else 0,
             "prompts": tuple(self._sent.prompts),
             "sharing": refinement.sharing,
             "back": tuple(self._accepted.old) if self._accepted else (),
@@ -365,7 +370,7 @@ class CellRun:
     async def _switch(self, form: Form | None) -> None:
         """Stop the run, and start its cell again as code or as prose: by default as the other."""
         task = self.session.run.task
-        form = form or labels.other_form(task)
+        form = form or say.other_form(task)
         if form == task.form:
             raise UsageError(f"This run is for {form} already.")
         if self._begin is None:
@@ -397,11 +402,10 @@ class CellRun:
             raise UsageError(f"%refine share takes {', '.join(ANSWERS)}, not {answer!r}.")
         if not sharing.servers:
             raise UsageError("The models of this run are on this machine: nothing leaves it.")
-        more = next_level(self.session.run, sharing.level) or "outputs"
-        level: Level = "structure" if answer == "never" else more
+        level: Level = "structure" if answer == "never" else "all"
         kept = answer == "once" or remember_sharing(sharing.servers, level)
         self.session.refinement.sharing = sharing._replace(level=level, asks=False)
-        return labels.sharing_sentence(answer, sharing.servers, more, stored=kept)
+        return say.sharing_sentence(answer, sharing.servers, stored=kept)
 
     def _watch(self, refinement: Refinement) -> None:
         """Keep what is sent to its models."""
@@ -453,7 +457,7 @@ class CellRun:
             self._show_record()
         if not isinstance(event, Stopped):
             return
-        if self.panel is not None and KEPT_HERE in run.warnings:
+        if self.panel is not None and withheld(run):
             mark_asked(self.session.refinement.sharing.servers)
         self._set_variables(run)
         error = self.session.refinement.error

@@ -380,11 +380,31 @@ def read_definitions(
     labels = [text[1:].partition("]")[0] for text in texts]
     count = labels.count("code cell")
     phrases = ["the code of " + ("a cell" if count == 1 else f"{count} cells")] if count else []
-    phrases += [f"source in {one}" for one in dict.fromkeys(labels) if one != "code cell"]
+    phrases += [f"the code of {one}" for one in dict.fromkeys(labels) if one != "code cell"]
     if not phrases:
         return None
-    phrase = ", ".join(phrases)
-    return Material(kind="definitions", name="cells", phrase=phrase, text="\n\n".join(texts))
+    phrase, text = ", ".join(phrases), "\n\n".join(texts)
+    plain = "\n\n".join(filter(None, map(_names_and_calls, texts)))
+    return Material(kind="definitions", name="cells", phrase=phrase, text=text, structure=plain)
+
+
+def _names_and_calls(text: str) -> str:
+    """Return a cell below its head with no constant in it; nothing for one that isn't Python."""
+    head, _, source = text.partition("\n")
+    tree = try_parse(source)
+    return f"{head}\n{unparse(_NoConstants().visit(tree))}" if tree and tree.body else ""
+
+
+class _NoConstants(ast.NodeTransformer):
+    """Puts ``...`` in the place of constants, and of displays of nothing else."""
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        node = super().generic_visit(node)
+        parts = (ast.Constant, ast.expr_context)
+        held = all(isinstance(one, parts) for one in ast.iter_child_nodes(node))
+        display = isinstance(node, ast.List | ast.Tuple | ast.Set | ast.Dict) and held
+        is_text = type(node).__name__ in ("Constant", "JoinedStr", "TemplateStr")
+        return ast.Constant(...) if display or is_text else node
 
 
 def _imported_sources(values: Mapping[str, Any], text: str) -> Iterator[dict[str, str]]:

@@ -48,7 +48,7 @@ from ipyrefine.session.record import saved_run
 # The options that `%refine resume` takes; the run's start settled all others.
 _RESUME_OPTIONS = {
     *("model", "judge", "base_url", "api_key_env", "timeout", "effort", "share"),
-    *("check", "var", "output", "apply", "journal", "plain", "quiet", "unconfined"),
+    *("check", "var", "output", "apply", "journal", "plain", "quiet", "unconfined", "above"),
 }
 _LOOK = (
     "Look before you run: %%look shows without a model what this cell gives and does to your data, "
@@ -86,7 +86,9 @@ async def start_cell(
         NoModel: no model is configured; `NoModelYet` where the cell can be looked at without one.
         JournalError: the journal cannot be read.
     """
-    defaults = {name: it for name, it in magics.set.items() if set_up or name == "unconfined"}
+    defaults = {
+        name: it for name, it in magics.set.items() if set_up or name in ("unconfined", "above")
+    }
     args, body = options.parse(line, defaults), exact_body(body)
     key = cell_key(shlex.split(line), body)
     if await show_decided(magics, args, key):
@@ -454,4 +456,5 @@ def _how_to_copy(magics: Any, args: argparse.Namespace) -> dict[str, Any]:
     return {
         "moment": lambda: len(history.input_hist_raw),
         "unconfined": lambda: bool(args.unconfined),
+        "above": lambda: args.above or 0,
     }

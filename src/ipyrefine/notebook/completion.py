@@ -14,6 +14,7 @@ from ipyrefine.core.actions import commands
 from ipyrefine.core.model import Form
 from ipyrefine.core.results import rows
 from ipyrefine.core.run import Run
+from ipyrefine.core.sharing import LEVELS
 from ipyrefine.core.typed import PLACES
 from ipyrefine.errors import JournalError
 from ipyrefine.journal.store import Journal
@@ -96,6 +97,7 @@ _VALUES: dict[str, Callable[[dict[str, Any]], Iterable[str]]] = {
     "model": lambda _: WEIGHTS,
     "judge": lambda _: WEIGHTS,
     "patience": lambda _: ["off"],
+    "share": lambda _: LEVELS,
     "no_check": lambda _: ["all", "constraints", "examples", "results", "run"],
     "language": lambda _: sorted(names[0] for _, names, *_ in get_all_lexers() if names),
     "profile": lambda v: [*profiles.NAMES, *(n for n in _of(v, dict) if "criteria" in v[n])],

@@ -14,7 +14,7 @@ from ipyrefine.core.engine import Refinement
 from ipyrefine.core.model import Fault, Material, Task
 from ipyrefine.core.points import first_line
 from ipyrefine.core.ports import Check
-from ipyrefine.core.sharing import exception_names
+from ipyrefine.core.sharing import fault_sentence, type_names
 from ipyrefine.core.syntax import try_parse
 from ipyrefine.core.table import Result
 from ipyrefine.errors import CheckNotRun, UsageError
@@ -74,7 +74,7 @@ async def start_fix(magics: Any, words: list[str], placeholder: Placeholder) -> 
     args.profile = args.profile or "code"
     lines, warnings = _ipython_lines(source.text), list[str]()
     # A class made as the code ran may be named after a value.
-    is_public = failure.kind in exception_names() or failure.kind in source.text
+    is_public = failure.kind in type_names() or failure.kind in source.text
     goal = _TASK.format(kind=failure.kind if is_public else "an error")
     if lines and not python_part(source.text).lines:  # it is not Python yet
         goal += "\n\nKeep these lines for IPython as they are:\n" + "\n".join(lines)
@@ -84,7 +84,7 @@ async def start_fix(magics: Any, words: list[str], placeholder: Placeholder) -> 
     args.goal = f"{goal}\n\n{args.goal}" if args.goal else goal
     hidden = names_of_judges(magics.shell, args, source)
     above = await read_context(magics.shell, args.context, hidden)
-    cells = [*([above] if above else []), _traceback(failure)]
+    cells = [*([above] if above else []), _traceback(failure, source.text)]
     near = _near_names(source.text, visible_names(magics.shell))
     start = read_start(magics, args, source, near=near, cells=cells, keeps=keeps, warnings=warnings)
     refinement = api.make(*start)
@@ -156,7 +156,7 @@ def _ipython_lines(text: str) -> tuple[str, ...]:
 # The prompt's context
 
 
-def _traceback(failure: Failure) -> Material:
+def _traceback(failure: Failure, code: str) -> Material:
     raised = f"{failure.kind}: {failure.message}".rstrip(": ")
     head = "[what the code to fix raised in the notebook]"
     text = "\n".join([head, *failure.frames, raised])
@@ -166,7 +166,7 @@ def _traceback(failure: Failure) -> Material:
         phrase="the traceback",
         text=text,
         computed=True,
-        fault=_as_data(failure),
+        structure=f"{head}\n{fault_sentence(_as_data(failure), code)}",
     )
 
 

@@ -88,13 +88,12 @@ class Refine(Magics, Configurable):
         help="Of how many cells before it the model sees what they used; 0: of none.",
     ).tag(config=True)
     share = Enum(
-        ("structure", "code", "outputs", "values"),
+        ("structure", "all", "code", "outputs", "values"),  # the last three are of older versions
         None,
         allow_none=True,
-        help="What a model's server is sent: structure (of what code computed from variables or "
-        "files, types, shapes and lines), code (of the cells before, without its data), outputs, "
-        "or values (of the names used, and those cells as they are); None: values on this machine, "
-        "elsewhere structure until you allow more.",
+        help="What a model's server is sent: structure (names, types, shapes, lines, and of other "
+        "cells names and calls) or all; None: all on this machine, elsewhere structure until you "
+        "allow more.",
     ).tag(config=True)
     rules = Unicode(
         "",

@@ -22,7 +22,6 @@ from ipyrefine.api import EFFORTS, read_limits
 from ipyrefine.core.languages import pygments_name
 from ipyrefine.core.model import Budget, Limits
 from ipyrefine.core.prompts import APPENDED, PLACES
-from ipyrefine.core.sharing import LEVELS
 from ipyrefine.errors import UsageError, did_you_mean
 from ipyrefine.notebook.cell_target import is_cell_id
 
@@ -111,6 +110,7 @@ _READ: dict[str, Callable[[str], Any] | Sequence[str]] = {
         for limit in ("base", "critique", "memory", "revise")
     },
     **dict.fromkeys(("journal", "quiet", "unconfined"), _FLAG),
+    "above": _parse_count,
     "api_key_env": _parse_variable,
     "apply": ("ask", "insert", "replace", "none"),
     "as": ("task",),
@@ -120,7 +120,6 @@ _READ: dict[str, Callable[[str], Any] | Sequence[str]] = {
     "language": _parse_language,
     "lines": _parse_lines,
     "patience": _parse_patience,
-    "share": LEVELS,
 }
 _REPEATED = ("var", "no_var", "check", "no_check")
 SETTINGS: Mapping[str, str] = _HELP["set"]

@@ -38,10 +38,10 @@ from ipyrefine.core.events import (
 from ipyrefine.core.model import Record
 from ipyrefine.core.ports import Clock
 from ipyrefine.core.run import Run
-from ipyrefine.core.sharing import Sharing, is_computed, next_level, withheld
+from ipyrefine.core.sharing import Sharing, is_computed, withheld
 from ipyrefine.errors import describe
 from ipyrefine.notebook.waiting import running_loop
-from ipyrefine.render import labels
+from ipyrefine.render import say
 from ipyrefine.render.diff import revert
 from ipyrefine.render.escape import plain
 from ipyrefine.render.html import View, about_number, panel_html, panel_parts, style
@@ -128,7 +128,7 @@ class Panel:
         if self._closed:
             return
         self._loop.attach()
-        self._progress.take(event, run)
+        self._progress.take(event)
         self._stale = self._stale or bool(self._view.silence)
         if self._listening is None:
             self._listening = self._loop.later(SILENCE, self._listen)
@@ -248,25 +248,22 @@ class Panel:
 
     def _render(self) -> dict[str, str]:
         run = self._run
-        if run and not labels.running(run):
+        if run and not say.running(run):
             self._origin = self._host.origin(about_number(run, self._view))
         seconds = run.seconds if run else 0.0
-        if run and labels.running(run):
+        if run and say.running(run):
             seconds += self._clock() - self._updated
         silence, offers = self._progress.silence or 0.0, self._host.offers(self._view.form)
         sharing = offers.pop("sharing", Sharing())
-        more = next_level(run, sharing.level) if run and sharing.servers else None
-        sharing = sharing if more or (run and is_computed(run)) else Sharing()
-        asks = sharing.asks or self._view.form == "share"
+        sharing = sharing if run and is_computed(run) else Sharing()
+        asks = sharing.level == "structure" and (sharing.asks or self._view.form == "share")
         self._view = self._view._replace(
             sharing=sharing,
-            withheld=withheld(run, sharing.level) if run and asks and more else "",
-            more=more or "",
+            withheld=withheld(run) if run and asks else "",
             seconds=seconds,
             silence=silence if silence >= SILENCE else 0.0,
             rate=self._rate(),
             stage_seconds=self._progress.seconds,
-            usual=self._progress.usual(run) if run else 0.0,
             streaming=self._stream.kind,
             waiting=tuple(self._waiting),
             has_tests=bool(run and any(kept_suite(run))),
@@ -276,7 +273,7 @@ class Panel:
 
     def _rate(self) -> str:
         rate = self._progress.rate
-        return f" · {labels.count(rate, 'token')}/s" if rate else ""
+        return f" · {say.count(rate, 'token')}/s" if rate else ""
 
     def _cancel(self) -> None:
         if self._pending:
@@ -314,8 +311,6 @@ class Panel:
                 self._view = view._replace(iteration=None)
             case "compare":
                 self._view = view._replace(best=not view.best)
-            case "sides":
-                self._view = view._replace(sides=not view.sides)
             case "fold":
                 folds = view.folds | {name} if fields.get("open") else view.folds - {name}
                 self._view = view._replace(folds=folds)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from ipyrefine.core.model import Price
 from ipyrefine.core.ports import Model, Reply, Request
-from ipyrefine.core.sharing import LEVELS, Level, Sharing
+from ipyrefine.core.sharing import LEVELS, OLDER, Level, Sharing
 from ipyrefine.errors import NoModel, UsageError, did_you_mean
 from ipyrefine.providers import weights
 from ipyrefine.providers.local import LocalModel, is_local
@@ -31,6 +31,7 @@ NO_MODEL = (
 
 Role = Literal["critic", "editor"]
 _asked = set[str]()  # servers that this process has asked the user about
+_told = set[str | None]()  # older levels that it has said the present name of
 
 
 def choose_model(
@@ -174,29 +175,29 @@ def _measured() -> Mapping[str, Mapping[Role, str]]:
 def choose_sharing(models: Iterable[Model], level: str | None = None) -> Sharing:
     """Return what the servers of some models are sent: the least of what each may have.
 
-    Without a level that is what was remembered of each server, else ``values`` for those on this
-    machine, and ``structure`` for all others.
+    Without a level that is what was remembered of each server, else ``all`` for those on this
+    machine, and ``structure`` for all others. A level of older versions is read as one of these.
 
     Raises:
         UsageError: there is no such level.
     """
-    if level is not None and level not in LEVELS:
-        raise UsageError(f"share must be {', '.join(LEVELS[:-1])} or {LEVELS[-1]}, not {level!r}.")
+    known = OLDER.get(level or "", level)
+    if known not in (None, *LEVELS):
+        raise UsageError(f"share must be {' or '.join(LEVELS)}, not {level!r}.")
+    notice = f"share={level} is now share={known}. %%refine? sharing says what leaves."
+    notice = "" if known == level or level in _told else notice
+    _told.add(level)
     models = [one for one in models if not isinstance(one, NoWriter)]
     live = [one for one in models if not getattr(one, "replays", False)]
     remote = [one for one in live if not is_local(one)]
-    if level is not None:
-        ruled = remote if level == "values" else live
-        return Sharing(level, tuple(dict.fromkeys(map(_address, ruled))))
-    servers = tuple(dict.fromkeys(map(_address, remote)))
+    servers = tuple(dict.fromkeys(map(_address, remote if known != "structure" else live)))
+    if known:
+        return Sharing(known, servers, notice=notice)
     remembered = [facts_about(server).share for server in servers]
-    levels: list[Level] = [one or "structure" for one in remembered]
-    if len(live) < len(models):
-        levels.append("structure")  # for a live model that answers in its place
-    least = min(levels, key=LEVELS.index, default=LEVELS[-1])
-    open_ = {None, "code"}.intersection(remembered)
-    asks = bool(open_) and "structure" not in remembered and not _asked.issuperset(servers)
-    return Sharing(least, servers, asks)
+    # A live model may answer in the place of a recording.
+    is_open = len(live) == len(models) and all(one == "all" for one in remembered)
+    asks = None in remembered and "structure" not in remembered and not _asked.issuperset(servers)
+    return Sharing("all" if is_open else "structure", servers, asks)
 
 
 def remember_sharing(servers: Iterable[str], level: Level) -> bool:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from filelock import FileLock, Timeout
-from pydantic import ConfigDict, TypeAdapter
+from pydantic import ConfigDict, TypeAdapter, field_validator
 
 from ipyrefine.core.model import Price, Record, Usage
 from ipyrefine.core.ports import Request
@@ -183,6 +183,13 @@ class Facts(Record):
     model_config = ConfigDict(extra="ignore")  # what it refused, which older versions kept here
 
     share: Level | None = None
+
+    @field_validator("share", mode="before")
+    @classmethod
+    def _read_older(cls, share: object) -> object:
+        # Who let a part be sent is asked again, beside all that is.
+        return None if share in ("code", "outputs") else "all" if share == "values" else share
+
     in_keyring: bool = False
 
 

@@ -13,7 +13,7 @@ from markupsafe import Markup, escape
 
 from ipyrefine.core.alignment import compare
 from ipyrefine.core.model import Form
-from ipyrefine.render import labels
+from ipyrefine.render import say
 from ipyrefine.render.escape import plain, reveal
 from ipyrefine.render.formatting import find_quote, mark, markdown_lines
 
@@ -127,7 +127,7 @@ def text_diff(old: str, new: str, form: Form = "code") -> str:
     lines = []
     for visible, numbers in stretches([row.tag != " " for row in found]):
         if not visible:
-            lines.append(f"⋯ {labels.count(len(numbers), 'unchanged line')}")
+            lines.append(f"⋯ {say.count(len(numbers), 'unchanged line')}")
             continue
         for row in (found[n] for n in numbers):
             line = a[row.old] if row.old is not None else b[row.new or 0]
@@ -142,7 +142,7 @@ def _fold_kept(part: Part, is_first: bool, is_last: bool) -> Part:
     folded = found[start:end]
     if part.tag != " " or sum(map(len, folded)) <= _SHORTEST_PASSAGE:
         return part
-    count = f"⋯ {labels.count(len(folded), 'unchanged sentence')}"
+    count = f"⋯ {say.count(len(folded), 'unchanged sentence')}"
     ends = "".join(found[:start]).rstrip(), count, "".join(found[end:])
     return part._replace(text="\n".join(filter(None, ends)))
 
@@ -358,7 +358,7 @@ def lay_out(
         if not visible:
             size = len(part) if is_code else sum(bool(one.html) for one in part)
             noun = "line" if is_code else "paragraph" if whole else "sentence"
-            yield Stretch(part, labels.count(size, f"{'more' if whole else 'unchanged'} {noun}"))
+            yield Stretch(part, say.count(size, f"{'more' if whole else 'unchanged'} {noun}"))
             continue
         pending: list[Line] = []
         for line in part:
@@ -404,7 +404,7 @@ def highlight(text: str, language: str) -> tuple[_Tokens, ...]:
     code = plain(text)
     bare = tuple((("", line),) for line in code.split("\n"))
     try:
-        lexer = find_lexer_class_by_name(labels.language(text, "code", language))
+        lexer = find_lexer_class_by_name(say.language(text, "code", language))
     except ClassNotFound:
         return bare
     if len(code) > _MAX_HIGHLIGHTED:
@@ -481,12 +481,3 @@ def _prose_lines(text: str, old: str, quotes: Sequence[str], revert: Revert | No
             html += Markup(revert(hunk))
     end(row)
     return lines
-
-
-def side_by_side(old: str, new: str, language: str) -> Iterator[tuple[Line | None, Line | None]]:
-    """Yield the rows of two columns of code, removed lines next to the added ones."""
-    lines = text_lines(new, old, "code", language, (), None)
-    for changed, group in groupby(lines, lambda line: line.changed):
-        block = [*group]
-        removed, added = ([line for line in block if line.tag == tag] for tag in "-+")
-        yield from zip_longest(removed, added) if changed else zip(block, block, strict=True)

@@ -18,7 +18,7 @@ from ipyrefine.core.policy import to_act_on
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import Sharing
 from ipyrefine.core.table import Cell
-from ipyrefine.render import blocks, coaching, document, gives, grid, labels, words
+from ipyrefine.render import blocks, say
 from ipyrefine.render.blocks import Block, Item
 from ipyrefine.render.diff import (
     Stretch,
@@ -26,12 +26,11 @@ from ipyrefine.render.diff import (
     lay_out,
     line_of,
     prose_html,
-    side_by_side,
     text_lines,
 )
 from ipyrefine.render.escape import plain
 from ipyrefine.render.formatting import prose, sentence_html
-from ipyrefine.render.progress import WRITING, seconds_of
+from ipyrefine.render.progress import WRITING
 
 PARTS = ("top", "form", "text", "ask", "notices", "results", "evidence", "guide", "foot")
 _MOST_COLUMNS = 3  # of outputs that differ
@@ -69,7 +68,6 @@ class View(NamedTuple):
 
     iteration: int | None = None  # the one to show; None follows the run
     best: bool = False  # whether texts are compared with the best one instead of their parent
-    sides: bool = False  # whether they stand side by side
     form: str = ""  # which form is open; empty for none
     finding: str = ""  # the finding that the form is about; empty for none
     folds: frozenset[str] = frozenset()  # the names of the open folds
@@ -77,7 +75,6 @@ class View(NamedTuple):
     place_to_run: str = "insert"  # where it goes when it is to run: `insert` or `replace`
     seconds: float = 0.0  # what the run has taken up to now
     stage_seconds: float = 0.0  # what the stage under way has taken
-    usual: float = 0.0  # seconds that the model's calls for it usually take; 0 where unknown
     rate: str = ""  # how fast the model writes, in words
     silence: float = 0.0  # seconds without a reply, once they are many; else 0
     under_way: int = 0  # the iteration that the stage under way is about
@@ -88,12 +85,12 @@ class View(NamedTuple):
     # Whether the run can start again: as the other kind of text, or with other names.
     can_restart: bool = False
     asks_to_run: bool = False  # whether the user is asked if code may run that can't be shut in
+    asks_above: int = 0  # how many folders above the notebook's it is asked to let code read
     unseen: tuple[str, ...] = ()  # names that were left out
     has_tests: bool = False  # whether the run has tests to put into a cell
     revision: int = 0  # changes whenever typed words were taken
     sharing: Sharing = Sharing()  # what servers are sent of what code computed, where there is such
     withheld: str = ""  # the text that they are not sent, while that is shown
-    more: str = ""  # the level that would send it
     back: tuple[str, ...] = ()  # names whose values from before the cell ran can be put back
     setup: Any = None  # the form that sets up a model, while it is open
     # What the user said of results and the run has not taken up yet.
@@ -163,7 +160,7 @@ def about_number(run: Run, view: View) -> int | None:
         return None
     if view.iteration is not None and 0 <= view.iteration < len(run.iterations):
         return view.iteration
-    if labels.running(run) and run.stage not in WRITING:
+    if say.running(run) and run.stage not in WRITING:
         return len(run.iterations) - 1
     return run.chosen.number if run.chosen else len(run.iterations) - 1
 
@@ -202,14 +199,12 @@ def _templates() -> Environment:
     environment.globals |= {
         # The two extra classes tell MathJax 3 and 2 to leave the text alone.
         "CLASSES": "ipyrefine mathjax_ignore tex2jax_ignore",
-        "LAST_TEXTS": grid.LAST_TEXTS,
+        "LAST_TEXTS": blocks.LAST_TEXTS,
         "OWN": OWN,
         "WRITING": WRITING,
         "actions": ACTIONS,
         "keys": _KEYS,
-        "labels": labels,
-        "words": words,
-        "seconds_of": seconds_of,
+        "say": say,
     }
     environment.filters |= {
         "code": highlight_html,
@@ -231,7 +226,7 @@ def _render(name: str, context: dict[str, Any]) -> str:
 def _context(run: Run, view: View, note: str, *, live: bool) -> dict[str, Any]:
     number = about_number(run, view)
     about = None if number is None else run.iterations[number]
-    running = labels.running(run)
+    running = say.running(run)
     context: dict[str, Any] = {
         "run": run,
         "view": view,
@@ -240,17 +235,16 @@ def _context(run: Run, view: View, note: str, *, live: bool) -> dict[str, Any]:
         "about": about,
         "running": running,
         "streaming": running and run.stage in WRITING and view.iteration is None and live,
-        **dict.fromkeys(("other", "asks")),
-        **dict.fromkeys(("to_check", "asks_told"), False),
+        **dict.fromkeys(("other", "asks", "to_check", "asks_told")),
         **dict.fromkeys(("selectable", "data_questions", "grid", "told"), ()),
         "accounts": {},
         "next": "" if view.setup or view.form in _FORMS else "rf-next",  # a form has its own
-        "unfinished": document.unfinished(run),
+        "unfinished": blocks.unfinished(run),
         "explained": [one for one in run.explanations if one.iteration == number][-1:],
         "stop_message": "",
-        "asked": coaching.asked(run),
-        "said": coaching.said(run) if run.setup.coach else [],
-        "warnings": [one.text for one in document.warnings(run, about) if one.kind == "warning"],
+        "asked": blocks.puzzle(run),
+        "said": blocks.predicted(run) if run.setup.coach else [],
+        "warnings": [one.text for one in blocks.warnings(run, about) if one.kind == "warning"],
         "criteria": [criterion.name for criterion in run.task.criteria],
         "edited": run.points.get(view.finding or ""),
     }
@@ -259,12 +253,12 @@ def _context(run: Run, view: View, note: str, *, live: bool) -> dict[str, Any]:
         context["stop_message"] = run.message  # the header says what is still open
     if about:
         context |= _text_context(run, view, about, live=live) | {
-            "failure": document.failure(about),
-            "grid": grid.checks(run, about, view.waiting, every="texts" in view.folds),
+            "failure": blocks.failure(about),
+            "grid": blocks.checks(run, about, view.waiting, every="texts" in view.folds),
             "selectable": [one for one in run.cells(about) if one.actionable],
         }
         every = not live or "texts" in view.folds
-        context["told"] = document.texts(
+        context["told"] = blocks.texts(
             run, about, whole=not live, every=every, apart=context["accounts"]
         )
         context["asks"] = _first_asked(context["data_questions"], context["grid"])
@@ -273,9 +267,10 @@ def _context(run: Run, view: View, note: str, *, live: bool) -> dict[str, Any]:
     context |= _top_context(run, view, about, live=live)
     if about and (asks := context["asks"]):
         said = (one.words for one in to_check(run, about) if one.id == asks.key)
-        context["asks_told"] = any(("", one) in context["basis"] for one in said)
+        basis = context["basis"]
+        context["asks_told"] = basis and any(one.startswith(basis) for one in said)
     context["folds"] = {
-        "details": [] if live and "details" not in view.folds else document.details(run, about)
+        "details": [] if live and "details" not in view.folds else blocks.details(run, about)
     }
     return context
 
@@ -294,35 +289,35 @@ def _first_asked(
 def _top_context(run: Run, view: View, about: Iteration | None, *, live: bool) -> dict[str, Any]:
     # Texts that have a verdict keep it while they are tried on one more result.
     tries = run.stage is Stage.CHECK and all(one.verdict for one in run.iterations)
-    busy = live and labels.running(run) and not tries
+    busy = live and say.running(run) and not tries
     decided = run.stop_reason is StopReason.ACCEPTED or (
         run.stop_reason is StopReason.OVERRIDDEN and not live
     )
-    reading = live and words.awaits_reading(run, about)
-    said = words.verdict(run, about)
+    reading = live and say.awaits_reading(run, about)
+    said = say.verdict(run, about)
     if decided:
-        said = words.receipt(run)
-    basis, base = said.phrases, None
+        said = say.receipt(run)
+    basis, base = said.line, None
     if busy and run.stage is Stage.REVISE and run.iterations:
         base = run.iterations[-1 if run.head is None else run.head]
     if busy and not reading:
-        basis = [("", run.name(view.under_way))]
+        basis = run.name(view.under_way)
         if problems := [_first_line(one.words) for one in to_act_on(run, base)] if base else []:
             more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-            basis = [("", problems[0] + more)]
-    used = [labels.seconds(run.seconds)] if run.seconds else []
+            basis = problems[0] + more
+    used = [say.seconds(run.seconds)] if run.seconds else []
     return {
         "base": base,
         "busy": busy,
         "reading": reading,
         "decided": decided,
-        "label": said.title,
+        "label": said.label,
         "basis": basis,
         "writing": f"{run.name(view.under_way).removeprefix('Revision ')}…"
         if busy and run.stage in WRITING and run.iterations and live
         else "",
-        "remark": labels.lenient_evaluator(run),
-        "used": [*used, *labels.usage_parts(run.usage, 0.0)],
+        "remark": say.lenient_evaluator(run),
+        "used": [*used, *say.usage_parts(run.usage, 0.0)],
         "progress": min(1, (len(run.iterations) + 0.5) / (run.allowed_revisions + 2)),
     }
 
@@ -346,22 +341,18 @@ def _text_context(run: Run, view: View, about: Iteration, *, live: bool) -> dict
         def revert(hunk: int) -> str:
             return str(make.revert_button(about.number, other, hunk))
 
-    columns: list[Any] = []
-    if old is not None and view.sides and live and form == "code":
-        columns = [*side_by_side(old, about.text, language)]
-    outputs = gives.outputs(about)
+    outputs = blocks.outputs(about)
     return {
-        "data_questions": gives.data_questions(run, about),
+        "data_questions": blocks.data_questions(run, about),
         "accounts": _accounts(run, about, other),
         "other": other,
         "pinned": pinned,
-        "columns": columns,
-        "lost": document.lost(run, about) if other == about.parent else [],
+        "lost": blocks.lost(run, about) if other == about.parent else [],
         "unchanged": old is not None and plain(old) == plain(about.text),
         "parts": _stretches(about.text, old, form, language, pinned, open_, revert),
         "same_outputs": bool(outputs)
         and other is not None
-        and gives.outputs(run.iterations[other]) == outputs,
+        and blocks.outputs(run.iterations[other]) == outputs,
     }
 
 
@@ -371,7 +362,7 @@ def _pin(run: Run, about: Iteration, found: Iterable[Cell]) -> dict[int, list[It
     for one in found:
         place = line_of(about.text, one.point.place)
         if place is not None and one.actionable:
-            pinned.setdefault(place, []).append(grid.item(run, one))
+            pinned.setdefault(place, []).append(blocks.item(run, *one))
     return pinned
 
 
@@ -397,15 +388,15 @@ def _accounts(run: Run, about: Iteration, other: int | None) -> dict[int, list[B
 
     A draft is compared with the other drafts.
     """
-    own = gives.outputs(about)
+    own = blocks.outputs(about)
     others = run.drafts if other is None else [run.iterations[other]]
     found = {about.number: own}
     for one in others if own else ():
-        outputs = gives.outputs(one)
+        outputs = blocks.outputs(one)
         if outputs and outputs not in found.values() and len(found) < _MOST_COLUMNS:
             found[one.number] = outputs
     texts = (run.iterations[number] for number in found)
     columns = {
-        one.number: gives.account(run, one, alone=one.number != about.number) for one in texts
+        one.number: blocks.account(run, one, alone=one.number != about.number) for one in texts
     }
     return columns if columns[about.number] else {}

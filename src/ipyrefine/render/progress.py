@@ -1,33 +1,15 @@
 """While a user waits: the seconds and the tokens of the stage under way."""
 
-from collections import deque
-from statistics import median
-
 from ipyrefine.core.events import CallEnded, Event, StageStarted, Stopped, TextDelta, Warned
 from ipyrefine.core.model import Stage
 from ipyrefine.core.policy import estimate_tokens
 from ipyrefine.core.ports import Clock
-from ipyrefine.core.readers import reads
 from ipyrefine.core.run import Run
-from ipyrefine.render import labels
+from ipyrefine.render import say
 
 WRITING = (Stage.DRAFT, Stage.REVISE)  # the stages whose replies are texts for people
 SILENCE = 20.0  # seconds without a reply before a line says so
 _TAIL = 200  # characters
-_CALLS = 9  # recent calls of a model for a stage, whose seconds tell what is usual
-# Those of this process, by model and stage.
-_RECENT: dict[tuple[str, Stage], deque[float]] = {}
-
-
-def _caller(run: Run, stage: Stage) -> tuple[str, Stage]:
-    writes = stage in WRITING or (stage is Stage.CRITIQUE and not reads(run))
-    return (run.setup.model if writes else run.setup.judge), stage
-
-
-def seconds_of(model: str) -> float:
-    """Return the median seconds of a model's recent calls in this process; 0 before any."""
-    recent = [one for (name, _), calls in _RECENT.items() if name == model for one in calls]
-    return median(recent) if recent else 0.0
 
 
 class Progress:
@@ -43,8 +25,8 @@ class Progress:
         self._tokens = self._characters = self._streamed = 0
         self._tail = ""
 
-    def take(self, event: Event, run: Run) -> None:
-        """Count an event of a run."""
+    def take(self, event: Event) -> None:
+        """Count an event."""
         now = self._clock()
         match event:
             case StageStarted():
@@ -64,9 +46,6 @@ class Progress:
                 # The reply's own count replaces the estimate.
                 self._tokens += event.usage.completion_tokens
                 self._characters = 0
-                if event.finish == "stop":
-                    recent = _RECENT.setdefault(_caller(run, event.stage), deque(maxlen=_CALLS))
-                    recent.append(event.usage.seconds)
                 # Other drafts may still be under way.
                 self._heard = now if event.stage is Stage.DRAFT else None
             case Warned() if self._stage and self._stage.stage is not Stage.CHECK:
@@ -90,11 +69,6 @@ class Progress:
         """Seconds since the awaited reply last grew; None while none is awaited."""
         return None if self._heard is None else self._clock() - self._heard
 
-    def usual(self, run: Run) -> float:
-        """Return the median seconds of the model's recent calls for this stage; 0 before any."""
-        recent = _RECENT.get(_caller(run, self._stage.stage)) if self._stage else None
-        return median(recent) if recent else 0.0
-
     @property
     def seconds(self) -> float:
         """Seconds since the stage began; 0 where none is under way."""
@@ -108,13 +82,12 @@ class Progress:
         """
         if self._stage is None:
             return ""
-        stage = labels.STAGES[self._stage.stage]
         parts = [
-            stage,
-            labels.under_way(run, self._stage.iteration),
-            f"{self.seconds:.0f} s" + labels.usually(self.usual(run)),
+            say.STAGES[self._stage.stage],
+            say.under_way(run, self._stage.iteration),
+            f"{self.seconds:.0f} s",
         ]
-        parts += [labels.count(self.tokens, "token")] if self.tokens else []
+        parts += [say.count(self.tokens, "token")] if self.tokens else []
         if (self.silence or 0.0) >= SILENCE:
             parts.append(f"no reply for {self.silence:.0f} s · Ctrl-C stops it")
         written = [line.strip() for line in self._tail.splitlines() if line.strip()]

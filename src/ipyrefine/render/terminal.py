@@ -17,7 +17,8 @@ from ipyrefine.core.events import (
 )
 from ipyrefine.core.model import Stage, StopReason
 from ipyrefine.core.run import Iteration, Run
-from ipyrefine.render import coaching, document, gives, grid, labels, words
+from ipyrefine.render import blocks as build
+from ipyrefine.render import say
 from ipyrefine.render.blocks import (
     Block,
     Checks,
@@ -36,7 +37,7 @@ from ipyrefine.render.blocks import (
     Told,
 )
 from ipyrefine.render.diff import text_diff
-from ipyrefine.render.escape import plain, strip_colours
+from ipyrefine.render.escape import plain
 
 MIN_COLUMNS = 20
 _PIECE = 20  # lines that are broken at once
@@ -53,14 +54,14 @@ _WIDE = 64  # columns of a terminal from which marks stand beside the checks
 _SILENT = (StopReason.FAILED, StopReason.CANCELLED, StopReason.PASSED, StopReason.ANSWERED)
 
 DETAILS: dict[str, Callable[[Run, Iteration], Sequence[Block]]] = {
-    "text": lambda run, _: document.result(run),
-    "diff": lambda run, one: document.writing(run, one),
-    "checks": lambda run, one: grid.checks(run, one, every=True),
-    "output": lambda run, one: gives.whole_account(run, one),
-    "texts": lambda run, one: document.texts(run, None),
-    "scores": lambda run, _: document.scores(run),
-    "usage": lambda run, _: document.usage(run),
-    "settings": lambda run, _: document.settings(run),
+    "text": lambda run, _: build.result(run),
+    "diff": lambda run, one: build.writing(run, one),
+    "checks": lambda run, one: build.checks(run, one, every=True),
+    "output": lambda run, one: build.whole_account(run, one),
+    "texts": lambda run, one: build.texts(run, None),
+    "scores": lambda run, _: build.scores(run),
+    "usage": lambda run, _: build.usage(run),
+    "settings": lambda run, _: build.settings(run),
 }
 """What can be shown of a run by itself."""
 _TELLS_NO_RESULT = ("text", "usage", "settings")
@@ -68,8 +69,7 @@ _TELLS_NO_RESULT = ("text", "usage", "settings")
 
 def record_text(run: Run, columns: int = 80, *, colour: bool = False) -> str:
     """Return the whole run as text; lines of a draft or revision stay whole, to be copied."""
-    shown = coaching.record(run) if run.setup.coach else document.record(run)
-    return blocks_text(shown, columns, colour=colour)
+    return blocks_text(build.record(run), columns, colour=colour)
 
 
 def blocks_text(
@@ -92,7 +92,7 @@ def details_text(run: Run, what: str, columns: int = 80) -> str:
     What would give a result away that a student has still to predict is answered with the question.
     """
     assert run.chosen is not None, "only a run with a text has details"
-    if what not in _TELLS_NO_RESULT and (asked := coaching.asked(run)):
+    if what not in _TELLS_NO_RESULT and (asked := build.puzzle(run)):
         return blocks_text(asked, columns)
     text = blocks_text(DETAILS[what](run, run.chosen), columns, whole=True)
     return text or f"This run has no {what} to show."
@@ -114,7 +114,7 @@ def event_text(
         case RunStarted():
             lines = printer.opening(run)
         case FormChosen() | DraftReady(form="code" | "prose") if len(run.iterations) < 2:
-            lines = printer.wrap(f"Interpreted as: {labels.form_name(run.task)}", "bold")
+            lines = printer.wrap(f"Interpreted as: {say.form_name(run.task)}", "bold")
         case StageStarted(stage=Stage.DRAFT | Stage.REVISE):
             lines = printer.left_behind(run, run.iterations[: event.iteration])
         case Warned():
@@ -172,7 +172,14 @@ class _Printer:
                     return self.wrap(", ".join(filter(None, (line, block.condition))), hang="  ")
                 return [*self.title(block), *self.wrap(text, "quiet", "  │ ")]
             case Items():
-                rows = [line for item in block.items for line in self.item(item)]
+                rows = [
+                    line
+                    for one in block.items
+                    for line in [
+                        *self.wrap(_item_text(one), "quiet" * one.settled, "  ", "    "),
+                        *self.wrap(one.detail, "", "    │ ") * bool(one.detail),
+                    ]
+                ]
                 return [*self.wrap(block.title, "bold"), *rows]
             case Table():
                 table = align([block.head, *block.rows], self._columns, right=True)
@@ -207,69 +214,44 @@ class _Printer:
         line = ", ".join(filter(None, (block.title, block.condition)))
         return self.wrap(line, "bold") if line else []
 
-    def item(self, item: Item) -> list[str]:
-        kind = "quiet" if item.settled else ""
-        title = " · ".join(part for part in (item.name, item.note) if part)
-        parts = (title, "" if item.name else item.text)
-        lines = self.wrap(": ".join(part for part in parts if part), kind, hang="  ")
-        below = (
-            (item.text if item.name else "", "", "  "),
-            (item.quote, "quiet", "  │ "),
-            (f"Task: {labels.quoted(item.demand)}" if item.demand else "", "quiet", "  "),
-            (f"Fix: {item.fix}" if item.fix else "", "", "  "),
-            (item.detail, "", "  │ "),
-        )
-        return lines + [line for text, *look in below if text for line in self.wrap(text, *look)]
-
-    def result(self, one: Result, number: str = "–") -> list[str]:  # noqa: RUF001
+    def result(self, one: Result, number: str) -> list[str]:
         return self.wrap(f"{number}  {one}", _kind(one), "  ", " " * (cells(number) + 4))
 
     def checks(self, block: Checks) -> list[str]:
         wide = self._columns >= _WIDE
-        heads = block.heads if wide else ()
+        heads, found = block.heads if wide else (), list[str]()
         source = max((cells(one.source) for one in block.lines), default=0) * wide
-        right = [source, *(cells(head.name) for head in heads)]
-        room = self._columns - sum(width + 2 for width in right)
+        widths = [source, *(cells(head.name) for head in heads)]
+        room = self._columns - sum(width + 2 for width in widths)
 
-        def row(left: list[str], parts: Sequence[str], kind: str = "") -> list[str]:
-            pairs = zip(parts, right, strict=True)
-            placed = [wcwidth.ljust(part, width) for part, width in pairs if width]
-            first = "  ".join([wcwidth.ljust(left[0], room), *placed]).rstrip()
-            return [self.paint(line, kind) for line in (first, *left[1:])]
+        def row(left: list[str], parts: Sequence[str], kind: str = "") -> None:
+            pairs = [(left[0], room), *zip(parts, widths, strict=False)]
+            first = "  ".join(wcwidth.ljust(part, width) for part, width in pairs if width)
+            found.extend(self.paint(line, kind) for line in (first.rstrip(), *left[1:]))
 
-        found = row([""], ["", *(head.name for head in heads)], "quiet") if heads else []
-        for one in block.lines:
-            if one.folded and not self._whole:
-                continue
+        if heads:
+            row([""], ["", *(head.name for head in heads)], "quiet")
+        for one in block.lines if self._whole else [one for one in block.lines if not one.folded]:
             mark = f"{one.number}{one.mark.symbol}" if one.number else one.mark.symbol or "·"
-            text, kind = _line_text(one), one.mark.kind if one.mark.symbol != "✓" else ""
             lead = f"  {wcwidth.ljust(mark, 2)} "
-            left = wrap(text, room, lead, " " * cells(lead))
-            marks = [mark.symbol for mark in one.marks] if heads else []
-            found += row(left, [one.source * wide, *marks], kind)
-            output = one.body.output if isinstance(one.body, Result) else ()
-            found += self.blocks(output)
-            detail = one.body.detail if isinstance(one.body, Item) else ""
-            if detail and (self._whole or one.mark.symbol == "✗"):
-                lines = self.wrap(detail, "quiet", "     │ ")
+            left = wrap(_line_text(one), room, lead, " " * cells(lead))
+            marks = [mark.symbol for mark in one.marks]
+            row(left, [one.source, *marks], one.mark.kind if one.mark.symbol != "✓" else "")
+            if isinstance(one.body, Result):
+                found += self.blocks(one.body.output)
+            elif one.body.detail and (self._whole or one.mark.symbol == "✗"):
+                lines = self.wrap(one.body.detail, "quiet", "     │ ")
                 most = len(lines) if self._whole else _DETAIL_LINES
                 found += self.cut(lines, most, ": show checks")
-        if block.more and not self._whole:
-            found += self.wrap(f"{block.more}: %refine show checks", "quiet", "     ")
-        notes = (block.hint, block.commands)
+        more = "" if self._whole or not block.more else f"     {block.more}: %refine show checks"
+        notes = (more, block.hint, block.commands)
         return [*found, *(line for one in notes if one for line in self.wrap(one, "quiet"))]
 
     def told(self, block: Texts, one: Told) -> list[str]:
         width = max(cells(line.name) for line in block.lines)
-        hang = " " * (width + 4)
+        line = f"{one.missed} {say.quoted(one.said)}".rstrip()
         name = f"  {wcwidth.ljust(one.name, width)}  "
-        if one.blocks:
-            return [*self.wrap(one.missed, "", name, hang), *self.blocks(one.blocks), ""]
-        said = labels.quoted(one.said)
-        whole = plain(f"{name}{one.missed} {said}").rstrip()
-        if cells(whole) <= self._columns:
-            return [whole]
-        return [self.clip(f"{name}{one.missed}"), *(self.wrap(said, "", hang) if said else [])]
+        return [*self.wrap(line, "", name, " " * (width + 4)), *self.blocks(one.blocks)]
 
     def difference(self, block: Text) -> list[str]:
         old = block.old or ""
@@ -297,12 +279,12 @@ class _Printer:
     # Events
 
     def opening(self, run: Run) -> list[str]:
-        read = self.wrap(labels.opening(run.setup), "bold")
+        read = self.wrap(say.opening(run.setup), "bold")
         if run.setup.is_look:
             return read
         first, *more = plain(run.task.text).strip().split("\n")
         model = run.setup.model
-        asked = f"{labels.model_name(model)} · {labels.bounds(run)}" if model else "no model"
+        asked = f"{say.model_name(model)} · {say.bounds(run)}" if model else "no model"
         return [
             *read,
             self.clip(f"│ {first}{' ⋯' if any(more) else ''}"),
@@ -310,39 +292,35 @@ class _Printer:
         ]
 
     def left_behind(self, run: Run, texts: Sequence[Iteration]) -> list[str]:
-        """Return a line and the reason for the latest text, and for each other draft."""
+        """Return the latest text's verdict, and those of the other drafts."""
         latest = texts[-1:] if texts and texts[-1].parent is not None else texts
-        lines = []
-        for one in latest:
-            said = words.verdict(run, one)
-            label = labels.NO_NEW_TEXT if one.failure else said.label
-            lines += self.wrap(f"{run.name(one.number)}: {label}", label.kind, hang="  ")
-            reason = "" if one.failure else said.sentence
-            if failed := [e.shows for e in run.evidence(one) if e.failed]:  # the label says so
-                reason = strip_colours(failed[0]).strip()
-            lines += [self.clip("  " + reason.split("\n")[0])] if reason else []
-        return lines
+        said = [say.Words(say.NO_NEW_TEXT) if t.failure else say.verdict(run, t) for t in latest]
+        pairs = zip(latest, said, strict=True)
+        return [self.clip(f"{run.name(t.number)}: {one}", one.label.kind) for t, one in pairs]
 
     def closing(self, run: Run, rows: int) -> list[str]:
         if run.setup.coach:
-            return self.blocks(coaching.record(run))
+            return self.blocks(build.record(run))
         chosen = run.chosen
-        message = [] if run.stop_reason in _SILENT else self.wrap(words.stop_sentence(run))
+        message = [] if run.stop_reason in _SILENT else self.wrap(say.stop_message(run))
         if chosen is None:
             return message
-        label = words.verdict(run, chosen).label
-        heading = self.heading(f"{run.name(chosen.number)}: {label}", label.kind)
+        said, name = say.verdict(run, chosen), run.name(chosen.number)
+        heading = self.heading(f"{name}: {said}", said.label.kind)
         if run.stop_reason in (StopReason.ACCEPTED, StopReason.OVERRIDDEN):
             return [heading]
+        if cells(f"{name}: {said}") > self._columns - 4 or "\n" in said.sentence:
+            heading = self.heading(f"{name}: {said.label}", said.label.kind)
+            message = [*self.wrap(said.sentence), *message]
         if run.stop_reason is StopReason.ANSWERED:
-            return [heading, *self.blocks(document.explanations(run))]
+            return [heading, *self.blocks(build.explanations(run))]
         below = [
-            *self.blocks(gives.data_questions(run, chosen)),
-            *(line for one in gives.account(run, chosen) for line in self.part(one, "output")),
-            *self.blocks(grid.checks(run, chosen)),
-            *self.blocks(grid.texts(run, chosen)),
-            *self.blocks(document.exits(run, chosen)),
-            *self.wrap(" · ".join(labels.usage_parts(run.usage, run.seconds)), "quiet"),
+            *self.blocks(build.data_questions(run, chosen)),
+            *(line for one in build.account(run, chosen) for line in self.part(one, "output")),
+            *self.blocks(build.checks(run, chosen)),
+            *self.blocks(build.texts(run, whole=False)),
+            *self.blocks(build.exits(run, chosen)),
+            *self.wrap(" · ".join(say.usage_parts(run.usage, run.seconds)), "quiet"),
             *message,
         ]
         room = max(_MIN_TEXT_LINES, rows - 1 - len(below))
@@ -352,7 +330,7 @@ class _Printer:
     def kept_text(self, run: Run, chosen: Iteration) -> tuple[str, list[str]]:
         """Return ``diff`` with how a text differs from its parent, or ``text`` with all of it."""
         if chosen.parent is not None:
-            return "diff", self.blocks(document.difference(run, chosen))
+            return "diff", self.blocks(build.writing(run, chosen))
         text = plain(chosen.text).strip("\n")
         prose = run.task.form == "prose"
         return "text", self.wrap(text) if prose else [*map(self.clip, text.split("\n"))]
@@ -364,13 +342,18 @@ def _kind(one: Result) -> str:
 
 def _line_text(line: Line) -> str:
     one = line.body
-    if isinstance(one, Result):
-        return " · ".join(filter(None, (str(one), line.note)))
-    said = [one.text, labels.quoted(one.quote), one.note]
-    said += [
-        f"Task: {labels.quoted(one.demand)}" * bool(one.demand),
-        f"Fix: {one.fix}" * bool(one.fix),
-    ]
+    said = str(one) if isinstance(one, Result) else _item_text(one._replace(name=""))
+    return " · ".join(filter(None, (said.replace("`", ""), line.note)))
+
+
+def _item_text(one: Item) -> str:
+    said = (
+        ": ".join(filter(None, (one.name, one.text))),
+        say.quoted(one.quote),
+        one.note,
+        one.demand and f"Task: {say.quoted(one.demand)}",
+        one.fix and f"Fix: {one.fix}",
+    )
     return " · ".join(filter(None, said)).replace("`", "")
 
 

@@ -15,12 +15,13 @@ sandbox up, by a file that the code cannot reach. Evidence repeats it in words.
 |---|---|---|---|
 | network | a private loopback only | none | **open** |
 | environment, memory and keyring of the kernel | unreadable | unreadable | **readable** |
-| files but Python's and the system's | unreadable | unreadable | **readable, writable** |
+| files of the notebook's folder, but hidden ones | under an overlay | on copies | on copies |
+| other files but Python's and the system's | unreadable | unreadable | **readable, writable** |
 | other processes | invisible | visible, out of reach | **within reach** |
 | memory, disk of all its processes together | limited | memory only | **unlimited** |
 
 - Most containers forbid namespaces, and so does Ubuntu since 24.04 for programs without an AppArmor
-  profile. The mode and owner of files of yours can then be changed, though not their content.
+  profile. Calls that change the mode, owner or times of a file then do nothing.
 - Without namespaces there is no shared memory, and so no ``multiprocessing`` pool, queue or value.
 - Before Linux 5.13, or with Landlock switched off, all files can be read, and shared memory of
   others without namespaces. Before 6.12, code without namespaces cannot signal what it started. On
@@ -59,6 +60,7 @@ from typing import IO, Any, Literal, Union, cast, get_args
 
 from ipyrefine.core.model import Record
 from ipyrefine.errors import CheckNotRun, UsageError
+from ipyrefine.sandbox.programs import overlay
 
 with suppress(ImportError):  # Windows has none
     import fcntl
@@ -66,6 +68,7 @@ with suppress(ImportError):  # Windows has none
 Limit = Literal["time", "memory", "output", "processes"]
 Mode = Literal["auto", "required"]
 Event = dict[str, Any]
+Change = tuple[str, int | None, int | None]
 FileContent = Union[str, bytes, "SharedBytes"]
 
 _PROGRAMS = Path(__file__).parent / "programs"
@@ -147,6 +150,8 @@ class ProcessResult(Record):
         limit: the limit that ended the run, or None when it ended by itself.
         report: the content of the report file, empty when there is none.
         protection: what was protected.
+        files: what it did to files of the folder that it was shown, as `overlay.changes` has it.
+        opened: whether it opened something there that was closed.
     """
 
     stdout: str
@@ -157,6 +162,8 @@ class ProcessResult(Record):
     limit: Limit | None = None
     report: str = ""
     protection: Protection = Protection()
+    files: tuple[Change, ...] = ()
+    opened: bool = False
 
     @property
     def timed_out(self) -> bool:
@@ -261,8 +268,8 @@ async def run_python(
         startup: seconds on top of it, for what a script does before it limits its time itself.
         memory_mb: megabytes of memory allowed to them, and of address space to each.
         output_limit: bytes to keep of standard output, and of standard error.
-        files: relative path and content of files to put next to the script; a path that ends in a
-            slash is an empty folder.
+        files: name and content of files to put next to the script; ``folder.txt`` is the plan of a
+            folder to show it (`programs.overlay`).
         report: name of a file in the script's folder to read after the run.
 
     Raises:
@@ -353,7 +360,10 @@ async def run_parts(
     except CheckNotRun as error:
         error.events = _read_events(error.report, token)
         raise
-    return result, _read_events(result.report, token)
+    events = _read_events(result.report, token)
+    for tried in (event["tried"] for event in events if isinstance(event.get("tried"), dict)):
+        tried["opened"] = result.opened
+    return result, events
 
 
 def _read_events(report: str, token: str) -> list[Event]:
@@ -382,10 +392,7 @@ def _fill(folder: str, files: Mapping[str, FileContent]) -> None:
             content = content.content
         # Invalid Unicode is a fault of the text, for the interpreter to report.
         data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
-        path = Path(folder, name)
-        (path if name.endswith("/") else path.parent).mkdir(parents=True, exist_ok=True)
-        if not name.endswith("/"):
-            path.write_bytes(data)
+        Path(folder, name).write_bytes(data)
 
 
 async def _supervise(
@@ -394,6 +401,9 @@ async def _supervise(
     start = time.monotonic()
     if _WINDOWS and request["required"]:
         raise _refusal(Protection())
+    plan = overlay.read_plan(folder) if _WINDOWS else {}
+    for path in overlay.show(plan, folder) if plan else ():
+        os.unlink(path)  # nothing would tell that it was opened
     with ExitStack() as files:
         results, *streams = [files.enter_context(tempfile.TemporaryFile()) for _ in range(3)]
         argument = ascii({**request, "results": results.fileno()})
@@ -423,13 +433,18 @@ async def _supervise(
     seconds = time.monotonic() - start
     if _WINDOWS:
         outcome = {"status": process.returncode, "report": _read_report(folder, request["report"])}
+        outcome["files"] = overlay.changes(plan) if plan else ()
+    base = os.path.join(folder, overlay.BASE)  # paths in it stand for those without it
+    stdout, stderr, report = (
+        text.replace(base, "") for text in (stdout, stderr, outcome.get("report", ""))
+    )
     limit = outcome.get("limit") or (None if ended else "time" if _WINDOWS else "wall")
     complete = _WINDOWS or {"protection", "status"} <= outcome.keys()
     if not limit and ("error" in outcome or not complete):
         reason = outcome.get("error", "its first process was killed")
         raise CheckNotRun(f"The sandbox could not be started: {reason}.")
     protection = Protection.model_validate(outcome.get("protection", {}))
-    used, report = outcome.get("seconds", 0.0), outcome.get("report", "")
+    used = outcome.get("seconds", 0.0)
     if outcome.get("refused"):
         raise _refusal(protection)
     if limit == "wall":
@@ -447,6 +462,8 @@ async def _supervise(
         limit=cast("Limit | None", limit),
         report=report,
         protection=protection,
+        files=outcome.get("files", ()),
+        opened=outcome.get("opened", False),
     )
 
 

@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 from contextlib import chdir
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -20,8 +21,9 @@ from ipyrefine.core.actions import decision_words
 from ipyrefine.core.coach import predictions
 from ipyrefine.core.model import bare
 from ipyrefine.errors import UsageError
-from ipyrefine.kernel.folder import MARKER, files_beside
-from ipyrefine.render import labels, words
+from ipyrefine.kernel.folder import look
+from ipyrefine.kernel.redaction import has_known_form
+from ipyrefine.render import say
 from ipyrefine.render.escape import plain
 from ipyrefine.render.terminal import align, wrap
 from ipyrefine.session import record
@@ -61,7 +63,7 @@ def handout(paths: Iterable[Path], folder: Path) -> list[str]:
         for name, data in beside.items():
             _write(folder / name, data)
         cut = sum(one["source"] != source for one, source in zip(kept, sources, strict=True))
-        said = [f"solutions cut from {labels.count(cut, 'cell')}" if cut else "no solutions found"]
+        said = [f"solutions cut from {say.count(cut, 'cell')}" if cut else "no solutions found"]
         for how, names in (("with", sorted(beside)), ("without", sorted(lacking))):
             said += [f"{how} {', '.join(names)}"] if names else []
         lines.append(plain(f"{folder / path.name}: {'; '.join(said)}."))
@@ -116,19 +118,35 @@ def _without_folds(source: str) -> str:
 def _files_beside(path: Path, source: str) -> tuple[dict[str, bytes], set[str]]:
     """Return the files that go along, and the names of those that should and can't."""
     recordings = {*map(os.path.normpath, _RECORDING.findall(source))}
+    asked, goes = set[str](), dict[str, bytes]()
+    with chdir(path.parent):
+        folder, sources = look(), [source]
+        for one in sources:  # it grows, by those of modules
+            asked |= _names_in(one)
+            new = {one for one in folder.states if _is_named(one, asked)} - goes.keys()
+            goes |= {one: Path(one).read_bytes() for one in new if not one.endswith(".ipynb")}
+            sources += [goes[one].decode(errors="replace") for one in new if one.endswith(".py")]
+        # Recordings hold requests, in which much looks like a secret.
+        beside = {name: data for name, data in goes.items() if not has_known_form(data)}
+        there = recordings & {*folder.states, *folder.closed}
+        beside |= {one: Path(one).read_bytes() for one in there}
+        asked = recordings | {one for one in asked if os.path.isfile(one)}
+    return beside, {one for one in asked - beside.keys() if not one.endswith(".ipynb")}
+
+
+def _names_in(source: str) -> set[str]:
     named = [re.sub(r"\{[^}]*\}", "*", name) for name in map("".join, _NAME.findall(source))]
     named += [*map(unquote, named)]
-    named += [f"{name}.py" for name in _MODULE.findall(source)]
+    named += [file for name in _MODULE.findall(source) for file in (f"{name}.py", f"{name}/*.py")]
     # A pattern has to say what kind of file it is; "*" alone would bring everything.
     asked = {one for one in named if not glob.has_magic(one) or re.search(r"\.\w+$", one)}
-    with chdir(path.parent):
-        found = files_beside("", repr(sorted(asked)))
-        for name in recordings:  # they hold requests, in which much looks like a secret
-            if os.path.isfile(name) and Path(name).resolve().is_relative_to(Path.cwd()):
-                found[name] = Path(name).read_bytes()
-        lacking = recordings | {one for one in asked if os.path.isfile(one)}
-    beside = {k: v for k, v in found.items() if k != MARKER and not k.endswith(("/", ".ipynb"))}
-    return beside, {one for one in lacking - beside.keys() if not one.endswith(".ipynb")}
+    return {*map(os.path.normpath, asked)}
+
+
+def _is_named(path: str, names: set[str]) -> bool:
+    folder, name = os.path.split(path)
+    parts = [path, *[name] * (folder in names)]  # "data" and "x.csv" may be joined
+    return any(fnmatchcase(part, one) for part in parts for one in names)
 
 
 def report(paths: Sequence[Path]) -> list[Row]:
@@ -166,7 +184,7 @@ def _run(stored: record.Stored, path: Path) -> Row:
     return {
         "cell": str(stored.cell),
         "task": run.setup.subject.partition("\n")[0],
-        "verdict": words.verdict(run, run.chosen).title.word,
+        "verdict": say.verdict(run, run.chosen).label.word,
         "basis": run.verdict.basis if run.verdict else "",
         "decisions": "; ".join(did for did, _ in said),
         "reasons": "; ".join(why for _, why in said if why),

@@ -11,12 +11,12 @@ from typing import Any, Protocol
 from ipyrefine.core import decisions
 from ipyrefine.core.actions import ACTIONS, Fields, commands, parse_decision
 from ipyrefine.core.run import Run
-from ipyrefine.core.sharing import next_level, withheld
+from ipyrefine.core.sharing import withheld
 from ipyrefine.core.typed import confirmations, names_text, parse_iteration, require_end
 from ipyrefine.errors import UsageError, did_you_mean
 from ipyrefine.journal.store import Journal
 from ipyrefine.profiles import builtin
-from ipyrefine.render import labels
+from ipyrefine.render import say
 from ipyrefine.render.diff import text_diff
 from ipyrefine.render.escape import plain
 from ipyrefine.render.terminal import DETAILS, details_text, record_text
@@ -182,9 +182,9 @@ def show(run: Run, what: list[str]) -> str:
 
 def _withheld(cell: Cell) -> str:
     sharing = cell.session.refinement.sharing
-    more = next_level(cell.session.run, sharing.level) if sharing.servers else None
-    text = withheld(cell.session.run, sharing.level) if more else ""
-    phrase = labels.sharing_phrase(sharing) or "the models are on this machine"
+    kept = sharing.servers and sharing.level == "structure"
+    text = withheld(cell.session.run) if kept else ""
+    phrase = say.sharing_phrase(sharing) or "the models are on this machine"
     holds = f"{phrase[:1].upper()}{phrase[1:]}."
     return f"{plain(text)}\n\n{holds} %refine share once|always|never" if text else holds
 
@@ -248,7 +248,7 @@ def _forget(args: list[str]) -> str:
         count = Journal().forget(args[0])
     else:
         raise UsageError("Name the run: %refine forget NAME, or %refine forget --all.")
-    return f"{labels.count(count, 'run')} erased from the journal."
+    return f"{say.count(count, 'run')} erased from the journal."
 
 
 def _export(latest: Cell | None, args: list[str]) -> str:

@@ -29,8 +29,8 @@ from ipyrefine.core.syntax import (
 from ipyrefine.core.table import Point
 from ipyrefine.errors import UsageError
 from ipyrefine.kernel.magics import python_part
-from ipyrefine.render import gives, labels, words
-from ipyrefine.render.blocks import Picture
+from ipyrefine.render import say
+from ipyrefine.render.blocks import Picture, outputs
 from ipyrefine.render.escape import fence, plain
 from ipyrefine.render.terminal import record_text
 from ipyrefine.session.record import KEY, as_json, write_file
@@ -89,10 +89,10 @@ def _make_cell(one: Iteration, run: Run) -> Any:
     from nbformat import v4
 
     make: Any = v4
-    language = labels.language(one.text, run.task.form, run.task.language) or "text"
-    title = f"## {run.name(one.number)} · {words.verdict(run, one).title.word}"
+    language = say.language(one.text, run.task.form, run.task.language) or "text"
+    title = f"## {run.name(one.number)} · {say.verdict(run, one).label.word}"
     text = f"{title}\n\n{fence(one.text, language)}"
-    pictures = [one for one in gives.outputs(one) if isinstance(one, Picture)]
+    pictures = [one for one in outputs(one) if isinstance(one, Picture)]
     files = {f"figure-{n}.png": one for n, one in enumerate(pictures)}
     shown = (f"![{one.caption}](attachment:{name})" for name, one in files.items())
     return make.new_markdown_cell(

@@ -14,7 +14,7 @@ from ipyrefine.core.run import Run
 from ipyrefine.errors import UsageError
 from ipyrefine.journal.store import Journal, Summary, UnreadableRun
 from ipyrefine.journal.writer import Recorder, open_journal
-from ipyrefine.render import labels, words
+from ipyrefine.render import say
 from ipyrefine.render.escape import plain
 from ipyrefine.render.terminal import align, clip, wrap
 from ipyrefine.session.record import load_whole
@@ -64,11 +64,12 @@ def _title(one: Summary) -> str:
 def _verdict(one: Summary) -> str:
     """Return a run's verdict with its basis, and how it ended if that says more."""
     if one.outcome is None:
-        return labels.STOPS[StopReason(one.stop_reason)] if one.stop_reason else "unfinished"
+        return say.STOPS[StopReason(one.stop_reason)] if one.stop_reason else "unfinished"
     verdict = Verdict.model_validate(
         {"outcome": one.outcome, "score": None, "basis": one.basis or "none"}
     )
-    return words.kept_label(verdict) + _ENDS.get(one.stop_reason or "", "")
+    label = say.Words(say.label_of(verdict), say.SOURCES.get(verdict.basis, ""))
+    return str(label) + _ENDS.get(one.stop_reason or "", "")
 
 
 def _format_date(then: float, now: float) -> str:
@@ -127,7 +128,7 @@ def agreement(runs: Iterable[Run]) -> str:
     if not rulings:
         return ""
     agreed = sum(passed is good for passed, good in rulings)
-    return f"You agreed with {agreed} of {labels.count(len(rulings), 'verdict')} that you ruled on."
+    return f"You agreed with {agreed} of {say.count(len(rulings), 'verdict')} that you ruled on."
 
 
 def _rulings(run: Run) -> Iterator[tuple[bool, bool]]:

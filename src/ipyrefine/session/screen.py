@@ -16,7 +16,7 @@ from ipyrefine.core.results import example_asked, rows
 from ipyrefine.core.run import Run
 from ipyrefine.core.typed import confirmations
 from ipyrefine.errors import UsageError
-from ipyrefine.render import labels
+from ipyrefine.render import say
 from ipyrefine.render.progress import Progress
 from ipyrefine.render.terminal import cells, clip, event_text, wrap
 from ipyrefine.session.commands import show
@@ -64,7 +64,7 @@ class Transcript:
 
     def __call__(self, event: Event, run: Run) -> None:
         """Print an event that has something to print."""
-        self._progress.take(event, run)
+        self._progress.take(event)
         if isinstance(event, TextDelta):
             return
         size, tty = shutil.get_terminal_size(), is_terminal(sys.stdout)
@@ -73,7 +73,7 @@ class Transcript:
         tells_form = isinstance(event, RunStarted | FormChosen | DraftReady) and not run.setup.words
         if text and self._can_switch and tells_form and run.task.form not in _HINTED:
             _HINTED.add(run.task.form)
-            text += "\n" + clip(labels.switch_hint(run.task), size.columns)
+            text += "\n" + clip(say.switch_hint(run.task), size.columns)
         if text:
             self._erase()
             print(text, flush=True)

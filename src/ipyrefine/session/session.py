@@ -17,7 +17,7 @@ from ipyrefine.core.run import Run
 from ipyrefine.errors import UsageError
 from ipyrefine.journal.writer import Recorder
 from ipyrefine.kernel.masking import Masked
-from ipyrefine.render import labels
+from ipyrefine.render import say
 
 _MOST = 100  # requests that are kept
 _Work = Callable[..., Coroutine[Any, Any, Run]]  # a refinement's, which displays hear of
@@ -197,7 +197,7 @@ class SentLog:
     def add(self, name: str, request: Request) -> None:
         """Keep a request to the model of a name."""
         self._count += 1
-        stage = labels.STAGES.get(request.purpose, request.purpose)
+        stage = say.STAGES.get(request.purpose, request.purpose)
         self._requests.append((f"{self._count} · {stage} · {name}", request))
 
     @property

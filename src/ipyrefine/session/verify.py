@@ -19,7 +19,7 @@ from ipyrefine.core.table import Result
 from ipyrefine.errors import CheckNotRun, UsageError
 from ipyrefine.kernel.magics import python_part
 from ipyrefine.kernel.variables import Copies
-from ipyrefine.render import labels, words
+from ipyrefine.render import say
 from ipyrefine.render.escape import plain
 from ipyrefine.session.export import Kept, kept_suite
 from ipyrefine.session.record import Recorded, holds_text, read_content, read_one, stored_records
@@ -160,10 +160,10 @@ def _unrepeated(run: Run, tried: Collection[str]) -> str:
     if verdict is None or (verdict.basis == "user" and (any(said) or not verdict.passed)):
         return ""
     deciding = [one for one in run.chosen.evidence if _decides(one)] if run.chosen else []
-    names = [labels.check_name(one.name) for one in deciding]
+    names = [say.check_name(one.name) for one in deciding]
     again = {_NOUNS.get(verdict.basis)} & {*tried} or verdict.basis in {e.basis for e in deciding}
     if verdict.passed and not again:
-        names.append(words.source(verdict))
+        names.append(say.SOURCES.get(verdict.basis, f"`{verdict.basis}`"))
     found = " and ".join(names)
     return f"the verdict rests on {found}, which can't be run from this file" if found else ""
 
@@ -181,7 +181,7 @@ def _tallies(tried: list[Result]) -> Iterator[str]:
         ran = [one.passed for one in tried if one.name == noun and one.passed is not None]
         if ran:
             source = " confirmed in this file" if noun == "result" else ""
-            yield f"{sum(ran)} of {labels.count(len(ran), noun)}{source}"
+            yield f"{sum(ran)} of {say.count(len(ran), noun)}{source}"
 
 
 def _missing_module(error: str) -> str:

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any
 
+    from ipyrefine.sandbox.programs import overlay
+
     Request = dict[str, Any]
 
 _REPORT_BYTES = 4_000_000
@@ -47,13 +49,15 @@ _NO_NAMESPACES = 3  # the exit status of a process that cannot make them
 _NEW_USER = 0x1000_0000
 _APART = 0x2_0000 | 0x800_0000 | 0x2000_0000 | 0x4000_0000  # mounts, IPC, processes, network
 _RDONLY, _NOSUID, _NODEV, _NOEXEC, _REC, _PRIVATE = 1, 2, 4, 8, 0x4000, 0x4_0000
+_BOUND, _DETACH = (None, ctypes.c_ulong(0x1000), None), 2
 _RECURSIVE, _MOUNT_SETATTR, _HERE = 0x8000, 442, -100
+_NONBLOCK, _OPENED = 0x8_0800, 0x20  # of inotify; the first is closed by exec
 _DEATH_SIGNAL, _DUMPABLE, _CAPBSET_DROP, _SUBREAPER, _NO_NEW_PRIVS = 1, 4, 24, 36, 38
 _SET_SECCOMP, _FILTER = 22, 2
 _SET_FLAGS, _UP = 0x8914, 1
 _INET, _DATAGRAM = 2, 0x8_0002  # closed by exec
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
-_READ = 0b1101  # execute, read a file, read a folder
+_READ, _LIST = 0b1101, 0b1000  # execute, read a file, read a folder; the last alone
 _EVERY = (1 << 15) - 1  # what is not known to the system does not count
 _ON_FILES = 1 << 14 | 0b111  # the rights that a file has as well
 _SCOPES = 0b11  # abstract sockets, signals
@@ -164,6 +168,12 @@ tkill 0
 _MACHINES = {"x86_64": (0xC000_003E, 1), "aarch64": (0xC000_00B7, 2)}  # linux/audit.h; the column
 _LOAD, _EQUAL, _AT_LEAST, _HAS, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06  # linux/bpf_common.h
 _ALLOW, _REFUSE = 0x7FFF_0000, 0x0005_0000  # linux/seccomp.h
+# What is answered as done and does nothing, where links lead to files of the user: a folder that is
+# written to gives no right to these, and Landlock has none.
+_IDLE_CALLS = """
+chmod chown fchmod fchmodat fchmodat2 fchown fchownat lchown fremovexattr fsetxattr lremovexattr
+lsetxattr removexattr setxattr futimesat utime utimensat utimes
+"""
 # What `clone` may make: nothing with a namespace of its own; only threads.
 _NO_NAMESPACE, _THREADS = (_HAS, 0, 1, 0x7E02_0000), (_HAS, 1, 0, 0x1_0000)
 
@@ -187,6 +197,7 @@ def main() -> None:
     it must not run where a protection is missing.
     """
     request = eval(sys.argv[1], {})
+    request["plan"] = overlay.read_plan(os.path.dirname(request["script"]))
     os.set_inheritable(request["results"], False)
     for number in (signal.SIGCHLD, signal.SIGXCPU):  # whoever ignores one hands that down
         signal.signal(number, signal.SIG_DFL)
@@ -220,7 +231,9 @@ def _write(request: Request, **fields: Any) -> None:
 
 def _supervise(request: Request, protection: dict[str, bool]) -> None:
     """Run the script to its end or a limit, end all that it started, and pass on the results."""
-    status, limit = None, ""
+    plan, status, limit = request["plan"], None, ""
+    if plan:
+        _show_folder(request)
     deadline, seconds = time.monotonic() + request["wall"], 0.0
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
     script = os.fork()
@@ -257,7 +270,11 @@ def _supervise(request: Request, protection: dict[str, bool]) -> None:
         spent = resource.getrusage(resource.RUSAGE_CHILDREN)
         seconds = max(seconds, spent.ru_utime + spent.ru_stime)
         report = _read_report(request["report"])
-        _write(request, status=status, limit=limit, seconds=seconds, report=report)
+        found = {"status": status, "limit": limit, "seconds": seconds, "report": report}
+        if plan:
+            found["files"] = overlay.changes(plan)
+            found["opened"] = plan["watch"] >= 0 and _has_events(plan["watch"])
+        _write(request, **found)
 
 
 def _reap(child: int) -> int | None:
@@ -292,6 +309,69 @@ def _read_report(name: str | None) -> str:
             if stat.S_ISREG(os.fstat(file).st_mode):
                 return opened.read(_REPORT_BYTES).decode(errors="replace")
     return ""
+
+
+# The notebook's folder
+
+
+def _show_folder(request: Request) -> None:
+    """Have the notebook's folder in place for the script."""
+    plan = request["plan"]
+    if there := overlay.show(plan, os.path.dirname(request["script"])):
+        plan["watch"] = _watch(there)
+
+
+def _watch(paths: list[str]) -> int:
+    """Return what tells whether something was opened; it cannot be where there is no such thing."""
+    watch = _LIBC.inotify_init1(_NONBLOCK) if sys.platform == "linux" else -1
+    for path in paths:
+        if watch < 0 or _LIBC.inotify_add_watch(watch, os.fsencode(path), _OPENED) < 0:
+            os.chmod(path, 0)
+    return int(watch)
+
+
+def _has_events(watch: int) -> bool:
+    try:
+        return bool(os.read(watch, 4096))
+    except OSError:
+        return False
+
+
+def _mount_folder(request: Request, root: int, mode: int, folder: str, disk: str) -> None:
+    """Lay an overlay over the notebook's folder; where that cannot be, the script gets copies.
+
+    `root` is that folder, and nothing else is mounted in it; in `folder` mounts are made meanwhile.
+    """
+    plan, place = request["plan"], request["plan"]["root"]
+    upper, work, tree = (os.path.join(folder, name) for name in ("upper", "work", "tree"))
+    if not _mount_at(folder, "tmpfs", _NOSUID | _NODEV, f"{disk},mode=755"):
+        return
+    for path in (upper, work, tree):
+        os.mkdir(path)
+    os.chmod(upper, mode)
+    layer = os.open(upper, os.O_RDONLY)
+    os.makedirs(place, exist_ok=True)  # it may be covered
+    os.fchdir(root)
+    options = f"lowerdir=.,upperdir={upper},workdir={work},userxattr"
+    if _mount_at(place, "overlay", _NOSUID | _NODEV, options):
+        watch = _watch(overlay.stand_in(plan, tree))
+        if all(
+            _LIBC.mount(*(os.fsencode(os.path.join(one, path)) for one in (tree, place)), *_BOUND)
+            == 0
+            for path in overlay.closed_tops(plan)
+        ):
+            fds = {"old": f"/proc/self/fd/{root}", "layer": f"/proc/self/fd/{layer}"}
+            plan |= {"place": place, "watch": watch, **fds}
+        else:
+            _LIBC.umount2(os.fsencode(place), _DETACH)
+    os.chdir("/")
+    _LIBC.umount2(os.fsencode(folder), _DETACH)  # what was mounted from it keeps it
+
+
+def _holds_mounts(folder: str) -> bool:
+    with open("/proc/self/mountinfo") as file:
+        places = [line.split()[4].replace(r"\040", " ") for line in file]
+    return any(_is_inside(one, folder) and one != folder for one in places)
 
 
 # What the script and its descendants use.
@@ -398,14 +478,18 @@ def _mount(request: Request, *, own_user: bool) -> dict[str, bool]:
     Raises:
         OSError: the mounts cannot be separated from the system's, or not used.
     """
-    folder = os.path.dirname(request["script"])
+    folder, root = os.path.dirname(request["script"]), request["plan"].get("root")
     content = os.open(folder, os.O_RDONLY)  # which the mount covers
+    shown = os.open(root, os.O_RDONLY) if root else -1
+    mode = overlay.mode_of(root) if root else 0
     if not _mount_at("/", None, _REC | _PRIVATE):
         raise OSError("the mounts cannot be made private")
     with suppress(OSError):
         # The script gets no rights in a user namespace of its own.
         if _mount_at("/proc", "proc", _NOSUID | _NODEV | _NOEXEC) and own_user:
             _write_file("/proc/sys/user/max_user_namespaces", "0")
+    if root and (_holds_mounts(root) or not os.path.exists("/proc/self/fd")):
+        root = None
     read_only = _set_read_only("/", _RECURSIVE)
     needed = _needed(request)
     covers = [  # they hold the sockets of other programs
@@ -418,6 +502,8 @@ def _mount(request: Request, *, own_user: bool) -> dict[str, bool]:
     if covers:
         os.makedirs(folder, exist_ok=True)
     disk = f"size={request['disk']},nr_inodes={_MAX_INODES}"
+    if root and read_only:
+        _mount_folder(request, shown, mode, folder, disk)
     own_folder = _mount_at(folder, "tmpfs", _NOSUID | _NODEV, f"{disk},mode=700")
     if own_folder:
         os.chdir(folder)
@@ -472,13 +558,19 @@ def _become_script(request: Request, protection: dict[str, bool]) -> None:
         _prctl(_NO_NEW_PRIVS, 1)
         readable, home = _readable(request), os.path.realpath(request["home"])
         writable = [os.path.dirname(request["script"]), *["/dev/shm"] * bool(protection)]
+        in_force["files"] = not any(_is_inside(home, path) for path in readable)
+        if plan := request["plan"]:
+            writable.append(plan["place"])
+            if plan["place"] != plan["root"]:
+                readable |= dict.fromkeys(overlay.readable(plan), _READ) | {plan["root"]: _LIST}
         held, holds_signals = _restrict_files(readable, writable)
-        in_force["files"] = held and not any(_is_inside(home, path) for path in readable)
+        in_force["files"] &= held
         _drop_capabilities()
         arguments = _ARGUMENTS if protection else _ARGUMENTS + _OFFLINE
         if not protection and not holds_signals:
             arguments += _TO_ITSELF.format(os.getpid())
-        filtered = _allow_calls(_CALLS + _MORE_CALLS, arguments, _NO_NAMESPACE)
+        idle = "" if protection else _IDLE_CALLS
+        filtered = _allow_calls(_CALLS + _MORE_CALLS, arguments, _NO_NAMESPACE, idle)
         in_force["network"] |= filtered
         in_force["processes"] |= filtered
         in_force["memory"] = counted and filtered and (held or bool(protection))  # /dev/shm
@@ -532,8 +624,13 @@ def shut_in(reads: list[str]) -> bool:
     return held and _allow_calls(_CALLS, _ARGUMENTS, _THREADS)
 
 
-def _allow_calls(calls: str, arguments: str, clone: tuple[int, int, int, int]) -> bool:
-    """Have the system refuse all calls but some, and of some all arguments but some."""
+def _allow_calls(
+    calls: str, arguments: str, clone: tuple[int, int, int, int], idle: str = ""
+) -> bool:
+    """Have the system refuse all calls but some, and of some all arguments but some.
+
+    It answers an `idle` call as done, and does nothing.
+    """
 
     def refuse(error: int) -> tuple[int, int, int, int]:
         return _RETURN, 0, 0, _REFUSE | error
@@ -542,6 +639,7 @@ def _allow_calls(calls: str, arguments: str, clone: tuple[int, int, int, int]) -
         return False
     audit, column = _MACHINES[os.uname().machine]
     rules = {"clone": [(_LOAD, 0, 0, 16), clone, refuse(errno.EPERM)]}
+    rules |= {name: [refuse(0)] for name in idle.split()}
     for line in arguments.splitlines():
         name, place, *values = line.split()
         same = [(_EQUAL, len(values) - i, 0, int(one, 0) % 2**32) for i, one in enumerate(values)]
@@ -561,11 +659,11 @@ def _allow_calls(calls: str, arguments: str, clone: tuple[int, int, int, int]) -
     return _prctl(_SET_SECCOMP, _FILTER, program) == 0
 
 
-def _readable(request: Request) -> set[str]:
-    return {*map(os.path.realpath, _LIBRARIES), *_needed(request)}
+def _readable(request: Request) -> dict[str, int]:
+    return dict.fromkeys([*map(os.path.realpath, _LIBRARIES), *_needed(request)], _READ)
 
 
-def _restrict_files(readable: set[str], writable: list[str]) -> tuple[bool, bool]:
+def _restrict_files(readable: dict[str, int], writable: list[str]) -> tuple[bool, bool]:
     """Restrict files by Landlock; return whether that holds, and whether signals are held back."""
     version = _syscall(_CREATE_RULESET, None, 0, 1)
     scopes = _SCOPES if version >= 6 else 0
@@ -574,7 +672,7 @@ def _restrict_files(readable: set[str], writable: list[str]) -> tuple[bool, bool
     rules = _syscall(_CREATE_RULESET, attributes, 24 if scopes else 8, 0)
     if rules < 0:
         return False, False
-    allowed = dict.fromkeys(readable, _READ) | dict.fromkeys(_DEVICES, _READ | 0b10)
+    allowed = readable | dict.fromkeys(_DEVICES, _READ | 0b10)
     for path, right in (allowed | dict.fromkeys(writable, _EVERY)).items():
         right &= rights
         with suppress(OSError):
@@ -617,4 +715,6 @@ def _syscall(number: int, *arguments: Any) -> int:
 
 
 if __name__ == "__main__":
+    sys.path.append(os.path.dirname(os.path.abspath(__file__)))
+    overlay = __import__("overlay")
     main()

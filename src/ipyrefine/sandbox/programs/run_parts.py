@@ -23,6 +23,7 @@ import inspect
 import io
 import itertools
 import json
+import linecache
 import mmap
 import numbers
 import opcode
@@ -45,6 +46,7 @@ from typing import Any
 _TEXT = "candidate.py"
 _VARIABLES, _COPIES, _LIBRARIES = "variables.json", "variables.pickle", "libraries.json"
 _OUTPUTS, _ACCOUNT, _READING = (f"{one}-program.pyc" for one in ("capture", "account", "reading"))
+_FOLDER = "folder.txt"  # the plan of the notebook's folder, where it is shown
 _VALUE = "value of the last expression"  # a name that no text can have
 _MAX_OUTPUT, _MAX_DATA = 20_000, 20_000  # characters of standard output, of a value as a literal
 _MAX_REPR, _MAX_NAME, _ROWS = 2_000, 100, 5_000
@@ -55,10 +57,16 @@ _CASES = 1_000  # of a critic's test with parameters
 _UNSAFE = 77  # the exit status of a process that cannot be forked
 _LOADING = 3  # times the seconds of a test that the text and the tests may wait as they load
 _BUILTINS = dict(vars(builtins))  # before the text can replace any
-_FILES = (None, errno.ENOENT, errno.EACCES, errno.EPERM, errno.EROFS)
-_REFUSED = (errno.EPERM, errno.EACCES, errno.ENOSYS, errno.ENETUNREACH)  # calls, by the sandbox
+# What the sandbox refuses, or has no room for; and what libraries and databases make of it.
+_REFUSED = (
+    *(errno.EPERM, errno.EACCES, errno.ENOSYS, errno.ENETUNREACH, errno.EROFS, errno.EXDEV),
+    *(errno.EBUSY, errno.ENOSPC, errno.EFBIG, errno.EOVERFLOW),
+)
+_COMPLAINT = re.compile(
+    r"(?i)permission denied|read-?only (?:file system|database)|no space left|disk I/O error|"
+    r"unable to open database|database (?:or disk )?is (?:full|locked)|malformed"
+)
 _RAISE = opcode.opmap["RAISE_VARARGS"]
-_FOLDER = "folder.txt"  # where files of the notebook's folder came along: its path
 _LOOPBACK = ("", "0.0.0.0", "127.0.0.1", "::", "::1", "localhost")
 _AWAITS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 
@@ -67,13 +75,12 @@ Request = dict[str, Any]
 
 def main() -> None:
     """Do what the request asks for."""
-    with open("request.json", encoding="utf-8") as file:
-        request = json.load(file)
+    request = json.loads(_read_ours("request.json"))
     os.remove("request.json")
     sys.modules["__main__"] = types.ModuleType("__main__")  # the text finds no harness there
     request["report"] = os.open(request["report"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     request["process"] = os.getpid()
-    sys.addaudithook(_note)
+    _enter()
     dumps, write = json.dumps, os.write
 
     def write_event(**fields: Any) -> None:
@@ -82,6 +89,13 @@ def main() -> None:
             write(request["report"], line + b"\n")
 
     _PARTS[request["kind"]](request, write_event)
+
+
+def _read_ours(name: str) -> bytes:
+    """Return a file beside this program; nothing where there is none."""
+    with contextlib.suppress(FileNotFoundError), open(os.path.join(_START, name), "rb") as file:
+        return file.read()
+    return b""
 
 
 # Processor time, and waiting
@@ -157,16 +171,13 @@ def _load_variables(space: dict[str, Any]) -> dict[str, Any]:
 
     Those that cannot be read here are left out, and standard error says which and why.
     """
-    if not os.path.exists(_VARIABLES):
+    if not (ours := _read_ours(_VARIABLES)):
         return {}
-    with open(_VARIABLES, "rb") as file:
-        listed = json.load(file)
+    listed = json.loads(ours)
     for folder in listed["path"]:
         if os.path.basename(folder) in ("site-packages", "dist-packages"):
             site.addsitedir(folder)  # which reads its .pth files, as at the start of Python
     sys.path[:] = dict.fromkeys([*listed["path"], *sys.path])
-    if os.path.exists(_FOLDER):
-        sys.path.insert(0, os.getcwd())
     load, content = importlib.import_module, _open_copies(listed)
     loaded, read = dict[str, Any](), dict[int, Any]()
     for name in [*listed["modules"], *listed["variables"]]:
@@ -193,7 +204,7 @@ def _open_copies(listed: dict[str, Any]) -> mmap.mmap:
     """Return the pickles: of a file here, or of one in memory that was passed on."""
     descriptor = listed["descriptor"]
     if descriptor is None:
-        descriptor = os.open(_COPIES, os.O_RDONLY)
+        descriptor = os.open(os.path.join(_START, _COPIES), os.O_RDONLY)
     if os.fstat(descriptor).st_size == 0:
         return mmap.mmap(-1, 1)
     return mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
@@ -240,14 +251,9 @@ def _load_text(aliases: Callable[[], set[str]] = set) -> types.ModuleType:
 
 
 def _read_text() -> bytes:
-    """Return the text; where files of the notebook's folder came along, it stands for that."""
-    with open(_TEXT, "rb") as file:
-        source = file.read()
-    if os.path.exists(_FOLDER):
-        sys.path.insert(0, os.getcwd())
-        with open(_FOLDER, "rb") as file:
-            there, here = re.escape(file.read()), os.fsencode(os.getcwd())
-        source = re.sub(there + rb"(?=[/'\"])", lambda _: here, source)
+    source = _read_ours(_TEXT)
+    lines = source.decode("utf-8", "replace").splitlines(keepends=True)
+    linecache.cache[_TEXT] = len(source), None, lines, _TEXT
     return source
 
 
@@ -446,10 +452,7 @@ def _run_tests(request: Request, write_event: Callable[..., None]) -> None:
     cannot be forked. Those of its libraries are there before it once these are imported here; where
     it has more, each child loads it.
     """
-    sources = {}
-    for name in request["modules"]:
-        with open(name, "rb") as file:
-            sources[name] = file.read()
+    sources = {name: _read_ours(name) for name in request["modules"]}
     import pytest
 
     hook = pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -461,16 +464,17 @@ def _run_tests(request: Request, write_event: Callable[..., None]) -> None:
 
     def test(names: dict[str, Any], name: str) -> None:
         names, write = names or load(), functools.partial(write_event, module=name)
-        with open(name, "wb") as file:  # the text, or another test, may have written to it
+        path, ini_path = (os.path.join(_START, one) for one in (name, "pytest.ini"))
+        with open(path, "wb") as file:  # the text, or another test, may have written to it
             file.write(sources[name])
-        with open("pytest.ini", "w", encoding="utf-8") as ini:
+        with open(ini_path, "w", encoding="utf-8") as ini:
             ini.write(f"[pytest]\npython_functions = test* {' '.join(request['functions'])}\n")
             ini.write(f"python_classes = Test {' '.join(request['names'])}\n")
         os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
         options = ["-q", "-p", "no:cacheprovider", "-p", "no:faulthandler", "--noconftest"]
-        options += ["--import-mode=importlib", "-c", "pytest.ini"]
+        options += ["--import-mode=importlib", "-c", ini_path, f"--rootdir={_START}"]
         options += ["--continue-on-collection-errors", *["--runxfail"] * request["apart"]]
-        pytest.main([*options, name], plugins=[_Reporter(request, write, names)])
+        pytest.main([*options, path], plugins=[_Reporter(request, write, names)])
 
     def test_all(names: dict[str, Any], *, forks: bool = True) -> None:
         for name in sources:
@@ -495,7 +499,7 @@ def _run_tests(request: Request, write_event: Callable[..., None]) -> None:
             request["process"] = os.getpid()
             loaded = load()
             if _count_threads() > threads + 1:  # that of the watch
-                with open(_LIBRARIES, "w", encoding="utf-8") as listed:
+                with open(os.path.join(_START, _LIBRARIES), "w", encoding="utf-8") as listed:
                     json.dump([*_libraries()], listed)
                 os._exit(_UNSAFE)
             gc.freeze()
@@ -504,10 +508,9 @@ def _run_tests(request: Request, write_event: Callable[..., None]) -> None:
         status = os.waitstatus_to_exitcode(os.waitpid(loader, 0)[1])
         if status != _UNSAFE:
             break
-        with open(_LIBRARIES, encoding="utf-8") as listed:
-            for name in json.load(listed):
-                with contextlib.suppress(Exception):
-                    importlib.import_module(name)
+        for name in json.loads(_read_ours(_LIBRARIES)):
+            with contextlib.suppress(Exception):
+                importlib.import_module(name)
     if status == _UNSAFE:
         test_all({})
     elif status < 0:
@@ -661,6 +664,12 @@ class _Reporter:
             if missing := getattr(error, "argname", ""):
                 why = f"There is no fixture {missing!r}."
             said = _describe_error(error) if outcome == "failed" and error else {}
+            if outcome == "passed" and "closed" in _seen:
+                outcome, why, said = (
+                    "failed",
+                    "It uses a file that it cannot read.",
+                    {"tried": _tried()},
+                )
             if isinstance(error, AssertionError):
                 said["compared"] = self._compared or [*map(_shape, _compared(error))]
             test, line = _name(report.nodeid), _test_line(report)
@@ -679,7 +688,8 @@ class _Reporter:
 
     def _plain(self, text: str) -> str:
         """Return words without the folders of this machine."""
-        for folder in sorted({self._folder, *filter(None, sys.path)}, key=len, reverse=True):
+        folders = {self._folder, _START, *filter(None, sys.path)}
+        for folder in sorted(folders, key=len, reverse=True):
             text = text.replace(folder + os.sep, "")
         return text
 
@@ -701,7 +711,7 @@ def _describe_error(error: BaseException) -> dict[str, Any]:
         "origin": type(error).__module__.partition(".")[0][:_MAX_NAME],
         "lacks": str(lacks or "")[:_MAX_NAME],
         "frames": _places(_steps(error))[-_MOST:],
-        "tried": {**_tried(error), "listed": {}},  # pytest lists folders itself
+        "tried": _tried(error),
     }
 
 
@@ -735,7 +745,9 @@ def _missing_modules(tests: bytes) -> set[str]:
     missing = found & {"__main__"}
     for name in found - missing:
         parts = name.split(".")
-        if importlib.util.find_spec(parts[0]) is None:
+        spec = importlib.util.find_spec(parts[0])
+        beside = spec is not None and str(spec.origin).startswith(os.getcwd() + os.sep)
+        if spec is None or (beside and parts[0].encode() not in _read_ours(_TEXT)):
             missing |= {".".join(parts[: end + 1]) for end in range(len(parts))}
     return missing
 
@@ -777,13 +789,14 @@ def _run_cell(request: Request, write_event: Callable[..., None]) -> None:
     # The first handler is called last: after the threads, and the text's own handlers.
     atexit.register(write_event, end=True)
     threading.excepthook = report_failure
-    outputs, clock = runpy.run_path(_OUTPUTS), _Clock()
-    reading = runpy.run_path(_READING)
+    programs = (os.path.join(_START, one) for one in (_OUTPUTS, _READING, _ACCOUNT))
+    outputs, reading, account_of = map(runpy.run_path, programs)
+    clock = _Clock()
     watch = _Watch(request["waits"], write_event)
     space, value = vars(sys.modules["__main__"]), None
     ours = set(space)
     variables, source = _load_variables(space), _read_text()
-    account = runpy.run_path(_ACCOUNT)["Account"](variables, outputs, clock.limit)
+    account = account_of["Account"](variables, outputs, clock.limit)
     shown = outputs["show"](variables)
     earlier = {name: reading["read"](one) for name, one in variables.items()}
     vars(builtins)["display"] = _display
@@ -880,56 +893,135 @@ def _display(*objects: Any, **_: Any) -> None:
 # What is not here
 
 _START = os.getcwd()
+_open, _lstat, _exists = os.open, os.lstat, functools.partial(os.access, mode=os.F_OK)
+_PYTHON = (*(f"{one}{os.sep}" for one in (sys.prefix, sys.base_prefix)), "/usr/", "/dev/", "/proc/")
+_PATHS = ("closed", "lacking", "large")
+_LARGE = 64 * 2**20  # bytes of a file that can only be read; links lead to such files
+_folder: dict[str, Any] = {}  # the plan of the notebook's folder
 _seen: dict[str, dict[str, None]] = {}  # what the text tried to reach: some errors do not say it
 
 
-def _list(path: Any) -> tuple[str, str]:
-    name = os.path.relpath(path or ".", _START)
-    imports = "importlib" in sys._getframe(2).f_code.co_filename
-    return "" if imports or name.startswith("..") else "listed", name
+def _enter() -> None:
+    """Go where the notebook works, and have paths be noted from now on."""
+    sys.dont_write_bytecode = True
+    if plan := _read_ours(_FOLDER):
+        _folder.update(ast.literal_eval(plan.decode()))
+        os.chdir(os.path.join(_folder["place"], _folder["here"]))
+        sys.path.insert(0, os.getcwd())
+        os.environ["HOME"] = os.environ["USERPROFILE"] = _folder["home"]
+    for call in (os.stat, os.lstat, os.access):  # which no event tells of
+        noting = _noting(call)
+        setattr(os, call.__name__, noting)
+        for known in (os.supports_dir_fd, os.supports_fd, os.supports_follow_symlinks):
+            known |= {noting} if call in known else set()
+    sys.addaudithook(_note)
 
 
-# Python's audit events, and what is noted of each.
-_EVENTS: dict[str, Callable[..., tuple[str, Any]]] = {
-    "os.listdir": _list,
-    "os.scandir": _list,
-    "open": lambda path, _, flags: ("written" if flags & (os.O_WRONLY | os.O_RDWR) else "", path),
-    "sqlite3.connect": lambda path: ("" if os.path.exists(path) else "databases", path),
-    "socket.connect": lambda _, to: ("hosts" if isinstance(to, tuple) else "", to[0]),
-    "socket.getaddrinfo": lambda host, *_: ("hosts", host),
-    "builtins.input": lambda *_: ("input", ""),
-    **dict.fromkeys(
-        ("os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.truncate"),
-        lambda path, *_: ("written", path),
-    ),
-}
+def _noting(call: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(call)
+    def noting(path: Any, *args: Any, dir_fd: Any = None, **options: Any) -> Any:
+        if dir_fd is None:
+            _note_path(path)
+        return call(path, *args, dir_fd=dir_fd, **options)
+
+    return noting
 
 
 def _note(event: str, args: tuple[Any, ...]) -> None:
-    if event in _EVENTS:
-        with contextlib.suppress(Exception):  # of a path that is none
-            kind, what = _EVENTS[event](*args)
-            if kind:
-                _seen.setdefault(kind, {})[os.fsdecode(what)] = None
+    match event, args:
+        case "open", (path, _, int(flags)):
+            _note_path(path, "written" if flags & (os.O_WRONLY | os.O_RDWR) else "opened")
+        case (("os.listdir" | "os.scandir" | "os.chdir" | "sqlite3.connect"), (path, *_)):
+            _note_path("." if path is None else path, "opened")
+        case (("os.mkdir" | "os.rename" | "os.truncate"), (path, *_)):
+            _note_path(path, "written")
+        case (("os.remove" | "os.rmdir"), (path, *_)):
+            _note_path(path, "deleted")
+        case "socket.connect", (_, (host, *_)):
+            _seen.setdefault("hosts", {})[str(host)] = None
+        case "socket.getaddrinfo", (host, *_):
+            _seen.setdefault("hosts", {})[os.fsdecode(host or "")] = None
+        case "builtins.input", _:
+            _seen["input"] = {}
+
+
+def _note_path(path: Any, how: str = "") -> None:
+    """Note what is written, and what cannot be read here, though it may be in the notebook."""
+    if isinstance(path, int) or "quiet" in _seen:
+        return
+    with contextlib.suppress(Exception):  # of a path that is none
+        path = os.fsdecode(path)
+        full = os.path.abspath(path)
+        if how in ("written", "deleted"):
+            _seen.setdefault("written", {})[path] = None
+            full = full if _exists(full) else os.path.dirname(full)
+        real = full.removeprefix(_folder.get("base", ""))
+        if below := _below(real, _folder.get("root", "")):
+            below = os.path.relpath(below, _folder["here"])
+            if _is_closed(_below(real, _folder["root"]), how):
+                _seen.setdefault("closed", {})[below] = None
+            elif how == "written" and (os.path.islink(full) or _size(full) > _LARGE):
+                _seen.setdefault("large", {})[below] = None
+        elif not (_imports() or full.startswith(_PYTHON)) and not (
+            _can_read(full) if how else _exists(full)
+        ):
+            if below := _below(real, _START):  # which is its home as well
+                real = below if not _folder and not os.path.isabs(path) else f"~{os.sep}{below}"
+            _seen.setdefault("lacking", {})[real] = None
+
+
+def _imports() -> bool:
+    return "importlib" in sys._getframe(3).f_code.co_filename
+
+
+def _size(path: str) -> int:
+    return _lstat(path).st_size if _exists(path) else 0
+
+
+def _below(path: str, folder: str) -> str:
+    """Return a path from a folder that it is in, or is; empty for any other."""
+    inside = folder and f"{path}{os.sep}".startswith(f"{folder}{os.sep}")
+    return os.path.relpath(path, folder) if inside else ""
+
+
+def _is_closed(path: str, how: str) -> bool:
+    closed, folder = _folder["closed"], path
+    while folder := os.path.dirname(folder):
+        if closed.get(folder) in ("unread", "link"):
+            return True
+    return bool(how) and closed.get(path, "folder") != "folder"
+
+
+def _can_read(path: str) -> bool:
+    _seen["quiet"] = {}
+    try:
+        os.close(_open(path, os.O_RDONLY | os.O_NONBLOCK))
+    except OSError:
+        return False
+    finally:
+        del _seen["quiet"]
+    return True
 
 
 def _tried(error: BaseException | None = None) -> dict[str, Any]:
     """Return what was tried, and what an exception, or one that led to it, wanted."""
-    hosts, written, bases, listed = (
-        [*_seen.get(kind, ())] for kind in ("hosts", "written", "databases", "listed")
-    )
-    folders = [(name, os.path.join(_START, name)) for name in listed[:_MOST]]
+    for one in _chain(error):
+        for path in _paths(one):
+            _note_path(path, "written" if path in _seen.get("written", ()) else "opened")
+    hosts, *paths = ([*_seen.get(kind, ())] for kind in ("hosts", *_PATHS))
     tried: dict[str, Any] = {
-        "input": "input" in _seen or "/dev/tty" in written,  # there for a password
+        "input": "input" in _seen or "/dev/tty" in _seen.get("written", ()),  # for a password
         "host": next((host for host in hosts[::-1] if host not in _LOOPBACK), ""),
-        "listed": {name: os.listdir(path) for name, path in folders if os.path.isdir(path)},
-        "paths": [(_place(path), False) for path in bases] if error else [],
+        **{kind: some[-_MOST:] for kind, some in zip(_PATHS, paths, strict=True)},
         "refused": False,
     }
     for one in _chain(error):
         for code, instruction in _steps(one)[-1:]:
             called = code.co_code[instruction] != _RAISE  # a statement is the code's own doing
-            tried["refused"] |= called and getattr(one, "errno", None) in _REFUSED
+            refused = getattr(one, "errno", None) in _REFUSED or _COMPLAINT.search(
+                _message(one)[:2_000]
+            )
+            tried["refused"] |= called and bool(refused)
         match one:
             case ModuleNotFoundError(name=str(name)):
                 tried["module"] = name.partition(".")[0]
@@ -937,20 +1029,10 @@ def _tried(error: BaseException | None = None) -> dict[str, Any]:
                 frame.f_globals is vars(os) for frame, _ in traceback.walk_tb(one.__traceback__)
             ):
                 tried["variable"] = str(name)
-            case OSError(errno=number) if number in _FILES:
-                tried["paths"] += [(_place(path), path in written) for path in _paths(one)]
             case object(cmd=command, returncode=_):  # a CalledProcessError
                 words = command if isinstance(command, list) else str(command).split()
                 tried["command"] = str(*words[:1])
     return tried
-
-
-def _place(path: str) -> str:
-    """Return a path from the folder that the text started in; ``~`` is that in absolute ones."""
-    full = os.path.abspath(path)
-    if not os.path.isabs(path):
-        return os.path.relpath(full, _START)
-    return f"~{full.removeprefix(_START)}" if full.startswith(_START) else full
 
 
 def _chain(error: BaseException | None) -> list[BaseException]:
@@ -961,12 +1043,14 @@ def _chain(error: BaseException | None) -> list[BaseException]:
     return chain
 
 
-def _paths(error: OSError) -> list[str]:
+def _paths(error: BaseException) -> list[str]:
     """Return the paths that an error is about; some libraries name them in its message only."""
-    named = [error.filename, error.filename2]
+    named = [getattr(error, name, None) for name in ("filename", "filename2")]
     paths = [os.fsdecode(one) for one in named if isinstance(one, (str, bytes, os.PathLike))]
     words = [word.strip(".,:;()") for word in re.split(r"[\s'\"]+", _message(error)[:2_000])]
-    return (paths or [word for word in words if "." in word or "/" in word])[:_MOST]
+    # A division in an assertion's message is none.
+    words = [word for word in words if word.strip("./") and ("." in word or "/" in word)]
+    return (paths or words)[:_MOST]
 
 
 _PARTS = {"examples": _run_examples, "tests": _run_tests, "cell": _run_cell}

@@ -16,7 +16,7 @@ from ipyrefine.core.model import (
 )
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.table import Point, Result
-from ipyrefine.render import grid, labels, words
+from ipyrefine.render import blocks, say
 from ipyrefine.render.html import record_html
 from ipyrefine.render.progress import Progress
 from ipyrefine.render.terminal import record_text
@@ -29,7 +29,7 @@ HELD = Result(
     tallies={"example": (3, 3)},
     shows="f(1): 1\n3 of 3 stated examples hold.",
 )
-OPINION = Verdict(outcome=PASS, score=0.81, basis="evaluator")
+OPINION = Verdict(outcome=PASS, score=0.81, basis="evaluator", why="scored")
 RAN = Verdict(outcome=Outcome.NOT_JUDGED, score=None, basis="run", why="only_ran")
 
 
@@ -50,23 +50,23 @@ def verdict(outcome, basis, score=None, **fields):
 
 
 @pytest.mark.parametrize(("verdict", "label"), [
-    (verdict(PASS, "examples", 1), "✓ PASS · 3 examples"),
-    (OPINION, "○ PASS · evaluator, 0.81"),
-    (verdict(NEEDS, "evaluator", 0.6), "✎ NEEDS IMPROVEMENT · evaluator, 0.60"),
-    (verdict(NEEDS, "tests", 0, required_passed=False), "✎ NEEDS IMPROVEMENT · tests failed"),
-    (verdict(PASS, "user", 1), "☑ PASS (yours)"),
-    (verdict(PASS, "user", 0, required_passed=False), "☑ PASS (yours), over a failed check"),
-    (RAN, "? NOT JUDGED · runs"),
+    (verdict(PASS, "examples", 1), "✓ PASS · 3 of 3 examples hold"),
+    (OPINION, "○ PASS · Scored 0.81, target 0.80"),
+    (verdict(NEEDS, "evaluator", 0.6, why="scored"),
+     "✎ NEEDS IMPROVEMENT · Scored 0.60, target 0.80"),
+    (verdict(NEEDS, "tests", why="failed", line="2 of 9 fail."),
+     "✎ NEEDS IMPROVEMENT · 2 of 9 fail"),
+    (verdict(PASS, "user", why="user"), "☑ PASS (yours) · Marked PASS by you"),
+    (verdict(PASS, "user", why="user", required_passed=False),
+     "⚠ PASS (yours) · Marked PASS by you"),
+    (RAN, "? NOT JUDGED · Runs; nobody checked what it gives"),
     (Verdict(outcome=Outcome.NOT_JUDGED, score=None), "? NOT JUDGED"),
 ])  # fmt: skip
 def test_a_verdict_names_its_basis_on_every_surface(verdict, label, read_html):
     run = run_of(verdict, evidence=(HELD,))
-    assert str(words.verdict(run, run.chosen).label) == label
+    assert str(say.verdict(run, run.chosen)) == label
     assert record_text(run, 100).startswith(label)
-    word = label.partition(" · ")[0].partition(", over")[0]
-    # Over a failed check it doesn't look like a pass.
-    word = word.replace("☑", "⚠") if verdict.over_failed_check else word
-    assert f"{read_html(record_html(run)).text.strip()} ".startswith(f"{word} ")
+    assert f"{read_html(record_html(run)).text.strip()} ".startswith(label.replace(" · ", " "))
 
 
 @pytest.mark.parametrize(("evidence", "said"), [
@@ -78,7 +78,7 @@ def test_a_verdict_names_its_basis_on_every_surface(verdict, label, read_html):
     (Result(name="length:<=120 words", passed=True, basis="constraints"), "at most 120 words"),
 ])  # fmt: skip
 def test_a_check_is_a_few_words(evidence, said):
-    assert words.counted(evidence) == said
+    assert say.check(evidence) == said
 
 
 def test_a_line_says_what_a_check_counted_and_its_fold_does_not_say_it_again():
@@ -88,7 +88,7 @@ def test_a_line_says_what_a_check_counted_and_its_fold_does_not_say_it_again():
         name="length:<=9 words", passed=True, basis="constraints", shows="It has 4 words."
     )
     run = run_of(RAN, evidence=(fails, short))
-    [table] = grid.checks(run, run.iterations[0])
+    [table] = blocks.checks(run, run.iterations[0])
     assert [(one.body.text, one.body.note, one.body.detail) for one in table.lines] == [
         ("1 of 2 examples hold", "", "f(1): expected 2, got 3"),
         ("at most 9 words", "It has 4 words.", ""),
@@ -101,13 +101,13 @@ def test_what_running_found_says_so_once_it_is_gone(what):
     run = run_of(RAN, points=(point,))
     for passed, note in ((False, ""), (True, "no longer")):
         text = run.iterations[0].replace(results={"f1": Result(passed=passed)})
-        [table] = grid.checks(run, text)
+        [table] = blocks.checks(run, text)
         assert [(one.body.text, one.body.note) for one in table.lines] == [(point.words, note)]
 
 
 @pytest.mark.parametrize("said", ["`f(1)` raises ValueError", "It is wrong.", ""])
 def test_what_the_writer_answers_begins_a_sentence(said):
-    shown = labels.with_contest(said, Point(id="t1", words="test", contests=("the task says so",)))
+    shown = say.with_contest(said, Point(id="t1", words="test", contests=("the task says so",)))
     begins = f"{said.rstrip('.')}. " if said else ""
     assert shown == f"{begins}The writer contests it: the task says so."
 
@@ -115,20 +115,20 @@ def test_what_the_writer_answers_begins_a_sentence(said):
 def test_what_an_evaluator_wants_changed_is_what_the_verdict_says_first():
     said = verdict(NEEDS, "evaluator", 0.3, why="said", line="It is too short.\nSay more.")
     run = run_of(said, points=(Point(id="f1", source="evaluator", words=said.line),))
-    assert words.verdict(run, run.chosen).phrases == [("", "It is too short.")]
+    assert say.verdict(run, run.chosen).line == "It is too short"
 
 
 @pytest.mark.parametrize(("value", "text"), [
     (0.01, "< 0.1 s"), (12.4, "12 s"), (59.7, "1 min 00 s"), (3725, "1 h 02 min"),
 ])  # fmt: skip
 def test_durations_read_naturally(value, text):
-    assert labels.seconds(value) == text
+    assert say.seconds(value) == text
 
 
 def test_what_is_left_of_the_budget_is_never_negative(make_run):
     def left(**bounds):
         setup = Setup(task=Task(text="Write."), limits=Limits(budget=Budget(**bounds)))
-        return labels.budget_left(make_run().model_copy(update={"setup": setup}))
+        return say.budget_left(make_run().model_copy(update={"setup": setup}))
 
     bounded = left(tokens=3000, calls=7, cost=0.05, seconds=90)
     assert bounded == "0 tokens, 2 calls, $0.0488, 1 min 18 s left"
@@ -137,48 +137,36 @@ def test_what_is_left_of_the_budget_is_never_negative(make_run):
 
 
 def test_a_sparkline_has_a_block_per_score_as_high_as_it_and_a_dot_for_none():
-    assert labels.sparkline([0.0, None, 0.5, 1.0]) == "▁·▅█"
+    assert say.sparkline([0.0, None, 0.5, 1.0]) == "▁·▅█"
 
 
 def test_progress_counts_the_seconds_and_tokens_of_a_stage():
     now = 10.0
     progress, run = Progress(lambda: now), run_of(None)
     assert progress.line(run) == ""
-    progress.take(StageStarted(stage="critique", iteration=0), run)
+    progress.take(StageStarted(stage="critique", iteration=0))
     now = 13.4
     assert progress.line(run) == "Critiquing · draft · 3 s"
-    progress.take(TextDelta(stage="critique", iteration=0, text="x" * 40), run)
+    progress.take(TextDelta(stage="critique", iteration=0, text="x" * 40))
     assert progress.line(run) == "Critiquing · draft · 3 s · 10 tokens"
-    progress.take(CallEnded(stage="critique", iteration=0, usage=Usage(completion_tokens=12)), run)
+    progress.take(CallEnded(stage="critique", iteration=0, usage=Usage(completion_tokens=12)))
     assert progress.line(run) == "Critiquing · draft · 3 s · 12 tokens"
-    progress.take(StageStarted(stage="judge", iteration=0), run)
+    progress.take(StageStarted(stage="judge", iteration=0))
     now += 20
     assert progress.line(run) == "Evaluating · draft · 20 s · no reply for 20 s · Ctrl-C stops it"
-    progress.take(TextDelta(stage="judge", iteration=0, text="yes!"), run)
+    progress.take(TextDelta(stage="judge", iteration=0, text="yes!"))
     assert progress.line(run) == "Evaluating · draft · 20 s · 1 token"
-    progress.take(Stopped(reason=StopReason.PASSED, message=""), run)
+    progress.take(Stopped(reason=StopReason.PASSED, message=""))
     assert progress.line(run) == ""
 
 
-def test_what_a_call_usually_takes_is_the_median_of_the_models_recent_ones():
-    progress, run = Progress(lambda: 0.0), run_of(None)
-    run = run.replace(setup=run.setup.replace(judge="a critic of its own"))
-    progress.take(StageStarted(stage="critique", iteration=0), run)
-    assert progress.usual(run) == 0.0
-    for seconds in (10, 40, 400):
-        usage = Usage(calls=1, seconds=seconds)
-        progress.take(CallEnded(stage="critique", iteration=0, usage=usage, finish="stop"), run)
-    assert progress.usual(run) == 40
-    assert progress.line(run).startswith("Critiquing · draft · 0 s, usually 40 s")
-
-
 def test_a_text_that_you_ruled_on_says_so_in_its_line():
-    ruled = verdict(PASS, "user", why="user")
+    ruled = verdict(PASS, "user", why="user", required_passed=False)
     run = run_of(ruled, evidence=(HELD.replace(passed=False),))
     text = run.iterations[0].replace(
         override=Override(iteration=0, outcome=PASS, reason="It will do")
     )
-    assert grid.told(run, text).missed == "Marked PASS by you: It will do"
+    assert blocks.told(run, text).missed == "Marked PASS by you, though examples failed: It will do"
 
 
 @pytest.mark.parametrize(("stop", "label"), [
@@ -186,4 +174,4 @@ def test_a_text_that_you_ruled_on_says_so_in_its_line():
 ])  # fmt: skip
 def test_a_stop_of_yours_does_not_look_like_an_error(stop, label):
     run = run_of(None, stop_reason=stop).replace(iterations=())
-    assert str(words.verdict(run, None).title) == label
+    assert str(say.verdict(run, None).label) == label
