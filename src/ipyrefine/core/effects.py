@@ -166,7 +166,7 @@ def size(count: int) -> str:
     number, units = float(count), ["GB", "MB", "kB"]
     while number >= 1_000 and units:
         number, unit = number / 1_000, units.pop()
-    return f"{number:.{int(number < 10)}f} {unit}"
+    return f"{number:.{int(number < 10)}f}".removesuffix(".0") + f" {unit}"
 
 
 def _code(name: str) -> str:
