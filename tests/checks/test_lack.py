@@ -52,7 +52,6 @@ LACKS = {
         "    raise ValueError from error": "it uses ../outside.csv",
         "try:\n    open('../outside.csv')\nexcept OSError:\n    print(0)": "it uses ../outside.csv",
         "import os\nos.path.exists('../outside.csv')": "it uses ../outside.csv",
-        "import os\nos.listdir('../outside')": "it uses ../outside",
         "import glob\nlen(glob.glob('../*.csv'))": "it uses ..",
         "open('../outside/x.csv', 'w')": "it uses ../outside,",
         "import os\nos.mkdir('../outside/new')": "it uses ../outside,",
