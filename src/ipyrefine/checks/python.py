@@ -18,13 +18,13 @@ from ipyrefine.checks.undefined import NameReader, name_errors
 from ipyrefine.core.model import Condition, Fault, Task, on_conditions
 from ipyrefine.core.syntax import has_steps, is_literal, try_parse, try_parse_expression
 from ipyrefine.core.table import Result
-from ipyrefine.kernel.folder import FILE
 from ipyrefine.kernel.held import names_left, read_held
 from ipyrefine.kernel.magics import PythonPart, python_part
 from ipyrefine.kernel.names import names_in_code
 from ipyrefine.kernel.redaction import is_secret_name, redact
 from ipyrefine.kernel.stand_ins import run_without_secrets
 from ipyrefine.kernel.variables import NOT_RUN_HERE, UNDEFINED, Copies, wants_rows
+from ipyrefine.sandbox.programs.overlay import FILE
 from ipyrefine.sandbox.sandbox import (
     Event,
     FileContent,

@@ -49,15 +49,17 @@ def explain_refusal(tried: Any, fault: str, *sources: str, offline: bool = True)
 
 def explain_paths(tried: Any) -> str:
     """Return why results say nothing that rest on files which code does not have; else nothing."""
+    if not isinstance(tried, Mapping):
+        return ""
     for kind in ("closed", "lacking"):
-        paths = tried.get(kind) if isinstance(tried, Mapping) else None
+        paths = tried.get(kind)
         for path in paths if isinstance(paths, list) else ():
             with suppress(ValueError, OSError, TypeError):  # the code tampered with the report
                 if why := why_not(path, closed=kind == "closed"):
                     return f"Not run: it uses {redact(' '.join(why.split()))}."
-    for path in tried.get("large", ()) if isinstance(tried, Mapping) else ():
+    for path in tried.get("large", ()):
         return f"Not run: it writes to {_name(str(path))}, which is too large to be copied."
-    if isinstance(tried, Mapping) and tried.get("opened"):
+    if tried.get("opened"):
         return f"Not run: it opens a file that checked code cannot read: {CLOSED}."
     return ""
 

@@ -46,7 +46,7 @@ def read_effects(
 
 
 def _of_files(changes: Iterable[Change]) -> list[Effect]:
-    """Return what was done to files, what is lost first; of many in a folder, the folder alone."""
+    """Return what was done to files, first what is lost."""
     found = []
     for path, before, after in changes:
         cause = "delete" if after is None else "write" if before is None else "overwrite"

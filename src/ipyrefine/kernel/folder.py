@@ -17,7 +17,6 @@ from typing import NamedTuple
 from ipyrefine.kernel.redaction import find_secrets, has_known_form, is_secret_name
 from ipyrefine.sandbox.sandbox import import_path, working_folder
 
-FILE = "folder.txt"  # which the sandbox's programs find
 _MOST, _MOST_HIDDEN = 20_000, 500  # entries that are looked at; a folder beyond them is closed
 _START = 4_096  # bytes of a file
 _MOST_ABOVE = 3  # folders

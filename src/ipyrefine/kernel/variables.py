@@ -26,9 +26,10 @@ from ipyrefine.core.syntax import try_parse
 from ipyrefine.errors import UsageError, did_you_mean
 from ipyrefine.kernel.copying import TOKENS_STAY, Copy, is_only_code, looks_secret
 from ipyrefine.kernel.describe import describe, is_array, is_frame, label
-from ipyrefine.kernel.folder import FILE, Folder, look
+from ipyrefine.kernel.folder import Folder, look
 from ipyrefine.kernel.names import IPYTHON, names_in_draft, names_in_prose
 from ipyrefine.kernel.snapshot import Snapshot, take
+from ipyrefine.sandbox.programs.overlay import FILE
 from ipyrefine.sandbox.sandbox import FileContent, SharedBytes, import_path, run_python
 
 _MAX_FOUND = 20  # names

@@ -956,9 +956,9 @@ def _note_path(path: Any, how: str = "") -> None:
             _seen.setdefault("written", {})[path] = None
             full = full if _exists(full) else os.path.dirname(full)
         real = full.removeprefix(_folder.get("base", ""))
-        if below := _below(real, _folder.get("root", "")):
-            below = os.path.relpath(below, _folder["here"])
-            if _is_closed(_below(real, _folder["root"]), how):
+        if inside := _below(real, _folder.get("root", "")):
+            below = os.path.relpath(inside, _folder["here"])
+            if _is_closed(inside, how):
                 _seen.setdefault("closed", {})[below] = None
             elif how == "written" and (os.path.islink(full) or _size(full) > _LARGE):
                 _seen.setdefault("large", {})[below] = None
