@@ -74,7 +74,7 @@ def pages() -> dict[str, str]:
         "details": (AVERAGE, View(folds=frozenset({"details", "texts"}))),
         "running": (
             MAIL.replace(stage=Stage.REVISE, stop_reason=None),
-            View(streaming="text", under_way=2, rate=" · 9 tokens/s"),
+            View(streaming="text", under_way=2),
         ),
         "accepted": (MAIL.replace(stop_reason=StopReason.ACCEPTED), View(back=("orders",))),
         "coach": (coached(), View()),

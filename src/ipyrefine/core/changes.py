@@ -189,15 +189,15 @@ def _change_examples(run: Run, key: Key, example: Clarification | None = None) -
     others = (o for o in run.task.clarifications if key_of(o) != key)
     task = run.task.replace(clarifications=(*others, *([example] if example else ())))
 
-    def still_says(evidence: Result) -> bool:
-        if evidence.basis != "none":
-            return not evidence.by_examples
-        return example is None or key in map(key_of, evidence.rows)
+    def outdate(evidence: Result) -> Result:
+        unknown = example is not None and key not in map(key_of, evidence.rows)
+        outdated = unknown if evidence.basis == "none" else evidence.by_examples
+        return evidence.replace(outdated=outdated or evidence.outdated)
 
     run = run.replace(setup=run.setup.replace(task=task))
     for text in run.iterations:
         if text.verdict and text.judgement is None:
-            run = amend(run, text.number, evidence=tuple(filter(still_says, text.evidence)))
+            run = amend(run, text.number, evidence=tuple(map(outdate, text.evidence)))
             run = run.replace(stale=tuple(sorted({*run.stale, text.number})))
     return run
 

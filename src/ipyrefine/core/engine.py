@@ -586,7 +586,7 @@ class Refinement:
         iteration = policy.to_check(self.state)
         assert iteration is not None, "checks run only on a text that waits for them"
         await self.emit(events.StageStarted(stage=Stage.CHECK, iteration=iteration.number))
-        done = [evidence.name for evidence in iteration.evidence]
+        done = [evidence.name for evidence in iteration.evidence if not evidence.outdated]
         waiting = []
         for check in self.checks:
             if check.name not in self.state.setup.checks:

@@ -133,7 +133,8 @@ def to_check(run: Run) -> Iteration | None:
 
 
 def _needs_checks(run: Run, iteration: Iteration) -> bool:
-    waits = len(iteration.evidence) < len(run.setup.checks) or lacks_tests(run, iteration)
+    ran = sum(not one.outdated for one in iteration.evidence)
+    waits = ran < len(run.setup.checks) or lacks_tests(run, iteration)
     return waits and readers.find_duplicate(run, iteration) is None
 
 

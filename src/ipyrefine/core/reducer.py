@@ -179,7 +179,8 @@ def _add_evaluation(run: Run, event: events.CritiqueReady) -> Run:
 def _add_evidence(run: Run, event: events.EvidenceReady) -> Run:
     # In the order of the checks, whichever ended first.
     places = {name: place for place, name in reversed([*enumerate(run.setup.checks)])}
-    found = (*run.iterations[event.iteration].evidence, event.evidence)
+    earlier, name = run.iterations[event.iteration].evidence, event.evidence.name
+    found = (*(one for one in earlier if one.name != name or not one.outdated), event.evidence)
     evidence = sorted(found, key=lambda one: places.get(one.name, len(places)))
     return amend(run, event.iteration, evidence=tuple(evidence))
 

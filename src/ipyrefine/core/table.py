@@ -153,6 +153,7 @@ class Result(Sparse, Called):
     # Of a check as a whole.
 
     name: str = ""
+    outdated: bool = False  # whether the user has since changed the examples it was tried on
     not_run: bool = False  # where it has not passed or failed: whether it could not run
     score: Score | None = None  # 0..1, or None when it does not apply
     held: tuple[Held, ...] = ()  # what the names that it bound or changed held then, and its answer

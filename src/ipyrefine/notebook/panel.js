@@ -214,10 +214,6 @@ function render({ model, el }) {
     fill();
     tick();
     remind();
-    if ("rate" in message) {
-      const rate = find("[data-rate]");
-      if (rate) rate.textContent = message.rate;
-    }
     if ("copy" in message) void copy(message.copy);
     if ("origin" in message) tell({ origin: message.origin });
     if ("focus" in message) {

@@ -8,8 +8,7 @@ hello and is sent the whole of it, and from then on what changed. Messages to th
 - ``{parts}``: the HTML of the parts that changed, by name;
 - ``{at, text}``: a piece of the text that is written, and how many UTF-16 units stand before it; a
   page that has missed a piece says hello again;
-- ``{rate}``: how fast the model writes; ``{copy}``: a text for the clipboard; ``{focus}``: the name
-  of the field to type in;
+- ``{copy}``: a text for the clipboard; ``{focus}``: the name of the field to type in;
 - ``{origin}``: the cell that the text is from, and what it would change there.
 """
 
@@ -51,7 +50,6 @@ from ipyrefine.session.export import kept_suite
 
 _HERE = Path(__file__).parent
 _PIECE, _PATIENCE = 80, 0.25  # characters that are worth a message, and seconds they may wait
-_RATE = 1.0  # seconds between two updates of the pace
 _STALE_PAGE = "This page doesn't fit the kernel's ipyrefine. Reload it."
 
 
@@ -112,7 +110,7 @@ class Panel:
         self._parts: dict[str, str] = {}
         self._origin: dict[str, Any] | None = None  # what it was at the last stop
         self._told: dict[str, Any] | None = None  # what the pages know of it
-        self._updated = self._sent = self._rated = clock()
+        self._updated = self._sent = clock()
         self._pending: asyncio.Handle | None = None
         self._listening: asyncio.Handle | None = None
         self._loop = Loop()
@@ -223,10 +221,6 @@ class Panel:
             message |= {"parts": changed} if changed else {}
             if self._told != self._origin:
                 message["origin"] = self._told = self._origin
-        elif self._clock() - self._rated >= _RATE and (rate := self._rate()) != self._view.rate:
-            self._rated = self._clock()
-            self._view = self._view._replace(rate=rate)
-            message["rate"] = rate
         if self._stream.waiting:
             message |= self._stream.take()
         if message or always:
@@ -262,7 +256,6 @@ class Panel:
             withheld=withheld(run) if run and asks else "",
             seconds=seconds,
             silence=silence if silence >= SILENCE else 0.0,
-            rate=self._rate(),
             stage_seconds=self._progress.seconds,
             streaming=self._stream.kind,
             waiting=tuple(self._waiting),
@@ -270,10 +263,6 @@ class Panel:
             **offers,
         )
         return panel_parts(run, self._view, self._note)
-
-    def _rate(self) -> str:
-        rate = self._progress.rate
-        return f" · {say.count(rate, 'token')}/s" if rate else ""
 
     def _cancel(self) -> None:
         if self._pending:

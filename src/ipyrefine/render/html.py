@@ -75,7 +75,6 @@ class View(NamedTuple):
     place_to_run: str = "insert"  # where it goes when it is to run: `insert` or `replace`
     seconds: float = 0.0  # what the run has taken up to now
     stage_seconds: float = 0.0  # what the stage under way has taken
-    rate: str = ""  # how fast the model writes, in words
     silence: float = 0.0  # seconds without a reply, once they are many; else 0
     under_way: int = 0  # the iteration that the stage under way is about
     streaming: str = ""  # what streams: `text`, `thinking`, or empty

@@ -19,10 +19,8 @@ class Progress:
         self._clock = clock
         self._stage: StageStarted | None = None
         self._heard: float | None = None  # when the awaited reply last grew
-        self._kind = ""  # what is written, ``thinking`` or ``text``
-        self._first: float | None = None  # when that began
         self._began = clock()
-        self._tokens = self._characters = self._streamed = 0
+        self._tokens = self._characters = 0
         self._tail = ""
 
     def take(self, event: Event) -> None:
@@ -30,16 +28,13 @@ class Progress:
         now = self._clock()
         match event:
             case StageStarted():
-                self._stage, self._began, self._first = event, now, None
+                self._stage, self._began = event, now
                 self._heard = None if event.stage is Stage.CHECK else now
-                self._tokens = self._characters = self._streamed = 0
+                self._tokens = self._characters = 0
                 self._tail = ""
             case TextDelta():
                 self._heard = now
-                if self._first is None or event.kind != self._kind:
-                    self._kind, self._first, self._streamed = event.kind, now, 0
                 self._characters += len(event.text)
-                self._streamed += len(event.text)
                 if event.stage in WRITING:
                     self._tail = (self._tail + event.text)[-_TAIL:]
             case CallEnded():
@@ -57,12 +52,6 @@ class Progress:
     def tokens(self) -> int:
         """Tokens the model wrote in this stage; of a reply that streams, an estimate."""
         return self._tokens + estimate_tokens(self._characters)
-
-    @property
-    def rate(self) -> int:
-        """Tokens a second since the text or the thinking began, an estimate; 0 at first."""
-        span = 0.0 if self._first is None else self._clock() - self._first
-        return 0 if span < 1.0 else round(estimate_tokens(self._streamed) / span)
 
     @property
     def silence(self) -> float | None:
