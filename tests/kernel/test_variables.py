@@ -116,7 +116,7 @@ async def test_what_a_text_was_run_on_is_kept_until_it_is_released(
 ) -> None:
     space: dict[str, Any] = {"x": 1, "long": "a" * 100_000}
     copies = find(lambda: space, moment=lambda: space["x"]).copies
-    monkeypatch.setattr(variables, "_MAX_TAKEN", 20_000)
+    monkeypatch.setattr(variables, "_MAX_TAKEN", 90_000)
     files = await copies.files("x + 1")
     taken = copies.taken("x + 1")
     assert taken
