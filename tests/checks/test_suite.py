@@ -223,8 +223,7 @@ async def test_a_test_that_a_text_doing_nothing_passes_counts_where_a_later_text
 async def test_of_several_results_the_first_that_is_missed_is_known() -> None:
     source = (
         "import pytest\ndef test_lines():\n    assert f(1) == 1\n    assert f(2) == 4\n"
-        '@pytest.mark.parametrize("x", [1, 0])\ndef test_parameters(x):\n'
-        "    with pytest.raises(ZeroDivisionError):\n        1 / f(x)\n"
+        "def test_raises():\n    with pytest.raises(ZeroDivisionError):\n        1 / f(1)\n"
     )
     results = (await run("def f(x):\n    return x", source)).values()
     assert [(one.call, one.gives) for one in results] == [("f(2)", "2"), ("1 / f(1)", "1.0")]

@@ -360,18 +360,10 @@ async def test_results_that_are_long_are_counted_where_it_is_said_who_gives_them
     assert said == "the critic expects None, this text gives the second"
 
 
-CASES = """\
-CASES = [(5, 6)]
-@pytest.mark.parametrize({}, {})
-def test_it(x, y):
-    assert f(x) == y"""
-
-
 @pytest.mark.parametrize(
     ("source", "expected"),
     [
         ("    assert f([]) == 0", [("f([])", "0")]),
-        ("    xs = [2, 1]\n    want = [1, 2]\n    assert f(xs) == want", [("f([2, 1])", "[1, 2]")]),
         ("    n = 1\n    n += 1\n    assert f(n) == 2", [("f(n)", "2")]),
         ("    box = Box()\n    assert box.size() == 0", [("box.size()", "0")]),
         ("    with pytest.raises(ValueError):\n        f(-1)", [("f(-1)", "raises ValueError")]),
@@ -379,11 +371,8 @@ def test_it(x, y):
         ("    assert f(1) < 2", []),
         ("    assert f(1) == g(1)", []),
         ("    box = []\n    assert f(box) == 1\n    assert f(box) == 2", []),
-        (CASES.format('"x, y"', "[(1, 2), (3, 4)]"), [("f(1)", "2"), ("f(3)", "4")]),
-        (CASES.format('("x", "y")', "([1, 2],)"), [("f(1)", "2")]),
-        (CASES.format('"x, y"', "[(1, 2, 3)]"), []),
-        (CASES.format('"x, y"', "CASES"), [("f(5)", "6")]),
-        (CASES.format('"x, y"', "OTHERS"), []),
+        ("    xs = []\n    assert f(xs) == 1", [("f(xs)", "1")]),
+        ("@cases\ndef test_it(x):\n    assert f(x) == 1", []),
     ],
 )
 def test_a_critics_test_that_compares_results_has_a_row_for_each(source, expected):

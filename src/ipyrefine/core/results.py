@@ -7,7 +7,6 @@ import sys
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from copy import deepcopy
 from functools import lru_cache
 from itertools import chain, zip_longest
 from zlib import crc32
@@ -21,7 +20,6 @@ from ipyrefine.core.syntax import (
     NO_VALUE,
     equal_values,
     is_literal,
-    names_bound,
     read_literal,
     try_parse,
     try_parse_expression,
@@ -148,78 +146,18 @@ def _claims(code: str) -> tuple[Result, ...]:
     function = tree.body[-1] if tree and tree.body else None
     if tree is None or not isinstance(function, ast.FunctionDef):
         return ()
-    cases = _cases(function, _Filler(_constants(tree.body)))
-    function.decorator_list = []
-    above = [one for one in needed([function], tree.body[:-1])[:-1] if not _is_own_import(one)]
-    if any("fixture" in unparse(one) for one in above):
+    above = needed([function], tree.body[:-1])[:-1]
+    if function.decorator_list or function.args.args:  # it has cases or fixtures
         return ()
     body = function.body[1:] if ast.get_docstring(function) is not None else function.body
-    body, named = _named(body)
-    found: list[Result] = []
-    for case in cases if body else ():
-        lines = [_Filler({**named, **case}).visit(deepcopy(one)) for one in body]
-        read = [_read(one) for one in lines]
-        start = 0 if all(read) else len(read) - 1
-        before = [*above, *(one for one in lines[:start] if not _is_own_import(one))]
-        setup = unparse(ast.Module(before, []))
-        tests = any(isinstance(one, ast.Assert | ast.With) for one in before)
-        if tests or read[-1] is None or len(setup.splitlines()) > _SETUP_LINES:
-            return ()
-        found += [row.replace(setup=setup) for row in read[start:] if row]
-    return tuple(found)
-
-
-def _named(body: list[ast.stmt]) -> tuple[list[ast.stmt], dict[str, ast.expr]]:
-    """Return lines without those that only name a value, and the values by these names.
-
-    A list or dict that has several uses stays where it is, as calls may change it.
-    """
-    nodes = [node for line in body for node in ast.walk(line)]
-    read = Counter(n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
-    bound = Counter(n.id for n in nodes if isinstance(n, ast.Name)) - read
-    bound.update(n.arg for n in nodes if isinstance(n, ast.arg))
-    values = {
-        name: value
-        for name, value in _constants(body).items()
-        if bound[name] == 1 and (read[name] == 1 or isinstance(value, ast.Constant))
-    }
-    return [one for one in body if not values.keys() & names_bound(one)], values
-
-
-class _Filler(ast.NodeTransformer):
-    def __init__(self, values: Mapping[str, ast.expr]) -> None:
-        self._values = values
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        return self._values.get(node.id, node)
-
-
-def _constants(body: list[ast.stmt]) -> dict[str, ast.expr]:
-    values = dict[str, ast.expr]()
-    for line in body:
-        match line:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value) if is_literal(unparse(value)):
-                values[name] = value
-    return values
-
-
-def _cases(function: ast.FunctionDef, filler: _Filler) -> list[dict[str, ast.expr]]:
-    """Return the arguments that a test is run with, by name: once without any, or parametrized."""
-    names = [one.arg for one in function.args.args]
-    match [filler.visit(one) for one in function.decorator_list]:
-        case []:
-            return [] if names else [{}]
-        case [
-            ast.Call(
-                func=ast.Attribute(attr="parametrize"),
-                args=[listed, ast.List(elts=values) | ast.Tuple(elts=values)],
-            )
-        ] if all(is_literal(unparse(one)) for one in values):
-            named = re.findall(r"\w+", unparse(listed))
-            cases = [[one] if len(named) == 1 else getattr(one, "elts", []) for one in values]
-            if sorted(named) == sorted(names) and all(len(one) == len(named) for one in cases):
-                return [dict(zip(named, one, strict=True)) for one in cases]
-    return []
+    read = [_read(one) for one in body]
+    start = 0 if all(read) else len(read) - 1
+    before = [one for one in (*above, *body[:start]) if not _is_own_import(one)]
+    setup = unparse(ast.Module(before, []))
+    tests = any(isinstance(one, ast.Assert | ast.With) for one in before)
+    if tests or not (body and read[-1]) or len(setup.splitlines()) > _SETUP_LINES:
+        return ()
+    return tuple(row.replace(setup=setup) for row in read[start:] if row)
 
 
 def _read(node: ast.stmt) -> Result | None:
