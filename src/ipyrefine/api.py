@@ -385,12 +385,7 @@ def resume(run: Run, **options: Any) -> Refinement:
     return make(run, read_options(options))
 
 
-class _Begun(NamedTuple):
-    setup: Setup
-    models: Models
-    sharing: Sharing
-    checks: Sequence[Check]
-    warnings: Sequence[str] = ()
+_Begun = tuple[Setup, Models, Sharing, Sequence[Check], Sequence[str]]
 
 
 def make(start: str | Run, options: Options) -> Refinement:
@@ -468,7 +463,7 @@ def _begin(text: str, options: Options) -> _Begun:
     elif draft is not None:
         language = language or language_of(draft)
     if draft is not None and chosen.name != "prose" and (fenced := read_fence(draft)):
-        draft = fenced.code
+        draft = fenced.text
     ipython_lines = python_part(draft).lines if draft and chosen.form == "code" else ()
     asked = _request(text, chosen.form, checks, ipython_lines, _select(draft, options.lines))
     make_task = partial(
@@ -492,7 +487,7 @@ def _begin(text: str, options: Options) -> _Begun:
     # A table's texts are tried by their results, and one of its is no cell.
     looks = draft is not None and isinstance(models.model, NoWriter) and options.attempts is None
     looks = looks and options.model is not models.model and not models.judge
-    demands = find_demands(
+    found, phrases = find_demands(
         task,
         checks,
         without=options.no_checks,
@@ -502,16 +497,16 @@ def _begin(text: str, options: Options) -> _Begun:
     own = tuple(one.name for one in checks)
     if chosen.or_words and draft is None:
         words, checks = _or_words(make_task, checks, options.no_checks)
-    checks, phrases = (*checks, *demands.checks), list(demands.phrases)
+    checks, demands = (*checks, *found), [*phrases]
     if looks:
         from ipyrefine.checks.python import RunOnCopies
 
         checks = tuple(one.looking() if isinstance(one, RunOnCopies) else one for one in checks)
     if (task.is_python and checks and variables.labels) or any(one.computed for one in cells):
-        phrases += filter(None, [sharing_phrase(sharing)])
+        demands += filter(None, [sharing_phrase(sharing)])
     if masked := count_secrets(text, draft, *prompts.own().values()):
-        phrases.append(f"{count(masked, 'secret')} masked")
-        words = words and words.replace(demands=(*words.demands, phrases[-1]))
+        demands.append(f"{count(masked, 'secret')} masked")
+        words = words and words.replace(demands=(*words.demands, demands[-1]))
     warnings = [*options.warnings, *filter(None, [variables.left_out, sharing.notice])]
     if unrun := [one for one in ipython_lines if not one.startswith("%time ")]:
         listed = ", ".join(unrun[:3]) + ", …" * (len(unrun) > 3)
@@ -530,11 +525,11 @@ def _begin(text: str, options: Options) -> _Begun:
         draft=draft,
         wish=options.wish,
         prompts=prompts.own(),
-        demands=tuple(phrases),
+        demands=tuple(demands),
         attempts=None if options.attempts is None else tuple(options.attempts),
         is_look=looks,
     )
-    return _Begun(setup, models, sharing, checks, warnings)
+    return setup, models, sharing, checks, warnings
 
 
 def _read_template(text: str, options: Options) -> tuple[str, Options]:
@@ -599,13 +594,13 @@ def _or_words(
     known = [one for one in profiles.builtin().values() if one.form == "prose"]
     others = (one for one in known if one.name not in ("prose", "data"))
     kinds = [profiles.find("prose"), *others]
-    demands = find_demands(make_task(kinds[0]), own, without=without)
+    found, demands = find_demands(make_task(kinds[0]), own, without=without)
     words = Words(
         tasks=tuple(map(make_task, kinds)),
-        checks=tuple(one.name for one in demands.checks),
-        demands=demands.phrases,
+        checks=tuple(one.name for one in found),
+        demands=demands,
     )
-    return words, (*own, *demands.checks)
+    return words, (*own, *found)
 
 
 def _go_on(run: Run, options: Options) -> _Begun:
@@ -634,7 +629,7 @@ def _go_on(run: Run, options: Options) -> _Begun:
     setup = setup.replace(limits=limits, model=models.model.name, judge=models.reader.name)
     setup = setup.replace(is_look=looks)
     sharing = choose_sharing((models.model, models.reader), options.share)
-    return _Begun(setup, models, sharing, checks, [*filter(None, [sharing.notice])])
+    return setup, models, sharing, checks, [*filter(None, [sharing.notice])]
 
 
 def _named_model(name: str) -> str:

@@ -209,7 +209,7 @@ NO_CRITIC = Limits(critique="never")
 )
 def test_a_note_is_read_in_any_list_form(note):
     notes = f"{note}\n{note.lower().replace('f1', 'f2')}"
-    assert read_notes(notes, ["f1", "f2"]).changes == {"f1": "shorter", "f2": "shorter"}
+    assert read_notes(notes, ["f1", "f2"])[0] == {"f1": "shorter", "f2": "shorter"}
 
 
 @pytest.mark.parametrize(
@@ -223,7 +223,7 @@ def test_a_note_is_read_in_any_list_form(note):
     ],
 )  # fmt: skip
 def test_a_note_may_be_of_several_findings(note, ids):
-    assert [*read_notes(note, ["f1", "f2", "f3"]).changes] == ids
+    assert [*read_notes(note, ["f1", "f2", "f3"])[0]] == ids
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,7 @@ def test_a_contested_finding_is_kept_in_any_form(note):
 @pytest.mark.parametrize("why", ["(as asked)", '"as asked"', "because it is asked"])
 def test_a_finding_that_is_kept_without_a_colon_is_contested_too(why):
     assert read_notes(f"f1: KEEP {why}", ["f1"]) == ({"f1": why}, ("f1",))
-    assert read_notes("f1: KEEP the name, drop the rest", ["f1"]).contested == ()
+    assert read_notes("f1: KEEP the name, drop the rest", ["f1"])[1] == ()
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_a_finding_that_is_kept_without_a_colon_is_contested_too(why):
 def test_a_note_may_stand_below_the_text(reply):
     written = read_changes(reply, Asked(CODE, base="x = 1"))
     assert written.text == "x = 2"
-    assert read_notes(written.thoughts, ["f1"]).changes == {"f1": "shorter"}
+    assert read_notes(written.thoughts, ["f1"])[0] == {"f1": "shorter"}
 
 
 @pytest.mark.parametrize("weak", [True, False])

@@ -131,7 +131,7 @@ async def test_a_run_continued_in_two_kernels_ends_in_the_slower_one(path):
     loop, here = refinement(), Recorder(path)
     events = await events_of(loop)
     await here(events[0], replay(events[:1]))
-    there = Journal(path).recorder(Journal(path).get())
+    there = Journal(path).get().journal
     await there(events[1], replay(events[:2]))
     with pytest.raises(JournalError, match="Another kernel"):
         await here(events[1], replay(events[:2]))
@@ -189,7 +189,7 @@ async def test_a_name_stands_for_the_latest_run_of_that_name_and_its_like_is_ask
         await record(path, task, name="again")
     stored = Journal(path).get("again")
     assert stored.run.task.text == "two"
-    assert Journal(path).get(str(stored.number - 1)).run.task.text == "one"
+    assert Journal(path).get(str(stored.journal.number - 1)).run.task.text == "one"
     for name, sentence in (("agian", "Did you mean again"), ("9" * 40, "no run")):
         with pytest.raises(UsageError, match=sentence):
             Journal(path).get(name)

@@ -73,7 +73,8 @@ def test_a_draft_says_its_language(draft, language):
     ("Improve:\n```java\nclass A {}\n```", None),
 ])  # fmt: skip
 def test_a_text_that_is_one_fenced_block_is_its_inside(text, inside):
-    assert read_fence(text) == inside
+    found = read_fence(text)
+    assert (found and (found.tag, found.text)) == inside
 
 
 def test_a_long_text_is_read_in_no_time():

@@ -71,7 +71,7 @@ def test_the_list_says_how_often_the_user_agreed_with_what_it_lists(monkeypatch)
     def get(_: Journal, name: str) -> Stored:
         if name not in shown:
             raise UnreadableRun("Damaged.")
-        return Stored(int(name), "x", shown[name], {}, 0, True)
+        return Stored(shown[name], {}, None)
 
     rows = [Summary(n, "x", 1e9, "Hi", "PASS", "tests", "accepted", 1) for n in (1, 2, 3)]
     monkeypatch.setattr(Journal, "runs", lambda *_, limit, **__: rows[:limit])

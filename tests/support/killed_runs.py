@@ -152,7 +152,7 @@ def main(base_url: str, folder: Path) -> None:
             else:
                 stored = Journal(path).get()
                 loop = api.resume(stored.run, base_url=base_url, checks=[Looks()])
-                journal = Journal(path).recorder(stored)
+                journal = stored.journal
             asyncio.run(run_to_end(loop, journal))
 
         died = fork(kill, None if when.isalpha() else usual * float(when))

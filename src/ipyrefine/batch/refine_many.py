@@ -202,7 +202,7 @@ async def refine_task(task: BatchTask) -> Item:
         if stored and stored.run.stop_reason not in _CUT_SHORT:
             return task.item(stored.run)
         refinement = api.make(stored.run if stored else task.text, _read(task.options))
-        recorder = Journal().recorder(stored) if stored else journal
+        recorder = stored.journal if stored else journal
         return task.item(await api.finish(refinement, recorder, task.options.get("on_event")))
     except Exception as error:  # the other tasks are not concerned, whatever it is
         return task.item(getattr(error, "run", None), error)

@@ -8,7 +8,6 @@ demand that nobody made would fail a text that is right.
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
 from ipyrefine.checks import resolve
 from ipyrefine.core.model import Task
@@ -20,16 +19,6 @@ from ipyrefine.kernel.variables import Copies
 _NAMES = ("examples", "results", "run", "constraints")
 
 
-class Demands(NamedTuple):
-    """What a task demands of its text."""
-
-    checks: tuple[Check, ...] = ()
-    phrases: tuple[str, ...] = ()  # for people: ``3 examples``, or the name of a check
-
-
-NOTHING = Demands()
-
-
 def find_demands(
     task: Task,
     checks: Sequence[Check],
@@ -37,8 +26,8 @@ def find_demands(
     without: Sequence[str] = (),
     copies: Copies | None = None,
     runs: bool = False,
-) -> Demands:
-    """Return the checks of what a task states, in addition to the present ones.
+) -> tuple[tuple[Check, ...], tuple[str, ...]]:
+    """Return the checks of what a task states, beside the present ones, and its demands in words.
 
     Names in `without` are left out; ``all`` leaves out all. `runs` says that the text is run on the
     copies of the notebook's variables.
@@ -48,12 +37,12 @@ def find_demands(
     """
     check_names(without)
     if "all" in without or task.is_foreign:
-        return NOTHING
+        return (), ()
     if task.form != "code":
         present = {check.name for check in checks}
         wanted = () if "constraints" in without else read_lengths(task.text)
         missing = tuple(name for name in wanted if name not in present)
-        return Demands(resolve(missing, {}), missing)
+        return resolve(missing, {}), missing
     from ipyrefine.checks.evaluation import Examples
     from ipyrefine.checks.python import RunOnCopies, RunsCleanly
     from ipyrefine.checks.rows import Results
@@ -73,7 +62,7 @@ def find_demands(
         found.append(Results(copies=copies))
     if runs and "run" in left:
         found.append(RunOnCopies(copies=copies))
-    return Demands(tuple(found), phrases)
+    return tuple(found), phrases
 
 
 def check_names(names: Sequence[str]) -> None:

@@ -37,20 +37,6 @@ class Edit(NamedTuple):
     replace: str
 
 
-class Miss(NamedTuple):
-    """An edit that could not be made.
-
-    Attributes:
-        number: which one, from 1.
-        times: how often its piece stands in the text.
-        nearest: the lines of the text that are most like it, where it stands nowhere.
-    """
-
-    number: int
-    times: int
-    nearest: str
-
-
 def read_edits(reply: str) -> tuple[list[Edit], str]:
     """Return the edits of a reply, ``<find>`` with ``<replace>``, and what stands around them."""
     opens, divides, closes = _EDIT
@@ -67,21 +53,24 @@ def read_edits(reply: str) -> tuple[list[Edit], str]:
     return edits, "\n".join(filter(None, [*around, reply[place:].strip()]))
 
 
-def apply(text: str, edits: list[Edit]) -> tuple[str, list[Miss]]:
-    """Return a text with edits made one after the other, and those that could not be made.
+def apply(text: str, edits: list[Edit]) -> tuple[str, list[str]]:
+    """Return a text with edits made one after the other, and which could not be made, and why.
 
     A piece has to stand in the text once, letter for letter but for blanks at the end of a line.
     """
-    changed, misses = text, list[Miss]()
+    changed, misses = text, list[str]()
     for number, (find, replace) in enumerate(edits, start=1):
         lines = (re.escape(line.rstrip()) for line in find.split("\n"))
         piece = re.compile(r"[ \t]*\n".join(lines))
         found = piece.search(changed) if find.strip() else None
         if found is None:
             quoted = find.strip() and len(misses) < _QUOTED_MISSES
-            misses.append(Miss(number, 0, _nearest(text.split("\n"), find) if quoted else ""))
+            near = _nearest(text.split("\n"), find) if quoted else ""
+            shown = f" The nearest lines of the text are:\n{near}\n" if near else ""
+            misses.append(f"what edit {number} finds does not stand in the text.{shown}")
         elif piece.search(changed, found.start() + 1):
-            misses.append(Miss(number, max(2, len(piece.findall(changed))), ""))
+            times = max(2, len(piece.findall(changed)))
+            misses.append(f"what edit {number} finds stands in the text {times} times: add to it")
         else:
             start, end = found.span()
             whole = start == 0 or changed[start - 1] == "\n"

@@ -826,8 +826,8 @@ class Refinement:
         elif is_cosmetic(base.text, revision.text, run.task.form):
             await warn(self, f"{name.capitalize()} changes spacing and punctuation only.")
         asked = [one.id for one in acting_on] + [one.id for one in left_open(run, base)]
-        notes = read_notes(revision.thoughts, asked)
-        silent = [one.id for one in acting_on if one.id not in notes.changes]
+        changes, contested = read_notes(revision.thoughts, asked)
+        silent = [one.id for one in acting_on if one.id not in changes]
         if silent and call.value and self._requests.asks_notes:
             await warn(self, f"{name.capitalize()} has no note on {', '.join(silent)}.")
         written = Iteration(
@@ -835,8 +835,8 @@ class Refinement:
             parent=base.number,
             text=revision.text,
             thoughts=revision.thoughts,
-            changes=notes.changes,
-            contested=notes.contested,
+            changes=changes,
+            contested=contested,
             acted_on=tuple(one.id for one in acting_on) if call.value else (),
             sampled=sampled,
             failure="" if call.value else call.failure,

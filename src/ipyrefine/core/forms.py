@@ -13,7 +13,7 @@ from importlib.resources import files
 from typing import Any, Literal, NamedTuple
 
 from ipyrefine.core.critiques import read_critique
-from ipyrefine.core.edits import Miss, apply, read_edits
+from ipyrefine.core.edits import apply, read_edits
 from ipyrefine.core.evaluations import read_evaluation, read_score
 from ipyrefine.core.fences import CLOSING_TAG, Fence, read_fences, read_objects
 from ipyrefine.core.languages import NO_CODE, code_language, pygments_name
@@ -218,15 +218,8 @@ def read_changes(reply: str, asked: Asked) -> WrittenText:
         return read_text(reply, asked)
     text, misses = apply(asked.base, found)
     if misses and not (asked.last and len(misses) < len(found)):
-        raise ReplyError("; ".join(map(_describe_miss, misses)))
+        raise ReplyError("; ".join(misses))
     return WrittenText(text=text, thoughts=thoughts, missed=len(misses), edits=len(found))
-
-
-def _describe_miss(miss: Miss) -> str:
-    if miss.times:
-        return f"what edit {miss.number} finds stands in the text {miss.times} times: add to it"
-    near = f" The nearest lines of the text are:\n{miss.nearest}\n" if miss.nearest else ""
-    return f"what edit {miss.number} finds does not stand in the text.{near}"
 
 
 def read_own(reply: str, asked: Asked) -> WrittenText:

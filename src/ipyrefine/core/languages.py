@@ -2,9 +2,8 @@
 
 import ast
 import re
-from typing import NamedTuple
 
-from ipyrefine.core.fences import read_fences
+from ipyrefine.core.fences import Fence, read_fences
 from ipyrefine.core.syntax import try_parse
 
 # What a fence calls a text that isn't code.
@@ -51,19 +50,12 @@ def language_name(language: str) -> str:
     return _NAMES.get(language, language.capitalize())
 
 
-class FencedCode(NamedTuple):
-    """A fenced block: its language, as pygments names it, and its inside."""
-
-    language: str
-    code: str
-
-
-def read_fence(text: str) -> FencedCode | None:
-    """Return the inside of a text that is one fenced block of code and nothing else, or None."""
+def read_fence(text: str) -> Fence | None:
+    """Return the one fenced block of code that a text is, with its language as tag, or None."""
     match read_fences(text.strip()):
         case [one] if one.closed and one.end - one.start == len(text.strip()):
-            code = FencedCode(pygments_name(one.tag), one.text.strip("\n"))
-            return None if code.language in {"", *NO_CODE} else code
+            code = one._replace(tag=pygments_name(one.tag), text=one.text.strip("\n"))
+            return None if code.tag in {"", *NO_CODE} else code
     return None
 
 
@@ -100,4 +92,4 @@ def code_language(text: str) -> str | None:
 def language_of(draft: str) -> str:
     """Return the language of an existing text that is code: its fence says it, or its syntax."""
     fenced = read_fence(draft)
-    return fenced.language if fenced else code_language(draft) or "python"
+    return fenced.tag if fenced else code_language(draft) or "python"

@@ -384,15 +384,10 @@ def _settings(point: Point) -> tuple[object, ...]:
 # What a revision says and does
 
 
-class Notes(NamedTuple):
-    """What a revision says it changed, by the ids of points, and which of them it contests."""
+def read_notes(thoughts: str, points: Iterable[str]) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Return a reviser's notes by their points, and which of these it contests.
 
-    changes: dict[str, str]
-    contested: tuple[str, ...]
-
-
-def read_notes(thoughts: str, points: Iterable[str]) -> Notes:
-    """Read the notes that a reviser writes: ``f1: shorter``, or ``f1: KEEP: as asked``.
+    It writes ``f1: shorter``, or ``f1: KEEP: as asked``.
 
     They may be in a list, in brackets, in a table, below a heading, or for several points; `points`
     are the ids that they may name.
@@ -407,7 +402,7 @@ def read_notes(thoughts: str, points: Iterable[str]) -> Notes:
         if marked and words:
             notes |= dict.fromkeys((one for one in _ids(ids) if one in known), words)
     kept = {id_: words[m.end() :] for id_, words in notes.items() if (m := _KEEP.match(words))}
-    return Notes(notes | kept, tuple(kept))
+    return notes | kept, tuple(kept)
 
 
 def _ids(words: str) -> list[str]:

@@ -47,15 +47,10 @@ class Read(NamedTuple):
     bound: bool  # whether the module may have bound it above, or at all where it is read inside
 
 
-class Names(NamedTuple):
-    """The names of a module that code reads, as it runs from top to bottom, and binds."""
+def module_names(source: str | ast.Module) -> tuple[list[Read], frozenset[str]]:
+    """Return where code reads names of its module, as it runs, and which it binds.
 
-    reads: tuple[Read, ...]
-    binds: frozenset[str]
-
-
-def module_names(source: str | ast.Module) -> Names:
-    """Return the names of its module that code reads and binds; a class's own are not.
+    A class's own are none of them.
 
     Raises:
         SyntaxError: it cannot be compiled; other faults raise another of `syntax.ERRORS`.
@@ -80,7 +75,7 @@ def module_names(source: str | ast.Module) -> Names:
                 reads.append(Read(one.argval, *where, bound=one.argval in bound))
             elif one.opname in _BINDS and one.argval not in own:
                 bound.add(one.argval)
-    return Names(tuple(reads), frozenset(bound))
+    return reads, frozenset(bound)
 
 
 def _instructions(code: types.CodeType) -> Iterator[dis.Instruction]:
@@ -135,7 +130,7 @@ def _part(node: ast.stmt, *, reflects: bool) -> _Part:
     if reflects:
         words |= {one.attr for one in ast.walk(node) if isinstance(one, ast.Attribute)}
     try:
-        names = module_names(ast.Module([node], []))
+        reads, binds = module_names(ast.Module([node], []))
     except ERRORS:  # such as `return` outside of a function
         every = frozenset(re.findall(r"\w+", unparse(node)))
         return _Part(node, every, every, every)
@@ -143,8 +138,8 @@ def _part(node: ast.stmt, *, reflects: bool) -> _Part:
     stored = {
         name for one in places if isinstance(one.ctx, ast.Store) for name in names_used(one.value)
     }
-    read = {one.name for one in names.reads if one.inside or not one.bound}
-    return _Part(node, frozenset(words | read), names.binds, names.binds | stored)
+    read = {one.name for one in reads if one.inside or not one.bound}
+    return _Part(node, frozenset(words | read), binds, binds | stored)
 
 
 def _strings(node: ast.AST) -> Iterator[str]:

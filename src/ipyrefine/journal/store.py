@@ -37,14 +37,12 @@ class UnreadableRun(JournalError):
 
 
 class Stored(NamedTuple):
-    """A run as the journal holds it, with what continuing it needs."""
+    """An earlier run, with what continuing it needs."""
 
-    number: int
-    name: str
     run: Run
-    settings: dict[str, Any]
-    sequence: int
-    began_here: bool  # not in a file, which may be somebody else's
+    settings: dict[str, Any]  # the options it was started with, as the journal keeps them
+    journal: Recorder | None  # what writes its next events; None for a run that is not kept
+    began_here: bool = False  # not in a file, which may be somebody else's
 
 
 class Journal:
@@ -121,10 +119,6 @@ class Journal:
             ).fetchall()
             return [self._read(connection, number) for number, _ in found]
 
-    def recorder(self, stored: Stored) -> Recorder:
-        """Return the recorder that continues where a stored run ends."""
-        return Recorder(self.path, number=stored.number, sequence=stored.sequence)
-
     def forget(self, name: str) -> int:
         """Erase the run of a number, or all runs of a name, and return how many.
 
@@ -155,14 +149,15 @@ class Journal:
         rows = connection.execute(
             "SELECT body, version FROM events WHERE run = ? ORDER BY sequence", (number,)
         ).fetchall()
-        name, settings, origin = connection.execute(
-            "SELECT name, settings, origin FROM runs WHERE id = ?", (number,)
+        settings, origin = connection.execute(
+            "SELECT settings, origin FROM runs WHERE id = ?", (number,)
         ).fetchone()
         try:
             run = read_record(parse_json(origin)) if origin else None
             run = replay((read_event(parse_json(body), version) for body, version in rows), run)
             require_consistent(run)
-            return Stored(number, name, run, parse_json(settings), len(rows), origin is None)
+            recorder = Recorder(self.path, number=number, sequence=len(rows))
+            return Stored(run, parse_json(settings), recorder, origin is None)
         except OtherVersion:
             raise UnreadableRun(
                 f"Run {number} was written by another version of ipyrefine and can't be continued. "

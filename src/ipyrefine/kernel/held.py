@@ -38,7 +38,7 @@ def names_left(code: str) -> list[str]:
             case ast.Import() | ast.ImportFrom():
                 aside |= names_bound(node)
     with suppress(*ERRORS):
-        left = (name for name in module_names(tree).binds - aside if name[:1] != "_")
+        left = (name for name in module_names(tree)[1] - aside if name[:1] != "_")
         return sorted(left, key=code.find)[:MAX_HELD]
     return []
 

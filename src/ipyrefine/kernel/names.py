@@ -60,7 +60,7 @@ def names_in_code(source: str) -> list[str]:
     part = python_part(source[:_MAX_SOURCE])
     tree = tree_of(part.code)
     try:
-        reads = module_names(tree).reads
+        reads = module_names(tree)[0]
         names = [one.name for one in reads if not one.bound and one.name[:2] != "__"]
     except ERRORS:  # such as `return` outside of a function
         names = sorted(free_names(tree))
@@ -93,7 +93,7 @@ def names_defined(source: str) -> list[str]:
     deleted = {one for node in body if isinstance(node, ast.Delete) for one in names_used(node)}
     tree = ast.Module([one for one in body if isinstance(one, _LEAVES)], [])
     with suppress(*ERRORS):
-        binds = module_names(tree).binds
+        binds = module_names(tree)[1]
         return sorted(one for one in binds - deleted if one[0] != "_")
     return []
 
@@ -171,7 +171,7 @@ def undefined_names(text: str, task: Task, known: Iterable[str]) -> list[Read]:
     if not all(_HARMLESS.match(one) for one in part.lines if one.startswith("%")):
         return []
     try:
-        names = module_names(tree)
+        every, binds = module_names(tree)
     except ERRORS:  # it fails in another way
         return []
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
@@ -180,11 +180,11 @@ def undefined_names(text: str, task: Task, known: Iterable[str]) -> list[Read]:
     plain = [node for node in tree.body if isinstance(node, _PLAIN)]
     reads = [
         one
-        for one in names.reads
+        for one in every
         if one.name not in defined
         and not IPYTHON.fullmatch(one.name)
         and (
-            one.name not in names.binds
+            one.name not in binds
             # or a plain statement reads a name that only those below it bind
             or (not (one.inside or one.bound) and any(_is_within(one, [node]) for node in plain))
         )

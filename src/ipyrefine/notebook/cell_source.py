@@ -100,7 +100,7 @@ class CellSource(NamedTuple):
         if not self.is_draft or self.language not in (None, "python"):
             return ""
         fenced = read_fence(self.text)
-        return self.text if fenced is None else fenced.code * (fenced.language == "python")
+        return self.text if fenced is None else fenced.text * (fenced.tag == "python")
 
     @property
     def warnings(self) -> list[str]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from functools import partial
 from types import ModuleType
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from pydantic import ValidationError
 
@@ -18,7 +18,7 @@ from ipyrefine.core.languages import language_of
 from ipyrefine.core.model import Attempt, Form, Record
 from ipyrefine.core.template import read_template
 from ipyrefine.errors import NoModel, NoModelYet, RefineError, UsageError, did_you_mean
-from ipyrefine.journal.store import Journal
+from ipyrefine.journal.store import Journal, Stored
 from ipyrefine.journal.writer import Recorder, open_journal
 from ipyrefine.kernel import variables
 from ipyrefine.notebook import options
@@ -42,7 +42,7 @@ from ipyrefine.notebook.cell_target import Origin, is_cell_id, is_headless, sour
 from ipyrefine.notebook.waiting import Placeholder
 from ipyrefine.providers.choose import RECORD, NoWriter, is_recording
 from ipyrefine.providers.faults import safe_url
-from ipyrefine.session.history import Earlier, find_earlier
+from ipyrefine.session.history import find_earlier
 from ipyrefine.session.record import saved_run
 
 # The options that `%refine resume` takes; the run's start settled all others.
@@ -100,9 +100,9 @@ async def start_cell(
     above = await read_context(magics.shell, args.context, hidden)
 
     async def begin(form: Form | None = None) -> Made:
-        start = read_start(magics, args, source, form=form, cells=[above] if above else [])
+        text, asked = read_start(magics, args, source, form=form, cells=[above] if above else [])
         journal = new_journal(magics, args, source.origin, key)
-        return Made(api.make(*start), journal, start.options)
+        return Made(api.make(text, asked), journal, asked)
 
     try:
         made = await begin()
@@ -167,29 +167,26 @@ async def show_decided(
 
 def _find_decided(
     magics: Any, args: argparse.Namespace, key: CellKey, *, anywhere: bool
-) -> Earlier | None:
+) -> Stored | None:
     """Return the decided run of a cell; None where none is, or several cells' texts differ."""
-    found, journal = list[Earlier](), Journal()
+    found, journal = list[Stored](), Journal()
     kept = args.journal and magics.journal and open_journal() is not None
     headless = not key.cell and is_headless() and not os.environ.get(RECORD)
     if headless:
         source = (source_cell_text() or "").rstrip("\n")
         ran = magics.shell.history_manager.input_hist_raw
         if own := saved_run(key.task, source, ran.count(source)):
-            found = [Earlier(own, {}, None)]
+            found = [Stored(own, {}, None)]
         elif kept and anywhere:  # nothing is added to a run that a person decided
             stored = journal.find_setting("task", key.task)
-            found = [Earlier(one.run, {}, None) for one in stored]
+            found = [Stored(one.run, {}, None) for one in stored]
     elif kept and key.cell:
-        stored = journal.find_setting("key", key.cell)
-        found = [
-            Earlier(one.run, one.settings, journal.recorder(one), one.began_here) for one in stored
-        ]
+        found = journal.find_setting("key", key.cell)
     decided = [one for one in found if one.run.stop_reason in DECIDED and not one.run.setup.is_look]
     return decided[0] if len({one.run.text for one in decided}) == 1 else None
 
 
-async def _reopen(magics: Any, args: argparse.Namespace, earlier: Earlier, key: CellKey) -> CellRun:
+async def _reopen(magics: Any, args: argparse.Namespace, earlier: Stored, key: CellKey) -> CellRun:
     """Build the run of a decided cell, also where its model or a check is not here any more."""
     try:
         return await _resume(magics, args, earlier, key)
@@ -197,16 +194,9 @@ async def _reopen(magics: Any, args: argparse.Namespace, earlier: Earlier, key: 
         args.model = args.judge = NoWriter()
         args.check, args.var, run = [], [], earlier.run
         bare = run.replace(setup=run.setup.replace(checks=()))
-        reopened = await _resume(magics, args, Earlier(bare, {}, earlier.journal), key)
+        reopened = await _resume(magics, args, Stored(bare, {}, earlier.journal), key)
         reopened.session.refinement.state = run
         return reopened
-
-
-class Start(NamedTuple):
-    """What a cell asks for."""
-
-    text: str
-    options: api.Options
 
 
 def read_start(
@@ -217,8 +207,8 @@ def read_start(
     near: Sequence[str] = (),
     form: Form | None = None,
     **more: Any,
-) -> Start:
-    """Return what a cell asks for, as the builder takes it; errors as for `start_cell`.
+) -> tuple[str, api.Options]:
+    """Return what a cell asks for, and its options; errors as for `start_cell`.
 
     `near` are further names that it may be about, and `more` further options; a form overrules the
     cell and the options.
@@ -289,7 +279,7 @@ def read_start(
     code = None if shown else read_definitions(magics.shell, used.names, own, before, hidden)
     rules = read_rules(magics.rules) if magics.rules else None
     cells = [*read.cells, *filter(None, [code, rules])]
-    return Start(text, replace(read, profile=profile, variables=used, cells=cells))
+    return text, replace(read, profile=profile, variables=used, cells=cells)
 
 
 def _given(magics: Any, args: argparse.Namespace) -> dict[str, Any]:
@@ -372,7 +362,7 @@ async def resume_run(magics: Any, words: list[str]) -> CellRun:
 
 
 async def _resume(
-    magics: Any, args: argparse.Namespace, earlier: Earlier, key: CellKey | None = None
+    magics: Any, args: argparse.Namespace, earlier: Stored, key: CellKey | None = None
 ) -> CellRun:
     """Build the run that continues an earlier one; without a panel for the cell of a `key`."""
     try:
@@ -439,7 +429,7 @@ def _free_name(name: str, namespace: Mapping[str, Any]) -> str | None:
     return None if taken or isinstance(namespace.get(name), ModuleType) else name
 
 
-def _variables_of(earlier: Earlier, args: argparse.Namespace, magics: Any) -> variables.Variables:
+def _variables_of(earlier: Stored, args: argparse.Namespace, magics: Any) -> variables.Variables:
     materials = earlier.run.task.materials if earlier.began_here else ()
     names = [one.name for one in materials if one.kind == "variable"]
     namespace = visible_names(magics.shell)

@@ -256,11 +256,15 @@ class Placed(Record):
             ``error``) or is unavailable (``no-kernel``, ``closed``, ``timeout``); with
             ``inserted``, ``no-cell`` when the named cell is gone and the text went below the
             active one; with ``inserted`` or ``replaced``, ``ran`` when the cell runs; else empty.
+        text: what a cell that was read holds.
+        cells: what was read.
     """
 
     how: Literal["inserted", "replaced", "already", "read", "refused", "unavailable"]
     cell_id: str | None = None
     reason: str = ""
+    text: str | None = None
+    cells: list[Any] | None = None
 
     @property
     def ok(self) -> bool:
@@ -302,7 +306,7 @@ async def put_text(
     if op == "replace" and (cell_id is None or expected_source is None):
         raise UsageError("To replace a cell, give its id and the text it is expected to hold.")
     asked = {"text": text, "cell_type": cell_type, "expected_source": expected_source, "run": run}
-    return (await _ask(op, cell_id, timeout, op_id, **asked)).placed
+    return await _ask(op, cell_id, timeout, op_id, **asked)
 
 
 async def read_cell(cell_id: str) -> dict[str, Any] | None:
@@ -330,60 +334,53 @@ async def read_cells_above(cell_id: str, count: int) -> list[Any] | None:
 
 async def keep_settings(values: Mapping[str, Any]) -> bool:
     """Have JupyterLab keep settings of ours for later kernels; return whether it does."""
-    return (await _ask("settings", None, settings=values)).placed.ok
-
-
-class _Answer(NamedTuple):
-    placed: Placed
-    text: str | None = None
-    cells: list[Any] | None = None
+    return (await _ask("settings", None, settings=values)).ok
 
 
 async def _ask(
     op: str, cell_id: str | None, seconds: float = TIMEOUT, op_id: str | None = None, **more: Any
-) -> _Answer:
+) -> Placed:
     """Send a request and wait for the first answer; one that never comes is an answer too."""
     import comm
 
     request = {"op": op, "op_id": op_id or uuid.uuid4().hex, "cell_id": cell_id, **more}
     channel = comm.create_comm(target_name=COMM_TARGET, data=request)
     if isinstance(channel, comm.DummyComm):
-        return _Answer(Placed(how="unavailable", reason="no-kernel"))
+        return Placed(how="unavailable", reason="no-kernel")
     loop = asyncio.get_running_loop()
-    future: asyncio.Future[_Answer] = loop.create_future()
+    future: asyncio.Future[Placed] = loop.create_future()
 
-    def settle(answer: _Answer) -> None:
+    def settle(answer: Placed) -> None:
         if not future.done():
             future.set_result(answer)
 
-    def hand_over(answer: _Answer) -> None:
+    def hand_over(answer: Placed) -> None:
         # A front-end may send comm messages over a subshell, which is another thread.
         loop.call_soon_threadsafe(settle, answer)
 
     channel.on_msg(lambda message: hand_over(_read(message)))
-    closed = _Answer(Placed(how="unavailable", reason="closed"))  # a page without our half does so
+    closed = Placed(how="unavailable", reason="closed")  # a page without our half does so
     channel.on_close(lambda _: hand_over(closed))
     try:
         async with asyncio.timeout(seconds):
             return await future
     except TimeoutError:
-        return _Answer(Placed(how="unavailable", reason="timeout"))
+        return Placed(how="unavailable", reason="timeout")
     finally:
         channel.close()
 
 
-def _read(message: Mapping[str, Any]) -> _Answer:
+def _read(message: Mapping[str, Any]) -> Placed:
     """Read a front-end's answer; an unreadable one counts as a refusal."""
     try:
         data = message["content"]["data"]
-        placed = Placed(how=data["how"], cell_id=data["cell_id"], reason=data["reason"])
+        placed = Placed(**{name: data[name] for name in ("how", "cell_id", "reason")})
         if placed.cell_id is not None and not is_cell_id(placed.cell_id):
             raise ValueError
         text, cells = data.get("text"), data.get("cells")
     except (AttributeError, KeyError, TypeError, ValueError):
-        return _Answer(Placed(how="refused", reason="error"))
-    return _Answer(
-        placed,
-        text if isinstance(text, str) else None,
-        cells if isinstance(cells, list) else None,
+        return Placed(how="refused", reason="error")
+    return placed.replace(
+        text=text if isinstance(text, str) else None,
+        cells=cells if isinstance(cells, list) else None,
     )

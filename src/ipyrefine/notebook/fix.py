@@ -86,12 +86,14 @@ async def start_fix(magics: Any, words: list[str], placeholder: Placeholder) -> 
     above = await read_context(magics.shell, args.context, hidden)
     cells = [*([above] if above else []), _traceback(failure, source.text)]
     near = _near_names(source.text, visible_names(magics.shell))
-    start = read_start(magics, args, source, near=near, cells=cells, keeps=keeps, warnings=warnings)
-    refinement = api.make(*start)
+    text, asked = read_start(
+        magics, args, source, near=near, cells=cells, keeps=keeps, warnings=warnings
+    )
+    refinement = api.make(text, asked)
     refinement.checks = await _rerun(refinement, failure, lines)
     origin = Origin(args.cell, failure.source, source.head) if args.cell else None
     journal = new_journal(magics, args, origin, key, keeps)
-    made = Made(refinement, journal, start.options)
+    made = Made(refinement, journal, asked)
     return CellRun(magics, args, made, placeholder, origin=origin, key=key)
 
 

@@ -21,7 +21,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 
 from ipyrefine.core.actions import ACTIONS, Fields, decision
 from ipyrefine.core.decisions import Decision, Expect, Retract
@@ -34,7 +34,6 @@ from ipyrefine.core.events import (
     Stopped,
     TextDelta,
 )
-from ipyrefine.core.model import Record
 from ipyrefine.core.ports import Clock
 from ipyrefine.core.run import Run
 from ipyrefine.core.sharing import Sharing, is_computed, withheld
@@ -51,13 +50,6 @@ from ipyrefine.session.export import kept_suite
 _HERE = Path(__file__).parent
 _PIECE, _PATIENCE = 80, 0.25  # characters that are worth a message, and seconds they may wait
 _STALE_PAGE = "This page doesn't fit the kernel's ipyrefine. Reload it."
-
-
-class Click(Record):
-    """What a page sends: what is asked for, and what goes with it by the names of the controls."""
-
-    action: str
-    fields: dict[str, Any] = Field(default_factory=dict)
 
 
 class Host(Protocol):
@@ -277,12 +269,16 @@ class Panel:
             return
         more: dict[str, Any] = {}
         try:
-            click = Click.model_validate(content)
-            if click.action == "hello":
-                self._send_all()
-                return
-            self._note = ""
-            more = self._act(click.action, click.fields) or {}
+            match content:
+                case {"action": "hello"}:
+                    self._send_all()
+                    return
+                case {"action": str(action), **rest}:
+                    fields: Any = rest.get("fields", {})
+                    self._note = ""
+                    more = self._act(action, fields) or {}
+                case _:
+                    self._note = _STALE_PAGE
         except ValidationError:
             self._note = _STALE_PAGE
         except Exception as error:  # whatever it is, a front-end would swallow it

@@ -156,7 +156,7 @@ def find(
 def name_by_draft(text: str) -> str:
     """Return the name of the profile that fits an existing text."""
     if fenced := read_fence(text):
-        return "data" if fenced.language == "json" else "code"
+        return "data" if fenced.tag == "json" else "code"
     if code_language(text):
         return "code"
     with suppress(ValueError, RecursionError):

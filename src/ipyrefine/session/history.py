@@ -6,14 +6,13 @@ import shutil
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from ipyrefine.core.decisions import Accept, Override
 from ipyrefine.core.model import Outcome, StopReason, Verdict
 from ipyrefine.core.run import Run
 from ipyrefine.errors import UsageError
-from ipyrefine.journal.store import Journal, Summary, UnreadableRun
-from ipyrefine.journal.writer import Recorder, open_journal
+from ipyrefine.journal.store import Journal, Stored, Summary, UnreadableRun
+from ipyrefine.journal.writer import open_journal
 from ipyrefine.render import say
 from ipyrefine.render.escape import plain
 from ipyrefine.render.terminal import align, clip, wrap
@@ -85,16 +84,7 @@ def _format_date(then: float, now: float) -> str:
 # Resuming
 
 
-class Earlier(NamedTuple):
-    """A run to resume."""
-
-    run: Run
-    settings: dict[str, Any]  # the options it was started with, as the journal keeps them
-    journal: Recorder | None  # what writes its next events; None for a run that is not kept
-    began_here: bool = False  # as for `Stored`
-
-
-def find_earlier(words: Sequence[str], *, journal: bool = True) -> Earlier:
+def find_earlier(words: Sequence[str], *, journal: bool = True) -> Stored:
     """Find the run to resume.
 
     That is ``[NAME]`` for a run in the journal, the latest by default, or ``FILE [k]`` for one in a
@@ -107,12 +97,11 @@ def find_earlier(words: Sequence[str], *, journal: bool = True) -> Earlier:
     which = words[0] if words else ""
     if which.lower().endswith((".ipynb", ".json")):
         run = load_whole(Path(which).expanduser(), *words[1:2])
-        return Earlier(run, {}, open_journal(journal, origin=run))
+        return Stored(run, {}, open_journal(journal, origin=run))
     if len(words) > 1:
         raise UsageError("Name one run: %refine resume NAME, or %refine resume FILE.ipynb 0.")
     stored = Journal().get(which)
-    recorder = Journal().recorder(stored) if journal else None
-    return Earlier(stored.run, stored.settings, recorder, stored.began_here)
+    return stored if journal else stored._replace(journal=None)
 
 
 # Agreement
