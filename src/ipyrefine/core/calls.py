@@ -277,13 +277,15 @@ class ModelCall(Generic[T]):
                             kind = type(part).__name__
                             raise TypeError(f"it streams {kind}, not Delta, Notice or Reply")
                         if events or isinstance(part, Notice):
-                            _check_time(loop, part)
+                            wait = part.wait if isinstance(part, Notice) else 0.0
+                            if stop := over_time(loop.state, loop.elapsed(), wait):
+                                raise OutOfBudget(stop)
                         for event in events:
                             await show(event)
         except BaseException as error:
-            interrupt = type(error) is KeyboardInterrupt or (
-                isinstance(error, asyncio.CancelledError) and _is_cancelled()
-            )
+            task, interrupt = asyncio.current_task(), type(error) is KeyboardInterrupt
+            if isinstance(error, asyncio.CancelledError):
+                interrupt = task is None or task.cancelling() > 0
             if kept or not interrupt:
                 await end(_estimate_usage(request, written, loop.state))
             if interrupt or isinstance(error, RefineError | OutOfBudget):
@@ -308,11 +310,6 @@ class ModelCall(Generic[T]):
         ]
 
 
-def _is_cancelled() -> bool:
-    task = asyncio.current_task()
-    return task is None or task.cancelling() > 0
-
-
 async def warn(loop: Loop, message: str) -> None:
     """Warn about a reply, unless the same warning came before the stage was cut short."""
     run = loop.state
@@ -327,12 +324,6 @@ def _within_budget(request: Request, run: Run, seconds: float) -> Request:
         raise OutOfBudget(stop)
     allowed = completion_allowance(run, estimate, request.max_tokens)
     return request.replace(max_tokens=allowed)
-
-
-def _check_time(loop: Loop, part: Delta | Notice) -> None:
-    wait = part.wait if isinstance(part, Notice) else 0.0
-    if stop := over_time(loop.state, loop.elapsed(), wait):
-        raise OutOfBudget(stop)
 
 
 def _estimate_usage(request: Request, written: int, run: Run) -> Usage:

@@ -20,11 +20,11 @@ from ipyrefine.core import rank, readers
 from ipyrefine.core.fences import Fence, find_objects, read_fences
 from ipyrefine.core.model import refused
 from ipyrefine.core.points import (
+    as_shown,
     bare_no,
     drop_known,
     ground,
     is_bare_no,
-    names_again,
     no_source,
     same,
     unasked,
@@ -190,17 +190,14 @@ def _ids(said: list[str]) -> tuple[str, ...]:
 
 def _question(said: _Question | str) -> Point:
     said = said if isinstance(said, _Question) else _Question(question=said)
-    options = tuple(filter(None, map(_option, said.options)))[:_MOST_OPTIONS]
+    # A number, null or list of the JSON is shown as Python writes it.
+    words = (" ".join(one.split()) if isinstance(one, str) else repr(one) for one in said.options)
+    options = tuple(filter(None, words))[:_MOST_OPTIONS]
     call = try_parse_expression(said.call)
     differs = call and not isinstance(call, ast.Constant) and len(results_among(options)) > 1
     shown = unparse(call) if call and differs else ""
     fields = {"kind": "question", "criterion": "left open", "blocking": False}
     return Point(words=said.question, options=options, call=shown, **fields)
-
-
-def _option(value: object) -> str:
-    """Return an answer in words; a number, null or list of the JSON as Python writes it."""
-    return " ".join(value.split()) if isinstance(value, str) else repr(value)
 
 
 def _read_json(text: str) -> Any:
@@ -261,7 +258,10 @@ def settle(run: Run, base: Iteration, critique: Critique) -> tuple[Critique, tup
     by_evidence = bool(verdict and verdict.passed and verdict.basis != "evaluator")
     known = [one for one in cells if one.point.source != "run"]  # what it asks, a reader decides
     new = weigh(drop_known(run, named, known), parent, by_evidence=by_evidence)
-    regressed = tuple(one.id for one in cells if names_again(one, named))
+    mended = (c for c in cells if c.result.passed and c.point.said and not c.point.dropped)
+    regressed = tuple(
+        one.id for one in mended if any(same(as_shown(one), other) for other in named)
+    )
     again = {one.id for one in cells if any(same(one.point, other) for other in named)}
     said = [one for one in new if one.blocking or one.kind == "remark"]
     said += [one.point for one in cells if one.id in again and not one.point.dropped]
@@ -280,14 +280,14 @@ def settle(run: Run, base: Iteration, critique: Critique) -> tuple[Critique, tup
     kept = [id_ for id_, one in waiting.items() if {id_, one.words} & {*(critique.upheld or ())}]
     kept = [*dict.fromkeys([*kept, *(id_ for id_ in waiting if id_ in again)])]
     answers = critique.upheld is not None and not reading.failure
-    mended = dict.fromkeys(critique.fixed)
+    fixed = dict.fromkeys(critique.fixed)
     if not reading.failure:  # another reading takes the place of a bare No
-        mended |= dict.fromkeys(one.id for one in bare)
+        fixed |= dict.fromkeys(one.id for one in bare)
     every = with_ids(run.points, [*new, *critique.tests])
     settled = critique.replace(
         remarks=every[: len(new)],
         tests=every[len(new) :],
-        fixed=tuple(one for one in mended if one in shown),
+        fixed=tuple(one for one in fixed if one in shown),
         upheld=tuple(kept),
         dropped=tuple(id_ for id_ in waiting if answers and id_ not in kept),
     )

@@ -102,6 +102,7 @@ class Refinement:
     Attributes:
         state: the run so far.
         error: the error that ended it with ``failed``, or None.
+        inbox: decisions that came in and have still to take effect.
     """
 
     def __init__(
@@ -151,7 +152,7 @@ class Refinement:
         self.sharing = sharing or Sharing()
         self._begun, self._warnings = isinstance(start, Run), tuple(warnings)
         self._began = clock() - self.state.seconds
-        self._inbox: deque[Decision] = deque()
+        self.inbox: deque[Decision] = deque()
         self._consumers: list[Consumer] = []
         self._journal: Journal | None = None
         self._lock: asyncio.Lock | None = None
@@ -188,15 +189,10 @@ class Refinement:
             UsageError: it cannot be carried out; nothing has changed.
         """
         state = self.state
-        for earlier in self._inbox:  # they have still to take effect
+        for earlier in self.inbox:  # they have still to take effect
             state = apply(state, events.Decided(decision=earlier))
         require_possible(state, decision)
-        self._inbox.append(decision)
-
-    @property
-    def has_decisions(self) -> bool:
-        """Whether decisions came in that have still to take effect."""
-        return bool(self._inbox)
+        self.inbox.append(decision)
 
     async def explain(
         self, number: int, question: str, *consumers: Consumer, journal: Journal | None = None
@@ -376,7 +372,7 @@ class Refinement:
                 await work()
             except asyncio.CancelledError:
                 cancelled = self._stopping = True
-                if stops and (self.state.stop_reason is None or self._inbox):
+                if stops and (self.state.stop_reason is None or self.inbox):
                     await self._stop_cancelled()
         except Exception as error:
             self._stopping = True
@@ -426,7 +422,7 @@ class Refinement:
 
     async def _stop_cancelled(self) -> None:
         """Stop with the reason that a decision or a text that passed gives, else as cancelled."""
-        decided = bool(self._inbox)
+        decided = bool(self.inbox)
         await self._take_decisions()
         await self._update_best()
         step = policy.next_step(self.state)
@@ -459,11 +455,11 @@ class Refinement:
             error.add_note(f"A display broke at the stop: {describe(again)}")
 
     async def _take_decisions(self) -> None:
-        while self._inbox:
+        while self.inbox:
             try:
-                await self.emit(events.Decided(decision=self._inbox[0]))
+                await self.emit(events.Decided(decision=self.inbox[0]))
             finally:
-                self._inbox.popleft()  # not before it took effect, as others may rest on it
+                self.inbox.popleft()  # not before it took effect, as others may rest on it
             await self._reconsider()
 
     async def _reconsider(self) -> None:

@@ -30,7 +30,10 @@ def read_fences(reply: str) -> list[Fence]:
     """
     found, opened = list[Fence](), None
     for mark in [*MARK.finditer(reply), None]:
-        if opened and (mark is None or _closes(opened, mark)):
+        closes = mark and opened and mark["marks"].startswith(opened["marks"])
+        if closes and (mark["tag"].strip() or len(mark["indent"]) > len(opened["indent"])):
+            continue
+        if opened and (mark is None or closes):
             stop = mark.start() if mark else len(reply)
             lines = reply[opened.end() + 1 : stop].split("\n")
             margin = opened["indent"]
@@ -46,11 +49,6 @@ def read_fences(reply: str) -> list[Fence]:
         elif not opened:
             opened = mark
     return found
-
-
-def _closes(opened: re.Match[str], mark: re.Match[str]) -> bool:
-    deeper = len(mark["indent"]) > len(opened["indent"])
-    return mark["marks"].startswith(opened["marks"]) and not (mark["tag"].strip() or deeper)
 
 
 def read_objects(reply: str) -> list[dict[str, Any]]:

@@ -82,12 +82,12 @@ def weigh(
     So are those about words that a text taken for ready has from its parent, all of them: they were
     there to be named before, and critics have to finish. Only a test can still show one of them.
     """
-
-    def is_late(one: Point) -> bool:
-        return bool(parent and one.place and contains_quote(parent.text, one.place, near=False))
-
+    known = parent.text if parent else ""
     return tuple(
-        one.replace(blocking=False) if by_evidence or is_late(one) else one for one in points
+        one.replace(blocking=False)
+        if by_evidence or (known and one.place and contains_quote(known, one.place, near=False))
+        else one
+        for one in points
     )
 
 
@@ -112,7 +112,7 @@ def drop_known(run: Run, new: Iterable[Point], earlier: Iterable[Cell]) -> tuple
     Of those that the user dismissed, no other words at the same place are taken either.
     """
     settled = dismissed(run)
-    seen, fresh = [*map(_as_shown, earlier), *settled], list[Point]()
+    seen, fresh = [*map(as_shown, earlier), *settled], list[Point]()
     places = {(one.place, one.criterion) for one in settled if one.place}
     for point in new:
         known = any(same(point, other) for other in (*seen, *fresh))
@@ -121,7 +121,8 @@ def drop_known(run: Run, new: Iterable[Point], earlier: Iterable[Cell]) -> tuple
     return tuple(fresh)
 
 
-def _as_shown(cell: Cell) -> Point:
+def as_shown(cell: Cell) -> Point:
+    """Return a point in the words that were shown of it last."""
     return cell.point.replace(words=cell.words)
 
 
@@ -163,13 +164,6 @@ def answer(question: Cell | None, words: str) -> Point:
         raise UsageError("That is no open question. Its answer can't be taken.")
     problem = f"{question.point.words} {words}"
     return Point(id=question.id, source="you", criterion=OWN, words=problem)
-
-
-def names_again(cell: Cell, named: Iterable[Point]) -> bool:
-    """Return True if a weakness that was mended is named once more."""
-    mended = cell.result.passed is True and not cell.point.dropped
-    said = cell.point.by_model or cell.point.by_user
-    return mended and said and any(same(_as_shown(cell), other) for other in named)
 
 
 def take_feedback(run: Run, text: Iteration, feedback: Sequence[Point]) -> Column:
@@ -223,19 +217,14 @@ def checked(run: Run, text: Iteration) -> Column:
     criterion (a test's name).
     """
     column = _column_of(run, text)
+    every = [one for iteration in run.iterations for one in iteration.evidence if one.failed]
+    stopped = {one.name for one in every if one.basis == "run"}  # of what earlier did not run
     for evidence in text.evidence:
-        if evidence.passed is not None or _gets_further(run, evidence):
+        tried = evidence.passed is not None
+        if tried or (evidence.name in stopped and evidence.basis != "run" and not evidence.not_run):
             _take_check(column, evidence, text.text)
     _look_up_facts(run, column, text)
     return column
-
-
-def _gets_further(run: Run, evidence: Result) -> bool:
-    """Return True if a check found nothing to try on a text, but earlier ones did not run."""
-    every = (one for iteration in run.iterations for one in iteration.evidence)
-    earlier = (one for one in every if one.name == evidence.name and one.basis == "run")
-    ran = evidence.basis != "run" and not evidence.not_run
-    return ran and any(one.failed for one in earlier)
 
 
 def first_line(detail: str) -> str:
@@ -292,15 +281,15 @@ def unasked(run: Run, text: Iteration, said: Iterable[Point]) -> list[Point]:
     computed, quotes = any(one.computed for one in text.evidence), defaultdict[str, set[str]](set)
     for one in said:
         quotes[one.words].add(one.quote)
-
-    def is_wanted(name: str) -> bool:
-        quote = quotes[name].pop() if len(quotes[name]) == 1 else ""
-        return bool(quote) and contains_quote(asked, quote)
-
+    wanted = {
+        name
+        for name, said_of_it in quotes.items()
+        if len(said_of_it) == 1 and all(one and contains_quote(asked, one) for one in said_of_it)
+    }
     return [
         no_words(effect, computed=computed)
         for name, effect in text.effects.items()
-        if has_to_be_wanted(effect) and not is_wanted(name)
+        if has_to_be_wanted(effect) and name not in wanted
     ]
 
 
@@ -367,7 +356,7 @@ def _follow(
     for rule in rules:
         for fault in list(fresh):
             alike = (one for one in left if _settings(one.point) == _settings(fault))
-            if match := next((one for one in alike if rule(_as_shown(one), fault)), None):
+            if match := next((one for one in alike if rule(as_shown(one), fault)), None):
                 left.remove(match)
                 fresh.remove(fault)
                 before = match.result
@@ -435,12 +424,11 @@ def left_open(run: Run, text: Iteration) -> list[Point]:
     """Return the critic's questions about the task that the user has not answered."""
     answered = [one.call for one in run.task.clarifications]
     asked = (one.point for one in run.cells(text) if one.asks and one.point.kind == "question")
-
-    def is_answered(question: Point) -> bool:
-        known = question.call in answered
-        return known if question.call else any(call in question.words for call in answered)
-
-    return [one for one in asked if not is_answered(one)]
+    return [
+        one
+        for one in asked
+        if not (one.call in answered if one.call else any(call in one.words for call in answered))
+    ]
 
 
 def to_check(run: Run, text: Iteration) -> list[Point]:

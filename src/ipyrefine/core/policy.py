@@ -50,7 +50,11 @@ def next_step(run: Run) -> Stage | Stop:
         return WAITING
     if stop := finished(run):
         return stop
-    if run.waiting and not _misses_result(run):
+    best = run.iterations[run.best or 0]
+    failed = (e.tallies["result"] for e in best.evidence if e.failed and "result" in e.tallies)
+    # Where the best text fails a result that the user has just said they expect, it goes on.
+    said = run.decisions and isinstance(run.decisions[-1], Expect)
+    if run.waiting and not (said and any(held < of for held, of in failed)):
         return WAITING
     feedback = to_act_on(run, base)
     explained = any(not is_bare_score(one) for one in feedback)
@@ -59,17 +63,16 @@ def next_step(run: Run) -> Stage | Stop:
     unexplained = critique == "auto" and not explained and not useless
     if not base.reading and (critique == "always" or unexplained):
         return Stage.CRITIQUE
-    if not feedback:
-        return _nothing_to_act_on(run, base)
-    return Stage.REVISE
-
-
-def _misses_result(run: Run) -> bool:
-    """Return True if the best text fails a result that the user has just said they expect."""
-    said = run.decisions and isinstance(run.decisions[-1], Expect)
-    best = run.iterations[run.best or 0]
-    failed = (e.tallies["result"] for e in best.evidence if e.failed and "result" in e.tallies)
-    return bool(said) and any(held < of for held, of in failed)
+    if feedback:
+        return Stage.REVISE
+    verdict = best.verdict  # the base may stand below it
+    if verdict is None or verdict.outcome is Outcome.NOT_JUDGED:
+        return _NOT_JUDGED
+    return Stop(
+        StopReason.PASSED if verdict.passed else StopReason.PLATEAU,
+        f"Nothing says what to change in {run.mention(base.number)}. Give guidance, add a "
+        "finding, or accept it.",
+    )
 
 
 def is_asked_first(run: Run) -> bool:
@@ -129,13 +132,12 @@ def _unverified(run: Run) -> list[Iteration]:
 def to_check(run: Run) -> Iteration | None:
     """Return the first text that checks, or new tests of the critic's, have still to run on."""
     texts: Iterable[Iteration] = _unverified(run) or (run.iterations if run.tests else ())
-    return next((i for i in texts if _needs_checks(run, i)), None)
-
-
-def _needs_checks(run: Run, iteration: Iteration) -> bool:
-    ran = sum(not one.outdated for one in iteration.evidence)
-    waits = ran < len(run.setup.checks) or lacks_tests(run, iteration)
-    return waits and readers.find_duplicate(run, iteration) is None
+    for text in texts:
+        ran = sum(not one.outdated for one in text.evidence)
+        waits = ran < len(run.setup.checks) or lacks_tests(run, text)
+        if waits and readers.find_duplicate(run, text) is None:
+            return text
+    return None
 
 
 def lacks_tests(run: Run, iteration: Iteration) -> bool:
@@ -267,17 +269,6 @@ def revisions_without_improvement(run: Run) -> int:
         exempt = iteration.parent is None or iteration.number <= run.patience_from
         count = 0 if progress or exempt else count + 1
     return count
-
-
-def _nothing_to_act_on(run: Run, base: Iteration) -> Stop:
-    verdict = run.iterations[run.best or 0].verdict  # the base may stand below it
-    if verdict is None or verdict.outcome is Outcome.NOT_JUDGED:
-        return _NOT_JUDGED
-    return Stop(
-        StopReason.PASSED if verdict.passed else StopReason.PLATEAU,
-        f"Nothing says what to change in {run.mention(base.number)}. Give guidance, add a "
-        "finding, or accept it.",
-    )
 
 
 def _settled_by_user(run: Run) -> Stop | None:

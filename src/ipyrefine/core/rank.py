@@ -30,7 +30,7 @@ from ipyrefine.core.readers import (
     reads,
 )
 from ipyrefine.core.run import Iteration, Run
-from ipyrefine.core.table import Cell, Point
+from ipyrefine.core.table import Cell
 from ipyrefine.core.testing import is_critics
 
 FAIL_BELOW = 0.2  # under this score of the evaluator's a text misses the task
@@ -75,19 +75,23 @@ def overridden(verdict: Verdict, by: Override) -> Verdict:
 
 
 def _rule(run: Run, text: Iteration, column: Column) -> Verdict:
-    cells = [one for one in column.cells if not one.point.dropped and _holds(one.point)]
+    # What checks found counts by their evidence, and what evaluators and bare Noes say by the word.
+    cells = [
+        cell
+        for cell in column.cells
+        if not (one := cell.point).dropped
+        and (
+            (one.said and one.source != "evaluator" and one.kind != "reading")
+            or one.kind == "fact"
+            or is_critics(one)
+        )
+    ]
     word, missed = _word(run, text), _missed(run, text, cells)
     if word not in (None, _PASS):
         return (missed or _said(text, word, column)).replace(outcome=word, basis="evaluator")
     if missed or (missed := _barred(run, text, cells)):
         return missed
     return _said(text, word, column) if word else _passed(run, text)
-
-
-def _holds(point: Point) -> bool:
-    """Return True if a text is held to a point itself; to what checks find it is by evidence."""
-    said = point.said and point.source != "evaluator" and point.kind != "reading"
-    return said or point.kind == "fact" or is_critics(point)
 
 
 def _missed(run: Run, text: Iteration, cells: Sequence[Cell]) -> Verdict | None:

@@ -12,7 +12,7 @@ from itertools import chain, zip_longest
 from zlib import crc32
 
 from ipyrefine.core.decisions import Expect
-from ipyrefine.core.model import Called, Clarification, Outcome, bare
+from ipyrefine.core.model import Called, Outcome, bare
 from ipyrefine.core.points import left_open
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.stated import read_examples
@@ -71,7 +71,13 @@ def rows(run: Run, iteration: Iteration | None) -> tuple[Result, ...]:
         key = key_of(row)
         if key in answers or not (fails or key in stated or row.gives in _FAULTS):
             found.setdefault(key, row)
-    return tuple(_marked(found[key], answers.get(key)) for key in _shown(found, answers))
+    # What is answered is not asked again.
+    said = {
+        key: row.replace(passed=gives_same(answers[key].gives, row.gives), rivals=())
+        for key, row in found.items()
+        if key in answers
+    }
+    return tuple((found | said)[key] for key in _shown(found, answers))
 
 
 def unfolded(shown: Sequence[Result]) -> list[Result]:
@@ -247,13 +253,6 @@ def _checked(iteration: Iteration) -> Iterator[Result]:
     return (row for evidence in iteration.evidence for row in evidence.rows)
 
 
-def _marked(row: Result, answer: Clarification | None) -> Result:
-    """Return a row with the user's word on it; what is answered is not asked again."""
-    if answer is None:
-        return row
-    return row.replace(passed=gives_same(answer.gives, row.gives), rivals=())
-
-
 def _shown(found: Mapping[Key, Result], answered: Container[Key]) -> list[Key]:
     """Return which rows to show: five with few of one kind, among them what the user answered."""
     first, rest, counts = list[Key](), list[Key](), Counter[str]()
@@ -276,11 +275,8 @@ def row_key(row: Result) -> str:
 
 def row_choices(row: Result) -> tuple[str, ...]:
     """Return the possible results of a row, in an order that does not give away the text's own."""
-    return tuple(sorted(filter(None, {row.gives, *row.rivals}), key=_by_value))
-
-
-def _by_value(gives: str) -> tuple[str, bool]:
-    return bare(gives), bare(gives) != gives
+    results = filter(None, {row.gives, *row.rivals})
+    return tuple(sorted(results, key=lambda one: (bare(one), bare(one) != one)))
 
 
 # What the user expects

@@ -271,7 +271,9 @@ def _read_value(text: str, *, to_end: bool) -> str:
         start = whole[:end].rstrip(f" ,;.:{_END}")
         node = try_parse_expression(start)
         bare = isinstance(node, ast.Tuple) and not start.startswith("(")
-        plain = (is_literal(start) or _is_arithmetic(node)) and not bare
+        # As in ``f(3) -> 1 + 2 = 3``.
+        sums = node and all(isinstance(part, _ARITHMETIC) for part in ast.walk(node))
+        plain = (is_literal(start) or sums) and not bare
         states = end == len(whole) and to_end and not isinstance(node, ast.Compare | ast.BoolOp)
         if node and (plain or (states and _is_closed(node, set()))):
             return unparse(node) if end == len(whole) else start
@@ -284,11 +286,6 @@ def _read_value(text: str, *, to_end: bool) -> str:
 def _parse(source: str) -> ast.Module | None:
     """Return the syntax tree of a source, which may be indented; None if it is not Python."""
     return try_parse(textwrap.dedent(source).strip())
-
-
-def _is_arithmetic(node: ast.expr | None) -> bool:
-    """Return True if it is arithmetic of plain numbers, as in ``f(3) -> 1 + 2 = 3``."""
-    return node is not None and all(isinstance(part, _ARITHMETIC) for part in ast.walk(node))
 
 
 def _calls_text(tree: ast.AST, bound: set[str]) -> bool:

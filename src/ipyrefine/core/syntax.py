@@ -118,13 +118,12 @@ def is_display(source: str) -> bool:
     python = re.sub(r"^%(?:matplotlib|config)\b.*$", "", source, flags=re.MULTILINE)
     body = tree_of(python).body
     body = [one for one in body if not isinstance(one, IMPORT)]
-    return bool(body) and all(map(_displays, body))
-
-
-def _displays(node: ast.stmt) -> bool:
-    draws = not isinstance(node, ast.Assign) or _DRAWS.match(unparse(node.value))
-    shows = draws and names_used(node) - {"print", "display"}
-    return bool(shows) and all(map(_is_plain, ast.walk(node)))
+    for node in body:
+        draws = not isinstance(node, ast.Assign) or _DRAWS.match(unparse(node.value))
+        shows = draws and names_used(node) - {"print", "display"}
+        if not (shows and all(map(_is_plain, ast.walk(node)))):
+            return False
+    return bool(body)
 
 
 def _is_plain(node: ast.AST) -> bool:

@@ -147,7 +147,7 @@ class Session:
             await self._finish_aside()
             await work(*self.displays, journal=self.journal)
             # Those made while the stop was shown.
-            while self.refinement.has_decisions and self.refinement.error is None:
+            while self.refinement.inbox and self.refinement.error is None:
                 await self.refinement.run(*self.displays, journal=self.journal)
         except asyncio.CancelledError:
             # The one place where a cancel ends: the loop has stopped by then, its best text kept.
