@@ -6,7 +6,7 @@ import pytest
 
 from ipyrefine import api
 from ipyrefine.checks import from_record, resolve
-from ipyrefine.checks.demands import NOTHING, find_demands
+from ipyrefine.checks.demands import find_demands
 from ipyrefine.checks.python import RunOnCopies
 from ipyrefine.core.model import Form, Material, Task
 from ipyrefine.core.table import Result
@@ -21,6 +21,9 @@ PROSE = 'Describe the sea in at most 50 words, with the word "salt" in it.'
 
 def task(text: str, form: Form = "code", **fields: Any) -> Task:
     return Task(text=text, form=form, **fields)
+
+
+NOTHING = ((), ())  # of checks, and of demands in words
 
 
 def names(checks: Any) -> list[str]:
@@ -45,7 +48,7 @@ def build(text: str, **options: Any) -> Any:
 )
 def test_what_a_task_states_is_checked_and_results_of_code_can_be_confirmed(stated, checks):
     found = find_demands(stated, ())
-    assert names(found.checks) == checks
+    assert names(found[0]) == checks
     assert checks or found == NOTHING
 
 
@@ -92,7 +95,7 @@ def variable(name: str) -> Material:
 async def run_on_copies(text: str) -> Result:
     """The check's evidence on a text that may use `xs` and, without a copy, `ys`."""
     used = task("Use `xs`.", materials=(variable("xs"), variable("ys")))
-    *_, check = find_demands(used, (), copies=Variables({"xs": [1]}).copies, runs=True).checks
+    *_, check = find_demands(used, (), copies=Variables({"xs": [1]}).copies, runs=True)[0]
     return await check(text, used)
 
 
@@ -133,7 +136,7 @@ def test_a_run_that_is_resumed_has_it_again_by_its_name():
     ],
 )
 def test_a_check_that_the_user_named_is_not_added_once_more(stated, named, added):
-    assert names(find_demands(stated, resolve([named], {})).checks) == added
+    assert names(find_demands(stated, resolve([named], {}))[0]) == added
 
 
 @pytest.mark.parametrize(

@@ -125,14 +125,17 @@ def resolve(
     context = Context(namespace, target, known.copies, known.labels, known.names)
     names = dict.fromkeys(check for check in checks if isinstance(check, str))
     objects = [check for check in checks if not isinstance(check, str)]
-    found = (
+    found: tuple[Any, ...] = (
         *(_from_name(name, context) for name in names),
         *(_from_object(check, context) for check in objects),
     )
     taken = set[str]()
     for check in found:
         if not is_built_in(check) and (check.name in taken or _find(check.name) is not None):
-            _rename(check, taken)
+            name, number = re.sub(r"\W+", "_", check.name), 1
+            while check.name in taken or _find(check.name) is not None:
+                check.name = f"{name}()" if number == 1 else f"{name}() {number}"
+                number += 1
         taken.add(check.name)
     return found
 
@@ -141,14 +144,6 @@ def is_built_in(check: Any) -> bool:
     """Return True if a check is built in, not a user's function or object."""
     ours = type(check).__module__.startswith("ipyrefine.")
     return ours and not getattr(check, "is_evaluator", False)
-
-
-def _rename(check: Any, taken: Iterable[str]) -> None:
-    """Give a user's check the next name that is neither of ours nor another check's."""
-    name, number = re.sub(r"\W+", "_", check.name), 1
-    while check.name in taken or _find(check.name) is not None:
-        check.name = f"{name}()" if number == 1 else f"{name}() {number}"
-        number += 1
 
 
 def from_record(

@@ -26,8 +26,11 @@ def is_own_fault(event: Event, modules: Mapping[str, str], text: str, task: str)
     if frames and frames[-1][0] == _TEXT:
         return False
     name = event.get("lacks")
-    if name and _is_asked_for(name, text, task):
-        return False
+    if name and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", task):
+        tree = tree_of(text)
+        parameters = {one.arg for one in ast.walk(tree) if isinstance(one, ast.arg)}
+        if name not in parameters | names_at_top(tree.body):
+            return False
     if (name and raised != "FileNotFoundError") or raised in _UNKNOWN:
         return True
     if raised in _CLAIMS and frames:
@@ -40,14 +43,6 @@ def is_own_fault(event: Event, modules: Mapping[str, str], text: str, task: str)
     if called and any(f"def {called[1]}(" in source for source in modules.values()):
         return True
     return not any(_uses_text(modules.get(f, ""), *at) for f, *at in frames)
-
-
-def _is_asked_for(name: str, text: str, task: str) -> bool:
-    """Return True if a task writes a name that the text lacks, even as a parameter."""
-    tree = tree_of(text)
-    own = {one.arg for one in ast.walk(tree) if isinstance(one, ast.arg)}
-    own |= names_at_top(tree.body)
-    return name not in own and bool(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", task))
 
 
 def _uses_text(
@@ -76,8 +71,11 @@ def _names_from_text(source: str) -> frozenset[str]:
     bound |= {one.name for one in nodes if isinstance(one, DEFINITION)}
     found = names_used(tree) - bound - vars(builtins).keys() - {"pytest"}
     for node in nodes:
-        if isinstance(node, IMPORT) and _is_of_text(node):
-            found |= names_bound(node)
+        if isinstance(node, IMPORT):
+            first = node.module or "" if isinstance(node, ast.ImportFrom) else node.names[0].name
+            top = first.partition(".")[0]
+            if top in ("", "__main__") or find_spec(top) is None:  # there is no other such module
+                found |= names_bound(node)
     growing = True
     while growing:
         size = len(found)
@@ -86,13 +84,6 @@ def _names_from_text(source: str) -> frozenset[str]:
                 found |= {target} if isinstance(target, str) else names_used(target)
         growing = len(found) > size
     return frozenset(found)
-
-
-def _is_of_text(node: ast.Import | ast.ImportFrom) -> bool:
-    """Return True if an imported module exists nowhere else."""
-    path = node.module or "" if isinstance(node, ast.ImportFrom) else node.names[0].name
-    top = path.partition(".")[0]
-    return top in ("", "__main__") or find_spec(top) is None
 
 
 def _flows(nodes: Iterable[ast.AST]) -> Iterable[tuple[ast.AST | str, ast.AST]]:

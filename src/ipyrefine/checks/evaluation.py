@@ -129,7 +129,11 @@ class Evaluation:
         return list(map(self._result, examples, outcomes))
 
     def _result(self, example: Example, outcome: Outcome) -> Result:
-        held, lack = holds(example, outcome), self._conditions(example)
+        expected = filter(None, [example.raises or example.gives])
+        sources = () if self.load_error else (example.code, *expected)
+        needs = self._wants_rows or not self.load_error
+        held = holds(example, outcome)
+        lack = self._copies.conditions(self._text, *sources) if needs else ()
         absence = outcome.get("absence", self.load_error and self.absence)
         gives, wants = read_gives(outcome), example.gives.strip()
         plain = gives and (example.raises or is_literal(wants))
@@ -147,12 +151,6 @@ class Evaluation:
             conditions=lack,
             faults=() if held else (_fault(example, outcome),),
         )
-
-    def _conditions(self, example: Example) -> tuple[Condition, ...]:
-        if self.load_error:
-            return self._copies.conditions(self._text) if self._wants_rows else ()
-        expected = filter(None, [example.raises or example.gives])
-        return self._copies.conditions(self._text, example.code, *expected)
 
     async def _run(
         self,

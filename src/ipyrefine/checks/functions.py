@@ -173,7 +173,9 @@ class CallableCheck:
             if self._evaluates:
                 pass
             elif isinstance(error, AssertionError):
-                return None, str(error) or f"An assertion failed: {_failing_line(error)}"
+                frames = traceback.extract_tb(error.__traceback__)[-1:]
+                line = "".join(one.line or "" for one in frames)
+                return None, str(error) or f"An assertion failed: {line}"
             elif _blames_text(error, text):
                 return None, f"check {self._label} raised {describe(error)}"
             raise CheckError(
@@ -214,7 +216,12 @@ class CallableCheck:
             points = [one.replace(blocking=False) for one in points]
         # The worst first, as the first line stands for all of them in a sentence.
         points.sort(key=lambda one: not one.blocking)
-        lines = list(map(_format_point, points[:MAX_FINDINGS]))
+        lines = [
+            one.words
+            + (f' (at "{one.place}")' if one.place else "")
+            + (f" Fix: {one.fix}" if one.fix else "")
+            for one in points[:MAX_FINDINGS]
+        ]
         if len(points) > MAX_FINDINGS:
             lines.append(f"… and {len(points) - MAX_FINDINGS} more.")
         if not lines or said.score is not None:
@@ -306,17 +313,6 @@ def _items(feedback: Any) -> tuple[Any, ...] | None:
     return tuple(items) if all(isinstance(one, str | dict) for one in items) else None
 
 
-def _format_point(point: Point) -> str:
-    place = f' (at "{point.place}")' if point.place else ""
-    fix = f" Fix: {point.fix}" if point.fix else ""
-    return f"{point.words}{place}{fix}"
-
-
-def _failing_line(error: AssertionError) -> str:
-    frames = traceback.extract_tb(error.__traceback__)
-    return (frames[-1].line or "") if frames else ""
-
-
 def _blames_text(error: BaseException, text: str) -> bool:
     """Return True if an exception comes from parsing the text, or from code in it that ran."""
     if isinstance(error, json.JSONDecodeError):
@@ -381,7 +377,11 @@ def _takes(function: Callable[..., Any], name: str) -> tuple[str, ...]:
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     every = signature.parameters.values()
     parameters = [one for one in every if one.kind in kinds][:2]
-    roles = [_role(one.name) for one in parameters]
+    roles = []
+    for one in parameters:
+        words = re.findall(r"[a-z]+", one.name.lower())
+        is_text = any(map(_TEXTS.fullmatch, words))
+        roles.append("task" if any(map(_TASKS.fullmatch, words)) else "text" if is_text else "")
     if len(roles) == 2 and parameters[1].default is not inspect.Parameter.empty and not roles[1]:
         roles.pop()  # an option
     swapped = roles in (["task", "text"], ["task", ""], ["", "text"])
@@ -393,13 +393,6 @@ def _takes(function: Callable[..., Any], name: str) -> tuple[str, ...]:
             f"The check {name} cannot be called with the text, or with the text and the task."
         ) from None
     return order
-
-
-def _role(parameter: str) -> str:
-    words = re.findall(r"[a-z]+", parameter.lower())
-    if any(map(_TASKS.fullmatch, words)):
-        return "task"
-    return "text" if any(map(_TEXTS.fullmatch, words)) else ""
 
 
 def _annotation(function: Callable[..., Any]) -> str:

@@ -48,6 +48,7 @@ _LIKELY = (
     (r".*[^s]s|.*(?:list|arr|seq|data|matrix).*", "list"),
 )
 _TYPES = ("int", "list", "table", "list[tuple[str, int]]", "str", "list[str]", "dict")
+_FILLERS = (ast.Constant, ast.Pass)  # statements of a function that is not written yet
 _MOST_TRIED = 24  # calls of code without types, of which the first that gives something is shown
 
 
@@ -218,7 +219,9 @@ def _head(task_text: str) -> ast.FunctionDef | None:
         node
         for tree in fenced_python(task_text)
         for node in tree.body
-        if isinstance(node, ast.FunctionDef) and all(map(_is_filler, node.body))
+        if isinstance(node, ast.FunctionDef)
+        # Docstrings, dots and ``pass``.
+        and all(isinstance(o.value if isinstance(o, ast.Expr) else o, _FILLERS) for o in node.body)
     ]
     heads = (try_parse(f"def {head}: ...") for head in _HEAD.findall(_FENCE.sub("", task_text)))
     inline = (tree.body[0] for tree in heads if tree)
@@ -450,11 +453,6 @@ def _size(value: Any) -> float:
     if isinstance(value, str | list | tuple | dict):
         return len(value)
     return value if type(value) in (int, float) else math.inf
-
-
-def _is_filler(node: ast.stmt) -> bool:
-    constant = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-    return constant or isinstance(node, ast.Pass)
 
 
 def _values_of(annotations: Sequence[ast.expr | None], number: int) -> tuple[Any, ...]:

@@ -160,8 +160,13 @@ class RunsCleanly(NameReader):
             if wants_rows(fault):
                 absence = f"Not tried on all rows: {fault}"
         # Copies take memory that the notebook's own values do not.
-        wants = (self._unasked or bool(files.keys() - {FILE})) and _is_for_want(fault, result, task)
-        tells = not (fault and wants)
+        name = UNDEFINED.match(fault)
+        wants = (name and name[1] in {one.name for one in task.materials}) or (
+            result.limit in ("memory", "processes")
+            or (result.exit_code == -signal.SIGABRT and _NO_HEAP in result.stderr)
+            or _NO_MEMORY.match(fault)
+        )
+        tells = not (fault and wants and (self._unasked or files.keys() - {FILE}))
         prefix = "" if tells or absence else "Nothing can be said in the sandbox: "
         empty = [n for n in self._names if n in defined.get("none", ()) and not fault]
         outputs = read_outputs(events, result.stdout) if fault or not absence else ()
@@ -230,15 +235,6 @@ class RunOnCopies(RunsCleanly):
         other = copy.copy(self)
         other._is_worth = lambda tree: any(not isinstance(one, ast.Pass) for one in tree.body)
         return other
-
-
-def _is_for_want(fault: str, result: ProcessResult, task: Task) -> bool:
-    """Return True if code failed only because it lacked a variable's copy, or memory."""
-    undefined = UNDEFINED.match(fault)
-    without_copy = undefined and undefined[1] in {one.name for one in task.materials}
-    bounded = result.limit in ("memory", "processes")
-    aborted = result.exit_code == -signal.SIGABRT and _NO_HEAP in result.stderr
-    return bool(without_copy or bounded or aborted or _NO_MEMORY.match(fault))
 
 
 def _as_data(events: list[Event], result: ProcessResult, seconds: float, static: str) -> Fault:

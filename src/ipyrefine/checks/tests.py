@@ -167,7 +167,11 @@ class Tests:
         if not failing and not report.complete:
             return False, [f"The run ended before its last test. {end}"], [], None
         lines = [
-            *(_format(test, results[test]) for test in failing),
+            *(
+                shorten(f"{test}: {results[test]['why']}", WIDTH)
+                + (f" (line {line} of the tests)" if (line := results[test].get("line")) else "")
+                for test in failing
+            ),
             *(f"{test}: passed" for test in passing),
             *(f"{test}: skipped, {shorten(str(results[test]['why']), WIDTH)}" for test in skipped),
         ][:_MAX_LINES]
@@ -369,9 +373,3 @@ def _asserts(node: ast.stmt) -> bool:
     """Return True if a statement asserts, by itself or as ``assert_equal(…)`` does."""
     found = re.search(r"\bassert|\b(?:raises|check)\w*\(", unparse(node), re.IGNORECASE)
     return found is not None and not isinstance(node, DEFINITION)
-
-
-def _format(test: str, event: Event) -> str:
-    return shorten(f"{test}: {event['why']}", WIDTH) + (
-        f" (line {event['line']} of the tests)" if event.get("line") else ""
-    )

@@ -25,7 +25,10 @@ class NameReader:
     def knowing(self, checks: Iterable[Any]) -> Self:
         """Return this check for texts that other checks are run on, too."""
         other = copy.copy(self)
-        sources = [getattr(check, "source", "" if _is_ours(check) else None) for check in checks]
+        sources = [
+            getattr(one, "source", "" if type(one).__module__.startswith("ipyrefine.") else None)
+            for one in checks
+        ]
         words = re.findall(r"\w+", " ".join(filter(None, sources)))
         other._given = None if None in sources else frozenset(words)
         return other
@@ -56,7 +59,3 @@ def name_errors(undefined: Iterable[Read]) -> str:
     return "\n".join(
         f"NameError: name {one.name!r} is not defined (line {one.line})" for one in undefined
     )
-
-
-def _is_ours(check: object) -> bool:
-    return type(check).__module__.startswith("ipyrefine.")

@@ -210,7 +210,7 @@ def _assertion(example: Example, own: set[str], *, prints: bool) -> Iterator[str
     setup = tree_of(example.setup).body
     if example.kind == "doctest" and printed:
         quiet = (f"_ = {unparse(s)}" if isinstance(s, ast.Expr) else unparse(s) for s in setup)
-        prompts = [_prompt(one) for one in (*quiet, example.call)]
+        prompts = [f">>> {one}".replace("\n", "\n... ") for one in (*quiet, example.call)]
         yield f"_check_doctest({chr(10).join([*prompts, example.gives])!r})"
         return
     yield from map(unparse, setup)
@@ -234,11 +234,6 @@ def _raises(example: Example, own: set[str]) -> Iterator[str]:
         return
     yield f"with pytest.raises(Exception) as error:\n{indent(example.call, '    ')}"
     yield f"assert {name!r} in [kind.__name__ for kind in error.type.__mro__]"
-
-
-def _prompt(source: str) -> str:
-    first, *rest = source.splitlines()
-    return "\n".join([f">>> {first}", *(f"... {line}" for line in rest)])
 
 
 def _enclosed(source: str) -> str:

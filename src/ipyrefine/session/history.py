@@ -41,7 +41,11 @@ def history(search: str = "", number: int = MAX_LISTED) -> str:
         for one in listed
     ]
     head, *rows = align([_HEAD, *cells], columns)
-    tasks = [clip(f"     {_title(one)}", columns) for one in listed]
+    tasks = []
+    for one in listed:  # after the run's name, unless that was made from the task
+        made = "-".join(re.findall(r"\w+", one.title.lower())).startswith(one.name)
+        title = one.title if made else f"{one.name} · {one.title}"
+        tasks.append(clip(f"     {plain(title)}", columns))
     lines = [line for pair in zip(rows, tasks, strict=True) for line in pair]
     more = ["There are more. Name a word of the task to find one."] if len(runs) > number else []
     notes = filter(None, [agreement(_readable(listed)), _HINT])
@@ -52,12 +56,6 @@ def _readable(listed: Iterable[Summary]) -> Iterator[Run]:
     for one in listed:
         with contextlib.suppress(UnreadableRun, UsageError):  # one may be erased meanwhile
             yield Journal().get(str(one.number)).run
-
-
-def _title(one: Summary) -> str:
-    """Return the task's first line, after the run's name unless that was made from it."""
-    made = "-".join(re.findall(r"\w+", one.title.lower())).startswith(one.name)
-    return plain(one.title if made else f"{one.name} · {one.title}")
 
 
 def _verdict(one: Summary) -> str:
