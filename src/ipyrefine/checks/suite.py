@@ -114,7 +114,6 @@ class Suite:
         """
         sources = {f"test_{n}.py": _module(one, apart) for n, one in enumerate(tests)}
         names = [one.words for one in tests]
-        classes = [node.name for node in map(_node, tests) if isinstance(node, ast.ClassDef)]
         late = ""
         try:
             result, events = await run_tests(
@@ -122,7 +121,7 @@ class Suite:
                 code,
                 self._copies,
                 functions=names,
-                names=names + classes,
+                names=names,
                 seconds=_SECONDS,
                 waits=_WAITS,
                 apart=True,
@@ -202,30 +201,21 @@ def _outcome(test: str, event: Event, judge: Callable[[Event], Result]) -> Resul
     return judge({**event, "why": why})
 
 
-def _node(test: Point) -> ast.stmt | None:
-    tree = try_parse(test.code)
-    return tree.body[-1] if tree and tree.body else None
-
-
 def _module(test: Point, apart: Collection[str]) -> str:
-    """Return the source of a test's module: a class stands there with a single one of its tests."""
-    node = _node(test)
-    if test.words in apart or not test.module or node is None:
+    tree = try_parse(test.code)
+    if test.words in apart or not test.module or not (tree and tree.body):
         return test.code
-    return f"{test.module}\n\n\n{unparse(node)}"
+    return f"{test.module}\n\n\n{unparse(tree.body[-1])}"
 
 
 def as_function(point: Point, own: Collection[str] = ()) -> str:
     """Return a test as one piece of a module with other tests, with what it needs inside of it.
 
-    What its head needs, and fixtures, stand above it. A class gets a name of its own.
+    What its head needs, and fixtures, stand above it.
     """
     tree = try_parse(point.code) or ast.Module([], [])
     *before, test = _OwnImports(own).visit(tree).body or [ast.Pass()]
     before = [one for one in before if unparse(one) not in ("pass", "import pytest")]
-    if isinstance(test, ast.ClassDef):
-        test.name += f"_{point.words}"
-        return "\n\n".join(map(unparse, [*before, test]))
     if not isinstance(test, ast.FunctionDef | ast.AsyncFunctionDef):
         return ""
     head = copy(test)

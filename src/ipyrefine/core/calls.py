@@ -159,7 +159,11 @@ class ModelCall(Generic[T]):
             if replies:
                 reply = replies.popleft()
             else:
-                bounded = _within_budget(request, loop.state, loop.elapsed())
+                estimate = _prompt_tokens(request)
+                if stop := over_budget(loop.state, loop.elapsed(), estimate):
+                    raise OutOfBudget(stop)
+                allowed = completion_allowance(loop.state, estimate, request.max_tokens)
+                bounded = request.replace(max_tokens=allowed)
                 self._bounded_by_budget = bounded.max_tokens < request.max_tokens
                 spent = (attempt or self._again) and loop.state.repairs >= MAX_REPAIRS
                 if spent or bounded.max_tokens <= cut_at:
@@ -316,14 +320,6 @@ async def warn(loop: Loop, message: str) -> None:
     since = run.unconsumed_replies[0].warnings if run.unconsumed_replies else len(run.warnings)
     if message not in run.warnings[since:]:
         await loop.emit(Warned(message=message))
-
-
-def _within_budget(request: Request, run: Run, seconds: float) -> Request:
-    estimate = _prompt_tokens(request)
-    if stop := over_budget(run, seconds, estimate):
-        raise OutOfBudget(stop)
-    allowed = completion_allowance(run, estimate, request.max_tokens)
-    return request.replace(max_tokens=allowed)
 
 
 def _estimate_usage(request: Request, written: int, run: Run) -> Usage:

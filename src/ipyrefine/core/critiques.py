@@ -124,7 +124,9 @@ def read_critique(
     found = find_objects(rest)
     prose = _without(rest, [(start, end) for start, end, _ in found])
     if in_words and prose.strip() and not found and not _MORE.search(prose):
-        return _in_words(rest)
+        items = [_BELOW.split(one)[0] for one in _ITEM.split(rest)[1:]] or [rest]
+        points = (Point(words=" ".join(one.split())) for one in items[: MAX_POINTS + 1])
+        return Critique(remarks=tuple(points), reading=Reading(ready=False))
     objects = [(rest[start:end], one) for start, end, one in found if one.keys() & {*_NEEDED}]
     if not objects or not rest.rstrip("`~ \t\n").endswith("}"):
         raise ReplyError('it does not end with one JSON object with "findings" and "ready"')
@@ -157,12 +159,6 @@ def _code(reply: str) -> list[Fence]:
     return [one for one in read_fences(reply) if one.tag.lower() in ("python", "py")]
 
 
-def _in_words(reply: str) -> Critique:
-    items = [_BELOW.split(one)[0] for one in _ITEM.split(reply)[1:]] or [reply]
-    points = [Point(words=" ".join(one.split())) for one in items[: MAX_POINTS + 1]]
-    return Critique(remarks=tuple(points), reading=Reading(ready=False))
-
-
 def _critique(said: _Said, text: str, source: str | None) -> Critique:
     most = MAX_POINTS + 1  # one more tells that there are more
     remarks = [Point(**one.model_dump()) for one in said.findings[:most]]
@@ -171,7 +167,11 @@ def _critique(said: _Said, text: str, source: str | None) -> Critique:
     remarks += [Point(words=name, quote=quote, **fact) for name, quote in quotes]
     remarks += [no_source(words) for words in said.unsourced[:most] if words]
     if source is not None:
-        data, named = _read_json(text), islice(said.sources.items(), most)
+        try:
+            data = json.loads(text)
+        except (ValueError, RecursionError):
+            data = NO_VALUE
+        named = islice(said.sources.items(), most)
         found = (_unsourced(p, w, source) for p, w in named if not _is_empty(data, p))
         remarks += filter(None, found)
     reading = Reading(
@@ -198,13 +198,6 @@ def _question(said: _Question | str) -> Point:
     shown = unparse(call) if call and differs else ""
     fields = {"kind": "question", "criterion": "left open", "blocking": False}
     return Point(words=said.question, options=options, call=shown, **fields)
-
-
-def _read_json(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return NO_VALUE
 
 
 def _is_empty(value: Any, path: str) -> bool:

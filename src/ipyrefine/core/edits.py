@@ -134,7 +134,8 @@ class Selection:
         if sum(line in lines for line in context) >= _RECOGNISED * len(context):
             middle = self._changed_lines(written)
         else:
-            margin = _common_margin("\n".join(self._selected))
+            lines_of = [one for one in self._selected if one.strip()] or [""]
+            margin = min((one[: len(one) - len(one.lstrip())] for one in lines_of), key=len)
             middle = textwrap.indent(textwrap.dedent(text), margin).split("\n")
         return "\n".join([*self._before, *middle, *self._after])
 
@@ -151,11 +152,6 @@ class Selection:
                 beyond = max(0, i_end - end)
                 middle += written[j + max(0, start - i) : j_end - beyond]
         return middle
-
-
-def _common_margin(text: str) -> str:
-    lines = (line for line in text.split("\n") if line.strip())
-    return min((line[: len(line) - len(line.lstrip())] for line in lines), key=len, default="")
 
 
 # Sections that a revision of prose lost

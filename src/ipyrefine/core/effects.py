@@ -130,12 +130,8 @@ def sentence(effect: Effect) -> str:
 
 def has_to_be_wanted(effect: Effect) -> bool:
     """Return whether data were lost or changed; what a file lacks was never there."""
-    return (effect.kind in _WEIGHTY and effect.cause != "read") or is_lost_file(effect)
-
-
-def is_lost_file(effect: Effect) -> bool:
-    """Return whether a file would not be there any more as it is."""
-    return effect.kind == "file" and effect.cause != "write"
+    lost_file = effect.kind == "file" and effect.cause != "write"  # as it is now
+    return (effect.kind in _WEIGHTY and effect.cause != "read") or lost_file
 
 
 def loses_rows(effect: Effect) -> bool:

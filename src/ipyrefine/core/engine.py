@@ -394,7 +394,8 @@ class Refinement:
             too_long = filter(None, [self._requests.too_long(self.state, window)])
             unfilled = self._requests.prompts.unfilled
             for warning in (*self._warnings, *unfilled, *too_long):
-                await self._warn_once(warning)
+                if warning not in self.state.warnings:
+                    await self.emit(events.Warned(message=warning))
         await self._reconsider()  # an earlier run may have been cut short before it
         stages = {
             Stage.CHOOSE: self._choose,
@@ -848,10 +849,6 @@ class Refinement:
         base = policy.base_of(self.state)
         assert base is not None, "only a verified text is criticised or revised"
         return base
-
-    async def _warn_once(self, message: str) -> None:
-        if message not in self.state.warnings:
-            await self.emit(events.Warned(message=message))
 
 
 @asynccontextmanager

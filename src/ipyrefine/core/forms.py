@@ -285,13 +285,11 @@ class ReplyForm(NamedTuple):
     """What a reply has to be.
 
     Attributes:
-        who: who answers.
         shape: its form, in the words that ask for it once more.
         read: reads it, or raises `ReplyError`.
         told: what the user is told where it is missed.
     """
 
-    who: str
     shape: str
     read: Callable[..., Any]
     told: str
@@ -300,20 +298,18 @@ class ReplyForm(NamedTuple):
 _SHAPES: dict[str, str] = tomllib.loads(
     (files("ipyrefine.core") / "prompts.toml").read_text("utf-8")
 )["shapes"]
-_READERS: dict[str, tuple[str, Callable[..., Any], str]] = {
-    "code": ("writer", read_text, "its reply is not the code that was asked for"),
-    "words": ("writer", read_text, "its reply is not the text that was asked for"),
-    "either": ("writer", read_either, "its reply is neither code nor a text"),
-    "edits": ("writer", read_changes, "its edits do not fit the text"),
-    "data": ("writer", read_data, "its reply is not the JSON that was asked for"),
-    "own": ("writer", read_own, "its reply to your prompt has no text"),
-    "critic": ("critic", read_critique, "its reply is not the critique that was asked for"),
-    "evaluator": ("evaluator", read_evaluation, "its reply is no verdict"),
-    "score": ("evaluator", lambda reply, _: read_score(reply), "its reply is no score"),
+_READERS: dict[str, tuple[Callable[..., Any], str]] = {
+    "code": (read_text, "its reply is not the code that was asked for"),
+    "words": (read_text, "its reply is not the text that was asked for"),
+    "either": (read_either, "its reply is neither code nor a text"),
+    "edits": (read_changes, "its edits do not fit the text"),
+    "data": (read_data, "its reply is not the JSON that was asked for"),
+    "own": (read_own, "its reply to your prompt has no text"),
+    "critic": (read_critique, "its reply is not the critique that was asked for"),
+    "evaluator": (read_evaluation, "its reply is no verdict"),
+    "score": (lambda reply, _: read_score(reply), "its reply is no score"),
 }
-FORMS = {
-    name: ReplyForm(who, _SHAPES[name], read, told) for name, (who, read, told) in _READERS.items()
-}
+FORMS = {name: ReplyForm(_SHAPES[name], *row) for name, row in _READERS.items()}
 
 
 def repeats_itself(reply: str) -> bool:

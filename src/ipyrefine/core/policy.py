@@ -35,12 +35,16 @@ _NOT_JUDGED = Stop(StopReason.UNJUDGED, "Accept the text, or say what you need a
 def next_step(run: Run) -> Stage | Stop:
     """Return the next stage of a run, or why it stops."""
     answered = run.stale and isinstance(run.decisions[-1], Expect | Retract)
-    if (stop := _settled_by_user(run)) and not answered:
-        return stop
+    if run.ruling and run.ruling.settles and run.chosen and not answered:
+        accepted = isinstance(run.ruling, Accept)
+        return Stop(
+            StopReason.ACCEPTED if accepted else StopReason.OVERRIDDEN,
+            f"You {'accepted' if accepted else 'passed'} {run.mention(run.chosen.number)}.",
+        )
     if run.answered:
         return Stop(StopReason.ANSWERED, "The question is answered. The text stays as it was.")
     if missing_drafts(run):
-        return Stage.CHOOSE if is_asked_first(run) else Stage.DRAFT
+        return Stage.CHOOSE if run.setup.words and run.setup.weak_editor else Stage.DRAFT
     if to_check(run):
         return Stage.CHECK
     if waiting := unverified(run):
@@ -73,11 +77,6 @@ def next_step(run: Run) -> Stage | Stop:
         f"Nothing says what to change in {run.mention(base.number)}. Give guidance, add a "
         "finding, or accept it.",
     )
-
-
-def is_asked_first(run: Run) -> bool:
-    """Return True if its writer is asked for code or words before it writes either."""
-    return run.setup.words is not None and run.setup.weak_editor
 
 
 def may_answer(run: Run) -> bool:
@@ -271,17 +270,6 @@ def revisions_without_improvement(run: Run) -> int:
     return count
 
 
-def _settled_by_user(run: Run) -> Stop | None:
-    ruling = run.ruling
-    if ruling is None or not ruling.settles or run.chosen is None:
-        return None
-    accepted = isinstance(ruling, Accept)
-    return Stop(
-        StopReason.ACCEPTED if accepted else StopReason.OVERRIDDEN,
-        f"You {'accepted' if accepted else 'passed'} {run.mention(run.chosen.number)}.",
-    )
-
-
 def _repeats(run: Run) -> Stop | None:
     """Return a stop where the latest revision repeats a text or closes nothing that was open.
 
@@ -428,16 +416,8 @@ _TYPICAL_TEXT = 400  # tokens of a text that nobody has written yet
 _TYPICAL_CRITIQUE = 300
 
 
-class Forecast(NamedTuple):
-    """What a run may take."""
-
-    calls: int  # model requests, at most
-    repairs: int  # how many of these are for replies that can't be read
-    revision: int  # tokens that one more revision takes, roughly
-
-
-def forecast(run: Run) -> Forecast:
-    """Return the most calls of a run within its limits, and what one more revision may take.
+def forecast(run: Run) -> tuple[int, int, int]:
+    """Return the most calls of a run, how many of them repair, and tokens of one more revision.
 
     At most every stage runs, and some replies have to be asked for again. A revision is estimated
     from those before it, or from the text at hand.
@@ -446,7 +426,7 @@ def forecast(run: Run) -> Forecast:
     drafts = 0 if own is not None else limits.candidates
     reading = limits.critique != "never" and not run.setup.weak_critic
     stages = drafts + limits.max_revisions
-    stages += is_asked_first(run)
+    stages += bool(run.setup.words and run.setup.weak_editor)
     stages += (reading + readers.has_evaluator(run)) * (max(1, drafts) + limits.max_revisions)
     calls = stages + MAX_REPAIRS * bool(stages)
     calls = calls if limits.budget.calls is None else min(calls, limits.budget.calls)
@@ -456,7 +436,7 @@ def forecast(run: Run) -> Forecast:
         prompt = _INSTRUCTIONS + estimate_tokens(len(run.task.model_dump_json()))
         evidence = estimate_tokens(EVIDENCE_CHARACTERS * len(run.setup.checks))
         revision = 2 * prompt + evidence + 3 * _typical_text(run) + _TYPICAL_CRITIQUE
-    return Forecast(calls, max(0, calls - stages), revision)
+    return calls, max(0, calls - stages), revision
 
 
 def _typical_text(run: Run) -> int:

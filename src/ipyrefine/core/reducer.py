@@ -62,7 +62,13 @@ def _apply(run: Run, event: Event) -> Run:
         case events.ExplanationReady():
             found = Explanation(**event.model_dump(include=set(Explanation.model_fields)))
             run = run.replace(explanations=(*run.explanations, found))
-            return _without_wish(run) if event.ends else run
+            if event.ends:  # what was the user's wish only asked something
+                left = {id_: one for id_, one in run.points.items() if not one.by_user}
+                for text in run.iterations:
+                    results = {id_: one for id_, one in text.results.items() if id_ in left}
+                    run = amend(run, text.number, results=results)
+                run = run.replace(points=left, unconsumed_replies=())
+            return run
         case events.VerdictReached(iteration=number):
             if event.points:
                 run = run.replace(points=run.points | {one.id: one for one in event.points})
@@ -81,15 +87,6 @@ def _apply(run: Run, event: Event) -> Run:
             return run.replace(ran=event.ran)
         case events.Stopped():
             return _stop(run, event)
-
-
-def _without_wish(run: Run) -> Run:
-    """Return the run without the point that the user's wish was, as it only asked something."""
-    left = {id_: one for id_, one in run.points.items() if not one.by_user}
-    for text in run.iterations:
-        results = {id_: one for id_, one in text.results.items() if id_ in left}
-        run = amend(run, text.number, results=results)
-    return run.replace(points=left, unconsumed_replies=())
 
 
 def _add_draft(run: Run, event: events.DraftReady) -> Run:

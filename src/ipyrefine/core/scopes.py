@@ -126,7 +126,11 @@ class _Part(NamedTuple):
 
 
 def _part(node: ast.stmt, *, reflects: bool) -> _Part:
-    words = {word for text in _strings(node) for word in re.findall(r"\w+", text)}
+    # Docstrings, and others that stand alone, say nothing.
+    alone = {id(one.value) for one in ast.walk(node) if isinstance(one, ast.Expr)}
+    values = (o for o in ast.walk(node) if isinstance(o, ast.Constant) and id(o) not in alone)
+    texts = (one.value for one in values if isinstance(one.value, str))
+    words = {word for text in texts for word in re.findall(r"\w+", text)}
     if reflects:
         words |= {one.attr for one in ast.walk(node) if isinstance(one, ast.Attribute)}
     try:
@@ -140,14 +144,6 @@ def _part(node: ast.stmt, *, reflects: bool) -> _Part:
     }
     read = {one.name for one in reads if one.inside or not one.bound}
     return _Part(node, frozenset(words | read), binds, binds | stored)
-
-
-def _strings(node: ast.AST) -> Iterator[str]:
-    """Yield the strings in code, without docstrings and others that stand alone."""
-    alone = {id(one.value) for one in ast.walk(node) if isinstance(one, ast.Expr)}
-    for one in ast.walk(node):
-        if isinstance(one, ast.Constant) and isinstance(one.value, str) and id(one) not in alone:
-            yield one.value
 
 
 def _behind(parts: list[_Part], wanted: set[str]) -> list[_Part]:

@@ -234,11 +234,6 @@ class Cell(NamedTuple):
         return self.result.passed is False and not one.dropped and bears
 
     @property
-    def is_settled(self) -> bool:
-        """Whether it is mended, or set aside."""
-        return self.result.passed is True or bool(self.point.dropped)
-
-    @property
     def blocks(self) -> bool:
         """Whether it is open and keeps the text from passing."""
         return self.is_open and self.point.counts and self.result.counts

@@ -4,7 +4,6 @@ import ast
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import TypeGuard
 
 from ipyrefine.core.syntax import ERRORS, names_bound, names_used, parse, try_parse, unparse
 from ipyrefine.core.table import MAX_CODE, Cell, Point, Result
@@ -41,7 +40,7 @@ def _read_tests(tree: ast.Module, source: str, text: ast.Module) -> list[Point]:
     body = [
         one
         for one in tree.body
-        if not (_is_definition(one) and one.name in own) and unparse(one) not in whole
+        if getattr(one, "name", "") not in own and unparse(one) not in whole
     ]
     found = [one for one in body if isinstance(one, _Function) and one.name.startswith("test_")]
     if not found and body == tree.body and _CLAIM.search(source):
@@ -66,10 +65,6 @@ def _broken(name: str, source: str, reason: str) -> Point:
 
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
-
-
-def _is_definition(node: ast.AST) -> TypeGuard[_Function | ast.ClassDef]:
-    return isinstance(node, _Function | ast.ClassDef)
 
 
 def _quote(test: _Function, lines: Sequence[str]) -> str:
@@ -127,7 +122,10 @@ def name_apart(tests: Iterable[Point], earlier: Iterable[Point], number: int) ->
         name, again = test.words, 2
         while name in taken:
             name, again = f"{test.words}_{again}", again + 1
-        code = test.code if name == test.words else _renamed(test.code, name)
+        code, tree = test.code, try_parse(test.code) if name != test.words else None
+        if tree and (function := _function(tree)):  # else it is not tried
+            function.name = name
+            code = unparse(tree)
         taken.add(name)
         codes.add(_body(test.code))
         fresh.append(test.replace(words=name, code=code, text=number))
@@ -141,14 +139,6 @@ def _body(code: str) -> str:
     if ast.get_docstring(test):
         test.body = test.body[1:] or [ast.Pass()]
     test.name = "test"
-    return unparse(tree)
-
-
-def _renamed(code: str, new: str) -> str:
-    tree = try_parse(code)
-    if tree is None or not (test := _function(tree)):  # it is not tried
-        return code
-    test.name = new
     return unparse(tree)
 
 

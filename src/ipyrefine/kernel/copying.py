@@ -170,7 +170,8 @@ def _copy(value: Any, output: Output, here: Collection[str], *, exact: bool) -> 
     began, start, (limit, deadline) = monotonic(), output.tell(), (output.limit, output.deadline)
     is_table = is_frame(value) or is_named(value, "pyarrow", "Table")
     output.is_data = is_table and TOKENS_STAY.get()
-    rows = _count_rows(value)
+    has_rows = (is_frame(value) or is_array(value)) and value.shape
+    rows = int(value.shape[0]) if has_rows else 0
     try:
         if rows:  # what is left then is for its first rows
             output.limit = start + (limit - start) // 2
@@ -207,12 +208,6 @@ def _copy(value: Any, output: Output, here: Collection[str], *, exact: bool) -> 
         room=stop - start + _OVERHEAD * pickler.count,
         seconds=round(monotonic() - began, 3),
     )
-
-
-def _count_rows(value: Any) -> int:
-    if is_frame(value) or is_array(value):
-        return int(value.shape[0]) if value.shape else 0
-    return 0
 
 
 def _pickle(value: Any, output: Output, here: Collection[str], *, exact: bool) -> Any:

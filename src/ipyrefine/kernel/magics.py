@@ -51,8 +51,12 @@ def python_part(text: str) -> PythonPart:
             bound = "".join(f"{unparse(target)} = " for target in targets)
             names |= {n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)}
             # Nothing where no block becomes empty: a linter would not like the other.
-            timed = _timed(node.value)
-            instead = f"{bound}{timed}" if timed else "pass" * bool(node.col_offset)
+            instead = "pass" * bool(node.col_offset)
+            match node.value:
+                case ast.Call(args=[ast.Constant("time"), ast.Constant(str(timed))]) if try_parse(
+                    timed
+                ):
+                    instead = f"{bound}{timed}"
             source[number] = f"{' ' * node.col_offset}{instead}\n"
             for other in range(node.lineno, node.end_lineno or node.lineno):
                 source[other] = "\n"
@@ -67,14 +71,6 @@ def has_python_beside_magics(text: str) -> bool:
     part = python_part(text)
     body = parse(part.code).body if part.lines else []
     return any(not isinstance(node, ast.Pass) for node in body)
-
-
-def _timed(node: ast.expr) -> str:
-    """Return the Python that ``%time`` runs in a line; empty for any other magic."""
-    match node:
-        case ast.Call(args=[ast.Constant("time"), ast.Constant(str(code))]) if try_parse(code):
-            return code
-    return ""
 
 
 def _is_ipython(node: ast.expr) -> bool:

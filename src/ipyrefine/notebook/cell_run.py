@@ -245,8 +245,8 @@ class CellRun:
                 return self._see(name)
             case "tests":
                 return self._add_tests()
-            case "back":
-                self._restore()
+            case "back" if self._accepted and (ran := self._accepted.restore()):
+                self._tell(ran)
             case "ask":
                 return self._explain(fields["words"], fields["iteration"])
             case "unconfined" | "above" as setting:
@@ -320,16 +320,12 @@ class CellRun:
         failed = self.session.run.stop_reason is StopReason.FAILED
         return Setup(
             self._magics,
-            changed=self._redraw,
+            changed=lambda: self.panel and self.panel.draw(),
             finish=self._use_setup,
             word="Use it and try again" if failed else "Use it",
             url=self._options.base_url or "",
             model=self.session.run.setup.model,
         )
-
-    def _redraw(self) -> None:
-        if self.panel is not None:
-            self.panel.draw()
 
     def _use_setup(self, how: str) -> None:
         """Have the run go on with what was set up; one that failed goes on at once."""
@@ -497,10 +493,6 @@ class CellRun:
         """What its texts are run on."""
         return self._options.variables.copies
 
-    @property
-    def _may_restore(self) -> bool:
-        return self._accepted is not None and self._accepted.may_restore
-
     def _expect_cell(self, place: Destination | None) -> None:
         """Wait for the first run of the accepted text's cell."""
         if not self.session.run.task.is_python:
@@ -531,10 +523,6 @@ class CellRun:
         if self.panel and run.stop_reason is StopReason.ACCEPTED and not self.session.running:
             self._finish_unless_undone(self._note)
 
-    def _restore(self) -> None:
-        if self._accepted and (ran := self._accepted.restore()):
-            self._tell(ran)
-
     async def _settle(self) -> None:
         """Wait until the accepted text is in its cell, and the page's word on it was read."""
         if self._inserting:
@@ -552,7 +540,7 @@ class CellRun:
 
     def _finish_unless_undone(self, note: str) -> None:
         """Close the panel, unless values of the notebook may still be put back there."""
-        if not (self.panel and self._may_restore):
+        if not (self.panel and self._accepted and self._accepted.may_restore):
             self._finish(note)
             return
         self._note = note

@@ -43,12 +43,10 @@ _PIECE_SECONDS = 0.5  # what a model writes in this time is one piece of a recor
 _VOLATILE = re.compile(r"(?<=material-)[0-9a-f]+|0x[0-9a-f]+|\b\d+(\.\d+)? ?s\b")
 
 
-class Piece(Record):
+class Piece(Delta):
     """A piece of a reply, `after` so many seconds since the piece before it or the request."""
 
     after: float = Field(ge=0, le=_LONGEST_PAUSE)
-    text: str
-    kind: Literal["text", "thinking"]
 
 
 class Call(Record):
@@ -190,7 +188,7 @@ class RecordedModel:
         usage = call.usage if exact else call.usage.replace(for_another=1)
         for piece in call.pieces:
             await self._sleep(piece.after / self._speed)
-            yield Delta(kind=piece.kind, text=piece.text)
+            yield piece
         text, thinking = call.joined("text"), call.joined("thinking")
         yield Reply(text=text, thinking=thinking, finish=call.finish, usage=usage)
 

@@ -742,7 +742,7 @@ def _check(run: Run, evidence: table.Result) -> Item:
 def item(run: Run, point: Point, result: table.Result | None) -> Item:
     """Return a point as a text misses, holds or has mended it, in words."""
     cell, test, dismiss = Cell(point, result) if result else None, is_critics(point), "Dismiss"
-    settled = bool(cell and cell.is_settled)
+    settled = bool(cell and (cell.result.passed or cell.point.dropped))
     notes = []
     if test:
         untried = "" if cell else "It came after this text."

@@ -562,15 +562,16 @@ def settings(run: Run) -> list[str]:
     parts += [f"checks {', '.join(setup.checks)}"] if setup.checks else []
     parts += [f"target {score(run.limits.target)}"] if has_scores(run) else []
     parts += [bounds(run)]
-    return [*parts, f"≈ {count(_round_up(forecast(run).revision), 'token')} per further revision"]
+    *_, revision = forecast(run)
+    return [*parts, f"≈ {count(_round_up(revision), 'token')} per further revision"]
 
 
 def bounds(run: Run) -> str:
     """Return the most that a run can take: its calls, and the tokens and dollars of its budget."""
-    most, budget = forecast(run), run.limits.budget
-    parts = [count(run.limits.max_revisions, "revision"), count(most.calls - most.repairs, "call")]
-    if most.repairs:
-        parts[-1] += f" (+ {most.repairs} if replies can't be read)"
+    (calls, repairs, _), budget = forecast(run), run.limits.budget
+    parts = [count(run.limits.max_revisions, "revision"), count(calls - repairs, "call")]
+    if repairs:
+        parts[-1] += f" (+ {repairs} if replies can't be read)"
     tokens = ((getattr(budget, name), noun) for name, noun in _TOKENS.items())
     parts += [count(number, noun) for number, noun in tokens if number is not None]
     parts += [cost(budget.cost)] if budget.cost is not None else []
