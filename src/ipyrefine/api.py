@@ -29,7 +29,6 @@ from ipyrefine.core.model import (
     Price,
     Setup,
     Stage,
-    Task,
     Words,
     refused,
 )
@@ -496,7 +495,12 @@ def _begin(text: str, options: Options) -> _Begun:
     )
     own = tuple(one.name for one in checks)
     if chosen.or_words and draft is None:
-        words, checks = _or_words(make_task, checks, options.no_checks)
+        known = [one for one in profiles.builtin().values() if one.form == "prose"]
+        others = (one for one in known if one.name not in ("prose", "data"))
+        tasks = tuple(map(make_task, [profiles.find("prose"), *others]))
+        of_words, said = find_demands(tasks[0], checks, without=options.no_checks)
+        words = Words(tasks=tasks, checks=tuple(one.name for one in of_words), demands=said)
+        checks = (*checks, *of_words)
     checks, demands = (*checks, *found), [*phrases]
     if looks:
         from ipyrefine.checks.python import RunOnCopies
@@ -585,22 +589,6 @@ def _settle_limits(
     if isinstance(models.reader, NoWriter) and (critique == "always" or prompts.judge):
         raise NoModel(NO_MODEL)
     return limits.replace(critique=critique), prompts
-
-
-def _or_words(
-    make_task: Callable[[Profile], Task], own: Sequence[Check], without: Sequence[str]
-) -> tuple[Words, tuple[Check, ...]]:
-    """Return what a task is once its writer finds that it wants words, and all checks."""
-    known = [one for one in profiles.builtin().values() if one.form == "prose"]
-    others = (one for one in known if one.name not in ("prose", "data"))
-    kinds = [profiles.find("prose"), *others]
-    found, demands = find_demands(make_task(kinds[0]), own, without=without)
-    words = Words(
-        tasks=tuple(map(make_task, kinds)),
-        checks=tuple(one.name for one in found),
-        demands=demands,
-    )
-    return words, (*own, *found)
 
 
 def _go_on(run: Run, options: Options) -> _Begun:

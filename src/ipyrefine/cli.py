@@ -59,7 +59,12 @@ def main(arguments: list[str] | None = None) -> int:
             stream.reconfigure(errors="replace")
     options, unknown = _parser().parse_known_args(arguments)
     if unknown:
-        options.parser.error(_explain_unknown(unknown[0], options.parser))
+        word, command = unknown[0], options.parser
+        problem = f"unexpected argument {word!r}."
+        if word.startswith("-"):
+            hint = did_you_mean(word, command._option_string_actions)
+            problem = f"there is no option {word}.{hint}"
+        command.error(f"{problem} `{command.prog} --help` lists what it takes.")
     try:
         return int(options.action(options) or 0)
     except (Interrupted, KeyboardInterrupt) as error:
@@ -152,14 +157,6 @@ def _parser() -> argparse.ArgumentParser:
     for command in commands.choices.values():
         command.set_defaults(parser=command)
     return parser
-
-
-def _explain_unknown(word: str, command: argparse.ArgumentParser) -> str:
-    if word.startswith("-"):
-        problem = f"there is no option {word}.{did_you_mean(word, command._option_string_actions)}"
-    else:
-        problem = f"unexpected argument {word!r}."
-    return f"{problem} `{command.prog} --help` lists what it takes."
 
 
 def _export(options: argparse.Namespace) -> None:

@@ -15,7 +15,7 @@ from kit import READY, ended, told
 
 from ipyrefine.core.alignment import compare, unified_diff
 from ipyrefine.core.critiques import read_critique
-from ipyrefine.core.edits import Edit, apply, losses, read_edits
+from ipyrefine.core.edits import apply, losses, read_edits
 from ipyrefine.core.evaluations import read_evaluation
 from ipyrefine.core.forms import Asked, read_either, read_own, read_words
 from ipyrefine.core.model import Limits, Task
@@ -109,14 +109,14 @@ MISQUOTES = {
 @pytest.mark.parametrize("case", MISQUOTES)
 def test_where_an_edit_misses_the_lines_most_like_it_are_quoted(case):
     text, find, expected = MISQUOTES[case]
-    changed, (miss,) = apply(text, [Edit(find, "")])
+    changed, (miss,) = apply(text, [(find, "")])
     assert changed == text
     assert expected in miss
     assert len(miss) <= 2_600
 
 
 def test_nothing_is_quoted_for_a_piece_that_is_like_no_line():
-    _, (miss,) = apply("one two\n" * 9, [Edit("四五六七", "")])
+    _, (miss,) = apply("one two\n" * 9, [("四五六七", "")])
     assert miss == "what edit 1 finds does not stand in the text."
 
 
@@ -131,7 +131,7 @@ def test_nothing_is_quoted_for_a_piece_that_is_like_no_line():
     ],
 )
 def test_edits_meet_one_another(text, edits, new, times):
-    changed, misses = apply(text, [Edit(*one) for one in edits])
+    changed, misses = apply(text, edits)
     found = [int((re.search(r"(\d+) times", miss) or ["", 0])[1]) for miss in misses]
     assert (changed, found) == (new, times)
 

@@ -22,7 +22,7 @@ from kit import (
     text,
 )
 
-from ipyrefine.core.edits import Edit, Selection, apply, read_edits
+from ipyrefine.core.edits import Selection, apply, read_edits
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.forms import Asked, read_changes
 from ipyrefine.core.model import Limits, Stage, StopReason, Task
@@ -45,7 +45,7 @@ def test_edits_are_read_with_what_stands_around_them():
         "f1: shorter\n\n" + edit("a b", "c"),
         "f1: shorter\n<find>a b</find><replace>c</replace>",
     ):
-        assert read_edits(reply) == ([Edit("a b", "c")], "f1: shorter")
+        assert read_edits(reply) == ([("a b", "c")], "f1: shorter")
 
 
 @pytest.mark.parametrize(
@@ -58,11 +58,11 @@ def test_edits_are_read_with_what_stands_around_them():
     ],
 )
 def test_a_piece_is_found_letter_for_letter_and_replaced(old, find, replace, new):
-    assert apply(old, [Edit(find, replace)]) == (new, [])
+    assert apply(old, [(find, replace)]) == (new, [])
 
 
 def test_an_edit_that_fits_nowhere_or_twice_changes_nothing_and_says_where_it_might():
-    changed, misses = apply(SOURCE, [Edit("return 2", "return 3"), Edit("if y:\n    return 1", "")])
+    changed, misses = apply(SOURCE, [("return 2", "return 3"), ("if y:\n    return 1", "")])
     assert changed == SOURCE
     assert misses[0] == "what edit 1 finds stands in the text 2 times: add to it"
     assert misses[1].startswith("what edit 2 finds does not stand in the text. The nearest lines")

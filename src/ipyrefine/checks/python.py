@@ -6,7 +6,7 @@ import copy
 import re
 import signal
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
 from ipyrefine.checks import Context
@@ -75,8 +75,7 @@ class RunsCleanly(NameReader):
     """
 
     name = "run"
-    _unasked = False
-    _is_worth: Callable[[ast.Module], bool] = staticmethod(has_steps)  # being run unasked
+    _unasked = _looks = False
 
     def __init__(
         self,
@@ -109,7 +108,9 @@ class RunsCleanly(NameReader):
         if task.is_foreign:
             return not_python(self.name, task)
         code = python_part(text).code
-        if self._unasked and (tree := try_parse(code)) and not self._is_worth(tree):
+        tree = try_parse(code) if self._unasked else None
+        is_idle = tree and all(isinstance(one, ast.Pass) for one in tree.body)
+        if tree and (is_idle if self._looks else not has_steps(tree)):  # not worth running
             return await self.or_undefined(Result(name=self.name, counts=False), text, task)
         if self._stopped or (text.lstrip().startswith("%%") and code == text):
             detail = self._too_long("Not run: an earlier draft") if self._stopped else _NO_PYTHON
@@ -233,7 +234,7 @@ class RunOnCopies(RunsCleanly):
     def looking(self) -> Self:
         """Return this check for a cell that is run to see it, also if it only defines names."""
         other = copy.copy(self)
-        other._is_worth = lambda tree: any(not isinstance(one, ast.Pass) for one in tree.body)
+        other._looks = True
         return other
 
 

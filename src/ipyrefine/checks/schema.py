@@ -205,7 +205,10 @@ def read_json(text: str) -> Any:
         RecursionError: it is nested too deeply.
     """
     return json.loads(
-        text, object_pairs_hook=_read_object, parse_constant=_refuse, parse_float=_read_float
+        text,
+        object_pairs_hook=_read_object,
+        parse_constant=_refuse,
+        parse_float=lambda one: float(one) if math.isfinite(float(one)) else _refuse(one),
     )
 
 
@@ -215,10 +218,6 @@ def _read_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         key = counts.most_common(1)[0][0]
         raise ValueError(f"the key {shorten(repr(key), _VALUE_WIDTH)} is repeated")
     return dict(pairs)
-
-
-def _read_float(digits: str) -> float:
-    return float(digits) if math.isfinite(float(digits)) else _refuse(digits)
 
 
 def _refuse(digits: str) -> Any:

@@ -45,23 +45,17 @@ class Suite:
         """Run the tests on a text, and return what each shows, by their names."""
         code = python_part(text).code
         results = await self._results(tests, code, task.text)
-        results = self._with_conditions(tests, results, code)
-        results = await self._with_values(tests, results, text)
-        source = "\n".join(f"{one.module}\n{one.code}" for one in tests)
-        computed = self._copies.may_compute(code, source)
-        return {name: one.replace(computed=computed) for name, one in results.items()}
-
-    def _with_conditions(self, tests: Sequence[Point], results: _Results, code: str) -> _Results:
-        """Return the results; tests that ran on first rows only say nothing."""
-        found = _Results()
-        for test in tests:
+        for test in tests:  # those that ran on first rows only say nothing
             lack = self._copies.conditions(code, f"{test.module}\n{test.code}")
             one = results[test.words]
             if lack and one.passed is not None:
                 shown = not_tried("it", lack) + (f" {one.shows}" if one.shows else "")
                 one = one.replace(passed=None, shows=shown)
-            found[test.words] = one.replace(conditions=lack)
-        return found
+            results[test.words] = one.replace(conditions=lack)
+        results = await self._with_values(tests, results, text)
+        source = "\n".join(f"{one.module}\n{one.code}" for one in tests)
+        computed = self._copies.may_compute(code, source)
+        return {name: one.replace(computed=computed) for name, one in results.items()}
 
     async def _with_values(self, tests: Sequence[Point], results: _Results, text: str) -> _Results:
         """Add the text's values to the results of failing tests that compare results."""

@@ -270,8 +270,8 @@ def settle(run: Run, base: Iteration, critique: Critique) -> tuple[Critique, tup
         for id_, one in run.points.items()
         if one.unanswered and not one.dropped and (is_critics(one) or id_ in open_ids)
     }
-    kept = [id_ for id_, one in waiting.items() if {id_, one.words} & {*(critique.upheld or ())}]
-    kept = [*dict.fromkeys([*kept, *(id_ for id_ in waiting if id_ in again)])]
+    upheld = {*(critique.upheld or ())}
+    kept = [i for i, one in waiting.items() if {i, one.words} & upheld or i in again]
     answers = critique.upheld is not None and not reading.failure
     fixed = dict.fromkeys(critique.fixed)
     if not reading.failure:  # another reading takes the place of a bare No

@@ -25,16 +25,7 @@ _EDIT = [  # how one opens, what stands between its two parts, and how it ends
 ]
 
 
-class Edit(NamedTuple):
-    """A replacement in a text.
-
-    Attributes:
-        find: a piece of the text, which stands in it once.
-        replace: what takes its place.
-    """
-
-    find: str
-    replace: str
+Edit = tuple[str, str]  # a piece of a text that stands in it once, and what takes its place
 
 
 def read_edits(reply: str) -> tuple[list[Edit], str]:
@@ -48,7 +39,8 @@ def read_edits(reply: str) -> tuple[list[Edit], str]:
     ):
         around.append(reply[place : start.start()].strip())
         parts = reply[start.end() : middle.start()], reply[middle.end() : end.start()]
-        edits.append(Edit(*(part.rstrip(" \t").strip("\n") for part in parts)))
+        old, new = (part.rstrip(" \t").strip("\n") for part in parts)
+        edits.append((old, new))
         place = end.end()
     return edits, "\n".join(filter(None, [*around, reply[place:].strip()]))
 

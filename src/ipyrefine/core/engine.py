@@ -33,7 +33,7 @@ from ipyrefine.core.evaluations import as_feedback
 from ipyrefine.core.events import Event
 from ipyrefine.core.fences import read_answer
 from ipyrefine.core.forms import FORMS, Asked, Splitter, parse_form
-from ipyrefine.core.model import Fault, Form, Setup, Stage, StopReason, Task, WrittenText
+from ipyrefine.core.model import Fault, Form, Setup, Stage, StopReason, WrittenText
 from ipyrefine.core.points import is_cosmetic, left_open, read_notes, up_for_review
 from ipyrefine.core.policy import REPAIR_CHARACTERS, Stop
 from ipyrefine.core.ports import (
@@ -139,7 +139,13 @@ class Refinement:
                 )
             )
         setup = self.state.setup
-        _require_usable(setup.task, setup.draft)
+        names = [criterion.name for criterion in setup.task.criteria]
+        if not names:
+            raise UsageError("The task names no criterion to read it for.")
+        if len(names) > len(set(names)):
+            raise UsageError(f"Two criteria have the same name: {', '.join(sorted(names))}.")
+        if setup.draft is not None and not setup.draft.strip():
+            raise UsageError("The draft is empty; leave it out to have one written.")
         schemas = [s for one in self.checks if (s := getattr(one, "json_schema", None))]
         readers = {Stage.JUDGE: self.judge}
         self._requests = Requests(
@@ -881,13 +887,3 @@ async def _cancel(task: asyncio.Task[Any]) -> None:
         task.exception()  # nobody else asks for it
     if cancelled:
         raise asyncio.CancelledError
-
-
-def _require_usable(task: Task, draft: str | None) -> None:
-    names = [criterion.name for criterion in task.criteria]
-    if not names:
-        raise UsageError("The task names no criterion to read it for.")
-    if len(names) > len(set(names)):
-        raise UsageError(f"Two criteria have the same name: {', '.join(sorted(names))}.")
-    if draft is not None and not draft.strip():
-        raise UsageError("The draft is empty; leave it out to have one written.")

@@ -1,6 +1,7 @@
 """Reads the journal: list, find and forget runs."""
 
 import contextlib
+import re
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -68,7 +69,7 @@ class Journal:
         where, values = ["1"], list[str | int]()
         for word in _storable(search).split():
             where.append(r"(name LIKE ? ESCAPE '\' OR task LIKE ? ESCAPE '\')")
-            values += [_like(word)] * 2
+            values += ["%{}%".format(re.sub(r"[\\%_]", r"\\\g<0>", word))] * 2
         values.append(-1 if limit is None else limit)
         query = (
             "SELECT id, name, updated, title, outcome, basis, stop_reason, iterations FROM runs "
@@ -208,9 +209,3 @@ def _erase(connection: sqlite3.Connection, where: str, *values: str) -> int:
         count = connection.execute(f"DELETE FROM runs WHERE {where}", values).rowcount
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     return count
-
-
-def _like(word: str) -> str:
-    for special in "\\%_":
-        word = word.replace(special, f"\\{special}")
-    return f"%{word}%"

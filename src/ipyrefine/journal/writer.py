@@ -225,7 +225,12 @@ class Recorder:
     ) -> None:
         self.number = number
         self._path, self._origin, self._sequence = path, origin, sequence
-        self._name = _check_name(name) if name else ""
+        if name and (not _NAME.fullmatch(name) or _FILE_NAME.fullmatch(name)):
+            raise UsageError(
+                f"{name[:80]!r} cannot name a run. Use up to 64 letters, digits, dots and dashes, "
+                "starting with a letter, and no file ending."
+            )
+        self._name = name
         self._settings = dict(settings or {})
         self._unwritten: list[Event] = []
         self._latest: Event | None = None  # the latest that was written
@@ -307,8 +312,11 @@ class Recorder:
     def _insert_run(self, connection: sqlite3.Connection, run: Run) -> int:
         task, origin = run.setup.subject, self._origin
         title = task.partition("\n")[0].strip()
+        words = re.findall(r"\w+", title.lower())[:_NAME_WORDS]
+        name = "-".join(words)[:_NAME_CHARACTERS].rstrip("-")
+        name = name if _NAME.fullmatch(name) else f"run-{name}".rstrip("-")
         row = {
-            "name": self._name or _make_name(title),
+            "name": self._name or name,
             "updated": time.time(),
             "title": title[:_TITLE_CHARACTERS],
             "model": run.setup.model,
@@ -322,18 +330,3 @@ class Recorder:
         number = connection.execute(statement, row).lastrowid
         assert number is not None, "an INSERT gives its row a number"
         return number
-
-
-def _check_name(name: str) -> str:
-    if not _NAME.fullmatch(name) or _FILE_NAME.fullmatch(name):
-        raise UsageError(
-            f"{name[:80]!r} cannot name a run. Use up to 64 letters, digits, dots and dashes, "
-            "starting with a letter, and no file ending."
-        )
-    return name
-
-
-def _make_name(title: str) -> str:
-    words = re.findall(r"\w+", title.lower())[:_NAME_WORDS]
-    name = "-".join(words)[:_NAME_CHARACTERS].rstrip("-")
-    return name if _NAME.fullmatch(name) else f"run-{name}".rstrip("-")

@@ -140,7 +140,13 @@ class CellTarget:
         placed = Placed(how="unavailable", reason="no-kernel")
         reachable = self.cell_id is not None and (not executing or hears_comms_while_running())
         if reachable and not origin and self._added and destination != "insert":
-            placed = await _replace(self._added, shown, run=destination == "run")
+            placed = await put_text(
+                shown,
+                cell_id=self._added.cell_id,
+                op="replace",
+                expected_source=self._added.source,
+                run=destination == "run",
+            )
             if placed.how == "replaced":
                 origin = self._added
         if reachable and not placed.ok:
@@ -183,12 +189,6 @@ class CellTarget:
             f"{kept}The text is in `{self._variable}`; "
             "run `%refine accept insert` to put it into a new cell."
         )
-
-
-async def _replace(cell: Origin, text: str, *, run: bool) -> "Placed":
-    return await put_text(
-        text, cell_id=cell.cell_id, op="replace", expected_source=cell.source, run=run
-    )
 
 
 # The running cell

@@ -369,16 +369,13 @@ def call_refine(lines: list[str]) -> list[str]:
     The clean-up would strip ``>>>`` from the doctests a task states, and for IPython itself no
     comment can stand above a cell magic.
     """
-    first, *body = [*itertools.dropwhile(_is_aside, lines)] or [""]
+    held = itertools.dropwhile(lambda one: not one.strip() or one.lstrip()[0] == "#", lines)
+    first, *body = [*held] or [""]
     match = _CELL.match(first)
     if not match:
         return lines
     magic, line = match.groups()
     return [f"get_ipython().run_cell_magic({magic!r}, {line!r}, {''.join(body)!r})\n"]
-
-
-def _is_aside(line: str) -> bool:
-    return not line.strip() or line.lstrip().startswith("#")
 
 
 # A terminal asks the transformers whether a cell is complete: it must still see the magic then.

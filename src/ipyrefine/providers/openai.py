@@ -318,6 +318,7 @@ class OpenAIModel:
             Refused: the server answered with an error, or leads elsewhere.
         """
         send = client.get if body is None else partial(client.post, body=body)
+        login = f"Basic {self._login}" if self._login else key() and f"Bearer {key()}"
         # A server that sends its headers byte by byte is silent too.
         async with asyncio.timeout(self._timeout + _CONNECT_SECONDS):
             lost = None
@@ -326,7 +327,7 @@ class OpenAIModel:
                 stream = await send(
                     path,
                     cast_to=object,
-                    options={"headers": self._headers(key)},
+                    options={"headers": {"Authorization": login or openai.Omit()}},
                     stream=True,
                     stream_cls=openai.AsyncStream[Any],
                 )
@@ -338,10 +339,6 @@ class OpenAIModel:
             # A small reply could grow to any size: nothing is ever decompressed.
             response.headers.pop("Content-Encoding", None)
             yield response
-
-    def _headers(self, key: Key) -> dict[str, Any]:
-        own = f"Basic {self._login}" if self._login else key() and f"Bearer {key()}"
-        return {"Authorization": own or openai.Omit()}
 
     def _client(self) -> openai.AsyncOpenAI:
         """Return a client for one request: one that stays would be bound to its event loop."""

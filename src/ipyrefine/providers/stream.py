@@ -154,7 +154,10 @@ class Assembly:
         if not delta and not self.has_begun:
             delta = _object(choice.get("message"))  # a whole reply, which some repeat at the end
         reason = _string(choice.get("finish_reason"))
-        self.progress += _adds(delta) or bool(reason and self._reason is None)
+        # A model may think in any field, and a role says nothing.
+        held = (value for name, value in delta.items() if name != "role")
+        adds = any(one.strip() if isinstance(one, str) else one for one in held)
+        self.progress += adds or bool(reason and self._reason is None)
         self._reason = reason or self._reason
         fields = ("".join(text for _, text in _parts(delta.get(f))) for f in _THOUGHT_FIELDS)
         thoughts = next(filter(None, fields), "")
@@ -228,15 +231,6 @@ def _parts(value: object, kind: _Kind = "text") -> Iterator[tuple[_Kind, str]]:
         elif "refusal" in name:
             kind = "refusal"
         yield from _parts(next((value[f] for f in _PART_FIELDS if value.get(f)), None), kind)
-
-
-def _adds(delta: dict[str, Any]) -> bool:
-    """Return True if a delta holds more than its role; a model may think in any field."""
-    return any(
-        value.strip() if isinstance(value, str) else value
-        for name, value in delta.items()
-        if name != "role"
-    )
 
 
 def _object(value: object) -> dict[str, Any]:

@@ -215,7 +215,12 @@ def _assertion(example: Example, own: set[str], *, prints: bool) -> Iterator[str
         return
     yield from map(unparse, setup)
     if example.raises:
-        yield from _raises(example, own)
+        name = example.raises.strip().rpartition(".")[2]
+        known = name in own or hasattr(builtins, name)
+        head = f"pytest.raises({name})" if known else "pytest.raises(Exception) as error"
+        yield f"with {head}:\n{indent(example.call, '    ')}"
+        if not known:
+            yield f"assert {name!r} in [kind.__name__ for kind in error.type.__mro__]"
     elif example.kind == "holds":
         yield f"assert {example.call}"
     elif literal is None:
@@ -225,15 +230,6 @@ def _assertion(example: Example, own: set[str], *, prints: bool) -> Iterator[str
         if _has_float(literal):
             expected = f"pytest.approx({example.gives.strip()}, rel=1e-9, abs=1e-9)"
         yield f"assert {_enclosed(example.call)} == {expected}"
-
-
-def _raises(example: Example, own: set[str]) -> Iterator[str]:
-    name = example.raises.strip().rpartition(".")[2]
-    if name in own or hasattr(builtins, name):
-        yield f"with pytest.raises({name}):\n{indent(example.call, '    ')}"
-        return
-    yield f"with pytest.raises(Exception) as error:\n{indent(example.call, '    ')}"
-    yield f"assert {name!r} in [kind.__name__ for kind in error.type.__mro__]"
 
 
 def _enclosed(source: str) -> str:

@@ -324,7 +324,15 @@ def shorten(run: Run, limit: int = LIMIT) -> tuple[Run, bool]:
     if len(short.model_dump_json()) <= limit:
         return short, True
     room = max(_LEAST_TEXT, limit // (8 * max(1, len(texts))))
-    briefs = [_chosen(o) if o == run.chosen else _brief(o, room) for o in run.iterations]
+    left_out = {"results": {}, "evidence": (), "changes": {}, "thoughts": ""}
+    briefs = []
+    for one in run.iterations:
+        verdict = one.verdict and one.verdict.replace(why="", point="", line="")
+        brief = one.replace(text=_cut(one.text, room), verdict=verdict, **left_out)
+        if one == run.chosen:
+            results = dict([*one.results.items()][:_MAX_ITEMS])
+            brief = _without_details(one.replace(text=_cut(one.text), results=results))
+        briefs.append(brief)
     task = run.task.replace(text=_cut(run.task.text), materials=())
     run = run.replace(
         setup=run.setup.replace(task=task, draft=None),
@@ -357,18 +365,6 @@ def _without_details(one: Iteration) -> Iteration:
         for e in one.evidence
     )
     return one.replace(thoughts="", evidence=evidence)
-
-
-def _chosen(one: Iteration) -> Iteration:
-    return _without_details(
-        one.replace(text=_cut(one.text), results=dict([*one.results.items()][:_MAX_ITEMS]))
-    )
-
-
-def _brief(one: Iteration, room: int) -> Iteration:
-    verdict = one.verdict and one.verdict.replace(why="", point="", line="")
-    left_out = {"results": {}, "evidence": (), "changes": {}, "thoughts": ""}
-    return one.replace(text=_cut(one.text, room), verdict=verdict, **left_out)
 
 
 def _cut(text: str, limit: int = _TEXT_LIMIT) -> str:

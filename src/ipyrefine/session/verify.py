@@ -85,7 +85,9 @@ def exit_status(found: Iterable[Verified]) -> int:
 
 
 async def _verify(one: Recorded, *, cells: bool) -> Verified:
-    run, suite, note = one.run, _suite(one.run), ""
+    run, suite, note = one.run, kept_suite(one.run), ""
+    if run.task.is_python:  # with the tables of its task, which pytest is not given
+        suite = suite._replace(stated=read_examples(run.task.text))
     changed = one.now is not None and not holds_text(one.now, run.text)
     state: State = "not run"
     if not any(suite):
@@ -103,12 +105,6 @@ async def _verify(one: Recorded, *, cells: bool) -> Verified:
         state, why, note = await _try(run, suite, text)
         why += "; its cell has changed since" if changed else ""
     return Verified(one.cell, run.setup.subject.partition("\n")[0], state, why, note)
-
-
-def _suite(run: Run) -> Kept:
-    """Return the suite of a run, with the tables of its task; pytest is not given those."""
-    kept = kept_suite(run)
-    return kept._replace(stated=read_examples(run.task.text)) if run.task.is_python else kept
 
 
 async def _try(run: Run, suite: Kept, text: str) -> tuple[State, str, str]:
