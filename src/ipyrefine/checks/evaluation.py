@@ -427,14 +427,16 @@ def _output_matches(example: Example, outcome: Outcome) -> bool:
         error = str(outcome["error"])
         kind, colon, message = expected.splitlines()[-1].strip().partition(":")
         kind = kind.rpartition(".")[2]
-        same = _matches(f"{kind}:{message}", error) if colon else kind == error.partition(":")[0]
+        same = kind == error.partition(":")[0]
+        if colon:
+            same = _CHECKER.check_output(f"{kind}:{message}", error, _CHECKER_FLAGS)
         return expected.startswith(_TRACEBACK) and same
     value, literal = _decode(outcome), read_literal(expected)
     if _only_printed(example, outcome):
         return False
     # In a string that is the whole value, dots are dots unless the example says otherwise.
     dots = isinstance(literal, str | bytes) and "..." in expected and "ELLIPSIS" not in example.call
-    if not dots and _matches(expected, _prompt_output(outcome)):
+    if not dots and _CHECKER.check_output(expected, _prompt_output(outcome), _CHECKER_FLAGS):
         return True
     if outcome.get("stdout") or value is NO_VALUE or literal is NO_VALUE:
         return False
@@ -447,10 +449,6 @@ def _only_printed(example: Example, outcome: Outcome) -> bool:
     is_value = read_literal(example.gives.strip()) is not NO_VALUE
     call = try_parse_expression(example.call) is not None and "print" not in example.call
     return bool(printed and is_value and call and not example.prints)
-
-
-def _matches(expected: str, output: str) -> bool:
-    return _CHECKER.check_output(expected, output, _CHECKER_FLAGS)
 
 
 def _decode(description: object) -> Any:

@@ -598,7 +598,7 @@ class Refinement:
                 done.remove(check.name)
             else:
                 waiting.append(self._run_check(check, iteration))
-        if policy.lacks_tests(self.state, iteration):
+        if any(one.id not in iteration.results for one in self.state.tests):
             waiting.append(self._run_tests(iteration))
         async with _tasks(waiting) as tasks:
             for finished in asyncio.as_completed(tasks):

@@ -133,15 +133,11 @@ def to_check(run: Run) -> Iteration | None:
     texts: Iterable[Iteration] = _unverified(run) or (run.iterations if run.tests else ())
     for text in texts:
         ran = sum(not one.outdated for one in text.evidence)
-        waits = ran < len(run.setup.checks) or lacks_tests(run, text)
+        waits = ran < len(run.setup.checks)
+        waits = waits or any(one.id not in text.results for one in run.tests)
         if waits and readers.find_duplicate(run, text) is None:
             return text
     return None
-
-
-def lacks_tests(run: Run, iteration: Iteration) -> bool:
-    """Return True if the critic's tests, or some of them, have still to be run on a text."""
-    return any(one.id not in iteration.results for one in run.tests)
 
 
 # Readers

@@ -158,7 +158,16 @@ def _claims(code: str) -> tuple[Result, ...]:
     body = function.body[1:] if ast.get_docstring(function) is not None else function.body
     read = [_read(one) for one in body]
     start = 0 if all(read) else len(read) - 1
-    before = [one for one in (*above, *body[:start]) if not _is_own_import(one)]
+    # What is imported from the text itself, or is pytest, is there anyway.
+    before = [
+        one
+        for one in (*above, *body[:start])
+        if unparse(one) != "import pytest"
+        and not (
+            isinstance(one, ast.ImportFrom)
+            and (one.module or "").split(".")[0] not in sys.stdlib_module_names
+        )
+    ]
     setup = unparse(ast.Module(before, []))
     tests = any(isinstance(one, ast.Assert | ast.With) for one in before)
     if tests or not (body and read[-1]) or len(setup.splitlines()) > _SETUP_LINES:
@@ -185,14 +194,6 @@ def _read(node: ast.stmt) -> Result | None:
             name = unparse(a[0]).rpartition(".")[2]
             return Result(call=unparse(call), gives=f"raises {name}", source="critic")
     return None
-
-
-def _is_own_import(node: ast.stmt) -> bool:
-    """Return True if a statement imports what the text itself, or pytest, has."""
-    if isinstance(node, ast.Import):
-        return all(one.name == "pytest" for one in node.names)
-    standard = sys.stdlib_module_names
-    return isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] not in standard
 
 
 def _changed(run: Run, iteration: Iteration) -> Iterator[Result]:

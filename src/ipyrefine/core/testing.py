@@ -46,10 +46,10 @@ def _read_tests(tree: ast.Module, source: str, text: ast.Module) -> list[Point]:
     if not found and body == tree.body and _CLAIM.search(source):
         return [_broken("test_block", source, "It has no function whose name starts with test_.")]
     others = [one for one in body if one not in found and not isinstance(one, _DOES)]
-    module, lines, tests = "\n\n".join(map(unparse, others)), source.splitlines(), list[Point]()
+    module, tests = "\n\n".join(map(unparse, others)), list[Point]()
     for one in found[:MAX_OF_RUN]:
         code = "\n\n".join(map(unparse, needed([one], others)))
-        quote = _quote(one, lines)
+        quote = _quote(one)
         test = Point(kind="test", words=one.name, code=code[:MAX_CODE], quote=quote)
         if len(code) > MAX_CODE:
             test = test.replace(dropped="long")
@@ -67,7 +67,7 @@ def _broken(name: str, source: str, reason: str) -> Point:
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def _quote(test: _Function, lines: Sequence[str]) -> str:
+def _quote(test: _Function) -> str:
     """Return the words behind a test: its docstring."""
     parts = (" ".join(part.split()) for part in _PARTS.split(ast.get_docstring(test) or ""))
     quote = " / ".join(filter(None, parts))

@@ -12,7 +12,6 @@ from ipyrefine.core.decisions import Override
 from ipyrefine.core.model import Outcome, StopReason
 from ipyrefine.core.readers import OWN
 from ipyrefine.core.run import Run
-from ipyrefine.core.stated import read_examples
 from ipyrefine.core.stored import OtherVersion
 from ipyrefine.core.syntax import names_at_top, names_used, tree_of
 from ipyrefine.core.table import Result
@@ -86,8 +85,6 @@ def exit_status(found: Iterable[Verified]) -> int:
 
 async def _verify(one: Recorded, *, cells: bool) -> Verified:
     run, suite, note = one.run, kept_suite(one.run), ""
-    if run.task.is_python:  # with the tables of its task, which pytest is not given
-        suite = suite._replace(stated=read_examples(run.task.text))
     changed = one.now is not None and not holds_text(one.now, run.text)
     state: State = "not run"
     if not any(suite):
@@ -155,21 +152,24 @@ def _unrepeated(run: Run, tried: Collection[str]) -> str:
     said = (d for d in run.decisions if isinstance(d, Override) and d.outcome is Outcome.PASS)
     if verdict is None or (verdict.basis == "user" and (any(said) or not verdict.passed)):
         return ""
-    deciding = [one for one in run.chosen.evidence if _decides(one)] if run.chosen else []
+    # What a check of the user's own decided, or could not be run to decide.
+    deciding = [
+        one
+        for one in (run.chosen.evidence if run.chosen else ())
+        if (
+            one.decisive and one.basis in OWN
+            if one.passed
+            else one.counts
+            and (one.passed is False or one.not_run)
+            and not (one.by_examples or one.basis == "run")
+        )
+    ]
     names = [say.check_name(one.name) for one in deciding]
     again = {_NOUNS.get(verdict.basis)} & {*tried} or verdict.basis in {e.basis for e in deciding}
     if verdict.passed and not again:
         names.append(say.SOURCES.get(verdict.basis, f"`{verdict.basis}`"))
     found = " and ".join(names)
     return f"the verdict rests on {found}, which can't be run from this file" if found else ""
-
-
-def _decides(one: Result) -> bool:
-    """Return True for what a check of the user's own decided, or could not be run to decide."""
-    missed = one.counts and (one.passed is False or one.not_run)
-    if one.passed:
-        return one.decisive and one.basis in OWN
-    return missed and not one.by_examples and one.basis != "run"
 
 
 def _tallies(tried: list[Result]) -> Iterator[str]:
