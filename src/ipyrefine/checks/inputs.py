@@ -48,7 +48,6 @@ _LIKELY = (
     (r".*[^s]s|.*(?:list|arr|seq|data|matrix).*", "list"),
 )
 _TYPES = ("int", "list", "table", "list[tuple[str, int]]", "str", "list[str]", "dict")
-_FILLERS = (ast.Constant, ast.Pass)  # statements of a function that is not written yet
 _MOST_TRIED = 24  # calls of code without types, of which the first that gives something is shown
 
 
@@ -204,12 +203,12 @@ def first_calls(task_text: str) -> tuple[Example, ...]:
     """
     if (function := _head(task_text)) is None:
         return ()
-    placed, by_word = _parameters(function.args, optional=True)
-    if not (placed or by_word) or function.args.vararg or function.args.kwarg:
+    parameters = _parameters(function.args, optional=True)
+    if not parameters or function.args.vararg or function.args.kwarg:
         return ()
-    types, words = [one.annotation for one in (*placed, *by_word)], tuple(o.arg for o in by_word)
+    words = tuple(one.name for one in parameters if one.by_word)
     with suppress(KeyError, TypeError):  # an annotation is not plain
-        rows = [_values_of(types, n) for n in range(3)]
+        rows = [_values_of([one.type for one in parameters], n) for n in range(3)]
         return tuple(_as_examples(_Call(function.name, row, words) for row in rows))
     return ()
 
@@ -219,9 +218,7 @@ def _head(task_text: str) -> ast.FunctionDef | None:
         node
         for tree in fenced_python(task_text)
         for node in tree.body
-        if isinstance(node, ast.FunctionDef)
-        # Docstrings, dots and ``pass``.
-        and all(isinstance(o.value if isinstance(o, ast.Expr) else o, _FILLERS) for o in node.body)
+        if isinstance(node, ast.FunctionDef) and all(map(_is_filler, node.body))
     ]
     heads = (try_parse(f"def {head}: ...") for head in _HEAD.findall(_FENCE.sub("", task_text)))
     inline = (tree.body[0] for tree in heads if tree)
@@ -270,44 +267,47 @@ def own_calls(code: str, task_text: str) -> tuple[Example, ...]:
 
 def _first(function: ast.FunctionDef, task_text: str) -> Iterator[Example]:
     shown = filter(None, map(_read_call, read_examples(ast.get_docstring(function) or "")))
-    first, *others = _guesses(*_parameters(function.args), function.name)
-    quoted = _QUOTED.findall(task_text) if len(first.arguments) == 1 else []
+    first, *others = _guesses(parameters := _parameters(function.args), function.name)
+    quoted = _QUOTED.findall(task_text) if len(parameters) == 1 else []
     likely = [*shown, first, *(first.replace(0, one) for one in quoted)]
     return iter(_as_examples([*likely, *others]))
 
 
-def _parameters(
-    every: ast.arguments, *, optional: bool = False
-) -> tuple[list[ast.arg], list[ast.arg]]:
-    """Return what a call has to give by its place, with `optional` also may, and by a keyword."""
+class _Parameter(NamedTuple):
+    name: str
+    type: ast.expr | None = None
+    by_word: bool = False
+
+
+def _parameters(every: ast.arguments, *, optional: bool = False) -> list[_Parameter]:
+    """Return what a call has to give, with `optional` also what it may give by its place."""
     placed = [one for one in (*every.posonlyargs, *every.args) if one.arg not in ("self", "cls")]
     if not optional:
         placed = placed[: max(0, len(placed) - len(every.defaults))]
     pairs = zip(every.kwonlyargs, every.kw_defaults, strict=True)
-    return placed, [one for one, default in pairs if not default]
+    words = [_Parameter(one.arg, one.annotation, True) for one, default in pairs if not default]
+    return [*(_Parameter(one.arg, one.annotation) for one in placed), *words]
 
 
-def _guesses(
-    placed: Sequence[ast.arg], by_word: Sequence[ast.arg], name: str, turn: int = 0
-) -> list[_Call]:
+def _guesses(parameters: Sequence[_Parameter], name: str, turn: int = 0) -> list[_Call]:
     """Return calls with values for some parameters, of the likeliest types first."""
-    parameters, words = [*placed, *by_word], tuple(one.arg for one in by_word)
     few = round(200 ** (1 / max(1, len(parameters))))  # types of each, as all combine
     types = [_types_of(one)[:few] for one in parameters]
     ways = sorted(product(*(range(len(one)) for one in types)), key=lambda way: (sum(way), way))
+    words = tuple(one.name for one in parameters if one.by_word)
     return [
         _Call(name, _values_of([one[n] for one, n in zip(types, way, strict=True)], turn), words)
         for way in ways[:_MOST_TRIED]
     ]
 
 
-def _types_of(one: ast.arg) -> list[ast.expr]:
-    likely = (kind for names, kind in _LIKELY if re.fullmatch(names, one.arg.lower()))
+def _types_of(one: _Parameter) -> list[ast.expr]:
+    likely = (kind for names, kind in _LIKELY if re.fullmatch(names, one.name.lower()))
     types = dict.fromkeys([next(likely, "int"), *_TYPES])
     found = [ast.parse(kind, mode="eval").body for kind in types]
     with suppress(KeyError, TypeError):  # the annotation is not plain
-        _value_of(one.annotation, 0)
-        found[:0] = filter(None, [one.annotation])
+        _value_of(one.type, 0)
+        found[:0] = filter(None, [one.type])
     return found
 
 
@@ -315,24 +315,24 @@ def _scenarios(made: ast.ClassDef, taken: Container[str]) -> Iterator[Example]:
     """Yield ways to use a class: what takes most is called twice, or all in turn; another last."""
     methods = {one.name: one for one in made.body if isinstance(one, ast.FunctionDef)}
     public = [name for name in methods if not name.startswith("_")]
-    takes = {name: sum(map(len, _parameters(methods[name].args))) for name in public}
+    takes = {name: len(_parameters(methods[name].args)) for name in public}
     word = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|.", made.name)[-1].lower()
     name = "it" if word in taken or not word.isidentifier() else word
 
     def step(method: str, way: int, turn: int = 0) -> str:
         if methods[method].decorator_list:  # most likely a property
             return f"{name}.{method}"
-        calls = _guesses(*_parameters(methods[method].args), f"{name}.{method}", turn)
+        calls = _guesses(_parameters(methods[method].args), f"{name}.{method}", turn)
         return calls[min(way, len(calls) - 1)].source
 
     fields = [one for one in made.body if isinstance(one, ast.AnnAssign) and not one.value]
-    start = [ast.arg(unparse(one.target), one.annotation) for one in fields], list[ast.arg]()
+    start = [_Parameter(unparse(one.target), one.annotation) for one in fields]
     if "__init__" in methods:
         start = _parameters(methods["__init__"].args)
     most = max(public, key=takes.__getitem__, default="")
     twice = [(most, 0), (most, 1)][: 2 if takes.get(most) else 1]
     orders = [twice, [(one, 0) for one in public[:2]]] if len(public) > 1 else [twice[:-1]]
-    for way, first in enumerate(_guesses(*start, made.name) if public else ()):
+    for way, first in enumerate(_guesses(start, made.name) if public else ()):
         for order in orders:
             lines = [f"{name} = {first.source}", *(step(one, way, turn) for one, turn in order)]
             rest = [one for one in public if one not in dict(order)]
@@ -450,6 +450,11 @@ def _size(value: Any) -> float:
     if isinstance(value, str | list | tuple | dict):
         return len(value)
     return value if type(value) in (int, float) else math.inf
+
+
+def _is_filler(node: ast.stmt) -> bool:
+    constant = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    return constant or isinstance(node, ast.Pass)
 
 
 def _values_of(annotations: Sequence[ast.expr | None], number: int) -> tuple[Any, ...]:

@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import cycle, islice, pairwise
 from typing import Any, Self
 
@@ -47,13 +47,9 @@ class Results:
         """
         code = python_part(text).code
         tree = None if task.is_foreign else try_parse(code)
-        defines = tree and any(isinstance(one, DEFINITION | ast.Assign) for one in tree.body)
-        inputs = self.inputs(task) if defines else {}
-        stated = read_examples(task.text) or not task.clarifications
-        unknown = tree and not has_steps(tree) and stated
-        # Steps of a scenario and inputs of the user's suggest no arguments.
-        given = (one for one, source in inputs.items() if source != "example")
-        if unknown and all(map(_ends_in_method, given)) and await self._copies.may_run():
+        inputs = self.inputs(task) if tree and any(map(_defines, tree.body)) else {}
+        unknown = tree and not has_steps(tree) and _suggests_none(task, inputs)
+        if unknown and await self._copies.may_run():  # nobody named such a call
             inputs |= dict.fromkeys(own_calls(code, task.text), "own")
         if not inputs:
             return Result(name=self.name, counts=False, basis="none")
@@ -88,6 +84,17 @@ class Results:
             ([one for one in named if one.call not in {e.call for e in found}], "example"),
         )
         return {one: source for inputs, source in kinds for one in inputs}
+
+
+def _defines(node: ast.stmt) -> bool:
+    return isinstance(node, DEFINITION | ast.Assign)
+
+
+def _suggests_none(task: Task, inputs: Mapping[Example, RowSource]) -> bool:
+    """Return True if all inputs are steps of a scenario or the user's, or the task states none."""
+    if task.clarifications and not read_examples(task.text):
+        return False
+    return all(source == "example" or _ends_in_method(one) for one, source in inputs.items())
 
 
 def _once(rows: Iterable[Result]) -> Iterator[Result]:

@@ -53,7 +53,7 @@ class Column(NamedTuple):
 
 def _missing(point: Point) -> Result:
     faults = (point.fault,) if point.fault else ()
-    return Result(passed=False, shows=point.words, faults=faults, computed=point.computed)
+    return Result(passed=False, shows=point.words, faults=faults)
 
 
 def _column_of(run: Run, text: Iteration) -> Column:
@@ -255,9 +255,7 @@ def _look_up_facts(run: Run, column: Column, text: Iteration) -> None:
         if effect or (point.place in found and not point.effect):
             again = bool(before and (before.passed is True or before.again))
             shows = sentence(effect) if effect else point.words
-            column.results[point.id] = Result(
-                passed=False, shows=shows, again=again, computed=point.computed
-            )
+            column.results[point.id] = Result(passed=False, shows=shows, again=again)
         elif before:
             column.results[point.id] = before.replace(passed=True)
 

@@ -164,17 +164,19 @@ def _passed(run: Run, text: Iteration) -> Verdict:
     found = [one for one in run.evidence(text) if one.passed is not None]
     only_ran = bool(found) and all(one.passed and one.basis == "run" for one in found)
     unread = text.unread if has_evaluator(run) or wanted else ""
-    reasons: dict[Why, bool] = {
-        "unreadable": bool(unread),
-        "only_ran": only_ran,
-        "no_critic": run.limits.critique == "never" or not judge,
-        "plain": reads(run) and is_plain(run, text),
-        "weak_critic": not wanted,
-        "not_read": any(one.reading for one in run.iterations),
-    }
-    why: list[Why] = [one for one, holds in reasons.items() if holds]
-    basis = "run" if only_ran else "none"
-    return _decided(_NOT_JUDGED, basis, why[0] if why else "no_critic", line=unread)
+    why: Why = "no_critic"
+    if unread:
+        why = "unreadable"
+    elif only_ran:
+        why = "only_ran"
+    elif run.limits.critique != "never" and judge:
+        if reads(run) and is_plain(run, text):
+            why = "plain"
+        elif not wanted:
+            why = "weak_critic"
+        elif any(one.reading for one in run.iterations):
+            why = "not_read"
+    return _decided(_NOT_JUDGED, "run" if only_ran else "none", why, line=unread)
 
 
 def _decided(outcome: Outcome, basis: Basis, why: Why, point: str = "", line: str = "") -> Verdict:

@@ -4,11 +4,10 @@ import ast
 import builtins
 import re
 import sys
-from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from itertools import chain, zip_longest
+from itertools import chain, islice, zip_longest
 from zlib import crc32
 
 from ipyrefine.core.decisions import Expect
@@ -35,7 +34,7 @@ _MAX_ASKED = 2  # of them; the others are folded
 _FAULTS = tuple(
     f"raises {name}Error" for name in ("Name", "UnboundLocal", "Import", "ModuleNotFound", "Syntax")
 )
-_MOST = {"critic": 2}  # of rows without a rival, as variety is what finds faults
+_MOST_OF_CRITIC = 2  # rows without a rival
 _SETUP_LINES = 6
 _EXCEPTION = re.compile(r"(?:raises?\s+)?([A-Za-z_][\w.]*)", re.IGNORECASE)
 
@@ -256,13 +255,10 @@ def _checked(iteration: Iteration) -> Iterator[Result]:
 
 def _shown(found: Mapping[Key, Result], answered: Container[Key]) -> list[Key]:
     """Return which rows to show: five with few of one kind, among them what the user answered."""
-    first, rest, counts = list[Key](), list[Key](), Counter[str]()
-    for key, row in found.items():
-        counts[row.source] += not row.rivals
-        few = row.rivals or counts[row.source] <= _MOST.get(row.source, MAX_SHOWN)
-        if row.gives or row.rivals:
-            (first if few else rest).append(key)
-    order = [*first, *rest]  # an answer moves no row
+    shown = [key for key, row in found.items() if row.gives or row.rivals]
+    by_critic = (key for key in shown if found[key].source == "critic" and not found[key].rivals)
+    late = {*islice(by_critic, _MOST_OF_CRITIC, None)}  # variety is what finds faults
+    order = sorted(shown, key=late.__contains__)  # an answer moves no row
     said = [key for key in order if key in answered]
     others = [key for key in order if key not in answered]
     kept = {*said, *others[: max(0, MAX_SHOWN - len(said))]}
