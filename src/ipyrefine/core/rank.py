@@ -298,12 +298,17 @@ def merit(run: Run, text: Iteration) -> Place | None:
     )
 
 
+def _run_error(text: Iteration) -> str:
+    failed = (one for one in text.evidence if one.failed and one.basis == "run")
+    return next((one.shows.partition("\n")[0] for one in failed), "")
+
+
 def standing(run: Run, text: Iteration) -> tuple[Place, bool, int] | None:
     """Return where a text stands in the order of texts, the higher the better; None as `merit`.
 
     Of ties, one that only fails some checks is better than one that misses the task, and the first
     is the best, but for a new revision that nothing gives a score: it answers the feedback on those
-    before it.
+    before it, unless it fails with the same error as the text it was made from.
     """
     place, now = merit(run, text), text.verdict
     if place is None or now is None:
@@ -311,6 +316,8 @@ def standing(run: Run, text: Iteration) -> tuple[Place, bool, int] | None:
     scores = (None not in (one.score, one.passed) for one in run.evidence(text))
     scored = now.score is not None and (is_scored(run, text) or any(scores))
     new = text.parent is not None and find_duplicate(run, text) is None
+    if text.parent is not None and (error := _run_error(text)):
+        new &= error != _run_error(run.iterations[text.parent])
     return place, now.outcome is not Outcome.FAIL, text.number if new and not scored else -1
 
 
