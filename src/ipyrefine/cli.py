@@ -330,5 +330,5 @@ def summarize(number: int, run: Run) -> str:
     if run.stop_reason not in (StopReason.PASSED, StopReason.ANSWERED, StopReason.UNJUDGED):
         line += f" · {stop}"
     found = blocks.results(run, run.chosen) if run.chosen else []
-    asked = next((row for one in found for row in one.rows if row.choices), None)
+    asked = next((one for one in found if one.choices), None)
     return plain(f"{line}\n   To confirm: {asked}" if asked else line)

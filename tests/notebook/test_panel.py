@@ -314,7 +314,7 @@ def test_a_page_is_told_at_a_stop_what_the_shown_text_changes_in_its_cell(desk):
     assert told() == [{"iteration": None}], "from the start which cell it is about"
     d.show(*PASSED)
     d.page.say(action="show", iteration=0)
-    d.page.say(action="follow")
+    d.page.say(action="show")
     assert [one["iteration"] for one in told()] == [None, 1, 0, 1]
     d.show(StageStarted(stage="revise", iteration=2))
     assert [one["iteration"] for one in told()] == [None, 1, 0, 1], "as it was meanwhile"
@@ -565,7 +565,7 @@ def test_only_the_parts_that_changed_are_sent_again_and_every_click_is_answered(
     assert set(d.page.messages[-1]["parts"]) == {"form"}
     for _ in range(2):
         del d.page.messages[:]
-        d.page.say(action="follow")
+        d.page.say(action="show")
         assert len(d.page.messages) == 1
 
 
@@ -734,4 +734,4 @@ def test_a_page_shows_what_the_pieces_say_wherever_they_were_cut(pieces):
         assert message["at"] == len(shown.encode("utf-16-le")) // 2
         shown += message["text"]
     assert shown == plain("".join(pieces).removesuffix("\r"))
-    assert stream.whole() == {"at": 0, "text": shown}
+    assert stream.take(whole=True) == {"at": 0, "text": shown}

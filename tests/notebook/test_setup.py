@@ -70,7 +70,7 @@ class Page:
 
     @property
     def setup(self) -> Any:
-        return self.form._setup
+        return self.form
 
 
 @pytest.fixture

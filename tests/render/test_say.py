@@ -89,7 +89,7 @@ def test_a_line_says_what_a_check_counted_and_its_fold_does_not_say_it_again():
     )
     run = run_of(RAN, evidence=(fails, short))
     [table] = blocks.checks(run, run.iterations[0])
-    assert [(one.body.text, one.body.note, one.body.detail) for one in table.lines] == [
+    assert [(one.text, one.note, one.detail) for one in table.lines] == [
         ("1 of 2 examples hold", "", "f(1): expected 2, got 3"),
         ("at most 9 words", "It has 4 words.", ""),
     ]
@@ -102,7 +102,7 @@ def test_what_running_found_says_so_once_it_is_gone(what):
     for passed, note in ((False, ""), (True, "no longer")):
         text = run.iterations[0].replace(results={"f1": Result(passed=passed)})
         [table] = blocks.checks(run, text)
-        assert [(one.body.text, one.body.note) for one in table.lines] == [(point.words, note)]
+        assert [(one.text, one.note) for one in table.lines] == [(point.words, note)]
 
 
 @pytest.mark.parametrize("said", ["`f(1)` raises ValueError", "It is wrong.", ""])

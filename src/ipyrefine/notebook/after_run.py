@@ -60,7 +60,7 @@ class AcceptedCell:
         self._sources = {whole.strip(), self._text.text.strip()}
         part = python_part(whole)
         foreign = whole.lstrip().startswith("%%") and part.code == whole
-        self.is_over = foreign or not run.task.is_python or bool(_ELSEWHERE.match(whole))
+        self.is_over = foreign or bool(_ELSEWHERE.match(whole))
         last = whole.rstrip().rpartition("\n")[2].strip()
         self._code = python_part(self._text.text).code
         self._binds = names_left(self._code)

@@ -98,7 +98,7 @@ class CellRun:
         self._variable = args.output or "refined"
         place = args.apply if args.apply in PLACES else None
         self.cell_target = CellTarget(self.shell, self._variable, place, origin)
-        self._key, self._decided = key, magics.decided
+        self._key = key
         self._setup: Any = None  # the form that sets up a model, while it is open
         self._asks_setup = False
         self._begin, self._form = begin, refinement.state.task.form
@@ -109,7 +109,10 @@ class CellRun:
         self._accepted: AcceptedCell | None = None
         self._telling: asyncio.Future[None] | None = None
         self._inserting: asyncio.Future[None] | None = None
-        self._uses_panel = self._wants_panel(magics.ui)
+        plain = args.plain or args.quiet or os.environ.get("IPYREFINE_UI") == "plain"
+        named = magics.ui == "auto" and self.cell_target.cell_id is not None
+        # No click would arrive where the caller waits.
+        self._uses_panel = (magics.ui == "widgets" or named) and not (plain or caller_waits())
         if shown and self._uses_panel:
             self._open_panel(placeholder or Placeholder())
         elif shown and not self._args.quiet and not hasattr(self.shell, "kernel"):
@@ -225,7 +228,7 @@ class CellRun:
             UsageError: it can't be done now, or a field means nothing here.
             RefineError: a model is not here, or failed.
         """
-        name = fields.get("name", "")
+        name, task = fields.get("name", ""), self.session.run.task
         match action:
             case "stop":
                 self.session.stop()
@@ -234,15 +237,28 @@ class CellRun:
                 self.close()
             case "share":
                 return self._share_more(name)
-            case "model":
-                self._change_model(fields["model"].strip(), fields.get("words", "").strip())
+            case "model":  # whoever reads stays
+                if not (model := fields["model"].strip()):
+                    raise UsageError("Name the model to continue with.")
+                if self.session.running:
+                    raise UsageError("Stop the run first, then continue with another model.")
+                self._use_model(model)
+                self.decide(Continue(guidance=fields.get("words", "").strip()))
             case "setup" if self._setup:
-                waits: Awaitable[str] = self._setup.act(fields)
+                waits: Awaitable[str] = self._setup.act(action, fields)
                 return waits
-            case "switch":
-                return self._switch(fields.get("name"))
+            case "switch":  # by default, to the other kind of text
+                form = name or say.other_form(task)
+                if form == task.form:
+                    raise UsageError(f"This run is for {form} already.")
+                how = f"This run cannot be switched. Start a %%refine cell with -p {form}."
+                return self._restart(form, how)
             case "see":
-                return self._see(name)
+                left_out = self._args.no_var
+                changed = [one for one in left_out if one != name]
+                self._args.no_var = changed if len(changed) < len(left_out) else [*left_out, name]
+                self._args.var = [one for one in self._args.var if one != name]
+                return self._restart(task.form, f"Start a %%refine cell with --no-var {name}.")
             case "tests":
                 return self._add_tests()
             case "back" if self._accepted and (ran := self._accepted.restore()):
@@ -254,7 +270,7 @@ class CellRun:
                 setattr(self._args, setting, value)
                 self._magics.set = {**self._magics.set, setting: value}
                 if self._is_look and value:
-                    return self._restart(self.session.run.task.form)
+                    return self._restart(task.form)
                 return "This holds from the next text on."
         return ""
 
@@ -269,7 +285,17 @@ class CellRun:
             form = "" if form == "server" else form
             self._setup = None
         elif form == "server" and self._setup is None:
-            self._setup = self._open_setup()
+            from ipyrefine.notebook.setup import Setup
+
+            failed = self.session.run.stop_reason is StopReason.FAILED
+            self._setup = Setup(
+                self._magics,
+                changed=lambda: self.panel.draw() if self.panel else None,
+                finish=self._use_setup,
+                word="Use it and try again" if failed else "Use it",
+                url=self._options.base_url or "",
+                model=self.session.run.setup.model,
+            )
         return {
             "form": form,
             "setup": self._setup,
@@ -314,19 +340,6 @@ class CellRun:
             note = f"Stopped and closed. The best text so far is in `{self._variable}`."
         self._finish(note)
 
-    def _open_setup(self) -> Any:
-        from ipyrefine.notebook.setup import Setup
-
-        failed = self.session.run.stop_reason is StopReason.FAILED
-        return Setup(
-            self._magics,
-            changed=lambda: self.panel and self.panel.draw(),
-            finish=self._use_setup,
-            word="Use it and try again" if failed else "Use it",
-            url=self._options.base_url or "",
-            model=self.session.run.setup.model,
-        )
-
     def _use_setup(self, how: str) -> None:
         """Have the run go on with what was set up; one that failed goes on at once."""
         if how != "use":
@@ -345,15 +358,6 @@ class CellRun:
         if self.session.run.stop_reason is StopReason.FAILED:
             self.decide(Continue())
 
-    def _change_model(self, name: str, guidance: str) -> None:
-        """Continue the run with another writer; whoever reads stays."""
-        if not name:
-            raise UsageError("Name the model to continue with.")
-        if self.session.running:
-            raise UsageError("Stop the run first, then continue with another model.")
-        self._use_model(name)
-        self.decide(Continue(guidance=guidance))
-
     def _use_model(self, name: Model | str | None) -> None:
         run, before = self.session.run, self._options
         checks = [c for c in self.session.refinement.checks if c.name in run.setup.checks]
@@ -363,28 +367,10 @@ class CellRun:
         self._watch(refinement)
         self.session.refinement = refinement
 
-    async def _switch(self, form: Form | None) -> None:
-        """Stop the run, and start its cell again as code or as prose: by default as the other."""
-        task = self.session.run.task
-        form = form or say.other_form(task)
-        if form == task.form:
-            raise UsageError(f"This run is for {form} already.")
+    async def _restart(self, form: Form, otherwise: str = "") -> None:
+        """Stop the run, and start its cell again; `otherwise` says how, where that can't be."""
         if self._begin is None:
-            raise UsageError(f"This run cannot be switched. Start a %%refine cell with -p {form}.")
-        await self._restart(form)
-
-    async def _see(self, name: str) -> None:
-        """Start again with a name of the notebook shown to the model, or without one that was."""
-        if self._begin is None:
-            raise UsageError(f"Start a %%refine cell with --no-var {name}.")
-        left_out = self._args.no_var
-        changed = [one for one in left_out if one != name]
-        self._args.no_var = changed if len(changed) < len(left_out) else [*left_out, name]
-        self._args.var = [one for one in self._args.var if one != name]
-        await self._restart(self.session.run.task.form)
-
-    async def _restart(self, form: Form) -> None:
-        assert self._begin is not None, "it was asked for only then"
+            raise UsageError(otherwise)
         refinement, journal, self._options = await self._begin(form)
         self._sent = SentLog()
         self._watch(refinement)
@@ -425,13 +411,6 @@ class CellRun:
 
     # Displays
 
-    def _wants_panel(self, ui: str) -> bool:
-        if self._args.plain or self._args.quiet or os.environ.get("IPYREFINE_UI") == "plain":
-            return False
-        if caller_waits():  # no click would arrive
-            return False
-        return ui == "widgets" or (ui == "auto" and self.cell_target.cell_id is not None)
-
     def _open_panel(self, placeholder: Placeholder) -> None:
         """Show the panel in the output of the running cell, or say why there is none."""
         from ipyrefine.notebook.panel import Panel
@@ -464,7 +443,7 @@ class CellRun:
             return
         self._show_record()
         if self._key.cell and self.session.journal is None and event.reason in DECIDED:
-            self._decided[self._key.cell] = self
+            self._magics.decided[self._key.cell] = self
         if event.reason is StopReason.ACCEPTED:
             place = run.ruling.destination if isinstance(run.ruling, Accept) else None
             self._expect_cell(place)
@@ -484,7 +463,7 @@ class CellRun:
                 f"`{self._variable}`."
             )
         # The panel closes last: its many messages would keep the front-end from answering in time.
-        self._finish_unless_undone(note)
+        self._finish(note, may_wait=True)
 
     # The cell of the accepted text
 
@@ -521,7 +500,7 @@ class CellRun:
                 print(plain(words_after(ran).sentence))
         run = self.session.run
         if self.panel and run.stop_reason is StopReason.ACCEPTED and not self.session.running:
-            self._finish_unless_undone(self._note)
+            self._finish(self._note, may_wait=True)
 
     async def _settle(self) -> None:
         """Wait until the accepted text is in its cell, and the page's word on it was read."""
@@ -532,20 +511,14 @@ class CellRun:
             # handled as this one ends; the next then looks as if it ran for ever.
             await asyncio.sleep(_HEARD_S)
 
-    def _finish(self, note: str = "") -> None:
-        """Close the panel for good; what stays in the notebook is the record."""
+    def _finish(self, note: str = "", *, may_wait: bool = False) -> None:
+        """Close the panel for good, unless values may still be put back there; the record stays."""
         self._note = note
-        self._close_panel()
+        if may_wait and self.panel and self._accepted and self._accepted.may_restore:
+            self.panel.note("")
+        else:
+            self._close_panel()
         self._show_record()
-
-    def _finish_unless_undone(self, note: str) -> None:
-        """Close the panel, unless values of the notebook may still be put back there."""
-        if not (self.panel and self._accepted and self._accepted.may_restore):
-            self._finish(note)
-            return
-        self._note = note
-        self._show_record()
-        self.panel.note("")
 
     def _close_panel(self) -> None:
         if self.panel is not None:

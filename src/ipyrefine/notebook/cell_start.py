@@ -19,7 +19,7 @@ from ipyrefine.core.model import Attempt, Form, Record
 from ipyrefine.core.template import read_template
 from ipyrefine.errors import NoModel, NoModelYet, RefineError, UsageError, did_you_mean
 from ipyrefine.journal.store import Journal, Stored
-from ipyrefine.journal.writer import Recorder, open_journal
+from ipyrefine.journal.writer import open_journal
 from ipyrefine.kernel import variables
 from ipyrefine.notebook import options
 from ipyrefine.notebook.cell_run import DECIDED, CellRun, Made
@@ -100,9 +100,7 @@ async def start_cell(
     above = await read_context(magics.shell, args.context, hidden)
 
     async def begin(form: Form | None = None) -> Made:
-        text, asked = read_start(magics, args, source, form=form, cells=[above] if above else [])
-        journal = new_journal(magics, args, source.origin, key)
-        return Made(api.make(text, asked), journal, asked)
+        return make_run(magics, args, source, key, form=form, cells=[above] if above else [])
 
     try:
         made = await begin()
@@ -113,31 +111,6 @@ async def start_cell(
     if made.refinement.state.setup.is_look:
         key = CellKey()  # it is about the data of the moment, and never decided
     return CellRun(magics, args, made, placeholder, origin=source.origin, key=key, begin=begin)
-
-
-def new_journal(
-    magics: Any,
-    args: argparse.Namespace,
-    origin: Origin | None,
-    key: CellKey,
-    keeps: Sequence[str] = (),
-) -> Recorder | None:
-    """Return the journal of a new run, with what resuming it needs; None if it is not kept."""
-    typed = {name: value for name, value in vars(args).items() if name in Settings.model_fields}
-    base_url = args.base_url or magics.base_url
-    settings = Settings.model_validate(
-        {name: value for name, value in typed.items() if value}
-        | {
-            "base_url": safe_url(base_url) if base_url else "",
-            "source": origin.source if origin else "",
-            "head": origin.head if origin else "",
-            "key": key.cell,
-            "task": key.task,
-            "keeps": tuple(keeps),
-        }
-    )
-    stored = settings.model_dump(mode="json", exclude_defaults=True)
-    return open_journal(args.journal and magics.journal, name=args.name or "", settings=stored)
 
 
 async def show_decided(
@@ -199,19 +172,21 @@ async def _reopen(magics: Any, args: argparse.Namespace, earlier: Stored, key: C
         return reopened
 
 
-def read_start(
+def make_run(
     magics: Any,
     args: argparse.Namespace,
     source: CellSource,
+    key: CellKey,
     *,
     near: Sequence[str] = (),
     form: Form | None = None,
+    keeps: Sequence[str] = (),
     **more: Any,
-) -> tuple[str, api.Options]:
-    """Return what a cell asks for, and its options; errors as for `start_cell`.
+) -> Made:
+    """Make what a cell asks for, with a journal that holds what resuming it needs.
 
-    `near` are further names that it may be about, and `more` further options; a form overrules the
-    cell and the options.
+    `near` are further names that it may be about, `keeps` those that its texts must define, and
+    `more` further options; a form overrules the cell and the options. Errors as for `start_cell`.
     """
     if args.goal and not source.is_draft:
         raise UsageError(
@@ -229,6 +204,7 @@ def read_start(
         "lines": _lines_below(source.head, args.lines),
         "limits": options.limits(args),
         "prompts": _prompts(args.prompts, visible_names(magics.shell)),
+        "keeps": keeps,
         **more,
         "warnings": [*source.warnings, *more.get("warnings", ())],
     }
@@ -279,7 +255,21 @@ def read_start(
     code = None if shown else read_definitions(magics.shell, used.names, own, before, hidden)
     rules = read_rules(magics.rules) if magics.rules else None
     cells = [*read.cells, *filter(None, [code, rules])]
-    return text, replace(read, profile=profile, variables=used, cells=cells)
+    read = replace(read, profile=profile, variables=used, cells=cells)
+    origin = source.origin or Origin("", "")
+    typed = {name: value for name, value in vars(args).items() if name in Settings.model_fields}
+    kept = typed | {
+        "base_url": safe_url(read.base_url) if read.base_url else "",
+        "source": origin.source,
+        "head": origin.head,
+        "key": key.cell,
+        "task": key.task,
+        "keeps": keeps,
+    }
+    stored = {name: value for name, value in kept.items() if value}
+    refinement = api.make(text, read)
+    journal = open_journal(args.journal and magics.journal, name=args.name or "", settings=stored)
+    return Made(refinement, journal, read)
 
 
 def _given(magics: Any, args: argparse.Namespace) -> dict[str, Any]:

@@ -139,25 +139,22 @@ class CellTarget:
         running = source_cell_id() if executing else None
         placed = Placed(how="unavailable", reason="no-kernel")
         reachable = self.cell_id is not None and (not executing or hears_comms_while_running())
-        if reachable and not origin and self._added and destination != "insert":
+        goals = (
+            [origin] if origin or destination == "insert" else [*filter(None, [self._added]), None]
+        )
+        for goal in goals if reachable else ():
+            if placed.ok:
+                break
             placed = await put_text(
-                shown,
-                cell_id=self._added.cell_id,
-                op="replace",
-                expected_source=self._added.source,
+                text if origin else shown,
+                cell_id=goal.cell_id if goal else running or self.cell_id,
+                op="replace" if goal else "insert",
+                cell_type="code" if form == "code" else "markdown",
+                expected_source=goal.source if goal else None,
                 run=destination == "run",
             )
             if placed.how == "replaced":
-                origin = self._added
-        if reachable and not placed.ok:
-            placed = await put_text(
-                text if origin else shown,
-                cell_id=origin.cell_id if origin else running or self.cell_id,
-                op="replace" if origin else "insert",
-                cell_type="code" if form == "code" else "markdown",
-                expected_source=origin.source if origin else None,
-                run=destination == "run",
-            )
+                origin = goal
         if placed.how == "inserted" and placed.cell_id:
             self._added = Origin(placed.cell_id, shown)
         if placed.ok and placed.cell_id:
@@ -245,7 +242,7 @@ def _parent() -> dict[str, Any]:
 
 
 class Placed(Record):
-    """The outcome of putting a text into a cell.
+    """The front-end's answer: the outcome of putting a text into a cell, or what it was asked for.
 
     Attributes:
         how: ``inserted`` as a new cell; ``replaced`` a cell's text; ``already`` there, from the
@@ -256,8 +253,8 @@ class Placed(Record):
             ``error``) or is unavailable (``no-kernel``, ``closed``, ``timeout``); with
             ``inserted``, ``no-cell`` when the named cell is gone and the text went below the
             active one; with ``inserted`` or ``replaced``, ``ran`` when the cell runs; else empty.
-        text: what a cell that was read holds.
-        cells: what was read.
+        text: with ``read``, the source of a cell.
+        cells: with ``read``, that cell, or those above one.
     """
 
     how: Literal["inserted", "replaced", "already", "read", "refused", "unavailable"]
@@ -374,13 +371,16 @@ def _read(message: Mapping[str, Any]) -> Placed:
     """Read a front-end's answer; an unreadable one counts as a refusal."""
     try:
         data = message["content"]["data"]
-        placed = Placed(**{name: data[name] for name in ("how", "cell_id", "reason")})
+        cells = data.get("cells")
+        placed = Placed(
+            how=data["how"],
+            cell_id=data["cell_id"],
+            reason=data["reason"],
+            text=data.get("text"),
+            cells=cells if isinstance(cells, list) else None,
+        )
         if placed.cell_id is not None and not is_cell_id(placed.cell_id):
             raise ValueError
-        text, cells = data.get("text"), data.get("cells")
     except (AttributeError, KeyError, TypeError, ValueError):
         return Placed(how="refused", reason="error")
-    return placed.replace(
-        text=text if isinstance(text, str) else None,
-        cells=cells if isinstance(cells, list) else None,
-    )
+    return placed

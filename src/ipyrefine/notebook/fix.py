@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ipyrefine import api
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.model import Fault, Material, Task
 from ipyrefine.core.points import first_line
@@ -23,7 +22,7 @@ from ipyrefine.kernel.names import names_defined, names_in_draft
 from ipyrefine.kernel.redaction import redact, secret_values
 from ipyrefine.kernel.variables import UNDEFINED
 from ipyrefine.notebook import options
-from ipyrefine.notebook.cell_run import CellRun, Made
+from ipyrefine.notebook.cell_run import CellRun
 from ipyrefine.notebook.cell_source import (
     LEFT_BY_US,
     CellSource,
@@ -33,7 +32,7 @@ from ipyrefine.notebook.cell_source import (
     read_context,
     visible_names,
 )
-from ipyrefine.notebook.cell_start import new_journal, read_start, show_decided
+from ipyrefine.notebook.cell_start import make_run, show_decided
 from ipyrefine.notebook.cell_target import Origin, is_cell_id, read_cell
 from ipyrefine.notebook.failure import Failure
 from ipyrefine.notebook.waiting import Placeholder
@@ -86,14 +85,12 @@ async def start_fix(magics: Any, words: list[str], placeholder: Placeholder) -> 
     above = await read_context(magics.shell, args.context, hidden)
     cells = [*([above] if above else []), _traceback(failure, source.text)]
     near = _near_names(source.text, visible_names(magics.shell))
-    text, asked = read_start(
-        magics, args, source, near=near, cells=cells, keeps=keeps, warnings=warnings
-    )
-    refinement = api.make(text, asked)
-    refinement.checks = await _rerun(refinement, failure, lines)
     origin = Origin(args.cell, failure.source, source.head) if args.cell else None
-    journal = new_journal(magics, args, origin, key, keeps)
-    made = Made(refinement, journal, asked)
+    source = source._replace(origin=origin)
+    made = make_run(
+        magics, args, source, key, near=near, keeps=keeps, cells=cells, warnings=warnings
+    )
+    made.refinement.checks = await _rerun(made.refinement, failure, lines)
     return CellRun(magics, args, made, placeholder, origin=origin, key=key)
 
 
@@ -210,24 +207,26 @@ async def _rerun(
 ) -> tuple[Check, ...]:
     run, *others = refinement.checks
     draft, summary = refinement.state.setup.draft or "", failure.summary
-    failed, fault, passes = _failed(run, summary, _as_data(failure)), "", False
+    fault: str | None = ""
+    failed = _failed(run, summary, _as_data(failure))
     if not failure.is_syntax:  # which it has everywhere
         try:
             evidence = await run(draft, refinement.state.task)
         except CheckNotRun as error:
             evidence = Result(name=run.name, not_run=True, shows=str(error))
-        passes = bool(evidence.passed and not evidence.conditions)
-        if evidence.passed is not False:
-            here = "In the sandbox it does not fail: " if passes else ""
-            faults = (*failed.faults, *[Fault(words="In the sandbox it does not fail.")] * passes)
-            failed = _failed(run, f"{summary}\n{here}{evidence.shows}", *faults)
+        shows, faults = evidence.shows, failed.faults
+        if evidence.passed and not evidence.conditions:
+            fault, runs = None, "In the sandbox it does not fail."
+            failed = _failed(run, f"{summary}\n{runs} {shows}", *faults, Fault(words=runs))
+        elif evidence.passed is not False:
+            failed = _failed(run, f"{summary}\n{shows}", *faults)
         elif _kind(evidence) == failure.kind:
             failed = evidence
         else:
             fault = _kind(evidence)
-            detail = f"{summary}\nIn the sandbox it fails differently: {evidence.shows}"
-            failed = _failed(run, detail, *failed.faults, *evidence.faults)
-    return (Rerun(run, draft, failed, lines, fault, passes), *others)
+            detail = f"{summary}\nIn the sandbox it fails differently: {shows}"
+            failed = _failed(run, detail, *faults, *evidence.faults)
+    return (Rerun(run, draft, failed, lines, fault), *others)
 
 
 def _failed(check: Check, detail: str, *faults: Fault) -> Result:
@@ -255,16 +254,15 @@ class Rerun:
         draft: the cell's code.
         evidence: what is known of it.
         lines: its lines for IPython.
-        sandbox_fault: how it fails in the sandbox only; empty where it fails as in the notebook.
-        passes: whether it runs in the sandbox.
+        sandbox_fault: how it fails in the sandbox only; empty where it fails as in the notebook,
+            None where it runs.
     """
 
     check: Check
     draft: str
     evidence: Result
     lines: tuple[str, ...]
-    sandbox_fault: str
-    passes: bool
+    sandbox_fault: str | None
 
     @property
     def name(self) -> str:
@@ -281,10 +279,10 @@ class Rerun:
             return _failed(self.check, line, Fault(words=line))
         evidence = await self.check(text, task)
         if evidence.failed and _kind(evidence) == self.sandbox_fault:
-            fault = first_line(evidence.shows)
-            detail = f"Not run: the sandbox stops it, as it stops the failed cell. {fault}"
-            return evidence.model_copy(update={"passed": None, "not_run": True, "shows": detail})
-        if evidence.passed and self.passes:
+            why = "Not run: the sandbox stops it, as it stops the failed cell."
+            detail = f"{why} {first_line(evidence.shows)}"
+        elif evidence.passed and self.sandbox_fault is None:
             detail = "Not tried: the failed cell does not fail in the sandbox either. Run it here."
-            return evidence.replace(passed=None, not_run=True, shows=detail)
-        return evidence
+        else:
+            return evidence
+        return evidence.replace(passed=None, not_run=True, shows=detail)

@@ -26,6 +26,7 @@ from ipyrefine.notebook.waiting import (
     warm_up,
 )
 
+_ASIDE = re.compile(r"\s*(?:#|\Z)")  # a comment or an empty line above the magic
 _CELL = re.compile(r"^%%(refine|look)(?![\w?])[ \t]*(.*?)\s*$")
 # A call that starts its line, or that is awaited there already.
 _CALL = re.compile(
@@ -369,8 +370,7 @@ def call_refine(lines: list[str]) -> list[str]:
     The clean-up would strip ``>>>`` from the doctests a task states, and for IPython itself no
     comment can stand above a cell magic.
     """
-    held = itertools.dropwhile(lambda one: not one.strip() or one.lstrip()[0] == "#", lines)
-    first, *body = [*held] or [""]
+    first, *body = [*itertools.dropwhile(_ASIDE.match, lines)] or [""]
     match = _CELL.match(first)
     if not match:
         return lines

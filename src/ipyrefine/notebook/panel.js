@@ -10,7 +10,7 @@
 const SLACK = 24;
 /** How long (ms) the kernel may take to answer before the panel says so. */
 const PATIENCE = 3000;
-const NUMBERS = new Set(["iteration", "other", "hunk", "number", "choice", "revisions", "target"]);
+const NUMBERS = new Set(["iteration", "other", "hunk", "choice", "revisions", "target"]);
 const TYPING = "input:not([type=checkbox]), textarea, select";
 /** What arrows go through: lines that can be answered or acted on, then the texts; and the heads. */
 const LINES = ".rf-res[data-row], .rf-finding[tabindex], .rf-texts .rf-step";

@@ -53,19 +53,23 @@ _STALE_PAGE = "This page doesn't fit the kernel's ipyrefine. Reload it."
 
 
 class Host(Protocol):
-    """The cell of a run, as far as its panel needs it."""
+    """What stands behind a panel: a run's cell, or something that can do less."""
 
     def decide(self, decision: Decision) -> None:
-        """Take a decision."""
+        """Take a decision; where there is no run, there is none."""
+        return None
 
     def act(self, action: str, fields: Fields) -> str | Awaitable[str | None]:
         """Do one of `ACTIONS` that is no decision; return what there is to say, now or later."""
+        return ""
 
     def offers(self, form: str) -> dict[str, Any]:
         """Return what can be done now, as fields of `View`, while a form is open."""
+        return {}
 
     def origin(self, number: int | None) -> dict[str, Any] | None:
         """Return the cell that the texts are from, and what one of them would change there."""
+        return None
 
 
 class Panel:
@@ -140,16 +144,12 @@ class Panel:
         if isinstance(event, Stopped):
             self._note = ""
             self._stream.start("")
-        self._draw_soon(now=not isinstance(event, CallEnded))
+        self.draw(now=not isinstance(event, CallEnded))
 
     def note(self, text: str) -> None:
         """Show a short message below the header; an empty one clears it."""
         self._note = text
-        self._draw_soon()
-
-    def draw(self) -> None:
-        """Show what has changed elsewhere; what is said below the header stays."""
-        self._draw_soon()
+        self.draw()
 
     def close(self) -> None:
         """Take the panel off the screen; nothing is shown after."""
@@ -174,7 +174,7 @@ class Panel:
                 self._stream.start(kind)
                 self._stale = True
             self._stream.add(event.text)
-        self._draw_soon(now=False)
+        self.draw(now=False)
 
     def _listen(self) -> None:
         """Say so when no reply has come for long; the next event starts the wait again."""
@@ -184,9 +184,9 @@ class Panel:
         if silence < SILENCE:
             self._listening = self._loop.later(SILENCE - silence, self._listen)
         else:
-            self._draw_soon()
+            self.draw()
 
-    def _draw_soon(self, *, now: bool = True) -> None:
+    def draw(self, *, now: bool = True) -> None:
         """Bring the page up to date, at once or together with what follows."""
         self._stale = self._stale or now
         if not self._has_page:
@@ -200,37 +200,27 @@ class Panel:
         if self._pending is None:
             self._flush()
 
-    def _flush(self, *, always: bool = False, **more: Any) -> None:
+    def _flush(self, *, page: bool = False, always: bool = False, **more: Any) -> None:
+        """Send what is new, or the whole `page`, by which the pages that are open lose nothing."""
         self._cancel()
         if self._closed:
             return
         message: dict[str, Any] = dict(more)
-        if self._stale:
-            self._stale = False
-            parts = self._render()
-            changed = {name: html for name, html in parts.items() if html != self._parts.get(name)}
-            self._parts = parts
-            message |= {"parts": changed} if changed else {}
-            if self._told != self._origin:
+        if self._stale or page:
+            self._stale, before = False, self._parts
+            self._parts = self._render()
+            changed = {name: html for name, html in self._parts.items() if html != before.get(name)}
+            if page:
+                message["page"] = panel_html(self._parts, self.id)
+            elif changed:
+                message["parts"] = changed
+            if page or self._told != self._origin:
                 message["origin"] = self._told = self._origin
-        if self._stream.waiting:
-            message |= self._stream.take()
+        if self._stream.waiting or (page and self._stream.kind):
+            message |= self._stream.take(whole=page)
         if message or always:
             self._sent = self._clock()
             self.widget.send(message)
-
-    def _send_all(self) -> None:
-        """Send the whole panel, which a new page needs and the others lose nothing by."""
-        self._has_page, self._stale = True, False
-        self._parts = self._render()
-        page = panel_html(self._parts, self.id)
-        self._told = self._origin
-        message: dict[str, Any] = {"page": page, "origin": self._told}
-        if self._stream.kind:
-            message |= self._stream.whole()
-        self._cancel()
-        self._sent = self._clock()
-        self.widget.send(message)
 
     def _render(self) -> dict[str, str]:
         run = self._run
@@ -271,10 +261,10 @@ class Panel:
         try:
             match content:
                 case {"action": "hello"}:
-                    self._send_all()
+                    self._has_page = True
+                    self._flush(page=True)
                     return
-                case {"action": str(action), **rest}:
-                    fields: Any = rest.get("fields", {})
+                case {"action": str(action), "fields": dict(fields)}:
                     self._note = ""
                     more = self._act(action, fields) or {}
                 case _:
@@ -290,10 +280,8 @@ class Panel:
         view, name = self._view, fields.get("name", "")
         match action:
             case "show":
-                number = fields.get("iteration", fields.get("number"))
+                number = fields.get("iteration")
                 self._view = view._replace(iteration=None if number is None else int(number))
-            case "follow":
-                self._view = view._replace(iteration=None)
             case "compare":
                 self._view = view._replace(best=not view.best)
             case "fold":
@@ -383,34 +371,26 @@ class Stream:
     def start(self, kind: str) -> None:
         """Begin a new text; pages learn of it with its first piece."""
         self.kind = kind
-        self._parts: list[str] = []
-        self._held, self._at, self._waiting = "", 0, list[str]()
+        self._text = self._held = ""
+        self._sent = 0
 
     @property
     def waiting(self) -> int:
         """How many characters are not sent yet."""
-        return sum(map(len, self._waiting))
+        return len(self._text) - self._sent
 
     def add(self, text: str) -> None:
         """Take a piece, with invisible characters made visible."""
         # A line break may arrive in two pieces; the first alone looks like a control character.
         text = self._held + text
         self._held = "\r" if text.endswith("\r") else ""
-        if piece := plain(text.removesuffix("\r")):
-            self._waiting.append(piece)
+        self._text += plain(text.removesuffix("\r"))
 
-    def take(self) -> dict[str, Any]:
-        """Return the waiting text as a message."""
-        piece, at = "".join(self._waiting), self._at
-        self._parts += self._waiting
-        self._waiting = []
-        self._at += len(piece.encode("utf-16-le")) // 2
-        return {"at": at, "text": piece}
-
-    def whole(self) -> dict[str, Any]:
-        """Return the whole text as a message."""
-        self.take()
-        return {"at": 0, "text": "".join(self._parts)}
+    def take(self, *, whole: bool = False) -> dict[str, Any]:
+        """Return the waiting text, or the whole of it, as a message."""
+        start, self._sent = 0 if whole else self._sent, len(self._text)
+        at = len(self._text[:start].encode("utf-16-le")) // 2
+        return {"at": at, "text": self._text[start:]}
 
 
 class Loop:

@@ -33,7 +33,7 @@ from ipyrefine.errors import (
 )
 from ipyrefine.kernel.redaction import has_known_form
 from ipyrefine.notebook.cell_target import keep_settings, source_cell_id
-from ipyrefine.notebook.panel import Panel, page_code
+from ipyrefine.notebook.panel import Host, Panel, page_code
 from ipyrefine.notebook.waiting import Placeholder, running_loop
 from ipyrefine.providers import weights
 from ipyrefine.providers.choose import NO_MODEL, is_recording
@@ -57,12 +57,8 @@ class Entry(NamedTuple):
     model: str
     key: Key
 
-    def is_same(self, other: "Entry | None") -> bool:
-        """Return True if another one holds the same."""
-        return other is not None and self[:2] == other[:2] and self.key() == other.key()
 
-
-class Setup:
+class Setup(Host):
     """The form's state, as its template reads it, and what its buttons do.
 
     Args:
@@ -121,8 +117,14 @@ class Setup:
             return ""
         return f"{weights.WEIGHTS[weights.DEFAULT].size / 1e9:.1f} GB"
 
-    def act(self, fields: Fields) -> Awaitable[str]:
+    def offers(self, form: str) -> dict[str, Any]:
+        """Return the form as a field of the panel's view."""
+        return {"setup": self}
+
+    def act(self, action: str, fields: Fields) -> str | Awaitable[str | None]:
         """Do what one of the buttons says; another one ends it."""
+        if action != "setup":
+            return ""
         step = str(fields.get("step", ""))
         texts = [" ".join(str(fields.get(name, "")).split()) for name in ("url", "model")]
         entry = Entry(texts[0].rstrip("/") or _OPENAI, texts[1], Key(str(fields.get("key", ""))))
@@ -146,7 +148,12 @@ class Setup:
                 case "use":
                     await self._use(_checked(entry))
         except RefineError as error:
-            self._say(self._sentence(error, entry), "bad")
+            said = str(error)
+            if isinstance(error, AccessDenied) and error.status in (0, 401):
+                said = f"{entry.url} needs a key. Paste it into the form."
+                if entry.key() or self.has_key:
+                    said = f"{entry.url} doesn't accept the key. Paste another one."
+            self._say(said, "bad")
         return ""
 
     def _say(self, note: str, kind: str = "quiet") -> None:
@@ -217,40 +224,31 @@ class Setup:
             max_retries=0,
         )
 
-    def _sentence(self, error: RefineError, entry: Entry) -> str:
-        """Return what a failure says in the form, which has a field for the key."""
-        if not isinstance(error, AccessDenied) or error.status not in (0, 401):
-            return str(error)
-        if entry.key() or self.has_key:
-            return f"{entry.url} doesn't accept the key. Paste another one."
-        return f"{entry.url} needs a key. Paste it into the form."
-
     async def _list(self, entry: Entry) -> None:
-        server = self._connect(entry)
+        server, typed, names = self._connect(entry), entry.model.lower(), list[str]()
         self._say(f"Asking {server.base_url} for its models…")
+        none = f"{server.base_url} lists no models. Load one there, or type its name."
         try:
-            self.names = await server.list_models()
+            names = await server.list_models()
         except ModelError as error:
             if error.status not in _NO_LIST:
                 raise
-            self.names = []
-            self._say(f"{server.base_url} doesn't list its models. Type the model's name.")
-            return
-        names, typed = self.names, entry.model.lower()
+            none = f"{server.base_url} doesn't list its models. Type the model's name."
         near = [name for name in names if typed in name.lower()]
         self.names = (near or names)[:_MOST_NAMES]
-        if not near or len(names) == 1:  # else the page would offer none of them
+        if names and (not near or len(names) == 1):  # else the page would offer none of them
             self._fill(entry.url, names[0] if len(names) == 1 else "")
-        if not names:
-            self._say(f"{server.base_url} lists no models. Load one there, or type its name.")
-        elif len(names) == 1:
-            self._say(f"It has one model, {names[0]}.")
-        elif not near:
-            self._say(f"None of its {len(names):,} models is called so. Choose one.")
-        elif len(near) > _MOST_NAMES:
-            self._say(f"{len(names):,} models. Type a part of the name, then list them again.")
-        else:
-            self._say(f"{len(names):,} models. Choose one.")
+        match len(names):
+            case 0:
+                self._say(none)
+            case 1:
+                self._say(f"It has one model, {names[0]}.")
+            case number if not near:
+                self._say(f"None of its {number:,} models is called so. Choose one.")
+            case number:
+                many = len(near) > _MOST_NAMES
+                how = "Type a part of the name, then list them again" if many else "Choose one"
+                self._say(f"{number:,} models. {how}.")
 
     async def _test(self, entry: Entry) -> None:
         if not entry.model:
@@ -274,12 +272,13 @@ class Setup:
         self._say(f"{entry.model} answered {said} in {time.monotonic() - start:.1f} s.", "good")
 
     async def _use(self, entry: Entry) -> None:
-        if not entry.is_same(self._tested):
+        tested = self._tested
+        if tested is None or (*tested[:2], tested.key()) != (*entry[:2], entry.key()):
             self._tested = None
             await self._test(entry)
-            if self._tested is None:  # it listed the models to choose from
-                return
-            entry = self._tested
+        if self._tested is None:  # it listed the models to choose from
+            return
+        entry = self._tested
         if entry.key():
             await asyncio.to_thread(keep_key, self._connect(entry).base_url, entry.key)
             self._magics.api_key_env = ""  # it would win
@@ -333,7 +332,7 @@ def _checked(entry: Entry) -> Entry:
 # The form alone
 
 
-class Form:
+class Form(Setup):
     """The form in a cell's output, or in a line of the page; the host of its panel.
 
     Args:
@@ -354,26 +353,11 @@ class Form:
         on_end: Callable[[str], None] = lambda _: None,
         **more: Any,
     ) -> None:
-        self._magics, self._go_on, self._on_end = magics, go_on, on_end
+        self._go_on, self._on_end = go_on, on_end
         self.panel = Panel(self, widget=widget)
-        self._setup = Setup(magics, changed=self.panel.draw, finish=self._finish, **more)
+        super().__init__(magics, changed=self.panel.draw, finish=self._go, **more)
 
-    def decide(self, decision: Any) -> None:
-        """Take no decision: there is no run."""
-
-    def act(self, action: str, fields: Fields) -> str | Awaitable[str | None]:
-        """Press one of the form's buttons."""
-        return self._setup.act(fields) if action == "setup" else ""
-
-    def offers(self, form: str) -> dict[str, Any]:
-        """Return the form as a field of the panel's view."""
-        return {"setup": self._setup}
-
-    def origin(self, number: int | None) -> None:
-        """Return nothing: the form is about no text."""
-        return None
-
-    async def _finish(self, how: str) -> None:
+    async def _go(self, how: str) -> None:
         if how != "close" and self._go_on:
             await self._go_on(how == "look")
         name = self._magics.model

@@ -13,6 +13,7 @@ from ipyrefine.core.model import StopReason
 from ipyrefine.core.run import Run
 from ipyrefine.errors import UsageError, describe
 from ipyrefine.journal.writer import open_journal
+from ipyrefine.notebook.panel import Host
 from ipyrefine.notebook.panel import Panel as _View
 from ipyrefine.session.session import Session
 
@@ -91,12 +92,14 @@ class Panel(VBox):  # type: ignore[misc]
                 self._panel.note(describe(error))
 
 
-class _Host:
+class _Host(Host):
     """What a panel outside of a cell can do."""
 
     def __init__(self, session: Session, close: Callable[[], None]) -> None:
         self._session, self._close = session, close
-        self.decide = session.decide
+
+    def decide(self, decision: Decision) -> None:
+        self._session.decide(decision)
 
     def act(self, action: str, fields: Fields) -> str | Awaitable[str | None]:
         match action:
@@ -114,9 +117,6 @@ class _Host:
     async def _explain(self, question: str, number: int) -> str:
         await self._session.explain(number, question)
         return "Nothing was revised. Leave out the question mark to have it revised."
-
-    def origin(self, number: int | None) -> None:
-        return None  # no cell holds its texts
 
     def offers(self, form: str) -> dict[str, Any]:
         return {"place": "none"}

@@ -72,12 +72,19 @@ class Output(NamedTuple):
         return "\n" not in text and len(text) <= _SHORT
 
 
-class Item(NamedTuple):
-    """One row of a list."""
+class Line(NamedTuple):
+    """What texts are held to, or what one gives or did: a row of a list or of the table."""
 
-    name: str = ""  # what it is about
-    note: str = ""  # what qualifies the name
-    text: str = ""  # what it says
+    text: str = ""  # what it says; of an input its call, below the statements that run before it
+    key: str = ""  # what it is about: the name by which an answer says which one it means
+    note: str = ""  # what qualifies it, such as the task's words behind it
+    # In the table: of the shown text and of each head, who says it, and the name to type.
+    mark: Label = Label("", "", "quiet")
+    source: str = ""
+    marks: tuple[Label, ...] = ()
+    number: str = ""  # empty where nothing is asked
+    folded: bool = False  # whether it is seen on a click only
+    # What texts are held to.
     quote: str = ""  # the words of the text it rests on
     form: Form = "prose"  # how the quote is set
     demand: str = ""  # the words of the task that it goes against
@@ -86,13 +93,51 @@ class Item(NamedTuple):
     settled: bool = False  # whether it needs no action any more
     dismiss: str = ""  # the button that sets it aside; empty where that can't be done by itself
     drop: str = ""  # the demand that a click leaves out, by its name
+    # What is asked about what a text gives or did; of a fact, whether to `keep` or to `undo` it. Of
+    # what a person `may` say they need not.
+    asks: Literal["right", "example", "keep", "undo", "may", "open", ""] = ""
+    value: str = ""  # the result of an input: a value, or an exception with its message
+    sign: Literal["→", "=", "·", ""] = "→"  # what stands between the two
+    before: str = ""  # what the name held before the cell ran
+    # What it may give, where that is asked; their order does not say which one the text gives.
+    choices: tuple[str, ...] = ()
+    rivalry: str = ""  # who gives what, where that is asked
+    confirmed: bool | None = None  # the user's word on it
+    expected: str = ""  # what it should be, where the user says it is something else
+    output: tuple["Block", ...] = ()  # of an effect, a table that it comes with
+    condition: str = ""  # what it was computed on, where that is less than the real thing
+    buttons: tuple[str, ...] = ()  # of a fact: that it is meant, and that it goes
+
+    def __str__(self) -> str:
+        """What a text gives or did, in one line."""
+        value = f"{self.before} → {self.value}" if self.before else self.value
+        if self.choices:
+            value = f"{' or '.join(self.choices)}?"
+            value += f" ({self.rivalry})" if self.rivalry else ""
+        call = self.text.replace("\n", "; ")
+        if self.asks == "example":
+            return f"{call} == ?"
+        if self.asks == "keep":
+            return f"“{call}” stands in no source: {value}"
+        if self.asks == "open":
+            options = " / ".join(self.choices)
+            return f"{call} ({options})" if options else call
+        line = f"{call} {self.sign} {value}" if self.sign else f"{call}{': ' * bool(value)}{value}"
+        return " · ".join(map(str, filter(None, (line, self.condition, self.word))))
+
+    @property
+    def word(self) -> Label | None:
+        """The user's word on what a text gives."""
+        if self.expected:
+            return Label("✗", f"should be {bare(self.expected)}", "bad")
+        return None if self.confirmed is None else Label("✓", "confirmed", "good")
 
 
 class Items(NamedTuple):
     """A titled list."""
 
     title: str
-    items: tuple[Item, ...]
+    items: tuple[Line, ...]
 
 
 class Table(NamedTuple):
@@ -115,57 +160,20 @@ class Picture(NamedTuple):
     condition: str = ""  # what its code ran on, where that is less than the real thing
 
 
-class Result(NamedTuple):
-    """What a text gives on one input."""
+class Results(NamedTuple):
+    """What running a text did to data, for a person to allow."""
 
-    key: str  # the name by which a page says which one it means
-    call: str  # the input, with the statements that run before it; of a cell, a name it defines
-    value: str  # its result: a value, or an exception with its message
-    sign: Literal["→", "=", "·", ""] = "→"  # what stands between the two
-    before: str = ""  # what the name held before the cell ran
-    # What it may give, where that is asked; their order does not say which one the text gives.
-    choices: tuple[str, ...] = ()
-    rivalry: str = ""  # who gives what, where that is asked
-    confirmed: bool | None = None  # the user's word on it
-    expected: str = ""  # what it should be, where the user says it is something else
-    output: tuple["Block", ...] = ()  # a table or a picture that it comes with
-    # What the user is asked about it; of a fact, whether to `keep` or to `undo` it. Of what they
-    # `may` say they need not.
-    asks: Literal["right", "example", "keep", "undo", "may", "open", ""] = "right"
-    condition: str = ""  # what it was computed on, where that is less than the real thing
-    folded: bool = False  # whether it is seen on a click only
-    buttons: tuple[str, ...] = ()  # of a fact: that it is meant, and that it goes
-
-    def __str__(self) -> str:
-        value = f"{self.before} → {self.value}" if self.before else self.value
-        if self.choices:
-            value = f"{' or '.join(self.choices)}?"
-            value += f" ({self.rivalry})" if self.rivalry else ""
-        call = self.call.replace("\n", "; ")
-        if self.asks == "example":
-            return f"{call} == ?"
-        if self.asks == "keep":
-            return f"“{call}” stands in no source: {value}"
-        if self.asks == "open":
-            options = " / ".join(self.choices)
-            return f"{call} ({options})" if options else call
-        line = f"{call} {self.sign} {value}" if self.sign else f"{call}{': ' * bool(value)}{value}"
-        return " · ".join(map(str, filter(None, (line, self.condition, self.word))))
+    rows: tuple[Line, ...]
 
     @property
-    def word(self) -> Label | None:
-        """The user's word on it."""
-        if self.expected:
-            return Label("✗", f"should be {bare(self.expected)}", "bad")
-        return None if self.confirmed is None else Label("✓", "confirmed", "good")
-
-
-class Results(NamedTuple):
-    """What a text gives, for a person to confirm."""
-
-    rows: tuple[Result, ...]
-    hint: str = ""  # what an answer would settle, where the verdict waits for one
-    commands: str = ""  # how to answer without buttons, where numbers don't do
+    def commands(self) -> str:
+        """How to answer without buttons."""
+        return "\n".join(
+            f"%refine dismiss {one.key}: “{one.buttons[0]}”; "
+            f"continue {one.key}: “{one.buttons[1]}”."
+            for one in self.rows
+            if one.buttons
+        )
 
 
 class Head(NamedTuple):
@@ -175,18 +183,6 @@ class Head(NamedTuple):
     number: int | None = None  # the text's; None where some are left out
     title: str = ""  # its name with what it came to, for a reader who doesn't see the marks
     shown: bool = False  # whether it is the text above the table
-
-
-class Line(NamedTuple):
-    """What texts are held to, with what the shown text gives, and a mark for each text."""
-
-    body: "Result | Item"
-    mark: Label  # of the shown text
-    source: str = ""  # who says it
-    note: str = ""  # what else there is to say, such as the task's words behind it
-    marks: tuple[Label, ...] = ()  # of each head
-    number: str = ""  # what an answer that is typed calls it; empty where nothing is asked
-    folded: bool = False  # whether it is seen on a click only
 
 
 class Checks(NamedTuple):
@@ -221,7 +217,6 @@ class Texts(NamedTuple):
     """The texts of a run in their order, a line each."""
 
     lines: tuple[Told, ...]
-    earlier: int = 0  # how many of the first have no line, but for the shown one
 
 
 class Section(NamedTuple):
@@ -251,27 +246,39 @@ _NUMPY = re.compile(r"\bnp\.(?:(?:u?int|float)\d+\(([-+.\w]+)\)|(True|False)_)")
 _ORDER = (model.Value, model.TableValue, model.Figure, model.Printed)
 
 
-def results(run: Run, text: Iteration, waiting: Iterable[Expect | Retract] = ()) -> list[Results]:
+def results(run: Run, text: Iteration, waiting: Iterable[Expect | Retract] = ()) -> list[Line]:
     """Return what a text gives on a few inputs, and what else is asked about it."""
     if run.setup.coach:
         return []
     found = rows(run, text)
-    if not found:
-        return [*_unsourced(run, text), *_questions(run, text)]
-    if found[0] == example_asked(text, found) and not waiting:
-        example = Result(row_key(found[0]), found[0].call, "", asks="example")
-        how = '%refine should 1 "VALUE" says what it should give.'
-        return [Results((example,), commands=how), *_questions(run, text)]
     said: dict[Key, Called | None] = {
         key_of(one): None if isinstance(one, Retract) else one
         for one in (*run.task.clarifications, *waiting)
     }
     first = unfolded(found)
-    shown = tuple(
+    shown = [
         _row(run, text, one, said.get(key_of(one)))._replace(folded=one not in first)
         for one in found
+    ]
+    if found and found[0] == example_asked(text, found) and not waiting:
+        shown = [Line(found[0].call, row_key(found[0]), asks="example")]
+    unsourced = [
+        Line(
+            one.place,
+            one.id,
+            value=_around(text.text, one.place),
+            asks="keep",
+            buttons=("Keep", "Delete"),
+        )
+        for one in _facts(run, text)
+        if not one.effect
+    ]
+    questions = (
+        Line(one.words, one.id, choices=one.options, asks="open")
+        for one in left_open(run, text)
+        if not one.call
     )
-    return [Results(shown, _hint(run, text, found)), *_questions(run, text)]
+    return [*(shown or unsourced), *questions]
 
 
 def _hint(run: Run, text: Iteration, found: Sequence[table.Result]) -> str:
@@ -288,48 +295,6 @@ def _hint(run: Run, text: Iteration, found: Sequence[table.Result]) -> str:
     if not asks or any(one.passed is not None for one in found):
         return ""
     return "It passes on one example of the task. Is the first result right?"
-
-
-def _questions(run: Run, text: Iteration) -> list[Results]:
-    """Return the critic's open questions about the task that no input shows."""
-    return _asking(
-        (
-            Result(
-                one.id,
-                one.words,
-                "",
-                choices=one.options,
-                asks="open",
-            )
-            for one in left_open(run, text)
-            if not one.call
-        ),
-        "%refine should {0} ANSWER answers it; dismiss {0} drops it.",
-    )
-
-
-def _unsourced(run: Run, text: Iteration) -> list[Results]:
-    """Return the names, numbers and dates of prose that no source has, to keep or to strike."""
-    return _asking(
-        (
-            Result(
-                one.id,
-                one.place,
-                _around(text.text, one.place),
-                sign="",
-                asks="keep",
-                buttons=("Keep", "Delete"),
-            )
-            for one in _facts(run, text)
-            if not one.effect
-        ),
-        "%refine dismiss {0} keeps it; continue {0} has it struck.",
-    )
-
-
-def _asking(found: Iterable[Result], commands: str) -> list[Results]:
-    asked = tuple(found)
-    return [Results(asked, commands=commands.format(asked[0].key))] if asked else []
 
 
 def _facts(run: Run, text: Iteration) -> list[Point]:
@@ -354,35 +319,36 @@ def rivalry(run: Run, row: table.Result) -> str:
     """
     key, told = key_of(row), list[str]()
     tests = (one for one in run.tests if not one.dropped)
-    claimed = [one for test in tests for one in claims(test) if key_of(one) == key]
-    given_by = {one.number: given(run, one).get(key) for one in run.iterations}
-    alone = len(run.iterations) == 1
+    claimed = [one.gives for test in tests for one in claims(test) if key_of(one) == key]
+    given_by = [given(run, one).get(key) for one in run.iterations]
     for place, choice in enumerate(row_choices(row)):
         long = len(bare(choice)) > _NAMED and place < len(_PLACES)
         value = _PLACES[place] if long else bare(choice)
-        expected = any(gives_same(one.gives, choice) for one in claimed)
-        who = [n for n, one in given_by.items() if one and gives_same(one, choice)]
-        names = ["this text" if alone else run.mention(number) for number in who[:2]]
+        expected = any(gives_same(one, choice) for one in claimed)
+        who = [run.mention(n) for n, one in enumerate(given_by) if one and gives_same(one, choice)]
+        if len(given_by) == 1:
+            who = ["this text"] * len(who)
         if len(who) > 2:
-            names[1:] = [f"{len(who) - 1} more"]
-        if names:
-            verb = ("raise" if bare(choice) != choice else "give") + "s" * (len(names) == 1)
+            who[1:] = [f"{len(who) - 1} more"]
+        if who:
+            verb = ("raise" if bare(choice) != choice else "give") + "s" * (len(who) == 1)
             end = ", as the critic expects" if expected else ""
-            told.append(f"{' and '.join(names)} {verb} {value}{end}")
+            told.append(f"{' and '.join(who)} {verb} {value}{end}")
         elif expected:
             told.append(f"the critic expects {value}")
     opens = "the task leaves it open" if row.source == "open" else ""
     return "; ".join(filter(None, (opens, ", ".join(told))))
 
 
-def _row(run: Run, text: Iteration, row: table.Result, said: Called | None) -> Result:
+def _row(run: Run, text: Iteration, row: table.Result, said: Called | None) -> Line:
     confirmed = gives_same(said.gives, row.gives) if said else None
     asked = bool(row.rivals) and confirmed is None and not row.conditions
     value = bare(row.gives)
     call = laid_out(row.call) if "\n" in row.call else row.call
-    return Result(
-        key=row_key(row),
-        call="\n".join([*_scenario(row), call]),
+    return Line(
+        "\n".join([*_scenario(row), call]),
+        row_key(row),
+        asks="right",
         value=f"{value}: {row.shows}" if row.shows else value,
         sign="→" if row.source != "cell" else "" if row.before else "=",
         before=row.before,
@@ -472,40 +438,39 @@ def account(run: Run, text: Iteration, *, alone: bool = False) -> list[Block]:
     found = outputs(text)
     is_long = any(isinstance(one, Output) and not one.is_short for one in found[:1])
     answer = 0 if is_long and found[0].title == _PRINTED else 1
-    told = _as_block(_told_effects(run, text, alone=alone))
+    told = _as_block(_effects_told(run, text, alone=alone)[1])
     return [*found[:answer], *told, *found[answer:]]
 
 
 def data_questions(run: Run, text: Iteration) -> list[Results]:
     """Return what running a text did to data and no words ask for: at most two rows."""
-    seen = {one.key: (one, ran_on) for one, ran_on in reversed(_effects(text))}
-    asked = _asked(run, text)
-    return _as_block([_effect(*seen.get(one.key, (one, "")), point) for point, one in asked])
+    return _as_block(_effects_told(run, text)[0])
 
 
-def _asked(run: Run, text: Iteration, *, by_run: bool = False) -> list[tuple[str, model.Effect]]:
-    """Return what a reader asks of what happened to data, or else what nobody has read."""
-    facts = [one for one in _facts(run, text) if (one.source == "run") is by_run]
-    return [(one.id, one.effect) for one in facts if one.effect][:_ASKED]
+def _effects_told(
+    run: Run, text: Iteration, *, alone: bool = False
+) -> tuple[list[Line], list[Line]]:
+    """Return what happened to data and is asked, and what is only told.
 
-
-def _told_effects(run: Run, text: Iteration, *, alone: bool) -> list[Result]:
-    """Return what happened to data and is not asked; what is more than three lines is folded."""
-    asked = [] if alone else _asked(run, text)
-    may = [] if alone or is_read(run, text) else _asked(run, text, by_run=True)
-    points = {one.key: point for point, one in may}
+    Of the latter, what is more than three lines with what is asked is folded.
+    """
+    facts = [] if alone else [(one, one.effect.key) for one in _facts(run, text) if one.effect]
+    points = {key: one for one, key in reversed(facts)}
+    asking = [one.id for one, _ in facts if one.source != "run"][:_ASKED]
+    asked, told = list[Line](), list[Line]()
     changed = () if alone else [one.call for one in rows(run, text) if one.before]
     has_answer = bool(outputs(text))
-    above, found = [one.key for _, one in asked], list[Result]()
     for one, ran_on in _effects(text):
-        if one.key in above:
-            above.remove(one.key)  # the first such stands above
+        point = points.pop(one.key, None)
+        if point and point.id in asking:
+            asked.append(_effect(one, ran_on, point.id))
         elif one.kind != "changed" or one.name not in changed:
-            ran_on = "" if has_answer or found else ran_on
-            found.append(_effect(one, ran_on, points.pop(one.key, ""), asks="may"))
+            may = point.id if point and point.source == "run" and not is_read(run, text) else ""
+            told.append(_effect(one, "" if has_answer or told else ran_on, may, asks="may"))
+    asked.sort(key=lambda line: asking.index(line.key))
     most = max(1, _UNFOLDED - len(asked))
-    most += len(found) == most + 1  # the line that folds one more is no shorter
-    return [one._replace(folded=number >= most) for number, one in enumerate(found)]
+    most += len(told) == most + 1  # the line that folds one more is no shorter
+    return asked, [one._replace(folded=number >= most) for number, one in enumerate(told)]
 
 
 def _effects(text: Iteration) -> list[tuple[model.Effect, str]]:
@@ -520,12 +485,12 @@ def _effects(text: Iteration) -> list[tuple[model.Effect, str]]:
 
 def _effect(
     one: model.Effect, ran_on: str, point: str = "", *, asks: Literal["undo", "may"] = "undo"
-) -> Result:
+) -> Line:
     line = f"line {one.line}" if one.line and one.kind not in ("unchanged", "warning") else ""
-    return Result(
-        point,
+    return Line(
         sentence(one),
-        line,
+        point,
+        value=line,
         sign="·" if line else "",
         output=tuple(_blocks(one.head)) if one.head else (),
         asks=asks if point else "",
@@ -534,13 +499,8 @@ def _effect(
     )
 
 
-def _as_block(found: Sequence[Result]) -> list[Results]:
-    answers = "\n".join(
-        f"%refine dismiss {one.key}: “{one.buttons[0]}”; continue {one.key}: “{one.buttons[1]}”."
-        for one in found
-        if one.buttons
-    )
-    return [Results(tuple(found), commands=answers)] if found else []
+def _as_block(found: Sequence[Line]) -> list[Results]:
+    return [Results(tuple(found))] if found else []
 
 
 # The table of a run: a line for each thing that texts are held to, a column for each text
@@ -562,6 +522,11 @@ _GIVEN = {  # of a result: whether a text gives it, and whether it is the one th
     (False, False): Label("≠", "gives something else", "warn"),
     (True, True): _HOLDS,
     (False, True): _MISSES,
+}
+_COMMANDS = {  # how the first question of each kind is answered without buttons
+    "example": '%refine should 1 "VALUE" says what it should give.',
+    "keep": "%refine dismiss {0} keeps it; continue {0} has it struck.",
+    "open": "%refine should {0} ANSWER answers it; dismiss {0} drops it.",
 }
 _DROPPED = {
     "you": "You set it aside.",
@@ -603,8 +568,7 @@ def checks(
     """
     heads = _heads(run, text, every=every)
     texts = [None if one.number is None else run.iterations[one.number] for one in heads]
-    asked = results(run, text, waiting)
-    tested = _tested(run, text, {one.key for block in asked for one in block.rows})
+    asked, tested = results(run, text, waiting), _tested(run, text)
     lines = [
         *_asked_lines(run, text, asked, texts, tested),
         *([_evaluator(run, text, texts)] if has_evaluator(run) else ()),
@@ -615,21 +579,20 @@ def checks(
         folded = line.folded or (shown >= _MOST_LINES and line.source != "evaluator")
         shown += not folded
         found.append(line._replace(folded=folded))
-    hint = next((one.hint for one in asked if one.hint), "")
-    commands = "\n".join(one.commands for one in asked if one.commands)
-    return [Checks(tuple(heads), tuple(found), hint, commands)] if found else []
+    first = {one.asks: one.key for one in reversed(asked)}
+    commands = [how.format(first[one]) for one, how in _COMMANDS.items() if one in first]
+    hint = "" if "example" in first else _hint(run, text, [row for row, _ in tested.values()])
+    return [Checks(tuple(heads), tuple(found), hint, "\n".join(commands))] if found else []
 
 
-def _missed(run: Run, text: Iteration) -> list[Item]:
+def _missed(run: Run, text: Iteration) -> list[Line]:
     """Return what a text misses, what blocks it first, but what asks."""
-    # Of each row, who gives what is not asked here: that is a question to every text.
-    shown = () if run.setup.coach else map(row_key, rows(run, text))
-    lines = sorted(_held_to(run, text, [], _tested(run, text, {*shown})), key=_order)
-    return [one.body for one in lines if one.mark.symbol == "✗" and isinstance(one.body, Item)]
+    lines = sorted(_held_to(run, text, [], _tested(run, text)), key=_order)
+    return [one for one in lines if one.mark.symbol == "✗"]
 
 
 def _order(line: Line) -> int:
-    if isinstance(line.body, Result):  # an answer moves no line
+    if line.asks:  # an answer moves no line
         return 0
     if line.mark.symbol == "✗":
         return 2 if line.mark.kind == "quiet" else 1
@@ -657,40 +620,36 @@ def _heads(run: Run, text: Iteration, *, every: bool) -> list[Head]:
 _Tested = dict[str, tuple[table.Result, list[Point]]]
 
 
-def _tested(run: Run, text: Iteration, shown: Container[str]) -> _Tested:
+def _tested(run: Run, text: Iteration) -> _Tested:
     claimed = [(test, [key_of(one) for one in claims(test)]) for test in run.tests]
     return {
         row_key(one): (one, [t for t, keys in claimed if keys == [key_of(one)]])
-        for one in rows(run, text)
-        if row_key(one) in shown
+        for one in (() if run.setup.coach else rows(run, text))
     }
 
 
 def _asked_lines(
-    run: Run, text: Iteration, asked: Iterable[Results], texts: _Columns, tested: _Tested
+    run: Run, text: Iteration, asked: Iterable[Line], texts: _Columns, tested: _Tested
 ) -> Iterator[Line]:
     """Yield what a text gives where somebody may say whether that is right."""
     values = [given(run, one) if one else {} for one in texts]
-    for block in asked:
-        for place, one in enumerate(block.rows, start=1):
-            row, tests = tested.get(one.key, (None, []))
-            marks = [_NONE for _ in texts]
-            if row:
-                found = (value.get(key_of(row)) for value in values)
-                said, wanted = one.confirmed is not None, one.expected or row.gives
-                marks = [_NONE if v is None else _GIVEN[gives_same(v, wanted), said] for v in found]
-            mark, source, note = _ASKS, "critic" if one.asks in ("keep", "open") else "", ""
-            if one.confirmed is not None:
-                mark, source = _HOLDS if one.confirmed else _MISSES, "you"
-            elif tests:
-                mark, source = _mark(text, tests[0]), "its test"
-                note = say.quoted(tests[0].quote) if tests[0].blocking else ""
-                marks = [_mark(column, tests[0]) for column in texts]
-            elif one.asks == "right" and not one.choices:
-                mark = Label("", "to confirm", "quiet")
-            number = str(place) if one.asks in ("right", "example") else one.key
-            number = number if one.asks and not one.condition else ""
-            yield Line(one, mark, source, note, tuple(marks), number, one.folded)
+    for place, one in enumerate(asked, start=1):
+        row, tests = tested.get(one.key, (None, []))
+        mark, source, note, marks = _ASKS, "" if row else "critic", "", [_NONE for _ in texts]
+        if row:
+            found = (value.get(key_of(row)) for value in values)
+            said, wanted = one.confirmed is not None, one.expected or row.gives
+            marks = [_NONE if v is None else _GIVEN[gives_same(v, wanted), said] for v in found]
+        if one.confirmed is not None:
+            mark, source = _HOLDS if one.confirmed else _MISSES, "you"
+        elif tests:
+            mark, source = _mark(text, tests[0]), "its test"
+            note = say.quoted(tests[0].quote) if tests[0].blocking else ""
+            marks = [_mark(column, tests[0]) for column in texts]
+        elif one.asks == "right" and not one.choices:
+            mark = Label("", "to confirm", "quiet")
+        number = "" if one.condition else str(place) if row else one.key
+        yield one._replace(mark=mark, source=source, note=note, marks=tuple(marks), number=number)
 
 
 def _held_to(run: Run, text: Iteration, texts: _Columns, tested: _Tested) -> Iterator[Line]:
@@ -704,14 +663,22 @@ def _held_to(run: Run, text: Iteration, texts: _Columns, tested: _Tested) -> Ite
         if point.id in told or not (result or untried):
             continue
         cell = Cell(point, result) if result else None
-        only_score = cell and _is_bare(cell, text)
+        # The evaluator's line shows what only states a score.
+        only_score = cell and (
+            is_bare_score(cell)
+            or any(
+                one.name == point.check and one.score is not None and not one.points
+                for one in text.evidence
+            )
+        )
         if not only_score:
             by_points.add(point.check)
         answered = point.dropped == "you" and point.kind in ("fact", "question")
         if answered or only_score or (cell and cell.asks):
             continue
         marks = tuple(_mark(one, point) for one in texts)
-        yield Line(item(run, point, result), _mark(text, point), _source(run, point), marks=marks)
+        line, mark = item(run, point, result), _mark(text, point)
+        yield line._replace(mark=mark, source=_source(run, point), marks=marks)
     for evidence in text.evidence:
         empty = evidence.passed is None and not evidence.not_run and not evidence.shows
         # What the user confirmed has lines of its own.
@@ -719,27 +686,32 @@ def _held_to(run: Run, text: Iteration, texts: _Columns, tested: _Tested) -> Ite
         ran = evidence.basis == "run" and evidence.passed
         told_by = evidence.passed is False and evidence.name in by_points
         if not (quiet or ran or told_by):
-            marks = tuple(_check_mark(one, evidence.name) for one in texts)
-            source = _BY.get(evidence.basis, "")
-            yield Line(_check(run, evidence), evidence_mark(evidence), source, marks=marks)
+            of_texts = ((one.evidence if one else ()) for one in texts)
+            marks = tuple(
+                next((evidence_mark(one) for one in every if one.name == evidence.name), _NONE)
+                for every in of_texts
+            )
+            yield _check(run, evidence)._replace(marks=marks)
 
 
-def _check(run: Run, evidence: table.Result) -> Item:
+def _check(run: Run, evidence: table.Result) -> Line:
     """Return what a check came to, with what it showed that the line does not say."""
     line, detail, short = say.check(evidence), strip_colours(evidence.shows).strip("\n"), ""
     if evidence.by_examples:  # the line says it
         detail = _TALLY.sub("", detail)
     if evidence.passed and evidence.basis in say.STATED and "\n" not in detail:
         short, detail = detail * (line not in detail), ""
-    return Item(
-        text=line,
+    return Line(
+        line,
+        mark=evidence_mark(evidence),
+        source=_BY.get(evidence.basis, ""),
         note=" · ".join(filter(None, (short, model.on_conditions(evidence.conditions)))),
         detail=detail,
         drop=evidence.name if evidence.name in run.demands else "",
     )
 
 
-def item(run: Run, point: Point, result: table.Result | None) -> Item:
+def item(run: Run, point: Point, result: table.Result | None) -> Line:
     """Return a point as a text misses, holds or has mended it, in words."""
     cell, test, dismiss = Cell(point, result) if result else None, is_critics(point), "Dismiss"
     settled = bool(cell and (cell.result.passed or cell.point.dropped))
@@ -760,9 +732,9 @@ def item(run: Run, point: Point, result: table.Result | None) -> Item:
         notes = ["suggestion" * (not cell.weighs), "back again" * cell.result.again]
         notes.append("no longer" if mended else "")
         dismiss = "" if point.binding else "It is ready" if point.kind == "reading" else dismiss
-    return Item(
-        name=point.id,
-        text=say.with_contest(say.point_line(point, result), point),
+    return Line(
+        say.with_contest(say.point_line(point, result), point),
+        point.id,
         note=" · ".join(filter(None, notes)),
         quote=point.place,
         form=run.task.form,
@@ -790,8 +762,8 @@ def _evaluator(run: Run, text: Iteration, texts: _Columns) -> Line:
     scores = ", ".join(say.score(one.score) for one in said if one.score is not None)
     target = f": {scores} (target {say.score(run.limits.target)})" if scores else ""
     marks = tuple(_reader_mark(run, one) for one in texts)
-    item = Item(text=f"your evaluator{target}")
-    return Line(item, _reader_mark(run, text), "you", marks=marks)
+    mark = _reader_mark(run, text)
+    return Line(f"your evaluator{target}", mark=mark, source="you", marks=marks)
 
 
 def _reader_mark(run: Run, text: Iteration | None) -> Label:
@@ -822,24 +794,11 @@ def _mark(text: Iteration | None, point: Point) -> Label:
     return _MISSES if cell.weighs else _MINOR
 
 
-def _check_mark(text: Iteration | None, name: str) -> Label:
-    found = (one for one in (text.evidence if text else ()) if one.name == name)
-    return next(map(evidence_mark, found), _NONE)
-
-
 def evidence_mark(evidence: table.Result) -> Label:
     """Return the mark of a check that ran on a text."""
     if evidence.passed is None:
         return _UNTRIED
     return _HOLDS if evidence.passed else _MISSES if evidence.counts else _MINOR
-
-
-def _is_bare(cell: Cell, text: Iteration) -> bool:
-    """Return True if a point only states a score, which the evaluator's line shows."""
-    return is_bare_score(cell) or any(
-        one.name == cell.point.check and one.score is not None and not one.points
-        for one in text.evidence
-    )
 
 
 # The texts, a line each
@@ -850,7 +809,6 @@ def texts(
     shown: Iteration | None = None,
     *,
     whole: bool = True,
-    every: bool = True,
     apart: Container[int] = (),
 ) -> list[Texts]:
     """Return a line for each text: what it missed and what was said of it; none for a single one.
@@ -861,15 +819,10 @@ def texts(
         run: the run.
         shown: the text that is shown above.
         whole: whether all of each text is below its line, and not only what was said of that one.
-        every: whether the first of many texts have a line, too.
         apart: the texts by number whose outputs stand elsewhere.
     """
-    total = len(run.iterations)
-    earlier = total - LAST_TEXTS if total > LAST_TEXTS + 1 and not every else 0
     found = list[Told]()
     for text in run.iterations:
-        if text.number < earlier and text is not shown:
-            continue
         line, said = told(run, text), feedback(run, text)
         if whole:
             below = version(run, text, shown, with_outputs=text.number not in apart)
@@ -877,8 +830,8 @@ def texts(
             says_more = text is shown and "".join(one.text for one in said) != line.said
             below = [*said] if says_more else []
         found.append(line._replace(blocks=tuple(below), shown=text is shown))
-    is_told = total > 1 or any(one.judgement or feedback(run, one) for one in run.iterations)
-    return [Texts(tuple(found), earlier)] if is_told else []
+    is_told = any(one.number or one.judgement or feedback(run, one) for one in run.iterations)
+    return [Texts(tuple(found))] if is_told else []
 
 
 def told(run: Run, text: Iteration) -> Told:
@@ -940,8 +893,8 @@ def version(
 def claims_of(run: Run, text: Iteration) -> list[Block]:
     """Return the changes that a revision claims for what it was written for."""
     items = (
-        Item(
-            text=f"{run.points[id_].words if id_ in run.points else id_} → "
+        Line(
+            f"{run.points[id_].words if id_ in run.points else id_} → "
             f"{'left as it is: ' if id_ in text.contested else ''}{summary}"
         )
         for id_, summary in text.changes.items()
@@ -972,7 +925,7 @@ def failure(text: Iteration) -> Paragraph:
     return Paragraph(text.failure, "flaw", "No usable text from the model:")
 
 
-def _items(title: str, items: Iterable[Item]) -> list[Block]:
+def _items(title: str, items: Iterable[Line]) -> list[Block]:
     found = tuple(items)
     return [Items(title, found)] if found else []
 
@@ -1133,12 +1086,10 @@ def settings(run: Run) -> list[Block]:
     if run.setup.is_look:
         return [Paragraph(f"checks {', '.join(run.setup.checks) or '(none)'}", "quiet")]
     listed = {
-        "Your answers": [Item(text=one.sentence) for one in task.clarifications],
-        "Shown to the model": [
-            Item(one.phrase, text=one.text) for one in task.materials if one.phrase
-        ],
-        "Criteria": [Item(one.name, text=one.definition) for one in task.criteria],
-        "Checklist": [Item(text=one) for one in task.checklist],
+        "Your answers": [Line(one.sentence) for one in task.clarifications],
+        "Shown to the model": [Line(one.text, one.phrase) for one in task.materials if one.phrase],
+        "Criteria": [Line(one.definition, one.name) for one in task.criteria],
+        "Checklist": [*map(Line, task.checklist)],
     }
     return [
         Paragraph(task.text, "words"),
@@ -1177,13 +1128,13 @@ def predicted(run: Run) -> list[Block]:
         also = [f"“{quote}”" for quote in unmet(run)]
         also += [one.words for one in sorted(left, key=lambda one: not one.weighs)]
     made = (
-        Item(one.code.replace("\n", "; "), text=_prediction(one))
+        Line(_prediction(one), one.code.replace("\n", "; "))
         for one in run.attempts
         if one.predicted
     )
     return [
         *blocks,
-        *_items("Look at this too", (Item(text=one) for one in also)),
+        *_items("Look at this too", map(Line, also)),
         *_items("Your predictions", made),
     ]
 

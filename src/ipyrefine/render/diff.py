@@ -4,6 +4,7 @@ In HTML, changes are ``<ins>`` and ``<del>``, so that it reads without style too
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby, pairwise, zip_longest
@@ -13,18 +14,18 @@ from markupsafe import Markup, escape
 
 from ipyrefine.core.alignment import compare
 from ipyrefine.core.model import Form
+from ipyrefine.core.quotes import contains_quote
 from ipyrefine.render import say
 from ipyrefine.render.escape import plain, reveal
 from ipyrefine.render.formatting import find_quote, mark, markdown_lines
 
 CONTEXT = 3  # unchanged lines around a change
-_SHORT_TEXT = 30, 250  # lines of code and words of prose that are shown whole
+_SHORT_TEXT = 250, 30  # words of prose and lines of code that are shown whole
 _SHORTEST_FOLD = 3  # lines of code; fewer are shown rather than counted
 _SHORTEST_PASSAGE = 300  # characters of unchanged sentences; fewer are shown
 _SHOWN_LINES = 40  # of a text that is not compared with another one
+_MOST = 200_000  # characters that are compared by word; more are one replacement
 _RUN = 7  # words and spaces in a row that are compared first: few of them occur twice
-_MOST = 60_000  # characters that are compared by word; more are one replacement
-_LONG = 20_000  # characters of two texts that are compared by line before they are by word
 _MAX_COMPARED = 20_000  # pairs of lines or sentences that are compared within one change
 _MAX_HIGHLIGHTED = 60_000  # characters; colouring more takes longer than it is worth
 _COLOURLESS = {"", "n", "o", "p", "w"}  # kinds of tokens
@@ -32,10 +33,11 @@ _WORDS = re.compile(r"\w+|[^\S\n]+|\n|[^\w\s]")
 _SENTENCES = re.compile(r".+?(?:[.!?]\s+|\n\s*\n\s*|\Z)", re.DOTALL)
 _SENTENCE_END = re.compile(r"[.!?]\s+\Z")
 _ITEM = re.compile(r"\s*(?:[-*+]|\d{1,3}[.)])\s")
-_WORD = re.compile(r"\w")
-_MARKS = re.compile(r"""[\s*_`#>"“”„«»]+""")
-_APOSTROPHE = "['\u2018\u2019]"
 _TAGS = {"+": "ins", "-": "del"}
+_SHAPES = {
+    "code": {" ": "  {}", "-": "- {}", "+": "+ {}"},
+    "prose": {" ": "{}", "-": "[-{}-]", "+": "{{+{}+}}"},
+}
 _SIGNS = {"+": "+", "-": "\N{MINUS SIGN}", " ": " "}
 
 Tag = Literal[" ", "-", "+"]
@@ -91,20 +93,21 @@ def visible_rows(old: str, new: str) -> list[Row]:
     return [row for row in rows(old, new) if (row.old, row.new) not in ends]
 
 
-def stretches(wanted: Sequence[bool]) -> Iterator[tuple[bool, range]]:
-    """Yield the stretches of lines to show and, if they are long, those to fold.
-
-    Lines around a wanted one are shown too.
-    """
-    near = [any(wanted[max(0, n - CONTEXT) : n + CONTEXT + 1]) for n in range(len(wanted))]
-    return _fold_far(near, lambda run: len(run) > _SHORTEST_FOLD)
-
-
-def _fold_far(
-    near: Sequence[bool], is_long: Callable[[Sequence[int]], bool]
+def stretches(
+    wanted: Sequence[bool], around: int = CONTEXT, sizes: Sequence[int] = ()
 ) -> Iterator[tuple[bool, range]]:
-    runs = [(is_near, [*group]) for is_near, group in groupby(range(len(near)), near.__getitem__)]
-    folded = {n for is_near, run in runs if not is_near and is_long(run) for n in run}
+    """Yield the stretches of lines, or of sentences of some sizes, to show, and those to fold.
+
+    So many around a wanted one are shown too, and so are few in a row.
+    """
+    near = [any(wanted[max(0, n - around) : n + around + 1]) for n in range(len(wanted))]
+    folded = set[int]()
+    for is_near, group in groupby(range(len(near)), near.__getitem__):
+        run = [*group]
+        size, most = len(run), _SHORTEST_FOLD
+        if sizes:
+            size, most = sum(sizes[n] for n in run), _SHORTEST_PASSAGE
+        folded.update(run * (not is_near and size > most))
     for is_folded, group in groupby(range(len(near)), folded.__contains__):
         numbers = [*group]
         yield not is_folded, range(numbers[0], numbers[-1] + 1)
@@ -116,35 +119,29 @@ def text_diff(old: str, new: str, form: Form = "code") -> str:
     It is empty for code that is the same.
     """
     if form == "prose":
-        brackets = {" ": "{}", "-": "[-{}-]", "+": "{{+{}+}}"}
-        parts = words(old, new)
-        parts = [_fold_kept(one, n == 0, n == len(parts) - 1) for n, one in enumerate(parts)]
-        return "".join(brackets[part.tag].format(part.text) for part in parts)
-    found = visible_rows(old, new)
-    if all(row.tag == " " for row in found):
-        return ""
-    a, b = shown_lines(old, new)
-    lines = []
-    for visible, numbers in stretches([row.tag != " " for row in found]):
-        if not visible:
-            lines.append(f"⋯ {say.count(len(numbers), 'unchanged line')}")
-            continue
-        for row in (found[n] for n in numbers):
-            line = a[row.old] if row.old is not None else b[row.new or 0]
-            lines.append(f"{row.tag} {line}")
-    return "\n".join(lines)
-
-
-def _fold_kept(part: Part, is_first: bool, is_last: bool) -> Part:
-    """Return a kept passage with the sentences next to a change, and a count of the others."""
-    found = _SENTENCES.findall(part.text)
-    start, end = int(not is_first), len(found) - (not is_last)
-    folded = found[start:end]
-    if part.tag != " " or sum(map(len, folded)) <= _SHORTEST_PASSAGE:
-        return part
-    count = f"⋯ {say.count(len(folded), 'unchanged sentence')}"
-    ends = "".join(found[:start]).rstrip(), count, "".join(found[end:])
-    return part._replace(text="\n".join(filter(None, ends)))
+        noun, between, around = "sentence", "", 1
+        found = [
+            (part.tag, one)
+            for part in words(old, new)
+            for one in (_SENTENCES.findall(part.text) if part.tag == " " else [part.text])
+        ]
+    else:
+        noun, between, around = "line", "\n", CONTEXT
+        a, b = shown_lines(old, new)
+        found = [
+            (row.tag, a[row.old] if row.old is not None else b[row.new or 0])
+            for row in visible_rows(old, new)
+        ]
+        if all(tag == " " for tag, _ in found):
+            return ""
+    shown = [_SHAPES[form][tag].format(text) for tag, text in found]
+    sizes = [] if between else [len(text) for _, text in found]
+    return "\n".join(
+        between.join(shown[n] for n in numbers).rstrip()
+        if visible
+        else f"⋯ {say.count(len(numbers), f'unchanged {noun}')}"
+        for visible, numbers in stretches([tag != " " for tag, _ in found], around, sizes)
+    )
 
 
 @lru_cache(maxsize=128)
@@ -159,7 +156,7 @@ def _words(old: str, new: str) -> list[Part]:
     merged: list[Part] = []
     removed = added = ""
     texts = (text.replace("\r\n", "\n") for text in (old, new))
-    for here, after in pairwise([*_by_word(*texts), Part(" ", "")]):
+    for here, after in pairwise([*_by_run(*texts), Part(" ", "")]):
         between = after.tag != " " and here.text.isspace() and "\n" not in here.text
         if here.tag == " " and not (between and removed and added):
             merged += _change(removed, added)
@@ -174,22 +171,11 @@ def _words(old: str, new: str) -> list[Part]:
     return merged + _change(removed, added)
 
 
-def _by_word(old: str, new: str) -> Iterator[Part]:
-    """Yield the parts of a comparison by word, of long texts only where lines differ."""
-    a, b = [old], [new]
-    if len(old) + len(new) > _LONG:
-        a, b = old.splitlines(keepends=True), new.splitlines(keepends=True)
-    for tag, i1, i2, j1, j2 in compare(a, b):
-        if tag == "equal":
-            yield Part(" ", "".join(a[i1:i2]))
-        else:
-            removed, added = "".join(a[i1:i2]), "".join(b[j1:j2])
-            few = len(removed) + len(added) <= _MOST
-            yield from _by_run(removed, added) if few else _change(removed, added)
-
-
 def _by_run(old: str, new: str) -> Iterator[Part]:
     """Yield the parts of a comparison by word: runs of words first, as few of them occur twice."""
+    if len(old) + len(new) > _MOST:
+        yield from _change(old, new)
+        return
     a, b = _WORDS.findall(old), _WORDS.findall(new)
     runs = ([tuple(words[n : n + _RUN]) for n in range(len(words) - _RUN + 1)] for words in (a, b))
     same = [one for one in compare(*runs) if one[0] == "equal"]
@@ -347,18 +333,17 @@ def lay_out(
         (whole and n < most) or line.changed or line.number in notes for n, line in enumerate(lines)
     ]
     is_code = any(line.gutter for line in lines)
-    if not (whole or folds) and _is_short(lines, is_code=is_code):
+    size = len(lines) if is_code else sum(len(one.html.striptags().split()) for one in lines)
+    if not (whole or folds) and size <= _SHORT_TEXT[is_code]:
         wanted = [True] * len(lines)
     # The sentences of prose are folded by their length.
-    passages = _fold_far(
-        wanted, lambda run: sum(len(lines[n].html) for n in run) > _SHORTEST_PASSAGE
-    )
-    for visible, numbers in stretches(wanted) if is_code else passages:
+    sizes = [] if is_code else [len(line.html) for line in lines]
+    for visible, numbers in stretches(wanted, CONTEXT if is_code else 0, sizes):
         part = [lines[n] for n in numbers]
         if not visible:
-            size = len(part) if is_code else sum(bool(one.html) for one in part)
+            number = sum(is_code or bool(one.html) for one in part)
             noun = "line" if is_code else "paragraph" if whole else "sentence"
-            yield Stretch(part, say.count(size, f"{'more' if whole else 'unchanged'} {noun}"))
+            yield Stretch(part, say.count(number, f"{'more' if whole else 'unchanged'} {noun}"))
             continue
         pending: list[Line] = []
         for line in part:
@@ -371,24 +356,18 @@ def lay_out(
             yield Stretch(pending)
 
 
-def _is_short(lines: Sequence[Line], *, is_code: bool) -> bool:
-    most_lines, most_words = _SHORT_TEXT
-    if is_code:
-        return len(lines) <= most_lines
-    return sum(len(line.html.striptags().split()) for line in lines) <= most_words
-
-
 def line_of(text: str, quote: str) -> int | None:
     """Return the index of the line in which a quote ends, found as loosely as people quote.
 
     White space, case, Markdown and quotation marks do not count; None where it is not there.
     """
-    parts = [part for part in re.split(r"\.{3,}|…", quote) if _WORD.search(part)]
-    words = [word for word in _MARKS.split(parts[-1].strip("' ")) if word] if parts else []
-    pattern = rf"{_MARKS.pattern}".join(map(re.escape, words))
-    few = words and len(pattern) < 20_000
-    found = re.search(re.sub(_APOSTROPHE, _APOSTROPHE, pattern), text, re.I) if few else None
-    return plain(text[: found.end()]).count("\n") if found else None
+    lines, quote = plain(text).split("\n"), quote.strip("' ")
+
+    def is_above(number: int) -> bool:
+        return contains_quote("\n".join(lines[: number + 1]), quote, near=False)
+
+    found = bisect_left(range(len(lines)), True, key=is_above)
+    return found if found < len(lines) and re.search(r"\w", quote) else None
 
 
 @lru_cache(maxsize=64)

@@ -13,13 +13,13 @@ from markupsafe import Markup
 from ipyrefine.core.actions import ACTIONS
 from ipyrefine.core.decisions import OWN, Expect, Retract
 from ipyrefine.core.model import Price, Stage, StopReason
-from ipyrefine.core.points import to_check
+from ipyrefine.core.points import first_line, to_check
 from ipyrefine.core.policy import to_act_on
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import Sharing
 from ipyrefine.core.table import Cell
 from ipyrefine.render import blocks, say
-from ipyrefine.render.blocks import Block, Item
+from ipyrefine.render.blocks import Block, Line
 from ipyrefine.render.diff import (
     Stretch,
     highlight_html,
@@ -135,22 +135,21 @@ def panel_html(parts: dict[str, str], panel: str) -> str:
 
 def panel_parts(run: Run | None, view: View, note: str = "") -> dict[str, str]:
     """Return the HTML of each part of a panel; a run may be None before its first event."""
+    context: dict[str, Any] = {"note": note, "live": True, "stop_message": "", "warnings": []}
+    shown = dict(zip(PARTS, PARTS, strict=True))
     if run is None:
-        empty = dict.fromkeys(PARTS, "")
+        shown = {"top": "starting", "notices": "notices"}
         if view.setup:
-            return empty | {"form": _render("setup", {"view": view})}
-        context = {"note": note, "live": True, "stop_message": "", "warnings": []}
-        return empty | {"top": _render("starting", {}), "notices": _render("notices", context)}
-    context = _context(run, view, note, live=True)
-    if run.setup.coach:
-        top = "top" if context["running"] else "coach"
-        empty = dict.fromkeys(PARTS, "")
-        return empty | {"top": _render(top, context), "notices": _render("notices", context)}
-    if run.stop_reason is StopReason.ACCEPTED:
-        shown = PARTS if "receipt" in view.folds else ("notices",)
-        parts = {name: _render(name, context) if name in shown else "" for name in PARTS}
-        return parts | {"top": _render("receipt", context), "guide": "", "ask": ""}
-    return {name: _render(name, context) for name in PARTS}
+            context, shown = {"view": view}, {"form": "setup"}
+    else:
+        context = _context(run, view, note, live=True)
+        if run.setup.coach:
+            shown = {"top": "top" if context["running"] else "coach", "notices": "notices"}
+        elif run.stop_reason is StopReason.ACCEPTED:
+            shown |= {"top": "receipt", "guide": "", "ask": ""}
+            if "receipt" not in view.folds:
+                shown = {"top": "receipt", "notices": "notices"}
+    return {name: _render(shown[name], context) if shown.get(name) else "" for name in PARTS}
 
 
 def about_number(run: Run, view: View) -> int | None:
@@ -225,107 +224,70 @@ def _render(name: str, context: dict[str, Any]) -> str:
 def _context(run: Run, view: View, note: str, *, live: bool) -> dict[str, Any]:
     number = about_number(run, view)
     about = None if number is None else run.iterations[number]
-    running = say.running(run)
-    context: dict[str, Any] = {
-        "run": run,
-        "view": view,
-        "live": live,
-        "note": note,
-        "about": about,
-        "running": running,
-        "streaming": running and run.stage in WRITING and view.iteration is None and live,
-        **dict.fromkeys(("other", "asks", "to_check", "asks_told")),
-        **dict.fromkeys(("selectable", "data_questions", "grid", "told"), ()),
-        "accounts": {},
-        "next": "" if view.setup or view.form in _FORMS else "rf-next",  # a form has its own
-        "unfinished": blocks.unfinished(run),
-        "explained": [one for one in run.explanations if one.iteration == number][-1:],
-        "stop_message": "",
-        "asked": blocks.puzzle(run),
-        "said": blocks.predicted(run) if run.setup.coach else [],
-        "warnings": [one.text for one in blocks.warnings(run, about) if one.kind == "warning"],
-        "criteria": [criterion.name for criterion in run.task.criteria],
-        "edited": run.points.get(view.finding or ""),
-    }
     told = run.stop_reason in _TOLD or run.setup.coach or run.setup.is_look
-    if run.iterations and not told and (live or not note):
-        context["stop_message"] = run.message  # the header says what is still open
-    if about:
-        context |= _text_context(run, view, about, live=live) | {
-            "failure": blocks.failure(about),
-            "grid": blocks.checks(run, about, view.waiting, every="texts" in view.folds),
-            "selectable": [one for one in run.cells(about) if one.actionable],
+    stopped = run.iterations and not told and (live or not note)
+    context = (
+        _top_context(run, view, about, live=live)
+        | {
+            "run": run,
+            "view": view,
+            "live": live,
+            "note": note,
+            "next": "" if view.setup or view.form in _FORMS else "rf-next",  # a form has its own
+            "unfinished": blocks.unfinished(run),
+            "explained": [one for one in run.explanations if one.iteration == number][-1:],
+            "stop_message": run.message if stopped else "",  # the header says what is still open
+            "asked": blocks.puzzle(run),
+            "said": blocks.predicted(run) if run.setup.coach else [],
+            "warnings": [one.text for one in blocks.warnings(run, about) if one.kind == "warning"],
+            "criteria": [criterion.name for criterion in run.task.criteria],
+            "edited": run.points.get(view.finding or ""),
+            "details": blocks.details(run, about) if not live or "details" in view.folds else [],
         }
-        every = not live or "texts" in view.folds
-        context["told"] = blocks.texts(
-            run, about, whole=not live, every=every, apart=context["accounts"]
-        )
-        context["asks"] = _first_asked(context["data_questions"], context["grid"])
-        lost = any(one.kind == "unchanged" for one in about.effects.values())
-        context["to_check"] = not context["running"] and bool(context["data_questions"] or lost)
-    context |= _top_context(run, view, about, live=live)
-    if about and (asks := context["asks"]):
-        said = (one.words for one in to_check(run, about) if one.id == asks.key)
-        basis = context["basis"]
-        context["asks_told"] = basis and any(one.startswith(basis) for one in said)
-    context["folds"] = {
-        "details": [] if live and "details" not in view.folds else blocks.details(run, about)
-    }
+    )
+    if about:
+        context |= _text_context(run, view, about, context["basis"], live=live)
     return context
-
-
-def _first_asked(
-    data: Iterable[blocks.Results], table: Iterable[blocks.Checks]
-) -> blocks.Result | None:
-    """Return the first check whose buttons settle it."""
-    of_data = (one for block in data for one in block.rows)
-    of_table = (one.body for block in table for one in block.lines)
-    found = (one for one in [*of_data, *of_table] if isinstance(one, blocks.Result))
-    asked = (one for one in found if one.buttons or one.choices or one.asks == "open")
-    return next((one for one in asked if not one.word), None)
 
 
 def _top_context(run: Run, view: View, about: Iteration | None, *, live: bool) -> dict[str, Any]:
     # Texts that have a verdict keep it while they are tried on one more result.
     tries = run.stage is Stage.CHECK and all(one.verdict for one in run.iterations)
-    busy = live and say.running(run) and not tries
+    running = say.running(run)
+    busy = live and running and not tries
     decided = run.stop_reason is StopReason.ACCEPTED or (
         run.stop_reason is StopReason.OVERRIDDEN and not live
     )
     reading = live and say.awaits_reading(run, about)
-    said = say.verdict(run, about)
-    if decided:
-        said = say.receipt(run)
-    basis, base = said.line, None
+    said = say.receipt(run) if decided else say.verdict(run, about)
+    basis, base, name = said.line, None, run.name(view.under_way)
+    writes = busy and run.stage in WRITING
     if busy and run.stage is Stage.REVISE and run.iterations:
         base = run.iterations[-1 if run.head is None else run.head]
     if busy and not reading:
-        basis = run.name(view.under_way)
-        if problems := [_first_line(one.words) for one in to_act_on(run, base)] if base else []:
-            more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-            basis = problems[0] + more
-    used = [say.seconds(run.seconds)] if run.seconds else []
+        problems = [one.words for one in to_act_on(run, base)] if base else []
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        basis = f"{first_line(plain(problems[0]))}{more}" if problems else name
     return {
+        "about": about,
+        "running": running,
+        "streaming": writes and view.iteration is None,
         "base": base,
         "busy": busy,
         "reading": reading,
         "decided": decided,
         "label": said.label,
         "basis": basis,
-        "writing": f"{run.name(view.under_way).removeprefix('Revision ')}…"
-        if busy and run.stage in WRITING and run.iterations and live
-        else "",
+        "writing": f"{name.removeprefix('Revision ')}…" if writes and run.iterations else "",
         "remark": say.lenient_evaluator(run),
-        "used": [*used, *say.usage_parts(run.usage, 0.0)],
+        "used": [say.seconds(run.seconds)] * bool(run.seconds) + say.usage_parts(run.usage, 0.0),
         "progress": min(1, (len(run.iterations) + 0.5) / (run.allowed_revisions + 2)),
     }
 
 
-def _first_line(text: str) -> str:
-    return plain(text).strip().partition("\n")[0]
-
-
-def _text_context(run: Run, view: View, about: Iteration, *, live: bool) -> dict[str, Any]:
+def _text_context(
+    run: Run, view: View, about: Iteration, basis: str, *, live: bool
+) -> dict[str, Any]:
     form, language = run.task.form, run.task.language
     other = about.parent
     if view.best and run.best is not None and run.best != about.number:
@@ -340,24 +302,48 @@ def _text_context(run: Run, view: View, about: Iteration, *, live: bool) -> dict
         def revert(hunk: int) -> str:
             return str(make.revert_button(about.number, other, hunk))
 
-    outputs = blocks.outputs(about)
+    own, all_texts = blocks.outputs(about), "texts" in view.folds
+    others = run.drafts if other is None else [run.iterations[other]]
+    found = {about.number: own}
+    for one in others if own else ():
+        outputs = blocks.outputs(one)
+        if outputs and outputs not in found.values() and len(found) < _MOST_COLUMNS:
+            found[one.number] = outputs
+    accounts = {
+        number: blocks.account(run, run.iterations[number], alone=number != about.number)
+        for number in found
+    }
+    data = blocks.data_questions(run, about)
+    grid = blocks.checks(run, about, view.waiting, every=all_texts)
+    rows = [*(one for block in data for one in block.rows)]
+    rows += (one for block in grid for one in block.lines if one.asks)
+    asked = (one for one in rows if one.buttons or one.choices or one.asks == "open")
+    asks = next((one for one in asked if not one.word), None)  # the first that buttons settle
+    said = (one.words for one in to_check(run, about) if asks and one.id == asks.key)
+    lost = any(one.kind == "unchanged" for one in about.effects.values())
     return {
-        "data_questions": blocks.data_questions(run, about),
-        "accounts": _accounts(run, about, other),
+        "data_questions": data,
+        # Next to other texts whose outputs differ: of a draft, the other drafts.
+        "accounts": accounts if accounts[about.number] else {},
+        "same_outputs": own and other is not None and blocks.outputs(run.iterations[other]) == own,
         "other": other,
         "pinned": pinned,
         "lost": blocks.lost(run, about) if other == about.parent else [],
         "unchanged": old is not None and plain(old) == plain(about.text),
         "parts": _stretches(about.text, old, form, language, pinned, open_, revert),
-        "same_outputs": bool(outputs)
-        and other is not None
-        and blocks.outputs(run.iterations[other]) == outputs,
+        "failure": blocks.failure(about),
+        "grid": grid,
+        "told": blocks.texts(run, about, whole=not live, apart=accounts),
+        "selectable": [one for one in run.cells(about) if one.actionable],
+        "asks": asks,
+        "asks_told": basis and any(one.startswith(basis) for one in said),
+        "to_check": (data or lost) and not say.running(run),
     }
 
 
-def _pin(run: Run, about: Iteration, found: Iterable[Cell]) -> dict[int, list[Item]]:
+def _pin(run: Run, about: Iteration, found: Iterable[Cell]) -> dict[int, list[Line]]:
     """Return what prose misses by the line below which it belongs."""
-    pinned: dict[int, list[Item]] = {}
+    pinned: dict[int, list[Line]] = {}
     for one in found:
         place = line_of(about.text, one.point.place)
         if place is not None and one.actionable:
@@ -370,7 +356,7 @@ def _stretches(
     old: str | None,
     form: str,
     language: str,
-    notes: Mapping[int, list[Item]] = {},
+    notes: Mapping[int, list[Line]] = {},
     found: Sequence[Cell] = (),
     revert: Any = None,
     *,
@@ -380,22 +366,3 @@ def _stretches(
     before = text if old is None else old
     lines = text_lines(text, before, form, language, quotes, revert)  # type: ignore[arg-type]
     return [*lay_out(lines, notes, whole=old is None, folds=folds)]
-
-
-def _accounts(run: Run, about: Iteration, other: int | None) -> dict[int, list[Block]]:
-    """Return what a text gives, next to other iterations whose outputs differ.
-
-    A draft is compared with the other drafts.
-    """
-    own = blocks.outputs(about)
-    others = run.drafts if other is None else [run.iterations[other]]
-    found = {about.number: own}
-    for one in others if own else ():
-        outputs = blocks.outputs(one)
-        if outputs and outputs not in found.values() and len(found) < _MOST_COLUMNS:
-            found[one.number] = outputs
-    texts = (run.iterations[number] for number in found)
-    columns = {
-        one.number: blocks.account(run, one, alone=one.number != about.number) for one in texts
-    }
-    return columns if columns[about.number] else {}

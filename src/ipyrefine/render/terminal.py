@@ -1,5 +1,6 @@
 """A run in a terminal: the record, a line or more per event, widths and colours."""
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 
 import wcwidth
@@ -22,13 +23,11 @@ from ipyrefine.render import say
 from ipyrefine.render.blocks import (
     Block,
     Checks,
-    Item,
     Items,
     Line,
     Output,
     Paragraph,
     Picture,
-    Result,
     Results,
     Section,
     Table,
@@ -55,9 +54,9 @@ _SILENT = (StopReason.FAILED, StopReason.CANCELLED, StopReason.PASSED, StopReaso
 
 DETAILS: dict[str, Callable[[Run, Iteration], Sequence[Block]]] = {
     "text": lambda run, _: build.result(run),
-    "diff": lambda run, one: build.writing(run, one),
+    "diff": build.writing,
     "checks": lambda run, one: build.checks(run, one, every=True),
-    "output": lambda run, one: build.whole_account(run, one),
+    "output": build.whole_account,
     "texts": lambda run, one: build.texts(run, None),
     "scores": lambda run, _: build.scores(run),
     "usage": lambda run, _: build.usage(run),
@@ -188,21 +187,17 @@ class _Printer:
                 below = [line for one in block.axes for line in self.wrap(one, "quiet", "  ")]
                 return [*self.title(block), *below]
             case Results():
-                rows = [
-                    line
-                    for one in block.rows
-                    if self._whole or not one.folded
-                    for line in [
-                        *self.result(one, one.key if one.asks else "–"),  # noqa: RUF001
-                        # The heads of tables that are new are folded.
-                        *self.blocks(one.output if self._whole or one.asks == "right" else ()),
-                    ]
-                ]
-                more = 0 if self._whole else sum(one.folded for one in block.rows)
-                if more:
+                shown = [one for one in block.rows if self._whole or not one.folded]
+                rows = list[str]()
+                for one in shown:
+                    number = one.key if one.asks else "–"  # noqa: RUF001
+                    kind, hang = "warn" * (one.asks == "undo"), " " * (cells(number) + 4)
+                    rows += self.wrap(f"{number}  {one}", kind, "  ", hang)
+                    # The heads of tables that are new are folded.
+                    rows += self.blocks(one.output if self._whole else ())
+                if more := len(block.rows) - len(shown):
                     rows += self.wrap(f"{more} more: %refine show output", "quiet", "  ")
-                hint = self.wrap(block.commands, "quiet") if block.commands else []
-                return [*rows, *hint]
+                return rows + (self.wrap(block.commands, "quiet") if block.commands else [])
             case Checks():
                 return self.checks(block)
             case Texts():
@@ -213,9 +208,6 @@ class _Printer:
     def title(self, block: Output | Table | Picture) -> list[str]:
         line = ", ".join(filter(None, (block.title, block.condition)))
         return self.wrap(line, "bold") if line else []
-
-    def result(self, one: Result, number: str) -> list[str]:
-        return self.wrap(f"{number}  {one}", _kind(one), "  ", " " * (cells(number) + 4))
 
     def checks(self, block: Checks) -> list[str]:
         wide = self._columns >= _WIDE
@@ -234,13 +226,14 @@ class _Printer:
         for one in block.lines if self._whole else [one for one in block.lines if not one.folded]:
             mark = f"{one.number}{one.mark.symbol}" if one.number else one.mark.symbol or "·"
             lead = f"  {wcwidth.ljust(mark, 2)} "
-            left = wrap(_line_text(one), room, lead, " " * cells(lead))
+            said = " · ".join(filter(None, (str(one), one.note)))
+            if not one.asks:
+                said = _item_text(one._replace(key=""))
+            left = wrap(said.replace("`", ""), room, lead, " " * cells(lead))
             marks = [mark.symbol for mark in one.marks]
             row(left, [one.source, *marks], one.mark.kind if one.mark.symbol != "✓" else "")
-            if isinstance(one.body, Result):
-                found += self.blocks(one.body.output)
-            elif one.body.detail and (self._whole or one.mark.symbol == "✗"):
-                lines = self.wrap(one.body.detail, "quiet", "     │ ")
+            if one.detail and (self._whole or one.mark.symbol == "✗"):
+                lines = self.wrap(one.detail, "quiet", "     │ ")
                 most = len(lines) if self._whole else _DETAIL_LINES
                 found += self.cut(lines, most, ": show checks")
         more = "" if self._whole or not block.more else f"     {block.more}: %refine show checks"
@@ -336,19 +329,9 @@ class _Printer:
         return "text", self.wrap(text) if prose else [*map(self.clip, text.split("\n"))]
 
 
-def _kind(one: Result) -> str:
-    return one.word.kind if one.word else "warn" if one.choices or one.asks == "undo" else ""
-
-
-def _line_text(line: Line) -> str:
-    one = line.body
-    said = str(one) if isinstance(one, Result) else _item_text(one._replace(name=""))
-    return " · ".join(filter(None, (said.replace("`", ""), line.note)))
-
-
-def _item_text(one: Item) -> str:
+def _item_text(one: Line) -> str:
     said = (
-        ": ".join(filter(None, (one.name, one.text))),
+        ": ".join(filter(None, (one.key, one.text))),
         say.quoted(one.quote),
         one.note,
         one.demand and f"Task: {say.quoted(one.demand)}",
@@ -372,24 +355,16 @@ def wrap(text: str, columns: int, indent: str = "", hang: str | None = None) -> 
     """
     rest = indent if hang is None else hang
     width, lines = max(columns, MIN_COLUMNS), list[str]()
-
-    def break_line(line: str) -> list[str]:
+    # The time for a word, or a gap, grows with the square of its length.
+    long = rf"(\S{{{_PIECE * width}}}|[^\S\n]{{{_PIECE * width}}})(?=.)"
+    pieces = re.sub(long, r"\1\n", plain(text)).split("\n")
+    for piece in pieces:
         start = rest if lines else indent
         broken = wcwidth.wrap(
-            line, width, tabsize=4, replace_whitespace=False,
+            piece, width, tabsize=4, replace_whitespace=False,
             break_on_hyphens=False, initial_indent=start, subsequent_indent=rest,
         )  # fmt: skip
-        return broken or [start.rstrip()]
-
-    for line in plain(text).split("\n"):
-        while len(line) > _PIECE * width:  # its time grows with the square of the length
-            end = line.rfind(" ", 1, _PIECE * width)
-            piece, gap = (line[:end], " ") if end > 0 else (line[: _PIECE * width], "")
-            *done, last = break_line(piece)
-            lines += done or [last]
-            left = f"{last.removeprefix(rest)}{gap}" if done else ""
-            line = left + line[len(piece + gap) :]
-        lines += break_line(line)
+        lines += broken or [start.rstrip()]
     return lines
 
 
