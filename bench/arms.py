@@ -23,10 +23,11 @@ from typing import Any, NamedTuple, Protocol
 
 import measure
 from measure import Meter, Replies
+from varied import varied_inputs
 
 from ipyrefine.api import build
 from ipyrefine.checks.evaluation import Evaluation, Examples, group_outcomes
-from ipyrefine.checks.inputs import first_calls, further_inputs
+from ipyrefine.checks.inputs import first_calls
 from ipyrefine.core import forms
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.model import Limits, Stage, StopReason, Task, Usage
@@ -163,7 +164,7 @@ async def _resample(case: Case, first: Draft, draft: Outcome, model: Model, most
 
 async def _vote(case: Case, first: Draft, draft: Outcome, model: Model) -> Outcome:
     seeds = read_examples(first.task.text) or first_calls(first.task.text)
-    inputs, usage = further_inputs(seeds), draft.usage
+    inputs, usage = varied_inputs(seeds), draft.usage
     texts, results = [first.text], list[list[dict[str, Any]]]()
     while inputs:
         evaluation = Evaluation(texts[-1], seconds=10.0, copies=Variables().copies)

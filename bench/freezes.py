@@ -31,7 +31,7 @@ from ipyrefine.core.prompts import Prompts, Requests, fence, make_nonce
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import visible
 from ipyrefine.core.table import Cell, Point, Result
-from ipyrefine.kernel.masking import Masked
+from ipyrefine.kernel.masking import Masked, Secrets
 from ipyrefine.kernel.redaction import redact, replace_secrets
 from ipyrefine.render import diff
 from ipyrefine.render.html import View, panel_parts
@@ -223,7 +223,7 @@ def refine(material: Material) -> Any:
         Stage.CRITIQUE: [judgement(4, finding("It is dull.", good.find[:60])), judgement(9)],
         Stage.REVISE: [marks.format(*bad), marks.format(good.find, f"{good.find} More.")],
     }
-    return refinement(Masked(staged(script)), TASK, draft=material.text)
+    return refinement(Masked(staged(script), Secrets()), TASK, draft=material.text)
 
 
 def panel(run: Run) -> Any:

@@ -13,7 +13,7 @@ from ipyrefine.core.decisions import Continue, Dismiss
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.model import Budget, Limits, Outcome, Stage, StopReason, Task
 from ipyrefine.core.testing import is_critics
-from ipyrefine.kernel import stand_ins
+from ipyrefine.kernel import masking
 from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.render.html import View, panel_parts, record_html
 from ipyrefine.sandbox.sandbox import run_parts
@@ -45,7 +45,7 @@ def each_text_runs_once(monkeypatch: pytest.MonkeyPatch) -> None:
             RAN[key] = await run_parts(*args, **options)
         return RAN[key]
 
-    monkeypatch.setattr(stand_ins, "run_parts", run_once)
+    monkeypatch.setattr(masking, "run_parts", run_once)
 
 
 def critique(*tests: str) -> str:

@@ -41,7 +41,7 @@ from ipyrefine.core.template import read_template
 from ipyrefine.errors import NoModel, UsageError, did_you_mean
 from ipyrefine.journal.writer import open_journal
 from ipyrefine.kernel.magics import python_part
-from ipyrefine.kernel.masking import Masked, count_secrets
+from ipyrefine.kernel.masking import Masked, Secrets
 from ipyrefine.kernel.variables import Variables
 from ipyrefine.profiles import Profile
 from ipyrefine.providers.choose import NO_MODEL, NoWriter, choose_sharing, is_embedded, is_weak
@@ -408,10 +408,11 @@ def make(start: str | Run, options: Options) -> Refinement:
     earlier = () if isinstance(start, str) else start.iterations
     written = [one.text for one in earlier if one.author == "user"]
     texts = (setup.task.request, setup.draft or "", *setup.prompts.values(), *written)
+    secrets = Secrets(*texts)
     return Refinement(
         setup if isinstance(start, str) else start.replace(setup=setup),
-        model=Masked(models.model, *texts),
-        judge=models.judge and Masked(models.judge, *texts),
+        model=Masked(models.model, secrets),
+        judge=models.judge and Masked(models.judge, secrets),
         checks=_knowing_names(checks, options.keeps),
         clock=monotonic,
         warnings=warnings,
@@ -508,7 +509,7 @@ def _begin(text: str, options: Options) -> _Begun:
         checks = tuple(one.looking() if isinstance(one, RunOnCopies) else one for one in checks)
     if (task.is_python and checks and variables.labels) or any(one.computed for one in cells):
         demands += filter(None, [sharing_phrase(sharing)])
-    if masked := count_secrets(text, draft, *prompts.own().values()):
+    if masked := len(Secrets(text, draft or "", *prompts.own().values()).masks):
         demands.append(f"{count(masked, 'secret')} masked")
         words = words and words.replace(demands=(*words.demands, demands[-1]))
     warnings = [*options.warnings, *filter(None, [variables.left_out, sharing.notice])]

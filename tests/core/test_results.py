@@ -116,33 +116,6 @@ async def test_results_are_values_for_calls_like_the_tasks(about, text, call):
     assert call in [one.call for one in found] if call else not found
 
 
-async def test_a_class_shows_what_its_scenario_gives_after_the_end():
-    steps = "s = Pile()\ns.put(1)\ns.put(2)\nassert s.take() == 2\nassert len(s.items) == 1"
-    pile = (
-        "class Pile:\n    def __init__(self): self.items = []\n"
-        "    def put(self, x): self.items.append(x)\n    def take(self): return self.items.pop()"
-    )
-    about = f"Write Pile, where taking from an empty one gives None.\n```python\n{steps}\n```"
-    found = (await Results()(pile, task(about))).rows
-    assert [(one.call, one.gives) for one in found] == [
-        ("s.take()", "1"),
-        ("s.take()", "raises IndexError"),
-        ("pile.take()", "2"),
-    ]
-    assert found[1].setup == "s = Pile()\ns.put(1)\ns.put(2)\ns.take()\ns.take()"
-    assert found[1].steps == ("", "", "", "2", "1")
-
-
-async def test_of_steps_that_give_the_same_the_first_is_shown():
-    box = "class Box:\n    def put(self, x): self.x = x\n    def get(self): return self.x"
-    about = "Write Box.\n>>> b = Box()\n>>> b.put(3)\n>>> b.get()\n3"
-    found = (await Results()(box, task(about))).rows
-    assert [(one.setup, one.call) for one in found] == [
-        ("b = Box()\nb.put(3)\nb.get()", "b.get()"),
-        ("box = Box()\nbox.put(5)\nbox.put(2)", "box.get()"),
-    ]
-
-
 async def test_a_confirmed_result_calls_no_model_and_moves_no_row():
     loop = await ran(LOWER)
     before, calls = list(gives(loop)), loop.state.usage.calls
@@ -264,19 +237,6 @@ async def test_no_call_is_made_up_where_code_can_not_be_shut_in():
 async def test_the_call_is_one_on_which_the_text_gives_something(text, call, result):
     found = (await Results()(text, task("Write it."))).rows
     assert [(one.call, one.gives) for one in found] == ([(call, result)] if call else [])
-
-
-async def test_a_class_shows_a_scenario_without_one_that_is_stated():
-    stack = (
-        "class Stack:\n    def __init__(self): self.items = []\n"
-        "    def push(self, x): self.items.append(x)\n"
-        "    def size(self): return len(self.items)\n    def pop(self): return self.items.pop()"
-    )
-    loop = await ran(stack, about="Write a stack.")
-    (found,) = shown(loop)
-    setup = "stack = Stack()\nstack.push(5)\nstack.push(2)"
-    assert (found.setup, found.call, found.gives) == (setup, "stack.size()", "2")
-    assert example_asked(loop.state.chosen, shown(loop)) is None, "its result is there to confirm"
 
 
 def middle(name: str, assertion: str) -> str:

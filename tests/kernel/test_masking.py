@@ -12,7 +12,7 @@ import pytest
 from ipyrefine.core.model import Stage
 from ipyrefine.core.ports import Delta, Message, Reply, Request
 from ipyrefine.kernel.describe import describe
-from ipyrefine.kernel.masking import Masked, count_secrets
+from ipyrefine.kernel.masking import Masked, Secrets
 from ipyrefine.kernel.redaction import redact
 from ipyrefine.providers.scripted import ScriptedModel
 
@@ -35,11 +35,11 @@ async def sent_and_received(
 ) -> tuple[str, Reply, str]:
     """Return what a model is sent of a text, its reply, and the text that it makes of that."""
     inner = ScriptedModel([reply], chunk=chunk)
-    model = Masked(inner, text)
+    model = Masked(inner, Secrets(text))
     parts = [part async for part in model.stream(request(text, **more))]
     streamed = "".join(part.text for part in parts if isinstance(part, Delta))
     assert isinstance(parts[-1], Reply)
-    return inner.requests[0].messages[0].content, parts[-1], model.restore(streamed, "code")
+    return inner.requests[0].messages[0].content, parts[-1], model.secrets.restore(streamed, "code")
 
 
 def echo(asked: Request) -> str:
@@ -55,7 +55,7 @@ async def test_a_secret_reaches_no_model(place: str, subtests: pytest.Subtests) 
                 sent, reply, written = await sent_and_received(text, echo)
                 assert (reply.text, written) == (sent, text)
                 assert "MASKED_SECRET_1" in sent
-                assert count_secrets(text) > 0
+                assert len(Secrets(text).masks) > 0
                 in_long = await sent_and_received(f"{BEFORE}\n{text}\n{AFTER}", echo, 5_000)
                 assert in_long[0].startswith(BEFORE), "nothing else is hidden"
                 assert in_long[0].endswith(AFTER)
@@ -73,7 +73,7 @@ async def test_an_ordinary_cell_reaches_a_model_as_it_is(subtests: pytest.Subtes
     for text in (*SHORT.splitlines(), *LONG):
         with subtests.test(text):
             sent, _, _ = await sent_and_received(text, "")
-            assert (sent, count_secrets(text)) == (text, 0)
+            assert (sent, len(Secrets(text).masks)) == (text, 0)
 
 
 async def test_a_key_of_many_lines_is_masked_whole() -> None:
@@ -93,7 +93,7 @@ async def test_the_event_loop_gets_its_turn_before_each_message_is_masked() -> N
 
     working = asyncio.ensure_future(others())
     messages = tuple(Message(role="user", content=f"{n}") for n in range(5))
-    async for _ in Masked(ScriptedModel([""])).stream(Request(messages=messages)):
+    async for _ in Masked(ScriptedModel([""]), Secrets()).stream(Request(messages=messages)):
         pass
     working.cancel()
     assert turns >= len(messages)
@@ -109,7 +109,7 @@ async def test_what_a_critic_quotes_has_its_secret() -> None:
 
 async def test_a_secret_is_masked_wherever_a_later_request_holds_it() -> None:
     inner = ScriptedModel(["", ""])
-    model = Masked(inner)
+    model = Masked(inner, Secrets())
     for text in ('password = "corr-ect 7 horses"', "It printed: corr-ect 7 horses"):
         async for _ in model.stream(request(text)):
             pass
@@ -170,16 +170,16 @@ PUT_BACK = [
 
 @pytest.mark.parametrize(("text", "written"), PUT_BACK)
 def test_a_secret_is_put_back_only_where_one_stood(text: str, written: str) -> None:
-    model = Masked(ScriptedModel([]), text)
-    ((secret, mask),) = model.placeholders.items()
+    secrets = Secrets(text)
+    ((secret, mask),) = secrets.masks.items()
     masked, whole = (
         written.replace("§", mask).replace("@", one).replace("\0", "@") for one in (mask, secret)
     )
-    assert model.restore(masked, "prose" if text is LETTER else "code") == whole
+    assert secrets.restore(masked, "prose" if text is LETTER else "code") == whole
 
 
 def test_a_mask_that_stayed_is_no_place_of_a_secret_in_the_next_revision() -> None:
-    model = Masked(ScriptedModel([]), STOOD)
+    secrets = Secrets(STOOD)
     written = 'password = "hunter2-and-3"\nurlopen("http://h/?" + "MASKED_SECRET_1")'
     for _ in range(2):
-        assert model.restore(model.hide(written), "code") == written
+        assert secrets.restore(secrets.hide(written), "code") == written

@@ -78,7 +78,7 @@ def test_the_names_that_code_leaves_to_the_cells_below() -> None:
         "a, (b, *c) = d = 1, (2, 3)": ["a", "b", "c", "d"],
         "x: int = [y for y in z]\nx += 1": ["x"],
         "def f():\n    inner = 1\nclass A:\n    field = 2\nf.attr = d['k'] = 1": ["A", "f"],
-        "import os\nfor i in xs:\n    last = i\n_tmp = 1": [],
+        "import os\nfor i in xs:\n    last = i\n_tmp = 1": ["last"],
         "%time\nx = 1\n!ls": ["x"],
         "x = y = 1\ndel x": ["y"],
         "x: int\ny: int = 1": ["y"],

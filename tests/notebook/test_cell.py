@@ -13,7 +13,7 @@ from shells import change_model, loaded_shell, run_cell
 
 from ipyrefine import api
 from ipyrefine.errors import Unreachable, UsageError
-from ipyrefine.profiles import NAMES, builtin
+from ipyrefine.profiles import builtin
 from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.render import say
 
@@ -327,15 +327,6 @@ def test_what_cannot_be_used_gets_a_sentence_before_any_model_call(shell, model,
 
 def test_an_empty_cell_is_refused(shell):
     assert "The cell is empty" in str(run_cell(shell, "%%refine\n  \n").error_in_exec)
-
-
-def test_profiles_are_listed_with_their_criteria(shell, capsys):
-    run_cell(shell, "%refine show profiles")
-    printed = capsys.readouterr().out
-    for name in NAMES:
-        assert f"\n{name}: " in f"\n{printed}"
-        for criterion in builtin()[name].criteria:
-            assert f"{criterion.name}: {criterion.definition}" in printed
 
 
 JAVA = "public class Stack {}"

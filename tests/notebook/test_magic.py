@@ -118,7 +118,6 @@ def completions(shell: Any, typed: str) -> set[str]:
         ("%%refine --set language=rus", ["language=rust"]),
         ("%%refine --set effort=", ["effort=low", "effort=medium", "effort=high"]),
         ("%refine continue as ", ["code", "prose"]),
-        ("%refine show m", ["models"]),
         ("%refine acc", ["accept"]),
         ("%%refine --plain --apply=r", ["--apply=replace"]),
         ("%%refine --set te", ["temperature="]),

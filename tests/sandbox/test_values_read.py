@@ -12,7 +12,8 @@ import pytest
 
 from ipyrefine.checks.python import RunsCleanly
 from ipyrefine.core.model import Held, Task
-from ipyrefine.kernel.held import hold, names_left, raised_words, read_held
+from ipyrefine.kernel.held import hold, raised_words, read_held
+from ipyrefine.kernel.names import names_defined
 from ipyrefine.kernel.variables import Variables
 from ipyrefine.sandbox.programs.reading import read
 
@@ -191,7 +192,7 @@ def test_what_a_text_made_up_is_left_out(reported: Any) -> None:
     ],
 )
 def test_names_that_a_text_leaves(code: str, names: list[str]) -> None:
-    assert names_left(code) == names
+    assert names_defined(code) == names
 
 
 def test_an_exception_is_worded_without_its_own_code() -> None:

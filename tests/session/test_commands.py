@@ -225,13 +225,10 @@ INSTEAD = {
     "drop": "Type %refine dismiss CHECK.",
     "criteria": "Type %refine edit criteria.",
     "kind": "Type %refine continue as prose.",
-    "profiles": "Type %refine show profiles.",
-    "models": "Type %refine show models.",
     "pass": "Type %refine override pass.",
     "below": "Type %refine tests below.",
     "confrm": "Did you mean %refine right 1?",
     "acept": "Did you mean %refine accept?",
-    "profile": "Did you mean %refine show profiles?",
     "zzz": "There is no command 'zzz'. %refine lists them.",
 }
 REFUSED = {

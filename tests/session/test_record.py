@@ -14,8 +14,9 @@ from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.stored import VERSION
 from ipyrefine.core.table import Result
 from ipyrefine.errors import UsageError
+from ipyrefine.kernel.masking import Masked, Secrets
 from ipyrefine.session.record import LIMIT, MIME, NOTEBOOK, bundle, load_whole, read, saved_run
-from ipyrefine.session.session import SentLog
+from ipyrefine.session.session import sent_prompts
 
 
 def saved(path: Path, *outputs: dict[str, Any]) -> Path:
@@ -116,11 +117,12 @@ async def test_one_run_of_a_file_is_chosen_by_its_place(tmp_path):
 
 
 async def test_every_request_is_kept_with_its_stage_and_model_in_order():
-    log, loop = SentLog(), greeting("Write to Ann.", model="m")
-    loop.model = loop.judge = log.watch(loop.model)
+    loop = greeting("Write to Ann.", model="m")
+    loop.model = loop.judge = Masked(loop.model, Secrets())
     run = await loop.run()
-    titles = [title for title, _ in log.prompts]
+    sent = sent_prompts(loop.model)
+    titles = [title for title, _ in sent]
     assert titles[:2] == ["1 · Writing · m", "2 · Evaluating · m"]
     assert len(titles) == run.usage.calls
-    assert all("Write to Ann." in text for _, text in log.prompts)
+    assert all("Write to Ann." in text for _, text in sent)
     assert loop.model.name == "m"

@@ -204,17 +204,13 @@ def test_a_test_of_what_a_cell_ends_in_is_named_and_left_to_checks_of_ours(form)
     assert "answer ==" not in source
 
 
-@pytest.mark.parametrize("ipytest", [False, True])
-def test_a_command_puts_them_into_a_cell_below(ipytest, monkeypatch):
+def test_a_command_puts_them_into_a_cell_below(monkeypatch):
     front = Front(monkeypatch, [REPLY.format("def f(x): return x + 1"), READY])
-    if ipytest:
-        front.shell.register_magic_function(print, "cell", "ipytest")
     front.run(CELL, "home")
     assert "in a new cell below the text" in front.run("%refine tests below", "later")
     [put] = front.puts
     assert (put["cell_id"], put["op"]) == ("home", "insert")
-    test = "# Stated in the task\ndef test_stated_1():\n    assert f(1) == 2\n"
-    assert put["text"] == (f"%%ipytest\n\n{test}" if ipytest else BELOW)
+    assert put["text"] == BELOW
 
 
 @pytest.mark.parametrize(("cell", "sentence"), [

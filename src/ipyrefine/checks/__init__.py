@@ -40,7 +40,6 @@ class Context(NamedTuple):
     target: float  # the score that passes, for functions that return one
     copies: Any  # of the variables
     labels: Mapping[str, str]  # how values that code run there returns are called, by their marks
-    names: Iterable[str]  # that code run there may use without defining them
 
 
 class BuiltIn(NamedTuple):
@@ -122,7 +121,7 @@ def resolve(
     if not checks:
         return ()  # no copies are needed
     known = Variables.of(variables)
-    context = Context(namespace, target, known.copies, known.labels, known.names)
+    context = Context(namespace, target, known.copies, known.labels)
     names = dict.fromkeys(check for check in checks if isinstance(check, str))
     objects = [check for check in checks if not isinstance(check, str)]
     found: tuple[Any, ...] = (

@@ -28,7 +28,7 @@ from ipyrefine.core.syntax import (
 from ipyrefine.core.table import Noun, Result
 from ipyrefine.errors import CheckNotRun
 from ipyrefine.kernel.magics import python_part
-from ipyrefine.kernel.stand_ins import run_without_secrets
+from ipyrefine.kernel.masking import run_without_secrets
 from ipyrefine.kernel.variables import Copies, wants_rows
 from ipyrefine.sandbox.sandbox import EXCESSES, Event, FileContent, ProcessResult
 

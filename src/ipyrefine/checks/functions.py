@@ -173,9 +173,8 @@ class CallableCheck:
             if self._evaluates:
                 pass
             elif isinstance(error, AssertionError):
-                frames = traceback.extract_tb(error.__traceback__)[-1:]
-                line = "".join(one.line or "" for one in frames)
-                return None, str(error) or f"An assertion failed: {line}"
+                *_, last = traceback.extract_tb(error.__traceback__)
+                return None, str(error) or f"An assertion failed: {last.line or ''}"
             elif _blames_text(error, text):
                 return None, f"check {self._label} raised {describe(error)}"
             raise CheckError(

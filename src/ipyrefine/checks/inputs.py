@@ -1,27 +1,21 @@
 """Make further inputs for a function, from the calls a task states and from annotated types."""
 
 import ast
-import builtins
-import math
-import random
 import re
-import unicodedata
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice, product, zip_longest
-from keyword import kwlist
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 from ipyrefine.core.stated import Example, fenced_python, read_examples
-from ipyrefine.core.syntax import ERRORS, names_bound, try_parse, try_parse_expression, unparse
+from ipyrefine.core.syntax import ERRORS, try_parse, try_parse_expression, unparse
 from ipyrefine.kernel.magics import python_part
 
 MAX_INPUTS = 60
 _SEEDS = 40  # calls that are varied
 _MAX_CALL = 2_000  # characters
 _MAX_CONSTANT, _MAX_CONSTANT_LENGTH = 1_000, 20  # of a constant that is put into calls
-_MAX_ITEMS = 6  # items of a sequence that are left out of it, or left alone, one at a time
 _FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 # A function with the types of its arguments, in a sentence.
 _HEAD = re.compile(r"(?<![\w.])([A-Za-z_]\w*\([^()\n:]{1,60}:[^()\n]{1,200}\))")
@@ -73,58 +67,40 @@ class _Call(NamedTuple):
 
 
 def further_inputs(examples: Sequence[Example], texts: Sequence[str] = ()) -> tuple[Example, ...]:
-    """Return calls like those of the examples, with other arguments and without a result.
-
-    The changes depend on the type, as in EvalPlus (arXiv 2305.01210): small steps for numbers; for
-    a sequence the empty one, shorter, longer, rotated and reversed ones, and it without one of its
-    items or with that one alone. Arguments of one type are also changed together and reversed, as
-    some must have the same length, and arguments of several examples are mixed.
+    """Return natural inputs, and calls of the examples with constants of some texts in them.
 
     Code branches where it compares with a constant, and other inputs rarely reach that (constant
-    seeding, Fraser and Arcuri, doi 10.1109/ICST.2012.54): the small numbers and short strings of
-    `texts` are put in place of arguments too.
+    seeding, Fraser and Arcuri, doi 10.1109/ICST.2012.54).
 
     Returns:
-        At most 60 calls, and 60 more with constants, none of them stated; always the same for the
-        same examples and texts.
+        At most 60 of each, none of them stated.
     """
-    calls = [call for example in examples if (call := _read_call(example))]
     values = sorted({*_constants(texts)}, key=repr)
-    varied = (variant for call in calls[:_SEEDS] for variant in _variants(call, calls[:_SEEDS]))
-    seeded = (
+    seeded = _as_examples(
         call.replace(place, changed)
-        for call in calls
+        for call in filter(None, map(_read_call, examples))
         for place, argument in enumerate(call.arguments)
         for value in values
         for changed in _seed(argument, value)
     )
-    stated = {call.source for call in calls}
-    inputs = dict[Example, None]()
-    for made in varied, seeded:
-        fresh = [example for example in _as_examples(made) if example.call not in stated]
-        few = len(fresh) <= MAX_INPUTS
-        inputs |= dict.fromkeys(fresh if few else random.Random(0).sample(fresh, MAX_INPUTS))
+    stated, inputs = {one.call for one in examples}, dict[Example, None]()
+    for made in natural_inputs(examples), seeded:
+        fresh = (one for one in made if one.call not in stated)
+        inputs |= dict.fromkeys(islice(fresh, MAX_INPUTS))
     return tuple(inputs)
 
 
-def natural_inputs(examples: Sequence[Example], task_text: str = "") -> tuple[Example, ...]:
+def natural_inputs(examples: Sequence[Example]) -> tuple[Example, ...]:
     """Return calls that a person would try next to those of the examples, the most telling first.
 
     One argument changes at a time, to a value of its kind: none, several, another one, an odd one,
-    a single one. Arguments of one length change together. Where the head of the function in the
-    task allows None, that is the odd one.
+    a single one. Arguments of one length change together.
     """
-    head = _head(task_text)
-    optional = _optional(head) if head else set()
     calls = [call for example in examples[:_SEEDS] if (call := _read_call(example))]
     calls.sort(key=lambda one: -len(one.source))
     stated, ranked = {call.source for call in calls}, list[tuple[tuple[int, ...], _Call]]()
     for number, call in enumerate(calls):
         tries = [*map(_tries, call.arguments)]
-        words = [*range(len(tries) - len(call.keywords)), *call.keywords]
-        for word, values in zip(words, tries, strict=True):
-            if head and call.name == head.name and word in optional:
-                values[3:4] = [None]
         sizes = {len(one) if isinstance(one, list | tuple) else -1 for one in call.arguments}
         if len(sizes) == 1 and -1 not in sizes:
             made = [[call._replace(arguments=one)] for one in zip(*tries, strict=False)]
@@ -162,36 +138,13 @@ def _tries(value: Any) -> list[Any]:
 
 def _tries_of_words(value: str) -> list[str]:
     other = value.upper() if value != value.upper() else value.lower()
-    if value.isdecimal() or not re.search(r"\w", value):
-        return ["", value + value[:1], value[::-1], value[:-1], value[:1]]
-    if re.search(r"\d", value):
+    words = value.split()
+    if re.search(r"\d", value) and not value.isdecimal():
         later = re.sub(r"\d{1,9}", lambda n: str(int(n[0]) + 1).zfill(len(n[0])), value)
-        return ["", later, "hello", other, value[:1]]
-    marks = {*re.findall(r"[\W_]+", value)}
-    between = marks.pop() if len(marks) == 1 else "\n" if "\n" in value else " "
-    words = [*filter(None, value.split(between))]
-    if len(words) == 1:
-        return ["", f"{value} {value}", "hello", other, value[0]]
-    several, turned = between.join([*words, words[0]]), between.join(words[::-1])
-    return ["", several, turned, other, words[0]]
-
-
-def is_edge_case(example: Example, stated: Sequence[Example]) -> bool:
-    """Return True if a call asks for what the task may leave open, so that right texts differ.
-
-    One of its arguments is 0, 1 or negative, empty or a single item, and smaller than any that the
-    task states in its place; or a string has a kind of character (a capital, a digit, a
-    space) that no string stated in its place has.
-    """
-    call = _read_call(example)
-    if call is None:
-        return False
-    places = zip(*_alike(call, filter(None, map(_read_call, stated))), strict=True)
-    return any(
-        (_size(argument) <= 1 and _size(argument) < min(map(_size, place)))
-        or _kinds(argument) - set().union(*map(_kinds, place))
-        for argument, place in zip(call.arguments, places, strict=True)
-    )
+        return ["", later, value[::-1], other, value[:1]]
+    if len(words) < 2:
+        return ["", value + value[:1], value[::-1], other, value[:1]]
+    return ["", f"{value} {words[0]}", " ".join(words[::-1]), other, words[0]]
 
 
 def first_calls(task_text: str) -> tuple[Example, ...]:
@@ -218,7 +171,12 @@ def _head(task_text: str) -> ast.FunctionDef | None:
         node
         for tree in fenced_python(task_text)
         for node in tree.body
-        if isinstance(node, ast.FunctionDef) and all(map(_is_filler, node.body))
+        if isinstance(node, ast.FunctionDef)
+        and all(
+            isinstance(one, ast.Pass)
+            or (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))
+            for one in node.body
+        )
     ]
     heads = (try_parse(f"def {head}: ...") for head in _HEAD.findall(_FENCE.sub("", task_text)))
     inline = (tree.body[0] for tree in heads if tree)
@@ -226,51 +184,25 @@ def _head(task_text: str) -> ast.FunctionDef | None:
     return found if isinstance(found, ast.FunctionDef) else None
 
 
-def _optional(function: ast.FunctionDef) -> set[int | str]:
-    """Return the places and the names of the parameters that may be None."""
-    every = function.args
-    placed = [*every.posonlyargs, *every.args]
-    defaults = [*[None] * (len(placed) - len(every.defaults)), *every.defaults, *every.kw_defaults]
-    found = set[int | str]()
-    for place, (one, default) in enumerate(
-        zip((*placed, *every.kwonlyargs), defaults, strict=True)
-    ):
-        said = [unparse(node) for node in (one.annotation, default) if node]
-        if re.search(r"\b(?:None|Optional)\b", " ".join(said)):
-            found |= {place, one.arg}
-    return found
-
-
 def own_calls(code: str, task_text: str) -> tuple[Example, ...]:
-    """Return calls that a person might try first of what code defines, the likeliest first.
+    """Return calls that a person might try first of a function in code, the likeliest first.
 
-    Of several functions and classes it is the one that the task names, else the last. Of a class an
-    object is made, and its methods are called in turn. Values are of the annotated types, else of
-    any, or the task quotes them: only running tells which calls give something.
+    Of several functions it is the one that the task names, else the last. Values are of the
+    annotated types, else of any, or the task quotes them: only running tells which calls give
+    something.
     """
     tree = try_parse(code)
-    kinds = ast.FunctionDef | ast.ClassDef
-    if tree is None:
-        return ()
-    defined = [one for one in tree.body if isinstance(one, kinds)]
-    public = [one for one in defined if not one.name.startswith("_")]
+    functions = [one for one in (tree.body if tree else ()) if isinstance(one, ast.FunctionDef)]
+    public = [one for one in functions if not one.name.startswith("_")]
     named = [one for one in public if re.search(rf"\b{one.name}\b", task_text)]
-    for one in (*named[::-1], *public[::-1]):
-        if isinstance(one, ast.ClassDef):
-            calls = _scenarios(one, {*names_bound(tree), *kwlist, *dir(builtins)})
-        else:
-            calls = _first(one, task_text)
-        if found := tuple(islice(calls, _MOST_TRIED)):
-            return found
-    return ()
-
-
-def _first(function: ast.FunctionDef, task_text: str) -> Iterator[Example]:
+    if not public:
+        return ()
+    function = (named or public)[-1]
     shown = filter(None, map(_read_call, read_examples(ast.get_docstring(function) or "")))
     first, *others = _guesses(parameters := _parameters(function.args), function.name)
     quoted = _QUOTED.findall(task_text) if len(parameters) == 1 else []
     likely = [*shown, first, *(first.replace(0, one) for one in quoted)]
-    return iter(_as_examples([*likely, *others]))
+    return tuple(_as_examples([*likely, *others])[:_MOST_TRIED])
 
 
 class _Parameter(NamedTuple):
@@ -281,7 +213,7 @@ class _Parameter(NamedTuple):
 
 def _parameters(every: ast.arguments, *, optional: bool = False) -> list[_Parameter]:
     """Return what a call has to give, with `optional` also what it may give by its place."""
-    placed = [one for one in (*every.posonlyargs, *every.args) if one.arg not in ("self", "cls")]
+    placed = [*every.posonlyargs, *every.args]
     if not optional:
         placed = placed[: max(0, len(placed) - len(every.defaults))]
     pairs = zip(every.kwonlyargs, every.kw_defaults, strict=True)
@@ -289,14 +221,14 @@ def _parameters(every: ast.arguments, *, optional: bool = False) -> list[_Parame
     return [*(_Parameter(one.arg, one.annotation) for one in placed), *words]
 
 
-def _guesses(parameters: Sequence[_Parameter], name: str, turn: int = 0) -> list[_Call]:
+def _guesses(parameters: Sequence[_Parameter], name: str) -> list[_Call]:
     """Return calls with values for some parameters, of the likeliest types first."""
     few = round(200 ** (1 / max(1, len(parameters))))  # types of each, as all combine
     types = [_types_of(one)[:few] for one in parameters]
     ways = sorted(product(*(range(len(one)) for one in types)), key=lambda way: (sum(way), way))
     words = tuple(one.name for one in parameters if one.by_word)
     return [
-        _Call(name, _values_of([one[n] for one, n in zip(types, way, strict=True)], turn), words)
+        _Call(name, _values_of([one[n] for one, n in zip(types, way, strict=True)], 0), words)
         for way in ways[:_MOST_TRIED]
     ]
 
@@ -309,36 +241,6 @@ def _types_of(one: _Parameter) -> list[ast.expr]:
         _value_of(one.type, 0)
         found[:0] = filter(None, [one.type])
     return found
-
-
-def _scenarios(made: ast.ClassDef, taken: Container[str]) -> Iterator[Example]:
-    """Yield ways to use a class: what takes most is called twice, or all in turn; another last."""
-    methods = {one.name: one for one in made.body if isinstance(one, ast.FunctionDef)}
-    public = [name for name in methods if not name.startswith("_")]
-    takes = {name: len(_parameters(methods[name].args)) for name in public}
-    word = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|.", made.name)[-1].lower()
-    name = "it" if word in taken or not word.isidentifier() else word
-
-    def step(method: str, way: int, turn: int = 0) -> str:
-        if methods[method].decorator_list:  # most likely a property
-            return f"{name}.{method}"
-        calls = _guesses(_parameters(methods[method].args), f"{name}.{method}", turn)
-        return calls[min(way, len(calls) - 1)].source
-
-    fields = [one for one in made.body if isinstance(one, ast.AnnAssign) and not one.value]
-    start = [_Parameter(unparse(one.target), one.annotation) for one in fields]
-    if "__init__" in methods:
-        start = _parameters(methods["__init__"].args)
-    most = max(public, key=takes.__getitem__, default="")
-    twice = [(most, 0), (most, 1)][: 2 if takes.get(most) else 1]
-    orders = [twice, [(one, 0) for one in public[:2]]] if len(public) > 1 else [twice[:-1]]
-    for way, first in enumerate(_guesses(start, made.name) if public else ()):
-        for order in orders:
-            lines = [f"{name} = {first.source}", *(step(one, way, turn) for one, turn in order)]
-            rest = [one for one in public if one not in dict(order)]
-            for last, turn in [(one, 0) for one in rest] or twice[-1:]:
-                source, setup = step(last, way, turn), "\n".join(lines)
-                yield Example(call=source, setup=setup)
 
 
 def _read_call(example: Example) -> _Call | None:
@@ -359,56 +261,6 @@ def _as_examples(calls: Iterable[_Call]) -> list[Example]:
         for source, setup in sources.items()
         if len(source) <= _MAX_CALL
     ]
-
-
-def _alike(call: _Call, calls: Iterable[_Call]) -> list[tuple[Any, ...]]:
-    key = (call.name, len(call.arguments), call.keywords)
-    return [one.arguments for one in calls if (one.name, len(one.arguments), one.keywords) == key]
-
-
-def _variants(call: _Call, calls: Sequence[_Call]) -> Iterator[_Call]:
-    """Yield a call with one argument changed, all of them, or one from another call."""
-    arguments = call.arguments
-    for place, value in enumerate(arguments):
-        for changed in _changes(value):
-            yield call.replace(place, changed)
-    if len(arguments) < 2:
-        return
-    if len(set(map(type, arguments))) == 1:
-        yield call._replace(arguments=arguments[::-1])
-        for together in zip(*map(_changes, arguments), strict=False):
-            yield call._replace(arguments=together)
-    for others in _alike(call, calls):
-        for place, value in enumerate(others):
-            yield call.replace(place, value)
-
-
-def _changes(value: Any) -> list[Any]:
-    match value:
-        case bool():
-            return [not value]
-        case int():
-            return [value + 1, value - 1, value + 2, value // 2, 2 * value + 1, 0, 1]
-        case float():
-            return [value + 0.5, -value, value * 10, 0.0, value + 1, value / 2]
-        case str():
-            return [*_rearrange(value), value.swapcase(), f" {value}"]
-        case list() | tuple():
-            first = [type(value)([one, *value[1:]]) for v in value[:1] for one in _changes(v)[:3]]
-            return [*_rearrange(value), *first]
-        case dict():
-            return [{}, *({k: v for k, v in value.items() if k != key} for key in value)]
-    return []
-
-
-def _rearrange(value: Any) -> list[Any]:
-    """Return the sequences that a sequence's own items make, the empty one first."""
-    half, rotated = len(value) // 2, value[1:] + value[:1]
-    places = range(min(len(value), _MAX_ITEMS))
-    without = [value[:n] + value[n + 1 :] for n in places]
-    alone = [value[n : n + 1] for n in places]
-    whole = [value[:0], value[:-1], value[::-1], value + value, value[half:], rotated]
-    return [*whole, *without, *alone]
 
 
 def _constants(texts: Sequence[str]) -> Iterator[Any]:
@@ -439,22 +291,6 @@ def _seed(argument: Any, value: Any) -> Iterator[Any]:
             yield argument + " " * (" " in argument) + value
     elif isinstance(argument, list | tuple) and argument:
         yield from (type(argument)([new, *argument[1:]]) for new in _seed(argument[0], value))
-
-
-def _kinds(value: Any) -> set[str]:
-    return set(map(unicodedata.category, value)) if isinstance(value, str) else set()
-
-
-def _size(value: Any) -> float:
-    """Return a number itself, the length of a collection, and infinity for anything else."""
-    if isinstance(value, str | list | tuple | dict):
-        return len(value)
-    return value if type(value) in (int, float) else math.inf
-
-
-def _is_filler(node: ast.stmt) -> bool:
-    constant = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-    return constant or isinstance(node, ast.Pass)
 
 
 def _values_of(annotations: Sequence[ast.expr | None], number: int) -> tuple[Any, ...]:

@@ -10,20 +10,9 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from ipyrefine.core.model import (
-    MAX_AXES,
-    MAX_AXES_LINE,
-    MAX_CELL,
-    MAX_COLUMNS,
-    MAX_OUTPUT,
-    MAX_OUTPUTS,
-    MAX_ROWS,
-    Fault,
-    Output,
-    Printed,
-)
+from ipyrefine.core.model import MAX_OUTPUT, MAX_OUTPUTS, Fault, Output, Printed
 from ipyrefine.core.syntax import try_parse
-from ipyrefine.kernel.redaction import redact
+from ipyrefine.kernel.redaction import clean, tidy
 from ipyrefine.sandbox.sandbox import Event
 
 Import = tuple[str, list[str]]
@@ -44,7 +33,7 @@ def read_outputs(events: Iterable[Event], printed: str) -> tuple[Output, ...]:
     for one in reported if isinstance(reported, list) else ():
         try:
             found.append(_OUTPUT.validate_python(tidy(one)))
-        except (ValidationError, TypeError, AttributeError, KeyError):
+        except (ValidationError, RecursionError):
             continue  # only the text can have written that
     return tuple(found[:MAX_OUTPUTS])
 
@@ -67,32 +56,6 @@ def read_fault(event: Event, about: str = "", line: Any = 0) -> Fault:
         return Fault.model_validate({"about": about, **fields})
     except (ValidationError, IndexError):  # only the text can have written that
         return Fault(about=about)
-
-
-def tidy(output: Any) -> dict[str, Any]:
-    """Return a reported output within its bounds, its texts without secrets."""
-    match output["kind"]:
-        case "value":
-            return {"kind": "value", "text": clean(output["text"], MAX_OUTPUT)}
-        case "table":
-            columns, rows = output["columns"][:MAX_COLUMNS], output["rows"][:MAX_ROWS]
-            return {
-                **output,
-                "columns": [clean(name, MAX_CELL) for name in columns],
-                "index": clean(output.get("index", ""), MAX_CELL),
-                "labels": [clean(label, MAX_CELL) for label in output["labels"][:MAX_ROWS]],
-                "rows": [[clean(cell, MAX_CELL) for cell in row[:MAX_COLUMNS]] for row in rows],
-            }
-        case "figure":
-            lines = output.get("axes", ())[:MAX_AXES]
-            return {**output, "axes": [clean(line, MAX_AXES_LINE) for line in lines]}
-    raise KeyError(output["kind"])
-
-
-def clean(text: str, limit: int) -> str:
-    """Return a text without secrets, its start where it is long."""
-    text = redact(text[: 2 * limit])
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
 def imports_of(code: str) -> list[Import]:

@@ -18,11 +18,11 @@ from ipyrefine.checks.undefined import NameReader, name_errors
 from ipyrefine.core.model import Condition, Fault, Task, on_conditions
 from ipyrefine.core.syntax import has_steps, is_literal, try_parse, try_parse_expression
 from ipyrefine.core.table import Result
-from ipyrefine.kernel.held import names_left, read_held
+from ipyrefine.kernel.held import MAX_HELD, read_held
 from ipyrefine.kernel.magics import PythonPart, python_part
-from ipyrefine.kernel.names import names_in_code
+from ipyrefine.kernel.masking import run_without_secrets
+from ipyrefine.kernel.names import names_defined, names_in_code
 from ipyrefine.kernel.redaction import is_secret_name, redact
-from ipyrefine.kernel.stand_ins import run_without_secrets
 from ipyrefine.kernel.variables import NOT_RUN_HERE, UNDEFINED, Copies, wants_rows
 from ipyrefine.sandbox.programs.overlay import FILE
 from ipyrefine.sandbox.sandbox import (
@@ -132,7 +132,7 @@ class RunsCleanly(NameReader):
             waits=self._seconds,
             nested=next((n for n in nests if n in sys.modules), ""),
             names=(*self._names, *(one.name for one in undefined)),
-            binds=names_left(code),
+            binds=names_defined(code)[:MAX_HELD],
         )
         defined = next((event for event in events if "defined" in event), {})
         undefined = [one for one in undefined if one.name not in defined.get("defined", ())]

@@ -5,15 +5,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ipyrefine.checks.outputs import clean, tidy
 from ipyrefine.core.model import MAX_CELL, Condition, Effect, Output, Task
 from ipyrefine.core.syntax import read_literal
 from ipyrefine.kernel.names import names_in_code
-from ipyrefine.kernel.redaction import HIDDEN, is_secret_name
+from ipyrefine.kernel.redaction import HIDDEN, clean, is_secret_name, tidy
 from ipyrefine.sandbox.sandbox import Change, Event
 
 _MOST = 10
-_NAMES = ("name", "of", "column", "other", "cause")
 _SIDES = {"before", "after"}
 # What these are said of gives and changes nothing that can be seen.
 _UNSEEN = ("nothing", "uncalled", "none")
@@ -36,7 +34,7 @@ def read_effects(
     for one in reported[:_MOST] if isinstance(reported, list) else ():
         try:
             effect = Effect.model_validate(_tidy(one))
-        except (ValidationError, TypeError, AttributeError, KeyError):
+        except (ValidationError, TypeError, AttributeError, KeyError, RecursionError):
             continue  # only the text can have written that
         unseen = effect.kind == "answer" and effect.cause in _UNSEEN
         asked = effect.cause == "uncalled" and effect.name in names_in_code(task.text)
@@ -63,12 +61,10 @@ def find_lost_store(effects: Iterable[Effect]) -> Effect | None:
 
 
 def _tidy(effect: dict[str, Any]) -> dict[str, Any]:
-    head, values = effect.get("head"), effect.get("values", ())
-    told = {name: clean(effect[name], MAX_CELL) for name in (*_NAMES, *_SIDES) if name in effect}
+    told: dict[str, Any] = tidy(effect)
     # Of a column the values decide; else a name does, or a key of a dict.
-    names = () if effect.get("column") else (effect.get("name", ""), *values)
+    names = () if effect.get("column") else (effect.get("name", ""), *effect.get("values", ()))
     for side in told.keys() & _SIDES:
         value = read_literal(effect[side])
         told[side] = HIDDEN if any(is_secret_name(x, value) for x in names) else told[side]
-    values = [clean(one, MAX_CELL) for one in values]
-    return {**effect, **told, "values": values, "head": tidy(head) if head else None}
+    return told

@@ -3,7 +3,6 @@
 import ast
 import re
 from collections.abc import Callable, Collection, Sequence
-from copy import copy
 from itertools import islice
 from textwrap import indent
 from time import monotonic
@@ -203,38 +202,33 @@ def _module(test: Point, apart: Collection[str]) -> str:
 
 
 def as_function(point: Point, own: Collection[str] = ()) -> str:
-    """Return a test as one piece of a module with other tests, with what it needs inside of it.
+    """Return a test as one piece of a module with other tests.
 
-    What its head needs, and fixtures, stand above it.
+    What a function without parameters needs is inside of it; else it stands above.
     """
-    tree = try_parse(point.code) or ast.Module([], [])
-    *before, test = _OwnImports(own).visit(tree).body or [ast.Pass()]
+    tree = _OwnImports(own).visit(try_parse(point.code) or ast.Module([], []))
+    *before, test = tree.body or [ast.Pass()]
     before = [one for one in before if unparse(one) not in ("pass", "import pytest")]
-    if not isinstance(test, ast.FunctionDef | ast.AsyncFunctionDef):
-        return ""
-    head = copy(test)
-    head.body = [ast.Pass()]
-    if isinstance(test, ast.AsyncFunctionDef):  # it needs no plugin then
-        marks = ("pytest.mark.asyncio", "pytest.mark.anyio")
-        head.decorator_list = [
-            one for one in test.decorator_list if not unparse(one).startswith(marks)
-        ]
-    outer = needed([head], before)[:-1]
-    outer += [one for one in before if "import *" in unparse(one)]  # no function may hold it
-    inner = [one for one in before if one not in outer]
-    start = 1 if ast.get_docstring(test) is not None else 0
-    body = "\n".join(map(unparse, test.body[start:] or [ast.Pass()]))
     if isinstance(test, ast.AsyncFunctionDef):
-        inner += parse("import asyncio as _asyncio").body
-        body = f"async def _test():\n{indent(body, '    ')}\n_asyncio.run(_test())"
-    top = unparse(ast.Module([*test.body[:start], *inner], []))
-    lines = [
-        *map(unparse, outer),
-        *(f"@{unparse(one)}" for one in head.decorator_list),
-        f"def {test.name}({unparse(test.args)}):",
-        indent("\n".join(filter(None, [top, body])), "    "),
-    ]
-    return "\n".join(lines)
+        test = _without_plugin(test)
+    if not isinstance(test, ast.FunctionDef):
+        return ""
+    if not (test.decorator_list or unparse(test.args)):
+        kept = [one for one in before if "import *" in unparse(one)]  # no function may hold it
+        start = int(ast.get_docstring(test) is not None)
+        test.body[start:start] = [one for one in before if one not in kept]
+        before = kept
+    return "\n\n".join(map(unparse, [*before, test]))
+
+
+def _without_plugin(test: ast.AsyncFunctionDef) -> ast.stmt:
+    """Return an async test as a function that runs it."""
+    inner = f"async def _test():\n{indent(unparse(ast.Module(test.body, [])), '    ')}"
+    body = indent(f"import asyncio\n{inner}\nasyncio.run(_test())", "    ")
+    marks = ("pytest.mark.asyncio", "pytest.mark.anyio")
+    heads = [f"@{one}" for one in map(unparse, test.decorator_list) if not one.startswith(marks)]
+    head = f"def {test.name}({unparse(test.args)}):"
+    return parse("\n".join([*heads, head, body])).body[0]
 
 
 class _OwnImports(ast.NodeTransformer):

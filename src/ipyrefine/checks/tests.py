@@ -25,7 +25,7 @@ from ipyrefine.core.syntax import DEFINITION, ERRORS, FUNCTION, IMPORT, names_at
 from ipyrefine.core.table import Point, Result
 from ipyrefine.errors import UsageError
 from ipyrefine.kernel.magics import python_part
-from ipyrefine.kernel.stand_ins import run_without_secrets
+from ipyrefine.kernel.masking import run_without_secrets
 from ipyrefine.kernel.variables import Copies, wants_rows
 from ipyrefine.sandbox.sandbox import Event, ProcessResult, describe_failure
 

@@ -307,7 +307,7 @@ ACTIONS: dict[str, Action] = {
             "Name the new criteria, a target, or both.",
         changes=changes.change_criteria, done=_changed),
     "fix": Action("[OPTIONS]", "fix the cell that failed, as %%refine would"),
-    "show": Action("[k|PART|profiles|models]", "print the run, a text or a part of it"),
+    "show": Action("[k|PART]", "print the run, a text or a part of it"),
     "diff": Action("[i j]", "print what changed between two texts"),
     "tests": Action(
         "[below]", "print the run's tests, or put them below",

@@ -67,14 +67,6 @@ def count_shared(old: Sequence[Any], new: Sequence[Any]) -> int:
     return next((n for n, (a, b) in pairs if a != b), min(len(old), len(new)))
 
 
-def find_all(text: str, piece: str) -> Iterator[int]:
-    """Yield where a piece stands in a text; such places may overlap."""
-    place = text.find(piece)
-    while place >= 0:
-        yield place
-        place = text.find(piece, place + 1)
-
-
 class _TooLong(Exception):
     """A comparison takes more steps than are left."""
 

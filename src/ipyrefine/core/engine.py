@@ -37,7 +37,7 @@ from ipyrefine.core.model import Fault, Form, Setup, Stage, StopReason, WrittenT
 from ipyrefine.core.points import is_cosmetic, left_open, read_notes, up_for_review
 from ipyrefine.core.policy import REPAIR_CHARACTERS, Stop
 from ipyrefine.core.ports import (
-    MODELS,
+    SECRETS,
     Check,
     Clock,
     Consumer,
@@ -372,7 +372,7 @@ class Refinement:
         self._began = self.clock() - self.state.seconds  # the user's thinking time is not counted
         self._consumers, self._journal = list(consumers), journal
         self._stopping = self._hurrying = cancelled = False
-        MODELS.set((self.model, self.judge))
+        SECRETS.set(getattr(self.model, "secrets", None))
         try:
             try:
                 await work()
@@ -539,15 +539,17 @@ class Refinement:
         stage = Stage(request.purpose)
         chooses = stage is Stage.DRAFT and self.state.setup.words is not None
         # A model that is sent masks in place of secrets answers with them.
-        hide, restore = (getattr(self.model, name, None) for name in ("hide", "restore"))
-        asked = Asked(task, hide(base) if base and hide else base, wishes, chooses)
+        secrets = getattr(self.model, "secrets", None)
+        asked = Asked(task, secrets.hide(base) if base and secrets else base, wishes, chooses)
 
         def parse(reply: Reply, *, cut: bool = False) -> WrittenText:
             if stage is Stage.REVISE:  # of prose a revision stands between the same tags
                 self._take_answer(reply, "answer" if task.form == "prose" else "")
             last = next(earlier) > 0
             written: WrittenText = FORMS[form].read(reply.text, asked._replace(cut=cut, last=last))
-            restored = restore(written.text, written.form or task.form) if restore else written.text
+            restored = written.text
+            if secrets:
+                restored = secrets.restore(restored, written.form or task.form)
             restored = self.selection.restore(restored) if self.selection else restored
             # An own prompt may have asked for its thoughts in tags.
             thoughts = written.thoughts or (reply.thinking if form == "own" else "")

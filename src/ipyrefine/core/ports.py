@@ -84,8 +84,8 @@ class Model(Protocol):
         """
 
 
-# Those of the run that is under way here; checks don't run the secrets that these have seen.
-MODELS: ContextVar[tuple[Model, ...]] = ContextVar("MODELS", default=())
+# Those of the run that is under way here, which checks don't run: a `kernel.masking.Secrets`.
+SECRETS: ContextVar[Any] = ContextVar("SECRETS", default=None)
 
 
 def price_of(model: Model) -> Price | None:

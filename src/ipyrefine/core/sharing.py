@@ -8,8 +8,8 @@ a test compared, and how many tests pass.
 import re
 import sys
 from collections.abc import Iterable
-from functools import lru_cache
 from itertools import islice
+from types import ModuleType
 from typing import Any, Literal, NamedTuple, get_args
 
 from ipyrefine.core.effects import sentence
@@ -140,10 +140,10 @@ def fault_sentence(fault: Fault | None, text: str) -> str:
     """
     if fault is None or fault.words:
         return fault.words if fault else "It failed."
-    types, lines = type_names(), text.splitlines()
+    lines = text.splitlines()
     names = " | ".join(name for one in fault.compared for name in (one.type, *one.items))
-    compared = fault.compared if types.issuperset(names.split(" | ")) else ()
-    said = [fault.raised if fault.raised in types else "An exception"] if fault.raised else []
+    compared = fault.compared if all(map(is_type, names.split(" | "))) else ()
+    said = [fault.raised if is_type(fault.raised) else "An exception"] if fault.raised else []
     said += [" compared with ".join(map(str, compared))] if compared else []
     told = ": ".join(said) or "It failed"
     if not 0 < fault.line <= len(lines):
@@ -151,25 +151,11 @@ def fault_sentence(fault: Fault | None, text: str) -> str:
     return f"{told} in line {fault.line}: {lines[fault.line - 1].strip()[:_LINE]}"
 
 
-def type_names() -> frozenset[str]:
-    """Return the names of the types of Python and of the packages that are loaded here."""
-    return _type_names(len(sys.modules))
-
-
-@lru_cache(maxsize=1)
-def _type_names(_loaded: int) -> frozenset[str]:
-    names, left, seen = {"Failed", "NoneType"}, [object], set[type]()  # pytest's may not be here
-    while left:
-        kind = left.pop()
-        # Whatever its metaclass says.
-        where, name = (type.__dict__[one].__get__(kind) for one in ("__module__", "__name__"))
-        module = sys.modules.get(str(where))
-        # One that its module doesn't have may be named after a value, as those of the notebook.
-        if module and where != "__main__" and vars(module).get(name) is kind:
-            names.add(name)
-        seen.add(kind)
-        left += {*type.__subclasses__(kind)} - seen
-    return frozenset(names)
+def is_type(name: str) -> bool:
+    """Return True if a type of Python, or of a package that is loaded here, has a name."""
+    modules = [one for one in [*sys.modules.values()] if issubclass(type(one), ModuleType)]
+    known = (vars(one).get(name) for one in modules if one is not sys.modules["__main__"])
+    return name in ("Failed", "NoneType") or any(issubclass(type(one), type) for one in known)
 
 
 def _iteration(run: Run, iteration: Iteration, asked: frozenset[str]) -> Iteration:
@@ -193,7 +179,8 @@ def _effect(effect: Effect, known: frozenset[str]) -> Effect:
     names += ["cause"] * (effect.kind in ("differs", "warning"))
     names += ["before", "after"] * (effect.kind in ("type", "zone"))
     fields = {n: getattr(effect, n) for n in names}
-    fields = {n: one if known >= _words(one) - type_names() else "…" for n, one in fields.items()}
+    told = {n: all(word in known or is_type(word) for word in _words(fields[n])) for n in names}
+    fields = {n: one if told[n] else "…" for n, one in fields.items()}
     return effect.replace(**{"before": "", "after": "", "values": (), "head": None, **fields})
 
 
@@ -215,7 +202,7 @@ def _evidence(evidence: Result, text: str, known: frozenset[str]) -> Result:
 def _result(cell: Cell, text: str, known: frozenset[str]) -> Result:
     point, result = cell
     if point.effect:
-        return result.replace(shows=sentence(_effect(point.effect, known)))
+        return result.replace(shows="")  # its point says it
     if not (point.computed or result.computed):
         return result
     if point.check or is_critics(point):
@@ -225,11 +212,11 @@ def _result(cell: Cell, text: str, known: frozenset[str]) -> Result:
 
 
 def _point(point: Point, known: frozenset[str]) -> Point:
-    if not point.computed:
-        return point
     if point.effect:
         effect = _effect(point.effect, known)
         return point.replace(effect=effect, words=sentence(effect))
+    if not point.computed:
+        return point
     fields: dict[str, Any] = dict.fromkeys(("fix", "call", "quote", "place", "code", "module"), "")
     fields |= {"options": (), "contests": ("",) * len(point.contests)}
     if not is_critics(point):  # whose name is its critic's
@@ -243,7 +230,7 @@ def _clarification(answer: Clarification) -> Clarification:
     if not answer.computed:
         return answer
     if name := answer.raises:
-        return answer if name in type_names() else answer.replace(gives="raises an exception")
+        return answer if is_type(name) else answer.replace(gives="raises an exception")
     return answer.replace(gives=_shape(answer.gives))
 
 

@@ -1,46 +1,21 @@
 """Keep what `reading` sees of values: within bounds, and without what looks like a secret."""
 
-import ast
 import time
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
 from pydantic import ValidationError
 
 from ipyrefine.core.model import MAX_OUTPUT, Held
-from ipyrefine.core.scopes import module_names
-from ipyrefine.core.syntax import ERRORS, names_bound, try_parse
-from ipyrefine.kernel.redaction import is_secret_name, redact
+from ipyrefine.kernel.redaction import is_secret_name, redact, tidy
 from ipyrefine.sandbox.programs import reading
 from ipyrefine.sandbox.sandbox import Event
 
 MAX_HELD = 20  # names
-_COLUMNS = 50
 _MESSAGE = 200  # characters of an exception's
 _SECONDS = 0.05  # of processor time, for a kernel's names; further ones are left out
 _CODE = (FunctionType, BuiltinFunctionType, ModuleType, type)
-
-
-def names_left(code: str) -> list[str]:
-    """Return the names that code binds for good: not in loops, by imports or for a context."""
-    tree = try_parse(code)
-    if tree is None:
-        return []
-    aside = set[str]()
-    for node in ast.walk(tree):
-        match node:
-            case ast.For(target=target) | ast.AsyncFor(target=target):
-                aside |= names_bound(target)
-            case ast.withitem(optional_vars=ast.expr() as target):
-                aside |= names_bound(target)
-            case ast.Import() | ast.ImportFrom():
-                aside |= names_bound(node)
-    with suppress(*ERRORS):
-        left = (name for name in module_names(tree)[1] - aside if name[:1] != "_")
-        return sorted(left, key=code.find)[:MAX_HELD]
-    return []
 
 
 def read_held(events: Iterable[Event]) -> tuple[Held, ...]:
@@ -67,20 +42,13 @@ def hold(values: Mapping[str, Any]) -> tuple[Held, ...]:
 def _tidy(name: str, read: Any) -> Held | None:
     """Return a reading as a record; None where the name says that it is a secret, or it is none."""
     try:
-        fields = {key: read[key] for key in Held.model_fields if key in read}
-        text = fields.get("text", "")
         number = read["type"] in ("bool", "int", "float")
-        if is_secret_name(name, 0 if number else text) or read["type"] in (
-            "function",
-            "type",
-            "module",
-        ):
+        is_secret = is_secret_name(name, 0 if number else read.get("text", ""))
+        if is_secret or read["type"] in ("function", "type", "module"):
             return None
-        columns = fields.get("columns", ())[:_COLUMNS]
-        columns = [{**one, "head": redact(one.get("head", ""))} for one in columns]
-        tidied = {"name": name, "text": redact(text)[:MAX_OUTPUT], "columns": columns}
-        return Held.model_validate({**fields, **tidied})
-    except (ValidationError, TypeError, AttributeError, KeyError):
+        fields = {key: read[key] for key in Held.model_fields if key in read}
+        return Held.model_validate({**tidy(fields, MAX_OUTPUT), "name": name})
+    except (ValidationError, TypeError, AttributeError, KeyError, RecursionError):
         return None  # only the text can have written that
 
 

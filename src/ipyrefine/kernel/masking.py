@@ -1,97 +1,91 @@
-"""Keep secrets from a model: it is sent masks, and its texts get secrets back where they stood."""
+"""Keep the secrets of a run in one table, with the mask that stands for each of them elsewhere.
+
+A model is sent masks, and its texts get secrets back where they stood. Checked code runs with masks
+as well: what it makes of a secret (its length, its letters in another order) no pattern knows.
+It runs twice, the second time with something else in their place. What differs then rests on the
+secret, and neither counts nor is shown.
+"""
 
 import ast
 import asyncio
+import builtins
+import json
 import re
-from collections.abc import AsyncIterator, Iterator
+import sys
+from collections import deque
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from functools import cache
 from itertools import count
-from typing import Any
+from typing import Any, Literal
 
 from ipyrefine.core.addresses import MASK, find_addresses
 from ipyrefine.core.model import Form, Stage
-from ipyrefine.core.ports import Delta, Message, Model, Notice, Reply, Request
-from ipyrefine.core.syntax import try_parse, unparse
+from ipyrefine.core.ports import SECRETS, Delta, Message, Model, Notice, Reply, Request
+from ipyrefine.core.syntax import read_literal, try_parse, unparse
 from ipyrefine.kernel.magics import python_part
-from ipyrefine.kernel.redaction import find_secrets, replace_secrets
+from ipyrefine.kernel.redaction import HIDDEN, find_secrets, replace_secrets
+from ipyrefine.kernel.variables import NEEDS_SECRET
+from ipyrefine.sandbox.sandbox import Event, FileContent, ProcessResult, describe_failure, run_parts
 
 _NUMBERED = re.compile(rf"({MASK.pattern})_(\d+)_")  # each mask of a text has a number
 _WORD = re.compile(rf"[^\s\"'`*()<>\\]{{0,200}}{MASK.pattern}[^\s\"'`*()<>\\]*(?<![.,;:!?])")
 _TAG = re.compile(r"<\w")  # of HTML, which may take lines into an address
 _RARE = 6  # characters of a secret that no other word is likely to be
 _MOST = 100  # masks of a text that are looked at
-_LEAST = 4  # of one that is hidden where a text quotes it
+_SENT = 100  # requests that are kept
+_LEAST = 4  # of one that is hidden where it is no word of its own
+_CODE = re.compile(r"candidate\.py|test_\w+\.py")
+_FIELDS = ("setup", "source", "expected")  # of an example
+_LISTED = ("changes", "effects")  # of an event: what both runs have counts
+_NAME = re.compile(r"([^\W\d]\w*)(?:\.\w+)*")
+_START = re.compile(r"[A-Za-z]{2,10}[-_.]|[^:\s]+:")  # as of a token, or a login
+_VOLATILE = re.compile(r" at 0x[0-9a-f]+|ipyrefine-\w+")  # addresses, the sandbox's folder
 
 
-class Masked:
-    """A model that is sent every text without the secrets in it.
+class Secrets:
+    """The secrets that the texts of a run state.
 
-    The run's texts may state secrets, which later ones repeat. `placeholders` stand for them, in
-    its replies too, until `restore` puts them back where they stood.
+    Attributes:
+        masks: what stands for each, until `restore` puts it back where it stood.
+        sent: the latest requests as the run's models got them, each with its number and the model.
     """
 
-    def __init__(self, inner: Model, *texts: str) -> None:
-        self.inner = inner
-        self.placeholders: dict[str, str] = {}
+    def __init__(self, *texts: str) -> None:
+        self.masks: dict[str, str] = {}
+        self.sent: deque[tuple[int, str, Request]] = deque(maxlen=_SENT)
+        self.numbers = count(1)
         self._texts, self._places = list[str](), set[str]()
         self._addresses = {one for text in texts for one in find_addresses(text)}
         for text in texts:
             self.hide(text)
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.inner, name)
-
-    @property
-    def name(self) -> str:
-        """Name for people and records."""
-        return self.inner.name
-
-    async def stream(self, request: Request) -> AsyncIterator[Delta | Notice | Reply]:
-        """Stream the reply to the request without its secrets; what a reader quotes has them."""
-        masked, reads = await self._mask(request), request.purpose in (Stage.CRITIQUE, Stage.JUDGE)
-        async with aclosing(self.inner.stream(masked)) as parts:  # type: ignore[type-var]
-            async for part in parts:
-                if isinstance(part, Reply) and reads:
-                    quoted = self.restore(part.text, "prose")
-                    part = part.model_copy(update={"text": quoted})
-                yield part
-
-    async def _mask(self, request: Request) -> Request:
-        masked = dict[str, tuple[Message, ...]]()
-        for field in ("messages", "guarded"):
-            for message in getattr(request, field) or ():
-                await asyncio.sleep(0)  # a long text takes a while, and others have their turn
-                hidden = message.model_copy(update={"content": self._hide(message.content)})
-                masked[field] = (*masked.get(field, ()), hidden)
-        return request.model_copy(update=masked)
-
     def hide(self, text: str) -> str:
         """Return a text as a model is sent it; its secrets may be put back where they stand."""
-        hidden = self._hide(text)
-        known = self._hide(MASK.sub("", text))  # where a mask stands already, no secret stood
+        hidden = self.mask(text)
+        known = self.mask(MASK.sub("", text))  # where a mask stands already, no secret stood
         self._texts.append(known)
         for *_, statement, place in _find_literals(known):
             self._places |= {statement, place}
         return hidden
 
-    def _hide(self, text: str) -> str:
-        text = replace_secrets(text, lambda secret: self._placeholder(secret, text))
-        for secret, placeholder in self.placeholders.items():
-            is_number = secret.isdecimal() and len(secret) >= _RARE
-            if is_rare(secret) or is_number:
-                text = re.sub(pattern_of(secret), placeholder, text)
+    def mask(self, text: str) -> str:
+        """Return a text with masks for its secrets, and for those of other texts in it."""
+        text = replace_secrets(text, lambda secret: self.mask_of(secret, text))
+        for secret, mask in self.masks.items():
+            if _is_rare(secret) or (secret.isdecimal() and len(secret) >= _RARE):
+                text = re.sub(_pattern_of(secret), mask, text)
             elif len(secret) >= _LEAST:
-                quoted = rf"(?<=[\"']){re.escape(secret)}(?=[\"'])"
-                text = re.sub(quoted, placeholder, text)
+                text = re.sub(rf"(?<=[\"']){re.escape(secret)}(?=[\"'])", mask, text)
         return text
 
-    def _placeholder(self, secret: str, text: str) -> str:
-        if secret not in self.placeholders:
-            taken = {*MASK.findall(text), *self.placeholders.values()}
+    def mask_of(self, secret: str, text: str) -> str:
+        """Return the mask of a secret in a text, in which no other has it."""
+        if secret not in self.masks:
+            taken = {*MASK.findall(text), *self.masks.values()}
             names = (f"MASKED_SECRET_{n}" for n in range(1, 10_000))
-            self.placeholders[secret] = next(name for name in names if name not in taken)
-        return self.placeholders[secret]
+            self.masks[secret] = next(name for name in names if name not in taken)
+        return self.masks[secret]
 
     def restore(self, text: str, form: Form) -> str:
         """Return a writer's text with secrets put back where they stood; elsewhere masks stay.
@@ -113,14 +107,14 @@ class Masked:
             is_same = statement in self._places or (familiar and moved)
             (stood if is_same else new).append(literal)
         lines = {line.strip() for one in self._texts for line in one.split("\n")}
-        secrets = {placeholder: secret for secret, placeholder in self.placeholders.items()}
+        secrets = {mask: secret for secret, mask in self.masks.items()}
         is_prose = form == "prose"
         for line in filter(MASK.search, text.split("\n")):
             if _plain(line).strip() in lines and (familiar or (is_prose and not _TAG.search(text))):
                 stood.append(line)
             elif is_prose and familiar:
                 # Another one would not be known again among words.
-                rare = {mask for mask, secret in secrets.items() if is_rare(secret)}
+                rare = {mask for mask, secret in secrets.items() if _is_rare(secret)}
                 words = (one for one in _WORD.findall(line) if rare.issuperset(MASK.findall(one)))
                 stood += filter(self._stood, words)
         kept = {*_NUMBERED.findall("\n".join(stood))} - {*_NUMBERED.findall("\n".join(new))}
@@ -153,17 +147,155 @@ def _plain(text: str) -> str:
     return _NUMBERED.sub(r"\1", text)
 
 
-def is_rare(secret: str) -> bool:
+def _is_rare(secret: str) -> bool:
     """Return True if a secret is hidden wherever it stands: no other word or number is like it."""
     return len(secret) >= _RARE and not secret.isalpha() and not secret.isdecimal()
 
 
-def pattern_of(secret: str) -> str:
-    """Return the pattern of a secret in a text."""
+def _pattern_of(secret: str) -> str:
     word = re.escape(secret)
-    return word if is_rare(secret) else rf"(?<!\w){word}(?!\w)"
+    return word if _is_rare(secret) else rf"(?<!\w){word}(?!\w)"
 
 
-def count_secrets(*texts: str | None) -> int:
-    """Return how many secrets some texts state."""
-    return len({secret for text in texts for secret in find_secrets(text or "")})
+class Masked:
+    """A model that is sent every text without the secrets in it, and answers with their masks."""
+
+    def __init__(self, inner: Model, secrets: Secrets) -> None:
+        self.inner, self.secrets = inner, secrets
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    @property
+    def name(self) -> str:
+        """Name for people and records."""
+        return self.inner.name
+
+    async def stream(self, request: Request) -> AsyncIterator[Delta | Notice | Reply]:
+        """Stream the reply to the request without its secrets; what a reader quotes has them."""
+        masked, reads = await self._mask(request), request.purpose in (Stage.CRITIQUE, Stage.JUDGE)
+        self.secrets.sent.append((next(self.secrets.numbers), self.name, masked))
+        async with aclosing(self.inner.stream(masked)) as parts:  # type: ignore[type-var]
+            async for part in parts:
+                if isinstance(part, Reply) and reads:
+                    quoted = self.secrets.restore(part.text, "prose")
+                    part = part.model_copy(update={"text": quoted})
+                yield part
+
+    async def _mask(self, request: Request) -> Request:
+        masked = dict[str, tuple[Message, ...]]()
+        for field in ("messages", "guarded"):
+            for message in getattr(request, field) or ():
+                await asyncio.sleep(0)  # a long text takes a while, and others have their turn
+                hidden = self.secrets.mask(message.content)
+                hidden = message.model_copy(update={"content": hidden})
+                masked[field] = (*masked.get(field, ()), hidden)
+        return request.model_copy(update=masked)
+
+
+# Checked code
+
+
+async def run_without_secrets(
+    kind: Literal["examples", "tests", "cell"],
+    files: Mapping[str, FileContent],
+    *,
+    examples: Sequence[Mapping[str, Any]] = (),
+    **options: Any,
+) -> tuple[ProcessResult, list[Event]]:
+    """Run the parts of a text like `run_parts`, without the secrets that the code holds.
+
+    Raises:
+        CheckNotRun: as for `run_parts`.
+    """
+    code = [name for name in files if _CODE.fullmatch(name)]
+    texts = [str(files[name]) for name in code]
+    texts += [str(one[field] or "") for one in examples for field in _FIELDS]
+
+    async def run(stand_ins: Mapping[str, str]) -> tuple[ProcessResult, list[Event]]:
+        asked = [{**one, **{f: _put(one[f], stand_ins) for f in _FIELDS}} for one in examples]
+        request: dict[str, Any] = {"examples": asked} if examples else {}
+        hidden = {name: _put(files[name], stand_ins) for name in code}
+        result, events = await run_parts(kind, {**files, **hidden}, **request, **options)
+        return (
+            _blanked(result, events, stand_ins, kind == "cell") if stand_ins else (result, events)
+        )
+
+    first, second = _stand_ins("\n".join(texts))
+    result, events = await run(first)
+    if not first:
+        return result, events
+    other, others = await run(second)
+    if MASK.search("".join(texts)):  # it may fail for a mask's sake
+        others = [one for one in others if not (one.get("error") or one.get("why"))]
+        other = other.replace(exit_code=0 if result.exit_code else other.exit_code)
+    if kind != "cell":
+        return result, [one if one in others else _needs_secret(one) for one in events]
+    if _fault(result, events) != _fault(other, others):
+        return result.replace(exit_code=1, limit=None, stderr=NEEDS_SECRET, stdout=""), []
+    for name, event in ((n, event) for event in events for n in _LISTED if n in event):
+        theirs = [one for other in others for one in other.get(name, ())]
+        event[name] = [one for one in event[name] if one in theirs]
+    kept = [one for one in events if one in others or any(name in one for name in _LISTED)]
+    return result.replace(stdout=result.stdout if result.stdout == other.stdout else ""), kept
+
+
+def _stand_ins(code: str) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """Return two replacements for each secret in code, which differ in form and length.
+
+    The first is its mask, but for a number; a mask that a model left is one, too.
+    """
+    table = SECRETS.get() or Secrets()
+    found = {*find_secrets(code), *table.masks}
+    secrets = [one for one in found if one in code and len(one) >= _LEAST and not _is_code(one)]
+    first = {mask: mask for mask in MASK.findall(code)}
+    second = {mask: f"abcdef{mask[7:]}" for mask in first}
+    for number, secret in enumerate(sorted(secrets, key=lambda one: (-len(one), one)), start=1):
+        if isinstance(read_literal(secret), int | float):
+            least = 10 ** (len(secret) - 1) + number
+            first[secret], second[secret] = str(least), str(20 * least)
+            continue
+        lines, start = "\n" * secret.count("\n"), _START.match(secret)
+        first[secret] = f"{table.mask_of(secret, code)}{lines}"
+        second[secret] = (
+            f"{start[0] if start else ''}abcdef0123456789abcdef01234567{number % 100:02}{lines}"
+        )
+    return first, second
+
+
+def _is_code(secret: str) -> bool:
+    """Return True if a secret's place holds an expression instead: ``os.environ``."""
+    name = _NAME.fullmatch(secret)
+    return bool(name and (hasattr(builtins, name[1]) or name[1] in sys.stdlib_module_names))
+
+
+def _put(text: Any, words: Mapping[str, str]) -> Any:
+    """Return a text with some words in the place of others; anything else as it is."""
+    if not words or not isinstance(text, str):
+        return text
+    return re.sub("|".join(map(_pattern_of, words)), lambda match: words[match[0]], text)
+
+
+def _blanked(
+    result: ProcessResult, events: list[Event], stand_ins: Mapping[str, str], hides: bool
+) -> tuple[ProcessResult, list[Event]]:
+    """Return what a run gave, to compare it; of a cell no stand-in is shown."""
+    blanks = {one: HIDDEN for one in stand_ins.values() if hides and not one.isdecimal()}
+    streams = {name: _put(getattr(result, name), blanks) for name in ("stdout", "stderr")}
+    texts = [_VOLATILE.sub("", json.dumps({**event, "token": ""})) for event in events]
+    # A row is for the user to confirm: one with a stand-in is left out, as it differs.
+    texts = [_put(one, {} if '"changes":' in one else blanks) for one in texts]
+    return result.replace(**streams), [json.loads(one) for one in texts]
+
+
+def _fault(result: ProcessResult, events: list[Event]) -> tuple[Any, ...]:
+    how = result.exit_code and _VOLATILE.sub("", describe_failure(result, 1))
+    return result.limit, how, [one for one in events if "exit" in one or "failure" in one]
+
+
+def _needs_secret(event: Event) -> Event:
+    if "index" in event:
+        return {"event": "done", "index": event["index"], "error": NEEDS_SECRET}
+    if "test" in event:
+        return {**event, "outcome": "failed", "why": NEEDS_SECRET}
+    return {n: NEEDS_SECRET if n in ("error", "fault") else text for n, text in event.items()}

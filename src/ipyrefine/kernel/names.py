@@ -15,7 +15,6 @@ from ipyrefine.core.model import Task
 from ipyrefine.core.scopes import Read, module_names
 from ipyrefine.core.stated import fenced_python, read_examples
 from ipyrefine.core.syntax import (
-    DEFINITION,
     ERRORS,
     free_names,
     names_bound,
@@ -40,8 +39,6 @@ _BINDS_UNSEEN = frozenset(
     }
 )
 _PLAIN = ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Expr | ast.Delete | ast.Assert
-# What leaves names to the cells below.
-_LEAVES = ast.Assign | ast.AnnAssign | DEFINITION
 _CELL = re.compile(r"^\[([^\]\n]+)\]\n", re.MULTILINE)  # heads the cells that a model is shown
 _BACKTICKS = re.compile(r"(?<!`)`([^`\n]{1,200})`(?!`)")
 _WORD = re.compile(r"(?<![\w.'\"])[^\W\d]\w*+(?!['\"])")  # no attribute, no word in quotes
@@ -84,17 +81,27 @@ def names_in_draft(source: str) -> list[str]:
 
 
 def names_defined(source: str) -> list[str]:
-    """Return the names that code leaves to what comes below it, sorted; none if it isn't Python.
+    """Return the names that code leaves to what comes below it, in their order.
 
-    They are those of its functions and classes, and those that its own statements assign. Loops,
-    imports, what it deletes, and names that start with an underscore do not count.
+    What loops and contexts bind, imports, what is deleted, and names that start with an underscore
+    do not count. Of what isn't Python there are none.
     """
-    body = _statements(source)
-    deleted = {one for node in body if isinstance(node, ast.Delete) for one in names_used(node)}
-    tree = ast.Module([one for one in body if isinstance(one, _LEAVES)], [])
+    tree, aside = tree_of(python_part(source[:_MAX_SOURCE]).code), set[str]()
+    for node in ast.walk(tree):
+        match node:
+            case (
+                ast.For(target=target)
+                | ast.AsyncFor(target=target)
+                | ast.withitem(optional_vars=ast.expr() as target)
+            ):
+                aside |= names_bound(target)
+            case ast.Import() | ast.ImportFrom():
+                aside |= names_bound(node)
+            case ast.Delete():
+                aside |= names_used(node)
     with suppress(*ERRORS):
-        binds = module_names(tree)[1]
-        return sorted(one for one in binds - deleted if one[0] != "_")
+        left = (name for name in module_names(tree)[1] - aside if name[:1] != "_")
+        return sorted(left, key=source.find)
     return []
 
 

@@ -2,16 +2,18 @@
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from itertools import chain, pairwise
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
-from ipyrefine.core.alignment import find_all
+from ipyrefine.core.model import MAX_AXES_LINE, MAX_CELL, MAX_OUTPUT
 
 HIDDEN = "[secret]"
 
 _MAX_NAME = 200  # characters of a name that are looked at
+_KEPT = 2_000  # names of which it is known whether they are a secret's
+_LIMITS = {"text": MAX_OUTPUT, "axes": MAX_AXES_LINE}  # characters of what has these names
 _MIN_KNOWN = 4  # characters of a known secret; a shorter one stands in too many words
 
 # With what people call a password in other languages.
@@ -36,11 +38,6 @@ _NUMBERS = frozenset({"pin", "cvv", "cvc", "otp"})  # of four digits or more
 _ABOUT = re.compile(
     r"(?i)(?:error|exception|counts?|sizes?|length|len|col(?:umn)?s?|names?|index|(?<!app)ids?|func|types?)$"
 )
-_PARTS = {*_STRONG, *_WEAK, *_NUMBERS, "pass", "secret", "credential"}
-# Each name of a secret has one of these in it.
-_STEMS = sorted(one for one in _PARTS if not any(part in one for part in _PARTS - {one}))
-_BACK = 160  # characters before such a part in which what is assigned may start
-_NAME_START = re.compile(r"(?<!\w)[^\W\d]")
 _PLACE = re.compile(r"(?i)(?:file|path|name|ur[il])$")  # where a secret lies
 _WORD = re.compile(r"[^\W\d_a-z]+(?![a-z])|[^\W\d_]?[^\W\d_A-Z]+")
 _INSIDE = re.compile(
@@ -69,32 +66,36 @@ _MARKS = (
     *(b"api/webhooks/", b"dapi"),
 )
 _COLON = re.compile(rb":[\w-]{32}")  # in the form that has none
-_TEXT_COLON = re.compile(_COLON.pattern.decode(), re.ASCII)
 _QUOTED = r"""(?:"(?:[^"\n\\]|\\.){0,200}"|'(?:[^'\n\\]|\\.){0,200}')"""
 # What follows a user's name: in a line for a driver (`user=me password=…`), in an address, and in a
-# call such as `login("me", "…")`.
+# call such as `login("me", "…")`; and words that these have in them, in small letters.
 _LOGINS = (
-    re.compile(
-        r"(?i)(?:\b\w{1,40}=[^\s\"';,]{1,100}[ ;]|[\"'])(?:password|passwd|pwd)="
-        r"(?P<value>[^\s\"';,(){}]{1,200})(?=[ ;\"'])"
+    (
+        ("password=", "passwd=", "pwd="),
+        re.compile(
+            r"(?i)(?:\b\w{1,40}=[^\s\"';,]{1,100}[ ;]|[\"'])(?:password|passwd|pwd)="
+            r"(?P<value>[^\s\"';,(){}]{1,200})(?=[ ;\"'])"
+        ),
     ),
-    re.compile(r"(?<=://)(?P<value>[^/\s:@]{0,100}:[^/\s@]{1,200})(?=@)"),
-    re.compile(r"(?<!\S)(?:-u|--user)[ =][\w.@-]{1,100}:(?P<value>\S{4,200})"),
-    re.compile(
-        r"(?i)(?<![a-z])(?:login|auth|\w{0,20}auth(?:handler|enticate)?|\w{0,20}credentials?)"
-        rf"\s{{0,3}}=?\s{{0,3}}\(\s{{0,9}}{_QUOTED},\s{{0,9}}(?P<value>{_QUOTED})"
+    (("://",), re.compile(r"(?<=://)(?P<value>[^/\s:@]{0,100}:[^/\s@]{1,200})(?=@)")),
+    (
+        ("-u",),
+        re.compile(r"(?<!\S)(?:-u|--user)[ =][\w.@-]{1,100}:(?P<value>\S{4,200})"),
     ),
-)
-_HEADER = re.compile(
-    r"(?i)(?<![a-z])(?P<value>(?:bearer|basic)\s{1,5}(?=[\w+/.~-]{0,99}[\d=])[\w+/=.~-]{12,2000})"
-)
-# What these have in them, in small letters, and how far they go before and after.
-_AROUND: tuple[tuple[Sequence[str], int, int], ...] = (
-    (("password=", "passwd=", "pwd="), 150, 220),
-    (("://",), 0, 310),
-    (("-u",), 1, 320),
-    (("login", "auth", "credential"), 21, 870),
-    (("bearer", "basic"), 0, 2_020),
+    (
+        ("login", "auth", "credential"),
+        re.compile(
+            r"(?i)(?:(?<![a-z])login|auth(?:handler|enticate)?|credentials?)"
+            rf"\s{{0,3}}=?\s{{0,3}}\(\s{{0,9}}{_QUOTED},\s{{0,9}}(?P<value>{_QUOTED})"
+        ),
+    ),
+    (
+        ("bearer", "basic"),
+        re.compile(
+            r"(?i)(?<![a-z])(?P<value>(?:bearer|basic)\s{1,5}(?=[\w+/.~-]{0,99}[\d=])"
+            r"[\w+/=.~-]{12,2000})"
+        ),
+    ),
 )
 _UUID = re.compile(r"(?i)(?<![0-9a-z])[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}(?![0-9a-z])")
 _RUN = re.compile(r"[A-Za-z0-9+/]{32,}|[A-Za-z0-9]{16,}")
@@ -104,16 +105,15 @@ _LITERAL = re.compile(
     r"""(?P=quote)"""
 )
 # A name, perhaps in quotes or brackets or with a type, and what is assigned to it.
-_SIGN = (
-    r"""["'`\])]{0,3}(?::[ \t]{0,5}\w{1,40}(?=[ \t]{0,20}=))?"""
-    r"""[ \t]{0,20}(?P<sign>==?|:|\b(?:is|ist|lautet|es|est)\b)[ \t]{0,20}"""
-)
-_SIGNED = re.compile(r"[\w-]{0,100}" + _SIGN, re.IGNORECASE)  # the rest of a name, and a sign
 _ASSIGNED = re.compile(
-    r"(?<!\w)(?P<name>mot de passe|[^\W\d][\w-]{0,100})"
-    + _SIGN
-    + r"""(?=(?P<value>[bfru]{0,2}(?P<quotes>\"{3}|'{3}|["'])(?P<inside>.{0,1000}?)(?P=quotes)"""
-    r"""|(?!//)[^\s"',;(){}\[\]`&]{4,500}))""",
+    r"""(?<!\w)(?P<name>mot de passe|[^\W\d][\w-]{0,100})"""
+    r"""["'`\])]{0,3}(?::[ \t]{0,5}\w{1,40}(?=[ \t]{0,20}=))?"""
+    r"""[ \t]{0,20}(?P<sign>==?|:|\b(?:is|ist|lautet|es|est)\b)[ \t]{0,20}""",
+    re.IGNORECASE,
+)
+_VALUE = re.compile(
+    r"""[bfru]{0,2}(?P<quotes>\"{3}|'{3}|["'])(?P<inside>.{0,1000}?)(?P=quotes)"""
+    r"""|(?!//)[^\s"',;(){}\[\]`&]{4,500}""",
     re.DOTALL | re.IGNORECASE,
 )
 _DEFAULT = re.compile(
@@ -157,10 +157,9 @@ def is_secret(text: str) -> bool:
 
 def has_known_form(text: str | bytes) -> bool:
     """Return True if a text holds a token of a known form (``sk-…``, JWT, PEM)."""
-    if isinstance(text, str):
-        return _KNOWN_FORM.search(text) is not None
-    has_mark = any(mark in text for mark in _MARKS) or _COLON.search(text) is not None
-    return has_mark and _KNOWN_BYTES.search(text) is not None
+    data = text.encode(errors="ignore") if isinstance(text, str) else text
+    has_mark = any(mark in data for mark in _MARKS) or _COLON.search(data) is not None
+    return has_mark and _KNOWN_BYTES.search(data) is not None
 
 
 def is_environment(value: object) -> bool:
@@ -199,6 +198,23 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
     return _RUN.sub(lambda run: HIDDEN if _is_random(run[0]) else run[0], text)
 
 
+def clean(text: str, limit: int) -> str:
+    """Return a text without secrets, its start where it is long."""
+    text = redact(text[: 2 * limit])
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def tidy(value: Any, limit: int = MAX_CELL) -> Any:
+    """Return what a program of the sandbox reports, with each text in it cleaned."""
+    if isinstance(value, str):
+        return clean(value, limit)
+    if isinstance(value, list):
+        return [tidy(one, limit) for one in value]
+    if isinstance(value, dict):  # a picture's letters look random
+        return {n: x if n == "png" else tidy(x, _LIMITS.get(n, limit)) for n, x in value.items()}
+    return value
+
+
 def secret_values(namespace: Mapping[str, Any]) -> list[str]:
     """Return the strings that variables with a secret's name hold."""
     return [
@@ -222,16 +238,12 @@ def _outer_spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _spans(text: str) -> Iterator[tuple[int, int]]:
-    low = text.replace("\u0130", "i").lower()  # that letter alone becomes two
-    for match in chain(
-        _near(_KNOWN_FORM, text, _find_each(text, map(bytes.decode, _MARKS)), 3, 600),
-        _near(_KNOWN_FORM, text, _find_each(text, ("-----BEGIN", "eyJ")), 0, 100_000),
-        _near(_KNOWN_FORM, text, (match.start() for match in _TEXT_COLON.finditer(text)), 11, 45),
-    ):
+    for match in _KNOWN_FORM.finditer(text) if has_known_form(text) else ():
         if not _PLACEHOLDER.fullmatch(match[0]):
             yield match.span()
-    for pattern, (words, before, after) in zip((*_LOGINS, _HEADER), _AROUND, strict=True):
-        for match in _near(pattern, text, _find_each(low, words), before, after):
+    low = text.lower()
+    for words, pattern in _LOGINS:
+        for match in pattern.finditer(text) if any(word in low for word in words) else ():
             quoted = match["value"][0] in "\"'"
             start, end = match.start("value") + quoted, match.end("value") - quoted
             if not _PLACEHOLDER.fullmatch(text, start, end):
@@ -240,54 +252,28 @@ def _spans(text: str) -> Iterator[tuple[int, int]]:
         value = match["value"]
         if not value.islower() and _is_random(value) and not re.fullmatch(r"[0-9A-Fa-f-]+", value):
             yield match.span("value")
-    for match in _assignments(text, low):
-        inside = "inside" if match["quotes"] else "value"
-        is_text = bool(match["quotes"]) or match["name"].isupper()
-        if match["sign"] == "==" and not _names_a_secret(match["name"], _STRONG | {"pw"}):
+    for name, sign, found in _assignments(text):
+        inside = "inside" if found["quotes"] else 0
+        is_text = bool(found["quotes"]) or name.isupper()
+        if sign == "==" and not _names_a_secret(name, _STRONG | {"pw"}):
             continue
-        if _is_assigned(match["name"], match[inside], is_text=is_text):
-            yield match.span(inside)
+        if _is_assigned(name, found[inside], is_text=is_text):
+            yield found.span(inside)
     for match in _DEFAULT.finditer(text):
         if _is_assigned(match["name"], match["value"][1:-1]):
             yield match.start("value") + 1, match.end("value") - 1
-    for match in _near(_PAIRS, text, _find_each(text, (' = "', " = '")), 260, 2_500):
+    for match in _PAIRS.finditer(text) if ' = "' in text or " = '" in text else ():
         values = re.finditer(_QUOTED, match[2])
         for name, one in zip(match[1].split(", "), values, strict=False):
             if _is_assigned(name, one[0][1:-1]):
                 yield match.start(2) + one.start() + 1, match.start(2) + one.end() - 1
 
 
-def _near(
-    pattern: re.Pattern[str], text: str, places: Iterable[int], before: int, after: int
-) -> Iterator[re.Match[str]]:
-    """Yield a pattern's matches in a text, looking only around places that each of them has in it.
-
-    A match has at most `before` characters before such a place, and `after` from there on.
-    """
-    start = end = 0
-    for place in sorted(places):
-        if place - before > end:
-            yield from pattern.finditer(text, start, end)
-            start = place - before
-        end = place + after
-    yield from pattern.finditer(text, max(0, start), end)
-
-
-def _find_each(text: str, words: Iterable[str]) -> Iterator[int]:
-    return (place for word in words for place in find_all(text, word))
-
-
-def _assignments(text: str, low: str) -> Iterator[re.Match[str]]:
-    """Yield what is assigned to names that may be a secret's."""
-    seen = 0
-    for place in filter(partial(_SIGNED.match, text), sorted(_find_each(low, _STEMS))):
-        for start in _NAME_START.finditer(text, max(seen, place - _BACK), place + 1):
-            if start.start() < seen:
-                continue
-            if match := _ASSIGNED.match(text, start.start()):
-                yield match
-                seen = match.end()
-        seen = max(seen, place + 1)
+def _assignments(text: str) -> Iterator[tuple[str, str, re.Match[str]]]:
+    """Yield what is assigned to names of secrets."""
+    for match in _ASSIGNED.finditer(text):
+        if is_secret_name(match["name"]) and (value := _VALUE.match(text, match.end())):
+            yield match["name"], match["sign"], value
 
 
 def _is_assigned(name: str, value: str, *, is_text: bool = True) -> bool:
@@ -314,10 +300,12 @@ def _is_assigned(name: str, value: str, *, is_text: bool = True) -> bool:
     return is_one_word and long and has_digit and has_letter and not is_file
 
 
-def _words(name: str) -> set[str]:
-    return {word.lower() for word in _WORD.findall(name[:_MAX_NAME])}
+@lru_cache(_KEPT)
+def _words(name: str) -> frozenset[str]:
+    return frozenset(word.lower() for word in _WORD.findall(name[:_MAX_NAME]))
 
 
+@lru_cache(_KEPT)
 def _names_a_secret(text: str, words: frozenset[str] = _STRONG | _WEAK | _NUMBERS) -> bool:
     return bool(_words(text) & words or _INSIDE.search(text[:_MAX_NAME]))
 

@@ -216,7 +216,7 @@ class Copies:
         data = (n for n in words if n in space and _is_users(n) and not is_only_code(space[n]))
         imported = {name for source in sources for name in _IMPORTED.findall(source)}
         of_folder = any(os.path.exists(one) or os.path.exists(f"{one}.py") for one in imported)
-        return of_folder or any(True for _ in data) or any(map(may_read, sources))
+        return of_folder or any(True for _ in data) or any(map(_READS.search, sources))
 
     def explain_absence(self, error: str, stderr: str = "") -> str:
         """Return why code that lacks a variable cannot be judged; empty for other errors."""
@@ -417,11 +417,6 @@ def sandbox_is_closed() -> bool:
         protection = pool.submit(lambda: asyncio.run(run_python(""))).result().protection
     needed = (protection.network, protection.keys, protection.files, protection.processes)
     return all(needed)
-
-
-def may_read(source: str) -> bool:
-    """Return True if code may read a file, the environment or an answer of a server."""
-    return _READS.search(source) is not None
 
 
 def wants_rows(error: str) -> bool:

@@ -12,13 +12,13 @@ from typing import Any
 from ipyrefine.checks.python import RunsCleanly
 from ipyrefine.core import after
 from ipyrefine.core.model import Difference, Effect, Held, Ran
-from ipyrefine.core.ports import MODELS
+from ipyrefine.core.ports import SECRETS
 from ipyrefine.core.run import Iteration
 from ipyrefine.core.table import Result
 from ipyrefine.errors import RefineError
-from ipyrefine.kernel.held import hold, is_data, names_left, raised_type, raised_words
+from ipyrefine.kernel.held import MAX_HELD, hold, is_data, raised_type, raised_words
 from ipyrefine.kernel.magics import python_part
-from ipyrefine.kernel.names import IPYTHON, names_in_code
+from ipyrefine.kernel.names import IPYTHON, names_defined, names_in_code
 from ipyrefine.kernel.variables import Copies
 from ipyrefine.notebook.failure import is_ours
 from ipyrefine.notebook.waiting import running_loop
@@ -63,7 +63,7 @@ class AcceptedCell:
         self.is_over = foreign or bool(_ELSEWHERE.match(whole))
         last = whole.rstrip().rpartition("\n")[2].strip()
         self._code = python_part(self._text.text).code
-        self._binds = names_left(self._code)
+        self._binds = names_defined(self._code)[:MAX_HELD]
         ran = (one for one in self._text.evidence if one.basis == "run" and not one.not_run)
         shown = next((one for one in ran if one.passed is not None and not one.conditions), None)
         self._shown: Result | None = shown
@@ -178,7 +178,7 @@ class AcceptedCell:
     async def _tell_if_steady(self, ran: Ran, shown: list[Held], files: Mapping[str, Any]) -> None:
         """Run the text once more on what it was run on, and tell what does not vary by itself."""
         refinement = self._session.refinement
-        MODELS.set((refinement.model, refinement.judge))
+        SECRETS.set(getattr(refinement.model, "secrets", None))
         HASH_SEED.set("random")
         check = next((one for one in refinement.checks if isinstance(one, RunsCleanly)), None)
         again, varies = None, set[tuple[str, ...]]()

@@ -42,7 +42,7 @@ from ipyrefine.render.escape import fence, plain
 from ipyrefine.session.commands import ANSWERS
 from ipyrefine.session.export import suite_source
 from ipyrefine.session.record import RecordDisplay
-from ipyrefine.session.session import SentLog, Session
+from ipyrefine.session.session import Session, sent_prompts
 
 DECIDED = (StopReason.ACCEPTED, StopReason.OVERRIDDEN)
 _NO_KEY = CellKey()
@@ -90,9 +90,7 @@ class CellRun:
         shown: bool = True,
     ) -> None:
         self.shell, self._magics = magics.shell, magics
-        self._sent = SentLog()
         refinement, journal, self._options = made
-        self._watch(refinement)
         self.session = Session(refinement, [self._update], journal)
         self._args = args
         self._variable = args.output or "refined"
@@ -195,8 +193,7 @@ class CellRun:
             return await said or ""
 
     async def _add_tests(self) -> str:
-        known = "ipytest" in self.shell.magics_manager.magics["cell"]
-        source = suite_source(self.session.run, "ipytest" if known else "cell")
+        source = suite_source(self.session.run, "cell")
         return await self.cell_target.add_below(source, executing=self._executing)
 
     async def _explain(self, question: str, number: int) -> str:
@@ -308,7 +305,7 @@ class CellRun:
             "asks_above": max(above_of(one.shows) for one in shown)
             if shown and self._args.above is None
             else 0,
-            "prompts": tuple(self._sent.prompts),
+            "prompts": tuple(sent_prompts(refinement.model)),
             "sharing": refinement.sharing,
             "back": tuple(self._accepted.old) if self._accepted else (),
             "place": self.cell_target.place,
@@ -363,17 +360,16 @@ class CellRun:
         checks = [c for c in self.session.refinement.checks if c.name in run.setup.checks]
         judge = before.judge or before.model or run.setup.judge or None
         self._options = replace(before, model=name, judge=judge, checks=checks)
-        refinement = api.make(run, self._options)
-        self._watch(refinement)
-        self.session.refinement = refinement
+        earlier: Any = self.session.refinement.model
+        self.session.refinement = api.make(run, self._options)
+        model: Any = self.session.refinement.model  # what was sent is listed with what was before
+        model.secrets.sent, model.secrets.numbers = earlier.secrets.sent, earlier.secrets.numbers
 
     async def _restart(self, form: Form, otherwise: str = "") -> None:
         """Stop the run, and start its cell again; `otherwise` says how, where that can't be."""
         if self._begin is None:
             raise UsageError(otherwise)
         refinement, journal, self._options = await self._begin(form)
-        self._sent = SentLog()
-        self._watch(refinement)
         self._note = ""
         self.session.restart(refinement, journal)
 
@@ -388,12 +384,6 @@ class CellRun:
         kept = answer == "once" or remember_sharing(sharing.servers, level)
         self.session.refinement.sharing = sharing._replace(level=level, asks=False)
         return say.sharing_sentence(answer, sharing.servers, stored=kept)
-
-    def _watch(self, refinement: Refinement) -> None:
-        """Keep what is sent to its models."""
-        same = refinement.judge is refinement.model
-        refinement.model = self._sent.watch(refinement.model)
-        refinement.judge = refinement.model if same else self._sent.watch(refinement.judge)
 
     @property
     def _is_look(self) -> bool:

@@ -126,7 +126,7 @@ def _arguments(
         case "override":
             return numbers if given else ["fail", "pass"]
         case "show" if not given:
-            return [*numbers, *DETAILS, "profiles", "models"]
+            return [*numbers, *DETAILS]
         case "diff" | "continue" if command == "diff" or given[-1:] == ("from",):
             return numbers
         case "continue" if given[-1:] == ("as",):

@@ -13,7 +13,7 @@ from ipyrefine.core.engine import Refinement
 from ipyrefine.core.model import Fault, Material, Task
 from ipyrefine.core.points import first_line
 from ipyrefine.core.ports import Check
-from ipyrefine.core.sharing import fault_sentence, type_names
+from ipyrefine.core.sharing import fault_sentence, is_type
 from ipyrefine.core.syntax import try_parse
 from ipyrefine.core.table import Result
 from ipyrefine.errors import CheckNotRun, UsageError
@@ -73,7 +73,7 @@ async def start_fix(magics: Any, words: list[str], placeholder: Placeholder) -> 
     args.profile = args.profile or "code"
     lines, warnings = _ipython_lines(source.text), list[str]()
     # A class made as the code ran may be named after a value.
-    is_public = failure.kind in type_names() or failure.kind in source.text
+    is_public = is_type(failure.kind) or failure.kind in source.text
     goal = _TASK.format(kind=failure.kind if is_public else "an error")
     if lines and not python_part(source.text).lines:  # it is not Python yet
         goal += "\n\nKeep these lines for IPython as they are:\n" + "\n".join(lines)

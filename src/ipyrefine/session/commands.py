@@ -15,7 +15,6 @@ from ipyrefine.core.sharing import withheld
 from ipyrefine.core.typed import confirmations, names_text, parse_iteration, require_end
 from ipyrefine.errors import UsageError, did_you_mean
 from ipyrefine.journal.store import Journal
-from ipyrefine.profiles import builtin
 from ipyrefine.render import say
 from ipyrefine.render.diff import text_diff
 from ipyrefine.render.escape import plain
@@ -83,8 +82,6 @@ async def run_command(magics: Magics, words: list[str]) -> None:
     match name:
         case "":
             print(usage())
-        case "show" if args in (["profiles"], ["models"]):
-            print(_profiles() if args == ["profiles"] else _models())
         case "history":
             print(history.history(" ".join(args)))
         case "forget":
@@ -238,7 +235,7 @@ def _open_editor(shell: Any, text: str) -> str | None:
     return None
 
 
-# Commands on the journal, models and profiles
+# Commands on the journal
 
 
 def _forget(args: list[str]) -> str:
@@ -262,22 +259,3 @@ def _export(latest: Cell | None, args: list[str]) -> str:
     file, *name = names
     run = latest.session.run if latest and not name else Journal().get(*name).run
     return f"Written to {export(run, file, force='--force' in args)}."
-
-
-def _models() -> str:
-    from ipyrefine.providers.weights import WEIGHTS, find
-
-    return "\n".join(
-        f"{name}: {'downloaded' if find(name) else f'ipyrefine pull {name}'}" for name in WEIGHTS
-    )
-
-
-def _profiles() -> str:
-    lines = []
-    for one in builtin().values():
-        limits = one.limits.model_dump(exclude_unset=True)
-        lines.append(f"{one.name}: {one.summary}")
-        lines += [f"    {criterion.name}: {criterion.definition}" for criterion in one.criteria]
-        lines += [f"    [ ] {question}" for question in one.checklist]
-        lines += [f"    {', '.join(f'{k} {v}' for k, v in limits.items())}"] if limits else []
-    return "\n".join(lines)

@@ -123,11 +123,11 @@ def kept_suite(run: Run) -> Kept:
     return Kept(stated, stated_examples(run.task)[len(stated) :], tests)
 
 
-def suite_source(run: Run, form: Literal["file", "cell", "ipytest"] = "file") -> str:
+def suite_source(run: Run, form: Literal["file", "cell"] = "file") -> str:
     """Return the suite of a run as Python; each test names its source in a comment.
 
-    It is a file for pytest, with the text above; a cell of asserts, to run below the one with the
-    text; or a cell of tests for ``%%ipytest``.
+    It is a file for pytest, with the text above, or a cell of asserts, to run below the one with
+    the text.
 
     Raises:
         UsageError: there is nothing to test, or a student has still to predict what it would tell.
@@ -168,8 +168,6 @@ def suite_source(run: Run, form: Literal["file", "cell", "ipytest"] = "file") ->
     if "_check_doctest" in code:
         code = f"{_DOCTEST}{apart}{code}"
     head = "import pytest\n\n" if "pytest" in names_used(try_parse(code) or tree) else ""
-    if form == "ipytest":
-        return f"%%ipytest\n\n{head}{code}\n"
     if form == "cell":
         return f"{head}{code}\n"
     title = shorten(plain(run.task.text), 60).replace("\\", "").replace('"', "'")

@@ -4,22 +4,19 @@ import asyncio
 import contextlib
 import signal
 import threading
-from collections import deque
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
 from ipyrefine.core.decisions import Decision
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.events import Event
 from ipyrefine.core.model import StopReason
-from ipyrefine.core.ports import Consumer, Delta, Model, Notice, Reply, Request
+from ipyrefine.core.ports import Consumer, Model
 from ipyrefine.core.run import Run
 from ipyrefine.errors import UsageError
 from ipyrefine.journal.writer import Recorder
-from ipyrefine.kernel.masking import Masked
 from ipyrefine.render import say
 
-_MOST = 100  # requests that are kept
 _Work = Callable[..., Coroutine[Any, Any, Run]]  # a refinement's, which displays hear of
 
 
@@ -180,45 +177,17 @@ def _interrupt_cancels(task: "asyncio.Task[Any]") -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-class SentLog:
-    """The latest requests to the models of a run, kept in memory for the user to read."""
+def sent_prompts(model: Model) -> list[tuple[str, str]]:
+    """Return the latest requests to the models of a run as title and text, the earliest first.
 
-    def __init__(self) -> None:
-        self._requests: deque[tuple[str, Request]] = deque(maxlen=_MOST)
-        self._count = 0
-
-    def watch(self, model: Model) -> Model:
-        """Return a model that does what the given one does, and keeps its requests here."""
-        if not isinstance(model, Masked):
-            return _Watched(model, self)
-        model.inner = _Watched(model.inner, self)  # it is what was sent that is kept
-        return model
-
-    def add(self, name: str, request: Request) -> None:
-        """Keep a request to the model of a name."""
-        self._count += 1
-        stage = say.STAGES.get(request.purpose, request.purpose)
-        self._requests.append((f"{self._count} · {stage} · {name}", request))
-
-    @property
-    def prompts(self) -> list[tuple[str, str]]:
-        """The requests as title and text, the earliest first."""
-        return [
-            (title, "\n\n".join(f"[{one.role}]\n{one.content}" for one in request.messages))
-            for title, request in self._requests
-        ]
-
-
-class _Watched:
-    def __init__(self, model: Model, log: SentLog) -> None:
-        self._model, self._log = model, log
-        self.name = model.name
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._model, name)
-
-    async def stream(self, request: Request) -> AsyncIterator[Delta | Notice | Reply]:
-        self._log.add(self._model.name, request)
-        async with contextlib.aclosing(self._model.stream(request)) as parts:  # type: ignore[type-var]
-            async for part in parts:
-                yield part
+    Args:
+        model: one of them.
+    """
+    secrets = getattr(model, "secrets", None)
+    return [
+        (
+            f"{number} · {say.STAGES.get(request.purpose, request.purpose)} · {name}",
+            "\n\n".join(f"[{one.role}]\n{one.content}" for one in request.messages),
+        )
+        for number, name, request in (secrets.sent if secrets else ())
+    ]
