@@ -8,7 +8,7 @@ import measure
 from ipyrefine.core.effects import sentence
 from ipyrefine.core.model import Effect
 
-DOUBTED = ("gone", "ignored", "repeated", "overwritten")  # what may be a fault, or asked for
+DOUBTED = ("gone", "repeated", "overwritten", "read")  # what may be a fault, or asked for
 Line = tuple[str, Effect | None]
 
 
@@ -66,5 +66,9 @@ def meets(effect: Effect | None, tell: Mapping[str, Any]) -> bool:
 
 
 def doubted(row: Mapping[str, Any], lines: int) -> bool:
-    """Return whether one of the first lines tells of rows or values that are lost or changed."""
-    return any(meets(effect, {"kind": [*DOUBTED]}) for _, effect in lines_of(row)[:lines])
+    """Return whether one of the first lines tells of rows or values that are lost or changed.
+
+    That some rows are kept, just as they were, is no such line.
+    """
+    some = (effect for _, effect in lines_of(row)[:lines] if effect and effect.cause != "kept")
+    return any(meets(effect, {"kind": [*DOUBTED]}) for effect in some)

@@ -156,7 +156,8 @@ class Server(ScriptedModel):
     @property
     def sent(self) -> str:
         """All that it was asked, in every field."""
-        return "\n".join(request.model_dump_json() for request in self.requests)
+        sent = "\n".join(request.model_dump_json() for request in self.requests)
+        return re.sub(r"material-\w+", "material", sent)  # a tag may have any digits
 
 
 def canary(kind: str) -> str:

@@ -171,7 +171,7 @@ def test_a_text_with_other_counts_is_asked_about_its_own():
 @pytest.mark.parametrize(("effect", "buttons"), [
     (GONE, ("They should go", "Keep all 1,204")),
     (GONE.replace(count=1), ("It should go", "Keep all 1,204")),
-    (Effect(kind="ignored", total=9), ("Right", "Keep all 9")),
+    (Effect(kind="read", count=5, total=9), ("Right", "Read the whole file")),
     (Effect(kind="repeated", count=2), ("Right", "Keep each once")),
     (FILLED, ("Right", "Leave them as they were")),
     (Effect(kind="overwritten", count=1), ("Right", "Leave it as it was")),

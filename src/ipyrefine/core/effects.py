@@ -4,7 +4,7 @@ from ipyrefine.core.model import Effect
 
 # By which data are lost or changed.
 _WEIGHTY = (
-    "gone", "repeated", "reordered", "ignored", "filled", "overwritten", "missing", "changed",
+    "gone", "repeated", "reordered", "filled", "overwritten", "missing", "changed", "read",
 )  # fmt: skip
 _OF_VALUES = ("overwritten", "missing", "filled", "reordered", "type")
 _FEW = 3  # values in a sentence
@@ -35,10 +35,16 @@ def sentence(effect: Effect) -> str:
     before, after = effect.before, effect.after
     values, some = f"{effect.count:,} of {effect.total:,} values{column}", _some(effect)
     plural, them = ("", "it") if is_one else ("s", "them")
+    because = f": {after}" if after else ""
     match effect.kind:
-        case "gone" if effect.cause == "filter":
+        case "gone" if effect.cause == "kept":
             kept = effect.total - effect.count
-            return f"{_rows(effect, kept)} {'is' if kept == 1 else 'are'} kept{here}"
+            who = (name or "the answer") + " keeps " if effect.of or not effect.name else ""
+            return f"{who}{_rows(effect, kept)}" + ("" if who else f" {_are(kept)} kept")
+        case "split":
+            parts = (one.rpartition(" ") for one in effect.values)  # each a name and a number
+            into = _list([f"{_code(part) or 'the answer'} ({count})" for part, _, count in parts])
+            return f"{_code(effect.of)} is split" + (f" into {into}" if into else "")
         case "gone" if effect.cause == "groups":
             what = f"{effect.count:,} of {effect.total:,} categories{column} {verb} left out"
             return f"{what}: no row has {them}{some}"
@@ -49,8 +55,6 @@ def sentence(effect: Effect) -> str:
             why = f": {key} is in {_code(effect.other)} more than once" if effect.other else ""
             which = "" if why or not effect.column else f": {key}"
             return f"{_rows(effect)} {verb}{here or ' there'} more than once{why or which}"
-        case "reordered" if effect.cause == "grouped":
-            return f"the groups{column} are sorted, not as they come{some}"
         case "reordered" if effect.column:
             return f"the values{column}{place} are in another order"
         case "reordered":
@@ -60,13 +64,6 @@ def sentence(effect: Effect) -> str:
             how = f" ({after}, not {before})" if before else ""
             whose = "that of its" if is_one else "those of their"
             return f"{values}{place} {verb} not {whose} {key} in {other}{how}"
-        case "ignored" if effect.cause == "compared":
-            return f"{values}{place} {verb} missing: comparing {them} gives False"
-        case "ignored":
-            have = "has" if is_one else "have"
-            if not effect.column:
-                return f"{values} {verb} missing and left out"
-            return f"{_rows(effect)} {have} no {_code(effect.column)} and {verb} left out"
         case "filled":
             whole = f"{effect.count:,} missing value{plural}{column}{place}"
             return f"{whole} {verb} filled" + (f" with {after}" if after else "") + _why(effect)
@@ -77,13 +74,9 @@ def sentence(effect: Effect) -> str:
             whole = f"{effect.count:,} of {effect.total:,} {which}{place}"
             return f"{whole} {verb} overwritten{how}"
         case "missing":
-            filled = f" and {verb} filled with {after}" if after else ""
-            if effect.cause in ("coerced", "new", "read", ""):
-                word = verb if effect.cause in ("new", "read") else f"become{'s' * is_one}"
-                return f"{values}{place} {word} missing{some}{filled}"
-            if effect.cause == "mapped":
-                return f"{values}{place} map{'s' * is_one} to nothing{some}{filled}"
-            return f"{values}{f' in {name}' if name else ''} {verb} missing{_why(effect)}"
+            word = verb if effect.cause else f"become{'s' * is_one}"
+            why = some if effect.cause in ("new", "read", "") else _why(effect)
+            return f"{values}{place} {word} missing{why}"
         case "type":
             what = f"{_code(effect.column)}{place}" if effect.column else name
             return f"{what}: {before} → {after}"
@@ -122,9 +115,25 @@ def sentence(effect: Effect) -> str:
         case "warning":
             line = f" in line {effect.line}" if effect.line else ""
             return f"{effect.cause}{line}" + (f": {after}" if after else "")
+        case "caught":
+            times = f", {effect.count:,} times" if effect.count > 1 else ""
+            return f"{effect.name} was caught in line {effect.line}{times}"
+        case "read" if effect.column:
+            return f"{values} of the file {_code(effect.of)} {verb} read as missing{because}"
+        case "read":
+            rows = f"{effect.count:,} of the {effect.total:,} rows"
+            return f"{name or 'the table'} has {rows} of the file {_code(effect.of)}{because}"
+        case "input":
+            others = _list([*map(_code, effect.values)])
+            also = f", and some of {others}" if others else ""
+            share = f"{effect.count:,} of {effect.total:,}"
+            return f"Not looked after here: {share} {_code(effect.column)} missing{also}"
+        case "unfollowed":
+            what = f"{name or 'the answer'}, {effect.cause}" if effect.cause else ""
+            return f"Not followed here: {what or 'there are too many values'}"
         case "file":
-            count = effect.count if effect.cause == "write" else effect.total
-            return f"would {effect.cause} {name}" + f" ({size(count)})" * (effect.name[-1:] != "/")
+            held = effect.count if effect.cause == "write" else effect.total
+            return f"would {effect.cause} {name}" + f" ({size(held)})" * (effect.name[-1:] != "/")
     raise TypeError(effect.kind)
 
 
@@ -136,15 +145,13 @@ def has_to_be_wanted(effect: Effect) -> bool:
 
 def loses_rows(effect: Effect) -> bool:
     """Return whether rows are gone that no line says are to go."""
-    if effect.kind == "ignored":
-        return effect.cause == "grouped"
-    return effect.kind == "gone" and effect.cause not in ("filter", "repeats", "groups", "unused")
+    return effect.kind == "gone" and effect.cause not in ("kept", "repeats", "groups", "unused")
 
 
 def remedy(effect: Effect) -> str:
     """Return what a revision does that leaves data as they were: ``Keep all 1,204``."""
     match effect.kind:
-        case "gone" | "ignored":
+        case "gone":
             return f"Keep all {effect.total:,}"
         case "repeated":
             return "Keep each once"
@@ -152,6 +159,8 @@ def remedy(effect: Effect) -> str:
             return "Keep the order"
         case "changed":
             return f"Leave `{effect.name}` as it is"
+        case "read":
+            return "Read the whole file"
     return "Leave it as it was" if effect.count == 1 else "Leave them as they were"
 
 
@@ -185,25 +194,28 @@ def _why(effect: Effect) -> str:
             return f": {'it has' if effect.count == 1 else 'they have'} no row in {other}{which}"
         case "unmatched" | "unused":
             return f": {whose} {column or 'key'}{which} is not in {other}"
+        case "spelled":
+            return f": {whose} {column}{which} is written in another way in {other}"
         case "missing":
             columns = column or _either([*map(_code, effect.values[:_FEW])])
             have = "it has" if effect.count == 1 else "they have"
             return f": {whose} {columns} is missing" if columns else f": {have} a missing value"
         case "repeats":
-            same = f" by {column}" if column else ""
-            return f": {'it repeats' if effect.count == 1 else 'they repeat'} another{same}"
-        case "keys":
-            return f": another has the same {column or 'key'}{which}"
-        case "shorter":
-            return f": {other} has fewer"
-        case "aligned":
-            return ": the labels of the two differ"
+            return f": {'it repeats' if effect.count == 1 else 'they repeat'} another"
     return f": {column}{which}".replace(": (", ": ").replace(":  (", " (") if which else ""
 
 
-def _either(names: list[str]) -> str:
+def _either(names: list[str], word: str = "or") -> str:
     *others, last = names or [""]
-    return f"{', '.join(others)} or {last}" if others else last
+    return f"{', '.join(others)} {word} {last}" if others else last
+
+
+def _list(names: list[str]) -> str:
+    return _either(names, "and")
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
 
 
 def _some(effect: Effect) -> str:

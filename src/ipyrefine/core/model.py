@@ -417,8 +417,8 @@ class Figure(Record):
 Output = Annotated[Printed | Value | TableValue | Figure, Field(discriminator="kind")]
 EffectKind = Literal[
     # Rows of a table, or items of a list or dict, that are not in what was made of it; that are
-    # there more than once; that are in another order; that a step left out without a word.
-    "gone", "repeated", "reordered", "ignored",
+    # there more than once; that are in another order; parts that together are the whole.
+    "gone", "repeated", "reordered", "split",
     # Values: missing ones that are there now, known ones that are others, new missing ones; those
     # that are not what another table has for the same key.
     "filled", "overwritten", "missing", "differs",
@@ -428,7 +428,10 @@ EffectKind = Literal[
     "new", "changed", "unchanged",
     # What the last expression gives: ``nan``, ``none``, ``empty``, ``missing``, ``nothing``.
     "answer",
-    "warning",
+    # Beside the values: warnings, exceptions that it caught, what a reader of files left out.
+    "warning", "caught", "read",
+    # What it was given and did not look after; what could not be followed.
+    "input", "unfollowed",
     # What it did to a file of the folder: ``write``, ``overwrite``, ``delete``. Counted are bytes.
     "file",
 ]  # fmt: skip
@@ -448,12 +451,12 @@ class Effect(Record):
     total: Count = 0  # … of how many
     unit: Literal["row", "item"] = "row"
     values: Annotated[tuple[Cell, ...], Field(max_length=MAX_COLUMNS)] = ()  # the first of them
-    # Why, in a word. Of what is gone or missing: ``unmatched`` (in `other`), ``unused`` (by it),
-    # ``missing`` (the column's value), ``repeats``, ``keys``, ``groups``, ``filter``, ``coerced``,
-    # ``mapped``, ``aligned``, ``shorter``, ``new`` (computed), ``read`` (from none of the data). Of
-    # rows left out: ``grouped`` or ``compared``, where they are. Of what differs: the key. Of an
-    # answer: what it is. Of a warning: its category. Of columns: ``gone``, ``index``, ``renamed``,
-    # ``reordered``. Of what is new: ``replaced`` where the notebook has another of that name.
+    # Why, in a word. Of what is gone or missing: ``unmatched`` (in `other`), ``spelled`` (there in
+    # another way), ``unused`` (by what was made), ``missing`` (the column's value), ``repeats``,
+    # ``groups``, ``kept`` (the others are, as they were), ``new`` (computed), ``read`` (from none
+    # of the data). Of what differs: the key. Of an answer: what it is. Of a warning: its category.
+    # Of columns: ``gone``, ``index``, ``renamed``, ``reordered``. Of what is new: ``replaced``, if
+    # the notebook has another of that name. Of an exception that was caught: ``import``.
     cause: str = ""
     other: str = ""  # the other table that this is because of
     before: OutputText = ""

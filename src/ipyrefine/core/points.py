@@ -370,11 +370,12 @@ def read_notes(thoughts: str, points: Iterable[str]) -> tuple[dict[str, str], tu
 
     It writes ``f1: shorter``, or ``f1: KEEP: as asked``.
 
-    A note may be an item of a list, a table's row, or for several points, and its words on the next
-    line; `points` are the ids that it may name.
+    A note may be an item of a list, a table's row, below a heading, or for several points, and its
+    words on the next line; `points` are the ids that it may name.
     """
     known, notes = set(points), dict[str, str]()
-    for match in _NOTE.finditer(thoughts):
+    headed = re.sub(r"(?m)^(#+ [^\n]*\w)\s*\n", r"\1: ", thoughts)
+    for match in _NOTE.finditer(headed):
         ids = re.findall(_ID, match["ids"].lower())
         notes |= dict.fromkeys((one for one in ids if one in known), match["words"].strip(" |*_\t"))
     kept = {id_: words[m.end() :] for id_, words in notes.items() if (m := _KEEP.match(words))}

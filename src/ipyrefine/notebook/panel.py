@@ -264,7 +264,8 @@ class Panel:
                     self._has_page = True
                     self._flush(page=True)
                     return
-                case {"action": str(action), "fields": dict(fields)}:
+                case {"action": str(action), **rest}:
+                    fields: Any = rest.get("fields", {})
                     self._note = ""
                     more = self._act(action, fields) or {}
                 case _:

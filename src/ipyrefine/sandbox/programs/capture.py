@@ -51,7 +51,8 @@ def collect(value: Any, limit: Limit) -> list[dict[str, Any]]:
     def show() -> None:
         # An artist is what a call that draws returns, and says nothing more than its figure.
         if value is not None and not (found and _is_artist(value)):
-            found.insert(0, _table(value) or {"kind": "value", "text": _text(value)})
+            frame = value.collect() if type(value).__name__ == "LazyFrame" else value
+            found.insert(0, _table(frame) or {"kind": "value", "text": _text(value)})
 
     _within(_DRAW_SECONDS, limit, draw)
     _within(_SHOW_SECONDS, limit, show)

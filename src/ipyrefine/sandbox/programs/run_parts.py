@@ -849,7 +849,8 @@ def _execute(source: bytes, nested: str, account: Any) -> dict[str, Any]:
     for watched in (False, True):
         with contextlib.suppress(*([Exception] if watched else [RecursionError, MemoryError])):
             tree = ast.parse(source, _TEXT)  # which some texts are too deep for
-            tree = account.watch(tree, _TEXT, vars(builtins)) if watched else tree
+            if watched:
+                account.watch(tree, _TEXT)
             tree = tree if source.rstrip().endswith(b";") else _keep_value(tree)
             code = compile(tree, _TEXT, "exec", _AWAITS, dont_inherit=True)
 
