@@ -74,7 +74,7 @@ def _names_from_text(source: str) -> frozenset[str]:
         if isinstance(node, IMPORT):
             first = node.module or "" if isinstance(node, ast.ImportFrom) else node.names[0].name
             top = first.partition(".")[0]
-            if top in ("", "__main__") or find_spec(top) is None:  # there is no other such module
+            if top in ("", "__main__") or find_spec(top) is None:  # no module is called that
                 found |= names_bound(node)
     growing = True
     while growing:

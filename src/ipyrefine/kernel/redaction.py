@@ -12,7 +12,7 @@ from ipyrefine.core.model import MAX_AXES_LINE, MAX_CELL, MAX_OUTPUT
 HIDDEN = "[secret]"
 
 _MAX_NAME = 200  # characters of a name that are looked at
-_KEPT = 2_000  # names of which it is known whether they are a secret's
+_KEPT = 2_000  # names whose verdict, a secret's or not, is kept
 _LIMITS = {"text": MAX_OUTPUT, "axes": MAX_AXES_LINE}  # characters of what has these names
 _MIN_KNOWN = 4  # characters of a known secret; a shorter one stands in too many words
 

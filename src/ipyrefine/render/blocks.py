@@ -469,7 +469,7 @@ def _effects_told(
             told.append(_effect(one, "" if has_answer or told else ran_on, may, asks="may"))
     asked.sort(key=lambda line: asking.index(line.key))
     most = max(1, _UNFOLDED - len(asked))
-    most += len(told) == most + 1  # the line that folds one more is no shorter
+    most += len(told) == most + 1  # folding a single line saves none
     return asked, [one._replace(folded=number >= most) for number, one in enumerate(told)]
 
 

@@ -115,17 +115,16 @@ class _Table:
             names = dict.fromkeys(itertools.chain.from_iterable(value))
             self.columns = {_text(n): [row.get(n) for row in value] for n in names}
         elif _is_array(value):
-            self.columns = (
-                {"": value} if value.ndim == 1 else dict(zip(_numbers(), value.T, strict=False))
-            )
+            flat, labels = value.ndim == 1, map(str, range(_COLUMNS))
+            self.columns = {"": value} if flat else dict(zip(labels, value.T, strict=False))
         elif len(value.shape) == 1:
             self.columns = {"" if value.name is None else _text(value.name): value}
         else:
-            labels = [*map(_text, value.columns)]
-            places = sorted(range(len(labels)), key=lambda n: labels[n] not in self.named)
+            heads = [*map(_text, value.columns)]
+            places = sorted(range(len(heads)), key=lambda n: heads[n] not in self.named)
             for n in sorted(places[:_COLUMNS]):
                 column = value.iloc[:, n] if library == "pandas" else value.to_series(n)
-                self.columns.setdefault(labels[n], column)
+                self.columns.setdefault(heads[n], column)
         self.own = [*self.columns]  # those that are no level of the index
         self.labels = [*map(_text, value.columns)] if hasattr(value, "columns") else self.own
         for level in getattr(getattr(value, "index", None), "names", ()) if library else ():
@@ -133,14 +132,8 @@ class _Table:
                 self.columns.setdefault(_text(level), value.index.get_level_values(level))
 
     def values(self, name: str) -> list[Any]:
-        """Return a column's values with None for what is missing.
-
-        Raises:
-            ValueError: they are too many to be looked at.
-        """
+        """Return a column's values with None for what is missing."""
         if name not in self._lists:
-            if self.height > _CELLS:
-                raise ValueError(name)
             column = self.columns[name]
             values = (
                 column
@@ -190,10 +183,6 @@ class _Table:
     def rows(self, names: Sequence[str]) -> list[Any]:
         columns = [self.values(name) for name in names]
         return columns[0] if len(columns) == 1 else [*zip(*columns, strict=True)]
-
-
-def _numbers() -> Iterator[str]:
-    return map(str, range(_COLUMNS))
 
 
 def _plain(value: Any) -> Any:
@@ -294,9 +283,8 @@ def _origin(old: _Table, new: _Table, *, same: bool) -> tuple[list[int], list[st
     found = [one.pop(0) if len(one) > 1 else one[0] for one in left]
     known = sum(place >= 0 for place in found)
     is_key, whole = len(names) == 1 and old.names_rows(names[0]), len(names) == len(old.own)
-    if is_key and old.is_number(
-        names[0]
-    ):  # numbers may be counts, so that another column has to agree
+    # Numbers may be counts, so that another column has to agree.
+    if is_key and old.is_number(names[0]):
         rows = [(place, n) for n, place in enumerate(found) if place >= 0]
         others = [name for name in shared if name not in names]
         is_key = any(all(old.values(n)[p] == new.values(n)[i] for p, i in rows) for n in others)
@@ -324,7 +312,7 @@ def _compare(old: _Table, new: _Table, name: str, of: str, others: dict[str, _Ta
     added = [n for n in new.columns if n not in old.columns]
     apart = {n: t for n, t in others.items() if n not in (name, of)}
     for rows, why in _whys(old, gone, key, apart, joined=bool(added)) if gone else ():
-        # Rows of which some are kept, just as they were, need no cause.
+        # Where rows are kept just as they were, the others need no cause.
         kept = not (why.get("cause") or added or again or -1 in counts)
         yield _effect(
             "gone", count=len(rows), **where, **({**why, "cause": "kept"} if kept else why)
@@ -512,7 +500,7 @@ def _differ(name: str, was: Any, now: Any, others: dict[str, _Table]) -> Effects
     """Yield how what a name holds differs from what it held."""
     if _alike(was, now):
         return
-    old, new = _read(was), _read(now)
+    old, new = others.get(name), _read(now)
     if old and new:
         found = [*_compare(old, new, name, "", others)]
         found += _columns(old, new, name) if not _is_array(was) else ()
@@ -713,8 +701,7 @@ class Account:
         own = {n: v for n, v in after.items() if n[:1] != "_" and n.isidentifier()}
 
         def look() -> None:
-            for one in self._look(own, value, odd=odd):
-                found.append(one)
+            found.extend(self._look(own, value, odd=odd))
             ended.append(True)
 
         ended = list[bool]()
@@ -729,6 +716,7 @@ class Account:
             with contextlib.suppress(Exception):
                 if table := _read(was):
                     tables[name] = table
+        given = {**tables}
         yield from self._events(own)
         moved = bool(changed)
         for name, was in self._before.items():
@@ -764,7 +752,7 @@ class Account:
             with contextlib.suppress(Exception):
                 if name and (table := _read(one)):
                     tables[name] = table
-        yield from self._inputs(own, value, tables)
+        yield from self._inputs(own, value, given)
 
     # What happened beside the values
 
@@ -824,9 +812,7 @@ class Account:
         known = [of for of in known if not any(given[of] < given[one] for one in known)]
         first = max(known, key=lambda of: (len(given[of]), tables[of].height), default="")
         is_slice = not name and bool(whole)
-        for of in (
-            () if is_slice and not self._loses(tables[first], table, origins[first]) else known
-        ):
+        for of in () if is_slice and not self._loses(origins[first]) else known:
             for one in _compare(tables[of], table, name, of, tables):
                 if of == first:
                     yield one
@@ -852,7 +838,7 @@ class Account:
             yield _effect("new", name=name, after=_size(made), head=self._head(made))
 
     @staticmethod
-    def _loses(old: _Table, new: _Table, origin: Any) -> bool:
+    def _loses(origin: Any) -> bool:
         """Return whether rows are left out that are not just those before or after a part."""
         places = origin[0]
         in_order = places == sorted({*places})
@@ -891,10 +877,9 @@ class Account:
 
     # What the text was given
 
-    def _inputs(self, own: dict[str, Any], value: Any, tables: dict[str, _Table]) -> Effects:
+    def _inputs(self, own: dict[str, Any], value: Any, given: dict[str, _Table]) -> Effects:
         """Yield what a text should have known of the columns that it names."""
         named = self._text.named
-        given = {n: t for n, was in self._before.items() if (t := _read(was))}
         now = {**own, "": value}
         old = [v for n, v in own.items() if n in given and _alike(v, self._before[n])]
         after = [t for v in now.values() if not any(v is o for o in old) and (t := _read(v))]
