@@ -91,12 +91,6 @@ async def test_each_failing_input_is_asked_about_and_kept_with_the_prediction():
     assert (second.predicted, second.gives) == ("1", "17")
 
 
-async def test_an_example_of_the_task_that_fails_is_asked_about_without_a_critic():
-    puzzle = open_puzzle((await coached("def median(xs):\n    return xs[0]")).state)
-    assert (puzzle.call, puzzle.gives) == ("median([4, 9, 5])", "4")
-    assert puzzle.expected == "5"
-
-
 @pytest.mark.parametrize(("decision", "sentence"), [
     (Continue(), "Nothing is written for you here"),
     (Continue(guidance="fix it"), "Nothing is written for you here"),
@@ -179,10 +173,6 @@ async def test_a_prediction_is_shown_with_what_comes_before_its_call():
     )
     await decide(loop, Predict(gives="3"))
     assert "xs = [3, 1, 2]; median(xs); xs" in record_text(loop.state)
-
-
-async def test_a_finding_is_said_once():
-    assert record_text((await read_by(KEEPS, RIGHT)).state).count("Sorting is slow.") == 1
 
 
 # In a cell

@@ -73,10 +73,7 @@ FOUR = FIVE.replace(iterations=FIVE.iterations[:4])
 # What is typed, and the decision that the panel's own control sends.
 TYPED: dict[str, Decision] = {
     "accept": Accept(iteration=0),
-    "accept 0": Accept(iteration=0),
     "override improve 2 typos left": Override(outcome=NEEDS_WORK, reason="2 typos left"),
-    "override pass good enough": Override(outcome=Outcome.PASS, reason="good enough"),
-    "override improve 0 too cold": Override(iteration=0, outcome=NEEDS_WORK, reason="too cold"),
     "override fail 0 much too cold": Override(
         iteration=0, outcome=Outcome.FAIL, reason="much too cold"
     ),
@@ -84,7 +81,6 @@ TYPED: dict[str, Decision] = {
     "continue 3 shorter": Continue(revisions=3, guidance="shorter"),
     "continue be brief": Guide(guidance="be brief"),
     "continue from here on": Guide(guidance="from here on"),
-    "continue from 2 to 3": Guide(guidance="from 2 to 3"),
     "continue f9 is a name": Guide(guidance="f9 is a name"),
     "continue from draft": Branch(iteration=0),
     "continue from 0 2 warmer": Branch(iteration=0, revisions=2, guidance="warmer"),
@@ -94,11 +90,9 @@ TYPED: dict[str, Decision] = {
     "add 'No name.' Hello 'Add one.'": Add(point=NAMELESS),
     "add f1 Cold.": Add(point=COLD),
     "should 1 2": Expect(call="median([])", gives="2"),
-    "should 1 [1, 2]": Expect(call="median([])", gives="[1, 2]"),
     "should 1 raises ValueError": Expect(call="median([])", gives="raises ValueError"),
     "should 1 ?": Retract(call="median([])"),
     "should median([2]) == 2": Expect(call="median([2])", gives="2"),
-    "should 'median(0) raises TypeError'": Expect(call="median(0)", gives="raises TypeError"),
     "edit criteria tone 0.6": Criteria(criteria=(TONE,), target=0.6),
 }
 OF_OTHER_RUNS: dict[str, tuple[Run, Decision]] = {
@@ -128,18 +122,15 @@ def test_every_kind_of_decision_is_typed_above_or_has_its_own_command():
 @pytest.mark.parametrize(("typed", "sentence"), [
     ("override maybe", "Say which"),
     ("continue from 7", "There is no text 7"),
-    ("continue from", "Say which text"),
     ("continue f8 f9", "There is no finding 'f8'"),
     ("dismiss f9", "There is no finding 'f9'"),
     ("dismiss nonsense", "There is no demand 'nonsense'"),
     ("add", "Put the finding in quotes"),
-    ("add f9 Cold.", "There is no finding 'f9'"),
     ("edit criteria tone 1.5", "from 0 to 1"),
     ("should", 'Use %refine should 2 "VALUE"'),
     ("should 3 0", "There is no result 3: this run has results 1 to 2"),
     ("should 1 banana", "A result is a value as Python"),
     ("should median([])", "Use %refine should"),
-    ("should 'f(x) == g(x)'", "A result is a value as Python"),
 ])  # fmt: skip
 def test_words_that_mean_nothing_here_are_refused(typed, sentence):
     name, *args = shlex.split(typed)
@@ -193,24 +184,6 @@ def test_a_branch_a_diff_and_the_users_own_text_by_command(shell, capsys):
     assert "{+Good morning+}" in capsys.readouterr().out
     run(shell, "%refine show")
     assert "Your edit" in capsys.readouterr().out
-
-
-def test_the_last_word_of_accept_says_where_the_text_goes(shell):
-    run(shell, CELL)
-    run(shell, "%refine accept none")
-    assert getattr(shell, "rl_next_input", None) is None
-    run(shell, "%refine accept insert")
-    assert shell.rl_next_input == "Version 0"
-
-
-def test_stop_ends_a_pause_and_close_the_run(shell):
-    run(shell, CELL.replace("-n 0", "-n 2 --step"))
-    assert shell.user_ns["refined_run"].stop_reason == "paused"
-    run(shell, "%refine stop")
-    assert shell.user_ns["refined_run"].stop_reason == "cancelled"
-    assert shell.user_ns["refined"] == "Version 0"
-    run(shell, "%refine close")
-    assert shell.user_ns["refined_run"].stop_reason == "cancelled"
 
 
 INSTEAD = {
@@ -302,17 +275,3 @@ def test_guidance_that_ends_with_a_question_mark_asks(decision, question):
     assert question_in(RUN, decision) is None, "a run under way is not stopped to be asked"
     empty = stopped.replace(iterations=(), best=None)
     assert isinstance(decision, Branch) or question_in(empty, decision) is None
-
-
-def test_a_question_is_answered_in_words_and_nothing_is_revised(monkeypatch, capsys):
-    replies = [text("Hello"), judged(4), "Because it is short.", text("Hi, Ann"), judged(10)]
-    shell = scripted_shell(monkeypatch, replies)
-    run(shell, CELL)
-    capsys.readouterr()
-    run(shell, '%refine continue "Why Hello?"')
-    said = capsys.readouterr().out
-    assert "Because it is short." in said
-    assert "Nothing was revised." in said
-    assert shell.user_ns["refined"] == "Hello"
-    run(shell, '%refine continue "Name Ann."')
-    assert shell.user_ns["refined"] == "Hi, Ann"

@@ -79,13 +79,3 @@ def test_the_list_says_how_often_the_user_agreed_with_what_it_lists(monkeypatch)
     for number, line in ((1, "1 of 1 verdict"), (20, "1 of 2 verdicts")):
         listed = history.history(number=number)
         assert f"You agreed with {line} that you ruled on." in listed.splitlines()
-
-
-def test_a_list_of_runs_has_sixty_characters_of_each_task_at_eighty_columns(monkeypatch):
-    task = "Write `median(xs)`, the middle of the sorted numbers, for even lengths the mean of both"
-    one = Summary(12, "letter", 1e9, task, "NEEDS_IMPROVEMENT", "evaluator", "accepted", 14)
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setattr(Journal, "runs", lambda *_, **__: [one])
-    listed = history.history()
-    assert f"letter · {task[:60]}" in listed
-    assert max(map(len, listed.splitlines())) <= 80

@@ -11,9 +11,7 @@ from typing import Any
 import pytest
 from faulty import GOOD, STAGES, Trial, stage_of
 from openai_server import Answer, Behaviour, Failure, ScriptedServer
-from processes import find_processes
 
-from ipyrefine.checks.python import RunsCleanly
 from ipyrefine.core.decisions import Continue
 from ipyrefine.core.events import DraftReady, Event, RevisionReady
 from ipyrefine.core.model import StopReason
@@ -145,21 +143,4 @@ async def test_the_wait_before_another_try_can_be_stopped(server):
     await until(lambda: any("trying again in 30 s" in w for w in session.run.warnings))
     await stop(session)
     kept(trial, session)
-    await nothing_left()
-
-
-@pytest.mark.fresh  # a process is found by what it was started with
-async def test_a_check_under_way_is_killed_with_its_process(server, tmp_path, monkeypatch):
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    endless = "import time\nwhile True:\n    time.sleep(1)"
-    trial = Trial(server, "draft", Answer(f"<text>\n{endless}\n</text>"))
-    session = Session(trial.refinement(checks=[RunsCleanly()]), [])
-    session.start()
-    await until(lambda: session.run.stage == "check")
-    if os.path.exists("/proc/self/environ"):  # noqa: ASYNC240 - a file of the kernel's
-        await until(lambda: find_processes(str(tmp_path)))
-    await stop(session)
-    assert session.run.stop_reason is StopReason.CANCELLED
-    assert "while True" in session.run.text
-    await until(lambda: find_processes(str(tmp_path)) == set())
     await nothing_left()

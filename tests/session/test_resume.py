@@ -2,30 +2,22 @@
 
 import asyncio
 import json
-import sqlite3
-from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
 from kit import finished, text
-from kit import greeting as refinement
 from kit import judgement as judged
 from openai_server import Answer, Failure, ScriptedServer
 from shells import error_of, new_shell
 
 from ipyrefine import api
-from ipyrefine.core.decisions import Continue, Guide
-from ipyrefine.core.events import Event, VerdictReached
 from ipyrefine.core.model import Limits
-from ipyrefine.core.run import Run
 from ipyrefine.errors import JournalError, RefineError, Unreachable, UsageError
-from ipyrefine.journal import writer
 from ipyrefine.journal.store import Journal
-from ipyrefine.journal.writer import Recorder, default_path
+from ipyrefine.journal.writer import default_path
 from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.session.record import bundle
-from ipyrefine.session.session import Session
 
 OPTIONS = "-p prose --criteria tone --min-findings 0 -n 2"
 GONE = Unreachable("gone")
@@ -142,46 +134,6 @@ def test_a_journal_that_cannot_be_opened_stops_before_anything_is_paid(book):
     assert isinstance(error, JournalError)
     assert "--set journal=no" in str(error)
     assert book.model.requests == []
-
-
-async def test_a_full_disk_ends_the_run_with_its_best_text_shown(tmp_path, monkeypatch):
-    """Continuing once there is room again writes what was missed."""
-    opened, connect, full = list[sqlite3.Connection](), writer.connect, [False]
-
-    def fill() -> None:
-        if full[0]:
-            pages = opened[-1].execute("PRAGMA page_count").fetchone()[0]
-            opened[-1].execute(f"PRAGMA max_page_count = {pages}")
-
-    def connect_to_full(path: Path, patience: float) -> sqlite3.Connection:
-        opened.append(connect(path, patience))
-        fill()
-        return opened[-1]
-
-    monkeypatch.setattr(writer, "connect", connect_to_full)
-    displayed: list[tuple[Event, Run]] = []
-
-    def display(event: Event, run: Run) -> None:
-        displayed.append((event, run))
-        if isinstance(event, VerdictReached) and not run.decisions:
-            full[0] = True
-            fill()
-            session.decide(Guide(guidance="x" * 10_000))
-
-    session = Session(refinement(), [display], Recorder(tmp_path / "runs.db"))
-    await session.go()
-    event, run = displayed[-1]
-    assert event.type == "stopped"
-    assert run.stop_reason == "failed"
-    assert "full" in run.message
-    assert "--set journal=no" in run.message
-    assert run.text == "Version 0"
-    assert isinstance(session.refinement.error, JournalError)
-    full[0] = False
-    session.decide(Continue())
-    await session.go()
-    assert session.refinement.error is None
-    assert Journal(tmp_path / "runs.db").get().run == session.run
 
 
 async def test_refine_in_python_is_journalled_too_unless_told_otherwise():

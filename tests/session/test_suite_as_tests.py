@@ -1,6 +1,5 @@
 """The suite of a run outlives it: as a file for pytest, and as a cell below the text."""
 
-import asyncio
 import re
 import subprocess
 import sys
@@ -8,7 +7,7 @@ from typing import Any
 
 import pytest
 from kit import READY
-from shells import Front, run_cell
+from shells import Front
 
 from ipyrefine.core.model import Clarification, Setup, Task
 from ipyrefine.core.points import with_ids
@@ -211,26 +210,3 @@ def test_a_command_puts_them_into_a_cell_below(monkeypatch):
     [put] = front.puts
     assert (put["cell_id"], put["op"]) == ("home", "insert")
     assert put["text"] == BELOW
-
-
-@pytest.mark.parametrize(("cell", "sentence"), [
-    (CELL, "The tests are in a new cell below the text."),
-    (CELL.partition(". ")[0], "no examples"),
-], ids=["examples", "none"])  # fmt: skip
-def test_a_click_puts_them_into_a_cell_and_the_panel_says_where(cell, sentence, monkeypatch):
-    front = Front(monkeypatch, [REPLY.format("def f(x): return x + 1")])
-    front.enter(cell, "home")
-    front.shell.run_line_magic("config", "Refine.ui = 'widgets'")
-    run_cell(front.shell, cell)
-    latest = front.magics.latest
-    notes: asyncio.Queue[str] = asyncio.Queue()
-    monkeypatch.setattr(latest.panel, "note", notes.put_nowait)
-
-    async def click() -> str:
-        latest.panel.widget._handle_custom_msg({"action": "tests"}, [])
-        return await notes.get()
-
-    note = asyncio.run(click())
-    latest.close()
-    assert sentence in note
-    assert [put["text"] for put in front.puts] == ([BELOW] if cell == CELL else [])

@@ -80,12 +80,10 @@ def test_a_suite_that_holds_says_what_holds(tmp_path):
 
 @pytest.mark.parametrize(("text", "line"), [
     (WRONG, "half(None): expected 0, got 0.5"),
-    (RIGHT.replace("/ 2", "/ 3"), "half(4): expected 2, got 1.333"),
     (RIGHT.replace("half", "third"), "half(4): expected 2, raised NameError"),
-    ("def half(x):\n    raise SystemExit", "half(4): expected 2"),
     ("def half(x)\n    return 0", "The code does not load: SyntaxError"),
     ("def half(x):\n    return 0 if not x else x / 2", ""),
-], ids=["confirmed", "example", "name", "exit", "syntax", "kept"])  # fmt: skip
+], ids=["confirmed", "name", "syntax", "kept"])  # fmt: skip
 def test_a_cell_that_changed_is_tried_where_that_is_asked(tmp_path, text, line):
     path = notebook(tmp_path / "x.ipynb", run_of(), below=f"%%time\n{text}", cell="held")
     [one] = verified(path)
@@ -172,13 +170,10 @@ def judged(run: Run, outcome: Outcome, basis: Any, *found: Result) -> Run:
 
 @pytest.mark.parametrize(("run", "state", "why"), [
     (passing("examples"), "holds", ALL),
-    (passing("confirmed"), "holds", ALL),
     (passing("tests"), "not confirmed", "your tests"),
     (passing("evaluator"), "not confirmed", "your evaluator"),
     (passing("critique"), "not confirmed", "a critic's reading"),
-    (passing("schema"), "not confirmed", "`schema`"),
     (passing("confirmed", confirmed=()), "not confirmed", "confirmed results"),
-    (passing("examples", task="Write half."), "not confirmed", "examples"),
     (passing("user"), "not confirmed", "`user`"),
     (passing("tests", text=WRONG), "fails", "half(None)"),
     (passing("user").replace(decisions=(Override(iteration=0, outcome=Outcome.PASS),),
@@ -201,13 +196,10 @@ CHECK = Result(name="no_floats decisive", passed=True, decisive=True, basis="fun
     ((TEST,), "PASS", "tests", "tests:suite"),
     ((TEST, CHECK), "PASS", "tests", "tests:suite and no_floats"),
     ((TEST.replace(passed=False),), "NEEDS_IMPROVEMENT", "tests", "tests:suite"),
-    ((TEST.replace(passed=None, not_run=True),), "NOT_JUDGED", "none", "tests:suite"),
     ((CHECK.replace(name="length:<=9 lines", basis="constraints", passed=False),),
      "NEEDS_IMPROVEMENT", "constraints", "at most 9 lines"),
-    ((TEST,), "PASS", "critique", "tests:suite and a critic's reading"),
     ((Result(name="run", passed=None, not_run=True, basis="run"),), "NOT_JUDGED", "none", ""),
     ((TEST.replace(passed=False),), "PASS", "user", ""),  # over a failed test
-    ((CHECK.replace(decisive=False),), "PASS", "confirmed", ""),
     ((CHECK.replace(passed=False, counts=False),), "PASS", "confirmed", ""),
     ((Result(name="examples", passed=True, decisive=True, basis="confirmed"),),
      "PASS", "confirmed", ""),
