@@ -328,7 +328,6 @@ def _stages(rows: Sequence[TaskRow]) -> str:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the loop, which is by default as a user gets it."""
-    parser.add_argument("--candidates", type=int, default=Limits().candidates)
     parser.add_argument(
         "--limit", action="append", default=[], metavar="NAME=VALUE", help="any further limit"
     )
@@ -337,7 +336,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def plan(options: argparse.Namespace, **more: bool) -> Plan:
     """Return the plan that the options make."""
     limits = dict(one.partition("=")[::2] for one in options.limit)
-    return Plan(Limits.model_validate({"candidates": options.candidates, **limits}), **more)
+    return Plan(Limits.model_validate(limits), **more)
 
 
 def run(what: str, cases: Sequence[Case], model: Replies, plan: Plan) -> list[TaskRow]:

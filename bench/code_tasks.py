@@ -1,8 +1,7 @@
 """Solve programming tasks by drafts, samples, a vote and the loop, and print the tables.
 
-``python bench/code_tasks.py humaneval|mbpp|exercism … [--tasks A-B] [--candidates N]
-[--vote] [--ask]`` (needs the extras ``local`` and ``bench``). `arms` says what
-the arms are.
+``python bench/code_tasks.py humaneval|mbpp|exercism … [--tasks A-B] [--vote] [--ask]``
+(needs the extras ``local`` and ``bench``). `arms` says what the arms are.
 
 - humaneval: tasks 0 to 81 of HumanEval; the hidden tests decide what is solved.
 - mbpp: the first 37 of MBPP+. The task is its sentence with the one assert; the other cases are

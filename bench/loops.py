@@ -26,7 +26,7 @@ from ipyrefine.core.model import Limits, StopReason
 from ipyrefine.core.ports import Model
 
 DATA = Path(__file__).parent / "kept/loops.json"
-PLAN = arms.Plan(Limits(candidates=7, max_revisions=1))
+PLAN = arms.Plan(Limits())
 T = TypeVar("T")
 OURS = {"one draft": "draft", "resampling": "resampling", "ours": "loop"}
 

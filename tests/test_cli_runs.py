@@ -211,10 +211,10 @@ def test_parameters_follow_the_tagged_cell_and_replace_earlier_ones(tmp_path):
     nbformat.validate(read)
 
 
-async def test_a_result_on_which_drafts_differ_is_listed_as_what_to_confirm():
+async def test_a_result_with_a_rival_is_listed_as_what_to_confirm():
     run = await finished(scores=(10,))
     rivals = ("raises ValueError",)
-    row = Result(call="median([\n])", gives="None", rivals=rivals, source="drafts")
+    row = Result(call="median([\n])", gives="None", rivals=rivals, source="critic")
     found = Result(name="results", passed=None, rows=(row,))
     text = run.iterations[0].replace(evidence=(found,))
     _, second = cli.summarize(0, run.replace(iterations=(text,))).split("\n")

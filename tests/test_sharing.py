@@ -13,11 +13,10 @@ from shells import loaded_shell, run_cell
 
 from ipyrefine import api
 from ipyrefine.checks import resolve
-from ipyrefine.core.decisions import Continue, Expect
+from ipyrefine.core.decisions import Continue
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.model import Budget, Limits, Stage
 from ipyrefine.core.ports import Request
-from ipyrefine.core.results import rows
 from ipyrefine.core.run import Run
 from ipyrefine.core.sharing import LEVELS
 from ipyrefine.folders import home
@@ -278,25 +277,6 @@ async def test_nothing_that_a_text_gives_back_leaves_and_at_all_what_it_shows(le
     sent = told(model.sent, TEXTS)
     assert sent == set() if level == "structure" else sent >= {*TEXTS} - UNSEEN
     assert told(run.model_dump_json(), TEXTS) >= {*TEXTS} - UNSEEN, "the user is shown it"
-
-
-async def test_nor_is_it_sent_as_the_answer_to_what_drafts_differ_on():
-    task = "The first region of `rows`:\n```python\ndef first(n: int) -> str:\n    ...\n```"
-    bodies = ["rows[0]", "rows[1]", "rows[0] * 2", "rows[0].upper()"]
-    space = {"rows": [SECRET, "Oss"]}
-    model = Server(*(f"def first(n: int) -> str:\n    return {one}" for one in bodies))
-    limits = {"candidates": 4, "critique": "auto"}
-    loop = refinement(model, task, namespace=space, limits=limits)
-    run = await loop.run()
-    row = next(one for one in rows(run, run.chosen) if one.rivals)
-    choice = next(one for one in (row.gives, *row.rivals) if SECRET in one)
-    loop.decide(Expect(call=row.call, gives=choice, setup=row.setup))
-    await loop.run()
-    loop.decide(Continue(guidance="Shorter."))
-    run = await loop.run()
-    assert leaked(run.task.request)
-    assert len(model.requests) > len(run.drafts)
-    assert leaked(model.sent) == []
 
 
 # What is sent all the same: of a text for a task, this.

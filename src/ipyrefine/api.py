@@ -360,8 +360,8 @@ def build(text: str, **options: Any) -> Refinement:
 
     Raises:
         UsageError: there is neither a task nor a draft, or no such profile; a named variable
-            looks like a secret; several candidates are asked for with a draft; the price cannot be
-            read, or is not known though the budget limits it; the draft has no such lines.
+            looks like a secret; the price cannot be read, or is not known though the budget limits
+            it; the draft has no such lines.
         NoModel: no model is configured.
     """
     return make(text, read_options(options))
@@ -516,8 +516,6 @@ def _begin(text: str, options: Options) -> _Begun:
     if unrun := [one for one in ipython_lines if not one.startswith("%time ")]:
         listed = ", ".join(unrun[:3]) + ", …" * (len(unrun) > 3)
         warnings.append(f"Kept as they are, and never run by checks: {listed}")
-    if draft is not None and limits.candidates > 1:
-        raise UsageError("--candidates asks for several drafts, but there is a draft already.")
     if limits.budget.cost is not None:
         for one in (models.model, models.reader):
             if one.name and price_of(one) is None:

@@ -101,12 +101,11 @@ async def test_a_users_check_that_says_nothing_of_the_name_leaves_it_undefined()
 
 @pytest.mark.parametrize(
     "options",
-    [{"candidates": 3}, {"checks": ["run"], "variables": {"n": 1}}, {"no_checks": ["results"]}],
+    [{}, {"checks": ["run"], "variables": {"n": 1}}, {"no_checks": ["results"]}],
     ids=str,
 )
 async def test_it_is_told_once_whatever_runs(options: dict[str, Any]) -> None:
-    replies = [code(FUNCTION)] * 3
-    run = await refined(*replies, READY, max_revisions=0, **options)
+    run = await refined(code(FUNCTION), READY, max_revisions=0, **options)
     assert failure(run) == ERROR.format(2)
 
 

@@ -140,13 +140,6 @@ async def test_the_thoughts_of_the_next_reply_are_not_shown_as_text():
     assert ("thinking", "A plan.\n") in [(event.kind, event.text) for event in shown]
 
 
-async def test_one_of_several_drafts_that_repeats_itself_is_left_out():
-    replies = [CIRCLES, text("Hi"), judgement(9), *NO_FINDINGS]
-    loop = await ended(replies, limits=Limits(candidates=2))
-    assert loop.state.text == "Hi"
-    assert len(requests(loop, Stage.DRAFT)) == 2
-
-
 # What there is of a text whose call ends early
 BEGUN = "def last(xs):\n    return"
 

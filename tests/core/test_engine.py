@@ -433,16 +433,10 @@ async def cancel_after(task: "asyncio.Task[Any]", turns: int, again: int = 0) ->
     return True
 
 
-def begin_three_drafts() -> Refinement:
-    replies = {"draft": [text("Hello"), text("Hi"), text("Hey")], "judge": [judgement(9)] * 3}
-    return begin(staged(replies), checks=[], limits=Limits(candidates=3, critique="never"))
-
-
-@pytest.mark.parametrize("start", [begin, begin_three_drafts])
-async def test_cancels_at_any_turn_of_the_event_loop_leave_one_stop_and_no_task(start):
+async def test_cancels_at_any_turn_of_the_event_loop_leave_one_stop_and_no_task():
     """Once, or twice within one or two turns; what is stored is shown, and goes on from there."""
     for number in count(1):
-        loop, journal, shown = start(), MemoryJournal(), list[Event]()
+        loop, journal, shown = begin(), MemoryJournal(), list[Event]()
         task = asyncio.create_task(loop.run(into(shown), journal=journal))
         if not await cancel_after(task, number, again=number % 3):
             break
@@ -454,7 +448,7 @@ async def test_cancels_at_any_turn_of_the_event_loop_leave_one_stop_and_no_task(
         assert loop.error is None
         assert journal.closed == 1
         assert_no_task_is_left()
-        if start is begin and number % 3 == 0:
+        if number % 3 == 0:
             assert isinstance(journal.stored[-1], Stopped)
             await assert_continues(journal.stored)
     assert number > 50

@@ -138,7 +138,7 @@ def assert_undecided_run_keeps_the_rules(run: Run, limits: Limits) -> None:
             assert iteration.verdict.basis not in ("user", "none", "run")
             assert iteration.verdict.required_passed
             assert not [one for one in run.cells(iteration) if one.blocks]
-    most = limits.max_revisions + limits.candidates
+    most = limits.max_revisions + 1
     assert len(texts) <= most
     assert run.usage.calls <= 2 * most + MAX_REPAIRS
 

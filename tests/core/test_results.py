@@ -248,12 +248,11 @@ def middle(name: str, assertion: str) -> str:
 async def criticised(
     critic: str, *texts: str, note: str = "t1: done", then: str = NO_FINDINGS[0], **options: Any
 ) -> Any:
-    """A run of a text, or as many drafts as are asked for, and its revisions."""
-    drafts = options["limits"].candidates
+    """A run of a text and its revisions."""
     loop = await ended(
         {
-            Stage.DRAFT: [code(one) for one in texts[:drafts]],
-            Stage.REVISE: [code(one, note) for one in texts[drafts:]],
+            Stage.DRAFT: [code(one) for one in texts[:1]],
+            Stage.REVISE: [code(one, note) for one in texts[1:]],
             Stage.CRITIQUE: [critic, then, then],
         },
         task(),

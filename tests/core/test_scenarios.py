@@ -39,7 +39,7 @@ from kit import (
 from ipyrefine.core.decisions import Add, Continue, Criteria, Decision, Dismiss, Edit, Override
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.events import CallEnded, CritiqueReady, Event, Stopped
-from ipyrefine.core.model import Budget, Limits, Outcome, Stage, Task, Words
+from ipyrefine.core.model import Limits, Outcome, Stage, Task, Words
 from ipyrefine.core.ports import Reply
 from ipyrefine.core.prompts import Prompts
 from ipyrefine.core.reducer import replay
@@ -189,21 +189,6 @@ SCENARIOS = {
             "revise": [text("Hi there")],
         },
         "needs_improvement evaluator, pass evaluator", "passed", 1, SCORED,
-    ),
-    "three drafts": Scenario(
-        {
-            "draft": [text("Hello"), text("Hi"), text("Hey")],
-            "judge": [judgement(3), judgement(6), judgement(4), judgement(9)],
-            "critique": [critique(finding("too short", "Hi"))],
-            "revise": [text("Hi there")],
-        },
-        ", ".join(["needs_improvement evaluator"] * 3 + ["pass evaluator"]), "passed", 3,
-        {**SCORED, "limits": Limits(max_revisions=2, min_findings=1, candidates=3)},
-    ),
-    "drafts in turn until one passes": Scenario(
-        {"draft": [text("one"), text("two")], "judge": [judgement(3), judgement(9)]},
-        "needs_improvement evaluator, pass evaluator", "passed", 1,
-        {**SCORED, "limits": Limits(candidates=3, critique="never", budget=Budget(calls=99))},
     ),
     "words that nothing marks, after a reply that is neither": Scenario(
         {"draft": ["", "Hello, friend."], "judge": [judgement(9)]},

@@ -512,7 +512,7 @@ RESULTS = Result(
     passed=None,
     counts=False,
     rows=(
-        Result(call="f([])", gives="0", source="drafts", rivals=("None",)),
+        Result(call="f([])", gives="0", source="critic", rivals=("None",)),
         Result(call="f([1])", gives="1", setup="import math"),
     ),
 )

@@ -83,7 +83,7 @@ POINTS = (
 )
 ROW = Result(
     call="the call", gives="the result", rivals=("raises E",),
-    setup="the setup", source="drafts",
+    setup="the setup", source="critic",
 )  # fmt: skip
 FAILS = Iteration(
     number=0,

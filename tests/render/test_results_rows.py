@@ -18,13 +18,13 @@ from ipyrefine.core.model import (
     Value,
 )
 from ipyrefine.core.run import Iteration, Run
-from ipyrefine.core.table import Reading, Result
+from ipyrefine.core.table import Result
 from ipyrefine.render.blocks import checks
 from ipyrefine.render.html import View, panel_parts, record_html
 from ipyrefine.render.terminal import details_text, record_text
 
 EXAMPLES = Result(name="examples", passed=True, tallies={"example": (3, 3)})
-RIVAL = Result(call="f([])", gives="0", source="drafts", rivals=("None",))
+RIVAL = Result(call="f([])", gives="0", source="critic", rivals=("None",))
 RAISES = Result(call="f(-1)", gives="raises ValueError", shows="too small", source="input")
 PLAIN = Result(call="f([1])", gives="1", setup="import math")
 TABLE = TableValue(
@@ -82,28 +82,26 @@ def test_a_cell_is_shown_by_what_it_changed_with_the_head_of_a_table(render, rea
     assert flat.index("top") < flat.index("merged")
 
 
-def drafts_of(first: Result, second: Result) -> Run:
-    """A run of two drafts, each with what it gives on one input."""
+def two_of(first: Result, second: Result) -> Run:
+    """A run of a draft and its revision, each with what it gives on one input."""
     run = run_of(first)
-    other = run_of(second).iterations[0].replace(number=1)
+    other = run_of(second).iterations[0].replace(number=1, parent=0)
     return run.replace(iterations=(*run.iterations, other))
 
 
 def test_rival_results_are_buttons_in_one_order_whichever_is_the_texts():
-    other = Result(call="f([])", gives="None", source="drafts", rivals=("0",))
-    found = drafts_of(RIVAL, other)
+    other = Result(call="f([])", gives="None", source="critic", rivals=("0",))
+    found = two_of(RIVAL, other)
     first, second = (live(found, iteration=n).partition("<td")[2] for n in (0, 1))
     buttons = re.compile(r'data-choice="\d"><code>(.*?)</code>')
     assert buttons.findall(first) == buttons.findall(second) == ["0", "None"]
 
 
 def test_a_rival_result_says_which_text_gives_it(read_words):
-    plain = RIVAL.replace(rivals=())
-    for other, said in (
-        (plain.replace(gives="None"), "gives None"),
-        (plain.replace(gives="raises KeyError"), "raises KeyError"),
-    ):
-        assert f"the draft gives 0, draft 2 {said}" in read_words(live(drafts_of(plain, other)))
+    for gives, said in (("None", "gives None"), ("raises KeyError", "raises KeyError")):
+        other = RIVAL.replace(gives=gives, rivals=("0",))
+        run = two_of(RIVAL.replace(rivals=(gives,)), other)
+        assert f"the draft gives 0, revision 1 {said}" in read_words(live(run))
 
 
 @pytest.mark.parametrize(
@@ -111,7 +109,7 @@ def test_a_rival_result_says_which_text_gives_it(read_words):
 )
 def test_of_each_text_a_mark_says_whether_it_gives_what_the_user_expects(right, marks):
     said = (Clarification(call="f([])", gives=right),)
-    found = drafts_of(RIVAL.replace(rivals=()), Result(call="f([])", gives="None"))
+    found = two_of(RIVAL.replace(rivals=()), Result(call="f([])", gives="None"))
     found = found.replace(setup=run_of(said=said).setup)
     for text in found.iterations:
         [table] = checks(found, text)
@@ -159,7 +157,7 @@ def test_which_results_stand_above_the_fold(rows, said, shown, read_words):
     assert f"{5 - len(shown)} more" in below
 
 
-def test_of_three_on_which_drafts_differ_the_third_asks_once_one_is_answered():
+def test_of_three_with_rivals_the_third_asks_once_one_is_answered():
     rivals = tuple(one.replace(rivals=("9",)) for one in MANY[:3])
     for said in ((), (Clarification(call="f(0)", gives="0"),)):
         assert unfolded(*rivals, said=said)[0].count("rf-res rf-rival") == 2
@@ -171,21 +169,19 @@ def test_a_record_has_no_controls_and_a_row_that_is_settled_has_one():
 
 
 def test_the_rows_say_which_answers_would_be_enough():
-    """Where no critic reads, or one read another draft, a confirmed result makes it pass."""
+    """Where no critic reads, a confirmed result makes it pass."""
 
-    def asked(why, critique, *others, rows=(PLAIN, RAISES)):
+    def asked(why, critique, rows=(PLAIN, RAISES)):
         run = run_of(*rows)
         first = run.iterations[0].replace(verdict=judged(Outcome.NOT_JUDGED, "none", why))
         setup = run.setup.replace(limits=run.limits.replace(critique=critique))
-        return live(run.replace(iterations=(first, *others), setup=setup, best=0))
+        return live(run.replace(iterations=(first,), setup=setup, best=0))
 
     enough = "Confirm the first, or any two, and the text passes."
     assert enough in asked("only_ran", "never")
     assert "Confirm it, and the text passes." in asked("only_ran", "never", rows=(PLAIN,))
     assert "a critic reads the text too." in asked("only_ran", "auto")
     assert "Confirm" not in asked("not_ready", "auto")
-    read = Iteration(number=1, text="def f(xs): return 1", reading=Reading())
-    assert enough in asked("not_read", "auto", read)
 
 
 def test_a_pass_on_one_example_asks_about_the_first_result_where_no_critic_reads():

@@ -6,9 +6,9 @@ import pytest
 from kit import question
 from states import STATES
 
-from ipyrefine.core.events import DraftReady, RunStarted, StageStarted, Stopped, TextDelta
+from ipyrefine.core.events import RunStarted, StageStarted, Stopped, TextDelta
 from ipyrefine.core.model import Setup, StopReason, Task
-from ipyrefine.core.run import Iteration, Run
+from ipyrefine.core.run import Run
 from ipyrefine.core.table import Result
 from ipyrefine.render import say
 from ipyrefine.render.terminal import cells, event_text, record_text, wrap
@@ -117,11 +117,3 @@ def test_a_very_long_line_is_broken_at_once_and_whole(line):
     assert time.process_time() - began < 10
     assert max(map(cells, lines)) <= 80
     assert "".join("".join(lines).split()).removeprefix("-") == "".join(line.split())
-
-
-def test_of_several_drafts_the_kind_is_told_once():
-    drafts = tuple(Iteration(number=n, text="x = 1") for n in range(2))
-    run = Run(setup=Setup(task=Task(text="Write f.", form="code")), iterations=drafts)
-    ready = DraftReady(text="x = 1", form="code")
-    assert event_text(ready, run.replace(iterations=drafts[:1])) == "Interpreted as: code"
-    assert event_text(ready, run) is None

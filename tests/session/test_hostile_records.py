@@ -150,7 +150,7 @@ def wrong_in_one_place(run: Run) -> dict[str, dict[str, Any]]:
         "a decision": {"decisions": [Accept(iteration=4).model_dump(mode="json")]},
         "accepted by nobody": as_json(accepted),
         "infinite seconds": {"seconds": 1e400},
-        "a negative count": {"failed_drafts": -2},
+        "a negative count": {"repairs": -2},
         "an unknown stop": {"stop_reason": "<img src=x>"},
         "markup for a stage": {"spent": {"<img src=x onerror=alert(1)>": {}}},
         "infinite cost": {"usage": record["usage"] | {"cost": float("inf")}},

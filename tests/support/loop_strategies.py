@@ -130,7 +130,6 @@ limits = st.builds(
     patience=st.none() | st.integers(1, 3),
     min_findings=st.integers(0, 3),
     delta=st.sampled_from([0.0, 0.1]),
-    candidates=st.sampled_from([1, 1, 3]),
     memory=st.sampled_from(["best", "all"]),
     critique=st.sampled_from(["auto", "always", "never"]),
     base=st.sampled_from(["auto", "latest", "best"]),
@@ -165,7 +164,6 @@ def runs(draw: Callable[..., Any]) -> Run:
     bounds = draw(limits)
     run = Run.begin(Setup(task=TASK, limits=bounds)).model_copy(
         update={
-            "failed_drafts": bounds.candidates - 1,
             "iterations": tuple(iterations),
             "allowed_revisions": draw(st.integers(0, 6)),
             "patience_from": draw(st.integers(0, len(iterations) - 1)),

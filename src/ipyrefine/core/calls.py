@@ -4,7 +4,7 @@ import asyncio
 import re
 from bisect import bisect
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import aclosing, suppress
 from typing import Generic, Protocol, TypeVar
 
@@ -23,7 +23,7 @@ from ipyrefine.core.policy import (
     over_time,
 )
 from ipyrefine.core.ports import Clock, Delta, Model, Notice, Reply, Request
-from ipyrefine.core.prompts import cut_middle, repair
+from ipyrefine.core.prompts import cut_middle, repair, resampled
 from ipyrefine.core.run import Run
 from ipyrefine.errors import ModelError, RefineError, ReplyError, ServerFailed, describe
 
@@ -82,8 +82,8 @@ class ModelCall(Generic[T]):
 
     A reply that was paid for already is used, not asked for again. One that was refused or filtered
     is never asked for again; one that broke off is. One that was cut off at the token limit is
-    asked for with a higher limit where the user set none; one that repeats itself up to the limit
-    is sampled instead, where the caller says how.
+    asked for with a higher limit where the user set none; a draft that repeats itself up to the
+    limit is sampled instead.
 
     Args:
         model: who is asked.
@@ -91,8 +91,6 @@ class ModelCall(Generic[T]):
         stage: the stage that asks.
         iteration: the iteration it is about.
         parse_cut: reads a reply that was cut off, if what was asked for is whole in it.
-        sampled: what to ask in place of a reply that repeats itself up to the limit; None to leave
-            it at that.
         after: how many replies of the stage were read before; with any, it counts as asking again.
 
     Attributes:
@@ -109,11 +107,10 @@ class ModelCall(Generic[T]):
         stage: Stage,
         iteration: int,
         parse_cut: Callable[[Reply], T] | None = None,
-        sampled: Request | None = None,
         after: int = 0,
     ) -> None:
         self._model, self._parse, self._parse_cut = model, parse, parse_cut
-        self._sampled, self._again, self.read = sampled, after > 0, after
+        self._again, self.read = after > 0, after
         self._stage, self._iteration = stage, iteration
         self.value: T | None = None
         self.failure = ""
@@ -138,7 +135,6 @@ class ModelCall(Generic[T]):
         request: Request,
         *,
         splitter: Callable[[], Splitter] | None = None,
-        emit: Callable[[Event], Awaitable[None]] | None = None,
     ) -> T | None:
         """Make the call, and once more if the reply cannot be read; return the value that was read.
 
@@ -172,7 +168,7 @@ class ModelCall(Generic[T]):
                     await warn(loop, f"Asked {self._model.name} again: {self.failure}.")
                 split = splitter() if splitter else None
                 try:
-                    reply = await self._ask(loop, bounded, split, emit or loop.emit)
+                    reply = await self._ask(loop, bounded, split)
                 except ModelError as error:
                     if attempt or not error.broke_off:
                         raise
@@ -224,7 +220,7 @@ class ModelCall(Generic[T]):
             return None
         if repeats_itself(reply.text):
             self.failure = _CIRCLES
-            return self._sampled
+            return resampled(loop.state, request) if self._stage is Stage.DRAFT else None
         if reply.capped:
             self.failure = _CAPPED
         elif not reply.text.strip():
@@ -232,13 +228,7 @@ class ModelCall(Generic[T]):
         fixed = loop.state.limits.max_tokens is not None or self._bounded_by_budget or reply.capped
         return None if fixed else request.replace(max_tokens=LIMIT_FACTOR * request.max_tokens)
 
-    async def _ask(
-        self,
-        loop: Loop,
-        request: Request,
-        splitter: Splitter | None,
-        emit: Callable[[Event], Awaitable[None]],
-    ) -> Reply:
+    async def _ask(self, loop: Loop, request: Request, splitter: Splitter | None) -> Reply:
         reply: Reply | None = None
         began, written = loop.clock(), 0
         kept: list[str] = []  # the text so far, which outlives a call that ends early
@@ -247,10 +237,10 @@ class ModelCall(Generic[T]):
         async def show(event: Event) -> None:
             if isinstance(event, TextDelta) and event.kind == "text":
                 kept.append(event.text)
-            await emit(event)
+            await loop.emit(event)
 
         async def end(usage: Usage) -> None:
-            await emit(
+            await loop.emit(
                 CallEnded(
                     stage=self._stage,
                     iteration=self._iteration,

@@ -213,14 +213,15 @@ def ask_for(run: Run, guidance: str, source: Source = "you") -> Run:
     return mark(run, (point.id,), lambda *_: True)
 
 
-def append(run: Run, iteration: Iteration, asked_as: int | None = None) -> Run:
-    """Add an iteration, with what was consumed by the number that it was asked for under."""
-    asked = iteration.number if asked_as is None else asked_as
-    usage = run.pending_usage.get(asked, Usage())
+def append(run: Run, iteration: Iteration) -> Run:
+    """Add an iteration, with what was consumed for it."""
+    usage = run.pending_usage.get(iteration.number, Usage())
     return run.replace(
         iterations=(*run.iterations, iteration.replace(usage=usage)),
-        pending_usage={n: used for n, used in run.pending_usage.items() if n != asked},
-        unconsumed_replies=tuple(r for r in run.unconsumed_replies if r.iteration != asked),
+        pending_usage={n: used for n, used in run.pending_usage.items() if n != iteration.number},
+        unconsumed_replies=tuple(
+            one for one in run.unconsumed_replies if one.iteration != iteration.number
+        ),
     )
 
 

@@ -68,7 +68,6 @@ from ipyrefine.errors import (
 )
 
 T = TypeVar("T")
-Written = ModelCall[WrittenText]
 
 
 class _Answered(Exception):
@@ -497,44 +496,21 @@ class Refinement:
         await self.emit(events.FormChosen(form=form or "code"))
 
     async def _draft(self) -> None:
-        """Take the user's own draft, or ask for those to be written now, all at once.
-
-        Only the first of them streams, and they are taken in order. A draft that fails is a
-        warning; the run fails only if no draft is left.
-        """
-        run = self.state
-        if run.setup.draft is not None:
-            await self.emit(events.DraftReady(text=run.setup.draft, author="user"))
+        """Take the user's own draft, or have one written."""
+        setup = self.state.setup
+        if setup.draft is not None:
+            await self.emit(events.DraftReady(text=setup.draft, author="user"))
             return
         await self.emit(events.StageStarted(stage=Stage.DRAFT, iteration=0))
-        numbers = policy.missing_drafts(run)
+        call = await self._write(self._requests.draft(self.state), 0)
+        if call.value is None:
+            raise ModelError(f"{setup.model} gave no draft: {call.advice}.")
+        await self.emit(events.DraftReady(**dict(call.value)))
 
-        async def emit_whole(event: Event) -> None:
-            if not isinstance(event, events.TextDelta):
-                await self.emit(event)
-
-        async def write(number: int) -> Written:
-            # Where others are written too, a lost one does not matter.
-            other = self._requests.draft(run, 1) if run.limits.candidates == 1 else None
-            request = self._requests.draft(run, number)
-            call = self._writing_call(request, number, sampled=other)
-            emit = self.emit if number == numbers[0] else emit_whole
-            await self._write(call, request, emit=emit)
-            return call
-
-        async with _tasks(map(write, numbers)) as tasks:
-            for number, task in zip(numbers, tasks, strict=True):
-                await self._take_draft(number, task, last=number == numbers[-1])
-
-    def _writing_call(
-        self,
-        request: Request,
-        number: int,
-        *,
-        base: str = "",
-        wishes: str = "",
-        sampled: Request | None = None,
-    ) -> Written:
+    async def _write(
+        self, request: Request, number: int, *, base: str = "", wishes: str = ""
+    ) -> ModelCall[WrittenText]:
+        """Make the call for a text, and return it with what was read."""
         task, form, earlier = self.state.task, request.form, count()
         stage = Stage(request.purpose)
         chooses = stage is Stage.DRAFT and self.state.setup.words is not None
@@ -556,35 +532,11 @@ class Refinement:
             return written.replace(text=restored, thoughts=thoughts)  # what may not change is back
 
         parse_cut = None if form == "edits" else partial(parse, cut=True)
-        return ModelCall(self.model, parse, stage, number, parse_cut, sampled)
-
-    async def _write(self, call: Written, request: Request, **options: Any) -> None:
+        call = ModelCall(self.model, parse, stage, number, parse_cut)
         inside = request.json_schema is not None
-        splitter = partial(Splitter, self.state.task.form, inside=inside)
-        await call.make(self, request, splitter=splitter, **options)
-
-    async def _take_draft(self, number: int, task: asyncio.Task[Written], *, last: bool) -> None:
-        error: Exception | None = None
-        try:
-            call = await task
-        except (ModelError, OutOfBudget) as failure:
-            error = failure
-        else:
-            setup, written = self.state.setup, call.value
-            if written and not setup.words and written.form not in (None, setup.task.form):
-                written, call.failure = None, f"it is not {setup.task.form} as the one before it"
-            if written is not None:
-                await self.emit(events.DraftReady(candidate=number, **dict(written)))
-                return
-        reason = str(error).rstrip(".") if error else call.advice
-        run = self.state
-        final = error is not None or run.failed_drafts + 1 >= run.limits.candidates
-        if isinstance(error, OutOfBudget) and policy.writes_in_turn(run):
-            raise error
-        if last and final and not run.iterations:
-            raise error or ModelError(f"{run.setup.model} gave no draft: {reason}.")
-        await self.emit(events.Warned(message=f"One of the drafts is missing: {reason}."))
-        await self.emit(events.DraftFailed(candidate=number, reason=str(error or call.failure)))
+        splitter = partial(Splitter, task.form, inside=inside)
+        await call.make(self, request, splitter=splitter)
+        return call
 
     async def _check(self) -> None:
         """Run the checks that have not run yet on the text that waits for them, all at once."""
@@ -820,8 +772,7 @@ class Refinement:
         wishes = " ".join(f"{one.words} {one.point.fix}" for one in said)
         part = self.selection is not None and request.form != "edits"
         text = "" if sampled or part else base.text  # of a part, nothing needs to be there
-        call = self._writing_call(request, number, base=text, wishes=wishes)
-        await self._write(call, request)
+        call = await self._write(request, number, base=text, wishes=wishes)
         if (revision := call.value) is None:
             await warn(self, f"{name.capitalize()} has no new text: {call.advice}.")
             revision = WrittenText(text=base.text)

@@ -62,19 +62,10 @@ class FormChosen(_Event):
 
 
 class DraftReady(_Event, WrittenText):
-    """A draft is there: the user's own, or one of the candidates that the model writes."""
+    """A draft is there: the user's own, or the model's."""
 
     type: Literal["draft_ready"] = "draft_ready"
     author: Author = "model"
-    candidate: Count = 0  # under which number it was asked for
-
-
-class DraftFailed(_Event):
-    """One of several drafts could not be written; the run goes on with the others."""
-
-    type: Literal["draft_failed"] = "draft_failed"
-    candidate: Count  # under which number it was asked for
-    reason: str
 
 
 class VerdictReached(_Event):
@@ -185,7 +176,6 @@ Event = Annotated[
     | TextDelta
     | FormChosen
     | DraftReady
-    | DraftFailed
     | CritiqueReady
     | RevisionReady
     | EvidenceReady

@@ -28,9 +28,9 @@ Count = Annotated[int, Field(ge=0, le=_MOST)]
 Amount = Annotated[float, Field(ge=0.0, le=_MOST, allow_inf_nan=False)]  # of seconds or US dollars
 Author = Literal["model", "user"]
 Form = Literal["code", "prose"]
-# What suggests the input of a row: the task or the user, a critic's test, drafts that differ on it,
-# mere variety, the text itself, a cell of the notebook, or what the task leaves open.
-RowSource = Literal["example", "critic", "drafts", "input", "own", "cell", "open"]
+# What suggests the input of a row: the task or the user, a critic's test, mere variety, the text
+# itself, a cell of the notebook, or what the task leaves open.
+RowSource = Literal["example", "critic", "input", "own", "cell", "open"]
 Finish = Literal["stop", "length", "refused", "filtered", "incomplete"]
 # What a verdict rests on.
 Basis = Literal[
@@ -588,8 +588,8 @@ Why = Literal[
     "disputed", "not_ready", "not_run", "not_tried",
     "checks_passed", "nothing_found", "tests_pass",
     # Nobody checked what the code gives; no critic was asked, or only a weak one is there; its
-    # reply could not be read; another draft was read; or the text is left to the user.
-    "only_ran", "no_critic", "weak_critic", "unreadable", "not_read", "plain",
+    # reply could not be read; or the text is left to the user.
+    "only_ran", "no_critic", "weak_critic", "unreadable", "plain",
     # It is the text of an earlier iteration, or of the one that it was made from.
     "repeats", "unchanged",
 ]  # fmt: skip
@@ -720,7 +720,7 @@ class Limits(Typed):
             writer was measured too weak to edit. A text, a function or a prompt that the user
             wrote is always edited.
         min_findings: findings a critique must name.
-        verify_drafts: whether drafts are verified too, or only revisions, as in a pasted template.
+        verify_drafts: whether drafts are verified, or only revisions, as in a pasted template.
         max_tokens: completion tokens allowed per call; None for 16,384 or three times the text,
             and four times that after a reply that was cut off, as hidden reasoning counts too.
         temperature: sampling temperature of drafts and revisions. Without one none is sent, so a
@@ -728,8 +728,6 @@ class Limits(Typed):
         seed: sampling seed passed to the server, or None.
         delta: gain in score, 0..1, up to which a better text still counts as no progress.
         max_eval_chars: characters of a text that an evaluator is sent; the rest is cut.
-        candidates: drafts to write, each from the task alone, all at once; by an embedded model or
-            within a budget one after another, and no more once one passes.
         step: whether to pause for the user after every verdict.
         memory: whether a reviser sees the best text and what failed from it, or all attempts.
         budget: upper bounds on consumption.
@@ -748,7 +746,6 @@ class Limits(Typed):
     seed: int | None = Field(default=None, ge=-_MOST, le=_MOST)
     delta: Score = 0.0
     max_eval_chars: int = Field(default=32_768, gt=0, le=_MOST)
-    candidates: int = Field(default=1, ge=1, le=16)
     step: bool = False
     memory: Literal["best", "all"] = "best"
     budget: Budget = Budget()

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from ipyrefine.core import rank, readers
 from ipyrefine.core.decisions import Accept, Expect, Retract
-from ipyrefine.core.model import Budget, Outcome, Price, Stage, StopReason
+from ipyrefine.core.model import Outcome, Price, Stage, StopReason
 from ipyrefine.core.points import is_bare_no, up_for_review
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.table import Cell
@@ -43,7 +43,7 @@ def next_step(run: Run) -> Stage | Stop:
         )
     if run.answered:
         return Stop(StopReason.ANSWERED, "The question is answered. The text stays as it was.")
-    if missing_drafts(run):
+    if not run.iterations:
         return Stage.CHOOSE if run.setup.words and run.setup.weak_editor else Stage.DRAFT
     if to_check(run):
         return Stage.CHECK
@@ -94,28 +94,6 @@ def may_answer(run: Run) -> bool:
 # What texts wait for
 
 
-def missing_drafts(run: Run) -> tuple[int, ...]:
-    """Return the numbers of the drafts to write at once now.
-
-    An embedded model writes them one after another, as it answers one call at a time, and so does
-    any model within a budget, but of seconds: no more once one passes, or the user decides.
-    """
-    wanted = 1 if run.setup.draft is not None else run.limits.candidates
-    asked = len(run.iterations) + run.failed_drafts
-    if run.revisions or asked >= wanted:
-        return ()
-    if not writes_in_turn(run):
-        return tuple(range(asked, wanted))
-    passed = any(i.verdict and i.verdict.passed for i in run.iterations)
-    settled = run.iterations and (passed or run.decisions or unverified(run))
-    return () if settled else (asked,)
-
-
-def writes_in_turn(run: Run) -> bool:
-    """Return True if drafts are written one after another; weak editors are embedded models."""
-    return run.setup.weak_editor or run.limits.budget.replace(seconds=None) != Budget()
-
-
 def unverified(run: Run) -> Iteration | None:
     """Return the first iteration without a verdict, or whose verdict used other criteria."""
     return next(iter(_unverified(run)), None)
@@ -144,16 +122,11 @@ def to_check(run: Run) -> Iteration | None:
 
 
 def _wants_reading(run: Run, iteration: Iteration) -> bool:
-    """Return True if a critic reads a text now, before its verdict; of several drafts one is read.
-
-    A failure decides by itself.
-    """
+    """Return True if a critic reads a text now, before its verdict; a failure decides by itself."""
     if iteration.reading or not readers.reads(run) or iteration.override:
         return False
     if iteration.parent is None and run.setup.wish:
         return False  # it is to be changed, whatever a critic says of it
-    if readers.is_another_read(run, iteration):
-        return False
     if any(evidence.failed for evidence in run.evidence(iteration)):
         return False
     if run.ruling and run.ruling.settles:
@@ -335,10 +308,7 @@ def over_budget(run: Run, seconds: float, prompt_tokens: int) -> Stop | None:
         if usage.calls > 0 and usage.cost is None:
             return Stop(StopReason.BUDGET, PRICE_UNKNOWN)
         if _dollars(run, prompt_tokens, 1) >= budget.cost:
-            dollars = _dollars(run, prompt_tokens, reply) - (usage.cost or 0.0)
-            spent = f"${usage.cost or 0:.4f} of ${budget.cost:.4f}"
-            # Without a price nothing is known of the next call.
-            return _used_up(spent, f"${dollars:.4f}" if dollars else "")
+            return _used_up(f"${usage.cost or 0:.4f} of ${budget.cost:.4f}")
     return over_time(run, seconds)
 
 
@@ -405,8 +375,6 @@ def _dollars(run: Run, prompt_tokens: int, completion_tokens: int) -> float:
     return (run.usage.cost or 0.0) + more
 
 
-# The forecast
-
 _INSTRUCTIONS = 700  # tokens of a stage's own instructions, at most
 _TYPICAL_TEXT = 400  # tokens of a text that nobody has written yet
 _TYPICAL_CRITIQUE = 300
@@ -418,19 +386,18 @@ def forecast(run: Run) -> tuple[int, int, int]:
     At most every stage runs, and some replies have to be asked for again. A revision is estimated
     from those before it, or from the text at hand.
     """
-    limits, own = run.limits, run.setup.draft
-    drafts = 0 if own is not None else limits.candidates
-    reading = limits.critique != "never" and not run.setup.weak_critic
-    stages = drafts + limits.max_revisions
-    stages += bool(run.setup.words and run.setup.weak_editor)
-    stages += (reading + readers.has_evaluator(run)) * (max(1, drafts) + limits.max_revisions)
+    limits, setup = run.limits, run.setup
+    reading = limits.critique != "never" and not setup.weak_critic
+    stages = (setup.draft is None) + limits.max_revisions
+    stages += bool(setup.words and setup.weak_editor)
+    stages += (reading + readers.has_evaluator(run)) * (1 + limits.max_revisions)
     calls = stages + MAX_REPAIRS * bool(stages)
     calls = calls if limits.budget.calls is None else min(calls, limits.budget.calls)
     if past := [i.usage for i in run.iterations if i.parent is not None and i.usage.calls]:
         revision = sum(usage.tokens for usage in past) // len(past)
     else:
         prompt = _INSTRUCTIONS + estimate_tokens(len(run.task.model_dump_json()))
-        evidence = estimate_tokens(EVIDENCE_CHARACTERS * len(run.setup.checks))
+        evidence = estimate_tokens(EVIDENCE_CHARACTERS * len(setup.checks))
         revision = 2 * prompt + evidence + 3 * _typical_text(run) + _TYPICAL_CRITIQUE
     return calls, max(0, calls - stages), revision
 

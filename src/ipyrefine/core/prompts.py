@@ -384,12 +384,12 @@ def _within_level(make: Callable[..., Request]) -> Callable[..., Request]:
     """Have a request built with what the level allows: the one way to a model."""
 
     @wraps(make)
-    def build(self: "Requests", run: Run, number: int = 0, *words: str) -> Request:
+    def build(self: "Requests", run: Run, *about: Any) -> Request:
         sent = visible(run, self.level)
-        request = make(self, sent, number, *words)
+        request = make(self, sent, *about)
         if sent == run or request.purpose not in self.replayed:
             return request
-        return make(self, run, number, *words).replace(guarded=request.messages)
+        return make(self, run, *about).replace(guarded=request.messages)
 
     return build
 
@@ -442,8 +442,8 @@ class Requests:
         )
 
     @_within_level
-    def draft(self, run: Run, candidate: int) -> Request:
-        """Ask for a draft, outside of any JSON; candidates after the first are sampled."""
+    def draft(self, run: Run) -> Request:
+        """Ask for a draft, outside of any JSON."""
         template, task = self.prompts.draft, run.task
         think = _FORMS[task.form]["think"]
         kinds = [one.profile for one in run.setup.words.tasks[1:]] if run.setup.words else []
@@ -454,11 +454,8 @@ class Requests:
         options = self._constraint(self.prompts.draft == _STAGES["draft"])
         options["temperature"] = _temperature(run)
         if self.prompts.is_own(Stage.DRAFT):
-            request = self._own(run, Stage.DRAFT, template, None, (), places, **options)
-        else:
-            prompt = _fill_all(template, {}, **places)
-            request = self._request(run, Stage.DRAFT, prompt, (), **options)
-        return _resampled(run, request, "candidate", candidate) if candidate else request
+            return self._own(run, Stage.DRAFT, template, None, (), places, **options)
+        return self._request(run, Stage.DRAFT, _fill_all(template, {}, **places), (), **options)
 
     @_within_level
     def critique(self, run: Run, number: int) -> Request:
@@ -655,7 +652,7 @@ class Requests:
             prompt = fill(_PARTS["rewrite"], ask=_ask(run.task), **about)
             options["temperature"] = _temperature(run)
             request = self._request(run, Stage.REVISE, prompt, about.values(), **options)
-            return _resampled(run, request, "anew", len(run.iterations))
+            return resampled(run, request, len(run.iterations))
         tried = [i for i in run.iterations if i.parent == number and i.verdict]
         if run.limits.memory == "all":
             earlier = recorded = _attempts(run, base, self.nonce)
@@ -799,12 +796,12 @@ def _ask_again(request: Request, reply: str, words: str) -> Request:
     )
 
 
-def _resampled(run: Run, request: Request, kind: str, number: int) -> Request:
+def resampled(run: Run, request: Request, number: int = 1) -> Request:
     """Return the same request for one more reply besides the first, sampled so that it differs."""
     return request.replace(
         temperature=_temperature(run, SAMPLED),
         seed=None if request.seed is None else request.seed + number,
-        inputs=(*request.inputs, f"{kind} {number}"),
+        inputs=(*request.inputs, f"anew {number}"),
     )
 
 

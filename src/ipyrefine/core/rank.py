@@ -174,8 +174,6 @@ def _passed(run: Run, text: Iteration) -> Verdict:
             why = "plain"
         elif not wanted:
             why = "weak_critic"
-        elif any(one.reading for one in run.iterations):
-            why = "not_read"
     return _decided(_NOT_JUDGED, "run" if only_ran else "none", why, line=unread)
 
 

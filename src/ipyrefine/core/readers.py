@@ -118,12 +118,6 @@ def is_to_read(run: Run, text: Iteration) -> bool:
     return basis_of(text) not in OWN
 
 
-def is_another_read(run: Run, text: Iteration) -> bool:
-    """Return True if this is a draft and a critic read another one; of several it reads one."""
-    others = (draft for draft in run.drafts if draft.number != text.number)
-    return text.parent is None and any(draft.reading for draft in others)
-
-
 def is_plain(run: Run, text: Iteration) -> bool:
     """Return True if a text is left to the user unread: microcopy, or a mere display."""
     if run.limits.critique != "auto":

@@ -46,8 +46,6 @@ def _apply(run: Run, event: Event) -> Run:
             return _settle_form(run, event.form).replace(unconsumed_replies=())
         case events.DraftReady():
             return _add_draft(run, event)
-        case events.DraftFailed():
-            return _drop_draft(run, event.candidate)
         case events.RevisionReady():
             return _add_revision(run, event)
         case events.CritiqueReady(by="evaluator"):
@@ -94,7 +92,7 @@ def _add_draft(run: Run, event: events.DraftReady) -> Run:
     draft = Iteration(
         number=len(run.iterations), text=event.text, thoughts=event.thoughts, author=event.author
     )
-    run = append(run, draft, event.candidate)
+    run = append(run, draft)
     return ask_for(run, run.setup.wish, "task") if event.author == "user" else run
 
 
@@ -113,21 +111,6 @@ def _settle_form(run: Run, form: Form | None, kind: str = "", language: str = ""
         if setup.task.is_foreign:  # nothing runs it here
             setup = setup.replace(checks=setup.own, demands=())
     return run.replace(setup=setup)
-
-
-def _drop_draft(run: Run, candidate: int) -> Run:
-    pending = dict(run.pending_usage)
-    consumed = pending.pop(candidate, Usage())
-    if run.iterations:  # its cost goes to the text before it, or else to the one after
-        last = run.iterations[-1]
-        run = amend(run, last.number, usage=last.usage + consumed)
-    else:
-        pending[candidate + 1] = pending.get(candidate + 1, Usage()) + consumed
-    return run.replace(
-        failed_drafts=run.failed_drafts + 1,
-        unconsumed_replies=tuple(r for r in run.unconsumed_replies if r.iteration != candidate),
-        pending_usage=pending,
-    )
 
 
 def _add_revision(run: Run, event: events.RevisionReady) -> Run:
@@ -219,6 +202,4 @@ def _stop(run: Run, event: events.Stopped) -> Run:
         message=event.message,
         stage=None,
         unconsumed_replies=replies,
-        # Without any draft, continuing asks for all of them again.
-        failed_drafts=run.failed_drafts if run.iterations else 0,
     )

@@ -45,8 +45,8 @@ def rows(run: Run, iteration: Iteration | None) -> tuple[Result, ...]:
     """Return what a text gives on at most five inputs, the most informative first.
 
     First come results with a rival: where only a critic's test sets a revision above another text,
-    where a critic expects another result, where drafts differ. Then the inputs that the user named,
-    a critic's tests that pass, and varied inputs. What the task states is left out.
+    and where a critic expects another result. Then the inputs that the user named, a critic's tests
+    that pass, and varied inputs. What the task states is left out.
     While an example fails, or the text does not run, only what the user answered is there.
     """
     if iteration is None:
@@ -59,7 +59,7 @@ def rows(run: Run, iteration: Iteration | None) -> tuple[Result, ...]:
             *_changed(run, iteration),
             *_left_open(run, iteration),
             *_by_critic(run, iteration),
-            *_by_check(run, iteration),
+            *_checked(iteration),
         )
     )
     answers = {key_of(one): one for one in run.task.clarifications}
@@ -229,24 +229,6 @@ def _by_critic(run: Run, iteration: Iteration) -> list[Result]:
         elif result.gives:
             missed.append(result.on_input(source="critic"))
     return [*missed, *filter(None, chain.from_iterable(zip_longest(*held)))]
-
-
-def _by_check(run: Run, iteration: Iteration) -> list[Result]:
-    others = [
-        {key_of(row): row.gives for row in _checked(draft)}
-        for draft in run.drafts
-        if draft.number != iteration.number
-        and not any(e.failed for e in draft.evidence)
-        # What the user wants undone is no choice.
-        and not any(one.blocks and one.point.effect for one in run.cells(draft))
-    ]
-    found = []
-    for row in _checked(iteration):
-        given = filter(None, (one.get(key_of(row)) for one in others))
-        differ = (one for one in given if not gives_same(row.gives, one))
-        rivals = tuple(dict.fromkeys(differ))
-        found.append(row.replace(rivals=rivals, source="drafts") if rivals else row)
-    return found
 
 
 def _checked(iteration: Iteration) -> Iterator[Result]:

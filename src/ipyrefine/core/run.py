@@ -1,7 +1,6 @@
 """A run as a value: its setup, its texts, what the user decided, and how it stopped."""
 
 from collections.abc import Iterator
-from itertools import takewhile
 from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
@@ -130,7 +129,6 @@ class Run(Record):
     attempts: tuple[Attempt, ...] = ()
     ran: Ran | None = None  # what came of the accepted text once its cell had run
     explanations: tuple[Explanation, ...] = ()  # what the user asked about texts
-    failed_drafts: Count = 0  # how many of the drafts asked for could not be written
     # What calls consumed whose text is not there yet, by its number to be.
     pending_usage: dict[Count, Usage] = Field(default_factory=dict)
     repairs: Count = 0  # how many replies had to be asked for again since the user last continued
@@ -164,14 +162,9 @@ class Run(Record):
         return self.setup.limits
 
     @property
-    def drafts(self) -> tuple[Iteration, ...]:
-        """The drafts, each written from the task alone; the revisions come after them."""
-        return tuple(takewhile(lambda i: i.parent is None, self.iterations))
-
-    @property
     def revisions(self) -> int:
-        """How many texts came after the drafts."""
-        return len(self.iterations) - len(self.drafts)
+        """How many texts came after the draft."""
+        return max(0, len(self.iterations) - 1)
 
     @property
     def tests(self) -> list[Point]:
@@ -216,7 +209,7 @@ class Run(Record):
 
     @property
     def chosen(self) -> Iteration | None:
-        """The iteration the user settled on, else the best, else the latest revision or draft 0.
+        """The iteration the user settled on, else the best, else the latest.
 
         The user's own edit is chosen at once, before it was verified.
         """
@@ -228,7 +221,7 @@ class Run(Record):
             return edit
         if self.best is not None:
             return self.iterations[self.best]
-        return self.iterations[-1 if self.revisions else 0] if self.iterations else None
+        return self.iterations[-1] if self.iterations else None
 
     @property
     def text(self) -> str:

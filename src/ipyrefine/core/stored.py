@@ -12,7 +12,7 @@ from typing import Any
 from ipyrefine.core.events import EVENT, Event
 from ipyrefine.core.run import Run
 
-VERSION = 14
+VERSION = 15
 
 
 class OtherVersion(ValueError):

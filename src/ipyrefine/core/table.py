@@ -147,7 +147,7 @@ class Result(Sparse, Called):
     # What each statement before the call gives as Python; empty for None or no data.
     steps: tuple[str, ...] = ()
     source: RowSource = "input"  # what suggests the input
-    rivals: tuple[str, ...] = ()  # other results, of drafts or that a critic expects
+    rivals: tuple[str, ...] = ()  # other results, such as a critic expects
     before: str = ""  # what the name was before the cell ran
 
     # Of a check as a whole.

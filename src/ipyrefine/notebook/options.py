@@ -103,7 +103,7 @@ def _parse_language(text: str) -> str:
 _FLAG = ("yes", "no")
 # How values are read, of options and of settings: by a function, or as one of these words.
 _READ: dict[str, Callable[[str], Any] | Sequence[str]] = {
-    **dict.fromkeys(("candidates", "max_revisions", "max_tokens", "min_findings", "seed"), int),
+    **dict.fromkeys(("max_revisions", "max_tokens", "min_findings", "seed"), int),
     **dict.fromkeys(("delta", "target", "temperature", "timeout"), float),
     **{
         limit: get_args(Limits.model_fields[limit].annotation)

@@ -13,7 +13,7 @@ from ipyrefine.core.effects import sentence
 from ipyrefine.core.model import Called, Form, StopReason, bare
 from ipyrefine.core.points import left_open, lost_sections
 from ipyrefine.core.policy import is_bare_score
-from ipyrefine.core.readers import has_evaluator, is_another_read, is_read, is_to_read
+from ipyrefine.core.readers import has_evaluator, is_read, is_to_read
 from ipyrefine.core.results import (
     Key,
     claims,
@@ -287,7 +287,7 @@ def _hint(run: Run, text: Iteration, found: Sequence[table.Result]) -> str:
     if verdict is None or verdict.barred or looks or all(one.conditions for one in found):
         return ""
     if verdict.outcome is model.Outcome.NOT_JUDGED:
-        unread = is_to_read(run, text) and not text.reading and not is_another_read(run, text)
+        unread = is_to_read(run, text) and not text.reading
         then = "; a critic reads the text too" if unread else ", and the text passes"
         return f"Confirm {'the first, or any two' if len(found) > 1 else 'it'}{then}."
     few = verdict.basis == "examples" and len(read_examples(run.task.text)) < 2

@@ -303,7 +303,7 @@ def _text_context(
             return str(make.revert_button(about.number, other, hunk))
 
     own, all_texts = blocks.outputs(about), "texts" in view.folds
-    others = run.drafts if other is None else [run.iterations[other]]
+    others = [] if other is None else [run.iterations[other]]
     found = {about.number: own}
     for one in others if own else ():
         outputs = blocks.outputs(one)
@@ -323,7 +323,7 @@ def _text_context(
     lost = any(one.kind == "unchanged" for one in about.effects.values())
     return {
         "data_questions": data,
-        # Next to other texts whose outputs differ: of a draft, the other drafts.
+        # Next to another text whose outputs differ.
         "accounts": accounts if accounts[about.number] else {},
         "same_outputs": own and other is not None and blocks.outputs(run.iterations[other]) == own,
         "other": other,

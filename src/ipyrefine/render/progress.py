@@ -41,8 +41,7 @@ class Progress:
                 # The reply's own count replaces the estimate.
                 self._tokens += event.usage.completion_tokens
                 self._characters = 0
-                # Other drafts may still be under way.
-                self._heard = now if event.stage is Stage.DRAFT else None
+                self._heard = None
             case Warned() if self._stage and self._stage.stage is not Stage.CHECK:
                 self._heard = now  # it is asked again
             case Stopped():

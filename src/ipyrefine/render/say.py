@@ -106,7 +106,6 @@ _WHY = {
     "unreadable": "Its reader gave no verdict: {line}.",
     "said": "{line}",
     "scored": "Scored {score}, target {target}.",
-    "not_read": "Another draft was read instead.",
     "plain": "Yours to judge: no critic reads plots, displays and microcopy (--critique always).",
     "unchanged": "The revision changed nothing.",
     "nothing_found": "{point} read it and names nothing that blocks it.",
@@ -488,10 +487,7 @@ def under_way(run: Run, number: int) -> str:
     if number < len(run.iterations):
         iteration = run.iterations[number]
         revised = iteration.parent is not None and iteration.author == "model"
-    # Numbers count all texts: with several drafts a revision's is not one of those allowed.
-    if not revised or len(run.drafts) > 1:
-        return name
-    return f"{name} of {max(run.allowed_revisions, number)}"
+    return f"{name} of {max(run.allowed_revisions, number)}" if revised else name
 
 
 def language(text: str, form: Form, language: str = "python") -> str:

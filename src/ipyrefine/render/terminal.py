@@ -285,11 +285,11 @@ class _Printer:
         ]
 
     def left_behind(self, run: Run, texts: Sequence[Iteration]) -> list[str]:
-        """Return the latest text's verdict, and those of the other drafts."""
-        latest = texts[-1:] if texts and texts[-1].parent is not None else texts
-        said = [say.Words(say.NO_NEW_TEXT) if t.failure else say.verdict(run, t) for t in latest]
-        pairs = zip(latest, said, strict=True)
-        return [self.clip(f"{run.name(t.number)}: {one}", one.label.kind) for t, one in pairs]
+        """Return the latest text's verdict."""
+        if not texts:
+            return []
+        one = say.Words(say.NO_NEW_TEXT) if texts[-1].failure else say.verdict(run, texts[-1])
+        return [self.clip(f"{run.name(texts[-1].number)}: {one}", one.label.kind)]
 
     def closing(self, run: Run, rows: int) -> list[str]:
         if run.setup.coach:
