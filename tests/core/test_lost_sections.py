@@ -69,7 +69,7 @@ async def test_the_user_reads_it_below_the_difference():
     shown = blocks.writing(run, run.iterations[1])
     assert blocks.Paragraph(LINE, "warning") in shown
     assert LINE in blocks_text(shown, 200)
-    assert LINE in record_html(run)
+    assert "30 → 1 word" in record_html(run)
 
 
 async def test_a_cut_that_a_finding_about_scope_asked_for_is_not_listed():

@@ -578,7 +578,7 @@ async def test_a_critic_is_shown_the_test_of_its_that_a_writer_contests():
     [_, again] = prompts(loop, Stage.CRITIQUE)
     assert f"- test_1: the task does not ask for that\n<material-n>\n{NEG}".rstrip() in again
     [claim] = claims_of(loop.state, loop.state.iterations[1])
-    assert claim.items[0].text.endswith("→ left as it is: the task does not ask for that")
+    assert claim.text.endswith("→ left as it is: the task does not ask for that")
 
 
 async def test_your_evaluator_is_sent_your_no_and_else_its_prompt_alone():
@@ -596,9 +596,8 @@ async def test_what_was_said_of_a_draft_is_not_shown_as_said_of_its_unread_revis
     with suppress(Unreachable):
         await finish(loop)
     draft, revision = loop.state.iterations
-    assert told_of(loop.state, draft).missed == "missed 1: flat"
-    line = told_of(loop.state, revision)
-    assert (line.missed, line.said) == ("not read", "")
+    assert told_of(loop.state, draft) == "missed 1: flat"
+    assert told_of(loop.state, revision) == "not read"
 
 
 async def test_a_run_that_continues_is_not_called_stopped():

@@ -89,8 +89,8 @@ def test_a_line_says_what_a_check_counted_and_its_fold_does_not_say_it_again():
     )
     run = run_of(RAN, evidence=(fails, short))
     [table] = blocks.checks(run, run.iterations[0])
-    assert [(one.text, one.note, one.detail) for one in table.lines] == [
-        ("1 of 2 examples hold", "", "f(1): expected 2, got 3"),
+    assert [(one.text, *one.notes, one.detail) for one in table.lines] == [
+        ("1 of 2 examples hold", "f(1): expected 2, got 3"),
         ("at most 9 words", "It has 4 words.", ""),
     ]
 
@@ -99,10 +99,10 @@ def test_a_line_says_what_a_check_counted_and_its_fold_does_not_say_it_again():
 def test_what_running_found_says_so_once_it_is_gone(what):
     point = Point(id="f1", words="2 rows are gone", **what)
     run = run_of(RAN, points=(point,))
-    for passed, note in ((False, ""), (True, "no longer")):
+    for passed, notes in ((False, ()), (True, ("no longer",))):
         text = run.iterations[0].replace(results={"f1": Result(passed=passed)})
         [table] = blocks.checks(run, text)
-        assert [(one.text, one.note) for one in table.lines] == [(point.words, note)]
+        assert [(one.text, *one.notes) for one in table.lines] == [(point.words, *notes)]
 
 
 @pytest.mark.parametrize("said", ["`f(1)` raises ValueError", "It is wrong.", ""])
@@ -136,10 +136,6 @@ def test_what_is_left_of_the_budget_is_never_negative(make_run):
     assert tokens == "2,000 prompt tokens, 1 completion token left"
 
 
-def test_a_sparkline_has_a_block_per_score_as_high_as_it_and_a_dot_for_none():
-    assert say.sparkline([0.0, None, 0.5, 1.0]) == "▁·▅█"
-
-
 def test_progress_counts_the_seconds_and_tokens_of_a_stage():
     now = 10.0
     progress, run = Progress(lambda: now), run_of(None)
@@ -166,7 +162,7 @@ def test_a_text_that_you_ruled_on_says_so_in_its_line():
     text = run.iterations[0].replace(
         override=Override(iteration=0, outcome=PASS, reason="It will do")
     )
-    assert blocks.told(run, text).missed == "Marked PASS by you, though examples failed: It will do"
+    assert blocks.told(run, text) == "Marked PASS by you, though examples failed: It will do"
 
 
 @pytest.mark.parametrize(("stop", "label"), [

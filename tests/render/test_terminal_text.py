@@ -50,8 +50,8 @@ def test_a_stopped_run_is_one_screen_verdict_first(make_run):
         "- the draft",
         "+ the revised",
         f"{'':67}Draft  1 ★  2",
-        "  1? the setup; the call → E or the result? (revision              ·      ·    ·",
-        "     1 gives the result)",
+        "  1? the setup; the call → E or the result? ·                      ·      ·    ·",
+        "     revision 1: the result",
         f"  {'✓  examples passed':53}your check  ·      ✓    ·",
         "  Draft       missed 2: the why",
         "  Revision 1  examples passed",
@@ -93,7 +93,7 @@ def test_wrapping_keeps_words_and_breaks_only_what_cannot_fit():
 
 
 @pytest.mark.parametrize(("run", "first"), [
-    (STATES["question"], "q1? What"), (STATES["one to check"], "f1  17"),
+    (STATES["question"], "q1? What"), (STATES["one to check"], "f1? 17"),
     (STATES["function"], "1? average"),
 ])  # fmt: skip
 def test_a_line_goes_on_below_its_first_word(run, first):

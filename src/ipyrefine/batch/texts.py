@@ -244,7 +244,7 @@ class Table:
         head = ("Group", *map(str, range(1, len(columns) + 1)))
         return [
             blocks.Paragraph(f"{sizes}, by {say.count(len(self.points), 'result')}."),
-            blocks.Table("", head, tuple(map(tuple, cells))),
+            blocks.Output("", (head, *map(tuple, cells))),
             *(self._section(*numbered) for numbered in enumerate(self.groups, 1)),
         ]
 
@@ -264,7 +264,7 @@ class Table:
             *([blocks.Paragraph(said.sentence)] if draft.override else blocks.checks(run, draft)),
             blocks.Text(draft.text, run.task.form),
         )
-        return blocks.Section(title, found, said.label, open=not draft.override)
+        return blocks.Section(f"{title} · {said.label}", found, open=not draft.override)
 
 
 def _tell_apart(columns: Sequence[Sequence[Cell]]) -> list[int]:

@@ -1,7 +1,7 @@
 """What every surface draws a run from: blocks, without any markup, and how a run becomes them."""
 
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from ipyrefine.core import model, table
@@ -10,7 +10,7 @@ from ipyrefine.core.addresses import MASK, find_addresses
 from ipyrefine.core.coach import open_puzzle, predictions, unmet
 from ipyrefine.core.decisions import Accept, Expect, Retract
 from ipyrefine.core.effects import sentence
-from ipyrefine.core.model import Called, Form, StopReason, bare
+from ipyrefine.core.model import Called, Figure, Form, StopReason, bare
 from ipyrefine.core.points import left_open, lost_sections
 from ipyrefine.core.policy import is_bare_score
 from ipyrefine.core.readers import has_evaluator, is_read, is_to_read
@@ -28,7 +28,6 @@ from ipyrefine.core.results import (
     unfolded,
 )
 from ipyrefine.core.run import Iteration, Run
-from ipyrefine.core.stated import read_examples
 from ipyrefine.core.syntax import try_parse
 from ipyrefine.core.table import Cell, Point
 from ipyrefine.core.testing import is_critics
@@ -38,13 +37,14 @@ from ipyrefine.render.escape import strip_colours
 from ipyrefine.render.say import Label
 
 _SHORT = 100  # characters of an output that stands in the line of its title
+Kind = Literal["plain", "words", "warning", "flaw", "quiet"]
 
 
 class Paragraph(NamedTuple):
     """A few sentences, after a lead that stands out; ``words`` are the user's own, set apart."""
 
     text: str
-    kind: Literal["plain", "words", "warning", "flaw", "quiet"] = "plain"
+    kind: Kind = "plain"
     lead: str = ""
 
 
@@ -59,137 +59,75 @@ class Text(NamedTuple):
 
 
 class Output(NamedTuple):
-    """Text of a program or a model that is not the result; in the line of its title if short."""
+    """What a program or a model gave beside its text: words, a table with its head, or a figure."""
 
     title: str
-    text: str = ""
+    shown: str | tuple[tuple[str, ...], ...] | Figure = ""
     condition: str = ""  # what its code ran on, where that is less than the real thing
 
     @property
     def is_short(self) -> bool:
         """Whether it fits on one line."""
-        text = self.text.strip("\n")
+        text = self.shown.strip("\n") if isinstance(self.shown, str) else "\n"
         return "\n" not in text and len(text) <= _SHORT
 
 
 class Line(NamedTuple):
-    """What texts are held to, or what one gives or did: a row of a list or of the table."""
+    """What texts are held to, or what one gives or did to data."""
 
-    text: str = ""  # what it says; of an input its call, below the statements that run before it
+    text: str  # what it says; of an input its call, below the statements that run before it
     key: str = ""  # what it is about: the name by which an answer says which one it means
-    note: str = ""  # what qualifies it, such as the task's words behind it
-    # In the table: of the shown text and of each head, who says it, and the name to type.
+    # What qualifies it: the task's words, how to fix it, who gives what, what it was computed on.
+    notes: tuple[str, ...] = ()
+    # Of the shown text and of each text with a column, and who says it.
     mark: Label = Label("", "", "quiet")
-    source: str = ""
     marks: tuple[Label, ...] = ()
-    number: str = ""  # empty where nothing is asked
+    source: str = ""
+    number: str = ""  # what is typed to answer it; empty where it can't be answered
     folded: bool = False  # whether it is seen on a click only
-    # What texts are held to.
-    quote: str = ""  # the words of the text it rests on
-    form: Form = "prose"  # how the quote is set
-    demand: str = ""  # the words of the task that it goes against
-    fix: str = ""  # how to fix it
-    detail: str = ""  # program output
-    settled: bool = False  # whether it needs no action any more
+    place: str = ""  # the words of the text that it is about
+    detail: str = ""  # code, or what a program printed
     dismiss: str = ""  # the button that sets it aside; empty where that can't be done by itself
     drop: str = ""  # the demand that a click leaves out, by its name
     # What is asked about what a text gives or did; of a fact, whether to `keep` or to `undo` it. Of
     # what a person `may` say they need not.
     asks: Literal["right", "example", "keep", "undo", "may", "open", ""] = ""
-    value: str = ""  # the result of an input: a value, or an exception with its message
-    sign: Literal["→", "=", "·", ""] = "→"  # what stands between the two
-    before: str = ""  # what the name held before the cell ran
-    # What it may give, where that is asked; their order does not say which one the text gives.
+    value: str = ""  # the result of an input
+    sign: str = "→"  # what stands between the two
+    # The answers; of results, their order does not say which one the text gives. Of a fact, that it
+    # is meant, and that it goes.
     choices: tuple[str, ...] = ()
-    rivalry: str = ""  # who gives what, where that is asked
-    confirmed: bool | None = None  # the user's word on it
-    expected: str = ""  # what it should be, where the user says it is something else
+    word: Label | None = None  # the user's word on a result
     output: tuple["Block", ...] = ()  # of an effect, a table that it comes with
-    condition: str = ""  # what it was computed on, where that is less than the real thing
-    buttons: tuple[str, ...] = ()  # of a fact: that it is meant, and that it goes
 
     def __str__(self) -> str:
-        """What a text gives or did, in one line."""
-        value = f"{self.before} → {self.value}" if self.before else self.value
-        if self.choices:
-            value = f"{' or '.join(self.choices)}?"
-            value += f" ({self.rivalry})" if self.rivalry else ""
-        call = self.text.replace("\n", "; ")
-        if self.asks == "example":
-            return f"{call} == ?"
-        if self.asks == "keep":
-            return f"“{call}” stands in no source: {value}"
-        if self.asks == "open":
-            options = " / ".join(self.choices)
-            return f"{call} ({options})" if options else call
-        line = f"{call} {self.sign} {value}" if self.sign else f"{call}{': ' * bool(value)}{value}"
-        return " · ".join(map(str, filter(None, (line, self.condition, self.word))))
-
-    @property
-    def word(self) -> Label | None:
-        """The user's word on what a text gives."""
-        if self.expected:
-            return Label("✗", f"should be {bare(self.expected)}", "bad")
-        return None if self.confirmed is None else Label("✓", "confirmed", "good")
-
-
-class Items(NamedTuple):
-    """A titled list."""
-
-    title: str
-    items: tuple[Line, ...]
-
-
-class Table(NamedTuple):
-    """A titled table; the first column names the rows."""
-
-    title: str
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    condition: str = ""  # what its code ran on, where that is less than the real thing
-
-
-class Picture(NamedTuple):
-    """A PNG in base64, its width and height in pixels, and what it is in words."""
-
-    title: str
-    png: str
-    size: tuple[int, int]
-    caption: str
-    axes: tuple[str, ...] = ()  # what is drawn on each of its axes
-    condition: str = ""  # what its code ran on, where that is less than the real thing
-
-
-class Results(NamedTuple):
-    """What running a text did to data, for a person to allow."""
-
-    rows: tuple[Line, ...]
-
-    @property
-    def commands(self) -> str:
-        """How to answer without buttons."""
-        return "\n".join(
-            f"%refine dismiss {one.key}: “{one.buttons[0]}”; "
-            f"continue {one.key}: “{one.buttons[1]}”."
-            for one in self.rows
-            if one.buttons
-        )
+        """It in one line."""
+        said = self.text.replace("\n", "; ")
+        if self.asks == "open" and self.choices:
+            said += f" ({' / '.join(self.choices)})"
+        elif self.asks == "right" and self.choices:
+            said += f" {self.sign} {' or '.join(self.choices)}?"
+        elif self.value:
+            said += f" {self.sign} {self.value}"
+        place = say.quoted(self.place)
+        return " · ".join(map(str, filter(None, (said, place, *self.notes, self.word))))
 
 
 class Head(NamedTuple):
-    """The head of a text's column in the table of checks; of those left out, how many there are."""
+    """The head of a text's column in the table of checks."""
 
     name: str  # a short one: ``Draft``, ``1``, ``2 ★``
-    number: int | None = None  # the text's; None where some are left out
-    title: str = ""  # its name with what it came to, for a reader who doesn't see the marks
-    shown: bool = False  # whether it is the text above the table
+    number: int  # the text's
+    title: str  # its name with what it came to, for a reader who doesn't see the marks
+    shown: bool  # whether it is the text above the table
 
 
-class Checks(NamedTuple):
-    """What texts are held to: a line for each thing, and a column for each text."""
+class Lines(NamedTuple):
+    """The table of what texts are held to, with its heads; or, untitled, what one did to data."""
 
-    heads: tuple[Head, ...]  # none for a single text
     lines: tuple[Line, ...]
+    heads: tuple[Head, ...] = ()  # none for a single text
+    title: str = ""
     hint: str = ""  # what an answer would settle
     commands: str = ""  # how to answer without buttons
 
@@ -202,48 +140,29 @@ class Checks(NamedTuple):
         return " · ".join(f"{number} {word}" for word, number in counts.items() if number)
 
 
-class Told(NamedTuple):
-    """A text in one line: what it missed, and what was said of it."""
-
-    number: int
-    name: str
-    missed: str
-    said: str = ""
-    blocks: tuple["Block", ...] = ()  # all of it
-    shown: bool = False  # whether it is the text above
-
-
-class Texts(NamedTuple):
-    """The texts of a run in their order, a line each."""
-
-    lines: tuple[Told, ...]
-
-
 class Section(NamedTuple):
-    """Blocks under a heading: a name, perhaps a verdict; folded where possible."""
+    """Blocks under a heading, folded where possible; or all of a text below its line."""
 
     title: str
     blocks: tuple["Block", ...]
-    label: Label | None = None
     open: bool = False
+    said: str = ""  # of a text: what it missed, and what was said of it
+    number: int | None = None  # the text's
+    shown: bool = False  # whether it is the text above
 
-    def __str__(self) -> str:
-        return f"{self.title} · {self.label}" if self.label else self.title
 
-
-Block = Paragraph | Text | Output | Items | Table | Picture | Results | Checks | Texts | Section
+Block = Paragraph | Text | Output | Lines | Section
 
 
 # What a text gives, and what it does to data
 
 
 _NAMED = 24  # characters of a result that is said again
-_PLACES = ("the first", "the second", "the third")
 _PRINTED = "Printed"
 _ASKED, _UNFOLDED = 2, 3  # effects that ask, and those that are told before the rest folds
 # A number or truth value as NumPy writes it.
 _NUMPY = re.compile(r"\bnp\.(?:(?:u?int|float)\d+\(([-+.\w]+)\)|(True|False)_)")
-_ORDER = (model.Value, model.TableValue, model.Figure, model.Printed)
+_ORDER = (model.Value, model.TableValue, Figure, model.Printed)
 
 
 def results(run: Run, text: Iteration, waiting: Iterable[Expect | Retract] = ()) -> list[Line]:
@@ -257,106 +176,71 @@ def results(run: Run, text: Iteration, waiting: Iterable[Expect | Retract] = ())
     }
     first = unfolded(found)
     shown = [
-        _row(run, text, one, said.get(key_of(one)))._replace(folded=one not in first)
-        for one in found
+        _row(run, one, said.get(key_of(one)))._replace(folded=one not in first) for one in found
     ]
     if found and found[0] == example_asked(text, found) and not waiting:
-        shown = [Line(found[0].call, row_key(found[0]), asks="example")]
-    unsourced = [
-        Line(
-            one.place,
-            one.id,
-            value=_around(text.text, one.place),
-            asks="keep",
-            buttons=("Keep", "Delete"),
-        )
-        for one in _facts(run, text)
-        if not one.effect
-    ]
-    questions = (
-        Line(one.words, one.id, choices=one.options, asks="open")
-        for one in left_open(run, text)
-        if not one.call
-    )
-    return [*(shown or unsourced), *questions]
-
-
-def _hint(run: Run, text: Iteration, found: Sequence[table.Result]) -> str:
-    """Return what to do about results if much rests on the user's word; else nothing."""
-    verdict, looks = text.verdict, run.setup.is_look
-    if verdict is None or verdict.barred or looks or all(one.conditions for one in found):
-        return ""
-    if verdict.outcome is model.Outcome.NOT_JUDGED:
-        unread = is_to_read(run, text) and not text.reading
-        then = "; a critic reads the text too" if unread else ", and the text passes"
-        return f"Confirm {'the first, or any two' if len(found) > 1 else 'it'}{then}."
-    few = verdict.basis == "examples" and len(read_examples(run.task.text)) < 2
-    asks = verdict.passed and few and run.setup.weak_critic
-    if not asks or any(one.passed is not None for one in found):
-        return ""
-    return "It passes on one example of the task. Is the first result right?"
+        shown = [Line(found[0].call, row_key(found[0]), asks="example", value="?", sign="==")]
+    for one in () if shown else _facts(run, text):
+        if not one.effect:  # words of prose
+            near = re.search(rf"(?<!\S).{{0,32}}{re.escape(one.place)}.{{0,32}}(?!\S)", text.text)
+            shown.append(
+                Line(
+                    f"“{one.place}” stands in no source",
+                    one.id,
+                    notes=(near[0].strip(),) if near else (),
+                    asks="keep",
+                    choices=("Keep", "Delete"),
+                )
+            )
+    questions = (one for one in left_open(run, text) if not one.call)
+    return shown + [Line(one.words, one.id, choices=one.options, asks="open") for one in questions]
 
 
 def _facts(run: Run, text: Iteration) -> list[Point]:
     return [one.point for one in run.cells(text) if one.asks and one.point.kind == "fact"]
 
 
-def _around(text: str, words: str) -> str:
-    """Return the line that some words stand in, cut to what is next to them."""
-    near = re.search(rf"(?<!\S)[^\n]{{0,32}}{re.escape(words)}[^\n]{{0,32}}(?!\S)", text)
-    if near is None:
-        return words
-    start, end = near.span()
-    before = "… " if start and text[start - 1] != "\n" else ""
-    after = " …" if text[end : end + 1].strip("\n") else ""
-    return f"{before}{near[0].strip()}{after}"
-
-
 def rivalry(run: Run, row: table.Result) -> str:
-    """Return who gives which of the possible results: ``the draft gives 2, draft 2 gives 3``.
+    """Return who gives which of the possible results: ``the draft: 2, draft 2 and the critic: 3``.
 
-    Long ones are counted, as they stand beside it: ``the draft gives the first``.
+    The start of a long one stands for it.
     """
     key, told = key_of(row), list[str]()
     tests = (one for one in run.tests if not one.dropped)
     claimed = [one.gives for test in tests for one in claims(test) if key_of(one) == key]
     given_by = [given(run, one).get(key) for one in run.iterations]
-    for place, choice in enumerate(row_choices(row)):
-        long = len(bare(choice)) > _NAMED and place < len(_PLACES)
-        value = _PLACES[place] if long else bare(choice)
-        expected = any(gives_same(one, choice) for one in claimed)
+    for choice in row_choices(row):
         who = [run.mention(n) for n, one in enumerate(given_by) if one and gives_same(one, choice)]
         if len(given_by) == 1:
             who = ["this text"] * len(who)
         if len(who) > 2:
             who[1:] = [f"{len(who) - 1} more"]
-        if who:
-            verb = ("raise" if bare(choice) != choice else "give") + "s" * (len(who) == 1)
-            end = ", as the critic expects" if expected else ""
-            told.append(f"{' and '.join(who)} {verb} {value}{end}")
-        elif expected:
-            told.append(f"the critic expects {value}")
-    opens = "the task leaves it open" if row.source == "open" else ""
-    return "; ".join(filter(None, (opens, ", ".join(told))))
+        who += ["the critic"] * any(gives_same(one, choice) for one in claimed)
+        value = bare(choice)
+        value = f"{value[:_NAMED]}…" if len(value) > _NAMED else value
+        told += [f"{' and '.join(who)}: {value}"] * bool(who)
+    return ", ".join(["the task leaves it open"] * (row.source == "open") + told)
 
 
-def _row(run: Run, text: Iteration, row: table.Result, said: Called | None) -> Line:
-    confirmed = gives_same(said.gives, row.gives) if said else None
-    asked = bool(row.rivals) and confirmed is None and not row.conditions
-    value = bare(row.gives)
+def _row(run: Run, row: table.Result, said: Called | None) -> Line:
+    word = None
+    if said and gives_same(said.gives, row.gives):
+        word = Label("✓", "confirmed", "good")
+    elif said:
+        word = Label("✗", f"should be {bare(said.gives)}", "bad")
+    asked = row.rivals and not row.conditions and (word is None or word.kind == "bad")
+    value = f"{bare(row.gives)}: {row.shows}" if row.shows else bare(row.gives)
     call = laid_out(row.call) if "\n" in row.call else row.call
+    notes = rivalry(run, row) if asked else "", model.on_conditions(row.conditions)
     return Line(
         "\n".join([*_scenario(row), call]),
         row_key(row),
+        notes=tuple(filter(None, notes)),
         asks="right",
-        value=f"{value}: {row.shows}" if row.shows else value,
-        sign="→" if row.source != "cell" else "" if row.before else "=",
-        before=row.before,
+        value=f"{row.before} → {value}" if row.before else value,
+        sign="→" if row.source != "cell" else ":" if row.before else "=",
         choices=tuple(map(bare, row_choices(row))) if asked else (),
-        rivalry=rivalry(run, row) if asked else "",
-        confirmed=confirmed,
-        expected=said.gives if said and not confirmed else "",
-        condition=model.on_conditions(row.conditions),
+        word=word,
     )
 
 
@@ -370,9 +254,9 @@ def _scenario(row: table.Result) -> list[str]:
     return lines
 
 
-def outputs(text: Iteration) -> list[Output | Table | Picture]:
+def outputs(text: Iteration) -> list[Output]:
     """Return what a text gives in a check: the answer first, then what else it drew or printed."""
-    found: list[Output | Table | Picture] = []
+    found = list[Output]()
     for evidence in text.evidence:
         ran_on = model.on_conditions(evidence.conditions)
         remark = _remark(evidence)
@@ -382,7 +266,7 @@ def outputs(text: Iteration) -> list[Output | Table | Picture]:
             found.append(Output(title, condition=ran_on))
             title = ran_on = ""
         for one in ordered:
-            found += [block._replace(condition=ran_on) for block in _blocks(one, title)]
+            found += [block._replace(condition=ran_on) for block in _output(one, title)]
             title = ran_on = ""
     return found
 
@@ -394,7 +278,7 @@ def _remark(evidence: table.Result) -> model.Effect | None:
     return next((one for one in odd if not (one.name and answers)), None)
 
 
-def _blocks(output: model.Output, title: str = "") -> Sequence[Output | Table | Picture]:
+def _output(output: model.Output, title: str = "") -> list[Output]:
     match output:
         case model.Printed():
             return printed(_PRINTED, output.text)
@@ -409,12 +293,11 @@ def _blocks(output: model.Output, title: str = "") -> Sequence[Output | Table | 
             size = f"{height} × {width}" if width < output.width else size
             cut = height < output.height or width < output.width
             title = title and f"{title}: {output.phrase}{f', the first {size}' if cut else ''}"
-            body = tuple((n, *row) for n, row in zip(output.labels, output.rows, strict=True))
-            return [Table(title, (output.index, *output.columns), body)]
-        case model.Figure():
-            caption = output.phrase.capitalize()
-            title = f"{title}: {output.phrase}" if title else caption
-            return [Picture(title, output.png, output.size, caption, output.axes)]
+            body = ((n, *row) for n, row in zip(output.labels, output.rows, strict=True))
+            return [Output(title, ((output.index, *output.columns), *body))]
+        case Figure():
+            title = f"{title}: {output.phrase}" if title else output.phrase.capitalize()
+            return [Output(title, output)]
 
 
 def printed(title: str, text: str) -> list[Output]:
@@ -436,15 +319,14 @@ def account(run: Run, text: Iteration, *, alone: bool = False) -> list[Block]:
         alone: whether neither what is asked nor its results stand next to it.
     """
     found = outputs(text)
-    is_long = any(isinstance(one, Output) and not one.is_short for one in found[:1])
-    answer = 0 if is_long and found[0].title == _PRINTED else 1
-    told = _as_block(_effects_told(run, text, alone=alone)[1])
-    return [*found[:answer], *told, *found[answer:]]
+    is_long = found and found[0].title == _PRINTED and not found[0].is_short
+    answer, told = 0 if is_long else 1, _effects_told(run, text, alone=alone)[1]
+    return [*found[:answer], *_lines(told), *found[answer:]]
 
 
-def data_questions(run: Run, text: Iteration) -> list[Results]:
+def data_questions(run: Run, text: Iteration) -> list[Lines]:
     """Return what running a text did to data and no words ask for: at most two rows."""
-    return _as_block(_effects_told(run, text)[0])
+    return _lines(_effects_told(run, text)[0])
 
 
 def _effects_told(
@@ -454,53 +336,45 @@ def _effects_told(
 
     Of the latter, what is more than three lines with what is asked is folded.
     """
-    facts = [] if alone else [(one, one.effect.key) for one in _facts(run, text) if one.effect]
-    points = {key: one for one, key in reversed(facts)}
-    asking = [one.id for one, _ in facts if one.source != "run"][:_ASKED]
+    facts = [] if alone else [one for one in _facts(run, text) if one.effect]
+    points = {one.effect.key: one for one in reversed(facts) if one.effect}
+    asking = [one.id for one in facts if one.source != "run"][:_ASKED]
     asked, told = list[Line](), list[Line]()
     changed = () if alone else [one.call for one in rows(run, text) if one.before]
-    has_answer = bool(outputs(text))
-    for one, ran_on in _effects(text):
-        point = points.pop(one.key, None)
-        if point and point.id in asking:
-            asked.append(_effect(one, ran_on, point.id))
-        elif one.kind != "changed" or one.name not in changed:
-            may = point.id if point and point.source == "run" and not is_read(run, text) else ""
-            told.append(_effect(one, "" if has_answer or told else ran_on, may, asks="may"))
+    has_answer, may_say = bool(outputs(text)), not is_read(run, text)
+    for evidence in text.evidence:
+        ran_on, remark = model.on_conditions(evidence.conditions), _remark(evidence)
+        for one in evidence.effects:
+            point = None if one == remark else points.pop(one.key, None)
+            if point and point.id in asking:
+                asked.append(_effect(one, ran_on, point.id, "undo"))
+            elif one != remark and (one.kind != "changed" or one.name not in changed):
+                may = point.id if point and point.source == "run" and may_say else ""
+                told.append(_effect(one, "" if has_answer or told else ran_on, may, "may"))
     asked.sort(key=lambda line: asking.index(line.key))
     most = max(1, _UNFOLDED - len(asked))
     most += len(told) == most + 1  # folding a single line saves none
     return asked, [one._replace(folded=number >= most) for number, one in enumerate(told)]
 
 
-def _effects(text: Iteration) -> list[tuple[model.Effect, str]]:
-    """Return what a text did to data, each with what that was seen on."""
-    return [
-        (one, model.on_conditions(evidence.conditions))
-        for evidence in text.evidence
-        for one in evidence.effects
-        if one != _remark(evidence)
-    ]
-
-
-def _effect(
-    one: model.Effect, ran_on: str, point: str = "", *, asks: Literal["undo", "may"] = "undo"
-) -> Line:
+def _effect(one: model.Effect, ran_on: str, point: str, asks: Literal["undo", "may"]) -> Line:
     line = f"line {one.line}" if one.line and one.kind not in ("unchanged", "warning") else ""
     return Line(
         sentence(one),
         point,
-        value=line,
-        sign="·" if line else "",
-        output=tuple(_blocks(one.head)) if one.head else (),
+        notes=tuple(filter(None, (line, ran_on))),
+        mark=_ASKS if point and asks == "undo" else Label("\N{EN DASH}", "", "quiet"),
+        number=point,
+        output=tuple(_output(one.head)) if one.head else (),
         asks=asks if point else "",
-        condition=ran_on,
-        buttons=say.effect_buttons(one) if point else (),
+        choices=say.effect_buttons(one) if point else (),
     )
 
 
-def _as_block(found: Sequence[Line]) -> list[Results]:
-    return [Results(tuple(found))] if found else []
+def _lines(found: Sequence[Line]) -> list[Lines]:
+    how = "%refine dismiss {0.key}: “{0.choices[0]}”; continue {0.key}: “{0.choices[1]}”."
+    commands = [how.format(one) for one in found if one.choices]
+    return [Lines(tuple(found), commands="\n".join(commands))] if found else []
 
 
 # The table of a run: a line for each thing that texts are held to, a column for each text
@@ -545,7 +419,7 @@ _BY: dict[model.Basis, str] = {
     "critique": "its tests",
     "run": "run",
 }
-_Columns = Sequence[Iteration | None]
+_Columns = Sequence[Iteration]
 
 
 def checks(
@@ -554,7 +428,7 @@ def checks(
     waiting: Iterable[Expect | Retract] = (),
     *,
     every: bool = False,
-) -> list[Checks]:
+) -> list[Lines]:
     """Return the table of what texts are held to, as one of them is shown; none without a line.
 
     What asks stands first, then what is missed, then what holds. What an evaluator says is never
@@ -566,23 +440,43 @@ def checks(
         waiting: what the user said of results and the run has not taken up yet.
         every: whether more texts have their columns than fit beside each other.
     """
-    heads = _heads(run, text, every=every)
-    texts = [None if one.number is None else run.iterations[one.number] for one in heads]
+    total, last = len(run.iterations), _LAST_OF_ALL if every else _LAST
+    shown = {0, run.best, text.number, *range(total - last, total)}
+    texts = [one for one in run.iterations if total > 1 and one.number in shown]
     asked, tested = results(run, text, waiting), _tested(run, text)
     lines = [
-        *_asked_lines(run, text, asked, texts, tested),
+        *_asked_lines(run, text, asked, texts, tested, waiting),
         *([_evaluator(run, text, texts)] if has_evaluator(run) else ()),
         *_held_to(run, text, texts, tested),
     ]
-    shown, found = 0, list[Line]()
+    unfolded, found = 0, list[Line]()
     for line in sorted(lines, key=_order):
-        folded = line.folded or (shown >= _MOST_LINES and line.source != "evaluator")
-        shown += not folded
+        folded = line.folded or (unfolded >= _MOST_LINES and line.source != "evaluator")
+        unfolded += not folded
         found.append(line._replace(folded=folded))
     first = {one.asks: one.key for one in reversed(asked)}
     commands = [how.format(first[one]) for one, how in _COMMANDS.items() if one in first]
     hint = "" if "example" in first else _hint(run, text, [row for row, _ in tested.values()])
-    return [Checks(tuple(heads), tuple(found), hint, "\n".join(commands))] if found else []
+    table = Lines(
+        tuple(found),
+        tuple(_head(run, one, text) for one in texts),
+        "Checks",
+        hint,
+        "\n".join(commands),
+    )
+    return [table] if found else []
+
+
+def _hint(run: Run, text: Iteration, found: Sequence[table.Result]) -> str:
+    """Return which answers about results would be enough, where they would be."""
+    verdict = text.verdict
+    if verdict is None or verdict.barred or verdict.outcome is not model.Outcome.NOT_JUDGED:
+        return ""
+    if run.setup.is_look or all(one.conditions for one in found):
+        return ""
+    unread = is_to_read(run, text) and not text.reading
+    then = "; a critic reads the text too" if unread else ", and the text passes"
+    return f"Confirm {'the first, or any two' if len(found) > 1 else 'it'}{then}."
 
 
 def _missed(run: Run, text: Iteration) -> list[Line]:
@@ -599,21 +493,10 @@ def _order(line: Line) -> int:
     return {"?": 3, "✓": 4}.get(line.mark.symbol, 5)
 
 
-def _heads(run: Run, text: Iteration, *, every: bool) -> list[Head]:
-    total, last = len(run.iterations), _LAST_OF_ALL if every else _LAST
-    kept = {0, run.best, text.number, *range(total - last, total)}
-    found, left_out = list[Head](), 0
-    for one in run.iterations if total > 1 else ():
-        if total > last + 2 and one.number not in kept:
-            left_out += 1
-            continue
-        if left_out:
-            found.append(Head(f"+{left_out}", title=say.count(left_out, "more text")))
-            left_out = 0
-        name, star = run.name(one.number), " ★" * (one.number == run.best)
-        title = f"{name}: {say.verdict(run, one).label.word}"
-        found.append(Head(name.removeprefix("Revision ") + star, one.number, title, one is text))
-    return found
+def _head(run: Run, one: Iteration, text: Iteration) -> Head:
+    name, star = run.name(one.number), " ★" * (one.number == run.best)
+    title = f"{name}: {say.verdict(run, one).label.word}"
+    return Head(name.removeprefix("Revision ") + star, one.number, title, one is text)
 
 
 # By their names, the results that are shown, and the tests that claim nothing but one of these.
@@ -629,27 +512,42 @@ def _tested(run: Run, text: Iteration) -> _Tested:
 
 
 def _asked_lines(
-    run: Run, text: Iteration, asked: Iterable[Line], texts: _Columns, tested: _Tested
+    run: Run,
+    text: Iteration,
+    asked: Iterable[Line],
+    texts: _Columns,
+    tested: _Tested,
+    waiting: Iterable[Expect | Retract],
 ) -> Iterator[Line]:
     """Yield what a text gives where somebody may say whether that is right."""
-    values = [given(run, one) if one else {} for one in texts]
+    values = [given(run, one) for one in texts]
+    said = (one for one in (*run.task.clarifications, *waiting) if not isinstance(one, Retract))
+    wanted = {key_of(one): one.gives for one in said}
     for place, one in enumerate(asked, start=1):
         row, tests = tested.get(one.key, (None, []))
-        mark, source, note, marks = _ASKS, "" if row else "critic", "", [_NONE for _ in texts]
+        mark, source, notes, marks = (
+            _ASKS,
+            "" if row else "critic",
+            one.notes,
+            [_NONE for _ in texts],
+        )
+        number = str(place) if row else one.key
         if row:
+            number *= not row.conditions
             found = (value.get(key_of(row)) for value in values)
-            said, wanted = one.confirmed is not None, one.expected or row.gives
-            marks = [_NONE if v is None else _GIVEN[gives_same(v, wanted), said] for v in found]
-        if one.confirmed is not None:
-            mark, source = _HOLDS if one.confirmed else _MISSES, "you"
+            right = wanted.get(key_of(row), row.gives)
+            marks = [
+                _NONE if v is None else _GIVEN[gives_same(v, right), bool(one.word)] for v in found
+            ]
+        if one.word:
+            mark, source = _HOLDS if one.word.kind == "good" else _MISSES, "you"
         elif tests:
             mark, source = _mark(text, tests[0]), "its test"
-            note = say.quoted(tests[0].quote) if tests[0].blocking else ""
+            notes = (*notes, *[say.quoted(tests[0].quote)] * tests[0].blocking)
             marks = [_mark(column, tests[0]) for column in texts]
         elif one.asks == "right" and not one.choices:
             mark = Label("", "to confirm", "quiet")
-        number = "" if one.condition else str(place) if row else one.key
-        yield one._replace(mark=mark, source=source, note=note, marks=tuple(marks), number=number)
+        yield one._replace(mark=mark, source=source, notes=notes, marks=tuple(marks), number=number)
 
 
 def _held_to(run: Run, text: Iteration, texts: _Columns, tested: _Tested) -> Iterator[Line]:
@@ -658,7 +556,7 @@ def _held_to(run: Run, text: Iteration, texts: _Columns, tested: _Tested) -> Ite
     by_points = set[str]()
     for point in run.points.values():
         result = text.results.get(point.id)
-        tried = any(one and point.id in one.results for one in texts)
+        tried = any(point.id in one.results for one in texts)
         untried = is_critics(point) and (tried or point.text == text.number)
         if point.id in told or not (result or untried):
             continue
@@ -677,8 +575,7 @@ def _held_to(run: Run, text: Iteration, texts: _Columns, tested: _Tested) -> Ite
         if answered or only_score or (cell and cell.asks):
             continue
         marks = tuple(_mark(one, point) for one in texts)
-        line, mark = item(run, point, result), _mark(text, point)
-        yield line._replace(mark=mark, source=_source(run, point), marks=marks)
+        yield point_line(run, text, point)._replace(source=_source(run, point), marks=marks)
     for evidence in text.evidence:
         empty = evidence.passed is None and not evidence.not_run and not evidence.shows
         # What the user confirmed has lines of its own.
@@ -686,10 +583,9 @@ def _held_to(run: Run, text: Iteration, texts: _Columns, tested: _Tested) -> Ite
         ran = evidence.basis == "run" and evidence.passed
         told_by = evidence.passed is False and evidence.name in by_points
         if not (quiet or ran or told_by):
-            of_texts = ((one.evidence if one else ()) for one in texts)
             marks = tuple(
-                next((evidence_mark(one) for one in every if one.name == evidence.name), _NONE)
-                for every in of_texts
+                next((evidence_mark(e) for e in one.evidence if e.name == evidence.name), _NONE)
+                for one in texts
             )
             yield _check(run, evidence)._replace(marks=marks)
 
@@ -703,45 +599,43 @@ def _check(run: Run, evidence: table.Result) -> Line:
         short, detail = detail * (line not in detail), ""
     return Line(
         line,
+        notes=tuple(filter(None, (short, model.on_conditions(evidence.conditions)))),
         mark=evidence_mark(evidence),
         source=_BY.get(evidence.basis, ""),
-        note=" · ".join(filter(None, (short, model.on_conditions(evidence.conditions)))),
         detail=detail,
         drop=evidence.name if evidence.name in run.demands else "",
     )
 
 
-def item(run: Run, point: Point, result: table.Result | None) -> Line:
+def point_line(run: Run, text: Iteration, point: Point) -> Line:
     """Return a point as a text misses, holds or has mended it, in words."""
-    cell, test, dismiss = Cell(point, result) if result else None, is_critics(point), "Dismiss"
-    settled = bool(cell and (cell.result.passed or cell.point.dropped))
-    notes = []
+    result, test = text.results.get(point.id), is_critics(point)
+    passed = result and result.passed
+    stated = "task" if point.blocking or not test else "not in the task"
+    quote = f"{stated}: {say.quoted(point.quote)}" if point.quote else ""
+    settled = passed or bool(result and point.dropped)
+    fix = f"Fix: {point.fix}" if point.fix and not settled else ""
     if test:
-        untried = "" if cell else "It came after this text."
+        untried = result.shows if result and passed is None else ""
+        untried = untried if result else "It came after this text."
         if point.dropped:
             untried = point.reason or _DROPPED[point.dropped]
-        elif result and result.passed is None:
-            untried = result.shows
-        quote = say.quoted(point.quote)
-        baseless = f"not in the task: {quote}" if quote and not point.blocking else ""
-        notes = [untried, _VACUOUS.word if result and not result.counts else "", baseless]
-        dismiss = "Doesn't follow" if point.blocking else dismiss
-    elif cell:
+        notes = [quote, untried, _VACUOUS.word if result and not result.counts else ""]
+        dismiss = "Doesn't follow" if point.blocking else "Dismiss"
+    else:
         # The words of an error, or of what became of data, stand there once it is mended, too.
-        mended = (point.check or point.kind == "fact") and cell.result.passed is True
-        notes = ["suggestion" * (not cell.weighs), "back again" * cell.result.again]
-        notes.append("no longer" if mended else "")
-        dismiss = "" if point.binding else "It is ready" if point.kind == "reading" else dismiss
+        mended = (point.check or point.kind == "fact") and passed
+        weighs = point.blocking and bool(result and result.counts)
+        again = "back again" * bool(result and result.again)
+        notes = [quote, "suggestion" * (not weighs), again, "no longer" if mended else ""]
+        dismiss = "It is ready" if point.kind == "reading" else "Dismiss" * (not point.binding)
     return Line(
         say.with_contest(say.point_line(point, result), point),
         point.id,
-        note=" · ".join(filter(None, notes)),
-        quote=point.place,
-        form=run.task.form,
-        demand=point.quote if point.blocking or not test else "",
-        fix="" if settled else point.fix,
+        notes=tuple(filter(None, (*notes, fix))),
+        mark=_mark(text, point),
+        place=point.place,
         detail=point.code,
-        settled=settled,
         dismiss=dismiss,
     )
 
@@ -761,13 +655,12 @@ def _evaluator(run: Run, text: Iteration, texts: _Columns) -> Line:
     said = [one.evaluation for one in run.iterations if one.evaluation]
     scores = ", ".join(say.score(one.score) for one in said if one.score is not None)
     target = f": {scores} (target {say.score(run.limits.target)})" if scores else ""
-    marks = tuple(_reader_mark(run, one) for one in texts)
-    mark = _reader_mark(run, text)
-    return Line(f"your evaluator{target}", mark=mark, source="you", marks=marks)
+    mark, *marks = (_reader_mark(run, one) for one in (text, *texts))
+    return Line(f"your evaluator{target}", mark=mark, source="you", marks=tuple(marks))
 
 
-def _reader_mark(run: Run, text: Iteration | None) -> Label:
-    said = text.evaluation if text else None
+def _reader_mark(run: Run, text: Iteration) -> Label:
+    said = text.evaluation
     if said is None:
         return _NONE
     if said.failure:
@@ -778,8 +671,8 @@ def _reader_mark(run: Run, text: Iteration | None) -> Label:
     return _HOLDS if passed else _MISSES
 
 
-def _mark(text: Iteration | None, point: Point) -> Label:
-    result = text.results.get(point.id) if text else None
+def _mark(text: Iteration, point: Point) -> Label:
+    result = text.results.get(point.id)
     if result is None:
         return _NONE
     if point.dropped:
@@ -809,8 +702,7 @@ def texts(
     shown: Iteration | None = None,
     *,
     whole: bool = True,
-    apart: Container[int] = (),
-) -> list[Texts]:
+) -> list[Section]:
     """Return a line for each text: what it missed and what was said of it; none for a single one.
 
     A single text of which somebody said something as a whole has its line, too.
@@ -819,39 +711,39 @@ def texts(
         run: the run.
         shown: the text that is shown above.
         whole: whether all of each text is below its line, and not only what was said of that one.
-        apart: the texts by number whose outputs stand elsewhere.
     """
-    found = list[Told]()
+    found, is_told = list[Section](), len(run.iterations) > 1
     for text in run.iterations:
-        line, said = told(run, text), feedback(run, text)
+        feedback_, missed = feedback(run, text), told(run, text)
+        is_told = is_told or bool(text.judgement or feedback_)
+        first = next((one.text for one in feedback_), "").strip().partition("\n")[0]
+        first = _SENTENCE.split(first, maxsplit=1)[0]
+        if first and first.rstrip(".") not in missed:
+            missed += f" {say.quoted(first)}"
+        below: list[Block] = [*feedback_] if text is shown else []
         if whole:
-            below = version(run, text, shown, with_outputs=text.number not in apart)
-        else:
-            says_more = text is shown and "".join(one.text for one in said) != line.said
-            below = [*said] if says_more else []
-        found.append(line._replace(blocks=tuple(below), shown=text is shown))
-    is_told = any(one.number or one.judgement or feedback(run, one) for one in run.iterations)
-    return [Texts(tuple(found))] if is_told else []
+            below = version(run, text, shown)
+        elif "".join(one.text for one in feedback_) == first:
+            below = []
+        name, number = run.name(text.number), text.number
+        found.append(Section(name, tuple(below), said=missed, number=number, shown=text is shown))
+    return found if is_told else []
 
 
-def told(run: Run, text: Iteration) -> Told:
-    """Return a text in one line: how many points it missed, its verdict, and what was said."""
+def told(run: Run, text: Iteration) -> str:
+    """Return a text in one line: how many points it missed, and its verdict."""
     missed = say.verdict(run, text).line
     if text.failure:
-        missed = say.NO_NEW_TEXT.word
-    elif text.verdict is None:
-        missed = "not read yet" if say.running(run) else "not read"
-    elif not text.override and text.verdict.why != "scored":  # a score is of them all
-        cells = [one for one in run.cells(text) if one.blocks]
-        by_points = {one.point.check for one in cells}
-        failed = [one for one in text.evidence if one.failed and one.name not in by_points]
-        if number := len(failed) + len(cells):
-            missed = f"missed {number}: {missed}"
-    first = next((one.text for one in feedback(run, text)), "").strip().partition("\n")[0]
-    first = _SENTENCE.split(first, maxsplit=1)[0]
-    return Told(
-        text.number, run.name(text.number), missed, "" if first.rstrip(".") in missed else first
-    )
+        return say.NO_NEW_TEXT.word
+    if text.verdict is None:
+        return "not read yet" if say.running(run) else "not read"
+    if text.override or text.verdict.why == "scored":  # a score is of them all
+        return missed
+    cells = [one for one in run.cells(text) if one.blocks]
+    by_points = {one.point.check for one in cells}
+    failed = [one for one in text.evidence if one.failed and one.name not in by_points]
+    number = len(failed) + len(cells)
+    return f"missed {number}: {missed}" if number else missed
 
 
 def feedback(run: Run, text: Iteration) -> list[Paragraph]:
@@ -869,17 +761,16 @@ def feedback(run: Run, text: Iteration) -> list[Paragraph]:
     return found
 
 
-def version(
-    run: Run, text: Iteration, shown: Iteration | None = None, *, with_outputs: bool = True
-) -> list[Block]:
+def version(run: Run, text: Iteration, shown: Iteration | None = None) -> list[Block]:
     """Return all of a text: what was written, what it misses and gives, and what was said of it.
 
     What stands elsewhere of the text that is shown there is left out.
     """
     found = writing(run, text) if text is not shown or text.parent is not None else []
     if text is not shown:
-        found += _items("Missed", _missed(run, text))
-        found += account(run, text, alone=True) if with_outputs else []
+        if missed := _missed(run, text):
+            found.append(Lines(tuple(missed), title="Missed"))
+        found += account(run, text, alone=True)
     usage, why = say.usage_parts(text.usage), say.verdict(run, text).sentence
     return [
         *found,
@@ -890,17 +781,15 @@ def version(
     ]
 
 
-def claims_of(run: Run, text: Iteration) -> list[Block]:
+def claims_of(run: Run, text: Iteration) -> list[Paragraph]:
     """Return the changes that a revision claims for what it was written for."""
     items = (
-        Line(
-            f"{run.points[id_].words if id_ in run.points else id_} → "
-            f"{'left as it is: ' if id_ in text.contested else ''}{summary}"
-        )
+        f"{run.points[id_].words if id_ in run.points else id_} → "
+        f"{'left as it is: ' if id_ in text.contested else ''}{summary}"
         for id_, summary in text.changes.items()
         if summary
     )
-    return _items("What it says it changed", items)
+    return _listed("What it says it changed", items)
 
 
 def writing(run: Run, text: Iteration) -> list[Block]:
@@ -925,9 +814,9 @@ def failure(text: Iteration) -> Paragraph:
     return Paragraph(text.failure, "flaw", "No usable text from the model:")
 
 
-def _items(title: str, items: Iterable[Line]) -> list[Block]:
-    found = tuple(items)
-    return [Items(title, found)] if found else []
+def _listed(title: str, items: Iterable[str]) -> list[Paragraph]:
+    text = "\n".join(items)
+    return [Paragraph(text, lead=f"{title}:")] if text else []
 
 
 # A whole run
@@ -937,17 +826,15 @@ _EXITS: dict[str, Callable[[str], list[str]]] = {
     "New addresses in it: {}.": find_addresses,
     "Left masked: {}. No secret stood there before, so fill it in yourself.": MASK.findall,
 }
-_MOST_SCORES = 50  # a panel sends all of them again with each iteration
 
 
 def record(run: Run) -> list[Block]:
-    """Return the blocks of a whole run: the outcome first, then how it came about."""
+    """Return the blocks of a whole run below its verdict: the outcome, then how it came about."""
     text = run.chosen
     if run.setup.coach:
         own = [Text(text.text, "code", title="Your code")] if text else []
-        return [Paragraph("", lead=str(say.verdict(run, text).label)), *coached(run), *own]
+        return [*puzzle(run), *predicted(run), *own]
     return [
-        summary(run),
         *map(Paragraph, filter(None, (say.stop_message(run),))),
         *after_run(run),
         *warnings(run, text),
@@ -960,9 +847,9 @@ def record(run: Run) -> list[Block]:
     ]
 
 
-def summary(run: Run) -> Paragraph:
-    """Return the line at the top: the stage or the verdict, then numbers."""
-    said, text, parts = say.verdict(run, run.chosen), run.chosen, list[str]()
+def summary(run: Run) -> str:
+    """Return the line below the verdict: which text, what the run took, and why it stopped."""
+    text, parts = run.chosen, list[str]()
     if text and not run.setup.is_look:
         kind = "best" if run.best in (None, text.number) else "accepted"
         revisions = say.count(run.allowed_revisions, "revision")
@@ -970,10 +857,7 @@ def summary(run: Run) -> Paragraph:
     parts += say.usage_parts(run.usage, run.seconds)
     if run.stop_reason and not run.setup.is_look:
         parts.append(f"stopped: {say.STOPS[run.stop_reason]}")
-    line = "".join(f"· {part} " for part in parts)
-    return Paragraph(
-        line, lead=say.STAGES[run.stage] if run.stage and say.running(run) else str(said)
-    )
+    return " · ".join(parts)
 
 
 def details(run: Run, text: Iteration | None) -> list[Block]:
@@ -991,7 +875,6 @@ def details(run: Run, text: Iteration | None) -> list[Block]:
         *(Paragraph(one, "quiet") for one in said if one),
         *decisions(run),
         *explanations(run),
-        *scores(run),
         *usage(run),
         *settings(run),
     ]
@@ -1051,21 +934,10 @@ def unfinished(run: Run) -> list[Block]:
     return [Text(run.unfinished, run.task.form, run.task.language, "Written before it stopped")]
 
 
-def scores(run: Run) -> list[Block]:
-    """Return the scores from the second verdict on."""
-    latest = (one.verdict for one in run.iterations[-_MOST_SCORES:])
-    values = [one.score if one else None for one in latest]
-    if sum(one.verdict is not None for one in run.iterations) < 2 or not say.has_scores(run):
-        return []
-    line = f"Scores {say.sparkline(values)} {' → '.join(map(say.score, values))}"
-    line += f" (target {say.score(run.limits.target)})"
-    return [Paragraph(line, "quiet")]
-
-
 def usage(run: Run) -> list[Block]:
     """Return calls, tokens, time and cost of each stage."""
     head = ("Stage", "Calls", "Prompt tokens", "Cached", "Completion tokens", "Time", "Cost")
-    found = tuple(
+    found = (
         (
             say.STAGES.get(stage, stage),
             str(used.calls),
@@ -1077,7 +949,7 @@ def usage(run: Run) -> list[Block]:
         )
         for stage, used in run.spent.items()
     )
-    return [Table("Usage by stage", head, found)] if found else []
+    return [Output("Usage by stage", (head, *found))] if run.spent else []
 
 
 def settings(run: Run) -> list[Block]:
@@ -1085,15 +957,16 @@ def settings(run: Run) -> list[Block]:
     task = run.task
     if run.setup.is_look:
         return [Paragraph(f"checks {', '.join(run.setup.checks) or '(none)'}", "quiet")]
-    listed = {
-        "Your answers": [Line(one.sentence) for one in task.clarifications],
-        "Shown to the model": [Line(one.text, one.phrase) for one in task.materials if one.phrase],
-        "Criteria": [Line(one.definition, one.name) for one in task.criteria],
-        "Checklist": [*map(Line, task.checklist)],
-    }
     return [
         Paragraph(task.text, "words"),
-        *(block for title, found in listed.items() for block in _items(title, found)),
+        *_listed("Your answers", (one.sentence for one in task.clarifications)),
+        *(
+            Paragraph(one.text, lead=f"Shown to the model: {one.phrase}")
+            for one in task.materials
+            if one.phrase
+        ),
+        *_listed("Criteria", (f"{one.name}: {one.definition}" for one in task.criteria)),
+        *_listed("Checklist", task.checklist),
         Paragraph(" · ".join(say.settings(run)), "quiet"),
     ]
 
@@ -1102,11 +975,6 @@ def settings(run: Run) -> list[Block]:
 
 
 _PREDICT = "What does it give? Predict it: a value as Python, or the name of an exception."
-
-
-def coached(run: Run) -> list[Block]:
-    """Return the input whose result a student is to predict, and what they predicted."""
-    return [*puzzle(run), *predicted(run)]
 
 
 def puzzle(run: Run) -> list[Block]:
@@ -1128,15 +996,11 @@ def predicted(run: Run) -> list[Block]:
         also = [f"“{quote}”" for quote in unmet(run)]
         also += [one.words for one in sorted(left, key=lambda one: not one.weighs)]
     made = (
-        Line(_prediction(one), one.code.replace("\n", "; "))
+        f"{one.code}: {_prediction(one)}".replace("\n", "; ")
         for one in run.attempts
         if one.predicted
     )
-    return [
-        *blocks,
-        *_items("Look at this too", map(Line, also)),
-        *_items("Your predictions", made),
-    ]
+    return [*blocks, *_listed("Look at this too", also), *_listed("Your predictions", made)]
 
 
 def _prediction(attempt: model.Attempt) -> str:

@@ -21,8 +21,7 @@ _INLINE = re.compile(
     r"|(?<![\w*\\])(?P<star>\*)(?=[^\s*])([^*]{1,300}?)(?<=[^\s*])(?P=star)(?![\w*])"
     r"|(?<![\w\\])(?P<line>_)(?=[^\s_])([^_]{1,300}?)(?<=[^\s_])(?P=line)(?!\w)"
 )
-_QUOTE = re.compile(r"“[^“”\n]+”")
-_NAME = re.compile(r"`([^`\n]+)`")
+_NAME = re.compile(r"`([^`\n]+)`|(“[^“”`\n]+”)")
 _HEADING = re.compile(r" {0,3}#{1,6} +(?=\S)")
 _ITEM = re.compile(r"([ \t]*)([-*+] )(?=\S)")
 _FENCE = re.compile(r" {0,3}(?:```|~~~)")
@@ -45,8 +44,11 @@ def sentence_html(text: str) -> Markup:
 
     A name or a quote has a direction of its own, so one in Arabic turns nothing around it.
     """
-    html = _QUOTE.sub(r"<bdi>\g<0></bdi>", str(prose(text)))
-    return Markup(_NAME.sub(r'<code dir="auto">\1</code>', html))
+
+    def set_apart(found: re.Match[str]) -> str:
+        return f"<bdi>{found[2]}</bdi>" if found[2] else f'<code dir="auto">{found[1]}</code>'
+
+    return Markup(_NAME.sub(set_apart, str(prose(text))))
 
 
 def markdown_lines(text: str, quotes: Sequence[str] = ()) -> Iterator[Markup]:

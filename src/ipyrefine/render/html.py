@@ -101,16 +101,26 @@ def record_html(run: Run, *, note: str = "", panel: str = "") -> str:
 
     A panel's id hides it while that panel is on the page.
     """
-    context = _context(run, View(), note, live=False)
-    body = _render("coach_record" if run.setup.coach else "record", context)
-    html = _static(body, "rf-record", panel)
+    decided = run.stop_reason in (StopReason.ACCEPTED, StopReason.OVERRIDDEN)
+    said = say.receipt(run) if decided else say.verdict(run, run.chosen)
+    numbers = [] if run.setup.coach else [blocks.Paragraph(blocks.summary(run), "quiet")]
+    context = {
+        "label": said.label,
+        "basis": "" if run.setup.coach else said.line,
+        "decided": decided,
+        "note": note,
+        "found": [*numbers, *blocks.record(run)],
+        "live": False,
+    }
+    html = _static(_render("record", context), "rf-record", panel)
     # In a Markdown export a blank line would end the HTML.
     return _BLANK.sub(r"\n\1<i></i>", html)
 
 
-def blocks_html(blocks: Iterable[Block]) -> str:
+def blocks_html(found: Iterable[Block]) -> str:
     """Return blocks as HTML with its style sheet."""
-    return _static(_render("blocks_page", {"found": blocks}))
+    page: Any = _templates().get_template("blocks.html").module
+    return _static(page.blocks(found).strip())
 
 
 def _static(body: str, kind: str = "", panel: str = "") -> str:
@@ -135,14 +145,14 @@ def panel_html(parts: dict[str, str], panel: str) -> str:
 
 def panel_parts(run: Run | None, view: View, note: str = "") -> dict[str, str]:
     """Return the HTML of each part of a panel; a run may be None before its first event."""
-    context: dict[str, Any] = {"note": note, "live": True, "stop_message": "", "warnings": []}
+    context: dict[str, Any] = {"note": note, "stop_message": "", "warnings": []}
     shown = dict(zip(PARTS, PARTS, strict=True))
     if run is None:
         shown = {"top": "starting", "notices": "notices"}
         if view.setup:
             context, shown = {"view": view}, {"form": "setup"}
     else:
-        context = _context(run, view, note, live=True)
+        context = _context(run, view, note)
         if run.setup.coach:
             shown = {"top": "top" if context["running"] else "coach", "notices": "notices"}
         elif run.stop_reason is StopReason.ACCEPTED:
@@ -221,44 +231,42 @@ def _render(name: str, context: dict[str, Any]) -> str:
     return _templates().get_template(f"{name}.html").render(context).strip()
 
 
-def _context(run: Run, view: View, note: str, *, live: bool) -> dict[str, Any]:
+def _context(run: Run, view: View, note: str) -> dict[str, Any]:
     number = about_number(run, view)
     about = None if number is None else run.iterations[number]
     told = run.stop_reason in _TOLD or run.setup.coach or run.setup.is_look
-    stopped = run.iterations and not told and (live or not note)
     context = (
-        _top_context(run, view, about, live=live)
+        _top_context(run, view, about)
         | {
             "run": run,
             "view": view,
-            "live": live,
+            "live": True,
             "note": note,
             "next": "" if view.setup or view.form in _FORMS else "rf-next",  # a form has its own
             "unfinished": blocks.unfinished(run),
             "explained": [one for one in run.explanations if one.iteration == number][-1:],
-            "stop_message": run.message if stopped else "",  # the header says what is still open
+            # The header says what is still open.
+            "stop_message": run.message if run.iterations and not told else "",
             "asked": blocks.puzzle(run),
             "said": blocks.predicted(run) if run.setup.coach else [],
             "warnings": [one.text for one in blocks.warnings(run, about) if one.kind == "warning"],
             "criteria": [criterion.name for criterion in run.task.criteria],
             "edited": run.points.get(view.finding or ""),
-            "details": blocks.details(run, about) if not live or "details" in view.folds else [],
+            "details": blocks.details(run, about) if "details" in view.folds else [],
         }
     )
     if about:
-        context |= _text_context(run, view, about, context["basis"], live=live)
+        context |= _text_context(run, view, about, context["basis"])
     return context
 
 
-def _top_context(run: Run, view: View, about: Iteration | None, *, live: bool) -> dict[str, Any]:
+def _top_context(run: Run, view: View, about: Iteration | None) -> dict[str, Any]:
     # Texts that have a verdict keep it while they are tried on one more result.
     tries = run.stage is Stage.CHECK and all(one.verdict for one in run.iterations)
     running = say.running(run)
-    busy = live and running and not tries
-    decided = run.stop_reason is StopReason.ACCEPTED or (
-        run.stop_reason is StopReason.OVERRIDDEN and not live
-    )
-    reading = live and say.awaits_reading(run, about)
+    busy = running and not tries
+    decided = run.stop_reason is StopReason.ACCEPTED
+    reading = say.awaits_reading(run, about)
     said = say.receipt(run) if decided else say.verdict(run, about)
     basis, base, name = said.line, None, run.name(view.under_way)
     writes = busy and run.stage in WRITING
@@ -275,7 +283,6 @@ def _top_context(run: Run, view: View, about: Iteration | None, *, live: bool) -
         "base": base,
         "busy": busy,
         "reading": reading,
-        "decided": decided,
         "label": said.label,
         "basis": basis,
         "writing": f"{name.removeprefix('Revision ')}…" if writes and run.iterations else "",
@@ -285,9 +292,7 @@ def _top_context(run: Run, view: View, about: Iteration | None, *, live: bool) -
     }
 
 
-def _text_context(
-    run: Run, view: View, about: Iteration, basis: str, *, live: bool
-) -> dict[str, Any]:
+def _text_context(run: Run, view: View, about: Iteration, basis: str) -> dict[str, Any]:
     form, language = run.task.form, run.task.language
     other = about.parent
     if view.best and run.best is not None and run.best != about.number:
@@ -296,7 +301,7 @@ def _text_context(
     open_ = [one for one in run.cells(about) if one.is_open and one.point.place]
     pinned = _pin(run, about, open_) if form == "prose" else {}
     revert = None
-    if live and old is not None:
+    if old is not None:
         make: Any = _templates().get_template("controls.html").module
 
         def revert(hunk: int) -> str:
@@ -315,9 +320,8 @@ def _text_context(
     }
     data = blocks.data_questions(run, about)
     grid = blocks.checks(run, about, view.waiting, every=all_texts)
-    rows = [*(one for block in data for one in block.rows)]
-    rows += (one for block in grid for one in block.lines if one.asks)
-    asked = (one for one in rows if one.buttons or one.choices or one.asks == "open")
+    rows = [one for block in (*data, *grid) for one in block.lines if one.asks]
+    asked = (one for one in rows if one.choices or one.asks == "open")
     asks = next((one for one in asked if not one.word), None)  # the first that buttons settle
     said = (one.words for one in to_check(run, about) if asks and one.id == asks.key)
     lost = any(one.kind == "unchanged" for one in about.effects.values())
@@ -333,7 +337,7 @@ def _text_context(
         "parts": _stretches(about.text, old, form, language, pinned, open_, revert),
         "failure": blocks.failure(about),
         "grid": grid,
-        "told": blocks.texts(run, about, whole=not live, apart=accounts),
+        "told": blocks.texts(run, about, whole=False),
         "selectable": [one for one in run.cells(about) if one.actionable],
         "asks": asks,
         "asks_told": basis and any(one.startswith(basis) for one in said),
@@ -347,7 +351,7 @@ def _pin(run: Run, about: Iteration, found: Iterable[Cell]) -> dict[int, list[Li
     for one in found:
         place = line_of(about.text, one.point.place)
         if place is not None and one.actionable:
-            pinned.setdefault(place, []).append(blocks.item(run, *one))
+            pinned.setdefault(place, []).append(blocks.point_line(run, about, one.point))
     return pinned
 
 

@@ -402,15 +402,6 @@ def _dollars(amount: float) -> str:
     return f"${amount:.4f}" if amount < 1 else f"${amount:,.2f}"
 
 
-def sparkline(scores: Iterable[float | None]) -> str:
-    """Return one block per iteration, as high as its score 0..1; a dot for a missing score.
-
-    >>> sparkline([0.4, None, 0.7, 1.0])
-    '▄·▆█'
-    """
-    return "".join("·" if s is None else "▁▂▃▄▅▆▇█"[min(7, int(s * 8))] for s in scores)
-
-
 def usage_parts(usage: Usage, wall: float | None = None) -> list[str]:
     """Return tokens, seconds, cost and borrowed replies as phrases, without unknown or zero ones.
 

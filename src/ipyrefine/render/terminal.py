@@ -16,25 +16,11 @@ from ipyrefine.core.events import (
     Stopped,
     Warned,
 )
-from ipyrefine.core.model import Stage, StopReason
+from ipyrefine.core.model import Figure, Stage, StopReason
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.render import blocks as build
 from ipyrefine.render import say
-from ipyrefine.render.blocks import (
-    Block,
-    Checks,
-    Items,
-    Line,
-    Output,
-    Paragraph,
-    Picture,
-    Results,
-    Section,
-    Table,
-    Text,
-    Texts,
-    Told,
-)
+from ipyrefine.render.blocks import Block, Lines, Output, Paragraph, Section, Text
 from ipyrefine.render.diff import text_diff
 from ipyrefine.render.escape import plain
 
@@ -48,6 +34,7 @@ _DIFF_LINES = 60
 _MIN_TEXT_LINES = 8  # of the kept text, however small the terminal is
 _PART_LINES = 6  # of the checks, the outputs and the findings on the screen of a stopped run
 _DETAIL_LINES = 4  # of the program's output below a line
+_NAME = 10  # columns of a text's name
 _WIDE = 64  # columns of a terminal from which marks stand beside the checks
 # Stops that the error or the verdict already explains.
 _SILENT = (StopReason.FAILED, StopReason.CANCELLED, StopReason.PASSED, StopReason.ANSWERED)
@@ -58,7 +45,6 @@ DETAILS: dict[str, Callable[[Run, Iteration], Sequence[Block]]] = {
     "checks": lambda run, one: build.checks(run, one, every=True),
     "output": build.whole_account,
     "texts": lambda run, one: build.texts(run, None),
-    "scores": lambda run, _: build.scores(run),
     "usage": lambda run, _: build.usage(run),
     "settings": lambda run, _: build.settings(run),
 }
@@ -68,7 +54,12 @@ _TELLS_NO_RESULT = ("text", "usage", "settings")
 
 def record_text(run: Run, columns: int = 80, *, colour: bool = False) -> str:
     """Return the whole run as text; lines of a draft or revision stay whole, to be copied."""
-    return blocks_text(build.record(run), columns, colour=colour)
+    said = say.verdict(run, run.chosen)
+    verdict = str(said.label if run.setup.coach else said)
+    if run.stage and say.running(run):
+        verdict = say.STAGES[run.stage]
+    lines = [Paragraph("" if run.setup.coach else f"· {build.summary(run)}", lead=verdict)]
+    return blocks_text([*lines, *build.record(run)], columns, colour=colour)
 
 
 def blocks_text(
@@ -164,57 +155,36 @@ class _Printer:
                 return ["", plain(block.text).rstrip("\n"), ""]
             case Text():
                 return [*self.wrap(f"{block.title}:"), *self.difference(block)]
+            case Output(shown=str(text)) if block.is_short:
+                line = ": ".join(filter(None, (block.title, text.strip("\n"))))
+                return self.wrap(", ".join(filter(None, (line, block.condition))), hang="  ")
             case Output():
-                text = block.text.strip("\n")
-                if block.is_short:
-                    line = ": ".join(filter(None, (block.title, text)))
-                    return self.wrap(", ".join(filter(None, (line, block.condition))), hang="  ")
-                return [*self.title(block), *self.wrap(text, "quiet", "  │ ")]
-            case Items():
-                rows = [
-                    line
-                    for one in block.items
-                    for line in [
-                        *self.wrap(_item_text(one), "quiet" * one.settled, "  ", "    "),
-                        *self.wrap(one.detail, "", "    │ ") * bool(one.detail),
-                    ]
-                ]
-                return [*self.wrap(block.title, "bold"), *rows]
-            case Table():
-                table = align([block.head, *block.rows], self._columns, right=True)
-                return [*self.title(block), *table]
-            case Picture():
-                below = [line for one in block.axes for line in self.wrap(one, "quiet", "  ")]
-                return [*self.title(block), *below]
-            case Results():
-                shown = [one for one in block.rows if self._whole or not one.folded]
-                rows = list[str]()
-                for one in shown:
-                    number = one.key if one.asks else "–"  # noqa: RUF001
-                    kind, hang = "warn" * (one.asks == "undo"), " " * (cells(number) + 4)
-                    rows += self.wrap(f"{number}  {one}", kind, "  ", hang)
-                    # The heads of tables that are new are folded.
-                    rows += self.blocks(one.output if self._whole else ())
-                if more := len(block.rows) - len(shown):
-                    rows += self.wrap(f"{more} more: %refine show output", "quiet", "  ")
-                return rows + (self.wrap(block.commands, "quiet") if block.commands else [])
-            case Checks():
-                return self.checks(block)
-            case Texts():
-                return [line for one in block.lines for line in self.told(block, one)]
+                title = ", ".join(filter(None, (block.title, block.condition)))
+                return [*(self.wrap(title, "bold") if title else ()), *self.shown(block.shown)]
+            case Lines():
+                return self.lines(block)
+            case Section(number=None):
+                return ["", self.heading(block.title), *self.blocks(block.blocks)]
             case Section():
-                return ["", self.heading(str(block)), *self.blocks(block.blocks)]
+                name = f"  {wcwidth.ljust(block.title, _NAME)}  "
+                return [
+                    *self.wrap(block.said, "", name, " " * (_NAME + 4)),
+                    *self.blocks(block.blocks),
+                ]
 
-    def title(self, block: Output | Table | Picture) -> list[str]:
-        line = ", ".join(filter(None, (block.title, block.condition)))
-        return self.wrap(line, "bold") if line else []
+    def shown(self, shown: str | tuple[tuple[str, ...], ...] | Figure) -> list[str]:
+        if isinstance(shown, str):
+            return self.wrap(shown.strip("\n"), "quiet", "  │ ")
+        if isinstance(shown, Figure):
+            return [line for one in shown.axes for line in self.wrap(one, "quiet", "  ")]
+        return align(shown, self._columns, right=True)
 
-    def checks(self, block: Checks) -> list[str]:
+    def lines(self, block: Lines) -> list[str]:
         wide = self._columns >= _WIDE
         heads, found = block.heads if wide else (), list[str]()
         source = max((cells(one.source) for one in block.lines), default=0) * wide
         widths = [source, *(cells(head.name) for head in heads)]
-        room = self._columns - sum(width + 2 for width in widths)
+        room = self._columns - sum(width + 2 for width in widths if width)
 
         def row(left: list[str], parts: Sequence[str], kind: str = "") -> None:
             pairs = [(left[0], room), *zip(parts, widths, strict=False)]
@@ -226,25 +196,19 @@ class _Printer:
         for one in block.lines if self._whole else [one for one in block.lines if not one.folded]:
             mark = f"{one.number}{one.mark.symbol}" if one.number else one.mark.symbol or "·"
             lead = f"  {wcwidth.ljust(mark, 2)} "
-            said = " · ".join(filter(None, (str(one), one.note)))
-            if not one.asks:
-                said = _item_text(one._replace(key=""))
-            left = wrap(said.replace("`", ""), room, lead, " " * cells(lead))
+            left = wrap(str(one).replace("`", ""), room, lead, " " * cells(lead))
             marks = [mark.symbol for mark in one.marks]
             row(left, [one.source, *marks], one.mark.kind if one.mark.symbol != "✓" else "")
             if one.detail and (self._whole or one.mark.symbol == "✗"):
                 lines = self.wrap(one.detail, "quiet", "     │ ")
                 most = len(lines) if self._whole else _DETAIL_LINES
                 found += self.cut(lines, most, ": show checks")
-        more = "" if self._whole or not block.more else f"     {block.more}: %refine show checks"
+            # The heads of tables that are new are folded.
+            found += self.blocks(one.output if self._whole else ())
+        what = "checks" if block.title else "output"
+        more = "" if self._whole or not block.more else f"     {block.more}: %refine show {what}"
         notes = (more, block.hint, block.commands)
         return [*found, *(line for one in notes if one for line in self.wrap(one, "quiet"))]
-
-    def told(self, block: Texts, one: Told) -> list[str]:
-        width = max(cells(line.name) for line in block.lines)
-        line = f"{one.missed} {say.quoted(one.said)}".rstrip()
-        name = f"  {wcwidth.ljust(one.name, width)}  "
-        return [*self.wrap(line, "", name, " " * (width + 4)), *self.blocks(one.blocks)]
 
     def difference(self, block: Text) -> list[str]:
         old = block.old or ""
@@ -259,7 +223,7 @@ class _Printer:
 
     def part(self, block: Block, what: str) -> list[str]:
         lines = self.block(block)
-        if isinstance(block, Results):  # what is too much of it is folded
+        if isinstance(block, Lines):  # what is too much of it is folded
             return lines
         return self.cut(lines, _PART_LINES, f": show {what}")
 
@@ -327,17 +291,6 @@ class _Printer:
         text = plain(chosen.text).strip("\n")
         prose = run.task.form == "prose"
         return "text", self.wrap(text) if prose else [*map(self.clip, text.split("\n"))]
-
-
-def _item_text(one: Line) -> str:
-    said = (
-        ": ".join(filter(None, (one.key, one.text))),
-        say.quoted(one.quote),
-        one.note,
-        one.demand and f"Task: {say.quoted(one.demand)}",
-        one.fix and f"Fix: {one.fix}",
-    )
-    return " · ".join(filter(None, said)).replace("`", "")
 
 
 # Widths

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 from ipyrefine.checks.evaluation import shorten
 from ipyrefine.checks.suite import as_function
 from ipyrefine.core.coach import open_puzzle
-from ipyrefine.core.model import StopReason
+from ipyrefine.core.model import Figure, StopReason
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.stated import Example, read_examples, stated_examples
 from ipyrefine.core.stored import VERSION
@@ -30,7 +30,6 @@ from ipyrefine.core.table import Point
 from ipyrefine.errors import UsageError
 from ipyrefine.kernel.magics import python_part
 from ipyrefine.render import say
-from ipyrefine.render.blocks import Picture, outputs
 from ipyrefine.render.escape import fence, plain
 from ipyrefine.render.terminal import record_text
 from ipyrefine.session.record import KEY, as_json, write_file
@@ -92,9 +91,10 @@ def _make_cell(one: Iteration, run: Run) -> Any:
     language = say.language(one.text, run.task.form, run.task.language) or "text"
     title = f"## {run.name(one.number)} · {say.verdict(run, one).label.word}"
     text = f"{title}\n\n{fence(one.text, language)}"
-    pictures = [one for one in outputs(one) if isinstance(one, Picture)]
-    files = {f"figure-{n}.png": one for n, one in enumerate(pictures)}
-    shown = (f"![{one.caption}](attachment:{name})" for name, one in files.items())
+    given = (output for evidence in one.evidence for output in evidence.outputs)
+    figures = [output for output in given if isinstance(output, Figure)]
+    files = {f"figure-{n}.png": figure for n, figure in enumerate(figures)}
+    shown = (f"![{one.phrase.capitalize()}](attachment:{name})" for name, one in files.items())
     return make.new_markdown_cell(
         "\n\n".join([text, *shown]),
         attachments={name: {"image/png": one.png} for name, one in files.items()},
