@@ -4,18 +4,18 @@ import json
 from typing import Any
 
 import pytest
-from kit import CODE, code, refinement, status, text, told, written
+from kit import CODE, code, refinement, text, told, written
 
 from ipyrefine import api, refine
 from ipyrefine.checks import from_record
 from ipyrefine.checks.suite import Suite
-from ipyrefine.core.decisions import Continue, Dismiss
+from ipyrefine.core.decisions import Continue
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.model import Budget, Limits, Outcome, Stage, StopReason, Task
 from ipyrefine.core.testing import is_critics
 from ipyrefine.kernel import masking
 from ipyrefine.providers.scripted import ScriptedModel
-from ipyrefine.render.html import View, panel_parts, record_html
+from ipyrefine.render.html import record_html
 from ipyrefine.sandbox.sandbox import run_parts
 
 TASK = CODE.model_copy(
@@ -104,16 +104,6 @@ async def test_a_test_may_rest_on_what_the_user_asked_for_later():
 INT = 'def test_list():\n    """the last item of a list"""\n    assert last([2.0]) is 2\n'
 
 
-async def test_a_test_that_does_not_follow_is_tried_and_counts_no_more():
-    loop = criticised(critique(EMPTY), drafts=(WRONG,), max_revisions=0)
-    run = await loop.run()
-    (shown,) = [one for one in told(run, 0) if is_critics(one.point)]
-    loop.decide(Dismiss(points=(shown.id,)))
-    run = await loop.run()
-    assert run.iterations[0].verdict.passed
-    assert suites(loop) == [{"test_empty": False}]
-
-
 async def test_a_resumed_run_tries_its_tests_on_the_variables_too():
     rates = {"rates": [1, 2, 3]}
     summed = 'def test_sum():\n    """the sum of `rates`"""\n    assert total() == 6\n'
@@ -137,20 +127,6 @@ async def test_a_resumed_run_tries_its_tests_on_the_variables_too():
     assert suites(again) == [{"test_sum": False}, {"test_sum": True}]
 
 
-async def test_a_test_is_new_where_only_its_parameters_are():
-    tried = '@pytest.mark.parametrize("xs", [{}])\n' + (
-        'def test_types(xs):\n    """the last item of a list"""\n    assert last(xs) {}\n'
-    )
-    first, second = (
-        critique("import pytest\n", tried.format(f"[{n}]", "in (1, 2)")) for n in (1, 2)
-    )
-    run = await criticised(first, second, drafts=(RIGHT,), max_revisions=0).run()
-    assert [one.words for one in written(run)] == ["test_types"]
-    other = second.replace("[2]", "[[]]")
-    run = await criticised(critique(EMPTY), other, critique="always").run()
-    assert [one.words for one in written(run)] == ["test_empty", "test_types"]
-
-
 async def test_a_new_error_in_one_word_of_a_sentence_blocks():
     before = "You have thirty days to send the parcel back to us."
     after = before.replace("thirty", "sixty")
@@ -171,36 +147,11 @@ def critique_of(*findings: dict[str, Any], **fields: Any) -> str:
 
 MAIL = "Come on Friday at nine. Bring the keys."
 VAGUE = {"criterion": "clarity", "task": "the keys", "problem": "Which keys?", "blocks": True}
-STAYS = text(MAIL, "f1: KEEP: the reader knows the keys")
 
 
 def mail(*critiques: str, revisions: list[str], **limits: Any) -> Refinement:
     task = TASK.replace(text="Ask for the keys.", form="prose")
     return by_stage([text(MAIL)], critiques, revisions, task=task, **limits)
-
-
-async def test_a_finding_that_the_writer_contests_and_the_critic_lets_go_blocks_no_more():
-    loop = mail(critique_of(VAGUE), READY, revisions=[STAYS])
-    run = await loop.run()
-    assert asked(loop) == ["draft", "critique", "revise", "critique"]
-    assert "the reader knows the keys" in last_prompt(loop)
-    assert (run.text, run.stop_reason) == (MAIL, StopReason.PASSED)
-    (finding,) = told(run, 0)
-    assert (status(finding), finding.point.upheld) == ("resolved", False)
-    assert "The critic lets it go." in record_html(run)
-
-
-async def test_a_finding_that_the_critic_stands_by_and_the_writer_contests_again_asks_you():
-    upheld = critique_of(upheld=["f1"])
-    loop = mail(critique_of(VAGUE), upheld, revisions=[STAYS, STAYS])
-    run = await loop.run()
-    assert asked(loop)[1:] == ["critique", "revise", "critique", "revise"]
-    assert "You contested it; the critic stands by it." in last_prompt(loop, 4)
-    assert (run.text, run.stop_reason) == (MAIL, StopReason.UNJUDGED)
-    assert "critic and writer disagree" in "".join(panel_parts(run, View()).values())
-    loop.decide(Dismiss(points=("f1",)))
-    run = await loop.run()
-    assert run.verdict.passed
 
 
 async def test_a_revision_that_the_critic_calls_worse_leaves_its_parent_the_best():
@@ -210,13 +161,6 @@ async def test_a_revision_that_the_critic_calls_worse_leaves_its_parent_the_best
     run = await loop.run()
     assert run.text == MAIL
     assert "worse than the draft: The time is gone." in record_html(run)
-
-
-async def test_a_test_that_is_no_python_is_shown_as_not_tried():
-    run = await criticised(critique(EMPTY.replace("()", "(")), drafts=(RIGHT,)).run()
-    assert written(run)[0].dropped == "broken"
-    page = record_html(run)
-    assert "It is not Python." in page
 
 
 TYPO = EMPTY.replace("[]", "no_items")
@@ -273,27 +217,3 @@ async def test_a_mended_test_is_not_paid_for_twice():
     run = await again.run()
     assert [one.code for one in written(run)] == [one.code for one in written(loop.state)]
     assert run.usage.calls == loop.state.usage.calls
-
-
-KEPT = '''
-def test_kept():
-    """the list stays as it is"""
-    xs = [1, 2]
-    last(xs)
-    assert xs == [1, 2]
-'''
-
-
-async def test_what_a_text_that_does_nothing_passes_is_not_counted_but_tried_on_later_texts():
-    task = TASK.replace(text=f"{TASK.text} The list stays as it is.")
-    pops = "def last(xs):\n    return xs.pop() if xs else None"
-    loop = by_stage([code(WRONG)], [critique(EMPTY, KEPT)], [code(pops)], task, max_revisions=1)
-    run = await loop.run()
-    assert suites(loop)[1] == {"test_empty": True, "test_kept": False}
-    assert run.iterations[1].verdict.outcome is Outcome.NEEDS_IMPROVEMENT
-    run = await by_stage([code(RIGHT)], [critique(EMPTY, KEPT)], [], task).run()
-    empty, kept = written(run)
-    assert (empty.vacuous, kept.vacuous) == (True, True), "an empty function gives None, too"
-    shown = record_html(run)
-    assert "read it and names nothing that blocks it" in shown
-    assert "holds for an empty text, too" in shown

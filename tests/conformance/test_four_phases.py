@@ -92,22 +92,14 @@ def each_line(pattern: str, cell: str = PASTED) -> str:
 TEMPLATES = {
     "as it is": PASTED,
     "in a fence": f"```\n{PASTED}```",
-    "in a named fence": f"```text\n{PASTED}```",
     "in a fence after a task": f"Write an email.\n\n```\n{PASTED}```",
     "quoted": re.sub(r"^", "> ", PASTED, flags=re.MULTILINE),
     "bold": each_line(r"**\1**"),
-    "headings": each_line(r"## \1"),
     "words on the line": PASTED.replace("]\n", "] "),
-    "words after a colon": PASTED.replace("]\n", "]: "),
     "lower case": PASTED.replace("ITERATION", "iteration"),
     "one with its name": PASTED.replace("[ITERATION 2]", "[ITERATION 2: CRITIQUE]"),
     "below a title": f"# Sales email\n\n{PASTED}",
-    "below several": f"# Prompts\n\n## Sales email\n\nTemplate:\n\n{PASTED}",
-    "below a bold title": f"**Sales email**\n\n{PASTED}",
-    "below a title, in a fence": f"# Sales email\n\n```\n{PASTED}```",
-    "numbers as words": PASTED.replace("1]", "ONE]").replace("2]", "TWO]"),
     "headings without brackets": PASTED.replace("[ITERATION ", "## Iteration ").replace("]", ""),
-    "labels": PASTED.replace("[ITERATION ", "Iteration ").replace("]", ":"),
     "French": PASTED.replace("ITERATION", "ITÉRATION"),
     "Chinese": PASTED.replace("ITERATION ", "迭代 "),
 }
@@ -157,15 +149,14 @@ def test_a_text_without_such_headings_is_no_template(body):
 @pytest.mark.parametrize(
     ("words", "least"),
     [
-        (REVIEW, 3), ("Name three weaknesses.", 3), ("Find at least 4 issues.", 4),
+        (REVIEW, 3), ("Name three weaknesses.", 3),
         ("- Identify 3 technical weaknesses or unstated assumptions\n- Find 2 gaps in the plan", 5),
-        ("1. Identify 3 weaknesses\n2. Find 2 gaps", 5),
         ("1. Identify 3 technical weaknesses\n2. Note any missing concerns", 3),
         ("Identify weaknesses.", 0), ("List at least two problems and at least one risk.", 3),
-        ("Identify 3-5 weaknesses.", 3), ("Identify three to five weaknesses.", 3),
-        ("Identify the weaknesses (minimum 3).", 3), ("Identify 3 weaknesses (minimum 3).", 3),
-        ("Find what is wrong, at least 3.", 3), ("Nenne mindestens drei Schwächen.", 3),
-        ("Nenne die Mängel (mindestens 3).", 3), ("Trouve au moins 3 faiblesses.", 3),
+        ("Identify three to five weaknesses.", 3),
+        ("Identify the weaknesses (minimum 3).", 3),
+        ("Nenne mindestens drei Schwächen.", 3),
+        ("Trouve au moins 3 faiblesses.", 3),
         ("Identifica tres debilidades.", 3), ("Encontre pelo menos 3 fraquezas.", 3),
         ("至少指出3个问题。", 3), ("Найди не менее 3 недостатков.", 3),
         ("Identify weaknesses of at least 50 words.", 0), ("In 2024 errors were found.", 0),
@@ -214,9 +205,7 @@ async def test_a_no_stands_though_the_critic_is_asked_for_more():
     "words",
     [
         "Identify weaknesses in: accuracy, completeness, clarity",
-        'Identify weaknesses in: "accuracy", "completeness", "clarity".',
         '"Identify weaknesses in: accuracy, completeness, clarity"',
-        "Identify 3 weaknesses in: accuracy, completeness, and clarity.",
         "Identify 3 weaknesses in:\n- accuracy\n- completeness\n- clarity",
         "Identify 3 weaknesses in the following areas: accuracy, completeness, clarity.",
     ],
@@ -254,9 +243,7 @@ async def test_a_checklist_is_read_and_its_words_come_last():
     assert ["specify what's missing" in asked for asked in sent(model)] == [False] * 3 + [True]
 
 
-@pytest.mark.parametrize(
-    "mark", ["- [ ] ", "[ ] ", "☐ ", "- ☐ ", "1. ", "1. [ ] ", "* [x] ", "• ", "□ "]
-)
+@pytest.mark.parametrize("mark", ["- [ ] ", "☐ ", "1. ", "* [x] ", "• "])
 def test_a_checklist_may_have_any_boxes(mark):
     body = PASTED.replace(LAST, f"Check:\n{mark}It is short.\n{mark}It names a price.")
     assert read_template(body).checklist == ("It is short.", "It names a price.")

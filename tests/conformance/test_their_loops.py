@@ -66,25 +66,16 @@ def shapes(text: str, language: str = "") -> dict[str, str]:
     return {
         "words": f"Thoughts: {PLAN}\n\nResponse:\n{text}",
         "words, fenced": f"Thoughts: {PLAN}\n\nResponse:\n{fenced}",
-        "words, a remark after the fence": f"Thoughts: {PLAN}\nResponse:\n```\n{text}\n```\nDone!",
-        "capitals": f"THOUGHTS:\n{PLAN}\n\nRESPONSE:\n{text}",
         "headings": f"## Thoughts\n{PLAN}\n\n## Response\n{text}",
-        "headings, fenced": f"# Thoughts\n\n{PLAN}\n\n# Response\n\n{fenced}",
         "bold": f"**Thoughts:**\n{PLAN}\n\n**Response:**\n{text}",
-        "bold, without colons": f"**Thoughts**\n{PLAN}\n\n**Response**\n{fenced}",
         "numbered": f"1. Thoughts:\n{PLAN}\n\n2. Response:\n{text}",
         "words before": f"Sure, I will do that.\n\nThoughts: {PLAN}\n\nResponse:\n{text}",
         "tags": f"<thoughts>{PLAN}</thoughts>\n<response>\n{text}\n</response>",
-        "tags, fenced": f"<thoughts>\n{PLAN}\n</thoughts>\n<response>\n{fenced}\n</response>",
         "a tag for thinking": f"<thinking>{PLAN}</thinking>\n\n{fenced}",
-        "a tag for thinking, plain": f"<thinking>\n{PLAN}\n</thinking>\n{text}",
         "JSON": both,
         "JSON in a fence": f"```json\n{both}\n```",
         "JSON after words": f"Here is my solution:\n\n{both}",
-        "JSON in a fence after words": f"Here you are.\n```json\n{both}\n```\nI hope it helps.",
-        "JSON, capital keys": json.dumps({"Thoughts": PLAN, "Response": text}),
         "JSON, raw line breaks": raw,
-        "JSON, raw line breaks in a fence": f"```json\n{raw}\n```",
         "JSON, further keys": json.dumps({"thoughts": PLAN, "response": text, "confidence": 0.9}),
         "JSON, a fence inside": json.dumps({"thoughts": PLAN, "response": fenced}),
         "tildes": f"Thoughts: {PLAN}\n\nResponse:\n~~~\n{text}\n~~~",
@@ -141,34 +132,24 @@ WHY = "pop is linear"
 FAIL = f'{{"evaluation": "FAIL", "feedback": "{WHY}"}}'
 PASSED = {
     "JSON": '{"evaluation": "PASS", "feedback": ""}',
-    "a full stop": '{"evaluation": "PASS.", "feedback": ""}',
     "no feedback": '{"evaluation": "PASS", "feedback": null}',
     "pass is true": '{"pass": true, "feedback": ""}',
     "done": '{"feedback": [], "done": true}',
-    "done, as a text": '{"feedback": [], "done": "true"}',
     "the word": "PASS",
     "the word, bold": "**PASS**",
     "reasons first": "All operations are O(1).\n\nVerdict: PASS",
 }
 FAILED = {
     "JSON": FAIL,
-    "in a fence": f"```json\n{FAIL}\n```",
     "words before": f"I see.\n{FAIL}",
-    "lower case": FAIL.replace("FAIL", "fail"),
-    "capital keys": FAIL.replace("evaluation", "Evaluation").replace("feedback", "Feedback"),
-    "further keys": FAIL.replace("{", '{"confidence": 0.9, '),
     "a number beside the word": FAIL.replace(", ", ', "score": 3, '),
     "a verdict": f'{{"verdict": "FAIL", "feedback": "{WHY}"}}',
     "nested": f'{{"evaluation": {{"verdict": "FAIL", "feedback": "{WHY}"}}}}',
     "another object quoted": f'{FAIL}\n\nReturn `{{"status": "PASS"}}` instead.',
     "the word and why": f"FAIL: {WHY}",
     "labelled": f"Evaluation: FAIL\nFeedback: {WHY}",
-    "labelled, bold": f"**Evaluation:** FAIL\n\n**Feedback:** {WHY}",
     "labelled, feedback first": f"Feedback: {WHY}\nVerdict: FAIL",
     "criteria in JSON": f'{{"speed": {{"verdict": "FAIL", "feedback": "{WHY}"}}, "style": "PASS"}}',
-    "criteria in a list": (
-        f'{{"evaluation": [{{"name": "speed", "verdict": "FAIL", "feedback": "{WHY}"}}, "PASS"]}}'
-    ),
     "criteria, line by line": (
         f'{{"name": "speed", "verdict": "FAIL", "feedback": "{WHY}"}}\n'
         '{"name": "style", "verdict": "PASS", "feedback": ""}'
@@ -177,9 +158,7 @@ FAILED = {
 }
 NEEDED = {
     "JSON": FAIL.replace("FAIL", "NEEDS_IMPROVEMENT"),
-    "two words": FAIL.replace("FAIL", "Needs improvement"),
     "passed is false": f'{{"passed": false, "feedback": "{WHY}"}}',
-    "not done, as a text": f'{{"feedback": ["{WHY}"], "done": "False"}}',
     "the word on a line": f"NEEDS_IMPROVEMENT\n{WHY}",
 }
 
@@ -236,18 +215,14 @@ async def test_a_pass_that_is_denied_is_none(reply):
 OF_TEN = "Rate it from 1 to 10."
 SCORES: dict[str, tuple[str, str, float]] = {
     "JSON": ("Score it.", '{"score": 0.85}', 0.85),
-    "JSON, a text": ("Score it.", '{"score": "0.85"}', 0.85),
     "bare": ("Score it from 0 to 1.", "0.85", 0.85),
     "of ten": (OF_TEN, "8/10", 0.8),
-    "labelled, of ten": (OF_TEN, "Score: 8/10", 0.8),
     "of five": ("Rate it.", "4 out of 5", 0.8),
     "per cent": ("Rate it.", "Score: 85%", 0.85),
     "the prompt's scale": (OF_TEN, "8", 0.8),
     "the prompt's scale, JSON": ("Score it (0-10).", '{"score": 8, "feedback": "ok"}', 0.8),
     "the prompt's scale, of a hundred": ("A score between 0 and 100, please.", "Score: 85", 0.85),
     "one of ten is the worst": (OF_TEN, '{"score": 1}', 0.1),
-    "of ten, one by words": (OF_TEN, "Score: 1", 0.1),
-    "in JSON as a fraction": ("Rate it.", '{"score": "8/10"}', 0.8),
     "tags": (OF_TEN, "<score>8</score><feedback>ok</feedback>", 0.8),
     "reasons first": (OF_TEN, "It has 3 methods and 2 flaws.\nScore: 8", 0.8),
 }
@@ -301,26 +276,16 @@ class Feedback(BaseModel):
     done: bool
 
 
-class ByEnum(BaseModel):
-    evaluation: Word
-    feedback: str
-
-
 RESULTS: dict[str, Any] = {
     "a pair": ("FAIL", WHY),
-    "a list": ["FAIL", WHY],
     "a dict": {"evaluation": "FAIL", "feedback": WHY},
     "JSON": json.dumps({"evaluation": "FAIL", "feedback": WHY}),
     "pydantic": Evaluation(evaluation="FAIL", feedback=WHY),
-    "pydantic with an enum": ByEnum(evaluation=Word.FAIL, feedback=WHY),
     "a dataclass": Data("FAIL", WHY),
-    "a dataclass with an enum": Data(Word.FAIL, WHY),
     "an enum by name": Data(Number.FAIL, WHY),
     "an enum of texts": Data(Text.FAIL, WHY),
-    "an enum and why": (Word.FAIL, WHY),
     "by criterion": {"speed": {"verdict": "FAIL", "feedback": WHY}, "style": "PASS"},
     "a list by criterion": [{"verdict": "PASS"}, {"verdict": "FAIL", "feedback": WHY}],
-    "words by criterion": {"speed": "FAIL", "style": "PASS", "feedback": WHY},
 }
 
 

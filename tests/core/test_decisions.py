@@ -1,17 +1,15 @@
 """What a user may decide, and what each decision makes of a run, beyond the golden traces."""
 
 import asyncio
-from functools import cache, partial
+from functools import cache
 from typing import Any, get_args
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kit import (
-    NO_FINDINGS,
     Finds,
     actionable,
-    at,
     calls,
     critique,
     decide,
@@ -20,8 +18,6 @@ from kit import (
     finding,
     finish,
     judgement,
-    prompts,
-    refinement,
     scored,
     stages,
     status,
@@ -50,7 +46,7 @@ from ipyrefine.core.decisions import (
     Select,
 )
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.model import Criterion, Limits, Outcome, Record, Stage, StopReason
+from ipyrefine.core.model import Criterion, Limits, Outcome, Record, StopReason
 from ipyrefine.core.run import Run
 from ipyrefine.core.table import Point, Result
 from ipyrefine.errors import UsageError
@@ -68,23 +64,6 @@ async def stopped(*more: Any, **limits: Any) -> Refinement:
         [text("Dear Sir"), critique(*weak), *more], limits=Limits(max_revisions=0, **limits)
     )
     return loop
-
-
-async def test_a_dismissed_finding_is_not_acted_on_and_never_raised_again():
-    again = finding("It is too STIFF.", quote="Dear Sir")
-    weak = [finding("stiff", quote="Dear Sir"), finding("no name given")]
-    replies = [
-        text("Dear Sir"), judgement(5, *weak),
-        text("Dear Sir!"), judgement(6, again, finding("cold"), fixed=("f2",)),
-        text("Dear Sir,"), judgement(9),
-    ]  # fmt: skip
-    loop = refinement(replies, limits=Limits(max_revisions=2))
-    dismiss = Dismiss(points=("f1",), reason="it is a bank")
-    await finish(loop, at("critique_ready", partial(loop.decide, dismiss)))
-    statuses = {one.id: status(one) for one in told(loop.state, 1)}
-    assert statuses == {"f1": "dismissed", "f2": "resolved", "f3": "open"}
-    assert all("f1 (" not in prompt for prompt in prompts(loop, Stage.REVISE))
-    assert "- stiff (because: it is a bank)" in prompts(loop, Stage.CRITIQUE)[-1]
 
 
 async def test_findings_of_a_dropped_criterion_no_longer_count():
@@ -170,29 +149,6 @@ def test_words_are_a_decision_with_a_sentence_or_refused(command, words):
         assert outcome.startswith("You ")
         assert DECISION.validate_json(DECISION.dump_json(decision)) == decision
     assert outcome
-
-
-async def test_a_raised_target_says_what_to_change_and_a_lowered_one_takes_it_back():
-    loop = evaluated([text("Hi"), judgement(9), text("Hi Ann"), judgement(10)], limits=ONCE)
-    await finish(loop)
-    await decide(loop, Criteria(target=0.95))
-    assert [f.words for f in actionable(loop.state, 0)] == ["It scored 0.90 of 0.95."]
-    await decide(loop, Continue())
-    assert "It scored 0.90 of 0.95." in prompts(loop)[2]
-    assert (loop.state.text, loop.state.stop_reason) == ("Hi Ann", StopReason.PASSED)
-    await decide(loop, Criteria(target=0.5))
-    assert actionable(loop.state, 0) == []
-
-
-async def test_a_run_stopped_before_its_first_draft_is_continued():
-    loop = refinement([text("Hello"), judgement(9), *NO_FINDINGS])
-    await loop.end()
-    assert loop.state.stop_reason is StopReason.CANCELLED
-    with pytest.raises(UsageError, match="no text yet"):
-        loop.decide(Continue(guidance="shorter"))
-    loop.decide(Continue())
-    await finish(loop)
-    assert loop.state.text == "Hello"
 
 
 # Demands that were read wrongly

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from kit import CODE, READY, TASK, actionable, built, code, ended, refinement
+from kit import CODE, READY, TASK, built, code, ended, refinement
 
 from ipyrefine.core.decisions import Continue
 from ipyrefine.core.events import Event
@@ -76,26 +76,6 @@ TOLD = "It drops the rows that lack <b>values</b>."
 ANSWERS = [f'<text kind="answer">\n{TOLD}\n</text>', f"\n<text>{TOLD}</text>\n"]
 OWN = "x = df.dropna()"
 QUESTION = CODE.replace(text="why dropna?")
-
-
-@pytest.mark.parametrize("reply", ANSWERS)
-@pytest.mark.parametrize("stage", ["critique", "revise"])
-async def test_a_request_that_only_asks_is_answered_by_one_call_and_nothing_else_happens(
-    stage, reply
-):
-    wish = QUESTION.text if stage == "revise" else ""
-    loop = await ended({stage: [reply]}, QUESTION, draft=OWN, wish=wish)
-    run = loop.state
-    assert (run.stop_reason, run.converged, run.usage.calls) == (StopReason.ANSWERED, True, 1)
-    assert [(one.question, one.answer) for one in run.explanations] == [(QUESTION.text, TOLD)]
-    assert (run.text, len(run.iterations), actionable(run)) == (OWN, 1, [])
-    for shown in (record_html(run), *panel_parts(run, View()).values()):
-        assert not any(word in shown for word in ("NOT JUDGED", "NOT VERIFIED", "NEEDS"))
-    shown = panel_parts(run, View())
-    assert "ANSWERED" in shown["top"]
-    assert "Accept" not in shown["top"]
-    assert "drop the rows that lack &lt;b&gt;" in shown["guide"].replace("drops", "drop")
-    assert TOLD in " ".join(record_text(run).split())
 
 
 async def test_prose_is_answered_only_by_what_says_so():

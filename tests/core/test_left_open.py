@@ -34,22 +34,6 @@ async def run_of(*replies: str, task: str = TASK, **options: Any) -> tuple[Run, 
     return await refine(task, model=model, journal=False, **options), model
 
 
-async def test_a_question_stays_in_the_run_when_a_revision_is_written():
-    weak = [finding("It is curt.", criterion="tone")]
-    run, model = await run_of(
-        text("Dear Ann"),
-        reply(WORDS, ready=False, findings=weak),
-        "q1: kept\nf1: warmer\n\n<text>\nDear Ann, hello\n</text>",
-        reply(),
-        task="Write a mail.",
-        profile="email",
-    )
-    assert [one.words for one in left_open(run, run.iterations[1])] == [WORDS["question"]]
-    revise = model.requests[2].messages[-1].content
-    assert "- q1: Keep the salutation? (yes / no)" in revise
-    assert run.iterations[1].changes == {"q1": "kept", "f1": "warmer"}
-
-
 async def test_a_question_neither_blocks_a_text_nor_counts_as_a_weakness():
     run, _ = await run_of(text("Dear Ann"), reply(WORDS), task="Write a mail.", profile="email")
     assert run.verdict.passed

@@ -1,7 +1,6 @@
 """What a verdict rests on: evidence first, then a reader's word, else nothing."""
 
 import asyncio
-import json
 from typing import Any
 
 import pytest
@@ -9,18 +8,13 @@ from kit import (
     EVALUATED,
     READY,
     Finds,
-    critique,
-    decide,
     ended,
-    finding,
     judgement,
     prompts,
     text,
-    told,
 )
 from png import PNG
 
-from ipyrefine.core.decisions import Continue, Dismiss, Guide
 from ipyrefine.core.model import Basis, Figure, Limits, Outcome, StopReason, Task
 from ipyrefine.core.table import Result
 from ipyrefine.providers.scripted import ScriptedModel
@@ -154,27 +148,3 @@ async def test_code_that_runs_is_better_than_code_that_fails_whatever_came_later
 
 
 # What a critic said
-
-
-@pytest.mark.parametrize("ready", [True, False])
-async def test_a_late_finding_about_words_that_stood_before_is_a_suggestion_once_it_is_ready(ready):
-    late = [finding("stiff", quote="Dear all"), finding("lost the date")]
-    said = json.dumps({"findings": late, "ready": ready})
-    replies = [text("Dear all, hi"), critique(finding("curt")), text("Dear all, hello"), said]
-    loop = await ended(replies, limits=Limits(max_revisions=1))
-    blocks = {f.words: f.blocks for f in told(loop.state, 1)}
-    assert (blocks["stiff"], blocks["lost the date"]) == (not ready, True)
-
-
-async def test_what_the_user_said_is_theirs_to_close_where_nobody_reads_the_revision():
-    loop = await ended(
-        [text("Hi"), text("Hi Ann")], checks=[Finds(found("tests"))], limits=Limits()
-    )
-    await decide(loop, Guide(guidance="Name her."))
-    await decide(loop, Continue())
-    assert (loop.state.text, loop.state.stop_reason) == ("Hi Ann", StopReason.PLATEAU)
-    said = "guidance: Name her. Accept the text if that is done, or dismiss f1."
-    assert say.verdict(loop.state, loop.state.chosen).sentence == said
-    assert loop.state.message == "Revision 1 closed no open finding."
-    await decide(loop, Dismiss(points=("f1",)))
-    assert loop.state.stop_reason is StopReason.PASSED
