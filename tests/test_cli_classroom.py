@@ -13,7 +13,7 @@ from kit import finished
 
 from ipyrefine import cli
 from ipyrefine.core.decisions import Accept, Dismiss
-from ipyrefine.core.model import IMPROVE, Attempt, StopReason
+from ipyrefine.core.model import Attempt, StopReason
 from ipyrefine.core.run import Run
 from ipyrefine.demo import notebooks
 from ipyrefine.session.record import KEY, bundle
@@ -191,12 +191,6 @@ def test_names_in_a_notebook_are_harmless(tmp_path, capsys):
     assert line.isprintable()
 
 
-def test_an_empty_notebook_is_one(tmp_path):
-    path = saved(tmp_path / "x.ipynb")
-    assert cli.main(["handout", str(path), "-o", str(tmp_path / "lab")]) == 0
-    assert sources(tmp_path / "lab/x.ipynb") == []
-
-
 # Getting back
 
 
@@ -241,15 +235,6 @@ def test_the_runs_of_a_class_are_a_table(tmp_path, capsys, monkeypatch):
     assert rows[0]["task"] == "'=Write a greeting.", "no spreadsheet computes it"
     assert rows[1]["reasons"] == "'=1+1 is fine."
     assert rows[3]["problem"] == below[-1]
-
-
-def test_code_without_words_is_named_by_its_first_line(tmp_path, capsys):
-    run = asyncio.run(finished())
-    task = run.task.replace(text=f"{IMPROVE['code']}\n\nKeep it short.", form="code")
-    setup = run.setup.replace(task=task, draft="\ntotal = 1\ntotal")
-    path = handed_in(tmp_path / "ann.ipynb", run.replace(setup=setup))
-    assert cli.main(["report", str(path)]) == 0
-    assert capsys.readouterr().out.splitlines()[1].endswith("  total = 1")
 
 
 @pytest.mark.parametrize(("files", "students"), [

@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +14,6 @@ from openai_server import ScriptedServer
 import ipyrefine as package
 from ipyrefine import cli
 from ipyrefine.core.model import Outcome, StopReason, Verdict
-from ipyrefine.core.table import Result
 from ipyrefine.errors import UsageError
 from ipyrefine.journal.writer import Recorder, default_path
 from ipyrefine.session.record import write_file
@@ -54,12 +51,10 @@ async def journalled() -> None:
 @pytest.mark.usefixtures("journalled")
 @pytest.mark.parametrize(("words", "sentence"), [
     (["history", "\udcff"], "No run in the journal matches."),
-    (["history", "-n", "9" * 20], "greeting"),
     (["history", "-n", "-1"], "greeting"),
     (["export", "\udcff", "x.json"], "There is no run '\\udcff' in the journal."),
     (["export", "1", "\udcff\0.json"], "cannot be written (embedded null byte)."),
     (["verify", "\0.ipynb"], "cannot be read ("),
-    (["report", "\0.ipynb"], "cannot be read ("),
     (["report", "x" * 300 + ".ipynb"], "cannot be read (File name too long)."),
 ])  # fmt: skip
 def test_a_name_that_none_can_have_is_a_sentence(ipyrefine, words, sentence):
@@ -141,11 +136,8 @@ def test_a_failed_cell_ends_with_2_no_refine_cell_with_4_and_both_are_written_as
 @pytest.mark.parametrize(("words", "sentence"), [
     (["none.ipynb"], "cannot be read"),
     ([__file__], "is no notebook"),
-    (["."], "is not a file"),
     (["pipe.ipynb"], "is not a file"),
-    (["x\0.ipynb"], "cannot be read"),
     (["x.ipynb", "-o", "none/out.ipynb"], "cannot be written"),
-    (["x.ipynb", "-o", "."], "cannot be written"),
     (["x.ipynb", "-p", "no value"], "NAME=VALUE"),
     (["x.ipynb", "-p", "class=1"], "NAME=VALUE"),
 ])  # fmt: skip
@@ -165,7 +157,6 @@ def test_what_cannot_be_run_is_an_error_in_words(ipyrefine, monkeypatch, tmp_pat
     lambda text: "\ufeff" + text,
     lambda text: text.encode("utf-16"),
     lambda text: text.replace('"metadata": {}', '"metadata": {"score": NaN}'),
-    lambda text: text.replace('"metadata": {}', '"metadata": {"name": "\\ud800"}'),
     lambda text: text.replace("\n", "\r\n"),
 ])  # fmt: skip
 def test_a_notebook_that_another_tool_wrote_runs_and_is_written(ipyrefine, tmp_path, change):
@@ -176,16 +167,6 @@ def test_a_notebook_that_another_tool_wrote_runs_and_is_written(ipyrefine, tmp_p
     assert (code, "no %%refine cell" in err) == (4, True)
     executed: Any = nbformat.read(tmp_path / "out.ipynb", as_version=4)
     assert executed.cells[0].outputs[0].text == "1\n"
-
-
-def test_what_a_terminal_cannot_show_is_left_out(tmp_path):
-    path = notebook(tmp_path / "x\udcff.ipynb", "1")
-    command = [sys.executable, "-m", "ipyrefine", "report", str(path)]
-    ended = subprocess.run(
-        command, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"}, check=False
-    )
-    assert ended.stdout.endswith(b"?.ipynb holds no record of a run.\n")
-    assert ended.stderr == b""
 
 
 def test_a_full_disk_leaves_what_a_file_held(tmp_path):
@@ -209,16 +190,6 @@ def test_parameters_follow_the_tagged_cell_and_replace_earlier_ones(tmp_path):
         cli.inject_parameters(read, {"n": value})
     assert [cell.source for cell in read.cells] == ["n = 1", "n = 3", "print(n)"]
     nbformat.validate(read)
-
-
-async def test_a_result_with_a_rival_is_listed_as_what_to_confirm():
-    run = await finished(scores=(10,))
-    rivals = ("raises ValueError",)
-    row = Result(call="median([\n])", gives="None", rivals=rivals, source="critic")
-    found = Result(name="results", passed=None, rows=(row,))
-    text = run.iterations[0].replace(evidence=(found,))
-    _, second = cli.summarize(0, run.replace(iterations=(text,))).split("\n")
-    assert second == "   To confirm: median([]) → None or ValueError? (this text gives None)"
 
 
 async def test_not_judged_has_an_exit_status_of_its_own():

@@ -181,17 +181,6 @@ def test_the_model_is_shown_the_failure_in_a_fence_without_secrets(book):
     assert "it fails with ValueError" in run.task.text
 
 
-def test_evidence_of_a_failure_in_the_notebook_holds_no_secret(book):
-    book.run("password = 'hunter2secret'")
-    book.attempt("raise ValueError('it is ' + password)")
-    book.reply("x = 1")
-    failed, _ = book.fix().iterations[0].evidence
-    assert failed.shows.splitlines() == [
-        "ValueError: it is [secret] (line 1)",
-        "Not run: the code needs password, and it looks like a secret.",
-    ]
-
-
 def test_frames_of_libraries_and_of_other_cells_are_left_out(book):
     book.run("import json\ndef read(text):\n    return json.loads(text)")
     book.attempt("def inner():\n    return read('{')\n\ninner()")
@@ -272,12 +261,9 @@ def test_the_one_that_failed_before_the_extension_was_loaded_counts(book):
     ("cells", "options", "sentence"),
     [
         ([], "", "No failed cell is known."),
-        (["x = 1"], "", "No failed cell is known."),
         (["1 / 0"], "--set cell=gone", "This cell is not known to have failed. Run it again"),
         (["1 / 0"], "--set as=task", "--set as is not for %refine fix, which takes Python that"),
-        (["1 / 0"], "--set language=java", "--set language is not for %refine fix"),
         (["%nope"], "", "The cell holds only lines for IPython, which checks don't run."),
-        (["# all\n%nope\n!ls"], "", "The cell holds only lines for IPython"),
         (["%%bash\nexit 3"], "", "A %%bash cell can't be fixed: checks run Python only."),
         (["Write me a function"], "", "The cell holds words, not code. Put %%refine above"),
     ],
@@ -386,15 +372,6 @@ def test_lines_for_ipython_are_kept_not_run_and_said(book, tmp_path):
     assert mark.read_text() == "x\n"
 
 
-def test_lines_for_ipython_are_kept_where_the_cell_is_no_python_yet(book):
-    book.attempt("%precision 3\nx = (1,\n   % 2\n!echo no")
-    book.reply("x = (1,)", "%precision 3\nx = (1,)\n!echo no")
-    run = book.fix()
-    assert "Kept as they are, and never run by checks: %precision 3, !echo no" in run.warnings
-    assert "It must keep" in run.iterations[1].evidence[0].shows
-    assert runs(run)
-
-
 # Where it goes
 
 
@@ -460,14 +437,3 @@ def test_a_fix_resumes_with_its_cell_its_copies_and_the_names_it_wants(book, mon
     assert runs(book.last)
     book.run("%refine accept", "later")
     assert (book.puts[0]["cell_id"], book.puts[0]["text"]) == ("failed", FIXED)
-
-
-def test_options_of_the_cell_magic_hold(book):
-    book.run(f"{SETUP}\ndef short(text):\n    return len(text) < 99")
-    book.attempt(BROKEN)
-    book.reply(FIXED)
-    run = book.fix("-c short -c 'run seconds=30' -o mended --goal 'Take b.' --set journal=no")
-    assert run.setup.checks == ("run seconds=30 decisive", "short", "examples")
-    assert (run.verdict.outcome, run.verdict.basis) == (Outcome.PASS, "function")
-    assert run.task.text.endswith("Take b.")
-    assert book.shell.user_ns["mended"] == FIXED

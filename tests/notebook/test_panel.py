@@ -16,13 +16,11 @@ from ipywidgets import Widget
 from ipyrefine.core import reducer
 from ipyrefine.core.decisions import (
     Accept,
-    Add,
     Branch,
     Continue,
     Criteria,
     Decision,
     Dismiss,
-    Drop,
     Edit,
     Expect,
     Override,
@@ -52,7 +50,6 @@ from ipyrefine.core.model import (
     Task,
     Usage,
     Verdict,
-    bare,
     named_criteria,
 )
 from ipyrefine.core.run import Iteration, Run
@@ -280,25 +277,6 @@ def test_another_model_is_typed_or_chosen_by_what_it_costs(desk):
     assert changed == [("small", ""), ("other", "shorter")]
 
 
-def test_what_was_sent_is_shown_as_text(desk):
-    assert not desk(*FIRST, END).page.has("open", name="sent")
-    d = desk(*FIRST, END, prompts=lambda: [("1 · Writing", "<b>")])
-    d.page.click("open", name="sent")
-    assert "1 · Writing" in d.page.html
-    assert "&lt;b&gt;" in d.page.html
-
-
-def test_one_click_starts_again_as_the_other_kind_of_text_where_that_can_be_done(desk):
-    assert not desk(*FIRST).page.has("switch")
-    d = desk(*FIRST, *SECOND, switch=lambda: d.calls.append("switch"))
-    d.page.click("show", iteration="0")
-    d.page.click("switch")
-    assert d.calls == ["switch"]
-    d.run = Run.begin(SETUP)
-    d.show(OPENING, DRAFTING)
-    assert not d.page.has("show"), "nothing of the run before"
-
-
 def test_tests_are_offered_where_there_are_any(desk):
     assert not desk(*FIRST, END).page.has("tests")
     task = Task(text="Write f. f(1) == 2", form="code")
@@ -368,20 +346,6 @@ def test_what_is_typed_and_pressed_is_one_decision_about_the_shown_text(
         d.page.click("open", name=opened)
     d.page.click(action, fields=fields, **pressed)
     assert d.decisions == [decision]
-
-
-def test_guidance_that_asks_is_a_question_about_the_shown_text_and_decides_nothing(desk):
-    asked: list[tuple[str, int]] = []
-    d = desk(*FIRST, *PASSED, explain=lambda *words: asked.append(words))
-    before = d.page.words_field
-    d.page.click("continue", fields={"words": "Why so short? "})
-    d.page.click("show", iteration="0")
-    d.page.click("continue", fields={"words": "Why?"})
-    assert (asked, d.decisions) == ([("Why so short?", 1), ("Why?", 0)], [])
-    assert d.page.words_field != before
-    assert "Waiting for the answer" in d.page.html
-    d.page.click("continue", fields={"words": "Why? Make it longer."})
-    assert len(d.decisions) == 1
 
 
 def test_the_field_for_words_is_emptied_by_a_decision_and_kept_by_a_failed_one(desk):
@@ -478,32 +442,6 @@ def test_a_finding_is_dismissed_with_a_reason_unless_it_is_a_checks(desk):
     assert not d.page.has("open", name="dismiss", finding="f2")
 
 
-def test_one_click_drops_a_demand_that_was_read_wrongly(desk):
-    demand = "length:<=3 words"
-    start = RunStarted(setup=SETUP.model_copy(update={"checks": (demand,), "demands": (demand,)}))
-    evidence = Result(name=demand, passed=False, basis="constraints", shows="It has 4 words.")
-    d = desk(start, *FIRST[1:3], EvidenceReady(iteration=0, evidence=evidence), *FIRST[3:], END)
-    d.page.click("drop", name=demand)
-    assert d.decisions == [Drop(demand=demand)]
-    d.show(Decided(decision=d.decisions[0]))
-    assert "3 words" not in d.page.html
-
-
-def test_a_finding_of_the_users_own_is_added_and_another_one_edited(desk):
-    d = desk(*LISTED)
-    d.page.click("open", name="finding", finding="f1")
-    assert 'value="Flat."' in d.page.html
-    fields = {"problem": "Flat and cold.", "quote": "Hello", "fix": "", "severity": "minor",
-              "criterion": "clarity"}  # fmt: skip
-    d.page.click("add", fields=fields)
-    assert not d.page.has("add")
-    d.page.click("open", name="finding")
-    d.page.click("add", fields={"problem": "No name."})
-    changed, added = (one.point for one in d.decisions if isinstance(one, Add))
-    assert (changed.id, changed.words, changed.place) == ("f1", "Flat and cold.", "Hello")
-    assert (added.id, added.words, added.source) == ("", "No name.", "you")
-
-
 # Results
 
 
@@ -538,22 +476,6 @@ def test_a_result_is_confirmed_and_taken_back_with_a_click_each(desk):
     d.page.click("retract", row=row)
     assert d.decisions[1:] == [Retract(call="f([1])", setup="import math")]
     assert d.page.has("expect", row=row, choice="0")
-
-
-@pytest.mark.parametrize(
-    ("call", "pressed", "fields", "said"),
-    [
-        ("f([1])", {"submit": ""}, {"result": " 2 "},
-         Expect(call="f([1])", gives="2", setup="import math")),
-        ("f([])", {"choice": "2"}, {}, Expect(call="f([])", gives="None")),
-    ],
-    ids=["a value", "another draft's"],
-)  # fmt: skip
-def test_a_wrong_result_is_said_to_be_another(desk, call, pressed, fields, said):
-    d = desk(*SHOWN, END)
-    d.page.click("expect", row=the_row(d, call), fields=fields, **pressed)
-    assert d.decisions == [said]
-    assert f"should be {bare(said.gives)}" in d.page.html or not fields
 
 
 # Messages to the page
@@ -676,15 +598,6 @@ def test_a_long_silence_is_shown_beside_a_button_that_ends_it(desk):
     assert "No reply for" not in d.page.html
 
 
-async def test_a_silence_is_shown_though_nothing_happens(desk, monkeypatch):
-    monkeypatch.setattr("ipyrefine.notebook.panel.SILENCE", 0.05)
-    d = desk(OPENING, DRAFTING)
-    d.now += 1
-    while "No reply for" not in d.page.parts.get("top", ""):  # noqa: ASYNC110 - see above
-        await asyncio.sleep(0.01)
-    assert d.page.has("stop")
-
-
 async def test_thoughts_give_way_to_the_text_and_do_not_come_back(desk):
     d = desk(OPENING, DRAFTING)
     d.write("hm", kind="thinking", after=1)
@@ -692,17 +605,6 @@ async def test_thoughts_give_way_to_the_text_and_do_not_come_back(desk):
     d.write("Hello", after=1)
     d.write("hm again", kind="thinking", after=1)
     assert (d.page.text, "Thinking…" in d.page.html) == ("Hello", False)
-
-
-async def test_a_revision_is_written_over_the_text_that_it_revises(desk):
-    d = desk(OPENING, DRAFTING)
-    d.write("a draft", after=1)
-    assert 'data-stream="text"' in d.page.html
-    assert "data-rest" not in d.page.html
-    d.show(*FIRST[2:], SECOND[0])
-    assert 'data-rest="Hello."' in d.page.html
-    d.write("a revision", after=1)
-    assert d.page.text == "a revision"
 
 
 async def test_a_critics_words_are_not_shown(desk):

@@ -263,15 +263,12 @@ MINE = CODE.replace("n + 1", "1 + n")
     ("cells", "decisions", "again", "text"),
     [
         (["a"], ["accept"], CELL, CODE),
-        (["a"], ["accept 0"], CELL, WRONG),
         (["a"], ["override pass"], CELL, CODE),
         (["a"], ["override fail"], CELL, ""),
         (["a"], ["edit mine", "accept"], CELL, MINE),
         (["a", "b"], ["accept"], CELL, CODE),
-        ([None], ["accept"], CELL, CODE),
         (["a"], ["close"], CELL, ""),
         (["a"], ["accept"], CELL.replace("-n 1", "-n 1 --again"), ""),
-        (["a"], ["accept"], CELL.replace("-n 1", "-n 2"), ""),
         (["a"], ["accept"], CELL.replace("n + 2", "n + 3"), ""),
         (["a"], ["accept"], CELL.replace("-n 1", "-n 1 --set journal=no"), ""),
     ],
@@ -322,15 +319,6 @@ def test_a_run_starts_again_as_the_other_kind_with_the_same_options(front):
     assert (run.task.text, run.setup.checks) == (before.task.text, before.setup.checks[:1])
     assert (run.limits.seed, run.limits.max_revisions) == (7, 0)
     assert [one.run.task.form for one in map(Journal().get, ("1", "2"))] == ["code", "prose"]
-
-
-def test_switched_twice_a_run_has_the_profile_that_it_was_started_with(front):
-    front.run(KIND.format(" -p story"))
-    profiles = []
-    for form in ("code", "prose"):
-        front.run(f"%refine continue as {form}", "later")
-        profiles.append(front.last.task.profile)
-    assert profiles == ["code", "story"]
 
 
 def test_a_run_that_is_switched_while_its_cell_runs_keeps_the_cell_until_the_other_stops(

@@ -18,9 +18,8 @@ from shells import loaded_shell, run_cell, scripted_shell
 from ipyrefine.api import build, refine
 from ipyrefine.core.events import Event
 from ipyrefine.core.model import Limits
-from ipyrefine.errors import RefineError, UsageError
+from ipyrefine.errors import RefineError
 from ipyrefine.providers import servers
-from ipyrefine.providers.openai import OpenAIModel
 from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.render.html import View, panel_parts
 from ipyrefine.render.terminal import record_text
@@ -102,25 +101,6 @@ async def test_no_error_holds_the_key_though_the_server_repeats_it(server, logge
     clean(str(error), error, *error._render_traceback_(), error.run, logged.getvalue())
     clean("".join(traceback.format_exception(error)))
     assert error.__cause__ is None
-
-
-@pytest.mark.parametrize(
-    "url", ["http://me:{}@h:x/v1", "ftp://me:{}@h/v1", "http://me:{}@h/v1?k={}"]
-)
-def test_an_address_that_cannot_be_used_is_not_quoted(url):
-    with pytest.raises(UsageError) as caught:
-        OpenAIModel("m", base_url=url.replace("{}", PASSWORD))
-    clean(str(caught.value), "".join(traceback.format_exception(caught.value)))
-
-
-async def test_the_error_of_an_unreadable_key_leaves_out_its_reason(server):
-    def locked() -> str:
-        raise RuntimeError(f"vault says {KEY}")
-
-    model = OpenAIModel("m", base_url=server.base_url, api_key=locked)
-    with pytest.raises(RefineError, match="could not be read") as caught:
-        await refine("Write.", model=model)
-    clean("".join(traceback.format_exception(caught.value)))
 
 
 @pytest.fixture

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 from faulty import Trial
-from openai_server import Answer, Failure, ScriptedServer
+from openai_server import Answer, ScriptedServer
 from shells import change_model, loaded_shell
 from shells import error_of as run
 
-from ipyrefine.errors import AccessDenied, UsageError
+from ipyrefine.errors import UsageError
 from ipyrefine.journal.store import Journal
 from ipyrefine.providers import servers
 
@@ -105,13 +105,6 @@ def test_a_resumed_run_gets_the_key_of_its_server_only_where_that_is_named_again
         assert run(shell, f"%refine resume hi --base-url {other.base_url}{named}") is None
         assert run(shell, "%refine continue 1 warmer") is None
         assert keys(other) == {key}
-
-
-def test_a_server_that_wants_a_key_says_which_option_names_it(shell, other):
-    other.default = lambda _: Failure(401, {"error": {"message": "no key"}})
-    error = run(shell, CELL.format(f"--base-url {other.base_url}"))
-    assert isinstance(error, AccessDenied)
-    assert "--set api_key_env=NAME" in str(error)
 
 
 @pytest.mark.parametrize("name", ["NOT_SET_HERE", "sk-an-actual-key", "gsk_an_actual_key"])

@@ -243,28 +243,6 @@ async def test_the_environments_server_keeps_what_the_form_does_not_show(
     assert "pass-word" not in str([page.sent, kept])
 
 
-async def test_another_button_ends_what_a_form_waits_for(magics, server):
-    server.default = lambda _: Answer(hold=True)
-    page = Page(magics)
-    page.form.panel._take(
-        {"action": "setup", "fields": {"step": "test", "url": server.base_url, "model": "m"}}
-    )
-    first = page.setup._work
-    await asyncio.to_thread(server.asked.wait, 10)
-    await page.press("close")
-    assert first.cancelled()
-    assert page.ended == [""]
-    assert page.setup.closed
-    assert not magics.forms
-
-
-async def test_one_form_fills_the_others(magics, server, kept):
-    one, two = Page(magics), Page(magics)
-    await one.press("use", url=server.base_url, model="m", key=SECRET)
-    await asyncio.wait([two.setup._looking])
-    assert (two.setup.url, two.setup.model, two.setup.has_key) == (server.base_url, "m", True)
-
-
 @pytest.mark.parametrize(("installed", "said"), [(False, "needs a package"), (True, "set up")])
 async def test_the_local_model_is_used_or_says_what_it_needs(
     magics, kept, monkeypatch, tmp_path, installed, said

@@ -73,9 +73,7 @@ def test_to_continue_says_how_to_set_up_a_model_and_changes_nothing(shell, comma
     [
         ("--draft -n 0\nx = 1", "override fail", "FAIL (yours)"),
         ("--draft -n 0\nx = 1", 'override improve "a name"', "NEEDS IMPROVEMENT (yours)"),
-        ("--draft -n 0\nThe parcel is late.", "override fail late", "FAIL (yours)"),
         ("--draft -n 0\nx = 1", 'add blocking "a name"', "NEEDS IMPROVEMENT"),
-        (f"-n 0\n{INC.format(1)}", 'add blocking "take None"', "NEEDS IMPROVEMENT"),
         (f"-n 0\n{INC.format(1)}", 'add minor "take None"', "PASS · 1 of 1 examples hold"),
         (f"-n 0\n{INC.format(2)}", 'add blocking "take None"', "FAILS"),
     ],
@@ -117,9 +115,7 @@ def test_once_there_is_a_model_it_reads_the_draft_and_goes_on(
     [
         ("df.n.sum()", "▷ RUNS", "The answer: 6"),
         ("df", "▷ RUNS", "The answer: a table of 3 rows × 2 columns"),
-        ("df['n']", "▷ RUNS", "The answer: a column of 3 values"),
         ("x = 1", "▷ RUNS", "x = 1"),
-        ("import math", "▷ RUNS", "Nobody read it"),
         ('{"a": 1}', "▷ RUNS", "{'a': 1}"),
         ("def inc(x):\n    return x + 1", "▷ RUNS", "Nobody read it"),
         ("class Stack:\n    def __init__(self):\n        self.items = []", "▷ RUNS", "Nobody"),
@@ -135,18 +131,13 @@ def test_once_there_is_a_model_it_reads_the_draft_and_goes_on(
         ("import urllib.request as u\nu.urlopen('http://example.com')", "· NOT RUN", "the network"),
         ("import urllib.request as u\nu.urlopen('http://localhost:9')", "· NOT RUN", "a server on"),
         ("!ls", "· NOT RUN", "There is no Python in it, and only Python is run"),
-        ("df?", "· NOT RUN", "There is no Python in it"),
         ("%%bash\nls", "· NOT RUN", "This is Bash code, and only Python is run"),
         *[
             (words, "· NOT RUN", "This is text, not code: there is nothing to run")
             for words in (
                 "The parcel is late.",
                 "What is the total amount per town?",
-                "Über den Preis sprechen wir noch.",
-                "¿Cuál es el total?",
-                "包裹晚了。",
                 "写一首诗",
-                "# The total per town.",
             )
         ],
     ],
@@ -199,15 +190,6 @@ def test_what_is_never_read_nor_revised_loads_and_names_no_model(
     assert "▷ RUNS" in shown
     assert "gpt" not in shown
     assert shell.user_ns["refined_run"].setup.model == ""
-
-
-def test_a_look_goes_on_with_the_model_that_is_set_up(shell, monkeypatch):
-    look(shell, f"%%refine --draft -n 0 --critique never -p prose\n{LATE}")
-    model = ScriptedModel([text(SHORT), READY], name="mine")
-    monkeypatch.setattr(api, "choose_model", lambda *_, **__: model)
-    look(shell, "%refine continue shorter")
-    run = shell.user_ns["refined_run"]
-    assert (run.text, run.setup.model, run.verdict.outcome) == (SHORT, "mine", Outcome.PASS)
 
 
 def test_a_system_that_cannot_shut_code_in_is_said_in_a_sentence(shell, monkeypatch):
@@ -297,11 +279,9 @@ def test_a_cell_is_looked_at_again_after_it_ran(monkeypatch):
     [
         ("%%refine\ndf = 1\ndf", True),
         ("%%refine\ndf.groupby('n').sum()", True),
-        ("%%refine --draft\nx = 1", True),
         ("%%refine\nWrite inc(x).\n\ndef inc(x):\n    return x + 2", True),
         ("%%refine\nWrite a poem.", False),
         ("%%refine\nWhat is the total amount per town?", False),
-        ("%%refine\n写一首诗", False),
         ("%%refine\n# Write inc(n).", False),
     ],
 )
