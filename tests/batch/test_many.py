@@ -8,7 +8,6 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 from typing import Any
 
-import pandas
 import pytest
 from greetings import CALLS, Greeter, options, tasks
 from kit import READY, text
@@ -46,13 +45,6 @@ async def test_items_come_back_in_their_order_and_no_more_run_at_a_time_than_all
     assert [item.run and item.run.task.text for item in items] == wanted
     assert all(item.passed and item.error is None for item in items)
     assert most == 3
-
-
-async def test_a_table_s_column_of_tasks_is_taken():
-    tasks = pandas.DataFrame({"task": ["Greet.", "Greet her."]})["task"]
-    args = {"profile": "prose", "critique": "never", "max_revisions": 0, "progress": False}
-    items = await ipyrefine.refine_many(tasks, model=ScriptedModel([]), **args)
-    assert [item.task for item in items] == ["Greet.", "Greet her."]
 
 
 async def test_a_question_about_a_text_that_is_answered_counts_as_passed():
@@ -113,15 +105,6 @@ async def test_what_cannot_be_used_is_refused_before_anything_runs(args, sentenc
     with pytest.raises(errors.UsageError, match=re.escape(sentence)):
         await ipyrefine.refine_many(["Greet."], model=model, **args, progress=False)
     assert model.requests == []
-
-
-async def test_no_two_calls_look_the_same_to_an_executor_that_would_take_them_for_one():
-    calls = set()  # as `add` returns no future, each ends with its error
-    args = options("http://127.0.0.1:1/v1") | {"progress": False, "name": "again"}
-    args["executor"] = type("E", (), {"submit": lambda _, work, unit: calls.add((work, unit))})()
-    for _ in range(2):
-        await ipyrefine.refine_many(["Greet."], **args)
-    assert len(calls) == 2
 
 
 @pytest.mark.parametrize("make", [

@@ -1,7 +1,6 @@
 """Texts side by side: what they show, in groups, and a ruling that counts for all of a group."""
 
 import asyncio
-import json
 import re
 from copy import deepcopy
 
@@ -15,8 +14,6 @@ from ipyrefine.batch import texts as module
 from ipyrefine.core.model import Outcome, StopReason
 from ipyrefine.errors import CheckNotRun
 from ipyrefine.render.say import verdict
-from ipyrefine.session.export import export
-from ipyrefine.session.record import bundle
 
 TASK = "Write middle(xs): the middle item of a list.\n>>> middle([3, 1, 2])\n1\n>>> middle([5])\n5"
 RIGHT = "def middle(xs):\n    return xs[len(xs) // 2]"
@@ -184,26 +181,6 @@ async def test_a_ruling_that_cannot_be_given_changes_nothing(table, number, ruli
     with pytest.raises(errors.UsageError, match=sentence):
         await table.rule(number, ruling)
     assert not any(run.decisions for run in table.runs.values())
-
-
-async def test_rows_record_and_export_agree_on_a_ruling(tmp_path):
-    codes = pandas.Series([RIGHT, SORTS, ALSO_RIGHT, None], index=list("abcd"))
-    table = await made(codes)
-    await table.rule(1, "pass", "Clear.")
-    await table.rule(2, "fail", "It sorts.")
-    frame = pandas.DataFrame(table.rows())
-    assert list(frame["name"]) == ["a", "b", "c", "d"]
-    assert list(frame["group"]) == [1, 2, 1, 3]
-    assert list(frame["verdict"]) == ["PASS", "NEEDS_IMPROVEMENT", "PASS", ""]
-    assert list(frame["basis"]) == ["user"] * 3 + [""]
-    assert list(frame["middle([3, 1, 2])"]) == ["1", "2", "1", ""]
-    assert "It sorts." in frame["because"][1]
-    assert "PASS (yours)" in bundle(table.runs["a"])["text/html"]
-    path = tmp_path / "ruled.json"
-    export(table.runs["a"], path)
-    (back,) = ipyrefine.load(path)
-    assert back == table.runs["a"]
-    assert json.loads(path.read_text("utf-8"))["decisions"][0]["reason"].startswith("Clear. (")
 
 
 @pytest.mark.parametrize(("texts", "task", "checks", "sentence"), [

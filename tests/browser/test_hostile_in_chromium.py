@@ -1,14 +1,10 @@
 """The hostile corpus in a real browser: nothing runs, nothing is fetched, the layout holds."""
 
 import html
-import json
 from typing import Any
 
 import pytest
 from hostile import CASES
-from judging import is_critic
-from lab_driver import Lab
-from openai_server import Answer, ScriptedServer
 
 from ipyrefine.core.events import DraftReady, EvidenceReady, RunStarted, Stopped, Warned
 from ipyrefine.core.model import Criterion, Setup, StopReason, Task
@@ -18,8 +14,6 @@ from ipyrefine.core.table import Point, Result
 from ipyrefine.render.html import record_html
 
 WIDTH = 700
-# Markdown, URLs and the rest that acts in a front-end only; a browser's own are the first ones.
-ACTING = (*CASES["markup"], *CASES["links"], *CASES["delimiters"])
 
 
 def run_of(case: str) -> Run:
@@ -86,45 +80,3 @@ async def test_no_record_runs_fetches_or_breaks_out_of_its_place(browser: Any, k
     assert seen["commands"] == seen["above"] == 0
     assert seen["sections"] == seen["rules"] == len(CASES[kind])
     assert seen["wide"] == []
-
-
-def reply(body: dict[str, Any]) -> Answer:
-    """A draft, findings and scores whose every word is hostile."""
-    everything = "\n".join(case for case in ACTING if "text>" not in case)
-    if not is_critic(body):
-        return Answer(f"{everything}\n<text>\n{everything}\nThe end.\n</text>", chunk=400)
-    finding = {"criterion": "correctness", "quote": "The end.", "problem": everything[:3_000],
-               "fix": everything[:3_000], "blocks": False}  # fmt: skip
-    return Answer(json.dumps({"findings": [finding], "ready": True}), chunk=400)
-
-
-@pytest.mark.parametrize("ui", ["", "--plain"], ids=["panel", "record"])
-async def test_a_hostile_model_does_nothing_in_jupyterlab(
-    lab: Lab, model: ScriptedServer, ui: str
-) -> None:
-    task = "Write a greeting. <img src=x onerror=window.hostile=1> [x](javascript:alert(1))"
-    cell = f"%%refine -p prose --set as=task -n 1 --criteria correctness {ui}\n{task}"
-    named = {"IPYREFINE_MODEL": "m<svg onload=hostile=1>"}
-    cells = ["%load_ext ipyrefine", cell, "last = 1"]
-    await lab.open(cells, model=model, env=named, height=1400, own_window=True)
-    dialogs: list[str] = []
-    asked: list[str] = []
-    lab.page.on("dialog", lambda dialog: dialogs.append(dialog.message))
-    lab.page.on("request", lambda request: asked.append(request.url))
-    await lab.run_and_wait(0)
-    await lab.run_and_wait(1)
-    await lab.wait_output(1, "NOTHING FOUND")
-    seen = await lab.evaluate(
-        "const area = panel.content.widgets[1].outputArea.node;"
-        "area.querySelectorAll('details').forEach((d) => { d.open = true; });"
-        "await new Promise((done) => setTimeout(done, 500));"
-        "return {hostile: typeof window.hostile,"
-        " strangers: area.querySelectorAll('script,iframe,object,embed,form,base,meta,link,"
-        'img:not([src^="data:"]),[onerror],[onload],[onclick],[onfocus],a[href^=javascript],'
-        "[data-commandlinker-command]').length,"
-        " wide: area.scrollWidth > panel.node.clientWidth};"
-    )
-    assert seen == {"hostile": "undefined", "strangers": 0, "wide": False}
-    assert dialogs == []
-    assert not [url for url in asked if "evil" in url]
-    assert len(await lab.cell_sources()) == 3

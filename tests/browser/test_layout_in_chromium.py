@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 from panel_page import page_html
-from states import AVERAGE, FOUND_NOTHING, PASSES, STATES, make
+from states import AVERAGE, PASSES, STATES, make
 
 from ipyrefine.core.decisions import Accept
-from ipyrefine.core.model import Stage, StopReason
+from ipyrefine.core.model import StopReason
 from ipyrefine.core.run import Iteration
 from ipyrefine.core.table import Result
 from ipyrefine.render.html import View, panel_html, panel_parts, record_html
@@ -37,19 +37,6 @@ async def test_nothing_is_wider_than_its_panel(browser: Any, width: int) -> None
 
 
 @pytest.mark.parametrize("width", [1000, 560])
-async def test_a_text_under_way_takes_a_column_and_no_more(browser: Any, width: int) -> None:
-    page = await browser.new_page(viewport={"width": width, "height": 800})
-    writing = AVERAGE.replace(stage=Stage.REVISE, stop_reason=None)
-    line = "document.querySelector('.rf-checks td.rf-mark + td').offsetWidth"
-    found = []
-    for run, view in ((AVERAGE, View()), (writing, View(streaming="text", under_way=3))):
-        await page.set_content(page_html(before=panel_html(panel_parts(run, view), "id")))
-        found.append(await page.evaluate(line))
-    await page.close()
-    assert found[0] - found[1] in range(60 if width > 640 else 1)
-
-
-@pytest.mark.parametrize("width", [1000, 560])
 async def test_a_head_and_a_check_with_its_cross_are_one_line(browser: Any, width: int) -> None:
     counted = Result(
         name="length:<=9 words", passed=True, basis="constraints", shows="It has 4 words."
@@ -71,17 +58,6 @@ async def test_a_head_and_a_check_with_its_cross_are_one_line(browser: Any, widt
     await page.close()
 
 
-async def test_what_is_unfolded_at_the_foot_opens_below_its_name(browser: Any) -> None:
-    page = await browser.new_page(viewport={"width": 1000, "height": 800})
-    places = []
-    for folds in ((), ("details",)):
-        panel = panel_html(panel_parts(AVERAGE, View(folds=frozenset(folds))), "id")
-        await page.set_content(page_html(before=panel))
-        places.append(await page.locator("[data-fold=details] > summary").bounding_box())
-    assert places[0] == places[1]
-    await page.close()
-
-
 async def test_1600_words_with_twelve_changes_are_read_in_a_screen_and_a_half(browser: Any) -> None:
     said = "In paragraph {} the council of our town thinks for the {}th time about its bridge."
     paragraphs = [[said.format(n, k) for k in range(7)] for n in range(14)]
@@ -95,23 +71,6 @@ async def test_1600_words_with_twelve_changes_are_read_in_a_screen_and_a_half(br
     await page.set_content(page_html(before=panel_html(panel_parts(run, View()), "id")))
     assert await page.locator("ins").count() == 12
     assert (await page.locator("section.rf").bounding_box())["height"] < 1.5 * 900
-    await page.close()
-
-
-async def test_what_a_verdict_rests_on_may_take_two_lines_but_not_while_it_runs(
-    browser: Any,
-) -> None:
-    said = FOUND_NOTHING.replace(point="a-model-with-a-long-name")
-    ended = make(Iteration(number=0, text="x", verdict=said))
-    runs = ended.replace(stage=Stage.REVISE, stop_reason=None)
-    page = await browser.new_page(viewport={"width": 700, "height": 800})
-    heights = []
-    for run in (ended, runs):
-        panel = panel_html(panel_parts(run, View(under_way=1)), "id")
-        await page.set_content(page_html(before=f"<div class=rf-panel>{panel}</div>"))
-        heights.append(await page.locator(".rf-status > .rf-basis").bounding_box())
-    assert await page.locator(".rf-bar").count() == 1
-    assert [round(one["height"] / 17.5) for one in heights] == [2, 1]
     await page.close()
 
 

@@ -10,10 +10,8 @@ import pandas
 import pytest
 
 from ipyrefine.checks import resolve
-from ipyrefine.checks.suite import Suite
 from ipyrefine.core.model import Task
 from ipyrefine.core.table import Result
-from ipyrefine.core.testing import read_tests
 from ipyrefine.errors import UsageError
 from ipyrefine.kernel import snapshot, variables
 from ipyrefine.kernel.variables import Copies, Variables, find, gather
@@ -147,14 +145,6 @@ def test_a_found_variable_is_shown_by_its_structure_and_a_named_one_with_its_val
     (named, found) = used.materials(6_000)
     assert (named.phrase, named.text) == ("ys (1)", "ys (list of length 1):\n[8765]")
     assert (found.phrase, found.structure) == ("xs (2)", "xs (list of length 2):\nlist[int]")
-
-
-def test_many_or_large_variables_add_a_bounded_number_of_characters() -> None:
-    wide = pandas.DataFrame({f"a_long_column_name_{n}": [n] for n in range(99)})
-    space = {f"df{n}": wide for n in range(25)}
-    shown = find(space, draft=" + ".join(space)).materials(6_000)
-    assert len(shown) == 20
-    assert sum(len(one.text) for one in shown) < 7_500
 
 
 # What checked code gets
@@ -433,14 +423,3 @@ async def test_copying_ends_at_a_size_and_a_time(
         for name in "_SECONDS", "_SECONDS_IN_KERNEL":
             monkeypatch.setattr(snapshot, name, 0.1)
     assert reason in (await why_absent(find(notebook(source), draft="x").copies, "x"))[0]
-
-
-async def test_a_critics_test_is_not_tried_on_code_that_needs_what_has_no_copy(
-    open_sandbox: None,
-) -> None:
-    copies = find({"xs": [1]}, draft="xs").copies
-    tests = read_tests("def test_two():\n    assert f() == 2\n")
-    needs = await Suite(copies)(tests, "def f():\n    return xs[0]", TASK)
-    assert needs["test_two"].passed is None
-    own = await Suite(copies)(tests, "def f():\n    return 1", TASK)
-    assert own["test_two"].passed is False

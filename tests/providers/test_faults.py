@@ -150,22 +150,6 @@ def test_every_status_and_exception_becomes_an_error_with_advice():
 # --- a whole run
 
 
-async def test_a_transient_failure_is_retried_and_shown(server, subtests):
-    for stage, failure in (
-        ("draft", Failure(529, BUSY)),
-        *((stage, Failure(502, "<html>Bad</html>")) for stage in ("judge", "critique", "revise")),
-    ):
-        with subtests.test(stage, status=failure.status):
-            server.requests.clear()
-            trial = Trial(server, stage, failure, times=2)
-            run = await trial.run()
-            assert (run.stop_reason, run.text) == (StopReason.PASSED, "Hello again")
-            assert trial.asked == 3
-            assert len([w for w in run.warnings if "trying again in" in w]) == 2
-            assert all(0 <= wait <= 1 for wait in trial.waits)
-            assert trial.waits[0] != trial.waits[1]
-
-
 async def test_a_wait_the_budget_does_not_hold_is_not_begun(server):
     trial = Trial(server, "judge", Failure(503, BUSY, {"Retry-After": "50"}))
     run = await trial.run(limits=Limits(budget=Budget(seconds=30)))
@@ -310,8 +294,3 @@ def test_certificates_that_cannot_be_read_are_a_sentence(tmp_path, monkeypatch, 
     monkeypatch.setattr("httpx2.create_ssl_context", httpx2.create_ssl_context.__wrapped__)
     with pytest.raises(UsageError, match=r"SSL_CERT_FILE can't be read \(.*or unset it\."):
         OpenAIModel("m", base_url="http://127.0.0.1:1/v1")
-
-
-async def test_a_server_without_tls_is_reported(server):
-    trial = await run_on(server.base_url.replace("http:", "https:"), server)
-    assert "Check the address" in trial.loop.state.message

@@ -7,22 +7,17 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.request import Request as HttpRequest
 from urllib.request import urlopen
 
 import pytest
-from kit import finish
 from openai_server import items_of
 
 from ipyrefine import errors
-from ipyrefine.api import build
-from ipyrefine.core.model import Limits
 from ipyrefine.core.ports import Delta, Message, Reply, Request
 from ipyrefine.providers import local
 from ipyrefine.providers.local import LocalModel
-from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.providers.weights import LIGHT, find
 
 ASK = Request(messages=(Message(role="user", content="Say hello in one word."),), max_tokens=64)
@@ -199,54 +194,3 @@ def test_exiting_in_the_middle_of_a_reply_is_quick_and_quiet_and_leaves_nothing(
     assert not is_open(port)
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
-
-
-# --- the prefix cache: a prompt that begins as an earlier one is read from there on
-
-TASK = """\
-Implement a Stack with push(x), pop() and getMin(), all O(1), without keeping a second list.
-
->>> s = Stack(); s.push(2); s.push(1); s.getMin()
-1
-"""
-CODE = '''\
-class Stack:
-    """A stack that knows its least element; version {}."""
-
-    def __init__(self):
-        self._items = []
-
-    def push(self, x):
-        """Put x on top."""
-        least = min(x, self._items[-1][1]) if self._items else x
-        self._items.append((x, least))
-
-    def pop(self):
-        """Take the top off and return it."""
-        return self._items.pop()[0]
-
-    def getMin(self):
-        """Return the least element in O(1)."""
-        return self._items[-1][1]
-'''
-
-
-def replies(scores: tuple[int, ...]) -> Iterator[str]:
-    for number, met in enumerate(scores):
-        yield f"f1: say more\n```python\n{CODE.replace('{}', str(number))}```\n"
-        yield json.dumps({"score": met})
-
-
-@pytest.mark.parametrize("scores", [(0, 0, 1, 2), (2, 1, 1, 0)], ids=["better", "stalled"])
-async def test_from_the_second_iteration_on_most_of_a_prompt_begins_as_an_earlier_one(scores):
-    limits = Limits(max_revisions=3, patience=9, target=1.0)
-    model = ScriptedModel(replies(scores))
-    await finish(build(TASK, model=model, limits=limits, profile="code", no_checks=["all"]))
-    prompts = ["\n".join(turn.content for turn in one.messages) for one in model.requests]
-    known = [
-        max(len(os.path.commonprefix([prompt, one])) for one in prompts[:number])  # noqa: RUF071
-        for number, prompt in enumerate(prompts)
-        if number >= 4
-    ]
-    assert [one.purpose for one in model.requests[4:]] == ["revise", "judge"] * 2
-    assert sum(known) >= 0.55 * len("".join(prompts[4:])), known

@@ -116,9 +116,6 @@ async def test_our_wording_may_change_but_the_users_own_may_not(
         await run_on(RecordedModel(path), prompts=Prompts(draft="Greet."))
 
 
-ANOTHER = "2 replies written for another request"
-
-
 async def by_hand(path: Path, *replies: str, task: str = "Write a greeting.") -> None:
     model = ScriptedModel(replies or SCRIPT, name=BY_HAND)
     await run_on(RecordedModel(path, live=lambda: model, record=True), task)
@@ -160,16 +157,6 @@ async def test_an_exact_reply_comes_first_and_those_left_keep_their_order(path: 
     assert [one.usage.for_another for one in replies] == [1, 1]
     with pytest.raises(NoModel, match="This judge is not in the recording"):
         await reply_of(other, first)
-
-
-async def test_of_several_tasks_by_hand_the_one_most_like_it_answers(path: Path) -> None:
-    await by_hand(path, text("Hi"), judged(10), task="Write a greeting for a card.")
-    await by_hand(path, text("Bye"), judged(10), task="Write a farewell for a card.")
-    for task, words in (("a warm farewell", "Bye"), ("a warm greeting", "Hi")):
-        for _ in range(2):
-            run = await run_on(RecordedModel(path), f"Write {task} for a card.")
-            assert (run.text, run.usage.for_another) == (words, 2)
-    assert ANOTHER in usage_parts(run.usage)
 
 
 async def test_what_a_model_said_never_answers_another_request(path: Path) -> None:

@@ -44,8 +44,6 @@ async def run(
 
 
 # --- Fields
-
-WITHOUT = "Asking without `{}`, which the server doesn't take."
 AS_USER = "The server doesn't take system messages. Sending their words as the user's."
 
 
@@ -141,18 +139,6 @@ async def test_extra_fields_are_sent_along_and_replace_ours(server, request_json
     extra = {"top_k": 20, "temperature": 1, "options": {"a": [1]}}
     assert (await run(server, request_json, extra=extra))[0] == []
     assert extra.items() <= server.bodies[0].items()
-
-
-async def test_an_extra_field_that_is_refused_is_left_out_and_another_value_is_tried(
-    server, request_text
-):
-    server.default = lambda _: "ok"
-    server.rejecting("effort", lambda body: body.get("effort") == "none", 403)
-    for value in ("none", "none", "low"):
-        told = [WITHOUT.format("effort")] * (value == "none")
-        assert (await run(server, request_text, extra={"effort": value}))[0] == told
-    sent = [body.get("effort") for body in server.bodies]
-    assert sent == ["none", None, None, "low"]
 
 
 def test_extra_that_cannot_be_sent_is_refused():

@@ -49,16 +49,6 @@ def test_the_record_shows_verdict_basis_difference_and_text_open(make_run, read_
     assert folded.index("Draft") < folded.index("Revision 1") < folded.index("Revision 2")
 
 
-def test_that_one_model_writes_and_evaluates_is_a_tooltip(make_run):
-    run = make_run()
-    setup = run.setup.replace(prompts={"judge": "Rate it."}, model="m", judge="m", checks=())
-    run = run.replace(setup=setup)
-    parts = panel_parts(run, View())
-    assert 'title="Writer and evaluator are the same model (m); ' in parts["top"]
-    other = run.replace(setup=setup.replace(judge="n"))
-    assert "same model" not in panel_parts(other, View())["top"]
-
-
 def test_what_the_critic_asks_stands_once_in_words(make_run):
     run = make_run()
     asked = run.iterations[0].replace(results={"q1": Result(passed=False)})
@@ -74,24 +64,6 @@ def test_what_the_critic_asks_stands_once_in_words(make_run):
     assert hidden[0].count("What of an empty list?") == 1
     assert 'data-choice="2">an error<' in hidden[0]
     assert 'data-action="answer" data-row="q1" data-finding="q1" data-choice="2">an error<' in html
-
-
-def test_a_score_without_a_reason_is_told_by_its_line_alone(make_run, read_words):
-    run = make_run()
-    last = run.iterations[-1]
-    said = ("Tone: 6/10", "The tone is 0.5 of 1.", "2 of 3 paragraphs are cold.", "- " * 20_000)
-    points = [
-        Point(id=f"f{n}", criterion="tone", words=one) for n, one in enumerate(said, start=50)
-    ]
-    low = {"words": "It scored 0.40 of 0.90.", "source": "evaluator", "kind": "reading"}
-    points.append(points[0].replace(id="f60", **low))
-    last = last.replace(results={one.id: Result(passed=False) for one in points})
-    points = run.points | {one.id: one for one in points}
-    run = run.replace(iterations=(*run.iterations[:-1], last), points=points)
-    lines = read_words(panel_parts(run, View(iteration=last.number))["evidence"])
-    assert "✗Tone: 6/10" in lines.replace("✗ ", "✗")
-    assert "2 of 3 paragraphs are cold." in lines
-    assert "It scored" not in lines
 
 
 def test_the_header_of_a_running_run_names_its_stage_and_has_one_clock(make_run, read_words):

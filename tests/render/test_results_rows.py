@@ -158,12 +158,6 @@ def test_which_results_stand_above_the_fold(rows, said, shown, read_words):
     assert f"{5 - len(shown)} more" in below
 
 
-def test_of_three_with_rivals_the_third_asks_once_one_is_answered():
-    rivals = tuple(one.replace(rivals=("9",)) for one in MANY[:3])
-    for said in ((), (Clarification(call="f(0)", gives="0"),)):
-        assert unfolded(*rivals, said=said)[0].count("rf-res rf-rival") == 2
-
-
 def test_a_record_has_no_controls_and_a_row_that_is_settled_has_one():
     assert "data-action" not in record_html(run_of(RIVAL, RAISES))
     assert live(run_of(RAISES, said=(CORRECTED,))).count("data-action") == 1

@@ -3,7 +3,6 @@
 import pytest
 
 from ipyrefine.core.decisions import Override
-from ipyrefine.core.events import CallEnded, StageStarted, Stopped, TextDelta
 from ipyrefine.core.model import (
     Budget,
     Limits,
@@ -11,14 +10,12 @@ from ipyrefine.core.model import (
     Setup,
     StopReason,
     Task,
-    Usage,
     Verdict,
 )
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.table import Point, Result
 from ipyrefine.render import blocks, say
 from ipyrefine.render.html import record_html
-from ipyrefine.render.progress import Progress
 from ipyrefine.render.terminal import record_text
 
 PASS, NEEDS, FAIL = Outcome.PASS, Outcome.NEEDS_IMPROVEMENT, Outcome.FAIL
@@ -134,26 +131,6 @@ def test_what_is_left_of_the_budget_is_never_negative(make_run):
     assert bounded == "0 tokens, 2 calls, $0.0488, 1 min 18 s left"
     tokens = left(prompt_tokens=5_000, completion_tokens=457)
     assert tokens == "2,000 prompt tokens, 1 completion token left"
-
-
-def test_progress_counts_the_seconds_and_tokens_of_a_stage():
-    now = 10.0
-    progress, run = Progress(lambda: now), run_of(None)
-    assert progress.line(run) == ""
-    progress.take(StageStarted(stage="critique", iteration=0))
-    now = 13.4
-    assert progress.line(run) == "Critiquing · draft · 3 s"
-    progress.take(TextDelta(stage="critique", iteration=0, text="x" * 40))
-    assert progress.line(run) == "Critiquing · draft · 3 s · 10 tokens"
-    progress.take(CallEnded(stage="critique", iteration=0, usage=Usage(completion_tokens=12)))
-    assert progress.line(run) == "Critiquing · draft · 3 s · 12 tokens"
-    progress.take(StageStarted(stage="judge", iteration=0))
-    now += 20
-    assert progress.line(run) == "Evaluating · draft · 20 s · no reply for 20 s · Ctrl-C stops it"
-    progress.take(TextDelta(stage="judge", iteration=0, text="yes!"))
-    assert progress.line(run) == "Evaluating · draft · 20 s · 1 token"
-    progress.take(Stopped(reason=StopReason.PASSED, message=""))
-    assert progress.line(run) == ""
 
 
 def test_a_text_that_you_ruled_on_says_so_in_its_line():

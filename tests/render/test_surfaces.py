@@ -1,20 +1,16 @@
 """HTML and terminal show the same of a run."""
 
-import json
 import re
 
 import pytest
 from kit import EVALUATED, finding, judgement, refinement, text
 
-import ipyrefine
 from ipyrefine.core.model import Limits, Setup, StopReason, Task, Usage
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.notebook.magic import Refine
-from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.render.html import record_html
 from ipyrefine.render.terminal import record_text
 from ipyrefine.session.commands import usage
-from ipyrefine.session.export import export
 
 EVERY = pytest.mark.parametrize("render", [record_text, record_html])
 
@@ -76,23 +72,3 @@ async def test_what_an_evaluator_said_of_a_text_is_a_row_and_stands_below_no_oth
     found = [[one for one in said if one in part] for part in parts]
     shown = run.chosen.number  # its rows stand in the table above
     assert found == [[said[shown]], *([] if n == shown else [one] for n, one in enumerate(said))]
-
-
-async def test_java_is_shown_as_java_and_is_no_code_cell_of_an_exported_notebook(tmp_path):
-    replies = iter([False, True])
-    code = ["public class A {}", "public class A { int size = 1; }"]
-    run = await ipyrefine.refine(
-        "Implement a class A.",
-        model=ScriptedModel([f"```java\n{text}\n```" for text in code]),
-        checks=[lambda text: next(replies)],
-        language="java",
-        journal=False,
-    )
-    page = record_html(run)
-    added = page.partition("<ins")[2].partition("</ins>")[0]
-    assert re.search("<span [^>]+>public</span>", added), "a keyword of Java is marked"
-    assert all("language Java" in record for record in (page, record_text(run)))
-    accepted = run.replace(stop_reason=StopReason.ACCEPTED)
-    content = json.loads(export(accepted, tmp_path / "run.ipynb").read_text("utf-8"))
-    assert {cell["cell_type"] for cell in content["cells"]} == {"markdown"}
-    assert f"```java\n{run.text}\n```" in "".join(content["cells"][-2]["source"])
