@@ -10,9 +10,10 @@ import random
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ipyrefine.checks.inputs import MAX_INPUTS, _as_examples, _Call, _read_call
+from ipyrefine.checks.inputs import _as_examples, _Call, _read_call
 from ipyrefine.core.stated import Example
 
+MAX_INPUTS = 60
 _SEEDS = 40  # calls that are varied
 _MAX_ITEMS = 6  # items of a sequence that are left out of it, or left alone, one at a time
 

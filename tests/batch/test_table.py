@@ -77,10 +77,6 @@ APART = {
     ),
     "other errors": (TASK, BROKEN, "import no_such_module"),
     "other names that are missing": (TASK, "def midle(xs): ...", "def middle(xs): return np.x"),
-    "constants of the code": (
-        "Write square(n).\n>>> square(3)\n9",
-        "def square(n): return n * n", "def square(n): return n * n if n != 64 else 0",
-    ),
 }  # fmt: skip
 
 

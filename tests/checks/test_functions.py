@@ -89,23 +89,19 @@ def asserts(text):
 
 
 @pytest.mark.parametrize(
-    ("function", "words"),
+    ("function", "passes"),
     [
-        (returns_later, "return float,"),
-        (returns_quoted, "return tuple"),
-        (returns_perhaps, "return float"),
-        (lambda text: None, ""),
-        (returns_nothing, None),
-        (asserts, None),
+        *((returns_later, False), (returns_quoted, False), (returns_perhaps, False)),
+        *((lambda text: None, False), (returns_nothing, True), (asserts, True)),
     ],
 )
 async def test_nothing_is_an_error_of_a_function_unless_it_says_so_or_objects_by_raising(
-    function, words
+    function, passes
 ):
-    if words is None:
+    if passes:
         assert (await CallableCheck(function)("x", TASK)).passed
     else:
-        with pytest.raises(UsageError, match=f"{words}.* returned None"):
+        with pytest.raises(UsageError, match=r"returned None\. Return a bool"):
             await CallableCheck(function)("x", TASK)
 
 
@@ -117,15 +113,12 @@ async def test_minor_findings_alone_pass_and_the_longest_list_is_cut():
     assert evidence.shows.endswith("… and 79 more.")
 
 
-@pytest.mark.parametrize(
-    ("item", "message"),
-    [({}, "problem cannot be used"), ({"problem": "x", "severity": "bad"}, "severity cannot")],
-)
-async def test_what_is_not_a_finding_is_an_error_that_names_its_part(item, message):
+@pytest.mark.parametrize("item", [{}, {"problem": "x", "severity": "bad"}, {"problem": 1}])
+async def test_what_is_not_a_finding_is_an_error(item):
     def tone(text):
         return [item]
 
-    with pytest.raises(UsageError, match=f"tone returned a finding whose {message}"):
+    with pytest.raises(UsageError, match="tone returned a finding that cannot be used"):
         await CallableCheck(tone)("x", TASK)
 
 
@@ -152,7 +145,7 @@ async def test_the_task_is_passed_to_a_function_that_wants_it_and_to_no_other():
     [
         *(lambda task, text: (text, task), lambda question, answer: (answer, question)),
         *(lambda original_task, final_answer: (final_answer, original_task),),
-        *(lambda task, x: (x, task), lambda x, solution: (solution, x), lambda a, b: (a, b)),
+        *(lambda task, x: (x, task), lambda a, b: (a, b)),
         *(lambda response, context=None: (response, context),),
         *(lambda question, answer, strict=True: (answer, question),),
     ],

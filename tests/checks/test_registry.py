@@ -103,7 +103,6 @@ async def test_the_user_says_how_long_a_check_may_take(name: str, message: str) 
         ("json decisive", "no setting 'decisive': a pass settles nothing by itself."),
         ("run seconds", "a number of seconds above 0"),
         ("run seconds=soon", "a number of seconds above 0"),
-        ("run seconds=1 seconds=2", "sets seconds twice"),
         ("run decisive=maybe", "needs decisive, decisive=yes or decisive=no, not 'maybe'"),
         ("exampels seconds=3", "Did you mean examples?"),
         ("tests: decisive", "lacks what follows the colon"),

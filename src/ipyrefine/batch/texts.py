@@ -24,6 +24,7 @@ from ipyrefine.render.terminal import blocks_text
 
 _RULINGS = {"pass": model.Outcome.PASS, "fail": model.Outcome.NEEDS_IMPROVEMENT}
 _AT_ONCE = 4
+_INPUTS = 60  # beside those of the examples
 _SECONDS = 10.0  # processor time for all inputs of one text
 _CELL, _LINE = 28, 120  # characters
 _FEW = 3  # rows where nothing differs
@@ -129,7 +130,7 @@ async def _add_inputs(
 ) -> None:
     code = {name: run.iterations[0].text for name, run in runs.items()}  # without fences
     bare = [one.replace(gives="", kind="equals", prints=False) for one in calls]
-    tried = (*dict.fromkeys([*bare, *inputs.further_inputs(calls, [*code.values()])]),)
+    tried = (*dict.fromkeys([*bare, *inputs.natural_inputs(calls)[:_INPUTS]]),)
     free = asyncio.Semaphore(_AT_ONCE)
 
     async def run(text: str) -> list[evaluation.Outcome] | str | CheckNotRun:

@@ -15,8 +15,10 @@ settles nothing, and neither does a length alone.
 
 import re
 import shlex
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from itertools import count
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -131,10 +133,9 @@ def resolve(
     taken = set[str]()
     for check in found:
         if not is_built_in(check) and (check.name in taken or _find(check.name) is not None):
-            name, number = re.sub(r"\W+", "_", check.name), 1
-            while check.name in taken or _find(check.name) is not None:
-                check.name = f"{name}()" if number == 1 else f"{name}() {number}"
-                number += 1
+            name = re.sub(r"\W+", "_", check.name)
+            other = (f"{name}(){'' if n == 1 else f' {n}'}" for n in count(1))
+            check.name = next(one for one in other if not (one in taken or _find(one)))
         taken.add(check.name)
     return found
 
@@ -160,30 +161,23 @@ def from_record(
     Raises:
         UsageError: one of them is missing, or a variable cannot be passed on.
     """
-    checks, left = list["Check"](), list(own)
     if missing := needs_reader(names, own):
         words = " ".join(f"--check {shlex.quote(name)}" for name in missing)
         raise UsageError(
             "A record can't bring code of its own or raise a limit. "
             f"To check with yours, add {words}."
         )
-    for name in names:
-        match = next((check for check in left if check.name == name), None)
-        if match is not None:
-            left.remove(match)
-        checks += [match] if match else resolve([name], {}, variables=variables or {})
-    return (*checks, *left)
+    left = {check.name: check for check in own}
+    made = [
+        left.pop(n) if n in left else resolve([n], {}, variables=variables or {})[0] for n in names
+    ]
+    return (*made, *left.values())
 
 
 def needs_reader(names: Sequence[str], own: "Sequence[Check]" = ()) -> list[str]:
     """Return those names of a record's checks for which the reader has to bring a check."""
-    left, missing = [check.name for check in own], []
-    for name in names:
-        if name in left:
-            left.remove(name)
-        elif not is_self_contained(name):
-            missing.append(name)
-    return missing
+    needed = Counter(name for name in names if not is_self_contained(name))
+    return [*(needed - Counter(check.name for check in own)).elements()]
 
 
 def is_self_contained(name: str) -> bool:
@@ -202,12 +196,10 @@ def variable_of(name: str) -> str:
 
 
 def _from_object(check: Any, context: Context) -> "Check":
-    if isinstance(getattr(check, "name", None), str) and callable(check):
-        ready: Check = check
-        return ready
     if not callable(check):
         raise UsageError(f"A check must be a function or a name, not {check!r:.60}.")
-    return _from_function(check, context, {})
+    named = isinstance(getattr(check, "name", None), str)
+    return check if named else _from_function(check, context, {})
 
 
 def _from_function(function: Any, context: Context, settings: Mapping[str, Any]) -> "Check":
@@ -257,8 +249,7 @@ def _unknown_check(name: str, namespace: Mapping[str, Any]) -> str:
     if kind := BUILTIN.get(f"{name}:"):
         return f"The check {name!r} needs more, as in {kind.usage}: {kind.help}."
     functions = [n for n, value in namespace.items() if callable(value)]
-    start = name.partition(":")[0] + ":" if ":" in name else _first_word(name)
-    hint = did_you_mean(start, [*BUILTIN, *functions], n=2)
+    hint = did_you_mean(re.sub(r"(?<=:).*", "", _first_word(name)), [*BUILTIN, *functions], n=2)
     usages = ", ".join(kind.usage for kind in BUILTIN.values())
     return f"There is no check {name!r}: use {usages}, or a function of the notebook.{hint}"
 
@@ -267,30 +258,25 @@ def _split_settings(name: str, allowed: Sequence[str]) -> tuple[str, dict[str, A
     """Return a name without its settings, and these; a bad one raises a UsageError."""
     head, *words = name.split(" ")
     settings: dict[str, Any] = {}
-    # An argument may have spaces, so behind one only what looks like a setting is taken for one.
-    while words and (":" not in head or not words[-1] or _SETTING.fullmatch(words[-1])):
-        word = words.pop()
-        key, _, value = word.partition("=")
+    # An argument may have spaces, so only what looks like a setting is taken for one.
+    while words and (not words[-1] or _SETTING.fullmatch(words[-1])):
+        key, _, value = (word := words.pop()).partition("=")
         if word and key not in allowed:
             only = ", only seconds=NUMBER and decisive" if allowed else ""
             only = only or ": a pass settles nothing by itself"
             hint = did_you_mean(key, allowed)
             raise UsageError(f"The check {head!r} has no setting {word!r}{only}.{hint}")
-        if key in settings:
-            raise UsageError(f"The check {head!r} sets {key} twice.")
         if word:
             settings[key] = _read_setting(head, key, value)
     return " ".join([head, *words]), settings
 
 
 def _read_setting(name: str, key: str, value: str) -> Any:
-    if key == "decisive":
-        if value.lower() in _FLAGS:
+    need = "decisive, decisive=yes or decisive=no"
+    with suppress(ValueError, KeyError):
+        if key == "decisive":
             return _FLAGS[value.lower()]
-        need = "decisive, decisive=yes or decisive=no"
-    else:
-        with suppress(ValueError):
-            if 0 < (seconds := float(value)) <= _MAX_SECONDS:
-                return seconds
         need = f"a number of seconds above 0 and at most {_MAX_SECONDS:,}, as in seconds=30"
+        if 0 < (seconds := float(value)) <= _MAX_SECONDS:
+            return seconds
     raise UsageError(f"The check {name!r} needs {need}, not {value!r}.")

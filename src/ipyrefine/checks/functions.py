@@ -11,27 +11,25 @@ import threading
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import fields, is_dataclass
+from dataclasses import asdict, is_dataclass
 from enum import Enum
-from typing import Any, Literal
+from typing import Any
 from weakref import WeakKeyDictionary
 
-from pydantic import ValidationError
-
 from ipyrefine.core.evaluations import Answers, Said
-from ipyrefine.core.model import Outcome, Record, Task
+from ipyrefine.core.model import Outcome, Task
 from ipyrefine.core.table import Point, Result
 from ipyrefine.errors import CheckError, ReplyError, UsageError, describe
 
 MAX_FINDINGS = 20  # of one check; a text with more of them needs another text, not a longer list
 _SILENT = re.compile(r"None|Any|object|.*\b(?:Awaitable|Coroutine)\b.*")  # annotations
-_CHECKS = re.compile(r"(?:bool|str|list\b.*|tuple\[\(?\).*)")  # annotations of no evaluator
 _SHAPES = (
     "Return a bool, a score from 0 to 1, feedback (a string, empty for none), a list of findings, "
     "PASS, NEEDS_IMPROVEMENT or FAIL, a pair such as (False, feedback), or a dict with feedback "
     "and evaluation, done or score."
 )
 _ANSWERS = Answers()
+_FINDING = {"problem", "quote", "fix", "severity", "criterion"}
 
 
 def flaw(criterion: str, words: str) -> Point:
@@ -116,10 +114,6 @@ class CallableCheck:
         self._function, self._target = function, target
         self._seconds, self._decisive = seconds, decisive
         self._takes = _takes(function, self._label)
-        self._promise = _annotation(function)
-        self._evaluates = bool(self._promise) and not (
-            _SILENT.fullmatch(self._promise) or _CHECKS.fullmatch(self._promise)
-        )
 
     @property
     def source(self) -> str | None:
@@ -130,7 +124,7 @@ class CallableCheck:
         """Call the function and assess its result.
 
         Raises:
-            UsageError: its result is of an unknown kind, or None against its annotation.
+            UsageError: its result is of an unknown kind.
             CheckError: it broke.
         """
         said = "\n\n".join([task.text, *task.feedback])
@@ -170,12 +164,10 @@ class CallableCheck:
         except BaseException as error:  # also an exit, which would end the kernel, and a skip
             if timeout.expired():
                 return None, f"check {self._label} did not end within {self._seconds:.3g} s"
-            if self._evaluates:
-                pass
-            elif isinstance(error, AssertionError):
+            if isinstance(error, AssertionError):
                 *_, last = traceback.extract_tb(error.__traceback__)
                 return None, str(error) or f"An assertion failed: {last.line or ''}"
-            elif _blames_text(error, text):
+            if _blames_text(error, text):
                 return None, f"check {self._label} raised {describe(error)}"
             raise CheckError(
                 f"The check {self._label} raised {describe(error)}. Continue with the best text so "
@@ -183,35 +175,28 @@ class CallableCheck:
             ) from error
 
     def _assess(self, result: Any) -> Result:
-        if result is None and not _may_be_silent(self._function, self._promise):
-            if self._promise:
-                raise UsageError(
-                    f"The check {self._label} is annotated to return {self._promise}, but it "
-                    "returned None."
-                )
-            raise UsageError(f"The check {self._label} returned None. {_SHAPES}")
-        said, alone = None, False
-        with suppress(ReplyError):
-            plain = _plain(result)
-            alone = plain is None or isinstance(plain, bool)
-            said = Said() if alone else _read(plain)
+        said = None
+        if result is not None or _may_be_silent(self._function):
+            with suppress(ReplyError, RecursionError):
+                plain = _plain(result)
+                alone = plain is None or isinstance(plain, bool)
+                said = Said() if alone else _read(plain)
         if said is None:
             raise UsageError(f"The check {self._label} returned {result!r:.80}. {_SHAPES}")
         stated, score, feedback = said
         points = [self._point(item) for item in feedback]
-        passed = stated is Outcome.PASS if stated else plain is not False if alone else None
+        if stated or alone:
+            passed = stated is Outcome.PASS if stated else plain is not False
+        elif score is not None:
+            passed = score >= self._target
+        else:
+            passed = not any(one.blocking for one in points)
         sentence = "It passed." if passed else f"It returned {stated or result}."
-        self._evaluates |= stated is not None or score is not None
         if score is not None:
             sentence = f"It scored {score:.2f} of {self._target:.2f}."
-            if passed is None:
-                passed = score >= self._target
-            elif passed and score < self._target:
+            if passed and score < self._target:
                 score = None  # its word decides, and a pass never scores below the target
-        if passed is None:
-            passed = not any(one.blocking for one in points)
-            sentence = "It passed." if score is None else sentence
-        elif passed:  # what comes with a pass does not take it back
+        if passed:  # what comes with a pass does not take it back
             points = [one.replace(blocking=False) for one in points]
         # The worst first, as the first line stands for all of them in a sentence.
         points.sort(key=lambda one: not one.blocking)
@@ -230,52 +215,40 @@ class CallableCheck:
 
     def _point(self, item: str | dict[str, Any]) -> Point:
         given = {"problem": item} if isinstance(item, str) else item
-        try:
-            read = _Given.model_validate(given)
-        except ValidationError as error:
-            first = error.errors()[0]
-            field = ".".join(map(str, first["loc"]))
+        words, severity = given.get("problem"), given.get("severity", "blocking")
+        plain = all(isinstance(one, str) for one in given.values())
+        if not (words and plain and {*given} <= _FINDING and severity in ("blocking", "minor")):
             raise UsageError(
-                f"The check {self._label} returned a finding whose {field} cannot be used: "
-                f"{first['msg'].lower()}. A finding may have {', '.join(_Given.model_fields)}."
-            ) from None
-        found = flaw(read.criterion or self.name, read.problem)
-        return found.replace(place=read.quote, fix=read.fix, blocking=read.severity == "blocking")
-
-
-class _Given(Record):
-    """A finding of a user's function."""
-
-    problem: str
-    quote: str = ""
-    fix: str = ""
-    severity: Literal["blocking", "minor"] = "blocking"
-    criterion: str = ""
+                f"The check {self._label} returned a finding that cannot be used: {item!r:.80}. "
+                "It has a problem, and may have quote, fix, criterion, severity (blocking, minor)."
+            )
+        found = flaw(given.get("criterion") or self.name, words)
+        place, fix = given.get("quote", ""), given.get("fix", "")
+        return found.replace(place=place, fix=fix, blocking=severity == "blocking")
 
 
 def _read(result: Any) -> Said | None:
     if isinstance(result, dict):
         said = _ANSWERS.fields(result)
         return said and _with_feedback(said, said.feedback)
-    if (said := _read_verdict(result)) is not None:
-        return said
-    if isinstance(result, list | tuple) and (said := _ANSWERS.items(result)):
-        return _with_feedback(said, said.feedback)
-    if isinstance(result, list | tuple) and len(result) == 2:
+    listed = isinstance(result, list)
+    said = _ANSWERS.items(result) if listed else _read_verdict(result)
+    if said is None and listed and len(result) == 2:
         first, feedback = result
         said = _ANSWERS.items([first]) if isinstance(first, bool) else _read_verdict(first)
-        if said is not None and (word := _ANSWERS.items(result[1:])):
-            return said._replace(outcome=word.outcome)
-        if said is not None and (read := _with_feedback(said, feedback)):
-            return read
-    if isinstance(result, str) and re.match(r"\W*PASS\b", result):
+        word = said and _ANSWERS.items([feedback])
+        said = said and (said._replace(outcome=word.outcome) if word else said)
+        said = said and (said if word else said._replace(feedback=feedback))
+    if said is None and isinstance(result, str) and re.match(r"\W*PASS\b", result):
         return None  # what follows may take it back
-    return _with_feedback(Said(), result)
+    return _with_feedback(*((said, said.feedback) if said else (Said(), result)))
 
 
 def _with_feedback(said: Said, feedback: Any) -> Said | None:
-    items = _items(feedback)
-    return None if items is None else said._replace(feedback=items)
+    items = feedback if isinstance(feedback, list | tuple) else [feedback]
+    items = [one for one in items if one is not None and str(one).strip()]
+    usable = all(isinstance(one, str | dict) for one in items)
+    return said._replace(feedback=tuple(items)) if usable else None
 
 
 def _plain(value: Any) -> Any:
@@ -285,13 +258,13 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Enum):
         return value.value if _ANSWERS.word(str(value.value)) else value.name
     if hasattr(value, "model_dump"):
-        return _plain(value.model_dump())
-    if is_dataclass(value) and not isinstance(value, type):
-        return _plain({one.name: getattr(value, one.name) for one in fields(value)})
+        value = value.model_dump()
+    elif is_dataclass(value) and not isinstance(value, type):
+        value = asdict(value)
     if isinstance(value, dict):
         return {name: _plain(one) for name, one in value.items()}
     if isinstance(value, list | tuple):
-        return type(value)(map(_plain, value)) if type(value) in (list, tuple) else list(value)
+        return [*map(_plain, value)]
     if isinstance(value, str) and value.lstrip().startswith(("{", "[")):
         with suppress(ValueError, RecursionError):
             data = json.loads(value)
@@ -304,12 +277,6 @@ def _read_verdict(value: Any) -> Said | None:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return Said(score=_ANSWERS.score(value))
     return _ANSWERS.word(value) if isinstance(value, str) else None
-
-
-def _items(feedback: Any) -> tuple[Any, ...] | None:
-    items = feedback if isinstance(feedback, list | tuple) else [feedback]
-    items = [one for one in items if one is not None and str(one).strip()]
-    return tuple(items) if all(isinstance(one, str | dict) for one in items) else None
 
 
 def _blames_text(error: BaseException, text: str) -> bool:
@@ -353,15 +320,21 @@ async def _call_in_thread(
     return await ended
 
 
-# What users call the two things that their functions take.
-_TEXTS = re.compile(
-    r"texts?|answer|response|content|solution|code|draft|output|candidate|reply|result|completion"
-    r"|generation|generated|submission|prediction|source|program|essay|article|body|value"
-)
-_TASKS = re.compile(
-    r"task|prompt|question|request|requirements?|context|criteri(?:a|on)|instructions?|query|goal"
-    r"|problem|spec|specification|assignment|input|rubric"
-)
+# What users call a task; what else their functions take is the text.
+_TASK = {
+    *(
+        "task",
+        "prompt",
+        "question",
+        "request",
+        "requirement",
+        "requirements",
+        "context",
+        "criteria",
+    ),
+    *("criterion", "instruction", "instructions", "query", "goal", "problem", "spec", "input"),
+    *("specification", "assignment", "rubric"),
+}
 
 
 def _takes(function: Callable[..., Any], name: str) -> tuple[str, ...]:
@@ -376,15 +349,11 @@ def _takes(function: Callable[..., Any], name: str) -> tuple[str, ...]:
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     every = signature.parameters.values()
     parameters = [one for one in every if one.kind in kinds][:2]
-    roles = []
-    for one in parameters:
-        words = re.findall(r"[a-z]+", one.name.lower())
-        is_text = any(map(_TEXTS.fullmatch, words))
-        roles.append("task" if any(map(_TASKS.fullmatch, words)) else "text" if is_text else "")
-    if len(roles) == 2 and parameters[1].default is not inspect.Parameter.empty and not roles[1]:
-        roles.pop()  # an option
-    swapped = roles in (["task", "text"], ["task", ""], ["", "text"])
-    order = ("task", "text") if swapped else ("text", "task")[: max(1, len(roles))]
+    tasks = [bool({*re.findall("[a-z]+", one.name.lower())} & _TASK) for one in parameters]
+    order: tuple[str, ...] = ("text",)
+    # A second one with a default is an option, if it is not the task.
+    if len(tasks) == 2 and (tasks[1] or parameters[1].default is inspect.Parameter.empty):
+        order = ("task", "text") if tasks == [True, False] else ("text", "task")
     try:
         signature.bind(*order)
     except TypeError:
@@ -394,18 +363,12 @@ def _takes(function: Callable[..., Any], name: str) -> tuple[str, ...]:
     return order
 
 
-def _annotation(function: Callable[..., Any]) -> str:
-    try:
-        annotation = inspect.signature(function, eval_str=True).return_annotation
-    except Exception:  # no signature, or an annotation with names that do not exist at run time
-        return ""
-    return "" if annotation is inspect.Signature.empty else inspect.formatannotation(annotation)
-
-
-def _may_be_silent(function: Callable[..., Any], annotation: str) -> bool:
+def _may_be_silent(function: Callable[..., Any]) -> bool:
     """Return True if None means that all is well: if the function raises or asserts otherwise."""
-    if annotation:
-        return _SILENT.fullmatch(annotation) is not None
+    with suppress(Exception):  # no signature, or an annotation with names that do not exist
+        promise = inspect.signature(function, eval_str=True).return_annotation
+        if promise is not inspect.Signature.empty:
+            return _SILENT.fullmatch(inspect.formatannotation(promise)) is not None
     function = inspect.unwrap(function)
     code = getattr(function, "__code__", None) or getattr(type(function).__call__, "__code__", None)
     return code is None or (

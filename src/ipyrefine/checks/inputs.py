@@ -2,20 +2,17 @@
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from itertools import islice, product, zip_longest
+from itertools import zip_longest
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 from ipyrefine.core.stated import Example, fenced_python, read_examples
 from ipyrefine.core.syntax import ERRORS, try_parse, try_parse_expression, unparse
-from ipyrefine.kernel.magics import python_part
 
-MAX_INPUTS = 60
 _SEEDS = 40  # calls that are varied
 _MAX_CALL = 2_000  # characters
-_MAX_CONSTANT, _MAX_CONSTANT_LENGTH = 1_000, 20  # of a constant that is put into calls
 _FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 # A function with the types of its arguments, in a sentence.
 _HEAD = re.compile(r"(?<![\w.])([A-Za-z_]\w*\([^()\n:]{1,60}:[^()\n]{1,200}\))")
@@ -41,8 +38,7 @@ _LIKELY = (
     (r"d|.*(?:dict|map).*", "dict"),
     (r".*[^s]s|.*(?:list|arr|seq|data|matrix).*", "list"),
 )
-_TYPES = ("int", "list", "table", "list[tuple[str, int]]", "str", "list[str]", "dict")
-_MOST_TRIED = 24  # calls of code without types, of which the first that gives something is shown
+_TYPES = ("int", "list", "table", "str", "dict")  # that others have, all alike
 
 
 class _Call(NamedTuple):
@@ -64,30 +60,6 @@ class _Call(NamedTuple):
     def replace(self, place: int, value: Any) -> "_Call":
         arguments = (*self.arguments[:place], value, *self.arguments[place + 1 :])
         return self._replace(arguments=arguments)
-
-
-def further_inputs(examples: Sequence[Example], texts: Sequence[str] = ()) -> tuple[Example, ...]:
-    """Return natural inputs, and calls of the examples with constants of some texts in them.
-
-    Code branches where it compares with a constant, and other inputs rarely reach that (constant
-    seeding, Fraser and Arcuri, doi 10.1109/ICST.2012.54).
-
-    Returns:
-        At most 60 of each, none of them stated.
-    """
-    values = sorted({*_constants(texts)}, key=repr)
-    seeded = _as_examples(
-        call.replace(place, changed)
-        for call in filter(None, map(_read_call, examples))
-        for place, argument in enumerate(call.arguments)
-        for value in values
-        for changed in _seed(argument, value)
-    )
-    stated, inputs = {one.call for one in examples}, dict[Example, None]()
-    for made in natural_inputs(examples), seeded:
-        fresh = (one for one in made if one.call not in stated)
-        inputs |= dict.fromkeys(islice(fresh, MAX_INPUTS))
-    return tuple(inputs)
 
 
 def natural_inputs(examples: Sequence[Example]) -> tuple[Example, ...]:
@@ -156,14 +128,12 @@ def first_calls(task_text: str) -> tuple[Example, ...]:
     """
     if (function := _head(task_text)) is None:
         return ()
-    parameters = _parameters(function.args, optional=True)
-    if not parameters or function.args.vararg or function.args.kwarg:
+    parameters, words = _parameters(function.args, optional=True)
+    types = [one.annotation for one in parameters if one.annotation and _is_plain(one.annotation)]
+    if not types or len(types) < len(parameters) or function.args.vararg or function.args.kwarg:
         return ()
-    words = tuple(one.name for one in parameters if one.by_word)
-    with suppress(KeyError, TypeError):  # an annotation is not plain
-        rows = [_values_of([one.type for one in parameters], n) for n in range(3)]
-        return tuple(_as_examples(_Call(function.name, row, words) for row in rows))
-    return ()
+    rows = [_values_of(types, n) for n in range(3)]
+    return tuple(_as_examples(_Call(function.name, row, words) for row in rows))
 
 
 def _head(task_text: str) -> ast.FunctionDef | None:
@@ -199,48 +169,35 @@ def own_calls(code: str, task_text: str) -> tuple[Example, ...]:
         return ()
     function = (named or public)[-1]
     shown = filter(None, map(_read_call, read_examples(ast.get_docstring(function) or "")))
-    first, *others = _guesses(parameters := _parameters(function.args), function.name)
-    quoted = _QUOTED.findall(task_text) if len(parameters) == 1 else []
-    likely = [*shown, first, *(first.replace(0, one) for one in quoted)]
-    return tuple(_as_examples([*likely, *others])[:_MOST_TRIED])
-
-
-class _Parameter(NamedTuple):
-    name: str
-    type: ast.expr | None = None
-    by_word: bool = False
-
-
-def _parameters(every: ast.arguments, *, optional: bool = False) -> list[_Parameter]:
-    """Return what a call has to give, with `optional` also what it may give by its place."""
-    placed = [*every.posonlyargs, *every.args]
-    if not optional:
-        placed = placed[: max(0, len(placed) - len(every.defaults))]
-    pairs = zip(every.kwonlyargs, every.kw_defaults, strict=True)
-    words = [_Parameter(one.arg, one.annotation, True) for one, default in pairs if not default]
-    return [*(_Parameter(one.arg, one.annotation) for one in placed), *words]
-
-
-def _guesses(parameters: Sequence[_Parameter], name: str) -> list[_Call]:
-    """Return calls with values for some parameters, of the likeliest types first."""
-    few = round(200 ** (1 / max(1, len(parameters))))  # types of each, as all combine
-    types = [_types_of(one)[:few] for one in parameters]
-    ways = sorted(product(*(range(len(one)) for one in types)), key=lambda way: (sum(way), way))
-    words = tuple(one.name for one in parameters if one.by_word)
-    return [
-        _Call(name, _values_of([one[n] for one, n in zip(types, way, strict=True)], 0), words)
-        for way in ways[:_MOST_TRIED]
+    parameters, words = _parameters(function.args)
+    plain = [one.annotation if _is_plain(one.annotation) else None for one in parameters]
+    likely = [
+        next((t for n, t in _LIKELY if re.fullmatch(n, one.arg.lower())), "int")
+        for one in parameters
     ]
+    ways = [likely, *([kind] * len(parameters) for kind in _TYPES)]
+    types = ([one or ast.Name(kind) for one, kind in zip(plain, way, strict=True)] for way in ways)
+    first, *others = (_Call(function.name, _values_of(one, 0), words) for one in types)
+    quoted = _QUOTED.findall(task_text) if len(parameters) == 1 else []
+    return tuple(_as_examples([*shown, first, *(first.replace(0, one) for one in quoted), *others]))
 
 
-def _types_of(one: _Parameter) -> list[ast.expr]:
-    likely = (kind for names, kind in _LIKELY if re.fullmatch(names, one.name.lower()))
-    types = dict.fromkeys([next(likely, "int"), *_TYPES])
-    found = [ast.parse(kind, mode="eval").body for kind in types]
-    with suppress(KeyError, TypeError):  # the annotation is not plain
-        _value_of(one.type, 0)
-        found[:0] = filter(None, [one.type])
-    return found
+def _parameters(
+    every: ast.arguments, *, optional: bool = False
+) -> tuple[list[ast.arg], tuple[str, ...]]:
+    """Return what a call has to give, with `optional` also what it may, and which by keywords."""
+    placed = [*every.posonlyargs, *every.args]
+    placed = placed[: len(placed) if optional else max(0, len(placed) - len(every.defaults))]
+    pairs = zip(every.kwonlyargs, every.kw_defaults, strict=True)
+    words = [one for one, default in pairs if not default]
+    return [*placed, *words], tuple(one.arg for one in words)
+
+
+def _is_plain(annotation: ast.expr | None) -> bool:
+    with suppress(KeyError, TypeError):
+        _value_of(annotation, 0)
+        return True
+    return False
 
 
 def _read_call(example: Example) -> _Call | None:
@@ -263,43 +220,9 @@ def _as_examples(calls: Iterable[_Call]) -> list[Example]:
     ]
 
 
-def _constants(texts: Sequence[str]) -> Iterator[Any]:
-    """Yield the numbers up to 1,000 and the short strings of code; a docstring is none of them."""
-    for tree in filter(None, (try_parse(python_part(text).code) for text in texts)):
-        alone = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-        for node in ast.walk(tree):
-            match node:
-                case ast.Constant(value=bool()):
-                    pass
-                case ast.Constant(value=int() | float() as value) if abs(value) <= _MAX_CONSTANT:
-                    yield value
-                case ast.Constant(value=str(value)) if id(node) not in alone:
-                    if len(value) <= _MAX_CONSTANT_LENGTH:
-                        yield value
-
-
-def _seed(argument: Any, value: Any) -> Iterator[Any]:
-    """Yield an argument's replacements by a constant of its type, or of its first item's.
-
-    A string is also put behind another one, as a further word where that has several.
-    """
-    if type(argument) is type(value):
-        yield value
-        if isinstance(value, int):
-            yield from (value - 1, value + 1)
-        elif isinstance(value, str):
-            yield argument + " " * (" " in argument) + value
-    elif isinstance(argument, list | tuple) and argument:
-        yield from (type(argument)([new, *argument[1:]]) for new in _seed(argument[0], value))
-
-
-def _values_of(annotations: Sequence[ast.expr | None], number: int) -> tuple[Any, ...]:
-    """Return values for some arguments; those of one type differ.
-
-    Raises:
-        KeyError, TypeError: an annotation is not plain.
-    """
-    types = [unparse(one) if one else "" for one in annotations]
+def _values_of(annotations: Sequence[ast.expr], number: int) -> tuple[Any, ...]:
+    """Return values for some arguments of plain types; those of one type differ."""
+    types = [*map(unparse, annotations)]
     turns = [(number + types[:place].count(one)) % 3 for place, one in enumerate(types)]
     found = [_value_of(one, turn) for one, turn in zip(annotations, turns, strict=True)]
     some = any(isinstance(one, str | list | tuple | dict) for one in found)

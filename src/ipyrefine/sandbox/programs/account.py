@@ -622,7 +622,7 @@ class Account:
         self._within, self._limit = outputs["_within"], limit
         self._before = {name: _copy(value) for name, value in variables.items()}
         self._warned = list[tuple[str, str, int]]()
-        self._stores = list[tuple[int, str, Any]]()  # that pandas warned of
+        self._stores = list[tuple[int, str, str, Any]]()  # that pandas warned of
         self._caught = Counter[tuple[str, int, bool]]()
         self._parents = dict[str, str]()  # what a table is a part of
         self._reads = list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any], Any]]()
@@ -643,7 +643,7 @@ class Account:
 
         def warning(message: Any, category: Any = None, stacklevel: int = 1, **more: Any) -> None:
             if getattr(category, "__name__", "") in _CHAINED:
-                self._chained(sys._getframe(1))
+                self._chained(sys._getframe(1), category.__name__)
             warn(message, category, stacklevel + 1, **more)
 
         warnings.warn = warning  # type: ignore[assignment]  # a text may have switched them off
@@ -654,7 +654,7 @@ class Account:
         if self._text.handles:
             sys.settrace(self._enter)
 
-    def _chained(self, frame: Any) -> None:
+    def _chained(self, frame: Any, cause: str) -> None:
         """Note that pandas says that what is stored into stays as it was."""
         while frame is not None and frame.f_code.co_filename != self._file:
             frame = frame.f_back
@@ -662,7 +662,7 @@ class Account:
             value = frame.f_locals.get(word, frame.f_globals.get(word))
             if _library(value):
                 name = next((n for n, v in frame.f_globals.items() if v is value), word)
-                self._stores.append((frame.f_lineno, name, _copy(value)))
+                self._stores.append((frame.f_lineno, name, cause, _copy(value)))
                 return
 
     def _noting(self, reader: Callable[..., Any], file: str) -> Callable[..., Any]:
@@ -758,10 +758,10 @@ class Account:
 
     def _events(self, own: dict[str, Any]) -> Effects:
         stored = dict[int, str]()
-        for line, name, was in self._stores:
+        for line, name, cause, was in self._stores:
             if _alike(was, own.get(name)):
                 stored[line] = name
-                yield _effect("unchanged", name=name, line=line, cause=_CHAINED[0])
+                yield _effect("unchanged", name=name, line=line, cause=cause)
         for category, words, line in dict.fromkeys(self._warned):
             if line not in stored:
                 words = "" if category in _CHAINED else words
@@ -1022,8 +1022,10 @@ def _holds_data(value: Any) -> bool:
 
 def _is_open(value: Any) -> bool:
     """Return True for a table whose cells may hold lists and the like, which no copy keeps."""
-    columns = _Table(value).columns.values() if _library(value) else [value] * _is_array(value)
-    return any(str(one.dtype).lower().startswith("object") for one in columns)
+    flat = [value.ravel()] if _is_array(value) else []
+    columns = _Table(value).columns.values() if _library(value) else flat
+    objects = (one for one in columns if str(one.dtype).lower().startswith("object"))
+    return not all(isinstance(cell, _SCALARS) for one in objects for cell in one)
 
 
 def _oddity(value: Any) -> str:

@@ -284,7 +284,7 @@ def _results(name: str, value: Any) -> dict[str, str]:
         is_series = kind is getattr(pandas, "Series", None)
         whole = ["to_dict"] * is_series
         whole += ["tolist"] * (is_series or kind.__name__ == "ndarray")
-        whole += ["item"] * (value.shape == ())
+        whole += ["item"] * (value.shape == () and value.dtype.kind not in "mM")
         for method in whole if math.prod(value.shape) <= _MAX_ITEMS else ():
             text = repr(getattr(value, method)())
             if _fits(text):
