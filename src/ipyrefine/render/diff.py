@@ -21,18 +21,14 @@ from ipyrefine.render.formatting import find_quote, mark, markdown_lines
 
 CONTEXT = 3  # unchanged lines around a change
 _SHORT_TEXT = 250, 30  # words of prose and lines of code that are shown whole
-_SHORTEST_FOLD = 3  # lines of code; fewer are shown rather than counted
-_SHORTEST_PASSAGE = 300  # characters of unchanged sentences; fewer are shown
+_SHORTEST_FOLD = 3  # lines; fewer are shown rather than counted
 _SHOWN_LINES = 40  # of a text that is not compared with another one
 _MOST = 200_000  # characters that are compared by word; more are one replacement
 _RUN = 7  # words and spaces in a row that are compared first: few of them occur twice
-_MAX_COMPARED = 20_000  # pairs of lines or sentences that are compared within one change
+_MAX_MARKED = 200  # lines of a change that are compared by word
 _MAX_HIGHLIGHTED = 60_000  # characters; colouring more takes longer than it is worth
 _COLOURLESS = {"", "n", "o", "p", "w"}  # kinds of tokens
 _WORDS = re.compile(r"\w+|[^\S\n]+|\n|[^\w\s]")
-_SENTENCES = re.compile(r".+?(?:[.!?]\s+|\n\s*\n\s*|\Z)", re.DOTALL)
-_SENTENCE_END = re.compile(r"[.!?]\s+\Z")
-_ITEM = re.compile(r"\s*(?:[-*+]|\d{1,3}[.)])\s")
 _TAGS = {"+": "ins", "-": "del"}
 _SHAPES = {
     "code": {" ": "  {}", "-": "- {}", "+": "+ {}"},
@@ -93,10 +89,8 @@ def visible_rows(old: str, new: str) -> list[Row]:
     return [row for row in rows(old, new) if (row.old, row.new) not in ends]
 
 
-def stretches(
-    wanted: Sequence[bool], around: int = CONTEXT, sizes: Sequence[int] = ()
-) -> Iterator[tuple[bool, range]]:
-    """Yield the stretches of lines, or of sentences of some sizes, to show, and those to fold.
+def stretches(wanted: Sequence[bool], around: int = CONTEXT) -> Iterator[tuple[bool, range]]:
+    """Yield the stretches of lines to show, and those to fold.
 
     So many around a wanted one are shown too, and so are few in a row.
     """
@@ -104,10 +98,7 @@ def stretches(
     folded = set[int]()
     for is_near, group in groupby(range(len(near)), near.__getitem__):
         run = [*group]
-        size, most = len(run), _SHORTEST_FOLD
-        if sizes:
-            size, most = sum(sizes[n] for n in run), _SHORTEST_PASSAGE
-        folded.update(run * (not is_near and size > most))
+        folded.update(run * (not is_near and len(run) > _SHORTEST_FOLD))
     for is_folded, group in groupby(range(len(near)), folded.__contains__):
         numbers = [*group]
         yield not is_folded, range(numbers[0], numbers[-1] + 1)
@@ -119,28 +110,28 @@ def text_diff(old: str, new: str, form: Form = "code") -> str:
     It is empty for code that is the same.
     """
     if form == "prose":
-        noun, between, around = "sentence", "", 1
-        found = [
-            (part.tag, one)
+        shape = _SHAPES[form]
+        pieces = (
+            "\n".join(shape[part.tag].format(one) * bool(one) for one in part.text.split("\n"))
             for part in words(old, new)
-            for one in (_SENTENCES.findall(part.text) if part.tag == " " else [part.text])
-        ]
+        )
+        lines = "".join(pieces).split("\n")
+        changed, around = ["[-" in one or "{+" in one for one in lines], 0
     else:
-        noun, between, around = "line", "\n", CONTEXT
         a, b = shown_lines(old, new)
-        found = [
-            (row.tag, a[row.old] if row.old is not None else b[row.new or 0])
-            for row in visible_rows(old, new)
-        ]
-        if all(tag == " " for tag, _ in found):
+        found = visible_rows(old, new)
+        changed, around = [row.tag != " " for row in found], CONTEXT
+        if not any(changed):
             return ""
-    shown = [_SHAPES[form][tag].format(text) for tag, text in found]
-    sizes = [] if between else [len(text) for _, text in found]
+        lines = [
+            _SHAPES[form][row.tag].format(a[row.old] if row.old is not None else b[row.new or 0])
+            for row in found
+        ]
     return "\n".join(
-        between.join(shown[n] for n in numbers).rstrip()
+        "\n".join(lines[n] for n in numbers).rstrip()
         if visible
-        else f"⋯ {say.count(len(numbers), f'unchanged {noun}')}"
-        for visible, numbers in stretches([tag != " " for tag, _ in found], around, sizes)
+        else f"⋯ {say.count(len(numbers), 'unchanged line')}"
+        for visible, numbers in stretches(changed, around)
     )
 
 
@@ -152,27 +143,31 @@ def words(old: str, new: str) -> list[Part]:
 
 @lru_cache(maxsize=128)
 def _words(old: str, new: str) -> list[Part]:
-    """Compare by word, with hidden characters as they are."""
+    """Compare by word, with hidden characters as they are.
+
+    What was kept between two longer changes belongs to both, so that whole phrases are marked.
+    """
     merged: list[Part] = []
     removed = added = ""
-    texts = (text.replace("\r\n", "\n") for text in (old, new))
-    for here, after in pairwise([*_by_run(*texts), Part(" ", "")]):
-        between = after.tag != " " and here.text.isspace() and "\n" not in here.text
-        if here.tag == " " and not (between and removed and added):
+    parts = [*_by_run(*(text.replace("\r\n", "\n") for text in (old, new))), Part(" ", "")]
+    for place, here in enumerate(parts):
+        later = parts[place + 1 : place + 3]
+        after = max((len(part.text) for part in later if part.tag != " "), default=0)
+        least = min(after, max(len(removed), len(added)))
+        if here.tag == " " and ("\n" in here.text or len(here.text) > least or not here.text):
             merged += _change(removed, added)
             removed = added = ""
             if merged and merged[-1].tag == " ":
                 here = Part(" ", merged.pop().text + here.text)
             merged.append(here)
             continue
-        # A space between two changes belongs to both, so that whole phrases are marked.
         removed += here.text if here.tag != "+" else ""
         added += here.text if here.tag != "-" else ""
-    return merged + _change(removed, added)
+    return merged
 
 
 def _by_run(old: str, new: str) -> Iterator[Part]:
-    """Yield the parts of a comparison by word: runs of words first, as few of them occur twice."""
+    """Yield what was kept and changed: runs of words first, as few of them occur twice."""
     if len(old) + len(new) > _MOST:
         yield from _change(old, new)
         return
@@ -181,41 +176,12 @@ def _by_run(old: str, new: str) -> Iterator[Part]:
     same = [one for one in compare(*runs) if one[0] == "equal"]
     i = j = 0
     for _, i1, i2, j1, j2 in [*same, ("", len(a), len(a), len(b), len(b))]:
-        yield from _by_sentence("".join(a[i:i1]), "".join(b[j:j1]))
+        for tag, k1, k2, l1, l2 in compare(a[i:i1], b[j:j1]):
+            kept, gone = "".join(a[i + k1 : i + k2]), "".join(b[j + l1 : j + l2])
+            yield from [Part(" ", kept)] if tag == "equal" else _change(kept, gone)
         if i1 < i2:
             yield Part(" ", "".join(a[i1:i2]))
         i, j = i2, j2
-
-
-def _by_sentence(old: str, new: str) -> Iterator[Part]:
-    """Yield the parts of a comparison by sentence; only those that are alike are read by word."""
-    olds, news = _SENTENCES.findall(old), _SENTENCES.findall(new)
-    i = j = 0
-    for i1, j1 in [*_alike(olds, news), (len(olds), len(news))]:
-        yield from _by_token("".join(olds[i:i1]), "".join(news[j:j1]), alike=False)
-        i, j = i1 + 1, j1 + 1
-        yield from _by_token("".join(olds[i1:i]), "".join(news[j1:j]), alike=True)
-
-
-def _by_token(old: str, new: str, *, alike: bool) -> Iterator[Part]:
-    """Yield what was kept and changed; texts that are not alike share only their ends."""
-    a, b = _WORDS.findall(old), _WORDS.findall(new)
-    for tag, i1, i2, j1, j2 in compare(a, b):
-        removed, added = "".join(a[i1:i2]), "".join(b[j1:j2])
-        kept = tag == "equal" and (alike or i1 == j1 == 0 or (i2, j2) == (len(a), len(b)))
-        yield from [Part(" ", removed)] if kept else _change(removed, added)
-
-
-def _alike(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Yield the lines or sentences that share at least half of their words, by their indices."""
-    a, b = ([{*re.findall(r"\w+", one)} for one in texts] for texts in (old, new))
-    start = 0
-    for i, own in enumerate(a if len(a) * len(b) <= _MAX_COMPARED else ()):
-        for j in range(start, len(b)):
-            if 2 * len(own & b[j]) >= max(len(own), len(b[j])):
-                yield i, j
-                start = j + 1
-                break
 
 
 def _change(removed: str, added: str) -> list[Part]:
@@ -223,12 +189,13 @@ def _change(removed: str, added: str) -> list[Part]:
 
 
 def _mark_lines(removed: Sequence[str], added: Sequence[str]) -> tuple[list[Marks], list[Marks]]:
-    """Return what differs inside each line of a change; nothing for a line without counterpart."""
+    """Return what differs inside each line of a change; nothing for one that is mostly new."""
     before: list[Marks] = [()] * len(removed)
     after: list[Marks] = [()] * len(added)
-    for i, j in _alike(removed, added):
-        parts = words(removed[i], added[j])
-        before[i], after[j] = _ranges(parts, "-"), _ranges(parts, "+")
+    for n, (old, new) in enumerate(zip(removed[:_MAX_MARKED], added, strict=False)):
+        parts = words(old, new)
+        if 2 * sum(len(one.text) for one in parts if one.tag == " ") >= max(len(old), len(new)):
+            before[n], after[n] = _ranges(parts, "-"), _ranges(parts, "+")
     return before, after
 
 
@@ -281,7 +248,6 @@ class Line(NamedTuple):
     tag: Tag = " "  # space for kept, `-` for removed, `+` for added; a line of prose is always kept
     gutter: str = ""  # its number and sign
     control: Markup | str = ""  # what takes its change back, behind the last line of that
-    ends: bool = True  # whether a line break follows; not after a sentence within a paragraph
 
 
 class Stretch(NamedTuple):
@@ -336,13 +302,11 @@ def lay_out(
     size = len(lines) if is_code else sum(len(one.html.striptags().split()) for one in lines)
     if not (whole or folds) and size <= _SHORT_TEXT[is_code]:
         wanted = [True] * len(lines)
-    # The sentences of prose are folded by their length.
-    sizes = [] if is_code else [len(line.html) for line in lines]
-    for visible, numbers in stretches(wanted, CONTEXT if is_code else 0, sizes):
+    for visible, numbers in stretches(wanted, CONTEXT if is_code else 0):
         part = [lines[n] for n in numbers]
         if not visible:
             number = sum(is_code or bool(one.html) for one in part)
-            noun = "line" if is_code else "paragraph" if whole else "sentence"
+            noun = "line" if is_code else "paragraph"
             yield Stretch(part, say.count(number, f"{'more' if whole else 'unchanged'} {noun}"))
             continue
         pending: list[Line] = []
@@ -420,11 +384,7 @@ def _spans(tokens: _Tokens, marks: Marks = ()) -> Markup:
 
 
 def _prose_lines(text: str, old: str, quotes: Sequence[str], revert: Revert | None) -> list[Line]:
-    """Return the lines of prose: its Markdown rendered, or what changed in it, as it is written.
-
-    Compared with another text, each kept sentence is a line, so that those far from any change can
-    be folded; but not in a list, or where a quote is.
-    """
+    """Return the lines of prose: its Markdown rendered, or what changed in it, as it is written."""
     if text == old:
         new = plain(text)
         quoted = (bool(find_quote(line, quotes)) for line in new.split("\n"))
@@ -432,31 +392,20 @@ def _prose_lines(text: str, old: str, quotes: Sequence[str], revert: Revert | No
         return [Line(html, number, changed) for number, (html, changed) in enumerate(found)]
     lines: list[Line] = []
     html, row, hunk, changed = Markup(), 0, -1, False
-
-    def end(number: int | None, *, ends: bool = True) -> None:
-        nonlocal html, changed
-        lines.append(Line(html, number, changed, ends=ends))
-        html, changed = Markup(), False
-
     for is_change, group in groupby(words(old, text), lambda part: part.tag != " "):
         hunk += is_change
         for tag, passage in group:
             marked = quotes if tag != "-" else ()
             for n, stretch in enumerate(passage.split("\n")):
                 if n:
-                    end(None if tag == "-" else row)
+                    lines.append(Line(html, None if tag == "-" else row, changed))
+                    html, changed = Markup(), False
                     row += tag != "-"
-                whole = is_change or find_quote(stretch, marked)
-                changed = changed or bool(whole)
-                splits = not whole and not _ITEM.match(stretch)
-                for piece in _SENTENCES.findall(stretch) if splits else [stretch]:
-                    shown = mark(piece, marked)
-                    if is_change and piece:
-                        shown = Markup(f"<{_TAGS[tag]}>{shown}</{_TAGS[tag]}>")
-                    html += shown
-                    if splits and _SENTENCE_END.search(piece):
-                        end(None, ends=False)
+                changed = changed or is_change or bool(find_quote(stretch, marked))
+                shown = mark(stretch, marked)
+                if is_change and stretch:
+                    shown = Markup(f"<{_TAGS[tag]}>{shown}</{_TAGS[tag]}>")
+                html += shown
         if revert and is_change:
             html += Markup(revert(hunk))
-    end(row)
-    return lines
+    return [*lines, Line(html, row, changed)]
