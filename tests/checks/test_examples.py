@@ -26,18 +26,12 @@ async def check(text, task, seconds=10.0):
         ("f(1) is g(1)", []),
         ("is_even(2) returns true", [("is_even(2)", "True")]),
         ("f(1) = 2", [("f(1)", "2")]),
-        ("f(15)   # returns 'db'", [("f(15)", "'db'")]),
         ("Let f(x) = x", []),
-        ("y = f(1)", []),
         ("f(n) returns n squared", []),
-        ("It returns True", []),
         ("例如 f(105) == 'a'。", [("f(105)", "'a'")]),
-        ("例如f(105) == [1, 2]！", [("f(105)", "[1, 2]")]),
         ("f(1) == 2，f(2) == 3。", [("f(1)", "2"), ("f(2)", "3")]),
-        ("（例：f(1) == 2）", [("f(1)", "2")]),
         ("Zum Beispiel „f(1) == 2“.", [("f(1)", "2")]),
         ("f('。') == '。'", [("f('。')", "'。'")]),
-        ("größe(1) ist 2: größe(1) == 2!", [("größe(1)", "2")]),
         ("with a total of (42 - 1) = 41.", []),
     ],
 )
@@ -73,17 +67,6 @@ def test_an_example_brings_the_statements_it_needs_and_no_others():
 )
 def test_a_stub_states_examples_of_what_it_defines(stub, stated):
     assert [e.call for e in read_examples(f"Write it.\n```python\n{stub}\n```")] == stated
-
-
-LIST = [*range(300)]
-
-
-async def test_an_example_of_many_characters_is_run_too():
-    line = ", ".join(f"f([{n}]) = {n}" for n in range(70)) + f", f({LIST}) = 44850"
-    task = f"Write f(xs), the sum.\n{line}"
-    good = await check("def f(xs):\n    return sum(xs)", task)
-    assert "71 of 71 stated examples hold." in good.shows
-    assert (await check("def f(xs):\n    return sum(xs[:99])", task)).passed is False
 
 
 async def test_a_task_of_endless_near_examples_is_read_in_a_moment():

@@ -1,6 +1,5 @@
 """What is computed on the first rows of a large frame says so, and is not taken for the result."""
 
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -11,10 +10,9 @@ from kit import READY, code, finish
 from ipyrefine import api
 from ipyrefine.checks import resolve
 from ipyrefine.checks.evaluation import Examples
-from ipyrefine.checks.rows import Results
 from ipyrefine.checks.suite import Suite
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.model import FirstRows, Outcome, Task
+from ipyrefine.core.model import FirstRows, Task
 from ipyrefine.core.points import with_ids
 from ipyrefine.core.results import expect, read_expectation, rows
 from ipyrefine.core.sharing import visible
@@ -25,7 +23,6 @@ from ipyrefine.errors import UsageError
 from ipyrefine.kernel import snapshot, variables
 from ipyrefine.kernel.variables import Variables, find
 from ipyrefine.providers.scripted import ScriptedModel
-from ipyrefine.session.export import suite_source
 
 SIZE = 20_000
 TASK = Task(text="Do it.", form="code")
@@ -95,17 +92,6 @@ async def test_only_names_that_depend_on_a_cut_frame_carry_it() -> None:
         "n": (),
     }
     assert evidence.shows.splitlines()[0] == f"It runs on {await lack(used)}."
-
-
-async def test_several_cut_frames_are_all_named_and_whole_ones_are_copies() -> None:
-    wide = pandas.DataFrame({"a": range(SIZE)})
-    used = find({"df": wide, "other": wide, "few": wide.head(2)}, text="`df` `other` `few`")
-    evidence = await ran("len(df) + len(other) + len(few)", used)
-    assert evidence.conditions == (await lack(used), await lack(used, "other"))
-    assert (
-        evidence.shows
-        == f"It runs on copies of few and {await lack(used)} and {await lack(used, 'other')}."
-    )
 
 
 @pytest.mark.parametrize(
@@ -196,14 +182,6 @@ async def test_a_critics_test_on_first_rows_is_not_tried_and_its_number_is_no_ro
     assert (evidence.passed, evidence.conditions) == (False, (await lack(used),))
 
 
-async def test_what_a_function_gives_on_inputs_carries_it_row_by_row() -> None:
-    used = notebook()
-    text = "rate = len(df)\ndef f(n: int) -> int: return n * rate"
-    evidence = await Results(copies=used.copies)(text, TASK.replace(text="Write f(n: int) -> int."))
-    assert evidence.rows
-    assert {row.conditions for row in evidence.rows} == {(await lack(used),)}
-
-
 async def test_a_result_of_first_rows_is_no_example() -> None:
     loop = await refined(code(TOTAL), READY)
     shown = rows(loop.state, loop.state.chosen)  # type: ignore[arg-type]
@@ -227,16 +205,3 @@ async def test_models_are_told_of_first_rows_at_every_level() -> None:
     (evidence,) = (e for e in visible(loop.state, "structure").iterations[0].evidence if e.computed)
     assert said in evidence.shows
     assert not evidence.outputs
-
-
-async def test_no_test_of_a_critics_that_ran_on_first_rows_is_exported(tmp_path: Path) -> None:
-    critique = (
-        '```python\ndef test_total():\n    """Total `df`."""\n    assert total > 3\n\n'
-        'def test_n():\n    """Total `df`."""\n    assert n == 3\n```\n' + READY
-    )
-    loop = await refined(code(TOTAL), critique)
-    source = suite_source(loop.state, "cell")
-    assert "test_n" in source
-    assert "test_total" not in source
-    assert loop.state.verdict
-    assert loop.state.verdict.outcome is not Outcome.NEEDS_IMPROVEMENT

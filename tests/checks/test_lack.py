@@ -48,12 +48,8 @@ LACKS = {
     ABOVE: {
         "open('../outside.csv').read()": "it uses ../outside.csv",
         "import pandas\npandas.read_csv('../outside.csv')": "it uses ../outside.csv",
-        "try:\n    open('../outside.csv')\nexcept OSError as error:\n"
-        "    raise ValueError from error": "it uses ../outside.csv",
         "try:\n    open('../outside.csv')\nexcept OSError:\n    print(0)": "it uses ../outside.csv",
-        "import glob\nlen(glob.glob('../*.csv'))": "it uses ..",
         "open('../outside/x.csv', 'w')": "it uses ../outside,",
-        "import os\nos.mkdir('../outside/new')": "it uses ../outside,",
         "import sqlite3\nsqlite3.connect('../outside.db').execute('select a from t')": (
             "it uses ../outside.db"
         ),
@@ -67,12 +63,10 @@ LACKS = {
     },
     IPYTHON: {
         "get_ipython().system('ls')": "it uses IPython itself",
-        "ip = __import__('IPython').get_ipython()\nip.user_ns": "it uses IPython itself",
         "%%bash\nls": "its first line is for IPython",
     },
     "which checked code cannot get": {
         "name = input('Name? ')": "it asks for input",
-        "import getpass\ngetpass.getpass()": "it asks for input",
     },
     "which only a line for IPython gives": {"files = !ls\nlen(files)": "it needs files"},
     "which only IPython runs": {
@@ -110,9 +104,7 @@ async def test_a_path_outside_of_the_folder_is_never_said_to_be_missing(folder: 
 FAULTS = {
     "open('date.csv').read()": "FileNotFoundError",
     "import pandas\npandas.read_csv('data/c.csv')": "FileNotFoundError",
-    "import helper_her": "ModuleNotFoundError",
     "raise FileNotFoundError('there is no e.g. here')": "FileNotFoundError",
-    "raise EOFError('Ran out of input')": "EOFError",
     "print('socket.gaierror: [Errno -3] Temporary failure in name resolution')\n1 / 0": (
         "ZeroDivisionError"
     ),
@@ -121,10 +113,8 @@ FAULTS = {
     "import subprocess\nsubprocess.run(['no-such-command'])": "FileNotFoundError",
     "import sqlite3\nsqlite3.connect('new.db').execute('select a from t')": "OperationalError",
     "%%time\nprint(nobody)": "NameError",
-    "%matplotlib inline\nopen('date.csv')": "FileNotFoundError",
     "!ls\n1 / 0": "ZeroDivisionError",
     "if True: !ls": "SyntaxError",
-    "None.get": "AttributeError",
 }
 
 
@@ -190,9 +180,7 @@ shown + [asyncio.get_running_loop().is_running(), asyncio.get_event_loop().is_ru
     [
         (AWAITS, "[7, 2, [1, 2], True, [0], 0, [0, 0.01], True, True]"),
         ("import asyncio\nasyncio.get_event_loop().is_running()", "True"),
-        ("open_one = (n for n in [1, 2])\nnext(open_one)", "1"),
         ("%time x = 5\nx + 1", "6"),
-        ("total = %time sum([2, 3])\ntotal", "5"),
         ("%%time\nx = 5\nx", "5"),
     ],
 )
@@ -250,7 +238,6 @@ NEEDS = {
     "__import__('httpx2').get('http://a.example').text": "it uses the network",
     # What a text misses without the notebook is missed.
     "n or input()": "",
-    "open('b.csv')": "",
 }
 
 

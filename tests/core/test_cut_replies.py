@@ -14,16 +14,14 @@ from kit import (
     code,
     ended,
     evaluated,
-    finding,
     finish,
     judgement,
-    refinement,
     requests,
     text,
 )
 
 from ipyrefine.core.decisions import Continue
-from ipyrefine.core.events import CallEnded, Event, TextDelta
+from ipyrefine.core.events import CallEnded, Event
 from ipyrefine.core.model import Budget, Limits, Outcome, Stage, StopReason, Usage
 from ipyrefine.core.ports import Delta, Reply, Request
 from ipyrefine.core.prompts import Prompts
@@ -116,13 +114,6 @@ async def test_a_draft_that_repeats_itself_up_to_the_limit_is_sampled_once_inste
     )
 
 
-async def test_a_revision_of_the_user_s_text_without_a_new_text_is_named_as_one():
-    weak = finding("Flat.")
-    replies = {Stage.CRITIQUE: [judgement(4, weak)] * 2, Stage.REVISE: [CIRCLES] * 4}
-    loop = await ended(replies, draft="Hi", weak_editor=True, limits=Limits(max_revisions=1))
-    assert any(one.startswith("Revision 1 has no new text:") for one in loop.state.warnings)
-
-
 async def test_a_draft_that_repeats_itself_twice_ends_the_run_with_what_to_do():
     loop = await ended([CIRCLES, CIRCLES])
     assert loop.state.stop_reason is StopReason.FAILED
@@ -130,14 +121,6 @@ async def test_a_draft_that_repeats_itself_twice_ends_the_run_with_what_to_do():
         "scripted gave no draft: the reply repeats itself up to the token limit. "
         "Word the task differently, or use a larger model."
     )
-
-
-async def test_the_thoughts_of_the_next_reply_are_not_shown_as_text():
-    """Though the reply before it broke off in the middle of its text."""
-    cut = Reply(text=f"<text>\n{CIRCLES.text}and on", finish="length")
-    loop = refinement([cut, Reply(text="A plan.\n<text>\nHi\n</text>"), judgement(9), *NO_FINDINGS])
-    shown = [event for event in await finish(loop) if isinstance(event, TextDelta)]
-    assert ("thinking", "A plan.\n") in [(event.kind, event.text) for event in shown]
 
 
 # What there is of a text whose call ends early
@@ -247,10 +230,3 @@ async def test_a_prompt_that_was_read_gives_no_warning(words, tokens, cached):
     loop = await ended([counted(READY, tokens, cached)], draft=draft, limits=ONCE)
     assert loop.state.warnings == ()
     assert loop.state.stop_reason == "passed"
-
-
-async def test_a_server_that_counts_only_what_is_new_gives_no_warning():
-    """The second prompt starts with the first one, which it may have kept."""
-    replies = [counted("Fine.", 3_300), counted(NO_FINDINGS[0], 400)]
-    loop = await ended(replies, draft=ENGLISH * 170, limits=ONCE)
-    assert not any("read only" in one for one in loop.state.warnings)

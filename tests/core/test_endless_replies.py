@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from kit import READY, ended, told
 
-from ipyrefine.core.alignment import compare, unified_diff
+from ipyrefine.core.alignment import unified_diff
 from ipyrefine.core.critiques import read_critique
 from ipyrefine.core.edits import apply, losses, read_edits
 from ipyrefine.core.evaluations import read_evaluation
@@ -149,14 +149,3 @@ def test_texts_are_compared_as_difflib_does():
         old, new = "\n".join(lines), "\n".join(other)
         theirs = difflib.unified_diff(old.splitlines(), new.splitlines(), n=2, lineterm="")
         assert unified_diff(old, new) == "\n".join([*theirs][2:])
-
-
-@pytest.mark.parametrize("line", ["", "x", "{n}", "{n % 50}"], ids=["blank", "same", "own", "few"])
-def test_endless_texts_are_compared_line_by_line(line):
-    old = [line.replace("{n}", str(n)).replace("{n % 50}", str(n % 50)) for n in range(20_000)]
-    new = [*old[:100], "an added line", *old[100:15_000], "changed", *old[15_001:]]
-    codes = compare(old, new)
-    built = [part for code in codes for part in new[code[3] : code[4]]]
-    assert built == new
-    assert all(old[a:b] == new[c:d] for tag, a, b, c, d in codes if tag == "equal")
-    assert codes[0] == ("equal", 0, 100, 0, 100)

@@ -1,17 +1,15 @@
 """When a run stops: never over a bound or what was forecast, and always with a sentence."""
 
-import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
-from kit import TASK, critique, finding, finish, judgement, refinement, text
+from kit import TASK, finish, refinement
 from loop_strategies import budgets, checks, limits, runs, scripts
 
 from ipyrefine.core import rank
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.events import CallEnded
 from ipyrefine.core.model import Budget, Limits, Price, Setup, Stage, StopReason, Usage
 from ipyrefine.core.policy import (
     Stop,
@@ -20,7 +18,7 @@ from ipyrefine.core.policy import (
     over_budget,
     revisions_without_improvement,
 )
-from ipyrefine.core.ports import Reply, Request
+from ipyrefine.core.ports import Request
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.render.say import bounds
@@ -96,47 +94,6 @@ async def test_no_call_is_ever_made_over_budget(replies, checks, limits, budget)
 
 def begin(limits: Limits, draft: str | None = None) -> Run:
     return Run.begin(Setup(task=TASK, limits=limits, model="m", judge="m", draft=draft))
-
-
-def whimsical(seed: int) -> Iterator[Callable[[Request], str | Reply]]:
-    """Replies that may be anything, readable or not, as long as they are allowed to be."""
-    dice = random.Random(seed)
-
-    def reply(request: Request) -> str | Reply:
-        if dice.random() < 0.3:
-            return ""
-        if dice.random() < 0.2:  # it thought, up to the limit
-            read = sum(len(message.content) for message in request.messages) // 4
-            usage = Usage(calls=1, prompt_tokens=read, completion_tokens=request.max_tokens)
-            return Reply(text="", finish="length", usage=usage)
-        severities = dice.choices(["blocking", "minor"], k=dice.randrange(4))
-        weak = [finding(f"p{dice.random()}", severity=severity) for severity in severities]
-        match request.purpose:
-            case Stage.JUDGE:
-                return judgement(dice.randrange(11), *weak)
-            case Stage.CRITIQUE:
-                return critique(*weak)
-        return text(str(dice.random()))
-
-    while True:
-        yield reply
-
-
-@pytest.mark.parametrize("seed", range(8))
-async def test_no_run_makes_more_calls_than_were_forecast(seed):
-    dice = random.Random(seed)
-    limits = Limits(
-        max_revisions=dice.randrange(5),
-        patience=9,
-        target=0.99,
-        min_findings=dice.choice([0, 3]),
-        max_tokens=dice.choice([2_048, None]),
-    )
-    draft = dice.choice([None, "Hi there."])
-    loop = refinement(whimsical(seed), limits=limits, draft=draft, clock=lambda: 0.0)
-    most, *_ = forecast(begin(limits, draft))
-    calls = [event for event in await finish(loop) if isinstance(event, CallEnded)]
-    assert sum(event.usage.calls for event in calls) <= most
 
 
 def test_what_a_run_takes_at_most_is_its_calls_and_the_rest_of_its_budget():

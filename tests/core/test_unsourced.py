@@ -1,13 +1,11 @@
 """Facts of prose that a critic finds in no source: looked up, then kept or struck by the user."""
 
 import json
-import re
 import time
 from typing import Any
 
 import pytest
-from kit import TASK, decide, ended, finding, prompts, text, told
-from surfaces import SURFACES
+from kit import TASK, decide, ended, prompts, text, told
 
 from ipyrefine.core.decisions import Continue, Dismiss, Select
 from ipyrefine.core.engine import Refinement
@@ -79,21 +77,6 @@ async def test_a_text_full_of_facts_says_what_its_writer_knows_and_nothing_is_as
     years = [str(year) for year in range(1900, 1920)]
     loop = await ended([text(f"Read about {', '.join(years)}."), read(*years)], TASK)
     assert not asked(loop)
-
-
-@pytest.mark.parametrize("render", SURFACES)
-async def test_every_surface_shows_them_in_their_sentence(render):
-    page = render((await written(read(*FACTS))).state)
-    assert re.search("(?i)stands? in no source", page)
-    assert "of 10 euros from" in page
-
-
-async def test_a_revision_for_something_else_leaves_them_to_the_user():
-    fault = read(*FACTS, findings=[finding("too long", "Dear")], ready=False)
-    loop = await written(fault, text(DRAFT + " Yours"), read(), limits=Limits(max_revisions=1))
-    [_, revision] = loop.state.iterations
-    assert not set(revision.acted_on) & set(asked(loop).values())
-    assert [*asked(loop)] == FACTS  # as it still has them, whatever its own critic names
 
 
 async def test_a_struck_fact_is_taken_out_and_no_text_that_still_has_it_passes():

@@ -213,16 +213,6 @@ async def test_secrets_in_cells_are_hidden(page):
     assert not re.search("zzz9|planted-value|abcdefghijklmnop", material.text)
 
 
-async def test_cells_are_cut_and_the_nearest_come_first(page):
-    big = {"output_type": "stream", "text": "y" * 50_000}
-    page += [code(f"{n} " + "x " * 50_000, big) for n in range(30)]
-    material = await context(30, ran())
-    assert len(material.text) < 7_000
-    assert "\n29 x" in material.text
-    assert "\n0 x" not in material.text
-    assert "… (cut)" in material.text
-
-
 @pytest.mark.parametrize(
     "broken",
     [{}, {"source": 3}, {"source": "x", "outputs": [3, {"data": []}, {"output_type": "error"}]},
@@ -371,16 +361,6 @@ def test_standing_wishes_are_read_from_no_link_pipe_or_device(tmp_path, monkeypa
     monkeypatch.chdir(here)
     name = plant(here)
     assert cell_source.read_rules(str(here / name) if whole else name) is None
-
-
-def test_standing_wishes_are_read_where_the_notebooks_folder_itself_is_behind_a_link(
-    tmp_path, monkeypatch
-):
-    (tmp_path / "real" / "notes").mkdir(parents=True)
-    (tmp_path / "real" / "notes" / "mine.md").write_text("Use polars.")
-    monkeypatch.chdir(tmp_path / linked(tmp_path / "link", tmp_path / "real"))
-    for name in ("notes/mine.md", "./notes/../notes/mine.md", tmp_path / "real/notes/mine.md"):
-        assert cell_source.read_rules(str(name)).text == "Use polars."
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,6 @@ from ipyrefine.notebook.cell_target import (
     Origin,
     Placed,
     put_text,
-    read_cell,
     read_cells_above,
 )
 
@@ -162,22 +161,6 @@ async def test_a_replacement_must_name_the_cell_and_its_text(comm, cell_id):
 
 
 READ = {**ACK, "how": "read", "cell_id": "home", "text": "1 / 0"}
-ERROR = {"output_type": "error", "ename": "E", "evalue": "x"}
-
-
-@pytest.mark.parametrize(
-    ("answer", "cell"),
-    [
-        (READ | {"cells": [{"outputs": [ERROR, 3]}]}, {"source": "1 / 0", "outputs": [ERROR]}),
-        ({**READ, "cells": "x"}, {"source": "1 / 0", "outputs": []}),
-        ({**READ, "cells": [3]}, {"source": "1 / 0", "outputs": []}),
-        ({**READ, "text": None}, None),
-        ({**ACK, "how": "refused", "cell_id": None, "reason": "no-cell"}, None),
-    ],
-)
-async def test_a_cell_is_read_with_its_outputs(comm, answer, cell):
-    assert await played(comm, read_cell("home"), answer) == cell
-    assert (comm.data["op"], comm.data["cell_id"]) == ("read", "home")
 
 
 async def test_the_cells_above_are_asked_for(comm):

@@ -132,17 +132,6 @@ async def test_each_answer_to_the_list_of_models_is_one_sentence(magics, server,
     assert page.setup.model == ("only" if models == ["only"] else "")
 
 
-async def test_a_part_of_a_name_lists_those_that_have_it(magics, server):
-    server.models = [f"m{n}" for n in range(5_000)]
-    page = Page(magics)
-    said = await page.press("models", url=server.base_url, model="M499")
-    assert said == "5,000 models. Choose one."
-    assert page.setup.names[:2] == ["m499", "m4990"]
-    assert "None of its 5,000" in await page.press("models", url=server.base_url, model="gpt")
-    assert len(page.setup.names) == 500
-    assert page.setup.model == ""
-
-
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
