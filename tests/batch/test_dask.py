@@ -13,8 +13,6 @@ from openai_server import ScriptedServer
 import ipyrefine
 from ipyrefine.journal.store import Journal
 
-distributed = pytest.importorskip("distributed")
-
 TASKS = 8
 BEFORE = 13  # replies given before the cluster is stopped for the kill
 
@@ -22,6 +20,7 @@ BEFORE = 13  # replies given before the cluster is stopped for the kill
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, str]]:
     """Two workers of one thread each, and the folder of their journal."""
+    distributed = pytest.importorskip("distributed")  # here, as it takes long to import
     folder = str(tmp_path_factory.mktemp("journal"))
     with pytest.MonkeyPatch.context() as patches:
         for name in ("HOME", "IPYREFINE_HOME"):  # which the workers inherit

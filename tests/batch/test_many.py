@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from greetings import CALLS, Greeter, options, tasks
 from kit import READY, text
-from kit import judgement as judged
 from openai_server import ScriptedServer
 
 import ipyrefine
@@ -82,16 +81,6 @@ async def test_the_same_name_again_asks_only_for_what_is_missing(server, greeter
     assert all(item.passed for item in items)
     assert [item.task for item in items] == list(reversed(wanted))
     assert (greeter.asked - before).total() == 2 * CALLS
-
-
-async def test_a_task_may_bring_its_own_options_and_model_objects_are_taken():
-    model = ScriptedModel([text("Two"), judged(4), judged(4)])
-    options = {"profile": "prose", "criteria": ["tone"], "critique": "never", "max_revisions": 0}
-    batch = [{"text": "Greet.", "draft": "Hello there"}, {"text": "Greet her.", "target": 0.3}]
-    items = await ipyrefine.refine_many(batch, model=model, at_once=1, **options, progress=False)
-    assert [item.run and item.run.text for item in items] == ["Hello there", "Two"]
-    assert [item.run and item.run.limits.target for item in items] == [0.8, 0.3]
-    assert [item.run and item.run.revisions for item in items] == [0, 0]
 
 
 @pytest.mark.parametrize(("args", "sentence"), [

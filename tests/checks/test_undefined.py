@@ -8,9 +8,8 @@ import pytest
 from kit import READY, code
 from shells import run_cell, scripted_shell
 
-from ipyrefine import api, refine
+from ipyrefine import refine
 from ipyrefine.checks import resolve
-from ipyrefine.core.decisions import Continue
 from ipyrefine.core.model import Outcome, Task
 from ipyrefine.core.run import Run
 from ipyrefine.providers.scripted import ScriptedModel
@@ -135,15 +134,3 @@ def test_in_a_kernel_its_names_are_defined_also_those_that_came_meanwhile(
     run_cell(shell, "def clean(xs): return xs\ndf = [1]")
     run_cell(shell, cell)
     assert failure(shell.user_ns["refined_run"]) == ""
-
-
-async def test_a_run_that_is_continued_looks_again() -> None:
-    run = await refined(code(FUNCTION), max_revisions=0)
-    model = ScriptedModel(
-        [code(FUNCTION.replace("mean()", "sum()"), "f1: done"), code(MENDED, "f1: done"), READY]
-    )
-    loop = api.resume(run, model=model, checks=resolve(run.setup.checks, {}))
-    loop.decide(Continue(revisions=2))
-    ended = await api.finish(loop)
-    assert ended.text == MENDED
-    assert ERROR.format(2) in ended.iterations[1].evidence[0].shows

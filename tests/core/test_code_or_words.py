@@ -3,14 +3,14 @@
 from typing import Any
 
 import pytest
-from kit import CODE, TASK, Finds, calls, code, finish, in_order, refinement, staged, text
+from kit import CODE, TASK, Finds, code, finish, in_order, refinement, text
 
 from ipyrefine import refine
 from ipyrefine.core.decisions import Criteria
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.events import FormChosen, TextDelta
+from ipyrefine.core.events import TextDelta
 from ipyrefine.core.forms import Asked, Splitter, parse_form, read_either
-from ipyrefine.core.model import Criterion, Limits, Stage, Words
+from ipyrefine.core.model import Criterion, Limits, Words
 from ipyrefine.core.table import Result
 
 # Replies
@@ -88,20 +88,6 @@ async def test_the_run_has_the_form_language_and_checks_of_what_its_writer_answe
     assert run.setup.words is None
     assert {one.name for one in run.iterations[0].evidence} == {*checks}
     assert "".join(one.text for one in deltas if one.kind == "text") == streamed
-
-
-async def test_a_weak_writer_is_asked_in_one_word_before_it_writes():
-    model = staged({"choose": ["words"], "draft": [text("It is.")]})
-    words = Words(tasks=(TASK,))
-    loop = refinement(model, CODE, words=words, weak_editor=True, limits=NEVER)
-    events = await finish(loop)
-    choice, draft = model.requests
-    assert choice.messages[-1].content.startswith(f"Request: {TASK.text}\n")
-    assert choice.max_tokens < 10
-    assert "```python" not in draft.messages[1].content
-    assert [one.form for one in events if isinstance(one, FormChosen)] == ["prose"]
-    assert [*calls(events)] == [Stage.CHOOSE, Stage.DRAFT]
-    assert loop.state.spent[Stage.CHOOSE].calls == 1
 
 
 async def test_criteria_changed_before_the_draft_hold_for_words_too():

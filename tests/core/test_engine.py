@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import pytest
 from kit import (
     EVALUATED,
-    at,
     calls,
     critique,
     finding,
@@ -501,14 +500,6 @@ async def test_accepting_while_it_runs_stops_at_once_as_accepted():
         assert stops(heard) == [StopReason.ACCEPTED], number
         assert (loop.state.text, loop.state.stop_reason) == ("Hello", StopReason.ACCEPTED)
         assert stages(heard[:-1]) == stages(events[: number + 1]), "no stage begins after it"
-
-
-async def test_a_decision_at_the_stop_is_taken_when_it_runs_again():
-    loop = begin()
-    await finish(loop, at("stopped", lambda: loop.decide(Accept(iteration=0))))
-    assert loop.state.stop_reason is StopReason.PASSED
-    await finish(loop)
-    assert (loop.state.text, loop.state.stop_reason) == ("Hello", StopReason.ACCEPTED)
 
 
 async def paused() -> Refinement:

@@ -1,7 +1,6 @@
 """No secret of a notebook reaches a model, an ordinary cell reaches it unchanged, and a secret
 comes back only where it stood."""
 
-import asyncio
 import json
 import tomllib
 from pathlib import Path
@@ -80,23 +79,6 @@ async def test_a_key_of_many_lines_is_masked_whole() -> None:
     key = KEY.format("MIIEowIBAAKCAQEAx7qZ\n" * 1_000)
     sent, _, written = await sent_and_received(f'KEY = """{key}"""', echo, 5_000)
     assert (sent, "MIIE" in written) == ('KEY = """MASKED_SECRET_1"""', True)
-
-
-async def test_the_event_loop_gets_its_turn_before_each_message_is_masked() -> None:
-    turns = 0
-
-    async def others() -> None:
-        nonlocal turns
-        while True:
-            turns += 1
-            await asyncio.sleep(0)
-
-    working = asyncio.ensure_future(others())
-    messages = tuple(Message(role="user", content=f"{n}") for n in range(5))
-    async for _ in Masked(ScriptedModel([""]), Secrets()).stream(Request(messages=messages)):
-        pass
-    working.cancel()
-    assert turns >= len(messages)
 
 
 async def test_what_a_critic_quotes_has_its_secret() -> None:

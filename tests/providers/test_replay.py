@@ -11,8 +11,8 @@ from openai_server import ScriptedServer, items_of, reply_of
 
 from ipyrefine import choose_model
 from ipyrefine.api import finish
-from ipyrefine.core.model import Limits, Price, Task
-from ipyrefine.core.ports import Message, Model, Notice, Reply, Request
+from ipyrefine.core.model import Limits, Task
+from ipyrefine.core.ports import Message, Model, Notice, Request
 from ipyrefine.core.prompts import Prompts
 from ipyrefine.core.run import Run
 from ipyrefine.core.stored import VERSION
@@ -191,26 +191,6 @@ async def test_without_the_file_every_request_is_one_for_the_live_model(path: Pa
     assert f"There is no recording {path}. live answers instead." in run.warnings
     with pytest.raises(NoModel, match=r"There is no recording .*ipyrefine pull"):
         await run_on(choose_model(f"recorded:{path}"))
-
-
-def test_a_recording_names_its_version_day_and_model_and_keeps_thoughts_apart(
-    path: Path,
-) -> None:
-    live = ScriptedModel([Reply(text="no", thinking="hm"), "yes"], name="qwen2.5-coder-0.5b")
-    live.price = Price(prompt=0, completion=0)
-    recorder = RecordedModel(path, live=lambda: live, record=True)
-    for words in ("one", "two"):
-        ask = Request(messages=(Message(role="user", content=words),))
-        asyncio.run(reply_of(recorder, ask))
-    content = json.loads(path.read_text("utf-8"))
-    assert (content["format"], len(content["date"])) == (VERSION, 10)
-    (model,) = content["models"]
-    assert (model["name"], model["price"]) == (live.name, {"prompt": 0, "completion": 0})
-    assert model["weights"].startswith("1d9614638d18")
-    assert RecordedModel(path).price == live.price
-    calls = read_recording(path).calls
-    replies = [(call.joined("thinking"), call.joined("text")) for call in calls]
-    assert replies == [("hm", "no"), ("", "yes")]
 
 
 def test_what_is_no_recording_is_refused_before_any_call(path: Path) -> None:

@@ -14,7 +14,6 @@ from hostile import SNIPPETS
 from ipyrefine.core.events import Stopped
 from ipyrefine.core.model import StopReason
 from ipyrefine.core.run import Run
-from ipyrefine.errors import UsageError
 from ipyrefine.notebook.panel import Panel
 from ipyrefine.render.html import record_html
 from ipyrefine.render.terminal import cells, event_text, record_text
@@ -159,29 +158,3 @@ def test_hostile_texts_in_all_fields_do_nothing(
         for name in cell.get("attachments", ()):
             source = source.replace(f"![A figure of 1 × 1 pixels](attachment:{name})", "", 1)
         assert_markdown(source, read_html)
-
-
-def test_a_field_that_takes_a_few_words_takes_no_other(
-    free: list[full_record.Path], tmp_path: Path
-) -> None:
-    typed = [path for path in full_record.texts(RECORD) if path not in free]
-    assert len(typed) > 40
-    for path in typed:
-        record = full_record.replaced(RECORD, [path], ATTACK)
-        with pytest.raises(UsageError, match="damaged"):
-            run_of(record, tmp_path / "x.json")
-
-
-def test_a_name_that_no_field_has_is_refused(
-    tmp_path: Path, read_html: Callable[..., Any], benign: Any
-) -> None:
-    """But for names of own prompts, the stages that a user wrote one for, and ids in notes."""
-    taken = []
-    for path in full_record.keys(RECORD):
-        record = full_record.renamed(RECORD, path, ATTACK)
-        if full_record.accepts(record):
-            taken.append(path)
-            run = run_of(record, tmp_path / "x.json")
-            assert_inert(read_html(html_of(run)), benign)
-            assert_harmless(run)
-    assert {path[-2] for path in taken} <= {"prompts", "changes"}

@@ -54,25 +54,12 @@ def texts(record: dict[str, Any]) -> Iterator[Path]:
             yield path
 
 
-def keys(record: dict[str, Any]) -> Iterator[Path]:
-    """Yield the places of all names in a record, those of fields as well as those of data."""
-    return (path for path in places(record) if isinstance(path[-1], str))
-
-
 def replaced(record: dict[str, Any], paths: list[Path], text: str) -> dict[str, Any]:
     """Return a record with a text at these places, cut where only a short one may stand."""
     changed = _copy(record)
     for path in paths:
         short = not {"axes", "columns", "index", "labels", "rows", "values"}.isdisjoint(path)
         _value(changed, path[:-1])[path[-1]] = text[:MAX_CELL] if short else text
-    return changed
-
-
-def renamed(record: dict[str, Any], path: Path, name: str) -> dict[str, Any]:
-    """Return a record with another name at a place."""
-    changed = _copy(record)
-    holder = _value(changed, path[:-1])
-    holder[name] = holder.pop(path[-1])
     return changed
 
 
