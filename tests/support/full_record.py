@@ -1,5 +1,6 @@
 """A record in which every field of every part is filled, made from the models themselves."""
 
+import json
 import types
 import typing
 from collections.abc import Iterator
@@ -56,7 +57,7 @@ def texts(record: dict[str, Any]) -> Iterator[Path]:
 
 def replaced(record: dict[str, Any], paths: list[Path], text: str) -> dict[str, Any]:
     """Return a record with a text at these places, cut where only a short one may stand."""
-    changed = _copy(record)
+    changed = json.loads(json.dumps(record))
     for path in paths:
         short = not {"axes", "columns", "index", "labels", "rows", "values"}.isdisjoint(path)
         _value(changed, path[:-1])[path[-1]] = text[:MAX_CELL] if short else text
@@ -70,12 +71,6 @@ def accepts(record: dict[str, Any]) -> bool:
     except ValidationError:
         return False
     return True
-
-
-def _copy(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _copy(item) for key, item in value.items()}
-    return [_copy(item) for item in value] if isinstance(value, list) else value
 
 
 def _value(content: Any, path: Path) -> Any:
