@@ -3,11 +3,10 @@
 from typing import Any
 
 import pytest
-from panel_page import clicked, open_panel, send
+from panel_page import clicked, open_panel
 from states import STATES
 
 from ipyrefine.core.run import Run
-from ipyrefine.render.html import View, panel_parts
 
 ASKED = ".rf-top .rf-asked"
 
@@ -41,19 +40,4 @@ async def test_a_check_out_of_sight_is_answered_in_the_header_which_keeps_its_he
     await page.locator(f'.rf-res[data-row="{fields["row"]}"]').scroll_into_view_if_needed()
     await page.locator(ASKED).wait_for(state="hidden")
     assert await page.locator(".rf-top").evaluate("e => e.offsetHeight") == height
-    await page.close()
-
-
-async def test_an_update_leaves_the_question_in_the_header_until_it_is_answered(
-    browser: Any,
-) -> None:
-    run = long("question")
-    page = await open_panel(browser, run, size=(700, 500))
-    await page.locator(ASKED).wait_for()
-    parts = panel_parts(run.replace(seconds=99.0), View())
-    await send(page, parts=parts)
-    assert await page.locator(ASKED).is_visible()
-    text = run.iterations[0].replace(results={})
-    await send(page, parts=panel_parts(run.replace(iterations=(text,)), View()))
-    assert await page.locator(ASKED).count() == 0
     await page.close()

@@ -4,10 +4,8 @@ from typing import Any
 
 import pytest
 from panel_page import page_html
-from states import AVERAGE, PASSES, STATES, make
+from states import PASSES, STATES, make
 
-from ipyrefine.core.decisions import Accept
-from ipyrefine.core.model import StopReason
 from ipyrefine.core.run import Iteration
 from ipyrefine.core.table import Result
 from ipyrefine.render.html import View, panel_html, panel_parts, record_html
@@ -71,20 +69,4 @@ async def test_1600_words_with_twelve_changes_are_read_in_a_screen_and_a_half(br
     await page.set_content(page_html(before=panel_html(panel_parts(run, View()), "id")))
     assert await page.locator("ins").count() == 12
     assert (await page.locator("section.rf").bounding_box())["height"] < 1.5 * 900
-    await page.close()
-
-
-@pytest.mark.parametrize("width", [1000, 700, 400])
-async def test_a_receipt_says_all_of_its_line_and_where_the_text_is(
-    browser: Any, width: int
-) -> None:
-    run = AVERAGE.replace(stop_reason=StopReason.ACCEPTED, decisions=(Accept(iteration=2),))
-    where = "The text is in `refined`; run `%refine accept insert` to put it into a new cell."
-    page = await browser.new_page(viewport={"width": width, "height": 800})
-    await page.set_content(page_html(before=record_html(run, note=where)))
-    cut = "one => one.scrollWidth > one.clientWidth || one.scrollHeight > one.clientHeight"
-    assert not await page.locator(".rf-receipt .rf-basis").evaluate(cut)
-    assert await page.evaluate(_OUTSIDE) == []
-    await page.locator(".rf-decided > summary").click()
-    assert await page.locator(".rf-bar-note").inner_text() == where.replace("`", "")
     await page.close()

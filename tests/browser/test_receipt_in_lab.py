@@ -59,20 +59,3 @@ async def test_accept_ends_the_reading_and_the_record_opens_in_place_and_can_be_
     await lab.wait_for("!document.querySelector('.rf-record')")
     assert await lab.outputs_text(1) == ""
     assert len(await lab.cell_sources()) == 4
-
-
-async def test_removing_the_record_of_a_refined_cell_takes_the_cell_made_for_it(
-    lab: Lab, model: ScriptedServer
-) -> None:
-    model.default = lambda body: READY if is_critic(body) else WRONG
-    await lab.open(["def last(xs):\n    return xs[0]", "1 + 1"], model=model)
-    await lab.press_stars(0)
-    await lab.ask()
-    await lab.panel('[data-action="accept"]').wait_for()
-    await lab.wait_idle()
-    await lab.press("accept")
-    await lab.wait_closed()
-    await lab.page.locator(".rf-record .rf-remove summary").click()
-    await lab.page.get_by_role("button", name="Remove this record").click()
-    await lab.wait_for("panel.content.widgets.length === 2")
-    assert (await lab.cell_sources())[1] == "1 + 1"

@@ -120,32 +120,3 @@ async def test_the_settings_page_reaches_the_kernel_where_nothing_else_is_config
     await lab.set_source(2, f"print({magics}.judge, {magics}.model, {magics}.set)")
     await lab.run_and_wait(2)
     await lab.wait_output(2, "mine small {'max_revisions': 0}")
-
-
-async def test_the_palette_and_the_menu_list_what_makes_sense(
-    lab: Lab, model: ScriptedServer
-) -> None:
-    page = await lab.open([CODE, "1 / 0"], model=model)
-    labels = ("Fix Failed Cell", "Accept Refined Text", "Resume Latest Run", "Set Up a Model…")
-
-    async def menu(index: int) -> list[str]:
-        await lab.select(index)
-        await page.locator(".jp-Notebook .jp-Cell .cm-content").nth(index).click(button="right")
-        await page.locator(".lm-Menu").wait_for()
-        items = await page.locator(".lm-Menu-item:not(.lm-mod-hidden) .lm-Menu-itemLabel").all()
-        texts = [await one.inner_text() for one in items]
-        await page.keyboard.press("Escape")
-        return [one for one in texts if one in labels]
-
-    await lab.run_and_wait(1)
-    assert await menu(1) == ["Fix Failed Cell", "Resume Latest Run", "Set Up a Model…"]
-    assert await menu(0) == ["Resume Latest Run", "Set Up a Model…"]
-    await lab.command("ipyrefine:fix")
-    await page.get_by_text("This cell has not failed.").first.wait_for()
-    assert len(await lab.cell_sources()) == 2
-    await lab.select(1)
-    await lab.command("ipyrefine:fix")
-    await lab.panel(".rf-text", "return n + 1").wait_for()
-    await lab.panel(".rf-busy-pill").wait_for(state="hidden")
-    await lab.command("ipyrefine:accept")
-    await lab.wait_source(1, "def inc(n):\n    return n + 1")

@@ -98,16 +98,6 @@ async def test_a_users_check_that_says_nothing_of_the_name_leaves_it_undefined()
     assert failure(run) == ERROR.format(2)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [{}, {"checks": ["run"], "variables": {"n": 1}}, {"no_checks": ["results"]}],
-    ids=str,
-)
-async def test_it_is_told_once_whatever_runs(options: dict[str, Any]) -> None:
-    run = await refined(code(FUNCTION), READY, max_revisions=0, **options)
-    assert failure(run) == ERROR.format(2)
-
-
 async def test_code_that_runs_may_have_got_its_names_from_a_helper() -> None:
     def bring() -> None:
         sys._getframe(1).f_globals["df"] = [1]

@@ -408,20 +408,6 @@ def test_a_failure_that_only_the_notebook_knows_is_read_from_its_outputs(book):
     assert "not known to have failed" in str(book.attempt("%refine fix --set cell=failed", "other"))
 
 
-def test_a_decided_fix_shows_its_record_when_nothing_has_failed_since(book):
-    book.fail(FIXED, cell_id="failed")
-    book.fix("--set cell=failed", cell_id="fixing")
-    book.run("%refine accept", "later")
-    book.run(FIXED, "failed")
-    asked = len(book.model.requests)
-    assert "Already decided." in book.run(f"{FIX} --set cell=failed", "fixing")
-    assert len(book.model.requests) == asked
-    book.attempt(BROKEN, "failed")
-    book.reply(FIXED)
-    book.fix("--set cell=failed", cell_id="fixing")
-    assert len(book.model.requests) == 1
-
-
 @pytest.mark.parametrize(
     "closed", [True, False], ids=["shut in", "not shut in, as the user lets it"]
 )

@@ -20,7 +20,6 @@ from ipyrefine.core.decisions import (
     Continue,
     Criteria,
     Decision,
-    Dismiss,
     Edit,
     Expect,
     Override,
@@ -376,13 +375,6 @@ def test_the_shown_iteration_is_what_the_buttons_are_about(desk):
     ]
 
 
-def test_where_the_best_is_not_the_last_attempt_a_button_shows_that(desk):
-    d = desk(*FIRST, *SECOND, VerdictReached(iteration=1, verdict=NEEDS), END)
-    assert "Show revision 1" in d.page.html
-    d.page.click("show", iteration="1")
-    assert "Hello<ins>, you</ins>" in d.page.html
-
-
 def revised(number: int) -> Event:
     return RevisionReady(
         revision=Iteration(number=number, parent=number - 1, text=f"Hello, {number}.")
@@ -404,18 +396,6 @@ def test_where_the_text_goes_is_part_of_the_decision(desk):
     assert "Put the text in place of the cell, and run that cell." in d.page.html
 
 
-def test_a_text_is_copied_whole_and_stop_and_close_call_back(desk):
-    d = desk(*FIRST)
-    d.page.click("copy")
-    assert d.page.clipboard == "Hello."
-    d.page.click("stop")
-    assert "Stopping…" in d.page.html
-    d.show(END)
-    assert "Stopping…" not in d.page.html
-    d.page.click("close")
-    assert d.calls == ["stop", "close"]
-
-
 def test_a_message_that_is_none_of_ours_becomes_a_note(desk):
     d = desk(*FIRST, END)
     for message in ({"action": "accept", "iteration": "x"}, {"action": "nonsense"}, {}, {"a": 1}):
@@ -427,19 +407,6 @@ def test_a_message_that_is_none_of_ours_becomes_a_note(desk):
     d.page.say(action="expect", row="0", choice=0)
     assert "This result is not shown any more." in d.page.html
     assert d.decisions == []
-
-
-def test_a_finding_is_dismissed_with_a_reason_unless_it_is_a_checks(desk):
-    d = desk(*LISTED)
-    d.page.click("open", name="dismiss", finding="f1")
-    d.page.click("dismiss", finding="f1", fields={"reason": "I like it flat"})
-    assert d.decisions == [Dismiss(points=("f1",), reason="I like it flat")]
-    d.show(Decided(decision=d.decisions[0]))
-    assert not d.page.has("act", finding="f1")
-    binding = ROUGH.replace(source="task", kind="example", check="examples")
-    d = desk(*FIRST[:3], found(binding), END)
-    assert d.page.has("act", finding="f2")
-    assert not d.page.has("open", name="dismiss", finding="f2")
 
 
 # Results
@@ -553,16 +520,6 @@ async def test_a_fast_stream_is_sent_once_in_ten_messages_a_second(desk):
     pieces = [message["text"] for message in d.page.messages if "text" in message]
     assert sum(map(len, pieces)) == len(d.page.text)
     assert not any("word 007" in part for part in d.page.parts.values())
-
-
-async def test_a_slow_stream_waits_for_enough_to_say_but_not_for_long(desk):
-    d = desk(OPENING, DRAFTING)
-    d.write("first ", after=1)
-    assert d.page.text == "first "
-    d.write("then ", after=0.15)
-    assert d.page.text == "first "
-    d.write("last", after=0.15)
-    assert d.page.text == "first then last"
 
 
 async def test_what_waits_is_shown_when_nothing_follows(desk):

@@ -354,26 +354,3 @@ def test_a_switched_text_does_not_take_the_place_of_the_cell_that_asked_for_the_
         front.accept()
     puts = [(put["op"], put["cell_type"]) for put in front.puts]
     assert puts == [("insert", "markdown"), ("replace", "code")]
-
-
-@pytest.mark.parametrize(
-    ("options_", "resumed", "kind", "sentence"),
-    [
-        ("", False, "code", "This run is for code already."),
-        (
-            " -c run",
-            False,
-            "prose",
-            "The check run is for Python code, and the profile prose is not",
-        ),
-        ("", True, "prose", "cannot be switched"),
-    ],
-)
-def test_a_run_that_cannot_be_switched_is_left_as_it_is(front, options_, resumed, kind, sentence):
-    front.run(KIND.format(options_))
-    if resumed:
-        front.resume()
-    before = front.last
-    with pytest.raises(UsageError, match=sentence):
-        front.run(f"%refine continue as {kind}", "later")
-    assert front.last == before

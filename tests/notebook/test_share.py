@@ -91,17 +91,6 @@ def test_the_command_shows_what_was_kept_and_sends_it_from_then_on(book):
     assert facts_about(SERVER).share is None, "nothing was said of later runs"
 
 
-@pytest.mark.parametrize(("answer", "sent"), [("always", True), ("never", False)])
-def test_an_answer_for_good_holds_for_the_next_run(book, answer, sent):
-    book.attempt(BROKEN)
-    book.fix()
-    book.run(f"%refine share {answer}")
-    book.models.clear()
-    book.fix()
-    assert (SECRET in book.sent) is sent
-    assert not book.magics.latest.session.refinement.sharing.asks
-
-
 # In the panel
 
 TASK = Task(text="Total the prices.", form="code")
