@@ -15,7 +15,7 @@ from ipyrefine.checks.tests import SHARE, WIDTH, Report, line_of_text, run_tests
 from ipyrefine.core.model import Task
 from ipyrefine.core.results import claims
 from ipyrefine.core.stated import as_example
-from ipyrefine.core.syntax import parse, try_parse, unparse
+from ipyrefine.core.syntax import parse, tree_of, try_parse, unparse
 from ipyrefine.core.table import Point, Result
 from ipyrefine.core.testing import needed
 from ipyrefine.errors import CheckNotRun
@@ -105,7 +105,12 @@ class Suite:
 
         Tests whose module does not load are added to `apart`, to run with what they need of it.
         """
-        sources = {f"test_{n}.py": _module(one, apart) for n, one in enumerate(tests)}
+        sources = dict[str, str]()
+        for number, one in enumerate(tests):
+            alone = one.words in apart or not one.module
+            last = [] if alone else tree_of(one.code).body[-1:]
+            parts = [one.module, *map(unparse, last)] if last else [one.code]
+            sources[f"test_{number}.py"] = "\n\n\n".join(parts)
         names = [one.words for one in tests]
         late = ""
         try:
@@ -192,13 +197,6 @@ def _outcome(test: str, event: Event, judge: Callable[[Event], Result]) -> Resul
     if event["outcome"] == "skipped":
         return Result(shows=f"It was skipped: {shorten(why, WIDTH)}", broken=True)
     return judge({**event, "why": why})
-
-
-def _module(test: Point, apart: Collection[str]) -> str:
-    tree = try_parse(test.code)
-    if test.words in apart or not test.module or not (tree and tree.body):
-        return test.code
-    return f"{test.module}\n\n\n{unparse(tree.body[-1])}"
 
 
 def as_function(point: Point, own: Collection[str] = ()) -> str:

@@ -430,7 +430,12 @@ def _render(value: Any, depth: int = 0) -> str:
         return "…"
     if kind := _collection(value):
         brackets = _COLLECTIONS[kind]
-        items = [_render_item(item, depth + 1) for item in _items(value, _MAX_ITEMS)]
+        items = [
+            HIDDEN
+            if len(item) == 2 and type(item[0]) is str and is_secret_name(*item)
+            else ": ".join(_render(one, depth + 1) for one in item)
+            for item in _items(value, _MAX_ITEMS)
+        ]
         more = ["…"] if kind.__len__(value) > _MAX_ITEMS else []
         return brackets[0] + ", ".join([*items, *more]) + brackets[1]
     times = ("Timestamp", "Timedelta", "Period")
@@ -447,9 +452,3 @@ def _has_known_zone(value: Any) -> bool:
     kind = type(getattr(value, "tzinfo", getattr(value, "tz", None)))
     module = class_dict(kind).get("__module__", "builtins")
     return type(module) is str and module.partition(".")[0] in _ZONES
-
-
-def _render_item(item: tuple[Any, ...], depth: int) -> str:
-    if len(item) == 2 and type(item[0]) is str and is_secret_name(*item):
-        return HIDDEN
-    return ": ".join(_render(one, depth) for one in item)

@@ -28,6 +28,7 @@ LEAST_SECRET = 7  # characters; a shorter key is none (`x`, `none`, `EMPTY`), bu
 _WORDS = ("", "error", "message", "msg", "detail", "raw")  # where an error answer holds its words
 _CODES = ("code", "status")
 _MOST_PARTS = 9  # of a list
+_DELAY = re.compile(r'"retryDelay": ?"([\d.]+)s"')  # as Google has it
 _STATUS = re.compile(r"[45][0-9]{2}")
 
 
@@ -257,7 +258,7 @@ def read_refusal(body: object, status: int, headers: Mapping[str, str]) -> Refus
         for _, name, value in sorted(leaves, key=lambda leaf: -leaf[0])
         if name in _WORDS and _unfold(value) is value and value != ""
     )
-    delay = _seconds(headers.get("retry-after", ""))
+    delay = _seconds(headers.get("retry-after") or "".join(_DELAY.findall(str(body))[:1]))
     return Refusal(status, message=next(words, ""), delay=delay, headers=headers)
 
 

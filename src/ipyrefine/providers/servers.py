@@ -79,12 +79,16 @@ class Capabilities(NamedTuple):
 
     def body(self, request: Request, extra: Fields) -> dict[str, Any]:
         """Return the fields of a chat completion request but for its model."""
+        schema: dict[str, Any] = {"name": request.schema_name, "schema": request.json_schema}
+        schema |= {"strict": True} if request.strict else {}
         optional: dict[str, Any] = {
             "temperature": request.temperature,
             "stream": True,
             "stream_options": {"include_usage": True},
             "seed": request.seed,
-            FORMAT: _response_format(request),
+            FORMAT: None
+            if request.json_schema is None
+            else {"type": "json_schema", "json_schema": schema},
             **extra,
         }
         refused = self.refused | ({"stream_options"} if "stream" in self.refused else set())
@@ -143,15 +147,6 @@ class Capabilities(NamedTuple):
         rest = [turn for turn in turns if turn["role"] != _SYSTEM]
         words = "\n\n".join([*system, *(turn["content"] for turn in rest[:1])])
         return [{"role": "user", "content": words}, *rest[1:]]
-
-
-def _response_format(request: Request) -> dict[str, Any] | None:
-    if request.json_schema is None:
-        return None
-    schema: dict[str, Any] = {"name": request.schema_name, "schema": request.json_schema}
-    if request.strict:
-        schema["strict"] = True
-    return {"type": "json_schema", "json_schema": schema}
 
 
 def is_openai(base_url: str) -> bool:
