@@ -165,7 +165,7 @@ class Suite:
 
         whole = Report.of(result, [one for one in events if "module" not in one])
         if whole.fault:  # the text does not load
-            lost = judge({"why": whole.fault, "tried": whole.tried})
+            lost = judge({"why": whole.fault, "tried": whole.load.get("tried")})
             load = read_fault(whole.load, line=line_of_text(whole.load))
             return dict.fromkeys(names, lost.replace(faults=(load,)))
         results = _Results()

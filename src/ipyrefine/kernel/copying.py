@@ -302,16 +302,12 @@ def _module(kind: type) -> str:
 
 def _is_exact(kind: type, here: Collection[str]) -> bool:
     """Return True if objects of a type are pickled by known code only."""
-
-    def is_known(module: str) -> bool:
-        return module not in here and module.partition(".")[0] in known
-
     known = sys.stdlib_module_names | _EXACT
-    if _module(type(kind)) in here or not all(is_known(_module(one)) for one in mro(kind)):
-        return False
-    reducer = copyreg.dispatch_table.get(kind)  # which a user may have registered
-    return class_name(kind) != "LazyFrame" and (
-        reducer is None or is_known(str(getattr(reducer, "__module__", "__main__")))
+    reducer = copyreg.dispatch_table.get(kind, len)  # which a user may have registered
+    modules = [*map(_module, mro(kind)), str(getattr(reducer, "__module__", "__main__"))]
+    return _module(type(kind)) not in here and all(
+        one not in here and (one.partition(".")[0] in known or one.startswith("_cython_"))
+        for one in modules
     )
 
 

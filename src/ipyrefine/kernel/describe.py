@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import islice
-from typing import Annotated, Any, Literal, TypeGuard, get_args, get_origin
+from typing import Any, TypeGuard, get_args
 
 from ipyrefine.kernel.redaction import HIDDEN, is_environment, is_secret, is_secret_name
 
@@ -328,19 +328,12 @@ def _annotation(annotation: Any, depth: int = 0) -> str:
     if type(annotation) is str:
         is_name = _FORWARD.fullmatch(annotation[:WIDTH]) and not is_secret(annotation)
         return _cut(annotation, _NAME) if is_name else "…"
-    if type(annotation) in (types.GenericAlias, types.UnionType) or (
-        type(annotation).__module__ == "typing" and get_origin(annotation)
-    ):
-        origin, held = get_origin(annotation), get_args(annotation)[:_MAX_ITEMS]
-        if origin is Annotated:
-            return _annotation(held[0], depth)
-        if origin is Literal:
-            held = tuple(dict.fromkeys(map(type, held)))
-        inner = [_annotation(one, depth + 1) or "…" for one in held]
-        if origin is types.UnionType or getattr(origin, "__name__", "") == "Union":
-            return " | ".join(inner)
-        name = _type_name(origin) if _is(origin, type) else "…"
-        return f"{name}[{', '.join(inner)}]"
+    kind = type(annotation)  # one of `typing` may hold values
+    is_union = kind is types.UnionType or kind.__name__ == "_UnionGenericAlias"
+    if is_union or kind is types.GenericAlias:
+        inner = [_annotation(one, depth + 1) or "…" for one in get_args(annotation)[:_MAX_ITEMS]]
+        name = "" if is_union else _type_name(annotation.__origin__)
+        return " | ".join(inner) if is_union else f"{name}[{', '.join(inner)}]"
     return _type_name(annotation) if _is(annotation, type) else "…"
 
 
