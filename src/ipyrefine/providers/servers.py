@@ -226,10 +226,9 @@ def recall(base_url: str, *about: str) -> Capabilities:
 
 def remember(base_url: str, *about: str, taken: Capabilities) -> None:
     """Keep what a server has just taken, after it refused more."""
-    last = recall(base_url, *about)  # a call at the same time may have learnt something else
-    limits = [most for one in (last, taken) if (most := one.max_tokens or 0) >= _LEAST_KEPT]
-    refused = last.refused | taken.refused
-    BY_SERVER[base_url, *about] = Capabilities(refused, min(limits, default=None))
+    if (taken.max_tokens or _LEAST_KEPT) < _LEAST_KEPT:
+        taken = taken._replace(max_tokens=recall(base_url, *about).max_tokens)
+    BY_SERVER[base_url, *about] = taken
 
 
 def _path() -> Path:
