@@ -298,10 +298,12 @@ def _module(kind: type) -> str:
 
 def _is_exact(kind: type, here: Collection[str]) -> bool:
     """Return True if objects of a type are pickled by known code only."""
+    if _module(type(kind)) in here:  # looking it up would run its code
+        return False
     known = sys.stdlib_module_names | _EXACT
     reducer = copyreg.dispatch_table.get(kind, len)  # which a user may have registered
     modules = [*map(_module, mro(kind)), str(getattr(reducer, "__module__", "__main__"))]
-    return _module(type(kind)) not in here and all(
+    return all(
         one not in here and (one.partition(".")[0] in known or one.startswith("_cython_"))
         for one in modules
     )
