@@ -172,15 +172,6 @@ def test_a_damaged_file_says_nothing_and_is_replaced():
         assert facts_about("http://127.0.0.1:9/v1").share is None
 
 
-def test_what_an_older_version_kept_beside_them_hides_no_fact():
-    home().mkdir(parents=True, exist_ok=True)
-    facts = (
-        '{"share": "values", "models": {"m": {"refused": ["temperature"], "since": "2026-01-01"}}}'
-    )
-    (home() / "servers.json").write_text(f'{{"{HERE}": {facts}}}')
-    assert facts_about(HERE) == Facts(share="all")
-
-
 def test_a_folder_that_cannot_be_made_is_said(monkeypatch, tmp_path):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("IPYREFINE_HOME", str(tmp_path / "file"))

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from filelock import FileLock, Timeout
-from pydantic import ConfigDict, TypeAdapter, field_validator
+from pydantic import TypeAdapter
 
 from ipyrefine.core.model import Price, Record, Usage
 from ipyrefine.core.ports import Request
@@ -175,16 +175,7 @@ class Facts(Record):
         in_keyring: whether the system's keyring holds its key.
     """
 
-    model_config = ConfigDict(extra="ignore")  # what it refused, which older versions kept here
-
     share: Level | None = None
-
-    @field_validator("share", mode="before")
-    @classmethod
-    def _read_older(cls, share: object) -> object:
-        # Who let a part be sent is asked again, beside all that is.
-        return None if share in ("code", "outputs") else "all" if share == "values" else share
-
     in_keyring: bool = False
 
 
