@@ -4,8 +4,8 @@ import ast
 import re
 from collections.abc import Callable, Collection, Sequence
 from itertools import islice
-from textwrap import indent
 from time import monotonic
+from typing import Any
 
 from ipyrefine.checks.blame import is_own_fault
 from ipyrefine.checks.evaluation import Evaluation, not_tried, shorten
@@ -219,14 +219,14 @@ def as_function(point: Point, own: Collection[str] = ()) -> str:
     return "\n\n".join(map(unparse, [*before, test]))
 
 
-def _without_plugin(test: ast.AsyncFunctionDef) -> ast.stmt:
+def _without_plugin(test: ast.AsyncFunctionDef) -> Any:
     """Return an async test as a function that runs it."""
-    inner = f"async def _test():\n{indent(unparse(ast.Module(test.body, [])), '    ')}"
-    body = indent(f"import asyncio\n{inner}\nasyncio.run(_test())", "    ")
+    head = f"def {test.name}():\n import asyncio\n async def _test(): ...\n asyncio.run(_test())"
+    outer: Any = parse(head).body[0]
+    outer.args, outer.body[1].body = test.args, test.body
     marks = ("pytest.mark.asyncio", "pytest.mark.anyio")
-    heads = [f"@{one}" for one in map(unparse, test.decorator_list) if not one.startswith(marks)]
-    head = f"def {test.name}({unparse(test.args)}):"
-    return parse("\n".join([*heads, head, body])).body[0]
+    outer.decorator_list = [m for m in test.decorator_list if not unparse(m).startswith(marks)]
+    return outer
 
 
 class _OwnImports(ast.NodeTransformer):
