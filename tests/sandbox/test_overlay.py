@@ -39,6 +39,7 @@ def folder(request, tmp_path, tmp_path_factory, monkeypatch) -> Path:
     (folder / ".env").write_text(WORD)
     (folder / "more.txt").hardlink_to(folder / ".env")
     (folder / "out.csv").symlink_to("../up.csv")
+    (folder / "python").symlink_to(Path(sys.executable).resolve())  # as in a virtual environment
     with (folder / "big.bin").open("wb") as file:
         file.truncate(overlay._COPIED + 1)
     monkeypatch.chdir(folder)

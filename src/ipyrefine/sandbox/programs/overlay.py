@@ -73,9 +73,12 @@ def show(plan: Plan, folder: str) -> list[str]:
 
 
 def closed_tops(plan: Plan) -> list[str]:
-    """Return what is closed, without what lies in something closed, and without links."""
-    closed = plan["closed"]
-    return [o for o in closed if os.path.dirname(o) not in closed and closed[o] != "link"]
+    """Return what is closed, without what lies in something closed, and without links.
+
+    What is mounted on a link is mounted on what it leads to, which may be Python itself.
+    """
+    tops = (one for one in plan["closed"] if os.path.dirname(one) not in plan["closed"])
+    return [one for one in tops if not os.path.islink(os.path.join(plan["root"], one))]
 
 
 def stand_in(plan: Plan, place: str) -> list[str]:
