@@ -171,9 +171,7 @@ class RunsCleanly(NameReader):
         prefix = "" if tells or absence else "Nothing can be said in the sandbox: "
         empty = [n for n in self._names if n in defined.get("none", ()) and not fault]
         outputs = read_outputs(events, result.stdout) if fault or not absence else ()
-        effects = (
-            () if fault or absence else read_effects(events, task, outputs, partial, result.files)
-        )
+        effects = () if fault or absence else read_effects(events, outputs, partial, result.files)
         known = self._copies.names  # also those that it does not use
         effects = tuple(
             one.replace(cause="replaced") if one.kind == "new" and one.name in known else one

@@ -5,21 +5,19 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ipyrefine.core.model import MAX_CELL, Condition, Effect, Output, Task
+from ipyrefine.core.model import MAX_CELL, Condition, Effect, Output
 from ipyrefine.core.syntax import read_literal
-from ipyrefine.kernel.names import names_in_code
 from ipyrefine.kernel.redaction import HIDDEN, clean, is_secret_name, tidy
 from ipyrefine.sandbox.sandbox import Change, Event
 
 _MOST = 10
 _SIDES = {"before", "after"}
 # What these are said of gives and changes nothing that can be seen.
-_UNSEEN = ("nothing", "uncalled", "none")
+_UNSEEN = ("nothing", "none")
 
 
 def read_effects(
     events: Iterable[Event],
-    task: Task,
     outputs: Sequence[Output] = (),
     conditions: Sequence[Condition] = (),
     files: Iterable[Change] = (),
@@ -37,8 +35,7 @@ def read_effects(
         except (ValidationError, TypeError, AttributeError, KeyError, RecursionError):
             continue  # only the text can have written that
         unseen = effect.kind == "answer" and effect.cause in _UNSEEN
-        asked = effect.cause == "uncalled" and effect.name in names_in_code(task.text)
-        if not (unseen and (shows or asked)) and not (effect.kind == "total" and conditions):
+        if not (unseen and shows) and not (effect.kind == "total" and conditions):
             found.append(effect)
     of_files = [
         Effect(

@@ -6,7 +6,7 @@ from ipyrefine.core.model import Effect
 _WEIGHTY = (
     "gone", "repeated", "reordered", "filled", "overwritten", "missing", "changed", "read",
 )  # fmt: skip
-_OF_VALUES = ("overwritten", "missing", "filled", "reordered", "type")
+_OF_VALUES = ("overwritten", "missing", "filled", "type")
 _FEW = 3  # values in a sentence
 _ANSWERS = {
     "none": "{} is None",
@@ -15,7 +15,6 @@ _ANSWERS = {
     "empty": "{} is empty",
     "missing": "All values of {} are missing",
     "nothing": "It gives nothing and changes nothing",
-    "uncalled": "{} is defined, and nothing calls it",
 }
 
 
@@ -55,10 +54,8 @@ def sentence(effect: Effect) -> str:
             why = f": {key} is in {_code(effect.other)} more than once" if effect.other else ""
             which = "" if why or not effect.column else f": {key}"
             return f"{_rows(effect)} {verb}{here or ' there'} more than once{why or which}"
-        case "reordered" if effect.column:
-            return f"the values{column}{place} are in another order"
         case "reordered":
-            return f"{name or 'the answer'} has its {effect.unit}s in another order"
+            return f"{name or 'the answer'} has its rows in another order"
         case "differs":
             key, other = _code(effect.cause), _code(effect.other)
             how = f" ({after}, not {before})" if before else ""
@@ -68,11 +65,9 @@ def sentence(effect: Effect) -> str:
             whole = f"{effect.count:,} missing value{plural}{column}{place}"
             return f"{whole} {verb} filled" + (f" with {after}" if after else "") + _why(effect)
         case "overwritten":
-            key = f"{effect.values[0]}: " if effect.values else ""
-            how = f" ({key}{before} → {after})" if before else ""
-            which = f"known values{column}" if effect.unit == "row" else "items"
-            whole = f"{effect.count:,} of {effect.total:,} {which}{place}"
-            return f"{whole} {verb} overwritten{how}"
+            how = f" ({before} → {after})" if before else ""
+            which = f"{effect.count:,} of {effect.total:,} known values{column}"
+            return f"{which}{place} {verb} overwritten{how}"
         case "missing":
             word = verb if effect.cause else f"become{'s' * is_one}"
             why = some if effect.cause in ("new", "read", "") else _why(effect)
@@ -90,17 +85,11 @@ def sentence(effect: Effect) -> str:
             return f"the numbers{column}{place} are text"
         case "zone":
             return f"the times{column}{place} are in {after or 'a zone of their own'}"
-        case "columns" if effect.cause == "reordered":
-            return f"{name} has its columns in another order"
-        case "columns" if effect.cause == "renamed":
-            return f"{effect.count:,} column{plural} of {name} {verb} renamed{some}"
         case "columns":
             listed = ", ".join(map(_code, effect.values))
             more = effect.count - len(effect.values)
             listed += f" and {more:,} more" if effect.values and more > 0 else ""
             what = f"column{plural} {listed}".rstrip()
-            if effect.cause == "index":
-                return f"{name} has {what} as its index"
             verb = "no longer has" if effect.cause == "gone" else f"has {'a ' * is_one}new"
             return f"{name} {verb} {what}"
         case "new":

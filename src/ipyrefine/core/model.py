@@ -449,13 +449,13 @@ class Effect(Record):
     column: str = ""
     count: Count = 0  # how many rows, items or values it is about …
     total: Count = 0  # … of how many
-    unit: Literal["row", "item"] = "row"
+    unit: Literal["row", "item"] = "row"  # items only in older records
     values: Annotated[tuple[Cell, ...], Field(max_length=MAX_COLUMNS)] = ()  # the first of them
     # Why, in a word. Of what is gone or missing: ``unmatched`` (in `other`), ``spelled`` (there in
     # another way), ``unused`` (by what was made), ``missing`` (the column's value), ``repeats``,
     # ``groups``, ``kept`` (the others are, as they were), ``new`` (computed), ``read`` (from none
     # of the data). Of what differs: the key. Of an answer: what it is. Of a warning: its category.
-    # Of columns: ``gone``, ``index``, ``renamed``, ``reordered``. Of what is new: ``replaced``, if
+    # Of columns: ``gone``, if they are no longer there. Of what is new: ``replaced``, if
     # the notebook has another of that name. Of an exception that was caught: ``import``.
     cause: str = ""
     other: str = ""  # the other table that this is because of

@@ -12,23 +12,23 @@ import functools
 import itertools
 import marshal
 import math
+import os
 import re
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from typing import Any, ClassVar
 
 Effect = dict[str, Any]
 Effects = Iterator[Effect]
+Origin = tuple[list[int], list[str]]  # places of rows, and the columns that they are known by
 
-_SECONDS = 3.0  # of processor time
+_SECONDS, _CLOSE = 3.0, 1e-9  # of processor time; relative
 _MOST, _MOST_OF = 8, {"new": 3, "warning": 2, "total": 2, "type": 2, "caught": 2}  # effects
 _FEW, _WIDTH, _WORDS, _COLUMNS = 5, 60, 200, 20  # values, characters, columns that are looked at
 _CELLS, _ITEMS = 2_000_000, 100_000  # of a table, plain values
-_BYTES = 200_000_000  # of what has to be copied
-_FILE = 20_000_000  # bytes of a file that is read once more
-_CLOSE = 1e-9
+_BYTES, _FILE = 200_000_000, 20_000_000  # of what is copied, of a file that is read once more
 _SCALARS = (bool, int, float, complex, str, bytes, type(None))
 _CODE = (type(sys), type(len), type(lambda: 0), type)  # modules, functions and classes
 _NUMBER = re.compile(r"\s*[-+]?\d[\d,. ]*(?:[eE][-+]?\d+)?\s*%?")
@@ -69,9 +69,6 @@ def _rank(effect: Effect) -> int:
 def _text(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:,.2f}" if abs(value) >= 1_000 else f"{value:.6g}"
-    if isinstance(value, (tuple, dict)):
-        parts = value.values() if isinstance(value, dict) else value
-        value = ", ".join(_text(one) for one in parts if one is not None)
     text = "missing" if value is None else str(value).removesuffix(" 00:00:00")
     return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 1]}…"
 
@@ -105,7 +102,8 @@ class _Table:
     Of a wide frame those are looked at that the text names, then the first.
     """
 
-    named = frozenset[str]()
+    named: ClassVar = frozenset[str]()
+    known: ClassVar = dict[int, "_Table"]()  # by the id of their values
 
     def __init__(self, value: Any) -> None:
         self.value, self.height = value, len(value)
@@ -122,14 +120,14 @@ class _Table:
         else:
             heads = [*map(_text, value.columns)]
             places = sorted(range(len(heads)), key=lambda n: heads[n] not in self.named)
+            read = value.to_series if library == "polars" else lambda n: value.iloc[:, n]
             for n in sorted(places[:_COLUMNS]):
-                column = value.iloc[:, n] if library == "pandas" else value.to_series(n)
-                self.columns.setdefault(heads[n], column)
+                self.columns.setdefault(heads[n], read(n))
         self.own = [*self.columns]  # those that are no level of the index
         self.labels = [*map(_text, value.columns)] if hasattr(value, "columns") else self.own
-        for level in getattr(getattr(value, "index", None), "names", ()) if library else ():
-            if level is not None:
-                self.columns.setdefault(_text(level), value.index.get_level_values(level))
+        levels = getattr(getattr(value, "index", None), "names", ()) if library else ()
+        for level in (one for one in levels if one is not None):
+            self.columns.setdefault(_text(level), value.index.get_level_values(level))
 
     def values(self, name: str) -> list[Any]:
         """Return a column's values with None for what is missing."""
@@ -160,9 +158,9 @@ class _Table:
 
     def lacks(self, name: str) -> int:
         column = self.columns[name]
-        if hasattr(column, "isna"):
-            return int(column.isna().sum())
-        return sum(value is None for value in self.values(name))
+        return (
+            int(column.isna().sum()) if hasattr(column, "isna") else self.values(name).count(None)
+        )
 
     def names_rows(self, name: str) -> bool:
         column = self.columns[name]
@@ -194,22 +192,24 @@ def _plain(value: Any) -> Any:
 
 
 def _read(value: Any) -> _Table | None:
-    """Return a value as a table; None for what is none."""
-    is_table = _library(value) or _is_rows(value) or (_is_array(value) and value.ndim in (1, 2))
-    return _Table(value) if is_table and len(value) <= _CELLS else None
+    """Return a value as a table, which is read once; None for what is none."""
+    if id(value) not in _Table.known:
+        is_table = _library(value) or _is_rows(value) or (_is_array(value) and value.ndim in (1, 2))
+        if not is_table or len(value) > _CELLS:
+            return None
+        _Table.known[id(value)] = _Table(value)
+    return _Table.known[id(value)]
 
 
 def _size(value: Any) -> str:
     """Return what a value is, in few words."""
-    shape = getattr(value, "shape", None)
-    if _library(value) and len(shape or ()) == 2:
-        rows, width = value.shape
+    shape: tuple[int, ...] = getattr(value, "shape", ())
+    if _library(value) and len(shape) == 2:
+        rows, width = shape
         return f"{rows:,} row{'s' * (rows != 1)} × {width:,} column{'s' * (width != 1)}"
-    if shape is not None and hasattr(value, "dtype"):
+    if shape and hasattr(value, "dtype"):
         size = " × ".join(f"{n:,}" for n in shape)
-        return (
-            f"{size} value{'s' * (size != '1')} ({value.dtype})" if shape else _text(value.item())
-        )
+        return f"{size} value{'s' * (size != '1')} ({value.dtype})"
     if isinstance(value, (list, tuple, dict, set)):
         return f"{len(value):,} item{'s' * (len(value) != 1)}"
     return _text(repr(value)) if type(value) in _SCALARS else type(value).__name__
@@ -217,18 +217,13 @@ def _size(value: Any) -> str:
 
 def _alike(first: Any, second: Any) -> bool:
     with contextlib.suppress(Exception):
-        if first is second:
-            return True
         if type(first) is not type(second):
             return False
         if _library(first):
             return bool(first.equals(second)) and _traits(first) == _traits(second)
         if _is_array(first):
-            same = (first.dtype, first.shape) == (second.dtype, second.shape)
-            return same and first.tobytes() == second.tobytes()
-        if marshal.dumps(first) == marshal.dumps(second):
-            return True
-        return bool(first == second) and (type(first) is not dict or [*first] == [*second])
+            return len({(one.dtype, one.shape, one.tobytes()) for one in (first, second)}) == 1
+        return repr(first) == repr(second) or (type(first) is set and first == second)
     return False
 
 
@@ -246,36 +241,25 @@ def _traits(value: Any) -> list[Any]:
 
 def _known_by(old: _Table, new: _Table, shared: list[str]) -> list[str]:
     """Return the columns by which rows are known again."""
-    for name in shared:
-        if old.names_rows(name):
-            known = {*old.values(name)}
-            if 2 * sum(one in known for one in new.values(name)) >= new.height:
-                return [name]
+    for name in filter(old.names_rows, shared):
+        known = {*old.values(name)}
+        if 2 * sum(one in known for one in new.values(name)) >= new.height:
+            return [name]
     return [n for n in shared if old.type(n) == new.type(n)] or shared
 
 
-def _origin(old: _Table, new: _Table, *, same: bool) -> tuple[list[int], list[str]] | None:
+def _origin(old: _Table, new: _Table, *, same: bool) -> Origin | None:
     """Return for each row of a table its place in the one that it was made of, and the key.
 
     A row that was not there has -1. None is for tables that have nothing to do with each other;
     `same` says that one name holds both.
     """
     shared = [name for name in old.columns if name in new.columns]
-    if not shared:
-        return None
-    here = old.height == new.height
-    if here and (any(old.same(n, new) for n in shared) or (same and len(shared) == 1)):
+    if old.height == new.height and (
+        any(old.same(n, new) for n in shared) or (same and len(shared) == 1)
+    ):
         return [*range(new.height)], []
-    labels: list[Any] = [getattr(one.value, "index", None) for one in (old, new)]
-    if all(getattr(one, "is_unique", False) for one in labels):
-        by_label = labels[0].get_indexer(labels[1]).tolist()
-        if -1 not in by_label and all(
-            [old.values(n)[place] for place in by_label] == new.values(n) for n in shared
-        ):
-            return by_label, []
     names = _known_by(old, new, shared)
-    if len(old.own) == 1 == len(names) and not (same or old.names_rows(names[0])):
-        return None  # values of one column, which may be those of any row
     places = dict[Any, list[int]]()
     for place, row in enumerate(old.rows(names)):
         places.setdefault(row, []).append(place)
@@ -286,119 +270,104 @@ def _origin(old: _Table, new: _Table, *, same: bool) -> tuple[list[int], list[st
     # Numbers may be counts, so that another column has to agree.
     if is_key and old.is_number(names[0]):
         rows = [(place, n) for n, place in enumerate(found) if place >= 0]
-        others = [name for name in shared if name not in names]
+        others = (name for name in shared if name not in names)
         is_key = any(all(old.values(n)[p] == new.values(n)[i] for p, i in rows) for n in others)
     levels = [name for name in new.columns if name not in new.own and name in old.own]
     grouped = any(new.names_rows(n) and not old.names_rows(n) for n in levels)
-    alike = whole and (2 * known >= len(found) or {*found} >= {*range(old.height)})
+    alike = whole and 2 * known >= len(found)
     few = known < len(found) or len(names) == 1 < len(old.columns)
     mere = not same and (grouped or not (is_key or alike or not few))
-    if known and (alike or 2 * known >= len(found)) and not mere:
-        return found, names
-    return ([*range(new.height)], []) if same and here else None
+    return (found, names) if known and 2 * known >= len(found) and not mere else None
 
 
-def _compare(old: _Table, new: _Table, name: str, of: str, others: dict[str, _Table]) -> Effects:
+def _compare(
+    old: _Table, new: _Table, origin: Origin, name: str, of: str, others: dict[str, _Table]
+) -> Effects:
     """Yield what became of a table's rows and values in the same name, or in another."""
-    origin = _origin(old, new, same=not of)
-    if origin is None:
-        return
     places, key = origin
     shared = [n for n in old.columns if n in new.columns]
     counts, where = Counter(places), {"name": name, "of": of, "total": old.height}
     gone = [place for place in range(old.height) if place not in counts]
     again = [place for place in counts if counts[place] > 1 and place >= 0]
-    firsts = [place for place in dict.fromkeys(places) if place >= 0]
-    added = [n for n in new.columns if n not in old.columns]
+    firsts = [place for place in counts if place >= 0]
     apart = {n: t for n, t in others.items() if n not in (name, of)}
-    for rows, why in _whys(old, gone, key, apart, joined=bool(added)) if gone else ():
-        # Where rows are kept just as they were, the others need no cause.
-        kept = not (why.get("cause") or added or again or -1 in counts)
-        yield _effect(
-            "gone", count=len(rows), **where, **({**why, "cause": "kept"} if kept else why)
-        )
+    whose = key[0] if len(key) == 1 else old.own[0]
+
+    def told(rows: Iterable[int]) -> Effect:
+        return {"column": whose, "values": _some(old.values(whose)[row] for row in rows)}
+
+    # Where rows are kept just as they were, the others need no cause.
+    kept = "kept" * (not again and -1 not in counts and {*new.columns} <= {*old.columns})
+    for rows, why in _whys(old, gone, apart) if gone else ():
+        if rows:
+            cause = why or {**told(rows), "cause": kept}
+            yield _effect("gone", count=len(rows), **where, **cause)
     if again:
-        why = _twice(old, again, key, apart)
+        why = {**told(again), **_twice(old, again, apart)}
         yield _effect("repeated", count=len(again), **where, **why)
     if not of and not gone and firsts != sorted(firsts):
         yield _effect("reordered", name=name)
-    changed, as_before = list[Effect](), not of
     as_it_was = places == [*range(old.height)]
     for column in (n for n in shared if n not in key and not (of and again)):
-        if as_it_was and old.type(column) == new.type(column) and old.same(column, new):
-            as_before = True
-            continue
-        was = [old.values(column)[place] if place >= 0 else None for place in places]
-        now = [v if p >= 0 else None for v, p in zip(new.values(column), places, strict=True)]
-        same = sum(map(_is_same, was, now))
-        as_before |= 2 * same > len(now)
-        if same < len(now) or old.type(column) != new.type(column):
-            types = old.type(column), new.type(column)
-            changed += _column(was, now, types, name=name, of=of, column=column)
-    # What has no column of another table's values, nor most of one, is computed.
-    yield from changed if as_before else ()
-    if not (of or gone or again):
-        yield from _totals(old, new, name, of)
+        types = old.type(column), new.type(column)
+        if not (as_it_was and types[0] == types[1] and old.same(column, new)):
+            was = [old.values(column)[place] if place >= 0 else None for place in places]
+            now = [v if p >= 0 else None for v, p in zip(new.values(column), places, strict=True)]
+            yield from _column(was, now, types, name=name, of=of, column=column)
 
 
 def _whys(
-    old: _Table, gone: list[int], key: list[str], others: dict[str, _Table], *, joined: bool
-) -> list[tuple[list[int], Effect]]:
-    """Return the rows that are gone, apart by what they have and no other row has."""
+    old: _Table, gone: list[int], others: dict[str, _Table]
+) -> Iterator[tuple[Collection[int], Effect]]:
+    """Yield the rows that are gone, apart by what they have and no other row has."""
     left = sorted({*range(old.height)}.difference(gone))
     rows = old.rows(old.own)
-    if {rows[n] for n in gone} <= {rows[n] for n in left} and len({*rows}) == len(left):
-        return [(gone, {"cause": "repeats"})]
     lacks = [n for n in old.columns if any(old.values(n)[row] is None for row in gone)]
     lacks = [n for n in lacks if not any(old.values(n)[row] is None for row in left)]
-    if lacks and all(any(old.values(n)[row] is None for n in lacks) for row in gone):
-        return [(gone, {"cause": "missing", "values": lacks[:_FEW]})]
-    found, rest = list[tuple[list[int], Effect]](), gone
-    for name, (other, table) in itertools.product(old.columns, others.items()):
-        if name not in table.columns or found:
-            continue
-        values, known = old.values(name), {*table.values(name)}
-        some = [row for row in gone if values[row] not in known]
-        if some and all(values[row] in known for row in left):
-            spellings = {*map(_spelled, known)}
-            near = [row for row in some if _spelled(values[row]) in spellings]
-            parts = {"unmatched": sorted({*some}.difference(near)), "spelled": near}
-            for cause, part in parts.items():
-                told = sorted({_key(values[row], spellings) for row in part})[:_FEW]
-                where = {"column": name, "other": other, "values": told}
-                found += [(part, {"cause": cause, **where})] if part else []
-            rest = sorted({*gone}.difference(some))
-    for name in lacks if found and joined else ():
-        if some := [row for row in rest if old.values(name)[row] is None]:
-            found.append((some, {"cause": "missing", "column": name}))
-            rest = sorted({*rest}.difference(some))
-    if found and not rest:
-        return found
-    column = key[0] if len(key) == 1 else old.own[0]
-    return [(gone, {"column": column, "values": _some(old.values(column)[row] for row in gone)})]
+
+    def lack(some: Iterable[int]) -> bool:
+        return all(any(old.values(n)[row] is None for n in lacks) for row in some)
+
+    if {rows[n] for n in gone} <= {rows[n] for n in left} and len({*rows}) == len(left):
+        yield gone, {"cause": "repeats"}
+        return
+    for name, (other, table) in itertools.product(
+        old.columns, others.items() if not lack(gone) else ()
+    ):
+        values, known = old.values(name), {*table.values(name)} if name in table.columns else {*()}
+        some = {row for row in gone if values[row] not in known}
+        rest = {*gone} - some
+        if known and some and all(values[row] in known for row in left) and lack(rest):
+            near = {*map(_spelled, known)}
+            spelled = {row for row in some if _spelled(values[row]) in near}
+            for cause, part in (("unmatched", some - spelled), ("spelled", spelled)):
+                told = _keys([values[row] for row in part], known)
+                yield part, {"cause": cause, "column": name, "other": other, "values": told}
+            gone = sorted(rest)
+            break
+    lacks = [n for n in lacks if any(old.values(n)[row] is None for row in gone)]
+    yield gone, {"cause": "missing", "values": lacks[:_FEW]} if lack(gone) else {}
 
 
-def _key(value: Any, spellings: set[Any]) -> str:
-    """Return a key in words, quoted where spaces or case tell it from another."""
-    return repr(value) if _spelled(value) in spellings else _text(value)
+def _keys(values: list[Any], known: Iterable[Any]) -> list[str]:
+    """Return keys in words, quoted where spaces or case tell them from others."""
+    spellings = {*map(_spelled, known)}
+    told = {repr(one) if _spelled(one) in spellings else _text(one) for one in values}
+    return sorted(told)[:_FEW]
 
 
 def _spelled(value: Any) -> Any:
     return value.strip().casefold() if isinstance(value, str) else value
 
 
-def _twice(old: _Table, again: list[int], key: list[str], others: dict[str, _Table]) -> Effect:
-    """Return why rows are there more than once: what another table has more than once."""
-    for name in old.columns:
-        values = old.values(name)
-        for other, table in others.items():
-            if name in table.columns:
-                several = {v for v, count in Counter(table.values(name)).items() if count > 1}
-                if all(values[n] in several for n in again):
-                    told = _some(values[n] for n in again)
-                    return {"other": other, "column": name, "values": told}
-    column = key[0] if len(key) == 1 else old.own[0]
-    return {"column": column, "values": _some(old.values(column)[n] for n in again)}
+def _twice(old: _Table, again: list[int], others: dict[str, _Table]) -> Effect:
+    """Return the table that has something more than once, which is why rows are."""
+    for name, (other, table) in itertools.product(old.columns, others.items()):
+        counts = Counter(table.values(name) if name in table.columns else ())
+        values = [old.values(name)[row] for row in again]
+        if all(counts[one] > 1 for one in values):
+            return {"other": other, "column": name, "values": _some(values)}
+    return {}
 
 
 def _column(was: list[Any], now: list[Any], types: tuple[str, str], **where: Any) -> Effects:
@@ -406,9 +375,6 @@ def _column(was: list[Any], now: list[Any], types: tuple[str, str], **where: Any
     before, after = types
     if before != after and not {*types} <= {"object", "str", "string", "list"}:
         yield _effect("type", before=before, after=after, **where)
-    if len(was) > 1 and was != now and Counter(map(repr, was)) == Counter(map(repr, now)):
-        yield _effect("reordered", **where)
-        return
     both = [*zip(was, now, strict=True)]
     filled = [b for a, b in both if a is None and b is not None]
     lost = [a for a, b in both if b is None and a is not None]
@@ -417,27 +383,20 @@ def _column(was: list[Any], now: list[Any], types: tuple[str, str], **where: Any
         constant = _text(filled[0]) if len({*map(_text, filled)}) == 1 else ""
         yield _effect("filled", count=len(filled), after=constant, **where)
     if others:
-        known = sum(one is not None for one in was)
-        yield _effect("overwritten", count=len(others), total=known, **where, **_pair(*others[0]))
+        count = {"count": len(others), "total": len(was) - was.count(None)}
+        yield _effect("overwritten", **count, **where, **_pair(*others[0]))
     if lost:
         yield _effect("missing", count=len(lost), total=len(both), values=_some(lost), **where)
 
 
-def _is_same(was: Any, now: Any) -> bool:
-    return bool(was == now) or (None not in (was, now) and _reads_as(was, now))
-
-
 def _reads_as(was: Any, now: Any) -> bool:
     """Return True for one value written in two ways, such as text that became a number."""
-    if type(was) is type(now) and not isinstance(was, float):
+    if None in (was, now) or (type(was) is type(now) and not isinstance(was, float)):
         return bool(was == now)
     with contextlib.suppress(ValueError, TypeError):
-        return math.isclose(*(float(_number(one)) for one in (was, now)), rel_tol=_CLOSE)
+        texts = (str(one).replace(",", "") for one in (was, now))
+        return math.isclose(*map(float, texts), rel_tol=_CLOSE)
     return str(now).startswith(str(was)) or str(was).startswith(str(now))  # a date
-
-
-def _number(value: Any) -> Any:
-    return value.replace(",", "") if isinstance(value, str) else value
 
 
 def _pair(was: Any, now: Any) -> dict[str, str]:
@@ -448,105 +407,77 @@ def _pair(was: Any, now: Any) -> dict[str, str]:
     return {"before": _text(write(was)), "after": _text(write(now))}
 
 
-def _totals(old: _Table, new: _Table, name: str, of: str) -> Effects:
-    for column in new.own:
-        if column not in old.own or {*new.values(column)} <= {*old.values(column)}:
-            continue  # the labels of groups
-        if old.is_number(column) and new.is_number(column):
-            was, now = (sum(v for v in t.values(column) if v is not None) for t in (old, new))
-            if not math.isclose(was, now, rel_tol=_CLOSE, abs_tol=_CLOSE):
-                texts = [f"{v:,.2f}" if isinstance(v, float) else f"{v:,}" for v in (was, now)]
-                pair = {"before": texts[0], "after": texts[1]}
-                yield _effect("total", name=name, of=of, column=column, **pair)
-
-
-def _items(was: Any, now: Any, name: str, of: str = "") -> Effects:
-    """Yield which items of a list, a dict or a set are gone, repeated, moved or others."""
-    first, second = ([*map(_plain, one)] for one in (was, now))
-    old, new = Counter(first), Counter(second)
-    where = {"name": name, "of": of, "total": len(first), "unit": "item"}
-    if not of and type(was) in (list, tuple) and len(was) == len(now) and old != new:
-        others = [pair for pair in zip(first, second, strict=True) if pair[0] != pair[1]]
-        yield _effect("overwritten", count=len(others), **where, **_pair(*others[0]))
-        return
-    if gone := old - new:
-        cause = "repeats" if old.keys() == new.keys() else "kept" * bool(of)
-        yield _effect("gone", count=gone.total(), values=_some(gone), cause=cause, **where)
-    if again := [one for one in new if new[one] > old[one] > 0]:
-        yield _effect("repeated", count=len(again), values=_some(again), **where)
-    if of:
-        return
-    if type(was) is not set and old == new and first != second:
-        yield _effect("reordered", name=name, unit="item")
-    if type(was) is dict and (
-        others := [n for n in was if n in now and not _alike(was[n], now[n])]
+def _total(old: _Table, new: _Table, column: str) -> Effect:
+    """Return that the sum of a column is another one; nothing where it is not."""
+    if column not in old.own or not (old.is_number(column) and new.is_number(column)):
+        return {}
+    was, now = (sum(v for v in one.values(column) if v is not None) for one in (old, new))
+    # Labels of groups are no sums.
+    if {*new.values(column)} <= {*old.values(column)} or math.isclose(
+        was, now, rel_tol=_CLOSE, abs_tol=_CLOSE
     ):
-        pair = _pair(was[others[0]], now[others[0]])
-        yield _effect("overwritten", count=len(others), values=_some(others), **where, **pair)
-    if added := new - old:
-        after = f"{_size(now)}, new: {', '.join(_some(added))}"
-        yield _effect("changed", name=name, before=_size(was), after=after)
+        return {}
+    before, after = (f"{v:,.2f}" if isinstance(v, float) else f"{v:,}" for v in (was, now))
+    return {"before": before, "after": after}
 
 
-def _is_made_of(was: Any, now: Any) -> bool:
-    lists = type(was) is type(now) and type(was) in (list, tuple, dict, set)
-    if not lists or min(len(was), len(now)) < 2 or max(len(was), len(now)) > _ITEMS:
-        return False
-    old, new = (Counter(map(_plain, one)) for one in (was, now))
-    return new.keys() <= old.keys() and (len(was) != len(now) or new == old)
-
-
-def _differ(name: str, was: Any, now: Any, others: dict[str, _Table]) -> Effects:
+def _differ(name: str, was: Any, now: Any, tables: dict[str, _Table]) -> Effects:
     """Yield how what a name holds differs from what it held."""
     if _alike(was, now):
         return
-    old, new = others.get(name), _read(now)
+    old, new = tables.get(name), _read(now)
     if old and new:
-        found = [*_compare(old, new, name, "", others)]
+        origin = _origin(old, new, same=True)
+        found = [*_compare(old, new, origin, name, "", tables)] if origin else []
         found += _columns(old, new, name) if not _is_array(was) else ()
+        told = {one["kind"] for one in found}
+        if not told or (old.height != new.height and told.isdisjoint(("gone", "repeated"))):
+            found.append(_sizes(name, was, now))
         yield from found
-        rows = any(one["kind"] in ("gone", "repeated") for one in found)
-        if not found or (old.height != new.height and not rows):
-            yield from _sizes(name, was, now)
-    elif _library(now) and len(now) > _CELLS:
-        yield _effect("unfollowed", name=name, cause=_size(now))
-    elif type(was) is type(now) and type(was) in (list, tuple, dict, set):
-        yield from _items(was, now, name)
+        yield from _mixed(new, name, {*old.own}, tables)
     else:
-        yield from _sizes(name, was, now)
+        yield _sizes(name, was, now)
 
 
-def _sizes(name: str, was: Any, now: Any) -> Effects:
-    """Yield that a value became one of another size, or else of another type."""
-    for say in (_size, lambda one: type(one).__name__):
-        if (before := say(was)) != (after := say(now)):
-            yield _effect("changed", name=name, before=before, after=after)
-            return
-    yield _effect("changed", name=name)
+def _sizes(name: str, was: Any, now: Any) -> Effect:
+    """Return that a value became one of another size, or else of another type."""
+    if _library(now) and len(now) > _CELLS:
+        return _effect("unfollowed", name=name, cause=_size(now))
+    pairs = [(_size(was), _size(now)), (type(was).__name__, type(now).__name__)]
+    before, after = next((pair for pair in pairs if pair[0] != pair[1]), ("", ""))
+    return _effect("changed", name=name, before=before, after=after)
+
+
+def _mixed(table: _Table, name: str, known: set[str], tables: dict[str, _Table]) -> Effects:
+    """Yield the columns whose values are not those that another table has for the same key."""
+    for other, theirs in tables.items():
+        columns = [n for n in table.own if n in theirs.own and n not in known]
+        keys = [n for n in table.columns if n in {*known} & {*theirs.columns}]
+        for key in [n for n in keys if theirs.names_rows(n)][:1] if other != name else ():
+            there = {k: n for n, k in enumerate(theirs.values(key))}
+            places = [there.get(k, -1) for k in table.values(key)]
+            lost = [row for row, place in enumerate(places) if place < 0]
+            told = _keys([table.values(key)[row] for row in lost], there)
+            for column in columns:
+                was, now = theirs.values(column), table.values(column)
+                both = [(was[p], v) for p, v in zip(places, now, strict=True) if p >= 0]
+                both = [pair for pair in both if None not in pair]
+                where = {"name": name, "column": column, "other": other}
+                if others := [pair for pair in both if not _reads_as(*pair)]:
+                    count = {"count": len(others), "total": len(both), "cause": key}
+                    yield _effect("differs", **count, **where, **_pair(*others[0]))
+                if given := {now[row] for row in lost}:
+                    kind = "missing" if given == {None} else "filled"
+                    where["after"] = _text(*given) if len(given) == 1 and None not in given else ""
+                    count = {"count": len(lost), "total": len(now), "values": told}
+                    yield _effect(kind, cause="unmatched", **count, **where)
 
 
 def _columns(old: _Table, new: _Table, name: str) -> Effects:
-    labels = [dict.fromkeys(one.labels) for one in (old, new)]
-    lost, added = ([n for n in a if n not in b] for a, b in (labels, labels[::-1]))
-    both = [(a, b) for a, b in zip(lost, added, strict=False) if {a, b} <= {*old.own, *new.own}]
-    if both and len(lost) == len(added) and all(old.values(a) == new.values(b) for a, b in both):
-        told = {"renamed": [f"{a} → {b}" for a, b in zip(lost, added, strict=True)]}
-    else:
-        told = {
-            "gone": [one for one in lost if one not in new.columns],
-            "index": [one for one in lost if one in new.columns],
-            "": [one for one in added if one not in old.columns],
-        }
-    for column in (one for one in told.get("", ()) if one in new.columns):
-        if count := new.lacks(column):
-            where = {"name": name, "column": column, "cause": "new"}
-            yield _effect("missing", count=count, total=new.height, **where)
-    for cause, names in told.items():
+    for cause, some, others in (("gone", old, new), ("", new, old)):
+        names = [one for one in some.labels if one not in {*others.labels, *others.columns}]
         if names:
-            values = {"count": len(names), "values": names[:_FEW]}
-            yield _effect("columns", name=name, cause=cause, **values)
-    if not lost and not added and [*labels[0]] != [*labels[1]]:
-        yield _effect("columns", name=name, cause="reordered")
+            yield _effect("columns", name=name, cause=cause, count=len(names), values=names[:_FEW])
 
 
 # What a text says of itself
@@ -559,9 +490,8 @@ class _Reading:
         named: its words: attributes, names of arguments, and texts.
         last: the name that the last statement gives, or is.
         shows: whether the last statement is an expression.
-        uncalled: the functions that nothing in the text reads.
         loops: the names that loops bind.
-        names_at: the names in each line.
+        names: where it has names.
         looks: whether it looks after values that are missing.
         handles: whether it catches exceptions.
         passing: the lines that run while an exception passes: of ``finally`` and of ``with``.
@@ -574,36 +504,26 @@ class _Reading:
         match last:
             case ast.Assign(targets=[ast.Name(id=name)]) | ast.Expr(value=ast.Name(id=name)):
                 self.last = name
-        defined = [one for one in tree.body if isinstance(one, (ast.FunctionDef, ast.ClassDef))]
-        others = [node for top in tree.body if top not in defined for node in ast.walk(top)]
-        read = {node.id for node in others if isinstance(node, ast.Name)}
-        plain = (one for one in defined if isinstance(one, ast.FunctionDef))
-        self.uncalled = [
-            one.name for one in plain if not one.decorator_list and one.name not in read
-        ]
-        self.named = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
-        self.named |= {str(node.value) for node in nodes if isinstance(node, ast.Constant)}
-        self.named |= {str(node.arg) for node in nodes if isinstance(node, ast.keyword)}
-        loops = (node.target for node in nodes if isinstance(node, ast.For))
-        self.loops = {
-            one.id for each in loops for one in ast.walk(each) if isinstance(one, ast.Name)
+        words = ((ast.Attribute, "attr"), (ast.Constant, "value"), (ast.keyword, "arg"))
+        self.named = {
+            str(getattr(node, field))
+            for node in nodes
+            for kind, field in words
+            if type(node) is kind
         }
-        self.names_at = dict[int, list[str]]()
-        for node in nodes:
-            if isinstance(node, ast.Name):
-                self.names_at.setdefault(node.lineno, []).append(node.id)
-        tests = (one for node in nodes if isinstance(node, ast.Compare) for one in node.ops)
-        self.looks = any(isinstance(one, (ast.Is, ast.IsNot)) for one in tests)
-        self.looks |= any(map(_LOOKS.search, self.named))
-        self.handles, self.passing = False, set[int]()
-        for node in nodes:
-            if isinstance(node, (ast.Try, ast.TryStar)):
-                self.handles |= bool(node.handlers)
-                for one in node.finalbody:
-                    self.passing |= {*range(one.lineno, (one.end_lineno or one.lineno) + 1)}
-            elif isinstance(node, (ast.With, ast.AsyncWith)):
-                self.handles = True  # as ``suppress`` does
-                self.passing.add(node.lineno)
+        self.names = [node for node in nodes if isinstance(node, ast.Name)]
+        loops = {
+            one for node in nodes if isinstance(node, ast.For) for one in ast.walk(node.target)
+        }
+        self.loops = {one.id for one in self.names if one in loops}
+        self.looks = any(map(_LOOKS.search, self.named)) or any(
+            isinstance(one, (ast.Is, ast.IsNot)) for one in nodes
+        )
+        blocks = {one.lineno for one in nodes if isinstance(one, (ast.With, ast.AsyncWith))}
+        self.handles = bool(blocks) or any(isinstance(one, ast.ExceptHandler) for one in nodes)
+        ends = [one for node in nodes for one in getattr(node, "finalbody", ())]
+        # That of ``with`` is among them as it is passed again, also where it catches.
+        self.passing = blocks.union(*(range(one.lineno, one.end_lineno + 1) for one in ends))
 
 
 class Account:
@@ -624,13 +544,12 @@ class Account:
         self._warned = list[tuple[str, str, int]]()
         self._stores = list[tuple[int, str, str, Any]]()  # that pandas warned of
         self._caught = Counter[tuple[str, int, bool]]()
-        self._parents = dict[str, str]()  # what a table is a part of
         self._reads = list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any], Any]]()
 
     def watch(self, tree: ast.Module, file: str) -> None:
         """Note a text's words, and from now on its warnings, its readers and what it catches."""
         self._text, self._file = _Reading(tree), file
-        _Table.named = frozenset(self._text.named)
+        _Table.named, _Table.known = frozenset(self._text.named), {}
         show = warnings.showwarning
 
         def note(message: Any, category: Any, filename: str, lineno: int, *more: Any) -> None:
@@ -647,10 +566,10 @@ class Account:
             warn(message, category, stacklevel + 1, **more)
 
         warnings.warn = warning  # type: ignore[assignment]  # a text may have switched them off
-        for module in filter(None, map(sys.modules.get, ("pandas", "polars"))):
-            for name in _READERS:
-                if hasattr(module, name):
-                    setattr(module, name, self._noting(getattr(module, name), str(module.__file__)))
+        modules = filter(None, map(sys.modules.get, ("pandas", "polars")))
+        for module, name in itertools.product(modules, _READERS):
+            if hasattr(module, name):
+                setattr(module, name, self._noting(getattr(module, name), str(module.__file__)))
         if self._text.handles:
             sys.settrace(self._enter)
 
@@ -658,12 +577,11 @@ class Account:
         """Note that pandas says that what is stored into stays as it was."""
         while frame is not None and frame.f_code.co_filename != self._file:
             frame = frame.f_back
-        for word in self._text.names_at.get(frame.f_lineno, ()) if frame else ():
-            value = frame.f_locals.get(word, frame.f_globals.get(word))
-            if _library(value):
-                name = next((n for n, v in frame.f_globals.items() if v is value), word)
-                self._stores.append((frame.f_lineno, name, cause, _copy(value)))
-                return
+        here = [one.id for one in self._text.names if frame and one.lineno == frame.f_lineno]
+        values = ((one, frame.f_locals.get(one, frame.f_globals.get(one))) for one in here)
+        for word, value in [pair for pair in values if _library(pair[1])][:1]:
+            name = next((n for n, v in frame.f_globals.items() if v is value), word)
+            self._stores.append((frame.f_lineno, name, cause, _copy(value)))
 
     def _noting(self, reader: Callable[..., Any], file: str) -> Callable[..., Any]:
         def read(*args: Any, **options: Any) -> Any:
@@ -697,183 +615,108 @@ class Account:
     def report(self, after: dict[str, Any], value: Any, *, odd: bool) -> list[Effect]:
         """Return what the text did, the most telling first; `odd` asks about its answer, too."""
         sys.settrace(None)
-        found = list[Effect]()
+        found = [_effect("unfollowed")]  # where it does not come to its end
         own = {n: v for n, v in after.items() if n[:1] != "_" and n.isidentifier()}
 
         def look() -> None:
             found.extend(self._look(own, value, odd=odd))
-            ended.append(True)
+            del found[0]
 
-        ended = list[bool]()
         self._within(_SECONDS, self._limit, look)
-        found += [] if ended else [_effect("unfollowed")]
         return _in_order(found)
 
     def _look(self, own: dict[str, Any], value: Any, *, odd: bool) -> Effects:
-        names, changed = self._text.loops, self._variables.keys() - own.keys()
-        tables = dict[str, _Table]()
-        for name, was in self._before.items():
-            with contextlib.suppress(Exception):
-                if table := _read(was):
-                    tables[name] = table
-        given = {**tables}
+        given = {name: table for name, was in self._before.items() if (table := _read(was))}
+        tables = {**given}
         yield from self._events(own)
-        moved = bool(changed)
+        moved = bool(self._variables.keys() - own.keys())
         for name, was in self._before.items():
-            found = list[Effect]()
             if was is None:
                 moved |= name in own and type(own[name]) not in (*_CODE, type(None))
                 continue
-            with contextlib.suppress(Exception):
-                if name in own:
-                    found = [*_differ(name, was, own[name], tables)]
-                    if found and (now := _read(own[name])):
-                        found += self._mixed(now, name, {*tables[name].own}, tables)
-                elif _holds_data(was):
-                    found = [_effect("changed", name=name, before=_size(was), after="deleted")]
+            if name in own:
+                found = _attempt(_differ(name, was, own[name], tables), name, was)
+            else:
+                found = [_effect("changed", name=name, before=_size(was), after="deleted")]
             moved |= bool(found) or _is_open(was)
             yield from found
-        seen = {id(own[name]) for name in self._variables if name in own}
-        made = {n: v for n, v in own.items() if n not in {*self._variables, *names}}
-        made = {n: v for n, v in made.items() if id(v) not in seen}
+        old = {id(own.get(name)) for name in self._variables}
+        names = own.keys() - self._variables.keys() - self._text.loops
+        made = {
+            n: v
+            for n, v in own.items()
+            if n in names and id(v) not in old and type(v) is not type(sys)
+        }
         if odd:
-            moved |= not all(isinstance(one, _CODE) for one in made.values())
-            yield from self._odd(own, value, moved=moved)
-        for name, one in own.items():
-            if name in tables and (now := _read(one)):
-                tables[name] = now
-        shown = value is not None and not any(value is one for one in own.values())
-        for name, one in [*made.items(), *[("", value)] * shown]:
-            try:
-                one = _follow(one)
-                yield from self._made(name, one, tables, shown=one is value)
-            except Exception:
-                yield _effect("unfollowed", name=name, cause=type(one).__name__)
-            with contextlib.suppress(Exception):
-                if name and (table := _read(one)):
-                    tables[name] = table
+            name = self._text.last
+            answer = own.get(name) if value is None else value
+            cause = "none" if answer is None and name in own else _oddity(answer)
+            if cause or (answer is None and not (moved or made)):
+                name *= not self._text.shows and bool(cause)
+                yield _effect("answer", cause=cause or "nothing", name=name)
+        tables |= {n: table for n in tables if (table := _read(own.get(n)))}
+        if value is not None and not any(value is one for one in own.values()):
+            made[""] = value
+        for name, one in made.items():
+            yield from _attempt(self._made(name, one, tables, shown=one is value), name, one)
         yield from self._inputs(own, value, given)
 
     # What happened beside the values
 
     def _events(self, own: dict[str, Any]) -> Effects:
-        stored = dict[int, str]()
-        for line, name, cause, was in self._stores:
-            if _alike(was, own.get(name)):
-                stored[line] = name
-                yield _effect("unchanged", name=name, line=line, cause=cause)
+        lost = {line: (n, why) for line, n, why, was in self._stores if _alike(was, own.get(n))}
+        for line, (name, cause) in lost.items():
+            yield _effect("unchanged", name=name, line=line, cause=cause)
         for category, words, line in dict.fromkeys(self._warned):
-            if line not in stored:
-                words = "" if category in _CHAINED else words
-                yield _effect("warning", cause=category, line=line, after=words)
+            if line not in lost:
+                after = words * (category not in _CHAINED)
+                yield _effect("warning", cause=category, line=line, after=after)
         for (kind, line, imports), count in self._caught.items():
             yield _effect("caught", name=kind, line=line, count=count, cause="import" * imports)
         for reader, args, options, made in self._reads:
-            with contextlib.suppress(Exception):
-                name = next((n for n, v in own.items() if v is made), "")
-                yield from _left_out(reader, args, options, made, name)
-
-    # The answer
-
-    def _odd(self, own: dict[str, Any], value: Any, *, moved: bool) -> Effects:
-        name = self._text.last
-        if value is None and name in own:
-            value = own[name]
-        cause = "none" if value is None and name in own else _oddity(value)
-        if cause:
-            yield _effect("answer", cause=cause, name="" if self._text.shows else name)
-        if value is None and not (cause or moved):
-            uncalled = next((n for n in self._text.uncalled if n in own), "")
-            yield _effect("answer", cause="uncalled" if uncalled else "nothing", name=uncalled)
+            name = next((n for n, v in own.items() if v is made), "")
+            yield from _attempt(_left_out(reader, args, options, made, name), name, made)
 
     # What is new
 
     def _made(self, name: str, made: Any, tables: dict[str, _Table], *, shown: bool) -> Effects:
-        table = _read(made)
+        plan = _PLANS.get(type(made).__name__)
+        table = _read(getattr(made, plan)() if plan else made)
         if table is None:
-            for of, was in self._before.items():
-                if _is_made_of(was, made):
-                    yield from _items(was, made, name, of)
             return
         near = [of for of, old in tables.items() if {*old.columns} & {*table.columns}]
-        origins = {of: _origin(tables[of], table, same=False) for of in near}
-        whole = [
-            of
-            for of in near
-            if (found := origins[of]) and -1 not in found[0] and {*table.own} <= {*tables[of].own}
-        ]
+        origins = {of: o for of in near if (o := _origin(tables[of], table, same=False))}
+        parts = (of for of in origins if {*table.own} <= {*tables[of].own})
+        whole = [of for of in parts if -1 not in origins[of][0]]
         if whole:  # it is a part of the smallest, and of the latest of these
             near = [min(reversed(whole), key=lambda of: tables[of].height)]
-            self._parents[name] = near[0]
-        near = [of for of in near if of not in map(self._parents.get, near)]
-        known = [of for of in near if origins[of]]
-        # One of which it has no more columns than another has is no source, as the keys of a join.
-        given = {of: {*tables[of].own} & {*table.own} for of in known}
-        known = [of for of in known if not any(given[of] < given[one] for one in known)]
-        first = max(known, key=lambda of: (len(given[of]), tables[of].height), default="")
-        is_slice = not name and bool(whole)
-        for of in () if is_slice and not self._loses(origins[first]) else known:
-            for one in _compare(tables[of], table, name, of, tables):
-                if of == first:
+        known = [of for of in near if of in origins]
+        first = max(known, key=lambda of: len({*tables[of].own} & {*table.own}), default="")
+        for of in known:
+            for one in _compare(tables[of], table, origins[of], name, of, tables):
+                if of == first and (name or not whole or one["kind"] == "gone"):
                     yield one
                 elif one["kind"] == "gone" and one.get("cause") == "unmatched":
-                    yield {**one, "cause": "unused", "other": first}
+                    yield {**one, "cause": "unused"}
         theirs = {n for of in known for n in tables[of].columns}
-        for of in near if self._adds_up() else ():
-            totals = _totals(tables[of], table, name, of)
-            yield from (one for one in totals if one["column"] not in theirs)
-        known_columns = {*tables[first].columns} if first else {*()}
-        mixed = [*self._mixed(table, name, known_columns, tables)]
+        adds_up = "sum" in self._text.named and not self._text.named & _NO_SUMS
+        columns = [n for n in table.own if n not in theirs]
+        for of, column in itertools.product(near if adds_up else (), columns):
+            if sums := _total(tables[of], table, column):
+                yield _effect("total", name=name, of=of, column=column, **sums)
+        mixed = [*_mixed(table, name, {*tables[first].columns} if first else {*()}, tables)]
         yield from mixed
         theirs |= {one["column"] for one in mixed}
-        lacks = {n: table.lacks(n) for n in table.own if n not in theirs}
-        lacks = {n: count for n, count in lacks.items() if count}
-        if lacks and not (shown and _oddity(made)):
-            count, column = sum(lacks.values()), ", ".join(lacks) if len(lacks) < _FEW else ""
-            total = table.height * max(1, len(lacks))
-            cause = "new" if any(map(_holds_data, self._before.values())) else "read"
-            where = {"name": name, "column": column, "cause": cause}
-            yield _effect("missing", count=count, total=total, **where)
-        if name and not shown and _library(made):
-            yield _effect("new", name=name, after=_size(made), head=self._head(made))
-
-    @staticmethod
-    def _loses(origin: Any) -> bool:
-        """Return whether rows are left out that are not just those before or after a part."""
-        places = origin[0]
-        in_order = places == sorted({*places})
-        return bool(places) and not (in_order and places[-1] - places[0] == len(places) - 1)
-
-    def _adds_up(self) -> bool:
-        return "sum" in self._text.named and not self._text.named & _NO_SUMS
-
-    @staticmethod
-    def _mixed(table: _Table, name: str, known: set[str], tables: dict[str, _Table]) -> Effects:
-        """Yield the columns whose values are not those that another table has for the same key."""
-        for other, theirs in tables.items():
-            columns = [n for n in table.own if n in theirs.own and n not in known]
-            keys = [n for n in table.columns if n in known and n in theirs.columns]
-            for key in [n for n in keys if theirs.names_rows(n)][:1] if other != name else ():
-                there = {k: n for n, k in enumerate(theirs.values(key))}
-                places = [there.get(k, -1) for k in table.values(key)]
-                for column in columns:
-                    was, now = theirs.values(column), table.values(column)
-                    both = [(was[p], v) for p, v in zip(places, now, strict=True) if p >= 0]
-                    both = [pair for pair in both if None not in pair]
-                    if others := [pair for pair in both if not _reads_as(*pair)]:
-                        where = {"name": name, "column": column, "other": other, "cause": key}
-                        count = {"count": len(others), "total": len(both)}
-                        yield _effect("differs", **count, **where, **_pair(*others[0]))
-                    lost = [row for row, place in enumerate(places) if place < 0]
-                    if lost:
-                        given = {now[row] for row in lost}
-                        kind = "missing" if given == {None} else "filled"
-                        after = _text(*given) if len(given) == 1 and None not in given else ""
-                        where = {"name": name, "column": column, "other": other, "after": after}
-                        spellings = {*map(_spelled, there)}
-                        told = {_key(table.values(key)[row], spellings) for row in lost}
-                        counts = {"count": len(lost), "values": sorted(told)[:_FEW]}
-                        yield _effect(kind, cause="unmatched", total=len(now), **counts, **where)
+        lacks = {n: count for n in table.own if n not in theirs and (count := table.lacks(n))}
+        if lacks and not (shown and _oddity(table.value)):
+            column, total = ", ".join(lacks) * (len(lacks) < _FEW), table.height * len(lacks)
+            cause = "new" if any(type(v) not in _SCALARS for v in self._before.values()) else "read"
+            some: Effect = {"count": sum(lacks.values()), "total": total, "cause": cause}
+            yield _effect("missing", name=name, column=column, **some)
+        if name:
+            tables[name] = table
+        if name and not shown and _library(table.value):
+            yield _effect("new", name=name, after=_size(table.value), head=self._head(table.value))
 
     # What the text was given
 
@@ -885,12 +728,11 @@ class Account:
         after = [t for v in now.values() if not any(v is o for o in old) and (t := _read(v))]
         for of, table in given.items():
             read = [n for n in table.columns if n in named or not n]
-            lacks = {n: table.lacks(n) for n in read}
-            lacks = {} if self._text.looks else {n: count for n, count in lacks.items() if count}
-            if lacks:
+            lacks = {n: count for n in read if (count := table.lacks(n))}
+            if lacks and not self._text.looks:
                 column, *more = lacks
-                where = {"of": of, "column": column, "count": lacks[column], "total": table.height}
-                yield _effect("input", cause="missing", values=more[:_FEW], **where)
+                some = {"count": lacks[column], "total": table.height, "values": more[:_FEW]}
+                yield _effect("input", of=of, column=column, cause="missing", **some)
             for column in read:
                 yield from self._traits(of, column, table, after)
 
@@ -905,8 +747,6 @@ class Account:
             yield _effect("text", of=of, column=column)
         dtype = getattr(table.columns[column], "dtype", None)
         zone = getattr(dtype, "tz", getattr(dtype, "time_zone", None))
-        if type(table.columns[column]) is list and hasattr(known[0] if known else 0, "tzinfo"):
-            zone = known[0].tzinfo
         if zone and self._text.named & _PARTS_OF_DAYS:
             yield _effect("zone", of=of, column=column, after=str(zone))
         categories: Any = getattr(dtype, "categories", None)
@@ -914,18 +754,18 @@ class Account:
         unused = [one for one in categories.tolist() if one not in used] if used else []
         groups = [t for t in after if column in t.columns and t.height == len(used)]
         if unused and any({*t.values(column)} == used for t in groups):
-            count = {"count": len(unused), "total": len(categories)}
-            yield _effect(
-                "gone", of=of, column=column, cause="groups", values=_some(unused), **count
-            )
+            some = {"count": len(unused), "total": len(categories), "values": _some(unused)}
+            yield _effect("gone", of=of, column=column, cause="groups", **some)
 
 
 _PLANS = {"LazyFrame": "collect", "DuckDBPyRelation": "df"}  # and what gives their table
 
 
-def _follow(value: Any) -> Any:
-    plan = _PLANS.get(type(value).__name__)
-    return getattr(value, plan)() if plan else value
+def _attempt(effects: Effects, name: str, value: Any) -> list[Effect]:
+    try:
+        return [*effects]
+    except Exception:
+        return [_effect("unfollowed", name=name, cause=type(value).__name__)]
 
 
 def _left_out(
@@ -937,19 +777,16 @@ def _left_out(
 ) -> Effects:
     """Yield what arguments of a reader left out: the file is read once more without them."""
     source = str(args[0] if args else next(iter(options.values())))
-    with open(source, "rb") as file:
-        if file.seek(0, 2) > _FILE:
-            yield _effect("unfollowed", name=name, cause=source)
-            return
+    if os.path.getsize(source) > _FILE:
+        yield _effect("unfollowed", name=name, cause=source)
+        return
     told = [
         f"{one}={'…' if callable(options[one]) else repr(options[one])}"
         for one in options
         if one in _LEAVES_OUT
     ]
     plain = {one: value for one, value in options.items() if one not in _LEAVES_OUT}
-    whole, part = _read(reader(*args, **plain)), _read(made)
-    if not (whole and part):
-        return
+    whole, part = _Table(reader(*args, **plain)), _Table(made)
     where = {"name": name, "of": source.rpartition("/")[2], "after": _text(", ".join(told))}
     if whole.height != part.height:
         yield _effect("read", count=part.height, total=whole.height, **where)
@@ -966,32 +803,22 @@ def _in_order(found: list[Effect]) -> list[Effect]:
     """
     parts = dict[tuple[str, int], list[Effect]]()
     for one in found:
-        if one["kind"] == "gone" and one.get("cause") == "kept" and one.get("of"):
+        if one.get("cause") == "kept" and one.get("of"):
             parts.setdefault((one["of"], one["total"]), []).append(one)
     for (of, total), some in parts.items():
-        sizes = [(one.get("name", ""), total - one["count"]) for one in some]
-        if len(some) > 1 and sum(size for _, size in sizes) == total:
-            values = [f"{name} {size:,}" for name, size in sizes]
-            found = [one for one in found if not any(one is part for part in some)]
+        sizes = {one.get("name", ""): total - one["count"] for one in some}
+        if len(sizes) > 1 and sum(sizes.values()) == total:
+            values = [f"{name} {size:,}" for name, size in sizes.items()]
+            found = [one for one in found if one not in some]
             found.append(_effect("split", of=of, total=total, values=values))
-    apart = {(n.get("name"), n.get("column")) for n in found if n.get("cause") == "unmatched"}
-    found = [  # a cause tells more
-        one
-        for one in found
-        if one.get("cause") != "new" or (one.get("name"), one.get("column")) not in apart
-    ]
     told = [one for one in found if one["kind"] in ("filled", "overwritten", "missing", "gone")]
     looked_after = {(one.get("of") or one.get("name"), one.get("column")) for one in told}
-    kept, counts, sums = list[Effect](), Counter[str](), set[Any]()
+    kept = list[Effect]()
     for one in sorted(found, key=_rank):
         follows = one["kind"] == "input" and (one["of"], one["column"]) in looked_after
-        if one["kind"] == "total":
-            sum_of = tuple(map(one.get, ("column", "before", "after")))
-            follows = sum_of in sums
-            sums.add(sum_of)
-        if one not in kept and not follows:
-            counts[one["kind"]] += 1
-            kept += [one] if counts[one["kind"]] <= _MOST_OF.get(one["kind"], _MOST) else []
+        alike = sum(each["kind"] == one["kind"] for each in kept)
+        if alike < _MOST_OF.get(one["kind"], _MOST) and one not in kept and not follows:
+            kept.append(one)
     return kept[:_MOST]
 
 
@@ -1007,38 +834,31 @@ def _copy(value: Any) -> Any:
             return value.copy(deep=not shares) if size <= _BYTES else None
         if _is_array(value):
             return value.copy() if value.nbytes <= _BYTES else None
-        if type(value) in (list, tuple, dict, set) and len(value) <= _ITEMS:
-            with contextlib.suppress(ValueError):
-                return marshal.loads(marshal.dumps(value))  # which refuses all but plain values
-            return [{**one} for one in value] if _is_rows(value) else None
-        if type(value) in _SCALARS:
-            return value
+        if _is_rows(value) and len(value) <= _ITEMS:
+            return [{**one} for one in value]
+        if type(value) in _SCALARS or (
+            type(value) in (list, tuple, dict, set) and len(value) <= _ITEMS
+        ):
+            return marshal.loads(marshal.dumps(value))  # which refuses all but plain values
     return None
-
-
-def _holds_data(value: Any) -> bool:
-    return bool(_library(value)) or _is_array(value) or isinstance(value, (list, dict, set))
 
 
 def _is_open(value: Any) -> bool:
     """Return True for a table whose cells may hold lists and the like, which no copy keeps."""
-    flat = [value.ravel()] if _is_array(value) else []
-    columns = _Table(value).columns.values() if _library(value) else flat
-    objects = (one for one in columns if str(one.dtype).lower().startswith("object"))
+    columns = table.columns if (table := _read(value)) else {}
+    objects = (one for n, one in columns.items() if table and "object" in table.type(n).lower())
     return not all(isinstance(cell, _SCALARS) for one in objects for cell in one)
 
 
 def _oddity(value: Any) -> str:
     """Return what is odd about an answer."""
-    if type(value) in (str, list, tuple, dict, set, frozenset) and not value:
-        return "empty"
-    if type(value) in (list, tuple):
-        return "missing" if all(_plain(one) is None for one in value) else ""
-    if table := _read(value):
+    if type(value) in (str, list, tuple, dict, set, frozenset):
+        values: Any = value
+    elif table := _read(value):
         values = [one for name in table.own for one in table.values(name)]
-        return (
-            "empty" if not values else "missing" if not any(v is not None for v in values) else ""
-        )
-    if isinstance(value, float):
-        return "nan" if value != value else "inf" if math.isinf(value) else ""
-    return "nan" if value is not None and _plain(value) is None else ""
+    else:
+        missing = value is not None and _plain(value) is None
+        return "nan" if missing else "inf" * (isinstance(value, float) and math.isinf(value))
+    if len(values) == 0:
+        return "empty"
+    return "missing" * all(_plain(one) is None for one in values)
