@@ -17,7 +17,7 @@ README = (ROOT / "README.md").read_text("utf-8")
 # What made the tables of a section.
 MADE_BY = {
     "Lost rows": ["lost_rows"],
-    "Silent bugs": ["silent_bugs"],
+    "Silent bugs": ["silent_bugs", "account_ablation"],
     "Answers": ["answers-mbpp", "answers-mbpp-slips"],
     "HumanEval": ["humaneval"],
     "MBPP+": ["mbpp", "mbpp-vote"],

@@ -508,3 +508,23 @@ async def test_noting_steps_changes_nothing_of_a_run(text: str) -> None:
     df = pandas.DataFrame({"city": ["a", "b", "c"], "price": ["1", "2", "x"], "n": [1, 2, 3]})
     evidence = await RunsCleanly(copies=Variables({"df": df}).copies)(text, CELL)
     assert evidence.passed, evidence.shows
+
+
+# What no task can want
+
+
+async def test_an_answer_whose_values_are_all_missing_stops_a_text() -> None:
+    text = "rates['rate'].reindex([7, 8])"
+    evidence = await ran(text)
+    assert evidence.failed
+    assert evidence.points[0].words == "All values of the answer are missing"
+    looked = RunOnCopies(copies=Variables(tables()).copies).looking()
+    assert (await looked(text, CELL)).passed, "in a look it is told only"
+
+
+async def test_of_a_new_column_whose_values_are_all_missing_it_is_told() -> None:
+    evidence = await ran("rates.assign(share=float('nan'))")
+    assert evidence.passed
+    assert sentence(evidence.effects[0]) == "All values of `share` in the answer are missing"
+    empty = pandas.DataFrame({"n": [1, 2], "note": [None, None]})
+    assert not told("empty[empty.n > 1]", empty=empty)[0].startswith("All values")

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from ipyrefine.core import effects
 from ipyrefine.core.after import changes, differ, words
 from ipyrefine.core.model import Difference, Effect, Held, HeldColumn, Ran
 
@@ -112,8 +111,8 @@ def test_items_in_another_order_are_as_shown(shown, now):
         ({"how": "differs", "differences": [Difference(kind="head", name="df")] * 4},
          "the start of `df` differs; the start of `df` differs; 2 more"),
         ({"how": "first"}, ""),
-        ({"how": "first", "raised": "KeyError: 'a'", "effects": [Effect(kind="new", name="x",
-          after="1")]}, "ran: it raised KeyError: 'a'; `x` is new: 1"),
+        ({"how": "first", "raised": "KeyError: 'a'", "differences": [Difference(kind="new",
+          name="x", now="1")]}, "ran: it raised KeyError: 'a'; `x` is new: 1"),
         ({"how": "first", "effects": [Effect(kind="changed", name="x")], "restored": ["x"]},
          "ran: `x` is changed; `x` put back"),
     ],
@@ -125,25 +124,25 @@ def test_each_outcome_has_its_sentence(ran, sentence):
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "sentences"),
+    ("before", "after", "sentence"),
     [
-        (value("1"), value("2"), ["`x`: 1 → 2"]),
-        (items("[1, 2]"), items("[1, 2, 3]"), ["`xs`: [1, 2] → [1, 2, 3]"]),
-        (table(3, a="1.0"), table(1, a="0.5"), ["2 of 3 rows of `df` are gone"]),
-        (table(3, a="1.0"), table(4, a="0.5"), ["`df`: 3 × 1 → 4 × 1"]),
-        (table(a="1.0"), table(b="1.0"),
-         ["`df` no longer has column `a`", "`df` has a new column `b`"]),
-        (table(a={"type": "int64"}), table(a={"type": "object"}), ["`a` in `df`: int64 → object"]),
+        (value("1"), value("2"), "`x`: 1 → 2"),
+        (items("[1, 2]"), items("[1, 2, 3]"), "`xs`: 2 items → 3 items"),
+        (table(3, a="1.0"), table(1, a="0.5"), "`df`: 3 × 1 → 1 × 1"),
+        (table(a="1.0"), table(b="1.0"), "`df` is changed"),
+        (table(a={"type": "int64"}), table(a={"type": "object"}),
+         "type of `a` in `df`: int64 → object"),
         (table(a={"type": "f", "missing": 0}), table(a={"type": "f", "missing": 2}),
-         ["2 of 3 values of `a` in `df` become missing"]),
-        (table(a={"type": "f", "missing": 2}), table(a={"type": "f", "missing": 0}),
-         ["2 missing values of `a` in `df` are filled"]),
-        (table(a="1.0"), table(a="2.0"), ["sum of `a`: 1.00 in `df`, 2.00 afterwards"]),
+         "missing values of `a` in `df`: 0 → 2"),
+        (table(a="1.0"), table(a="2.0"), "sum of `a` in `df`: 1.00 → 2.00"),
         (table(a={"type": "f", "head": "1, 2"}), table(a={"type": "f", "head": "2, 1"}),
-         ["`df` is changed"]),
+         "`df` is changed"),
     ],
 )  # fmt: skip
-def test_what_a_first_run_did_is_an_effect(before, after, sentences):
-    assert [effects.sentence(one) for one in changes([before], [after])] == sentences
+def test_what_a_first_run_changed_is_told_as_from_and_to(before, after, sentence):
+    found = changes([before], [after])
+    assert words(Ran(iteration=0, how="first", differences=found)).sentence == f"ran: {sentence}"
     [new] = changes([], [after])
-    assert new.kind == "new"
+    assert words(Ran(iteration=0, how="first", differences=[new])).sentence.startswith(
+        f"ran: `{after.name}` is new: "
+    )

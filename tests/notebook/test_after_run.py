@@ -224,7 +224,7 @@ UNCHECKED = "--no-check all"
         ("", f"{HOSTILE}\nn = len(orders)\nh = Hostile()\nodd = Odd()\nmany = [h, odd]", "",
          ALL, ()),
         ("", "orders = orders[orders['amount'] > 5]\nn = len(orders)", UNCHECKED,
-         "ran: 1 of 3 rows of `orders` is gone; `n` is new: 2", ("orders",)),
+         "ran: `orders`: 3 × 2 → 2 × 2; `n` is new: 2", ("orders",)),
         (f"{HOSTILE}\nh = Hostile()\nodd = Odd()", "(h, odd, more) = (Hostile(), h, {1: odd})",
          UNCHECKED, "ran: `odd`: Odd → Hostile; `more` is new: {1: Odd}; 1 more", ("h", "odd")),
         ("", "stop = True\nraise KeyboardInterrupt", UNCHECKED, "ran: `stop` is new: True", ()),
@@ -252,7 +252,7 @@ async def test_what_was_shown_of_first_rows_is_not_compared(notebook, monkeypatc
     await notebook.accept(text)
     assert notebook.last.chosen.conditions
     await notebook.run(text)
-    assert notebook.said == "ran: 5,000 of 20,000 rows of `big` are gone; `rows` is new: 15000"
+    assert notebook.said == "ran: `big`: 20,000 × 1 → 15,000 × 1; `rows` is new: 15000"
 
 
 async def test_where_nothing_can_be_shut_in_it_is_said_afterwards(notebook, monkeypatch):
@@ -261,7 +261,7 @@ async def test_where_nothing_can_be_shut_in_it_is_said_afterwards(notebook, monk
     text = "orders['amount'] = orders['amount'].astype(int)"
     await notebook.accept(text)
     await notebook.run(text)
-    assert "`amount` in `orders`: float64 → int64" in notebook.said
+    assert "type of `amount` in `orders`: float64 → int64" in notebook.said
     assert notebook.last.ran.back == ()
 
 

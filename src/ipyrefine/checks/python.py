@@ -13,8 +13,9 @@ from ipyrefine.checks import Context
 from ipyrefine.checks.functions import flaw, not_python, remark
 from ipyrefine.checks.outputs import IMPORT_SECONDS, imports_of, read_fault, read_outputs
 from ipyrefine.checks.refusals import explain_paths, explain_refusal
-from ipyrefine.checks.reported import find_lost_store, read_effects
+from ipyrefine.checks.reported import find_lost_store, find_unwanted, read_effects
 from ipyrefine.checks.undefined import NameReader, name_errors
+from ipyrefine.core.effects import sentence
 from ipyrefine.core.model import Condition, Fault, Task, on_conditions
 from ipyrefine.core.syntax import has_steps, is_literal, try_parse, try_parse_expression
 from ipyrefine.core.table import Result
@@ -184,6 +185,9 @@ class RunsCleanly(NameReader):
             fault, line = f"{why} (line {store.line}).", ["", *code.splitlines()][store.line :][:1]
             points = (flaw("run", why).replace(place="".join(line).strip(), effect=store), *points)
             faults = (Fault(raised=store.cause, line=store.line),)
+        if (unwanted := find_unwanted(effects)) and not self._looks:
+            fault = f"{sentence(unwanted)}."
+            points = (flaw("run", sentence(unwanted)).replace(effect=unwanted), *points)
         lines = [fault or self._success(text, partial), result.protection_note]
         return Result(
             name=self.name,

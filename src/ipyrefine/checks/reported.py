@@ -56,6 +56,15 @@ def find_lost_store(effects: Iterable[Effect]) -> Effect | None:
     return next((one for one in effects if one.kind == "unchanged" and one.cause), None)
 
 
+def find_unwanted(effects: Iterable[Effect]) -> Effect | None:
+    """Return a fact that no task can want: all values of the answer are missing.
+
+    Those of one column may be, as the deviations in groups of one row.
+    """
+    odd = (one for one in effects if one.kind == "answer" and not one.column)
+    return next((one for one in odd if one.cause == "missing"), None)
+
+
 def _tidy(effect: dict[str, Any]) -> dict[str, Any]:
     told: dict[str, Any] = tidy(effect)
     # Of a column the values decide; else a name does, or a key of a dict.

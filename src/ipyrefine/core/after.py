@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ipyrefine.core import effects
-from ipyrefine.core.model import MAX_COLUMNS, Difference, Effect, Held, HeldColumn, Ran
+from ipyrefine.core.model import Difference, Effect, Held, HeldColumn, Ran
 
 _RELATIVE, _ABSOLUTE = 1e-9, 1e-12
 _FLOAT = re.compile(r"(?<![\w.])([-+]?(?:\d+\.\d*(?:e[-+]?\d+)?|\d+e[-+]?\d+))(?![\w.])")
@@ -139,73 +139,23 @@ def _size(held: Held) -> str:
 # What a first run did
 
 
-def changes(before: Sequence[Held], after: Sequence[Held]) -> tuple[Effect, ...]:
-    """Return what happened to values from before a cell ran until after it."""
+def changes(before: Sequence[Held], after: Sequence[Held]) -> tuple[Difference, ...]:
+    """Return what is new or no longer as it was once a cell ran."""
     was = {one.name: one for one in before}
-    found: list[Effect] = []
+    found = list[Difference]()
     for now in after:
         old = was.get(now.name)
         if old is None:
-            found.append(Effect(kind="new", name=now.name, after=_summary(now)))
+            found.append(_difference("new", now, "", _summary(now)))
         elif old != now:
-            found += _changes(old, now)
+            found += _differences(old, now) or [_difference("value", now, "", "")]
     return tuple(found)
 
 
-def _changes(old: Held, now: Held) -> list[Effect]:
-    name = now.name
-    if not (old.columns and now.columns) or old.type != now.type or not (old.shape and now.shape):
-        texts = _summary(old), _summary(now)
-        before, after = texts if texts[0] != texts[1] else ("", "")
-        return [Effect(kind="changed", name=name, before=before, after=after)]
-    rows, left = old.shape[0], now.shape[0]
-    found = []
-    if _is_table(now) and left < rows:
-        found.append(Effect(kind="gone", name=name, count=rows - left, total=rows))
-    elif left != rows:
-        found.append(Effect(kind="changed", name=name, before=_size(old), after=_size(now)))
-    was, are = ({one.name: one for one in held.columns} for held in (old, now))
-    for cause, names in (("gone", was.keys() - are), ("", are.keys() - was)):
-        if names:
-            values = tuple(one[:_WIDTH] for one in sorted(names)[:MAX_COLUMNS])
-            found.append(
-                Effect(kind="columns", name=name, cause=cause, values=values, count=len(names))
-            )
-    for column in (one for one in was if one in are):
-        found += _column_changes(now, was[column], are[column], same_rows=left == rows)
-    return found or [Effect(kind="changed", name=name)]
-
-
-def _column_changes(
-    held: Held, old: HeldColumn, now: HeldColumn, *, same_rows: bool
-) -> list[Effect]:
-    found = []
-    about = {"name": held.name * _is_table(held), "column": old.name or held.name}
-    if old.type != now.type:
-        found.append(Effect(kind="type", before=old.type, after=now.type, **about))
-    was, missing = old.missing or 0, now.missing or 0
-    if None not in (old.missing, now.missing) and was != missing:
-        if missing > was:
-            found.append(Effect(kind="missing", count=missing, total=held.shape[0], **about))
-        elif same_rows:
-            found.append(Effect(kind="filled", count=was - missing, **about))
-    both = old.total and now.total and not _is_same(old.total, now.total)
-    if both and same_rows:
-        before, after = _numbers(old.total, now.total)
-        about = {"name": held.name, "column": old.name}
-        found.append(Effect(kind="total", before=before, after=after, **about))
-    return found
-
-
 def _summary(held: Held) -> str:
-    kind = _short(held.type)
-    if _is_table(held) and len(held.shape) == 2:
-        rows, columns = held.shape
-        nouns = f"row{'s' * (rows != 1)}", f"column{'s' * (columns != 1)}"
-        return f"{rows:,} {nouns[0]} × {columns:,} {nouns[1]}"
     if held.text and not _is_table(held) and len(held.text) <= _WIDTH:
         return held.text
-    return f"{kind} of {_size(held)}" if held.shape else kind
+    return f"{_short(held.type)} of {_size(held)}" if held.shape else _short(held.type)
 
 
 # In words
@@ -244,8 +194,8 @@ def words(ran: Ran) -> Said:
             sentence = _list([_difference_sentence(one) for one in ran.differences])
         case _:
             raised = [f"it raised {ran.raised}"] if ran.raised else []
-            done = _list([*raised, *map(effects.sentence, ran.effects)])
-            sentence = done and f"ran: {done}"
+            done = [*map(_change_sentence, ran.differences), *map(effects.sentence, ran.effects)]
+            sentence = f"ran: {_list([*raised, *done])}" if raised or done else ""
     restored = ", ".join(f"`{name}`" for name in ran.restored)
     return Said(f"{sentence}; {restored} put back" if restored else sentence, differs)
 
@@ -277,7 +227,17 @@ def _difference_sentence(one: Difference) -> str:
     if one.kind == "raised":
         shown, now = (f"it raised {w}" if w else "it ran" for w in (one.shown, one.now))
         return f"{now}; shown: {shown}"
-    subject = _subject(one)
-    if one.kind in ("head", "columns") or max(len(one.shown), len(one.now)) > _WIDTH:
-        return f"{subject} {'differ' if one.kind == 'columns' else 'differs'}"
-    return f"{subject}: shown {one.shown}, now {one.now}"
+    both = f": shown {one.shown}, now {one.now}" if _is_short(one) else ""
+    return f"{_subject(one)}{both or (' differ' if one.kind == 'columns' else ' differs')}"
+
+
+def _change_sentence(one: Difference) -> str:
+    if one.kind == "new":
+        return f"`{one.name}` is new: {one.now}"
+    both = f"{_subject(one)}: {one.shown} → {one.now}"
+    return both if _is_short(one) and one.now else f"`{one.name}` is changed"
+
+
+def _is_short(one: Difference) -> bool:
+    """Return whether both values can be told in a sentence."""
+    return one.kind not in ("head", "columns") and max(len(one.shown), len(one.now)) <= _WIDTH

@@ -1,7 +1,6 @@
 """Align two texts line by line, or any two sequences, within a bounded time."""
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from difflib import Match, SequenceMatcher
 from itertools import accumulate
@@ -17,26 +16,22 @@ Code = tuple[Tag, int, int, int, int]  # as `SequenceMatcher.get_opcodes` gives 
 def compare(old: Sequence[Any], new: Sequence[Any], *, junk: bool = False) -> list[Code]:
     """Return how one sequence becomes another one: as difflib says, where that takes no time.
 
-    With `junk`, difflib leaves out what is frequent, as it does by default.
-
-    Else what both have only once is aligned first. What lies between two of these is compared
-    next, as long as that takes no time either, and else is one replacement.
+    With `junk`, difflib leaves out what is frequent, as it does by default. Else what lies between
+    their common start and end is one change.
     """
-    few = len(old) + len(new) <= _MOST
-    with suppress(_TooLong):
-        if few:
-            return _Bounded(old, new, [_WORK], junk=junk).get_opcodes()
-    blocks = [Match(0, 0, 0)]
-    for block in _align(old, new):
-        last = blocks[-1]
-        if (last.a + last.size, last.b + last.size) == (block.a, block.b):
-            blocks[-1] = last._replace(size=last.size + block.size)
-        elif block.size:
-            blocks.append(block)
-    matcher: Any = SequenceMatcher(None, (), ())
-    matcher.matching_blocks = [*blocks, Match(len(old), len(new), 0)]
-    codes: list[Code] = matcher.get_opcodes()
-    return codes
+    if len(old) + len(new) <= _MOST:
+        with suppress(_TooLong):
+            return _Bounded(old, new, junk=junk).get_opcodes()
+    start = count_shared(old, new)
+    end = count_shared(old[start:][::-1], new[start:][::-1])
+    i, j = len(old) - end, len(new) - end
+    tag: Tag = "insert" if start == i else "delete" if start == j else "replace"
+    codes: list[Code] = [
+        ("equal", 0, start, 0, start),
+        (tag, start, i, start, j),
+        ("equal", i, len(old), j, len(new)),
+    ]
+    return [code for code in codes if code[1] < code[2] or code[3] < code[4]]
 
 
 def unified_diff(old: str, new: str) -> str:
@@ -72,52 +67,18 @@ class _TooLong(Exception):
 
 
 class _Bounded(SequenceMatcher[Any]):
-    """A matcher that gives up once no steps are left; ``left`` may be shared by several."""
+    """A matcher that gives up once no steps are left."""
 
-    def __init__(
-        self, old: Sequence[Any], new: Sequence[Any], left: list[int], *, junk: bool = False
-    ) -> None:
+    def __init__(self, old: Sequence[Any], new: Sequence[Any], *, junk: bool = False) -> None:
         super().__init__(None, old, new, junk)
         places: dict[Any, list[int]] = self.b2j  # type: ignore[attr-defined]
-        self._left = left
+        self._left = _WORK
         self._steps = [0, *accumulate(1 + len(places.get(one, ())) for one in old)]
 
     def find_longest_match(
         self, alo: int = 0, ahi: int | None = None, blo: int = 0, bhi: int | None = None
     ) -> Match:
-        self._left[0] -= self._steps[-1 if ahi is None else ahi] - self._steps[alo]
-        if self._left[0] < 0:
+        self._left -= self._steps[-1 if ahi is None else ahi] - self._steps[alo]
+        if self._left < 0:
             raise _TooLong
         return super().find_longest_match(alo, ahi, blo, bhi)
-
-
-def _align(old: Sequence[Any], new: Sequence[Any]) -> Iterator[Match]:
-    """Yield the blocks that two sequences share; some are empty, and some touch."""
-    start = count_shared(old, new)
-    end = count_shared(old[start:][::-1], new[start:][::-1])
-    a, b = old[start : len(old) - end], new[start : len(new) - end]
-    sizes, left = (Counter(a), Counter(b)), [_WORK]
-    once = {one for one, size in sizes[0].items() if size == sizes[1][one] == 1}
-    mine, theirs = ([n for n, one in enumerate(part) if one in once] for part in (a, b))
-    anchors = [
-        (mine[block.a + n], theirs[block.b + n], 1)
-        for block in _blocks([a[n] for n in mine], [b[n] for n in theirs], left)
-        for n in range(block.size)
-    ]
-    yield Match(0, 0, start)
-    i = j = 0
-    for i2, j2, size in [*anchors, (len(a), len(b), 0)]:
-        for block in _blocks(a[i:i2], b[j:j2], left):
-            yield Match(start + i + block.a, start + j + block.b, block.size)
-        yield Match(start + i2, start + j2, size)
-        i, j = i2 + 1, j2 + 1
-    yield Match(len(old) - end, len(new) - end, end)
-
-
-def _blocks(old: Sequence[Any], new: Sequence[Any], left: list[int]) -> list[Match]:
-    if not (old and new):
-        return []
-    try:
-        return _Bounded(old, new, left).get_matching_blocks()
-    except _TooLong:
-        return []

@@ -99,7 +99,8 @@ def sentence(effect: Effect) -> str:
         case "unchanged":
             return f"{name} is unchanged, though line {effect.line} stores into it"
         case "answer":
-            said = _ANSWERS.get(effect.cause, "{} is odd").format(name or "the answer")
+            what = f"{_code(effect.column)} in " * bool(effect.column) + (name or "the answer")
+            said = _ANSWERS.get(effect.cause, "{} is odd").format(what)
             return f"{said[0].upper()}{said[1:]}"
         case "warning":
             line = f" in line {effect.line}" if effect.line else ""

@@ -500,7 +500,7 @@ class Difference(Record):
 
     kind: Literal[
         "raised", "type", "size", "columns", "dtype", "total", "missing", "head", "value",
-        "order", "file",
+        "order", "file", "new",
     ]  # fmt: skip
     name: str = ""  # empty for the answer
     column: str = ""
@@ -522,9 +522,9 @@ class Ran(Record):
             each time; ``moved``: other cells ran, or files changed, in between; ``first``: it ran
             nowhere before.
         results: how many were compared.
-        differences: where they differ.
+        differences: where they differ; of a first run, from what there was before.
         raised: the exception, in words; empty where it raised none.
-        effects: of a first run, what it did to data.
+        effects: of a first run in an older record, what it did to data.
         back: names that it bound anew, whose earlier values can be put back.
         restored: those that were.
         files: those that changed in between.

@@ -202,9 +202,9 @@ class AcceptedCell:
         now = hold({name: self._space[name] for name in names})
         rebound = [name for name in held if self._space.get(name) is not old[name]]
         found = [*after.changes(before, now)]
-        said = {one.name or one.of for one in found}
+        said = {one.name for one in found}
         opaque = {one.name for one in now if not one.tells}
-        found += [Effect(kind="changed", name=name) for name in rebound if name in opaque - said]
+        found += [Difference(kind="value", name=n) for n in rebound if n in opaque - said]
         said |= opaque & set(rebound)
         self.old = {name: old[name] for name in rebound if name in said}
         raised = raised_words(error) if isinstance(error, Exception) else ""
@@ -213,7 +213,7 @@ class AcceptedCell:
             iteration=self._text.number,
             how="first",
             raised=raised,
-            effects=tuple(found),
+            differences=tuple(found),
             back=tuple(self.old),
         )
         self._tell(ran if found or raised else None)

@@ -31,7 +31,7 @@ _CELLS, _ITEMS = 2_000_000, 100_000  # of a table, plain values
 _BYTES, _FILE = 200_000_000, 20_000_000  # of what is copied, of a file that is read once more
 _SCALARS = (bool, int, float, complex, str, bytes, type(None))
 _CODE = (type(sys), type(len), type(lambda: 0), type)  # modules, functions and classes
-_NUMBER = re.compile(r"\s*[-+]?\d[\d,. ]*(?:[eE][-+]?\d+)?\s*%?")
+_NUMBER = re.compile(r"\s*(?!0\d)[-+]?\d[\d,. ]*(?:[eE][-+]?\d+)?\s*%?")  # no code, as 01099
 _CHAINED = ("ChainedAssignmentError", "SettingWithCopyWarning")
 _KINDS = [  # the most telling first
     *("unchanged", "answer", "read", "caught", "gone unmatched", "gone spelled", "gone missing"),
@@ -270,13 +270,15 @@ def _origin(old: _Table, new: _Table, *, same: bool) -> Origin | None:
     # Numbers may be counts, so that another column has to agree.
     if is_key and old.is_number(names[0]):
         rows = [(place, n) for n, place in enumerate(found) if place >= 0]
-        others = (name for name in shared if name not in names)
-        is_key = any(all(old.values(n)[p] == new.values(n)[i] for p, i in rows) for n in others)
-    levels = [name for name in new.columns if name not in new.own and name in old.own]
+        is_key = any(
+            all(old.values(n)[p] == new.values(n)[i] for p, i in rows)
+            for n in shared
+            if n not in names
+        )
+    levels = {*new.columns}.difference(new.own).intersection(old.own)
     grouped = any(new.names_rows(n) and not old.names_rows(n) for n in levels)
-    alike = whole and 2 * known >= len(found)
     few = known < len(found) or len(names) == 1 < len(old.columns)
-    mere = not same and (grouped or not (is_key or alike or not few))
+    mere = not same and (grouped or not (is_key or whole or not few))
     return (found, names) if known and 2 * known >= len(found) and not mere else None
 
 
@@ -394,8 +396,8 @@ def _reads_as(was: Any, now: Any) -> bool:
     if None in (was, now) or (type(was) is type(now) and not isinstance(was, float)):
         return bool(was == now)
     with contextlib.suppress(ValueError, TypeError):
-        texts = (str(one).replace(",", "") for one in (was, now))
-        return math.isclose(*map(float, texts), rel_tol=_CLOSE)
+        numbers = [float(str(one).replace(",", "")) for one in (was, now)]
+        return math.isclose(*numbers, rel_tol=_CLOSE)
     return str(now).startswith(str(was)) or str(was).startswith(str(now))  # a date
 
 
@@ -411,7 +413,7 @@ def _total(old: _Table, new: _Table, column: str) -> Effect:
     """Return that the sum of a column is another one; nothing where it is not."""
     if column not in old.own or not (old.is_number(column) and new.is_number(column)):
         return {}
-    was, now = (sum(v for v in one.values(column) if v is not None) for one in (old, new))
+    was, now = (sum(filter(None, one.values(column))) for one in (old, new))
     # Labels of groups are no sums.
     if {*new.values(column)} <= {*old.values(column)} or math.isclose(
         was, now, rel_tol=_CLOSE, abs_tol=_CLOSE
@@ -650,10 +652,12 @@ class Account:
         if odd:
             name = self._text.last
             answer = own.get(name) if value is None else value
-            cause = "none" if answer is None and name in own else _oddity(answer)
+            known = {n for one in given.values() for n in one.columns}
+            cause = "none" if answer is None and name in own else _oddity(answer, known)
             if cause or (answer is None and not (moved or made)):
-                name *= not self._text.shows and bool(cause)
-                yield _effect("answer", cause=cause or "nothing", name=name)
+                what, _, column = (cause or "nothing").partition(" ")
+                name *= not (self._text.shows or what == "nothing")
+                yield _effect("answer", cause=what, name=name, column=column)
         tables |= {n: table for n in tables if (table := _read(own.get(n)))}
         if value is not None and not any(value is one for one in own.values()):
             made[""] = value
@@ -669,7 +673,7 @@ class Account:
             yield _effect("unchanged", name=name, line=line, cause=cause)
         for category, words, line in dict.fromkeys(self._warned):
             if line not in lost:
-                after = words * (category not in _CHAINED)
+                after = "" if category in _CHAINED else words
                 yield _effect("warning", cause=category, line=line, after=after)
         for (kind, line, imports), count in self._caught.items():
             yield _effect("caught", name=kind, line=line, count=count, cause="import" * imports)
@@ -722,12 +726,11 @@ class Account:
 
     def _inputs(self, own: dict[str, Any], value: Any, given: dict[str, _Table]) -> Effects:
         """Yield what a text should have known of the columns that it names."""
-        named = self._text.named
-        now = {**own, "": value}
-        old = [v for n, v in own.items() if n in given and _alike(v, self._before[n])]
-        after = [t for v in now.values() if not any(v is o for o in old) and (t := _read(v))]
+        same = [v for n, v in own.items() if n in given and _alike(v, self._before[n])]
+        left = (v for v in (*own.values(), value) if not any(v is one for one in same))
+        after = [table for v in left if (table := _read(v))]
         for of, table in given.items():
-            read = [n for n in table.columns if n in named or not n]
+            read = [n for n in table.columns if n in self._text.named or not n]
             lacks = {n: count for n in read if (count := table.lacks(n))}
             if lacks and not self._text.looks:
                 column, *more = lacks
@@ -737,13 +740,10 @@ class Account:
                 yield from self._traits(of, column, table, after)
 
     def _traits(self, of: str, column: str, table: _Table, after: list[_Table]) -> Effects:
-        values = table.values(column)[:1_000]
-        known = [one for one in values if one is not None]
-        numbers = [one for one in known if isinstance(one, str) and _NUMBER.fullmatch(one)]
-        is_code = any(re.match(r"\s*0\d", one) for one in numbers)  # 01099
-        as_text = [t for t in after if column in t.columns and t.type(column) == table.type(column)]
-        left = as_text or not any(column in t.columns for t in after)
-        if left and len(numbers) > 0.8 * len(known) and not is_code:
+        known = [one for one in table.values(column)[:1_000] if one is not None]
+        plain = [one for one in known if isinstance(one, str) and _NUMBER.fullmatch(one)]
+        types = {t.type(column) for t in after if column in t.columns} or {table.type(column)}
+        if table.type(column) in types and len(plain) > 0.8 * len(known):
             yield _effect("text", of=of, column=column)
         dtype = getattr(table.columns[column], "dtype", None)
         zone = getattr(dtype, "tz", getattr(dtype, "time_zone", None))
@@ -752,8 +752,8 @@ class Account:
         categories: Any = getattr(dtype, "categories", None)
         used = {*table.values(column)} if hasattr(categories, "tolist") else {*()}
         unused = [one for one in categories.tolist() if one not in used] if used else []
-        groups = [t for t in after if column in t.columns and t.height == len(used)]
-        if unused and any({*t.values(column)} == used for t in groups):
+        groups = (t.values(column) for t in after if column in t.columns)
+        if unused and any(len(one) == len(used) and {*one} == used for one in groups):
             some = {"count": len(unused), "total": len(categories), "values": _some(unused)}
             yield _effect("gone", of=of, column=column, cause="groups", **some)
 
@@ -785,7 +785,7 @@ def _left_out(
         for one in options
         if one in _LEAVES_OUT
     ]
-    plain = {one: value for one, value in options.items() if one not in _LEAVES_OUT}
+    plain = {one: options[one] for one in options.keys() - _LEAVES_OUT}
     whole, part = _Table(reader(*args, **plain)), _Table(made)
     where = {"name": name, "of": source.rpartition("/")[2], "after": _text(", ".join(told))}
     if whole.height != part.height:
@@ -808,11 +808,15 @@ def _in_order(found: list[Effect]) -> list[Effect]:
     for (of, total), some in parts.items():
         sizes = {one.get("name", ""): total - one["count"] for one in some}
         if len(sizes) > 1 and sum(sizes.values()) == total:
-            values = [f"{name} {size:,}" for name, size in sizes.items()]
-            found = [one for one in found if one not in some]
-            found.append(_effect("split", of=of, total=total, values=values))
-    told = [one for one in found if one["kind"] in ("filled", "overwritten", "missing", "gone")]
-    looked_after = {(one.get("of") or one.get("name"), one.get("column")) for one in told}
+            texts = [f"{name} {size:,}" for name, size in sizes.items()]
+            found = [one for one in found if one not in some] + [
+                _effect("split", of=of, total=total, values=texts)
+            ]
+    looked_after = {
+        (one.get("of") or one.get("name"), one.get("column"))
+        for one in found
+        if one["kind"] in ("filled", "overwritten", "missing", "gone")
+    }
     kept = list[Effect]()
     for one in sorted(found, key=_rank):
         follows = one["kind"] == "input" and (one["of"], one["column"]) in looked_after
@@ -850,15 +854,20 @@ def _is_open(value: Any) -> bool:
     return not all(isinstance(cell, _SCALARS) for one in objects for cell in one)
 
 
-def _oddity(value: Any) -> str:
-    """Return what is odd about an answer."""
+def _oddity(value: Any, known: Collection[str] = ()) -> str:
+    """Return what is odd about an answer; before a column's name, about that, if it is new."""
+    table = _read(value)
     if type(value) in (str, list, tuple, dict, set, frozenset):
         values: Any = value
-    elif table := _read(value):
+    elif table:
         values = [one for name in table.own for one in table.values(name)]
     else:
-        missing = value is not None and _plain(value) is None
-        return "nan" if missing else "inf" * (isinstance(value, float) and math.isinf(value))
+        if isinstance(value, float):
+            return "nan" if value != value else "inf" * math.isinf(value)
+        return "nan" * (value is not None and _plain(value) is None)
     if len(values) == 0:
         return "empty"
-    return "missing" * all(_plain(one) is None for one in values)
+    if all(_plain(one) is None for one in values):
+        return "missing"
+    new = {*table.own}.difference(known) if table else ()
+    return next((f"missing {n}" for n in new if table and table.lacks(n) == table.height), "")
