@@ -235,7 +235,7 @@ def _spent(run: Run, usage: Usage) -> Mapping[str, int]:
     """Return the completion tokens by the text they were for, and those of critiques of it."""
     spent = Counter[str]()
     for one in run.iterations:
-        spent[_written(run, one)] += one.usage.completion_tokens
+        spent[_written(run, one)] += run.usage_of(one.number).completion_tokens
     spent["no text"] = usage.completion_tokens - spent.total()
     spent[_CRITIQUES] = run.spent.get(Stage.CRITIQUE, Usage()).completion_tokens
     return spent

@@ -212,7 +212,7 @@ async def test_a_mended_test_is_not_paid_for_twice():
     loop = criticised(critique(TYPO), fenced(EMPTY), max_revisions=0)
     seen: list[Any] = []
     await loop.run(lambda event, run: seen.append(run))
-    cut = next(run for run in reversed(seen) if len(run.unconsumed_replies) == 2)
+    cut = next(run for run in reversed(seen) if len(run.replies) == 2)
     again = refinement({Stage.CRITIQUE: []}, TASK, suite=Suite(), run=cut)
     run = await again.run()
     assert [one.code for one in written(run)] == [one.code for one in written(loop.state)]

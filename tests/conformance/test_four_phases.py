@@ -117,8 +117,8 @@ async def test_a_pasted_template_is_four_calls_with_its_own_words(shape):
     assert "what's missing?" in last
     assert all("engineering leads" in one for one in asked), "the task heads every pass"
     assert not any("ITERATION" in one.upper() for one in asked)
-    assert [i.usage.calls for i in run.iterations] == [2, 2]
-    assert run.usage.tokens == sum(i.usage.tokens for i in run.iterations) > 0
+    assert [run.usage_of(number).calls for number in (0, 1)] == [2, 2]
+    assert run.usage.tokens == sum(one.usage.tokens for one in run.calls) > 0
     assert "Nothing is missing." in run.verdict.line
 
 

@@ -100,7 +100,7 @@ async def test_rows_that_the_user_wants_to_keep_block_every_text_that_loses_them
         *(code("merged = 3"), reading({})),
         checks=Finds(ran(LOST), ran(fewer), ran(NEW)),
     )
-    await decide(loop, decisions.Select(points=("f1",)))
+    await decide(loop, decisions.Continue(points=("f1",)))
     run = loop.state
     assert "Keep all 1,204." in loop.model.requests[2].messages[-1].content  # type: ignore[attr-defined]
     assert run.iterations[1].results["f1"].shows.startswith("3 of 1,204 rows")

@@ -32,7 +32,6 @@ from ipyrefine.core.decisions import (
     DECISION,
     Accept,
     Add,
-    Branch,
     Continue,
     Criteria,
     Decision,
@@ -43,7 +42,6 @@ from ipyrefine.core.decisions import (
     Guide,
     Predict,
     Retract,
-    Select,
 )
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.model import Criterion, Limits, Outcome, Record, StopReason
@@ -81,8 +79,8 @@ async def test_a_remark_on_a_stopped_run_makes_no_call_and_takes_no_acceptance_b
 
 
 IMPOSSIBLE = {
-    "no such iteration": Branch(iteration=7), "no such finding": Dismiss(points=("f9",)),
-    "nothing chosen": Select(points=()), "no guidance": Guide(guidance=" "),
+    "no such iteration": Continue(iteration=7), "no such finding": Dismiss(points=("f9",)),
+    "no guidance": Guide(guidance=" "),
     "an empty edit": Edit(text="  "), "an empty finding": Add(point=POINT.replace(words=" ")),
     "no criteria at all": Criteria(),
     "a quote that is not there": Add(point=POINT.replace(place="Moin")),
@@ -118,7 +116,7 @@ WORDS = st.sampled_from(
 # The commands that are not called as their decisions.
 TYPED: dict[type[Record], str] = {
     **dict.fromkeys((Expect, Retract, Predict), "should"),
-    **dict.fromkeys((Branch, Select, Guide), "continue"),
+    Guide: "continue",
     Drop: "dismiss",
     Criteria: "edit",
 }

@@ -19,7 +19,7 @@ from ipyrefine.core.policy import (
     revisions_without_improvement,
 )
 from ipyrefine.core.ports import Request
-from ipyrefine.core.run import Iteration, Run
+from ipyrefine.core.run import Call, Iteration, Run
 from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.render.say import bounds
 
@@ -39,7 +39,7 @@ def test_a_revision_is_never_asked_for_beyond_those_allowed_and_every_stop_says_
 
 def run_within(budget: Budget, used: Usage) -> Run:
     run = Run.begin(Setup(task=TASK, limits=Limits(budget=budget)))
-    return run.model_copy(update={"usage": used})
+    return run.model_copy(update={"calls": (Call(stage=Stage.DRAFT, iteration=0, usage=used),)})
 
 
 @pytest.mark.parametrize(
@@ -112,8 +112,9 @@ def test_the_next_revision_is_estimated_from_those_before_it():
     usage = Usage(calls=2, prompt_tokens=900, completion_tokens=100)
     texts = (
         Iteration(number=0, text="a"),
-        Iteration(number=1, parent=0, text="b", usage=usage),
-        Iteration(number=2, parent=1, text="c", usage=usage),
+        Iteration(number=1, parent=0, text="b"),
+        Iteration(number=2, parent=1, text="c"),
     )
-    run = begin(Limits()).replace(iterations=texts)
+    calls = tuple(Call(stage=Stage.REVISE, iteration=n, usage=usage) for n in (1, 2))
+    run = begin(Limits()).replace(iterations=texts, calls=calls)
     assert forecast(run)[2] == 1_000

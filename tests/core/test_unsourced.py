@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from kit import TASK, decide, ended, prompts, text, told
 
-from ipyrefine.core.decisions import Continue, Dismiss, Select
+from ipyrefine.core.decisions import Continue, Dismiss
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.model import Limits, Material, Outcome, Stage, Task
 from ipyrefine.core.unsourced import find_unsourced
@@ -82,7 +82,7 @@ async def test_a_text_full_of_facts_says_what_its_writer_knows_and_nothing_is_as
 async def test_a_struck_fact_is_taken_out_and_no_text_that_still_has_it_passes():
     still = DRAFT.replace("Here is", "Take")
     loop = await written(read(*FACTS), text(still), read(), text(SHORTER), read())
-    await decide(loop, Select(points=(asked(loop)["4"],)))
+    await decide(loop, Continue(points=(asked(loop)["4"],)))
     assert loop.state.verdict.outcome is Outcome.NEEDS_IMPROVEMENT
     await decide(loop, Continue())
     assert loop.state.text == SHORTER
@@ -94,7 +94,7 @@ async def test_a_kept_fact_is_never_asked_about_again():
     loop = await written(read(*FACTS), text(DRAFT.replace("came", "arrived")), read(*FACTS))
     await decide(loop, Dismiss(points=(asked(loop)["Leeds"],)))
     assert [*asked(loop)] == ["4"]
-    await decide(loop, Select(points=(asked(loop)["4"],)))
+    await decide(loop, Continue(points=(asked(loop)["4"],)))
     assert "Leeds" not in asked(loop)
     assert "You kept “Leeds”." in record_text(loop.state)
 

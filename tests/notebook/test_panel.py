@@ -16,7 +16,6 @@ from ipywidgets import Widget
 from ipyrefine.core import reducer
 from ipyrefine.core.decisions import (
     Accept,
-    Branch,
     Continue,
     Criteria,
     Decision,
@@ -24,7 +23,6 @@ from ipyrefine.core.decisions import (
     Expect,
     Override,
     Retract,
-    Select,
 )
 from ipyrefine.core.events import (
     BestChanged,
@@ -323,9 +321,9 @@ DECISIONS: list[tuple[str, Sequence[Event], str, dict[str, str], dict[str, Any],
     ("continue", LISTED, "", {}, {"words": "why", "revisions": 3},
      Continue(revisions=3, guidance="why")),
     ("act", LISTED, "", {"finding": "f2"}, {"words": "briefly"},
-     Select(iteration=0, points=("f2",), guidance="briefly")),
+     Continue(iteration=0, points=("f2",), guidance="briefly")),
     ("select", LISTED, "select", {}, {"points": ["f1"]},
-     Select(iteration=0, points=("f1",))),
+     Continue(iteration=0, points=("f1",))),
     ("revert", [*FIRST, *PASSED], "", {}, {}, Edit(iteration=1, text="Hello.")),
     ("criteria", LISTED, "criteria", {}, {"criteria": "warmth", "target": 0.6},
      Criteria(criteria=named_criteria(["warmth"], ()), target=0.6)),
@@ -371,7 +369,7 @@ def test_the_shown_iteration_is_what_the_buttons_are_about(desk):
     assert d.decisions == [
         Accept(iteration=1),
         Accept(iteration=0),
-        Branch(iteration=0, guidance="other way"),
+        Continue(iteration=0, guidance="other way"),
     ]
 
 

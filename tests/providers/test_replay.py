@@ -137,7 +137,7 @@ async def test_replies_by_hand_answer_what_they_were_not_written_for(
     run = await run_on(RecordedModel(path), task, prompts)
     assert run.text == "Hello"
     assert run.usage.for_another == borrowed
-    assert [one.usage.for_another for one in run.iterations] == [borrowed / 2] * 2
+    assert [run.usage_of(number).for_another for number in (0, 1)] == [borrowed / 2] * 2
     assert ("written for another" in " ".join(usage_parts(run.usage))) is bool(borrowed)
 
 

@@ -17,7 +17,7 @@ from ipyrefine.core.model import (
     Usage,
     Verdict,
 )
-from ipyrefine.core.run import Iteration, Run
+from ipyrefine.core.run import Call, Iteration, Run
 from ipyrefine.core.table import Point, Reading, Result
 
 _VOID = {"br", "col", "line", "circle", "img", "input"}
@@ -104,8 +104,18 @@ FAILS = Iteration(
         outcome=Outcome.FAIL, score=0.42, basis="tests", why="failed", point="c", line="the why",
         required_passed=False,
     ),
-    usage=Usage(calls=2, prompt_tokens=1000, completion_tokens=234, seconds=65.2),
 )  # fmt: skip
+CALLS = tuple(
+    Call(stage=stage, iteration=number, usage=Usage(seconds=60.0, **used))
+    for stage, number, used in (
+        ("judge", 0, {"calls": 2, "prompt_tokens": 1000, "cost": 0.0}),
+        (
+            "revise",
+            1,
+            {"calls": 3, "prompt_tokens": 2000, "completion_tokens": 222, "cost": 0.0012},
+        ),
+    )
+)
 PASSES = Iteration(
     number=1,
     parent=0,
@@ -133,9 +143,7 @@ def make_run() -> Callable[..., Run]:
             iterations=(FAILS.replace(text=draft), PASSES, HAS_NO_TEXT),
             points={one.id: one for one in POINTS},
             best=1,
-            usage=Usage(
-                calls=5, prompt_tokens=3000, completion_tokens=456, seconds=60.0, cost=0.0012
-            ),
+            calls=CALLS,
             warnings=("the warning",),
             decisions=(Guide(guidance="the guidance"),),
             stop_reason=StopReason.PASSED,

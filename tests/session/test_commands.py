@@ -13,7 +13,6 @@ from ipyrefine.core.actions import parse_decision, require_possible
 from ipyrefine.core.decisions import (
     Accept,
     Add,
-    Branch,
     Continue,
     Criteria,
     Decision,
@@ -25,7 +24,6 @@ from ipyrefine.core.decisions import (
     Override,
     Predict,
     Retract,
-    Select,
 )
 from ipyrefine.core.events import BestChanged, DraftReady, EvidenceReady, RunStarted, VerdictReached
 from ipyrefine.core.model import Criterion, Outcome, Setup, StopReason, Task, Verdict
@@ -82,9 +80,9 @@ TYPED: dict[str, Decision] = {
     "continue be brief": Guide(guidance="be brief"),
     "continue from here on": Guide(guidance="from here on"),
     "continue f9 is a name": Guide(guidance="f9 is a name"),
-    "continue from draft": Branch(iteration=0),
-    "continue from 0 2 warmer": Branch(iteration=0, revisions=2, guidance="warmer"),
-    "continue f1, f2 briefly": Select(points=("f1", "f2"), guidance="briefly"),
+    "continue from draft": Continue(iteration=0),
+    "continue from 0 2 warmer": Continue(iteration=0, revisions=2, guidance="warmer"),
+    "continue f1, f2 briefly": Continue(points=("f1", "f2"), guidance="briefly"),
     "dismiss f1 as meant": Dismiss(points=("f1",), reason="as meant"),
     "dismiss length:<=3 words": Drop(demand="length:<=3 words"),
     "add 'No name.' Hello 'Add one.'": Add(point=NAMELESS),
@@ -263,7 +261,7 @@ def test_one_part_of_a_run_is_shown_by_its_name(shell, capsys):
 @pytest.mark.parametrize(("decision", "question"), [
     (Continue(guidance="Why a set?"), ("Why a set?", 0)),
     (Guide(guidance="为什么？"), ("为什么？", 0)),  # noqa: RUF001
-    (Branch(iteration=1, guidance="Use a list. Why not?\n"), ("Use a list. Why not?\n", 1)),
+    (Continue(iteration=1, guidance="Use a list. Why not?\n"), ("Use a list. Why not?\n", 1)),
     (Continue(guidance="Why? Use a list."), None),
     (Continue(), None),
     (Dismiss(points=("f1",), reason="Why?"), None),
@@ -274,4 +272,4 @@ def test_guidance_that_ends_with_a_question_mark_asks(decision, question):
     assert question_in(stopped, decision) == question
     assert question_in(RUN, decision) is None, "a run under way is not stopped to be asked"
     empty = stopped.replace(iterations=(), best=None)
-    assert isinstance(decision, Branch) or question_in(empty, decision) is None
+    assert getattr(decision, "iteration", None) is not None or question_in(empty, decision) is None

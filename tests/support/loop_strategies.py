@@ -10,7 +10,6 @@ from kit import TASK, judgement, text
 from ipyrefine.core.decisions import (
     Accept,
     Add,
-    Branch,
     Continue,
     Criteria,
     Decision,
@@ -21,7 +20,6 @@ from ipyrefine.core.decisions import (
     Guide,
     Override,
     Retract,
-    Select,
 )
 from ipyrefine.core.model import (
     Budget,
@@ -36,7 +34,7 @@ from ipyrefine.core.model import (
 )
 from ipyrefine.core.ports import Reply, Request
 from ipyrefine.core.rank import best_of
-from ipyrefine.core.run import Iteration, Run
+from ipyrefine.core.run import Call, Iteration, Run
 from ipyrefine.core.table import Point, Reading, Result
 from ipyrefine.errors import Unreachable
 
@@ -167,7 +165,7 @@ def runs(draw: Callable[..., Any]) -> Run:
             "iterations": tuple(iterations),
             "allowed_revisions": draw(st.integers(0, 6)),
             "patience_from": draw(st.integers(0, len(iterations) - 1)),
-            "usage": draw(usages),
+            "calls": (Call(stage=Stage.DRAFT, iteration=0, usage=draw(usages)),),
         }
     )
     return run.model_copy(update={"best": best_of(run)})
@@ -191,8 +189,8 @@ decisions: st.SearchStrategy[Decision] = st.one_of(
     st.builds(Accept, iteration=numbers),
     st.builds(Override, iteration=numbers, outcome=st.sampled_from(Outcome), reason=guidance),
     st.builds(Continue, revisions=revisions, guidance=guidance),
-    st.builds(Branch, iteration=st.integers(0, 2), revisions=revisions, guidance=guidance),
-    st.builds(Select, points=ids, iteration=numbers, guidance=guidance),
+    st.builds(Continue, iteration=st.integers(0, 2), revisions=revisions, guidance=guidance),
+    st.builds(Continue, points=ids, iteration=numbers, guidance=guidance),
     st.builds(Guide, guidance=guidance),
     st.builds(Edit, iteration=numbers, text=guidance),
     st.builds(Dismiss, points=ids, reason=guidance),

@@ -14,6 +14,7 @@ from ipyrefine.core.model import (
     Outcome,
     Printed,
     Setup,
+    Stage,
     StopReason,
     TableValue,
     Task,
@@ -21,7 +22,7 @@ from ipyrefine.core.model import (
     Value,
     Verdict,
 )
-from ipyrefine.core.run import Iteration, Run
+from ipyrefine.core.run import Call, Iteration, Run
 from ipyrefine.core.table import Point, Reading, Result
 
 HELD, USED = Result(passed=True), Usage(calls=2, prompt_tokens=2000, completion_tokens=742)
@@ -50,7 +51,7 @@ def make(*texts: Iteration, points: Any = (), form: Form = "code", **fields: Any
         setup=Setup(task=task, model="gpt-5", judge="gpt-5"),
         iterations=texts,
         points={one.id: one for one in points},
-        usage=USED,
+        calls=(Call(stage=Stage.DRAFT, iteration=0, usage=USED),),
         seconds=31.0,
         **fields,
     )

@@ -98,9 +98,11 @@ def _result(run: Run, expected: decisions.Expect) -> str:
 
 
 def _to_do(run: Run, decision: decisions.Continue) -> str:
+    if decision.points:
+        return _points(run, decision.points, "select")
     if decision.guidance:
         return "" if run.iterations else typed.NO_TEXT
-    if run.stop_reason is not StopReason.PASSED:
+    if run.stop_reason is not StopReason.PASSED or decision.iteration is not None:
         return ""
     step = policy.next_step(decide(run, decision))
     return "" if isinstance(step, Stage) else step.message
@@ -127,10 +129,14 @@ def _ruling(outcome: Outcome) -> Callable[[Run, Fields], Decision]:
 
 
 def _go_on(_: Run, fields: Fields) -> Decision:
-    fields = {**fields, "revisions": max(1, int(fields.get("revisions", 1)))}
-    if fields.get("iteration") is None:
-        return fill(decisions.Continue, fields)
-    return fill(decisions.Branch, fields)
+    revisions = max(1, int(fields.get("revisions", 1)))
+    return fill(decisions.Continue, {**fields, "revisions": revisions})
+
+
+def _select(_: Run, fields: Fields) -> Decision:
+    if not fields.get("points"):
+        raise UsageError("Say which findings to select.")
+    return fill(decisions.Continue, fields)
 
 
 def _answer(run: Run, fields: Fields) -> Decision:
@@ -181,6 +187,15 @@ def _about(run: Run, ids: Iterable[str], verb: str, wish: str, otherwise: str) -
     return f"{verb} {facts}" if facts else otherwise
 
 
+def _went_on(run: Run, decision: decisions.Continue, text: str) -> str:
+    if decision.points:
+        chosen = f"chose {', '.join(decision.points)} to act on"
+        return _about(run, decision.points, "struck", "want this undone", chosen)
+    if decision.iteration is not None:
+        return f"continued from {text}"
+    return f"allowed {decision.revisions} more revision{'s' * (decision.revisions > 1)}"
+
+
 def _added(id_: str) -> str:
     return f"{'answered' if id_.startswith('q') else 'changed'} {id_}" if id_ else "added a finding"
 
@@ -224,22 +239,15 @@ ACTIONS: dict[str, Action] = {
         "[from k] [n] [guidance]", "revise again; f1 f2 only; as code|prose",
         button="Continue", title="Write one more revision, with the guidance below.", key="c",
         record=decisions.Continue, read=typed.go_on, take=_go_on, early=True, revises=True,
-        needs=_to_do,
-        done=lambda run, d, _: f"allowed {d.revisions} more revision{'s' * (d.revisions > 1)}"),
+        needs=_to_do, changes=changes.select, done=_went_on),
     "branch": Action(
         typed="continue from 0", title="Branch: revise %s next, with the guidance below.",
-        record=decisions.Branch, revises=True,
-        done=lambda run, d, text: f"continued from {text}"),
+        record=decisions.Continue),
     "select": Action(
-        typed="continue f1", button="Choose findings to act on…", key="r",
-        record=decisions.Select,
-        needs=lambda run, d: _points(run, d.points, "select"),
-        revises=True, changes=changes.select,
-        done=lambda run, d, _: _about(
-            run, d.points, "struck", "want this undone", f"chose {', '.join(d.points)} to act on")),
+        typed="continue f1", button="Choose findings to act on…", key="r", take=_select),
     "act": Action(
         button="Act on it", title="Revise the text for this finding alone.",
-        record=decisions.Select),
+        record=decisions.Continue),
     "guide": Action(
         typed='continue "guidance"',
         button="Add guidance", title="The next revision takes it into account.",
@@ -388,7 +396,7 @@ def require_possible(run: Run, decision: Decision) -> None:
         UsageError: there is no such text or finding, or a part is missing.
     """
     row, number = row_of(decision), getattr(decision, "iteration", None)
-    if not (run.iterations or row.early):
+    if not run.iterations and (number is not None or not row.early):
         raise UsageError(typed.NO_TEXT)
     if number is not None:
         require_iteration(run, number)
@@ -419,8 +427,7 @@ def decide(run: Run, decision: Decision) -> Run:
         decisions=(*run.decisions, decision),
         stop_reason=None,
         message="",
-        unconsumed_replies=(),  # the next question may be another one
-    )
+    ).without_replies()  # the next question may be another one
     if row.changes and (run.iterations or row.early):
         run = row.changes(run, decision, number)
     if run.iterations:

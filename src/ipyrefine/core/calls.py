@@ -146,9 +146,10 @@ class ModelCall(Generic[T]):
             ModelError: the model failed.
         """
         about = (self._stage, self._iteration)
-        left = [r for r in loop.state.unconsumed_replies if (r.stage, r.iteration) == about]
+        left = [one for one in loop.state.replies if (one.stage, one.iteration) == about]
         replies = deque(
-            Reply(text=one.text, finish=one.finish, usage=one.usage) for one in left[self.read :]
+            Reply(text=one.text, finish=one.finish or "stop", usage=one.usage)
+            for one in left[self.read :]
         )
         cut_at = 0  # a higher limit that the budget doesn't allow is not worth a call
         for attempt in range(2):
@@ -247,6 +248,7 @@ class ModelCall(Generic[T]):
                     usage=usage.replace(seconds=loop.clock() - began),
                     text=reply.text if reply else "".join(kept),
                     finish=reply.finish if reply else None,
+                    warnings=len(loop.state.warnings),
                 )
             )
 
@@ -307,7 +309,7 @@ class ModelCall(Generic[T]):
 async def warn(loop: Loop, message: str) -> None:
     """Warn about a reply, unless the same warning came before the stage was cut short."""
     run = loop.state
-    since = run.unconsumed_replies[0].warnings if run.unconsumed_replies else len(run.warnings)
+    since = run.replies[0].warnings if run.replies else len(run.warnings)
     if message not in run.warnings[since:]:
         await loop.emit(Warned(message=message))
 

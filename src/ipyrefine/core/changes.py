@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ipyrefine.core import decisions
-from ipyrefine.core.model import Called, Clarification, Usage, Verdict
+from ipyrefine.core.model import Called, Clarification, Verdict
 from ipyrefine.core.points import with_ids
 from ipyrefine.core.quotes import contains_quote
 from ipyrefine.core.rank import overridden
@@ -58,8 +58,10 @@ def change_points(run: Run, ids: Iterable[str], change: Callable[[Point], Point]
     return run.replace(points=run.points | changed) if changed else run
 
 
-def select(run: Run, decision: decisions.Select, _: int) -> Run:
+def select(run: Run, decision: decisions.Continue, _: int) -> Run:
     """Have the next revision act on some points only; a fact among them is struck from then on."""
+    if not decision.points:
+        return run
     facts = [id_ for id_ in decision.points if run.points[id_].kind == "fact"]
     run = change_points(run, facts, lambda one: one.replace(blocking=True))
     return run.replace(selected=decision.points)
@@ -214,15 +216,8 @@ def ask_for(run: Run, guidance: str, source: Source = "you") -> Run:
 
 
 def append(run: Run, iteration: Iteration) -> Run:
-    """Add an iteration, with what was consumed for it."""
-    usage = run.pending_usage.get(iteration.number, Usage())
-    return run.replace(
-        iterations=(*run.iterations, iteration.replace(usage=usage)),
-        pending_usage={n: used for n, used in run.pending_usage.items() if n != iteration.number},
-        unconsumed_replies=tuple(
-            one for one in run.unconsumed_replies if one.iteration != iteration.number
-        ),
-    )
+    """Add an iteration."""
+    return run.without_replies().replace(iterations=(*run.iterations, iteration))
 
 
 def amend(run: Run, number: int, **changes: Any) -> Run:

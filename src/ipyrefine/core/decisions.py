@@ -52,26 +52,10 @@ class Continue(_Decision):
     """Allow more revisions."""
 
     kind: Literal["continue"] = "continue"
+    iteration: Count | None = None  # the text to revise next; None for the chosen one
+    points: tuple[str, ...] = ()  # ids of those that alone are acted on; empty for all
     revisions: int = Field(default=1, ge=1, le=MAX_ITERATIONS)
     guidance: str = ""  # what the next revision should do
-
-
-class Branch(_Decision):
-    """Continue from a chosen text."""
-
-    kind: Literal["branch"] = "branch"
-    iteration: Count  # the text to revise next
-    revisions: int = Field(default=1, ge=1, le=MAX_ITERATIONS)
-    guidance: str = ""  # what the next revision should do
-
-
-class Select(_Decision):
-    """Have the next revision act on chosen points only."""
-
-    kind: Literal["select"] = "select"
-    points: tuple[str, ...]  # their ids
-    iteration: Count | None = None  # the text to revise; None for the chosen one
-    guidance: str = ""  # what else the revision should do
 
 
 class Guide(_Decision):
@@ -150,8 +134,8 @@ class Predict(_Decision):
 
 # fmt: off
 Decision = Annotated[
-    Accept | Expect | Retract | Predict | Override | Continue | Branch | Select | Guide | Edit
-    | Dismiss | Drop | Add | Criteria,
+    Accept | Expect | Retract | Predict | Override | Continue | Guide | Edit | Dismiss | Drop | Add
+    | Criteria,
     Field(discriminator="kind"),
 ]
 # fmt: on

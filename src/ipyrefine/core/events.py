@@ -9,18 +9,16 @@ from ipyrefine.core.model import (
     Amount,
     Author,
     Count,
-    Finish,
     Form,
     Ran,
     Record,
     Setup,
     Stage,
     StopReason,
-    Usage,
     Verdict,
     WrittenText,
 )
-from ipyrefine.core.run import Explanation, Iteration
+from ipyrefine.core.run import Call, Explanation, Iteration
 from ipyrefine.core.table import Critique, Point, Result
 
 
@@ -126,7 +124,7 @@ class BestChanged(_Event):
     iteration: Count
 
 
-class CallEnded(_Event):
+class CallEnded(_Event, Call):
     """A model call ended.
 
     Its reply comes with it, so that what was paid for is never asked for again, whatever
@@ -134,11 +132,6 @@ class CallEnded(_Event):
     """
 
     type: Literal["call_ended"] = "call_ended"
-    stage: Stage
-    iteration: Count
-    usage: Usage
-    text: str = ""  # the reply; of one that broke off, what there was of its text
-    finish: Finish | None = None  # how the reply ended; None where it broke off
 
 
 class Warned(_Event):

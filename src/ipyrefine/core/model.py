@@ -653,19 +653,19 @@ class Usage(Record):
         return self.prompt_tokens + self.completion_tokens
 
     def __add__(self, other: "Usage") -> "Usage":
-        """Sum two usages; an unknown part stays unknown unless that side made no calls."""
-        return Usage(
-            cached_tokens=_sum_known(self, other, "cached_tokens"),
-            cost=_sum_known(self, other, "cost"),
-            **{one: min(_MOST, getattr(self, one) + getattr(other, one)) for one in _SUMMED},
-        )
+        """Sum two usages."""
+        return Usage.total((self, other))
 
-
-def _sum_known(a: Usage, b: Usage, field: str) -> Any:
-    parts = [getattr(side, field) for side in (a, b) if side.calls]
-    if any(part is None for part in parts):
-        return None
-    return min(_MOST, sum(parts)) if parts else None
+    @classmethod
+    def total(cls, parts: Iterable["Usage"]) -> "Usage":
+        """Sum usages; an unknown part stays unknown unless that side made no calls."""
+        every = [*parts]
+        summed = {one: min(_MOST, sum(getattr(part, one) for part in every)) for one in _SUMMED}
+        for one in ("cached_tokens", "cost"):
+            known = [getattr(part, one) for part in every if part.calls]
+            if known and None not in known:
+                summed[one] = min(_MOST, sum(known))
+        return cls(**summed)
 
 
 class Price(Record):

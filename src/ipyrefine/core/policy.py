@@ -393,7 +393,8 @@ def forecast(run: Run) -> tuple[int, int, int]:
     stages += (reading + readers.has_evaluator(run)) * (1 + limits.max_revisions)
     calls = stages + MAX_REPAIRS * bool(stages)
     calls = calls if limits.budget.calls is None else min(calls, limits.budget.calls)
-    if past := [i.usage for i in run.iterations if i.parent is not None and i.usage.calls]:
+    revised = (one.number for one in run.iterations if one.parent is not None)
+    if past := [used for number in revised if (used := run.usage_of(number)).calls]:
         revision = sum(usage.tokens for usage in past) // len(past)
     else:
         prompt = _INSTRUCTIONS + estimate_tokens(len(run.task.model_dump_json()))

@@ -7,9 +7,9 @@ from ipyrefine.core import events
 from ipyrefine.core.actions import decide
 from ipyrefine.core.changes import amend, append, ask_for, change_points, handed_on, mark
 from ipyrefine.core.events import Event
-from ipyrefine.core.model import Form, Stage, StopReason, Usage
+from ipyrefine.core.model import Form, Stage, StopReason
 from ipyrefine.core.points import ground, take_feedback
-from ipyrefine.core.run import Explanation, Iteration, Run, UnconsumedReply
+from ipyrefine.core.run import Call, Explanation, Iteration, Run
 from ipyrefine.core.table import Result
 from ipyrefine.core.testing import is_critics
 
@@ -39,11 +39,13 @@ def _apply(run: Run, event: Event) -> Run:
         case events.RunStarted():
             return Run.begin(event.setup)
         case events.StageStarted():
-            return run.replace(stage=event.stage, stop_reason=None, message="", unfinished="")
+            # What a call that broke off wrote is not shown any longer.
+            calls = (one if one.finish else one.replace(text="") for one in run.calls)
+            return run.replace(stage=event.stage, calls=tuple(calls), stop_reason=None, message="")
         case events.TextDelta():
             return run
         case events.FormChosen():
-            return _settle_form(run, event.form).replace(unconsumed_replies=())
+            return _settle_form(run.without_replies(), event.form)
         case events.DraftReady():
             return _add_draft(run, event)
         case events.RevisionReady():
@@ -65,14 +67,14 @@ def _apply(run: Run, event: Event) -> Run:
                 for text in run.iterations:
                     results = {id_: one for id_, one in text.results.items() if id_ in left}
                     run = amend(run, text.number, results=results)
-                run = run.replace(points=left, unconsumed_replies=())
+                run = run.without_replies().replace(points=left)
             return run
         case events.VerdictReached(iteration=number):
             if event.points:
                 run = run.replace(points=run.points | {one.id: one for one in event.points})
             run = amend(run, number, verdict=event.verdict, results=event.results)
             stale = tuple(other for other in run.stale if other != number)
-            return run.replace(stale=stale, unconsumed_replies=())
+            return run.without_replies().replace(stale=stale)
         case events.BestChanged():
             return run.replace(best=event.iteration)
         case events.CallEnded():
@@ -136,7 +138,7 @@ def _add_critique(run: Run, event: events.CritiqueReady) -> Run:
     results |= {one.id: Result(passed=False) for one in critique.remarks}
     run = amend(run, event.iteration, results=results, reading=critique.reading)
     new = {one.id: one for one in (*critique.remarks, *critique.tests)}
-    run = run.replace(unconsumed_replies=(), points=run.points | new)
+    run = run.without_replies().replace(points=run.points | new)
     if critique.reading.failure:
         return run
 
@@ -153,7 +155,7 @@ def _add_evaluation(run: Run, event: events.CritiqueReady) -> Run:
         mended = {id_: column.results[id_].replace(passed=True) for id_ in said.fixed}
         results = column.results | mended
         run = amend(run.replace(points=column.points), text.number, results=results)
-    return amend(run, text.number, evaluation=said.reading).replace(unconsumed_replies=())
+    return amend(run, text.number, evaluation=said.reading).without_replies()
 
 
 def _add_evidence(run: Run, event: events.EvidenceReady) -> Run:
@@ -166,40 +168,16 @@ def _add_evidence(run: Run, event: events.EvidenceReady) -> Run:
 
 
 def _add_call(run: Run, event: events.CallEnded) -> Run:
-    number, replies = event.iteration, run.unconsumed_replies
-    again = any((one.stage, one.iteration) == (event.stage, number) for one in replies)
-    if event.finish is not None and event.stage is not Stage.EXPLAIN:
-        reply = UnconsumedReply(
-            stage=event.stage,
-            iteration=number,
-            text=event.text,
-            finish=event.finish,
-            warnings=len(run.warnings),
-            usage=event.usage,
-        )
-        replies = (*replies, reply)
-    if event.finish is None and event.stage in (Stage.DRAFT, Stage.REVISE):
-        run = run.replace(unfinished=event.text)
-    run = run.replace(
-        usage=run.usage + event.usage,
-        repairs=run.repairs + again,
-        spent=run.spent | {event.stage: run.spent.get(event.stage, Usage()) + event.usage},
-        unconsumed_replies=replies,
-    )
-    if number < len(run.iterations):
-        return amend(run, number, usage=run.iterations[number].usage + event.usage)
-    pending = run.pending_usage.get(number, Usage()) + event.usage
-    return run.replace(pending_usage=run.pending_usage | {number: pending})
+    about = (event.stage, event.iteration)
+    again = any((one.stage, one.iteration) == about for one in run.replies)
+    call = Call(**{name: getattr(event, name) for name in Call.model_fields})
+    if event.stage is Stage.EXPLAIN:  # its answer comes at once
+        call = call.replace(text="", finish=None)
+    return run.replace(calls=(*run.calls, call), repairs=run.repairs + again)
 
 
 def _stop(run: Run, event: events.Stopped) -> Run:
-    replies = run.unconsumed_replies
-    useless = len(replies) > 1 or any(reply.finish != "stop" for reply in replies)
+    useless = len(run.replies) > 1 or any(one.finish != "stop" for one in run.replies)
     if event.reason is StopReason.FAILED and useless and run.stage is Stage.DRAFT:
-        replies = ()  # no draft could be made of them: it has to be asked for again
-    return run.replace(
-        stop_reason=event.reason,
-        message=event.message,
-        stage=None,
-        unconsumed_replies=replies,
-    )
+        run = run.without_replies()  # no draft could be made of them: it has to be asked for again
+    return run.replace(stop_reason=event.reason, message=event.message, stage=None)

@@ -53,7 +53,6 @@ class Iteration(Sparse):
     verdict: Verdict | None = None  # as it was shown last; None until it was verified
     override: Override | None = None
     overruled: Outcome | None = None  # the outcome that its verdict had before that
-    usage: Usage = Usage()  # what writing and verifying it consumed
 
     @property
     def judgement(self) -> Reading | None:
@@ -89,15 +88,15 @@ class Explanation(Record):
     ends: bool = False  # whether it is what the run was for
 
 
-class UnconsumedReply(Record):
-    """A reply that was paid for, kept until its stage has made something of it."""
+class Call(Record):
+    """A model call that ended; its reply is kept until its stage has made something of it."""
 
     stage: Stage
     iteration: Count
-    text: str
-    finish: Finish  # how it ended
-    warnings: Count  # how many warnings the run had when it came
     usage: Usage = Usage()
+    text: str = ""  # the reply; of one that broke off, what there was of its text
+    finish: Finish | None = None  # how the reply ended; None where it broke off or was used
+    warnings: Count = 0  # how many warnings the run had when it came
 
 
 class Run(Record):
@@ -108,8 +107,7 @@ class Run(Record):
     iterations: Annotated[tuple[Iteration, ...], Field(max_length=MAX_ITERATIONS)] = ()
     best: Count | None = None  # number of the best iteration; None before the first verdict
     stage: Stage | None = None  # what is running now; None between stages and after the end
-    usage: Usage = Usage()
-    spent: dict[Stage, Usage] = Field(default_factory=dict)  # what each stage consumed
+    calls: tuple[Call, ...] = ()  # those that ended, in their order
     warnings: tuple[str, ...] = ()
     decisions: tuple[Decision, ...] = ()
     # Revisions allowed in all (the limit's, and those of every ``continue``).
@@ -129,12 +127,7 @@ class Run(Record):
     attempts: tuple[Attempt, ...] = ()
     ran: Ran | None = None  # what came of the accepted text once its cell had run
     explanations: tuple[Explanation, ...] = ()  # what the user asked about texts
-    # What calls consumed whose text is not there yet, by its number to be.
-    pending_usage: dict[Count, Usage] = Field(default_factory=dict)
     repairs: Count = 0  # how many replies had to be asked for again since the user last continued
-    # Replies of the stage under way that nothing was made of yet.
-    unconsumed_replies: tuple[UnconsumedReply, ...] = ()
-    unfinished: str = ""  # what there is of a text whose call ended early, until the next stage
     stop_reason: StopReason | None = None  # None while the run can go on
     message: str = ""  # what the stop means, in one or two sentences
     seconds: Amount = 0.0  # wall time of the latest event, from the start
@@ -160,6 +153,41 @@ class Run(Record):
     def limits(self) -> Limits:
         """When it stops."""
         return self.setup.limits
+
+    @property
+    def usage(self) -> Usage:
+        """What all calls consumed."""
+        return Usage.total(one.usage for one in self.calls)
+
+    def usage_of(self, number: int) -> Usage:
+        """Return what the calls about an iteration consumed."""
+        return Usage.total(one.usage for one in self.calls if one.iteration == number)
+
+    @property
+    def spent(self) -> dict[Stage, Usage]:
+        """What each stage consumed."""
+        return {
+            stage: Usage.total(one.usage for one in self.calls if one.stage is stage)
+            for stage in dict.fromkeys(one.stage for one in self.calls)
+        }
+
+    @property
+    def replies(self) -> tuple[Call, ...]:
+        """The calls whose replies nothing was made of yet."""
+        return tuple(one for one in self.calls if one.finish)
+
+    def without_replies(self) -> "Run":
+        """Return the run once something was made of its replies."""
+        return self.replace(
+            calls=tuple(c.replace(text="", finish=None) if c.finish else c for c in self.calls)
+        )
+
+    @property
+    def unfinished(self) -> str:
+        """What there is of a text whose call ended early, until the next stage."""
+        last = self.calls[-1] if self.calls else None
+        broke_off = last and not last.finish and last.stage in (Stage.DRAFT, Stage.REVISE)
+        return last.text if last and broke_off else ""
 
     @property
     def revisions(self) -> int:

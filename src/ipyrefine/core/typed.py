@@ -59,10 +59,10 @@ def go_on(run: Run, words: list[str]) -> decisions.Decision:
         raise UsageError("Say which text: %refine continue from 0.")
     if words[:1] == ["from"] and (number := _leading_text(run, rest := words[1:])) is not None:
         more = _count(rest)
-        return decisions.Branch(iteration=number, revisions=more, guidance=" ".join(rest))
+        return decisions.Continue(iteration=number, revisions=more, guidance=" ".join(rest))
     ids = _ids(rest := [*words])
     if run.points.keys() & {*ids} or (ids and not rest):
-        return decisions.Select(points=ids, guidance=" ".join(rest))
+        return decisions.Continue(points=ids, guidance=" ".join(rest))
     if words and not words[0].isdecimal() and run.stop_reason is None:
         return decisions.Guide(guidance=" ".join(words))
     return decisions.Continue(revisions=_count(words), guidance=" ".join(words))

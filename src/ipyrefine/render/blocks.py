@@ -771,7 +771,8 @@ def version(run: Run, text: Iteration, shown: Iteration | None = None) -> list[B
         if missed := _missed(run, text):
             found.append(Lines(tuple(missed), title="Missed"))
         found += account(run, text, alone=True)
-    usage, why = say.usage_parts(text.usage), say.verdict(run, text).sentence
+    usage = say.usage_parts(run.usage_of(text.number))
+    why = say.verdict(run, text).sentence
     return [
         *found,
         *(one for one in feedback(run, text) if one.text not in why),

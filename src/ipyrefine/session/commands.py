@@ -149,10 +149,10 @@ async def _steer(cell: Cell, name: str, args: list[str]) -> None:
 
 def question_in(run: Run, decision: decisions.Decision) -> tuple[str, int] | None:
     """Return the question that guidance asks, and the text that it is about; None for neither."""
-    if not isinstance(decision, decisions.Branch | decisions.Continue | decisions.Guide):
+    if not isinstance(decision, decisions.Continue | decisions.Guide):
         return None
-    words, chosen = decision.guidance, run.chosen.number if run.chosen else None
-    number = getattr(decision, "iteration", chosen)
+    words, number = decision.guidance, getattr(decision, "iteration", None)
+    number = run.chosen.number if number is None and run.chosen else number
     asks = run.stop_reason and words.rstrip().endswith(("?", "？"))  # noqa: RUF001
     return (words, number) if asks and number is not None else None
 

@@ -334,9 +334,8 @@ def shorten(run: Run, limit: int = LIMIT) -> tuple[Run, bool]:
             brief = _without_details(one.replace(text=_cut(one.text), results=results))
         briefs.append(brief)
     task = run.task.replace(text=_cut(run.task.text), materials=())
-    run = run.replace(
+    run = run.without_replies().replace(
         setup=run.setup.replace(task=task, draft=None),
-        unconsumed_replies=(),
         warnings=run.warnings[-_MAX_ITEMS:],
     )
     return _shortened(run, "its texts are cut, so it can't be resumed from here", briefs), False
