@@ -18,7 +18,7 @@ from kit import stored_events as events_of
 from ipyrefine.core.events import Event, TextDelta
 from ipyrefine.core.reducer import replay
 from ipyrefine.core.run import Run
-from ipyrefine.core.stored import VERSION
+from ipyrefine.core.stored import OLDEST
 from ipyrefine.errors import JournalError, UsageError
 from ipyrefine.journal import writer
 from ipyrefine.journal.store import Journal, UnreadableRun
@@ -245,7 +245,7 @@ def set_version(path: Path, version: int) -> None:
 
 
 async def test_a_run_of_another_version_is_listed_and_refused_as_such(path, monkeypatch):
-    monkeypatch.setattr(writer, "VERSION", VERSION - 1)
+    monkeypatch.setattr(writer, "VERSION", OLDEST - 1)
     await record(path, name="older")
     monkeypatch.undo()
     run = await record(path, name="today")

@@ -15,7 +15,7 @@ from ipyrefine.core.decisions import Accept, Override
 from ipyrefine.core.model import Clarification, Material, Outcome, Setup, StopReason, Task, Verdict
 from ipyrefine.core.points import with_ids
 from ipyrefine.core.run import Iteration, Run
-from ipyrefine.core.stored import VERSION
+from ipyrefine.core.stored import OLDEST
 from ipyrefine.core.table import Result
 from ipyrefine.core.testing import read_tests
 from ipyrefine.errors import UsageError
@@ -141,7 +141,7 @@ def test_a_notebook_without_tests_or_records_says_so(tmp_path):
     (("iterations", 0, "text"), RIGHT + "\n", "holds"),
     (("setup", "task", "text"), TASK.replace("== 2", "== 3"), "fails"),
     (("iterations",), 1, "fails"),
-    (("version",), VERSION - 1, "not run"),
+    (("version",), OLDEST - 1, "not run"),
 ], ids=["wrong text", "same text", "task", "damaged", "older"])  # fmt: skip
 def test_a_record_is_a_claim_and_what_it_says_now_is_run(tmp_path, place, value, state):
     path = notebook(tmp_path / "x.ipynb", run_of())

@@ -2,8 +2,7 @@
 
 Records, the journal's events and recordings hold the `VERSION` of their fields, and every field but
 those of points and results that have their defaults. A changed field or default needs a new
-version. Whoever wants to read older files upgrades their JSON in `require_current`, which every
-reader calls.
+version, and a line in `_convert`, which makes of older JSON what this version reads.
 """
 
 import json
@@ -12,7 +11,14 @@ from typing import Any
 from ipyrefine.core.events import EVENT, Event
 from ipyrefine.core.run import Run
 
-VERSION = 15
+VERSION = 16
+OLDEST = 14  # that is converted
+# By the names of fields, what their values are called now.
+_RENAMED = {
+    "kind": {"branch": "continue", "select": "continue"},
+    "why": {"not_read": "no_critic"},
+    "source": {"drafts": "input"},
+}
 
 
 class OtherVersion(ValueError):
@@ -45,8 +51,30 @@ def require_current(version: object) -> None:
     """
     if type(version) is not int:
         raise ValueError(f"{version!r} is not the number of a version")
-    if version != VERSION:
-        raise OtherVersion(f"version {version}, not {VERSION}")
+    if not OLDEST <= version <= VERSION:
+        raise OtherVersion(f"version {version}, not {OLDEST} to {VERSION}")
+
+
+def _convert(data: Any) -> Any:
+    """Return older JSON, of a run or an event, as this version has it."""
+    if isinstance(data, list):
+        return [*map(_convert, data)]
+    if not isinstance(data, dict):
+        return data
+    found = {name: _convert(one) for name, one in data.items()}
+    if "spent" in found:  # a run kept no single calls
+        spent = dict(found.pop("spent"))
+        found["calls"] = [{"stage": name, "iteration": 0, "usage": spent[name]} for name in spent]
+        gone = {"usage", "pending_usage", "unconsumed_replies", "unfinished", "failed_drafts"}
+        found = {name: one for name, one in found.items() if name not in gone}
+    if "number" in found and "text" in found:
+        found.pop("usage", None)
+    for name in ("candidates", "candidate"):  # there was one of several drafts
+        found.pop(name, None)
+    for name, values in _RENAMED.items():
+        if (value := found.get(name)) in [*values]:
+            found[name] = values[value]
+    return found
 
 
 def read_record(data: dict[str, Any]) -> Run:
@@ -57,8 +85,9 @@ def read_record(data: dict[str, Any]) -> Run:
         ValueError: it is not a run.
     """
     fields = dict(data)
-    require_current(fields.pop("version", None))
-    return Run.model_validate(fields)
+    version = fields.pop("version", None)
+    require_current(version)
+    return Run.model_validate(fields if version == VERSION else _convert(fields))
 
 
 def read_event(data: Any, version: object) -> Event:
@@ -69,4 +98,4 @@ def read_event(data: Any, version: object) -> Event:
         ValueError: it is not an event.
     """
     require_current(version)
-    return EVENT.validate_python(data)
+    return EVENT.validate_python(data if version == VERSION else _convert(data))
