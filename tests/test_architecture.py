@@ -117,7 +117,7 @@ def test_openai_is_imported_where_its_requests_are_made_only():
     assert {path.relative_to(SOURCE).as_posix() for path in users} <= OPENAI
 
 
-HEAVY = {"anywidget", "distributed", "ipywidgets", "nbformat"}
+HEAVY = {"anywidget", "ipywidgets", "nbformat"}
 HEAVY |= {"httpx2", "openai", "pandas", "tqdm", "xllamacpp"}
 STEPS = {
     "import ipyrefine": HEAVY | {"IPython", "pydantic"},

@@ -56,10 +56,6 @@ class JournalError(RefineError):
     """The journal of runs cannot be written or read."""
 
 
-class WorkerError(RefineError):
-    """A worker of an executor died, or could not be given its task."""
-
-
 class CheckError(RefineError):
     """A check broke, instead of finding a fault in the text."""
 

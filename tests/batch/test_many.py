@@ -86,7 +86,6 @@ async def test_the_same_name_again_asks_only_for_what_is_missing(server, greeter
 @pytest.mark.parametrize(("args", "sentence"), [
     ({"at_once": 0}, "at_once"),
     ({"name": "1"}, "letter"),
-    ({"executor": 4}, "submit"),
     ({"tarfet": 0.9}, "Did you mean target?"),
 ])  # fmt: skip
 async def test_what_cannot_be_used_is_refused_before_anything_runs(args, sentence):
@@ -94,37 +93,6 @@ async def test_what_cannot_be_used_is_refused_before_anything_runs(args, sentenc
     with pytest.raises(errors.UsageError, match=re.escape(sentence)):
         await ipyrefine.refine_many(["Greet."], model=model, **args, progress=False)
     assert model.requests == []
-
-
-@pytest.mark.parametrize("make", [
-    lambda: ThreadPoolExecutor(2),
-    lambda: ProcessPoolExecutor(1, mp_context=get_context("spawn")),
-], ids=["threads", "processes"])  # fmt: skip
-async def test_executors_take_functions_of_the_notebook_and_share_the_journal(server, make):
-    here = os.getpid()
-
-    def elsewhere(text: str) -> bool:  # no importable name leads to it
-        return os.getpid() != here
-
-    def deadly(text: str) -> bool:
-        os._exit(1)
-
-    wanted = tasks(3)
-    args = {**options(server.base_url), "checks": [elsewhere], "name": "far", "progress": False}
-    with make() as executor:
-        items = await ipyrefine.refine_many(wanted, executor=executor, **args)
-        again = await ipyrefine.refine_many(wanted, executor=executor, **args)
-        processes = isinstance(executor, ProcessPoolExecutor)
-        if processes:  # a worker that dies is an error of its tasks
-            args |= {"checks": [deadly], "name": ""}
-            lost = await ipyrefine.refine_many(tasks(2), executor=executor, **args)
-            assert all(isinstance(item.error, errors.WorkerError) for item in lost)
-            assert "same name to continue" in str(lost[0].error)
-    assert [(item.task, item.error) for item in items] == [(task, None) for task in wanted]
-    assert again == items
-    found = [item.run.iterations[0].evidence[0].passed for item in items]
-    assert found == [processes] * 3
-    assert "far" in {run.name.split(".")[0] for run in Journal().runs()}
 
 
 async def test_an_error_while_items_come_in_cancels_the_other_tasks(server):
@@ -139,15 +107,6 @@ async def test_an_error_while_items_come_in_cancels_the_other_tasks(server):
         await ipyrefine.refine_many(tasks(5), at_once=1, **args)
     assert len(seen) == 1
     assert len(Journal().runs()) <= 2
-
-
-async def test_a_task_that_cannot_travel_says_so():
-    model = ScriptedModel(text(word) for word in "ab")
-    args = {"model": model, "progress": False}
-    with ThreadPoolExecutor(1) as executor:
-        (item,) = await ipyrefine.refine_many(["Greet."], executor=executor, **args)
-    assert isinstance(item.error, errors.WorkerError)
-    assert "generator" in str(item.error)
 
 
 async def test_thirty_runs_at_once_are_each_whole_in_the_journal_and_paid_for_once():

@@ -57,12 +57,10 @@ def test_an_unknown_name_gets_a_sentence_with_near_matches(name, message):
 
 
 @pytest.mark.parametrize(("content", "message"), [
-    ({}, "it has no 'criteria'"),
-    ({**OWN, "targt": 0.5}, "Did you mean limits.target?"),
-    ({"criterai": {"wit": "x"}, **OWN}, "it has no field 'criterai'. Did you mean criteria?"),
+    ({}, "criteria is missing."),
+    ({"criterai": {"wit": "x"}, **OWN}, "it has no 'criterai'."),
     ({**OWN, "limits": {"target": 5}}, "limits.target: input should be less than"),
-    ({"criteria": "wit"}, "criteria is a dict of names and definitions."),
-    ({**OWN, "checklist": "Is it short?"}, "checklist: input should be a list."),
+    ({**OWN, "checklist": "Is it short?"}, "checklist: input should be a valid tuple"),
     ({**OWN, "form": "poem"}, "form: input should be 'code' or 'prose'"),
 ])  # fmt: skip
 def test_a_profile_that_is_not_valid_gets_a_sentence_that_names_the_fault(content, message):

@@ -34,33 +34,21 @@ def options(base_url: str) -> dict[str, Any]:
 class Greeter:
     """Answers by the request alone, and counts how often each was made.
 
-    `broken` tasks are refused; `hold_after` so many replies, no more are given before `go`.
+    `broken` tasks are refused.
     """
 
-    def __init__(self, hold_after: int | None = None) -> None:
+    def __init__(self) -> None:
         self.asked = Counter[str]()
         self.broken = set[str]()
-        self.go, self.held = threading.Event(), 0
-        self._hold_after = hold_after
-        self._lock = threading.Condition()
+        self._lock = threading.Lock()
 
     def __call__(self, body: Body) -> Answer | Failure:
         request = json.dumps(body["messages"])
         with self._lock:
             self.asked[re.sub(r"\b[0-9a-f]{8}\b", "NONCE", request)] += 1
-            full = self._hold_after is not None and self.asked.total() > self._hold_after
-            self.held += full
-            self._lock.notify_all()
-        if full:
-            self.go.wait()
         if any(task in request for task in self.broken):
             return Failure(401, {"error": {"message": "no such key"}})
         revised = "Version 1" in request
         if "How good is it" in request:
             return Answer('{"score": 0.99}' if revised else '{"score": 0.4}')
         return Answer(text("Version 1" if "Version 0" in request else "Version 0"))
-
-    def wait_for_held(self, count: int, seconds: float) -> bool:
-        """Wait until so many requests are held at the same time."""
-        with self._lock:
-            return self._lock.wait_for(lambda: self.held >= count, seconds)

@@ -1,1 +1,1 @@
-"""Many tasks at once, here or in an executor; and many texts for one task, side by side."""
+"""Many tasks at once, and many texts for one task, side by side."""

@@ -1,4 +1,4 @@
-"""`refine_many`: many tasks at once, here or in an executor; each can be resumed by name."""
+"""`refine_many`: many tasks at once; each can be resumed by name."""
 
 import asyncio
 import hashlib
@@ -10,12 +10,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-import cloudpickle
-
 from ipyrefine import api
 from ipyrefine.core.model import Outcome, StopReason, Verdict
 from ipyrefine.core.run import Run
-from ipyrefine.errors import NoModel, UsageError, WorkerError
+from ipyrefine.errors import NoModel, UsageError
 from ipyrefine.journal.store import Journal
 from ipyrefine.journal.writer import open_journal
 
@@ -62,7 +60,6 @@ async def refine_many(
     tasks: Iterable[str | Mapping[str, Any]],
     *,
     at_once: int = 8,
-    executor: Any = None,
     name: str = "",
     progress: bool = True,
     on_item: Callable[[Item], None] | None = None,
@@ -73,19 +70,10 @@ async def refine_many(
     Each run is in the journal event by event. Called again with the same name, a run that ended is
     returned as it is, and one that was cut short or failed is resumed: no reply is paid for twice.
 
-    An executor's workers each do a whole refinement, in an event loop of their own. What they are
-    given is pickled, so name the model and leave keys to each worker's environment; ``on_event`` is
-    called in the worker. Cancelling stops only what no worker has begun. After a worker died, the
-    same name goes on with its runs, if all machines share the journal's folder
-    (``IPYREFINE_HOME``).
-
     Args:
         tasks: texts, such as a list or a pandas column, or mappings with ``text`` and what `refine`
             takes for that one.
-        at_once: how many run, or wait in the executor, at a time.
-        executor: where they run: None for this event loop, which is enough when a server does the
-            work; else anything with a ``submit`` as of `concurrent.futures`, such as a Dask
-            client's ``client.get_executor()``.
+        at_once: how many run at a time.
         name: of all the runs together, to resume them later; a new one by default.
         progress: whether to show a progress bar.
         on_item: called with every item as it ends.
@@ -95,7 +83,7 @@ async def refine_many(
         One item for each task, in the order of the tasks.
 
     Raises:
-        UsageError: an option, the name, a task or the executor cannot be used, or `at_once` is 0.
+        UsageError: an option, the name or a task cannot be used, or `at_once` is 0.
         NoModel: no model is configured.
     """
     from tqdm.auto import tqdm
@@ -106,26 +94,18 @@ async def refine_many(
     api.require_kinds(at_once=at_once, name=name, on_item=on_item)
     if at_once < 1:
         raise UsageError(f"at_once must be at least 1, not {at_once}.")
-    if hasattr(executor, "get_executor"):  # a Dask client, whose own futures cannot be awaited here
-        executor = executor.get_executor()
-    if executor is not None and not hasattr(executor, "submit"):
-        raise UsageError(
-            f"executor needs a submit() as of concurrent.futures; {type(executor).__name__} has "
-            "none. Of a Dask client it is client.get_executor()."
-        )
     read, missing = _read(options), None
-    if executor is None:  # each model has a client, which takes longer to make than a short call
-        try:
-            options |= api.choose_models(read)._asdict()
-        except NoModel as error:
-            missing = error
+    try:  # once: each model has a client, which takes longer to make than a short call
+        options |= api.choose_models(read)._asdict()
+    except NoModel as error:
+        missing = error
     batch, free = _make_batch(tasks, name, options), asyncio.Semaphore(at_once)
     if missing and not all(_read(task.options).asks_nobody for task in batch):
         raise missing
 
-    async def refine(task: BatchTask) -> Item:
+    async def refine(task: _Task) -> Item:
         async with free:
-            return await (refine_task(task) if executor is None else _submit(executor, task))
+            return await _refine(task)
 
     items, counts = dict[int, Item](), Counter[str]()
     running = [asyncio.ensure_future(refine(task)) for task in batch]
@@ -145,26 +125,6 @@ async def refine_many(
     return [items[number] for number in range(len(batch))]
 
 
-async def _submit(executor: Any, task: "BatchTask") -> Item:
-    # An executor's own pickler knows a notebook's functions by name only. Dask takes equal calls
-    # for one and would return an earlier one's result.
-    try:
-        unit = cloudpickle.dumps((task, secrets.token_hex(4)))
-        item: Item = await asyncio.wrap_future(executor.submit(_refine_there, unit))
-        return item
-    except Exception as error:  # an executor raises what it likes: broken, killed, not picklable
-        reason = (str(error) or type(error).__name__).splitlines()[0]
-        message = (
-            f"A worker died or could not take its task ({reason[:200]}). "
-            "Call refine_many with the same name to continue."
-        )
-        return task.item(None, WorkerError(message))
-
-
-def _refine_there(unit: bytes) -> Item:
-    return asyncio.run(refine_task(cloudpickle.loads(unit)[0]))
-
-
 def _count(item: Item, counts: dict[str, Any]) -> dict[str, Any]:
     counts["passed"] += item.passed
     counts["not judged"] += item.not_judged
@@ -180,7 +140,7 @@ def _count(item: Item, counts: dict[str, Any]) -> dict[str, Any]:
     return shown
 
 
-class BatchTask(NamedTuple):
+class _Task(NamedTuple):
     """One of many tasks, before it runs; its name is the same whenever the batch is run."""
 
     number: int
@@ -194,7 +154,7 @@ class BatchTask(NamedTuple):
         return Item(self.number, self.text, run, error, name)
 
 
-async def refine_task(task: BatchTask) -> Item:
+async def _refine(task: _Task) -> Item:
     """Refine a task to its stop, or resume its run from the journal; errors are in the item."""
     journal = open_journal(task.options.get("journal", True), name=task.name)
     try:
@@ -214,7 +174,7 @@ def _read(options: dict[str, Any]) -> api.Options:
 
 def _make_batch(
     tasks: Iterable[str | Mapping[str, Any]], name: str, options: Mapping[str, Any]
-) -> list[BatchTask]:
+) -> list[_Task]:
     """Return the tasks with their options, each with a name that outlives this process.
 
     The name follows from the task and how often it occurred before, not from its place in the list.
@@ -237,5 +197,5 @@ def _make_batch(
         digest = hashlib.sha256(content).hexdigest()[:_DIGEST_CHARACTERS]
         seen[digest] += 1
         suffix = f".{seen[digest]}" if seen[digest] > 1 else ""
-        batch.append(BatchTask(number, f"{prefix}.{digest}{suffix}", text, {**options, **own}))
+        batch.append(_Task(number, f"{prefix}.{digest}{suffix}", text, {**options, **own}))
     return batch

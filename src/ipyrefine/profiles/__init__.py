@@ -15,7 +15,7 @@ from typing import Any, Self
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from ipyrefine.core.languages import code_language, read_fence
-from ipyrefine.core.model import Criterion, Form, Limits, Record, Task, named_criteria
+from ipyrefine.core.model import Criterion, Form, Limits, Record, Task, named_criteria, refused
 from ipyrefine.errors import UsageError, did_you_mean
 
 _FOLDER = files("ipyrefine.profiles")
@@ -197,28 +197,6 @@ def _validate(content: Mapping[str, Any], subject: str, *, name: str) -> Profile
     try:
         return Profile.model_validate({"name": name, **content})
     except ValidationError as error:
-        raise UsageError(f"{subject} is not valid: {_first_fault(error)}") from None
+        raise UsageError(f"{subject} is not valid: {refused(error, 'it')}") from None
     except TypeError:
         raise UsageError(f"{subject} is not valid: its keys must be text.") from None
-
-
-def _first_fault(error: ValidationError) -> str:
-    first = error.errors()[0]
-    place = ".".join(str(part) for part in first["loc"])
-    if first["type"] == "extra_forbidden":
-        return f"it has no field {place!r}.{_nearest_field(first['loc'])}"
-    if first["type"] in ("missing", "too_short"):
-        return f"it has no {place!r}."
-    if first["loc"] == ("criteria",):
-        return "criteria is a dict of names and definitions."
-    message = first["msg"].removeprefix("Value error, ").replace("valid tuple", "list")
-    return f"{place}: {message[:1].lower()}{message[1:]}." if place else f"{message}."
-
-
-def _nearest_field(place: tuple[int | str, ...]) -> str:
-    """Return the field that was probably meant, as a question; a profile's own limit is one too."""
-    word = str(place[-1])
-    if len(place) > 1:
-        return did_you_mean(word, [*Criterion.model_fields, *Limits.model_fields])
-    limit = did_you_mean(word, Limits.model_fields).replace("mean ", "mean limits.")
-    return did_you_mean(word, Profile.model_fields) or limit
