@@ -11,6 +11,7 @@ of which want code. Every reply is kept at once, so a bench that was stopped goe
 """
 
 import argparse
+import asyncio
 import json
 import re
 from pathlib import Path
@@ -22,7 +23,9 @@ import pandas
 from measure import Replies
 
 from ipyrefine.api import build
+from ipyrefine.core.events import Event
 from ipyrefine.core.model import Limits
+from ipyrefine.core.run import Run
 from ipyrefine.kernel.variables import find
 
 _HERE = Path(__file__).parent
@@ -84,10 +87,13 @@ async def choose(task: Task, model: Replies) -> Row:
         limits=Limits(max_revisions=0, critique="never", max_tokens=_MAX_TOKENS),
         no_checks=["all"],
     )
-    events = aiter(refinement)
-    while refinement.state.setup.words and await anext(events, None):
-        pass
-    await events.aclose()
+
+    def stop(event: Event, run: Run) -> None:
+        if run.setup.words is None:
+            running.cancel()
+
+    running = asyncio.ensure_future(refinement.run(stop))
+    await asyncio.wait([running])
     if refinement.state.setup.words:
         return Row(task, "none")
     return Row(task, "words" if refinement.state.task.form == "prose" else "code")

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import aclosing
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -25,7 +24,7 @@ from kit import (
 
 from ipyrefine.core.decisions import Accept, Continue, Decision, Override
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.events import Event, Stopped, TextDelta, VerdictReached
+from ipyrefine.core.events import Event, Stopped, TextDelta
 from ipyrefine.core.model import Limits, Outcome, Stage, StopReason, Task, Usage
 from ipyrefine.core.ports import Consumer, Delta, Model, Notice, Reply, Request
 from ipyrefine.core.reducer import replay
@@ -556,37 +555,6 @@ async def test_a_refinement_that_is_running_cannot_be_run_a_second_time():
     assert loop.state.stop_reason is StopReason.PASSED
     loop.decide(Continue())
     assert loop.state.stop_reason is StopReason.PASSED, "it waits for the next run"
-
-
-# async for
-
-
-async def test_async_for_gives_each_event_after_it_took_effect_and_waits_for_its_body():
-    model = staged(REPLIES)
-    loop, events = begin(model), list[Event]()
-    async for event in loop:
-        events.append(event)
-        assert isinstance(event, TextDelta) or loop.state.seconds == event.at
-        asked = len(model.requests)
-        for _ in range(10):
-            await asyncio.sleep(0)
-        assert len(model.requests) == asked, event
-    assert [event.type for event in events] == [event.type for event in await whole()]
-    assert loop.state == replay(without_deltas(events))
-    assert_no_task_is_left()
-
-
-async def test_breaking_out_of_async_for_at_any_event_cancels_and_leaves_no_task():
-    events = await whole()
-    for number in range(len(events)):
-        loop = begin()
-        async with aclosing(aiter(loop)) as stream:
-            for _ in range(number + 1):
-                await anext(stream)
-        verdicts = [one.verdict for one in events[: number + 1] if isinstance(one, VerdictReached)]
-        done = bool(verdicts) and verdicts[-1].passed
-        assert loop.state.stop_reason is (StopReason.PASSED if done else StopReason.CANCELLED)
-        assert_no_task_is_left()
 
 
 async def test_the_time_a_person_thinks_between_two_stops_is_not_counted():

@@ -244,7 +244,8 @@ ACTIONS: dict[str, Action] = {
         typed="continue from 0", title="Branch: revise %s next, with the guidance below.",
         record=decisions.Continue),
     "select": Action(
-        typed="continue f1", button="Choose findings to act on…", key="r", take=_select),
+        typed="continue f1", button="Choose findings to act on…", key="r",
+        record=decisions.Continue, take=_select),
     "act": Action(
         button="Act on it", title="Revise the text for this finding alone.",
         record=decisions.Continue),

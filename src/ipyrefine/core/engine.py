@@ -231,30 +231,6 @@ class Refinement:
             await self._drive(partial(self.emit, event), consumers, journal, stops=False)
         return self.state
 
-    async def __aiter__(self) -> AsyncIterator[Event]:
-        """Run to the next stop, yielding each event after it took effect; breaking out cancels."""
-        arrived: asyncio.Queue[Event | None] = asyncio.Queue()
-        waiting: deque[asyncio.Event] = deque()
-
-        async def hand_over(event: Event, run: Run) -> None:
-            taken = asyncio.Event()
-            waiting.append(taken)
-            arrived.put_nowait(event)
-            await taken.wait()
-
-        running = asyncio.create_task(self.run(hand_over))
-        running.add_done_callback(lambda _: arrived.put_nowait(None))
-        try:
-            while (event := await arrived.get()) is not None:
-                yield event
-                waiting.popleft().set()
-            running.result()
-        finally:
-            self._consumers.clear()  # nobody takes what the cancel still has to say
-            for taken in waiting:
-                taken.set()
-            await _cancel(running)
-
     @property
     def sharing(self) -> Sharing:
         """What the models' servers are sent of what code computed."""
@@ -825,18 +801,3 @@ async def _tasks(
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-
-
-async def _cancel(task: asyncio.Task[Any]) -> None:
-    """Cancel a task and see it to its end; a cancel meanwhile goes to the task too."""
-    cancelled = False
-    while not task.done():
-        task.cancel()
-        try:
-            await asyncio.wait([task])
-        except asyncio.CancelledError:
-            cancelled = True
-    if not task.cancelled():
-        task.exception()  # nobody else asks for it
-    if cancelled:
-        raise asyncio.CancelledError
