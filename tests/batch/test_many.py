@@ -1,11 +1,8 @@
 """Many tasks at once: each comes to its own end, and what was paid for is never asked again."""
 
 import asyncio
-import os
 import re
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from multiprocessing import get_context
 from typing import Any
 
 import pytest
