@@ -1,7 +1,6 @@
 """A notebook cell's text as a task or a draft, and what goes back into the cell."""
 
 import os
-import re
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,7 +9,6 @@ from typing import Any
 import pytest
 from shells import new_shell
 
-from ipyrefine.core.model import Material
 from ipyrefine.errors import UsageError
 from ipyrefine.notebook import cell_source
 from ipyrefine.notebook.cell_source import read_code_cell, read_source
@@ -141,88 +139,10 @@ def test_a_stub_below_words_belongs_to_the_task(shell):
     assert (source.text, source.is_draft, source.wish) == (cell, False, "")
 
 
-# The cells above
-
-
 def ran(*sources: str, **variables: Any) -> Any:
     """A shell that ran some cells, and then the one that asks."""
-    history = SimpleNamespace(input_hist_raw=["", *sources, "%%refine --context 2"], outputs={})
+    history = SimpleNamespace(input_hist_raw=["", *sources, "%%refine"], outputs={})
     return SimpleNamespace(history_manager=history, user_ns=variables)
-
-
-async def context(count: int, shell: Any) -> Material:
-    """The cells above, which are there."""
-    material = await cell_source.read_context(shell, count)
-    assert material is not None
-    return material
-
-
-def code(source: str, *outputs: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "code", "source": source, "outputs": list(outputs)}
-
-
-@pytest.fixture
-def page(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The cells that the front-end shows above the running one, to be filled by a test."""
-    cells: list[Any] = []
-
-    async def read(cell_id: str, count: int) -> list[Any]:
-        assert cell_id == "here"
-        return cells[-count:]
-
-    monkeypatch.setattr(cell_source, "source_cell_id", lambda: "here")
-    monkeypatch.setattr(cell_source, "read_cells_above", read)
-    return cells
-
-
-async def test_the_page_says_which_cells_are_above(page):
-    page += [
-        code("far = 0"),
-        {"type": "markdown", "source": "# Prices"},
-        code(
-            "df.head()",
-            {"output_type": "stream", "text": ["one\n", "two\n"]},
-            {"output_type": "execute_result", "data": {"text/plain": "   price"}},
-            {"output_type": "error", "ename": "KeyError", "evalue": "'a'", "traceback": ["long"]},
-        ),
-    ]
-    material = await context(2, ran())
-    assert (material.kind, material.phrase) == ("cells", "2 cells above")
-    assert material.text == (
-        "[markdown cell]\n# Prices\n\n[code cell]\ndf.head()\n[its output]\n"
-        "one\ntwo\n   price\nKeyError: 'a'"
-    )
-
-
-async def test_where_the_page_does_not_answer_the_cells_that_ran_last_are_read_and_named(
-    page, monkeypatch
-):
-    async def silent(cell_id: str, count: int) -> None:
-        return None
-
-    assert await cell_source.read_context(ran(), 3) is None, "a page without cells"
-    monkeypatch.setattr(cell_source, "read_cells_above", silent)
-    material = await context(1, ran("a = 1", "b = 2"))
-    assert (material.phrase, material.text) == ("the cell that ran last", "[code cell]\nb = 2")
-
-
-async def test_secrets_in_cells_are_hidden(page):
-    printed = {"output_type": "stream", "text": "got planted-value and sk-abcdefghijklmnop"}
-    page += [code("API_KEY = 'zzz9'\nurl = 'https://me:zzz9@host'", printed)]
-    material = await context(1, ran(my_password="planted-value"))
-    assert not re.search("zzz9|planted-value|abcdefghijklmnop", material.text)
-
-
-@pytest.mark.parametrize(
-    "broken",
-    [{}, {"source": 3}, {"source": "x", "outputs": [3, {"data": []}, {"output_type": "error"}]},
-     "text", None],
-)  # fmt: skip
-async def test_a_page_that_answers_strangely_breaks_nothing(page, broken):
-    page.append(broken)
-    page.append(code("y"))
-    material = await context(2, ran())
-    assert material.text.endswith("[code cell]\ny")
 
 
 # The cells that define what a cell uses, and the user's standing wishes

@@ -17,7 +17,6 @@ from ipyrefine.notebook.cell_target import (
     Origin,
     Placed,
     put_text,
-    read_cells_above,
 )
 
 ACK = {"op_id": "1", "ok": True, "how": "inserted", "cell_id": "new", "reason": ""}
@@ -158,15 +157,6 @@ async def test_a_replacement_must_name_the_cell_and_its_text(comm, cell_id):
     with pytest.raises(UsageError, match="expected to hold"):
         await put_text("x", op="replace", cell_id=cell_id)
     assert comm.target_name == ""
-
-
-READ = {**ACK, "how": "read", "cell_id": "home", "text": "1 / 0"}
-
-
-async def test_the_cells_above_are_asked_for(comm):
-    above = [{"source": "x"}]
-    assert await played(comm, read_cells_above("home", 2), READ | {"cells": above}) == above
-    assert (comm.data["op"], comm.data["cell_id"], comm.data["count"]) == ("above", "home", 2)
 
 
 class Kernel:

@@ -1,4 +1,4 @@
-"""Read a cell once: as a task or a draft, with what stays above it; and the cells above it."""
+"""Read a cell once: as a task or a draft, with what stays above it; and other cells."""
 
 import ast
 import functools
@@ -37,7 +37,6 @@ from ipyrefine.kernel.redaction import redact, secret_values
 from ipyrefine.notebook.cell_target import (
     Origin,
     button_press,
-    read_cells_above,
     source_cell_id,
     source_cell_text,
 )
@@ -62,8 +61,8 @@ _DEFINES = re.compile(r"(?:#.*\n)*(?:@|(?:async )?def\b|class\b|import\b|from\b)
 _ASKS = re.compile(r"^\s*[¿¡]?[^\W\d]\w* \w.*\?\s*$", re.MULTILINE)
 _LOOKED_AT = 100  # cells, for those that used a name
 LEFT_BY_US = ("refined", "refined_run")
+_CODE = "code cell"
 _SOURCE = 2_000  # characters of the source of a cell above
-_OUTPUT = 800  # characters of all its outputs
 _TOTAL = 6_000  # characters of all cells; the nearest ones count first
 _RULES = 12_000  # characters of standing wishes
 _GAP = re.compile(r"\n[^\S\n]*\n")
@@ -72,7 +71,6 @@ _RAISES = re.compile(r'(?:""".*"""\s*)?raise NotImplementedError\b.*', re.DOTALL
 _EMPTY = re.compile(rf'""".*"""(?:\s*(?:pass|\.\.\.))*|{_RAISES.pattern}', re.DOTALL)
 _FUNCTIONS = (FunctionType, functools._lru_cache_wrapper)
 _DEFINED = (FunctionType, type, ABCMeta, EnumMeta)
-_ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 
 class CellSource(NamedTuple):
@@ -284,33 +282,7 @@ def names_of_judges(shell: Any, args: Namespace, source: CellSource) -> set[str]
     return names_behind(roots, space, shell.history_manager.input_hist_raw[:-1], asked)
 
 
-# The cells above
-
-
-async def read_context(
-    shell: Any, count: int | None, hidden: Set[str] = frozenset()
-) -> Material | None:
-    """Return the cells above the running one, with what they gave; None where there are none.
-
-    Where the front-end cannot name them, they are those that ran last, and the phrase says so. What
-    defines hidden names is left out.
-    """
-    if not count:
-        return None
-    cell_id, name = source_cell_id(), "cell above"
-    cells = await read_cells_above(cell_id, count) if cell_id else None
-    if cells is None:
-        history, name = shell.history_manager, "cell that ran last"
-        numbered = [*enumerate(history.input_hist_raw)][1:-1]  # the running cell is the last one
-        cells = [
-            {"type": "code", "source": source, "outputs": _stored_outputs(history, number)}
-            for number, source in numbered[-count:]
-        ]
-    texts = _texts(cells[-count:], secret_values(shell.user_ns), hidden)
-    if not texts:
-        return None
-    phrase = f"the {name}" if len(texts) == 1 else f"{len(texts)} {name.replace('cell', 'cells')}"
-    return Material(kind="cells", name=name, phrase=phrase, text="\n\n".join(texts))
+# Other cells
 
 
 class RanCell(NamedTuple):
@@ -369,18 +341,19 @@ def read_definitions(
     """
     values = {name: shell.user_ns[name] for name in names if name in shell.user_ns}
     imported = [*_imported_sources(values, "\n".join(own))]
-    wanted, chosen, others = set(names), list[Any](), {one.source for one in used}
+    wanted, chosen = set(names), list[tuple[str, str]]()
+    others = {one.source for one in used}
     for _, source in _cells_run(shell, own):
         is_near = any(name in source for name in wanted)
         defined = wanted.intersection(names_defined(source) if is_near else ())
         if defined or source in others:
-            chosen.insert(0, {"type": "code", "source": source})
+            chosen.insert(0, (_CODE, source))
             wanted -= defined.difference(names_in_code(source))
     texts = _texts([*imported, *chosen], secret_values(shell.user_ns), hidden)
     labels = [text[1:].partition("]")[0] for text in texts]
-    count = labels.count("code cell")
+    count = labels.count(_CODE)
     phrases = ["the code of " + ("a cell" if count == 1 else f"{count} cells")] if count else []
-    phrases += [f"the code of {one}" for one in dict.fromkeys(labels) if one != "code cell"]
+    phrases += [f"the code of {one}" for one in dict.fromkeys(labels) if one != _CODE]
     if not phrases:
         return None
     phrase, text = ", ".join(phrases), "\n\n".join(texts)
@@ -407,8 +380,8 @@ class _NoConstants(ast.NodeTransformer):
         return ast.Constant(...) if display or is_text else node
 
 
-def _imported_sources(values: Mapping[str, Any], text: str) -> Iterator[dict[str, str]]:
-    """Yield the sources from files beside the notebook, in the form of a notebook's cells.
+def _imported_sources(values: Mapping[str, Any], text: str) -> Iterator[tuple[str, str]]:
+    """Yield the sources from files beside the notebook, each with its file.
 
     A module in `values` brings only what the cell names below it.
     """
@@ -424,7 +397,7 @@ def _imported_sources(values: Mapping[str, Any], text: str) -> Iterator[dict[str
             if module and lies_here(module):
                 with suppress(OSError, TypeError, SyntaxError):  # its file is gone or another one
                     file, source = os.path.relpath(vars(module)["__file__"]), inspect.getsource(one)
-                    yield {"type": "code", "file": file, "source": source}
+                    yield file, source
 
 
 def read_rules(path: str) -> Material | None:
@@ -455,55 +428,18 @@ def read_rules(path: str) -> Material | None:
     return Material(kind="rules", name=name, phrase=name, text=text) if text else None
 
 
-def _stored_outputs(history: Any, number: int) -> list[dict[str, Any]]:
-    """Return what IPython keeps of a cell's outputs, in the form of a notebook's."""
-    found = list[dict[str, Any]]()
-    for output in getattr(history, "outputs", {}).get(number, ()):
-        if output.output_type in ("out_stream", "err_stream"):
-            found.append({"output_type": "stream", "text": output.bundle.get("stream", "")})
-        else:
-            found.append({"output_type": "display_data", "data": output.bundle})
-    error = getattr(history, "exceptions", {}).get(number)
-    return [*found, {"output_type": "error", **error}] if isinstance(error, dict) else found
-
-
-def _outputs(outputs: Any) -> str:
-    parts = []
-    for output in outputs or ():
-        match output:
-            case {"output_type": "stream", "text": text} | {"data": {"text/plain": text}}:
-                parts.append(_text(text))
-            case {"output_type": "error"}:
-                parts.append(f"{_text(output.get('ename'))}: {_text(output.get('evalue'))}")
-    return _ANSI.sub("", "\n".join(part.rstrip("\n") for part in parts if part))
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, list | tuple):
-        return "".join(part for part in value if isinstance(part, str))
-    return value if isinstance(value, str) else ""
-
-
-def _texts(cells: Iterable[Any], secrets: list[str], hidden: Set[str]) -> list[str]:
-    """Return cells as text without secrets and hidden names, as many as there is room for."""
+def _texts(cells: Iterable[tuple[str, str]], secrets: list[str], hidden: Set[str]) -> list[str]:
+    """Return sources below what they are from, without secrets and hidden names, as room allows."""
     texts, room = list[str](), _TOTAL
-    for cell in reversed([cell for cell in cells if isinstance(cell, dict)]):
-        whole, outputs = _text(cell.get("source")).strip(), _outputs(cell.get("outputs"))
-        is_code = cell.get("type") == "code"
-        source = without_names(whole, hidden) if is_code else whole
-        outputs *= source == whole
-        if not source:
-            continue
+    for label, whole in reversed([*cells]):
         # Cut roughly first, so that hiding secrets takes bounded time; a cut secret is hidden too.
-        source = _cut(redact(source[: 2 * _SOURCE], secrets), _SOURCE)
-        kind = "code cell" if is_code else "markdown cell"
-        text = f"[{cell.get('file') or kind}]\n{source}"
-        if outputs:
-            text += f"\n[its output]\n{_cut(redact(outputs[: 2 * _OUTPUT], secrets), _OUTPUT)}"
+        source = without_names(whole.strip(), hidden)[: 2 * _SOURCE]
+        text = f"[{label}]\n{_cut(redact(source, secrets), _SOURCE)}"
         if len(text) > room:
             break
-        room -= len(text)
-        texts.append(text)
+        if source:
+            room -= len(text)
+            texts.append(text)
     return texts[::-1]
 
 

@@ -31,7 +31,6 @@ from ipyrefine.notebook.cell_source import (
     is_words,
     latest_cells,
     names_of_judges,
-    read_context,
     read_definitions,
     read_rules,
     read_source,
@@ -96,11 +95,9 @@ async def start_cell(
     source = read_source(args, body, magics.shell)
     if args.change and not (args.task or args.cell):
         source = source._replace(is_draft=True)
-    hidden = names_of_judges(magics.shell, args, source)
-    above = await read_context(magics.shell, args.context, hidden)
 
     async def begin(form: Form | None = None) -> Made:
-        return make_run(magics, args, source, key, form=form, cells=[above] if above else [])
+        return make_run(magics, args, source, key, form=form)
 
     try:
         made = await begin()
@@ -251,8 +248,7 @@ def make_run(
         hidden=hidden,
         **_how_to_copy(magics, args),
     )
-    shown = any(one.kind == "cells" and not one.computed for one in read.cells)
-    code = None if shown else read_definitions(magics.shell, used.names, own, before, hidden)
+    code = read_definitions(magics.shell, used.names, own, before, hidden)
     rules = read_rules(magics.rules) if magics.rules else None
     cells = [*read.cells, *filter(None, [code, rules])]
     read = replace(read, profile=profile, variables=used, cells=cells)

@@ -319,16 +319,6 @@ async def read_cell(cell_id: str) -> dict[str, Any] | None:
     return {"source": answer.text, "outputs": []}
 
 
-async def read_cells_above(cell_id: str, count: int) -> list[Any] | None:
-    """Return the front-end's cells above a cell; None where it cannot say.
-
-    Each has ``type``, ``source`` and ``outputs``, these as in a notebook's file.
-    """
-    if not hears_comms_while_running():
-        return None
-    return (await _ask("above", cell_id, count=count)).cells
-
-
 async def keep_settings(values: Mapping[str, Any]) -> bool:
     """Have JupyterLab keep settings of ours for later kernels; return whether it does."""
     return (await _ask("settings", None, settings=values)).ok

@@ -11,7 +11,6 @@ from typing import Any
 
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.model import Fault, Material, Task
-from ipyrefine.core.points import first_line
 from ipyrefine.core.ports import Check
 from ipyrefine.core.sharing import fault_sentence, is_type
 from ipyrefine.core.syntax import try_parse
@@ -27,9 +26,7 @@ from ipyrefine.notebook.cell_source import (
     LEFT_BY_US,
     CellSource,
     cell_key,
-    names_of_judges,
     read_code_cell,
-    read_context,
     visible_names,
 )
 from ipyrefine.notebook.cell_start import make_run, show_decided
@@ -81,9 +78,7 @@ async def start_fix(magics: Any, words: list[str], placeholder: Placeholder) -> 
     # The user's own goal may ask for other names.
     keeps = [] if args.goal else _names_to_keep(source.text, failure)
     args.goal = f"{goal}\n\n{args.goal}" if args.goal else goal
-    hidden = names_of_judges(magics.shell, args, source)
-    above = await read_context(magics.shell, args.context, hidden)
-    cells = [*([above] if above else []), _traceback(failure, source.text)]
+    cells = [_traceback(failure, source.text)]
     near = _near_names(source.text, visible_names(magics.shell))
     origin = Origin(args.cell, failure.source, source.head) if args.cell else None
     source = source._replace(origin=origin)
@@ -207,26 +202,24 @@ async def _rerun(
 ) -> tuple[Check, ...]:
     run, *others = refinement.checks
     draft, summary = refinement.state.setup.draft or "", failure.summary
-    fault: str | None = ""
-    failed = _failed(run, summary, _as_data(failure))
+    failed, runs = _failed(run, summary, _as_data(failure)), False
     if not failure.is_syntax:  # which it has everywhere
         try:
             evidence = await run(draft, refinement.state.task)
         except CheckNotRun as error:
             evidence = Result(name=run.name, not_run=True, shows=str(error))
-        shows, faults = evidence.shows, failed.faults
-        if evidence.passed and not evidence.conditions:
-            fault, runs = None, "In the sandbox it does not fail."
-            failed = _failed(run, f"{summary}\n{runs} {shows}", *faults, Fault(words=runs))
-        elif evidence.passed is not False:
-            failed = _failed(run, f"{summary}\n{shows}", *faults)
-        elif _kind(evidence) == failure.kind:
+        faults = (*failed.faults, *evidence.faults)
+        runs = bool(evidence.passed and not evidence.conditions)
+        if runs:
+            words = "In the sandbox it does not fail."
+            failed = _failed(
+                run, f"{summary}\n{words} {evidence.shows}", *faults, Fault(words=words)
+            )
+        elif evidence.passed is False and failure.kind in evidence.shows.partition(":")[0]:
             failed = evidence
         else:
-            fault = _kind(evidence)
-            detail = f"{summary}\nIn the sandbox it fails differently: {shows}"
-            failed = _failed(run, detail, *faults, *evidence.faults)
-    return (Rerun(run, draft, failed, lines, fault), *others)
+            failed = _failed(run, f"{summary}\n{evidence.shows}", *faults)
+    return (Rerun(run, draft, failed, lines, runs), *others)
 
 
 def _failed(check: Check, detail: str, *faults: Fault) -> Result:
@@ -235,34 +228,26 @@ def _failed(check: Check, detail: str, *faults: Fault) -> Result:
     )
 
 
-def _kind(evidence: Result) -> str:
-    fault = first_line(evidence.shows)
-    name = fault.partition(":")[0].partition(" (line")[0].rpartition(".")[2]
-    return name if name.isidentifier() else fault
-
-
 @dataclass
 class Rerun:
     """The check `run` for a cell whose failure is known already.
 
-    A text that lacks one of the cell's lines for IPython fails. One that fails as nothing but the
-    sandbox makes the cell fail is not judged, and neither is one that runs where the cell does,
-    too.
+    A text that lacks one of the cell's lines for IPython fails. One that runs where the cell does,
+    too, is not judged.
 
     Attributes:
         check: runs a text.
         draft: the cell's code.
         evidence: what is known of it.
         lines: its lines for IPython.
-        sandbox_fault: how it fails in the sandbox only; empty where it fails as in the notebook,
-            None where it runs.
+        runs: whether it runs in the sandbox.
     """
 
     check: Check
     draft: str
     evidence: Result
     lines: tuple[str, ...]
-    sandbox_fault: str | None
+    runs: bool
 
     @property
     def name(self) -> str:
@@ -278,11 +263,7 @@ class Rerun:
             line = f"It must keep this line for IPython: {missing[0]}"
             return _failed(self.check, line, Fault(words=line))
         evidence = await self.check(text, task)
-        if evidence.failed and _kind(evidence) == self.sandbox_fault:
-            why = "Not run: the sandbox stops it, as it stops the failed cell."
-            detail = f"{why} {first_line(evidence.shows)}"
-        elif evidence.passed and self.sandbox_fault is None:
-            detail = "Not tried: the failed cell does not fail in the sandbox either. Run it here."
-        else:
+        if not (evidence.passed and self.runs):
             return evidence
+        detail = "Not tried: the failed cell does not fail in the sandbox either. Run it here."
         return evidence.replace(passed=None, not_run=True, shows=detail)

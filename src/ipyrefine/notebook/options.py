@@ -100,7 +100,6 @@ def _parse_language(text: str) -> str:
 # The options
 
 
-_FLAG = ("yes", "no")
 # How values are read, of options and of settings: by a function, or as one of these words.
 _READ: dict[str, Callable[[str], Any] | Sequence[str]] = {
     **dict.fromkeys(("max_revisions", "max_tokens", "min_findings", "seed"), int),
@@ -109,7 +108,7 @@ _READ: dict[str, Callable[[str], Any] | Sequence[str]] = {
         limit: get_args(Limits.model_fields[limit].annotation)
         for limit in ("base", "critique", "memory", "revise")
     },
-    **dict.fromkeys(("journal", "quiet", "unconfined"), _FLAG),
+    **dict.fromkeys(("journal", "quiet", "unconfined"), ("yes", "no")),
     "above": _parse_count,
     "api_key_env": _parse_variable,
     "apply": ("ask", "insert", "replace", "none"),
@@ -138,16 +137,11 @@ def spell(name: str) -> str:
 
 
 def _setting(name: str, value: str) -> str:
-    """Return a setting as it is typed, with the value where that fits; a key is never repeated."""
-    words = choices(name)
-    if name == "api_key_env" or not value:
-        value = "NAME" if name == "api_key_env" else "VALUE"
-    if words and value not in words:
-        return f"--set {name}={'yes' if 'yes' in words else '|'.join(words)}"
-    return f"--set {shlex.quote(f'{name}={value}')}"
+    """Return a setting as it is typed; a key is never repeated."""
+    value = "NAME" if name == "api_key_env" else value or "|".join(choices(name)) or "VALUE"
+    return f"--set {shlex.quote(f'{name}={value}')}" if " " in value else f"--set {name}={value}"
 
 
-_DASHES = ("–", "—", "−")  # noqa: RUF001 - as editors of prose make them of hyphens
 _SET = "--set:"  # what a setting's name starts with for the parser
 
 
@@ -177,10 +171,7 @@ class MagicParser(argparse.ArgumentParser):
                 value = unknown[1]
             kind = "setting" if name.startswith(_SET) else "option"
             shown, hint = name.removeprefix(_SET), f".{self.instead(name, value)}"
-            if name.startswith(_DASHES):
-                plain = name.lstrip("".join(_DASHES))
-                hint = f". Type it with hyphens: {'-' * min(len(plain), 2)}{plain}"
-            elif not name.startswith("-") and not hint.startswith(". Type"):
+            if not name.startswith("-") and not hint.startswith(". Type"):
                 hint = '; put a value of several words in quotes like "this"'
             self.error(f"There is no {kind} {shown}{hint}")
         options.journal = options.journal != "no"
@@ -204,9 +195,6 @@ class MagicParser(argparse.ArgumentParser):
         """Return what to type for an unknown option or setting, with its value; or nothing."""
         name = typed.removeprefix(_SET).strip("-").replace("-", "_")
         known = {one.strip("-").replace("-", "_"): one for one in self.options if len(one) > 2}
-        known |= {f"no_{one}": _setting(one, "no") for one in SETTINGS if "no" in choices(one)}
-        words = ((one, word) for one in SETTINGS for word in choices(one) if word not in _FLAG)
-        known |= {word: _setting(one, word) for one, word in words}
         known |= {one: _setting(one, value) for one in SETTINGS}
         near = next(iter(difflib.get_close_matches(name, known, n=1)), "")
         if near != name or not name:

@@ -7,13 +7,12 @@
  *
  *   {op: "insert" | "replace", op_id, cell_id, text, cell_type: "code" | "markdown", expected_source, run}
  *   {op: "read", op_id, cell_id}
- *   {op: "above", op_id, cell_id, count}
  *   {op: "settings", op_id, settings}
  *
  * It is answered with one message, and the kernel then closes the comm:
  *
  *   {op_id, ok, how: "inserted" | "replaced" | "already" | "read" | "refused", cell_id, reason, text?,
- *    cells?: [{type, source, outputs}]}
+ *    cells?: [{outputs}]}
  *
  * With `run`, the cell that holds the text then is run.
  */
@@ -176,6 +175,9 @@ function replace(place, request) {
   return { ok: true, how: "replaced", cell_id: request.cell_id, reason: "" };
 }
 
+/** How many characters of an error are sent. */
+const EXCERPT = 4000;
+
 function read(place, request) {
   const { panel, home } = place;
   if (!home) {
@@ -183,50 +185,13 @@ function read(place, request) {
   }
   const index = indexOf(panel, hasId(request.cell_id));
   const text = textOf(sharedNotebook(panel).cells[index]);
-  const cells = [cellText(panel.content.model.cells.get(index))];
-  return { ok: true, how: "read", cell_id: request.cell_id, reason: "", text, cells };
-}
-
-/** How many characters of a cell's source, or of one of its outputs, are sent. */
-const EXCERPT = 4000;
-
-function excerpt(text) {
-  return String(Array.isArray(text) ? text.join("") : (text ?? "")).slice(0, EXCERPT);
-}
-
-/** An output as in a notebook's file, its text only and cut. */
-function outputText(output) {
-  const { output_type, ename, evalue } = output;
-  if (output_type === "error") {
-    return { output_type, ename: excerpt(ename), evalue: excerpt(evalue) };
-  }
-  if (output_type === "stream") {
-    return { output_type, text: excerpt(output.text) };
-  }
-  return { output_type, data: { "text/plain": excerpt((output.data || {})["text/plain"]) } };
-}
-
-/** A cell as in a notebook's file, its texts cut. */
-function cellText(model) {
-  return {
-    type: model.type,
-    source: excerpt(textOf(model.sharedModel)),
-    outputs: model.outputs ? model.outputs.toJSON().slice(0, 20).map(outputText) : [],
+  const outputs = panel.content.model.cells.get(index).outputs?.toJSON() ?? [];
+  const errors = outputs.filter(({ output_type }) => output_type === "error");
+  const cut = ({ output_type, ename, evalue }) => {
+    return { output_type, ename: String(ename).slice(0, EXCERPT), evalue: String(evalue).slice(0, EXCERPT) };
   };
-}
-
-function above(place, request) {
-  const { panel, home } = place;
-  if (!home) {
-    return refused("no-cell");
-  }
-  const index = indexOf(panel, hasId(request.cell_id));
-  const models = panel.content.model.cells;
-  const cells = [];
-  for (let n = Math.max(0, index - request.count); n < index; n++) {
-    cells.push(cellText(models.get(n)));
-  }
-  return { ok: true, how: "read", cell_id: request.cell_id, reason: "", cells };
+  const cells = [{ outputs: errors.map(cut) }];
+  return { ok: true, how: "read", cell_id: request.cell_id, reason: "", text, cells };
 }
 
 /** Carry out a request at a place; once per `op_id`, however often it is asked. */
@@ -244,9 +209,6 @@ function perform(place, request) {
   }
   if (request.op === "read") {
     return read(place, request);
-  }
-  if (request.op === "above") {
-    return above(place, request);
   }
   return request.op === "replace" ? replace(place, request) : refused("unknown-op");
 }
