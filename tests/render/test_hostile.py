@@ -80,7 +80,6 @@ def html_of(run: Run) -> str:
         messages += [{"action": "fold", "fields": one} for one in folds]
         forms = ("edit", "finding", "criteria", "select")
         messages += [{"action": "open", "fields": {"name": name}} for name in forms]
-        messages.append({"action": "compare"})
         for message in messages:
             panel.widget._handle_custom_msg(message, [])
     finally:

@@ -283,8 +283,6 @@ class Panel:
             case "show":
                 number = fields.get("iteration")
                 self._view = view._replace(iteration=None if number is None else int(number))
-            case "compare":
-                self._view = view._replace(best=not view.best)
             case "fold":
                 folds = view.folds | {name} if fields.get("open") else view.folds - {name}
                 self._view = view._replace(folds=folds)

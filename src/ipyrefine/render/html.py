@@ -33,7 +33,6 @@ from ipyrefine.render.formatting import prose, sentence_html
 from ipyrefine.render.progress import WRITING
 
 PARTS = ("top", "form", "text", "ask", "notices", "results", "evidence", "guide", "foot")
-_MOST_COLUMNS = 3  # of outputs that differ
 _CLASSES = re.compile(r'class="([^"]*)"')
 _RULE = re.compile(r"(([^{}]+)\{(?:[^{}]|\{[^{}]*\})*\})")
 _BRACKETS, _NAME = re.compile(r"\([^()]*\)"), re.compile(r"\.(rf-[\w-]+)")
@@ -67,7 +66,6 @@ class View(NamedTuple):
     """What a person looks at."""
 
     iteration: int | None = None  # the one to show; None follows the run
-    best: bool = False  # whether texts are compared with the best one instead of their parent
     form: str = ""  # which form is open; empty for none
     finding: str = ""  # the finding that the form is about; empty for none
     folds: frozenset[str] = frozenset()  # the names of the open folds
@@ -295,8 +293,6 @@ def _top_context(run: Run, view: View, about: Iteration | None) -> dict[str, Any
 def _text_context(run: Run, view: View, about: Iteration, basis: str) -> dict[str, Any]:
     form, language = run.task.form, run.task.language
     other = about.parent
-    if view.best and run.best is not None and run.best != about.number:
-        other = run.best
     old = None if other is None else run.iterations[other].text
     open_ = [one for one in run.cells(about) if one.is_open and one.point.place]
     pinned = _pin(run, about, open_) if form == "prose" else {}
@@ -307,19 +303,9 @@ def _text_context(run: Run, view: View, about: Iteration, basis: str) -> dict[st
         def revert(hunk: int) -> str:
             return str(make.revert_button(about.number, other, hunk))
 
-    own, all_texts = blocks.outputs(about), "texts" in view.folds
-    others = [] if other is None else [run.iterations[other]]
-    found = {about.number: own}
-    for one in others if own else ():
-        outputs = blocks.outputs(one)
-        if outputs and outputs not in found.values() and len(found) < _MOST_COLUMNS:
-            found[one.number] = outputs
-    accounts = {
-        number: blocks.account(run, run.iterations[number], alone=number != about.number)
-        for number in found
-    }
+    own, account = blocks.outputs(about), blocks.account(run, about)
     data = blocks.data_questions(run, about)
-    grid = blocks.checks(run, about, view.waiting, every=all_texts)
+    grid = blocks.checks(run, about, view.waiting, every="texts" in view.folds)
     rows = [one for block in (*data, *grid) for one in block.lines if one.asks]
     asked = (one for one in rows if one.choices or one.asks == "open")
     asks = next((one for one in asked if not one.word), None)  # the first that buttons settle
@@ -327,12 +313,11 @@ def _text_context(run: Run, view: View, about: Iteration, basis: str) -> dict[st
     lost = any(one.kind == "unchanged" for one in about.effects.values())
     return {
         "data_questions": data,
-        # Next to another text whose outputs differ.
-        "accounts": accounts if accounts[about.number] else {},
+        "account": account,
         "same_outputs": own and other is not None and blocks.outputs(run.iterations[other]) == own,
         "other": other,
         "pinned": pinned,
-        "lost": blocks.lost(run, about) if other == about.parent else [],
+        "lost": blocks.lost(run, about),
         "unchanged": old is not None and plain(old) == plain(about.text),
         "parts": _stretches(about.text, old, form, language, pinned, open_, revert),
         "failure": blocks.failure(about),
