@@ -98,15 +98,3 @@ async def test_of_two_notebooks_on_one_kernel_the_one_with_the_cell_gets_the_tex
     await lab.run_and_wait(1)
     await lab.wait_output(1, "inserted -")
     assert len(await lab.cell_sources()) == 3
-
-
-async def test_of_two_windows_on_one_notebook_only_the_focused_one_acts(lab: Lab) -> None:
-    away = await lab.open([WHILE_RUNNING], own_window=True)
-    await away.evaluate("document.hasFocus = () => false;")
-    await lab.open_again()
-    await lab.run_and_wait(0)
-    await lab.wait_output(0, "inserted -")
-    assert len(await lab.cell_sources()) == 2
-    lab.page = away
-    await away.wait_for_timeout(1_000)  # twice as long as the other window defers
-    assert len(await lab.cell_sources()) == 1

@@ -5,7 +5,6 @@ from typing import Any
 
 from judging import criticises, is_critic
 from lab_driver import APPS, STARS, App, Lab
-from nbformat import v4
 from openai_server import ScriptedServer
 
 OLD = "import math\n\ndef area(r):\n    # of a circle\n    return math.pi * r\n\nprint(area(2))"
@@ -67,59 +66,6 @@ async def test_a_difference_is_read_and_accepted_in_the_cells_own_editor(
     await page.locator(".jp-Notebook .cm-content").first.click()
     await page.keyboard.press("Control+z")
     await lab.wait_source(0, OLD)
-
-
-async def test_windows_line_ends_have_their_difference_and_a_persons_edit_takes_it_away(
-    lab: Lab, model: ScriptedServer
-) -> None:
-    page = await lab.open([OLD.replace("\n", "\r\n"), OLD], model=model)
-    await improve(lab)
-    await page.locator(ADDED).wait_for()
-    assert len(await lines(lab, GONE)) == 2
-    await page.locator(DECIDE).get_by_role("button", name="Accept").click()
-    await page.locator(DECIDE).wait_for(state="detached")
-    shown = "panel.content.widgets[0].model.sharedModel.getSource() === arg"
-    shown += " && panel.content.widgets[0].editor.editor.state.doc.toString() === arg"
-    await lab.wait_for(shown, NEW)
-    await lab.wait_closed()
-    await page.locator(".jp-Notebook .cm-content").first.click()
-    await page.keyboard.press("Control+z")
-    await lab.wait_for(shown, OLD)
-    await lab.wait_idle()
-    await lab.select(2)
-    await improve(lab, 2)
-    await page.locator(DECIDE).wait_for()
-    await page.locator(".jp-Notebook .jp-Cell").nth(2).locator(".cm-line").first.click()
-    await page.keyboard.press("Home")
-    await page.keyboard.type("# mine\n")
-    await page.locator(DECIDE).wait_for(state="detached")
-    assert (await lab.cell_sources())[2] == f"# mine\n{OLD}"
-    await lab.press("accept")
-    await lab.wait_output(3, "changed since")
-    assert (await lab.cell_sources())[2] == f"# mine\n{OLD}"
-
-
-@APPS
-async def test_words_show_their_source_while_it_may_change_whether_rendered_or_edited(
-    lab: Lab, model: ScriptedServer, app: App
-) -> None:
-    page = await lab.open([v4.new_markdown_cell(WORDS), "last = 1"], app=app, model=model)
-    rendered = "panel.content.widgets[0].rendered"
-    word, source = {"lab": ("Accept", BETTER), "notebook": ("Reject", WORDS)}[app]
-    for edited in (False, True):
-        if edited:
-            await lab.set_source(0, WORDS)
-            await page.locator(".jp-MarkdownOutput").first.dblclick()
-        assert await lab.evaluate(f"return {rendered};") is not edited
-        await improve(lab)
-        await page.locator(ADDED).wait_for()
-        assert await lines(lab, ADDED) == [BETTER]
-        assert await page.locator(ADDED).is_visible()
-        await page.locator(DECIDE).get_by_role("button", name=word).click()
-        if not edited:
-            await lab.wait_for(rendered)
-        await lab.wait_source(0, source)
-        await lab.wait_idle()
 
 
 @APPS

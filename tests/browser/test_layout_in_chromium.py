@@ -54,19 +54,3 @@ async def test_a_head_and_a_check_with_its_cross_are_one_line(browser: Any, widt
     assert len(heights) == 3
     assert max(heights) < 36
     await page.close()
-
-
-async def test_1600_words_with_twelve_changes_are_read_in_a_screen_and_a_half(browser: Any) -> None:
-    said = "In paragraph {} the council of our town thinks for the {}th time about its bridge."
-    paragraphs = [[said.format(n, k) for k in range(7)] for n in range(14)]
-    old = "\n\n".join(map(" ".join, paragraphs))
-    for change in range(12):
-        paragraphs[change + 1][change % 7] += " Nobody asked why."
-    new = "\n\n".join(map(" ".join, paragraphs))
-    draft = Iteration(number=0, text=old, author="user")
-    run = make(draft, Iteration(number=1, parent=0, text=new, verdict=PASSES), form="prose")
-    page = await browser.new_page(viewport={"width": 1010, "height": 900})
-    await page.set_content(page_html(before=panel_html(panel_parts(run, View()), "id")))
-    assert await page.locator("ins").count() == 12
-    assert (await page.locator("section.rf").bounding_box())["height"] < 1.5 * 900
-    await page.close()

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from judging import is_critic
-from lab_driver import APPS, App, Lab
+from lab_driver import App, Lab
 from openai_server import ScriptedServer
 
 CELL = "%%refine -n 1 --min-findings 2\nWrite inc(n), which adds one."
@@ -36,28 +36,6 @@ async def start(lab: Lab, model: ScriptedServer, cell: str = CELL, **options: An
     page = await lab.start(model, cell, "1 + 1", height=1700, **options)
     await lab.panel('[data-action="continue"]').wait_for()
     return page
-
-
-@APPS
-async def test_a_revision_acts_on_ticked_findings_and_on_the_users_own(
-    lab: Lab, model: ScriptedServer, app: App
-) -> None:
-    page = await start(lab, model, app=app)
-    await lab.press("open", menu="More", name="finding")
-    await lab.panel('[name="problem"]:focus').wait_for()
-    await page.keyboard.type("It must reject text.")
-    await lab.press("add")
-    await lab.panel(".rf-finding", "It must reject text.").wait_for()
-    await lab.press("open", menu="More", name="select")
-    await lab.panel('[name="points"][value="f1"]').uncheck()
-    asked = len(model.requests)
-    await lab.press("select")
-    await lab.panel(".rf-step", "Revision 2").wait_for()
-    await lab.wait_idle()
-    prompts = [body["messages"][-1]["content"] for body in model.bodies[asked:]]
-    [revision] = [prompt for prompt in prompts if "Here is the text." in prompt]
-    assert "It must reject text." in revision
-    assert "The name says little." not in revision
 
 
 async def test_every_control_menu_and_key_works_without_a_mouse(

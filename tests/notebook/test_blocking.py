@@ -1,7 +1,6 @@
 """`%%refine` where its caller cannot await: in other magics, scripts, threads and programs."""
 
 import asyncio
-import threading
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -91,42 +90,12 @@ def test_a_synchronous_caller_has_the_text_when_the_call_returns(shell, runner, 
     assert result.result is True
 
 
-@pytest.mark.parametrize(
-    "cell",
-    [f"await {CALL}", f"x = await {CALL}", f"async def go():\n    await {CALL}\nawait go()"],
-)
-def test_a_call_that_is_awaited_by_hand_works(shell, cell):
-    run_cell(shell, cell).raise_error()
-    assert "inc" in shell.user_ns["refined"]
-
-
 @pytest.mark.parametrize("cell", [CELL, CALL])
 def test_a_call_as_the_last_line_displays_nothing_of_its_own(shell, runner, cell):
     with capture_output() as captured:
         assert runner(shell, cell).result is None
     assert "return n + 1" in captured.stdout
     assert "Out[" not in captured.stdout
-
-
-def test_a_command_inside_a_block_is_carried_out(shell, runner):
-    runner(shell, CELL)
-    runner(shell, "if True:\n    %refine accept").raise_error()
-    assert shell.user_ns["refined_run"].stop_reason == "accepted"
-
-
-def test_a_thread_may_refine(shell):
-    thread = threading.Thread(target=exec, args=(CALL, {"get_ipython": lambda: shell}))
-    thread.start()
-    thread.join()
-    assert "inc" in shell.user_ns["refined"]
-
-
-@pytest.mark.parametrize(("name", "text"), [("script.py", CALL), ("script.ipy", CELL)])
-def test_run_runs_a_script_that_refines(shell, runner, tmp_path, name, text):
-    script = tmp_path / name
-    script.write_text(text)
-    runner(shell, f"%run {script}").raise_error()
-    assert "inc" in shell.user_ns["refined"]
 
 
 # In a real kernel
