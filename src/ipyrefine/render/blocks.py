@@ -816,8 +816,8 @@ def failure(text: Iteration) -> Paragraph:
 
 
 def _listed(title: str, items: Iterable[str]) -> list[Paragraph]:
-    text = "\n".join(items)
-    return [Paragraph(text, lead=f"{title}:")] if text else []
+    text = "".join(f"\n\N{EN DASH} {one}" for one in items)
+    return [Paragraph(text, lead=title)] if text else []
 
 
 # A whole run
