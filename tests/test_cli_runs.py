@@ -54,7 +54,7 @@ async def journalled() -> None:
     (["history", "-n", "-1"], "greeting"),
     (["export", "\udcff", "x.json"], "There is no run '\\udcff' in the journal."),
     (["export", "1", "\udcff\0.json"], "cannot be written (embedded null byte)."),
-    (["verify", "\0.ipynb"], "cannot be read ("),
+    (["check", "\0.ipynb"], "cannot be read ("),
     (["report", "x" * 300 + ".ipynb"], "cannot be read (File name too long)."),
 ])  # fmt: skip
 def test_a_name_that_none_can_have_is_a_sentence(ipyrefine, words, sentence):

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ipyrefine.core.ports import Delta, Reply, Request
     from ipyrefine.core.run import Run
     from ipyrefine.errors import RefineError
+    from ipyrefine.looks import Look, look
     from ipyrefine.notebook.widget import Panel
     from ipyrefine.providers.choose import choose_model
     from ipyrefine.session.record import load
@@ -38,6 +39,7 @@ __all__ = [
     "Delta",
     "Item",
     "Limits",
+    "Look",
     "Panel",
     "RefineError",
     "Refinement",
@@ -49,6 +51,7 @@ __all__ = [
     "choose_model",
     "load",
     "load_ipython_extension",
+    "look",
     "refine",
     "refine_many",
     "table",
@@ -59,6 +62,7 @@ _HOME = {
     "Delta": "ipyrefine.core.ports",
     "Item": "ipyrefine.batch.refine_many",
     "Limits": "ipyrefine.core.model",
+    "Look": "ipyrefine.looks",
     "Panel": "ipyrefine.notebook.widget",
     "RefineError": "ipyrefine.errors",
     "Refinement": "ipyrefine.core.engine",
@@ -69,6 +73,7 @@ _HOME = {
     "build": "ipyrefine.api",
     "choose_model": "ipyrefine.providers.choose",
     "load": "ipyrefine.session.record",
+    "look": "ipyrefine.looks",
     "refine": "ipyrefine.api",
     "refine_many": "ipyrefine.batch.refine_many",
     "table": "ipyrefine.batch.texts",

@@ -17,6 +17,7 @@ from typing import Any
 
 import nbformat
 
+from ipyrefine import agents, notebook_check
 from ipyrefine.core.model import Outcome, StopReason
 from ipyrefine.core.run import Run
 from ipyrefine.core.syntax import NO_VALUE, read_literal
@@ -29,9 +30,7 @@ from ipyrefine.render.escape import plain
 from ipyrefine.session import classroom
 from ipyrefine.session.export import export
 from ipyrefine.session.history import MAX_LISTED, history
-from ipyrefine.session.record import NOTEBOOK, load, read_json, write_file
-from ipyrefine.session.verify import NOT_RUN, verify
-from ipyrefine.session.verify import exit_status as verify_status
+from ipyrefine.session.record import NOTEBOOK, load, write_file
 
 PASSED, UNMET, FAILED, NOT_JUDGED, NOTHING = range(5)  # exit statuses of `run`
 _STATUS = (
@@ -39,10 +38,11 @@ _STATUS = (
     "2 when a cell failed or the notebook could not be executed, 3 when none failed to pass but at "
     "least one was not judged, 4 when there was no %%refine cell."
 )
-_VERIFIED = (
-    "Exit status: 0 when all that was run holds, 1 when a test fails, a record is damaged or its "
-    "cell changed since, 3 when nothing could be run or a verdict rests on what can't be run from "
-    "the file, such as your tests or a critic's reading, 4 when there are no tests."
+_CHECKED = (
+    "Cells run for real, in the notebook's folder, and once more where something differs. What "
+    "differs between two runs is chance. Exit status: 0 when all is as saved (what is by chance, "
+    "never run or not saved is told), 1 when a cell differs or failed, 2 when a notebook could not "
+    "be run."
 )
 _HANDED = (
     "A solution is a fold (<details>) whose summary has that word, or a cell with the tag "
@@ -129,15 +129,23 @@ def _parser() -> argparse.ArgumentParser:
     writing.add_argument("--force", action="store_true", help="replace an existing file")
     writing.set_defaults(action=_export)
 
-    verifying = add_command(
-        "verify", "run the tests of a notebook's records again, without a model", epilog=_VERIFIED
+    checking = add_command(
+        "check", "run notebooks and compare what they give with what is saved", epilog=_CHECKED
     )
-    verifying.add_argument("notebook", type=Path, help="the notebook, or an exported run")
-    verifying.add_argument(
-        "--cells", action="store_true", help="try what the cells of accepted texts hold now"
+    checking.add_argument("notebooks", nargs="+", help="the notebooks")
+    checking.add_argument("--json", action="store_true", help="print the results as JSON")
+    unlooked = "do not look before each cell what it does to data, which takes a second each"
+    checking.add_argument("--no-account", action="store_true", help=unlooked)
+    allowed = f"that a cell may run ({notebook_check.CELL_SECONDS})"
+    checking.add_argument(
+        "--seconds", type=float, default=notebook_check.CELL_SECONDS, metavar="S", help=allowed
     )
-    verifying.add_argument("--json", action="store_true", help="print the results as JSON")
-    verifying.set_defaults(action=_verify, failed=NOT_RUN)
+    checking.set_defaults(action=_check, failed=notebook_check.NOT_RUN)
+
+    serving = add_command("mcp", "serve a look at open notebooks to agents, over stdio")
+    told = "print what an agent has to know instead, as a skill (SKILL.md)"
+    serving.add_argument("--skill", action="store_true", help=told)
+    serving.set_defaults(action=lambda it: print(agents.skill()) if it.skill else agents.serve())
 
     giving = add_command(
         "handout", "copy notebooks for a lab, without solutions and outputs", epilog=_HANDED
@@ -163,14 +171,21 @@ def _export(options: argparse.Namespace) -> None:
     print(export(Journal().get(options.run).run, options.file, force=options.force))
 
 
-def _verify(options: argparse.Namespace) -> int:
-    found = asyncio.run(verify(options.notebook, cells=options.cells))
+def _check(options: argparse.Namespace) -> int:
+    found = dict[str, notebook_check.NotebookCheck]()
+    paths = [str(path) for word in options.notebooks for path in sorted(glob.glob(word)) or [word]]
+    if not options.json:
+        print("The cells run for real, each in the folder of its notebook.", flush=True)
+    for path in paths:
+        found[path] = asyncio.run(
+            notebook_check.check(path, seconds=options.seconds, account=not options.no_account)
+        )
+        if not options.json:
+            print(plain(f"{path}: {found[path]}"), flush=True)
     if options.json:
-        print(json.dumps([one._asdict() for one in found], indent=2))
-    else:
-        notes = dict.fromkeys(one.note for one in found if one.note)
-        print("\n".join([*map(str, found), *notes]) or "There are no records of runs.")
-    return verify_status(found)
+        listed = {path: one.model_dump() for path, one in found.items()}
+        print(json.dumps(listed, indent=2))
+    return int(not all(one.holds for one in found.values()))
 
 
 def _find(word: str) -> Path:
@@ -204,7 +219,7 @@ def _run(options: argparse.Namespace) -> int:
         UsageError: the notebook or a parameter cannot be used, or a cell failed; the notebook is
             written as far as it got.
     """
-    notebook = _read(options.notebook)
+    notebook = notebook_check.read_notebook(options.notebook)
     values = dict(map(read_parameter, options.parameter))
     if values:
         inject_parameters(notebook, values)
@@ -231,14 +246,6 @@ def exit_status(runs: Iterable[Run]) -> int:
         return PASSED
     judged = [v for v in open_verdicts if v is None or v.outcome is not Outcome.NOT_JUDGED]
     return UNMET if judged else NOT_JUDGED
-
-
-def _read(path: Path) -> Any:
-    content = json.dumps(read_json(path))
-    try:
-        return _nbformat.reads(content, as_version=4)
-    except Exception:  # nbformat has an error of its own for each defect of a file
-        raise UsageError(f"{path} is no notebook, or is damaged. Save it in JupyterLab.") from None
 
 
 def read_parameter(text: str) -> tuple[str, Any]:
@@ -295,7 +302,7 @@ def execute(notebook: Any, path: Path) -> None:
             notebook,
             on_cell_complete=complete,
             resources={"metadata": {"path": str(path.parent)}},
-            config=_encrypted(),
+            config=notebook_check.encrypted(),
         )
         try:
             client.execute(env=os.environ | {NOTEBOOK: os.path.abspath(path)})
@@ -310,17 +317,6 @@ def execute(notebook: Any, path: Path) -> None:
         except NoSuchKernel as error:
             raise UsageError(f"There is no kernel {error.name!r} here. Install it.") from None
         bar.update(len(notebook.cells) - bar.n)
-
-
-def _encrypted() -> Any:
-    """Return the settings that encrypt what is sent to a kernel; it warns about anything else."""
-    import zmq
-    from jupyter_client.manager import KernelManager
-    from traitlets.config import Config
-
-    if zmq.has("curve") and hasattr(KernelManager, "transport_encryption"):
-        return Config({"KernelManager": {"transport_encryption": "auto"}})
-    return Config()
 
 
 def summarize(number: int, run: Run) -> str:

@@ -1,4 +1,4 @@
-"""`ipyrefine verify`: the suites of a notebook's records are run again, without a model."""
+"""The suites of a notebook's records are run again, without a model."""
 
 import asyncio
 import json
@@ -10,7 +10,6 @@ import pytest
 from kit import READY
 from shells import Front
 
-from ipyrefine import cli
 from ipyrefine.core.decisions import Accept, Override
 from ipyrefine.core.model import Clarification, Material, Outcome, Setup, StopReason, Task, Verdict
 from ipyrefine.core.points import with_ids
@@ -20,7 +19,7 @@ from ipyrefine.core.table import Result
 from ipyrefine.core.testing import read_tests
 from ipyrefine.errors import UsageError
 from ipyrefine.session.record import MIME, bundle
-from ipyrefine.session.verify import Verified, exit_status, verify
+from ipyrefine.session.verify import Verified, verify
 
 TASK = "Write half. half(4) == 2\nOf nothing it is 0."
 RIGHT = "def half(x):\n    return (x or 0) / 2"
@@ -64,8 +63,8 @@ def notebook(path: Path, *runs: Run, below: str | None = None, cell: str = "") -
     return path
 
 
-def verified(path: Path, **options: Any) -> list[Verified]:
-    return asyncio.run(verify(path, **options))
+def verified(path: Path) -> list[Verified]:
+    return asyncio.run(verify(path))
 
 
 ALL = "1 of 1 example, 1 of 1 result confirmed in this file"
@@ -75,7 +74,6 @@ def test_a_suite_that_holds_says_what_holds(tmp_path):
     [one] = verified(notebook(tmp_path / "x.ipynb", run_of(tests=TESTS), below=RIGHT))
     assert (one.cell, one.state, one.why) == (1, "holds", f"{ALL}, 1 of 1 test")
     assert str(one) == f"cell 1: holds ({ALL}, 1 of 1 test) · Write half. half(4) == 2"
-    assert exit_status([one]) == 0
 
 
 @pytest.mark.parametrize(("text", "line"), [
@@ -84,22 +82,12 @@ def test_a_suite_that_holds_says_what_holds(tmp_path):
     ("def half(x)\n    return 0", "The code does not load: SyntaxError"),
     ("def half(x):\n    return 0 if not x else x / 2", ""),
 ], ids=["confirmed", "name", "syntax", "kept"])  # fmt: skip
-def test_a_cell_that_changed_is_tried_where_that_is_asked(tmp_path, text, line):
+def test_what_the_cell_of_an_accepted_text_holds_now_is_tried(tmp_path, text, line):
     path = notebook(tmp_path / "x.ipynb", run_of(), below=f"%%time\n{text}", cell="held")
     [one] = verified(path)
-    assert (one.state, exit_status([one])) == ("changed since", 1)
-    [one] = verified(path, cells=True)
-    assert (one.state, exit_status([one])) == (("fails", 1) if line else ("holds", 0))
+    assert one.state == ("fails" if line else "holds")
     assert one.why.startswith(line or ALL)
     assert one.why.endswith("; its cell has changed since")
-
-
-def test_an_accepted_text_without_its_cell_is_not_taken_for_the_cells(tmp_path):
-    path = notebook(tmp_path / "x.ipynb", run_of(), run_of(accepted=False), below="x = 1")
-    assert [one.state for one in verified(path)] == ["holds", "holds"]
-    found = verified(path, cells=True)
-    assert [one.state for one in found] == ["not run", "holds"]
-    assert exit_status(found[:1]) == 3
 
 
 def test_a_critics_failing_test_is_named(tmp_path):
@@ -121,17 +109,14 @@ def test_what_needs_a_variable_or_a_module_that_is_not_there_is_not_run(tmp_path
     *found, partly = verified(notebook(tmp_path / "x.ipynb", *needs.values(), part))
     assert [one.state for one in found] == ["not run"] * 3
     assert all(name in one.why for name, one in zip(needs, found, strict=True))
-    assert exit_status(found) == 3
     assert (partly.state, partly.why.partition(";")[0]) == ("not confirmed", "1 of 1 example")
     assert "helper" in partly.why
-    assert exit_status([partly]) == 3
 
 
 def test_a_notebook_without_tests_or_records_says_so(tmp_path):
     bare = run_of(task="Write half.", confirmed=())
     found = verified(notebook(tmp_path / "x.ipynb", bare))
-    assert ([one.state for one in found], exit_status(found)) == (["no tests"], 4)
-    assert exit_status(verified(notebook(tmp_path / "y.ipynb"))) == 4
+    assert [one.state for one in found] == ["no tests"]
     with pytest.raises(UsageError, match="cannot be read"):
         verified(tmp_path / "none.ipynb")
 
@@ -154,7 +139,6 @@ def test_a_record_is_a_claim_and_what_it_says_now_is_run(tmp_path, place, value,
     path.write_text(json.dumps(content))
     found = verified(path)
     assert [one.state for one in found] == [state]
-    assert exit_status(found) == {"holds": 0, "fails": 1}.get(state, 3)
 
 
 def passing(basis: Any, **more: Any) -> Run:
@@ -185,7 +169,6 @@ def test_a_pass_holds_only_where_what_it_rests_on_was_run_again(tmp_path, run, s
     [one] = verified(notebook(tmp_path / "x.ipynb", run))
     assert one.state == state, one.why
     assert why in one.why
-    assert exit_status([one]) == {"holds": 0, "fails": 1}.get(state, 3)
 
 
 TEST = Result(name="tests:suite", passed=True, decisive=True, basis="tests")
@@ -215,7 +198,6 @@ def test_a_check_that_decided_and_cannot_be_run_from_the_file_is_named(
     sentence = f"; the verdict rests on {names}, which can't be run from this file"
     assert one.state == ("not confirmed" if names else "holds")
     assert one.why == ALL + (sentence if names else "; PASS is the user's word" * (basis == "user"))
-    assert exit_status([one]) == (3 if names else 0)
 
 
 def test_nothing_of_a_file_runs_outside_of_the_sandbox(tmp_path):
@@ -239,14 +221,3 @@ def test_the_cell_that_a_text_was_put_into_is_in_the_record(monkeypatch):
         front.run(cell, "home")
     assert "cell" not in shown[0]
     assert shown[-1]["cell"] == "home"
-
-
-def test_the_command_prints_a_line_for_each_and_ends_with_the_status(tmp_path, capsys):
-    path = str(notebook(tmp_path / "x.ipynb", run_of(), run_of(WRONG)))
-    assert cli.main(["verify", path]) == 1
-    first, second, *_ = capsys.readouterr().out.splitlines()
-    assert first.startswith("cell 1: holds (")
-    assert second.startswith("cell 2: fails (")
-    assert cli.main(["verify", path, "--json"]) == 1
-    printed = json.loads(capsys.readouterr().out)
-    assert [one["state"] for one in printed] == ["holds", "fails"]

@@ -134,6 +134,7 @@ class RunsCleanly(NameReader):
             nested=next((n for n in nests if n in sys.modules), ""),
             names=(*self._names, *(one.name for one in undefined)),
             binds=names_defined(code)[:MAX_HELD],
+            looks=self._looks,
         )
         defined = next((event for event in events if "defined" in event), {})
         undefined = [one for one in undefined if one.name not in defined.get("defined", ())]
@@ -172,7 +173,8 @@ class RunsCleanly(NameReader):
         prefix = "" if tells or absence else "Nothing can be said in the sandbox: "
         empty = [n for n in self._names if n in defined.get("none", ()) and not fault]
         outputs = read_outputs(events, result.stdout) if fault or not absence else ()
-        effects = () if fault or absence else read_effects(events, outputs, partial, result.files)
+        kept = not absence and (self._looks or not fault)
+        effects = read_effects(events, outputs, partial, result.files) if kept else ()
         known = self._copies.names  # also those that it does not use
         effects = tuple(
             one.replace(cause="replaced") if one.kind == "new" and one.name in known else one
@@ -198,12 +200,7 @@ class RunsCleanly(NameReader):
             points=points,
             outputs=outputs,
             effects=effects,
-            rows=()
-            if fault or absence
-            else tuple(
-                row.replace(conditions=self._copies.conditions(code, row.call))
-                for row in _changes(events, task)
-            ),
+            rows=() if fault or absence else tuple(self._changes(events, task, code)),
             held=() if fault or absence else read_held(events),
             computed=self._copies.may_compute(code),
             conditions=partial,
@@ -211,8 +208,8 @@ class RunsCleanly(NameReader):
         )
 
     def _too_long(self, what: str) -> str:
-        more = f"To allow more: -c 'run seconds={4 * self._seconds:g}'."
-        return f"{what} did not end in {self._seconds:g} seconds. {more}"
+        more = "" if self._looks else f" To allow more: -c 'run seconds={4 * self._seconds:g}'."
+        return f"{what} did not end in {self._seconds:g} seconds.{more}"
 
     def _success(self, text: str, partial: tuple[Condition, ...]) -> str:
         whole = self._labels.keys() - {one.name for one in partial}
@@ -221,6 +218,12 @@ class RunsCleanly(NameReader):
         copies = f"copies of {', '.join(others)}{' and ' * bool(others)}{last}" if copied else ""
         found = " and ".join(filter(None, [copies, *map(str, partial)]))
         return f"It runs on {found}." if found else "It runs without an error."
+
+    def _changes(self, events: list[Event], task: Task, code: str) -> list[Result]:
+        return [
+            row.replace(conditions=self._copies.conditions(code, row.call))
+            for row in _changes(events, task)
+        ]
 
 
 class RunOnCopies(RunsCleanly):

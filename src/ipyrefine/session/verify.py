@@ -2,14 +2,14 @@
 
 import builtins
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from ipyrefine.checks.evaluation import Evaluation
 from ipyrefine.checks.suite import Suite
 from ipyrefine.core.decisions import Override
-from ipyrefine.core.model import Outcome, StopReason
+from ipyrefine.core.model import Outcome
 from ipyrefine.core.readers import OWN
 from ipyrefine.core.run import Run
 from ipyrefine.core.stored import OtherVersion
@@ -23,8 +23,7 @@ from ipyrefine.render.escape import plain
 from ipyrefine.session.export import Kept, kept_suite
 from ipyrefine.session.record import Recorded, holds_text, read_content, read_one, stored_records
 
-State = Literal["holds", "fails", "not confirmed", "changed since", "not run", "no tests"]
-HOLD, FAIL, NOT_RUN, NOTHING = 0, 1, 3, 4  # exit statuses
+State = Literal["holds", "fails", "not confirmed", "not run", "no tests"]
 _NO_MODULE = re.compile(r"No module named '[\w.]+'")
 _NOUNS = {"examples": "example", "confirmed": "result"}
 
@@ -53,10 +52,8 @@ class Verified(NamedTuple):
         return " ".join(plain(" · ".join(parts)).split())
 
 
-async def verify(path: Path, *, cells: bool = False) -> list[Verified]:
-    """Run the suite of each record in a file again.
-
-    With `cells` it runs on what an accepted text's cell holds now, not on the recorded text.
+async def verify(path: Path) -> list[Verified]:
+    """Run the suite of each record in a file again, on what an accepted text's cell holds now.
 
     Raises:
         UsageError: the file cannot be read.
@@ -69,21 +66,11 @@ async def verify(path: Path, *, cells: bool = False) -> list[Verified]:
             damaged = not isinstance(error.__context__, OtherVersion)
             found.append(Verified(stored.cell, "", "fails" if damaged else "not run", str(error)))
         else:
-            found.append(await _verify(one, cells=cells))
+            found.append(await _verify(one))
     return found
 
 
-def exit_status(found: Iterable[Verified]) -> int:
-    """Return the exit status: all hold, one does not, what one rests on was not run, no tests."""
-    states = {one.state for one in found}
-    if states & {"fails", "changed since"}:
-        return FAIL
-    if "not confirmed" in states:
-        return NOT_RUN
-    return HOLD if "holds" in states else NOT_RUN if "not run" in states else NOTHING
-
-
-async def _verify(one: Recorded, *, cells: bool) -> Verified:
+async def _verify(one: Recorded) -> Verified:
     run, suite, note = one.run, kept_suite(one.run), ""
     changed = one.now is not None and not holds_text(one.now, run.text)
     state: State = "not run"
@@ -93,12 +80,8 @@ async def _verify(one: Recorded, *, cells: bool) -> Verified:
             state, why = "not confirmed", lacking
     elif not one.whole or not run.text:
         why = "its texts were cut to fit the notebook" if run.text else "it has no text"
-    elif changed and not cells:
-        state, why = "changed since", "its cell holds another text; --cells tries that"
-    elif cells and one.now is None and run.stop_reason is StopReason.ACCEPTED:
-        why = "the cell with its text is not known"
     else:
-        text = one.now if cells and changed and one.now else run.text
+        text = one.now if changed and one.now else run.text
         state, why, note = await _try(run, suite, text)
         why += "; its cell has changed since" if changed else ""
     return Verified(one.cell, run.setup.subject.partition("\n")[0], state, why, note)

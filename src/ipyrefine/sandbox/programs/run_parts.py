@@ -828,6 +828,9 @@ def _run_cell(request: Request, write_event: Callable[..., None]) -> None:
             sys.exit(1)
     except Exception as error:
         write_event(tried=_tried(error), **_raised(error))
+        if request["looks"]:
+            left = {n: v for n, v in space.items() if n in variables or n not in ours}
+            write_event(effects=account.report(left, None, odd=False))
         # That it left a coroutine is said after the error, and would be taken for a part of it.
         warnings.simplefilter("ignore")
         raise
