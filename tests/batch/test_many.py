@@ -106,8 +106,8 @@ async def test_an_error_while_items_come_in_cancels_the_other_tasks(server):
     assert len(Journal().runs()) <= 2
 
 
-async def test_thirty_runs_at_once_are_each_whole_in_the_journal_and_paid_for_once():
-    models = [ScriptedModel([text(f"Greeting {n}"), READY]) for n in range(30)]
+async def test_a_hundred_runs_at_once_are_each_whole_in_the_journal_and_paid_for_once():
+    models = [ScriptedModel([text(f"Greeting {n}"), READY]) for n in range(100)]
     args: dict[str, Any] = {"profile": "prose", "critique": "always"}
     runs = await asyncio.gather(
         *(
@@ -115,6 +115,6 @@ async def test_thirty_runs_at_once_are_each_whole_in_the_journal_and_paid_for_on
             for n, model in enumerate(models)
         )
     )
-    assert [run.text for run in runs] == [f"Greeting {n}" for n in range(30)]
+    assert [run.text for run in runs] == [f"Greeting {n}" for n in range(100)]
     assert {run.usage.calls for run in runs} == {2} == {len(model.requests) for model in models}
-    assert [Journal().get(f"r{n}").run for n in range(30)] == runs
+    assert [Journal().get(f"r{n}").run for n in range(100)] == runs

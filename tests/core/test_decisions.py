@@ -1,7 +1,7 @@
 """What a user may decide, and what each decision makes of a run, beyond the golden traces."""
 
 import asyncio
-from functools import cache
+from functools import cache, partial
 from typing import Any, get_args
 
 import pytest
@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from kit import (
     Finds,
     actionable,
+    at,
     calls,
     critique,
     decide,
@@ -18,6 +19,8 @@ from kit import (
     finding,
     finish,
     judgement,
+    prompts,
+    refinement,
     scored,
     stages,
     status,
@@ -44,7 +47,7 @@ from ipyrefine.core.decisions import (
     Retract,
 )
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.model import Criterion, Limits, Outcome, Record, StopReason
+from ipyrefine.core.model import Criterion, Limits, Outcome, Record, Stage, StopReason
 from ipyrefine.core.run import Run
 from ipyrefine.core.table import Point, Result
 from ipyrefine.errors import UsageError
@@ -62,6 +65,23 @@ async def stopped(*more: Any, **limits: Any) -> Refinement:
         [text("Dear Sir"), critique(*weak), *more], limits=Limits(max_revisions=0, **limits)
     )
     return loop
+
+
+async def test_a_dismissed_finding_is_not_acted_on_and_never_raised_again():
+    again = finding("It is too STIFF.", quote="Dear Sir")
+    weak = [finding("stiff", quote="Dear Sir"), finding("no name given")]
+    replies = [
+        text("Dear Sir"), judgement(5, *weak),
+        text("Dear Sir!"), judgement(6, again, finding("cold"), fixed=("f2",)),
+        text("Dear Sir,"), judgement(9),
+    ]  # fmt: skip
+    loop = refinement(replies, limits=Limits(max_revisions=2))
+    dismiss = Dismiss(points=("f1",), reason="it is a bank")
+    await finish(loop, at("critique_ready", partial(loop.decide, dismiss)))
+    statuses = {one.id: status(one) for one in told(loop.state, 1)}
+    assert statuses == {"f1": "dismissed", "f2": "resolved", "f3": "open"}
+    assert all("f1 (" not in prompt for prompt in prompts(loop, Stage.REVISE))
+    assert "- stiff (because: it is a bank)" in prompts(loop, Stage.CRITIQUE)[-1]
 
 
 async def test_findings_of_a_dropped_criterion_no_longer_count():

@@ -22,6 +22,7 @@ from ipyrefine.core.table import Result
 from ipyrefine.providers.scripted import Scripted, ScriptedModel
 
 INPUTS = ("about", "task", "limits", "prompts", "checks", "draft", "replies", "judge", "rounds")
+OUTPUTS = ("events", "requests")
 FOLDER = Path(__file__).parent.parent / "golden"
 SCENARIOS = sorted(FOLDER.glob("*.json"))
 PROMPT_TOKENS = 100  # of each call, so that no wording of ours changes what is counted
