@@ -456,12 +456,7 @@ def test_levels_of_older_versions_mean_no_more_than_they_did_which_is_said_once(
     assert [one.notice for one in found][:2] == [said, ""]
     assert choose_sharing([other(THERE)], "values").level == "all"
     home().mkdir(parents=True, exist_ok=True)
-    for old, share in (
-        ("outputs", None),
-        ("code", None),
-        ("structure", "structure"),
-        ("values", "all"),
-    ):
+    for old, share in (("outputs", None), ("values", None), ("structure", "structure")):
         (home() / "servers.json").write_text(f'{{"{THERE}": {{"share": "{old}"}}}}')
         assert facts_about(THERE).share == share
 

@@ -136,13 +136,6 @@ async def test_examples_on_first_rows_are_neither_met_nor_missed(
     assert evidence.tallies == tallies
 
 
-async def test_examples_of_a_function_count_though_a_cell_shows_it_on_a_cut_frame() -> None:
-    evidence = await Examples(copies=notebook().copies)(
-        f"{F}\nprint(f(df))", TASK.replace(text="Count.\n>>> f([1])\n1\n")
-    )
-    assert (evidence.passed, evidence.conditions) == (True, ())
-
-
 @pytest.mark.parametrize(
     "source",
     [

@@ -55,10 +55,8 @@ def tried(stated: str) -> list[str]:
     ("value", "calls"),
     [
         ("'ada lovelace'", ["", "ada lovelace ada", "lovelace ada", "ADA LOVELACE", "ada"]),
-        ("'Hi, all!'", ["", "Hi, all! Hi,", "all! Hi,", "HI, ALL!", "Hi,"]),
         ("'(())'", ["", "(())(", "))((", "("]),
         ("'PT1H'", ["", "PT2H", "H1TP", "pt1h", "P"]),
-        ("'level'", ["", "levell", "LEVEL", "l"]),
         ("[3, 1, 2]", [[], [3, 1, 2, 3], [2, 1, 3], [-3, 1, 2], [3], [3, 1]]),
         ("12", [0, 22, 13, -12, 1]),
         ("{'a': 1, 'b': 2}", [{}, {"a": 1}, {"b": 2}]),

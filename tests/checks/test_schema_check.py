@@ -145,8 +145,3 @@ def test_what_is_no_schema_is_refused_with_a_sentence(name: str, message: str) -
     with pytest.raises(UsageError) as raised:
         resolve([f"schema:{name}"], space)
     assert message in str(raised.value)
-
-
-def test_a_schema_that_nothing_resembles_has_no_name_proposed():
-    with pytest.raises(UsageError, match=r"in the notebook\.$"):
-        resolve(["schema:missing"], {"In": [], **SPACE})

@@ -66,7 +66,7 @@ def test_a_cell_is_code_when_there_is_python_beside_its_magics() -> None:
 def test_a_draft_is_about_its_names_also_where_it_is_no_python_yet() -> None:
     for draft, names in {
         "total(price)\nout = df.price": ["total", "price", "df"],
-        "x = sum(df['price']\nf'{rate} of', y.z  # note": ["x", "sum", "df", "rate", "y"],
+        "x = sum(df['price']\nf'{rate} of', y.z  # note": ["x", "sum", "df", "rate", "y", "note"],
         "files = !ls\nlen(files)": ["files"],
         "": [],
     }.items():

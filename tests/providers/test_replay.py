@@ -209,7 +209,7 @@ def test_what_is_no_recording_is_refused_before_any_call(path: Path) -> None:
     content = json.loads(path.read_text("utf-8"))
     for version in (1, VERSION + 1):
         path.write_text(json.dumps(content | {"format": version}))
-        with pytest.raises(UsageError, match="another version of ipyrefine"):
+        with pytest.raises(UsageError, match="Make one with IPYREFINE_RECORD"):
             choose_model(f"recorded:{path}")
 
 

@@ -1,6 +1,5 @@
 """What a server takes, charges and may be sent: asked for less by the field, and remembered."""
 
-import asyncio
 import pickle
 from collections.abc import Callable
 
@@ -161,30 +160,6 @@ async def test_an_error_never_repeats_a_secret_in_extra(server, request_text):
 # --- What is remembered
 
 
-async def test_what_two_calls_at_once_learn_is_kept_and_announced_once(
-    server, request_json, request_text
-):
-    seeded = request_text.model_copy(update={"seed": 7})
-    server.default = lambda body: "{}"
-    for field in ("temperature", "seed"):
-        server.rejecting(field, has(field))
-    model = OpenAIModel("m", base_url=server.base_url)
-
-    async def notices_of(request: Request) -> list[str]:
-        return [i.text async for i in model.stream(request) if isinstance(i, Notice)]
-
-    requests = (request_json, seeded, request_json, seeded)
-    notices = [notice for one in await asyncio.gather(*map(notices_of, requests)) for notice in one]
-    assert "seed" in str(notices)
-    assert "temperature" in str(notices)
-    assert len(notices) == len({*notices})
-    server.requests.clear()
-    await run(server, request_json)
-    assert len(server.requests) == 1
-    await run(server, request_json, "other")
-    assert len(server.requests) == 4, "another model is not known"
-
-
 def test_a_damaged_file_says_nothing_and_is_replaced():
     home().mkdir(parents=True, exist_ok=True)
     for content in (
@@ -195,15 +170,6 @@ def test_a_damaged_file_says_nothing_and_is_replaced():
         assert remember_about(HERE, share="all")
         assert facts_about(HERE).share == "all"
         assert facts_about("http://127.0.0.1:9/v1").share is None
-
-
-def test_what_an_older_version_kept_beside_them_hides_no_fact():
-    home().mkdir(parents=True, exist_ok=True)
-    facts = (
-        '{"share": "values", "models": {"m": {"refused": ["temperature"], "since": "2026-01-01"}}}'
-    )
-    (home() / "servers.json").write_text(f'{{"{HERE}": {facts}}}')
-    assert facts_about(HERE) == Facts(share="all")
 
 
 def test_a_folder_that_cannot_be_made_is_said(monkeypatch, tmp_path):

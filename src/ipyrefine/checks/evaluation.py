@@ -393,27 +393,19 @@ def group_outcomes(outcomes: Sequence[Outcome]) -> tuple[int, ...]:
 
     Where the value is None, what was printed is compared too.
     """
-    values = [_decode(outcome) for outcome in outcomes]
-    places: list[int] = []
-    for place, outcome in enumerate(outcomes):
-        alike = (
-            first
-            for first in dict.fromkeys(places)
-            if _is_same(outcomes[first], outcome, values[first], values[place])
-        )
-        places.append(next(alike, place))
+    values = [_comparable(outcome) for outcome in outcomes]
+    places = [next(n for n, one in enumerate(values) if equal_values(one, v)) for v in values]
     return tuple(places)
 
 
-def _is_same(one: Outcome, other: Outcome, value: Any, other_value: Any) -> bool:
-    if "error" in one or "error" in other:
-        return "error" in one and "error" in other
-    if _prints(one) or _prints(other):
-        return value is other_value and one.get("stdout") == other.get("stdout")
-    if value is NO_VALUE and other_value is NO_VALUE:
-        texts = [_ADDRESS.sub("", str(outcome.get("repr"))) for outcome in (one, other)]
-        return texts[0] == texts[1] and one.get("type") == other.get("type")
-    return equal_values(value, other_value)
+def _comparable(outcome: Outcome) -> Any:
+    if "error" in outcome:
+        return "error", ""
+    printed = outcome["stdout"] if _prints(outcome) else ""
+    value = _decode(outcome)
+    if value is not NO_VALUE:
+        return printed, value
+    return printed, outcome.get("type"), _ADDRESS.sub("", str(outcome.get("repr")))
 
 
 def _prompt_output(outcome: Outcome) -> str:

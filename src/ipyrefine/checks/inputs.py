@@ -4,14 +4,14 @@ import ast
 import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from itertools import zip_longest
-from operator import itemgetter
+from itertools import product
 from typing import Any, NamedTuple
 
 from ipyrefine.core.stated import Example, fenced_python, read_examples
 from ipyrefine.core.syntax import ERRORS, try_parse, try_parse_expression, unparse
 
 _SEEDS = 40  # calls that are varied
+_KINDS = 6  # of changes to a value at most
 _MAX_CALL = 2_000  # characters
 _FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 # A function with the types of its arguments, in a sentence.
@@ -70,21 +70,20 @@ def natural_inputs(examples: Sequence[Example]) -> tuple[Example, ...]:
     """
     calls = [call for example in examples[:_SEEDS] if (call := _read_call(example))]
     calls.sort(key=lambda one: -len(one.source))
-    stated, ranked = {call.source for call in calls}, list[tuple[tuple[int, ...], _Call]]()
-    for number, call in enumerate(calls):
+    stated, found = {call.source for call in calls}, list[_Call]()
+    for call in calls:
         tries = [*map(_tries, call.arguments)]
         sizes = {len(one) if isinstance(one, list | tuple) else -1 for one in call.arguments}
         if len(sizes) == 1 and -1 not in sizes:
-            made = [[call._replace(arguments=one)] for one in zip(*tries, strict=False)]
-        else:
-            places = [[call.replace(p, one) for one in ones] for p, ones in enumerate(tries)]
-            made = [[*filter(None, ones)] for ones in zip_longest(*places)]
-        for kind, ones in enumerate(made):
-            # Of each kind the next argument comes first, of the longest example.
-            ranked += [((number, (p - kind) % len(ones), kind), one) for p, one in enumerate(ones)]
-    ranked.sort(key=itemgetter(0))
-    found = _as_examples(one for _, one in ranked)
-    return tuple(one for one in found if one.call not in stated)
+            found += [call._replace(arguments=one) for one in zip(*tries, strict=False)]
+            continue
+        count = len(tries)  # of each kind the next argument comes first
+        found += [
+            call.replace(place, tries[place][kind])
+            for first, kind in product(range(count), range(_KINDS))
+            if kind < len(tries[place := (first + kind) % count])
+        ]
+    return tuple(one for one in _as_examples(found) if one.call not in stated)
 
 
 def _tries(value: Any) -> list[Any]:

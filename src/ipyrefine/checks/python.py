@@ -200,7 +200,12 @@ class RunsCleanly(NameReader):
             points=points,
             outputs=outputs,
             effects=effects,
-            rows=() if fault or absence else tuple(self._changes(events, task, code)),
+            rows=()
+            if fault or absence
+            else tuple(
+                row.replace(conditions=self._copies.conditions(code, row.call))
+                for row in _changes(events, task)
+            ),
             held=() if fault or absence else read_held(events),
             computed=self._copies.may_compute(code),
             conditions=partial,
@@ -218,12 +223,6 @@ class RunsCleanly(NameReader):
         copies = f"copies of {', '.join(others)}{' and ' * bool(others)}{last}" if copied else ""
         found = " and ".join(filter(None, [copies, *map(str, partial)]))
         return f"It runs on {found}." if found else "It runs without an error."
-
-    def _changes(self, events: list[Event], task: Task, code: str) -> list[Result]:
-        return [
-            row.replace(conditions=self._copies.conditions(code, row.call))
-            for row in _changes(events, task)
-        ]
 
 
 class RunOnCopies(RunsCleanly):

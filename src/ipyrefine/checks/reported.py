@@ -37,19 +37,18 @@ def read_effects(
         unseen = effect.kind == "answer" and effect.cause in _UNSEEN
         if not (unseen and shows) and not (effect.kind == "total" and conditions):
             found.append(effect)
-    return (*dict.fromkeys(found), *_of_files(files))
-
-
-def _of_files(changes: Iterable[Change]) -> list[Effect]:
-    """Return what was done to files, first what is lost."""
-    found = []
-    for path, before, after in changes:
-        cause = "delete" if after is None else "write" if before is None else "overwrite"
-        name = clean(path, MAX_CELL)
-        found.append(
-            Effect(kind="file", name=name, cause=cause, count=after or 0, total=before or 0)
+    of_files = [
+        Effect(
+            kind="file",
+            name=clean(path, MAX_CELL),
+            cause="delete" if after is None else "write" if before is None else "overwrite",
+            count=after or 0,
+            total=before or 0,
         )
-    return sorted(found, key=lambda one: one.cause == "write")[:_MOST]
+        for path, before, after in files
+    ]
+    of_files.sort(key=lambda one: one.cause == "write")  # first what is lost
+    return (*dict.fromkeys(found), *of_files[:_MOST])
 
 
 def find_lost_store(effects: Iterable[Effect]) -> Effect | None:

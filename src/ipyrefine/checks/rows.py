@@ -42,7 +42,11 @@ class Results:
         """
         code = python_part(text).code
         tree = None if task.is_foreign else try_parse(code)
-        inputs = self.inputs(task) if tree and any(map(_defines, tree.body)) else {}
+        inputs = (
+            self.inputs(task)
+            if tree and any(isinstance(one, DEFINITION | ast.Assign) for one in tree.body)
+            else {}
+        )
         answered = task.clarifications and not read_examples(task.text)
         unknown = tree and not (has_steps(tree) or answered or "input" in inputs.values())
         if unknown and await self._copies.may_run():  # nobody named such a call
@@ -77,10 +81,6 @@ class Results:
         inputs: dict[Example, RowSource] = dict.fromkeys(short, "input")
         calls = {one.call for one in found}
         return inputs | dict.fromkeys([one for one in named if one.call not in calls], "example")
-
-
-def _defines(node: ast.stmt) -> bool:
-    return isinstance(node, DEFINITION | ast.Assign)
 
 
 def _row(source: RowSource, one: Result, again: Result) -> Result | None:

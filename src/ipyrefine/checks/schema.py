@@ -13,7 +13,7 @@ from ipyrefine.checks import Context
 from ipyrefine.checks.evaluation import shorten
 from ipyrefine.checks.functions import MAX_FINDINGS, flaw
 from ipyrefine.core.model import Task
-from ipyrefine.core.table import Point, Result
+from ipyrefine.core.table import Result
 from ipyrefine.errors import UsageError, did_you_mean
 from ipyrefine.sandbox.sandbox import describe_failure, load_program, run_python
 
@@ -109,7 +109,14 @@ class Schema:
             shows="\n".join(faults) or "It follows the schema.",
             decisive=self._decisive,
             basis="schema",
-            points=tuple(map(self._point, faults)),
+            # A criterion is a place, which identifies it in the next text.
+            points=tuple(
+                flaw(
+                    shorten(one.partition(": ")[0] if one[:1] == "$" else self.name, _PLACE_WIDTH),
+                    one,
+                )
+                for one in faults
+            ),
         )
 
     def value(self, text: str) -> Any:
@@ -144,11 +151,6 @@ class Schema:
         except ValueError:
             return ["It could not be validated: the list of its faults is too long."]
         return faults
-
-    def _point(self, words: str) -> Point:
-        # Its criterion is its place, which identifies it in the next text.
-        place = words.partition(": ")[0] if words.startswith("$") else self.name
-        return flaw(shorten(place, _PLACE_WIDTH), words)
 
 
 def _adapter(schema: Any, name: str) -> TypeAdapter[Any]:
@@ -213,10 +215,9 @@ def read_json(text: str) -> Any:
 
 
 def _read_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    counts = Counter(key for key, _ in pairs)
-    if counts and max(counts.values()) > 1:
-        key = counts.most_common(1)[0][0]
-        raise ValueError(f"the key {shorten(repr(key), _VALUE_WIDTH)} is repeated")
+    for key, count in Counter(key for key, _ in pairs).items():
+        if count > 1:
+            raise ValueError(f"the key {shorten(repr(key), _VALUE_WIDTH)} is repeated")
     return dict(pairs)
 
 

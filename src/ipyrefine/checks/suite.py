@@ -4,8 +4,8 @@ import ast
 import re
 from collections.abc import Callable, Collection, Sequence
 from itertools import islice
-from textwrap import indent
 from time import monotonic
+from typing import Any
 
 from ipyrefine.checks.blame import is_own_fault
 from ipyrefine.checks.evaluation import Evaluation, not_tried, shorten
@@ -15,7 +15,7 @@ from ipyrefine.checks.tests import SHARE, WIDTH, Report, line_of_text, run_tests
 from ipyrefine.core.model import Task
 from ipyrefine.core.results import claims
 from ipyrefine.core.stated import as_example
-from ipyrefine.core.syntax import parse, try_parse, unparse
+from ipyrefine.core.syntax import parse, tree_of, try_parse, unparse
 from ipyrefine.core.table import Point, Result
 from ipyrefine.core.testing import needed
 from ipyrefine.errors import CheckNotRun
@@ -105,7 +105,12 @@ class Suite:
 
         Tests whose module does not load are added to `apart`, to run with what they need of it.
         """
-        sources = {f"test_{n}.py": _module(one, apart) for n, one in enumerate(tests)}
+        sources = dict[str, str]()
+        for number, one in enumerate(tests):
+            alone = one.words in apart or not one.module
+            last = [] if alone else tree_of(one.code).body[-1:]
+            parts = [one.module, *map(unparse, last)] if last else [one.code]
+            sources[f"test_{number}.py"] = "\n\n\n".join(parts)
         names = [one.words for one in tests]
         late = ""
         try:
@@ -160,7 +165,7 @@ class Suite:
 
         whole = Report.of(result, [one for one in events if "module" not in one])
         if whole.fault:  # the text does not load
-            lost = judge({"why": whole.fault, "tried": whole.tried})
+            lost = judge({"why": whole.fault, "tried": whole.load.get("tried")})
             load = read_fault(whole.load, line=line_of_text(whole.load))
             return dict.fromkeys(names, lost.replace(faults=(load,)))
         results = _Results()
@@ -194,13 +199,6 @@ def _outcome(test: str, event: Event, judge: Callable[[Event], Result]) -> Resul
     return judge({**event, "why": why})
 
 
-def _module(test: Point, apart: Collection[str]) -> str:
-    tree = try_parse(test.code)
-    if test.words in apart or not test.module or not (tree and tree.body):
-        return test.code
-    return f"{test.module}\n\n\n{unparse(tree.body[-1])}"
-
-
 def as_function(point: Point, own: Collection[str] = ()) -> str:
     """Return a test as one piece of a module with other tests.
 
@@ -221,14 +219,14 @@ def as_function(point: Point, own: Collection[str] = ()) -> str:
     return "\n\n".join(map(unparse, [*before, test]))
 
 
-def _without_plugin(test: ast.AsyncFunctionDef) -> ast.stmt:
+def _without_plugin(test: ast.AsyncFunctionDef) -> Any:
     """Return an async test as a function that runs it."""
-    inner = f"async def _test():\n{indent(unparse(ast.Module(test.body, [])), '    ')}"
-    body = indent(f"import asyncio\n{inner}\nasyncio.run(_test())", "    ")
+    head = f"def {test.name}():\n import asyncio\n async def _test(): ...\n asyncio.run(_test())"
+    outer: Any = parse(head).body[0]
+    outer.args, outer.body[1].body = test.args, test.body
     marks = ("pytest.mark.asyncio", "pytest.mark.anyio")
-    heads = [f"@{one}" for one in map(unparse, test.decorator_list) if not one.startswith(marks)]
-    head = f"def {test.name}({unparse(test.args)}):"
-    return parse("\n".join([*heads, head, body])).body[0]
+    outer.decorator_list = [m for m in test.decorator_list if not unparse(m).startswith(marks)]
+    return outer
 
 
 class _OwnImports(ast.NodeTransformer):

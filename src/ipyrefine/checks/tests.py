@@ -20,7 +20,7 @@ from ipyrefine.checks.evaluation import not_tried, shorten
 from ipyrefine.checks.functions import MAX_FINDINGS, flaw, not_python
 from ipyrefine.checks.outputs import read_fault
 from ipyrefine.checks.refusals import explain_refusal
-from ipyrefine.core.model import Fault, Task
+from ipyrefine.core.model import Task
 from ipyrefine.core.syntax import DEFINITION, ERRORS, FUNCTION, IMPORT, names_at_top, parse, unparse
 from ipyrefine.core.table import Point, Result
 from ipyrefine.errors import UsageError
@@ -180,24 +180,19 @@ class Tests:
             return None, [*lines, "All tests are skipped, so nothing was run."], [], None
         skipped_note = f" {len(skipped)} skipped." if skipped else ""
         lines.append(f"{len(passing)} of {count} tests pass.{skipped_note}")
-        points = [
-            flaw(t, shorten(str(results[t]["why"]), WIDTH)).replace(
-                fault=self._fault(t, results[t])
-            )
-            for t in failing
-        ]
+        points = []
+        for test in failing:
+            event = results[test]  # of its name, only what its source writes is told
+            own = [part for part in test.partition("[")[0].split("::") if part in self._own]
+            fault = read_fault(event, "::".join(own), line_of_text(event))
+            points.append(flaw(test, shorten(str(event["why"]), WIDTH)).replace(fault=fault))
         return not failing, lines, points, (len(passing), count)
-
-    def _fault(self, test: str, event: Event) -> Fault:
-        """Return how a test fails, as data: of its name, what its source writes."""
-        parts = [part for part in test.partition("[")[0].split("::") if part in self._own]
-        return read_fault(event, "::".join(parts), line_of_text(event))
 
     def _explain_absence(self, report: "Report", code: str) -> str:
         """Explain why the tests say nothing: all failures need what only the notebook has."""
         failed = [e for e in report.outcomes.values() if e["outcome"] == "failed"]
         errors = [(str(e.get("why", "")), e.get("tried")) for e in failed]
-        errors += [(report.fault, report.tried)] * bool(report.fault)
+        errors += [(report.fault, report.load.get("tried"))] * bool(report.fault)
         reasons = [
             self._copies.explain_absence(why, report.result.stderr)
             or explain_refusal(tried, why, code, self.source)
@@ -218,7 +213,6 @@ class Report(NamedTuple):
     Attributes:
         fault: why the text or the tests do not load, or empty.
         load: the report of that.
-        tried: what the text tried to reach that does not load.
         faults: why each module of tests does not load.
         outcomes: what happened in each that was reached: of its fixtures and parts, the worst.
         complete: whether the run came to its end.
@@ -229,7 +223,6 @@ class Report(NamedTuple):
     result: ProcessResult
     fault: str
     load: Event
-    tried: Any
     faults: dict[str, Event]
     collected: list[str]
     outcomes: dict[str, Event]
@@ -252,7 +245,6 @@ class Report(NamedTuple):
             result=result,
             fault=str(load.get("fault", "")),
             load=load,
-            tried=load.get("tried"),
             faults={e["module"]: e for e in events if "fault" in e and "module" in e},
             collected=next((e["collected"] for e in events if "collected" in e), []),
             outcomes=outcomes,

@@ -82,6 +82,14 @@ _LENGTH = re.compile(
     rf"\s*(?P<unit>{'|'.join(UNITS)})s?"
 )
 
+_BOUNDS: dict[str, Callable[[int], tuple[int, int | None]]] = {
+    **dict.fromkeys(("<=", "≤"), lambda number: (0, number)),
+    **dict.fromkeys((">=", "≥"), lambda number: (number, None)),
+    **dict.fromkeys(("=", "=="), lambda number: (number, number)),
+    "<": lambda number: (0, number - 1),
+    ">": lambda number: (number + 1, None),
+}
+
 
 class Length:
     """The text's length is within bounds.
@@ -103,7 +111,7 @@ class Length:
                 "lines and chars."
             )
         first, *pair = (int(re.sub("[_,]", "", n)) if n else 0 for n in match.groups()[1:4])
-        low, high = _bounds(match["sign"], first) if match[2] else pair
+        low, high = _BOUNDS[match["sign"] or "="](first) if match[2] else pair
         if high is not None and low > high:
             raise UsageError(f"The check {self.name!r} allows no length at all.")
         self._low, self._high = low, high
@@ -129,13 +137,6 @@ class Length:
         return Result(
             name=self.name, passed=not off, score=score, basis="constraints", shows=detail
         )
-
-
-def _bounds(sign: str | None, number: int) -> tuple[int, int | None]:
-    at_most, at_least = (0, number), (number, None)
-    known = {"<=": at_most, "≤": at_most, ">=": at_least, "≥": at_least}
-    known |= {"<": (0, number - 1), ">": (number + 1, None)}
-    return known.get(sign or "", (number, number))
 
 
 def _bounds_text(low: int, high: int | None, unit: str) -> str:

@@ -32,7 +32,6 @@ _LONGEST_FORM = 1_000  # bytes by which a token of a known form is known
 _MAX_KEYS = 20_000  # of a dict, looked at for names of secrets
 _OVERHEAD = 64  # bytes of an object in memory, besides its content
 _HEAD = 1_000  # rows by which the size of a row is told
-_COLLECTIONS = (dict, frozenset, list, set, tuple)
 CODE = (type, ModuleType, types.FunctionType, types.BuiltinFunctionType)
 _ATOMS = frozenset({str, bytes, int, float, bool, type(None)})
 _CACHED: Any = functools._lru_cache_wrapper  # the type of functions that remember results
@@ -74,10 +73,6 @@ class NoCopy(Exception):
 
 class _TooMuch(NoCopy):
     """There is no room, or no time, for all of a value."""
-
-
-class _TooSlow(_TooMuch):
-    """There is no time for all of a value."""
 
 
 class Output:
@@ -125,7 +120,7 @@ class Output:
         if self._size + size > self.limit:
             raise _TooMuch(TOO_LARGE)
         if monotonic() > self.deadline:
-            raise _TooSlow(TOO_SLOW)
+            raise _TooMuch(TOO_SLOW)
 
     def tell(self) -> int:
         """Return how many bytes were written."""
@@ -178,19 +173,17 @@ def _copy(value: Any, output: Output, here: Collection[str], *, exact: bool) -> 
             output.deadline = began + (deadline - began) * 2 / 3
         try:
             pickler, some = _pickle(value, output, here, exact=exact), None
-        except _TooMuch as error:
+        except _TooMuch:
             if rows < 2:
                 raise
-            rate = (output.tell() - start) / (monotonic() - began)  # bytes a second
             output.cut(start)
             output.limit, output.deadline, some = limit, deadline, min(_HEAD, rows - 1)
+            before = monotonic()
             _pickle(value[:some], output, here, exact=exact)
-            size = (output.tell() - start) / some
+            room = (limit - start) / (output.tell() - start)
+            room = min(room, (deadline - monotonic()) / (monotonic() - before))
             output.cut(start)
-            room = (limit - start) / 4
-            if isinstance(error, _TooSlow):
-                room = min(room, rate * (deadline - monotonic()) / 4)
-            some = max(1, min(rows - 1, int(room / size)))
+            some = max(1, min(rows - 1, int(some * room / 4)))
             pickler = _pickle(value[:some], output, here, exact=exact)
     except NoCopy as error:
         output.cut(start)
@@ -245,7 +238,10 @@ def _pickler() -> Any:
                 return
             if self._exact and not _is_exact(kind, self._here):
                 raise NoCopy(f"objects of type {class_name(kind)} are not copied")
-            self._output.ask_for(_least_size(obj))
+            # Else an array's bytes would be copied before there is no room for them.
+            sized = _module(kind).partition(".")[0] in _EXACT
+            size = getattr(obj, "nbytes", 0) if sized else 0
+            self._output.ask_for(size if type(size) is int else 0)
             rows = [one for one in obj if type(one) is dict] if kind is list else []
             texts = {tuple(one) if {*map(type, one)} == {str} else () for one in rows}
             self._rows |= {*map(id, rows)} if len(rows) > 1 and len(texts) == 1 else set()
@@ -302,29 +298,15 @@ def _module(kind: type) -> str:
 
 def _is_exact(kind: type, here: Collection[str]) -> bool:
     """Return True if objects of a type are pickled by known code only."""
-
-    def is_known(module: str) -> bool:
-        return module not in here and module.partition(".")[0] in known
-
-    known = sys.stdlib_module_names | _EXACT
-    if _module(type(kind)) in here or not all(is_known(_module(one)) for one in mro(kind)):
+    if _module(type(kind)) in here:  # looking it up would run its code
         return False
-    reducer = copyreg.dispatch_table.get(kind)  # which a user may have registered
-    return class_name(kind) != "LazyFrame" and (
-        reducer is None or is_known(str(getattr(reducer, "__module__", "__main__")))
+    known = sys.stdlib_module_names | _EXACT
+    reducer = copyreg.dispatch_table.get(kind, len)  # which a user may have registered
+    modules = [*map(_module, mro(kind)), str(getattr(reducer, "__module__", "__main__"))]
+    return all(
+        one not in here and (one.partition(".")[0] in known or one.startswith("_cython_"))
+        for one in modules
     )
-
-
-def _least_size(value: Any) -> int:
-    """Return the bytes that a pickled value takes at least, if it says so at once."""
-    if type(value) in _COLLECTIONS:
-        return len(value)
-    if is_named(value, "polars", "DataFrame", "Series"):
-        return int(value.estimated_size())
-    if _module(type(value)).partition(".")[0] in _EXACT:
-        size = getattr(value, "nbytes", 0)
-        return int(size) if type(size) is int else 0
-    return 0
 
 
 def looks_secret(name: str, value: Any) -> bool:

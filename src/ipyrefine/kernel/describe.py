@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import islice
-from typing import Annotated, Any, Literal, TypeGuard, get_args, get_origin
+from typing import Any, TypeGuard, get_args
 
 from ipyrefine.kernel.redaction import HIDDEN, is_environment, is_secret, is_secret_name
 
@@ -328,19 +328,12 @@ def _annotation(annotation: Any, depth: int = 0) -> str:
     if type(annotation) is str:
         is_name = _FORWARD.fullmatch(annotation[:WIDTH]) and not is_secret(annotation)
         return _cut(annotation, _NAME) if is_name else "…"
-    if type(annotation) in (types.GenericAlias, types.UnionType) or (
-        type(annotation).__module__ == "typing" and get_origin(annotation)
-    ):
-        origin, held = get_origin(annotation), get_args(annotation)[:_MAX_ITEMS]
-        if origin is Annotated:
-            return _annotation(held[0], depth)
-        if origin is Literal:
-            held = tuple(dict.fromkeys(map(type, held)))
-        inner = [_annotation(one, depth + 1) or "…" for one in held]
-        if origin is types.UnionType or getattr(origin, "__name__", "") == "Union":
-            return " | ".join(inner)
-        name = _type_name(origin) if _is(origin, type) else "…"
-        return f"{name}[{', '.join(inner)}]"
+    kind = type(annotation)  # one of `typing` may hold values
+    is_union = kind is types.UnionType or kind.__name__ == "_UnionGenericAlias"
+    if is_union or kind is types.GenericAlias:
+        inner = [_annotation(one, depth + 1) or "…" for one in get_args(annotation)[:_MAX_ITEMS]]
+        name = "" if is_union else _type_name(annotation.__origin__)
+        return " | ".join(inner) if is_union else f"{name}[{', '.join(inner)}]"
     return _type_name(annotation) if _is(annotation, type) else "…"
 
 
@@ -430,7 +423,12 @@ def _render(value: Any, depth: int = 0) -> str:
         return "…"
     if kind := _collection(value):
         brackets = _COLLECTIONS[kind]
-        items = [_render_item(item, depth + 1) for item in _items(value, _MAX_ITEMS)]
+        items = [
+            HIDDEN
+            if len(item) == 2 and type(item[0]) is str and is_secret_name(*item)
+            else ": ".join(_render(one, depth + 1) for one in item)
+            for item in _items(value, _MAX_ITEMS)
+        ]
         more = ["…"] if kind.__len__(value) > _MAX_ITEMS else []
         return brackets[0] + ", ".join([*items, *more]) + brackets[1]
     times = ("Timestamp", "Timedelta", "Period")
@@ -447,9 +445,3 @@ def _has_known_zone(value: Any) -> bool:
     kind = type(getattr(value, "tzinfo", getattr(value, "tz", None)))
     module = class_dict(kind).get("__module__", "builtins")
     return type(module) is str and module.partition(".")[0] in _ZONES
-
-
-def _render_item(item: tuple[Any, ...], depth: int) -> str:
-    if len(item) == 2 and type(item[0]) is str and is_secret_name(*item):
-        return HIDDEN
-    return ": ".join(_render(one, depth) for one in item)

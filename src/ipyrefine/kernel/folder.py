@@ -113,7 +113,8 @@ class _Look:
     ) -> None:
         state = entry.stat(follow_symlinks=False)
         is_hidden = is_hidden or _is_hidden(entry.name)
-        leads_out = entry.is_symlink() and not _is_inside(os.path.realpath(entry.path), self._root)
+        inside = os.path.realpath(entry.path).startswith(f"{self._root}{os.sep}")
+        leads_out = entry.is_symlink() and not inside
         if entry.is_dir(follow_symlinks=False):
             if is_hidden and not any(one.startswith(f"{path}{os.sep}") for one in self._own):
                 self.closed[path] = "folder"
@@ -123,7 +124,7 @@ class _Look:
         elif is_hidden or leads_out or not stat.S_ISREG(state.st_mode):
             self.closed[path] = "link" if leads_out and entry.is_dir() else _state_of(state)
             self._inodes |= {state.st_ino} if state.st_nlink > 1 else set()
-        elif _holds_secret(entry.path, state):
+        elif _holds_secret(entry.path, state.st_dev, _state_of(state)):
             self.closed[path] = _state_of(state)
         else:
             self.states[path] = _state_of(state)
@@ -158,20 +159,13 @@ def _is_hidden(name: str) -> bool:
     return name.startswith(".") or bool(_KEY_FILE.fullmatch(name)) or is_secret_name(stem)
 
 
-def _is_inside(path: str, folder: str) -> bool:
-    return path.startswith(f"{folder}{os.sep}")
-
-
-def _holds_secret(path: str, state: os.stat_result) -> bool:
-    with suppress(OSError):
-        return _reads_secret(path, state.st_dev, _state_of(state))
-    return True
-
-
 @lru_cache(_KEPT)
-def _reads_secret(path: str, *_: object) -> bool:
-    with open(path, "rb") as file:
-        start = file.read(_START)
+def _holds_secret(path: str, *_: object) -> bool:
+    try:
+        with open(path, "rb") as file:
+            start = file.read(_START)
+    except OSError:
+        return True
     return has_known_form(start) or bool(
         b"\0" not in start and find_secrets(start.decode(errors="ignore"))
     )

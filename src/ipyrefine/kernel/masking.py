@@ -247,7 +247,11 @@ def _stand_ins(code: str) -> tuple[Mapping[str, str], Mapping[str, str]]:
     """
     table = SECRETS.get() or Secrets()
     found = {*find_secrets(code), *table.masks}
-    secrets = [one for one in found if one in code and len(one) >= _LEAST and not _is_code(one)]
+    secrets = [one for one in found if one in code and len(one) >= _LEAST]
+    # In the place of some stands an expression: ``os.environ``.
+    names = ((one, _NAME.fullmatch(one)) for one in secrets)
+    known = {*dir(builtins), *sys.stdlib_module_names}
+    secrets = [one for one, name in names if not (name and name[1] in known)]
     first = {mask: mask for mask in MASK.findall(code)}
     second = {mask: f"abcdef{mask[7:]}" for mask in first}
     for number, secret in enumerate(sorted(secrets, key=lambda one: (-len(one), one)), start=1):
@@ -261,12 +265,6 @@ def _stand_ins(code: str) -> tuple[Mapping[str, str], Mapping[str, str]]:
             f"{start[0] if start else ''}abcdef0123456789abcdef01234567{number % 100:02}{lines}"
         )
     return first, second
-
-
-def _is_code(secret: str) -> bool:
-    """Return True if a secret's place holds an expression instead: ``os.environ``."""
-    name = _NAME.fullmatch(secret)
-    return bool(name and (hasattr(builtins, name[1]) or name[1] in sys.stdlib_module_names))
 
 
 def _put(text: Any, words: Mapping[str, str]) -> Any:

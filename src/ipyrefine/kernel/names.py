@@ -72,11 +72,7 @@ def names_in_draft(source: str) -> list[str]:
     part = python_part(source[:_MAX_SOURCE])
     names = names_in_code(source)
     if try_parse(part.code) is None:
-        from pygments.lexers import PythonLexer  # type: ignore[import-untyped]
-
-        tokens = PythonLexer().get_tokens(part.code)
-        named = (text if kind[:1] == ("Name",) or text == "." else " " for kind, text in tokens)
-        names = _WORD.findall("".join(named))
+        names = _WORD.findall(part.code)
     return list(dict.fromkeys([*names, *sorted(part.names)]))
 
 

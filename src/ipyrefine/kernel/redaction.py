@@ -252,7 +252,11 @@ def _spans(text: str) -> Iterator[tuple[int, int]]:
         value = match["value"]
         if not value.islower() and _is_random(value) and not re.fullmatch(r"[0-9A-Fa-f-]+", value):
             yield match.span("value")
-    for name, sign, found in _assignments(text):
+    for match in _ASSIGNED.finditer(text):
+        name, sign = match["name"], match["sign"]
+        found = _VALUE.match(text, match.end()) if is_secret_name(name) else None
+        if found is None:
+            continue
         inside = "inside" if found["quotes"] else 0
         is_text = bool(found["quotes"]) or name.isupper()
         if sign == "==" and not _names_a_secret(name, _STRONG | {"pw"}):
@@ -267,13 +271,6 @@ def _spans(text: str) -> Iterator[tuple[int, int]]:
         for name, one in zip(match[1].split(", "), values, strict=False):
             if _is_assigned(name, one[0][1:-1]):
                 yield match.start(2) + one.start() + 1, match.start(2) + one.end() - 1
-
-
-def _assignments(text: str) -> Iterator[tuple[str, str, re.Match[str]]]:
-    """Yield what is assigned to names of secrets."""
-    for match in _ASSIGNED.finditer(text):
-        if is_secret_name(match["name"]) and (value := _VALUE.match(text, match.end())):
-            yield match["name"], match["sign"], value
 
 
 def _is_assigned(name: str, value: str, *, is_text: bool = True) -> bool:

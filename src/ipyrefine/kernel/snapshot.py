@@ -46,7 +46,6 @@ _MAX_BYTES_IN_KERNEL = 50 * 2**20
 _SECONDS_IN_KERNEL = 5.0
 _LONGEST_HOLD = 0.3  # seconds that a fork may hold the kernel; after a longer one there is none
 _PATIENCE = 2.0  # seconds beyond the child's own time until it is killed
-_NO_LIMIT = 2**60  # bytes; some systems write their largest number for none
 # The child's answer, line by line: a copy, or why there are none.
 _LINE = TypeAdapter[Copy | str](Copy | Annotated[str, Field(max_length=500)])
 _UNREADABLE = "the answer of the child that was to make them cannot be read"
@@ -286,7 +285,7 @@ def _memory_of_its_own() -> int:
 
 def _free_memory() -> int:
     """Return the bytes of memory that this process may still take, by all known limits."""
-    found = [_NO_LIMIT]
+    found = [2**60]
     with suppress(OSError, ValueError):
         for line in Path("/proc/meminfo").read_text().splitlines():
             if line.startswith("MemAvailable:"):
@@ -294,8 +293,7 @@ def _free_memory() -> int:
     with suppress(OSError, ValueError):
         for line in Path("/proc/self/cgroup").read_text().splitlines():
             _, kinds, path = line.split(":", 2)
-            if kinds in ("", "memory"):
-                found += _free_in_group(kinds, Path("/", path.lstrip("/")))
+            found += () if kinds else _free_in_group(Path("/", path.lstrip("/")))
     with suppress(NameError, OSError, ValueError):
         allowed = resource.getrlimit(resource.RLIMIT_AS)[0]
         if allowed != resource.RLIM_INFINITY:
@@ -308,17 +306,12 @@ def _address_space() -> int:
     return int(pages) * resource.getpagesize()
 
 
-def _free_in_group(kind: str, group: Path) -> Iterable[int]:
-    """Yield what a control group and those above it have left; of version 1 where it has a kind."""
-    root = Path("/sys/fs/cgroup", kind)
-    most, now = "memory.max", "memory.current"
-    if kind:
-        most, now = "memory.limit_in_bytes", "memory.usage_in_bytes"
+def _free_in_group(group: Path) -> Iterable[int]:
+    """Yield what a control group (of version 2) and those above it have left."""
     for one in (group, *group.parents):
-        folder = root / one.relative_to("/")
+        folder = Path("/sys/fs/cgroup") / one.relative_to("/")
         with suppress(OSError, ValueError):  # it has no limit, or is not of this namespace
-            limit = int((folder / most).read_text())
+            limit = int((folder / "memory.max").read_text())
             stat = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
-            cache = int(stat.get("total_inactive_file", stat.get("inactive_file", 0)))
-            if limit < _NO_LIMIT:
-                yield limit - int((folder / now).read_text()) + cache
+            cache = int(stat.get("inactive_file", 0))
+            yield limit - int((folder / "memory.current").read_text()) + cache

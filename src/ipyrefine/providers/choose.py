@@ -190,7 +190,12 @@ def choose_sharing(models: Iterable[Model], level: str | None = None) -> Sharing
     models = [one for one in models if not isinstance(one, NoWriter)]
     live = [one for one in models if not getattr(one, "replays", False)]
     remote = [one for one in live if not is_local(one)]
-    servers = tuple(dict.fromkeys(map(_address, remote if known != "structure" else live)))
+    servers = tuple(
+        dict.fromkeys(
+            str(getattr(one, "base_url", "") or one.name)  # of the user's own model, its name
+            for one in (remote if known != "structure" else live)
+        )
+    )
     if known:
         return Sharing(known, servers, notice=notice)
     remembered = [facts_about(server).share for server in servers]
@@ -209,8 +214,3 @@ def remember_sharing(servers: Iterable[str], level: Level) -> bool:
 def mark_asked(servers: Iterable[str]) -> None:
     """Note that the user was asked about some servers, so that later runs here don't ask again."""
     _asked.update(servers)
-
-
-def _address(model: Model) -> str:
-    """Return a server's address; of the user's own model, its name."""
-    return str(getattr(model, "base_url", "") or model.name)

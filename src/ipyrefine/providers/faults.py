@@ -12,6 +12,7 @@ import re
 import ssl
 import time
 from collections.abc import Collection, Container, Iterator, Mapping
+from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -24,15 +25,11 @@ _MAX_QUOTE_CHARS = 300
 MAX_WAIT = 60.0  # seconds that a run waits for a server at a time
 LEAST_SECRET = 7  # characters; a shorter key is none (`x`, `none`, `EMPTY`), but a part of words
 
-_PLACES = {  # where an error answer holds its words, the field it is about, the seconds to wait
-    **dict.fromkeys(("", "error", "message", "msg", "detail", "raw"), "words"),
-    **dict.fromkeys(("param", "loc"), "field"),
-    **dict.fromkeys(("retry-after", "retry_after", "retrydelay"), "delay"),
-}
+_WORDS = ("", "error", "message", "msg", "detail", "raw")  # where an error answer holds its words
 _CODES = ("code", "status")
 _MOST_PARTS = 9  # of a list
+_DELAY = re.compile(r'"retryDelay": ?"([\d.]+)s"')  # as Google has it
 _STATUS = re.compile(r"[45][0-9]{2}")
-_DURATION = re.compile(r"(-?[0-9]{1,15}(?:\.[0-9]{1,15})?) ?s?")
 
 
 class NotCompletions(Exception):
@@ -53,24 +50,26 @@ class Refusal(NamedTuple):
     Attributes:
         status: the HTTP status; within a reply, the error's code, or 0 without one.
         message: the server's own words.
-        field: the request field that it names as the cause; empty for none.
         delay: the seconds it asks to wait; None if it doesn't.
         headers: the answer's headers.
     """
 
     status: int
     message: str = ""
-    field: str = ""
     delay: float | None = None
     headers: Mapping[str, str] = {}
 
     def find(self, names: Collection[str]) -> str | None:
-        """Return the first of some names that stands in it; the field that it names comes first."""
-        for text in (self.field, self.message):
-            found = {name: re.search(_written(name), text, re.IGNORECASE) for name in names}
-            if places := [(match.start(), name) for name, match in found.items() if match]:
-                return min(places)[1]
-        return None
+        """Return the first of some names that stands in it, perhaps with spaces for underscores."""
+        found = {
+            name: re.search(
+                rf"(?<![\w/-]){re.escape(name).replace('_', '[ _]')}(?![\w-])",
+                self.message,
+                re.IGNORECASE,
+            )
+            for name in names
+        }
+        return min(((m.start(), name) for name, m in found.items() if m), default=(0, None))[1]
 
 
 class Fault(NamedTuple):
@@ -209,13 +208,16 @@ def model_error(
         error = cause if isinstance(cause, ssl.SSLCertVerificationError) else error
         fault = next(row for row in _faults() if isinstance(error, row.exceptions))
         message = str(error)
+    wait = (refusal and refusal.delay) or 0
     ours = fault.error(
         fault.message.format(
             server=server,
             model=model,
             status=refusal and refusal.status,
             quote=_quote(message, secrets),
-            time=_wait(refusal),
+            time="a little, or check the account's quota,"
+            if wait < MAX_WAIT
+            else f"{math.ceil(wait / 60)} min",
             target=_quote(_redirect_target(refusal), secrets),
             cause=_quote(_system_message(cause), secrets),
         )
@@ -250,19 +252,14 @@ def read_refusal(body: object, status: int, headers: Mapping[str, str]) -> Refus
     leaves = [one for one in parts if isinstance(one[2], str | int | float)]
     codes = (str(value) for _, name, value in leaves if name in _CODES)
     status = status or int(next(filter(_STATUS.fullmatch, codes), 0))
-    found: dict[str, list[str]] = {"words": [], "field": [], "delay": []}
-    # The innermost first: a gateway wraps what the server behind it says.
-    for _, name, value in sorted(leaves, key=lambda leaf: -leaf[0]):
-        if name in _PLACES and _unfold(value) is value and value != "":
-            found[_PLACES[name]].append(str(value))
-    waits = map(_seconds, (headers.get("retry-after", ""), *found["delay"]))
-    return Refusal(
-        status,
-        message=next(iter(found["words"]), ""),
-        field=" ".join(found["field"]),
-        delay=next((wait for wait in waits if wait is not None), None),
-        headers=headers,
+    words = (
+        str(value)
+        # The innermost first: a gateway wraps what the server behind it says.
+        for _, name, value in sorted(leaves, key=lambda leaf: -leaf[0])
+        if name in _WORDS and _unfold(value) is value and value != ""
     )
+    delay = _seconds(headers.get("retry-after") or "".join(_DELAY.findall(str(body))[:1]))
+    return Refusal(status, message=next(words, ""), delay=delay, headers=headers)
 
 
 def find_error(chunk: object, event: str | None = None) -> object:
@@ -283,19 +280,13 @@ def _unfold(value: object) -> object:
     return value
 
 
-def _written(name: str) -> str:
-    """Return a pattern of a name as a word of its own, with spaces in place of its underscores."""
-    return rf"(?<![\w/-]){re.escape(name).replace('_', '[ _]')}(?![\w-])"
-
-
 def _seconds(text: str) -> float | None:
-    """Return the seconds in ``20``, ``1.5s`` or a date; None for none."""
-    if match := _DURATION.fullmatch(text.strip()):
-        return max(0.0, float(match[1]))
-    try:
+    """Return the seconds in ``20`` or a date; None for none."""
+    with suppress(ValueError):
+        return max(0.0, float(text))
+    with suppress(ValueError, OverflowError, TypeError):
         return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
-    except (ValueError, OverflowError, TypeError):
-        return None
+    return None
 
 
 def decode(data: str | bytes) -> Any:
@@ -344,13 +335,6 @@ def _quote(message: str, secrets: tuple[str, ...]) -> str:
     if len(line) > _MAX_QUOTE_CHARS:
         line = line[: _MAX_QUOTE_CHARS - 1] + "…"
     return f" ({line})" if line else ""
-
-
-def _wait(refusal: Refusal | None) -> str:
-    seconds = refusal.delay or 0 if refusal else 0
-    if seconds < MAX_WAIT:
-        return "a little, or check the account's quota,"
-    return f"{math.ceil(seconds / 60)} min"
 
 
 def _redirect_target(refusal: Refusal | None) -> str:

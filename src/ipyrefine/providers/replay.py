@@ -310,11 +310,9 @@ def read_recording(path: Path) -> Recording:
         return Recording(format=VERSION, ipyrefine=version("ipyrefine"), date=today.isoformat())
     except OSError as error:
         problem = f"The recording {path} cannot be read ({error.strerror})."
-    except OtherVersion:
+    except (OtherVersion, ValueError, TypeError, AttributeError, LookupError, RecursionError):
         problem = (
-            f"The recording {path} was made by another version of ipyrefine. Make it again with "
+            f"{path} is not a recording that this version of ipyrefine reads. Make one with "
             "IPYREFINE_RECORD=1 and a live model."
         )
-    except (ValueError, TypeError, AttributeError, LookupError, RecursionError):
-        problem = f"{path} is not a recording that this version of ipyrefine reads."
     raise UsageError(problem)

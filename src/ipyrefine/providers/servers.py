@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from filelock import FileLock, Timeout
-from pydantic import ConfigDict, TypeAdapter, field_validator
+from pydantic import TypeAdapter
 
 from ipyrefine.core.model import Price, Record, Usage
 from ipyrefine.core.ports import Request
@@ -79,12 +79,16 @@ class Capabilities(NamedTuple):
 
     def body(self, request: Request, extra: Fields) -> dict[str, Any]:
         """Return the fields of a chat completion request but for its model."""
+        schema: dict[str, Any] = {"name": request.schema_name, "schema": request.json_schema}
+        schema |= {"strict": True} if request.strict else {}
         optional: dict[str, Any] = {
             "temperature": request.temperature,
             "stream": True,
             "stream_options": {"include_usage": True},
             "seed": request.seed,
-            FORMAT: _response_format(request),
+            FORMAT: None
+            if request.json_schema is None
+            else {"type": "json_schema", "json_schema": schema},
             **extra,
         }
         refused = self.refused | ({"stream_options"} if "stream" in self.refused else set())
@@ -145,15 +149,6 @@ class Capabilities(NamedTuple):
         return [{"role": "user", "content": words}, *rest[1:]]
 
 
-def _response_format(request: Request) -> dict[str, Any] | None:
-    if request.json_schema is None:
-        return None
-    schema: dict[str, Any] = {"name": request.schema_name, "schema": request.json_schema}
-    if request.strict:
-        schema["strict"] = True
-    return {"type": "json_schema", "json_schema": schema}
-
-
 def is_openai(base_url: str) -> bool:
     """Return True if an address is OpenAI's own."""
     host = urlsplit(base_url).hostname or ""
@@ -180,16 +175,7 @@ class Facts(Record):
         in_keyring: whether the system's keyring holds its key.
     """
 
-    model_config = ConfigDict(extra="ignore")  # what it refused, which older versions kept here
-
     share: Level | None = None
-
-    @field_validator("share", mode="before")
-    @classmethod
-    def _read_older(cls, share: object) -> object:
-        # Who let a part be sent is asked again, beside all that is.
-        return None if share in ("code", "outputs") else "all" if share == "values" else share
-
     in_keyring: bool = False
 
 
@@ -231,10 +217,9 @@ def recall(base_url: str, *about: str) -> Capabilities:
 
 def remember(base_url: str, *about: str, taken: Capabilities) -> None:
     """Keep what a server has just taken, after it refused more."""
-    last = recall(base_url, *about)  # a call at the same time may have learnt something else
-    limits = [most for one in (last, taken) if (most := one.max_tokens or 0) >= _LEAST_KEPT]
-    refused = last.refused | taken.refused
-    BY_SERVER[base_url, *about] = Capabilities(refused, min(limits, default=None))
+    if (taken.max_tokens or _LEAST_KEPT) < _LEAST_KEPT:
+        taken = taken._replace(max_tokens=recall(base_url, *about).max_tokens)
+    BY_SERVER[base_url, *about] = taken
 
 
 def _path() -> Path:

@@ -190,16 +190,13 @@ class Assembly:
         return Reply(
             text=text,
             thinking=thinking.strip(),
-            finish=self._finish(),
+            finish="refused"
+            if self._refused
+            else "incomplete"
+            if self._reason is None
+            else _FINISHES.get(self._reason.lower().split(":")[0], "stop"),
             usage=estimate.model_copy(update=usage),
         )
-
-    def _finish(self) -> Finish:
-        if self._refused:
-            return "refused"
-        if self._reason is None:
-            return "incomplete"
-        return _FINISHES.get(self._reason.lower().split(":")[0], "stop")
 
 
 def estimate_usage(request: Request, chars: int) -> Usage:
