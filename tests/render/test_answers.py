@@ -220,7 +220,7 @@ def test_a_terminal_says_how_to_answer_and_leaves_heads_to_the_record(read_words
     say = "%refine dismiss f1: “They should go”; continue f1: “Keep all 1,204”."
     assert say in seen
     assert "%refine dismiss f2: “Right”; continue f2: “Leave them as they were”." in seen
-    assert "  f1? 17 of 1,204 rows of orders" in seen
+    assert "  f1? 17 of 1,204 rows of `orders`" in seen
     assert seen.index("orders.merge") < seen.index("  f1? ") < seen.index("The answer: 16")
     assert "Bonn" not in seen + record_text(run)
     assert "Bonn" in details_text(run, "output")

@@ -196,7 +196,7 @@ class _Printer:
         for one in block.lines if self._whole else [one for one in block.lines if not one.folded]:
             mark = f"{one.number}{one.mark.symbol}" if one.number else one.mark.symbol or "·"
             lead = f"  {wcwidth.ljust(mark, 2)} "
-            left = wrap(str(one).replace("`", ""), room, lead, " " * cells(lead))
+            left = wrap(str(one), room, lead, " " * cells(lead))
             marks = [mark.symbol for mark in one.marks]
             row(left, [one.source, *marks], one.mark.kind if one.mark.symbol != "✓" else "")
             if one.detail and (self._whole or one.mark.symbol == "✗"):
