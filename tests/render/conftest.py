@@ -108,7 +108,7 @@ FAILS = Iteration(
 CALLS = tuple(
     Call(stage=stage, iteration=number, usage=Usage(seconds=60.0, **used))
     for stage, number, used in (
-        ("judge", 0, {"calls": 2, "prompt_tokens": 1000, "cost": 0.0}),
+        ("judge", 0, {"calls": 2, "prompt_tokens": 1000, "completion_tokens": 234, "cost": 0.0}),
         (
             "revise",
             1,

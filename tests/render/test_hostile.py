@@ -114,7 +114,7 @@ def assert_markdown(text: str, read_html: Callable[..., Any]) -> None:
 
 def test_every_part_of_a_record_is_filled(free: list[full_record.Path]) -> None:
     run = Run.model_validate({k: v for k, v in RECORD.items() if k != "version"})
-    assert len({type(decision) for decision in run.decisions}) == 14
+    assert len({type(decision) for decision in run.decisions}) == 12
     assert run.spent
     assert run.setup.prompts
     assert len(free) > 100

@@ -138,7 +138,7 @@ def test_a_record_cannot_choose_a_file_to_read_replies_from(tmp_path):
 def wrong_in_one_place(run: Run) -> dict[str, dict[str, Any]]:
     """Return what to change of a record to make it wrong in one place, by that place."""
     record = as_json(run)
-    first, second = record["iterations"]
+    (first, second), call = record["iterations"], record["calls"][0]
     accepted = run.model_copy(update={"stop_reason": StopReason.ACCEPTED})
     return {
         "number": {"iterations": [first, second | {"number": 5}]},
@@ -152,8 +152,8 @@ def wrong_in_one_place(run: Run) -> dict[str, dict[str, Any]]:
         "infinite seconds": {"seconds": 1e400},
         "a negative count": {"repairs": -2},
         "an unknown stop": {"stop_reason": "<img src=x>"},
-        "markup for a stage": {"spent": {"<img src=x onerror=alert(1)>": {}}},
-        "infinite cost": {"usage": record["usage"] | {"cost": float("inf")}},
+        "markup for a stage": {"calls": [call | {"stage": "<img src=x onerror=alert(1)>"}]},
+        "infinite cost": {"calls": [call | {"usage": call["usage"] | {"cost": float("inf")}}]},
         "a version": {"version": True},
         "many iterations": {"iterations": [first | {"number": n} for n in range(2_001)]},
     }
