@@ -114,6 +114,9 @@ class CallableCheck:
         self._function, self._target = function, target
         self._seconds, self._decisive = seconds, decisive
         self._takes = _takes(function, self._label)
+        # Where a score is promised, an exception is none: the evaluator broke.
+        returns = getattr(function, "__annotations__", {}).get("return", "")
+        self._scores = "float" in getattr(returns, "__name__", str(returns))
 
     @property
     def source(self) -> str | None:
@@ -164,10 +167,12 @@ class CallableCheck:
         except BaseException as error:  # also an exit, which would end the kernel, and a skip
             if timeout.expired():
                 return None, f"check {self._label} did not end within {self._seconds:.3g} s"
-            if isinstance(error, AssertionError):
+            if self._scores:
+                pass
+            elif isinstance(error, AssertionError):
                 *_, last = traceback.extract_tb(error.__traceback__)
                 return None, str(error) or f"An assertion failed: {last.line or ''}"
-            if _blames_text(error, text):
+            elif _blames_text(error, text):
                 return None, f"check {self._label} raised {describe(error)}"
             raise CheckError(
                 f"The check {self._label} raised {describe(error)}. Continue with the best text so "
