@@ -30,7 +30,7 @@ BELOW = {
     "batch": {*SIDE_BY_SIDE, "api", "core", "errors"},
     "notebook": {*SIDE_BY_SIDE, "session", "api", "core", "errors"},
     "looks": {*SIDE_BY_SIDE, "core", "errors"},
-    "notebook_check": {*SIDE_BY_SIDE, "looks", "session", "core", "errors"},
+    "notebook_check": {*SIDE_BY_SIDE, "agents", "looks", "session", "core", "errors"},
     "agents": {"errors"},
     "cli": {
         *SIDE_BY_SIDE,

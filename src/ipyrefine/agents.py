@@ -9,7 +9,6 @@ import ast
 import asyncio
 import json
 import os
-import urllib.request
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
 from importlib.resources import files
@@ -112,12 +111,22 @@ def skill() -> str:
     return (files("ipyrefine") / "skill/SKILL.md").read_text("utf-8").rstrip()
 
 
-async def _ask(client: Any, notebook: str, code: str | list[str]) -> str:
-    asked = f"str(__import__('ipyrefine').look({code!r}, get_ipython().user_ns))"
-    sent = client.execute("", silent=True, store_history=False, user_expressions={"look": asked})
+async def ask(client: Any, look: str) -> dict[str, Any]:
+    """Return a kernel's answer to an expression, as Jupyter has it; nothing is left behind.
+
+    Args:
+        client: an asynchronous client of the kernel.
+        look: the expression.
+    """
+    sent = client.execute("", silent=True, store_history=False, user_expressions={"look": look})
     while (reply := await client.get_shell_msg())["parent_header"].get("msg_id") != sent:
         pass
-    answer = reply["content"].get("user_expressions", {}).get("look", {})
+    return dict(reply["content"].get("user_expressions", {}).get("look", {}))
+
+
+async def _ask(client: Any, notebook: str, code: str | list[str]) -> str:
+    asked = f"str(__import__('ipyrefine').look({code!r}, get_ipython().user_ns))"
+    answer = await ask(client, asked)
     if answer.get("status") == "ok":
         return str(ast.literal_eval(answer["data"]["text/plain"]))
     if answer.get("ename") in ("ModuleNotFoundError", "AttributeError"):
@@ -148,6 +157,8 @@ async def _open_notebooks() -> AsyncIterator[_Notebook]:
 
 
 def _of_running_servers() -> Iterator[_Notebook]:
+    import urllib.request
+
     from jupyter_core.paths import jupyter_runtime_dir
 
     for file in Path(jupyter_runtime_dir()).glob("jpserver-*.json"):

@@ -40,9 +40,9 @@ _STATUS = (
 )
 _CHECKED = (
     "Cells run for real, in the notebook's folder, and once more where something differs. What "
-    "differs between two runs is chance. Exit status: 0 when all is as saved (what is by chance, "
-    "never run or not saved is told), 1 when a cell differs or failed, 2 when a notebook could not "
-    "be run."
+    "differs between two runs is chance. Exit status: 0 when nothing differs (chance, never "
+    "run and nothing saved are only told), 1 when a cell differs or failed, 2 when a notebook "
+    "could not be run."
 )
 _HANDED = (
     "A solution is a fold (<details>) whose summary has that word, or a cell with the tag "

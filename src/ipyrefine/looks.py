@@ -10,7 +10,6 @@ from typing import Any
 from ipyrefine.checks.python import RunOnCopies
 from ipyrefine.core.effects import sentence
 from ipyrefine.core.model import Effect, Output, Printed, Record, Task
-from ipyrefine.core.run import Iteration
 from ipyrefine.core.table import Result
 from ipyrefine.errors import CheckNotRun, UsageError
 from ipyrefine.kernel.magics import python_part
@@ -33,7 +32,7 @@ class Look(Record):
         outputs: the value of the last line as text or a table, what was drawn, what was printed.
         error: the exception that ended it with its line, or why it did not run; else empty.
         effects: what it did to data and files, before an error, too; the most telling first.
-    bound: what the names that it binds or changes hold then, as Python, where that can be written.
+        bound: what the names that it binds or changes hold then, as Python, if that can be written.
         conditions: what this rests on, such as the first rows of a frame.
         not_followed: what was not looked at, in sentences.
     """
@@ -57,8 +56,7 @@ class Look(Record):
         return "".join(one.text for one in self.outputs if isinstance(one, Printed))
 
     def __str__(self) -> str:
-        result = Result(outputs=self.outputs)
-        shown = blocks_text(outputs(Iteration(number=0, text=self.code, evidence=(result,))))
+        shown = blocks_text(outputs([Result(outputs=self.outputs)]))
         told = (f"{sentence(one)}." for one in self.effects)
         rests = (f"It ran on {one}." for one in self.conditions)
         held = [f"{name} = {value}" for name, value in self.bound.items()]
@@ -89,7 +87,7 @@ def look(
         seconds: of processor time, and of waiting, after which it is stopped.
 
     Raises:
-        UsageError: the code is no text.
+        UsageError: the code is neither a string nor a list of strings.
     """
     cells = [code] if isinstance(code, str) else [*code]
     if not all(isinstance(one, str) for one in cells):

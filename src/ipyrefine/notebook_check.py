@@ -5,6 +5,7 @@ they run again with another seed for Python's hashes: what differs between these
 """
 
 import ast
+import asyncio
 import base64
 import io
 import json
@@ -21,6 +22,7 @@ from typing import Any, Literal, get_args
 import nbformat
 from pydantic import ValidationError
 
+from ipyrefine.agents import ask
 from ipyrefine.core.effects import has_to_be_wanted, sentence
 from ipyrefine.core.model import Record
 from ipyrefine.core.stored import read_record
@@ -61,7 +63,6 @@ _ASKS_MODEL = re.compile(r"\s*%%?refine\b")
 _SKIPPED = ("skip-execution", "nbval-skip")
 _WIDGET = "application/vnd.jupyter.widget-view+json"
 _nbformat: Any = nbformat  # it carries no types
-_Outputs = Sequence[tuple[str, Any]]
 
 
 class CellCheck(Record):
@@ -247,13 +248,9 @@ def _why_not(cell: Any, *, installs: bool = True) -> str:
 async def _effects(client: Any, source: str) -> tuple[str, ...]:
     """Return what a look at a cell tells of its effects; nothing where the kernel has none."""
     asked = f"__import__('ipyrefine').look({source!r}, get_ipython().user_ns).model_dump_json()"
-    sent = client.kc.execute("", silent=True, store_history=False, user_expressions={"look": asked})
     with suppress(Exception):  # a kernel may be of any language, and die of anything
-        while True:
-            reply = await client.kc.get_shell_msg(timeout=3 * SECONDS)
-            if reply["parent_header"].get("msg_id") == sent:
-                break
-        told = reply["content"]["user_expressions"]["look"]["data"]["text/plain"]
+        async with asyncio.timeout(3 * SECONDS):
+            told = (await ask(client.kc, asked))["data"]["text/plain"]
         effects = Look.model_validate_json(ast.literal_eval(told)).effects
         return tuple(
             f"{sentence(one)}." for one in effects if has_to_be_wanted(one) or one.kind in _TOLD
@@ -315,9 +312,9 @@ def _flat(outputs: Sequence[Mapping[str, Any]]) -> list[tuple[str, Any]]:
     for one in outputs:
         if one["output_type"] == "stream":
             if one["name"] == "stdout":
-                text = "".join(what for kind, what in found if kind == "printed")
-                found = [it for it in found if it[0] != "printed"]
-                found.append(("printed", text + _text(one["text"])))
+                text = "".join(what for kind, what in found if kind == "printed text")
+                found = [it for it in found if it[0] != "printed text"]
+                found.append(("printed text", text + _text(one["text"])))
         elif one["output_type"] == "error":
             found.append(("error", f"{one['ename']}: {one['evalue']}".rstrip(": ")))
         elif _WIDGET not in one["data"]:
@@ -398,21 +395,17 @@ def _may_be_order(
     """Return True if what differs anywhere has the same characters in another order."""
     numbers = (one.cell - 1 for one in found if one.state == "differs")
     return any(
-        sorted(str(_flat(cells[n].outputs))) == sorted(str(_flat(runs[0][n].outputs)))
+        Counter(str(_flat(cells[n].outputs))) == Counter(str(_flat(runs[0][n].outputs)))
         for n in numbers
     )
 
 
 def _difference(one: tuple[str, Any] | None, other: tuple[str, Any] | None) -> str:
-    if one is None or other is None:
-        kind = (one or other or ("output",))[0]
-        return f"the saved {kind} is not there any more" if one else f"there is a new {kind}"
-    if not (isinstance(one[1], str) and isinstance(other[1], str)) or one[0] != other[0]:
-        return (
-            f"the saved {one[0]} is another {other[0]}"
-            if one[0] == other[0]
-            else (f"saved is a {one[0]}, and now it gives a {other[0]}")
-        )
+    if one is None or other is None or one[0] != other[0]:
+        was, now = (each[0] if each else "nothing" for each in (one, other))
+        return f"saved: {was}, now: {now}"
+    if not (isinstance(one[1], str) and isinstance(other[1], str)):
+        return f"now it is another {one[0]}"
     lines = zip_longest(_plain(one[1]).split("\n"), _plain(other[1]).split("\n"), fillvalue="")
     was, now = next(pair for pair in lines if not _same(("", pair[0]), ("", pair[1])))
     return f"saved “{_short(was)}”, now “{_short(now)}”"

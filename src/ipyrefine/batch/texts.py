@@ -116,7 +116,7 @@ def _check_cells(run: Run, *, whole: bool) -> dict[str, Cell]:
             said = " · ".join(filter(None, (said, on_conditions(one.conditions))))
             cells[one.name] = Cell((one.passed, one.score), said)
         if whole and one.outputs:
-            cells["what it shows"] = Cell(one.outputs, blocks_text(blocks.outputs(draft)))
+            cells["what it shows"] = Cell(one.outputs, blocks_text(blocks.outputs(draft.evidence)))
         for row in one.rows if whole and not one.outputs else ():
             cells[row.call] = Cell(row.gives, bare(row.gives))
     return cells

@@ -182,7 +182,7 @@ class Tests:
         lines.append(f"{len(passing)} of {count} tests pass.{skipped_note}")
         points = []
         for test in failing:
-            event = results[test]  # of its name, only what its source writes is told
+            event = results[test]  # the parts of its name that its source has
             own = [part for part in test.partition("[")[0].split("::") if part in self._own]
             fault = read_fault(event, "::".join(own), line_of_text(event))
             points.append(flaw(test, shorten(str(event["why"]), WIDTH)).replace(fault=fault))

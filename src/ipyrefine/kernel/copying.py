@@ -238,7 +238,7 @@ def _pickler() -> Any:
                 return
             if self._exact and not _is_exact(kind, self._here):
                 raise NoCopy(f"objects of type {class_name(kind)} are not copied")
-            # Else an array's bytes would be copied before there is no room for them.
+            # An array's bytes are copied only once there is room for them.
             sized = _module(kind).partition(".")[0] in _EXACT
             size = getattr(obj, "nbytes", 0) if sized else 0
             self._output.ask_for(size if type(size) is int else 0)

@@ -254,14 +254,14 @@ def _scenario(row: table.Result) -> list[str]:
     return lines
 
 
-def outputs(text: Iteration) -> list[Output]:
-    """Return what a text gives in a check: the answer first, then what else it drew or printed."""
+def outputs(evidence: Iterable[table.Result]) -> list[Output]:
+    """Return what a text gives in checks: the answer first, then what else it drew or printed."""
     found = list[Output]()
-    for evidence in text.evidence:
-        ran_on = model.on_conditions(evidence.conditions)
-        remark = _remark(evidence)
+    for result in evidence:
+        ran_on = model.on_conditions(result.conditions)
+        remark = _remark(result)
         title = sentence(remark) if remark else "The answer"
-        ordered = sorted(evidence.outputs, key=lambda one: _ORDER.index(type(one)))
+        ordered = sorted(result.outputs, key=lambda one: _ORDER.index(type(one)))
         if remark and not isinstance(next(iter(ordered), None), _ORDER[:2]):
             found.append(Output(title, condition=ran_on))
             title = ran_on = ""
@@ -318,7 +318,7 @@ def account(run: Run, text: Iteration, *, alone: bool = False) -> list[Block]:
         text: the text.
         alone: whether neither what is asked nor its results stand next to it.
     """
-    found = outputs(text)
+    found = outputs(text.evidence)
     is_long = found and found[0].title == _PRINTED and not found[0].is_short
     answer, told = 0 if is_long else 1, _effects_told(run, text, alone=alone)[1]
     return [*found[:answer], *_lines(told), *found[answer:]]
@@ -341,7 +341,7 @@ def _effects_told(
     asking = [one.id for one in facts if one.source != "run"][:_ASKED]
     asked, told = list[Line](), list[Line]()
     changed = () if alone else [one.call for one in rows(run, text) if one.before]
-    has_answer, may_say = bool(outputs(text)), not is_read(run, text)
+    has_answer, may_say = bool(outputs(text.evidence)), not is_read(run, text)
     for evidence in text.evidence:
         ran_on, remark = model.on_conditions(evidence.conditions), _remark(evidence)
         for one in evidence.effects:

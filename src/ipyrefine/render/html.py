@@ -303,7 +303,7 @@ def _text_context(run: Run, view: View, about: Iteration, basis: str) -> dict[st
         def revert(hunk: int) -> str:
             return str(make.revert_button(about.number, other, hunk))
 
-    own, account = blocks.outputs(about), blocks.account(run, about)
+    own, account = blocks.outputs(about.evidence), blocks.account(run, about)
     data = blocks.data_questions(run, about)
     grid = blocks.checks(run, about, view.waiting, every="texts" in view.folds)
     rows = [one for block in (*data, *grid) for one in block.lines if one.asks]
@@ -314,7 +314,9 @@ def _text_context(run: Run, view: View, about: Iteration, basis: str) -> dict[st
     return {
         "data_questions": data,
         "account": account,
-        "same_outputs": own and other is not None and blocks.outputs(run.iterations[other]) == own,
+        "same_outputs": own
+        and other is not None
+        and blocks.outputs(run.iterations[other].evidence) == own,
         "other": other,
         "pinned": pinned,
         "lost": blocks.lost(run, about),
