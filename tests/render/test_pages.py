@@ -3,7 +3,6 @@
 import base64
 import json
 import re
-import time
 from html import unescape
 
 import pytest
@@ -213,8 +212,6 @@ def test_a_panel_of_hundreds_of_texts_is_drawn_from_the_lines_that_it_shows():
     assert "296 earlier texts" in drawn[300]
     whole = panel_parts(runs[300], View(folds=frozenset({"texts"})))
     assert whole["evidence"].count('"rf-told') == 300
-    start = time.process_time()
     html = panel_parts(runs[300].replace(best=150), View(iteration=100))["evidence"]
-    assert time.process_time() - start < 0.5, "it takes 0.05 s"
     heads = {int(number) for number in re.findall(r'data-iteration="(\d+)"', html)}
     assert heads == {0, 100, 150, *range(296, 300)}

@@ -109,7 +109,8 @@ def _choose(fences: Sequence[Fence], asked: Asked) -> Fence:
     language = asked.task.language or "python"
     known = [one for one in filled if pygments_name(one.tag) == language]
     known = known or [one for one in filled if pygments_name(one.tag) not in NO_CODE] or filled
-    known = [one for one in known if one.text.split() != asked.base.split()] or known
+    base = asked.base.split()
+    known = [one for one in known if one.text.split() != base] or known
     if len(known) > 1:
         wanted = _names(asked.base) | _words(asked.task.request)
         wanted -= {one.name.lower() for one in asked.task.materials}
