@@ -22,7 +22,7 @@ _MORE = {
     "can_change_model": True, "can_restart": True, "has_tests": True, "unseen": ("df",),
     "prompts": (("Draft", "Write it."),),
 }  # fmt: skip
-_DRAWN = "<style>.rf-panel :is(.rf-acts,.rf-revert){opacity:1!important}</style>"
+_DRAWN = "<style>.rf-panel .rf-acts{opacity:1!important}</style>"
 
 # axe passes over single characters, such as a mark, and over what a menu is above.
 _FAINT = """() => {

@@ -19,7 +19,6 @@ from ipyrefine.core.decisions import (
     Continue,
     Criteria,
     Decision,
-    Edit,
     Expect,
     Override,
     Retract,
@@ -81,7 +80,7 @@ PASSED: list[Event] = [
 END = Stopped(reason=StopReason.REVISIONS, message="All revisions are used.")
 
 
-NUMBERS = {"iteration", "other", "hunk", "number", "choice", "revisions", "sure", "target"}
+NUMBERS = {"iteration", "number", "choice", "revisions", "sure", "target"}
 
 
 class Controls(HTMLParser):
@@ -324,7 +323,6 @@ DECISIONS: list[tuple[str, Sequence[Event], str, dict[str, str], dict[str, Any],
      Continue(iteration=0, points=("f2",), guidance="briefly")),
     ("select", LISTED, "select", {}, {"points": ["f1"]},
      Continue(iteration=0, points=("f1",))),
-    ("revert", [*FIRST, *PASSED], "", {}, {}, Edit(iteration=1, text="Hello.")),
     ("criteria", LISTED, "criteria", {}, {"criteria": "warmth", "target": 0.6},
      Criteria(criteria=named_criteria(["warmth"], ()), target=0.6)),
 ]  # fmt: skip

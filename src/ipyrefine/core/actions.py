@@ -304,9 +304,6 @@ ACTIONS: dict[str, Action] = {
         record=decisions.Edit, read=typed.criteria, changes=changes.add_edit,
         needs=lambda run, d: "" if d.text.strip() else "The edited text is empty.",
         done=lambda run, d, text: f"edited {text}"),
-    "revert": Action(
-        button="Revert", title="Revert this change; the text is checked again.",
-        record=decisions.Edit),
     "criteria": Action(
         typed="edit criteria", button="Change the criteria…",
         record=decisions.Criteria, early=True,

@@ -231,7 +231,7 @@ class Run(Record):
 
     @property
     def latest_edit(self) -> Iteration | None:
-        """The latest text that the user edited or reverted, apart from their own draft."""
+        """The latest text that the user edited, apart from their own draft."""
         own = (i for i in reversed(self.iterations) if i.author == "user")
         return next((i for i in own if i.parent is not None), None)
 

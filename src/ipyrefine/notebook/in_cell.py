@@ -3,7 +3,7 @@
 from itertools import groupby, pairwise
 from typing import Any
 
-from ipyrefine.render.diff import Marks, shown_lines, visible_rows
+from ipyrefine.render.diff import Marks, rows, shown_lines
 
 
 def hunks(old: str, new: str) -> list[dict[str, Any]]:
@@ -14,11 +14,11 @@ def hunks(old: str, new: str) -> list[dict[str, Any]]:
     """
     before, after = shown_lines(old, new)
     found, at = [], 0
-    for number, group in groupby(visible_rows(old, new), key=lambda row: row.hunk):
-        rows = [*group]
-        gone = [_pieces(before[row.old], row.marks) for row in rows if row.old is not None]
-        if number is not None:
-            added = [_pieces(after[row.new], row.marks) for row in rows if row.new is not None]
+    for kept, group in groupby(rows(old, new), key=lambda row: row.tag == " "):
+        lines = [*group]
+        gone = [_pieces(before[row.old], row.marks) for row in lines if row.old is not None]
+        if not kept:
+            added = [_pieces(after[row.new], row.marks) for row in lines if row.new is not None]
             found.append({"at": at, "gone": gone, "added": added})
         at += len(gone)
     return found

@@ -10,7 +10,7 @@
 const SLACK = 24;
 /** How long (ms) the kernel may take to answer before the panel says so. */
 const PATIENCE = 3000;
-const NUMBERS = new Set(["iteration", "other", "hunk", "choice", "revisions", "target"]);
+const NUMBERS = new Set(["iteration", "choice", "revisions", "target"]);
 const TYPING = "input:not([type=checkbox]), textarea, select";
 /** What arrows go through: lines that can be answered or acted on, then the texts; and the heads. */
 const LINES = ".rf-res[data-row], .rf-finding[tabindex], .rf-texts .rf-step";
@@ -374,12 +374,10 @@ function render({ model, el }) {
       [...target.querySelectorAll(".rf-b, input")].find(isSeen)?.focus();
       return;
     }
-    const by = { j: 1, k: -1, ".": 1 }[key];
-    if (by) {
-      const stops = [...el.querySelectorAll(key === "." ? ".rf-finding[tabindex]" : ".rf-revert")];
+    if (key === ".") {
+      const stops = [...el.querySelectorAll(".rf-finding[tabindex]")];
       const at = stops.findIndex((stop) => stop.contains(document.activeElement));
-      const stop = stops.at(at < 0 && by < 0 ? -1 : (at + by) % stops.length);
-      if (stop) stop.focus();
+      if (stops.length) stops[(at + 1) % stops.length].focus();
       return;
     }
     if (asked !== null) return; // meant for the field that is about to open

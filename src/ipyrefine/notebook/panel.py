@@ -40,7 +40,6 @@ from ipyrefine.core.sharing import Sharing, is_computed, withheld
 from ipyrefine.errors import describe
 from ipyrefine.notebook.waiting import running_loop
 from ipyrefine.render import say
-from ipyrefine.render.diff import revert
 from ipyrefine.render.escape import plain
 from ipyrefine.render.html import View, about_number, panel_html, panel_parts, style
 from ipyrefine.render.progress import SILENCE, WRITING, Progress
@@ -299,10 +298,6 @@ class Panel:
                 elif view.form == action:
                     self._view = self._view._replace(form="")
             case _ if self._run:
-                if action == "revert":
-                    texts = self._text(fields["other"]), self._text(fields["iteration"])
-                    undone = revert(*texts, self._run.task.form, fields.get("hunk", -1))
-                    fields = {**fields, "text": undone}
                 self._decide(self._run, action, fields)
         return None
 

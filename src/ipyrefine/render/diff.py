@@ -5,9 +5,9 @@ In HTML, changes are ``<ins>`` and ``<del>``, so that it reads without style too
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import groupby, pairwise, zip_longest
+from itertools import groupby, pairwise
 from typing import Any, Literal, NamedTuple
 
 from markupsafe import Markup, escape
@@ -16,7 +16,7 @@ from ipyrefine.core.alignment import compare
 from ipyrefine.core.model import Form
 from ipyrefine.core.quotes import contains_quote
 from ipyrefine.render import say
-from ipyrefine.render.escape import plain, reveal
+from ipyrefine.render.escape import plain
 from ipyrefine.render.formatting import find_quote, mark, markdown_lines
 
 CONTEXT = 3  # unchanged lines around a change
@@ -38,7 +38,6 @@ _SIGNS = {"+": "+", "-": "\N{MINUS SIGN}", " ": " "}
 
 Tag = Literal[" ", "-", "+"]
 Marks = tuple[tuple[int, int], ...]
-Revert = Callable[[int], str]  # returns the control that takes a change back, by its number
 _Tokens = tuple[tuple[str, str], ...]  # kind and text of each
 
 
@@ -55,7 +54,6 @@ class Row(NamedTuple):
     tag: Tag  # space for kept, `-` for removed, `+` for added
     old: int | None  # its index in the old text; None for an added line
     new: int | None  # its index in the new text; None for a removed line
-    hunk: int | None = None  # which change it belongs to, from 0; None for a kept line
     marks: Marks = ()  # the characters that differ within the line, as half-open ranges
 
 
@@ -64,29 +62,19 @@ def rows(old: str, new: str) -> tuple[Row, ...]:
     """Compare code by line, every line included, with what differs inside changed lines."""
     a, b = shown_lines(old, new)
     found: list[Row] = []
-    hunk = 0
     for tag, i1, i2, j1, j2 in compare(a, b):
         if tag == "equal":
             found += [Row(" ", i, j) for i, j in zip(range(i1, i2), range(j1, j2), strict=True)]
             continue
         removed, added = _mark_lines(a[i1:i2], b[j1:j2])
-        found += [Row("-", i, None, hunk, marks) for i, marks in enumerate(removed, i1)]
-        found += [Row("+", None, j, hunk, marks) for j, marks in enumerate(added, j1)]
-        hunk += 1
+        found += [Row("-", i, None, marks) for i, marks in enumerate(removed, i1)]
+        found += [Row("+", None, j, marks) for j, marks in enumerate(added, j1)]
     return tuple(found)
 
 
 def shown_lines(*texts: str) -> list[list[str]]:
-    """Return the lines of texts as they are shown."""
-    return [plain(one).split("\n") for one in texts]
-
-
-def visible_rows(old: str, new: str) -> list[Row]:
-    """Return `rows` without the empty ones behind the last line breaks."""
-    end_old = old.count("\n") if old.endswith("\n") else None
-    end_new = new.count("\n") if new.endswith("\n") else None
-    ends = {(end_old, end_new), (end_old, None), (None, end_new)}
-    return [row for row in rows(old, new) if (row.old, row.new) not in ends]
+    """Return the lines of texts as they are shown, without an empty one at their end."""
+    return [plain(one).removesuffix("\n").split("\n") for one in texts]
 
 
 def stretches(wanted: Sequence[bool], around: int = CONTEXT) -> Iterator[tuple[bool, range]]:
@@ -119,7 +107,7 @@ def text_diff(old: str, new: str, form: Form = "code") -> str:
         changed, around = ["[-" in one or "{+" in one for one in lines], 0
     else:
         a, b = shown_lines(old, new)
-        found = visible_rows(old, new)
+        found = rows(old, new)
         changed, around = [row.tag != " " for row in found], CONTEXT
         if not any(changed):
             return ""
@@ -137,19 +125,13 @@ def text_diff(old: str, new: str, form: Form = "code") -> str:
 
 @lru_cache(maxsize=128)
 def words(old: str, new: str) -> list[Part]:
-    """Compare by word; the kept and added parts, joined, are the new text as it is shown."""
-    return [part._replace(text=reveal(part.text)) for part in _words(old, new)]
-
-
-@lru_cache(maxsize=128)
-def _words(old: str, new: str) -> list[Part]:
-    """Compare by word, with hidden characters as they are.
+    """Compare by word; the kept and added parts, joined, are the new text as it is shown.
 
     What was kept between two longer changes belongs to both, so that whole phrases are marked.
     """
     merged: list[Part] = []
     removed = added = ""
-    parts = [*_by_run(*(text.replace("\r\n", "\n") for text in (old, new))), Part(" ", "")]
+    parts = [*_by_run(plain(old), plain(new)), Part(" ", "")]
     for place, here in enumerate(parts):
         later = parts[place + 1 : place + 3]
         after = max((len(part.text) for part in later if part.tag != " "), default=0)
@@ -209,33 +191,6 @@ def _ranges(parts: Sequence[Part], tag: Tag) -> Marks:
     return tuple(found)
 
 
-def revert(old: str, new: str, form: Form, hunk: int) -> str:
-    """Return the new text with one of its changes, counted from 0, taken back.
-
-    Code counts changes by line, as `rows` does; prose by word, as `words` does.
-
-    Raises:
-        IndexError: there is no such change.
-    """
-    # As they were: only on the page are hidden characters made visible.
-    pieces = [(part.tag, part.text) for part in _words(old, new)]
-    if form == "code":
-        a, b = (text.replace("\r\n", "\n").split("\n") for text in (old, new))
-        pieces = [
-            (row.tag, b[row.new] if row.new is not None else a[row.old or 0])
-            for row in rows(old, new)
-        ]
-    kept, number, inside = [], -1, False
-    for tag, piece in pieces:
-        number += tag != " " and not inside
-        inside = tag != " "
-        if tag == " " or (tag == "-") == (number == hunk):
-            kept.append(piece)
-    if not 0 <= hunk <= number:
-        raise IndexError(hunk)
-    return ("\n" if form == "code" else "").join(kept)
-
-
 # As HTML
 
 
@@ -247,7 +202,6 @@ class Line(NamedTuple):
     changed: bool  # whether the difference touches it
     tag: Tag = " "  # space for kept, `-` for removed, `+` for added; a line of prose is always kept
     gutter: str = ""  # its number and sign
-    control: Markup | str = ""  # what takes its change back, behind the last line of that
 
 
 class Stretch(NamedTuple):
@@ -264,26 +218,23 @@ def prose_html(text: str) -> Markup:
 
 
 def text_lines(
-    text: str, old: str, form: Form, language: str, quotes: Sequence[str], revert: Revert | None
+    text: str, old: str, form: Form, language: str, quotes: Sequence[str] = ()
 ) -> list[Line]:
     """Return the lines of a text, with its differences from the old one, which may be the same.
 
-    `quotes` are passages of prose to mark; `revert` returns the control of a change.
+    `quotes` are passages of prose to mark.
     """
     if form == "prose":
-        return _prose_lines(text, old, quotes, revert)
-    found = visible_rows(old, text)
+        return _prose_lines(text, old, quotes)
     before, after = highlight(old, language), highlight(text, language)
     width = len(str(len(after)))
     lines = []
-    for row, following in zip_longest(found, found[1:]):
-        is_last = following is None or following.hunk != row.hunk
-        control = revert(row.hunk) if revert and row.hunk is not None and is_last else ""
+    for row in rows(old, text):
         tokens = before[row.old or 0] if row.new is None else after[row.new]
         number = "" if row.new is None else str(row.new + 1)
         gutter = f"{number:>{width}} {_SIGNS[row.tag]} "
         html = _spans(tokens, row.marks)
-        lines.append(Line(html, row.new, row.tag != " ", row.tag, gutter, Markup(control)))
+        lines.append(Line(html, row.new, row.tag != " ", row.tag, gutter))
     return lines
 
 
@@ -383,7 +334,7 @@ def _spans(tokens: _Tokens, marks: Marks = ()) -> Markup:
     return Markup(html.replace("</mark><mark>", ""))
 
 
-def _prose_lines(text: str, old: str, quotes: Sequence[str], revert: Revert | None) -> list[Line]:
+def _prose_lines(text: str, old: str, quotes: Sequence[str]) -> list[Line]:
     """Return the lines of prose: its Markdown rendered, or what changed in it, as it is written."""
     if text == old:
         new = plain(text)
@@ -391,9 +342,8 @@ def _prose_lines(text: str, old: str, quotes: Sequence[str], revert: Revert | No
         found = zip(markdown_lines(new, quotes), quoted, strict=True)
         return [Line(html, number, changed) for number, (html, changed) in enumerate(found)]
     lines: list[Line] = []
-    html, row, hunk, changed = Markup(), 0, -1, False
+    html, row, changed = Markup(), 0, False
     for is_change, group in groupby(words(old, text), lambda part: part.tag != " "):
-        hunk += is_change
         for tag, passage in group:
             marked = quotes if tag != "-" else ()
             for n, stretch in enumerate(passage.split("\n")):
@@ -406,6 +356,4 @@ def _prose_lines(text: str, old: str, quotes: Sequence[str], revert: Revert | No
                 if is_change and stretch:
                     shown = Markup(f"<{_TAGS[tag]}>{shown}</{_TAGS[tag]}>")
                 html += shown
-        if revert and is_change:
-            html += Markup(revert(hunk))
     return [*lines, Line(html, row, changed)]

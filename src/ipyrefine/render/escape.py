@@ -22,12 +22,7 @@ def plain(text: str) -> str:
     ``\n`` and ``\t`` stay, ``\r\n`` becomes ``\n``. The result can be encoded as UTF-8 and cannot
     move a terminal's cursor, set its colours or reorder the line.
     """
-    return reveal(text.replace("\r\n", "\n"))
-
-
-def reveal(text: str) -> str:
-    """Return text as `plain` does, with its line breaks as they are."""
-    return _HIDDEN.sub(_symbol, text)
+    return _HIDDEN.sub(_symbol, text.replace("\r\n", "\n"))
 
 
 def _symbol(match: re.Match[str]) -> str:

@@ -47,7 +47,6 @@ _KEYS = {row.key: row.button.rstrip("…") for row in ACTIONS.values() if row.ke
     "↑ ↓": "Previous and next line that can be answered, then the texts",
     "← →": "On a text's name: previous and next text; Enter shows it",
     "Home End": "First and last of them",
-    "j k": "Next and previous change",
     ".": "Next check that is missed, with what can be done about it",
     "g": "Go to the guidance",
     "Esc": "Close a menu or a form",
@@ -296,13 +295,6 @@ def _text_context(run: Run, view: View, about: Iteration, basis: str) -> dict[st
     old = None if other is None else run.iterations[other].text
     open_ = [one for one in run.cells(about) if one.is_open and one.point.place]
     pinned = _pin(run, about, open_) if form == "prose" else {}
-    revert = None
-    if old is not None:
-        make: Any = _templates().get_template("controls.html").module
-
-        def revert(hunk: int) -> str:
-            return str(make.revert_button(about.number, other, hunk))
-
     own, account = blocks.outputs(about.evidence), blocks.account(run, about)
     data = blocks.data_questions(run, about)
     grid = blocks.checks(run, about, view.waiting, every="texts" in view.folds)
@@ -321,7 +313,7 @@ def _text_context(run: Run, view: View, about: Iteration, basis: str) -> dict[st
         "pinned": pinned,
         "lost": blocks.lost(run, about),
         "unchanged": old is not None and plain(old) == plain(about.text),
-        "parts": _stretches(about.text, old, form, language, pinned, open_, revert),
+        "parts": _stretches(about.text, old, form, language, pinned, open_),
         "failure": blocks.failure(about),
         "grid": grid,
         "told": blocks.texts(run, about, whole=False),
@@ -349,11 +341,10 @@ def _stretches(
     language: str,
     notes: Mapping[int, list[Line]] = {},
     found: Sequence[Cell] = (),
-    revert: Any = None,
     *,
     folds: bool = False,
 ) -> list[Stretch]:
     quotes = [one.point.place for one in found]
     before = text if old is None else old
-    lines = text_lines(text, before, form, language, quotes, revert)  # type: ignore[arg-type]
+    lines = text_lines(text, before, form, language, quotes)  # type: ignore[arg-type]
     return [*lay_out(lines, notes, whole=old is None, folds=folds)]
