@@ -1,4 +1,4 @@
-"""Look before you run: from the stars' line and the palette."""
+"""Look before you run: from a cell's toolbar, for one cell or those that are selected."""
 
 import pytest
 from lab_driver import APPS, App, Lab
@@ -10,7 +10,7 @@ SETUP = (
     'orders = pd.DataFrame({"town": ["Bonn", "Kiel", "Bonn"], "amount": [1, 2, 3]})'
 )
 CELL = 'sums = orders.groupby("town")["amount"].sum()\nint(sums.max()) * 111'
-LOOK = "--draft -n 0 --critique never"
+LOOK = '.jp-Cell.jp-mod-active .jp-cell-toolbar [data-jp-item-name="look"]'
 
 
 @pytest.fixture(autouse=True)
@@ -21,20 +21,20 @@ def copies() -> None:
 
 
 async def look(lab: Lab, index: int) -> None:
-    """Press the stars and choose to look."""
-    await lab.press_stars(index)
-    await lab.page.locator(".ipyrefine-ask button").click()
+    """Press the button that looks."""
+    await lab.select(index)
+    await lab.page.locator(LOOK).locator("button, jp-button").first.click()
 
 
 @APPS
-async def test_the_stars_show_what_a_cell_gives_and_run_it_as_it_stands(lab: Lab, app: App) -> None:
+async def test_a_cell_is_looked_at_and_run_as_it_stands(lab: Lab, app: App) -> None:
     await lab.open([SETUP, CELL, "last = 1"], app=app)
     await lab.run_and_wait(0)
     await look(lab, 1)
     await lab.panel(".rf-badge", "RUNS").wait_for()
     await lab.wait_output(2, "444")
     cell_id = (await lab.cell_ids())[1]
-    looked = f"%%refine --set cell={cell_id} {LOOK}\n{CELL}"
+    looked = f"%%look --set cell={cell_id}\n{CELL}"
     assert await lab.cell_sources() == [SETUP, CELL, looked, "last = 1"]
     assert await lab.outputs_text(1) == ""
     await lab.wait_idle()
@@ -43,3 +43,9 @@ async def test_the_stars_show_what_a_cell_gives_and_run_it_as_it_stands(lab: Lab
     await lab.wait_closed()
     assert (await lab.cell_sources())[1] == CELL
     await lab.wait_output(2, "Nobody read it")
+    await lab.evaluate(
+        "panel.content.activeCellIndex = 0; panel.content.extendContiguousSelectionTo(1)"
+    )
+    await lab.command("ipyrefine:look")
+    await lab.wait_output(2, "Looked at without a model")
+    assert (await lab.cell_sources())[2] == f"%%look\n{SETUP}\n\n{CELL}"

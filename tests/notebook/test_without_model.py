@@ -39,8 +39,8 @@ def test_a_draft_about_a_frame_is_run_and_shown_with_what_became_of_it(shell):
         assert words in shown
     assert "Nobody read it" in shown
     assert not re.search("Improve this|draft to improve|Accept the text|continue|NOT JUDGED", shown)
-    run = shell.user_ns["refined_run"]
-    assert (run.usage.calls, run.warnings, run.setup.model) == (0, (), "")
+    assert not {"refined", "refined_run"} & {*shell.user_ns}
+    assert "There is no run yet" in str(error_of(shell, "%refine show"))
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,6 @@ def test_once_there_is_a_model_it_reads_the_draft_and_goes_on(
 ):
     look(shell, f"%%refine --draft -n 0\n{LATE}")
     assert error_of(shell, "%refine resume") is None
-    assert shell.user_ns["refined_run"].setup.model == ""
     model = ScriptedModel(replies, name="new")
     monkeypatch.setattr(api, "choose_model", lambda *_, **__: model)
     look(shell, "%refine resume -m new")
@@ -149,7 +148,7 @@ def test_any_cell_is_looked_at_as_what_it_is(shell, monkeypatch, tmp_path, sourc
     shown = look(shell, f"%%look\n{source}")
     assert f"Your text: {label} " in shown
     assert sentence in " ".join(shown.split())
-    assert ("%refine accept" in shown) == (label == "▷ RUNS")
+    assert ("To run it, run the cell" in shown) == (label == "▷ RUNS")
 
 
 def test_tests_of_yours_decide_in_a_look(shell):
@@ -189,7 +188,6 @@ def test_what_is_never_read_nor_revised_loads_and_names_no_model(
     shown = look(shell, f"{magic}\n1 + 1")
     assert "▷ RUNS" in shown
     assert "gpt" not in shown
-    assert shell.user_ns["refined_run"].setup.model == ""
 
 
 def test_a_system_that_cannot_shut_code_in_is_said_in_a_sentence(shell, monkeypatch):
@@ -215,15 +213,15 @@ def test_a_folder_above_is_read_once_that_is_allowed(shell, tmp_path, monkeypatc
     shown = " ".join(look(shell, "%%look\nopen('../rows.csv').read()").split())
     assert "it uses ../rows.csv, above this folder. --set above=1 lets checked code" in shown
     magics = shell.magics_manager.registry["Refine"]
-    assert magics.latest.offers("")["asks_above"] == 1
+    assert magics.runs[None].offers("")["asks_above"] == 1
 
     async def agree() -> None:
-        await magics.latest.act("above", {"name": "1"})
-        await magics.latest.session.settle()
+        await magics.runs[None].act("above", {"name": "1"})
+        await magics.runs[None].session.settle()
 
     with capture_output():
         asyncio.run(agree())
-    assert magics.latest.session.run.verdict.only_ran
+    assert magics.runs[None].session.run.verdict.only_ran
     assert "'a\\n1\\n'" in look(shell, "%%look\nopen('../rows.csv').read()")
 
 

@@ -69,6 +69,7 @@ class CellRun:
         key: what the cell is recognised by when it runs again.
         begin: makes its run as code or as prose; None where it can't be switched.
         shown: whether the run is displayed as it goes.
+        aside: whether it binds no names and is no latest run.
 
     Attributes:
         shell: the IPython shell.
@@ -88,8 +89,9 @@ class CellRun:
         key: CellKey = _NO_KEY,
         begin: Callable[[Form], Awaitable[Made]] | None = None,
         shown: bool = True,
+        aside: bool = False,
     ) -> None:
-        self.shell, self._magics = magics.shell, magics
+        self.shell, self._magics, self.aside = magics.shell, magics, aside
         refinement, journal, self._options = made
         self.session = Session(refinement, [self._update], journal)
         self._args = args
@@ -440,6 +442,8 @@ class CellRun:
             self._inserting = asyncio.ensure_future(self._insert_accepted(place))
 
     def _set_variables(self, run: Run) -> None:
+        if self.aside:
+            return
         self.shell.user_ns["refined_run"] = run
         self.shell.user_ns[self._variable] = _result(run, self.session.refinement.checks)
 

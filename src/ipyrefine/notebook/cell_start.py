@@ -74,11 +74,12 @@ class Settings(Record):
 
 
 async def start_cell(
-    magics: Any, line: str, body: str, placeholder: Placeholder, *, set_up: bool = True
+    magics: Any, line: str, body: str, placeholder: Placeholder, *, aside: bool = False
 ) -> CellRun | None:
     """Build the run of a cell; None where it is decided and its record was shown.
 
-    Unless `set_up`, of the options for all cells only the consent to run code holds.
+    One that stands `aside` is only shown: it binds no names, no journal keeps it, and of the
+    options for all cells only the consent to run code holds.
 
     Raises:
         UsageError: an option or the body cannot be used; no model was called.
@@ -86,9 +87,10 @@ async def start_cell(
         JournalError: the journal cannot be read.
     """
     defaults = {
-        name: it for name, it in magics.set.items() if set_up or name in ("unconfined", "above")
+        name: it for name, it in magics.set.items() if not aside or name in ("unconfined", "above")
     }
     args, body = options.parse(line, defaults), exact_body(body)
+    args.journal = args.journal and not aside
     key = cell_key(shlex.split(line), body)
     if await show_decided(magics, args, key):
         return None
@@ -107,7 +109,9 @@ async def start_cell(
         raise
     if made.refinement.state.setup.is_look:
         key = CellKey()  # it is about the data of the moment, and never decided
-    return CellRun(magics, args, made, placeholder, origin=source.origin, key=key, begin=begin)
+    return CellRun(
+        magics, args, made, placeholder, origin=source.origin, key=key, begin=begin, aside=aside
+    )
 
 
 async def show_decided(

@@ -38,6 +38,8 @@ _HELP = re.compile(
     r"get_ipython\(\)\.run_line_magic\("
     r"(?:'pinfo2?', '(?P<magic>%%look|%%?refine)'|'%?refine\?+', '(?P<topic>[\w ]*)')\)"
 )
+# What JupyterLab puts behind `%%look`: the cell that the code is from.
+_OF_CELL = re.compile(r"(?:--set cell=[\w-]+)?")
 _MOST_ACCEPTED = 5
 _REVISIONS = "max_revisions"
 # What JupyterLab's settings are called, and the traits that they are the defaults of.
@@ -192,7 +194,8 @@ class Refine(Magics, Configurable):
     def look(self, line: str, cell: str) -> Any:
         """Show what a cell gives and does to your data, on copies and without a model.
 
-        Put %%look above the cell's code. It takes no options, and your variables stay as they are.
+        Put %%look above the cell's code. It takes no options, your variables stay as they are, no
+        name is bound, and nothing is kept: `%refine` steers the run before it.
         With %%refine in its place a model reads the code, and revises it.
         """
         self.finish("look", line, cell)
@@ -210,7 +213,7 @@ class Refine(Magics, Configurable):
             RefineError: what ended the run early.
         """
         looks = magic == "look"
-        if looks and line.strip():
+        if looks and not _OF_CELL.fullmatch(line.strip()):
             raise UsageError("%%look takes no options. For any, start the cell with %%refine.")
         if cell is None:
             from ipyrefine.session import commands
@@ -221,7 +224,7 @@ class Refine(Magics, Configurable):
             from ipyrefine.notebook.cell_start import start_cell  # the first import takes a second
 
             words = f"{line} {LOOK}" if look or looks else line
-            return await start_cell(self, words, cell, placeholder, set_up=not looks)
+            return await start_cell(self, words, cell, placeholder, aside=looks)
 
         await self._begin(line, build)
 
@@ -331,14 +334,15 @@ class Refine(Magics, Configurable):
             variables.release_copies(latest.copies if latest else None)
 
     def register(self, run: Any) -> Any:
-        """Make a run the latest one and return it."""
+        """Make a run the latest one, unless it stands aside, and return it."""
         # One live panel per cell and per run: a new start ends what was on screen before.
         for cell_id, earlier in list(self.runs.items()):
             if cell_id == run.cell_target.cell_id or earlier.shows_same_run(run):
                 self.runs.pop(cell_id).close()
             elif earlier.is_over:
                 del self.runs[cell_id]
-        self.latest = self.runs[run.cell_target.cell_id] = run
+        self.runs[run.cell_target.cell_id] = run
+        self.latest = self.latest if run.aside else run
         return run
 
 

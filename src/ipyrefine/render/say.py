@@ -267,7 +267,7 @@ def stop_message(run: Run) -> str:
     if not run.setup.is_look or run.chosen is None:
         return run.message
     runs = verdict(run, run.chosen).label.symbol in "▷✓"
-    return "To run it here: %refine accept." if runs else ""
+    return "To run it, run the cell without its first line." if runs else ""
 
 
 def receipt(run: Run) -> Words:

@@ -17,6 +17,12 @@ const ICON = `<svg xmlns="http://www.w3.org/2000/svg" width="16" viewBox="0 0 24
     <path d="M18.5 1l1.1 2.9 2.9 1.1-2.9 1.1-1.1 2.9-1.1-2.9L14.5 5l2.9-1.1z"/>
   </g>
 </svg>`;
+const EYE = `<svg xmlns="http://www.w3.org/2000/svg" width="16" viewBox="0 0 24 24">
+  <g class="jp-icon3" fill="#616161">
+    <path d="M12 5C7 5 2.7 8 1 12c1.7 4 6 7 11 7s9.3-3 11-7c-1.7-4-6-7-11-7zm0 12a5 5 0 1 1 0-10 5 5 0 0 1 0 10z"/>
+    <circle cx="12" cy="12" r="2.6"/>
+  </g>
+</svg>`;
 
 /** How a cell begins that needs the magics. */
 const MAGIC = /^(?:[^\S\n]*(?:#.*)?\n)*[^\S\n]*(?:%{1,2}refine|%%look)\b/;
@@ -37,9 +43,6 @@ const LOAD =
 
 /** How long (ms) a kernel may take to begin, while it answers a widget for one. */
 const PATIENCE = 1500;
-
-/** What has a cell run on copies and shown, whichever models are set up. */
-const LOOK = "--draft -n 0 --critique never";
 
 /** Ids of cells. One from a file may hold anything, also further options for the magic. */
 const CELL_ID = /^[a-zA-Z0-9_-]{1,64}$/;
@@ -158,10 +161,7 @@ function magicOf(cell, failed) {
 }
 
 /** Return the options that a cell's magic goes on with. */
-function optionsOf(cell, lines, look) {
-  if (look) {
-    return [LOOK];
-  }
+function optionsOf(cell, lines) {
   const words = cell.model.type === "markdown" ? ["--draft", "-p", "prose"] : [];
   return words.concat(lines ? ["--lines", `${lines.first}-${lines.last}`] : []);
 }
@@ -204,18 +204,11 @@ function keepWish(wish) {
   }
 }
 
-function makeButton(text, title, style) {
-  const button = document.createElement("button");
-  Object.assign(button, { type: "button", className: `jp-mod-styled ${style}`, title });
-  button.textContent = text;
-  return button;
-}
-
 /**
  * Ask in one line below a cell's text what should change.
  *
- * Returns a promise of the words, empty for nothing in particular, LOOK for no change, or null when
- * the user leaves; and a function that takes the line away.
+ * Returns a promise of the words, empty for nothing in particular, or null when the user leaves; and
+ * a function that takes the line away.
  */
 function openLine(notebook, cell, lines) {
   const row = document.createElement("div");
@@ -230,20 +223,13 @@ function openLine(notebook, cell, lines) {
   field.placeholder = `${question}  Enter alone improves it.`;
   const hint = document.createElement("small");
   hint.textContent = "Enter · Esc";
-  const title = "What this cell gives and does to your data, on a copy";
-  const look = makeButton("Look before you run: no model", title, "jp-mod-accept");
-  row.append(field, hint, ...(lines || cell.model.type !== "code" ? [] : [look]));
+  row.append(field, hint);
   cell.node.querySelector(".jp-Cell-inputWrapper").after(row);
   const earlier = ["", ...earlierWishes()];
   let at = 0;
   const { mode } = notebook;
   const answer = new Promise((resolve) => {
     cell.disposed.connect(() => resolve(null));
-    look.addEventListener("click", () => resolve(LOOK));
-    look.addEventListener("keydown", (event) => {
-      event.stopPropagation();
-      if (event.key === "Escape") resolve(null);
-    });
     field.addEventListener("keydown", (event) => {
       event.stopPropagation();
       if (event.isComposing) {
@@ -278,9 +264,10 @@ function openLine(notebook, cell, lines) {
  *
  * Returns its index.
  */
-function placeCell(notebook, cell, { lines = null, failed = false, wish = "", look = false }) {
+function placeCell(notebook, cell, { lines = null, failed = false, wish = "", looks = null }) {
   const shared = notebook.model.sharedModel;
-  const source = cell.model.sharedModel.getSource().replaceAll("\r\n", "\n");
+  const sources = (looks || [cell]).map((one) => one.model.sharedModel.getSource().replace(OWN_MAGIC, ""));
+  const source = sources.join("\n\n").replaceAll("\r\n", "\n");
   const id = cell.model.id;
   if (!CELL_ID.test(id)) {
     throw new Refusal("This cell's id is not valid. Copy the cell's text into a new cell.");
@@ -290,15 +277,15 @@ function placeCell(notebook, cell, { lines = null, failed = false, wish = "", lo
   const earlier = (below && below.getMetadata("ipyrefine")) || {};
   const isOurs = earlier.refines === id;
   // Each press asks anew; the cell, when it is run again later, is known by the press.
-  const mark = { refines: id, press: `${Date.now()}`, ...(look ? { look } : {}) };
-  const magic = magicOf(cell, failed);
+  const mark = { refines: id, press: `${Date.now()}` };
+  const magic = looks ? `%%look${looks.length > 1 ? "" : ` --set cell=${id}`}` : magicOf(cell, failed);
   const again = isOurs && below.getSource().startsWith(magic);
   const options =
-    again && written.has(below) && !look && !earlier.look
+    again && written.has(below)
       ? keptOptions(below.getSource(), lines)
-      : [magic, ...optionsOf(cell, lines, look)].join(" ");
-  const text = failed ? options : `${options}${changeOf(wish)}\n${source.replace(OWN_MAGIC, "")}`;
-  if (again || (isOurs && below.getSource().startsWith(magicOf(cell, !failed)))) {
+      : [magic, ...(looks ? [] : optionsOf(cell, lines))].join(" ");
+  const text = failed ? options : `${options}${changeOf(wish)}\n${source}`;
+  if (isOurs && MAGIC.test(below.getSource())) {
     below.transact(() => {
       below.setSource(text);
       below.setMetadata("ipyrefine", mark);
@@ -380,32 +367,30 @@ async function refine(app, panel, { selection }) {
     if (lines && cell.model.sharedModel.getSource() !== source) {
       throw new Refusal("The cell has changed. Select the lines again.");
     }
-    const look = wish === LOOK;
-    if (look) {
-      wish = "";
-    } else if (wish) {
+    if (wish) {
       keepWish(wish);
     }
-    run(app, notebook, placeCell(notebook, cell, { lines, failed, wish, look }));
+    run(app, notebook, placeCell(notebook, cell, { lines, failed, wish }));
   }
 }
 
-/** Show what a cell gives and does, without a model; of one that refines, what it refines. */
-async function lookAt(app, panel, cell) {
+/** Show what cells give and do, without a model; of one that refines, what it refines. */
+async function lookAt(app, panel, cells) {
   const notebook = panel.content;
-  const refines = cell && (cell.model.getMetadata("ipyrefine") || {}).refines;
-  const home = refines ? notebook.widgets.find((one) => one.model.id === refines) : cell;
-  if (!home || home.model.type !== "code") {
+  const refined = cells.map((one) => (one.model.getMetadata("ipyrefine") || {}).refines || one.model.id);
+  const code = notebook.widgets.filter((one) => one.model.type === "code" && refined.includes(one.model.id));
+  const looks = code.filter((one) => one.model.sharedModel.getSource().trim());
+  if (!code.length) {
     throw new Refusal("Only code cells can be looked at.");
   }
   if (notebook.model.readOnly) {
     throw new Refusal("This notebook is read-only. Save a copy to look at its cells.");
   }
-  if (!home.model.sharedModel.getSource().trim()) {
+  if (!looks.length) {
     throw new Refusal("This cell is empty. There is nothing to look at.");
   }
   await prepare(panel);
-  run(app, notebook, placeCell(notebook, home, { look: true }));
+  run(app, notebook, placeCell(notebook, looks.at(-1), { looks }));
 }
 
 /** Fix a cell that failed, whichever cell is active. */
@@ -431,7 +416,9 @@ async function offerFix(panel, cell, press) {
     return;
   }
   const title = "Fix this cell with a language model, on copies of its variables";
-  const button = makeButton("Fix", title, "jp-mod-reject");
+  const button = document.createElement("button");
+  Object.assign(button, { type: "button", className: "jp-mod-styled jp-mod-reject", title });
+  button.textContent = "Fix";
   button.addEventListener("click", press);
   const row = document.createElement("div");
   row.className = "ipyrefine-fix";
@@ -604,7 +591,7 @@ export function addCommands(app, tracker, palette, host) {
   /** Do what the form that sets up a model ended with. */
   const finish = (said, cell) => {
     if (said === "look") {
-      void start((panel) => lookAt(app, panel, cell));
+      void start((panel) => lookAt(app, panel, [cell]));
     } else if (app.commands.hasCommand("apputils:notify")) {
       host.Notification.success(said, { autoClose: 5000 });
     }
@@ -635,11 +622,15 @@ export function addCommands(app, tracker, palette, host) {
   });
   app.commands.addCommand("ipyrefine:look", {
     label: "Look Before You Run",
-    caption: "Show what this cell gives and does to your data, on a copy, without a model",
-    icon,
+    caption: "Show what the selected cells give and do to your data, on copies, without a model",
+    icon: new host.LabIcon({ name: "ipyrefine:look", svgstr: EYE }),
     isEnabled,
     isVisible: () => isActive((cell) => cell.model.type === "code"),
-    execute: () => start((panel) => lookAt(app, panel, panel.content.activeCell)),
+    execute: () =>
+      start((panel) => {
+        const { content } = panel;
+        return lookAt(app, panel, content.widgets.filter((one) => content.isSelectedOrActive(one)));
+      }),
   });
   app.commands.addCommand("ipyrefine:fix", {
     label: "Fix Failed Cell",

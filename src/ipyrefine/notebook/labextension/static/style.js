@@ -15,8 +15,6 @@ const STYLE =
   ".ipyrefine-ask input{flex:1;font:13px var(--jp-ui-font-family);padding:3px 8px;border-radius:5px;" +
   "color:var(--jp-ui-font-color1);background:var(--jp-layout-color0);border:1px solid var(--jp-brand-color1)}" +
   ".ipyrefine-ask input:focus{outline:1px solid var(--jp-brand-color1)}" +
-  ".ipyrefine-ask button.jp-mod-styled{font:13px/24px var(--jp-ui-font-family);letter-spacing:0;height:auto;min-height:0;" +
-  "padding:0 10px;border-radius:5px;white-space:nowrap}" +
   ".ipyrefine-ask small{color:var(--jp-ui-font-color2);white-space:nowrap}" +
   ".ipyrefine-setup{padding:4px 0 4px calc(var(--jp-cell-prompt-width) + 7px)}" +
   ".ipyrefine-own .jp-Cell-inputWrapper:has(.jp-InputPlaceholder){display:none}" +
