@@ -29,7 +29,7 @@ class Look(Record):
 
     Attributes:
         code: what was looked at.
-        outputs: the value of the last line as text or a table, what was drawn, what was printed.
+        outputs: the answer as text or a table, what was drawn, what was printed before it.
         error: the exception that ended it with its line, or why it did not run; else empty.
         effects: what it did to data and files, before an error, too; the most telling first.
         bound: what the names that it binds or changes hold then, as Python, if that can be written.
@@ -47,12 +47,12 @@ class Look(Record):
 
     @property
     def answer(self) -> Output | None:
-        """The value of the last line, or what was drawn; None where it only printed or has none."""
+        """The value of the last line, what was drawn, or what the last print printed; or None."""
         return next((one for one in self.outputs if not isinstance(one, Printed)), None)
 
     @property
     def printed(self) -> str:
-        """What was printed; the start of it."""
+        """What was printed, unless that is the answer; the start of it."""
         return "".join(one.text for one in self.outputs if isinstance(one, Printed))
 
     def __str__(self) -> str:

@@ -19,7 +19,7 @@ import pytest
 from ipyrefine.checks.python import RunOnCopies, RunsCleanly
 from ipyrefine.checks.reported import read_effects
 from ipyrefine.core.effects import has_to_be_wanted, sentence
-from ipyrefine.core.model import Condition, Effect, FirstRows, Printed, Task
+from ipyrefine.core.model import Condition, Effect, FirstRows, Task, Value
 from ipyrefine.core.table import Result
 from ipyrefine.kernel.variables import Variables
 from ipyrefine.sandbox.programs import account, capture
@@ -204,7 +204,7 @@ async def test_of_what_printed_or_wrote_nobody_says_that_it_gives_nothing(text: 
     evidence = await ran(text)
     assert evidence.passed
     assert [one.kind for one in evidence.effects] == ["file"] * ("csv" in text)
-    assert [type(one) for one in evidence.outputs] == [Printed] * text.startswith("print")
+    assert [type(one) for one in evidence.outputs] == [Value] * text.startswith("print")
 
 
 async def test_of_rows_that_a_helper_of_the_notebook_loses_the_end_says_why() -> None:

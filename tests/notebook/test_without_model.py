@@ -35,7 +35,7 @@ def look(shell: Any, cell: str) -> str:
 def test_a_draft_about_a_frame_is_run_and_shown_with_what_became_of_it(shell):
     shell.run_cell(FRAME)
     shown = look(shell, "%%look\nclean = df.dropna()\nprint(len(clean))")
-    for words in ("▷ RUNS", "Printed: 2", "without a model. Uses df (3 × 2)"):
+    for words in ("▷ RUNS", "The answer: 2", "without a model. Uses df (3 × 2)"):
         assert words in shown
     assert "Nobody read it" in shown
     assert not re.search("Improve this|draft to improve|Accept the text|continue|NOT JUDGED", shown)

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from ipyrefine.core.model import MAX_OUTPUT, MAX_OUTPUTS, Fault, Output, Printed
+from ipyrefine.core.model import MAX_OUTPUT, MAX_OUTPUTS, Fault, Output, Printed, Value
 from ipyrefine.core.syntax import try_parse
 from ipyrefine.kernel.redaction import clean, tidy
 from ipyrefine.sandbox.sandbox import Event
@@ -27,14 +27,15 @@ _DRAWS = re.compile(r"matplotlib|plt|plot|hist|seaborn")
 def read_outputs(events: Iterable[Event], printed: str) -> tuple[Output, ...]:
     """Return the outputs in a report and on standard output, those within their bounds."""
     found = list[Output]()
-    if text := clean(printed.strip("\n").rstrip(), MAX_OUTPUT):
-        found.append(Printed(text=text))
     reported = next((event["outputs"] for event in events if "outputs" in event), ())
     for one in reported if isinstance(reported, list) else ():
         try:
             found.append(_OUTPUT.validate_python(tidy(one)))
         except (ValidationError, RecursionError):
             continue  # only the text can have written that
+    text = clean(printed.strip("\n").rstrip(), MAX_OUTPUT)
+    if text and not any(isinstance(one, Value) and one.text == text for one in found):
+        found.insert(0, Printed(text=text))
     return tuple(found[:MAX_OUTPUTS])
 
 

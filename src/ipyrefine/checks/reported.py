@@ -24,9 +24,8 @@ def read_effects(
 ) -> tuple[Effect, ...]:
     """Return what a report says that a text did, the most telling first.
 
-    Sums of first rows are left out, and so is that a text gives nothing if it printed or drew.
+    Sums of first rows are left out, and so is that a text gives nothing if it shows something.
     """
-    shows = any(one.kind in ("printed", "figure") for one in outputs)
     reported = next((event["effects"] for event in events if "effects" in event), ())
     found = list[Effect]()
     for one in reported[:_MOST] if isinstance(reported, list) else ():
@@ -35,7 +34,7 @@ def read_effects(
         except (ValidationError, TypeError, AttributeError, KeyError, RecursionError):
             continue  # only the text can have written that
         unseen = effect.kind == "answer" and effect.cause in _UNSEEN
-        if not (unseen and shows) and not (effect.kind == "total" and conditions):
+        if not (unseen and outputs) and not (effect.kind == "total" and conditions):
             found.append(effect)
     of_files = [
         Effect(

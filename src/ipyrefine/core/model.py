@@ -51,7 +51,7 @@ Basis = Literal[
 RESULTS = "results"  # the name of the check that has rows for the user
 MAX_ITERATIONS = 2_000  # of a run
 # Of what checked code printed, returned and drew.
-MAX_OUTPUTS = 4  # of one check
+MAX_OUTPUTS = 6  # of one check
 MAX_OUTPUT = 4_000  # characters of a text
 MAX_ROWS, MAX_COLUMNS, MAX_CELL = 10, 20, 80  # of a table; characters of a cell
 MAX_PNG, MAX_SIDE = 270_000, 2_000  # characters and pixels of a picture
@@ -347,10 +347,10 @@ class Printed(Record):
 
 
 class Value(Record):
-    """The value of code's last expression."""
+    """The value of code's last expression; or, without one, what its last print printed."""
 
     kind: Literal["value"] = "value"
-    text: OutputText  # the start of it, as Python
+    text: OutputText  # the start of it
 
 
 class TableValue(Record):
@@ -384,7 +384,7 @@ class TableValue(Record):
 
 
 class Figure(Record):
-    """The first figure that code drew."""
+    """A figure that code drew."""
 
     kind: Literal["figure"] = "figure"
     png: Annotated[str, StringConstraints(max_length=MAX_PNG)]  # as base64

@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import islice
-from typing import Any, TypeGuard, get_args
+from typing import Any, TypeGuard
 
 from ipyrefine.kernel.redaction import HIDDEN, is_environment, is_secret, is_secret_name
 
@@ -49,6 +49,7 @@ _SWITCHES = (bool, type(None))  # defaults that are no data
 _FORWARD = re.compile(r"(?:[^\W\d]\w*|[.\[\], |])+")  # an annotation that is a text: names alone
 _ZONES = frozenset({"builtins", "datetime", "dateutil", "pandas", "pytz", "zoneinfo"})
 _COLLECTIONS: dict[Any, str] = {dict: "{}", list: "[]", tuple: "()", set: "{}", frozenset: "{}"}
+_EMPTY = inspect.Parameter.empty
 _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType)
 mro: Callable[[type], tuple[type, ...]] = type.__dict__["__mro__"].__get__
 class_dict: Callable[[type], types.MappingProxyType[str, Any]] = type.__dict__["__dict__"].__get__
@@ -146,7 +147,7 @@ def _lines(value: Any, values: bool) -> Iterator[str]:
         if values:
             yield _render(value)
     elif _is(value, *_FUNCTIONS):
-        yield from _signature(value, values)
+        yield from _signature(value)
         if values:
             yield from _doc_line(getattr(value, "__doc__", None))
     elif _is(value, type):
@@ -293,48 +294,39 @@ class _Words(str):
     __repr__ = str.__str__
 
 
-def _signature(function: Any, values: bool, *, method: bool = False) -> Iterator[str]:
-    """Yield a function's parameters with their types and, among values, harmless defaults."""
+def _signature(function: Any, *, method: bool = False) -> Iterator[str]:
+    """Yield a function's parameters with the names of their types and, of switches, defaults."""
     with suppress(ValueError, TypeError):
         signature = inspect.signature(function, follow_wrapped=False)
         parameters = [
-            one.replace(annotation=_annotated(one.annotation), default=_default(one, values))
+            one.replace(
+                annotation=_typed(one.annotation),
+                default=_EMPTY if one.default is _EMPTY else _Words(_default(one.default)),
+            )
             for one in list(signature.parameters.values())[int(method) :]
         ]
-        returns = inspect.Signature.empty if method else _annotated(signature.return_annotation)
+        returns = _EMPTY if method else _typed(signature.return_annotation)
         yield _cut(str(inspect.Signature(parameters, return_annotation=returns)), WIDTH // 2)
 
 
-def _annotated(annotation: Any) -> Any:
-    words = _annotation(annotation)
-    return _Words(words) if words else inspect.Parameter.empty
+def _typed(annotation: Any) -> Any:
+    return _Words(_annotation(annotation)) if annotation is not _EMPTY else _EMPTY
 
 
-def _default(parameter: inspect.Parameter, values: bool) -> Any:
-    default = parameter.default
-    if default is inspect.Parameter.empty:
-        return default
-    harmless = type(default) in ((bool, int, float, type(None), str) if values else _SWITCHES)
-    long = type(default) is str and len(default) > 20
-    hidden = not harmless or long or is_secret_name(parameter.name, default)
-    return _Words("…" if hidden else _render(default))
+def _default(default: Any) -> str:
+    return repr(default) if type(default) in _SWITCHES else "…"
 
 
-def _annotation(annotation: Any, depth: int = 0) -> str:
-    if annotation is inspect.Parameter.empty or depth > _MAX_DEPTH:
-        return ""
-    if annotation is None or annotation is type(None):
-        return "None"
+def _annotation(annotation: Any) -> str:
+    """Return the name of a type; of one with parameters, which may be values, that alone."""
     if type(annotation) is str:
         is_name = _FORWARD.fullmatch(annotation[:WIDTH]) and not is_secret(annotation)
         return _cut(annotation, _NAME) if is_name else "…"
-    kind = type(annotation)  # one of `typing` may hold values
-    is_union = kind is types.UnionType or kind.__name__ == "_UnionGenericAlias"
-    if is_union or kind is types.GenericAlias:
-        inner = [_annotation(one, depth + 1) or "…" for one in get_args(annotation)[:_MAX_ITEMS]]
-        name = "" if is_union else _type_name(annotation.__origin__)
-        return " | ".join(inner) if is_union else f"{name}[{', '.join(inner)}]"
-    return _type_name(annotation) if _is(annotation, type) else "…"
+    if type(annotation) is types.UnionType:
+        return " | ".join(map(_annotation, annotation.__args__))
+    annotation = types.NoneType if annotation is None else annotation
+    kind: Any = annotation.__origin__ if type(annotation) is types.GenericAlias else annotation
+    return _type_name(kind).removeprefix("NoneType") or "None" if _is(kind, type) else "…"
 
 
 def _doc_line(doc: object) -> Iterator[str]:
@@ -344,13 +336,13 @@ def _doc_line(doc: object) -> Iterator[str]:
 
 
 def _class_lines(kind: type, values: bool) -> Iterator[str]:
-    fields = [f"{n}: {typed or 'Any'}" for n, typed in _declared_fields(kind)]
+    fields = [f"{n}: {typed}" for n, typed in _declared_fields(kind)]
     fields = [field for field in fields if not is_secret_name(field.partition(":")[0])]
     made = next((d["__init__"] for k in mro(kind) if "__init__" in (d := class_dict(k))), None)
     if fields:
         yield ", ".join(fields)
     elif type(made) is types.FunctionType:
-        yield from _signature(made, values, method=True)
+        yield from _signature(made, method=True)
     if values:
         yield from _doc_line(class_dict(kind).get("__doc__"))
 

@@ -2,7 +2,6 @@
 
 import ast
 import builtins
-import json
 import re
 import sys
 from collections.abc import Iterable, Mapping, Set
@@ -32,14 +31,13 @@ IPYTHON = re.compile(r"_+|_i+|_i?\d+|_[iod]h|In|Out|display|get_ipython|exit|qui
 # Magics that bind no names.
 _HARMLESS = re.compile(r"%%(?:time|timeit|prun)\b|%(?:autoreload|conda|config|matplotlib|pip)\b")
 # With one of these, code may bind or test names that it does not write as such.
-_BINDS_UNSEEN = frozenset(
-    {
-        *("exec", "eval", "globals", "locals", "get_ipython", "NameError", "__builtins__"),
-        *("builtins", "__main__", "modules", "f_globals", "f_locals", "runpy", "sympy"),
-    }
+_BINDS_UNSEEN = re.compile(
+    r"\b(?:exec|eval|globals|locals|vars|dir|get_ipython|NameError|(?:Base)?Exception|__builtins__|"
+    r"builtins|__main__(?!['\"])|modules|f_globals|f_locals|runpy|sympy|null|true|false)\b|"
+    r"\bimport\s*\*|\bexcept\s*:"
 )
-_PLAIN = ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Expr | ast.Delete | ast.Assert
-_CELL = re.compile(r"^\[([^\]\n]+)\]\n", re.MULTILINE)  # heads the cells that a model is shown
+_FENCES = re.compile(r"```.*?```|^\s*>>>.*$", re.DOTALL | re.MULTILINE)
+_CELLS = ("cells", "definitions")
 _BACKTICKS = re.compile(r"(?<!`)`([^`\n]{1,200})`(?!`)")
 _WORD = re.compile(r"(?<![\w.'\"])[^\W\d]\w*+(?!['\"])")  # no attribute, no word in quotes
 _CALLED = re.compile(r"(?<![\w.])([A-Za-z_]\w{0,100})\((?!e?s\))")  # not the plural of "file(s)"
@@ -156,97 +154,32 @@ def _parts(source: str) -> list[Any]:
 
 
 def undefined_names(text: str, task: Task, known: Iterable[str]) -> list[Read]:
-    """Return where code reads names that nothing defines, so that it fails there once it runs.
+    """Return where code first reads each name that nothing defines, so that it fails there.
 
-    Nothing: not the code, Python, IPython, this kernel, the task's own code or a cell above. What
-    is tried under ``except Exception`` does not count, and code that may bind names unseen (by
-    ``exec``, ``import *`` or ``%run``) has none.
+    Nothing: not the code, Python, IPython, this kernel, the task's own code or a cell above. Code
+    that may bind or try names unseen (by ``exec``, ``import *``, ``except`` or ``%run``) has none.
     """
     part = python_part(text)
     tree = try_parse(part.code)
-    if tree is None or _binds_unseen(tree):
-        return []
-    with suppress(ValueError, RecursionError):
-        json.loads(text)
-        return []
-    if all(isinstance(one, ast.AnnAssign) and one.value is None for one in tree.body):
-        return []
-    if not all(_HARMLESS.match(one) for one in part.lines if one.startswith("%")):
+    magics = (one for one in part.lines if one.startswith("%"))
+    if tree is None or _BINDS_UNSEEN.search(text) or not all(map(_HARMLESS.match, magics)):
         return []
     try:
-        every, binds = module_names(tree)
+        reads, binds = module_names(tree)
     except ERRORS:  # it fails in another way
         return []
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     here = {*vars(sys.modules["__main__"]), *(shell.user_ns if shell else ())}
-    defined = {*known, *part.names, *_BUILTINS, *here}
-    plain = [node for node in tree.body if isinstance(node, _PLAIN)]
-    reads = [
-        one
-        for one in every
-        if one.name not in defined
-        and not IPYTHON.fullmatch(one.name)
-        and (
-            one.name not in binds
-            # or a plain statement reads a name that only those below it bind
-            or (not (one.inside or one.bound) and any(_is_within(one, [node]) for node in plain))
-        )
-    ]
-    if not reads or "*" in (given := _given_by(task)):
-        return []
-    guards = [guard for one in ast.walk(tree) if (guard := _guarded(one))]
+    given = [one.text for one in task.materials if one.kind in _CELLS and not one.computed]
+    words = {
+        *re.findall(r"\w+|\*$", "\n".join([*_FENCES.findall(task.text), *given]), re.MULTILINE)
+    }
+    defined = {*known, *part.names, *_BUILTINS, *here, *binds, *words}
     first = dict[str, Read]()
     for one in sorted(reads, key=lambda one: (one.line, one.column)):
-        if one.name not in given and not any(_is_within(one, guard) for guard in guards):
+        if not (one.name in defined or "*" in words or IPYTHON.fullmatch(one.name)):
             first.setdefault(one.name, one)
     return [*first.values()]
-
-
-def _binds_unseen(tree: ast.Module) -> bool:
-    for node in ast.walk(tree):
-        match node:
-            case ast.Name(id=name) | ast.Attribute(attr=name) if name in _BINDS_UNSEEN:
-                return True
-            case ast.Import(names=names) | ast.ImportFrom(names=names) if any(
-                one.name == "*" or one.name.partition(".")[0] in _BINDS_UNSEEN for one in names
-            ):
-                return True
-            case ast.Call(func=ast.Name(id="vars" | "dir"), args=[]):
-                return True
-    return False
-
-
-def _guarded(node: ast.AST) -> list[ast.stmt]:
-    """Return the body of a statement that lets no exception out of it; else nothing."""
-    match node:
-        case ast.Try(handlers=handlers, body=body):
-            caught = [unparse(one.type) if one.type else "Exception" for one in handlers]
-        case ast.With(items=items, body=body):
-            caught = [unparse(one.context_expr) for one in items]
-            caught = [one for one in caught if "suppress" in one]
-        case _:
-            return []
-    return body if any(re.search(r"\b(?:Base)?Exception\b", one) for one in caught) else []
-
-
-def _is_within(read: Read, body: list[ast.stmt]) -> bool:
-    start, end = body[0], (body[-1].end_lineno or 0, body[-1].end_col_offset or 0)
-    return (start.lineno, start.col_offset) <= (read.line, read.column) < end
-
-
-def _given_by(task: Task) -> set[str]:
-    """Return the names bound by a task's code and by the cells that a model is shown."""
-    examples = [example.code for example in read_examples(task.text)]
-    trees = [*fenced_python(task.text), *filter(None, map(try_parse, examples))]
-    names = {alias for tree in trees for alias in names_bound(tree)}
-    for one in task.materials:
-        if one.kind in ("cells", "definitions") and not one.computed:
-            _, *parts = _CELL.split(one.text)
-            for head, source in zip(parts[::2], parts[1::2], strict=True):
-                if head != "its output":
-                    tree = try_parse(python_part(source).code)
-                    names |= names_bound(tree) if tree else {*re.findall(r"\w+", source)}
-    return names
 
 
 def names_in_prose(text: str) -> list[str]:
@@ -258,7 +191,7 @@ def names_in_prose(text: str) -> list[str]:
     """
     examples = read_examples(text)
     fenced = [unparse(tree) for tree in fenced_python(text)]
-    prose = re.sub(r"```.*?```|^\s*>>>.*$", "", text, flags=re.DOTALL | re.MULTILINE)
+    prose = _FENCES.sub("", text)
     names = [
         *(name for part in _BACKTICKS.findall(prose) for name in _WORD.findall(part)),
         *_CALLED.findall(prose),

@@ -6,6 +6,7 @@ import contextlib
 import io
 import itertools
 import math
+import re
 import reprlib
 import signal
 import struct
@@ -19,21 +20,24 @@ _DRAW_SECONDS, _SHOW_SECONDS = 5.0, 1.0  # of processor time
 _MAX_TEXT, _MAX_CELL = 8_000, 400  # characters, before secrets are taken out
 _MAX_ROWS, _MAX_COLUMNS = 10, 20
 _MAX_SIDE, _MAX_PIXELS, _MAX_BYTES = 1_999, 1_500_000, 200_000  # of a picture
-_MAX_AXES = 4  # of a figure
+_MAX_FIGURES, _MAX_AXES = 4, 4  # pictures; axes of one
 _TRIES = 4  # to make a picture small enough
 _WIDTH = 60  # characters of a name
 _PLAIN = (bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset, type(None))
 _MAX_SHOWN, _MAX_ITEMS = 80, 20  # characters, and items of a Series, that are shown whole
 _DIGITS = 10  # characters of a number that is shown as it is
 _DAY = 10  # characters of a date
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 class _TooLong(BaseException):
     """It takes too long to collect the outputs."""
 
 
-def collect(value: Any, limit: Limit) -> list[dict[str, Any]]:
-    """Return a text's last value and its first figure as plain data.
+def collect(value: Any, printed: str, limit: Limit) -> list[dict[str, Any]]:
+    """Return a text's answer and its figures as plain data.
+
+    The answer is its last value; without one, or a figure, what its last print printed.
 
     What cannot be shown is left out: no output is a fault of the text.
 
@@ -42,17 +46,22 @@ def collect(value: Any, limit: Limit) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
 
     def draw() -> None:
-        figure = _first_figure(value)
-        picture = None if figure is None else _draw(figure)
-        if picture:
-            found.append({"kind": "figure", "png": picture})
-            found[-1]["axes"] = _read_axes(figure)  # where time is left
+        for figure in _figures(value):
+            if picture := _draw(figure):
+                found.append({"kind": "figure", "png": picture})
+                found[-1]["axes"] = _read_axes(figure)  # where time is left
+        if (content := getattr(value, "_repr_png_", bytes)()) and len(content) <= _MAX_BYTES:
+            found.append({"kind": "figure", "png": base64.b64encode(content).decode()})
 
     def show() -> None:
-        # An artist is what a call that draws returns, and says nothing more than its figure.
-        if value is not None and not (found and _is_artist(value)):
+        # What draws returns an artist, which says nothing more than its figure.
+        drawn = found and (_is_artist(value) or hasattr(value, "_repr_png_"))
+        if value is not None and not drawn:
             frame = value.collect() if type(value).__name__ == "LazyFrame" else value
-            found.insert(0, _table(frame) or {"kind": "value", "text": _text(value)})
+            text = _chart(value) or _ADDRESS.sub("", _text(value))
+            found.insert(0, _table(frame) or {"kind": "value", "text": text})
+        elif printed.strip() and not found:
+            found.append({"kind": "value", "text": printed.strip("\n").rstrip()})
 
     _within(_DRAW_SECONDS, limit, draw)
     _within(_SHOW_SECONDS, limit, show)
@@ -82,16 +91,13 @@ def _stop(*_: Any) -> None:
     raise _TooLong
 
 
-def _first_figure(value: Any) -> Any:
-    """Return the first figure that pyplot holds, else the one that a value is or belongs to."""
-    pyplot = sys.modules.get("matplotlib.pyplot")
-    numbers = pyplot.get_fignums() if pyplot is not None else []
-    if pyplot is not None and numbers:
-        return pyplot.figure(numbers[0])
-    if not _is_artist(value):
-        return None
-    owner = getattr(value, "figure", None)
-    return value if hasattr(value, "savefig") else owner if hasattr(owner, "savefig") else None
+def _figures(value: Any) -> list[Any]:
+    """Return the figures that pyplot holds, else the one that a value is or belongs to."""
+    pyplot: Any = sys.modules.get("matplotlib.pyplot")
+    if numbers := pyplot.get_fignums() if pyplot else ():
+        return [*map(pyplot.figure, numbers[:_MAX_FIGURES])]
+    owners = (value, getattr(value, "figure", None)) if _is_artist(value) else ()
+    return [one for one in owners if hasattr(one, "savefig")][:1]
 
 
 def _is_artist(value: Any, depth: int = 2) -> bool:
@@ -142,6 +148,8 @@ def _read_axes(figure: Any) -> list[str]:
                     inside = inside & (values >= min(ends)) & (values <= max(ends))
                 given, drawn = given + len(columns[0]), drawn + int(inside.sum())
             said = [f"{drawn:,} of {given:,} points drawn"] if given else []
+            bars = [one for one in axes.containers if type(one).__name__ == "BarContainer"]
+            said += [f"{count:,} bar{'s' * (count > 1)}"] if (count := sum(map(len, bars))) else []
             scales = (("x", axes.xaxis), ("y", axes.yaxis)) if axes.axison else ()
             said += [_span(axis, name) for name, axis in scales if len(axis.get_ticklocs())]
             name = axes.get_title() or (f"axes {number}" if len(figure.axes) > 1 else "")
@@ -168,6 +176,17 @@ def _span(axis: Any, name: str) -> str:
         write = axis.get_major_formatter().format_data_short
         return f"{name} {str(write(low)).strip()} to {str(write(high)).strip()}"
     return f"{name} {low:.4g} to {high:.4g}"
+
+
+def _chart(value: Any) -> str:
+    """Return a chart of plotly or altair by its kinds and points; empty for anything else."""
+    parts = list[tuple[Any, Any]]()
+    match type(value).__module__.partition(".")[0]:
+        case "plotly":
+            parts = [(one.type, one["values" if "values" in one else "x"]) for one in value.data]
+        case "altair":
+            parts = [(getattr(value.mark, "type", value.mark), value.data)]
+    return ", ".join(f"{kind} chart of {len(data):,} points" for kind, data in parts)
 
 
 def _library(value: Any) -> str:

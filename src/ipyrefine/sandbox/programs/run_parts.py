@@ -799,7 +799,8 @@ def _run_cell(request: Request, write_event: Callable[..., None]) -> None:
     account = account_of["Account"](variables, outputs, clock.limit)
     shown = outputs["show"](variables)
     earlier = {name: reading["read"](one) for name, one in variables.items()}
-    vars(builtins)["display"] = _display
+    shows = _Shows()
+    vars(builtins).update(display=shows.display, print=shows.print)
     for module, names in request["imports"]:
         with contextlib.suppress(BaseException):  # it fails again where the text imports it
             __import__(module, fromlist=names)
@@ -835,7 +836,9 @@ def _run_cell(request: Request, write_event: Callable[..., None]) -> None:
         warnings.simplefilter("ignore")
         raise
     write_event(tried=_tried())
-    write_event(outputs=outputs["collect"](value, clock.limit))
+    shown, printed = shows.last()
+    answer = shown if value is None else value
+    write_event(outputs=outputs["collect"](answer, printed, clock.limit))
 
 
 def _execute(source: bytes, nested: str, account: Any) -> dict[str, Any]:
@@ -888,15 +891,48 @@ def _is_end(source: bytes, lines: list[int]) -> bool:
     return isinstance(last, ast.Expr | ast.Raise) and len(lines) == 1 and lines[0] >= last.lineno
 
 
-def _display(*objects: Any, **_: Any) -> None:
-    """Print objects, as IPython's function of that name does without a front-end."""
-    for one in objects:
-        print(repr(one))
+class _Shows:
+    """Prints, and displays as IPython does without a front-end; knows what was shown last."""
+
+    _shown = None
+    _start = _end = 0
+
+    def print(self, *values: Any, **options: Any) -> None:
+        start = _written()
+        _print(*values, **options)
+        end = _written()
+        if end > start + 1:  # it may go elsewhere, or be an empty line
+            self._start, self._shown = start, None
+        self._end = end if end > start else self._end
+
+    def display(self, *objects: Any, **_: Any) -> None:
+        for one in objects:
+            self.print(repr(one))
+            self._shown = one
+
+    def last(self) -> tuple[Any, str]:
+        """Return the object that was displayed last, and what was printed last, from its line on.
+
+        What was written otherwise counts as one print.
+        """
+        end = _written()
+        os.lseek(1, 0, os.SEEK_SET)
+        text = os.read(1, end)
+        start = self._start if end == self._end else self._end
+        last = text[text.rfind(b"\n", 0, start) + 1 :].decode("utf-8", "replace")
+        return self._shown if end == self._end else None, last
+
+
+def _written() -> int:
+    if sys.__stdout__:
+        sys.__stdout__.flush()
+    return os.lseek(1, 0, os.SEEK_CUR)
 
 
 # What is not here
 
 _START = os.getcwd()
+_print = print
 _open, _lstat, _exists = os.open, os.lstat, functools.partial(os.access, mode=os.F_OK)
 _PYTHON = (*(f"{one}{os.sep}" for one in (sys.prefix, sys.base_prefix)), "/usr/", "/dev/", "/proc/")
 _PATHS = ("closed", "lacking", "large")
@@ -966,7 +1002,7 @@ def _note_path(path: Any, how: str = "") -> None:
                 _seen.setdefault("closed", {})[below] = None
             elif how == "written" and (os.path.islink(full) or _size(full) > _LARGE):
                 _seen.setdefault("large", {})[below] = None
-        elif not (_imports() or full.startswith(_PYTHON)) and not (
+        elif not (_imports(how) or full.startswith(_PYTHON)) and not (
             _can_read(full) if how else _exists(full)
         ):
             if below := _below(real, _START):  # which is its home as well
@@ -974,8 +1010,10 @@ def _note_path(path: Any, how: str = "") -> None:
             _seen.setdefault("lacking", {})[real] = None
 
 
-def _imports() -> bool:
-    return "importlib" in sys._getframe(3).f_code.co_filename
+def _imports(how: str) -> bool:
+    """Return True if Python's import is at work, or a library looks around as it is imported."""
+    stack = itertools.islice(traceback.walk_stack(sys._getframe(3)), 1 if how else None)
+    return any("importlib" in frame.f_code.co_filename for frame, _ in stack)
 
 
 def _size(path: str) -> int:
