@@ -11,7 +11,7 @@ from kit import READY, text
 from openai_server import ScriptedServer
 
 import ipyrefine
-from ipyrefine import cli, errors
+from ipyrefine import errors
 from ipyrefine.journal.store import Journal
 from ipyrefine.providers.scripted import ScriptedModel
 
@@ -41,15 +41,6 @@ async def test_items_come_back_in_their_order_and_no_more_run_at_a_time_than_all
     assert [item.run and item.run.task.text for item in items] == wanted
     assert all(item.passed and item.error is None for item in items)
     assert most == 3
-
-
-async def test_a_question_about_a_text_that_is_answered_counts_as_passed():
-    asked = {"text": "Why two?", "draft": "def f(n):\n    return n + 2"}
-    model = ScriptedModel(['<text kind="answer">\nIt adds two.\n</text>'])
-    (item,) = await ipyrefine.refine_many([asked], model=model, journal=False, progress=False)
-    assert item.passed
-    assert item.run
-    assert (item.run.explanations[0].answer, cli.exit_status([item.run])) == ("It adds two.", 0)
 
 
 async def test_an_error_ends_its_own_task_only_and_the_progress_bar_counts_it(

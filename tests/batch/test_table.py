@@ -10,9 +10,7 @@ from kit import told
 
 import ipyrefine
 from ipyrefine import errors
-from ipyrefine.batch import texts as module
 from ipyrefine.core.model import Outcome, StopReason
-from ipyrefine.errors import CheckNotRun
 from ipyrefine.render.say import verdict
 
 TASK = "Write middle(xs): the middle item of a list.\n>>> middle([3, 1, 2])\n1\n>>> middle([5])\n5"
@@ -108,16 +106,6 @@ async def test_texts_that_are_no_functions_are_told_apart_by_what_came_out(
     assert (await made(texts, task, checks, variables={"df": df})).groups == groups
 
 
-async def test_a_check_tells_texts_apart_that_give_the_same():
-    def documented(text):
-        return '"""' in text
-
-    table = await made([RIGHT, ALSO_RIGHT, RIGHT + '  # """'], checks=[documented])
-    assert table.groups == [(0, 1), (2,)]
-    said = ["✗ documented failed"] * 2 + ["✓ documented passed"]
-    assert [row["documented"] for row in table.rows()] == said
-
-
 async def test_a_check_that_breaks_is_told_of_its_text_and_the_others_are_checked():
     def broken(text):
         return 1 / ("half" not in text) > 0
@@ -127,14 +115,6 @@ async def test_a_check_that_breaks_is_told_of_its_text_and_the_others_are_checke
     assert [row["broken"] for row in table.rows()] == ["✓ broken passed", ""]
     assert "ZeroDivisionError" in table.rows()[1]["error"]
     assert "ZeroDivisionError" in repr(table)
-
-
-async def test_texts_that_could_not_be_run_are_no_group(monkeypatch):
-    async def busy(self, examples, required=False):
-        raise CheckNotRun("The machine is busy.")
-
-    monkeypatch.setattr(module.evaluation.Evaluation, "outcomes", busy)
-    assert (await made([RIGHT, SORTS])).groups == [(0,), (1,)]
 
 
 async def test_a_table_says_why_a_text_was_not_run_and_names_no_command_for_it():
@@ -210,12 +190,6 @@ async def test_it_shows_each_group_with_its_shortest_text_and_the_rows_that_tell
     assert html.count("<summary><strong>Group") == 4
     assert len(re.findall("<details[^>]* open>", html)) == 3, "a group is folded once ruled"
     assert html.count("rf-table") - html.count(".rf-table") == 1
-
-
-async def test_one_group_shows_what_it_gives():
-    text = repr(await made([RIGHT, ALSO_RIGHT]))
-    assert "2 texts in 1 group" in text
-    assert "middle([3, 1, 2])" in text.split("── Group 1")[0]
 
 
 async def test_what_a_text_says_is_escaped():

@@ -10,7 +10,7 @@ from states import AVERAGE, MAIL, STATES
 from ipyrefine.core.coach import open_puzzle
 from ipyrefine.core.model import Stage, StopReason
 from ipyrefine.core.run import Run
-from ipyrefine.render.html import View, panel_html, panel_parts, record_html
+from ipyrefine.render.html import NOTHING, View, panel_html, panel_parts, record_html
 
 _SETUP = SimpleNamespace(
     why="Your API key was refused (HTTP 401).", looks=True, size="1.1 GB", id="1", stamp=0,
@@ -19,6 +19,7 @@ _SETUP = SimpleNamespace(
 )  # fmt: skip
 _FORMS = ("edit", "finding", "select", "criteria", "model", "sent", "keys")
 _MORE = {
+    **NOTHING,
     "can_change_model": True, "can_restart": True, "has_tests": True, "unseen": ("df",),
     "prompts": (("Draft", "Write it."),),
 }  # fmt: skip
@@ -68,17 +69,20 @@ def coached() -> Run:
 def pages() -> dict[str, str]:
     """Return the HTML of each state."""
     views: dict[str, tuple[Run | None, View]] = {
-        **{name: (run, View(**_MORE)) for name, run in STATES.items()},
-        **{f"form {name}": (MAIL, View(form=name, **_MORE)) for name in _FORMS},
+        **{name: (run, View(offers=_MORE)) for name, run in STATES.items()},
+        **{f"form {name}": (MAIL, View(form=name, offers=_MORE)) for name in _FORMS},
         "dismiss": (MAIL, View(form="dismiss", finding="f3")),
         "details": (AVERAGE, View(folds=frozenset({"details", "texts"}))),
         "running": (
             MAIL.replace(stage=Stage.REVISE, stop_reason=None),
             View(streaming="text", under_way=2),
         ),
-        "accepted": (MAIL.replace(stop_reason=StopReason.ACCEPTED), View(back=("orders",))),
+        "accepted": (
+            MAIL.replace(stop_reason=StopReason.ACCEPTED),
+            View(offers={**NOTHING, "back": ("orders",)}),
+        ),
         "coach": (coached(), View()),
-        "set up": (None, View(setup=_SETUP)),
+        "set up": (None, View(offers={**NOTHING, "setup": _SETUP})),
         "starting": (None, View()),
     }
     return {

@@ -54,18 +54,6 @@ async def test_a_running_cell_inserts_a_cell_that_runs_and_undo_takes_it_back_on
     await lab.wait_cells(6)
 
 
-@APPS
-async def test_replacing_a_cell_is_undone_by_ctrl_z(lab: Lab, app: App) -> None:
-    page = await lab.open(["far = 1", REPLACE], app=app)
-    await lab.run_and_wait(1)
-    await lab.click_button("Accept")
-    await lab.wait_output(1, "answer: replaced -")
-    assert await lab.cell_sources() == ["far = 1", "x = 2"]
-    await page.locator(".jp-Notebook .jp-Cell").nth(1).locator(".cm-content").click()
-    await page.keyboard.press("Control+z")
-    assert await lab.cell_sources() == ["far = 1", REPLACE]
-
-
 async def test_protected_repeated_lost_and_odd_texts_each_end_in_one_place(lab: Lab) -> None:
     odd = "s = '''<b>\\ttab \\\\ é 漢 🙂\n\n  {x} $y ''' \n"
     gone = f"{IMPORT}\nprint(await put_text('x = 3', cell_id='gone'))"

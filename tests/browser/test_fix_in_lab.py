@@ -76,30 +76,6 @@ async def test_a_failed_cell_is_fixed_accepted_and_run(
     await lab.wait_source(1, BROKEN)
 
 
-async def test_the_toolbar_fixes_a_failed_cell_and_refines_one_that_was_edited_since(
-    lab: Lab, model: ScriptedServer
-) -> None:
-    await lab.open([SETUP, BROKEN], model=model)
-    await run_all(lab, 0, 1)
-    await fix_button(lab, 1).wait_for()
-    await lab.press_stars(1)
-    await lab.wait_verdict("NOT JUDGED")
-    await lab.wait_idle()
-    fixing = f"%refine fix --set cell={(await lab.cell_ids())[1]}"
-    assert (await lab.cell_sources())[2] == fixing
-    await lab.set_source(1, f"{BROKEN}  # mine")
-    await fix_button(lab, 1).click()
-    await lab.wait_output(2, "The cell has changed since it failed. Run it again, then fix it.")
-    assert len(await lab.cell_sources()) == 3
-    await lab.wait_idle()
-    await lab.press_stars(1)
-    await lab.ask()
-    await lab.wait_for(
-        "panel.content.model.sharedModel.cells[2].getSource().startsWith('%%refine --set cell')"
-    )
-    assert len(await lab.cell_sources()) == 3
-
-
 async def test_an_interrupted_cell_and_a_refused_command_offer_no_fix(
     lab: Lab, model: ScriptedServer
 ) -> None:

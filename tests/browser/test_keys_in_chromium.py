@@ -4,9 +4,7 @@ from typing import Any
 
 import pytest
 from panel_page import clicked, open_panel
-from states import MAIL, STATES
-
-from ipyrefine.render.html import View
+from states import STATES
 
 FOCUSED = "document.activeElement.innerText || document.activeElement.name"
 
@@ -70,20 +68,4 @@ async def test_a_key_that_has_no_answer_chooses_none_or_goes_to_the_field(browse
     await press(page, "y")
     [(action, fields)] = await clicked(page)
     assert (action, fields["choice"]) == ("expect", 0)
-    await page.close()
-
-
-async def test_every_key_of_the_help_does_something(browser: Any) -> None:
-    view = View(form="keys", can_change_model=True, prompts=(("a", "b"),))
-    page = await open_panel(browser, MAIL, view)
-    keys = await page.locator(".rf-sheet kbd").all_inner_texts()
-    named = {key for one in keys for key in one.split()} - {"…", "y", "n", "1", "2", "Enter"}
-    for key in named - {"↑", "↓", "←", "→", "Home", "End", "Esc", "?"}:
-        await page.locator("section.rf").focus()
-        before = await page.evaluate("document.activeElement.outerHTML.slice(0, 60)")
-        await page.keyboard.press(key)
-        moved = await page.evaluate("document.activeElement.outerHTML.slice(0, 60)") != before
-        assert moved or await clicked(page) or key == "s", key
-        await page.keyboard.press("Escape")
-        await page.evaluate("sent.length = 0; take({})")
     await page.close()

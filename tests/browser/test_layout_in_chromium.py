@@ -8,9 +8,9 @@ from states import PASSES, STATES, make
 
 from ipyrefine.core.run import Iteration
 from ipyrefine.core.table import Result
-from ipyrefine.render.html import View, panel_html, panel_parts, record_html
+from ipyrefine.render.html import NOTHING, View, panel_html, panel_parts, record_html
 
-_MORE: dict[str, Any] = {"can_change_model": True, "can_restart": True, "unseen": ("orders",)}
+_MORE = {**NOTHING, "can_change_model": True, "can_restart": True, "unseen": ("orders",)}
 # What ends outside of its panel, but where that scrolls or is cut on purpose.
 _OUTSIDE = """
 () => [...document.querySelectorAll('.ipyrefine .rf')].flatMap((panel) => {
@@ -28,7 +28,7 @@ _OUTSIDE = """
 async def test_nothing_is_wider_than_its_panel(browser: Any, width: int) -> None:
     page = await browser.new_page(viewport={"width": width, "height": 800})
     for name, run in STATES.items():
-        panel = panel_html(panel_parts(run, View(**_MORE)), "id")
+        panel = panel_html(panel_parts(run, View(offers=_MORE)), "id")
         await page.set_content(page_html(before=panel + record_html(run)))
         assert await page.evaluate(_OUTSIDE) == [], name
     await page.close()

@@ -2,7 +2,6 @@
 
 import re
 from html import unescape
-from pathlib import Path
 from typing import Any
 
 import nbformat
@@ -10,7 +9,6 @@ from lab_driver import APPS, App, Lab
 from openai_server import ScriptedServer
 from test_panel_in_lab import TASK, reply  # noqa: F401 - the model's
 
-NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 LOST = ("Error displaying widget", "model not found", "Loading widget")
 CODE = "return (xs[middle - 1] + xs[middle]) / 2"
 
@@ -72,20 +70,6 @@ async def test_without_its_kernel_a_notebook_shows_the_record_open_and_no_error(
         assert await lab.page.locator(".rf-panel").count() == 0
         await record.locator(".rf-told > summary").last.click()
         assert await record.locator("ins.rf-add").first.is_visible()
-
-
-@APPS
-async def test_in_a_notebook_that_is_not_trusted_a_record_looks_as_in_one_that_is(
-    lab: Lab, app: App
-) -> None:
-    notebook = nbformat.read(NOTEBOOKS / "01-first-refine.ipynb", as_version=4)
-    [shown, *_] = [c for c in notebook.cells if "rf-record" in str(c.get("outputs"))]
-    await lab.open([shown], app=app)
-    outcome = lab.page.get_by_text("PASS").first
-    await outcome.wait_for()
-    assert await lab.page.locator(".rf-record style").count() == 0, "the page has sanitized it"
-    radius = await outcome.evaluate("one => getComputedStyle(one).borderRadius")
-    assert float(radius.removesuffix("px")) > 0
 
 
 async def test_exports_show_the_record_and_no_trace_of_the_panel(

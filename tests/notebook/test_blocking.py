@@ -75,12 +75,6 @@ def test_timeit_says_what_to_use_instead_and_refines_nothing(shell, runner):
     assert "refined" not in shell.user_ns
 
 
-def test_an_error_inside_another_magic_is_the_cells_own(shell, runner):
-    error = runner(shell, "%%time\n%%refine --chek run\nx").error_in_exec
-    assert isinstance(error, UsageError)
-    assert "Did you mean --check?" in str(error)
-
-
 @pytest.mark.parametrize(
     "cell", [f"def go():\n    {CALL}\ngo()\n'inc' in refined", f"x = {CALL}\n'inc' in refined"]
 )
@@ -88,14 +82,6 @@ def test_a_synchronous_caller_has_the_text_when_the_call_returns(shell, runner, 
     result = runner(shell, cell)
     result.raise_error()
     assert result.result is True
-
-
-@pytest.mark.parametrize("cell", [CELL, CALL])
-def test_a_call_as_the_last_line_displays_nothing_of_its_own(shell, runner, cell):
-    with capture_output() as captured:
-        assert runner(shell, cell).result is None
-    assert "return n + 1" in captured.stdout
-    assert "Out[" not in captured.stdout
 
 
 # In a real kernel

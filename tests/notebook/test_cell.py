@@ -1,6 +1,5 @@
 """From a cell's options and body to its run: profile, limits, checklist, variables, checks."""
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,11 +19,6 @@ from ipyrefine.render import say
 class Person(BaseModel):
     name: str
     age: int
-
-
-def judged(*names: str, score: int = 10) -> str:
-    scores = [{"name": name, "score": score, "reason": "it is"} for name in names]
-    return json.dumps({"findings": [], "criteria": scores})
 
 
 @pytest.fixture
@@ -201,13 +195,6 @@ def test_prompts_are_the_users_where_they_say_so(shell, model, replies):
     assert [r.messages[-1].content.split()[0] for r in model.requests] == ["WRITE", "JUDGE"]
 
 
-def test_a_variable_and_what_a_check_requires_are_part_of_the_task(shell, model):
-    shell.user_ns["prices"] = [3, 4]
-    task = asked(shell, "%%refine --plain -v prices -c 'length:<=9 words'\nSum them.").task
-    assert task.text == "Sum them.\n\nIts length must be at most 9 words."
-    assert [one.text for one in task.materials] == ["prices (list of length 2):\n[3, 4]"]
-
-
 def test_names_that_the_cell_uses_are_shown_by_structure_and_said(shell, model):
     shell.user_ns["prices"] = [3, 4]
     cell = "%%refine --plain --no-check run{}\ntotal = sum(prices)\nprint(total)"
@@ -278,30 +265,6 @@ def test_an_empty_cell_is_refused(shell):
     assert "The cell is empty" in str(run_cell(shell, "%%refine\n  \n").error_in_exec)
 
 
-JAVA = "public class Stack {}"
-
-
-# Cells that define what a task uses, each with data in it, and the task.
-DEFINING = {
-    "dict": ("prices = {'Zwolle': 827450917}", "The sum of `prices`."),
-    "list": ("prices = ['Zwolle', 827450917]", "Sort `prices`."),
-    "text": ("report = 'Zwolle earned 827450917'", "Shorten `report`."),
-    "number": ("total = 827450917", "Halve `total`."),
-    "frame": ("import pandas as pd\ndf = pd.DataFrame({'city': ['Zwolle'], 'n': [827450917]})",
-              "The largest `n` of `df`."),
-    "changed": ("df = [1]\ndf.append('Zwolle')\ndf = df + [827450917]", "Reverse `df`."),
-    "comment": ("# Zwolle earned 827450917\ndef double(x): return 2 * x", "Call `double(2)`."),
-    "default": ("def tax(x, city='Zwolle', base=827450917): return x", "Call `tax(2)`."),
-    "body": ("def tax(x):\n    return x + 827450917 * len('Zwolle')", "Call `tax(2)`."),
-    "docstring": ("def tax(x):\n    'Zwolle pays 827450917.'\n    return x", "Call `tax(2)`."),
-    "dataclass": ("from dataclasses import dataclass\n@dataclass\nclass Order:\n    'Zwolle'\n"
-                  "    city: str = 'Zwolle'\n    n: int = 827450917\norder = Order()",
-                  "Print `order`, an `Order()`."),
-    "enum": ("import enum\nclass City(enum.Enum):\n    FIRST = 'Zwolle'\n    N = 827450917",
-             "List `City`."),
-}  # fmt: skip
-
-
 ELSEWHERE, HERE = "https://models.example.com/v1", "http://127.0.0.1:8080/v1"
 
 
@@ -309,7 +272,8 @@ def test_a_run_that_began_on_this_machine_goes_on_elsewhere_without_values_and_c
     shell, model, monkeypatch
 ):
     model.base_url = HERE
-    defines, cell = DEFINING["frame"][0], "%%refine --plain\nThe largest `n` of `df`."
+    defines = "import pandas as pd\ndf = pd.DataFrame({'city': ['Zwolle'], 'n': [827450917]})"
+    cell = "%%refine --plain\nThe largest `n` of `df`."
     monkeypatch.setattr(shell.history_manager, "input_hist_raw", ["", defines, cell])
     shell.run_cell(defines)
     run_cell(shell, cell)

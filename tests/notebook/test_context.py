@@ -206,12 +206,6 @@ def test_only_python_is_asked_for_as_the_next_cell(shell, model, options, task, 
     assert ("the name of its language" in sent(model)) is not asked
 
 
-def test_a_setting_says_of_how_many_cells(shell, model):
-    shell.run_line_magic("config", "Refine.context = 0")
-    assert setup_of(shell).task.variables == []
-    assert setup_of(shell, "--context 1").task.variables == ["stock"]
-
-
 def test_what_the_request_names_comes_first_however_old_it_is(shell, model):
     setup = setup_of(shell, "--context 1", "Plot `orders` with gross().")
     assert setup.task.variables == ["orders", "gross", "stock"]
@@ -259,16 +253,3 @@ def test_of_other_cells_names_and_calls_are_sent(shell, model):
     text = sent(model)
     assert [one for one in SENT_AS.values() if one not in text] == []
     assert "Zwolle" not in text
-
-
-def test_code_that_cannot_be_shut_in_is_run_once_the_user_says_so(shell, monkeypatch):
-    monkeypatch.setattr("ipyrefine.kernel.variables.sandbox_is_closed", lambda: False)
-    texts = iter(["```python\norders.size\n```"] * 2)
-    monkeypatch.setattr(api, "choose_model", lambda *_, **__: ScriptedModel(texts, name="gpt"))
-    (evidence,) = [
-        one for one in run_of(shell).iterations[0].evidence if one.name == "run on copies"
-    ]
-    assert evidence.passed is None
-    assert evidence.shows.startswith("Not run: this system can't shut code in.")
-    shell.run_line_magic("config", "Refine.set = {'unconfined': True}")
-    assert any(one.passed for one in run_of(shell).iterations[0].evidence)

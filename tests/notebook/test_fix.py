@@ -10,8 +10,9 @@ from shells import Front
 from ipyrefine import api
 from ipyrefine.core.model import Outcome, Stage, StopReason
 from ipyrefine.errors import UsageError
-from ipyrefine.kernel import snapshot, variables
+from ipyrefine.kernel import variables
 from ipyrefine.notebook import fix
+from ipyrefine.notebook.cell_target import Placed
 from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.render.say import verdict
 
@@ -32,7 +33,7 @@ class Notebook(Front):
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         super().__init__(monkeypatch)
         self.model = ScriptedModel([])
-        self.cells: dict[str, dict[str, Any]] = {}
+        self.cells: dict[str, Placed] = {}
         monkeypatch.setattr(api, "choose_model", lambda *_, **__: self.model)
         monkeypatch.setattr(fix, "read_cell", self._read_cell)
         monkeypatch.setattr(variables, "sandbox_is_closed", lambda: True)
@@ -41,7 +42,7 @@ class Notebook(Front):
         """Have the model give these pieces of code, one after the other."""
         self.model = ScriptedModel([f"f1: mended\n```python\n{text}\n```" for text in texts])
 
-    async def _read_cell(self, cell_id: str) -> dict[str, Any] | None:
+    async def _read_cell(self, cell_id: str) -> Placed | None:
         return self.cells.get(cell_id)
 
     def fail(self, *replies: str, cell_id: str | None = None) -> None:
@@ -87,20 +88,6 @@ def test_a_cell_that_failed_is_refined_until_it_runs_on_copies(book):
     assert passed.shows.splitlines()[0] == "It runs on copies of clean() and prices."
     assert [one.purpose for one in book.model.requests] == [Stage.REVISE, Stage.REVISE]
     assert book.values() == before, "nothing of the notebook's has changed"
-
-
-def test_a_cell_that_fails_only_beyond_the_first_rows_is_still_to_be_fixed(book, monkeypatch):
-    monkeypatch.setattr(snapshot, "_MAX_BYTES", 100_000)
-    monkeypatch.setattr(snapshot, "_MAX_BYTES_IN_KERNEL", 100_000)
-    monkeypatch.setattr(snapshot, "_memory_of_its_own", lambda: 0)
-    book.run("import pandas\ndf = pandas.DataFrame({'a': ['1'] * 20_000 + ['x'], 'b': '2'})")
-    assert isinstance(book.attempt("total = df.a.astype(int).sum()"), ValueError)
-    book.reply("total = pandas.to_numeric(df.a, 'coerce').sum()")
-    run = book.fix("--set quiet=yes --apply none")
-    assert run.iterations[0].evidence[0].passed is False
-    assert runs(run)
-    assert "on the first" in run.chosen.evidence[0].shows
-    assert run.chosen.conditions[0].of == 20_001
 
 
 @pytest.mark.parametrize(
@@ -191,17 +178,6 @@ def test_frames_of_libraries_and_of_other_cells_are_left_out(book):
     assert len(told) == 4
 
 
-@pytest.mark.parametrize(
-    "cell",
-    ["def f(n):\n    return f(n - 1) if n else 1 / 0\nf(120)", "raise ValueError('x' * 99_999)"],
-    ids=["deep", "long"],
-)
-def test_what_a_prompt_holds_of_a_failure_is_bounded(book, cell):
-    book.attempt(cell)
-    book.reply("f = 1")
-    assert len(book.fix().task.materials[-1].text) < 3_000
-
-
 def test_a_syntax_error_is_fixed_on_copies_of_the_names_in_it(book):
     book.run(SETUP)
     assert isinstance(book.attempt("total = sum(prices.values()\nprint(total)"), SyntaxError)
@@ -242,16 +218,6 @@ def test_the_last_cell_that_failed_and_did_not_run_again_counts(book, cells, dra
         book.attempt(cell)
     book.reply(fixed)
     assert book.fix().setup.draft == draft
-
-
-def test_the_one_that_failed_before_the_extension_was_loaded_counts(book):
-    book.shell.magics_manager.registry.pop("Refine")
-    book.shell.events.callbacks["post_run_cell"].clear()
-    book.shell.run_cell(SETUP)
-    book.shell.run_cell(BROKEN)
-    book.run("%reload_ext ipyrefine")
-    book.reply(FIXED)
-    assert runs(book.fix())
 
 
 # What cannot be fixed gets a sentence
@@ -391,20 +357,20 @@ def test_accepting_replaces_the_cell_that_failed_and_was_named_below_its_magic(b
 
 def test_a_cell_that_changed_since_it_failed_is_refused(book):
     book.attempt(BROKEN, "failed")
-    book.cells["failed"] = {"source": "total = 3", "outputs": []}
+    book.cells["failed"] = Placed(how="read", text="total = 3")
     error = book.attempt("%refine fix --set cell=failed", "fixing")
     assert str(error) == "The cell has changed since it failed. Run it again, then fix it."
 
 
 def test_a_failure_that_only_the_notebook_knows_is_read_from_its_outputs(book):
-    error = {"output_type": "error", "ename": "KeyError", "evalue": "'c'"}
+    error = {"ename": "KeyError", "evalue": "'c'"}
     book.run(SETUP, "above")
-    book.cells["failed"] = {"source": BROKEN, "outputs": [error]}
+    book.cells["failed"] = Placed(how="read", text=BROKEN, errors=(error,))
     book.reply(FIXED)
     run = book.fix("--set cell=failed", cell_id="fixing")
     assert runs(run)
     assert "KeyError: 'c'" in run.task.materials[-1].text
-    book.cells["failed"] = {"source": FIXED, "outputs": []}
+    book.cells["failed"] = Placed(how="read", text=FIXED)
     assert "not known to have failed" in str(book.attempt("%refine fix --set cell=failed", "other"))
 
 

@@ -71,12 +71,6 @@ def test_a_configuration_that_cannot_be_used_is_a_sentence(shell, name, value):
         magic.load(shell)
 
 
-def test_loading_again_leaves_one_transformer(shell):
-    shell.extension_manager.reload_extension("ipyrefine")
-    names = [getattr(t, "__name__", "") for t in shell.input_transformers_post]
-    assert names.count("await_refine") == 1
-
-
 @pytest.mark.parametrize(
     ("typed", "status"), [("%%refine -n 1\n", "incomplete"), ("%%refine\nWrite f.\n\n", "complete")]
 )
@@ -118,12 +112,6 @@ def test_tab_offers_options_fitting_values_and_commands_and_nothing_else(shell, 
     shell.user_ns.update(mine=lambda text: True, mine_too={"criteria": {}}, prices=[1])
     word = typed.split(" ")[-1].lstrip("'")
     assert completions(shell, typed) == {typed.removesuffix(word) + text for text in offered}
-
-
-@pytest.mark.parametrize("name", ["", "-", "--"])
-def test_tab_offers_every_option_and_nothing_else(shell, name):
-    known = {option for option in options.parser().options if option.startswith(name)}
-    assert completions(shell, f"%%refine {name}") == {f"%%refine {option}" for option in known}
 
 
 @pytest.mark.parametrize(

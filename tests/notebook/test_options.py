@@ -141,14 +141,6 @@ def test_a_trait_takes_only_what_has_a_meaning(monkeypatch, name, value):
 # Help
 
 
-def test_the_settings_are_twelve(monkeypatch):
-    magics = scripted_shell(monkeypatch, []).magics_manager.registry["Refine"]
-    assert set(magics.trait_names(config=True)) == {
-        "model", "judge", "base_url", "api_key_env", "share", "context", "journal", "rules", "ui",
-        "sandbox", "extra", "set",
-    }  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("asked", "said"),
     [

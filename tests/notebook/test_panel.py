@@ -11,7 +11,6 @@ import pytest
 from hostile import texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ipywidgets import Widget
 
 from ipyrefine.core import reducer
 from ipyrefine.core.decisions import (
@@ -175,7 +174,6 @@ class Cell:
             "can_change_model": "change_model" in self.does,
             "models": self.does["models"]() if form == "model" else {},
             "can_restart": "switch" in self.does,
-            "prompts": self.does.get("prompts", tuple)(),
             "sharing": self.does.get("sharing", Sharing)(),
             **self.does.get("places", {}),
         }
@@ -273,29 +271,6 @@ def test_another_model_is_typed_or_chosen_by_what_it_costs(desk):
     assert changed == [("small", ""), ("other", "shorter")]
 
 
-def test_tests_are_offered_where_there_are_any(desk):
-    assert not desk(*FIRST, END).page.has("tests")
-    task = Task(text="Write f. f(1) == 2", form="code")
-    d = desk(RunStarted(setup=SETUP.model_copy(update={"task": task})), *FIRST[1:], END)
-    d.page.click("tests")
-    assert d.calls == ["tests"]
-
-
-def test_a_page_is_told_at_a_stop_what_the_shown_text_changes_in_its_cell(desk):
-    d = desk(origin=lambda number: {"iteration": number})
-    told = lambda: [one["origin"] for one in d.page.messages if "origin" in one][1:]  # noqa: E731
-    d.show(*FIRST)
-    assert told() == [{"iteration": None}], "from the start which cell it is about"
-    d.show(*PASSED)
-    d.page.say(action="show", iteration=0)
-    d.page.say(action="show")
-    assert [one["iteration"] for one in told()] == [None, 1, 0, 1]
-    d.show(StageStarted(stage="revise", iteration=2))
-    assert [one["iteration"] for one in told()] == [None, 1, 0, 1], "as it was meanwhile"
-    d.page.say(action="hello")
-    assert told()[-1] == {"iteration": 1}
-
-
 # Decisions
 
 
@@ -354,27 +329,6 @@ def test_the_field_for_words_is_emptied_by_a_decision_and_kept_by_a_failed_one(d
     assert taken.page.words_field != before[0]
     assert refused.page.words_field == before[1]
     assert "The cell is &lt;b&gt;gone&lt;/b&gt;." in refused.page.html
-
-
-def test_the_shown_iteration_is_what_the_buttons_are_about(desk):
-    d = desk(*FIRST, *PASSED)
-    d.page.click("accept")
-    d.page.click("show", iteration="0")
-    assert 'data-iteration="0" aria-current="true">Draft' in d.page.html
-    d.page.click("accept")
-    d.page.click("show", iteration="0")
-    d.page.click("continue", fields={"words": "other way"})
-    assert d.decisions == [
-        Accept(iteration=1),
-        Accept(iteration=0),
-        Continue(iteration=0, guidance="other way"),
-    ]
-
-
-def revised(number: int) -> Event:
-    return RevisionReady(
-        revision=Iteration(number=number, parent=number - 1, text=f"Hello, {number}.")
-    )
 
 
 def places_of(target: CellTarget) -> dict[str, str]:
@@ -454,15 +408,6 @@ def test_only_the_parts_that_changed_are_sent_again_and_every_click_is_answered(
         assert len(d.page.messages) == 1
 
 
-def test_no_trait_carries_the_state(desk):
-    d = desk()
-    before = d.panel.widget.get_state()
-    d.show(*FIRST, *PASSED)
-    d.page.click("show", iteration="0")
-    assert d.panel.widget.get_state() == before
-    assert "Hello" not in str(before)
-
-
 async def test_events_on_each_others_heels_are_drawn_together_and_none_is_lost(desk):
     d = desk(*FIRST[:3], StageStarted(stage="check", iteration=0), interval=0.05)
     before = len(d.page.messages)
@@ -487,21 +432,6 @@ async def test_a_click_on_another_thread_is_handled_on_the_loops(desk):
     assert threads == [threading.get_ident()]
 
 
-async def test_closing_leaves_no_widget_and_shows_nothing_more():
-    before = set(Widget.get_manager_state()["state"])
-    d = Desk()
-    d.show(*FIRST, *SECOND)
-    d.write("x")
-    assert len(Widget.get_manager_state()["state"]) <= len(before) + 2
-    d.panel.close()
-    d.panel.close()
-    assert set(Widget.get_manager_state()["state"]) == before
-    count = len(d.page.messages)
-    d.show(revised(2))
-    d.page.say(action="hello")
-    assert len(d.page.messages) == count
-
-
 # The text while it is written
 
 
@@ -516,16 +446,6 @@ async def test_a_fast_stream_is_sent_once_in_ten_messages_a_second(desk):
     pieces = [message["text"] for message in d.page.messages if "text" in message]
     assert sum(map(len, pieces)) == len(d.page.text)
     assert not any("word 007" in part for part in d.page.parts.values())
-
-
-async def test_what_waits_is_shown_when_nothing_follows(desk):
-    d = desk(OPENING, DRAFTING)
-    d.write("a", after=1)
-    d.write("b")
-    assert d.page.text == "a"
-    while d.page.text == "a":  # noqa: ASYNC110 - a timer of the panel's sets no event
-        await asyncio.sleep(0.01)
-    assert d.page.text == "ab"
 
 
 def test_a_long_silence_is_shown_beside_a_button_that_ends_it(desk):

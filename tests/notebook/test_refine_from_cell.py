@@ -72,13 +72,6 @@ def front(monkeypatch: pytest.MonkeyPatch) -> Cells:
 REFINE = "%%refine --set cell=home -c changed -n 1"
 
 
-def test_a_second_acceptance_replaces_what_the_first_one_put(front):
-    front.run(f"{REFINE}\n{WRONG}")
-    front.accept("1")
-    front.accept("0")
-    assert [put["expected_source"] for put in front.puts] == [WRONG, CODE]
-
-
 @pytest.mark.parametrize(
     "cell",
     [

@@ -1,10 +1,8 @@
 """`ipyrefine.Panel`: a run as a widget in a layout of the notebook's own."""
 
-import gc
 from typing import Any
 
 import ipywidgets as widgets
-import pytest
 from kit import READY, text
 
 import ipyrefine
@@ -69,9 +67,3 @@ async def test_closing_it_stops_the_loop() -> None:
     run = await shown.wait()
     assert run.stop_reason is not StopReason.PASSED
     shown.close()
-
-
-def test_one_that_cannot_be_made_leaves_nothing_to_close() -> None:
-    with pytest.raises(ipyrefine.RefineError, match="no option"):
-        panel(tarfet=1)
-    gc.collect()

@@ -1,13 +1,12 @@
 """The answer first, then what running a text did to data, in words."""
 
 import pytest
-from png import picture
 from states import FILLED, FIRST, GONE, WARNING, data_run
 
 from ipyrefine.core.actions import decide, decision, decision_sentence
 from ipyrefine.core.effects import sentence
 from ipyrefine.core.events import Stopped
-from ipyrefine.core.model import Effect, Figure, Printed, TableValue, Value
+from ipyrefine.core.model import Effect, Printed, TableValue, Value
 from ipyrefine.core.table import Result
 from ipyrefine.render.formatting import sentence_html
 from ipyrefine.render.html import View, panel_parts, record_html
@@ -86,20 +85,6 @@ def test_what_is_odd_about_the_answer_or_a_name_stands_in_its_line(
     assert line.partition(" 12")[0] in read_words(record_text(run))
 
 
-def test_a_figure_is_an_answer_and_a_value_beside_one_comes_first(read_words):
-    figure = Figure(png=picture(640, 480))
-    alone = read_words(live(run_of(outputs=(figure,))))
-    assert "The answer: a figure of 640 × 480 pixels" in alone
-    both = read_words(live(run_of(outputs=(figure, ANSWER))))
-    assert both.index("The answer: 16") < both.index("A figure of 640 × 480 pixels")
-
-
-def test_only_a_long_print_without_a_value_lets_effects_come_first(read_words):
-    for text, first in (("16", "Printed: 16"), ("line\n" * 40, "17 of 1,204 rows")):
-        run = run_of(GONE, outputs=(Printed(text=text),))
-        assert read_words(results(run)).startswith(first)
-
-
 @SURFACES
 def test_what_no_words_ask_for_stands_first_and_asks(render, read_words):
     flat = read_words(render(run_of(FILLED, GONE, asked=[GONE])))
@@ -144,13 +129,6 @@ def test_at_most_two_ask_and_the_others_wait_as_plain_lines():
     assert "12 missing" in asked
 
 
-def test_a_text_with_other_counts_is_asked_about_its_own():
-    later = GONE.replace(count=3)
-    html = results(run_of(later, asked=[GONE]))
-    assert "3 of 1,204" in html
-    assert "17 of" not in html
-
-
 @pytest.mark.parametrize(("effect", "buttons"), [
     (GONE, ("They should go", "Keep all 1,204")),
     (Effect(kind="read", count=5, total=9), ("Right", "Read the whole file")),
@@ -171,12 +149,6 @@ def test_three_or_four_lines_are_told_the_rest_folds_and_so_does_the_head_of_a_t
     head = told.partition("<details")[2].partition("</details>")[0]
     assert "is new" in head
     assert "Bonn" in head
-
-
-def test_a_line_that_is_known_is_said_quietly_and_once():
-    html = results(run_of(FILLED, WARNING))
-    assert '<small dir="auto">line 3</small>' in html
-    assert html.count("line 2") == 1
 
 
 def test_a_condition_stands_in_the_line_of_the_answer_or_of_the_first_effect(read_words):
@@ -235,11 +207,3 @@ def test_a_change_that_can_be_confirmed_is_said_once(read_words):
     assert "low: 3 → 0" in flat
     asked = read_words(live(run_of(change, rows=ROWS, asked=[change])))
     assert "! top: 3 → 0" in asked
-
-
-def test_a_terminal_tells_the_first_three_whole_and_how_many_more():
-    run = run_of(*(GONE.replace(other=f"customers_{n}" * 9) for n in range(9)))
-    assert "customers_2customers_2" in screen(run)
-    assert "customers_3customers_3" not in screen(run)
-    assert "6 more: %refine show output" in screen(run)
-    assert "customers_8customers_8" in details_text(run, "output")

@@ -89,16 +89,6 @@ def test_a_long_unchanged_stretch_is_folded_and_a_note_keeps_its_line_unfolded()
 PARAGRAPHS = "\n\n".join(f"Paragraph {n} goes on. " * 20 for n in range(6))
 
 
-def test_unchanged_paragraphs_of_prose_are_folded_but_for_a_few():
-    old = f"Dear Ann,\n\n{PARAGRAPHS}"
-    new = old.replace("aph 0 goes", "aph 0 went", 1)
-    found = compare(new, old, "prose", ["Paragraph 3 goes on."])
-    parts = [*lay_out(found, {8: ["the note"]}, whole=False)]
-    assert [(part.fold, part.notes) for part in parts] == [
-        ("", ()), ("2 unchanged paragraphs", ()), ("", ["the note"]), ("2 unchanged paragraphs", ())
-    ]  # fmt: skip
-
-
 def test_markdown_of_a_whole_text_looks_as_it_means_and_keeps_every_character():
     def tags(html):
         return re.sub(" class=[^>]*", "", html)
@@ -157,14 +147,6 @@ def test_a_long_text_that_is_compared_with_nothing_starts_with_its_first_lines()
 def test_a_quote_is_found_without_its_markdown_its_case_and_its_marks(quote, line):
     text = "Dear Ann,\n\nWe **really** are sorry for “the\nlong delay”. It\u2019s ours.\nx = a_b\n"
     assert line_of(text, quote) == line
-
-
-def test_a_plain_difference_of_long_prose_counts_the_lines_far_from_a_change():
-    old = "It begins.\n" + "".join(f"Line {n} stays as it is.\n" for n in range(80)) + "The end."
-    diff = text_diff(old, old.replace("The end", "An end").replace("begins", "starts"), "prose")
-    assert diff.split("\n") == [
-        "It [-begins-]{+starts+}.", "⋯ 80 unchanged lines", "[-The-]{+An+} end.",
-    ]  # fmt: skip
 
 
 def test_texts_that_take_minutes_to_align_are_compared_in_good_time():

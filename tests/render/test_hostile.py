@@ -59,7 +59,7 @@ def assert_harmless(run: Run) -> None:
     stopped = Stopped(reason=StopReason.REVISIONS, message=run.message)
     screen = event_text(stopped, run, columns=COLUMNS, colour=True) or ""
     assert all(cells(line) <= COLUMNS for line in COLOURS.sub("", screen).split("\n"))
-    assert not ACTING.search(COLOURS.sub("", record_text(run, COLUMNS, colour=True) + screen))
+    assert not ACTING.search(COLOURS.sub("", record_text(run, COLUMNS) + screen))
 
 
 def run_of(record: dict[str, Any], path: Path) -> Run:

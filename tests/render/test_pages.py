@@ -5,7 +5,6 @@ import json
 import re
 from html import unescape
 
-import pytest
 from kit import question
 from png import PNG, picture
 from states import make, ten_texts
@@ -128,24 +127,6 @@ def test_a_table_is_a_table_and_a_figure_a_picture_with_its_size_in_words(read_h
         assert "The answer: a table of 1,204 rows × 2 columns, the first 2 rows" in page.text
         assert "A figure of 640 × 480 pixels" in page.text
         assert all(f">{cell}</t" in html for cell in ("city", "price", "Oslo", "0.25"))
-
-
-@pytest.mark.parametrize(("drafts", "words"), [
-    (("old", "new"), "Printed: new"),
-    (("same", "same"), "Printed: same Same output as the draft."),
-])  # fmt: skip
-def test_the_output_of_the_shown_text_is_there_and_said_to_be_the_same_where_it_is(
-    drafts, words, read_html
-):
-    run = run_of(*((Printed(text=word),) for word in drafts))
-    html = panel_parts(run, View())["results"].replace("</", " </")
-    assert " ".join(read_html(without_folds(html)).text.split()) == words
-
-
-def test_a_record_holds_each_picture_once():
-    others = [Figure(png=picture(width, 1)) for width in (2, 3, 4)]
-    html = record_html(run_of(*((one,) for one in others)))
-    assert [html.count(one.png) for one in others] == [1, 1, 1]
 
 
 def test_the_terminal_names_a_figure_shows_the_table_and_starts_a_long_output():

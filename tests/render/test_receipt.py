@@ -7,7 +7,6 @@ from ipyrefine.core.model import Outcome, Setup, StopReason, Task, Verdict
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.table import Result
 from ipyrefine.render import say
-from ipyrefine.render.html import View, panel_parts
 
 EXAMPLES = Result(name="examples", passed=True, basis="examples", tallies={"example": (3, 3)})
 PASS = Verdict(outcome=Outcome.PASS, score=1.0, basis="examples")
@@ -47,9 +46,3 @@ def line(run: Run) -> str:
 )  # fmt: skip
 def test_it_says_what_the_text_rests_on(run: Run, expected: str) -> None:
     assert line(run) == expected
-
-
-def test_panel_and_record_are_one_line_and_the_rest_is_folded() -> None:
-    for run in (run_of(FAILED), run_of(PASS)):
-        assert not panel_parts(run, View())["text"]
-        assert "x" in panel_parts(run, View(folds=frozenset({"receipt"})))["text"]

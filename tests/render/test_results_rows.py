@@ -1,7 +1,5 @@
 """The rows `call → result`, on every surface the same."""
 
-import re
-
 import pytest
 from png import picture
 from states import FOUND_NOTHING, judged
@@ -29,10 +27,6 @@ RAISES = Result(call="f(-1)", gives="raises ValueError", shows="too small", sour
 PLAIN = Result(call="f([1])", gives="1", setup="import math")
 TABLE = TableValue(
     columns=("a", "b"), labels=tuple("012345"), rows=(("1", "2"),) * 6, height=900, width=2
-)
-CELL = (
-    Result(call="top", before="3", gives="0", source="cell"),
-    Result(call="merged", gives="900 rows × 2 columns", source="cell"),
 )
 SCENARIO = Result(
     call="s.take()", gives="raises IndexError",
@@ -74,27 +68,11 @@ def test_rows_say_what_a_text_gives(render, rows, said, shown, read_words):
     assert [one for one in shown if one not in flat] == []
 
 
-@EVERY
-def test_a_cell_is_shown_by_what_it_changed_with_the_head_of_a_table(render, read_words):
-    flat = read_words(render(run_of(*CELL)))
-    assert "3 → 0" in flat
-    assert "merged = 900 rows × 2 columns" in flat
-    assert flat.index("top") < flat.index("merged")
-
-
 def two_of(first: Result, second: Result) -> Run:
     """A run of a draft and its revision, each with what it gives on one input."""
     run = run_of(first)
     other = run_of(second).iterations[0].replace(number=1, parent=0)
     return run.replace(iterations=(*run.iterations, other))
-
-
-def test_rival_results_are_buttons_in_one_order_whichever_is_the_texts():
-    other = Result(call="f([])", gives="None", source="critic", rivals=("0",))
-    found = two_of(RIVAL, other)
-    first, second = (live(found, iteration=n).partition("<td")[2] for n in (0, 1))
-    buttons = re.compile(r'data-choice="\d"><code>(.*?)</code>')
-    assert buttons.findall(first) == buttons.findall(second) == ["0", "None"]
 
 
 def test_a_rival_result_says_which_text_gives_it(read_words):

@@ -2,7 +2,6 @@
 
 import pytest
 
-from ipyrefine.core.decisions import Override
 from ipyrefine.core.model import (
     Budget,
     Limits,
@@ -13,7 +12,7 @@ from ipyrefine.core.model import (
     Verdict,
 )
 from ipyrefine.core.run import Iteration, Run
-from ipyrefine.core.table import Point, Result
+from ipyrefine.core.table import Result
 from ipyrefine.render import blocks, say
 from ipyrefine.render.html import record_html
 from ipyrefine.render.terminal import record_text
@@ -92,29 +91,6 @@ def test_a_line_says_what_a_check_counted_and_its_fold_does_not_say_it_again():
     ]
 
 
-@pytest.mark.parametrize("what", [{"kind": "result", "check": "run on copies"}, {"kind": "fact"}])
-def test_what_running_found_says_so_once_it_is_gone(what):
-    point = Point(id="f1", words="2 rows are gone", **what)
-    run = run_of(RAN, points=(point,))
-    for passed, notes in ((False, ()), (True, ("no longer",))):
-        text = run.iterations[0].replace(results={"f1": Result(passed=passed)})
-        [table] = blocks.checks(run, text)
-        assert [(one.text, *one.notes) for one in table.lines] == [(point.words, *notes)]
-
-
-@pytest.mark.parametrize("said", ["`f(1)` raises ValueError", "It is wrong.", ""])
-def test_what_the_writer_answers_begins_a_sentence(said):
-    shown = say.with_contest(said, Point(id="t1", words="test", contests=("the task says so",)))
-    begins = f"{said.rstrip('.')}. " if said else ""
-    assert shown == f"{begins}The writer contests it: the task says so."
-
-
-def test_what_an_evaluator_wants_changed_is_what_the_verdict_says_first():
-    said = verdict(NEEDS, "evaluator", 0.3, why="said", line="It is too short.\nSay more.")
-    run = run_of(said, points=(Point(id="f1", source="evaluator", words=said.line),))
-    assert say.verdict(run, run.chosen).line == "It is too short"
-
-
 @pytest.mark.parametrize(("value", "text"), [
     (0.01, "< 0.1 s"), (12.4, "12 s"), (59.7, "1 min 00 s"), (3725, "1 h 02 min"),
 ])  # fmt: skip
@@ -131,15 +107,6 @@ def test_what_is_left_of_the_budget_is_never_negative(make_run):
     assert bounded == "0 tokens, 2 calls, $0.0488, 1 min 18 s left"
     tokens = left(prompt_tokens=5_000, completion_tokens=457)
     assert tokens == "2,000 prompt tokens, 1 completion token left"
-
-
-def test_a_text_that_you_ruled_on_says_so_in_its_line():
-    ruled = verdict(PASS, "user", why="user", required_passed=False)
-    run = run_of(ruled, evidence=(HELD.replace(passed=False),))
-    text = run.iterations[0].replace(
-        override=Override(iteration=0, outcome=PASS, reason="It will do")
-    )
-    assert blocks.told(run, text) == "Marked PASS by you, though examples failed: It will do"
 
 
 @pytest.mark.parametrize(("stop", "label"), [

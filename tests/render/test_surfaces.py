@@ -34,13 +34,6 @@ def test_a_text_is_called_a_draft_a_revision_or_a_text_and_what_it_is_read_for_c
     assert re.findall(r"(?i)(?<!--max-)\b(?:iterations?|rubric)\b", said) == []
 
 
-@EVERY
-def test_a_run_that_only_began_renders(render, read_html):
-    page = read_html(render(Run.begin(Setup(task=Task(text="Write.")))))
-    assert page.balanced
-    assert "NOT VERIFIED" in page.text
-
-
 @pytest.mark.parametrize(("size", "most"), [(400, 1.3), (100, 2), (30, 4)])
 def test_a_record_of_ten_texts_grows_with_their_changes_and_not_with_their_lines(size, most):
     task = Task(text="Compute the rows.", form="code")

@@ -3,7 +3,6 @@
 import asyncio
 import hashlib
 import json
-import math
 import re
 import secrets
 from collections import Counter
@@ -35,7 +34,7 @@ class Item(NamedTuple):
 
     number: int
     task: str
-    run: Run | None
+    run: Run | None = None
     error: Exception | None = None
     name: str = ""
 
@@ -100,21 +99,21 @@ async def refine_many(
     except NoModel as error:
         missing = error
     batch, free = _make_batch(tasks, name, options), asyncio.Semaphore(at_once)
-    if missing and not all(_read(task.options).asks_nobody for task in batch):
+    if missing and not all(_read(own).asks_nobody for _, own in batch):
         raise missing
 
-    async def refine(task: _Task) -> Item:
+    async def refine(item: Item, own: dict[str, Any]) -> Item:
         async with free:
-            return await _refine(task)
+            return await _refine(item, own)
 
-    items, counts = dict[int, Item](), Counter[str]()
-    running = [asyncio.ensure_future(refine(task)) for task in batch]
+    items = dict[int, Item]()
+    running = [asyncio.ensure_future(refine(*one)) for one in batch]
     try:
         with tqdm(total=len(batch), unit="task", desc="Refining", disable=not progress) as bar:
             for done in asyncio.as_completed(running):
                 item = await done
                 items[item.number] = item
-                bar.set_postfix(_count(item, counts), refresh=False)
+                bar.set_postfix(_count([*items.values()]), refresh=False)
                 bar.update()
                 if on_item:
                     on_item(item)
@@ -125,47 +124,29 @@ async def refine_many(
     return [items[number] for number in range(len(batch))]
 
 
-def _count(item: Item, counts: dict[str, Any]) -> dict[str, Any]:
-    counts["passed"] += item.passed
-    counts["not judged"] += item.not_judged
-    counts["errors"] += item.error is not None
-    if item.run is not None and item.run.usage.calls:
-        counts["cost"] += math.nan if item.run.cost is None else item.run.cost
-    shown: dict[str, Any] = {"passed": counts["passed"]}
-    if counts["not judged"]:
-        shown["not judged"] = counts["not judged"]
-    shown["errors"] = counts["errors"]
-    if not math.isnan(counts["cost"]):
-        shown["cost"] = f"${counts['cost']:.4f}"
+def _count(items: list[Item]) -> dict[str, Any]:
+    costs = [one.run.cost for one in items if one.run and one.run.usage.calls]
+    shown: dict[str, Any] = {"passed": sum(one.passed for one in items)}
+    if not_judged := sum(one.not_judged for one in items):
+        shown["not judged"] = not_judged
+    shown["errors"] = sum(one.error is not None for one in items)
+    if None not in costs:
+        shown["cost"] = f"${sum(filter(None, costs)):.4f}"
     return shown
 
 
-class _Task(NamedTuple):
-    """One of many tasks, before it runs; its name is the same whenever the batch is run."""
-
-    number: int
-    name: str
-    text: str
-    options: dict[str, Any]
-
-    def item(self, run: Run | None, error: Exception | None = None) -> Item:
-        """Return the item of its result."""
-        name = self.name if self.options.get("journal", True) else ""
-        return Item(self.number, self.text, run, error, name)
-
-
-async def _refine(task: _Task) -> Item:
+async def _refine(item: Item, options: dict[str, Any]) -> Item:
     """Refine a task to its stop, or resume its run from the journal; errors are in the item."""
-    journal = open_journal(task.options.get("journal", True), name=task.name)
+    journal = open_journal(bool(item.name), name=item.name)
     try:
-        stored = Journal().find(task.name) if journal else None
+        stored = Journal().find(item.name) if journal else None
         if stored and stored.run.stop_reason not in _CUT_SHORT:
-            return task.item(stored.run)
-        refinement = api.make(stored.run if stored else task.text, _read(task.options))
+            return item._replace(run=stored.run)
+        refinement = api.make(stored.run if stored else item.task, _read(options))
         recorder = stored.journal if stored else journal
-        return task.item(await api.finish(refinement, recorder, task.options.get("on_event")))
+        return item._replace(run=await api.finish(refinement, recorder, options.get("on_event")))
     except Exception as error:  # the other tasks are not concerned, whatever it is
-        return task.item(getattr(error, "run", None), error)
+        return item._replace(run=getattr(error, "run", None), error=error)
 
 
 def _read(options: dict[str, Any]) -> api.Options:
@@ -174,8 +155,8 @@ def _read(options: dict[str, Any]) -> api.Options:
 
 def _make_batch(
     tasks: Iterable[str | Mapping[str, Any]], name: str, options: Mapping[str, Any]
-) -> list[_Task]:
-    """Return the tasks with their options, each with a name that outlives this process.
+) -> list[tuple[Item, dict[str, Any]]]:
+    """Return each task's item, under a name that outlives this process, and its options.
 
     The name follows from the task and how often it occurred before, not from its place in the list.
     So a longer or reordered list finds the runs that are done.
@@ -197,5 +178,7 @@ def _make_batch(
         digest = hashlib.sha256(content).hexdigest()[:_DIGEST_CHARACTERS]
         seen[digest] += 1
         suffix = f".{seen[digest]}" if seen[digest] > 1 else ""
-        batch.append(_Task(number, f"{prefix}.{digest}{suffix}", text, {**options, **own}))
+        own = {**options, **own}
+        run_name = f"{prefix}.{digest}{suffix}" if own.get("journal", True) else ""
+        batch.append((Item(number, text, name=run_name), own))
     return batch

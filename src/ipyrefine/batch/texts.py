@@ -35,7 +35,6 @@ class Cell(NamedTuple):
 
     key: Any  # what texts that do the same share
     words: str
-    short: str = ""  # in the table, where the words are too many
 
 
 async def table(
@@ -135,11 +134,11 @@ async def _add_inputs(
 
     async def run(text: str) -> list[evaluation.Outcome] | str | CheckNotRun:
         evaluated = evaluation.Evaluation(text, seconds=_SECONDS, copies=variables.copies)
-        async with free:
-            try:
+        try:
+            async with free:
                 outcomes = await evaluated.outcomes(tried)
-            except CheckNotRun as error:
-                return error
+        except CheckNotRun as error:
+            return error
         return evaluated.load_error or outcomes
 
     results = dict(zip(code, await asyncio.gather(*map(run, code.values())), strict=True))
@@ -152,12 +151,12 @@ async def _add_inputs(
             words = evaluation.format_result(outcome).removeprefix("gives ")
             # The task may leave open what is raised; a missing name tells texts apart.
             error = words if raised == "NameError" else bool(raised)
-            columns[name][one.call] = Cell((place, error), words, raised)
+            columns[name][one.call] = Cell((place, error), words)
     for name in results.keys() - loaded:
         failure = str(results[name])
         # What does not load is alike by its error; of what could not be run nobody knows.
         key = name if isinstance(results[name], CheckNotRun) else failure.split(":")[1]
-        columns[name] |= {one.call: Cell((key,), failure, "·") for one in tried}
+        columns[name] |= {one.call: Cell((key,), failure) for one in tried}
 
 
 class Table:
@@ -238,7 +237,7 @@ class Table:
         sizes = " in ".join(say.count(*one) for one in counts)
         columns = [self._columns[names[0]] for names in self.groups]
         rows = [
-            (self.points[place], *(one[place].short or one[place].words for one in columns))
+            (self.points[place], *(one[place].words for one in columns))
             for place in _tell_apart(columns) or range(min(_FEW, len(self.points)))
         ]
         cells = [[evaluation.shorten(cell, _CELL) for cell in row] for row in rows]

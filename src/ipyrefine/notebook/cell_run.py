@@ -40,7 +40,7 @@ from ipyrefine.providers.servers import Key
 from ipyrefine.render import say
 from ipyrefine.render.escape import fence, plain
 from ipyrefine.session.commands import ANSWERS
-from ipyrefine.session.export import suite_source
+from ipyrefine.session.export import kept_suite, suite_source
 from ipyrefine.session.record import RecordDisplay
 from ipyrefine.session.session import Session, sent_prompts
 
@@ -274,7 +274,7 @@ class CellRun:
         return ""
 
     def offers(self, form: str) -> dict[str, Any]:
-        """Return what a panel can offer now, as fields of its view, while a form is open."""
+        """Return what a panel can offer now while a form is open, and which one is then."""
         refinement = self.session.refinement
         shown = [one for text in self.session.run.iterations for one in text.evidence]
         has_models = form == "model"
@@ -299,14 +299,15 @@ class CellRun:
             "form": form,
             "setup": self._setup,
             "can_change_model": True,
+            "has_tests": any(kept_suite(self.session.run)),
             "models": models_at_hand(refinement.model, refinement.judge) if has_models else {},
             "can_restart": self._begin is not None and not self._is_look,
             "unseen": tuple(one for one in self._args.no_var if one != "all"),
             "asks_to_run": self._args.unconfined is None
             and any(one.shows == NOT_RUN_HERE for one in shown),
-            "asks_above": max(above_of(one.shows) for one in shown)
-            if shown and self._args.above is None
-            else 0,
+            "asks_above": max(
+                (above_of(one.shows) for one in shown if self._args.above is None), default=0
+            ),
             "prompts": tuple(sent_prompts(refinement.model)),
             "sharing": refinement.sharing,
             "back": tuple(self._accepted.old) if self._accepted else (),

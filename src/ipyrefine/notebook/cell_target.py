@@ -10,6 +10,8 @@ import uuid
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, TypeGuard
 
+from pydantic import ConfigDict, Field
+
 from ipyrefine.core.decisions import Destination
 from ipyrefine.core.model import Form, Record
 from ipyrefine.core.typed import Place
@@ -22,7 +24,7 @@ TIMEOUT = 8.0  # seconds; a page without our half answers at once, a busy one ma
 _HEARS_COMMS = (7, 4)  # the first ipykernel that handles comm messages while a cell awaits
 
 # nbformat's own pattern. VS Code sends a URI here, which names no cell of the notebook's file.
-_CELL_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_CELL_ID = r"^[a-zA-Z0-9_-]{1,64}$"
 
 
 class Origin(NamedTuple):
@@ -70,9 +72,8 @@ class CellTarget:
         if origin is None and self.cell_id:
             origin = Origin(self.cell_id, source_cell_text() or "")
         self.origin = origin
-        self._holder: tuple[str, str] | None = None  # the cell with the text, and its head
-        self._written = ("", "")  # a text, and what a cell of Markdown was given for it
-        self._added: Origin | None = None  # the cell that was added for an earlier text
+        self._holder: Origin | None = None  # the cell with the text, as it was put there
+        self._text = ""  # what it was before its line breaks became Markdown's
 
     @property
     def place(self) -> Place:
@@ -92,24 +93,23 @@ class CellTarget:
     @property
     def holder(self) -> str:
         """The id of the cell that a text was put into; empty where that is not known."""
-        return self._holder[0] if self._holder else ""
+        return self._holder.cell_id if self._holder else ""
 
     async def read_back(self) -> str | None:
         """Return the source of the cell that a text was put into; None where that is unknown."""
-        if self._holder is None:
+        cell = await read_cell(self.holder) if self._holder else None
+        if not (cell and self._holder):
             return None
-        cell_id, head = self._holder
-        cell = await read_cell(cell_id)
-        if cell is None:
-            return None
-        (text, shown), source = self._written, str(cell["source"])
-        if text == shown:
-            return source.removeprefix(head)
-        return text if source == shown else source.replace("  \n", "\n")
+        source = str(cell.text)
+        if self._holder.source == source:
+            source = self._text
+        elif self._holder.source != self._text:
+            source = source.replace("  \n", "\n")
+        return source.removeprefix(self._holder.head)
 
     async def add_below(self, source: str, *, executing: bool) -> str:
         """Put code into a new cell below the one with the text, and say where it is."""
-        cell_id = self._holder[0] if self._holder else self.cell_id
+        cell_id = self.holder or self.cell_id
         asks = cell_id is not None and (not executing or hears_comms_while_running())
         if asks and (await put_text(source, cell_id=cell_id, op="insert")).ok:
             return "The tests are in a new cell below the text."
@@ -130,52 +130,43 @@ class CellTarget:
         if place == "none":
             return f"The text is in `{self._variable}`."
         origin = self.origin if place == "replace" else None
-        head = self.head(destination)
-        shown = keep_line_breaks(text) if form == "prose" and not origin else head + text
-        self._written = head + text, shown
+        head = origin.head if origin else ""
         text = head + text
         if origin and text.strip("\n") == origin.source.strip("\n"):
             text = origin.source
+        shown = keep_line_breaks(text) if form == "prose" and not origin else text
         running = source_cell_id() if executing else None
         placed = Placed(how="unavailable", reason="no-kernel")
+        goals = [origin]
+        if not origin and destination != "insert" and self._holder != self.origin:
+            goals = [*filter(None, [self._holder]), None]
         reachable = self.cell_id is not None and (not executing or hears_comms_while_running())
-        goals = (
-            [origin] if origin or destination == "insert" else [*filter(None, [self._added]), None]
-        )
         for goal in goals if reachable else ():
-            if placed.ok:
-                break
             placed = await put_text(
-                text if origin else shown,
+                shown,
                 cell_id=goal.cell_id if goal else running or self.cell_id,
                 op="replace" if goal else "insert",
                 cell_type="code" if form == "code" else "markdown",
                 expected_source=goal.source if goal else None,
                 run=destination == "run",
             )
-            if placed.how == "replaced":
-                origin = goal
-        if placed.how == "inserted" and placed.cell_id:
-            self._added = Origin(placed.cell_id, shown)
-        if placed.ok and placed.cell_id:
-            self._holder = placed.cell_id, head
+            if placed.ok:
+                break
         if placed.how == "unavailable" and (executing or self.cell_id is None):
             # The reply can replace only the running cell, which may not be the source.
             replace = place == "replace" and running == (origin and origin.cell_id)
             self._shell.set_next_input(text, replace=replace)
             return "The text replaces the cell." if replace else "The text is in the next cell."
+        if placed.ok and placed.cell_id:
+            self._holder, self._text = Origin(placed.cell_id, shown, head), text
+            self.origin = self._holder if origin else self.origin
         ran = placed.reason == "ran"
         match placed.how:
             case "inserted":
                 return f"The text is in a new cell below{', which runs now' * ran}."
+            case "replaced" if ran and origin and text == origin.source:
+                return "The cell runs now."
             case "replaced":
-                assert origin is not None, "only a known cell is replaced"
-                if ran and text == origin.source:
-                    return "The cell runs now."
-                if origin is self._added:
-                    self._added = origin._replace(source=shown)
-                else:
-                    self.origin = origin._replace(source=text)
                 runs = ", and the cell runs now" * ran
                 return f"The text replaced the cell's source{runs}; undo brings it back."
             case "already":
@@ -199,7 +190,7 @@ def source_cell_id() -> str | None:
 
 def is_cell_id(value: object) -> TypeGuard[str]:
     """Return True if a value is the id of a cell in the notebook's file."""
-    return isinstance(value, str) and _CELL_ID.fullmatch(value) is not None
+    return isinstance(value, str) and re.fullmatch(_CELL_ID, value) is not None
 
 
 def source_cell_text() -> str | None:
@@ -254,14 +245,16 @@ class Placed(Record):
             ``inserted``, ``no-cell`` when the named cell is gone and the text went below the
             active one; with ``inserted`` or ``replaced``, ``ran`` when the cell runs; else empty.
         text: with ``read``, the source of a cell.
-        cells: with ``read``, that cell, or those above one.
+        errors: with ``read``, its outputs that are errors, as nbformat has them.
     """
 
+    model_config = ConfigDict(extra="ignore")  # a page says more
+
     how: Literal["inserted", "replaced", "already", "read", "refused", "unavailable"]
-    cell_id: str | None = None
+    cell_id: str | None = Field(default=None, pattern=_CELL_ID)
     reason: str = ""
     text: str | None = None
-    cells: list[Any] | None = None
+    errors: tuple[dict[str, str], ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -277,8 +270,7 @@ async def put_text(
     cell_type: Literal["code", "markdown"] = "code",
     expected_source: str | None = None,
     run: bool = False,
-    op_id: str | None = None,
-    timeout: float = TIMEOUT,  # noqa: ASYNC109 - a silent front-end is a result here
+    op_id: str = "",
 ) -> Placed:
     """Ask the notebook's front-end to put a text into a cell, and wait for its answer.
 
@@ -294,29 +286,16 @@ async def put_text(
         cell_type: type of an added cell.
         expected_source: the text ``cell_id`` must still hold for a replacement.
         run: whether to run the cell then.
-        op_id: names the request, so that asking again cannot do it twice; a fresh one when None.
-        timeout: seconds to wait for an answer.
-
-    Raises:
-        UsageError: a replacement without ``cell_id`` or ``expected_source``.
+        op_id: names the request, so that asking again cannot do it twice; a fresh one if empty.
     """
-    if op == "replace" and (cell_id is None or expected_source is None):
-        raise UsageError("To replace a cell, give its id and the text it is expected to hold.")
     asked = {"text": text, "cell_type": cell_type, "expected_source": expected_source, "run": run}
-    return await _ask(op, cell_id, timeout, op_id, **asked)
+    return await _ask(op, cell_id, op_id, **asked)
 
 
-async def read_cell(cell_id: str) -> dict[str, Any] | None:
-    """Return a cell's ``source`` and ``outputs`` from the front-end; None where it cannot say."""
-    if not hears_comms_while_running():
-        return None
-    answer = await _ask("read", cell_id)
-    if answer.text is None:
-        return None
-    match answer.cells:
-        case [{"outputs": [*outputs]}, *_]:
-            return {"source": answer.text, "outputs": [o for o in outputs if isinstance(o, dict)]}
-    return {"source": answer.text, "outputs": []}
+async def read_cell(cell_id: str) -> Placed | None:
+    """Return a cell's text and errors from the front-end; None where it cannot say."""
+    answer = await _ask("read", cell_id) if hears_comms_while_running() else None
+    return answer if answer and answer.text is not None else None
 
 
 async def keep_settings(values: Mapping[str, Any]) -> bool:
@@ -324,9 +303,7 @@ async def keep_settings(values: Mapping[str, Any]) -> bool:
     return (await _ask("settings", None, settings=values)).ok
 
 
-async def _ask(
-    op: str, cell_id: str | None, seconds: float = TIMEOUT, op_id: str | None = None, **more: Any
-) -> Placed:
+async def _ask(op: str, cell_id: str | None, op_id: str = "", **more: Any) -> Placed:
     """Send a request and wait for the first answer; one that never comes is an answer too."""
     import comm
 
@@ -349,7 +326,7 @@ async def _ask(
     closed = Placed(how="unavailable", reason="closed")  # a page without our half does so
     channel.on_close(lambda _: hand_over(closed))
     try:
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(TIMEOUT):
             return await future
     except TimeoutError:
         return Placed(how="unavailable", reason="timeout")
@@ -360,17 +337,6 @@ async def _ask(
 def _read(message: Mapping[str, Any]) -> Placed:
     """Read a front-end's answer; an unreadable one counts as a refusal."""
     try:
-        data = message["content"]["data"]
-        cells = data.get("cells")
-        placed = Placed(
-            how=data["how"],
-            cell_id=data["cell_id"],
-            reason=data["reason"],
-            text=data.get("text"),
-            cells=cells if isinstance(cells, list) else None,
-        )
-        if placed.cell_id is not None and not is_cell_id(placed.cell_id):
-            raise ValueError
-    except (AttributeError, KeyError, TypeError, ValueError):
+        return Placed.model_validate(message["content"]["data"])
+    except (KeyError, TypeError, ValueError):
         return Placed(how="refused", reason="error")
-    return placed

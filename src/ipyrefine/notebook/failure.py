@@ -35,7 +35,6 @@ class Failure(NamedTuple):
         message: the exception's message.
         line: the line of the cell that failed, from 1; None where that is not known.
         frames: the lines of the cell that the exception went through, in words.
-        is_syntax: whether the cell is not Python, so that nothing of it ran.
     """
 
     source: str
@@ -44,7 +43,6 @@ class Failure(NamedTuple):
     message: str = ""
     line: int | None = None
     frames: tuple[str, ...] = ()
-    is_syntax: bool = False
 
     @property
     def summary(self) -> str:
@@ -76,8 +74,8 @@ class Failures:
         key = cell_id or source
         self._by_cell.pop(key, None)
         if error is not None:
-            is_syntax = error is early and isinstance(error, SyntaxError)
-            self._by_cell[key] = _describe(source, cell_id, error, is_syntax=is_syntax)
+            frames = [] if early else [*_own_frames(error)]
+            self._by_cell[key] = _describe(source, cell_id, error, frames)
             while len(self._by_cell) > _MOST:
                 del self._by_cell[next(iter(self._by_cell))]
 
@@ -87,13 +85,14 @@ class Failures:
         return found[-1] if found else None
 
 
-def _describe(source: str, cell_id: str | None, error: Exception, *, is_syntax: bool) -> Failure:
+def _describe(
+    source: str, cell_id: str | None, error: Exception, frames: list[traceback.FrameSummary]
+) -> Failure:
     kind = type(error).__name__
     kind = kind[:_LINE] if kind.isidentifier() else "an error"
-    if is_syntax and isinstance(error, SyntaxError):
+    if isinstance(error, SyntaxError) and not frames:
         line = f"line {error.lineno}: {(error.text or '').strip()[:_LINE]}"
-        return Failure(source, cell_id, kind, error.msg, error.lineno, (line,), is_syntax)
-    frames = list(_own_frames(error))
+        return Failure(source, cell_id, kind, error.msg, error.lineno, (line,))
     lines = []
     for n, frame in enumerate(frames):
         place = f"line {frame.lineno}" + (f", in {frame.name[:_LINE]}" if n else "")

@@ -101,14 +101,12 @@ async def _find_failure(magics: Any, args: Namespace) -> Failure | None:
     failure: Failure | None = magics.failures.find(args.cell)
     cell_id = args.cell or (failure.cell_id if failure else None)
     cell = await read_cell(cell_id) if is_cell_id(cell_id) else None
-    if failure is None and cell:  # as after a kernel's restart
-        errors = [one for one in cell["outputs"] if one.get("output_type") == "error"]
-        if errors:
-            kind, message = str(errors[-1].get("ename")), str(errors[-1].get("evalue"))
-            kind = kind if kind.isidentifier() else "an error"
-            failure = Failure(cell["source"], cell_id, kind, message)
-    elif failure and cell and cell["source"] != failure.source:
+    if failure and cell and cell.text != failure.source:
         raise UsageError("The cell has changed since it failed. Run it again, then fix it.")
+    if failure is None and cell and cell.errors:  # as after a kernel's restart
+        kind, message = (cell.errors[-1].get(one, "") for one in ("ename", "evalue"))
+        kind = kind if kind.isidentifier() else "an error"
+        failure = Failure(cell.text or "", cell_id, kind, message)
     if failure is None:
         return None
     secrets = secret_values(magics.shell.user_ns)
@@ -202,23 +200,19 @@ async def _rerun(
 ) -> tuple[Check, ...]:
     run, *others = refinement.checks
     draft, summary = refinement.state.setup.draft or "", failure.summary
-    failed, runs = _failed(run, summary, _as_data(failure)), False
-    if not failure.is_syntax:  # which it has everywhere
-        try:
-            evidence = await run(draft, refinement.state.task)
-        except CheckNotRun as error:
-            evidence = Result(name=run.name, not_run=True, shows=str(error))
-        faults = (*failed.faults, *evidence.faults)
-        runs = bool(evidence.passed and not evidence.conditions)
-        if runs:
-            words = "In the sandbox it does not fail."
-            failed = _failed(
-                run, f"{summary}\n{words} {evidence.shows}", *faults, Fault(words=words)
-            )
-        elif evidence.passed is False and failure.kind in evidence.shows.partition(":")[0]:
-            failed = evidence
-        else:
-            failed = _failed(run, f"{summary}\n{evidence.shows}", *faults)
+    try:
+        evidence = await run(draft, refinement.state.task)
+    except CheckNotRun as error:
+        evidence = Result(name=run.name, not_run=True, shows=str(error))
+    faults = (_as_data(failure), *evidence.faults)
+    runs = bool(evidence.passed and not evidence.conditions)
+    if runs:
+        words = "In the sandbox it does not fail."
+        failed = _failed(run, f"{summary}\n{words} {evidence.shows}", *faults, Fault(words=words))
+    elif evidence.passed is False and failure.kind in evidence.shows.partition(":")[0]:
+        failed = evidence
+    else:
+        failed = _failed(run, f"{summary}\n{evidence.shows}", *faults)
     return (Rerun(run, draft, failed, lines, runs), *others)
 
 

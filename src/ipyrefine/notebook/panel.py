@@ -36,15 +36,13 @@ from ipyrefine.core.events import (
 )
 from ipyrefine.core.ports import Clock
 from ipyrefine.core.run import Run
-from ipyrefine.core.sharing import Sharing, is_computed, withheld
 from ipyrefine.errors import describe
 from ipyrefine.notebook.waiting import running_loop
 from ipyrefine.render import say
 from ipyrefine.render.escape import plain
-from ipyrefine.render.html import View, about_number, panel_html, panel_parts, style
+from ipyrefine.render.html import NOTHING, View, about_number, panel_html, panel_parts, style
 from ipyrefine.render.progress import SILENCE, WRITING, Progress
 from ipyrefine.session.commands import question_in
-from ipyrefine.session.export import kept_suite
 
 _HERE = Path(__file__).parent
 _PIECE, _PATIENCE = 80, 0.25  # characters that are worth a message, and seconds they may wait
@@ -63,7 +61,7 @@ class Host(Protocol):
         return ""
 
     def offers(self, form: str) -> dict[str, Any]:
-        """Return what can be done now, as fields of `View`, while a form is open."""
+        """Return what can be done now, as `NOTHING` has it, and which form is open."""
         return {}
 
     def origin(self, number: int | None) -> dict[str, Any] | None:
@@ -229,19 +227,14 @@ class Panel:
         if run and say.running(run):
             seconds += self._clock() - self._updated
         silence, offers = self._progress.silence or 0.0, self._host.offers(self._view.form)
-        sharing = offers.pop("sharing", Sharing())
-        sharing = sharing if run and is_computed(run) else Sharing()
-        asks = sharing.level == "structure" and (sharing.asks or self._view.form == "share")
         self._view = self._view._replace(
-            sharing=sharing,
-            withheld=withheld(run) if run and asks else "",
             seconds=seconds,
             silence=silence if silence >= SILENCE else 0.0,
             stage_seconds=self._progress.seconds,
             streaming=self._stream.kind,
             waiting=tuple(self._waiting),
-            has_tests=bool(run and any(kept_suite(run))),
-            **offers,
+            form=offers.get("form", self._view.form),
+            offers={**NOTHING, **offers},
         )
         return panel_parts(run, self._view, self._note)
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from ipyrefine.core.actions import Fields
-from ipyrefine.core.ports import Message, Notice, Reply, Request
+from ipyrefine.core.ports import Message, Reply, Request
 from ipyrefine.errors import (
     AccessDenied,
     ModelError,
@@ -46,7 +46,6 @@ from ipyrefine.render.formatting import sentence_html
 _OPENAI = "https://api.openai.com/v1"
 _SECONDS = 30.0  # of silence after which a test ends
 _WORDS = 40  # characters of a test's reply that are shown
-_MOST_NAMES = 500  # that the page is sent
 _NO_LIST = (404, 405, 501)  # what servers answer that list no models
 
 
@@ -225,30 +224,23 @@ class Setup(Host):
         )
 
     async def _list(self, entry: Entry) -> None:
-        server, typed, names = self._connect(entry), entry.model.lower(), list[str]()
+        server, typed, self.names = self._connect(entry), entry.model.lower(), []
         self._say(f"Asking {server.base_url} for its models…")
-        none = f"{server.base_url} lists no models. Load one there, or type its name."
         try:
-            names = await server.list_models()
+            self.names = await server.list_models()
         except ModelError as error:
             if error.status not in _NO_LIST:
                 raise
-            none = f"{server.base_url} doesn't list its models. Type the model's name."
-        near = [name for name in names if typed in name.lower()]
-        self.names = (near or names)[:_MOST_NAMES]
-        if names and (not near or len(names) == 1):  # else the page would offer none of them
-            self._fill(entry.url, names[0] if len(names) == 1 else "")
-        match len(names):
-            case 0:
-                self._say(none)
-            case 1:
-                self._say(f"It has one model, {names[0]}.")
-            case number if not near:
-                self._say(f"None of its {number:,} models is called so. Choose one.")
-            case number:
-                many = len(near) > _MOST_NAMES
-                how = "Type a part of the name, then list them again" if many else "Choose one"
-                self._say(f"{number:,} models. {how}.")
+        match self.names:
+            case []:
+                self._say(f"{server.base_url} lists no models. Type the model's name.")
+            case [name]:
+                self._fill(entry.url, name)
+                self._say(f"It has one model, {name}.")
+            case names:
+                if not any(typed in name.lower() for name in names):
+                    self._fill(entry.url, "")  # the page would offer none of them
+                self._say(f"{len(names):,} models. Choose one.")
 
     async def _test(self, entry: Entry) -> None:
         if not entry.model:
@@ -261,9 +253,7 @@ class Setup(Host):
         question = Message(role="user", content="Answer with one word: OK")
         words = ""
         async for item in server.stream(Request(messages=(question,), max_tokens=64)):
-            if isinstance(item, Notice) and item.text:
-                self._say(item.text)
-            elif isinstance(item, Reply):
+            if isinstance(item, Reply):
                 words = " ".join(item.text.split())
         if len(entry.key()) >= LEAST_SECRET:
             words = words.replace(entry.key(), "…")

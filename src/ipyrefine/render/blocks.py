@@ -97,8 +97,12 @@ class Line(NamedTuple):
     # The answers; of results, their order does not say which one the text gives. Of a fact, that it
     # is meant, and that it goes.
     choices: tuple[str, ...] = ()
-    word: Label | None = None  # the user's word on a result
     output: tuple["Block", ...] = ()  # of an effect, a table that it comes with
+
+    @property
+    def word(self) -> Label | None:
+        """The user's word on a result, which is its mark."""
+        return self.mark if self.asks == "right" and self.source == "you" else None
 
     def __str__(self) -> str:
         """It in one line."""
@@ -165,35 +169,67 @@ _NUMPY = re.compile(r"\bnp\.(?:(?:u?int|float)\d+\(([-+.\w]+)\)|(True|False)_)")
 _ORDER = (model.Value, model.TableValue, Figure, model.Printed)
 
 
-def results(run: Run, text: Iteration, waiting: Iterable[Expect | Retract] = ()) -> list[Line]:
-    """Return what a text gives on a few inputs, and what else is asked about it."""
+def results(
+    run: Run,
+    text: Iteration,
+    waiting: Iterable[Expect | Retract] = (),
+    texts: Sequence[Iteration] = (),
+) -> list[Line]:
+    """Return what a text gives on a few inputs, and what else is asked about it.
+
+    Of each of some texts a mark says what it gives there; `waiting` is what the user said of
+    results and the run has not taken up yet.
+    """
     if run.setup.coach:
         return []
-    found = rows(run, text)
+    waiting, found = [*waiting], rows(run, text)
     said: dict[Key, Called | None] = {
         key_of(one): None if isinstance(one, Retract) else one
         for one in (*run.task.clarifications, *waiting)
     }
-    first = unfolded(found)
-    shown = [
-        _row(run, one, said.get(key_of(one)))._replace(folded=one not in first) for one in found
-    ]
-    if found and found[0] == example_asked(text, found) and not waiting:
-        shown = [Line(found[0].call, row_key(found[0]), asks="example", value="?", sign="==")]
-    for one in () if shown else _facts(run, text):
-        if not one.effect:  # words of prose
-            near = re.search(rf"(?<!\S).{{0,32}}{re.escape(one.place)}.{{0,32}}(?!\S)", text.text)
-            shown.append(
-                Line(
-                    f"“{one.place}” stands in no source",
-                    one.id,
-                    notes=(near[0].strip(),) if near else (),
-                    asks="keep",
-                    choices=("Keep", "Delete"),
-                )
+    values, tested, first = [given(run, one) for one in texts], _tested(run, text), unfolded(found)
+    blank = found[:1] if found and found[0] == example_asked(text, found) and not waiting else []
+    lines = list[Line]()
+    for number, row in enumerate(blank or found, start=1):
+        expected = said.get(key_of(row))
+        line = _row(run, row, expected)._replace(folded=row not in first)
+        if blank:
+            line = Line(row.call, row_key(row), mark=_ASKS, asks="example", value="?", sign="==")
+        tests, right = tested[row_key(row)][1], expected.gives if expected else row.gives
+        gives = (value.get(key_of(row)) for value in values)
+        marks = [
+            _NONE if v is None else _GIVEN[gives_same(v, right), bool(expected)] for v in gives
+        ]
+        if tests and not expected:
+            marks = [_mark(one, tests[0]) for one in texts]
+            quoted = [say.quoted(tests[0].quote)] * tests[0].blocking
+            line = line._replace(
+                mark=_mark(text, tests[0]), source="its test", notes=(*line.notes, *quoted)
             )
-    questions = (one for one in left_open(run, text) if not one.call)
-    return shown + [Line(one.words, one.id, choices=one.options, asks="open") for one in questions]
+        lines.append(line._replace(marks=tuple(marks), number=str(number) * (not row.conditions)))
+    told: list[tuple[str, Point, tuple[str, ...]]] = [
+        (f"“{one.place}” stands in no source", one, ("Keep", "Delete"))
+        for one in (() if found else _facts(run, text))
+        if not one.effect  # words of prose
+    ]
+    told += [(one.words, one, one.options) for one in left_open(run, text) if not one.call]
+    for words, one, choices in told:
+        near = re.search(rf"(?<!\S).{{0,32}}{re.escape(one.place)}.{{0,32}}(?!\S)", text.text)
+        is_fact = one.kind == "fact"
+        lines.append(
+            Line(
+                words,
+                one.id,
+                notes=(near[0].strip(),) if near and is_fact else (),
+                mark=_ASKS,
+                marks=(_NONE,) * len(texts),
+                source="critic",
+                number=one.id,
+                asks="keep" if is_fact else "open",
+                choices=choices,
+            )
+        )
+    return lines
 
 
 def _facts(run: Run, text: Iteration) -> list[Point]:
@@ -223,12 +259,12 @@ def rivalry(run: Run, row: table.Result) -> str:
 
 
 def _row(run: Run, row: table.Result, said: Called | None) -> Line:
-    word = None
-    if said and gives_same(said.gives, row.gives):
-        word = Label("✓", "confirmed", "good")
-    elif said:
-        word = Label("✗", f"should be {bare(said.gives)}", "bad")
-    asked = row.rivals and not row.conditions and (word is None or word.kind == "bad")
+    right = bool(said and gives_same(said.gives, row.gives))
+    asked = row.rivals and not row.conditions and not right
+    mark = _ASKS if asked else Label("", "to confirm", "quiet")
+    if said:
+        mark = Label("✓", "confirmed", "good")
+        mark = mark if right else Label("✗", f"should be {bare(said.gives)}", "bad")
     value = f"{bare(row.gives)}: {row.shows}" if row.shows else bare(row.gives)
     call = laid_out(row.call) if "\n" in row.call else row.call
     notes = rivalry(run, row) if asked else "", model.on_conditions(row.conditions)
@@ -236,11 +272,12 @@ def _row(run: Run, row: table.Result, said: Called | None) -> Line:
         "\n".join([*_scenario(row), call]),
         row_key(row),
         notes=tuple(filter(None, notes)),
+        mark=mark,
+        source="you" if said else "",
         asks="right",
         value=f"{row.before} → {value}" if row.before else value,
         sign="→" if row.source != "cell" else ":" if row.before else "=",
         choices=tuple(map(bare, row_choices(row))) if asked else (),
-        word=word,
     )
 
 
@@ -419,7 +456,6 @@ _BY: dict[model.Basis, str] = {
     "critique": "its tests",
     "run": "run",
 }
-_Columns = Sequence[Iteration]
 
 
 def checks(
@@ -443,9 +479,9 @@ def checks(
     total, last = len(run.iterations), _LAST_OF_ALL if every else _LAST
     shown = {0, run.best, text.number, *range(total - last, total)}
     texts = [one for one in run.iterations if total > 1 and one.number in shown]
-    asked, tested = results(run, text, waiting), _tested(run, text)
+    asked, tested = results(run, text, waiting, texts), _tested(run, text)
     lines = [
-        *_asked_lines(run, text, asked, texts, tested, waiting),
+        *asked,
         *([_evaluator(run, text, texts)] if has_evaluator(run) else ()),
         *_held_to(run, text, texts, tested),
     ]
@@ -511,46 +547,9 @@ def _tested(run: Run, text: Iteration) -> _Tested:
     }
 
 
-def _asked_lines(
-    run: Run,
-    text: Iteration,
-    asked: Iterable[Line],
-    texts: _Columns,
-    tested: _Tested,
-    waiting: Iterable[Expect | Retract],
+def _held_to(
+    run: Run, text: Iteration, texts: Sequence[Iteration], tested: _Tested
 ) -> Iterator[Line]:
-    """Yield what a text gives where somebody may say whether that is right."""
-    values = [given(run, one) for one in texts]
-    said = (one for one in (*run.task.clarifications, *waiting) if not isinstance(one, Retract))
-    wanted = {key_of(one): one.gives for one in said}
-    for place, one in enumerate(asked, start=1):
-        row, tests = tested.get(one.key, (None, []))
-        mark, source, notes, marks = (
-            _ASKS,
-            "" if row else "critic",
-            one.notes,
-            [_NONE for _ in texts],
-        )
-        number = str(place) if row else one.key
-        if row:
-            number *= not row.conditions
-            found = (value.get(key_of(row)) for value in values)
-            right = wanted.get(key_of(row), row.gives)
-            marks = [
-                _NONE if v is None else _GIVEN[gives_same(v, right), bool(one.word)] for v in found
-            ]
-        if one.word:
-            mark, source = _HOLDS if one.word.kind == "good" else _MISSES, "you"
-        elif tests:
-            mark, source = _mark(text, tests[0]), "its test"
-            notes = (*notes, *[say.quoted(tests[0].quote)] * tests[0].blocking)
-            marks = [_mark(column, tests[0]) for column in texts]
-        elif one.asks == "right" and not one.choices:
-            mark = Label("", "to confirm", "quiet")
-        yield one._replace(mark=mark, source=source, notes=notes, marks=tuple(marks), number=number)
-
-
-def _held_to(run: Run, text: Iteration, texts: _Columns, tested: _Tested) -> Iterator[Line]:
     """Yield everything else that texts are held to: tests, remarks, rules and checks."""
     told = {test.id for _, tests in tested.values() for test in tests}
     by_points = set[str]()
@@ -650,7 +649,7 @@ def _source(run: Run, point: Point) -> str:
     return "your tests" if point.source == "tests" else point.source
 
 
-def _evaluator(run: Run, text: Iteration, texts: _Columns) -> Line:
+def _evaluator(run: Run, text: Iteration, texts: Sequence[Iteration]) -> Line:
     """Return the line of the user's evaluator, with the score or the word of each text."""
     said = [one.evaluation for one in run.iterations if one.evaluation]
     scores = ", ".join(say.score(one.score) for one in said if one.score is not None)

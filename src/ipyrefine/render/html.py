@@ -12,11 +12,11 @@ from markupsafe import Markup
 
 from ipyrefine.core.actions import ACTIONS
 from ipyrefine.core.decisions import OWN, Expect, Retract
-from ipyrefine.core.model import Price, Stage, StopReason
+from ipyrefine.core.model import Stage, StopReason
 from ipyrefine.core.points import first_line, to_check
 from ipyrefine.core.policy import to_act_on
 from ipyrefine.core.run import Iteration, Run
-from ipyrefine.core.sharing import Sharing
+from ipyrefine.core.sharing import Sharing, is_computed, withheld
 from ipyrefine.core.table import Cell
 from ipyrefine.render import blocks, say
 from ipyrefine.render.blocks import Block, Line
@@ -52,13 +52,31 @@ _KEYS = {row.key: row.button.rstrip("…") for row in ACTIONS.values() if row.ke
     "Esc": "Close a menu or a form",
     "?": "These keys; on a result: don't know, go to the next one",
 }
-_FORMS = ("edit", "finding", "select", "criteria", "model")  # with a main button
+_FORMS = ("edit", "finding", "select", "criteria", "model")
 # Stops that the verdict speaks for.
 _TOLD = (
     *(StopReason.PASSED, StopReason.OVERRIDDEN, StopReason.UNJUDGED, StopReason.ACCEPTED),
     StopReason.ANSWERED,
     None,
 )
+
+
+# What can be done beside looking at a run, by its host; here, nothing.
+NOTHING: Mapping[str, Any] = {
+    "place": "insert",  # where an accepted text goes: `insert`, `replace` or `none`
+    "place_to_run": "insert",  # where it goes when it is to run: `insert` or `replace`
+    "prompts": (),  # what was sent, as title and text
+    "can_change_model": False,  # whether the run can go on with another model
+    "models": {},  # those at hand, with their prices, while one is chosen
+    "can_restart": False,  # as the other kind of text, or with other names
+    "asks_to_run": False,  # whether the user is asked if code may run that can't be shut in
+    "asks_above": 0,  # how many folders above the notebook's it is asked to let code read
+    "unseen": (),  # names that were left out
+    "has_tests": False,  # whether the run has tests to put into a cell
+    "sharing": Sharing(),  # what servers are sent
+    "back": (),  # names whose values from before the cell ran can be put back
+    "setup": None,  # the form that sets up a model, while it is open
+}
 
 
 class View(NamedTuple):
@@ -68,27 +86,13 @@ class View(NamedTuple):
     form: str = ""  # which form is open; empty for none
     finding: str = ""  # the finding that the form is about; empty for none
     folds: frozenset[str] = frozenset()  # the names of the open folds
-    place: str = "insert"  # where an accepted text goes: `insert`, `replace` or `none`
-    place_to_run: str = "insert"  # where it goes when it is to run: `insert` or `replace`
     seconds: float = 0.0  # what the run has taken up to now
     stage_seconds: float = 0.0  # what the stage under way has taken
     silence: float = 0.0  # seconds without a reply, once they are many; else 0
     under_way: int = 0  # the iteration that the stage under way is about
     streaming: str = ""  # what streams: `text`, `thinking`, or empty
-    prompts: tuple[tuple[str, str], ...] = ()  # what was sent, as title and text
-    can_change_model: bool = False  # whether the run can go on with another model
-    models: Mapping[str, Price | None] = {}  # those at hand, while one is chosen
-    # Whether the run can start again: as the other kind of text, or with other names.
-    can_restart: bool = False
-    asks_to_run: bool = False  # whether the user is asked if code may run that can't be shut in
-    asks_above: int = 0  # how many folders above the notebook's it is asked to let code read
-    unseen: tuple[str, ...] = ()  # names that were left out
-    has_tests: bool = False  # whether the run has tests to put into a cell
     revision: int = 0  # changes whenever typed words were taken
-    sharing: Sharing = Sharing()  # what servers are sent of what code computed, where there is such
-    withheld: str = ""  # the text that they are not sent, while that is shown
-    back: tuple[str, ...] = ()  # names whose values from before the cell ran can be put back
-    setup: Any = None  # the form that sets up a model, while it is open
+    offers: Mapping[str, Any] = NOTHING  # what can be done now beside
     # What the user said of results and the run has not taken up yet.
     waiting: tuple[Expect | Retract, ...] = ()
 
@@ -146,7 +150,7 @@ def panel_parts(run: Run | None, view: View, note: str = "") -> dict[str, str]:
     shown = dict(zip(PARTS, PARTS, strict=True))
     if run is None:
         shown = {"top": "starting", "notices": "notices"}
-        if view.setup:
+        if view.offers["setup"]:
             context, shown = {"view": view}, {"form": "setup"}
     else:
         context = _context(run, view, note)
@@ -231,27 +235,29 @@ def _render(name: str, context: dict[str, Any]) -> str:
 def _context(run: Run, view: View, note: str) -> dict[str, Any]:
     number = about_number(run, view)
     about = None if number is None else run.iterations[number]
+    sharing = view.offers["sharing"] if is_computed(run) else Sharing()
+    asks = sharing.level == "structure" and (sharing.asks or view.form == "share")
+    has_own = view.offers["setup"] or view.form in _FORMS  # a form with a main button
     told = run.stop_reason in _TOLD or run.setup.coach or run.setup.is_look
-    context = (
-        _top_context(run, view, about)
-        | {
-            "run": run,
-            "view": view,
-            "live": True,
-            "note": note,
-            "next": "" if view.setup or view.form in _FORMS else "rf-next",  # a form has its own
-            "unfinished": blocks.unfinished(run),
-            "explained": [one for one in run.explanations if one.iteration == number][-1:],
-            # The header says what is still open.
-            "stop_message": run.message if run.iterations and not told else "",
-            "asked": blocks.puzzle(run),
-            "said": blocks.predicted(run) if run.setup.coach else [],
-            "warnings": [one.text for one in blocks.warnings(run, about) if one.kind == "warning"],
-            "criteria": [criterion.name for criterion in run.task.criteria],
-            "edited": run.points.get(view.finding or ""),
-            "details": blocks.details(run, about) if "details" in view.folds else [],
-        }
-    )
+    context = _top_context(run, view, about) | {
+        "run": run,
+        "view": view,
+        "live": True,
+        "note": note,
+        "sharing": sharing,
+        "withheld": withheld(run) if asks else "",
+        "next": "rf-next" * (not has_own),
+        "unfinished": blocks.unfinished(run),
+        "explained": [one for one in run.explanations if one.iteration == number][-1:],
+        # The header says what is still open.
+        "stop_message": run.message if run.iterations and not told else "",
+        "asked": blocks.puzzle(run),
+        "said": blocks.predicted(run) if run.setup.coach else [],
+        "warnings": [one.text for one in blocks.warnings(run, about) if one.kind == "warning"],
+        "criteria": [criterion.name for criterion in run.task.criteria],
+        "edited": run.points.get(view.finding or ""),
+        "details": blocks.details(run, about) if "details" in view.folds else [],
+    }
     if about:
         context |= _text_context(run, view, about, context["basis"])
     return context

@@ -52,28 +52,22 @@ DETAILS: dict[str, Callable[[Run, Iteration], Sequence[Block]]] = {
 _TELLS_NO_RESULT = ("text", "usage", "settings")
 
 
-def record_text(run: Run, columns: int = 80, *, colour: bool = False) -> str:
+def record_text(run: Run, columns: int = 80) -> str:
     """Return the whole run as text; lines of a draft or revision stay whole, to be copied."""
     said = say.verdict(run, run.chosen)
     verdict = str(said.label if run.setup.coach else said)
     if run.stage and say.running(run):
         verdict = say.STAGES[run.stage]
     lines = [Paragraph("" if run.setup.coach else f"· {build.summary(run)}", lead=verdict)]
-    return blocks_text([*lines, *build.record(run)], columns, colour=colour)
+    return blocks_text([*lines, *build.record(run)], columns)
 
 
-def blocks_text(
-    blocks: Iterable[Block],
-    columns: int = 80,
-    *,
-    colour: bool = False,
-    whole: bool = False,
-) -> str:
+def blocks_text(blocks: Iterable[Block], columns: int = 80, *, whole: bool = False) -> str:
     """Return blocks as text, wrapped at a width; lines of code stay whole.
 
     With `whole`, what others fold is there, too.
     """
-    return "\n".join(_Printer(columns, colour, whole=whole).blocks(blocks)).strip("\n")
+    return "\n".join(_Printer(columns, whole=whole).blocks(blocks)).strip("\n")
 
 
 def details_text(run: Run, what: str, columns: int = 80) -> str:
@@ -98,7 +92,7 @@ def event_text(
 
     The stop takes at most `rows` lines, but a long text is never cut below a few.
     """
-    printer = _Printer(columns, colour)
+    printer = _Printer(columns, colour=colour)
     lines: list[str] = []
     match event:
         case RunStarted():
@@ -119,7 +113,7 @@ def event_text(
 class _Printer:
     """Turns blocks and events into lines."""
 
-    def __init__(self, columns: int, colour: bool, *, whole: bool = False) -> None:
+    def __init__(self, columns: int, *, colour: bool = False, whole: bool = False) -> None:
         self._columns, self._colour, self._whole = columns, colour, whole
 
     def paint(self, text: str, kind: str) -> str:
@@ -221,11 +215,10 @@ class _Printer:
             lines = [self.clip(line.rstrip(), line[:1]) for line in diff.split("\n")]
         return self.cut(lines, _DIFF_LINES)
 
-    def part(self, block: Block, what: str) -> list[str]:
+    def output(self, block: Block) -> list[str]:
         lines = self.block(block)
-        if isinstance(block, Lines):  # what is too much of it is folded
-            return lines
-        return self.cut(lines, _PART_LINES, f": show {what}")
+        # What is too much of a table is folded.
+        return lines if isinstance(block, Lines) else self.cut(lines, _PART_LINES, ": show output")
 
     def cut(self, lines: list[str], most: int, hint: str = "") -> list[str]:
         hidden = len(lines) - most + 1
@@ -273,7 +266,7 @@ class _Printer:
             return [heading, *self.blocks(build.explanations(run))]
         below = [
             *self.blocks(build.data_questions(run, chosen)),
-            *(line for one in build.account(run, chosen) for line in self.part(one, "output")),
+            *(line for one in build.account(run, chosen) for line in self.output(one)),
             *self.blocks(build.checks(run, chosen)),
             *self.blocks(build.texts(run, whole=False)),
             *self.blocks(build.exits(run, chosen)),

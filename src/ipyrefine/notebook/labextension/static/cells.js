@@ -12,7 +12,7 @@
  * It is answered with one message, and the kernel then closes the comm:
  *
  *   {op_id, ok, how: "inserted" | "replaced" | "already" | "read" | "refused", cell_id, reason, text?,
- *    cells?: [{outputs}]}
+ *    errors?: [{ename, evalue}]}
  *
  * With `run`, the cell that holds the text then is run.
  */
@@ -187,11 +187,10 @@ function read(place, request) {
   const text = textOf(sharedNotebook(panel).cells[index]);
   const outputs = panel.content.model.cells.get(index).outputs?.toJSON() ?? [];
   const errors = outputs.filter(({ output_type }) => output_type === "error");
-  const cut = ({ output_type, ename, evalue }) => {
-    return { output_type, ename: String(ename).slice(0, EXCERPT), evalue: String(evalue).slice(0, EXCERPT) };
+  const cut = ({ ename, evalue }) => {
+    return { ename: String(ename).slice(0, EXCERPT), evalue: String(evalue).slice(0, EXCERPT) };
   };
-  const cells = [{ outputs: errors.map(cut) }];
-  return { ok: true, how: "read", cell_id: request.cell_id, reason: "", text, cells };
+  return { ok: true, how: "read", cell_id: request.cell_id, reason: "", text, errors: errors.map(cut) };
 }
 
 /** Carry out a request at a place; once per `op_id`, however often it is asked. */
