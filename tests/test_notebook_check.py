@@ -9,7 +9,13 @@ import nbformat
 import pytest
 
 from ipyrefine import cli
-from ipyrefine.notebook_check import NotebookCheck, check
+from ipyrefine.core.model import Setup, Task
+from ipyrefine.core.points import with_ids
+from ipyrefine.core.run import Iteration, Run
+from ipyrefine.core.stored import OLDEST, VERSION
+from ipyrefine.core.testing import read_tests
+from ipyrefine.notebook_check import NotebookCheck, check, check_records
+from ipyrefine.session.record import MIME, bundle
 
 v4: Any = nbformat.v4
 JOIN = "m = orders.merge(shops)\nlen(m)"
@@ -105,3 +111,44 @@ def test_the_command_prints_what_differs_and_ends_with_the_status(tmp_path, caps
     [one] = json.loads(capsys.readouterr().out).values()
     assert one["cells"][0]["state"] == "differs"
     assert cli.main(["check", str(tmp_path / "none.ipynb")]) == 2
+
+
+# The record of a run
+
+
+HALF = "def half(x):\n    return (x or 0) / 2"
+TEST = 'def test_nothing():\n    """Of nothing it is 0."""\n    assert half(0) == 0\n'
+BOOM = "open('owned', 'w').write('x')\n"
+
+
+def record(text: str = HALF, task: str = "Write half. half(4) == 2", test: str = "") -> Any:
+    setup = Setup(task=Task(text=task, form="code"), model="m", judge="critic")
+    points = {one.id: one for one in with_ids((), read_tests(test))}
+    texts = (Iteration(number=0, text=text),)
+    return bundle(Run(setup=setup, iterations=texts, points=points), cell="held")
+
+
+@pytest.mark.parametrize(("shown", "below", "state", "why"), [
+    (record(test=TEST), HALF, "holds", ""),
+    (record(), f"%%time\n{HALF}", "holds", ""),
+    (record(), HALF.replace("/ 2", "/ 3"), "failed", "half(4): expected 2"),
+    (record("def half(x): return x / 2 or 1", test=TEST), None, "failed", "assert"),
+    (record("def half(x): return rate * x"), None, "not run", "rate"),
+    (record(task="Write half."), None, "not run", "no examples"),
+    ({MIME: {"version": VERSION, "iterations": 1}}, None, "failed", "damaged"),
+    ({MIME: {"version": OLDEST - 1}}, None, "not run", "another version"),
+    (record(BOOM + HALF, test=TEST.replace("    assert", f"    {BOOM}    assert")),
+     None, "holds", ""),
+])  # fmt: skip
+def test_the_examples_and_tests_of_a_record_are_tried_again_on_what_its_cell_holds(
+    tmp_path, shown, below, state, why
+):
+    made = v4.new_notebook()
+    outputs = [v4.new_output("display_data", data=shown)]
+    made.cells.append(v4.new_code_cell("%%refine\nWrite half.", outputs=outputs))
+    made.cells += [v4.new_code_cell(below, id="held")] if below else []
+    nbformat.write(made, tmp_path / "x.ipynb")
+    [one] = asyncio.run(check_records(tmp_path / "x.ipynb"))
+    assert (one.cell, one.state) == (1, state), one.why
+    assert why in one.why
+    assert not (tmp_path / "owned").exists()

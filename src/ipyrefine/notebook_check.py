@@ -7,6 +7,7 @@ they run again with another seed for Python's hashes: what differs between these
 import ast
 import asyncio
 import base64
+import builtins
 import io
 import json
 import math
@@ -23,20 +24,32 @@ import nbformat
 from pydantic import ValidationError
 
 from ipyrefine.agents import ask
+from ipyrefine.checks.evaluation import Examples
+from ipyrefine.checks.suite import Suite
 from ipyrefine.core.effects import has_to_be_wanted, sentence
 from ipyrefine.core.model import Record
-from ipyrefine.core.stored import read_record
-from ipyrefine.core.syntax import names_used, tree_of
-from ipyrefine.errors import UsageError
+from ipyrefine.core.points import first_line
+from ipyrefine.core.scopes import names_needed
+from ipyrefine.core.stored import OtherVersion, read_record
+from ipyrefine.core.syntax import names_at_top, names_used, tree_of
+from ipyrefine.errors import CheckNotRun, UsageError
 from ipyrefine.kernel.magics import python_part
 from ipyrefine.kernel.names import names_defined
+from ipyrefine.kernel.variables import Copies
 from ipyrefine.looks import SECONDS, Look
 from ipyrefine.render.escape import strip_colours
-from ipyrefine.session.record import MIME, read_json
-from ipyrefine.session.verify import Verified, verify
+from ipyrefine.session.export import kept_suite
+from ipyrefine.session.record import (
+    MIME,
+    Recorded,
+    read_content,
+    read_json,
+    read_one,
+    stored_records,
+)
 
 State = Literal[
-    "as saved", "differs", "chance", "failed", "never run", "nothing saved", "not run"
+    "as saved", "differs", "chance", "failed", "never run", "nothing saved", "not run", "holds"
 ]  # fmt: skip
 NOT_RUN = 2  # the exit status where a notebook could not be run
 CELL_SECONDS = 600
@@ -66,11 +79,12 @@ _nbformat: Any = nbformat  # it carries no types
 
 
 class CellCheck(Record):
-    """What came of one code cell.
+    """What came of one code cell, or of the record of a run in its output.
 
     Attributes:
-        cell: its number among all cells, from 1.
-        state: how what it gives now stands to what is saved; ``chance`` differs from run to run.
+        cell: its number among all cells, from 1; 0 for a record that no cell shows.
+        state: how what it gives now stands to what is saved; ``chance`` differs from run to run. Of
+            a record, whether what was tried ``holds``.
         why: where it differs, why it failed or did not run; empty where the state says it all.
         effects: what it did to data, in sentences, as a look just before it told them.
     """
@@ -94,20 +108,19 @@ class NotebookCheck(Record):
     """
 
     cells: tuple[CellCheck, ...]
-    records: tuple[Verified, ...] = ()
+    records: tuple[CellCheck, ...] = ()
 
     @property
     def holds(self) -> bool:
         """Whether nothing differs or failed."""
-        wrong = any(one.state in ("differs", "failed") for one in self.cells)
-        return not wrong and not any(one.state == "fails" for one in self.records)
+        return not {one.state for one in (*self.cells, *self.records)} & {"differs", "failed"}
 
     def __str__(self) -> str:
         counts = Counter(one.state for one in self.cells)
         states = [f"{counts[state]} {state}" for state in get_args(State) if counts[state]]
         told = [one for one in self.cells if one.state != "as saved" or one.why or one.effects]
         lines = [", ".join(states) or "no cell with code", *map(str, told)]
-        return "\n".join([*lines, *(f"  record in {one}" for one in self.records)])
+        return "\n".join([*lines, *(f"  record in {str(one).strip()}" for one in self.records)])
 
 
 async def check(
@@ -136,7 +149,46 @@ async def check(
             break
         runs.append(await run_cells(file, len(runs), seconds))
         found = compare(cells, runs)
-    return NotebookCheck(cells=tuple(found), records=tuple(await verify(file)))
+    return NotebookCheck(cells=tuple(found), records=tuple(await check_records(file)))
+
+
+async def check_records(path: Path) -> list[CellCheck]:
+    """Try the examples and tests of each record again, on what the text's cell holds now.
+
+    Raises:
+        UsageError: the file can't be read.
+    """
+    found = list[CellCheck]()
+    for stored in stored_records(read_content(path)):
+        try:
+            state, why = await _try_again(read_one(stored, path))
+        except (CheckNotRun, UsageError) as error:
+            older = isinstance(error.__context__, OtherVersion)
+            state, why = "failed", str(error)
+            if older or isinstance(error, CheckNotRun):
+                state = "not run"
+        found.append(CellCheck(cell=stored.cell, state=state, why=why))
+    return found
+
+
+async def _try_again(one: Recorded) -> tuple[State, str]:
+    run, text = one.run, one.now or one.run.text
+    suite = kept_suite(run)
+    if not (one.whole and any(suite)):
+        return "not run", "its texts are cut" if any(suite) else "it has no examples and no tests"
+    code = python_part(text).code
+    sources = (one.code for part in suite for one in part)
+    read = set[str]().union(*map(names_needed, [code, *sources]))
+    lacking = read - {*dir(builtins)} - names_at_top(tree_of(code).body)
+    copies = Copies(absent=dict.fromkeys(lacking, "no variables of the notebook are here"))
+    tried = [
+        await Examples(copies=copies)(text, run.task),
+        *(await Suite(copies)(suite.tests, text, run.task)).values(),
+    ]
+    if failed := [one for one in tried if one.passed is False]:
+        return "failed", first_line(failed[0].shows)
+    held = any(one.passed for one in tried)
+    return ("holds", "") if held else ("not run", first_line(tried[0].shows))
 
 
 def read_notebook(path: Path) -> Any:

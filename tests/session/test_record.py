@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kit import finished
+from kit import READY, finished
 from pydantic import BaseModel
+from shells import Front
 
 import ipyrefine
 from ipyrefine.core.stored import VERSION
@@ -81,3 +82,16 @@ async def test_a_cell_s_own_output_gives_the_run_of_its_task_if_that_is_whole(
     assert saved_run("task", "another cell", 1) is None
     monkeypatch.setenv(NOTEBOOK, str(tmp_path))
     assert saved_run("task", "", 2) is None
+
+
+def test_the_cell_that_a_text_was_put_into_is_in_the_record(monkeypatch):
+    front = Front(monkeypatch, ["```python\nx = 1\n```", READY])
+    shown: list[dict[str, Any]] = []
+    monkeypatch.setattr(
+        "ipyrefine.session.record.RecordDisplay.show",
+        lambda _, run, **options: shown.append(bundle(run, **options)[MIME]),
+    )
+    for cell in ("%%refine -p code --set as=task\nSet x.", "%refine accept 0 replace"):
+        front.run(cell, "home")
+    assert "cell" not in shown[0]
+    assert shown[-1]["cell"] == "home"
