@@ -123,9 +123,9 @@ def _parser() -> argparse.ArgumentParser:
     listing.add_argument("-n", "--number", type=int, default=MAX_LISTED, help=number)
     listing.set_defaults(action=lambda it: print(history(" ".join(it.search), it.number)))
 
-    writing = add_command("export", "write a run as a notebook or JSON, or its tests")
+    writing = add_command("export", "write a run as JSON, or its tests")
     writing.add_argument("run", help="the run's name or number, as `ipyrefine history` lists it")
-    writing.add_argument("file", help="where to write it: FILE.ipynb or .json; .py for tests")
+    writing.add_argument("file", help="where to write it: FILE.json, or .py for tests")
     writing.add_argument("--force", action="store_true", help="replace an existing file")
     writing.set_defaults(action=_export)
 

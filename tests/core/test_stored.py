@@ -50,11 +50,12 @@ async def test_an_older_run_and_its_events_are_converted():
     older |= {"unfinished": "", "failed_drafts": 0}
     older["setup"]["limits"]["candidates"] = 1
     older["decisions"] = [{"kind": "branch", "iteration": 0}, {"kind": "select", "points": ["f1"]}]
-    older["iterations"][0] |= {"usage": calls[0]["usage"]}
+    older["iterations"][0] |= {"usage": calls[0]["usage"], "overruled": None}
+    older["ran"] = {"iteration": 0, "how": "first", "effects": [{"kind": "new", "unit": "item"}]}
     found = read_record(older)
     assert found.spent.keys() == run.spent.keys()
     assert found.decisions == (Continue(iteration=0), Continue(points=("f1",)))
-    assert found.replace(calls=run.calls, decisions=()) == run
+    assert found.replace(calls=run.calls, decisions=(), ran=None) == run
     begun = json.loads(events[0].model_dump_json())
     begun["setup"]["limits"]["candidates"] = 3
     assert read_event(begun, OLDEST) == events[0]

@@ -68,7 +68,7 @@ class Notebook:
 
     @property
     def said(self) -> str:
-        return say.ran_words(self.last).sentence
+        return say.ran_words(self.last)[0]
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ async def test_what_the_cell_gave_as_shown_is_counted_at_its_first_run_and_kept(
     assert read_record(as_json(notebook.last)).ran == notebook.last.ran
     stored = Journal().get().run
     assert stored.ran == notebook.last.ran
-    assert (stored.stop_reason, say.ran_words(stored).sentence) == ("accepted", ALL)
+    assert (stored.stop_reason, say.ran_words(stored)[0]) == ("accepted", ALL)
     await notebook.run("orders.loc[0, 'amount'] = 0")
     await notebook.run(TEXT)
     assert notebook.said == ALL

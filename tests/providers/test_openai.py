@@ -30,7 +30,7 @@ async def test_sends_the_request_as_it_was_asked_and_streams_the_text(server, mo
     *deltas, reply = await items_of(model, request_json)
     assert len(deltas) > 3
     assert "".join(delta.text for delta in deltas) == reply.text == "Hello, wörld: 你好!"
-    await reply_of(model, request_json.replace(temperature=None, strict=False))
+    await reply_of(model, request_json.replace(temperature=None))
     usage = reply.usage
     assert (usage.calls, usage.prompt_tokens, usage.completion_tokens) == (1, 5, 3)
     assert (usage.cached_tokens, usage.cost) == (0, None)

@@ -1,7 +1,5 @@
 """The panel and the record: what a person sees at once, what is folded, what can be done."""
 
-import base64
-import json
 import re
 from html import unescape
 
@@ -24,7 +22,6 @@ from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.table import Point, Result
 from ipyrefine.render.html import View, panel_parts, record_html
 from ipyrefine.render.terminal import details_text, event_text, record_text
-from ipyrefine.session.export import export
 from ipyrefine.session.record import shorten
 
 BARE = Setup(task=Task(text="Write."))
@@ -143,15 +140,6 @@ def test_the_terminal_names_a_figure_shows_the_table_and_starts_a_long_output():
     assert "line 30" not in screen
     assert "show output" in screen
     assert "The answer: a figure of 640 × 480 pixels" in screen
-
-
-def test_an_exported_notebook_holds_the_figure_as_a_picture(tmp_path):
-    path = export(run_of((FIGURE,)), tmp_path / "x.ipynb")
-    cells = json.loads(path.read_text("utf-8"))["cells"]
-    (cell,) = [one for one in cells if one.get("attachments")]
-    ((name, data),) = cell["attachments"].items()
-    assert f"![A figure of 640 × 480 pixels](attachment:{name})" in "".join(cell["source"])
-    assert base64.b64decode(data["image/png"]) == base64.b64decode(FIGURE.png)
 
 
 def test_a_record_that_is_too_long_keeps_the_figure_of_the_chosen_text_only():

@@ -201,8 +201,7 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path, use):
 async def uses(run: Run, path: Path) -> None:
     """Do with a run what a reader does, up to resuming it."""
     bundle(run)
-    for ending in ("ipynb", "json"):
-        export(run, path.with_suffix(f".{ending}"), force=True)
+    export(run, path.with_suffix(".json"), force=True)
     next_step(run)
     forecast(run)
     agreement([run])

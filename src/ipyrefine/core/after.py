@@ -3,7 +3,6 @@
 import math
 import re
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from ipyrefine.core import effects
 from ipyrefine.core.model import Difference, Effect, Held, HeldColumn, Ran
@@ -161,16 +160,8 @@ def _summary(held: Held) -> str:
 # In words
 
 
-class Said(NamedTuple):
-    """What is said of an accepted text's run."""
-
-    sentence: str
-    differs: bool  # whether that is to be looked at
-
-
-def words(ran: Ran) -> Said:
-    """Return what came of running an accepted text; no sentence where there is nothing to say."""
-    differs = ran.how == "differs"
+def words(ran: Ran) -> str:
+    """Return what came of running an accepted text; empty where there is nothing to say."""
     match ran.how:
         case "moved" if ran.files:
             changed = _list([f"`{one}`" for one in ran.files]).replace(";", ",")
@@ -194,10 +185,10 @@ def words(ran: Ran) -> Said:
             sentence = _list([_difference_sentence(one) for one in ran.differences])
         case _:
             raised = [f"it raised {ran.raised}"] if ran.raised else []
-            done = [*map(_change_sentence, ran.differences), *map(effects.sentence, ran.effects)]
+            done = [*map(_change_sentence, ran.differences)]
             sentence = f"ran: {_list([*raised, *done])}" if raised or done else ""
     restored = ", ".join(f"`{name}`" for name in ran.restored)
-    return Said(f"{sentence}; {restored} put back" if restored else sentence, differs)
+    return f"{sentence}; {restored} put back" if restored else sentence
 
 
 def _list(sentences: list[str]) -> str:

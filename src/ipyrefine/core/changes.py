@@ -18,8 +18,7 @@ def override(run: Run, decision: decisions.Override, number: int) -> Run:
     """Put the user's verdict in place of a text's own."""
     before = run.iterations[number].verdict
     verdict = overridden(before or Verdict(outcome=decision.outcome, score=None), decision)
-    overruled = run.iterations[number].overruled or (before.outcome if before else None)
-    run = amend(run, number, verdict=verdict, override=decision, overruled=overruled)
+    run = amend(run, number, verdict=verdict, override=decision)
     return run if decision.settles else ask_for(run, decision.reason)
 
 

@@ -16,8 +16,6 @@ _RECOGNISED = 0.5  # of the lines around a selection, in a text that repeats the
 _HEADING = re.compile(
     r"^(?:#{1,6}[^\S\n]+(?P<marked>\S.*)|\*\*(?P<bold>[^*\n]+)\*\*:?[^\S\n]*)$", re.MULTILINE
 )
-_MOST, _PAIRS = 2_000, 100_000  # sections of a text, and pairs of them that are compared
-_SAME, _SPLIT = 0.5, 0.8  # of a section's words: in one other section, in all of a text
 _NAME_WORDS, _SHORTENABLE = 5, 20  # words of a paragraph's name, and of a section to shorten
 _EDIT = [  # how one opens, what stands between its two parts, and how it ends
     re.compile(pattern)
@@ -163,65 +161,40 @@ class Loss(NamedTuple):
     after: int
 
 
-class _Section(NamedTuple):
-    name: str
-    titled: bool
-    words: tuple[str, ...]
-    telling: frozenset[str]  # of these words
-
-    def share(self, words: frozenset[str]) -> float:
-        return len(self.telling & words) / len(self.telling)
-
-    def likeness(self, other: "_Section") -> tuple[bool, float]:
-        return other.name == self.name, self.share(other.telling)
-
-
 @lru_cache(maxsize=32)
 def losses(old: str, new: str) -> tuple[Loss, ...]:
     """Return the sections of a text that another one lost or shortened to under half.
 
     Sections are what stands under headings, and paragraphs where there are none. One that was
-    moved, merged, divided or renamed is not lost: at least half of its words stand in one section,
-    or four in five in the whole text. Of paragraphs, as many are lost as are fewer than before.
+    moved, merged, divided or renamed is not lost: at least half of its words are still there. A
+    paragraph may be written anew: it is lost only where there are fewer of them.
     """
-    before, after = _sections(old), _sections(new)
-    same, new_ones = set(after), set(after).difference(before)
-    changed = [section for section in before if section not in same]
-    everything = frozenset[str]().union(*(section.telling for section in after))
-    others = after if len(changed) * len(after) <= _PAIRS else []
-    gone, found = dict[_Section, None](), dict[_Section, int]()
-    for section in changed:
-        kept = section.share(everything) >= _SPLIT
-        best = max(others, key=section.likeness, default=None)
-        if best and (best.name == section.name or section.share(best.telling) >= _SAME):
-            new_ones.discard(best)
-            if not kept and 2 * len(best.words) < len(section.words) >= _SHORTENABLE:
-                found[section] = len(best.words)
-        elif not kept:
-            gone[section] = None
-    paragraphs = sorted((s for s in gone if not s.titled), key=lambda s: s.share(everything))
-    fewer = paragraphs[: max(0, len(paragraphs) - len(new_ones))]
-    found |= dict.fromkeys([*fewer, *(s for s in gone if s.titled)], 0)
-    return tuple(Loss(s.name, len(s.words), found[s]) for s in before if s in found)
+    before, after, there = _sections(old), _sections(new), {*_words(new)}
+    fewer, found = bool(_HEADING.search(old)) or len(after) < len(before), list[Loss]()
+    for name, words in before.items():
+        # What tells one section from another: numbers, and words of four letters.
+        telling = {w for w in words if len(w) > 3 or w.isdigit()} or {*words}
+        left = len(after.get(name, ()))
+        shorter = 2 * left < len(words) >= _SHORTENABLE if left else fewer
+        if shorter and 2 * len(telling & there) < len(telling):
+            found.append(Loss(name, len(words), left))
+    return tuple(found)
 
 
-@lru_cache(maxsize=4)
-def _sections(text: str) -> list[_Section]:
-    headings = list(_HEADING.finditer(text))
+def _sections(text: str) -> dict[str, list[str]]:
+    """Return the words of a text's sections, by their names."""
+    headings, found = list(_HEADING.finditer(text)), dict[str, list[str]]()
     ends = [heading.start() for heading in headings] + [len(text)]
     above = text[: ends[0]]
     parts = [("", part) for part in ([above] if headings else re.split(r"\n\s*\n", above))]
     for heading, end in zip(headings, ends[1:], strict=True):
-        name = (heading["marked"] or heading["bold"]).rstrip("# \t")
-        parts.append((" ".join(name.split()).strip("*: "), text[heading.end() : end]))
-    sections = [_section(name, part) for name, part in parts[:_MOST]]
-    return [section for section in sections if section.words]
+        parts.append((heading["marked"] or heading["bold"], text[heading.end() : end]))
+    for title, part in parts:
+        if words := _words(part):
+            first = " ".join(part.split(None, _NAME_WORDS)[:_NAME_WORDS])
+            found[" ".join(title.split()).strip("*#: ") or f"{first} …"] = words
+    return found
 
 
-@lru_cache(maxsize=4 * _MOST)  # most of them are those of the text before
-def _section(name: str, text: str) -> _Section:
-    words = tuple(re.findall(r"\w+", text.lower()))
-    # What tells one section from another: numbers, and words of four letters.
-    telling = {w for w in set(words) if len(w) > 3 or w.isdigit()} or words
-    first = " ".join(text.split(None, _NAME_WORDS)[:_NAME_WORDS])
-    return _Section(name or f"{first} …", bool(name), words, frozenset(telling))
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.lower())

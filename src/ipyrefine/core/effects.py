@@ -171,7 +171,7 @@ def _code(name: str) -> str:
 def _rows(effect: Effect, count: int | None = None) -> str:
     of = f" of {_code(effect.of or effect.name)}" if effect.of or effect.name else ""
     number = effect.count if count is None else count
-    return f"{number:,} of {effect.total:,} {effect.unit}s{of}"
+    return f"{number:,} of {effect.total:,} rows{of}"
 
 
 def _why(effect: Effect) -> str:

@@ -449,7 +449,6 @@ class Effect(Record):
     column: str = ""
     count: Count = 0  # how many rows, items or values it is about …
     total: Count = 0  # … of how many
-    unit: Literal["row", "item"] = "row"  # items only in older records
     values: Annotated[tuple[Cell, ...], Field(max_length=MAX_COLUMNS)] = ()  # the first of them
     # Why, in a word. Of what is gone or missing: ``unmatched`` (in `other`), ``spelled`` (there in
     # another way), ``unused`` (by what was made), ``missing`` (the column's value), ``repeats``,
@@ -524,7 +523,6 @@ class Ran(Record):
         results: how many were compared.
         differences: where they differ; of a first run, from what there was before.
         raised: the exception, in words; empty where it raised none.
-        effects: of a first run in an older record, what it did to data.
         back: names that it bound anew, whose earlier values can be put back.
         restored: those that were.
         files: those that changed in between.
@@ -535,7 +533,6 @@ class Ran(Record):
     results: Count = 0
     differences: tuple[Difference, ...] = ()
     raised: OutputText = ""
-    effects: tuple[Effect, ...] = ()
     back: tuple[str, ...] = ()
     restored: tuple[str, ...] = ()
     files: tuple[str, ...] = ()

@@ -24,8 +24,6 @@ class Request(Record):
 
     messages: tuple[Message, ...]  # the stable part first
     json_schema: dict[str, Any] | None = None  # that the reply must follow; None for free text
-    schema_name: str = "reply"  # servers want one for a schema
-    strict: bool = True  # whether the schema is flat and complete, as a strict mode wants it
     max_tokens: int = 2_048  # completion tokens
     temperature: float | None = None  # None: the server's own
     seed: int | None = None

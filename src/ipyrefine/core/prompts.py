@@ -586,8 +586,7 @@ class Requests:
             places = {**about, "shape": _with_words(run, FORMS["evaluator"].shape)}
             return self._own(run, Stage.JUDGE, self.prompts.judge, iteration, said, places)
         prompt, schema = _fill_all(self.prompts.judge, about), Scored.model_json_schema()
-        options = {"json_schema": schema, "schema_name": "score", "strict": False}
-        return self._request(run, Stage.JUDGE, prompt, about.values(), **options)
+        return self._request(run, Stage.JUDGE, prompt, about.values(), json_schema=schema)
 
     def _own(
         self,
@@ -727,7 +726,7 @@ class Requests:
     def _constraint(self, built_in: bool = True) -> dict[str, Any]:
         if not (self.schema and built_in):
             return {}
-        return {"json_schema": self.schema, "schema_name": "text", "strict": False, "form": "data"}
+        return {"json_schema": self.schema, "form": "data"}
 
     def _system(self, run: Run, stage: Stage) -> Message:
         task, prompt, own = run.task, self.prompts.system, self.prompts.is_own(stage)

@@ -16,7 +16,6 @@ from ipyrefine.core.model import (
     Effect,
     Finish,
     Limits,
-    Outcome,
     Ran,
     Record,
     Setup,
@@ -52,7 +51,6 @@ class Iteration(Sparse):
     evidence: tuple[Result, ...] = ()
     verdict: Verdict | None = None  # as it was shown last; None until it was verified
     override: Override | None = None
-    overruled: Outcome | None = None  # the outcome that its verdict had before that
 
     @property
     def judgement(self) -> Reading | None:

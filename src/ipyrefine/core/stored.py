@@ -11,7 +11,7 @@ from typing import Any
 from ipyrefine.core.events import EVENT, Event
 from ipyrefine.core.run import Run
 
-VERSION = 16
+VERSION = 17
 OLDEST = 14  # that is converted
 # By the names of fields, what their values are called now.
 _RENAMED = {
@@ -19,6 +19,7 @@ _RENAMED = {
     "why": {"not_read": "no_critic"},
     "source": {"drafts": "input"},
 }
+_GONE = ("candidates", "candidate", "overruled", "unit")  # one of several drafts was a candidate
 
 
 class OtherVersion(ValueError):
@@ -69,7 +70,9 @@ def _convert(data: Any) -> Any:
         found = {name: one for name, one in found.items() if name not in gone}
     if "number" in found and "text" in found:
         found.pop("usage", None)
-    for name in ("candidates", "candidate"):  # there was one of several drafts
+    if "how" in found:  # a cell's first run told effects
+        found.pop("effects", None)
+    for name in _GONE:
         found.pop(name, None)
     for name, values in _RENAMED.items():
         if (value := found.get(name)) in [*values]:

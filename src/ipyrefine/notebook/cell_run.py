@@ -492,7 +492,7 @@ class CellRun:
             with contextlib.suppress(RefineError):  # the run holds it, stored or not
                 await self.session.add(CellRan(ran=ran))
             if not hasattr(self.shell, "kernel"):
-                print(plain(words_after(ran).sentence))
+                print(plain(words_after(ran)))
         run = self.session.run
         if self.panel and run.stop_reason is StopReason.ACCEPTED and not self.session.running:
             self._finish(self._note, may_wait=True)

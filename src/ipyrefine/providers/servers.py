@@ -79,8 +79,7 @@ class Capabilities(NamedTuple):
 
     def body(self, request: Request, extra: Fields) -> dict[str, Any]:
         """Return the fields of a chat completion request but for its model."""
-        schema: dict[str, Any] = {"name": request.schema_name, "schema": request.json_schema}
-        schema |= {"strict": True} if request.strict else {}
+        schema = {"name": "reply", "schema": request.json_schema}
         optional: dict[str, Any] = {
             "temperature": request.temperature,
             "stream": True,

@@ -882,11 +882,10 @@ def details(run: Run, text: Iteration | None) -> list[Block]:
 
 def after_run(run: Run) -> list[Block]:
     """Return what came of the accepted text in its cell."""
-    ran = say.ran_words(run)
-    if ran.differs:
-        return [Paragraph(ran.sentence, "flaw", "Differs now that it ran:")]
-    said = f"{ran.sentence[:1].upper()}{ran.sentence[1:]}."
-    return [Paragraph(said, "quiet")] if ran.sentence else []
+    said, differs = say.ran_words(run)
+    if differs:
+        return [Paragraph(said, "flaw", "Differs now that it ran:")]
+    return [Paragraph(f"{said[:1].upper()}{said[1:]}.", "quiet")] if said else []
 
 
 def decisions(run: Run) -> list[Block]:

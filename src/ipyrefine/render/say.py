@@ -272,29 +272,29 @@ def stop_message(run: Run) -> str:
 
 def receipt(run: Run) -> Words:
     """Return what is said of a decided run: its text's verdict, and what came of its cell."""
-    text, ran, said = run.chosen, ran_words(run), verdict(run, run.chosen)
+    text, said, (ran, differs) = run.chosen, verdict(run, run.chosen), ran_words(run)
     judged = text is not None and text.verdict is not None
     taken = run.stop_reason is StopReason.ACCEPTED and judged and not run.setup.is_look
     parts = ["accepted" * taken, seconds(run.seconds) if run.seconds else ""]
-    if ran.differs:
-        parts.insert(0, ran.sentence)
+    if differs:
+        parts.insert(0, ran)
     else:  # what it gave says more than that nobody found anything
         parts = [
-            said.line * (not (ran.sentence and said.label.hollow)),
+            said.line * (not (ran and said.label.hollow)),
             parts[0],
-            ran.sentence,
+            ran,
             parts[1],
         ]
-    label = Label("⚠", "DIFFERS NOW THAT IT RAN", "warn") if ran.differs else said.label
+    label = Label("⚠", "DIFFERS NOW THAT IT RAN", "warn") if differs else said.label
     return Words(label, " · ".join(filter(None, parts)))
 
 
-def ran_words(run: Run) -> after.Said:
-    """Return what is said of the accepted text's run in its cell; no sentence before it ran."""
+def ran_words(run: Run) -> tuple[str, bool]:
+    """Return what came of the accepted text in its cell, and whether that has to be looked at."""
     text = run.chosen if run.stop_reason is StopReason.ACCEPTED else None
     if run.ran is None or text is None or text.number != run.ran.iteration:
-        return after.Said("", False)
-    return after.words(run.ran)
+        return "", False
+    return after.words(run.ran), run.ran.how == "differs"
 
 
 # Checks and points

@@ -255,7 +255,7 @@ def _export(latest: Cell | None, args: list[str]) -> str:
         if not names or not names[0].endswith(".py"):
             raise UsageError("Name a file for the tests: %refine export tests test_NAME.py.")
     if not 1 <= len(names) <= 2:
-        raise UsageError("Name a file: %refine export FILE.ipynb (or .json, .py) [NAME].")
+        raise UsageError("Name a file: %refine export FILE.json (or .py) [NAME].")
     file, *name = names
     run = latest.session.run if latest and not name else Journal().get(*name).run
     return f"Written to {export(run, file, force='--force' in args)}."

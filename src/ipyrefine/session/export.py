@@ -3,7 +3,7 @@
 import ast
 import builtins
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from textwrap import indent
 from typing import Any, Literal, NamedTuple
@@ -11,10 +11,8 @@ from typing import Any, Literal, NamedTuple
 from ipyrefine.checks.evaluation import shorten
 from ipyrefine.checks.suite import as_function
 from ipyrefine.core.coach import open_puzzle
-from ipyrefine.core.model import Figure, StopReason
-from ipyrefine.core.run import Iteration, Run
+from ipyrefine.core.run import Run
 from ipyrefine.core.stated import Example, read_examples, stated_examples
-from ipyrefine.core.stored import VERSION
 from ipyrefine.core.syntax import (
     DEFINITION,
     NO_VALUE,
@@ -29,24 +27,25 @@ from ipyrefine.core.syntax import (
 from ipyrefine.core.table import Point
 from ipyrefine.errors import UsageError
 from ipyrefine.kernel.magics import python_part
-from ipyrefine.render import say
-from ipyrefine.render.escape import fence, plain
-from ipyrefine.render.terminal import record_text
-from ipyrefine.session.record import KEY, as_json, write_file
+from ipyrefine.render.escape import plain
+from ipyrefine.session.record import as_json, write_file
 
 
 def export(run: Run, path: str | Path, *, force: bool = False) -> Path:
-    """Write a run to a file (``.ipynb``, ``.json``; ``.py`` for tests) and return its path.
+    """Write a run to a file (``.json``; ``.py`` for tests) and return its path.
 
     Raises:
         UsageError: the ending is none of these, the file exists or cannot be written, or there are
             no tests.
     """
     path = Path(path).expanduser()
-    write = _FORMATS.get(path.suffix.lower())
-    if write is None:
-        raise UsageError(f"The file's ending decides the format. Use {', '.join(_FORMATS)}.")
-    text = write(run)
+    match path.suffix.lower():
+        case ".json":
+            text = json.dumps(as_json(run), indent=2, ensure_ascii=False) + "\n"
+        case ".py":
+            text = suite_source(run)
+        case _:
+            raise UsageError("The file's ending decides the format. Use .json, or .py for tests.")
     try:
         write_file(path, text, replace=force)
     except FileExistsError:
@@ -54,51 +53,6 @@ def export(run: Run, path: str | Path, *, force: bool = False) -> Path:
             f"{path} exists. Choose another name, or replace it with --force."
         ) from None
     return path
-
-
-def _format_notebook(run: Run) -> str:
-    """Return a notebook with a cell for every text and the record, and the run in its metadata.
-
-    Every text is quoted in Markdown, as what a model wrote must not run by accident. Only a text
-    that the user accepted is a code cell, the last one, if it is Python.
-    """
-    import nbformat
-    from nbformat import v4
-
-    make: Any = v4
-    cells = [
-        make.new_markdown_cell(f"## Task\n\n{fence(run.task.text, 'text')}"),
-        *(_make_cell(one, run) for one in run.iterations),
-        make.new_markdown_cell(f"## Result\n\n{fence(record_text(run), 'text')}"),
-    ]
-    settled = run.stop_reason in (StopReason.ACCEPTED, StopReason.OVERRIDDEN)
-    if settled and run.task.is_python:
-        cells.append(make.new_code_cell(run.text, metadata={KEY: {"stage": "result"}}))
-    metadata = {
-        KEY: {"version": VERSION, "run": as_json(run)},
-        "language_info": {"name": "python"},
-    }
-    notebook: Any = make.new_notebook(cells=cells, metadata=metadata)
-    form: Any = nbformat
-    form.validate(notebook)
-    return str(form.writes(notebook)) + "\n"
-
-
-def _make_cell(one: Iteration, run: Run) -> Any:
-    from nbformat import v4
-
-    make: Any = v4
-    language = say.language(one.text, run.task.form, run.task.language) or "text"
-    title = f"## {run.name(one.number)} · {say.verdict(run, one).label.word}"
-    text = f"{title}\n\n{fence(one.text, language)}"
-    given = (output for evidence in one.evidence for output in evidence.outputs)
-    figures = [output for output in given if isinstance(output, Figure)]
-    files = {f"figure-{n}.png": figure for n, figure in enumerate(figures)}
-    shown = (f"![{one.phrase.capitalize()}](attachment:{name})" for name, one in files.items())
-    return make.new_markdown_cell(
-        "\n\n".join([text, *shown]),
-        attachments={name: {"image/png": one.png} for name, one in files.items()},
-    )
 
 
 # The suite as tests
@@ -246,10 +200,3 @@ def _has_float(value: Any) -> bool:
         nested = any(isinstance(one, list | tuple | dict | set) for one in flat)
         return not nested and any(isinstance(one, float) for one in flat)
     return isinstance(value, float)
-
-
-_FORMATS: dict[str, Callable[[Run], str]] = {
-    ".ipynb": _format_notebook,
-    ".json": lambda run: json.dumps(as_json(run), indent=2, ensure_ascii=False) + "\n",
-    ".py": suite_source,
-}

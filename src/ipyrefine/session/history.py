@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from ipyrefine.core import rank
 from ipyrefine.core.decisions import Accept, Override
 from ipyrefine.core.model import Outcome, StopReason, Verdict
 from ipyrefine.core.run import Run
@@ -126,6 +127,6 @@ def _rulings(run: Run) -> Iterator[tuple[bool, bool]]:
         text = run.iterations[number] if number is not None else None
         if text is None or text.verdict is None:
             continue  # there was no verdict to agree with
-        outcome = text.overruled or text.verdict.outcome
-        if outcome is not Outcome.NOT_JUDGED:
-            yield outcome is Outcome.PASS, good
+        shown = rank.verdict(run, text.replace(override=None)) if text.override else text.verdict
+        if shown.outcome is not Outcome.NOT_JUDGED:
+            yield shown.passed, good

@@ -24,7 +24,7 @@ from ipyrefine.render.html import record_html
 from ipyrefine.render.terminal import record_text
 
 MIME = "application/vnd.ipyrefine.run+json"
-KEY = "ipyrefine"  # of a notebook's, or a cell's, metadata
+KEY = "ipyrefine"  # of the metadata of a notebook that older versions exported
 NOTEBOOK = "IPYREFINE_NOTEBOOK"  # the variable with the file that `ipyrefine run` executes
 
 MAX_FILE = 128 * 2**20  # bytes of a file with records
@@ -282,17 +282,13 @@ def text_of(value: Any) -> str:
 def _text_now(stored: Stored, cell_id: Any, run: Run) -> str | None:
     """Return what the cell with a run's text holds now: the one it was put into, else its like."""
     sources = [
-        (cell, text_of(member(cell, "source")))
+        (member(cell, "id"), text_of(member(cell, "source")))
         for cell in stored.cells
         if member(cell, "cell_type") == "code"
     ]
-    for cell, source in sources:
-        exported = member(member(member(cell, "metadata"), KEY), "stage") == "result"
-        if exported if stored.cell == 0 else cell_id and member(cell, "id") == cell_id:
-            return source
-    return next(
-        (source for _, source in sources if run.text and holds_text(source, run.text)), None
-    )
+    own = (source for id_, source in sources if cell_id and id_ == cell_id)
+    alike = (source for _, source in sources if run.text and holds_text(source, run.text))
+    return next(own, next(alike, None))
 
 
 def holds_text(source: str, text: str) -> bool:
