@@ -10,7 +10,6 @@ import base64
 import builtins
 import io
 import json
-import math
 import os
 import re
 from collections import Counter
@@ -26,6 +25,7 @@ from pydantic import ValidationError
 from ipyrefine.agents import ask
 from ipyrefine.checks.evaluation import Examples
 from ipyrefine.checks.suite import Suite
+from ipyrefine.core.after import is_same
 from ipyrefine.core.effects import has_to_be_wanted, sentence
 from ipyrefine.core.model import Record
 from ipyrefine.core.points import first_line
@@ -54,11 +54,9 @@ State = Literal[
 NOT_RUN = 2  # the exit status where a notebook could not be run
 CELL_SECONDS = 600
 _MOST_RUNS = 5  # of a notebook in which what differs may be an order
-_TOLERANCE = 1e-9  # relative, of floats
 _SHOWN = 160  # characters of a difference
 _TOLD = ("read", "caught", "input", "unfollowed", "file")
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{6,}")
-_NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?(?![\w.])")
 _CLOCK = re.compile(
     r"\b(?:time|now|today|utcnow|perf_counter|process_time|monotonic|localtime|gmtime|ctime|"
     r"strftime)(?:_ns)?\s*\(|^\s*%%?time(?:it)?\b",
@@ -173,17 +171,17 @@ async def check_records(path: Path) -> list[CellCheck]:
 
 async def _try_again(one: Recorded) -> tuple[State, str]:
     run, text = one.run, one.now or one.run.text
-    suite = kept_suite(run)
-    if not (one.whole and any(suite)):
-        return "not run", "its texts are cut" if any(suite) else "it has no examples and no tests"
+    examples, tests = kept_suite(run)
+    if not (one.whole and (examples or tests)):
+        return "not run", "it has no examples and no tests" if one.whole else "its texts are cut"
     code = python_part(text).code
-    sources = (one.code for part in suite for one in part)
-    read = set[str]().union(*map(names_needed, [code, *sources]))
+    sources = [code, *(one.code for one in examples), *(one.code for one in tests)]
+    read = set[str]().union(*map(names_needed, sources))
     lacking = read - {*dir(builtins)} - names_at_top(tree_of(code).body)
     copies = Copies(absent=dict.fromkeys(lacking, "no variables of the notebook are here"))
     tried = [
         await Examples(copies=copies)(text, run.task),
-        *(await Suite(copies)(suite.tests, text, run.task)).values(),
+        *(await Suite(copies)(tests, text, run.task)).values(),
     ]
     if failed := [one for one in tried if one.passed is False]:
         return "failed", first_line(failed[0].shows)
@@ -415,18 +413,7 @@ def _record(stored: Any) -> Any:
 def _same(one: tuple[str, Any] | None, other: tuple[str, Any] | None) -> bool:
     if one is None or other is None or one[0] != other[0] or not isinstance(one[1], str):
         return one == other
-    ours, theirs = _plain(one[1]), _plain(other[1])
-    if ours == theirs:
-        return True
-    if _NUMBER.split(ours) != _NUMBER.split(theirs):
-        return False
-    pairs = zip(_NUMBER.findall(ours), _NUMBER.findall(theirs), strict=True)
-    return all(a == b or _close(a, b) for a, b in pairs)
-
-
-def _close(one: str, other: str) -> bool:
-    whole = one.lstrip("+-").isdigit() and other.lstrip("+-").isdigit()
-    return not whole and math.isclose(float(one), float(other), rel_tol=_TOLERANCE)
+    return is_same(_plain(one[1]), _plain(other[1]))
 
 
 def _plain(text: str) -> str:

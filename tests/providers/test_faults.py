@@ -22,7 +22,7 @@ from ipyrefine.core.ports import Notice
 from ipyrefine.core.run import Run
 from ipyrefine.errors import UsageError
 from ipyrefine.providers import servers
-from ipyrefine.providers.faults import Refusal, Refused, model_error
+from ipyrefine.providers.faults import Refused, model_error
 from ipyrefine.providers.openai import OpenAIModel
 from ipyrefine.providers.servers import Capabilities, recall
 
@@ -138,7 +138,7 @@ async def test_a_broken_stream_says_whether_asking_again_may_help(
 
 def test_every_status_and_exception_becomes_an_error_with_advice():
     for cause in (
-        *(Refused(Refusal(status, f"no {KEY}")) for status in (*range(300, 600), 999)),
+        *(Refused(f"no {KEY}", status) for status in (*range(300, 600), 999)),
         *(httpx2.ReadTimeout("slow"), httpx2.ConnectError("no"), TimeoutError(), RecursionError()),
     ):
         error = model_error(cause, server="http://h/v1", model="m", secrets=(KEY,))

@@ -53,11 +53,11 @@ def _differences(shown: Held, now: Held) -> list[Difference]:
 def _start_differences(shown: Held, now: Held) -> list[Difference]:
     """Return how the start of values differs that are alike in all else: by order alone, if so."""
     for old, new in zip(shown.columns, now.columns, strict=True):
-        if not _is_same(old.head, new.head):
+        if not is_same(old.head, new.head):
             if (rows := _rows(shown)) and rows == _rows(now):
                 return [_difference("order", shown, "", "")]
             return [_difference("head", shown, old.head, new.head, column=old.name)]
-    if _is_same(shown.text, now.text):
+    if is_same(shown.text, now.text):
         return []
     kind = "head" if _is_table(shown) else "value"
     if shown.text[:1] in "[{" and _items(shown.text) == _items(now.text):
@@ -87,7 +87,7 @@ def _column_differences(held: Held, shown: HeldColumn, now: HeldColumn) -> list[
     return [
         _difference(kind, held, *_numbers(one, other), column=shown.name)
         for kind, (one, other) in pairs.items()
-        if one and other and not _is_same(one, other)
+        if one and other and not is_same(one, other)
     ]
 
 
@@ -96,7 +96,7 @@ def _difference(kind: str, held: Held, shown: str, now: str, column: str = "") -
     return Difference.model_validate(fields)
 
 
-def _is_same(one: str, other: str) -> bool:
+def is_same(one: str, other: str) -> bool:
     """Return True if two texts are the same but for the last digits of their floats."""
     if one == other:
         return True

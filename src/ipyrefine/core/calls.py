@@ -22,7 +22,7 @@ from ipyrefine.core.policy import (
     over_budget,
     over_time,
 )
-from ipyrefine.core.ports import Clock, Delta, Model, Notice, Reply, Request
+from ipyrefine.core.ports import Clock, Delta, Model, Notice, Reply, Request, estimate_usage
 from ipyrefine.core.prompts import cut_middle, repair, resampled
 from ipyrefine.core.run import Run
 from ipyrefine.errors import ModelError, RefineError, ReplyError, ServerFailed, describe
@@ -156,7 +156,7 @@ class ModelCall(Generic[T]):
             if replies:
                 reply = replies.popleft()
             else:
-                estimate = _prompt_tokens(request)
+                estimate = estimate_usage(request, 0).prompt_tokens
                 if stop := over_budget(loop.state, loop.elapsed(), estimate):
                     raise OutOfBudget(stop)
                 allowed = completion_allowance(loop.state, estimate, request.max_tokens)
@@ -248,7 +248,6 @@ class ModelCall(Generic[T]):
                     usage=usage.replace(seconds=loop.clock() - began),
                     text=reply.text if reply else "".join(kept),
                     finish=reply.finish if reply else None,
-                    warnings=len(loop.state.warnings),
                 )
             )
 
@@ -307,10 +306,8 @@ class ModelCall(Generic[T]):
 
 
 async def warn(loop: Loop, message: str) -> None:
-    """Warn about a reply, unless the same warning came before the stage was cut short."""
-    run = loop.state
-    since = run.replies[0].warnings if run.replies else len(run.warnings)
-    if message not in run.warnings[since:]:
+    """Warn about a reply, each thing once."""
+    if message not in loop.state.warnings:
         await loop.emit(Warned(message=message))
 
 
@@ -318,10 +315,9 @@ def _estimate_usage(request: Request, written: int, run: Run) -> Usage:
     """Estimate what a call consumed that ended without saying so: nothing, if it wrote nothing."""
     if not written:
         return Usage(calls=1, cached_tokens=0, cost=0.0)
-    read, wrote = _prompt_tokens(request), max(1, estimate_tokens(written))
-    price = run.setup.price
-    cost = price.cost(read, wrote) if price else None
-    return Usage(calls=1, prompt_tokens=read, completion_tokens=wrote, cost=cost)
+    usage, price = estimate_usage(request, written), run.setup.price
+    read, wrote = usage.prompt_tokens, usage.completion_tokens
+    return usage.replace(cost=price.cost(read, wrote) if price else None)
 
 
 def _shortened(loop: Loop, name: str, request: Request, usage: Usage) -> str:
@@ -357,7 +353,3 @@ def _least_tokens(text: str) -> int:
     text = re.sub(r"(\W)\1{2,}", r"\1", text)
     dense = len(re.findall("[\u2e80-\ud7ff\uf900-\ufaff\uff00-\uffef]", text))
     return max(len(text.split()), 3 * (len(text) - dense) // 20 + dense // 3)
-
-
-def _prompt_tokens(request: Request) -> int:
-    return estimate_tokens(sum(len(message.content) for message in request.messages))

@@ -61,7 +61,7 @@ def next_step(run: Run) -> Stage | Stop:
     if run.waiting and not (said and any(held < of for held, of in failed)):
         return WAITING
     feedback = to_act_on(run, base)
-    explained = any(not is_bare_score(one) for one in feedback)
+    explained = any(not is_bare_no(one, "evaluator") for one in feedback)
     critique = run.limits.critique
     useless = run.setup.weak_critic or readers.is_plain(run, base)
     unexplained = critique == "auto" and not explained and not useless
@@ -134,9 +134,8 @@ def _wants_reading(run: Run, iteration: Iteration) -> bool:
     if readers.find_duplicate(run, iteration):  # what its writer contests is the critic's
         waits = any(one.unanswered for one in run.tests) or readers.awaits_answer(run, iteration)
         return waits and bool(iteration.contested)
-    if readers.is_read(run, iteration) or readers.is_tested(run, iteration):
-        return False
-    return run.limits.critique == "always" or readers.is_to_read(run, iteration)
+    state = readers.state_of(run, iteration)
+    return state == "waits" or (state == "own" and run.limits.critique == "always")
 
 
 # What is revised
@@ -172,13 +171,8 @@ def to_act_on(run: Run, base: Iteration) -> tuple[Cell, ...]:
     cells = run.cells(base)
     selected = tuple(one for one in cells if one.id in run.selected)
     actionable = tuple(one for one in cells if one.actionable)
-    explained = tuple(one for one in actionable if not is_bare_score(one))
+    explained = tuple(one for one in actionable if not is_bare_no(one, "evaluator"))
     return selected or explained or actionable
-
-
-def is_bare_score(cell: Cell) -> bool:
-    """Return True if a cell holds an evaluator's verdict that came without a word of why."""
-    return is_bare_no(cell, "evaluator")
 
 
 # Stops

@@ -36,6 +36,13 @@ class Request(Record):
     guarded: tuple[Message, ...] = Field(default=(), exclude=True)
 
 
+def estimate_usage(request: Request, characters: int) -> Usage:
+    """Return the usage of a call whose tokens nobody counted: a quarter of the characters."""
+    prompt = sum(len(message.content) for message in request.messages)
+    read, wrote = (max(1, round(count / 4)) for count in (prompt, characters))
+    return Usage(calls=1, prompt_tokens=read, completion_tokens=wrote)
+
+
 class Delta(Record):
     """A piece of a reply as it streams; thinking is shown but is never part of the text."""
 

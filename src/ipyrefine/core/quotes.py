@@ -7,8 +7,6 @@ from functools import lru_cache
 from itertools import chain, combinations, islice
 from unicodedata import normalize
 
-from ipyrefine.core.alignment import count_shared
-
 _MARK = re.compile(r"[\"“”„«»「」『』`]|(?<!\w)['\u2018\u2019]|['\u2018\u2019](?!\w)")
 _MARKS = 16  # of a docstring, between any two of which a passage may stand
 _ELLIPSIS = re.compile(r"\.{3,}|\[[\s.]*\]")
@@ -36,7 +34,7 @@ def rests_on(task: str, docstring: str) -> bool:
         found = tuple(chain.from_iterable(parts))
         size = sum(_SHARE if re.match(f"[{_LETTER}]", one) else 1 for one in found)
         size += bool(re.search("[=→⇒]|->", passage))  # with its result an example is short
-        if (size >= _LEAST and _stand(words, parts)) or (len(found) > 1 and found in sentences):
+        if (size >= _LEAST and _follow(words, parts)) or (len(found) > 1 and found in sentences):
             return True
     return False
 
@@ -48,15 +46,16 @@ def _read_task(task: str) -> tuple[tuple[str, ...], frozenset[tuple[str, ...]]]:
 
 
 def _split_words(text: str) -> tuple[str, ...]:
-    flat = text.casefold().replace("\u2019", "'")
-    return tuple(word for one in _WORD.findall(flat) if (word := one.strip("_")))
+    """Return the words of a text, without an ending that tells a verb's or a noun's form only."""
+    words = _WORD.findall(text.casefold().replace("\u2019", "'"))
+    return tuple(word for one in words if (word := one.strip("_").removesuffix("s")))
 
 
-def _stand(words: Sequence[str], parts: Iterable[Sequence[str]]) -> bool:
+def _follow(words: Sequence[str], parts: Iterable[Sequence[str]]) -> bool:
     """Return True if words hold parts one after another, each nearly without a gap."""
     start = 0
     for part in parts:
-        places = (n for n, word in enumerate(words) if n >= start and word[:3] == part[0][:3])
+        places = (n for n in range(start, len(words)) if words[n] == part[0])
         start = next(filter(None, (_end(words, place, part) for place in places)), 0)
         if not start:
             return False
@@ -67,22 +66,11 @@ def _end(words: Sequence[str], start: int, part: Sequence[str]) -> int:
     """Return where a part ends that starts at a place in words; 0 if none does."""
     left = [*reversed(part)]
     for place in range(start, min(start + int(_SPREAD * len(part)), len(words))):
-        if _is_same_word(words[place], left[-1]):
+        if words[place] == left[-1]:
             left.pop()
             if not left:
                 return place + 1
-        elif place == start:
-            return 0
     return 0
-
-
-def _is_same_word(one: str, other: str) -> bool:
-    """Return True if two words differ at most in an ending: ``return`` and ``returns``."""
-    if one == other or not (one.isalpha() and other.isalpha()):
-        return one == other
-    one, other = sorted((one.replace("ies", "y"), other.replace("ies", "y")), key=len)
-    same = count_shared(one, other)
-    return same > 2 and len(other) - same < 3 and (same == len(one) or same > max(3, len(one) - 2))
 
 
 def contains_quote(text: str, quote: str, *, near: bool = True) -> bool:

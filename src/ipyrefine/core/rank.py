@@ -22,12 +22,9 @@ from ipyrefine.core.readers import (
     basis_of,
     find_duplicate,
     has_evaluator,
-    is_plain,
-    is_read,
-    is_tested,
-    is_to_read,
     reading_of,
     reads,
+    state_of,
 )
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.table import Cell
@@ -112,7 +109,7 @@ def _missed(run: Run, text: Iteration, cells: Sequence[Cell]) -> Verdict | None:
         # What a critic said of an earlier text is none of its words on one that nobody read.
         return _decided(_NOT_JUDGED, "none", "unreadable", line=unread)
     basis = "evaluator" if text.judgement else basis_of(text)
-    basis = "critique" if basis == "none" and is_read(run, text) else basis
+    basis = "critique" if basis == "none" and state_of(run, text) == "read" else basis
     why: Why = "open_over_score" if _word(run, text) is _PASS else "open"
     first = min(missed, key=lambda one: not one.point.by_user)
     return _decided(_NEEDS, basis, why, first.id, first.words)
@@ -147,16 +144,15 @@ def _barred(run: Run, text: Iteration, cells: Sequence[Cell]) -> Verdict | None:
 
 def _passed(run: Run, text: Iteration) -> Verdict:
     """Return the verdict on a text that misses nothing: by evidence, by a critic, or none."""
-    basis, judge = basis_of(text), run.setup.judge
-    read, tested = is_read(run, text), is_tested(run, text)
-    wanted = is_to_read(run, text) and basis != "confirmed"
+    basis, judge, state = basis_of(text), run.setup.judge, state_of(run, text)
+    wanted = state in ("tested", "waits") and basis != "confirmed"
     if has_evaluator(run):
         enough = text.evaluation is None and basis in OWN
     else:
-        enough = read or tested or (basis != "none" and not wanted)
+        enough = state in ("read", "tested") or (basis != "none" and not wanted)
     if enough and basis != "none":
         return _decided(_PASS, basis, "checks_passed")
-    if enough and tested:
+    if enough and state == "tested":
         return _decided(_PASS, "tested", "tests_pass", judge)
     if enough:
         reason = text.reading.reason if text.reading and text.reading.ready else ""
@@ -170,7 +166,7 @@ def _passed(run: Run, text: Iteration) -> Verdict:
     elif only_ran:
         why = "only_ran"
     elif run.limits.critique != "never" and judge:
-        if reads(run) and is_plain(run, text):
+        if state == "plain":
             why = "plain"
         elif not wanted:
             why = "weak_critic"
@@ -227,7 +223,8 @@ def settle(run: Run, text: Iteration) -> Column:
     if earlier := find_duplicate(run, text):
         return settle(run, earlier)
     column, word = checked(run, text), _word(run, text)
-    by_evidence = not (has_evaluator(run) or is_read(run, text) or is_to_read(run, text))
+    state = state_of(run, text)
+    by_evidence = not has_evaluator(run) and state in ("none", "plain", "own")
     unread = text.reading is None or bool(text.reading.failure)
     if (by_evidence and basis_of(text) != "none") or (word is _PASS and unread):
         # What a critic said of an earlier text is a suggestion where evidence or the evaluator
@@ -242,7 +239,7 @@ def settle(run: Run, text: Iteration) -> Column:
         if judgement.says:
             bare = f"The evaluator says {judgement.says}."
         take_word(column, "" if word is _PASS or feedback else bare)
-    elif not has_evaluator(run) and is_tested(run, text):
+    elif state == "tested":
         for one in up_for_review(run, text):
             column.results[one.id] = one.result.replace(passed=True)
     elif by_evidence and run.setup.model and not run.setup.coach:
@@ -259,7 +256,7 @@ def _refusal(run: Run, text: Iteration) -> str | None:
         return None
     if (read := reading_of(run, text)) and (said := read.reading):
         return said.reason if said.ready is False and not said.taken_back else None
-    if text.parent is None or not is_to_read(run, text) or is_tested(run, text):
+    if text.parent is None or state_of(run, text) != "waits":
         return None
     return _refusal(run, run.iterations[text.parent])
 

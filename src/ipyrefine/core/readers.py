@@ -1,5 +1,7 @@
 """Who reads a text: whether a critic or an evaluator is to read it, has read it, and decides."""
 
+from typing import Literal
+
 from ipyrefine.core.model import Basis
 from ipyrefine.core.novelty import is_new
 from ipyrefine.core.points import up_for_review
@@ -9,6 +11,7 @@ from ipyrefine.core.testing import is_critics
 
 OWN: tuple[Basis, ...] = ("tests", "function")  # the user's, which decide by themselves
 _STRONGEST_FIRST: tuple[Basis, ...] = (*OWN, "confirmed", "examples")
+State = Literal["none", "plain", "own", "read", "tested", "waits"]
 _LONGEST_DISPLAY = 10_000  # characters of code that only shows something
 
 
@@ -47,12 +50,27 @@ def reads(run: Run) -> bool:
     return not run.setup.weak_critic and not has_evaluator(run)
 
 
-def is_read(run: Run, text: Iteration) -> bool:
-    """Return True if a critic read a text and its word decides.
+def state_of(run: Run, text: Iteration) -> State:
+    """Return where a critic's reading of a text stands.
 
-    It does not while the critic has still to answer a reviser.
+    It has ``read`` it, and its word decides; unless it has still to answer a reviser. It is not
+    asked (``none``) where no critic's word counts, where the text is ``plain``, or where the user's
+    ``own`` tests or functions decide, or where it need not be asked again, as all that it named is
+    ``tested``. Else it ``waits`` to be read, though the PASS of a text that the user confirmed does
+    not wait.
     """
-    return reads(run) and not awaits_answer(run, text) and reading_of(run, text) is not None
+    if not reads(run):
+        return "none"
+    known = reading_of(run, text)
+    if known and not awaits_answer(run, text):
+        return "read"
+    if run.limits.critique == "never":
+        return "none"
+    if is_plain(run, text):
+        return "plain"
+    if basis_of(text) in OWN:
+        return "own"
+    return "tested" if known is None and _is_tested(run, text) else "waits"
 
 
 def reading_of(run: Run, text: Iteration) -> Iteration | None:
@@ -66,15 +84,14 @@ def awaits_answer(run: Run, text: Iteration) -> bool:
     return any(one.is_open and one.point.unanswered for one in run.cells(text))
 
 
-def is_tested(run: Run, text: Iteration) -> bool:
+def _is_tested(run: Run, text: Iteration) -> bool:
     """Return True if all that a critic named of the text that it read is a test that passes now.
 
     So it is not asked again, unless the text contests something, has something new, or the user
     says something of it. A No that rests on nothing that is tried stands.
     """
     read = _read_before(run, text)
-    known = text.reading or reading_of(run, text)
-    if read is None or known or text.contested or not is_to_read(run, text):
+    if read is None or text.reading or text.contested:
         return False
     if run.limits.critique != "auto" or "critique" in run.setup.prompts:
         return False
@@ -105,17 +122,6 @@ def _read_before(run: Run, text: Iteration) -> Iteration | None:
     if parent.override or (parent.reading and parent.reading.failure):
         return None
     return parent if parent.reading else _read_before(run, parent)
-
-
-def is_to_read(run: Run, text: Iteration) -> bool:
-    """Return True if a critic is to read a text.
-
-    That is so where a critic is there, unless the user's own tests or functions decide, or the user
-    sees what it is. Of a text that the user confirmed it is asked, but its PASS does not wait.
-    """
-    if not reads(run) or run.limits.critique == "never" or is_plain(run, text):
-        return False
-    return basis_of(text) not in OWN
 
 
 def is_plain(run: Run, text: Iteration) -> bool:

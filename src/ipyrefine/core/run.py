@@ -94,7 +94,6 @@ class Call(Record):
     usage: Usage = Usage()
     text: str = ""  # the reply; of one that broke off, what there was of its text
     finish: Finish | None = None  # how the reply ended; None where it broke off or was used
-    warnings: Count = 0  # how many warnings the run had when it came
 
 
 class Run(Record):

@@ -70,6 +70,8 @@ def _convert(data: Any) -> Any:
         found = {name: one for name, one in found.items() if name not in gone}
     if "number" in found and "text" in found:
         found.pop("usage", None)
+    if "usage" in found and "stage" in found:  # a call
+        found.pop("warnings", None)
     if "how" in found:  # a cell's first run told effects
         found.pop("effects", None)
     for name in _GONE:

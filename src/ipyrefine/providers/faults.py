@@ -41,23 +41,40 @@ class ReplyTooLong(Exception):
 
 
 class Refused(Exception):
-    """A server answered with an error status; its argument is the `Refusal`."""
+    """A server's error answer in one shape, whatever the server's own shape is.
 
-
-class Refusal(NamedTuple):
-    """An error answer of a server.
+    Args:
+        body: the decoded JSON, or text that is not JSON.
+        status: the HTTP status; 0 for an error within a reply, whose code is used instead.
+        headers: the answer's headers.
 
     Attributes:
-        status: the HTTP status; within a reply, the error's code, or 0 without one.
+        status: as above; 0 where there is none.
         message: the server's own words.
         delay: the seconds it asks to wait; None if it doesn't.
-        headers: the answer's headers.
     """
 
-    status: int
-    message: str = ""
-    delay: float | None = None
-    headers: Mapping[str, str] = {}
+    def __init__(self, body: object, status: int, headers: Mapping[str, str] = {}) -> None:
+        super().__init__(status)
+        parts = [(0, "", body)]
+        for depth, name, value in parts:  # it grows meanwhile
+            inner = _unfold(value)
+            if isinstance(inner, dict):  # an ``input`` repeats the request
+                parts += [(depth + 1, str(k).lower(), v) for k, v in inner.items() if k != "input"]
+            elif isinstance(inner, list):
+                parts += [(depth + 1, name, one) for one in inner[:_MOST_PARTS]]
+        leaves = [one for one in parts if isinstance(one[2], str | int | float)]
+        codes = (str(value) for _, name, value in leaves if name in _CODES)
+        self.status = status or int(next(filter(_STATUS.fullmatch, codes), 0))
+        words = (
+            str(value)
+            # The innermost first: a gateway wraps what the server behind it says.
+            for _, name, value in sorted(leaves, key=lambda leaf: -leaf[0])
+            if name in _WORDS and _unfold(value) is value and value != ""
+        )
+        self.message, self.headers = next(words, ""), headers
+        asked = headers.get("retry-after") or "".join(_DELAY.findall(str(body))[:1])
+        self.delay = _seconds(asked)
 
     def find(self, names: Collection[str]) -> str | None:
         """Return the first of some names that stands in it, perhaps with spaces for underscores."""
@@ -200,8 +217,8 @@ def model_error(
     error: Exception, *, server: str, model: str, secrets: tuple[str, ...] = ()
 ) -> errors.ModelError:
     """Return our error for any exception of a request or its reply; no secret is in its message."""
-    refusal, cause = find_refusal(error), root(error)
-    if refusal is not None:
+    refusal, cause = error if isinstance(error, Refused) else None, root(error)
+    if refusal:
         fault = next(row for row in _faults() if refusal.status in row.statuses)
         message = refusal.message
     else:
@@ -209,6 +226,9 @@ def model_error(
         fault = next(row for row in _faults() if isinstance(error, row.exceptions))
         message = str(error)
     wait = (refusal and refusal.delay) or 0
+    target = refusal.headers.get("location", "") if refusal else ""
+    with suppress(ValueError):
+        target = f"to {safe_url(target)}" if target.startswith("http") else ""
     ours = fault.error(
         fault.message.format(
             server=server,
@@ -218,7 +238,7 @@ def model_error(
             time="a little, or check the account's quota,"
             if wait < MAX_WAIT
             else f"{math.ceil(wait / 60)} min",
-            target=_quote(_redirect_target(refusal), secrets),
+            target=_quote(target, secrets),
             cause=_quote(_system_message(cause), secrets),
         )
     )
@@ -227,39 +247,6 @@ def model_error(
     if fault is _faults()[-1]:
         ours.add_note(f"The cause was a {type(error).__name__}.")  # for a report, not the sentence
     return ours
-
-
-def find_refusal(error: Exception) -> Refusal | None:
-    """Return the error answer behind an exception, if there is one."""
-    return error.args[0] if isinstance(error, Refused) else None
-
-
-def read_refusal(body: object, status: int, headers: Mapping[str, str]) -> Refusal:
-    """Return an error answer in one shape, whatever the server's own shape is.
-
-    Args:
-        body: the decoded JSON, or text that is not JSON.
-        status: the HTTP status; 0 for an error within a reply, whose code is used instead.
-        headers: the answer's headers.
-    """
-    parts = [(0, "", body)]
-    for depth, name, value in parts:  # it grows meanwhile
-        inner = _unfold(value)
-        if isinstance(inner, dict):  # an ``input`` repeats the request
-            parts += [(depth + 1, str(k).lower(), v) for k, v in inner.items() if k != "input"]
-        elif isinstance(inner, list):
-            parts += [(depth + 1, name, one) for one in inner[:_MOST_PARTS]]
-    leaves = [one for one in parts if isinstance(one[2], str | int | float)]
-    codes = (str(value) for _, name, value in leaves if name in _CODES)
-    status = status or int(next(filter(_STATUS.fullmatch, codes), 0))
-    words = (
-        str(value)
-        # The innermost first: a gateway wraps what the server behind it says.
-        for _, name, value in sorted(leaves, key=lambda leaf: -leaf[0])
-        if name in _WORDS and _unfold(value) is value and value != ""
-    )
-    delay = _seconds(headers.get("retry-after") or "".join(_DELAY.findall(str(body))[:1]))
-    return Refusal(status, message=next(words, ""), delay=delay, headers=headers)
 
 
 def find_error(chunk: object, event: str | None = None) -> object:
@@ -335,15 +322,6 @@ def _quote(message: str, secrets: tuple[str, ...]) -> str:
     if len(line) > _MAX_QUOTE_CHARS:
         line = line[: _MAX_QUOTE_CHARS - 1] + "…"
     return f" ({line})" if line else ""
-
-
-def _redirect_target(refusal: Refusal | None) -> str:
-    """Return where a redirect leads; empty for a relative or malformed address."""
-    location = refusal.headers.get("location", "") if refusal else ""
-    try:
-        return f"to {safe_url(location)}" if location.startswith("http") else ""
-    except ValueError:
-        return ""
 
 
 def _system_message(cause: BaseException) -> str:

@@ -33,15 +33,12 @@ from ipyrefine.providers.faults import (
     MAX_REPLY_BYTES,
     MAX_WAIT,
     NotCompletions,
-    Refusal,
     Refused,
     ReplyTooLong,
     chain,
     decode,
     find_error,
-    find_refusal,
     model_error,
-    read_refusal,
     root,
     safe_url,
 )
@@ -223,7 +220,7 @@ class OpenAIModel:
                             yield delta
                     break
                 except Exception as error:
-                    refusal = find_refusal(error)
+                    refusal = error if isinstance(error, Refused) else None
                     if assembly.has_begun:
                         raise
                     if refusal and (less := taken.without(refusal, request, self._extra)) != taken:
@@ -254,7 +251,7 @@ class OpenAIModel:
             usage = usage.model_copy(update={"cost": cost})
         yield reply.model_copy(update={"capped": capped, "usage": usage})
 
-    def _retry(self, error: Exception, refusal: Refusal | None, retries: int) -> Notice | None:
+    def _retry(self, error: Exception, refusal: Refused | None, retries: int) -> Notice | None:
         """Return the wait before a retry; None if the request cannot succeed."""
         text = ""  # without an answer: if it stays away, the error says so once
         if refusal is None:
@@ -403,7 +400,7 @@ class OpenAIModel:
         """Return our error for an exception; a cancel or an interrupt passes on as it is."""
         ours: BaseException = error
         if isinstance(error, Exception):
-            refusal = find_refusal(error)
+            refusal = error if isinstance(error, Refused) else None
             has_key = key() or self._login or self._is_configured()
             if refusal and refusal.status in (401, 403) and not has_key:
                 ours = self._no_key_error()
@@ -498,7 +495,7 @@ async def _refuse(response: httpx2.Response) -> None:
         async with asyncio.timeout(_ERROR_SECONDS):
             body = await _receive(response, MAX_ERROR_BYTES)
     text = body.decode("utf-8", "replace").strip()
-    raise Refused(read_refusal(text, response.status_code, response.headers))
+    raise Refused(text, response.status_code, response.headers)
 
 
 async def _chunks(response: httpx2.Response) -> AsyncGenerator[object, None]:
@@ -528,7 +525,7 @@ async def _chunks(response: httpx2.Response) -> AsyncGenerator[object, None]:
 
 def _check(chunk: object, response: httpx2.Response, event: str = "") -> None:
     if (error := find_error(chunk, event)) is not None:
-        raise Refused(read_refusal(error, 0, response.headers))
+        raise Refused(error, 0, response.headers)
 
 
 def _drop_frames(error: BaseException) -> None:

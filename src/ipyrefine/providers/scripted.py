@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable
 from typing import Literal
 
-from ipyrefine.core.ports import Delta, Notice, Reply, Request
+from ipyrefine.core.ports import Delta, Notice, Reply, Request, estimate_usage
 from ipyrefine.errors import ModelError, UsageError
-from ipyrefine.providers.stream import estimate_usage, split_thoughts
+from ipyrefine.providers.stream import split_thoughts
 
 Scripted = str | Reply | ModelError | Callable[[Request], str | Reply]
 

@@ -20,7 +20,7 @@ from ipyrefine.core.ports import Request
 from ipyrefine.core.sharing import Level
 from ipyrefine.errors import UsageError
 from ipyrefine.folders import home
-from ipyrefine.providers.faults import Refusal
+from ipyrefine.providers.faults import Refused
 
 
 class Key:
@@ -103,7 +103,7 @@ class Capabilities(NamedTuple):
         """Return what is left without some fields."""
         return self._replace(refused=self.refused.union(fields))
 
-    def without(self, refusal: Refusal, request: Request, extra: Fields) -> "Capabilities":
+    def without(self, refusal: Refused, request: Request, extra: Fields) -> "Capabilities":
         """Return what is left without what a refusal names; it is itself where nothing is.
 
         That is all that is optional where it names nothing. The limit's name is changed first: one

@@ -4,12 +4,11 @@ import re
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from ipyrefine.core.model import Finish, Usage
-from ipyrefine.core.ports import Delta, Reply, Request
+from ipyrefine.core.model import Finish
+from ipyrefine.core.ports import Delta, Reply, Request, estimate_usage
 
 _MAX_COUNT = 10**12
 _MAX_DOLLARS = 10_000  # for one call; more is a mistake
-_CHARS_PER_TOKEN = 4
 _COUNTS = ("prompt_tokens", "completion_tokens")
 
 # Every other reason a server gives (``eos``, ``tool_calls``, …) is a reply that ended by itself.
@@ -197,13 +196,6 @@ class Assembly:
             else _FINISHES.get(self._reason.lower().split(":")[0], "stop"),
             usage=estimate.model_copy(update=usage),
         )
-
-
-def estimate_usage(request: Request, chars: int) -> Usage:
-    """Return the usage of a call whose tokens nobody counted: a quarter of the characters."""
-    prompt = sum(len(message.content) for message in request.messages)
-    tokens = (max(1, round(count / _CHARS_PER_TOKEN)) for count in (prompt, chars))
-    return Usage(calls=1, **dict(zip(_COUNTS, tokens, strict=True)))
 
 
 def _reading(progress: dict[str, Any]) -> str:

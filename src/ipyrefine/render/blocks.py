@@ -11,9 +11,8 @@ from ipyrefine.core.coach import open_puzzle, predictions, unmet
 from ipyrefine.core.decisions import Accept, Expect, Retract
 from ipyrefine.core.effects import sentence
 from ipyrefine.core.model import Called, Figure, Form, StopReason, bare
-from ipyrefine.core.points import left_open, lost_sections
-from ipyrefine.core.policy import is_bare_score
-from ipyrefine.core.readers import has_evaluator, is_read, is_to_read
+from ipyrefine.core.points import is_bare_no, left_open, lost_sections
+from ipyrefine.core.readers import has_evaluator, state_of
 from ipyrefine.core.results import (
     Key,
     claims,
@@ -378,7 +377,7 @@ def _effects_told(
     asking = [one.id for one in facts if one.source != "run"][:_ASKED]
     asked, told = list[Line](), list[Line]()
     changed = () if alone else [one.call for one in rows(run, text) if one.before]
-    has_answer, may_say = bool(outputs(text.evidence)), not is_read(run, text)
+    has_answer, may_say = bool(outputs(text.evidence)), state_of(run, text) != "read"
     for evidence in text.evidence:
         ran_on, remark = model.on_conditions(evidence.conditions), _remark(evidence)
         for one in evidence.effects:
@@ -510,7 +509,7 @@ def _hint(run: Run, text: Iteration, found: Sequence[table.Result]) -> str:
         return ""
     if run.setup.is_look or all(one.conditions for one in found):
         return ""
-    unread = is_to_read(run, text) and not text.reading
+    unread = state_of(run, text) in ("tested", "waits") and not text.reading
     then = "; a critic reads the text too" if unread else ", and the text passes"
     return f"Confirm {'the first, or any two' if len(found) > 1 else 'it'}{then}."
 
@@ -562,7 +561,7 @@ def _held_to(
         cell = Cell(point, result) if result else None
         # The evaluator's line shows what only states a score.
         only_score = cell and (
-            is_bare_score(cell)
+            is_bare_no(cell, "evaluator")
             or any(
                 one.name == point.check and one.score is not None and not one.points
                 for one in text.evidence

@@ -3,10 +3,10 @@
 import ast
 import builtins
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from textwrap import indent
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from ipyrefine.checks.evaluation import shorten
 from ipyrefine.checks.suite import as_function
@@ -58,23 +58,17 @@ def export(run: Run, path: str | Path, *, force: bool = False) -> Path:
 # The suite as tests
 
 
-class Kept(NamedTuple):
-    """The suite that stays of a run, by who says what the text should give."""
+def kept_suite(run: Run) -> tuple[Sequence[Example], Sequence[Point]]:
+    """Return the examples of a run, the task's and then the user's, and its critics' tests.
 
-    stated: tuple[Example, ...]  # by the task
-    confirmed: tuple[Example, ...]  # by the user
-    tests: tuple[Point, ...]  # by critics; those that can fail a text
-
-
-def kept_suite(run: Run) -> Kept:
-    """Return the suite of a run; an empty one where the text is not Python."""
+    There are none where the text is not Python; tests are those that can fail a text.
+    """
     if not run.task.is_python:
-        return Kept((), (), ())
-    stated = read_examples(run.task.text)
+        return (), ()
     results = run.chosen.results if run.chosen else {}
     partial = {id_ for id_, one in results.items() if one.conditions}
-    tests = tuple(one for one in run.tests if one.counts and one.id not in partial)
-    return Kept(stated, stated_examples(run.task)[len(stated) :], tests)
+    tests = [one for one in run.tests if one.counts and one.id not in partial]
+    return stated_examples(run.task), tests
 
 
 def suite_source(run: Run, form: Literal["file", "cell"] = "file") -> str:
@@ -88,20 +82,21 @@ def suite_source(run: Run, form: Literal["file", "cell"] = "file") -> str:
     """
     if open_puzzle(run):
         raise UsageError("The tests would tell what you are asked. Predict it first.")
-    suite, text = kept_suite(run), python_part(run.text).code
-    if not any(suite) or not text:
+    (examples, tests), text = kept_suite(run), python_part(run.text).code
+    if not (examples or tests) or not text:
         raise UsageError("This run has no examples, confirmed results or critic's tests yet.")
     tree = tree_of(text)
     own = names_at_top(tree.body)
     critic = " ".join(plain(run.setup.judge).split()) or "the critic"
-    taken, prints = own | {one.words for one in suite.tests}, "print" in names_used(tree)
+    taken, prints = own | {one.words for one in tests}, "print" in names_used(tree)
     groups: list[tuple[str, list[str]]] = []
-    for name, source, examples in (
-        ("stated", "Stated in the task", suite.stated),
-        ("confirmed", "Confirmed by you", suite.confirmed),
+    count = len(read_examples(run.task.text))
+    for name, source, some in (
+        ("stated", "Stated in the task", examples[:count]),
+        ("confirmed", "Confirmed by you", examples[count:]),
     ):
         bodies = []
-        for number, example in enumerate(examples, start=1):
+        for number, example in enumerate(some, start=1):
             test = f"test_{name}_{number}"
             while test in taken:
                 test += "_"
@@ -111,7 +106,7 @@ def suite_source(run: Run, form: Literal["file", "cell"] = "file") -> str:
                 body += f"\n\n{test}()" * (form == "cell")
             bodies.append(body)
         groups.append((source, bodies))
-    called = [_called(one, own, form) for one in suite.tests]
+    called = [_called(one, own, form) for one in tests]
     groups.append((f"Written by {critic} from the task's words", called))
     if form == "cell":
         pieces = ["\n".join([f"# {source}", *bodies]) for source, bodies in groups if bodies]
