@@ -1,20 +1,15 @@
-"""Neither a name that a user may choose nor a sentence of ours decides anything.
-
-The golden scenarios are played again with other names, and with other sentences.
-"""
+"""No name that a user may choose decides anything: the golden scenarios give the same."""
 
 import json
 import random
 import re
 from collections.abc import Iterator
-from contextlib import ExitStack
 from typing import Any
-from unittest.mock import patch
 
 import golden
 import pytest
 
-from ipyrefine.core import engine, policy, rank
+from ipyrefine.core import rank
 
 # Words that the loop, its critics' replies or its tables use themselves.
 OURS = (
@@ -105,38 +100,3 @@ def standings(run: Any) -> list[Any]:
             for text in run.iterations
         ],
     ]
-
-
-@pytest.mark.parametrize("path", golden.SCENARIOS, ids=lambda path: path.stem)
-async def test_other_sentences_lead_to_the_same_requests(path):
-    scenario = golden.read(path)
-    inputs = {key: scenario[key] for key in golden.INPUTS if key in scenario}
-    first = await golden.play(inputs)
-    words = random.Random(path.stem)
-    with ExitStack() as patched:
-        for module in (engine, policy, rank):
-            for name, value in vars(module).items():
-                if isinstance(value, policy.Stop):
-                    other = value._replace(message=shuffled(value.message, words))
-                    patched.enter_context(patch.object(module, name, other))
-        stop, warned = policy.Stop, engine.warn
-
-        def reworded(reason: Any, message: str) -> Any:
-            return stop(reason, shuffled(message, words))
-
-        async def warn(host: Any, message: str) -> None:
-            await warned(host, shuffled(message, words))
-
-        patched.enter_context(patch.object(policy, "Stop", reworded))
-        patched.enter_context(patch.object(engine, "warn", warn))
-        patched.enter_context(patch.object(rank, "first_line", lambda text: shuffled(text, words)))
-        again = await golden.play(inputs)
-    assert [one["inputs"] for one in again.requests] == [one["inputs"] for one in first.requests]
-    assert standings(again.run) == standings(first.run)
-
-
-def shuffled(sentence: str, words: random.Random) -> str:
-    """A sentence that says nothing any more."""
-    letters = [*sentence.lower()]
-    words.shuffle(letters)
-    return "".join(letters)

@@ -45,7 +45,7 @@ async def test_sends_the_request_as_it_was_asked_and_streams_the_text(server, mo
         "temperature": 0.0,
         "seed": 7,
         "stream_options": {"include_usage": True},
-        "response_format": {"type": "json_schema", "json_schema": {**schema, "strict": True}},
+        "response_format": {"type": "json_schema", "json_schema": schema},
     }
     assert "temperature" not in server.bodies[1], "the server uses its own"
     assert server.bodies[1]["response_format"]["json_schema"] == schema
