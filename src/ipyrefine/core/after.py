@@ -2,15 +2,16 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ipyrefine.core import effects
-from ipyrefine.core.model import Difference, Effect, Held, HeldColumn, Ran
+from ipyrefine.core.model import Difference, Effect, Held, Ran
 
 _RELATIVE, _ABSOLUTE = 1e-9, 1e-12
 _FLOAT = re.compile(r"(?<![\w.])([-+]?(?:\d+\.\d*(?:e[-+]?\d+)?|\d+e[-+]?\d+))(?![\w.])")
 _MOST, _WIDTH = 2, 60  # sentences, and characters of a value in one
 _LIKE_TABLES = ("DataFrame", "Series")
+_STARTS = ("head", "value")  # of which only the start is known
 
 
 def differ(shown: Sequence[Held], now: Sequence[Held]) -> tuple[Difference, ...]:
@@ -35,34 +36,44 @@ def differ_in_files(
 
 
 def _differences(shown: Held, now: Held) -> list[Difference]:
+    """Return how values differ, without what follows from that: what is alike in all else is last.
+
+    There, only the first is told, and only as an order if that is all.
+    """
     values = not (shown.shape or now.shape) and bool(shown.text and now.text)
     if shown.type != now.type and not (values and shown.text != now.text):
         return [_difference("type", shown, _short(shown.type), _short(now.type))]
-    resized = shown.shape != now.shape
-    found = [_difference("size", shown, _size(shown), _size(now))] if resized else []
-    names = [", ".join(column.name for column in one.columns) for one in (shown, now)]
-    if names[0] != names[1]:
-        found.append(_difference("columns", shown, *names))
-    if found:  # what else differs follows from that
-        return found
-    for old, new in zip(shown.columns, now.columns, strict=True):
-        found += _column_differences(shown, old, new)
-    return found or _start_differences(shown, now)
-
-
-def _start_differences(shown: Held, now: Held) -> list[Difference]:
-    """Return how the start of values differs that are alike in all else: by order alone, if so."""
-    for old, new in zip(shown.columns, now.columns, strict=True):
-        if not is_same(old.head, new.head):
-            if (rows := _rows(shown)) and rows == _rows(now):
-                return [_difference("order", shown, "", "")]
-            return [_difference("head", shown, old.head, new.head, column=old.name)]
-    if is_same(shown.text, now.text):
+    for ours, theirs in zip(_facts(shown), _facts(now), strict=True):
+        if found := [
+            _difference(kind, shown, *_numbers(one, other), column=column)
+            for (kind, column, one), (*_, other) in zip(ours, theirs, strict=False)
+            if not is_same(one, other) and (one and other or kind in _STARTS)
+        ]:
+            break
+    else:
         return []
-    kind = "head" if _is_table(shown) else "value"
-    if shown.text[:1] in "[{" and _items(shown.text) == _items(now.text):
-        kind = "order"
-    return [_difference(kind, shown, *_numbers(shown.text, now.text))]
+    first = found[0]
+    if first.kind not in _STARTS:
+        return found
+    rows = _rows(shown) if first.column or _is_table(shown) else _items(shown.text)
+    again = _rows(now) if first.column or _is_table(shown) else _items(now.text)
+    return [_difference("order", shown, "", "") if rows and rows == again else first]
+
+
+def _facts(held: Held) -> Iterator[list[tuple[str, str, str]]]:
+    """Yield what is compared of a value: kind, column and words, in the order of their weight."""
+    yield [("size", "", _size(held)), ("columns", "", ", ".join(c.name for c in held.columns))]
+    yield [
+        (kind, one.name, said)
+        for one in held.columns
+        for kind, said in (
+            ("dtype", one.type),
+            ("total", one.total),
+            ("missing", "" if one.missing is None else f"{one.missing:,}"),
+        )
+    ]
+    heads = [("head", one.name, one.head) for one in held.columns]
+    yield [*heads, ("head" if _is_table(held) else "value", "", held.text)]
 
 
 def _rows(held: Held) -> list[tuple[str, ...]]:
@@ -75,20 +86,7 @@ def _rows(held: Held) -> list[tuple[str, ...]]:
 
 def _items(text: str) -> list[str]:
     """Return the items of a list or a dict, sorted: what is made of a set has them in any order."""
-    return sorted(text[1:-1].split(", "))
-
-
-def _column_differences(held: Held, shown: HeldColumn, now: HeldColumn) -> list[Difference]:
-    pairs = {
-        "dtype": (shown.type, now.type),
-        "total": (shown.total, now.total),
-        "missing": tuple("" if n is None else f"{n:,}" for n in (shown.missing, now.missing)),
-    }
-    return [
-        _difference(kind, held, *_numbers(one, other), column=shown.name)
-        for kind, (one, other) in pairs.items()
-        if one and other and not is_same(one, other)
-    ]
+    return sorted(text[1:-1].split(", ")) if text[:1] in ("[", "{") else []
 
 
 def _difference(kind: str, held: Held, shown: str, now: str, column: str = "") -> Difference:
