@@ -47,7 +47,7 @@ def _differences(shown: Held, now: Held) -> list[Difference]:
         if found := [
             _difference(kind, shown, *_numbers(one, other), column=column)
             for (kind, column, one), (*_, other) in zip(ours, theirs, strict=False)
-            if not is_same(one, other) and (one and other or kind in _STARTS)
+            if not is_same(one, other) and ((one and other) or kind in _STARTS)
         ]:
             break
     else:

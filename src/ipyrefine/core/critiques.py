@@ -1,7 +1,6 @@
 """Read a critic's reply: findings, questions, whether the text is ready, and its tests."""
 
 import ast
-import json
 import re
 from collections.abc import Sequence
 from itertools import islice
@@ -32,10 +31,9 @@ from ipyrefine.core.points import (
     weigh,
     with_ids,
 )
-from ipyrefine.core.quotes import contains_quote
 from ipyrefine.core.results import results_among
 from ipyrefine.core.run import Iteration, Run
-from ipyrefine.core.syntax import NO_VALUE, try_parse_expression, unparse
+from ipyrefine.core.syntax import try_parse_expression, unparse
 from ipyrefine.core.table import Comparison, Critique, Point, Reading
 from ipyrefine.core.testing import is_critics, read_tests
 from ipyrefine.core.unsourced import find_unsourced, rests_on_sources
@@ -98,22 +96,17 @@ class _Said(_Answer):
     than_before: Comparison | None = None
     lost: _Line = ""
     unsourced: list[_Line] = []
-    sources: dict[str, _Line] = {}
 
 
-def read_critique(
-    reply: str, text: str, source: str | None = None, *, in_words: bool = False
-) -> Critique:
+def read_critique(reply: str, text: str, *, in_words: bool = False) -> Critique:
     """Read a critique: one JSON object, which ends the reply, with ``findings`` and ``ready``.
 
-    A finding whose place is not in the text stays without a place. A field of data by a schema
-    whose value rests on words that its `source` does not contain is a finding. What else it leaves
-    out is unanswered.
+    A finding whose place is not in the text stays without a place. What else it leaves out is
+    unanswered.
 
     Args:
         reply: the critic's.
         text: what it is about.
-        source: the task's words, where `text` is data.
         in_words: whether it may be in words, as a template asks for it. Each item of a list is then
             a finding, or without one the whole reply.
 
@@ -140,7 +133,7 @@ def read_critique(
         said = _Said.model_validate(given)
     except ValidationError as error:
         raise ReplyError(str(refused(error, "it")).rstrip(".")) from None
-    return _critique(said, text, source)
+    return _critique(said, text)
 
 
 def read_tests_of(reply: str, text: str) -> list[Point]:
@@ -159,21 +152,13 @@ def _code(reply: str) -> list[Fence]:
     return [one for one in read_fences(reply) if one.tag.lower() in ("python", "py")]
 
 
-def _critique(said: _Said, text: str, source: str | None) -> Critique:
+def _critique(said: _Said, text: str) -> Critique:
     most = MAX_POINTS + 1  # one more tells that there are more
     remarks = [Point(**one.model_dump()) for one in said.findings[:most]]
     remarks += map(_question, said.questions[:most])
     quotes, fact = islice(said.data.items(), most), {"kind": "fact", "blocking": False}
     remarks += [Point(words=name, quote=quote, **fact) for name, quote in quotes]
     remarks += [no_source(words) for words in said.unsourced[:most] if words]
-    if source is not None:
-        try:
-            data = json.loads(text)
-        except (ValueError, RecursionError):
-            data = NO_VALUE
-        named = islice(said.sources.items(), most)
-        found = (_unsourced(p, w, source) for p, w in named if not _is_empty(data, p))
-        remarks += filter(None, found)
     reading = Reading(
         ready=said.ready, reason=said.because, compared=said.than_before, lost=said.lost
     )
@@ -198,30 +183,6 @@ def _question(said: _Question | str) -> Point:
     shown = unparse(call) if call and differs else ""
     fields = {"kind": "question", "criterion": "left open", "blocking": False}
     return Point(words=said.question, options=options, call=shown, **fields)
-
-
-def _is_empty(value: Any, path: str) -> bool:
-    """Return True if a field of data holds nothing, which no words of a source need to give."""
-    try:
-        for step in re.findall(r"[^.\[\]$]+", path):
-            value = value[int(step)] if isinstance(value, list) else value[step]
-    except (ValueError, LookupError, TypeError):
-        return False
-    return value in (None, "", [], {})
-
-
-def _unsourced(path: str, quote: str, source: str) -> Point | None:
-    """Return a finding where the words behind a field's value do not stand in its source."""
-    path = path.removeprefix("$").lstrip(".")
-    if quote and contains_quote(source, quote):
-        return None
-    return Point(
-        kind="rule",
-        criterion=f"$.{path}",
-        place=f'"{re.split(r"[.[]", path)[-1]}"' if "]" not in path[-1:] else "",
-        words=f"{path}: “{quote}” is not in the source." if quote else f"{path} has no source.",
-        fix="Take the value from the source, or leave it out.",
-    )
 
 
 def together(first: Critique, again: Critique) -> Critique:

@@ -373,8 +373,7 @@ class Refinement:
             await self.emit(events.RunStarted(setup=self.state.setup))
             window = getattr(self.model, "context_tokens", None)
             too_long = filter(None, [self._requests.too_long(self.state, window)])
-            unfilled = self._requests.prompts.unfilled
-            for warning in (*self._warnings, *unfilled, *too_long):
+            for warning in (*self._warnings, *too_long):
                 if warning not in self.state.warnings:
                     await self.emit(events.Warned(message=warning))
         await self._reconsider()  # an earlier run may have been cut short before it
@@ -627,15 +626,12 @@ class Refinement:
         # A revision may be ready, or lack one thing: nobody could find faults in it for ever.
         least = 0 if base.parent is not None else min(self.state.limits.min_findings, MAX_POINTS)
         in_words = base.parent is None and self._requests.adds_to_critique
-        source = self._source() if self._requests.schema else None
         said, short = list[str](), list[Critique]()
 
         def parse(reply: Reply) -> Critique:
             said.append(reply.text)
             self._take_answer(reply)
-            critique: Critique = FORMS[request.form].read(
-                reply.text, base.text, source, in_words=in_words
-            )
+            critique: Critique = FORMS[request.form].read(reply.text, base.text, in_words=in_words)
             if len(critique.weaknesses) < least and len(said) == 1:
                 short.append(critique)
                 raise ReplyError(f"it names {len(critique.weaknesses)} of {least} findings")

@@ -104,16 +104,6 @@ class Prompts(Record):
                 raise UsageError(f'The scale is like (1, 10) or "1 to 10", not {prompt!r:.40}.')
         return cls.model_validate(read)
 
-    @property
-    def unfilled(self) -> list[str]:
-        """Name the places of the user's prompts that nothing fills, in a sentence for each."""
-        return [
-            f"Nothing fills {{{name}}} in your prompt for {stage}. It is sent as it stands."
-            for stage, prompt in self.own().items()
-            for name in dict.fromkeys(re.findall(r"\{(\w+(?:\.\w+)?)\}", _usual_places(prompt)))
-            if name not in _PLACES
-        ]
-
     def own(self) -> dict[str, str]:
         """Return the prompts that differ from the built-in ones, by stage."""
         known = type(self)().model_dump(by_alias=True)
@@ -493,7 +483,6 @@ class Requests:
             "rest": " that no run can show" if tests else "",
             "when": "provided that all of your tests pass on it" if tests else "as it is",
             "fixed": _PARTS["fixed"] if standing else "",
-            "sources": _PARTS["sources"] if self.schema else "",
             "unsourced": _PARTS["unsourced"] if rests_on_sources(run) else "",
             "data": fill(_PARTS["data"], names=", ".join(weighty)) if weighty else "",
             "upheld": _PARTS["upheld"] if about["contested"] else "",
