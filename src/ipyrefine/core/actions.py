@@ -13,7 +13,15 @@ from ipyrefine.core.decisions import Decision
 from ipyrefine.core.model import Outcome, Record, Stage, StopReason, bare, on_conditions
 from ipyrefine.core.points import answer
 from ipyrefine.core.quotes import contains_quote
-from ipyrefine.core.results import expect, is_exception, key_of, row_choices, row_key, rows
+from ipyrefine.core.results import (
+    expect,
+    is_exception,
+    key_of,
+    read_result,
+    row_choices,
+    row_key,
+    rows,
+)
 from ipyrefine.core.run import Run
 from ipyrefine.core.scopes import names_needed
 from ipyrefine.core.syntax import is_literal, try_parse_expression
@@ -62,12 +70,6 @@ def _dismissable(run: Run, decision: decisions.Dismiss) -> str:
     )
 
 
-def _demand(run: Run, decision: decisions.Drop) -> str:
-    names = ", ".join(run.demands) or "none"
-    known = decision.demand in run.demands
-    return "" if known else f"There is no demand {decision.demand!r}. This run has: {names}."
-
-
 def _remark(run: Run, decision: decisions.Add) -> str:
     if not decision.point.words.strip():
         return "A finding needs a problem in words."
@@ -113,12 +115,6 @@ def _value(said: decisions.Expect | decisions.Predict) -> str:
     right = is_literal(name) if name == said.gives else is_exception(name)
     wrong = f"{name[:80]!r} is neither a value as Python nor an exception's name."
     return "" if right else wrong
-
-
-def _expected(run: Run, decision: decisions.Retract) -> str:
-    expected = {key_of(one) for one in run.task.clarifications}
-    known = key_of(decision) in expected
-    return "" if known else f"You expect no result of {decision.call[:80]}."
 
 
 # A decision in the fields of a page
@@ -275,11 +271,13 @@ ACTIONS: dict[str, Action] = {
         title="Take this back", record=decisions.Retract,
         take=lambda run, fields: fill(
             decisions.Retract, _row(run, fields).model_dump(include={"call", "setup"})),
-        needs=_expected, changes=changes.retract,
+        needs=lambda run, d: "" if key_of(d) in map(key_of, run.task.clarifications) else
+            f"You expect no result of {d.call[:80]}.",
+        changes=changes.retract,
         done=lambda run, d, _: f"took back what {d.call} should give"),
     "predict": Action(
         typed="should VALUE", button="Predict", record=decisions.Predict,
-        take=lambda _, fields: coach.read(fields.get("result", "")),
+        take=lambda _, fields: decisions.Predict(gives=read_result(fields.get("result", ""))),
         needs=lambda _, d: _value(d), changes=coach.predict,
         done=lambda run, d, _: f"predicted {'that it ' * (bare(d.gives) != d.gives)}{d.gives}"),
     "dismiss": Action(
@@ -290,7 +288,10 @@ ACTIONS: dict[str, Action] = {
     "drop": Action(
         typed="dismiss CHECK",
         button="×", title="Leave this demand out: no text is held to it any more.",
-        record=decisions.Drop, needs=_demand, changes=changes.drop_demand,
+        record=decisions.Drop,
+        needs=lambda run, d: "" if d.demand in run.demands else
+            f"There is no demand {d.demand!r}. This run has: {', '.join(run.demands) or 'none'}.",
+        changes=changes.drop_demand,
         done=lambda run, d, _: f"dropped the demand {d.demand}"),
     "add": Action(
         '"problem" ["quote"] ["fix"]', "add a finding; add f1 … changes one",

@@ -8,7 +8,7 @@ from typing import Any
 
 from ipyrefine.core.decisions import Expect, Predict
 from ipyrefine.core.model import Attempt
-from ipyrefine.core.results import key_of, read_result
+from ipyrefine.core.results import key_of
 from ipyrefine.core.run import Run
 from ipyrefine.core.table import Cell
 from ipyrefine.core.testing import is_critics
@@ -38,11 +38,6 @@ def refuse(run: Run, decision: Any, *, revises: bool) -> str:
         return "There is no result to predict."
     closed = run.setup.coach and (revises or isinstance(decision, Expect))
     return _CLOSED if closed else ""
-
-
-def read(words: str) -> Predict:
-    """Return the prediction that some words are, or raise a UsageError."""
-    return Predict(gives=read_result(words))
 
 
 def predict(run: Run, decision: Predict, _: int) -> Run:

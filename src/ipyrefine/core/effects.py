@@ -25,7 +25,7 @@ def sentence(effect: Effect) -> str:
     """
     name = _code(effect.name)
     is_one = effect.count == 1
-    verb = "is" if is_one else "are"
+    verb = _verb(effect.count)
     here = f" in {name}" if effect.name and effect.of else ""
     place = f" in {_code(effect.name or effect.of)}" if effect.name or effect.of else ""
     if effect.kind in _OF_VALUES and effect.of and not (effect.name or effect.line):
@@ -39,10 +39,11 @@ def sentence(effect: Effect) -> str:
         case "gone" if effect.cause == "kept":
             kept = effect.total - effect.count
             who = (name or "the answer") + " keeps " if effect.of or not effect.name else ""
-            return f"{who}{_rows(effect, kept)}" + ("" if who else f" {_are(kept)} kept")
+            return f"{who}{_rows(effect, kept)}" + ("" if who else f" {_verb(kept)} kept")
         case "split":
             parts = (one.rpartition(" ") for one in effect.values)  # each a name and a number
-            into = _list([f"{_code(part) or 'the answer'} ({count})" for part, _, count in parts])
+            named = [f"{_code(part) or 'the answer'} ({count})" for part, _, count in parts]
+            into = _list(named, "and")
             return f"{_code(effect.of)} is split" + (f" into {into}" if into else "")
         case "gone" if effect.cause == "groups":
             what = f"{effect.count:,} of {effect.total:,} categories{column} {verb} left out"
@@ -114,7 +115,7 @@ def sentence(effect: Effect) -> str:
             rows = f"{effect.count:,} of the {effect.total:,} rows"
             return f"{name or 'the table'} has {rows} of the file {_code(effect.of)}{because}"
         case "input":
-            others = _list([*map(_code, effect.values)])
+            others = _list([*map(_code, effect.values)], "and")
             also = f", and some of {others}" if others else ""
             share = f"{effect.count:,} of {effect.total:,}"
             return f"Not looked after here: {share} {_code(effect.column)} missing{also}"
@@ -164,6 +165,10 @@ def size(count: int) -> str:
     return f"{number:.{int(number < 10)}f}".removesuffix(".0") + f" {unit}"
 
 
+def _verb(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
 def _code(name: str) -> str:
     return f"`{name}`" if name else ""
 
@@ -187,7 +192,7 @@ def _why(effect: Effect) -> str:
         case "spelled":
             return f": {whose} {column}{which} is written in another way in {other}"
         case "missing":
-            columns = column or _either([*map(_code, effect.values[:_FEW])])
+            columns = column or _list([*map(_code, effect.values[:_FEW])], "or")
             have = "it has" if effect.count == 1 else "they have"
             return f": {whose} {columns} is missing" if columns else f": {have} a missing value"
         case "repeats":
@@ -195,17 +200,9 @@ def _why(effect: Effect) -> str:
     return f": {column}{which}".replace(": (", ": ").replace(":  (", " (") if which else ""
 
 
-def _either(names: list[str], word: str = "or") -> str:
+def _list(names: list[str], word: str) -> str:
     *others, last = names or [""]
     return f"{', '.join(others)} {word} {last}" if others else last
-
-
-def _list(names: list[str]) -> str:
-    return _either(names, "and")
-
-
-def _are(count: int) -> str:
-    return "is" if count == 1 else "are"
 
 
 def _some(effect: Effect) -> str:

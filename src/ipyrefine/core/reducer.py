@@ -10,7 +10,7 @@ from ipyrefine.core.events import Event
 from ipyrefine.core.model import Form, Stage, StopReason
 from ipyrefine.core.points import ground, take_feedback
 from ipyrefine.core.run import Call, Explanation, Iteration, Run
-from ipyrefine.core.table import Result
+from ipyrefine.core.table import Point, Result
 from ipyrefine.core.testing import is_critics
 
 
@@ -125,7 +125,11 @@ def _add_revision(run: Run, event: events.RevisionReady) -> Run:
     # Feedback of the user's evaluator is not contested: it is asked anew.
     points = (run.points[id_] for id_ in text.contested if id_ in run.points)
     claims = (p.id for p in points if p.source == "critic" and p.kind != "fact")
-    return change_points(run, claims, lambda one: one.contested_for(text.changes[one.id]))
+
+    def contest(one: Point) -> Point:
+        return one.replace(contests=(*one.contests, text.changes[one.id]), upheld=None)
+
+    return change_points(run, claims, contest)
 
 
 def _add_critique(run: Run, event: events.CritiqueReady) -> Run:

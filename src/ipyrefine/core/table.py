@@ -1,6 +1,6 @@
 """A run as one table: a row for each thing that texts are held to, a column for each text."""
 
-from typing import Annotated, Any, Literal, NamedTuple, Self
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -117,10 +117,6 @@ class Point(Sparse):
     def said(self) -> bool:
         """Whether somebody says it, and no code."""
         return self.by_model or self.by_user
-
-    def contested_for(self, reason: str) -> Self:
-        """Return it after one more contest."""
-        return self.replace(contests=(*self.contests, reason), upheld=None)
 
 
 class Result(Sparse, Called):

@@ -7,10 +7,10 @@ Each reader takes the run and the words behind the command, which it consumes, a
 import re
 from typing import Literal, get_args
 
-from ipyrefine.core import coach, decisions
+from ipyrefine.core import decisions
 from ipyrefine.core.model import MAX_ITERATIONS, Outcome, named_criteria
 from ipyrefine.core.points import answer
-from ipyrefine.core.results import example_asked, expect, read_expectation, rows
+from ipyrefine.core.results import example_asked, expect, read_expectation, read_result, rows
 from ipyrefine.core.run import Run
 from ipyrefine.core.table import Point, Result
 from ipyrefine.errors import UsageError
@@ -125,7 +125,7 @@ def should(run: Run, words: list[str]) -> decisions.Decision:
     if len(words) > 1 and words[0] in run.points:
         return decisions.Add(point=answer(run.latest(words[0]), " ".join(words[1:])))
     if run.setup.coach:
-        return coach.read(" ".join(words))
+        return decisions.Predict(gives=read_result(" ".join(words)))
     if len(words) > 1 and words[0].isdecimal():
         row, result = _numbered_row(run, words[0]), " ".join(words[1:])
         if result == "?":
@@ -191,28 +191,30 @@ def parse_iteration(run: Run, words: list[str]) -> int | None:
     """
     if not words:
         return None
-    word = words.pop(0).lower()
+    word = words.pop(0).lower().removeprefix("your-")
     if word == "your" and words:
         word = words.pop(0).lower()
     if word in ("draft", "revision", "edit") and words and words[0].isdecimal():
         word += f"-{words.pop(0)}"
-    names = [run.name(one.number).lower().replace(" ", "-") for one in run.iterations]
-    short = [name.removeprefix("your-") for name in names]
+    names = [
+        run.name(one.number).lower().replace(" ", "-").removeprefix("your-")
+        for one in run.iterations
+    ]
     found = [
         number
-        for number, name in enumerate(short)
-        if word in (name, names[number], name.rpartition("-")[2]) or (word == "0" and not number)
+        for number, name in enumerate(names)
+        if word in (name, name.rpartition("-")[2]) or (word == "0" and not number)
     ]
     if len(found) == 1:
         return found[0]
     if not names:
         raise UsageError(NO_TEXT)
-    shown = word[:40] if word.isdecimal() else repr(word[:40])
-    among = ", ".join(short[number] for number in found or range(len(short)))
+    among = ", ".join(names[number] for number in found or range(len(names)))
     raise UsageError(
         f"{word} is more than one text: say which of {among}."
         if found
-        else f"There is no text {shown}. This run has {among}."
+        else f"There is no text {word[:40] if word.isdecimal() else repr(word[:40])}. "
+        f"This run has {among}."
     )
 
 

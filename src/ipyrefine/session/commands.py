@@ -84,8 +84,11 @@ async def run_command(magics: Magics, words: list[str]) -> None:
             print(usage())
         case "history":
             print(history.history(" ".join(args)))
+        case "forget" if len(args) == 1:
+            count = Journal().forget_all() if args == ["--all"] else Journal().forget(args[0])
+            print(f"{say.count(count, 'run')} erased from the journal.")
         case "forget":
-            print(_forget(args))
+            raise UsageError("Name the run: %refine forget NAME, or %refine forget --all.")
         case "export":
             print(_export(magics.latest, args))
         case "resume":
@@ -236,16 +239,6 @@ def _open_editor(shell: Any, text: str) -> str | None:
 
 
 # Commands on the journal
-
-
-def _forget(args: list[str]) -> str:
-    if args == ["--all"]:
-        count = Journal().forget_all()
-    elif len(args) == 1:
-        count = Journal().forget(args[0])
-    else:
-        raise UsageError("Name the run: %refine forget NAME, or %refine forget --all.")
-    return f"{say.count(count, 'run')} erased from the journal."
 
 
 def _export(latest: Cell | None, args: list[str]) -> str:

@@ -13,6 +13,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -320,15 +321,18 @@ def shorten(run: Run, limit: int = LIMIT) -> tuple[Run, bool]:
     if len(short.model_dump_json()) <= limit:
         return short, True
     room = max(_LEAST_TEXT, limit // (8 * max(1, len(texts))))
-    left_out = {"results": {}, "evidence": (), "changes": {}, "thoughts": ""}
-    briefs = []
-    for one in run.iterations:
-        verdict = one.verdict and one.verdict.replace(why="", point="", line="")
-        brief = one.replace(text=_cut(one.text, room), verdict=verdict, **left_out)
-        if one == run.chosen:
-            results = dict([*one.results.items()][:_MAX_ITEMS])
-            brief = _without_details(one.replace(text=_cut(one.text), results=results))
-        briefs.append(brief)
+    briefs = [
+        one.replace(
+            text=_cut(one.text, room),
+            verdict=one.verdict and one.verdict.replace(why="", point="", line=""),
+            **{"results": {}, "evidence": (), "changes": {}, "thoughts": ""},
+        )
+        if one.number != (run.chosen and run.chosen.number)
+        else _without_details(
+            one.replace(text=_cut(one.text), results=dict(islice(one.results.items(), _MAX_ITEMS)))
+        )
+        for one in run.iterations
+    ]
     task = run.task.replace(text=_cut(run.task.text), materials=())
     run = run.without_replies().replace(
         setup=run.setup.replace(task=task, draft=None),
