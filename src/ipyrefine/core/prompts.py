@@ -104,6 +104,16 @@ class Prompts(Record):
                 raise UsageError(f'The scale is like (1, 10) or "1 to 10", not {prompt!r:.40}.')
         return cls.model_validate(read)
 
+    @property
+    def unfilled(self) -> list[str]:
+        """Name the places of the user's prompts that nothing fills, in a sentence for each."""
+        return [
+            f"Nothing fills {{{name}}} in your prompt for {stage}. It is sent as it stands."
+            for stage, prompt in self.own().items()
+            for name in dict.fromkeys(re.findall(r"\{(\w+(?:\.\w+)?)\}", _usual_places(prompt)))
+            if name not in _PLACES
+        ]
+
     def own(self) -> dict[str, str]:
         """Return the prompts that differ from the built-in ones, by stage."""
         known = type(self)().model_dump(by_alias=True)
