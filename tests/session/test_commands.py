@@ -197,7 +197,6 @@ INSTEAD = {
     "criteria": "Type %refine edit criteria.",
     "kind": "Type %refine continue as prose.",
     "pass": "Type %refine override pass.",
-    "below": "Type %refine tests below.",
     "confrm": "Did you mean %refine right 1?",
     "acept": "Did you mean %refine accept?",
     "zzz": "There is no command 'zzz'. %refine lists them.",

@@ -626,7 +626,7 @@ class Refinement:
         """Return a critique of a text, with those of its tests that the run takes."""
         # A revision may be ready, or lack one thing: nobody could find faults in it for ever.
         least = 0 if base.parent is not None else min(self.state.limits.min_findings, MAX_POINTS)
-        in_words = base.parent is None and self._requests.adds_to_critique
+        in_words = base.parent is None and self._requests.adds_to(Stage.CRITIQUE)
         said, short = list[str](), list[Critique]()
 
         def parse(reply: Reply) -> Critique:
@@ -757,7 +757,7 @@ class Refinement:
         asked = [one.id for one in acting_on] + [one.id for one in left_open(run, base)]
         changes, contested = read_notes(revision.thoughts, asked)
         silent = [one.id for one in acting_on if one.id not in changes]
-        if silent and call.value and self._requests.asks_notes:
+        if silent and call.value and self._requests.adds_to(Stage.REVISE):
             await warn(self, f"{name.capitalize()} has no note on {', '.join(silent)}.")
         written = Iteration(
             number=number,

@@ -682,17 +682,10 @@ class Requests:
         inputs = (*about.values(), *filter(None, [original]))
         return self._request(run, Stage.REVISE, prompt, inputs, **options)
 
-    @property
-    def asks_notes(self) -> bool:
-        """Whether the user's template, added to ours, says how revisions are to be written."""
-        added = self.prompts.revise.removeprefix(_STAGES["revise"])
-        return bool(added) and not self.prompts.is_own(Stage.REVISE)
-
-    @property
-    def adds_to_critique(self) -> bool:
-        """Whether the user's template, added to our prompt, says what a critic looks for."""
-        added = self.prompts.critique.removeprefix(_STAGES["critique"])
-        return added not in ("", self.prompts.critique)
+    def adds_to(self, stage: Stage) -> bool:
+        """Return True if the user's template, added to our prompt for a stage, says what to do."""
+        own: str = getattr(self.prompts, stage)
+        return own.removeprefix(_STAGES[stage]) not in ("", own)
 
     @property
     def _built_in(self) -> bool:

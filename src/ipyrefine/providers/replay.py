@@ -194,9 +194,10 @@ class RecordedModel:
 
     def _by_hand(self, request: Request) -> list[int]:
         """Return where the replies by hand are left that fit a request's stage and task best."""
-        calls, task = self._recording.calls, request.inputs[:1]
+        calls, task = self._recording.calls, "".join(request.inputs[:1]).split()[:_COMPARED]
         about = dict.fromkeys(call.task for call in calls if call.model == BY_HAND)
-        nearest = max(about, key=lambda one: _likeness(one, *task), default=None)
+        alike = {one: SequenceMatcher(None, one.split()[:_COMPARED], task).ratio() for one in about}
+        nearest = max(about, key=alike.__getitem__, default=None)
         return [
             place
             for place, call in enumerate(calls)
@@ -287,10 +288,6 @@ def request_key(request: Request) -> str:
     settled = [sorted(_VOLATILE.sub("", text).splitlines()) for text in content]
     identity = [request.purpose, request.temperature or 0.0, request.seed, settled]
     return hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:16]
-
-
-def _likeness(one: str, other: str = "") -> float:
-    return SequenceMatcher(None, one.split()[:_COMPARED], other.split()[:_COMPARED]).ratio()
 
 
 def read_recording(path: Path) -> Recording:

@@ -2,7 +2,6 @@
 
 import contextlib
 import difflib
-import re
 import shutil
 import tempfile
 from pathlib import Path
@@ -101,18 +100,14 @@ async def run_command(magics: Magics, words: list[str]) -> None:
             raise UsageError("There is no run yet. Start one with a %%refine cell.")
 
 
-def _instead(typed: str) -> str:
+def _instead(word: str) -> str:
     """Return what to type for a word that is no command; empty if nothing is near."""
-    known = {one: row.typed for one, row in ACTIONS.items() if row.typed} | _SYNONYMS
-    for name, row in commands().items():
-        if name != "continue":  # its words stand behind others
-            known |= {word: f"{name} {word}" for word in re.findall(r"\b[a-z]{3,}\b", row.usage)}
-    known |= {part: f"show {part}" for part in DETAILS} | {name: name for name in commands()}
-    near = difflib.get_close_matches(typed, known, n=1)
-    if not near:
-        return ""
-    meant = f"%refine {known[near[0]]}"
-    return f" Type {meant}." if near[0] == typed else f" Did you mean {meant}?"
+    known = {one: row.typed or one for one, row in ACTIONS.items() if row.typed or row.help}
+    known |= _SYNONYMS | {part: f"show {part}" for part in DETAILS}
+    for near in difflib.get_close_matches(word, known, n=1):
+        meant = f"%refine {known[near]}"
+        return f" Type {meant}." if near == word else f" Did you mean {meant}?"
+    return ""
 
 
 async def _steer(cell: Cell, name: str, args: list[str]) -> None:

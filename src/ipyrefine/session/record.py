@@ -288,13 +288,9 @@ def _text_now(stored: Stored, cell_id: Any, run: Run) -> str | None:
         if member(cell, "cell_type") == "code"
     ]
     own = (source for id_, source in sources if cell_id and id_ == cell_id)
-    alike = (source for _, source in sources if run.text and holds_text(source, run.text))
+    text = f"\n{run.text.strip()}"  # perhaps below lines of the cell's own
+    alike = (one for _, one in sources if run.text and f"\n{one.strip()}".endswith(text))
     return next(own, next(alike, None))
-
-
-def holds_text(source: str, text: str) -> bool:
-    """Return True if a cell holds a text, perhaps below lines of its own."""
-    return f"\n{source.strip()}".endswith(f"\n{text.strip()}")
 
 
 # Shortening
