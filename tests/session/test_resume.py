@@ -109,7 +109,7 @@ def test_history_lists_finds_and_forgets(book, capsys):
     book.refine(text("Hello"), judged(10), options="--set name=first")
     book.refine(text("Hello"), GONE, options="--set name=second")
     second, its_task, first, task = output("history greeting").split("\n")[1:5]
-    assert second.startswith("2    today ")
+    assert second.startswith("2    20")
     assert second.split()[3:] == ["an", "error", "1"]
     assert "  second · Write" in its_task
     assert "○ NOTHING FOUND" in first

@@ -24,7 +24,6 @@ MAX_LISTED = 20
 _HEAD = ("no.", "last used", "verdict", "texts")
 _HINT = "resume, export and forget take a number, or a name for its latest run."
 _ENDS = {"accepted": ", accepted", "cancelled": ", interrupted", "failed": ", an error"}
-_RECENT = 180 * 86_400  # seconds; older dates have their year
 
 
 def history(search: str = "", number: int = MAX_LISTED) -> str:
@@ -36,9 +35,14 @@ def history(search: str = "", number: int = MAX_LISTED) -> str:
     runs = Journal().runs(search, limit=number + 1)
     if not runs:
         return "No run in the journal matches." if search else "The journal is empty."
-    now, listed, columns = time.time(), runs[:number], shutil.get_terminal_size().columns
+    listed, columns = runs[:number], shutil.get_terminal_size().columns
     cells = [
-        (str(one.number), _format_date(one.updated, now), _verdict(one), str(one.iterations))
+        (
+            str(one.number),
+            time.strftime("%Y-%m-%d %H:%M", time.localtime(one.updated)),
+            _verdict(one),
+            str(one.iterations),
+        )
         for one in listed
     ]
     head, *rows = align([_HEAD, *cells], columns)
@@ -68,16 +72,6 @@ def _verdict(one: Summary) -> str:
     )
     label = say.Words(say.label_of(verdict), say.SOURCES.get(verdict.basis, ""))
     return str(label) + _ENDS.get(one.stop_reason or "", "")
-
-
-def _format_date(then: float, now: float) -> str:
-    """Return a time in short: ``today 07:12``, ``21 Nov 18:03`` or ``3 Jan 2025``."""
-    date, today = time.localtime(then), time.localtime(now)
-    if date[:3] == today[:3]:
-        return time.strftime("today %H:%M", date)
-    day = f"{date.tm_mday} {time.strftime('%b', date)}"
-    recent = now - then < _RECENT
-    return f"{day} {time.strftime('%H:%M' if recent else '%Y', date)}"
 
 
 # Resuming
