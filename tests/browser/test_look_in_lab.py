@@ -47,5 +47,5 @@ async def test_a_cell_is_looked_at_and_run_as_it_stands(lab: Lab, app: App) -> N
         "panel.content.activeCellIndex = 0; panel.content.extendContiguousSelectionTo(1)"
     )
     await lab.command("ipyrefine:look")
-    await lab.wait_output(2, "Looked at without a model")
+    await lab.panel(".rf-badge", "RUNS").wait_for()
     assert (await lab.cell_sources())[2] == f"%%look\n{SETUP}\n\n{CELL}"

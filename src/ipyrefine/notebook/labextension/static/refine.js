@@ -281,7 +281,7 @@ function placeCell(notebook, cell, { lines = null, failed = false, wish = "", lo
   const magic = looks ? `%%look${looks.length > 1 ? "" : ` --set cell=${id}`}` : magicOf(cell, failed);
   const again = isOurs && below.getSource().startsWith(magic);
   const options =
-    again && written.has(below)
+    again && written.has(below) && !looks
       ? keptOptions(below.getSource(), lines)
       : [magic, ...(looks ? [] : optionsOf(cell, lines))].join(" ");
   const text = failed ? options : `${options}${changeOf(wish)}\n${source}`;
