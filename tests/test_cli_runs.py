@@ -111,8 +111,15 @@ def test_a_cell_that_somebody_accepted_makes_no_call_headless(ipyrefine, monkeyp
         assert ipyrefine("run", str(path), "-o", str(tmp_path / "y.ipynb"))[0] == 0  # the journal's
         monkeypatch.setenv("IPYREFINE_HOME", str(tmp_path))  # another machine, with the file
         monkeypatch.delenv("OPENAI_BASE_URL")
+        decided: Any = nbformat.read(saved, as_version=4)
+        tagged = {"tags": ["skip-execution"], "ipyrefine": {"skips": True}}
+        decided.cells[1].metadata |= tagged  # as JupyterLab saves it
+        nbformat.write(decided, saved)
         assert ipyrefine("run", str(saved), "-o", str(saved))[0] == 0
         assert len(server.requests) == asked
+    decided = nbformat.read(saved, as_version=4)
+    assert tagged.items() <= decided.cells[1].metadata.items()
+    assert [one.text for one in package.load(saved)] == ["Hello"]
 
 
 @pytest.mark.parametrize(("source", "status", "sentence"), [

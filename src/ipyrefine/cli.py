@@ -30,7 +30,7 @@ from ipyrefine.render.escape import plain
 from ipyrefine.session import classroom
 from ipyrefine.session.export import export
 from ipyrefine.session.history import MAX_LISTED, history
-from ipyrefine.session.record import NOTEBOOK, load, write_file
+from ipyrefine.session.record import KEY, NOTEBOOK, load, member, write_file
 
 PASSED, UNMET, FAILED, NOT_JUDGED, NOTHING = range(5)  # exit statuses of `run`
 _STATUS = (
@@ -49,6 +49,7 @@ _HANDED = (
     "`solution`. Recordings, data, pictures and modules that the rest names go along."
 )
 _INJECTED = "injected-parameters"  # the tag that papermill uses
+SKIPPED = "skip-execution"  # the tag of cells that nbclient passes over
 _nbformat: Any = nbformat  # it carries no types
 
 
@@ -304,6 +305,10 @@ def execute(notebook: Any, path: Path) -> None:
             resources={"metadata": {"path": str(path.parent)}},
             config=notebook_check.encrypted(),
         )
+        # Shown again, decided cells give later ones their texts; other programs pass over them.
+        decided = [one for one in notebook.cells if member(member(one.metadata, KEY), "skips")]
+        for one in decided:
+            one.metadata["tags"] = [tag for tag in _tags(one) if tag != SKIPPED]
         try:
             client.execute(env=os.environ | {NOTEBOOK: os.path.abspath(path)})
         except CellExecutionError as error:
@@ -316,6 +321,9 @@ def execute(notebook: Any, path: Path) -> None:
             raise UsageError(f"The kernel died in cell {bar.n}.") from None
         except NoSuchKernel as error:
             raise UsageError(f"There is no kernel {error.name!r} here. Install it.") from None
+        finally:
+            for one in decided:
+                one.metadata["tags"] = [*_tags(one), SKIPPED]
         bar.update(len(notebook.cells) - bar.n)
 
 

@@ -1,5 +1,6 @@
 """A notebook that was saved and opened again: with its kernel, without it, and as an export."""
 
+import json
 import re
 from html import unescape
 from typing import Any
@@ -49,6 +50,8 @@ async def test_without_its_kernel_a_notebook_shows_the_record_open_and_no_error(
     await lab.command("docmanager:save")
     saved[True] = lab.path.read_text("utf-8")
     for decided, book in saved.items():
+        tags = json.loads(book)["cells"][1]["metadata"].get("tags", [])
+        assert tags == ["skip-execution"] * decided
         await lab.page.close()
         for session in lab.server.request("GET", "api/sessions"):
             lab.server.request("DELETE", f"api/sessions/{session['id']}")

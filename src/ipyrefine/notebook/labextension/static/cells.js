@@ -286,6 +286,23 @@ export function removeRecords(tracker) {
   });
 }
 
+/** What nbclient, nbconvert and papermill pass over. */
+const SKIP = "skip-execution";
+
+/** Tag the decided cells of a panel as its notebook is saved; a tag of the user's own stays. */
+export function tagDecided(panel) {
+  for (const { sharedModel: cell, outputs, type } of panel.content.model.cells) {
+    const run = type === "code" && outputs.toJSON().find(({ data = {} }) => RUN in data)?.data[RUN];
+    const ours = cell.getMetadata("ipyrefine") || {};
+    const decided = Boolean(run && !run.setup.is_look && ["accepted", "overridden"].includes(run.stop_reason));
+    const tags = cell.getMetadata("tags") || [];
+    if (decided ? !tags.includes(SKIP) : ours.skips) {
+      cell.setMetadata("tags", decided ? [...tags, SKIP] : tags.filter((one) => one !== SKIP));
+      cell.setMetadata("ipyrefine", { ...ours, skips: decided });
+    }
+  }
+}
+
 /** Listen on a kernel connection; registering again on the same one changes nothing. */
 export function listen(tracker, kernel, app) {
   kernel.registerCommTarget(TARGET, (comm, message) => {

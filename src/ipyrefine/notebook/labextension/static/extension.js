@@ -35,8 +35,9 @@
     return import(new URL(name, HERE));
   }
 
-  /** Listen on the kernel a panel has now, and on every one it gets later. */
-  function follow(panel, listen) {
+  /** Listen on the kernel a panel has now and on every one it gets later, and to its file's saves. */
+  function follow(panel, listen, tagDecided) {
+    panel.context.saveState.connect((_, state) => state === "started" && tagDecided(panel));
     const context = panel.sessionContext;
     context.kernelChanged.connect((_, change) => {
       if (change.newValue) {
@@ -72,8 +73,8 @@
         style.addStyle();
         cells.removeRecords(tracker);
         const listen = (kernel) => cells.listen(tracker, kernel, app);
-        tracker.forEach((panel) => follow(panel, listen));
-        tracker.widgetAdded.connect((_, panel) => follow(panel, listen));
+        tracker.forEach((panel) => follow(panel, listen, cells.tagDecided));
+        tracker.widgetAdded.connect((_, panel) => follow(panel, listen, cells.tagDecided));
       },
     };
   }
