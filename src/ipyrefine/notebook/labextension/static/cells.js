@@ -169,7 +169,8 @@ function replace(place, request) {
   dropReturns(cell);
   cell.transact(() => {
     cell.setSource(request.text);
-    cell.setMetadata("ipyrefine", { op_id: request.op_id });
+    const { skips } = cell.getMetadata("ipyrefine") || {};
+    cell.setMetadata("ipyrefine", { op_id: request.op_id, ...(skips && { skips }) });
   });
   reveal(panel, index);
   return { ok: true, how: "replaced", cell_id: request.cell_id, reason: "" };
@@ -294,7 +295,8 @@ export function tagDecided(panel) {
   for (const { sharedModel: cell, outputs, type } of panel.content.model.cells) {
     const run = type === "code" && outputs.toJSON().find(({ data = {} }) => RUN in data)?.data[RUN];
     const ours = cell.getMetadata("ipyrefine") || {};
-    const decided = Boolean(run && !run.setup.is_look && ["accepted", "overridden"].includes(run.stop_reason));
+    const asks = /^(?:\s|#.*\n)*%%?refine\b/.test(cell.getSource()); // not where a text took its place
+    const decided = Boolean(asks && run && ["accepted", "overridden"].includes(run.stop_reason));
     const tags = cell.getMetadata("tags") || [];
     if (decided ? !tags.includes(SKIP) : ours.skips) {
       cell.setMetadata("tags", decided ? [...tags, SKIP] : tags.filter((one) => one !== SKIP));
