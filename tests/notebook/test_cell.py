@@ -240,7 +240,7 @@ def test_magics_and_shell_lines_are_kept_and_never_run(shell, model):
         ("--prompts misspelt", "There is no stage 'juge' to prompt"),
         ("--goal 'open", "not closed"),
         ("--target 2", "--target"),
-        ("--patience never", "'never' is neither a number nor off"),
+        ("--patience never", "--patience: input should be a valid integer"),
         ("--set language=jaava", "there is no language 'jaava'. Did you mean java?"),
         ("--goal 'Make it short.'", "--goal says how to improve a draft"),
         ("--set as=task --draft", "--draft and --set as=task contradict each other"),

@@ -194,10 +194,6 @@ class CellRun:
         with self._cell_executes():
             return await said or ""
 
-    async def _add_tests(self) -> str:
-        source = suite_source(self.session.run, "cell")
-        return await self.cell_target.add_below(source, executing=self._executing)
-
     async def _explain(self, question: str, number: int) -> str:
         self._set_variables(await self.session.explain(number, question))
         self._show_record()
@@ -259,7 +255,8 @@ class CellRun:
                 self._args.var = [one for one in self._args.var if one != name]
                 return self._restart(task.form, f"Start a %%refine cell with --no-var {name}.")
             case "tests":
-                return self._add_tests()
+                source = suite_source(self.session.run, "cell")
+                return self.cell_target.add_below(source, executing=self._executing)
             case "back" if self._accepted and (ran := self._accepted.restore()):
                 self._tell(ran)
             case "ask":
@@ -439,7 +436,12 @@ class CellRun:
             self._magics.decided[self._key.cell] = self
         if event.reason is StopReason.ACCEPTED:
             place = run.ruling.destination if isinstance(run.ruling, Accept) else None
-            self._expect_cell(place)
+            if run.task.is_python:  # what its cell gives is compared at its first run
+                head = self.cell_target.head(place)
+                cell = AcceptedCell(self.shell, self.session, head, self.copies, self._tell)
+                if self._accepted:
+                    self._accepted.is_over = True
+                self._accepted = self._magics.expect(cell)
             self._inserting = asyncio.ensure_future(self._insert_accepted(place))
 
     def _set_variables(self, run: Run) -> None:
@@ -466,16 +468,6 @@ class CellRun:
     def copies(self) -> Copies:
         """What its texts are run on."""
         return self._options.variables.copies
-
-    def _expect_cell(self, place: Destination | None) -> None:
-        """Wait for the first run of the accepted text's cell."""
-        if not self.session.run.task.is_python:
-            return
-        head = self.cell_target.head(place)
-        cell = AcceptedCell(self.shell, self.session, head, self.copies, self._tell)
-        if self._accepted:
-            self._accepted.is_over = True
-        self._accepted = self._magics.expect(cell)
 
     def _tell(self, ran: Ran | None) -> None:
         """Keep what came of the accepted text's run, if anything, and show it."""

@@ -196,6 +196,8 @@ def make_run(
         )
     wish = "\n\n".join(filter(None, (source.wish, args.change)))
     text, hidden = request_of(args, source), names_of_judges(magics.shell, args, source)
+    visible, own = visible_names(magics.shell), [source.text]
+    own += [source.origin.source] if source.origin else []
     given = _given(magics, args) | {
         "criteria": options.split_list(args.criteria or ""),
         "language": source.language,
@@ -204,7 +206,7 @@ def make_run(
         "attempts": _attempts(magics, args, source, text),
         "lines": _lines_below(source.head, args.lines),
         "limits": options.limits(args),
-        "prompts": _prompts(args.prompts, visible_names(magics.shell)),
+        "prompts": _prompts(args.prompts, visible),
         "keeps": keeps,
         **more,
         "warnings": [*source.warnings, *more.get("warnings", ())],
@@ -212,8 +214,6 @@ def make_run(
     if args.cell and source.is_draft:
         given.setdefault("profile", "code")
     read = api.read_options(given)
-    visible, own = visible_names(magics.shell), [source.text]
-    own += [source.origin.source] if source.origin else []
     if not (source.is_draft or read.profile or form):
         read = replace(read, model=api.choose_models(read).model)
     profile = api.choose_profile(

@@ -298,9 +298,9 @@ async def read_cell(cell_id: str) -> Placed | None:
     return answer if answer and answer.text is not None else None
 
 
-async def keep_settings(values: Mapping[str, Any]) -> bool:
-    """Have JupyterLab keep settings of ours for later kernels; return whether it does."""
-    return (await _ask("settings", None, settings=values)).ok
+async def keep_settings(values: Mapping[str, Any]) -> None:
+    """Have JupyterLab keep settings of ours for later kernels, if it can."""
+    await _ask("settings", None, settings=values)
 
 
 async def _ask(op: str, cell_id: str | None, op_id: str = "", **more: Any) -> Placed:

@@ -65,7 +65,10 @@ async def start_fix(magics: Any, words: list[str], placeholder: Placeholder) -> 
         raise UsageError("No failed cell is known. Run the cell again, then %refine fix.")
     source = _read_source(failure, magics.shell)
     args.cell = args.cell or (failure.cell_id if is_cell_id(failure.cell_id) else None)
-    args.check = _with_run(args.check)
+    run = next((name for name in args.check if name.split()[:1] == ["run"]), "run")
+    others = [name for name in args.check if name != run]
+    # Prompts name the check, and recordings know them by their words.
+    args.check = [run if "decisive" in run else f"{run} decisive", *others]
     args.critique = args.critique or "never"  # the change is small, and the person reads it
     args.profile = args.profile or "code"
     lines, warnings = _ipython_lines(source.text), list[str]()
@@ -75,8 +78,11 @@ async def start_fix(magics: Any, words: list[str], placeholder: Placeholder) -> 
     if lines and not python_part(source.text).lines:  # it is not Python yet
         goal += "\n\nKeep these lines for IPython as they are:\n" + "\n".join(lines)
         warnings.append(f"Kept as they are, and never run by checks: {', '.join(lines)}")
-    # The user's own goal may ask for other names.
-    keeps = [] if args.goal else _names_to_keep(source.text, failure)
+    # A name like an undefined one may go, and the user's own goal may ask for others.
+    undefined = UNDEFINED.match(failure.summary)
+    misspelt = [undefined[1]] if undefined else []
+    defined = [] if args.goal else names_defined(source.text)
+    keeps = [name for name in defined if not difflib.get_close_matches(name, misspelt)]
     args.goal = f"{goal}\n\n{args.goal}" if args.goal else goal
     cells = [_traceback(failure, source.text)]
     near = _near_names(source.text, visible_names(magics.shell))
@@ -178,21 +184,7 @@ def _near_names(text: str, namespace: Mapping[str, Any]) -> list[str]:
     return near or (names[::-1] if unknown else [])
 
 
-def _names_to_keep(text: str, failure: Failure) -> list[str]:
-    """Return the names that a cell defines, without those like an undefined one."""
-    undefined = UNDEFINED.match(failure.summary)
-    misspelt = [undefined[1]] if undefined else []
-    return [n for n in names_defined(text) if not difflib.get_close_matches(n, misspelt)]
-
-
 # The check
-
-
-def _with_run(names: list[str]) -> list[str]:
-    own = next((name for name in names if name.split()[:1] == ["run"]), "run")
-    others = [name for name in names if name != own]
-    # Prompts name the check, and recordings know them by their words.
-    return [own if "decisive" in own else f"{own} decisive", *others]
 
 
 async def _rerun(

@@ -218,7 +218,11 @@ class Refine(Magics, Configurable):
         if cell is None:
             from ipyrefine.session import commands
 
-            return await commands.run_command(self, _split(line))
+            try:
+                typed = shlex.split(line)
+            except ValueError:
+                raise UsageError("A quote in the command is not closed.") from None
+            return await commands.run_command(self, typed)
 
         async def build(placeholder: Placeholder, look: bool) -> Any:
             from ipyrefine.notebook.cell_start import start_cell  # the first import takes a second
@@ -237,9 +241,9 @@ class Refine(Magics, Configurable):
         from ipyrefine.notebook import options
         from ipyrefine.session.commands import usage
 
-        if topic:
-            print(options.topic(topic))
-        elif magic == "%%refine":
+        if topic.strip():
+            print(options.topic(topic.strip()))
+        elif magic in ("", "%%refine"):
             print(_documentation())
         else:
             print(getdoc(self.look) if magic == "%%look" else usage())
@@ -361,13 +365,6 @@ def listen_for_setup(shell: Any) -> None:
     comm.get_comm_manager().register_target("ipyrefine.setup", opened)
 
 
-def _split(line: str) -> list[str]:
-    try:
-        return shlex.split(line)
-    except ValueError:
-        raise UsageError("A quote in the command is not closed.") from None
-
-
 def call_refine(lines: list[str]) -> list[str]:
     """Turn a `%%refine` or `%%look` cell into its call before IPython cleans up its lines.
 
@@ -391,7 +388,8 @@ def await_refine(lines: list[str]) -> list[str]:
 
     A question about the magics becomes a call that answers it, which no front-end has to page.
     """
-    lines = [_HELP.sub(_help, line) for line in lines]
+    answer = rf"{_MAGICS}.help('\g<magic>', '\g<topic>')"
+    lines = [_HELP.sub(answer, line) for line in lines]
     if not any(map(_CALL.match, lines)):
         return lines
     if can_await():
@@ -400,11 +398,6 @@ def await_refine(lines: list[str]) -> list[str]:
             for line in lines
         ]
     return [_CALL.sub(f"{_MAGICS}.finish(", line) for line in lines]
-
-
-def _help(asked: re.Match[str]) -> str:
-    topic = (asked["topic"] or "").strip()
-    return f"{_MAGICS}.help({asked['magic'] or '%%refine'!r}, {topic!r})"
 
 
 def _documentation() -> str:

@@ -44,18 +44,6 @@ _CONTRADICTIONS = (
 # What is typed behind an option
 
 
-_OFF = "off"
-
-
-def _parse_patience(text: str) -> int | str:
-    if text.lower() in (_OFF, "none"):
-        return _OFF
-    try:
-        return int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is neither a number nor off") from None
-
-
 def _parse_lines(text: str) -> tuple[int, int]:
     match = re.fullmatch(r"(\d{1,6})(?:-(\d{1,6}))?", text)
     if not match:
@@ -118,7 +106,6 @@ _READ: dict[str, Callable[[str], Any] | Sequence[str]] = {
     "effort": EFFORTS,
     "language": _parse_language,
     "lines": _parse_lines,
-    "patience": _parse_patience,
 }
 _REPEATED = ("var", "no_var", "check", "no_check")
 SETTINGS: Mapping[str, str] = _HELP["set"]
@@ -338,7 +325,7 @@ def limits(options: argparse.Namespace) -> Limits:
         UsageError: a value is out of its range.
     """
     named: dict[str, Any] = {
-        name: None if value == _OFF else value
+        name: None if name == "patience" and str(value).lower() in ("off", "none") else value
         for name in Limits.model_fields
         if (value := getattr(options, name, None)) is not None
     }

@@ -7,7 +7,9 @@ of the page that opened a comm for it. A key goes into the system's keyring or s
 
 import asyncio
 import contextvars
+import hashlib
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -18,7 +20,7 @@ from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from ipyrefine.core.actions import Fields
 from ipyrefine.core.ports import Message, Reply, Request
@@ -47,14 +49,6 @@ _OPENAI = "https://api.openai.com/v1"
 _SECONDS = 30.0  # of silence after which a test ends
 _WORDS = 40  # characters of a test's reply that are shown
 _NO_LIST = (404, 405, 501)  # what servers answer that list no models
-
-
-class Entry(NamedTuple):
-    """What the form's fields hold."""
-
-    url: str
-    model: str
-    key: Key
 
 
 class Setup(Host):
@@ -97,7 +91,7 @@ class Setup(Host):
         self.names: list[str] = []
         self.note, self.kind = "", "quiet"
         self.closed = self.in_keyring = self.has_key = False
-        self._tested: Entry | None = None
+        self._key, self._tested = Key(), ""  # what was entered when it last worked
         self._work: asyncio.Future[str] | None = None
         if running_loop():  # else nobody would wait for it
             self._looking = asyncio.ensure_future(self._look_for_key())
@@ -125,33 +119,30 @@ class Setup(Host):
         if action != "setup":
             return ""
         step = str(fields.get("step", ""))
-        texts = [" ".join(str(fields.get(name, "")).split()) for name in ("url", "model")]
-        entry = Entry(texts[0].rstrip("/") or _OPENAI, texts[1], Key(str(fields.get("key", ""))))
+        url, self.model = (" ".join(str(fields.get(name, "")).split()) for name in ("url", "model"))
+        self.url, self._key = url.rstrip("/") or _OPENAI, Key(str(fields.get("key", "")))
         if self._work:
             self._work.cancel()
-        self._work = asyncio.ensure_future(self._do(step, entry))
+        self._work = asyncio.ensure_future(self._do(step))
         return self._work
 
-    async def _do(self, step: str, entry: Entry) -> str:
-        self.url, self.model = entry.url, entry.model
+    async def _do(self, step: str) -> str:
+        steps = {"models": self._list, "test": self._test, "use": self._use}
         try:
             match step:
                 case "look" | "close":
                     await self._end(step)
                 case "local":
                     await self._use_embedded()
-                case "models":
-                    await self._list(_checked(entry))
-                case "test":
-                    await self._test(_checked(entry))
-                case "use":
-                    await self._use(_checked(entry))
+                case _ if step in steps:
+                    self._check()
+                    await steps[step]()
         except RefineError as error:
             said = str(error)
             if isinstance(error, AccessDenied) and error.status in (0, 401):
-                said = f"{entry.url} needs a key. Paste it into the form."
-                if entry.key() or self.has_key:
-                    said = f"{entry.url} doesn't accept the key. Paste another one."
+                said = f"{self.url} needs a key. Paste it into the form."
+                if self._key() or self.has_key:
+                    said = f"{self.url} doesn't accept the key. Paste another one."
             self._say(said, "bad")
         return ""
 
@@ -211,20 +202,30 @@ class Setup(Host):
 
     # A server
 
-    def _connect(self, entry: Entry) -> OpenAIModel:
-        address = self._addresses.get(entry.url, entry.url)
+    def _check(self) -> None:
+        """Refuse what stands in a field where it does not belong; take a key as it is sent."""
+        if "@" in self.url:
+            raise UsageError("Leave user and password out of the address: it is shown and kept.")
+        if has_known_form(self.model):
+            raise UsageError("The model's name looks like a key. Put the key into its own field.")
+        self._key = Key(self._key().removeprefix("Bearer ").strip())
+        if re.search(r"[^!-~]", self._key()):
+            raise UsageError("The key holds spaces or characters that no key has. Paste it again.")
+
+    def _connect(self) -> OpenAIModel:
+        address = self._addresses.get(self.url, self.url)
         name = self._magics.api_key_env
         configured = name if address == self._magics.base_url else ""
         return OpenAIModel(
-            entry.model,
+            self.model,
             base_url=address,
-            api_key=entry.key if entry.key() else lambda: os.environ.get(configured, ""),
+            api_key=self._key if self._key() else lambda: os.environ.get(configured, ""),
             timeout=_SECONDS,
             max_retries=0,
         )
 
-    async def _list(self, entry: Entry) -> None:
-        server, typed, self.names = self._connect(entry), entry.model.lower(), []
+    async def _list(self) -> None:
+        server, typed, self.names = self._connect(), self.model.lower(), []
         self._say(f"Asking {server.base_url} for its models…")
         try:
             self.names = await server.list_models()
@@ -235,44 +236,47 @@ class Setup(Host):
             case []:
                 self._say(f"{server.base_url} lists no models. Type the model's name.")
             case [name]:
-                self._fill(entry.url, name)
+                self._fill(self.url, name)
                 self._say(f"It has one model, {name}.")
             case names:
                 if not any(typed in name.lower() for name in names):
-                    self._fill(entry.url, "")  # the page would offer none of them
+                    self._fill(self.url, "")  # the page would offer none of them
                 self._say(f"{len(names):,} models. Choose one.")
 
-    async def _test(self, entry: Entry) -> None:
-        if not entry.model:
-            await self._list(entry)
-            entry = entry._replace(model=self.model)
-            if not entry.model:
-                return
-        server, start = self._connect(entry), time.monotonic()
-        self._say(f"Asking {entry.model}…")
+    async def _test(self) -> None:
+        if not self.model:
+            await self._list()
+        if not self.model:
+            return
+        server, start = self._connect(), time.monotonic()
+        self._say(f"Asking {self.model}…")
         question = Message(role="user", content="Answer with one word: OK")
         words = ""
         async for item in server.stream(Request(messages=(question,), max_tokens=64)):
             if isinstance(item, Reply):
                 words = " ".join(item.text.split())
-        if len(entry.key()) >= LEAST_SECRET:
-            words = words.replace(entry.key(), "…")
+        if len(self._key()) >= LEAST_SECRET:
+            words = words.replace(self._key(), "…")
         said = f"“{words[:_WORDS]}”" if words else "without words"
-        self._tested = entry
-        self._say(f"{entry.model} answered {said} in {time.monotonic() - start:.1f} s.", "good")
+        self._tested = self._entered
+        self._say(f"{self.model} answered {said} in {time.monotonic() - start:.1f} s.", "good")
 
-    async def _use(self, entry: Entry) -> None:
-        tested = self._tested
-        if tested is None or (*tested[:2], tested.key()) != (*entry[:2], entry.key()):
-            self._tested = None
-            await self._test(entry)
-        if self._tested is None:  # it listed the models to choose from
+    @property
+    def _entered(self) -> str:
+        """What the fields hold, so that it can be compared and not be read."""
+        entered = "\n".join((self.url, self.model, self._key()))
+        return hashlib.sha256(entered.encode()).hexdigest()
+
+    async def _use(self) -> None:
+        if self._tested != self._entered:
+            self._tested = ""
+            await self._test()
+        if not self._tested:  # it listed the models to choose from
             return
-        entry = self._tested
-        if entry.key():
-            await asyncio.to_thread(keep_key, self._connect(entry).base_url, entry.key)
+        if self._key():
+            await asyncio.to_thread(keep_key, self._connect().base_url, self._key)
             self._magics.api_key_env = ""  # it would win
-        await self._set(entry.model, entry.url)
+        await self._set(self.model, self.url)
 
     async def _set(self, model: str, url: str) -> None:
         """Have this kernel use a model, and JupyterLab remember it for later ones."""
@@ -301,22 +305,6 @@ def _shown(address: str) -> str:
 
 def _weights_file() -> Path:
     return weights.model_dir() / weights.WEIGHTS[weights.DEFAULT].file
-
-
-def _checked(entry: Entry) -> Entry:
-    """Return what was entered, with a key as it is sent.
-
-    Raises:
-        UsageError: something stands in a field where it does not belong.
-    """
-    if "@" in entry.url:
-        raise UsageError("Leave user and password out of the address: it is shown and kept.")
-    if has_known_form(entry.model):
-        raise UsageError("The model's name looks like a key. Put the key into its own field.")
-    key = entry.key().removeprefix("Bearer ").strip()
-    if not key.isascii() or not key.isprintable() or " " in key:
-        raise UsageError("The key holds spaces or characters that no key has. Paste it again.")
-    return entry._replace(key=Key(key))
 
 
 # The form alone

@@ -441,13 +441,6 @@ def budget_left(run: Run) -> str:
 # The run
 
 
-def has_scores(run: Run) -> bool:
-    """Return True if an evaluator or a user's function scores the texts of a run."""
-    said = [one.judgement for one in run.iterations if one.judgement]
-    scores = has_evaluator(run) and (not said or any(one.score is not None for one in said))
-    return scores or any(e.basis == "function" for one in run.iterations for e in one.evidence)
-
-
 def lenient_evaluator(run: Run) -> str:
     """Return a caution where the writer alone evaluates its own texts; else nothing."""
     setup = run.setup
@@ -539,7 +532,9 @@ def sees(names: Sequence[str]) -> str:
 
 def settings(run: Run) -> list[str]:
     """Return a run's profile, models, checks, limits and forecast as phrases."""
-    setup = run.setup
+    setup, judged = run.setup, [one.judgement for one in run.iterations if one.judgement]
+    scores = has_evaluator(run) and (not judged or any(one.score is not None for one in judged))
+    scores = scores or any(e.basis == "function" for one in run.iterations for e in one.evidence)
     parts = [f"profile {run.task.profile}"]
     parts += [f"language {run.task.language_name}"] if run.task.is_foreign else []
     parts += [model_name(setup.model)] if setup.model else []
@@ -547,10 +542,11 @@ def settings(run: Run) -> list[str]:
     parts += [f"read by {model_name(setup.judge, '')}"] if other else []
     parts += ["evaluated by its writer"] if lenient_evaluator(run) else []
     parts += [f"checks {', '.join(setup.checks)}"] if setup.checks else []
-    parts += [f"target {score(run.limits.target)}"] if has_scores(run) else []
+    parts += [f"target {score(run.limits.target)}"] if scores else []
     parts += [bounds(run)]
     *_, revision = forecast(run)
-    return [*parts, f"≈ {count(_round_up(revision), 'token')} per further revision"]
+    step = 10 ** max(0, len(str(revision)) - 2)  # an estimate should not look like a count
+    return [*parts, f"≈ {count(-(-revision // step) * step, 'token')} per further revision"]
 
 
 def bounds(run: Run) -> str:
@@ -563,12 +559,6 @@ def bounds(run: Run) -> str:
     parts += [count(number, noun) for number, noun in tokens if number is not None]
     parts += [cost(budget.cost)] if budget.cost is not None else []
     return f"at most {', '.join(parts)}"
-
-
-def _round_up(number: int) -> int:
-    """Round up to two significant digits: an estimate should not look like a count."""
-    step: int = 10 ** max(0, len(str(number)) - 2)
-    return -(-number // step) * step
 
 
 def sharing_phrase(sharing: Sharing) -> str:
