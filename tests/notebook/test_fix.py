@@ -109,15 +109,6 @@ def test_a_fix_that_runs_is_not_judged_and_says_what_it_no_longer_does(book, rep
     assert [one.words for one in actionable(run)] == [remark] * bool(remark)
 
 
-def test_an_attempt_that_fails_as_the_cell_does_is_not_progress_and_another_error_is(book):
-    book.fail(*(f"{BROKEN}\nprint({number})" for number in range(3)))
-    run = book.fix("-n 3 --patience 2")
-    assert run.stop_reason is StopReason.PLATEAU
-    assert (run.text, len(run.iterations)) == (BROKEN, 3)
-    book.reply("total = nope", "total = 1\nprint(nope)", "total = 1\n1 / 0", FIXED)
-    assert runs(book.fix("-n 4 --patience 1"))
-
-
 def test_a_text_that_drops_a_name_of_the_cells_fails(book):
     """Cells below may need it, and code that is cut short runs well."""
     book.run(SETUP)

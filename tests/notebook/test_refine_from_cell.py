@@ -1,6 +1,5 @@
 """`%%refine --set cell`, `--lines` and `--again` in a shell whose front-end names its cells."""
 
-import asyncio
 import contextlib
 import sqlite3
 from collections.abc import Iterator
@@ -13,7 +12,6 @@ from ipyrefine import api
 from ipyrefine.errors import NoModel, UsageError
 from ipyrefine.journal import writer
 from ipyrefine.journal.store import Journal
-from ipyrefine.providers.scripted import ScriptedModel
 
 CODE = "def inc(n):\n    return n + 1"
 WRONG = CODE.replace("+ 1", "+ 2")
@@ -214,17 +212,6 @@ def test_each_press_of_the_button_asks_and_its_cell_is_known_by_it(front):
     assert front.asked > asked
 
 
-@pytest.mark.parametrize("journal", ["", " --set journal=no"])
-def test_a_run_asked_for_anew_counts_from_then_on(front, journal):
-    cell = CELL.replace("-n 1", f"-n 1{journal}")
-    front.run(cell)
-    front.accept()
-    front.run(cell.replace("-n 1", "-n 1 --again"))
-    asked = front.asked
-    front.run(cell)  # the latest run of this cell is not decided
-    assert front.asked > asked
-
-
 def test_a_fresh_kernel_knows_it_from_the_journal_and_can_go_on(front):
     front.run(CELL)
     front.accept()
@@ -312,31 +299,6 @@ def test_a_run_starts_again_as_the_other_kind_with_the_same_options(front):
     assert (run.task.text, run.setup.checks) == (before.task.text, before.setup.checks[:1])
     assert (run.limits.seed, run.limits.max_revisions) == (7, 0)
     assert [one.run.task.form for one in map(Journal().get, ("1", "2"))] == ["code", "prose"]
-
-
-def test_a_run_that_is_switched_while_its_cell_runs_keeps_the_cell_until_the_other_stops(
-    front, monkeypatch
-):
-    forms = []
-
-    class Silent(ScriptedModel):
-        """Says nothing to a request for code; a click comes while the user waits for it."""
-
-        async def stream(self, request: Any) -> Any:
-            cell = front.magics.latest
-            forms.append(cell.session.run.task.form)
-            if forms[-1] == "code":
-                await cell.act("switch", {})
-                await cell.act("switch", {})  # an impatient one
-                await asyncio.Event().wait()
-            async for one in super().stream(request):
-                yield one
-
-    model = Silent(["<text>\nTwice as many.\n</text>"])
-    monkeypatch.setattr(api, "choose_model", lambda *_, **__: model)
-    front.run(KIND.format(""))
-    assert forms == ["code", "prose"]
-    assert (front.last.task.form, front.last.text) == ("prose", "Twice as many.")
 
 
 def test_a_switched_text_does_not_take_the_place_of_the_cell_that_asked_for_the_other_kind(front):

@@ -27,23 +27,6 @@ from ipyrefine.session.record import shorten
 BARE = Setup(task=Task(text="Write."))
 
 
-def without_folds(html):
-    innermost = re.compile("<details[^>]*>(?:(?!<details).)*?</details>", re.DOTALL)
-    while innermost.search(html):
-        html = innermost.sub("", html)
-    return html
-
-
-def test_the_record_shows_verdict_basis_difference_and_text_open(make_run, read_html):
-    html = record_html(make_run(form="prose"))
-    unfolded = without_folds(html)
-    text = read_html(unfolded).text
-    assert text.index("✓ PASS") < text.index("examples passed") < text.index("the revised")
-    assert "<button" not in html
-    folded = read_html(html).text.partition("Checks")[2]
-    assert folded.index("Draft") < folded.index("Revision 1") < folded.index("Revision 2")
-
-
 def test_what_the_critic_asks_stands_once_in_words(make_run):
     run = make_run()
     asked = run.iterations[0].replace(results={"q1": Result(passed=False)})

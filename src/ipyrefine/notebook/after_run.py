@@ -26,6 +26,7 @@ from ipyrefine.sandbox.sandbox import HASH_SEED
 from ipyrefine.session.session import Session
 
 _MAX_NAMES = 20
+_HIDDEN = re.compile(rf"_|(?:{IPYTHON.pattern})\Z")
 _ELSEWHERE, _NO_VALUE = re.compile(r"\s*%%timeit\b"), re.compile(r"\s*%%(?:capture|prun)\b")
 
 
@@ -72,13 +73,12 @@ class AcceptedCell:
         self._answers = not silent
         taken = copies.taken(self._code)
         self._moment = taken.moment if taken else None
-        self._moved = False
         if changed := taken.folder.changed() if taken else []:
             self._tell(Ran(iteration=self._text.number, how="moved", files=tuple(changed)))
         # While it runs, and nothing ran before.
         self._before: tuple[Held, ...] = ()
         self._new: list[str] = []
-        self._runs = self._has_run = False
+        self._has_run = False
         self.old: dict[str, Any] = {}
 
     @property
@@ -95,37 +95,24 @@ class AcceptedCell:
 
     def begin(self, source: str) -> None:
         """Take note of a cell that is about to run."""
-        if self.is_over or self._runs:
+        if self.is_over:
             return
-        if self._has_run:
-            if not is_ours(source):
-                self.is_over = True
-                self.old.clear()
-                self._tell(None)
-            return
-        if source.strip() not in self._sources:
-            return
-        self._runs = True
-        if self._shown is None:
+        if self._has_run and not is_ours(source):
+            self.is_over = True
+            self.old.clear()
+            self._tell(None)
+        elif source.strip() in self._sources and self._shown is None and not self._has_run:
             self._new = [name for name in self._binds if name not in self._space]
-            self.old = {name: self._space[name] for name in self._names()}
+            names = dict.fromkeys([*self._binds, *names_in_code(self._code)])
+            known = [n for n in names if n in self._space and not _HIDDEN.match(n)]
+            self.old = {name: self._space[name] for name in known[:_MAX_NAMES]}
             self._before = hold(self.old)
-        else:
-            cells = self._shell.history_manager.input_hist_raw
-            since = None if self._moment is None else cells[self._moment :]
-            self._moved = since is None or not all(map(is_ours, since))
-
-    def _names(self) -> list[str]:
-        """Return the names of the notebook that the text binds or uses."""
-        names = dict.fromkeys([*self._binds, *names_in_code(self._code)])
-        known = [n for n in names if n in self._space and n[:1] != "_" and not IPYTHON.fullmatch(n)]
-        return known[:_MAX_NAMES]
 
     def end(self, result: Any) -> None:
         """Compare, where the cell that has run is the text's."""
-        if not self._runs or result.info.raw_cell.strip() not in self._sources:
+        if self.is_over or self._has_run or result.info.raw_cell.strip() not in self._sources:
             return
-        self._runs, self._has_run = False, True
+        self._has_run = True
         error = result.error_before_exec or result.error_in_exec
         if self._shown is None:
             self._tell_effects(error)
@@ -133,14 +120,21 @@ class AcceptedCell:
         self.is_over = True
         if not isinstance(error, Exception | None):  # an interrupt, or an exit
             return
-        if self._moved:
+        cells = self._shell.history_manager.input_hist_raw
+        since = [""] if self._moment is None else cells[self._moment :]
+        if not all(is_ours(one) or one.strip() in self._sources for one in since):
             self._tell(Ran(iteration=self._text.number, how="moved"))
             return
         answer = {"": result.result} if self._answers else {}
         names = [one.name for one in self._shown.held if one.name in self._space]
         now = hold({**answer, **{name: self._space[name] for name in names}})
         shown = [one for one in self._shown.held if one.name or self._answers]
-        found = self._differ(self._shown, shown, error, now)
+        before = self._shown.faults[0].raised if self._shown.faults else ""
+        found: tuple[Difference, ...] = ()
+        if raised_type(error) != before:
+            found = (Difference(kind="raised", shown=before, now=raised_words(error)),)
+        elif not error:
+            found = (*after.differ(shown, now), *_differ_in_files(self._shown))
         differs = any(one.kind != "order" for one in found)
         there = {one.name for one in now}
         count = sum(one.tells for one in shown if one.name in there)
@@ -162,18 +156,6 @@ class AcceptedCell:
             self._tell(ran)
             return
         self._again = loop.create_task(self._tell_if_steady(ran, shown, taken.files))
-
-    def _differ(
-        self,
-        evidence: Result,
-        shown: list[Held],
-        error: Exception | None,
-        now: tuple[Held, ...],
-    ) -> tuple[Difference, ...]:
-        before = evidence.faults[0].raised if evidence.faults else ""
-        if raised_type(error) != before:
-            return (Difference(kind="raised", shown=before, now=raised_words(error)),)
-        return () if error else (*after.differ(shown, now), *_differ_in_files(evidence))
 
     async def _tell_if_steady(self, ran: Ran, shown: list[Held], files: Mapping[str, Any]) -> None:
         """Run the text once more on what it was run on, and tell what does not vary by itself."""

@@ -169,14 +169,11 @@ class CellRun:
             Interrupted: the user interrupted the cell.
             RefineError: what ended the run early.
         """
-        await self._steer(lambda: self.decide(decision), shown=not isinstance(decision, Accept))
+        self.decide(decision)
+        await self._steer(shown=not isinstance(decision, Accept))
 
-    async def _steer(
-        self, act: Callable[[], Awaitable[str | None] | None], *, shown: bool = True
-    ) -> None:
+    async def _steer(self, *, shown: bool = True) -> None:
         with self._cell_executes():
-            if waits := act():
-                await waits
             if shown and self._uses_panel and self.panel is None:
                 self._open_panel(Placeholder())
             await self.session.go()
@@ -189,7 +186,8 @@ class CellRun:
         if isinstance(said, str):
             return said
         if action == "switch":
-            await self._steer(lambda: said)
+            await said
+            await self._steer()
             return ""
         with self._cell_executes():
             return await said or ""

@@ -24,7 +24,7 @@ TIMEOUT = 8.0  # seconds; a page without our half answers at once, a busy one ma
 _HEARS_COMMS = (7, 4)  # the first ipykernel that handles comm messages while a cell awaits
 
 # nbformat's own pattern. VS Code sends a URI here, which names no cell of the notebook's file.
-_CELL_ID = r"^[a-zA-Z0-9_-]{1,64}$"
+CELL_ID = r"^[a-zA-Z0-9_-]{1,64}$"
 
 
 class Origin(NamedTuple):
@@ -190,7 +190,7 @@ def source_cell_id() -> str | None:
 
 def is_cell_id(value: object) -> TypeGuard[str]:
     """Return True if a value is the id of a cell in the notebook's file."""
-    return isinstance(value, str) and re.fullmatch(_CELL_ID, value) is not None
+    return isinstance(value, str) and re.fullmatch(CELL_ID, value) is not None
 
 
 def source_cell_text() -> str | None:
@@ -251,7 +251,7 @@ class Placed(Record):
     model_config = ConfigDict(extra="ignore")  # a page says more
 
     how: Literal["inserted", "replaced", "already", "read", "refused", "unavailable"]
-    cell_id: str | None = Field(default=None, pattern=_CELL_ID)
+    cell_id: str | None = Field(default=None, pattern=CELL_ID)
     reason: str = ""
     text: str | None = None
     errors: tuple[dict[str, str], ...] = ()

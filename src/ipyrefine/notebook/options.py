@@ -23,7 +23,7 @@ from ipyrefine.core.languages import pygments_name
 from ipyrefine.core.model import Budget, Limits
 from ipyrefine.core.prompts import APPENDED, PLACES
 from ipyrefine.errors import UsageError, did_you_mean
-from ipyrefine.notebook.cell_target import is_cell_id
+from ipyrefine.notebook.cell_target import CELL_ID
 
 _HELP = tomllib.loads(Path(__file__).with_name("help.toml").read_text("utf-8"))
 EXAMPLES: str = _HELP["examples"]
@@ -44,30 +44,15 @@ _CONTRADICTIONS = (
 # What is typed behind an option
 
 
-def _parse_lines(text: str) -> tuple[int, int]:
-    match = re.fullmatch(r"(\d{1,6})(?:-(\d{1,6}))?", text)
-    if not match:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a range of lines like 3-7")
-    return int(match[1]), int(match[2] or match[1])
+def _matching(pattern: str, otherwise: str, read: Callable[[str], Any] = str) -> Any:
+    """Return what reads a text of a form, or else says so; ``{}`` is the text, quoted."""
 
+    def parse(text: str) -> Any:
+        if not re.fullmatch(pattern, text):
+            raise argparse.ArgumentTypeError(otherwise.format(repr(text)))
+        return read(text)
 
-def _parse_cell_id(text: str) -> str:
-    if not is_cell_id(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a cell's id.")
-    return text
-
-
-def _parse_variable(text: str) -> str:
-    """Return the name of an environment variable, which is never quoted: it may be a key."""
-    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", text):
-        raise argparse.ArgumentTypeError("it takes the name of a variable, not a key.")
-    return text
-
-
-def _parse_count(text: str) -> int:
-    if text.isdecimal() and int(text) <= 50:
-        return int(text)
-    raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to 50")
+    return parse
 
 
 def split_list(text: str) -> tuple[str, ...]:
@@ -88,6 +73,7 @@ def _parse_language(text: str) -> str:
 # The options
 
 
+_COUNT = _matching("[0-9]|[1-4][0-9]|50", "{} is not a number from 0 to 50", int)
 # How values are read, of options and of settings: by a function, or as one of these words.
 _READ: dict[str, Callable[[str], Any] | Sequence[str]] = {
     **dict.fromkeys(("max_revisions", "max_tokens", "min_findings", "seed"), int),
@@ -97,15 +83,20 @@ _READ: dict[str, Callable[[str], Any] | Sequence[str]] = {
         for limit in ("base", "critique", "memory", "revise")
     },
     **dict.fromkeys(("journal", "quiet", "unconfined"), ("yes", "no")),
-    "above": _parse_count,
-    "api_key_env": _parse_variable,
+    "above": _COUNT,
+    # Never quoted: it may be a key.
+    "api_key_env": _matching(r"[A-Za-z_][A-Za-z0-9_]*", "it takes a variable's name, not a key."),
     "apply": ("ask", "insert", "replace", "none"),
     "as": ("task",),
-    "cell": _parse_cell_id,
-    "context": _parse_count,
+    "cell": _matching(CELL_ID, "{} is not a cell's id."),
+    "context": _COUNT,
     "effort": EFFORTS,
     "language": _parse_language,
-    "lines": _parse_lines,
+    "lines": _matching(
+        r"\d{1,6}(-\d{1,6})?",
+        "{} is not a range of lines like 3-7",
+        lambda text: (int(text.partition("-")[0]), int(text.rpartition("-")[2])),
+    ),
 }
 _REPEATED = ("var", "no_var", "check", "no_check")
 SETTINGS: Mapping[str, str] = _HELP["set"]

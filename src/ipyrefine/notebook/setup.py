@@ -133,7 +133,15 @@ class Setup(Host):
                 case "look" | "close":
                     await self._end(step)
                 case "local":
-                    await self._use_embedded()
+                    if find_spec("xllamacpp") is None:
+                        raise NoModel(
+                            'The local model needs a package. Run %pip install "ipyrefine[local]", '
+                            "then press the button again."
+                        )
+                    if self.size:
+                        await self._pull()
+                    await asyncio.to_thread(weights.find, weights.DEFAULT)  # or it is damaged
+                    await self._set(weights.DEFAULT, "")
                 case _ if step in steps:
                     self._check()
                     await steps[step]()
@@ -164,17 +172,6 @@ class Setup(Host):
         self._magics.forms.discard(self)
 
     # The embedded model
-
-    async def _use_embedded(self) -> None:
-        if find_spec("xllamacpp") is None:
-            raise NoModel(
-                'The local model needs a package. Run %pip install "ipyrefine[local]", then '
-                "press the button again."
-            )
-        if self.size:
-            await self._pull()
-        await asyncio.to_thread(weights.find, weights.DEFAULT)  # raises where it is damaged
-        await self._set(weights.DEFAULT, "")
 
     async def _pull(self) -> None:
         """Fetch the weights in a process of its own, which ends with this task."""

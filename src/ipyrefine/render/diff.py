@@ -278,10 +278,11 @@ def line_of(text: str, quote: str) -> int | None:
     """
     lines, quote = plain(text).split("\n"), quote.strip("' ")
 
-    def is_above(number: int) -> bool:
-        return contains_quote("\n".join(lines[: number + 1]), quote, near=False)
-
-    found = bisect_left(range(len(lines)), True, key=is_above)
+    found = bisect_left(
+        range(len(lines)),
+        True,
+        key=lambda n: contains_quote("\n".join(lines[: n + 1]), quote, near=False),
+    )
     return found if found < len(lines) and re.search(r"\w", quote) else None
 
 

@@ -300,7 +300,11 @@ def _text_context(run: Run, view: View, about: Iteration, basis: str) -> dict[st
     other = about.parent
     old = None if other is None else run.iterations[other].text
     open_ = [one for one in run.cells(about) if one.is_open and one.point.place]
-    pinned = _pin(run, about, open_) if form == "prose" else {}
+    pinned: dict[int, list[Line]] = {}  # what prose misses, by the line below which it belongs
+    for one in open_ if form == "prose" else ():
+        place = line_of(about.text, one.point.place)
+        if place is not None and one.actionable:
+            pinned.setdefault(place, []).append(blocks.point_line(run, about, one.point))
     own, account = blocks.outputs(about.evidence), blocks.account(run, about)
     data = blocks.data_questions(run, about)
     grid = blocks.checks(run, about, view.waiting, every="texts" in view.folds)
@@ -328,16 +332,6 @@ def _text_context(run: Run, view: View, about: Iteration, basis: str) -> dict[st
         "asks_told": basis and any(one.startswith(basis) for one in said),
         "to_check": (data or lost) and not say.running(run),
     }
-
-
-def _pin(run: Run, about: Iteration, found: Iterable[Cell]) -> dict[int, list[Line]]:
-    """Return what prose misses by the line below which it belongs."""
-    pinned: dict[int, list[Line]] = {}
-    for one in found:
-        place = line_of(about.text, one.point.place)
-        if place is not None and one.actionable:
-            pinned.setdefault(place, []).append(blocks.point_line(run, about, one.point))
-    return pinned
 
 
 def _stretches(

@@ -275,16 +275,10 @@ def receipt(run: Run) -> Words:
     text, said, (ran, differs) = run.chosen, verdict(run, run.chosen), ran_words(run)
     judged = text is not None and text.verdict is not None
     taken = run.stop_reason is StopReason.ACCEPTED and judged and not run.setup.is_look
-    parts = ["accepted" * taken, seconds(run.seconds) if run.seconds else ""]
-    if differs:
-        parts.insert(0, ran)
-    else:  # what it gave says more than that nobody found anything
-        parts = [
-            said.line * (not (ran and said.label.hollow)),
-            parts[0],
-            ran,
-            parts[1],
-        ]
+    # What it gave says more than that nobody found anything.
+    line = said.line * (not (ran and said.label.hollow))
+    parts = [ran, "accepted" * taken] if differs else [line, "accepted" * taken, ran]
+    parts += [seconds(run.seconds)] if run.seconds else []
     label = Label("⚠", "DIFFERS NOW THAT IT RAN", "warn") if differs else said.label
     return Words(label, " · ".join(filter(None, parts)))
 
