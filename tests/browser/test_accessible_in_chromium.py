@@ -75,7 +75,7 @@ def pages() -> dict[str, str]:
         "details": (AVERAGE, View(folds=frozenset({"details", "texts"}))),
         "running": (
             MAIL.replace(stage=Stage.REVISE, stop_reason=None),
-            View(streaming="text", under_way=2),
+            View(streaming="text"),
         ),
         "accepted": (
             MAIL.replace(stop_reason=StopReason.ACCEPTED),

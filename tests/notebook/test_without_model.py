@@ -232,13 +232,6 @@ def test_a_panel_has_the_words_of_looking_and_runs_the_cell_itself(shell):
     assert html.count('data-action="continue"') == 1
 
 
-def test_a_panel_offers_to_run_no_words(shell):
-    look(shell, f"%%refine --draft -n 0\n{LATE}")
-    shown = read_panel(shell.user_ns["refined_run"])
-    assert "NOT RUN This is text, not code: there is nothing to run" in shown
-    assert "Run it" not in shown
-
-
 def test_the_receipt_of_a_look_says_what_was_seen(shell):
     look(shell, "%%refine --draft -n 0\n1 + 1")
     look(shell, "%refine accept none")

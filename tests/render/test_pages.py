@@ -7,7 +7,7 @@ from kit import question
 from png import PNG, picture
 from states import make, ten_texts
 
-from ipyrefine.core.events import Stopped
+from ipyrefine.core.events import StageStarted, Stopped
 from ipyrefine.core.model import (
     Figure,
     Outcome,
@@ -21,10 +21,19 @@ from ipyrefine.core.model import (
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.table import Point, Result
 from ipyrefine.render.html import View, panel_parts, record_html
+from ipyrefine.render.progress import Progress
 from ipyrefine.render.terminal import details_text, event_text, record_text
 from ipyrefine.session.record import shorten
 
 BARE = Setup(task=Task(text="Write."))
+
+
+def after(seconds, stage, number):
+    """Return the progress of a stage that has taken so long."""
+    now = iter([0.0] * 2)
+    progress = Progress(lambda: next(now, seconds))
+    progress.take(StageStarted(stage=stage, iteration=number))
+    return progress
 
 
 def test_what_the_critic_asks_stands_once_in_words(make_run):
@@ -46,7 +55,7 @@ def test_what_the_critic_asks_stands_once_in_words(make_run):
 
 def test_the_header_of_a_running_run_names_its_stage_and_has_one_clock(make_run, read_words):
     run = make_run().model_copy(update={"stop_reason": None, "stage": "judge"})
-    html = panel_parts(run, View(seconds=12.0, under_way=2))["top"]
+    html = panel_parts(run, View(progress=after(0.0, "judge", 2)))["top"]
     text = read_words(html)
     assert text.startswith("Evaluating")
     assert "revision 2 of 4 · 12 s" in text
@@ -62,7 +71,7 @@ def test_a_text_that_ran_is_there_to_be_used_while_a_critic_reads_it():
     text = Iteration(number=0, text="def twice(n):\n    return 2 * n", evidence=(ran,))
     setup = BARE.replace(model="gpt", judge="gpt")
     run = Run(setup=setup, iterations=(text,), stage="critique")
-    parts = panel_parts(run, View(stage_seconds=18))
+    parts = panel_parts(run, View(progress=after(18.0, "critique", 0)))
     said = ("RUNS", "not read yet", "1 of 1 example", "is reading")
     assert [one for one in said if one not in parts["top"]] == []
     assert parts["top"].index("Accept") < parts["top"].index("Stop")

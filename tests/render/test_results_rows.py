@@ -75,14 +75,6 @@ def two_of(first: Result, second: Result) -> Run:
     return run.replace(iterations=(*run.iterations, other))
 
 
-def test_a_rival_result_says_which_text_gives_it(read_words):
-    for gives, said in (("None", "None"), ("raises KeyError", "KeyError")):
-        other = RIVAL.replace(gives=gives, rivals=("0",))
-        told = read_words(live(two_of(RIVAL.replace(rivals=(gives,)), other)))
-        assert "the draft: 0" in told
-        assert f"revision 1: {said}" in told
-
-
 @pytest.mark.parametrize(
     ("right", "marks"), [("0", "✓✗"), ("None", "✗✓"), ("7", "✗✗"), ("0.0", "✓✗")]
 )

@@ -4,14 +4,13 @@ import time
 
 import pytest
 from kit import question
-from states import STATES
 
 from ipyrefine.core.events import RunStarted, StageStarted, Stopped, TextDelta
 from ipyrefine.core.model import Setup, StopReason, Task
 from ipyrefine.core.run import Run
 from ipyrefine.core.table import Result
 from ipyrefine.render import say
-from ipyrefine.render.terminal import cells, event_text, record_text, wrap
+from ipyrefine.render.terminal import cells, event_text, wrap
 
 BARE = Run.begin(Setup(task=Task(text="Write.")))
 
@@ -90,17 +89,6 @@ def test_wrapping_keeps_words_and_breaks_only_what_cannot_fit():
     assert wrap("one two three four five six", 20) == ["one two three four", "five six"]
     assert wrap("x" * 45, 20, "- ", "  ") == ["- " + "x" * 18, "  " + "x" * 18, "  " + "x" * 9]
     assert wrap("漢" * 15, 20) == ["漢" * 10, "漢" * 5], "wide characters count twice"
-
-
-@pytest.mark.parametrize(("run", "first"), [
-    (STATES["question"], "q1? What"), (STATES["one to check"], "f1? 17"),
-    (STATES["function"], "1? average"),
-])  # fmt: skip
-def test_a_line_goes_on_below_its_first_word(run, first):
-    shown = record_text(run, 44).split("\n")
-    [at] = [n for n, one in enumerate(shown) if one.lstrip().startswith(first)]
-    indent = len(shown[at + 1]) - len(shown[at + 1].lstrip())
-    assert indent == shown[at].index(first.split()[1])
 
 
 @pytest.mark.parametrize("line", [

@@ -16,7 +16,7 @@ from ipyrefine.core.sharing import fault_sentence, is_type
 from ipyrefine.core.syntax import try_parse
 from ipyrefine.core.table import Result
 from ipyrefine.errors import CheckNotRun, UsageError
-from ipyrefine.kernel.magics import has_python_beside_magics, python_part
+from ipyrefine.kernel.magics import python_part
 from ipyrefine.kernel.names import names_defined, names_in_draft
 from ipyrefine.kernel.redaction import redact, secret_values
 from ipyrefine.kernel.variables import UNDEFINED
@@ -132,11 +132,7 @@ def _read_source(failure: Failure, shell: Any) -> CellSource:
         raise UsageError(f"A {name} cell can't be fixed: checks run Python only.")
     if not source.is_draft:
         raise UsageError("The cell holds words, not code. Put %%refine above them.")
-    part = python_part(source.text)
-    rest = [line.strip()[:1] for line in source.text.splitlines() if line.strip()]
-    if (part.lines and not has_python_beside_magics(source.text)) or (
-        not part.lines and _ipython_lines(source.text) and {*rest} <= {"%", "!", "#"}
-    ):
+    if {line.strip()[:1] for line in source.text.splitlines()} <= {"", "%", "!", "#"}:
         raise UsageError(
             "The cell holds only lines for IPython, which checks don't run. Fix it by hand."
         )

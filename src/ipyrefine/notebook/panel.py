@@ -103,7 +103,7 @@ class Panel:
         self._parts: dict[str, str] = {}
         self._origin: dict[str, Any] | None = None  # what it was at the last stop
         self._told: dict[str, Any] | None = None  # what the pages know of it
-        self._updated = self._sent = clock()
+        self._sent = clock()
         self._pending: asyncio.Handle | None = None
         self._listening: asyncio.Handle | None = None
         self._loop = Loop()
@@ -119,14 +119,14 @@ class Panel:
         if self._closed:
             return
         self._loop.attach()
+        self._stale = self._stale or (self._progress.silence or 0.0) >= SILENCE
         self._progress.take(event)
-        self._stale = self._stale or bool(self._view.silence)
         if self._listening is None:
             self._listening = self._loop.later(SILENCE, self._listen)
         if isinstance(event, TextDelta):
             self._add(event)
             return
-        self._run, self._updated = run, self._clock()
+        self._run = run
         if isinstance(event, RunStarted):  # perhaps not the first, where the user switched
             self._view = View()
             self._origin = self._host.origin(None)
@@ -135,7 +135,6 @@ class Panel:
             self._waiting.remove(event.decision)
         if isinstance(event, StageStarted):
             self._stream.start("")
-            self._view = self._view._replace(under_way=event.iteration)
             if event.stage in WRITING:
                 self._view = self._view._replace(iteration=None)
         if isinstance(event, Stopped):
@@ -223,14 +222,9 @@ class Panel:
         run = self._run
         if run and not say.running(run):
             self._origin = self._host.origin(about_number(run, self._view))
-        seconds = run.seconds if run else 0.0
-        if run and say.running(run):
-            seconds += self._clock() - self._updated
-        silence, offers = self._progress.silence or 0.0, self._host.offers(self._view.form)
+        offers = self._host.offers(self._view.form)
         self._view = self._view._replace(
-            seconds=seconds,
-            silence=silence if silence >= SILENCE else 0.0,
-            stage_seconds=self._progress.seconds,
+            progress=self._progress,
             streaming=self._stream.kind,
             waiting=tuple(self._waiting),
             form=offers.get("form", self._view.form),

@@ -607,28 +607,27 @@ def _check(run: Run, evidence: table.Result) -> Line:
 
 def point_line(run: Run, text: Iteration, point: Point) -> Line:
     """Return a point as a text misses, holds or has mended it, in words."""
-    result, test = text.results.get(point.id), is_critics(point)
-    passed = result and result.passed
+    tried, test = text.results.get(point.id), is_critics(point)
+    result = tried or table.Result()
     stated = "task" if point.blocking or not test else "not in the task"
     quote = f"{stated}: {say.quoted(point.quote)}" if point.quote else ""
-    settled = passed or bool(result and point.dropped)
+    settled = result.passed or (tried and point.dropped)
     fix = f"Fix: {point.fix}" if point.fix and not settled else ""
     if test:
-        untried = result.shows if result and passed is None else ""
-        untried = untried if result else "It came after this text."
+        untried = result.shows * (result.passed is None) if tried else "It came after this text."
         if point.dropped:
             untried = point.reason or _DROPPED[point.dropped]
-        notes = [quote, untried, _VACUOUS.word if result and not result.counts else ""]
+        notes = [quote, untried, _VACUOUS.word * (not result.counts)]
         dismiss = "Doesn't follow" if point.blocking else "Dismiss"
     else:
         # The words of an error, or of what became of data, stand there once it is mended, too.
-        mended = (point.check or point.kind == "fact") and passed
-        weighs = point.blocking and bool(result and result.counts)
-        again = "back again" * bool(result and result.again)
+        mended = (point.check or point.kind == "fact") and result.passed
+        weighs = point.blocking and result.counts
+        again = "back again" * result.again
         notes = [quote, "suggestion" * (not weighs), again, "no longer" if mended else ""]
         dismiss = "It is ready" if point.kind == "reading" else "Dismiss" * (not point.binding)
     return Line(
-        say.with_contest(say.point_line(point, result), point),
+        say.with_contest(say.point_line(point, tried), point),
         point.id,
         notes=tuple(filter(None, (*notes, fix))),
         mark=_mark(text, point),

@@ -30,7 +30,7 @@ from ipyrefine.render.diff import (
 )
 from ipyrefine.render.escape import plain
 from ipyrefine.render.formatting import prose, sentence_html
-from ipyrefine.render.progress import WRITING
+from ipyrefine.render.progress import SILENCE, WRITING, Progress
 
 PARTS = ("top", "form", "text", "ask", "notices", "results", "evidence", "guide", "foot")
 _CLASSES = re.compile(r'class="([^"]*)"')
@@ -79,6 +79,9 @@ NOTHING: Mapping[str, Any] = {
 }
 
 
+_IDLE = Progress(float)  # no stage is under way, and no time passes
+
+
 class View(NamedTuple):
     """What a person looks at."""
 
@@ -86,10 +89,7 @@ class View(NamedTuple):
     form: str = ""  # which form is open; empty for none
     finding: str = ""  # the finding that the form is about; empty for none
     folds: frozenset[str] = frozenset()  # the names of the open folds
-    seconds: float = 0.0  # what the run has taken up to now
-    stage_seconds: float = 0.0  # what the stage under way has taken
-    silence: float = 0.0  # seconds without a reply, once they are many; else 0
-    under_way: int = 0  # the iteration that the stage under way is about
+    progress: Progress = _IDLE  # of the stage under way
     streaming: str = ""  # what streams: `text`, `thinking`, or empty
     revision: int = 0  # changes whenever typed words were taken
     offers: Mapping[str, Any] = NOTHING  # what can be done now beside
@@ -271,7 +271,8 @@ def _top_context(run: Run, view: View, about: Iteration | None) -> dict[str, Any
     decided = run.stop_reason is StopReason.ACCEPTED
     reading = say.awaits_reading(run, about)
     said = say.receipt(run) if decided else say.verdict(run, about)
-    basis, base, name = said.line, None, run.name(view.under_way)
+    basis, base, name = said.line, None, run.name(view.progress.number)
+    silence = view.progress.silence or 0.0
     writes = busy and run.stage in WRITING
     if busy and run.stage is Stage.REVISE and run.iterations:
         base = run.iterations[-1 if run.head is None else run.head]
@@ -286,6 +287,8 @@ def _top_context(run: Run, view: View, about: Iteration | None) -> dict[str, Any
         "base": base,
         "busy": busy,
         "reading": reading,
+        "seconds": run.seconds + view.progress.since * running,
+        "silence": silence if silence >= SILENCE else 0.0,
         "label": said.label,
         "basis": basis,
         "writing": f"{name.removeprefix('Revision ')}…" if writes and run.iterations else "",

@@ -19,13 +19,15 @@ class Progress:
         self._clock = clock
         self._stage: StageStarted | None = None
         self._heard: float | None = None  # when the awaited reply last grew
-        self._began = clock()
+        self._began = self._latest = clock()
         self._tokens = self._characters = 0
         self._tail = ""
 
     def take(self, event: Event) -> None:
         """Count an event."""
         now = self._clock()
+        if not isinstance(event, TextDelta):
+            self._latest = now
         match event:
             case StageStarted():
                 self._stage, self._began = event, now
@@ -58,6 +60,16 @@ class Progress:
         return None if self._heard is None else self._clock() - self._heard
 
     @property
+    def number(self) -> int:
+        """The text that the stage under way is about."""
+        return self._stage.iteration if self._stage else 0
+
+    @property
+    def since(self) -> float:
+        """Seconds since an event other than a piece of a reply."""
+        return self._clock() - self._latest
+
+    @property
     def seconds(self) -> float:
         """Seconds since the stage began; 0 where none is under way."""
         return self._clock() - self._began if self._stage else 0.0
@@ -72,7 +84,7 @@ class Progress:
             return ""
         parts = [
             say.STAGES[self._stage.stage],
-            say.under_way(run, self._stage.iteration),
+            say.under_way(run, self.number),
             f"{self.seconds:.0f} s",
         ]
         parts += [say.count(self.tokens, "token")] if self.tokens else []
