@@ -172,12 +172,17 @@ def _export(options: argparse.Namespace) -> None:
     print(export(Journal().get(options.run).run, options.file, force=options.force))
 
 
+def _paths(words: Iterable[str]) -> list[str]:
+    """Return files by their names and patterns, which not every shell expands."""
+    found = ([] if os.path.exists(word) else sorted(glob.glob(word)) for word in words)
+    return [path for word, paths in zip(words, found, strict=True) for path in paths or [word]]
+
+
 def _check(options: argparse.Namespace) -> int:
     found = dict[str, notebook_check.NotebookCheck]()
-    paths = [str(path) for word in options.notebooks for path in sorted(glob.glob(word)) or [word]]
     if not options.json:
         print("The cells run for real, each in the folder of its notebook.", flush=True)
-    for path in paths:
+    for path in _paths(options.notebooks):
         found[path] = asyncio.run(
             notebook_check.check(path, seconds=options.seconds, account=not options.no_account)
         )
@@ -199,11 +204,7 @@ def _find(word: str) -> Path:
 
 
 def _report(options: argparse.Namespace) -> int:
-    paths = list[Path]()
-    for word in options.notebooks:  # not every shell expands a pattern
-        found = [] if os.path.exists(word) else sorted(map(Path, glob.glob(word)))
-        paths += found or [Path(word)]
-    rows = classroom.report(paths)
+    rows = classroom.report([*map(Path, _paths(options.notebooks))])
     if options.csv:
         classroom.write_csv(rows, options.csv)
     print(classroom.report_text(rows, shutil.get_terminal_size().columns))

@@ -33,8 +33,6 @@ class Panel(VBox):  # type: ignore[misc]
         NoModel: no model is configured.
     """
 
-    _panel: Any = None  # a widget that could not be made is closed, too
-
     def __init__(
         self,
         task: str,
@@ -44,6 +42,7 @@ class Panel(VBox):  # type: ignore[misc]
         name: str = "",
         **options: Any,
     ) -> None:
+        self._panel: Any = None  # a widget that could not be made is closed, too
         api.require_kinds(on_accept=on_accept, journal=journal, name=name)
         super().__init__()
         self._on_accept = on_accept

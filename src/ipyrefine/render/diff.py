@@ -30,11 +30,7 @@ _MAX_HIGHLIGHTED = 60_000  # characters; colouring more takes longer than it is 
 _COLOURLESS = {"", "n", "o", "p", "w"}  # kinds of tokens
 _WORDS = re.compile(r"\w+|[^\S\n]+|\n|[^\w\s]")
 _TAGS = {"+": "ins", "-": "del"}
-_SHAPES = {
-    "code": {" ": "  {}", "-": "- {}", "+": "+ {}"},
-    "prose": {" ": "{}", "-": "[-{}-]", "+": "{{+{}+}}"},
-}
-_SIGNS = {"+": "+", "-": "\N{MINUS SIGN}", " ": " "}
+_SHAPES = {" ": "{}", "-": "[-{}-]", "+": "{{+{}+}}"}  # of a passage of prose as plain text
 
 Tag = Literal[" ", "-", "+"]
 Marks = tuple[tuple[int, int], ...]
@@ -98,9 +94,8 @@ def text_diff(old: str, new: str, form: Form = "code") -> str:
     It is empty for code that is the same.
     """
     if form == "prose":
-        shape = _SHAPES[form]
         pieces = (
-            "\n".join(shape[part.tag].format(one) * bool(one) for one in part.text.split("\n"))
+            "\n".join(_SHAPES[part.tag].format(one) * bool(one) for one in part.text.split("\n"))
             for part in words(old, new)
         )
         lines = "".join(pieces).split("\n")
@@ -112,8 +107,7 @@ def text_diff(old: str, new: str, form: Form = "code") -> str:
         if not any(changed):
             return ""
         lines = [
-            _SHAPES[form][row.tag].format(a[row.old] if row.old is not None else b[row.new or 0])
-            for row in found
+            f"{row.tag} {a[row.old] if row.old is not None else b[row.new or 0]}" for row in found
         ]
     return "\n".join(
         "\n".join(lines[n] for n in numbers).rstrip()
@@ -232,7 +226,7 @@ def text_lines(
     for row in rows(old, text):
         tokens = before[row.old or 0] if row.new is None else after[row.new]
         number = "" if row.new is None else str(row.new + 1)
-        gutter = f"{number:>{width}} {_SIGNS[row.tag]} "
+        gutter = f"{number:>{width}} {row.tag} ".replace("-", "\N{MINUS SIGN}")
         html = _spans(tokens, row.marks)
         lines.append(Line(html, row.new, row.tag != " ", row.tag, gutter))
     return lines

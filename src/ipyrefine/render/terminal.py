@@ -100,7 +100,9 @@ def event_text(
         case FormChosen() | DraftReady(form="code" | "prose") if len(run.iterations) < 2:
             lines = printer.wrap(f"Interpreted as: {say.form_name(run.task)}", "bold")
         case StageStarted(stage=Stage.DRAFT | Stage.REVISE):
-            lines = printer.left_behind(run, run.iterations[: event.iteration])
+            for text in run.iterations[: event.iteration][-1:]:  # that is left behind
+                one = say.Words(say.NO_NEW_TEXT) if text.failure else say.verdict(run, text)
+                lines = [printer.clip(f"{run.name(text.number)}: {one}", one.label.kind)]
         case Warned():
             lines = printer.blocks([Paragraph(event.message, "warning")])
         case Decided():
@@ -240,13 +242,6 @@ class _Printer:
             self.clip(f"│ {first}{' ⋯' if any(more) else ''}"),
             *self.wrap(asked, "quiet"),
         ]
-
-    def left_behind(self, run: Run, texts: Sequence[Iteration]) -> list[str]:
-        """Return the latest text's verdict."""
-        if not texts:
-            return []
-        one = say.Words(say.NO_NEW_TEXT) if texts[-1].failure else say.verdict(run, texts[-1])
-        return [self.clip(f"{run.name(texts[-1].number)}: {one}", one.label.kind)]
 
     def closing(self, run: Run, rows: int) -> list[str]:
         if run.setup.coach:
