@@ -65,6 +65,7 @@ _CODE = "code cell"
 _SOURCE = 2_000  # characters of the source of a cell above
 _TOTAL = 6_000  # characters of all cells; the nearest ones count first
 _RULES = 12_000  # characters of standing wishes
+_EXAMPLE = ast.Compare | ast.Assert
 _GAP = re.compile(r"\n[^\S\n]*\n")
 _ABSTRACT = re.compile(r"\b(?:ABC|Protocol)\b")
 _RAISES = re.compile(r'(?:""".*"""\s*)?raise NotImplementedError\b.*', re.DOTALL)
@@ -147,25 +148,22 @@ def read_source(args: Namespace, body: str, shell: Any) -> CellSource:
     return source._replace(text=text, language=language, origin=origin)
 
 
-def _instructed(body: str, *, unfinished: bool = False) -> CellSource | None:
+def _instructed(cell: str, *, unfinished: bool = False) -> CellSource | None:
     """Return code with the instruction above it; None where a cell does not hold these two.
 
     The code is all that follows a blank line, and more than expressions, which may be examples.
     With `unfinished`, it may be a definition or an import that does not parse.
     """
-    for gap in _GAP.finditer(body):
-        wish, code = body[: gap.start()].strip(), body[gap.end() :]
+    for gap in _GAP.finditer(cell):
+        wish, code = cell[: gap.start()].strip(), cell[gap.end() :]
         broken = unfinished and try_parse(code) is None and _DEFINES.match(code)
-        if wish and (broken or (_defines(code) and not _is_stub(code))):
+        body = tree_of(code).body
+        # An example of what to write is no code to change.
+        is_example = body and isinstance(getattr(body[0], "value", body[0]), _EXAMPLE)
+        defines = not is_example and not all(isinstance(one, ast.Expr | ast.Assert) for one in body)
+        if wish and (broken or (defines and not _is_stub(code))):
             return CellSource(code, True, wish=wish)
     return None
-
-
-def _defines(code: str) -> bool:
-    body = tree_of(code).body
-    if body and isinstance(getattr(body[0], "value", body[0]), ast.Compare | ast.Assert):
-        return False  # examples stand above it
-    return any(not isinstance(node, ast.Expr | ast.Assert) for node in body)
 
 
 def _is_stub(code: str) -> bool:

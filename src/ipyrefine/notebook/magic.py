@@ -18,10 +18,10 @@ from ipyrefine.errors import NoModel, UsageError
 from ipyrefine.notebook.failure import Failures, is_ours
 from ipyrefine.notebook.waiting import (
     FINISHED,
+    PANEL_OFF,
     Placeholder,
     caller_waits,
     can_await,
-    expects_panel,
     run_to_end,
     warm_up,
 )
@@ -273,7 +273,8 @@ class Refine(Magics, Configurable):
         get_parent = getattr(self.shell, "get_parent", None)
         metadata = (get_parent() or {}).get("metadata", {}) if get_parent else {}
         named = "cellId" in metadata and not caller_waits()
-        shows = expects_panel(self.ui, line, cell_id=named)
+        shows = self.ui == "widgets" or (self.ui == "auto" and named)
+        shows = shows and not PANEL_OFF & {*line.split()}
         if earlier := self.waiting.pop(metadata.get("cellId"), None):
             earlier.panel.close()
         if shows:
@@ -291,11 +292,12 @@ class Refine(Magics, Configurable):
             if run is not None:
                 self.register(run)
         except NoModel as error:
+            if not shows:
+                raise
             from ipyrefine.notebook.setup import show_form
 
-            form = shows and show_form(self, placeholder, error, go_on)
-            if not form:
-                raise
+            show_form(self, placeholder, error, go_on)
+            form = True
         finally:
             if not (form or (run and run.panel)):
                 placeholder.clear()

@@ -345,11 +345,14 @@ def show_form(
     placeholder: Placeholder,
     error: NoModel,
     go_on: Callable[[bool], Coroutine[Any, Any, None]],
-) -> bool:
-    """Show the form in the output of the running cell; return False where none can be shown.
+) -> None:
+    """Show the form in the output of the running cell.
 
     Below it stands what a page without a kernel shows: the error's sentence. What waits for a model
     is started as if by the same cell.
+
+    Raises:
+        NoModel: the error, where no form can be shown.
     """
     from IPython.display import display
 
@@ -382,12 +385,11 @@ def show_form(
             why="" if reason == NO_MODEL else reason,
         )
     except ImportError:
-        return False
+        raise error from None
     magics.waiting[source_cell_id()] = form
     placeholder.fill(form.panel.widget)
     placeholder.before = form.panel.close
     say(reason, form.panel.id, update=False)
-    return True
 
 
 class _Channel:

@@ -27,7 +27,7 @@ NO_ANYWIDGET = (
     "The panel needs anywidget (`pip install anywidget`). Without it you get a plain record "
     "when the run stops, and the `%refine` commands."
 )
-_PANEL_OFF = {"quiet=yes", "--set=quiet=yes", "--plain"}
+PANEL_OFF = {"quiet=yes", "--set=quiet=yes", "--plain"}  # as options are typed
 # In the order in which a cell needs them; each import is one pause of the kernel's loop.
 _MODULES = (
     *("ipyrefine.session.commands", "ipyrefine.notebook.cell_start", "anywidget"),
@@ -78,11 +78,6 @@ class Placeholder:
         if self._handle is not None:
             self._handle.update({"text/html": "", "text/plain": ""}, raw=True)
             self._handle = None
-
-
-def expects_panel(ui: str, line: str, *, cell_id: bool) -> bool:
-    """Return True if a cell will show a panel, judging without parsing its options."""
-    return (ui == "widgets" or (ui == "auto" and cell_id)) and not _PANEL_OFF & {*line.split()}
 
 
 def warm_up() -> None:
