@@ -103,7 +103,7 @@ class Page:
         self.panel = panel
         self.messages: list[dict[str, Any]] = []
         self.parts: dict[str, str] = {}
-        self.text = self.clipboard = self.focus = ""
+        self.text = self.clipboard = ""
         panel.widget.send = self._receive
 
     def say(self, action: str = "", **fields: Any) -> None:
@@ -120,7 +120,6 @@ class Page:
             kept = self.text.encode("utf-16-le")[: 2 * message["at"]].decode("utf-16-le")
             self.text = kept + message["text"]
         self.clipboard = message.get("copy", self.clipboard)
-        self.focus = message.get("focus", "")
 
     @property
     def html(self) -> str:

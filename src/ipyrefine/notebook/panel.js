@@ -216,9 +216,9 @@ function render({ model, el }) {
     remind();
     if ("copy" in message) void copy(message.copy);
     if ("origin" in message) tell({ origin: message.origin });
-    if ("focus" in message) {
-      const field = find(`[data-focus="${message.focus}"]`);
-      if (field) field.focus();
+    const field = message.focus && find(`[data-form="${message.focus}"] [data-focus]`);
+    if (field) {
+      field.focus();
     } else if (held && !held.isConnected) {
       // The next question of the same form, with an empty field, takes the place of one answered.
       const next = held.matches("input[data-focus]") && find(`input[data-focus="${held.dataset.focus}"]`);

@@ -8,7 +8,7 @@ hello and is sent the whole of it, and from then on what changed. Messages to th
 - ``{parts}``: the HTML of the parts that changed, by name;
 - ``{at, text}``: a piece of the text that is written, and how many UTF-16 units stand before it; a
   page that has missed a piece says hello again;
-- ``{copy}``: a text for the clipboard; ``{focus}``: the name of the field to type in;
+- ``{copy}``: a text for the clipboard; ``{focus}``: the form to type in;
 - ``{origin}``: the cell that the text is from, and what it would change there.
 """
 
@@ -319,17 +319,12 @@ class Panel:
             note = str(error) or describe(error)
         self.note(note)
 
-    def _open(self, form: str, finding: str) -> dict[str, Any] | None:
+    def _open(self, form: str, finding: str) -> dict[str, Any]:
         """Open a form, or close it when it is open; return where the cursor goes."""
-        before = (self._view.form, self._view.finding)
-        if (form, finding) == before:
+        if (form, finding) == (self._view.form, self._view.finding):
             form = finding = ""
         self._view = self._view._replace(form=form, finding=finding)
-        fields = {
-            "edit": "text", "finding": "problem", "criteria": "criteria", "model": "model",
-            "dismiss": "reason",
-        }  # fmt: skip
-        return {"focus": fields[form]} if form in fields else None
+        return {"focus": form}
 
     def _settle(self) -> None:
         """Close the form whose words were taken, and empty the field for guidance."""
