@@ -85,7 +85,7 @@ def test_run_executes_a_notebook_and_ends_with_its_verdicts(ipyrefine, monkeypat
         high, low = (json.dumps({"score": score}) for score in (9, 4))
         server.then(text("Hello"), high, text("Bye"), low, text("Bye, you"), low)
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
-        ended, out, err = ipyrefine("run", str(path), "-p", "name=Ada")
+        ended, out, err = ipyrefine("run", str(path), "-p", "name=Ada", "--accept", "best")
     assert ended == 1, err
     assert "Executing: 100%" in err
     assert "WARNING" not in err  # of a kernel that is reached without encryption
@@ -93,7 +93,15 @@ def test_run_executes_a_notebook_and_ends_with_its_verdicts(ipyrefine, monkeypat
     assert "PASS" not in out.splitlines()[1]
     executed: Any = nbformat.read(tmp_path / "x.refined.ipynb", as_version=4)
     assert "Ada" in executed.cells[-1].outputs[0].text
-    assert [one.text for one in package.load(tmp_path / "x.refined.ipynb")] == ["Hello", "Bye"]
+    runs = package.load(tmp_path / "x.refined.ipynb")
+    assert [(one.text, one.stop_reason == "accepted") for one in runs] == [
+        ("Hello", True),
+        ("Bye", False),
+    ]
+    assert ["skip-execution" in one.metadata.get("tags", ()) for one in executed.cells[2:4]] == [
+        True,
+        False,
+    ]
 
 
 TASK = "%%refine -m scripted -p prose --criteria tone -n 0\nWrite a greeting."
@@ -111,13 +119,10 @@ def test_a_cell_that_somebody_accepted_makes_no_call_headless(ipyrefine, monkeyp
         assert ipyrefine("run", str(path), "-o", str(tmp_path / "y.ipynb"))[0] == 0  # the journal's
         monkeypatch.setenv("IPYREFINE_HOME", str(tmp_path))  # another machine, with the file
         monkeypatch.delenv("OPENAI_BASE_URL")
-        decided: Any = nbformat.read(saved, as_version=4)
-        tagged = {"tags": ["skip-execution"], "ipyrefine": {"skips": True}}
-        decided.cells[1].metadata |= tagged  # as JupyterLab saves it
-        nbformat.write(decided, saved)
         assert ipyrefine("run", str(saved), "-o", str(saved))[0] == 0
         assert len(server.requests) == asked
-    decided = nbformat.read(saved, as_version=4)
+    decided: Any = nbformat.read(saved, as_version=4)
+    tagged = {"tags": ["skip-execution"], "ipyrefine": {"skips": True}}
     assert tagged.items() <= decided.cells[1].metadata.items()
     assert [one.text for one in package.load(saved)] == ["Hello"]
 

@@ -30,7 +30,16 @@ from ipyrefine.render.escape import plain
 from ipyrefine.session import classroom
 from ipyrefine.session.export import export
 from ipyrefine.session.history import MAX_LISTED, history
-from ipyrefine.session.record import KEY, NOTEBOOK, load, member, write_file
+from ipyrefine.session.record import (
+    ACCEPT,
+    DECIDED,
+    KEY,
+    NOTEBOOK,
+    load,
+    member,
+    stored_records,
+    write_file,
+)
 
 PASSED, UNMET, FAILED, NOT_JUDGED, NOTHING = range(5)  # exit statuses of `run`
 _STATUS = (
@@ -116,6 +125,8 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     where = "where to write it with its outputs (NOTEBOOK.refined.ipynb)"
     run.add_argument("-o", "--output", type=Path, help=where)
+    taken = "accept each run's best text, unless it needs improvement"
+    run.add_argument("--accept", choices=["best"], help=taken)
     run.set_defaults(action=_run, failed=FAILED)
 
     listing = add_command("history", "list the runs in the journal")
@@ -229,7 +240,7 @@ def _run(options: argparse.Namespace) -> int:
     write = partial(write_file, output)
     write(f"{_nbformat.writes(notebook)}\n")  # or not, before anything runs and costs
     try:
-        execute(notebook, options.notebook)
+        execute(notebook, options.notebook, accept=options.accept or "")
     finally:
         write(f"{_nbformat.writes(notebook)}\n")
     runs = load(output)
@@ -279,8 +290,13 @@ def _tags(cell: Any) -> Iterable[str]:
     return list(cell.metadata.get("tags", ()))
 
 
-def execute(notebook: Any, path: Path) -> None:
+def execute(notebook: Any, path: Path, *, accept: str = "") -> None:
     """Execute a notebook's cells in a kernel of its own, which finds decided runs in its file.
+
+    Args:
+        notebook: as nbformat has it; its decided cells get a tag, by which others pass over them.
+        path: its file.
+        accept: ``best`` to accept the best text of each run that needs no improvement.
 
     Raises:
         UsageError: nbclient or the kernel is missing, a cell failed, or the kernel died.
@@ -311,7 +327,8 @@ def execute(notebook: Any, path: Path) -> None:
         for one in decided:
             one.metadata["tags"] = [tag for tag in _tags(one) if tag != SKIPPED]
         try:
-            client.execute(env=os.environ | {NOTEBOOK: os.path.abspath(path)})
+            known = {NOTEBOOK: os.path.abspath(path), ACCEPT: accept}
+            client.execute(env=os.environ | known)
         except CellExecutionError as error:
             reason = ": ".join(filter(None, (error.ename, error.evalue)))
             raise UsageError(f"Cell {bar.n} failed: {reason}") from None
@@ -323,8 +340,12 @@ def execute(notebook: Any, path: Path) -> None:
         except NoSuchKernel as error:
             raise UsageError(f"There is no kernel {error.name!r} here. Install it.") from None
         finally:
-            for one in decided:
-                one.metadata["tags"] = [*_tags(one), SKIPPED]
+            for cell in notebook.cells:
+                records = stored_records({"cells": [cell]})
+                stops = {member(one.record, "stop_reason") for one in records}
+                if cell in decided or not stops.isdisjoint(DECIDED):
+                    cell.metadata["tags"] = [*_tags(cell), SKIPPED]
+                    cell.metadata[KEY] = {**cell.metadata.get(KEY, {}), "skips": True}
         bar.update(len(notebook.cells) - bar.n)
 
 

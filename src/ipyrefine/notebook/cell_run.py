@@ -15,7 +15,7 @@ from ipyrefine.core.after import words as words_after
 from ipyrefine.core.decisions import Accept, Continue, Decision, Destination
 from ipyrefine.core.engine import Refinement
 from ipyrefine.core.events import CellRan, Event, Stopped
-from ipyrefine.core.model import Form, Ran, StopReason
+from ipyrefine.core.model import Form, Outcome, Ran, StopReason
 from ipyrefine.core.ports import Check, Model
 from ipyrefine.core.run import Run
 from ipyrefine.core.sharing import Level, withheld
@@ -41,10 +41,9 @@ from ipyrefine.render import say
 from ipyrefine.render.escape import fence, plain
 from ipyrefine.session.commands import ANSWERS
 from ipyrefine.session.export import kept_suite, suite_source
-from ipyrefine.session.record import RecordDisplay
+from ipyrefine.session.record import ACCEPT, DECIDED, RecordDisplay
 from ipyrefine.session.session import Session, sent_prompts
 
-DECIDED = (StopReason.ACCEPTED, StopReason.OVERRIDDEN)
 _NO_KEY = CellKey()
 _HEARD_S = 0.02  # in which a message that waits reaches us
 
@@ -142,6 +141,11 @@ class CellRun:
                 from ipyrefine.session.screen import ask
 
                 await ask(self.session)
+            run = self.session.run
+            takes = os.environ.get(ACCEPT) == "best" and run.stop_reason not in DECIDED
+            if takes and run.verdict and run.verdict.outcome is not Outcome.NEEDS_IMPROVEMENT:
+                self.decide(Accept(destination="none"))
+                await self.session.go()
             if self._args.apply in ("insert", "replace") and self.session.run.text:
                 self._finish(await self._place())
             await self._settle()

@@ -22,7 +22,7 @@ from ipyrefine.journal.store import Journal, Stored
 from ipyrefine.journal.writer import open_journal
 from ipyrefine.kernel import variables
 from ipyrefine.notebook import options
-from ipyrefine.notebook.cell_run import DECIDED, CellRun, Made
+from ipyrefine.notebook.cell_run import CellRun, Made
 from ipyrefine.notebook.cell_source import (
     CellKey,
     CellSource,
@@ -42,7 +42,7 @@ from ipyrefine.notebook.waiting import Placeholder
 from ipyrefine.providers.choose import RECORD, NoWriter, is_recording
 from ipyrefine.providers.faults import safe_url
 from ipyrefine.session.history import find_earlier
-from ipyrefine.session.record import saved_run
+from ipyrefine.session.record import DECIDED, saved_run
 
 # The options that `%refine resume` takes; the run's start settled all others.
 _RESUME_OPTIONS = {

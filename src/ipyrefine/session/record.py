@@ -17,7 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ipyrefine.core.model import Figure
+from ipyrefine.core.model import Figure, StopReason
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.stored import VERSION, OtherVersion, parse_json, read_record
 from ipyrefine.errors import UsageError
@@ -27,6 +27,9 @@ from ipyrefine.render.terminal import record_text
 MIME = "application/vnd.ipyrefine.run+json"
 KEY = "ipyrefine"  # of the metadata of a notebook that older versions exported
 NOTEBOOK = "IPYREFINE_NOTEBOOK"  # the variable with the file that `ipyrefine run` executes
+ACCEPT = "IPYREFINE_ACCEPT"  # and whether it accepts the ``best`` texts
+
+DECIDED = (StopReason.ACCEPTED, StopReason.OVERRIDDEN)
 
 MAX_FILE = 128 * 2**20  # bytes of a file with records
 LIMIT = 650_000  # characters of a run's JSON; the renderings next to it grow with it
