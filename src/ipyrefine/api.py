@@ -277,11 +277,6 @@ class Models(NamedTuple):
         return self.judge or self.model
 
     @property
-    def replay(self) -> bool:
-        """Whether the writer's replies are recorded ones."""
-        return bool(getattr(self.model, "replays", False))
-
-    @property
     def are_embedded(self) -> bool:
         """Whether both are embedded models."""
         return is_embedded(self.model) and is_embedded(self.reader)
@@ -483,7 +478,8 @@ def _begin(text: str, options: Options) -> _Begun:
     if prompts.is_own(Stage.DRAFT) and limits.critique == "never":  # nobody else sees more
         materials = only_named(materials, variables.named)
     task, words = make_task(chosen).replace(materials=materials), None
-    there = variables.copies.are_there and (variables.hold_data or not models.replay)
+    replays = getattr(models.model, "replays", False)
+    there = variables.copies.are_there and (variables.hold_data or not replays)
     # A table's texts are tried by their results, and one of its is no cell.
     looks = draft is not None and isinstance(models.model, NoWriter) and options.attempts is None
     looks = looks and options.model is not models.model and not models.judge

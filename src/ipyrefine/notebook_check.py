@@ -29,6 +29,7 @@ from ipyrefine.core.after import is_same
 from ipyrefine.core.effects import has_to_be_wanted, sentence
 from ipyrefine.core.model import Record
 from ipyrefine.core.points import first_line
+from ipyrefine.core.run import Run
 from ipyrefine.core.scopes import names_needed
 from ipyrefine.core.stored import OtherVersion, read_record
 from ipyrefine.core.syntax import names_at_top, names_used, tree_of
@@ -41,7 +42,7 @@ from ipyrefine.render.escape import strip_colours
 from ipyrefine.session.export import kept_suite
 from ipyrefine.session.record import (
     MIME,
-    Recorded,
+    Stored,
     read_content,
     read_json,
     read_one,
@@ -159,7 +160,7 @@ async def check_records(path: Path) -> list[CellCheck]:
     found = list[CellCheck]()
     for stored in stored_records(read_content(path)):
         try:
-            state, why = await _try_again(read_one(stored, path))
+            state, why = await _try_again(stored, read_one(stored, path))
         except (CheckNotRun, UsageError) as error:
             older = isinstance(error.__context__, OtherVersion)
             state, why = "failed", str(error)
@@ -169,11 +170,11 @@ async def check_records(path: Path) -> list[CellCheck]:
     return found
 
 
-async def _try_again(one: Recorded) -> tuple[State, str]:
-    run, text = one.run, one.now or one.run.text
+async def _try_again(stored: Stored, run: Run) -> tuple[State, str]:
+    text = stored.text_now(run) or run.text
     examples, tests = kept_suite(run)
-    if not (one.whole and (examples or tests)):
-        return "not run", "it has no examples and no tests" if one.whole else "its texts are cut"
+    if not (stored.whole and (examples or tests)):
+        return "not run", "it has no examples and no tests" if stored.whole else "its texts are cut"
     code = python_part(text).code
     sources = [code, *(one.code for one in examples), *(one.code for one in tests)]
     read = set[str]().union(*map(names_needed, sources))

@@ -148,7 +148,7 @@ def agree(own: list[Any], proposed: list[Any]) -> None:
         told, came = verdicts(solution), verdicts(there) or verdicts(shown)
         assert told <= came, f"Exercise {name} shows {came}, and its solution tells {told}."
     for record in stored_records(json.loads(json.dumps({"cells": [*own, *proposed]}))):
-        if puzzle := open_puzzle(read_one(record, FOLDER).run):
+        if puzzle := open_puzzle(read_one(record, FOLDER)):
             assert bare(puzzle.gives) in shown + solutions, puzzle.call
 
 

@@ -13,7 +13,7 @@ import ipyrefine
 from ipyrefine.core.stored import VERSION
 from ipyrefine.core.table import Result
 from ipyrefine.errors import UsageError
-from ipyrefine.session.record import LIMIT, MIME, NOTEBOOK, bundle, load_whole, read, saved_run
+from ipyrefine.session.record import LIMIT, MIME, NOTEBOOK, bundle, load_whole, saved_run
 
 
 def saved(path: Path, *outputs: dict[str, Any]) -> Path:
@@ -38,13 +38,12 @@ async def test_a_long_run_is_shortened_says_so_and_is_never_resumed_without_its_
     for mime in ("text/plain", "text/html"):
         assert len(data[mime]) < 5 * LIMIT, mime
         assert "shortened to fit the notebook" in data[mime]
-    (record,) = read(saved(tmp_path / "x.ipynb", data))
-    assert not record.whole
-    assert len(record.run.iterations) == count
-    assert record.run.text == run.text
+    [short] = ipyrefine.load(saved(tmp_path / "x.ipynb", data))
+    assert len(short.iterations) == count
+    assert short.text == run.text
     with pytest.raises(UsageError, match="was cut"):
         load_whole(tmp_path / "x.ipynb")
-    assert record.run.score_history == run.score_history
+    assert short.score_history == run.score_history
 
 
 @pytest.mark.parametrize(("content", "sentence"), [

@@ -125,7 +125,7 @@ def _place(cell: Any, index: int) -> str:
 
 def outcomes(notebook: Any) -> list[dict[str, Any]]:
     """What became of each run that a notebook carries, or what it printed of runs in Python."""
-    runs = [read_one(one, FOLDER).run for one in stored_records(json.loads(json.dumps(notebook)))]
+    runs = [read_one(one, FOLDER) for one in stored_records(json.loads(json.dumps(notebook)))]
     if runs:
         return [outcome(run) for run in runs]
     outputs = (output for cell in notebook.cells for output in cell.get("outputs", []))
@@ -231,7 +231,7 @@ def _join(outputs: Sequence[Any]) -> list[Any]:
 def _record(stored: Mapping[str, Any]) -> dict[str, Any]:
     """Return a run's record with zero for all seconds, which a replay spends on nothing."""
     [one] = stored_records(_without_seconds(stored))
-    return bundle(read_one(one, FOLDER).run)
+    return bundle(read_one(one, FOLDER))
 
 
 def _without_seconds(value: Any) -> Any:

@@ -1,6 +1,6 @@
 """What a user can decide, as plain data; `actions` says what each decision needs and changes."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter
 
@@ -21,8 +21,6 @@ Destination = Literal["insert", "replace", "run", "none"]
 
 
 class _Decision(Record):
-    is_remark: ClassVar[bool] = False  # an earlier decision to accept or pass stays in force
-
     @property
     def settles(self) -> bool:
         """Whether it ends the run: a text was accepted, or passed against its verdict."""
@@ -61,7 +59,6 @@ class Continue(_Decision):
 class Guide(_Decision):
     """Say what the next revision should do; it becomes a blocking remark."""
 
-    is_remark: ClassVar[bool] = True
     kind: Literal["guide"] = "guide"
     guidance: str
 
@@ -77,7 +74,6 @@ class Edit(_Decision):
 class Dismiss(_Decision):
     """Set points aside for good."""
 
-    is_remark: ClassVar[bool] = True
     kind: Literal["dismiss"] = "dismiss"
     points: tuple[str, ...]  # their ids
     reason: str = ""  # why, in the user's words
@@ -93,7 +89,6 @@ class Drop(_Decision):
 class Add(_Decision):
     """Add a remark; one with the id of another point replaces that one."""
 
-    is_remark: ClassVar[bool] = True
     kind: Literal["add"] = "add"
     point: Point  # the remark; that it is the user's is set when it is taken up
     iteration: Count | None = None  # the text that its place must be in; None for the chosen one
@@ -113,21 +108,18 @@ class Expect(_Decision, Called):
     A later one for the same input takes its place.
     """
 
-    is_remark: ClassVar[bool] = True
     kind: Literal["expect"] = "expect"
 
 
 class Retract(_Decision, Called):
     """Take back a result that the user expects."""
 
-    is_remark: ClassVar[bool] = True
     kind: Literal["retract"] = "retract"
 
 
 class Predict(_Decision):
     """Say what one's own code gives on an input on which it fails, before it is shown."""
 
-    is_remark: ClassVar[bool] = True
     kind: Literal["predict"] = "predict"
     gives: str  # as of `Called`
 
@@ -141,4 +133,6 @@ Decision = Annotated[
 # fmt: on
 DECISION: TypeAdapter[Decision] = TypeAdapter(Decision)
 
+# After the others an earlier decision to accept or pass stays in force.
+RULINGS = (Accept, Override, Continue, Edit, Drop, Criteria)
 OWN = "yours"  # criterion of a remark that the user filed under none

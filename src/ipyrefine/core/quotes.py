@@ -105,6 +105,5 @@ def _is_near(text: str, words: str) -> bool:
         return False
     found = SequenceMatcher(None, there, wanted, autojunk=False).get_matching_blocks()[:-1]
     if not found or found[-1].a + found[-1].size - found[0].a > _SPREAD * len(wanted):
-        longest = max((block.size for block in found), default=0)
-        return longest >= _NEAR * len(wanted)
+        return False
     return sum(block.size for block in found) >= _NEAR * len(wanted)

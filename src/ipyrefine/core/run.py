@@ -5,7 +5,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
-from ipyrefine.core.decisions import Accept, Decision, Override
+from ipyrefine.core.decisions import RULINGS, Accept, Decision, Override
 from ipyrefine.core.model import (
     MAX_ITERATIONS,
     Amount,
@@ -219,7 +219,7 @@ class Run(Record):
     @property
     def ruling(self) -> Decision | None:
         """The decision the run stands under: the latest that is not a remark."""
-        return next((d for d in reversed(self.decisions) if not d.is_remark), None)
+        return next((d for d in reversed(self.decisions) if isinstance(d, RULINGS)), None)
 
     @property
     def waiting(self) -> bool:

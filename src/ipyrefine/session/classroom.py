@@ -172,7 +172,7 @@ def report(paths: Sequence[Path]) -> list[Row]:
 
 def _run(stored: record.Stored, path: Path) -> Row:
     try:
-        run = record.read_one(stored, path).run
+        run = record.read_one(stored, path)
     except UsageError as error:
         return {"cell": str(stored.cell), "problem": str(error)}
     said = [decision_words(run, one) for one in run.decisions]

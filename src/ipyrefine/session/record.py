@@ -81,27 +81,35 @@ class RecordDisplay:
 # Reading
 
 
-class Recorded(NamedTuple):
-    """A run read from a file.
+class Stored(NamedTuple):
+    """A record as a file holds it, which may be anything.
 
     Attributes:
-        whole: whether it can be resumed; False when its texts were cut to fit a notebook.
         cell: the number of the cell that shows it, from 1; 0 for none.
-        now: what the cell holds now that the text was put into; None where that is not known.
+        cells: those of the file.
     """
-
-    run: Run
-    whole: bool
-    cell: int = 0
-    now: str | None = None
-
-
-class Stored(NamedTuple):
-    """A record as a file holds it, which may be anything; `cell` is as for `Recorded`."""
 
     record: Any
     cell: int
     cells: list[Any]
+
+    @property
+    def whole(self) -> bool:
+        """Whether its run can be resumed: its texts were not cut to fit a notebook."""
+        return not member(self.record, "cut")
+
+    def text_now(self, run: Run) -> str | None:
+        """Return what the cell with a run's text holds: the one it was put into, else its like."""
+        sources = [
+            (member(cell, "id"), text_of(member(cell, "source")))
+            for cell in self.cells
+            if member(cell, "cell_type") == "code"
+        ]
+        place = member(self.record, "cell")
+        own = (source for id_, source in sources if place and id_ == place)
+        text = f"\n{run.text.strip()}"  # perhaps below lines of the cell's own
+        alike = (one for _, one in sources if run.text and f"\n{one.strip()}".endswith(text))
+        return next(own, next(alike, None))
 
 
 def load(path: str | Path) -> list[Run]:
@@ -116,7 +124,7 @@ def load(path: str | Path) -> list[Run]:
     """
     if not isinstance(path, str | Path):
         raise UsageError(f"load takes the path of a notebook or an exported run, not {path!r}.")
-    return [one.run for one in read(Path(path))]
+    return [read_one(one, Path(path)) for one in stored_records(read_content(Path(path)))]
 
 
 def load_whole(path: Path, number: str = "") -> Run:
@@ -125,7 +133,7 @@ def load_whole(path: Path, number: str = "") -> Run:
     Raises:
         UsageError: there is no such run, or its texts were cut.
     """
-    runs = read(path)
+    runs = [*stored_records(read_content(path))]
     if not runs:
         raise UsageError(f"{path} holds no record of a run.")
     number = number or str(len(runs) - 1)
@@ -136,12 +144,7 @@ def load_whole(path: Path, number: str = "") -> Run:
     one = runs[int(number)]
     if not one.whole:
         raise UsageError(f"The record in {path} was cut to fit the notebook. It can't be resumed.")
-    return one.run
-
-
-def read(path: Path) -> list[Recorded]:
-    """Return the records in a file; arguments and errors as for `load`."""
-    return [read_one(one, path) for one in stored_records(read_content(path))]
+    return read_one(one, path)
 
 
 def read_content(path: Path) -> dict[str, Any]:
@@ -232,17 +235,15 @@ def listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def read_one(stored: Stored, path: Path) -> Recorded:
-    """Return one record of a file; nothing of it is called, evaluated or imported.
+def read_one(stored: Stored, path: Path) -> Run:
+    """Return the run of a record; nothing of it is called, evaluated or imported.
 
     Raises:
         UsageError: it cannot be read.
     """
     try:
-        fields = dict(stored.record)
-        whole = not fields.pop("cut", False)
-        cell_id, _ = fields.pop("cell", None), fields.pop("asked", None)
-        run = read_record(fields)
+        ours = ("cut", "cell", "asked")
+        return read_record({n: one for n, one in dict(stored.record).items() if n not in ours})
     except OtherVersion:
         raise UsageError(
             f"The record in {path} was written by another version of ipyrefine and can't be "
@@ -250,7 +251,6 @@ def read_one(stored: Stored, path: Path) -> Recorded:
         ) from None
     except (ValueError, TypeError, RecursionError, OverflowError):
         raise UsageError(f"{path} holds a record that is damaged or was changed by hand.") from None
-    return Recorded(run, whole, stored.cell, _text_now(stored, cell_id, run))
 
 
 def saved_run(asked: str, source: str, place: int) -> Run | None:
@@ -272,8 +272,7 @@ def saved_run(asked: str, source: str, place: int) -> Run | None:
         ]
         for one in stored_records({"cells": same[place - 1 : place]}):
             if member(one.record, "asked") == asked:
-                found = read_one(one, path)
-                return found.run if found.whole else None
+                return read_one(one, path) if one.whole else None
     return None
 
 
@@ -281,19 +280,6 @@ def text_of(value: Any) -> str:
     """Return a text of a notebook, which may be a list of its lines; empty for anything else."""
     lines = value if isinstance(value, list) else [value]
     return "".join(line for line in lines if isinstance(line, str))
-
-
-def _text_now(stored: Stored, cell_id: Any, run: Run) -> str | None:
-    """Return what the cell with a run's text holds now: the one it was put into, else its like."""
-    sources = [
-        (member(cell, "id"), text_of(member(cell, "source")))
-        for cell in stored.cells
-        if member(cell, "cell_type") == "code"
-    ]
-    own = (source for id_, source in sources if cell_id and id_ == cell_id)
-    text = f"\n{run.text.strip()}"  # perhaps below lines of the cell's own
-    alike = (one for _, one in sources if run.text and f"\n{one.strip()}".endswith(text))
-    return next(own, next(alike, None))
 
 
 # Shortening
