@@ -201,7 +201,6 @@ def use_kept(name: str, path: str, ask: bool) -> None:
     """Let the runs of this kernel have an embedded model whose replies are kept."""
     model: Any = Replies(name, Path(path), ask=ask)
     model.source, model.price = name, LocalModel.price
-    model.context_tokens = LocalModel.context_tokens
     _use(model)
 
 

@@ -1,12 +1,11 @@
 """Long texts are sent whole, beside the user's own; evidence is cut in its middle."""
 
 import pytest
-from kit import CODE, READY, Finds, code, ended, finding, judgement, prompts, text
+from kit import CODE, Finds, code, ended, finding, judgement, prompts, text
 
 from ipyrefine.core.model import Limits, Stage
 from ipyrefine.core.prompts import Prompts, cut_middle
 from ipyrefine.core.table import Result
-from ipyrefine.providers.scripted import ScriptedModel
 
 LONG = "\n".join(f"Line {n} says what it says, and no more than that." for n in range(4_500))
 EDIT = "<find>\nLine 7 says\n</find>\n<replace>\nLine 7 tells\n</replace>"
@@ -45,25 +44,6 @@ async def test_a_prompt_of_the_user_s_gets_the_original_where_it_has_the_place()
         replies = {Stage.CRITIQUE: critical(), Stage.REVISE: [text("Hello")]}
         loop = await ended(replies, draft="Hi", prompts=Prompts(critique=template))
         assert ("the user's own text" in prompts(loop)[2]) is there
-
-
-@pytest.mark.parametrize(
-    ("most", "window", "weak", "sentence"),
-    [
-        (2_048, None, False, ""),  # edits are short
-        (2_048, None, True, "a reply may take 2,048"),  # it is written out again
-        (None, 8_192, False, "and scripted holds 8,192"),
-        (None, 128_000, False, ""),
-    ],
-)
-async def test_a_limit_that_cannot_hold_the_text_is_named_before_the_first_call(
-    most, window, weak, sentence
-):
-    model = ScriptedModel([READY])
-    model.context_tokens = window
-    loop = await ended(model, draft=LONG, limits=Limits(max_tokens=most), weak_editor=weak)
-    assert bool(loop.state.warnings) is bool(sentence)
-    assert sentence in " ".join(loop.state.warnings)
 
 
 @pytest.mark.parametrize("last", ["KeyError: 'revenues'", f"ValueError: {'x' * 5_000}"])

@@ -371,10 +371,7 @@ class Refinement:
         if not self._begun:
             self._begun = True
             await self.emit(events.RunStarted(setup=self.state.setup))
-            window = getattr(self.model, "context_tokens", None)
-            too_long = filter(None, [self._requests.too_long(self.state, window)])
-            unfilled = self._requests.prompts.unfilled
-            for warning in (*self._warnings, *unfilled, *too_long):
+            for warning in (*self._warnings, *self._requests.prompts.unfilled):
                 if warning not in self.state.warnings:
                     await self.emit(events.Warned(message=warning))
         await self._reconsider()  # an earlier run may have been cut short before it

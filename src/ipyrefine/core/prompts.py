@@ -535,24 +535,6 @@ class Requests:
         same = original and iteration.text == run.setup.draft
         return _PARTS["unchanged"] if same else fence(text, self.nonce)
 
-    def too_long(self, run: Run, window: int | None) -> str:
-        """Say if a limit or the model's window cannot hold the user's text; else return nothing."""
-        text = run.setup.draft or ""
-        tokens, limit = estimate_tokens(len(text)), run.limits.max_tokens
-        reply = 0 if self._edits(run, text) else tokens
-        if limit is not None and reply > limit:
-            return (
-                f"The text takes about {tokens:,} tokens, and a reply may take {limit:,}. Allow "
-                "more with --set max_tokens, or refine a part of it with --lines."
-            )
-        need = reply + estimate_tokens(len(text) + len(self._system(run, Stage.DRAFT).content))
-        if window is None or need <= window:
-            return ""
-        return (
-            f"Task, text and reply take about {need:,} tokens, and {run.setup.model} holds "
-            f"{window:,}. Shorten them, or use a model with a longer context."
-        )
-
     def _difference(self, run: Run, iteration: Iteration) -> str:
         """Return what a revision changed, as a unified diff, and lost; empty for a draft."""
         if iteration.parent is None:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from ipyrefine.core.model import Price
 from ipyrefine.core.ports import Delta, Model, Notice, Reply, Request
 from ipyrefine.errors import NoModel, WeightsError
-from ipyrefine.providers.llama_server import CONTEXT_TOKENS
 from ipyrefine.providers.servers import Key, is_loopback
 
 if TYPE_CHECKING:  # it takes a second to import, and recordings don't need it
@@ -35,7 +34,6 @@ class LocalModel:
     """
 
     price = Price(prompt=0, completion=0)
-    context_tokens = CONTEXT_TOKENS
 
     def __init__(self, path: Path, *, name: str) -> None:
         self._path = path
