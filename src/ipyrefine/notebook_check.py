@@ -47,6 +47,7 @@ from ipyrefine.session.record import (
     read_json,
     read_one,
     stored_records,
+    text_of,
 )
 
 State = Literal[
@@ -365,7 +366,7 @@ def _flat(outputs: Sequence[Mapping[str, Any]]) -> list[tuple[str, Any]]:
             if one["name"] == "stdout":
                 text = "".join(what for kind, what in found if kind == "printed text")
                 found = [it for it in found if it[0] != "printed text"]
-                found.append(("printed text", text + _text(one["text"])))
+                found.append(("printed text", text + text_of(one["text"])))
         elif one["output_type"] == "error":
             found.append(("error", f"{one['ename']}: {one['evalue']}".rstrip(": ")))
         elif _WIDGET not in one["data"]:
@@ -379,19 +380,15 @@ def _value(data: Mapping[str, Any]) -> tuple[str, Any]:
     for kind in ("image/png", "image/jpeg"):
         if kind in data:
             return "picture", _pixels(data[kind])
-    text = _text(data.get("text/plain", ""))
+    text = text_of(data.get("text/plain", ""))
     if not text or text.startswith("<"):
         rich = {kind: one for kind, one in data.items() if kind != "text/plain"}
         return "value", json.dumps(rich, sort_keys=True) if rich else text
     return "value", text
 
 
-def _text(lines: Any) -> str:
-    return "".join(lines) if isinstance(lines, list) else str(lines)
-
-
 def _pixels(picture: Any) -> Any:
-    content = base64.b64decode(_text(picture))
+    content = base64.b64decode(text_of(picture))
     with suppress(Exception):  # without Pillow, or of a broken picture, its bytes are compared
         from PIL import Image
 

@@ -18,7 +18,15 @@ from ipyrefine.core.evaluations import read_evaluation, read_score
 from ipyrefine.core.fences import CLOSING_TAG, Fence, read_fences, read_objects
 from ipyrefine.core.languages import NO_CODE, code_language, pygments_name
 from ipyrefine.core.model import Form, Task, WrittenText
-from ipyrefine.core.syntax import has_steps, names_bound, names_used, try_parse
+from ipyrefine.core.syntax import (
+    DEFINITION,
+    IMPORT,
+    has_steps,
+    names_at_top,
+    names_used,
+    tree_of,
+    try_parse,
+)
 from ipyrefine.errors import ReplyError
 
 _OPENING = re.compile(r"^[ \t]*<text(?:\s+(?:kind=)?[\"']?(?P<kind>\w*)[^>\n]*)?>", re.MULTILINE)
@@ -35,8 +43,6 @@ _THOUGHTS, _RESPONSE = (
         ("<response>|</(?:thoughts|thinking)>", "response"),
     )
 )
-_DEFINITION = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-_IMPORT = ast.Import | ast.ImportFrom
 
 
 class Asked(NamedTuple):
@@ -123,10 +129,10 @@ def _choose(fences: Sequence[Fence], asked: Asked) -> Fence:
 
 def _names(code: str) -> set[str]:
     """Return what Python defines anywhere or binds outside of functions, in lower case."""
-    tree = try_parse(code) or ast.Module([], [])
-    names = (node.name for node in ast.walk(tree) if isinstance(node, _DEFINITION))
-    bind = (node for node in tree.body if not isinstance(node, _IMPORT))
-    return {*map(str.lower, {*names}.union(*map(names_bound, bind)))}
+    tree = tree_of(code)
+    names = (node.name for node in ast.walk(tree) if isinstance(node, DEFINITION))
+    bind = (node for node in tree.body if not isinstance(node, IMPORT))
+    return {*map(str.lower, {*names} | names_at_top(bind))}
 
 
 def _words(text: str) -> set[str]:
@@ -142,8 +148,8 @@ def _is_revision(code: str, asked: Asked) -> bool:
     old, new = try_parse(asked.base), try_parse(code)
     if not (old and new and names_used(old) | _names(asked.base)):
         return True
-    defines = any(isinstance(one, _DEFINITION) for one in old.body)
-    acts = any(not isinstance(one, _DEFINITION | _IMPORT) for one in new.body)
+    defines = any(isinstance(one, DEFINITION) for one in old.body)
+    acts = any(not isinstance(one, DEFINITION | IMPORT) for one in new.body)
     known = _names(asked.base) | _words(f"{asked.task.request} {asked.wishes}")
     goes_on = not defines and bool(names_used(old) & names_used(new))
     done = acts and (has_steps(old) or not defines)
@@ -151,7 +157,7 @@ def _is_revision(code: str, asked: Asked) -> bool:
 
 
 def _is_python(reply: str) -> bool:
-    match (try_parse(reply) or ast.Module([], [])).body:
+    match tree_of(reply).body:
         case [] | [ast.Expr(value=ast.Dict() | ast.List() | ast.Set() | ast.Constant())]:
             return False  # a lone literal is data: JSON that happens to be an expression
     return True

@@ -5,7 +5,7 @@ import re
 
 from ipyrefine.core.alignment import compare
 from ipyrefine.core.run import Iteration
-from ipyrefine.core.syntax import try_parse, unparse
+from ipyrefine.core.syntax import FUNCTION, tree_of, unparse
 
 
 def is_new(text: Iteration, read: Iteration) -> bool:
@@ -29,6 +29,6 @@ def _shown(text: Iteration) -> set[object]:
 
 
 def _signatures(source: str) -> set[tuple[str, str]]:
-    nodes = ast.walk(try_parse(source) or ast.Module([], []))
-    functions = (one for one in nodes if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef))
+    nodes = ast.walk(tree_of(source))
+    functions = (one for one in nodes if isinstance(one, FUNCTION))
     return {(one.name, unparse(one.args)) for one in functions}

@@ -11,6 +11,7 @@ from typing import Literal
 
 from ipyrefine.core.model import Called, Task
 from ipyrefine.core.syntax import (
+    DEFINITION,
     free_names,
     is_literal,
     names_bound,
@@ -178,7 +179,7 @@ def _read_module(tree: ast.Module, session: _Session) -> Iterator[Example]:
             yield from _read_test(node.test, session, asserted=True)
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Compare | ast.BoolOp):
             yield from _read_test(node.value, session, asserted=False)
-        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        elif not isinstance(node, DEFINITION):
             # A definition here is what the text has to replace.
             session.add(unparse(node), node)
 

@@ -5,7 +5,17 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
-from ipyrefine.core.syntax import ERRORS, names_bound, names_used, parse, try_parse, unparse
+from ipyrefine.core.syntax import (
+    ERRORS,
+    FUNCTION,
+    names_at_top,
+    names_bound,
+    names_used,
+    parse,
+    tree_of,
+    try_parse,
+    unparse,
+)
 from ipyrefine.core.table import MAX_CODE, Cell, Point, Result
 
 _TEST = re.compile(r"^[^\S\n]*(?:async\s+)?def\s+(test\w*)", re.MULTILINE)
@@ -25,7 +35,7 @@ def read_tests(source: str, text: str = "") -> list[Point]:
     """
     names = _TEST.findall(source) or ["test_block"] * bool(_CLAIM.search(source))
     try:
-        return _read_tests(parse(source), source, try_parse(text) or ast.Module([], []))
+        return _read_tests(parse(source), source, tree_of(text))
     except SyntaxError as error:
         reason = f"It is not Python. Line {error.lineno}: {error.msg}."
         return [_broken(name, source, reason) for name in names[:1]]
@@ -34,7 +44,7 @@ def read_tests(source: str, text: str = "") -> list[Point]:
 
 
 def _read_tests(tree: ast.Module, source: str, text: ast.Module) -> list[Point]:
-    own, whole = set[str]().union(*map(names_bound, text.body)), set[str]()
+    own, whole = names_at_top(text.body), set[str]()
     with suppress(RecursionError):  # nobody copies what is so deep
         whole = {*map(unparse, text.body)}
     body = [
@@ -42,7 +52,7 @@ def _read_tests(tree: ast.Module, source: str, text: ast.Module) -> list[Point]:
         for one in tree.body
         if getattr(one, "name", "") not in own and unparse(one) not in whole
     ]
-    found = [one for one in body if isinstance(one, _Function) and one.name.startswith("test_")]
+    found = [one for one in body if isinstance(one, FUNCTION) and one.name.startswith("test_")]
     if not found and body == tree.body and _CLAIM.search(source):
         return [_broken("test_block", source, "It has no function whose name starts with test_.")]
     others = [one for one in body if one not in found and not isinstance(one, _DOES)]
@@ -64,10 +74,7 @@ def _broken(name: str, source: str, reason: str) -> Point:
     return Point(kind="test", words=name, code=code, dropped="broken", reason=reason)
 
 
-_Function = ast.FunctionDef | ast.AsyncFunctionDef
-
-
-def _quote(test: _Function) -> str:
+def _quote(test: FUNCTION) -> str:
     """Return the words behind a test: its docstring."""
     parts = (" ".join(part.split()) for part in _PARTS.split(ast.get_docstring(test) or ""))
     quote = " / ".join(filter(None, parts))
@@ -142,10 +149,10 @@ def _body(code: str) -> str:
     return unparse(tree)
 
 
-def _function(tree: ast.Module) -> _Function | None:
+def _function(tree: ast.Module) -> FUNCTION | None:
     """Return the function of a test, which stands last."""
     last = tree.body[-1] if tree.body else None
-    return last if isinstance(last, _Function) else None
+    return last if isinstance(last, FUNCTION) else None
 
 
 def suite_evidence(points: Mapping[str, Point], results: Mapping[str, Result]) -> Result | None:
