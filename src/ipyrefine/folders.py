@@ -1,6 +1,7 @@
-"""The folder on this machine where ipyrefine keeps things."""
+"""The folder on this machine where ipyrefine keeps things, and how files are read."""
 
 import os
+import sys
 from pathlib import Path
 
 import platformdirs
@@ -19,3 +20,27 @@ def home() -> Path:
     if path.startswith("~"):
         raise UsageError(f"There is no home folder for {path}. Set IPYREFINE_HOME to a folder.")
     return Path(path)
+
+
+def read_file(path: Path, most: int = sys.maxsize) -> bytes:
+    """Return what a file holds.
+
+    Args:
+        path: the file.
+        most: bytes that it may have.
+
+    Raises:
+        UsageError: it is no plain file, cannot be read, or is larger.
+    """
+    try:
+        regular, size = path.is_file(), path.stat().st_size
+        content = path.read_bytes() if regular and size <= most else b""
+    except (OSError, ValueError) as error:
+        # A ValueError says that no file can have this name.
+        why = getattr(error, "strerror", None) or error
+        raise UsageError(f"{path} cannot be read ({why}).") from None
+    if not regular:  # a pipe would be waited for
+        raise UsageError(f"{path} is not a file.")
+    if size > most:
+        raise UsageError(f"{path} is larger than {most >> 20} MB.")
+    return content

@@ -17,6 +17,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from ipyrefine.core.languages import code_language, read_fence
 from ipyrefine.core.model import Criterion, Form, Limits, Record, Task, named_criteria, refused
 from ipyrefine.errors import UsageError, did_you_mean
+from ipyrefine.folders import read_file
 
 _FOLDER = files("ipyrefine.profiles")
 NAMES = tuple(
@@ -177,17 +178,12 @@ def _unknown(name: str, namespace: Mapping[str, Any]) -> str:
 
 
 def _read(path: Path) -> Profile:
-    if os.path.exists(path) and not os.path.isfile(path):  # a pipe would be waited for
-        raise UsageError(f"The profile file {str(path)!r} is not a file.")
-    try:
-        content = tomllib.loads(path.read_text("utf-8-sig"))  # as editors on Windows write it
-    except FileNotFoundError:
+    if not os.path.exists(path):
         hint = did_you_mean(str(path), map(str, path.parent.glob("*.toml")))
-        raise UsageError(f"There is no profile file {str(path)!r}.{hint}") from None
-    except OSError as error:
-        raise UsageError(
-            f"The profile file {str(path)!r} cannot be read: {error.strerror}."
-        ) from None
+        raise UsageError(f"There is no profile file {str(path)!r}.{hint}")
+    read = read_file(path)
+    try:
+        content = tomllib.loads(read.decode("utf-8-sig"))  # as editors on Windows write it
     except (ValueError, RecursionError) as error:
         raise UsageError(f"The profile file {str(path)!r} is not TOML: {error}.") from None
     return _validate(content, f"The profile file {str(path)!r}", name=path.stem)

@@ -31,8 +31,9 @@ from pydantic import Field
 
 from ipyrefine.core.model import Finish, Price, Record, Usage
 from ipyrefine.core.ports import Delta, Model, Notice, Reply, Request, price_of
-from ipyrefine.core.stored import VERSION, OtherVersion, parse_json, require_current
+from ipyrefine.core.stored import VERSION, parse_json, require_current
 from ipyrefine.errors import NoModel, UsageError
+from ipyrefine.folders import read_file
 
 PREFIX = "recorded:"
 BY_HAND = "written-by-hand"  # the model of replies that a person wrote
@@ -292,24 +293,16 @@ def request_key(request: Request) -> str:
 
 def read_recording(path: Path) -> Recording:
     """Return the recording in a file, or a new one; raise a UsageError for another version."""
-    if os.path.exists(path) and not os.path.isfile(path):  # a pipe would be waited for
-        raise UsageError(f"The recording {path} is not a file.")
-    try:
-        if path.stat().st_size > _MAX_FILE:
-            raise UsageError(f"The recording {path} is larger than {_MAX_FILE >> 20} MB.")
-        data = parse_json(path.read_bytes())
-        require_current(data.get("format"))
-        return Recording.model_validate(data)
-    except UsageError:
-        raise
-    except FileNotFoundError:
+    if not os.path.exists(path):  # it raises nothing for a name that no file can have
         today = datetime.datetime.now(datetime.UTC).date()
         return Recording(format=VERSION, ipyrefine=version("ipyrefine"), date=today.isoformat())
-    except OSError as error:
-        problem = f"The recording {path} cannot be read ({error.strerror})."
-    except (OtherVersion, ValueError, TypeError, AttributeError, LookupError, RecursionError):
-        problem = (
+    content = read_file(path, _MAX_FILE)
+    try:
+        data = parse_json(content)
+        require_current(data.get("format"))
+        return Recording.model_validate(data)
+    except (ValueError, TypeError, AttributeError, LookupError, RecursionError):
+        raise UsageError(
             f"{path} is not a recording that this version of ipyrefine reads. Make one with "
             "IPYREFINE_RECORD=1 and a live model."
-        )
-    raise UsageError(problem)
+        ) from None

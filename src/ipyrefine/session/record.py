@@ -21,6 +21,7 @@ from ipyrefine.core.model import Figure, StopReason
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.stored import VERSION, OtherVersion, parse_json, read_record
 from ipyrefine.errors import UsageError
+from ipyrefine.folders import read_file
 from ipyrefine.render.html import record_html
 from ipyrefine.render.terminal import record_text
 
@@ -167,15 +168,7 @@ def read_json(path: Path, most: int = sys.maxsize) -> Any:
     Raises:
         UsageError: it is no plain file, cannot be read, or is larger.
     """
-    try:
-        regular, size = path.is_file(), path.stat().st_size
-        content = path.read_bytes() if regular and size <= most else b""
-    except (OSError, ValueError) as error:
-        raise _file_error(path, "read", error) from None
-    if not regular:
-        raise UsageError(f"{path} is not a file.")
-    if size > most:
-        raise UsageError(f"{path} is larger than {most >> 20} MB, which no record needs.")
+    content = read_file(path, most)
     try:
         return parse_json(content, strict=False)
     except (ValueError, MemoryError):
@@ -202,12 +195,8 @@ def write_file(path: Path, content: str | bytes, *, replace: bool = True) -> Non
         if before is not None:  # there is room for that
             with suppress(OSError):
                 path.write_bytes(before)
-        raise _file_error(path, "written", error) from None
-
-
-def _file_error(path: Path, verb: str, error: Exception) -> UsageError:
-    # A ValueError says that no file can have this name.
-    return UsageError(f"{path} cannot be {verb} ({getattr(error, 'strerror', None) or error}).")
+        why = getattr(error, "strerror", None) or error
+        raise UsageError(f"{path} cannot be written ({why}).") from None
 
 
 def stored_records(content: dict[str, Any]) -> Iterator[Stored]:
