@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 from ipyrefine.core import changes, coach, decisions, policy, typed
 from ipyrefine.core.changes import ask_for
 from ipyrefine.core.decisions import Decision
-from ipyrefine.core.model import Outcome, Record, Stage, StopReason, bare, on_conditions
+from ipyrefine.core.model import Outcome, Record, Stage, StopReason, bare, count, on_conditions
 from ipyrefine.core.points import answer
 from ipyrefine.core.quotes import contains_quote
 from ipyrefine.core.results import (
@@ -189,7 +189,7 @@ def _went_on(run: Run, decision: decisions.Continue, text: str) -> str:
         return _about(run, decision.points, "struck", "want this undone", chosen)
     if decision.iteration is not None:
         return f"continued from {text}"
-    return f"allowed {decision.revisions} more revision{'s' * (decision.revisions > 1)}"
+    return f"allowed {count(decision.revisions, 'more revision')}"
 
 
 def _added(id_: str) -> str:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from ipyrefine.core import effects
-from ipyrefine.core.model import Difference, Effect, Held, Ran
+from ipyrefine.core.model import Difference, Effect, Held, Ran, count
 
 _RELATIVE, _ABSOLUTE = 1e-9, 1e-12
 _FLOAT = re.compile(r"(?<![\w.])([-+]?(?:\d+\.\d*(?:e[-+]?\d+)?|\d+e[-+]?\d+))(?![\w.])")
@@ -129,7 +129,7 @@ def _is_table(held: Held) -> bool:
 def _size(held: Held) -> str:
     if len(held.shape) == 1:
         noun = "value" if "." in held.type else "item"
-        return f"{held.shape[0]:,} {noun}{'s' * (held.shape[0] != 1)}"
+        return count(held.shape[0], noun)
     return " × ".join(f"{one:,}" for one in held.shape)
 
 

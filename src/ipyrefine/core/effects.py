@@ -1,6 +1,6 @@
 """What running a text did to data, in words: one sentence for people, prompts and records."""
 
-from ipyrefine.core.model import Effect
+from ipyrefine.core.model import Effect, count
 
 # By which data are lost or changed.
 _WEIGHTY = (
@@ -155,11 +155,11 @@ def remedy(effect: Effect) -> str:
     return "Leave it as it was" if effect.count == 1 else "Leave them as they were"
 
 
-def size(count: int) -> str:
+def size(held: int) -> str:
     """Return a number of bytes in words: ``3.1 kB``."""
-    if count < 1_000:
-        return f"{count} byte{'s' * (count != 1)}"
-    number, units = float(count), ["GB", "MB", "kB"]
+    if held < 1_000:
+        return count(held, "byte")
+    number, units = float(held), ["GB", "MB", "kB"]
     while number >= 1_000 and units:
         number, unit = number / 1_000, units.pop()
     return f"{number:.{int(number < 10)}f}".removesuffix(".0") + f" {unit}"

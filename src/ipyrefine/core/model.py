@@ -86,6 +86,11 @@ class Sparse(Record):
         return {n: v for n, v in written.items() if getattr(self, n) != fields[n].default}
 
 
+def count(number: int, noun: str) -> str:
+    """Format a number with its noun, like ``1,204 tokens``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def _storable(value: Any) -> Any:
     """Return a field's value with each lone surrogate replaced, in texts at any place of it."""
     if type(value) is str:
@@ -378,9 +383,8 @@ class TableValue(Record):
     def phrase(self) -> str:
         """It in words: ``a table of 1,204 rows × 8 columns``, or ``a column of 3 values``."""
         if self.is_series:
-            return f"a column of {self.height:,} value{'' if self.height == 1 else 's'}"
-        rows = f"{self.height:,} row{'' if self.height == 1 else 's'}"
-        return f"a table of {rows} × {self.width:,} column{'' if self.width == 1 else 's'}"
+            return f"a column of {count(self.height, 'value')}"
+        return f"a table of {count(self.height, 'row')} × {count(self.width, 'column')}"
 
 
 class Figure(Record):

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from ipyrefine.core import rank, readers
 from ipyrefine.core.decisions import Accept, Expect, Retract
-from ipyrefine.core.model import Outcome, Price, Stage, StopReason
+from ipyrefine.core.model import Outcome, Price, Stage, StopReason, count
 from ipyrefine.core.points import is_bare_no, up_for_review
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.table import Cell
@@ -200,13 +200,13 @@ def finished(run: Run) -> Stop | None:
         return _NOT_JUDGED
     patience = run.limits.patience
     if patience is not None and revisions_without_improvement(run) >= patience:
-        return Stop(StopReason.PLATEAU, f"No improvement in {_count_revisions(patience)}.")
+        return Stop(StopReason.PLATEAU, f"No improvement in {count(patience, 'revision')}.")
     if not spent:
         return None
     message = "No revisions were allowed."
     if revisions:
         message = (
-            f"{_count_revisions(revisions)} used. If more passes do not help, say what you need "
+            f"{count(revisions, 'revision')} used. If more passes do not help, say what you need "
             "more exactly, or continue with guidance."
         )
     return Stop(StopReason.REVISIONS, message)
@@ -218,7 +218,7 @@ def revisions_without_improvement(run: Run) -> int:
     Progress is a text that stands above all before it. Where the user's evaluator scores, it is a
     score that differs from the one before by more than ``delta``.
     """
-    count, top, before = 0, None, None
+    idle, top, before = 0, None, None
     for iteration in run.iterations:
         place, now = rank.standing(run, iteration), iteration.verdict
         score = now.score if now and rank.is_scored(run, iteration) else None
@@ -229,8 +229,8 @@ def revisions_without_improvement(run: Run) -> int:
             top = place
         before = score
         exempt = iteration.parent is None or iteration.number <= run.patience_from
-        count = 0 if progress or exempt else count + 1
-    return count
+        idle = 0 if progress or exempt else idle + 1
+    return idle
 
 
 def _repeats(run: Run) -> Stop | None:
@@ -263,10 +263,6 @@ def _left(run: Run, text: Iteration) -> dict[str, str]:
 
 def _shown(run: Run, text: Iteration) -> list[Any]:
     return [(one.name, one.shows, one.outputs, one.effects) for one in run.evidence(text)]
-
-
-def _count_revisions(count: int) -> str:
-    return f"{count} revision" if count == 1 else f"{count} revisions"
 
 
 # The budget

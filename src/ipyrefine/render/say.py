@@ -23,6 +23,7 @@ from ipyrefine.core.model import (
     bare,
     on_conditions,
 )
+from ipyrefine.core.model import count as count
 from ipyrefine.core.points import to_check
 from ipyrefine.core.policy import forecast
 from ipyrefine.core.readers import find_duplicate, has_evaluator
@@ -359,11 +360,6 @@ def effect_buttons(effect: Effect) -> tuple[str, str]:
 def score(value: float | None) -> str:
     """Format a score with two decimals; None as a dash."""
     return NONE if value is None else f"{value:.2f}"
-
-
-def count(number: int, noun: str) -> str:
-    """Format a number with its noun, like ``1,204 tokens``."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def quoted(words: str) -> str:
