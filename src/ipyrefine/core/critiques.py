@@ -48,12 +48,9 @@ _TEST = re.compile(r"^[ \t]*(?:async )?def test_", re.MULTILINE)
 _ITEM = re.compile(r"^[ \t]*(?:[-*]|\d+\.)[ \t]+", re.MULTILINE)  # the mark of a list's item
 _BELOW = re.compile(r"\n\s*\n(?=\S)")  # a paragraph that is none of its own
 
-_Line = Annotated[str, AfterValidator(lambda words: " ".join(words.split()))]
-_Words = Annotated[
-    str,
-    StringConstraints(strip_whitespace=True, min_length=1),
-    AfterValidator(lambda words: " ".join(words.split())),
-]
+_OneLine = AfterValidator(lambda words: " ".join(words.split()))
+_Line = Annotated[str, _OneLine]
+_Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1), _OneLine]
 
 
 class _Answer(BaseModel):

@@ -78,10 +78,10 @@ def dismiss(_: Run, words: list[str]) -> decisions.Decision:
 def add(run: Run, words: list[str]) -> decisions.Add:
     """Read ``[f1] [blocking|minor] "problem" ["quote"] ["fix"]``; f1 is reworded."""
     ids = _ids(words, most=1)
-    before = run.points.get("".join(ids))
-    if ids and not before:
+    if ids and ids[0] not in run.points:
         raise UsageError(f"There is no finding {ids[0]!r} in this run.")
-    blocking = before.blocking if before else True
+    before = run.points.get("".join(ids)) or Point(words="", criterion=decisions.OWN)
+    blocking = before.blocking
     if words and words[0] in ("blocking", "minor"):
         blocking = words.pop(0) == "blocking"
     if not 1 <= len(words) <= 3:
@@ -89,18 +89,10 @@ def add(run: Run, words: list[str]) -> decisions.Add:
             'Put the finding in quotes: %refine add "the problem" ["words of the text"] '
             '["the fix"], or %refine add f2 "…" to reword f2.'
         )
-    kept = ["", before.place if before else "", before.fix if before else ""][len(words) :]
-    said, place, fix = [*words, *kept]
-    point = Point(
-        id="".join(ids),
-        source="you",
-        criterion=before.criterion if before else decisions.OWN,
-        blocking=blocking,
-        place=place,
-        words=said,
-        fix=fix,
-    )
-    return decisions.Add(point=point)
+    said = {"place": before.place, "fix": before.fix}
+    said |= dict(zip(("words", "place", "fix"), words, strict=False))
+    filed = {"id": "".join(ids), "source": "you", "criterion": before.criterion}
+    return decisions.Add(point=Point.model_validate({**filed, **said, "blocking": blocking}))
 
 
 def criteria(run: Run, words: list[str]) -> decisions.Criteria:
