@@ -45,7 +45,7 @@ _NO_FIGURE = re.compile(
     re.DOTALL | re.MULTILINE | re.IGNORECASE,
 )
 _IMAGE = re.compile("image/")
-_CLOCK = re.compile(r"\btoday \d\d:\d\d")
+_CLOCK = re.compile(r"\b\d{4}-\d\d-\d\d \d\d:\d\d\b")
 _INLINE = "module://matplotlib_inline.backend_inline"
 _NO_MODEL = {"IPYREFINE_MODEL": "recorded:none.json", "IPYREFINE_RECORD": ""}
 
@@ -255,7 +255,7 @@ def outputs(notebook: Any, *, images: bool = False) -> list[Any]:
     found = copy.deepcopy([cell.get("outputs") for cell in notebook.cells])
     for output in (output for cell in found for output in cell or ()):
         if "text" in output:
-            output["text"] = _CLOCK.sub("today 12:00", output["text"])
+            output["text"] = _CLOCK.sub("2026-06-01 12:00", output["text"])
     for output in (output for cell in found if not images for output in cell or ()):
         for kind in filter(_IMAGE.match, output.get("data", {})):
             output.data[kind] = ""
