@@ -503,7 +503,7 @@ def _begin(text: str, options: Options) -> _Begun:
         from ipyrefine.checks.python import RunOnCopies
 
         checks = tuple(one.looking() if isinstance(one, RunOnCopies) else one for one in checks)
-    if (task.is_python and checks and variables.labels) or any(one.computed for one in cells):
+    if (task.is_python and checks and variables.names) or any(one.computed for one in cells):
         demands += filter(None, [sharing_phrase(sharing)])
     if masked := len(Secrets(text, draft or "", *prompts.own().values()).masks):
         demands.append(f"{count(masked, 'secret')} masked")

@@ -25,11 +25,11 @@ from pydantic import ValidationError
 from ipyrefine.agents import ask
 from ipyrefine.checks.evaluation import Examples
 from ipyrefine.checks.suite import Suite
-from ipyrefine.core.after import is_same
 from ipyrefine.core.effects import has_to_be_wanted, sentence
 from ipyrefine.core.model import Record
 from ipyrefine.core.points import first_line
 from ipyrefine.core.run import Run
+from ipyrefine.core.same import is_same
 from ipyrefine.core.scopes import names_needed
 from ipyrefine.core.stored import OtherVersion, read_record
 from ipyrefine.core.syntax import names_at_top, names_used, tree_of
@@ -58,7 +58,6 @@ CELL_SECONDS = 600
 _MOST_RUNS = 5  # of a notebook in which what differs may be an order
 _SHOWN = 160  # characters of a difference
 _TOLD = ("read", "caught", "input", "unfollowed", "file")
-_ADDRESS = re.compile(r"0x[0-9a-fA-F]{6,}")
 _CLOCK = re.compile(
     r"\b(?:time|now|today|utcnow|perf_counter|process_time|monotonic|localtime|gmtime|ctime|"
     r"strftime)(?:_ns)?\s*\(|^\s*%%?time(?:it)?\b",
@@ -416,7 +415,7 @@ def _same(one: tuple[str, Any] | None, other: tuple[str, Any] | None) -> bool:
 
 def _plain(text: str) -> str:
     lines = (line.rpartition("\r")[2].rstrip() for line in strip_colours(text).split("\n"))
-    return _ADDRESS.sub("0x…", "\n".join(lines)).strip("\n")
+    return "\n".join(lines).strip("\n")
 
 
 def _same_time(one: tuple[str, Any] | None, other: tuple[str, Any] | None) -> bool:

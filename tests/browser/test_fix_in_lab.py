@@ -57,7 +57,7 @@ async def test_a_failed_cell_is_fixed_accepted_and_run(
     ]  # fmt: skip
     assert await lab.evaluate("return panel.content.widgets[2].inputHidden;")
     await lab.unfold("details")
-    assert "It runs on copies of total() and prices." in await lab.outputs_text(2)
+    assert "It runs on copies of total, prices." in await lab.outputs_text(2)
     above = [await lab.panel(f'[data-part="{part}"]').inner_text() for part in ("top", "notices")]
     assert "".join(above).count("nobody checked what it gives") == 1
     assert len(model.requests) == 1

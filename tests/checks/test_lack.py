@@ -266,7 +266,7 @@ async def test_a_pass_says_on_copies_of_what_it_ran() -> None:
     named = Variables(space)
     assert (await run("print(1)", named)).shows.startswith("It runs without an error.")
     evidence = await run("xs.append(math.pi)\nprint(other)", named)
-    assert evidence.shows.splitlines()[0] == "It runs on copies of xs and other."
+    assert evidence.shows.splitlines()[0] == "It runs on copies of xs, other."
     assert space["xs"] == [1, 2]
 
 

@@ -105,22 +105,6 @@ async def test_a_frame_is_a_table_of_its_first_rows_with_its_whole_size() -> Non
     assert table.labels[:3] == ("0", "1", "2")
 
 
-async def test_times_that_are_all_midnights_are_days_as_pandas_shows_them() -> None:
-    text = (
-        "import pandas\nat = pandas.to_datetime(['2026-01-01', None, '2026-01-03'])\n"
-        "words = at.astype(str).where([True, False, True], '2026-01-01 00:00:00')\n"
-        "table = {'day': at, 'time': at + pandas.Timedelta('1h'), 'word': words}\n"
-        "pandas.DataFrame(table, at[[0] * 3])"
-    )
-    (table,) = await outputs(text)
-    assert isinstance(table, TableValue)
-    assert table.labels == ("2026-01-01",) * 3
-    assert table.rows[:2] == (
-        ("2026-01-01", "2026-01-01 01:00:00", "2026-01-01"),
-        ("NaT", "NaT", "2026-01-01 00:00:00"),
-    )
-
-
 async def test_a_polars_frame_is_a_table_too() -> None:
     pytest.importorskip("polars")
     (table,) = await outputs("import polars\npolars.DataFrame({'n': [1, 2], 's': ['a', None]})")

@@ -315,32 +315,14 @@ async def test_a_name_that_stands_in_two_critiques_is_looked_up_in_the_module_of
     assert ends(await Suite()(both, ADD, ADDS)) == {"test_a": True, "test_a_2": True}
 
 
-STUCK = {
-    "sleeps": "time.sleep(500)",
-    "takes a lock twice": "lock.acquire() and lock.acquire()",
-    "sleeps in turns": "[time.sleep(0.01) for _ in iter(int, 1)]",
-    "waits in a loop of events": "asyncio.run(asyncio.sleep(500))",
-}
-
-
 async def test_results_beside_tests_that_wait_count(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(suite_module, "_WAITS", 0.5)
-    text = "import asyncio, threading, time\nlock = threading.Lock()\ndef add(a, b):\n"
-    text += "".join(f"    if a == {n}: {stuck}\n" for n, stuck in enumerate(STUCK.values(), 50))
-    text += "    return a - b\n"
-    sums = [(1, 2, 3), *((n, 50, 100) for n in range(50, 50 + len(STUCK))), (2, 0, 2)]
-    tests = written(
-        "".join(
-            f"def test_{n}():\n    assert add({a}, {b}) == {c}\n"
-            for n, (a, b, c) in enumerate(sums)
-        )
-    )
+    text = "import time\ndef add(a, b):\n    if a == 50: time.sleep(500)\n    return a - b\n"
+    cases = ["add(1, 2) == 3", "add(50, 1) == 51", "add(2, 0) == 2"]
+    tests = written("".join(f"def test_{n}():\n    assert {one}\n" for n, one in enumerate(cases)))
     results = await Suite()(tests, text, ADDS)
-    first, *waiting, last = results.values()
-    assert [first.passed, last.passed] == [False, True]
-    for name, one in zip(STUCK, waiting, strict=True):
-        assert (one.passed, one.broken) == (None, False), name
-        assert "did not end within 0.5 seconds" in one.shows, name
+    assert [one.passed for one in results.values()] == [False, None, True]
+    assert "did not end within 0.5 seconds" in results["test_1"].shows
     assert together(tests, results).failed
 
 

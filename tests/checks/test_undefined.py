@@ -57,29 +57,14 @@ async def test_a_text_that_reads_what_nothing_defines_is_revised_and_its_writer_
     assert (second.text, run.converged) == (MENDED, True)
 
 
-async def test_a_variable_that_is_given_is_defined() -> None:
-    run = await refined(code(FUNCTION), READY, variables={"df": [1]})
-    assert (outcome(run), failure(run)) == (Outcome.PASS, "")
-
-
 def provides(text: str) -> bool:
     space: dict[str, Any] = {"df": [1]}
     exec(text, space)
     return True
 
 
-class Own:
-    """A check of the user's own making, which may do anything with a text."""
-
-    name = "own"
-
-    async def __call__(self, text: str, task: Task) -> Any:
-        return (await resolve([provides], {})[0](text, task)).model_copy(update={"name": "own"})
-
-
-@pytest.mark.parametrize("check", [provides, Own()], ids=["it", "own"])
-async def test_a_name_that_a_users_check_may_give_to_the_text_is_defined(check: Any) -> None:
-    run = await refined(code(FUNCTION), checks=[check])
+async def test_a_name_that_a_users_check_may_give_to_the_text_is_defined() -> None:
+    run = await refined(code(FUNCTION), checks=[provides])
     assert (outcome(run), failure(run)) == (Outcome.PASS, "")
 
 

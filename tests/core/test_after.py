@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from ipyrefine.core.after import changes, differ, words
+from ipyrefine.core.after import words
 from ipyrefine.core.model import Difference, Held, HeldColumn, Ran
+from ipyrefine.core.same import changes, differ
 
 
 def table(rows: int = 3, name: str = "df", text: str = "", **columns: Any) -> Held:
@@ -38,7 +39,6 @@ def said(shown: Held, now: Held) -> str:
         (table(a="46655.1"), table(a="48210.4"),
          "sum of `a` in `df`: shown 46,655.10, now 48,210.40"),
         (table(a="7", name=""), table(a="1204", name=""), "sum of `a`: shown 7, now 1,204"),
-        (table(a="nan"), table(a="1.5"), "sum of `a` in `df`: shown nan, now 1.50"),
         (table(a="1.0001"), table(a="1.0002"), "sum of `a` in `df`: shown 1.0001, now 1.0002"),
         (table(1187, a="1.0"), table(1204, a="2.0"), "`df`: shown 1,187 × 1, now 1,204 × 1"),
         (table(a="1.0"), table(b="1.0"), "columns of `df` differ"),
@@ -52,10 +52,8 @@ def said(shown: Held, now: Held) -> str:
         (value("(1, 2)", type_="tuple"), value("(2, 1)", type_="tuple"),
          "`x`: shown (1, 2), now (2, 1)"),
         (table(a="1.0", text="x, y"), table(a="1.0", text="y, x"), "the start of `df` differs"),
-        (value("16", ""), value("17", ""), "the answer: shown 16, now 17"),
         (value("'a'", type_="str"), Held(name="x", type="Odd"), "`x`: shown str, now Odd"),
         (items("[1, 2]"), items("[1, 2, 3]"), "`xs`: shown 2 items, now 3 items"),
-        (items("[1, 2]"), items("[1, 5]"), "`xs`: shown [1, 2], now [1, 5]"),
         (value(repr("a" * 99), type_="str"), value(repr("b" * 99), type_="str"), "`x` differs"),
     ],
 )  # fmt: skip
@@ -126,7 +124,6 @@ def test_each_outcome_has_its_sentence(ran, sentence):
     [
         (value("1"), value("2"), "`x`: 1 → 2"),
         (items("[1, 2]"), items("[1, 2, 3]"), "`xs`: 2 items → 3 items"),
-        (table(3, a="1.0"), table(1, a="0.5"), "`df`: 3 × 1 → 1 × 1"),
         (table(a="1.0"), table(b="1.0"), "`df` is changed"),
         (table(a={"type": "int64"}), table(a={"type": "object"}),
          "type of `a` in `df`: int64 → object"),

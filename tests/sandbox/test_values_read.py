@@ -13,7 +13,6 @@ import pytest
 from ipyrefine.checks.python import RunsCleanly
 from ipyrefine.core.model import Held, Task
 from ipyrefine.kernel.held import hold, raised_words, read_held
-from ipyrefine.kernel.names import names_defined
 from ipyrefine.kernel.variables import Variables
 from ipyrefine.sandbox.programs.reading import read
 
@@ -70,6 +69,36 @@ def test_of_a_frame_its_size_types_sums_gaps_and_first_rows_are_read(library: st
 def test_sums_and_gaps_are_those_of_the_type(values: Any, total: str, missing: int) -> None:
     [found] = read(values)["columns"]
     assert (found.get("total"), found.get("missing")) == (total, missing)
+
+
+class Model:
+    """As an estimator of a library is, with what it has learnt."""
+
+    def __init__(self, depth: int) -> None:
+        self.depth, self.coef_, self._cache = depth, numpy.array([1.5, 2]), object()
+        self.api_key = "hunter-2-hunter-2"
+
+
+def test_of_a_model_its_parameters_and_what_it_learnt_are_read_without_secrets() -> None:
+    [found] = hold({"model": Model(3)})
+    told = [(one.name, one.head, one.total) for one in found.columns]
+    assert told == [("depth", "3", ""), ("coef_", "1.5, 2.0", "3.5")]
+    assert found.tells
+
+
+def test_of_a_figure_it_is_read_where_its_lines_points_and_bars_are() -> None:
+    figure = pytest.importorskip("matplotlib.figure").Figure()
+    axes = figure.add_subplot()
+    axes.plot([1, 2, 4])
+    axes.scatter([1], [5])
+    axes.bar([1], [7])
+    for drawn in (figure, axes):
+        heads = {one["name"]: one["head"] for one in read(drawn)["columns"]}
+        assert (heads["yorig 0"], heads["offsets 1"], heads["height 2"]) == (
+            "1, 2, 4",
+            "1.0, 5.0",
+            "7",
+        )
 
 
 def test_three_million_rows_take_a_tenth_of_a_second_at_most() -> None:
@@ -178,21 +207,6 @@ def test_what_looks_like_a_secret_is_not_kept() -> None:
 )
 def test_what_a_text_made_up_is_left_out(reported: Any) -> None:
     assert read_held([{"held": reported}]) == ()
-
-
-@pytest.mark.parametrize(
-    ("code", "names"),
-    [
-        ("x = 1\nif x:\n    y = 2", ["x", "y"]),
-        ("import a\nfrom b import c\nfor i in c:\n    total = i", ["total"]),
-        ("with open('f') as f:\n    text = f.read()", ["text"]),
-        ("def f():\n    inner = 1", ["f"]),
-        ("_x = 1\n(a, b) = 1, 2\na += 1", ["a", "b"]),
-        ("x =", []),
-    ],
-)
-def test_names_that_a_text_leaves(code: str, names: list[str]) -> None:
-    assert names_defined(code) == names
 
 
 def test_an_exception_is_worded_without_its_own_code() -> None:

@@ -41,7 +41,6 @@ class Context(NamedTuple):
     namespace: Mapping[str, Any]  # the user's variables
     target: float  # the score that passes, for functions that return one
     copies: Any  # of the variables
-    labels: Mapping[str, str]  # how values that code run there returns are called, by their marks
 
 
 class BuiltIn(NamedTuple):
@@ -123,7 +122,7 @@ def resolve(
     if not checks:
         return ()  # no copies are needed
     known = Variables.of(variables)
-    context = Context(namespace, target, known.copies, known.labels)
+    context = Context(namespace, target, known.copies)
     names = dict.fromkeys(check for check in checks if isinstance(check, str))
     objects = [check for check in checks if not isinstance(check, str)]
     found: tuple[Any, ...] = (

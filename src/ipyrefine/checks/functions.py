@@ -37,11 +37,6 @@ def flaw(criterion: str, words: str) -> Point:
     return Point(source="run", kind="result", criterion=criterion, words=words)
 
 
-def remark(criterion: str, words: str) -> Point:
-    """Return what is shown and keeps no text from passing."""
-    return flaw(criterion, words).replace(blocking=False)
-
-
 def not_python(name: str, task: Task) -> Result:
     """Return the evidence of a check that runs Python on code in another language: none."""
     detail = f"This check runs Python, and the text is {task.language_name}."

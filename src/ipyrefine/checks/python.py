@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
 from ipyrefine.checks import Context
-from ipyrefine.checks.functions import flaw, not_python, remark
+from ipyrefine.checks.functions import flaw, not_python
 from ipyrefine.checks.outputs import IMPORT_SECONDS, imports_of, read_fault, read_outputs
 from ipyrefine.checks.refusals import explain_paths, explain_refusal
 from ipyrefine.checks.reported import find_lost_store, find_unwanted, read_effects
@@ -18,7 +18,7 @@ from ipyrefine.checks.undefined import NameReader, name_errors
 from ipyrefine.core.effects import sentence
 from ipyrefine.core.model import Condition, Fault, Task, on_conditions
 from ipyrefine.core.syntax import has_steps, is_literal, try_parse, try_parse_expression
-from ipyrefine.core.table import Result
+from ipyrefine.core.table import Point, Result
 from ipyrefine.kernel.held import MAX_HELD, read_held
 from ipyrefine.kernel.magics import PythonPart, python_part
 from ipyrefine.kernel.masking import run_without_secrets
@@ -45,7 +45,9 @@ _SETTING = r"(?!%%?(?:autoreload|capture|config|matplotlib|precision|prun|time|t
 # The lines for IPython that may bind names, install packages or fetch files, by what lacks them.
 _MAY_NEED = {
     "NameError": re.compile(rf"{_SETTING}%(?!%|pip\b|conda\b)"),
+    "ImportError": re.compile(rf"{_SETTING}[%!]"),
     "ModuleNotFoundError": re.compile(rf"{_SETTING}[%!]"),
+    "KeyError": re.compile(r"%(?:set_)?env\b"),
     "FileNotFoundError": re.compile(rf"{_SETTING}[%!]"),
 }
 
@@ -72,7 +74,6 @@ class RunsCleanly(NameReader):
         seconds: processor time it may take, its imports apart, and seconds it may wait.
         decisive: has no effect; it is taken because other checks take it.
         copies: copies of the notebook's variables for it.
-        labels: what to call the variables, by name.
     """
 
     name = "run"
@@ -84,17 +85,16 @@ class RunsCleanly(NameReader):
         seconds: float = 30.0,
         decisive: bool = False,
         copies: Copies | None = None,
-        labels: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(copies)
-        self._seconds, self._labels = seconds, dict(labels or {})
+        self._seconds = seconds
         self._names: tuple[str, ...] = ()
         self._stopped = False
 
     @classmethod
     def from_argument(cls, argument: str, context: Context, **settings: Any) -> Self:
         """Build the check ``run``, which takes no argument."""
-        return cls(copies=context.copies, labels=context.labels, **settings)
+        return cls(copies=context.copies, **settings)
 
     def requiring(self, names: Iterable[str]) -> Self:
         """Return this check for texts that also have to define some names."""
@@ -171,7 +171,6 @@ class RunsCleanly(NameReader):
         )
         tells = not (fault and wants and (self._unasked or files.keys() - {FILE}))
         prefix = "" if tells or absence else "Nothing can be said in the sandbox: "
-        empty = [n for n in self._names if n in defined.get("none", ()) and not fault]
         outputs = read_outputs(events, result.stdout) if fault or not absence else ()
         kept = not absence and (self._looks or not fault)
         effects = read_effects(events, outputs, partial, result.files) if kept else ()
@@ -181,15 +180,15 @@ class RunsCleanly(NameReader):
             for one in effects
         )
         faults = (_as_data(events, result, self._seconds, static),) if fault else ()
-        points = tuple(remark("run", f"`{n}` is None when the code ends.") for n in empty)
+        points = list[Point]()
         if store := find_lost_store(effects):
             why = f"`{store.name}` is unchanged: pandas warned, {store.cause}"
             fault, line = f"{why} (line {store.line}).", ["", *code.splitlines()][store.line :][:1]
-            points = (flaw("run", why).replace(place="".join(line).strip(), effect=store), *points)
+            points.append(flaw("run", why).replace(place="".join(line).strip(), effect=store))
             faults = (Fault(raised=store.cause, line=store.line),)
         if (unwanted := find_unwanted(effects)) and not self._looks:
             fault = f"{sentence(unwanted)}."
-            points = (flaw("run", sentence(unwanted)).replace(effect=unwanted), *points)
+            points.insert(0, flaw("run", sentence(unwanted)).replace(effect=unwanted))
         lines = [fault or self._success(text, partial), result.protection_note]
         return Result(
             name=self.name,
@@ -197,7 +196,7 @@ class RunsCleanly(NameReader):
             not_run=bool(absence),
             shows=absence or prefix + "\n".join(filter(None, lines)),
             basis="run",
-            points=points,
+            points=tuple(points),
             outputs=outputs,
             effects=effects,
             rows=()
@@ -217,10 +216,9 @@ class RunsCleanly(NameReader):
         return f"{what} did not end in {self._seconds:g} seconds.{more}"
 
     def _success(self, text: str, partial: tuple[Condition, ...]) -> str:
-        whole = self._labels.keys() - {one.name for one in partial}
-        copied = [self._labels[n] for n in names_in_code(text) if n in whole]
-        *others, last = copied or [""]
-        copies = f"copies of {', '.join(others)}{' and ' * bool(others)}{last}" if copied else ""
+        cut = {one.name for one in partial}
+        copied = [name for name in self._copies.copied(names_in_code(text)) if name not in cut]
+        copies = f"copies of {', '.join(copied)}" if copied else ""
         found = " and ".join(filter(None, [copies, *map(str, partial)]))
         return f"It runs on {found}." if found else "It runs without an error."
 

@@ -141,7 +141,7 @@ class Suite:
                 return Result(shows=line, broken=True, faults=(fault,))
             return Result(passed=False, shows=shorten(said, WIDTH), faults=(fault,))
 
-        def read(report: Report) -> Result:
+        def read(report: Report, result: ProcessResult) -> Result:
             """Return the result of a test: with parameters, it is as good as the worst of them."""
             found = [_outcome(*one, judge) for one in report.outcomes.items()]
             if report.wait:
@@ -150,10 +150,10 @@ class Suite:
                 found.append(Result(shows=line, broken=own))
             elif late:
                 found.append(Result(shows=late))
-            elif report.end or not report.complete:
-                most = _SECONDS if report.result.limit else _SECONDS / SHARE
-                why = shorten(report.end or describe_failure(report.result, most), WIDTH)
-                reached = report.collected or report.result.limit
+            elif report.end != "":
+                most = _SECONDS if result.limit else _SECONDS / SHARE
+                why = shorten(report.end or describe_failure(result, most), WIDTH)
+                reached = report.collected or result.limit
                 found.append(Result(passed=False if reached else None, shows=why))
             elif not found:
                 line = "It fails in its own lines: pytest finds no test in it."
@@ -163,7 +163,7 @@ class Suite:
                 found.append(Result(shows=line))
             return min(found, key=lambda one: _WORST.index(one.passed))
 
-        whole = Report.of(result, [one for one in events if "module" not in one])
+        whole = Report.of([one for one in events if "module" not in one])
         if whole.fault:  # the text does not load
             lost = judge({"why": whole.fault, "tried": whole.load.get("tried")})
             load = read_fault(whole.load, line=line_of_text(whole.load))
@@ -176,17 +176,16 @@ class Suite:
                 continue
             end = result.replace(exit_code=ended[-1], limit=None) if ended else result
             try:
-                report = Report.of(end, own)
-                fault = report.faults.get(file)
-                if not fault or name in apart:
-                    results[name] = judge(fault) if fault else read(report)
+                report = Report.of(own)
+                if not report.fault or name in apart:
+                    results[name] = judge(report.load) if report.fault else read(report, end)
             except Exception:  # the test wrote to it
                 line = "It fails in its own lines: its report cannot be read."
                 results[name] = Result(shows=line, broken=True)
             apart.add(name)
         if results or apart:
             return results
-        return dict.fromkeys(names, read(whole).replace(passed=None))
+        return dict.fromkeys(names, read(whole, result).replace(passed=None))
 
 
 def _outcome(test: str, event: Event, judge: Callable[[Event], Result]) -> Result:

@@ -118,15 +118,16 @@ class Tests:
             names=sorted(self._names),
             seconds=self._seconds,
         )
-        report = Report.of(result, events)
+        report = Report.of(events)
         partial = self._copies.conditions(code, self.source)
-        absence = self._explain_absence(report, code)
+        absence = self._explain_absence(report, result, code)
         if partial and (not report.fault or wants_rows(report.fault.partition(": ")[2])):
             absence = not_tried(self.name, partial)
-        passed, lines, failing, tally = self._assess(report)
+        end = report.end or self._process_end(result)
+        passed, lines, failing, tally = self._assess(report, end)
         score = 0.0 if passed is False else None
         load = (read_fault(report.load, line=line_of_text(report.load)),) * bool(report.fault)
-        shown = [*lines, report.result.protection_note] if partial or not absence else []
+        shown = [*lines, result.protection_note] if partial or not absence else []
         return Result(
             name=self.name,
             passed=None if absence else passed,
@@ -143,14 +144,13 @@ class Tests:
         )
 
     def _assess(
-        self, report: "Report"
+        self, report: "Report", end: str
     ) -> tuple[bool | None, list[str], list[Point], tuple[int, int] | None]:
         """Return whether the tests pass, a line for each, a point per failure, and the tally."""
         outcomes, tests = report.outcomes, report.collected
         aside = [str(e["why"]) for test, e in outcomes.items() if test not in tests]
         if not report.fault and not tests and aside:  # the whole file
             return None, [f"All tests are skipped: {aside[0]}"], [], None
-        end = report.end or self._process_end(report.result)
         if report.fault or not tests:
             error = report.fault or f"The tests could not be run: {end}"
             return False, [shorten(error, WIDTH)], [], None
@@ -164,7 +164,7 @@ class Tests:
         for test, event in results.items():
             kinds[event["outcome"]].append(test)
         failing, passing, skipped = kinds.values()
-        if not failing and not report.complete:
+        if not failing and report.end is None:
             return False, [f"The run ended before its last test. {end}"], [], None
         lines = [
             *(
@@ -188,13 +188,13 @@ class Tests:
             points.append(flaw(test, shorten(str(event["why"]), WIDTH)).replace(fault=fault))
         return not failing, lines, points, (len(passing), count)
 
-    def _explain_absence(self, report: "Report", code: str) -> str:
+    def _explain_absence(self, report: "Report", result: ProcessResult, code: str) -> str:
         """Explain why the tests say nothing: all failures need what only the notebook has."""
         failed = [e for e in report.outcomes.values() if e["outcome"] == "failed"]
         errors = [(str(e.get("why", "")), e.get("tried")) for e in failed]
         errors += [(report.fault, report.load.get("tried"))] * bool(report.fault)
         reasons = [
-            self._copies.explain_absence(why, report.result.stderr)
+            self._copies.explain_absence(why, result.stderr)
             or explain_refusal(tried, why, code, self.source)
             for why, tried in errors
         ]
@@ -211,27 +211,26 @@ class Report(NamedTuple):
     """The outcome of a run of pytest.
 
     Attributes:
-        fault: why the text or the tests do not load, or empty.
-        load: the report of that.
-        faults: why each module of tests does not load.
+        load: the event of a text, or of tests, that do not load; empty where they do.
+        collected: the tests.
         outcomes: what happened in each that was reached: of its fixtures and parts, the worst.
-        complete: whether the run came to its end.
-        end: what ended it before its last test, as a sentence, or empty.
+        end: what ended it before its last test, as a sentence, or empty; None if nobody knows.
         wait: where it waited, and was ended for that.
     """
 
-    result: ProcessResult
-    fault: str
     load: Event
-    faults: dict[str, Event]
     collected: list[str]
     outcomes: dict[str, Event]
-    complete: bool
-    end: str
+    end: str | None
     wait: Event | None
 
+    @property
+    def fault(self) -> str:
+        """Why the text or the tests do not load, or empty."""
+        return str(self.load.get("fault", ""))
+
     @classmethod
-    def of(cls, result: ProcessResult, events: Sequence[Event]) -> Self:
+    def of(cls, events: Sequence[Event]) -> Self:
         """Read what the program wrote."""
         outcomes: dict[str, Event] = {}
         for event in events:
@@ -239,17 +238,12 @@ class Report(NamedTuple):
                 worst = outcomes.setdefault(event["test"], event)
                 if _RANK[event["outcome"]] > _RANK[worst["outcome"]]:
                     outcomes[event["test"]] = event
-        end = next((e["end"] for e in events if e.get("end")), "")
-        load = next((e for e in events if "fault" in e), {})
+        end = max((e["end"] for e in events if "end" in e), default=None)
         return cls(
-            result=result,
-            fault=str(load.get("fault", "")),
-            load=load,
-            faults={e["module"]: e for e in events if "fault" in e and "module" in e},
+            load=next((e for e in events if "fault" in e), {}),
             collected=next((e["collected"] for e in events if "collected" in e), []),
             outcomes=outcomes,
-            complete=any("end" in e for e in events),
-            end=f"{end} ended the run." if end else "",
+            end=f"{end} ended the run." if end else end,
             wait=next((e for e in events if "waited" in e), None),
         )
 

@@ -495,7 +495,7 @@ class Held(Record):
     @property
     def tells(self) -> bool:
         """Whether more than its type is known."""
-        return bool(self.shape or self.text) and self.type != "NoneType"
+        return bool(self.shape or self.text or self.columns) and self.type != "NoneType"
 
 
 class Difference(Record):

@@ -3,9 +3,9 @@
 from typing import Literal
 
 from ipyrefine.core.model import Basis
-from ipyrefine.core.novelty import is_new
 from ipyrefine.core.points import up_for_review
 from ipyrefine.core.run import Iteration, Run
+from ipyrefine.core.same import is_new
 from ipyrefine.core.syntax import is_display
 from ipyrefine.core.testing import is_critics
 

@@ -19,8 +19,9 @@ from types import ModuleType
 from typing import IO, Any
 
 from ipyrefine.core.model import Amount, Count, Record
-from ipyrefine.kernel.describe import class_name, is_array, is_frame, is_named, mro
+from ipyrefine.kernel.describe import class_name, is_array, is_frame, is_named
 from ipyrefine.kernel.redaction import has_known_form, is_environment, is_secret, is_secret_name
+from ipyrefine.sandbox.programs.reading import mro
 from ipyrefine.sandbox.sandbox import working_folder
 
 TOO_LARGE = "it is too large to copy"

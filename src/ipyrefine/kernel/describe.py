@@ -21,6 +21,7 @@ from itertools import islice
 from typing import Any, TypeGuard
 
 from ipyrefine.kernel.redaction import HIDDEN, is_environment, is_secret, is_secret_name
+from ipyrefine.sandbox.programs.reading import class_dict, mro, stored
 
 WIDTH = 800  # characters of a description
 FRAME_WIDTH = 1_500
@@ -51,8 +52,6 @@ _ZONES = frozenset({"builtins", "datetime", "dateutil", "pandas", "pytz", "zonei
 _COLLECTIONS: dict[Any, str] = {dict: "{}", list: "[]", tuple: "()", set: "{}", frozenset: "{}"}
 _EMPTY = inspect.Parameter.empty
 _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType)
-mro: Callable[[type], tuple[type, ...]] = type.__dict__["__mro__"].__get__
-class_dict: Callable[[type], types.MappingProxyType[str, Any]] = type.__dict__["__dict__"].__get__
 class_name: Callable[[type], str] = type.__dict__["__name__"].__get__
 
 
@@ -171,8 +170,8 @@ def _lines(value: Any, values: bool) -> Iterator[str]:
     else:  # the public attributes that an object stores
         own = values or class_dict(type(value)).get("__module__") == "__main__"
         if own or next(_declared_fields(type(value)), None):
-            for name, stored in islice(_public(value), _MAX_COLUMNS):
-                yield f"{name}: {_render(stored) if values else _type_text(stored)}"
+            for name, one in islice(_public(value), _MAX_COLUMNS):
+                yield f"{name}: {_render(one) if values else _type_text(one)}"
 
 
 def _shape(value: Any) -> tuple[int, ...]:
@@ -351,27 +350,14 @@ def _declared_fields(kind: type) -> Iterator[tuple[str, str]]:
     names = class_dict(kind)
     fields = names.get("__dataclass_fields__") or names.get("__pydantic_fields__")
     for name, field in islice(fields.items(), _MAX_COLUMNS) if type(fields) is dict else ():
-        declared = dict(_stored_attributes(field))
+        declared = dict(stored(field))
         yield name, _annotation(declared.get("type", declared.get("annotation")))
 
 
-def _stored_attributes(value: object) -> Iterator[tuple[str, Any]]:
-    """Yield the attributes that an object stores; a property is none."""
-    for kind in mro(type(value)):
-        names = class_dict(kind)
-        stored = names.get("__dict__")
-        if type(stored) is types.GetSetDescriptorType:
-            yield from dict.items(stored.__get__(value))
-        for name, slot in names.items():
-            if type(slot) is types.MemberDescriptorType:
-                with suppress(AttributeError):
-                    yield name, slot.__get__(value)
-
-
 def _public(value: Any) -> Iterator[tuple[str, Any]]:
-    for name, stored in _stored_attributes(value):
-        if type(name) is str and name[:1] != "_" and not is_secret_name(name, stored):
-            yield name, stored
+    for name, one in stored(value):
+        if type(name) is str and name[:1] != "_" and not is_secret_name(name, one):
+            yield name, one
 
 
 # Collections and values

@@ -117,6 +117,10 @@ class Copies:
         """The names of the notebook, with or without a copy."""
         return {*filter(_is_users, self._namespace()), *self._given}
 
+    def copied(self, names: Iterable[str]) -> list[str]:
+        """Return those of some names of which code got a copy."""
+        return [name for name in names if name in self._copies and self._copies[name].stop]
+
     async def may_run(self) -> bool:
         """Return True if code may be run unasked: nothing can leave, or the user lets it."""
         return self._unconfined() or await asyncio.to_thread(sandbox_is_closed)
@@ -327,12 +331,6 @@ class Variables:
     def hold_data(self) -> bool:
         """Whether there are data among them."""
         return any(_is_data(name, value) for name, value in self._all.items())
-
-    @property
-    def labels(self) -> Mapping[str, str]:
-        """What people call those that code has copies of, by name; a module needs none."""
-        values = {n: v for n, v in self._all.items() if not issubclass(type(v), ModuleType)}
-        return {name: label(name, one).partition(" (")[0] for name, one in values.items()}
 
 
 def gather(names: Iterable[str], namespace: Mapping[str, Any]) -> dict[str, Any]:

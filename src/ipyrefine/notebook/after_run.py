@@ -6,12 +6,12 @@ Nothing of the user's or a model's runs for that: values are only read (`kernel.
 import contextlib
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ipyrefine.checks.python import RunsCleanly
-from ipyrefine.core import after
-from ipyrefine.core.model import Difference, Effect, Held, Ran
+from ipyrefine.core import same
+from ipyrefine.core.model import Difference, Held, Ran
 from ipyrefine.core.ports import SECRETS
 from ipyrefine.core.run import Iteration
 from ipyrefine.core.table import Result
@@ -134,7 +134,8 @@ class AcceptedCell:
         if raised_type(error) != before:
             found = (Difference(kind="raised", shown=before, now=raised_words(error)),)
         elif not error:
-            found = (*after.differ(shown, now), *_differ_in_files(self._shown))
+            written = same.files(self._shown.effects)
+            found = same.differ((*shown, *written), (*now, *map(_as_it_is, written)))
         differs = any(one.kind != "order" for one in found)
         there = {one.name for one in now}
         count = sum(one.tells for one in shown if one.name in there)
@@ -171,8 +172,11 @@ class AcceptedCell:
             if raised[0] != raised[1]:
                 varies = {one.key for one in ran.differences}
             else:
-                varies = {one.key for one in after.differ(shown, again.held)}
-                varies |= {one.key for one in _differ_in_files(self._shown, again.effects)}
+                pairs = (shown, self._shown.effects), (again.held, again.effects)
+                varies |= {
+                    one.key
+                    for one in same.differ(*((*held, *same.files(of)) for held, of in pairs))
+                }
         steady = tuple(one for one in ran.differences if one.key not in varies)
         how = "differs" if steady else "varies"
         self._tell(ran.replace(how=how, differences=steady or ran.differences))
@@ -183,7 +187,7 @@ class AcceptedCell:
         names = [name for name in (*held, *self._new) if name in self._space]
         now = hold({name: self._space[name] for name in names})
         rebound = [name for name in held if self._space.get(name) is not old[name]]
-        found = [*after.changes(before, now)]
+        found = [*same.changes(before, now)]
         said = {one.name for one in found}
         opaque = {one.name for one in now if not one.tells}
         found += [Difference(kind="value", name=n) for n in rebound if n in opaque - said]
@@ -209,12 +213,6 @@ class AcceptedCell:
         return ran and ran.replace(back=(), restored=names)
 
 
-def _differ_in_files(shown: Result, again: Iterable[Effect] = ()) -> tuple[Difference, ...]:
-    """Return where files are not as shown, now or after a text has done something to them again."""
-    sizes: dict[str, int | None] = {}
-    for one in (one for one in shown.effects if one.kind == "file"):
-        sizes[one.name] = None
-        with contextlib.suppress(OSError):
-            sizes[one.name] = os.path.getsize(one.name)
-    sizes |= {one.name: None if one.cause == "delete" else one.count for one in again}
-    return after.differ_in_files(shown.effects, sizes)
+def _as_it_is(file: Held) -> Held:
+    exists = os.path.exists(file.name)
+    return same.file(file.name, os.path.getsize(file.name) if exists else None)

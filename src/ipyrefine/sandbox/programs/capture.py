@@ -11,7 +11,7 @@ import reprlib
 import signal
 import struct
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 Limit = Callable[[float], float]
@@ -26,7 +26,6 @@ _WIDTH = 60  # characters of a name
 _PLAIN = (bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset, type(None))
 _MAX_SHOWN, _MAX_ITEMS = 80, 20  # characters, and items of a Series, that are shown whole
 _DIGITS = 10  # characters of a number that is shown as it is
-_DAY = 10  # characters of a date
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
@@ -207,7 +206,6 @@ def _table(value: Any) -> dict[str, Any] | None:
     if library == "pandas":
         head = frame.iloc[:_MAX_ROWS, :_MAX_COLUMNS]
         labels, rows = list(head.index), [*head.itertuples(index=False, name=None)]
-        rows = [*zip(*map(_days, zip(*rows, strict=True)), strict=True)] if head.size else rows
         index = [name for name in head.index.names if name is not None]
     else:
         head = frame.head(_MAX_ROWS).select(frame.columns[:_MAX_COLUMNS])
@@ -217,20 +215,12 @@ def _table(value: Any) -> dict[str, Any] | None:
         "kind": "table",
         "columns": ["" if unnamed else _label(name) for name in head.columns],
         "index": ", ".join(map(_label, index)),
-        "labels": [*map(_label, _days(labels))],
+        "labels": [*map(_label, labels)],
         "rows": [[*map(_cell, row)] for row in rows],
         "height": int(frame.shape[0]),
         "width": int(frame.shape[1]),
         "is_series": len(value.shape) == 1,
     }
-
-
-def _days(values: Sequence[Any]) -> Sequence[Any]:
-    """Return times as pandas shows them: as days, where all of them are midnights."""
-    texts = [str(one).removesuffix(" 00:00:00") for one in values]
-    kinds = {type(one).__name__ for one in values}
-    is_days = {"Timestamp"} <= kinds <= {"Timestamp", "NaTType"} and max(map(len, texts)) == _DAY
-    return texts if is_days else values
 
 
 def _label(name: Any) -> str:
@@ -243,7 +233,10 @@ def _cell(value: Any) -> str:
         text = str(float(value))
         return text if len(text) <= _DIGITS else f"{value:.6g}"
     nested = isinstance(value, (list, tuple, dict, set, frozenset))
-    return (_text(value) if nested else str(value))[:_MAX_CELL]
+    text = _text(value) if nested else str(value)
+    if type(value).__name__ == "Timestamp":
+        text = text.removesuffix(" 00:00:00")  # a day
+    return text[:_MAX_CELL]
 
 
 class _Writer(reprlib.Repr):

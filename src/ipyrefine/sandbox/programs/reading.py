@@ -5,6 +5,7 @@ and arrays are read from what they hold, as a method may have been replaced.
 """
 
 import collections
+import contextlib
 import datetime
 import decimal
 import fractions
@@ -28,6 +29,9 @@ _SETS = (set, frozenset)
 _DICTS = (dict, collections.Counter, collections.OrderedDict, collections.defaultdict)
 _BARE = (bool, int, float, complex, type(None), type(...), datetime.date, datetime.timedelta, range)
 _NUMBERS = (decimal.Decimal, fractions.Fraction)
+_DRAWN = ("_xorig", "_yorig", "_offsets", "_x0", "_y0", "_width", "_height")
+mro: Callable[[type], tuple[type, ...]] = type.__dict__["__mro__"].__get__
+class_dict: Callable[[type], types.MappingProxyType[str, Any]] = type.__dict__["__dict__"].__get__
 _ZONES = (type(None), datetime.timezone, zoneinfo.ZoneInfo)
 
 
@@ -66,6 +70,19 @@ def _is_of(cls: type, library: str) -> bool:
     return vars(sys.modules.get(module, types)).get(name) is cls
 
 
+def stored(value: object) -> Iterator[tuple[str, Any]]:
+    """Yield the attributes that an object stores; a property is none."""
+    for kind in mro(type(value)):
+        names = class_dict(kind)
+        own = names.get("__dict__")
+        if type(own) is types.GetSetDescriptorType:
+            yield from dict.items(own.__get__(value))
+        for name, slot in names.items():
+            if type(slot) is types.MemberDescriptorType:
+                with contextlib.suppress(AttributeError):
+                    yield name, slot.__get__(value)
+
+
 def _look(value: Any) -> Reading:
     cls = type(value)
     if cls in (str, bytes, bytearray):
@@ -80,8 +97,21 @@ def _look(value: Any) -> Reading:
 
 
 def _read_plain(value: Any) -> Reading:
-    text = _text(value)
-    return {"text": text} if text != type_name(type(value)) else {}
+    text, module = _text(value), type.__dict__["__module__"].__get__(type(value))
+    if text != type_name(type(value)):
+        return {"text": text}
+    if type(module) is not str or module.partition(".")[0] in sys.stdlib_module_names:
+        return {}
+    # Of an estimator these are its parameters and what it has learnt.
+    own = {n: one for n, one in stored(value) if n[:1] != "_"}
+    return {"columns": _columns(own.items(), 1, _read_attribute)} if own else {}
+
+
+def _read_attribute(value: Any, *wanted: bool) -> tuple[str, Any, Any, list[Any]]:
+    numpy: Any = sys.modules.get("numpy")
+    if _is_of(type(value), "numpy") and issubclass(type(value), numpy.ndarray):
+        return _read_values(numpy.asarray(value), *wanted)
+    return type_name(type(value)), None, None, [value]
 
 
 def _total_of_items(value: Any) -> list[Reading]:
@@ -278,6 +308,19 @@ def _read_series(series: Any, total: bool, missing: bool) -> tuple[str, Any, Any
     return str(dtype), summed, absent, series.slice(0, _ROWS).to_list()
 
 
+def _matplotlib(value: Any) -> Reading:
+    """Return where the lines, points and bars of a figure, or of one of its axes, are."""
+    axes = dict(stored(value)).get("_localaxes") or [value]
+    artists = [one for each in axes for one in dict(stored(each)).get("_children", ())]
+    drawn = [
+        (f"{name[1:]} {n}", one)
+        for n, artist in enumerate(artists)
+        for name, one in stored(artist)
+        if name in _DRAWN
+    ]
+    return {"shape": [len(axes)], "columns": _columns(drawn, 1, _read_attribute)} if drawn else {}
+
+
 _LIBRARIES: dict[str, Callable[[Any], Reading]] = {
-    "numpy": _numpy, "pandas": _pandas, "polars": _polars,
+    "numpy": _numpy, "pandas": _pandas, "polars": _polars, "matplotlib": _matplotlib,
 }  # fmt: skip

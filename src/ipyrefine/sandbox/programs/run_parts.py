@@ -775,7 +775,7 @@ def _test_line(report: Any) -> int | None:
 def _run_cell(request: Request, write_event: Callable[..., None]) -> None:
     """Run the text as the main script.
 
-    Reported are which of the request's names it defined and which of these are None, what names
+    Reported are which of the request's names it defined, what names
     hold that it binds or changed, what it did to data, its last value and its first figure, and how
     it and its threads ended. The packages that it imports are imported before its time starts to
     count.
@@ -812,7 +812,7 @@ def _run_cell(request: Request, write_event: Callable[..., None]) -> None:
         after = _execute(source, request["nested"], account)
         value = after.pop(_VALUE, None)
         defined = [name for name in request["names"] if name in after]
-        write_event(defined=defined, none=[name for name in defined if after[name] is None])
+        write_event(defined=defined)
         own = {n: v for n, v in after.items() if n in variables or n not in ours}
         lasting = {*variables, *request["binds"]}  # what a loop leaves is no result
         held = outputs["show"]({n: v for n, v in own.items() if n in lasting}).items()
