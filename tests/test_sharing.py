@@ -78,7 +78,7 @@ VALUES = {
     "a label": "pd.Series({'@': 1})",
     "the name of a column": "pd.Series([1], name=('@', 1))",
 }
-NOT_DESCRIBED = ("a category", "a label")
+NOT_DESCRIBED = ("a category", "a default", "a label")
 # How a text may give a value V back; at `all`, that is sent as it was shown.
 TEXTS = {
     "an exception's message": "raise ValueError(V)",

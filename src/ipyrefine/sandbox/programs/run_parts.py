@@ -1002,8 +1002,10 @@ def _note_path(path: Any, how: str = "") -> None:
                 _seen.setdefault("closed", {})[below] = None
             elif how == "written" and (os.path.islink(full) or _size(full) > _LARGE):
                 _seen.setdefault("large", {})[below] = None
-        elif not (_imports(how) or full.startswith(_PYTHON)) and not (
-            _can_read(full) if how else _exists(full)
+        elif not (
+            full.startswith(_PYTHON)
+            or (_can_read(full) if how else _exists(full))
+            or _imports(how)  # last, as it reads the stack
         ):
             if below := _below(real, _START):  # which is its home as well
                 real = below if not _folder and not os.path.isabs(path) else f"~{os.sep}{below}"
