@@ -73,6 +73,8 @@ LACKS = {
         "!pip install foo_there\nimport foo_there": "it may need what !pip install foo_there does",
         "!wget -q https://a.example/b.csv\nopen('b.csv')": "it may need what !wget",
         "%run setup.py\nprint(made)": "it may need what %run setup.py does",
+        "%pip install foo\nraise ImportError('no foo')": "it may need what %pip install foo does",
+        "%env MODE_HERE=x\nimport os\nos.environ['MODE_HERE']": "it may need what %env MODE_HERE=x",
         "%cd data\nopen('a1.csv')": "it may need what %cd data does",
     },
     "environment variable": {"import os\nos.environ['SETTING_HERE']": "it reads SETTING_HERE"},
