@@ -21,9 +21,15 @@ _VALUES: dict[str, Sequence[Any]] = {
     "int": (2, 1, 3),
     "float": (2.5, 10.0, 0.5),
     "bool": (True, False, True),
-    "str": ("hello world", "Anna", "fig"),
+    "str": ("pear", "apple", "fig"),
     "list": ([3, 1, 2], [2, 1, 3, 3], [2, 1]),
     "dict": ({"apple": 3, "pear": 2}, {"pear": 2}, {"apple": 1}),
+    "table": ([[1, 2], [3, 4]], [[1, 2, 3], [4, 5, 6]], [[5, 6]]),
+}
+# Of an argument itself; numbers next to a collection stay small.
+_ALONE: dict[str, Sequence[Any]] = {
+    "int": (5, 2, 10),
+    "str": ("hello world", "Anna", "abc 12"),
 }
 _ITEMS = ((2, 1, 0), (0, 1, 2, 2), (0, 1))  # which of a type's values are in each list
 # Which type an argument without one has most likely, by its name; else a number.
@@ -32,7 +38,7 @@ _LIKELY = (
     (r"d|.*(?:dict|map).*", "dict"),
     (r".*[^s]s|.*(?:list|arr|seq|data|matrix).*", "list"),
 )
-_TYPES = ("int", "list", "str", "dict")  # that others have, all alike
+_TYPES = ("int", "list", "table", "str", "dict")  # that others have, all alike
 
 
 class _Call(NamedTuple):
@@ -89,8 +95,7 @@ def _tries(value: Any) -> list[Any]:
         case float():
             return [0.0, round(value + 10, 6), round(value + 0.5, 6), -value, 1.0]
         case str():
-            other = value.upper() if value != value.upper() else value.lower()
-            return ["", value + value[:1], value[::-1], other, value[:1]]
+            return _tries_of_words(value)
         case list() | tuple():
             kind: Any = type(value)
             some: Any = value[:1]
@@ -100,6 +105,17 @@ def _tries(value: Any) -> list[Any]:
             items = [*value.items()]
             return [{}, dict(items[:1]), dict(items[1:])]
     return []
+
+
+def _tries_of_words(value: str) -> list[str]:
+    other = value.upper() if value != value.upper() else value.lower()
+    words = value.split()
+    if re.search(r"\d", value) and not value.isdecimal():
+        later = re.sub(r"\d{1,9}", lambda n: str(int(n[0]) + 1).zfill(len(n[0])), value)
+        return ["", later, value[::-1], other, value[:1]]
+    if len(words) < 2:
+        return ["", value + value[:1], value[::-1], other, value[:1]]
+    return ["", f"{value} {words[0]}", " ".join(words[::-1]), other, words[0]]
 
 
 def first_calls(task_text: str) -> tuple[Example, ...]:
@@ -207,7 +223,13 @@ def _values_of(annotations: Sequence[ast.expr], number: int) -> tuple[Any, ...]:
     """Return values for some arguments of plain types; those of one type differ."""
     types = [*map(unparse, annotations)]
     turns = [(number + types[:place].count(one)) % 3 for place, one in enumerate(types)]
-    return tuple(map(_value_of, annotations, turns))
+    found = [_value_of(one, turn) for one, turn in zip(annotations, turns, strict=True)]
+    some = any(isinstance(one, str | list | tuple | dict) for one in found)
+    for place, turn in enumerate(turns):
+        kind = type(found[place]).__name__
+        if kind == "str" or (kind == "int" and not some):
+            found[place] = _ALONE[kind][turn]
+    return tuple(found)
 
 
 def _value_of(annotation: ast.expr | None, number: int) -> Any:
