@@ -344,7 +344,7 @@ def execute(notebook: Any, path: Path, *, accept: str = "") -> None:
                 records = stored_records({"cells": [cell]})
                 stops = {member(one.record, "stop_reason") for one in records}
                 if cell in decided or not stops.isdisjoint(DECIDED):
-                    cell.metadata["tags"] = [*_tags(cell), SKIPPED]
+                    cell.metadata["tags"] = [*dict.fromkeys([*_tags(cell), SKIPPED])]
                     cell.metadata[KEY] = {**cell.metadata.get(KEY, {}), "skips": True}
         bar.update(len(notebook.cells) - bar.n)
 

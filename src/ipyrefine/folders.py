@@ -30,7 +30,7 @@ def read_file(path: Path, most: int = sys.maxsize) -> bytes:
         most: bytes that it may have.
 
     Raises:
-        UsageError: it is no plain file, cannot be read, or is larger.
+        UsageError: it is not a regular file, cannot be read, or is larger.
     """
     try:
         regular, size = path.is_file(), path.stat().st_size

@@ -163,9 +163,8 @@ async def check_records(path: Path) -> list[CellCheck]:
             state, why = await _try_again(stored, read_one(stored, path))
         except (CheckNotRun, UsageError) as error:
             older = isinstance(error.__context__, OtherVersion)
-            state, why = "failed", str(error)
-            if older or isinstance(error, CheckNotRun):
-                state = "not run"
+            state = "not run" if older or isinstance(error, CheckNotRun) else "failed"
+            why = str(error)
         found.append(CellCheck(cell=stored.cell, state=state, why=why))
     return found
 

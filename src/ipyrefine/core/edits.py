@@ -167,7 +167,7 @@ def losses(old: str, new: str) -> tuple[Loss, ...]:
 
     Sections are what stands under headings, and paragraphs where there are none. One that was
     moved, merged, divided or renamed is not lost: at least half of its words are still there. A
-    paragraph may be written anew: it is lost only where there are fewer of them.
+    paragraph may be rewritten: it counts as lost only where there are fewer than before.
     """
     before, after, there = _sections(old), _sections(new), {*_words(new)}
     fewer, found = bool(_HEADING.search(old)) or len(after) < len(before), list[Loss]()
@@ -182,7 +182,7 @@ def losses(old: str, new: str) -> tuple[Loss, ...]:
 
 
 def _sections(text: str) -> dict[str, list[str]]:
-    """Return the words of a text's sections, by their names."""
+    """Return the words of each section of a text, by the section's name."""
     headings, found = list(_HEADING.finditer(text)), dict[str, list[str]]()
     ends = [heading.start() for heading in headings] + [len(text)]
     above = text[: ends[0]]

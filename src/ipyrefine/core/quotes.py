@@ -46,7 +46,7 @@ def _read_task(task: str) -> tuple[tuple[str, ...], frozenset[tuple[str, ...]]]:
 
 
 def _split_words(text: str) -> tuple[str, ...]:
-    """Return the words of a text, without an ending that tells a verb's or a noun's form only."""
+    """Return the words of a text, each without a final s."""
     words = _WORD.findall(text.casefold().replace("\u2019", "'"))
     return tuple(word for one in words if (word := one.strip("_").removesuffix("s")))
 

@@ -22,7 +22,7 @@ _FLOAT = re.compile(r"(?<![\w.])([-+]?(?:\d+\.\d*|\.\d+|\d+(?=e))(?:e[-+]?\d+)?)
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{6,}")
 _WIDTH = 60  # characters of a value in a sentence
 _LIKE_TABLES = ("DataFrame", "Series")
-_STARTS = ("head", "value")  # of which only the start is known
+_STARTS = ("head", "value")  # of these only the start of a value is known
 
 
 def same(one: Result, other: Result) -> Kind:
@@ -103,7 +103,7 @@ def file(name: str, size: int | None) -> Held:
 def _differences(shown: Held, now: Held) -> list[Difference]:
     """Return how values differ, without what follows from that: what is alike in all else is last.
 
-    There, only the first is told, and only as an order if that is all.
+    Of the starts of values only the first difference is told; as an order, if nothing else differs.
     """
     values = not (shown.shape or now.shape) and bool(shown.text and now.text)
     if shown.type != now.type and not (values and shown.text != now.text):

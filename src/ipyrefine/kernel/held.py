@@ -47,7 +47,7 @@ def _tidy(name: str, read: Any) -> Held | None:
         if is_secret or read["type"] in ("function", "type", "module"):
             return None
         fields = {key: read[key] for key in Held.model_fields if key in read}
-        if "shape" not in read:  # attributes, of which a name may say that it is a secret
+        if "shape" not in read:  # attributes; a name may mark one as a secret
             columns = read.get("columns", ())
             fields["columns"] = [o for o in columns if not is_secret_name(o["name"], o["head"])]
         return Held.model_validate({**tidy(fields, MAX_OUTPUT), "name": name})

@@ -118,7 +118,7 @@ class Copies:
         return {*filter(_is_users, self._namespace()), *self._given}
 
     def copied(self, names: Iterable[str]) -> list[str]:
-        """Return those of some names of which code got a copy."""
+        """Return those of the names that code got a copy of."""
         return [name for name in names if name in self._copies and self._copies[name].stop]
 
     async def may_run(self) -> bool:

@@ -68,7 +68,7 @@ class CellRun:
         key: what the cell is recognised by when it runs again.
         begin: makes its run as code or as prose; None where it can't be switched.
         shown: whether the run is displayed as it goes.
-        aside: whether it binds no names and is no latest run.
+        aside: whether it is only shown: it binds no names and is not the latest run.
 
     Attributes:
         shell: the IPython shell.

@@ -161,12 +161,7 @@ def read_content(path: Path) -> dict[str, Any]:
 def read_json(path: Path, most: int = sys.maxsize) -> Any:
     """Return the JSON in a file, also what other tools write as such; None where it holds none.
 
-    Args:
-        path: the file.
-        most: bytes that it may have.
-
-    Raises:
-        UsageError: it is no plain file, cannot be read, or is larger.
+    Arguments and errors are those of `read_file`.
     """
     content = read_file(path, most)
     try:
