@@ -58,7 +58,6 @@ _HANDED = (
     "`solution`. Recordings, data, pictures and modules that the rest names go along."
 )
 _INJECTED = "injected-parameters"  # the tag that papermill uses
-SKIPPED = "skip-execution"  # the tag of cells that nbclient passes over
 _nbformat: Any = nbformat  # it carries no types
 
 
@@ -325,7 +324,7 @@ def execute(notebook: Any, path: Path, *, accept: str = "") -> None:
         # Shown again, decided cells give later ones their texts; other programs pass over them.
         decided = [one for one in notebook.cells if member(member(one.metadata, KEY), "skips")]
         for one in decided:
-            one.metadata["tags"] = [tag for tag in _tags(one) if tag != SKIPPED]
+            one.metadata["tags"] = [tag for tag in _tags(one) if tag != notebook_check.SKIPPED]
         try:
             known = {NOTEBOOK: os.path.abspath(path), ACCEPT: accept}
             client.execute(env=os.environ | known)
@@ -344,7 +343,7 @@ def execute(notebook: Any, path: Path, *, accept: str = "") -> None:
                 records = stored_records({"cells": [cell]})
                 stops = {member(one.record, "stop_reason") for one in records}
                 if cell in decided or not stops.isdisjoint(DECIDED):
-                    cell.metadata["tags"] = [*dict.fromkeys([*_tags(cell), SKIPPED])]
+                    cell.metadata["tags"] = [*dict.fromkeys([*_tags(cell), notebook_check.SKIPPED])]
                     cell.metadata[KEY] = {**cell.metadata.get(KEY, {}), "skips": True}
         bar.update(len(notebook.cells) - bar.n)
 

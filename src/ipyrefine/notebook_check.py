@@ -72,7 +72,7 @@ _TIME = re.compile(
 )
 _INSTALL = re.compile(r"\s*[!%]{1,2}\s*(?:pip3?|conda|mamba|uv|apt(?:-get)?|brew)\b")
 _ASKS_MODEL = re.compile(r"\s*%%?refine\b")
-_SKIPPED = ("skip-execution", "nbval-skip")
+SKIPPED = "skip-execution"  # the tag of cells that nbclient passes over
 _WIDGET = "application/vnd.jupyter.widget-view+json"
 _nbformat: Any = nbformat  # it carries no types
 
@@ -288,7 +288,9 @@ def _source_to_run(cell: Any) -> str:
 
 
 def _why_not(cell: Any, *, installs: bool = True) -> str:
-    if tag := next((one for one in cell.metadata.get("tags", ()) if one in _SKIPPED), ""):
+    if tag := next(
+        (one for one in cell.metadata.get("tags", ()) if one in (SKIPPED, "nbval-skip")), ""
+    ):
         return f"it has the tag {tag}"
     if any(map(_ASKS_MODEL.match, str(cell.source).splitlines())):
         return "it may ask a model"

@@ -88,9 +88,9 @@ def help_table() -> str:
     """Return the checks with what each requires, a line for each, for help."""
     kinds = BUILTIN.values()
     width = max(len(kind.usage) for kind in kinds)
-    lines = [f"  {kind.usage:<{width}}  {kind.help}" for kind in kinds]
+    lines = [f"  {kind.usage.ljust(width)}  {kind.help}" for kind in kinds]
     own = "your function, such as `def my_check(text): return 'Ann' in text`"
-    return "\n".join([*lines, f"  {'my_check':<{width}}  {own}"])
+    return "\n".join([*lines, f"  {'my_check'.ljust(width)}  {own}"])
 
 
 def form_of(name: str) -> str:
