@@ -32,7 +32,7 @@ def test_no_shortcut_is_one_of_the_applications():
     taken = {keys for schema in shipped for keys in chords(schema.get("jupyter.lab.shortcuts", []))}
     assert len(taken) > 50, "the shipped shortcuts were not found"
     ours = set(chords(SCHEMA["jupyter.lab.shortcuts"]))
-    assert ours == {frozenset(keys.split()) for keys in ("Alt R", "Alt Shift R", "Alt P")}
+    assert ours == {frozenset(keys.split()) for keys in ("Alt R", "Alt Shift R", "Alt P", "Alt K")}
     assert not ours & taken
 
 

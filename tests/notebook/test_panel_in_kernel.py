@@ -108,7 +108,7 @@ def test_the_first_line_comes_before_anything_heavy_and_gives_way_to_the_panel_o
     [panel] = [data for data in bundles if VIEW in data]
     assert panel["text/plain"] == NO_FRONT_END, "what a front-end without widgets shows"
     [record] = [data for data in bundles if RECORD in data]
-    assert "Hello" in record["text/plain"]
+    assert "Hello" in record["text/html"]
     assert kernel.run("%refine accept")["payload"][0]["text"] == "Hello"
     assert {"text/html": "", "text/plain": ""} in [
         one["data"] for one in kernel.outputs() if "data" in one

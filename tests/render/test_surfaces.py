@@ -15,15 +15,27 @@ from ipyrefine.session.commands import usage
 EVERY = pytest.mark.parametrize("render", [record_text, record_html])
 
 
+_PARTS = (
+    "What it says it changed", "Model notes", "the warning",
+    "back again", "the detail", "You gave guidance: the guidance", "No usable text from the model:",
+    "★", "“the demand”",
+)  # fmt: skip
+_NUMBERS = (
+    "Criteria",
+    "Checklist",
+    "Usage by stage",
+    "the definition",
+    "1,000",
+    "free",
+    "the item",
+)
+
+
 @EVERY
-def test_every_surface_has_the_same_parts(render, make_run, read_html):
+def test_every_surface_has_the_same_parts_and_a_saved_one_no_settings(render, make_run, read_html):
     output = read_html(render(make_run()).replace("**", "")).text
-    parts = (
-        "Criteria", "Checklist", "What it says it changed", "1,000", "free", "Usage by stage",
-        "Model notes", "the definition", "the warning", "the item", "back again", "the detail",
-        "You gave guidance: the guidance", "No usable text from the model:", "★", "“the demand”",
-    )  # fmt: skip
-    assert [part for part in parts if part not in output] == []
+    assert [part for part in _PARTS if part not in output] == []
+    assert {part in output for part in _NUMBERS} == {render is record_text}
 
 
 @EVERY

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 from kit import READY, finished
+from notebooks import NOTEBOOKS
 from pydantic import BaseModel
 from shells import Front
 
 import ipyrefine
-from ipyrefine.core.stored import VERSION
+from ipyrefine.core.stored import VERSION, read_record
 from ipyrefine.core.table import Result
 from ipyrefine.errors import UsageError
 from ipyrefine.session.record import LIMIT, MIME, NOTEBOOK, bundle, load_whole, saved_run
@@ -44,6 +45,16 @@ async def test_a_long_run_is_shortened_says_so_and_is_never_resumed_without_its_
     with pytest.raises(UsageError, match="was cut"):
         load_whole(tmp_path / "x.ipynb")
     assert short.score_history == run.score_history
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda one: one.stem)
+def test_a_record_repeats_neither_style_nor_fields_nor_words(notebook):
+    for run in ipyrefine.load(notebook):
+        data = bundle(run)
+        own = len(run.model_dump_json(exclude_defaults=True))
+        assert len(json.dumps(data, ensure_ascii=False)) < 3 * own + 1_500
+        assert len(data["text/html"].partition("</style>")[0]) < 2_200
+        assert read_record(data[MIME]) == run
 
 
 @pytest.mark.parametrize(("content", "sentence"), [

@@ -23,6 +23,7 @@ from typing import Any
 
 import kernel  # noqa: F401 - so that kernels can be forked
 import nbformat
+from markupsafe import Markup
 from nbclient import NotebookClient
 from nbclient.exceptions import CellControlSignal, CellExecutionError, DeadKernelError
 from numbers_in_words import numbers_in_words
@@ -180,9 +181,13 @@ def printed(cells: Iterable[Any]) -> str:
     """Return what cells show as text."""
     found = (output for cell in cells for output in cell.get("outputs", []))
     return "\n".join(
-        one.get("text") or one.get("data", {}).get("text/plain") or one.get("evalue", "")
-        for one in found
+        one.get("text") or _words(one.get("data", {})) or one.get("evalue", "") for one in found
     )
+
+
+def _words(data: Any) -> str:
+    html = data.get("text/html", "").rpartition("</style>")[2].replace("<", " <")
+    return Markup(html).striptags() or data.get("text/plain", "")
 
 
 def figures(text: str, *, words: bool = False) -> set[float]:

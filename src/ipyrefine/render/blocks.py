@@ -761,11 +761,12 @@ def feedback(run: Run, text: Iteration) -> list[Paragraph]:
 def version(run: Run, text: Iteration, shown: Iteration | None = None) -> list[Block]:
     """Return all of a text: what was written, what it misses and gives, and what was said of it.
 
-    What stands elsewhere of the text that is shown there is left out.
+    What stands above is left out: of the text that is shown there, and of what it is held to.
     """
     found = writing(run, text) if text is not shown or text.parent is not None else []
     if text is not shown:
-        if missed := _missed(run, text):
+        above = shown.results if shown else {}
+        if missed := [one for one in _missed(run, text) if one.key not in above]:
             found.append(Lines(tuple(missed), title="Missed"))
         found += account(run, text, alone=True)
     usage = say.usage_parts(run.usage_of(text.number))
@@ -826,8 +827,11 @@ _EXITS: dict[str, Callable[[str], list[str]]] = {
 }
 
 
-def record(run: Run) -> list[Block]:
-    """Return the blocks of a whole run below its verdict: the outcome, then how it came about."""
+def record(run: Run, *, brief: bool = False) -> list[Block]:
+    """Return the blocks of a whole run below its verdict: the outcome, then how it came about.
+
+    With `brief`, neither numbers of stages nor settings are said.
+    """
     text = run.chosen
     if run.setup.coach:
         own = [Text(text.text, "code", title="Your code")] if text else []
@@ -841,7 +845,7 @@ def record(run: Run) -> list[Block]:
         *(whole_account(run, text) if text else ()),
         *(checks(run, text) if text else ()),
         *(texts(run, text) if text else ()),
-        Section("Details", tuple(details(run, text))),
+        Section("Details", tuple(details(run, text, brief=brief))),
     ]
 
 
@@ -858,7 +862,7 @@ def summary(run: Run) -> str:
     return " · ".join(parts)
 
 
-def details(run: Run, text: Iteration | None) -> list[Block]:
+def details(run: Run, text: Iteration | None, *, brief: bool = False) -> list[Block]:
     """Return what stands nowhere else: how the cell was read, what was decided, what it took."""
     ran = (one for one in (text.evidence if text else ()) if one.basis == "run" and one.passed)
     why = say.verdict(run, text).sentence if text else ""
@@ -873,8 +877,7 @@ def details(run: Run, text: Iteration | None) -> list[Block]:
         *(Paragraph(one, "quiet") for one in said if one),
         *decisions(run),
         *explanations(run),
-        *usage(run),
-        *settings(run),
+        *([] if brief else [*usage(run), *settings(run)]),
     ]
 
 

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
-from zlib import crc32
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -33,11 +32,9 @@ from ipyrefine.render.formatting import prose, sentence_html
 from ipyrefine.render.progress import SILENCE, WRITING, Progress
 
 PARTS = ("top", "form", "text", "ask", "notices", "results", "evidence", "guide", "foot")
-_CLASSES = re.compile(r'class="([^"]*)"')
-_RULE = re.compile(r"(([^{}]+)\{(?:[^{}]|\{[^{}]*\})*\})")
-_BRACKETS, _NAME = re.compile(r"\([^()]*\)"), re.compile(r"\.(rf-[\w-]+)")
-_ROOT = re.compile(r"(?<![\w.-])\.ipyrefine")  # the first class of a selector
 _BLANK = re.compile(r"\n([ \t]*)(?=\n)")
+_BETWEEN = re.compile(r"(</(?:p|div|details|table)>)\n\s*\n")
+_TOKEN = re.compile(r'<span class="rf-t-\w+">([^<]*)</span>')  # its colour is the panel's
 _KEYS = {row.key: row.button.rstrip("…") for row in ACTIONS.values() if row.key} | {
     "y": "Yes to the line in focus; elsewhere, to what the header asks",
     "n": "No to it",
@@ -104,18 +101,19 @@ def record_html(run: Run, *, note: str = "", panel: str = "") -> str:
     """
     decided = run.stop_reason in (StopReason.ACCEPTED, StopReason.OVERRIDDEN)
     said = say.receipt(run) if decided else say.verdict(run, run.chosen)
-    numbers = [] if run.setup.coach else [blocks.Paragraph(blocks.summary(run), "quiet")]
+    line = "" if run.setup.coach else blocks.summary(run)
+    numbers = [blocks.Paragraph(line, "quiet")] if line else []
     context = {
         "label": said.label,
         "basis": "" if run.setup.coach else said.line,
         "decided": decided,
         "note": note,
-        "found": [*numbers, *blocks.record(run)],
+        "found": [*numbers, *blocks.record(run, brief=True)],
         "live": False,
     }
-    html = _static(_render("record", context), "rf-record", panel)
+    html = _TOKEN.sub(r"\1", _static(_render("record", context), "rf-record", panel))
     # In a Markdown export a blank line would end the HTML.
-    return _BLANK.sub(r"\n\1<i></i>", html)
+    return _BLANK.sub(r"\n\1<i></i>", _BETWEEN.sub(r"\1\n", html))
 
 
 def blocks_html(found: Iterable[Block]) -> str:
@@ -125,17 +123,8 @@ def blocks_html(found: Iterable[Block]) -> str:
 
 
 def _static(body: str, kind: str = "", panel: str = "") -> str:
-    """Return HTML that stands by itself, with those rules of the style sheet that it needs.
-
-    They are nested below a class of its own: the rules of another record on the page, which has
-    others of them, come later and would win.
-    """
-    names = {kind, *" ".join(_CLASSES.findall(body)).split()}
-    rules = "\n".join(rule for needs, rule in _rules() if any(one <= names for one in needs))
-    own = f"rf-{crc32(body.encode()):x}"
-    classes = " ".join(filter(None, (kind, own)))
-    context = {"classes": classes, "panel": panel, "body": Markup(body)}
-    return _render("static", context | {"sheet": Markup(f".{own} {{\n{rules}\n}}")})
+    context = {"kind": kind, "panel": panel, "body": Markup(body)}
+    return _render("static", context | {"sheet": Markup(_sheet("record"))})
 
 
 def panel_html(parts: dict[str, str], panel: str) -> str:
@@ -174,25 +163,15 @@ def about_number(run: Run, view: View) -> int | None:
     return run.chosen.number if run.chosen else len(run.iterations) - 1
 
 
-@cache
 def style() -> str:
-    """Return the style sheet, without comments, indents and blank lines."""
-    css = (files("ipyrefine.render") / "run.css").read_text("utf-8")
-    return re.sub(r"\s*\n\s*", "\n", re.sub(r"/\*.*?\*/", "", css, flags=re.DOTALL)).strip()
+    """Return the panel's style sheet, without comments, indents and blank lines."""
+    return _sheet("run")
 
 
 @cache
-def _rules() -> list[tuple[list[set[str]], str]]:
-    """Return each rule of the style sheet, nested, with the classes that its selectors name.
-
-    What a selector has in brackets is not looked at, so that a rule more may be kept.
-    """
-    found = list[tuple[list[set[str]], str]]()
-    for rule, selector in _RULE.findall(style()):
-        bare = _BRACKETS.sub("", _BRACKETS.sub("", selector))
-        needs = [{*_NAME.findall(one)} for one in bare.split(",")]
-        found.append(([set()] if selector.startswith("@") else needs, _ROOT.sub("&", rule.strip())))
-    return found
+def _sheet(name: str) -> str:
+    css = (files("ipyrefine.render") / f"{name}.css").read_text("utf-8")
+    return re.sub(r"\s*\n\s*", "\n", re.sub(r"/\*.*?\*/", "", css, flags=re.DOTALL)).strip()
 
 
 @cache

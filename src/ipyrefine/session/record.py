@@ -17,7 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ipyrefine.core.model import Figure, StopReason
+from ipyrefine.core.model import Figure, Record, StopReason
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.stored import VERSION, OtherVersion, parse_json, read_record
 from ipyrefine.errors import UsageError
@@ -51,15 +51,28 @@ def bundle(
     named = {"cut": not whole, "cell": cell, "asked": asked}
     more = {name: value for name, value in named.items() if value}
     return {
-        "text/plain": record_text(run),
+        "text/plain": record_text(run).partition("\n\n")[0],
         "text/html": record_html(run, note=note, panel=panel),
         MIME: as_json(run) | more,
     }
 
 
 def as_json(run: Run) -> dict[str, Any]:
-    """Return a run as JSON with every field, and the version of its format."""
-    return {"version": VERSION, **run.model_dump(mode="json")}
+    """Return a run as JSON, without what is as by default, and the version of its format."""
+    return {"version": VERSION, **_sparse(run)}
+
+
+def _sparse(value: Any) -> Any:
+    if isinstance(value, Record):
+        fields = type(value).model_fields
+        return {
+            name: _sparse(one)
+            for name, one in value
+            if name == "kind" or one != fields[name].get_default(call_default_factory=True)
+        }
+    if isinstance(value, dict):
+        return {name: _sparse(one) for name, one in value.items()}
+    return [*map(_sparse, value)] if isinstance(value, tuple) else value
 
 
 class RecordDisplay:
