@@ -303,18 +303,26 @@ class Lab:
         found = self.page.locator(f".jp-OutputArea .rf-panel {selector}".rstrip())
         return found.filter(has_text=text).first if text else found.first
 
+    async def coloured(self) -> list[str]:
+        """Return the words of the panels' coloured buttons that can be seen."""
+        return await self.page.evaluate(
+            "() => [...document.querySelectorAll('.rf-panel :is(.rf-go, .rf-check, .rf-next)')]"
+            ".filter((one) => one.checkVisibility() && !one.closest('.rf-menu'))"
+            ".map((one) => one.innerText)"
+        )
+
     async def press(self, action: str, *, menu: str = "", **data: str) -> None:
         """Click the panel's control with these `data-`; one in a menu, by its label, is shown."""
         if menu:
-            await self.panel(f'.rf-menu > summary[aria-label="{menu}"]').click()
+            await self.panel(f'.rf-menu > button[aria-label="{menu}"]').click()
         wanted = "".join(f'[data-{name}="{value}"]' for name, value in data.items())
         place = ".rf-menu[open] li " if menu else ""
         await self.panel(f'{place}[data-action="{action}"]{wanted}').click()
 
     async def unfold(self, name: str) -> None:
         """Open one of the folds at the panel's foot and wait for what is in it."""
-        await self.panel(f'[data-fold="{name}"] > summary').click()
-        await self.panel(f'[data-fold="{name}"][open] .rf-body > *').wait_for()
+        await self.panel(f'[data-action="fold"][data-name="{name}"]').click()
+        await self.panel(".rf-body > *").wait_for()
 
     async def wait_verdict(self, word: str) -> None:
         """Wait until the panel has stopped with this verdict."""

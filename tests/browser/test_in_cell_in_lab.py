@@ -13,7 +13,7 @@ WORDS, BETTER = "We is glad. It are late.", "We are glad. It is late."
 BROKEN = "def scale(x):\n    return x / 0\n\nscale(1)"
 FIXED = BROKEN.replace("/ 0", "/ 1")
 MINE = f"%%refine --draft\n{OLD}"
-ADDED, GONE, DECIDE = (f".jp-Notebook .ipyrefine-{name}" for name in ("added", "gone", "decide"))
+ADDED, GONE = (f".jp-Notebook .ipyrefine-{name}" for name in ("added", "gone"))
 TRACE = ".ipyrefine-trace"
 
 
@@ -46,23 +46,21 @@ async def test_a_difference_is_read_and_accepted_in_the_cells_own_editor(
 ) -> None:
     page = await lab.open([OLD, "last = 1"], app=app, model=model, width=800)
     await improve(lab)
-    await page.locator(DECIDE).wait_for()
+    await page.locator(ADDED).wait_for()
+    assert not await lab.panel(".rf-text").is_visible(), "one difference on a screen"
+    assert await lab.coloured() == ["Accept and run"]
     assert await lines(lab, GONE) == ["    # of a circle", "    return math.pi * r"]
     [added] = await lines(lab, ADDED)
     assert added == "    # of a circle, in m²\n    return math.pi * r**2"
-    assert await page.locator(DECIDE).get_attribute("aria-label") == (
-        "Change to this cell: 2 lines added, 2 removed"
-    )
     assert (await lab.cell_sources())[0] == OLD
     if app == "lab":
-        await lab.assert_accessible(", ".join((ADDED, GONE, DECIDE)))
-    await page.locator(DECIDE).get_by_role("button", name="Accept", exact=True).focus()
-    await page.keyboard.press("Enter")
+        await lab.assert_accessible(", ".join((ADDED, GONE)))
+    await lab.press("accept", menu="More ways to accept", iteration="1")
     await lab.wait_source(0, NEW)
     await lab.wait_output(1, "accepted")
     where = await page.locator(".rf-where").text_content()
     assert "undo brings it back" in (where or ""), "in a narrow page it is shown once opened"
-    assert await page.locator(", ".join((ADDED, GONE, DECIDE))).count() == 0
+    assert await page.locator(", ".join((ADDED, GONE))).count() == 0
     await page.locator(".jp-Notebook .cm-content").first.click()
     await page.keyboard.press("Control+z")
     await lab.wait_source(0, OLD)
@@ -74,8 +72,11 @@ async def test_a_traceback_is_folded_while_its_cell_is_fixed_and_rejecting_leave
 ) -> None:
     page = await lab.open([BROKEN, "last = 1"], app=app, model=model)
     await lab.run_and_wait(0)
-    await page.locator(".ipyrefine-fix button").first.click()
-    await page.locator(DECIDE).wait_for()
+    button = page.locator(".ipyrefine-fix button").first
+    assert (await lab.outputs_text(0)).startswith("Fix"), "it stands above a long traceback"
+    await button.click()
+    await page.locator(ADDED).wait_for()
+    assert not await button.is_visible()
     outputs = "return JSON.stringify(panel.content.model.cells.get(0).outputs.toJSON());"
     saved = await lab.evaluate(outputs)
     assert await lines(lab, TRACE) == ["ZeroDivisionError: division by zero"]
@@ -84,9 +85,9 @@ async def test_a_traceback_is_folded_while_its_cell_is_fixed_and_rejecting_leave
         await lab.assert_accessible(TRACE)
     await page.locator(TRACE).click()
     assert "Traceback" in await lab.outputs_text(0)
-    await page.locator(DECIDE).get_by_role("button", name="Reject").click()
+    await lab.panel().get_by_role("button", name="Discard").click()
     await lab.wait_closed()
-    await page.locator(DECIDE).wait_for(state="detached")
+    await page.locator(ADDED).wait_for(state="detached")
     assert (await lab.cell_sources())[0] == BROKEN
     assert await lab.evaluate(outputs) == saved
     await lab.wait_for("panel.content.node.contains(document.activeElement)")

@@ -31,7 +31,7 @@ async def test_a_cell_is_looked_at_and_run_as_it_stands(lab: Lab, app: App) -> N
     await lab.open([SETUP, CELL, "last = 1"], app=app)
     await lab.run_and_wait(0)
     await look(lab, 1)
-    await lab.panel(".rf-badge", "RUNS").wait_for()
+    await lab.panel(".rf-badge", "LOOKED AT").wait_for()
     await lab.wait_output(2, "444")
     cell_id = (await lab.cell_ids())[1]
     looked = f"%%look --set cell={cell_id}\n{CELL}"
@@ -42,10 +42,10 @@ async def test_a_cell_is_looked_at_and_run_as_it_stands(lab: Lab, app: App) -> N
     await lab.wait_output(1, "444")
     await lab.wait_closed()
     assert (await lab.cell_sources())[1] == CELL
-    await lab.wait_output(2, "Nobody read it")
+    await lab.wait_output(2, "No row lost")
     await lab.evaluate(
         "panel.content.activeCellIndex = 0; panel.content.extendContiguousSelectionTo(1)"
     )
     await lab.command("ipyrefine:look")
-    await lab.panel(".rf-badge", "RUNS").wait_for()
+    await lab.panel(".rf-badge", "LOOKED AT").wait_for()
     assert (await lab.cell_sources())[2] == f"%%look\n{SETUP}\n\n{CELL}"

@@ -94,8 +94,8 @@ async def test_verdict_basis_and_accept_come_first_and_stay_in_sight_at_any_widt
     box = await lab.panel().bounding_box()
     # A text of 28 lines, which is shown whole, five results, and lines that wrap.
     assert box["height"] <= (900 if width > 1000 else 1050)
-    for name in ("Where the accepted text goes", "More"):
-        await lab.panel(f'.rf-menu > summary[aria-label="{name}"]').click()
+    for name in ("More ways to accept", "More"):
+        await lab.panel(f'.rf-menu > button[aria-label="{name}"]').click()
         await lab.assert_accessible()
     await lab.wait_for("!document.getElementById('jupyterlab-splash')")
     hidden = await lab.evaluate(
@@ -107,7 +107,7 @@ async def test_verdict_basis_and_accept_come_first_and_stay_in_sight_at_any_widt
     assert hidden == []
     await lab.page.keyboard.press("Escape")
     await lab.unfold("details")
-    await lab.panel(".rf-foot").evaluate("(foot) => foot.scrollIntoView({block: 'end'})")
+    await lab.panel(".rf-guide").evaluate("(foot) => foot.scrollIntoView({block: 'end'})")
     top = "const top = document.querySelector('.rf-panel .rf-top').getBoundingClientRect();"
     await lab.wait_for(
         "(() => { const box = panel.node.getBoundingClientRect();"

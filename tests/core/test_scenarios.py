@@ -596,7 +596,7 @@ async def test_what_was_said_of_a_draft_is_not_shown_as_said_of_its_unread_revis
     with suppress(Unreachable):
         await finish(loop)
     draft, revision = loop.state.iterations
-    assert told_of(loop.state, draft) == "missed 1: flat"
+    assert told_of(loop.state, draft) == "flat"
     assert told_of(loop.state, revision) == "not read"
 
 

@@ -336,7 +336,7 @@ def places_of(target: CellTarget) -> dict[str, str]:
 
 def test_where_the_text_goes_is_part_of_the_decision(desk):
     d = desk(*FIRST, END, places=places_of(CellTarget(object(), "refined", "replace")))
-    places = ("none", "run", "replace")
+    places = ("none", "run", "insert")
     for place in places:
         d.page.click("accept", place=place)
     assert d.decisions == [Accept(iteration=0, destination=place) for place in places]

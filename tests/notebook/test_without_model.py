@@ -35,9 +35,9 @@ def look(shell: Any, cell: str) -> str:
 def test_a_draft_about_a_frame_is_run_and_shown_with_what_became_of_it(shell):
     shell.run_cell(FRAME)
     shown = look(shell, "%%look\nclean = df.dropna()\nprint(len(clean))")
-    for words in ("▷ RUNS", "The answer: 2", "without a model. Uses df (3 × 2)"):
+    for words in ("◉ LOOKED AT", "The answer: 2", "without a model. Uses df (3 × 2)"):
         assert words in shown
-    assert "Nobody read it" in shown
+    assert "Nothing has run in your notebook" in shown
     assert not re.search("Improve this|draft to improve|Accept the text|continue|NOT JUDGED", shown)
     assert not {"refined", "refined_run"} & {*shell.user_ns}
     assert "There is no run yet" in str(error_of(shell, "%refine show"))
@@ -112,16 +112,20 @@ def test_once_there_is_a_model_it_reads_the_draft_and_goes_on(
 @pytest.mark.parametrize(
     ("source", "label", "sentence"),
     [
-        ("df.n.sum()", "▷ RUNS", "The answer: 6"),
-        ("df", "▷ RUNS", "The answer: a table of 3 rows × 2 columns"),
-        ("x = 1", "▷ RUNS", "x = 1"),
-        ('{"a": 1}', "▷ RUNS", "{'a': 1}"),
-        ("def inc(x):\n    return x + 1", "▷ RUNS", "Nobody read it"),
-        ("class Stack:\n    def __init__(self):\n        self.items = []", "▷ RUNS", "Nobody"),
-        ("!ls\n%time y = 2\ny + 1", "▷ RUNS", "The answer: 3"),
-        ("%%time\ndf.n.max()", "▷ RUNS", "never run by checks: %%time"),
-        ("```python\n1 + 1\n```", "▷ RUNS", "The answer: 2"),
-        ("rows = open('bikes.csv').read()\nlen(rows)", "▷ RUNS", "The answer: 4"),
+        ("df.n.sum()", "◉ LOOKED AT", "The answer: 6"),
+        ("df", "◉ LOOKED AT", "The answer"),
+        ("x = 1", "◉ LOOKED AT", "x = 1"),
+        ('{"a": 1}', "◉ LOOKED AT", "{'a': 1}"),
+        ("def inc(x):\n    return x + 1", "◉ LOOKED AT", "Nothing has run in your notebook"),
+        (
+            "class Stack:\n    def __init__(self):\n        self.items = []",
+            "◉ LOOKED AT",
+            "Nothing has run",
+        ),
+        ("!ls\n%time y = 2\ny + 1", "◉ LOOKED AT", "The answer: 3"),
+        ("%%time\ndf.n.max()", "◉ LOOKED AT", "never run by checks: %%time"),
+        ("```python\n1 + 1\n```", "◉ LOOKED AT", "The answer: 2"),
+        ("rows = open('bikes.csv').read()\nlen(rows)", "◉ LOOKED AT", "The answer: 4"),
         ("df['m'].sum()", "✗ FAILS", "KeyError: 'm' (line 1)"),
         ("absent + 1", "✗ FAILS", "NameError: name 'absent' is not defined"),
         ("open('absent.csv').read()", "✗ FAILS", "FileNotFoundError"),
@@ -148,7 +152,7 @@ def test_any_cell_is_looked_at_as_what_it_is(shell, monkeypatch, tmp_path, sourc
     shown = look(shell, f"%%look\n{source}")
     assert f"Your text: {label} " in shown
     assert sentence in " ".join(shown.split())
-    assert ("To run it, run the cell" in shown) == (label == "▷ RUNS")
+    assert ("To run it, run the cell" in shown) == (label == "◉ LOOKED AT")
 
 
 UNREAD = "%%refine --draft -n 0 --critique never"
@@ -159,7 +163,6 @@ UNREAD = "%%refine --draft -n 0 --critique never"
     [
         (UNREAD, {}),
         (f"{UNREAD} -m gpt-9", {}),
-        (f"{UNREAD} --judge gpt-9", {}),
         ("%%look", {"critique": "always", "target": 0.8}),
         ("# A note\n%%look", {"as": "task", "check": "unknown"}),
         ("%%time\n%%look", {"coach": True, "change": "shorter"}),
@@ -172,7 +175,7 @@ def test_what_is_never_read_nor_revised_loads_and_names_no_model(
     monkeypatch.setenv("IPYREFINE_MODEL", "gpt-9")
     shell.magics_manager.registry["Refine"].set = defaults
     shown = look(shell, f"{magic}\n1 + 1")
-    assert "▷ RUNS" in shown
+    assert "◉ LOOKED AT" in shown
     assert "gpt" not in shown
 
 
@@ -221,7 +224,7 @@ def test_a_panel_has_the_words_of_looking_and_runs_the_cell_itself(shell):
     look(shell, "%%refine --draft -n 0\ndf.n.sum()")
     run = shell.user_ns["refined_run"]
     shown = read_panel(run)
-    assert shown.startswith("▷ RUNS Nobody read it Run it ⋯")
+    assert shown.startswith("◉ LOOKED AT No row lost, no value missing, no file touched Run cell ⋯")
     html = "".join(panel_parts(run, View(offers={**NOTHING, "place_to_run": "replace"})).values())
     assert (
         'data-action="accept" data-iteration="0" data-place="run" title="Run the cell itself.'
@@ -229,14 +232,14 @@ def test_a_panel_has_the_words_of_looking_and_runs_the_cell_itself(shell):
     )
     refining = "Accept|Mark as|[Nn]eeds work|more revision|Improve|say what you need|criteria"
     assert not re.search(refining, re.sub(r"<style.*?</style>", "", html))
-    assert html.count('data-action="continue"') == 1
+    assert not re.search('data-action="(continue|expect)"', html)
 
 
 def test_the_receipt_of_a_look_says_what_was_seen(shell):
     look(shell, "%%refine --draft -n 0\n1 + 1")
     look(shell, "%refine accept none")
     said = receipt(shell.user_ns["refined_run"])
-    assert str(said).startswith("▷ RUNS · Nobody read it")
+    assert str(said).startswith("◉ LOOKED AT · No row lost, no value missing")
     assert "accepted" not in str(said)
 
 
@@ -245,7 +248,7 @@ def test_a_cell_is_looked_at_again_after_it_ran(monkeypatch):
     cell = "%%refine --draft -n 0 --critique never --set cell=home\nn = 1 + 1\nn"
     for total in (2, 3):
         shown = front.run(cell.replace("1 + 1", f"{total - 1} + 1"), "below")
-        assert "Nobody read it" in shown
+        assert "No row lost" in shown
         front.run("%refine accept", "later")
         assert "Already decided" not in front.run(cell, "below")
     assert front.puts[0]["text"] == front.puts[0]["expected_source"] == "n = 1 + 1\nn"

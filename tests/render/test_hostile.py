@@ -30,7 +30,13 @@ ACTING = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 COLUMNS = 100
-HOLD_WORDS = {"title", "value", "data-finding", "data-key"}  # nothing acts on what is in these
+HOLD_WORDS = {
+    "title",
+    "value",
+    "data-finding",
+    "data-key",
+    "data-title",
+}  # nothing acts on what is in these
 # Of a long snippet the start is enough: what a terminal shows is never wider than it.
 STORABLE = [ATTACK, *(one[:600] for one in SNIPPETS[::40] if "\ud800" not in one)]
 RECORD = full_record.full_record()

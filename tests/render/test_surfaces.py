@@ -72,7 +72,7 @@ async def test_what_an_evaluator_said_of_a_text_is_a_row_and_stands_below_no_oth
     loop = refinement(replies, prompts=EVALUATED, limits=Limits(max_revisions=2))
     run = await loop.run()
     output = " ".join(read_html(render(run)).text.split()).partition("Details")[0]
-    parts = re.split(r"(?:Draft|Revision \d) +missed 1:", output)
+    parts = re.split(r"(?:Draft|Revision \d) +(?=It is)", output)
     found = [[one for one in said if one in part] for part in parts]
     shown = run.chosen.number  # its rows stand in the table above
     assert found == [[said[shown]], *([] if n == shown else [one] for n, one in enumerate(said))]

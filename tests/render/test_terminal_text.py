@@ -52,7 +52,7 @@ def test_a_stopped_run_is_one_screen_verdict_first(make_run):
         "  1? the setup; the call → E or the result? ·                      ·      ·    ·",
         "     revision 1: the result",
         f"  {'✓  examples passed':53}your check  ·      ✓    ·",
-        "  Draft       missed 2: the why",
+        "  Draft       the why",
         "  Revision 1  examples passed",
         "  Revision 2  no new text",
         "3,456 tokens · 12 s · $0.0012",

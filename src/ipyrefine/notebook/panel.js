@@ -10,6 +10,8 @@
 const SLACK = 24;
 /** How long (ms) the kernel may take to answer before the panel says so. */
 const PATIENCE = 3000;
+/** What of an element the reader changes: whether a fold or menu is open, and what a field holds. */
+const READERS = new Set(["open", "value"]);
 const NUMBERS = new Set(["iteration", "choice", "revisions", "target"]);
 const TYPING = "input:not([type=checkbox]), textarea, select";
 /** What arrows go through: lines that can be answered or acted on, then the texts; and the heads. */
@@ -19,6 +21,7 @@ const STEPS = { ArrowUp: -1, ArrowDown: 1, ArrowLeft: -1, ArrowRight: 1, Home: -
 
 const keyOf = (node) => (node.nodeType === Node.ELEMENT_NODE && node.dataset.key) || null;
 const isSeen = (node) => node.checkVisibility(); // not in a closed fold
+const isMenu = (node) => Boolean(node) && node.matches(".rf-menu");
 const isSame = (a, b) => a.nodeName === b.nodeName && keyOf(a) === keyOf(b);
 
 /** Make an element like another one, and leave alone what is the reader's. */
@@ -27,14 +30,12 @@ function morph(from, to) {
     if (from.nodeValue !== to.nodeValue) from.nodeValue = to.nodeValue;
     return;
   }
+  const isOwn = (name) => !READERS.has(name) && !(name === "aria-expanded" && isMenu(from.parentElement));
   for (const { name, value } of [...to.attributes]) {
-    // Whether a fold is open, and what a field holds, is the reader's.
-    if (name !== "open" && name !== "value" && from.getAttribute(name) !== value) {
-      from.setAttribute(name, value);
-    }
+    if (isOwn(name) && from.getAttribute(name) !== value) from.setAttribute(name, value);
   }
   for (const { name } of [...from.attributes]) {
-    if (name !== "open" && name !== "value" && !to.hasAttribute(name)) from.removeAttribute(name);
+    if (isOwn(name) && !to.hasAttribute(name)) from.removeAttribute(name);
   }
   if (from.nodeName !== "TEXTAREA" && !from.matches("[data-stream], [data-gutter], [data-rest]")) {
     morphChildren(from, to);
@@ -105,10 +106,14 @@ function render({ model, el }) {
 
   const find = (selector) => el.querySelector(selector);
 
+  function setMenu(menu, isOpen) {
+    menu.toggleAttribute("open", isOpen);
+    menu.firstElementChild.setAttribute("aria-expanded", isOpen);
+  }
+
   /** Tell the application what the panel is about, where that listens (incell.js). */
   function tell(told) {
-    const detail = { el, act: (action, fields) => send({ action, fields }), ...told };
-    document.dispatchEvent(new CustomEvent("ipyrefine:panel", { detail }));
+    document.dispatchEvent(new CustomEvent("ipyrefine:panel", { detail: { el, ...told } }));
   }
 
   // The first check that asks stands in the header, too, while its line is out of sight.
@@ -203,6 +208,8 @@ function render({ model, el }) {
     if (!find("[data-rest]")) words.removeAttribute("style");
     else if (!words.style.height) words.style.height = `${Math.max(height, 120)}px`;
     const panel = find("section.rf");
+    const title = find("[data-title]");
+    if (title) panel.setAttribute("aria-label", `Refinement: ${title.dataset.title}`);
     panel.style.minHeight = find(".rf-bar") ? `${panel.offsetHeight}px` : "";
     if ("text" in message) {
       if (message.at > text.length) {
@@ -248,20 +255,21 @@ function render({ model, el }) {
   }
 
   function closeMenus(except) {
-    for (const menu of el.querySelectorAll("details.rf-menu[open]")) {
+    for (const menu of el.querySelectorAll(".rf-menu[open]")) {
       if (menu === except) continue;
       if (menu.contains(document.activeElement)) menu.firstElementChild.focus(); // else it is lost
-      menu.open = false;
+      setMenu(menu, false);
     }
   }
 
   function press(button) {
     const { action, fields, hotkey, submit, ...data } = button.dataset;
     for (const name of Object.keys(data)) if (NUMBERS.has(name)) data[name] = Number(data[name]);
-    const form = fields ? find(`[data-form="${fields}"]`) : button.closest("[data-form]");
+    const own = button.closest("[data-form]");
+    const forms = fields ? [...el.querySelectorAll(`[data-form="${fields}"]`)] : [own];
     closeMenus(null);
     if (data.row) button.classList.add("rf-sent"); // shown as taken until the kernel says so
-    send({ action, fields: { ...fieldsOf(form), ...data } });
+    send({ action, fields: { ...Object.assign({}, ...forms.map(fieldsOf)), ...data } });
   }
 
   /** Act on a key that answers a check, and return whether it was one. */
@@ -310,7 +318,9 @@ function render({ model, el }) {
   function onClick(event) {
     const button = event.target.closest("[data-action]");
     if (button && el.contains(button)) press(button);
-    closeMenus(event.target.closest("details.rf-menu"));
+    const menu = event.target.closest(".rf-menu");
+    closeMenus(menu);
+    if (menu && menu.firstElementChild.contains(event.target)) openMenu(menu, menu.hasAttribute("open"));
   }
 
   function onOutside(event) {
@@ -322,8 +332,6 @@ function render({ model, el }) {
     if (target.matches(".rf-no") && target.open) {
       target.closest("[data-row]").querySelector("input").focus();
     }
-    const { fold } = target.dataset;
-    if (fold) send({ action: "fold", fields: { name: fold, open: target.open } });
   }
 
   function onInput(event) {
@@ -341,10 +349,12 @@ function render({ model, el }) {
     const typing = target.closest(TYPING);
     const row = target.closest(".rf-res[data-row], .rf-finding[tabindex]");
     if (key === "Escape") {
-      const menu = find("details.rf-menu[open]") || (row && row.querySelector(".rf-no[open]"));
-      if (menu) {
-        menu.open = false;
-        menu.firstElementChild.focus();
+      const menu = find(".rf-menu[open]");
+      const no = row && row.querySelector(".rf-no[open]");
+      if (menu || no) {
+        if (menu) setMenu(menu, false);
+        else no.open = false;
+        (menu || no).firstElementChild.focus();
       } else {
         const cancel = find('[data-hotkey="Escape"]');
         if (cancel) press(cancel);
@@ -397,16 +407,15 @@ function render({ model, el }) {
     const button = [...el.querySelectorAll("[data-hotkey]")].find((b) => b.dataset.hotkey === key);
     if (button) {
       event.preventDefault();
-      if (button.matches("summary")) openMenu(button.parentElement);
+      if (isMenu(button.parentElement)) openMenu(button.parentElement);
       else press(button);
     }
   }
 
-  function openMenu(menu) {
+  function openMenu(menu, isOpen) {
     closeMenus(menu);
-    menu.open = true;
-    const field = menu.querySelector("input");
-    if (field) field.focus();
+    setMenu(menu, !isOpen);
+    if (!isOpen && menu.matches(".rf-override")) menu.querySelector("input").focus();
   }
 
   el.addEventListener("click", onClick);

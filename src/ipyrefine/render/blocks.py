@@ -137,9 +137,14 @@ class Lines(NamedTuple):
     @property
     def more(self) -> str:
         """How many lines are folded: ``2 more missed · 6 more``."""
+        seen = [one.mark.symbol for one in self.lines if not one.folded]
         folded = [one.mark.symbol for one in self.lines if one.folded]
-        missed = folded.count("✗")
-        counts = {"more missed": missed, "more": len(folded) - missed}
+        missed, hold = map(folded.count, "✗✓")
+        counts = {
+            "more missed": missed,
+            "more hold" if "✓" in seen else "hold": hold,
+            "more": len(folded) - missed - hold,
+        }
         return " · ".join(f"{number} {word}" for word, number in counts.items() if number)
 
 
@@ -187,13 +192,14 @@ def results(
         for one in (*run.task.clarifications, *waiting)
     }
     values, tested, first = [given(run, one) for one in texts], _tested(run, text), unfolded(found)
-    blank = found[:1] if found and found[0] == example_asked(text, found) and not waiting else []
+    asks = found and found[0] == example_asked(text, found) and not run.setup.is_look
+    blank = found[:1] if asks and not waiting else []
     lines = list[Line]()
     for number, row in enumerate(blank or found, start=1):
         expected = said.get(key_of(row))
         line = _row(run, row, expected)._replace(folded=row not in first)
         if blank:
-            line = Line(row.call, row_key(row), mark=_ASKS, asks="example", value="?", sign="==")
+            line = Line(row.call, row_key(row), mark=_BLANK, asks="example", value="?", sign="==")
         tests, right = tested[row_key(row)][1], expected.gives if expected else row.gives
         gives = (value.get(key_of(row)) for value in values)
         marks = [
@@ -328,7 +334,7 @@ def _output(output: model.Output, title: str = "") -> list[Output]:
             size = f"{height}" if output.is_series else say.count(height, "row")
             size = f"{height} × {width}" if width < output.width else size
             cut = height < output.height or width < output.width
-            title = title and f"{title}: {output.phrase}{f', the first {size}' if cut else ''}"
+            title += f": {output.phrase}, the first {size}" if title and cut else ""
             body = ((n, *row) for n, row in zip(output.labels, output.rows, strict=True))
             return [Output(title, ((output.index, *output.columns), *body))]
         case Figure():
@@ -355,7 +361,7 @@ def account(run: Run, text: Iteration, *, alone: bool = False) -> list[Block]:
         alone: whether neither what is asked nor its results stand next to it.
     """
     found = outputs(text.evidence)
-    is_long = found and found[0].title == _PRINTED and not found[0].is_short
+    is_long = found and not found[0].is_short
     answer, told = 0 if is_long else 1, _effects_told(run, text, alone=alone)[1]
     return [*found[:answer], *_lines(told), *found[answer:]]
 
@@ -425,6 +431,7 @@ _HOLDS, _MISSES = Label("✓", "passes", "good"), Label("✗", "misses it", "bad
 _MINOR = Label("✗", "misses it, which does not block", "quiet")
 _NONE = Label("·", "not tried", "quiet")
 _ASKS = Label("?", "to check", "warn")
+_BLANK = Label("?", "to fill in", "quiet")
 _UNTRIED = Label("?", "could not be tried", "quiet")
 _VACUOUS = Label("·", "holds for an empty text, too", "quiet")
 _GIVEN = {  # of a result: whether a text gives it, and whether it is the one that is expected
@@ -486,11 +493,15 @@ def checks(
     ]
     unfolded, found = 0, list[Line]()
     for line in sorted(lines, key=_order):
-        folded = line.folded or (unfolded >= _MOST_LINES and line.source != "evaluator")
+        # What every text holds is no news.
+        holds = line.mark.symbol == "✓" and not line.word and {*line.marks} <= {_HOLDS}
+        folded = line.folded or holds or unfolded >= _MOST_LINES
+        folded = folded and line.source != "evaluator"
         unfolded += not folded
         found.append(line._replace(folded=folded))
     first = {one.asks: one.key for one in reversed(asked)}
     commands = [how.format(first[one]) for one, how in _COMMANDS.items() if one in first]
+    commands *= not run.setup.is_look
     hint = "" if "example" in first else _hint(run, text, [row for row, _ in tested.values()])
     table = Lines(
         tuple(found),
@@ -712,11 +723,13 @@ def texts(
     found, is_told = list[Section](), len(run.iterations) > 1
     for text in run.iterations:
         feedback_, missed = feedback(run, text), told(run, text)
-        is_told = is_told or bool(text.judgement or feedback_)
+        is_told = is_told or bool(
+            text.evaluation or [one for one in feedback_ if one.lead != "Ready:"]
+        )
         first = next((one.text for one in feedback_), "").strip().partition("\n")[0]
         first = _SENTENCE.split(first, maxsplit=1)[0]
-        if first and first.rstrip(".") not in missed:
-            missed += f" {say.quoted(first)}"
+        if first and not text.override:
+            missed = say.quoted(first)
         below: list[Block] = [*feedback_] if text is shown else []
         if whole:
             below = version(run, text, shown)
@@ -728,19 +741,12 @@ def texts(
 
 
 def told(run: Run, text: Iteration) -> str:
-    """Return a text in one line: how many points it missed, and its verdict."""
-    missed = say.verdict(run, text).line
+    """Return a text's verdict in one line."""
     if text.failure:
         return say.NO_NEW_TEXT.word
     if text.verdict is None:
         return "not read yet" if say.running(run) else "not read"
-    if text.override or text.verdict.why == "scored":  # a score is of them all
-        return missed
-    cells = [one for one in run.cells(text) if one.blocks]
-    by_points = {one.point.check for one in cells}
-    failed = [one for one in text.evidence if one.failed and one.name not in by_points]
-    number = len(failed) + len(cells)
-    return f"missed {number}: {missed}" if number else missed
+    return say.verdict(run, text).line
 
 
 def feedback(run: Run, text: Iteration) -> list[Paragraph]:
@@ -769,14 +775,12 @@ def version(run: Run, text: Iteration, shown: Iteration | None = None) -> list[B
         if missed := [one for one in _missed(run, text) if one.key not in above]:
             found.append(Lines(tuple(missed), title="Missed"))
         found += account(run, text, alone=True)
-    usage = say.usage_parts(run.usage_of(text.number))
     why = say.verdict(run, text).sentence
     return [
         *found,
         *(one for one in feedback(run, text) if one.text not in why),
         *claims_of(run, text),
         *printed("Model notes", text.thoughts),
-        *([Paragraph(" · ".join(usage), "quiet")] if usage else []),
     ]
 
 
@@ -840,9 +844,9 @@ def record(run: Run, *, brief: bool = False) -> list[Block]:
         *map(Paragraph, filter(None, (say.stop_message(run),))),
         *after_run(run),
         *warnings(run, text),
+        *(whole_account(run, text) if text else ()),
         *result(run),
         *unfinished(run),
-        *(whole_account(run, text) if text else ()),
         *(checks(run, text) if text else ()),
         *(texts(run, text) if text else ()),
         Section("Details", tuple(details(run, text, brief=brief))),
@@ -850,13 +854,8 @@ def record(run: Run, *, brief: bool = False) -> list[Block]:
 
 
 def summary(run: Run) -> str:
-    """Return the line below the verdict: which text, what the run took, and why it stopped."""
-    text, parts = run.chosen, list[str]()
-    if text and not run.setup.is_look:
-        kind = "best" if run.best in (None, text.number) else "accepted"
-        revisions = say.count(run.allowed_revisions, "revision")
-        parts = [f"{kind}: {run.name(text.number).lower()}", f"{run.revisions} of {revisions}"]
-    parts += say.usage_parts(run.usage, run.seconds)
+    """Return in a line what the run took, and why it stopped."""
+    parts = say.usage_parts(run.usage, run.seconds)
     if run.stop_reason and not run.setup.is_look:
         parts.append(f"stopped: {say.STOPS[run.stop_reason]}")
     return " · ".join(parts)
@@ -868,6 +867,7 @@ def details(run: Run, text: Iteration | None, *, brief: bool = False) -> list[Bl
     why = say.verdict(run, text).sentence if text else ""
     loud = [one.text for one in warnings(run, text) if one.kind == "warning"]
     said = [
+        "" if run.setup.coach else summary(run),
         say.opening(run.setup),
         why if "\n" in why else "",  # else the header says it
         *(strip_colours(one.shows).strip() for one in ran),

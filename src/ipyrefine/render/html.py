@@ -12,8 +12,7 @@ from markupsafe import Markup
 from ipyrefine.core.actions import ACTIONS
 from ipyrefine.core.decisions import OWN, Expect, Retract
 from ipyrefine.core.model import Stage, StopReason
-from ipyrefine.core.points import first_line, to_check
-from ipyrefine.core.policy import to_act_on
+from ipyrefine.core.points import first_line
 from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import Sharing, is_computed, withheld
 from ipyrefine.core.table import Cell
@@ -31,7 +30,8 @@ from ipyrefine.render.escape import plain
 from ipyrefine.render.formatting import prose, sentence_html
 from ipyrefine.render.progress import SILENCE, WRITING, Progress
 
-PARTS = ("top", "form", "text", "ask", "notices", "results", "evidence", "guide", "foot")
+PARTS = ("top", "form", "text", "ask", "notices", "results", "evidence", "guide")
+_TITLE = 60  # characters of the task that name a panel
 _BLANK = re.compile(r"\n([ \t]*)(?=\n)")
 _BETWEEN = re.compile(r"(</(?:p|div|details|table)>)\n\s*\n")
 _TOKEN = re.compile(r'<span class="rf-t-\w+">([^<]*)</span>')  # its colour is the panel's
@@ -101,14 +101,12 @@ def record_html(run: Run, *, note: str = "", panel: str = "") -> str:
     """
     decided = run.stop_reason in (StopReason.ACCEPTED, StopReason.OVERRIDDEN)
     said = say.receipt(run) if decided else say.verdict(run, run.chosen)
-    line = "" if run.setup.coach else blocks.summary(run)
-    numbers = [blocks.Paragraph(line, "quiet")] if line else []
     context = {
         "label": said.label,
         "basis": "" if run.setup.coach else said.line,
         "decided": decided,
         "note": note,
-        "found": [*numbers, *blocks.record(run, brief=True)],
+        "found": blocks.record(run, brief=True),
         "live": False,
     }
     html = _TOKEN.sub(r"\1", _static(_render("record", context), "rf-record", panel))
@@ -149,6 +147,8 @@ def panel_parts(run: Run | None, view: View, note: str = "") -> dict[str, str]:
             shown |= {"top": "receipt", "guide": "", "ask": ""}
             if "receipt" not in view.folds:
                 shown = {"top": "receipt", "notices": "notices"}
+        elif run.setup.is_look:  # the code is the cell's
+            shown["text"] = ""
     return {name: _render(shown[name], context) if shown.get(name) else "" for name in PARTS}
 
 
@@ -218,7 +218,8 @@ def _context(run: Run, view: View, note: str) -> dict[str, Any]:
     asks = sharing.level == "structure" and (sharing.asks or view.form == "share")
     has_own = view.offers["setup"] or view.form in _FORMS  # a form with a main button
     told = run.stop_reason in _TOLD or run.setup.coach or run.setup.is_look
-    context = _top_context(run, view, about) | {
+    context = _top_context(run, view, about)
+    context |= {
         "run": run,
         "view": view,
         "live": True,
@@ -226,6 +227,7 @@ def _context(run: Run, view: View, note: str) -> dict[str, Any]:
         "sharing": sharing,
         "withheld": withheld(run) if asks else "",
         "next": "rf-next" * (not has_own),
+        "go_on": "rf-next" * (context["main"] == "rf-grey" and not has_own),
         "unfinished": blocks.unfinished(run),
         "explained": [one for one in run.explanations if one.iteration == number][-1:],
         # The header says what is still open.
@@ -238,7 +240,7 @@ def _context(run: Run, view: View, note: str) -> dict[str, Any]:
         "details": blocks.details(run, about) if "details" in view.folds else [],
     }
     if about:
-        context |= _text_context(run, view, about, context["basis"])
+        context |= _text_context(run, view, about)
     return context
 
 
@@ -250,15 +252,12 @@ def _top_context(run: Run, view: View, about: Iteration | None) -> dict[str, Any
     decided = run.stop_reason is StopReason.ACCEPTED
     reading = say.awaits_reading(run, about)
     said = say.receipt(run) if decided else say.verdict(run, about)
-    basis, base, name = said.line, None, run.name(view.progress.number)
+    base, name = None, run.name(view.progress.number)
     silence = view.progress.silence or 0.0
+    colours = _LOOKS if run.setup.is_look else {} if running else _COLOURS
     writes = busy and run.stage in WRITING
     if busy and run.stage is Stage.REVISE and run.iterations:
         base = run.iterations[-1 if run.head is None else run.head]
-    if busy and not reading:
-        problems = [one.words for one in to_act_on(run, base)] if base else []
-        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-        basis = f"{first_line(plain(problems[0]))}{more}" if problems else name
     return {
         "about": about,
         "running": running,
@@ -266,18 +265,28 @@ def _top_context(run: Run, view: View, about: Iteration | None) -> dict[str, Any
         "base": base,
         "busy": busy,
         "reading": reading,
-        "seconds": run.seconds + view.progress.since * running,
+        "title": first_line(plain(run.setup.draft or run.task.text))[:_TITLE],
+        "main": colours.get(said.label.kind, "rf-grey" if running else "rf-go"),
+        "run_word": say.run_button(about) if about else "",
+        "runs": run.task.is_python
+        and view.offers["place"] != "none"
+        and not (about and any(one.basis == "run" and one.failed for one in about.evidence)),
         "silence": silence if silence >= SILENCE else 0.0,
         "label": said.label,
-        "basis": basis,
+        "basis": name if busy and not reading else said.line,
         "writing": f"{name.removeprefix('Revision ')}…" if writes and run.iterations else "",
-        "remark": say.lenient_evaluator(run),
-        "used": [say.seconds(run.seconds)] * bool(run.seconds) + say.usage_parts(run.usage, 0.0),
+        "money": say.budget_left(run)
+        if running
+        else say.cost(run.usage.cost) * bool(run.usage.cost),
         "progress": min(1, (len(run.iterations) + 0.5) / (run.allowed_revisions + 2)),
     }
 
 
-def _text_context(run: Run, view: View, about: Iteration, basis: str) -> dict[str, Any]:
+_COLOURS = {"quiet": "rf-grey", "warn": "rf-check", "bad": "rf-check"}  # of what accepts
+_LOOKS = {"quiet": "rf-next", "warn": "rf-check", "bad": ""}  # of what runs the cell
+
+
+def _text_context(run: Run, view: View, about: Iteration) -> dict[str, Any]:
     form, language = run.task.form, run.task.language
     other = about.parent
     old = None if other is None else run.iterations[other].text
@@ -293,8 +302,6 @@ def _text_context(run: Run, view: View, about: Iteration, basis: str) -> dict[st
     rows = [one for block in (*data, *grid) for one in block.lines if one.asks]
     asked = (one for one in rows if one.choices or one.asks == "open")
     asks = next((one for one in asked if not one.word), None)  # the first that buttons settle
-    said = (one.words for one in to_check(run, about) if asks and one.id == asks.key)
-    lost = any(one.kind == "unchanged" for one in about.effects.values())
     return {
         "data_questions": data,
         "account": account,
@@ -311,8 +318,6 @@ def _text_context(run: Run, view: View, about: Iteration, basis: str) -> dict[st
         "told": blocks.texts(run, about, whole=False),
         "selectable": [one for one in run.cells(about) if one.actionable],
         "asks": asks,
-        "asks_told": basis and any(one.startswith(basis) for one in said),
-        "to_check": (data or lost) and not say.running(run),
     }
 
 

@@ -19,15 +19,13 @@ class Progress:
         self._clock = clock
         self._stage: StageStarted | None = None
         self._heard: float | None = None  # when the awaited reply last grew
-        self._began = self._latest = clock()
+        self._began = clock()
         self._tokens = self._characters = 0
         self._tail = ""
 
     def take(self, event: Event) -> None:
         """Count an event."""
         now = self._clock()
-        if not isinstance(event, TextDelta):
-            self._latest = now
         match event:
             case StageStarted():
                 self._stage, self._began = event, now
@@ -63,11 +61,6 @@ class Progress:
     def number(self) -> int:
         """The text that the stage under way is about."""
         return self._stage.iteration if self._stage else 0
-
-    @property
-    def since(self) -> float:
-        """Seconds since an event other than a piece of a reply."""
-        return self._clock() - self._latest
 
     @property
     def seconds(self) -> float:

@@ -85,7 +85,7 @@ OUTCOMES = {
 }
 # Of a text that no model wrote or reads: what became of it.
 _FAILS, _NOT_RUN = Label("✗", "FAILS", "bad"), Label("·", "NOT RUN", "quiet")
-_RUNS = Label("▷", "RUNS", "quiet")
+_LOOKED_AT = Label("◉", "LOOKED AT", "quiet")
 # What a PASS rests on.
 SOURCES: dict[Basis, str] = {
     "tests": "your tests",
@@ -150,12 +150,24 @@ def verdict(run: Run, text: Iteration | None) -> Words:
     if run.setup.is_look and not found.passed and not by_user:
         return _look(run, text, found)
     label, sentence = label_of(found), _reason(run, text, found)
-    if found.by_critic and (asked := to_check(run, text)):
-        label, sentence = Label("!", f"{len(asked)} TO CHECK", "warn"), asked[0].words
+    waits = found.basis != "user" and (found.passed or found.only_ran)
+    if waits and (asked := to_check(run, text)):
+        label, sentence = Label("!", f"{len(asked)} TO CHECK", "warn"), _why_asked(asked)
     ran_on = on_conditions(text.conditions)
     more = [ran_on] if ran_on not in sentence else []
     more += ["nobody read it"] if found.passed and text.unread and found.why != "user" else []
     return Words(label, _join(sentence, *more))
+
+
+def _why_asked(asked: Sequence[Point]) -> str:
+    """Return what in the task makes a text ask, or that nothing there answers it."""
+    quote = next((one.quote for one in asked if one.quote), "")
+    if quote:
+        return f"Your task says {quoted(quote.rstrip('.'))}."
+    fact = asked[0].kind == "fact" and (
+        "Your task doesn't ask for it." if asked[0].effect else "Not in your request."
+    )
+    return fact or "Your task doesn't say."
 
 
 def _join(sentence: str, *more: str) -> str:
@@ -174,7 +186,14 @@ def _look(run: Run, text: Iteration, verdict: Verdict) -> Words:
     if verdict.why == "not_run":
         return Words(_NOT_RUN, line)
     if verdict.only_ran or any(one.rows for one in text.evidence):
-        return Words(_RUNS, _join("Nobody read it.", ran_on and f"and it ran {ran_on}"))
+        label, sentence = _LOOKED_AT, "Nothing has run in your notebook."
+        effects = [one for result in text.evidence for one in result.effects]
+        if files := sum(one.kind == "file" for one in effects):
+            label = Label("!", f"TOUCHES {count(files, 'FILE')}", "warn")
+            sentence = "Nothing has been written or deleted yet."
+        elif any(one.outputs for one in text.evidence) and not ran_on and not effects:
+            sentence = "No row lost, no value missing, no file touched."
+        return Words(label, _join(sentence, ran_on and f"and it ran {ran_on}"))
     if run.task.form == "prose":
         return Words(_NOT_RUN, "This is text, not code: there is nothing to run.")
     what = (
@@ -267,7 +286,7 @@ def stop_message(run: Run) -> str:
     """Return why a run stopped and what to do then; of a look, how to run the cell itself."""
     if not run.setup.is_look or run.chosen is None:
         return run.message
-    runs = verdict(run, run.chosen).label.symbol in "▷✓"
+    runs = verdict(run, run.chosen).label.symbol in "◉!✓"
     return "To run it, run the cell without its first line." if runs else ""
 
 
@@ -346,6 +365,13 @@ def with_contest(said: str, point: Point) -> str:
     answers = {True: "The critic stands by it.", False: "The critic lets it go.", None: ""}
     parts = (said, f"The writer contests it: {point.contests[-1]}", answers[point.upheld])
     return " ".join(one if one[-1] in ".!?…:" else f"{one}." for one in parts if one)
+
+
+def run_button(text: Iteration) -> str:
+    """Return what running a text that was looked at does: the worst of it."""
+    files = [one.cause for result in text.evidence for one in result.effects if one.kind == "file"]
+    worst = next((one for one in ("delete", "overwrite") if one in files), "")
+    return f"Run and {worst} {count(files.count(worst), 'file')}" if worst else "Run cell"
 
 
 def effect_buttons(effect: Effect) -> tuple[str, str]:
@@ -429,17 +455,6 @@ def budget_left(run: Run) -> str:
 
 
 # The run
-
-
-def lenient_evaluator(run: Run) -> str:
-    """Return a caution where the writer alone evaluates its own texts; else nothing."""
-    setup = run.setup
-    if not has_evaluator(run) or setup.judge != setup.model or setup.checks:
-        return ""
-    return (
-        f"Writer and evaluator are the same model ({setup.model}); such evaluators are lenient. "
-        "Name another with --judge, or add a check."
-    )
 
 
 def running(run: Run) -> bool:
@@ -529,8 +544,9 @@ def settings(run: Run) -> list[str]:
     parts += [f"language {run.task.language_name}"] if run.task.is_foreign else []
     parts += [model_name(setup.model)] if setup.model else []
     other = setup.judge and setup.judge != setup.model
+    alone = has_evaluator(run) and setup.judge == setup.model
     parts += [f"read by {model_name(setup.judge, '')}"] if other else []
-    parts += ["evaluated by its writer"] if lenient_evaluator(run) else []
+    parts += ["evaluated by its writer"] if alone and not setup.checks else []
     parts += [f"checks {', '.join(setup.checks)}"] if setup.checks else []
     parts += [f"target {score(run.limits.target)}"] if scores else []
     parts += [bounds(run)]

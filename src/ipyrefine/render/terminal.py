@@ -58,8 +58,7 @@ def record_text(run: Run, columns: int = 80) -> str:
     verdict = str(said.label if run.setup.coach else said)
     if run.stage and say.running(run):
         verdict = say.STAGES[run.stage]
-    lines = [Paragraph("" if run.setup.coach else f"· {build.summary(run)}", lead=verdict)]
-    return blocks_text([*lines, *build.record(run)], columns)
+    return blocks_text([Paragraph("", lead=verdict), *build.record(run)], columns)
 
 
 def blocks_text(blocks: Iterable[Block], columns: int = 80, *, whole: bool = False) -> str:

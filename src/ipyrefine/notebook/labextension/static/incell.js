@@ -84,54 +84,12 @@ function makeDifference({ StateEffect, StateField }, { Decoration, EditorView, W
     }
   }
 
-  class Decide extends WidgetType {
-    constructor(difference) {
-      super();
-      this.difference = difference;
-    }
-
-    eq({ difference }) {
-      return difference === this.difference;
-    }
-
-    toDOM() {
-      const { hunks, accept, reject } = this.difference;
-      const total = (name) => hunks.reduce((sum, hunk) => sum + hunk[name].length, 0);
-      const bar = document.createElement("div");
-      bar.className = "ipyrefine-decide";
-      bar.setAttribute("role", "group");
-      const label = `Change to this cell: ${count(total("added"), "line")} added, ${total("gone")} removed`;
-      bar.setAttribute("aria-label", label);
-      bar.dataset.lmSuppressShortcuts = "true";
-      // Else the notebook would give the keyboard to the editor, and Enter on a button would be text.
-      for (const name of ["focusin", "keydown", "mousedown"]) {
-        bar.addEventListener(name, (event) => event.stopPropagation());
-      }
-      const size = document.createElement("span");
-      size.setAttribute("aria-hidden", "true"); // the label says it
-      size.textContent = `+${total("added")} \u2212${total("gone")}`;
-      const buttons = [
-        ["Accept", "Replace this cell's text. Undo brings it back.", accept],
-        ["Reject", "Leave this cell as it is, and close the panel.", reject],
-      ].map(([name, title, act]) => {
-        const button = document.createElement("button");
-        Object.assign(button, { type: "button", className: "jp-mod-styled", title, textContent: name });
-        button.addEventListener("click", act);
-        return button;
-      });
-      buttons[0].classList.add("jp-mod-accept");
-      bar.append(size, ...buttons);
-      return bar;
-    }
-  }
-
   const line = Decoration.line({ class: "ipyrefine-gone", attributes: { role: "deletion" } });
   const struck = Decoration.mark({ class: "ipyrefine-struck" });
   const mark = Decoration.mark({ class: "ipyrefine-gone-part" });
 
   function draw({ doc }, difference) {
     const found = [];
-    let end = [0, -1]; // where the lines above end, and on which side of that a block stands
     for (const { at, gone, added } of difference.hunks) {
       gone.forEach((pieces, n) => {
         const { from, to, text } = doc.line(at + n + 1);
@@ -146,14 +104,12 @@ function makeDifference({ StateEffect, StateField }, { Decoration, EditorView, W
         });
       });
       const above = at + gone.length;
-      end = above ? [doc.line(above).to, 1] : [0, -2];
       if (added.length) {
+        const side = above ? 1 : -1; // of where the lines above end
         const widget = new Added(added);
-        found.push(Decoration.widget({ widget, block: true, side: end[1] }).range(end[0]));
+        found.push(Decoration.widget({ widget, block: true, side }).range(above ? doc.line(above).to : 0));
       }
     }
-    const widget = new Decide(difference);
-    found.push(Decoration.widget({ widget, block: true, side: end[1] + 1 }).range(end[0]));
     return Decoration.set(found, true);
   }
 
@@ -161,12 +117,17 @@ function makeDifference({ StateEffect, StateField }, { Decoration, EditorView, W
     create: () => null,
     update: (before, { effects }) => effects.reduce((now, one) => (one.is(set) ? one.value : now), before),
   });
-  const shown = EditorView.decorations.compute([field, "doc"], (state) => {
-    const difference = state.field(field);
-    const isDue = difference && state.doc.toString() === difference.base.replaceAll("\r\n", "\n");
-    return isDue ? draw(state, difference) : Decoration.none;
+  const isDue = (state) =>
+    state.field(field) && state.doc.toString() === state.field(field).base.replaceAll("\r\n", "\n");
+  const shown = EditorView.decorations.compute([field, "doc"], (state) =>
+    isDue(state) ? draw(state, state.field(field)) : Decoration.none,
+  );
+  // A difference stands in one place: the panel shows it where the cell does not.
+  const told = EditorView.updateListener.of(({ startState, state }) => {
+    startState.field(field, false)?.element.removeAttribute("data-in-cell");
+    state.field(field)?.element.toggleAttribute("data-in-cell", isDue(state));
   });
-  return { field, extension: [field, shown], set };
+  return { field, extension: [field, shown, told], set };
 }
 
 /** Fold the tracebacks of a cell to their last lines, one click opens each; return what unfolds them. */
@@ -280,32 +241,24 @@ export function watchPanels(app, tracker, palette, host, editing) {
     show(panel, null);
   }
 
-  function changeOf({ element, origin, act, cell, own }) {
+  function changeOf({ element, origin, cell }) {
     const fits = origin && cell.model.type === origin.type && cell.model.getMetadata("editable") !== false;
-    if (!fits || !origin.hunks.length) return null;
-    const decide = (action, fields) => () => {
-      document.activeElement.blur(); // else the keyboard would be lost with the button
-      own.notebook.mode = "command";
-      own.notebook.activate();
-      act(action, fields);
-    };
-    return {
-      ...origin,
-      element,
-      accept: decide("accept", { iteration: origin.iteration, place: "replace" }),
-      reject: decide("close", {}),
-    };
+    return fits && origin.hunks.length ? { ...origin, element } : null;
   }
 
-  async function update({ el, origin, act, closed }) {
+  async function update({ el, origin, closed }) {
     const known = panels.get(el) || {};
     const own = known.own || placeOf(el);
     if (closed || !own.cell) {
       panels.delete(el);
       inPlace(own.cell && !own.cell.isDisposed ? own.cell.node : el, () => close(known));
+      settled(() => {
+        const isLost = document.activeElement === document.body && own.notebook?.isVisible;
+        if (isLost) own.notebook.activate(); // the keyboard was in the panel
+      });
       return;
     }
-    const panel = { ...known, element: el, origin, act, own };
+    const panel = { ...known, element: el, origin, own };
     panel.cell = own.notebook.widgets.find((one) => one.model.id === origin?.cell);
     panels.set(el, panel);
     if (panel.cell) await panel.cell.ready;

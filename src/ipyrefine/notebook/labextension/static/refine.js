@@ -425,7 +425,7 @@ async function offerFix(panel, cell, press) {
   // Else Enter on the button would edit the cell.
   row.dataset.lmSuppressShortcuts = "true";
   row.append(button);
-  cell.outputArea.node.append(row);
+  cell.outputArea.node.prepend(row); // a traceback may be long
   const outputs = cell.model.outputs;
   const update = () => {
     if (cell.isDisposed || !hasFailed(cell)) {

@@ -19,6 +19,7 @@ const STYLE =
   ".ipyrefine-setup{padding:4px 0 4px calc(var(--jp-cell-prompt-width) + 7px)}" +
   ".ipyrefine-own .jp-Cell-inputWrapper:has(.jp-InputPlaceholder){display:none}" +
   ".ipyrefine-fix{margin:4px 0 8px var(--jp-cell-prompt-width)}" +
+  ".jp-Cell:has(+ .jp-Cell .rf-panel) .ipyrefine-fix{display:none}" +
   ".rf-record .rf{position:relative}.ipyrefine.rf-record .rf-decided>summary{padding-right:46px}" +
   ".ipyrefine.rf-record .rf-remove{display:block;position:absolute;right:10px;top:9px}" +
   ".rf-remove>summary{padding:0 6px}" +
@@ -35,10 +36,6 @@ const STYLE =
   ":is(.ipyrefine-gone,.ipyrefine-added){background:color-mix(in srgb,var(--at) 13%,transparent)}" +
   ":is(.ipyrefine-gone-part,.ipyrefine-added b){background:color-mix(in srgb,var(--at) 26%,transparent);" +
   "font-weight:inherit;border-radius:2px}" +
-  ".ipyrefine-decide{display:flex;gap:6px;align-items:center;padding:4px 6px;white-space:nowrap;" +
-  "font:12px var(--jp-ui-font-family);color:var(--jp-content-font-color1);position:sticky;left:0;width:max-content}" +
-  ".ipyrefine-decide button.jp-mod-styled{font:12px/20px var(--jp-ui-font-family);letter-spacing:0;height:auto;" +
-  "min-height:0;padding:0 10px;border-radius:4px}" +
   ".ipyrefine-trace{display:block;width:100%;padding:0 0 4px;border:0;background:none;cursor:pointer;" +
   "font:var(--jp-code-font-size)/var(--jp-code-line-height) var(--jp-code-font-family);text-align:left;" +
   "color:var(--jp-content-font-color1);overflow-wrap:anywhere}" +
