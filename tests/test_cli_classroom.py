@@ -40,6 +40,10 @@ def sources(path: Path) -> list[str]:
 # Handing out
 
 
+def hand_out(path: Path, folder: Path) -> None:
+    assert cli.main(["handout", str(path), "-o", str(folder / "lab")]) == 0
+
+
 def test_the_teachers_page_shows_what_is_printed(tmp_path, capsys, monkeypatch):
     page = (notebooks() / "README.md").read_text("utf-8")
     found = re.search(r"^ipyrefine (handout .+)\n```\n\n```\n((?:.+\n)+)```", page, re.MULTILINE)
@@ -88,7 +92,7 @@ def test_our_notebooks_are_handed_out_by_number(tmp_path, capsys):
 ])  # fmt: skip
 def test_a_solution_is_cut_and_all_else_stays(tmp_path, source, left):
     path = saved(tmp_path / "x.ipynb", v4.new_markdown_cell(source), v4.new_code_cell(source))
-    assert cli.main(["handout", str(path), "-o", str(tmp_path / "lab")]) == 0
+    hand_out(path, tmp_path)
     kept = [] if left is None else [left]
     assert sources(tmp_path / "lab/x.ipynb") == [*kept, source], "code is not HTML"
 
@@ -97,7 +101,7 @@ def test_a_cell_with_the_tag_is_cut_and_no_run_stays_in_the_metadata(tmp_path):
     solved = v4.new_code_cell("x = 42", metadata={"tags": ["solution"]})
     made = {"widgets": {"state": "x"}, KEY: {"run": {}}, "language_info": {"name": "python"}}
     path = saved(tmp_path / "x.ipynb", v4.new_code_cell("x = ..."), solved, **made)
-    assert cli.main(["handout", str(path), "-o", str(tmp_path / "lab")]) == 0
+    hand_out(path, tmp_path)
     assert sources(tmp_path / "lab/x.ipynb") == ["x = ..."]
     stored = json.loads((tmp_path / "lab/x.ipynb").read_text())
     assert stored["metadata"] == {"language_info": {"name": "python"}}
@@ -114,7 +118,7 @@ def test_what_only_a_solution_names_or_shows_stays_with_the_teacher(tmp_path, ca
     for name in ("solved.py", "data.py"):
         (tmp_path / name).write_text("x = 1")
     path = saved(tmp_path / "x.ipynb", *cells)
-    assert cli.main(["handout", str(path), "-o", str(tmp_path / "lab")]) == 0
+    hand_out(path, tmp_path)
     assert "solutions cut from 3 cells; with data.py." in capsys.readouterr().out
     assert {one.name for one in (tmp_path / "lab").iterdir()} == {"x.ipynb", "data.py"}
     made: Any = nbformat.read(tmp_path / "lab/x.ipynb", as_version=4)
@@ -135,7 +139,7 @@ def test_what_a_notebook_names_goes_along_and_nothing_else(tmp_path, capsys):
     )
     about = v4.new_markdown_cell("![a](my%20plot.png) see [notes](notes.md#a), [key](key.ipynb)")
     path = saved(home / "x.ipynb", *map(v4.new_code_cell, cells), about)
-    assert cli.main(["handout", str(path), "-o", str(tmp_path / "lab")]) == 0
+    hand_out(path, tmp_path)
     lab = tmp_path / "lab"
     found = {one.relative_to(lab).as_posix() for one in lab.rglob("*.*") if one.is_file()}
     assert found == {"x.ipynb", "data/a.csv", "data/b.csv", "helper.py", "more.py", "notes.md",
@@ -185,7 +189,7 @@ def test_names_in_a_notebook_are_harmless(tmp_path, capsys):
     ]
     path = saved(tmp_path / "course/x.ipynb", *cells)
     (tmp_path / "x").write_text("secret")
-    assert cli.main(["handout", str(path), "-o", str(tmp_path / "lab")]) == 0
+    hand_out(path, tmp_path)
     assert [one.name for one in (tmp_path / "lab").iterdir()] == ["x.ipynb"]
     [line] = capsys.readouterr().out.splitlines()
     assert line.isprintable()

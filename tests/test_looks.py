@@ -1,6 +1,7 @@
 """A look at code from Python: on copies, as data and as text."""
 
 import asyncio
+import re
 
 import pandas as pd
 import pytest
@@ -49,6 +50,21 @@ def test_what_was_done_before_an_error_is_told_after_it():
 )
 def test_what_did_not_run_or_gives_nothing_ends_in_a_sentence(code, said):
     assert str(ipyrefine.look(code, {}, seconds=1)).splitlines()[0] == said
+
+
+@pytest.mark.parametrize(
+    ("code", "differs"),
+    [
+        ("import random\nx = random.random()", ["`x`"]),
+        ("from random import Random\nRandom().random()", ["The answer"]),
+        ("import numpy as np\nnp.random.default_rng().random(3)", ["The answer"]),
+        ("import random\nrandom.seed(3)\nx = random.random()", []),
+        ("picked = orders.sample(3, random_state=1)", []),
+    ],
+)
+def test_what_is_drawn_without_a_seed_differs_from_run_to_run(code, differs):
+    told = str(ipyrefine.look(code, DATA))
+    assert re.findall("(.*) differs from run to run: no seed is set", told) == differs
 
 
 def test_the_names_where_it_is_called_are_there_by_default():

@@ -34,6 +34,7 @@ from ipyrefine.core.scopes import names_needed
 from ipyrefine.core.stored import OtherVersion, read_record
 from ipyrefine.core.syntax import names_at_top, names_used, tree_of
 from ipyrefine.errors import CheckNotRun, UsageError
+from ipyrefine.kernel.cells import explain
 from ipyrefine.kernel.magics import python_part
 from ipyrefine.kernel.names import names_defined
 from ipyrefine.kernel.variables import Copies
@@ -316,6 +317,7 @@ async def _effects(client: Any, source: str) -> tuple[str, ...]:
 def compare(cells: Sequence[Any], runs: Sequence[Sequence[CellRan]]) -> list[CellCheck]:
     """Return how what cells give stands to what is saved; what differs between runs is chance."""
     clocks, found = set[str](), list[CellCheck]()
+    sources = [str(one.source) * (one.cell_type == "code") for one in cells]
     for number, cell in enumerate(cells):
         if cell.cell_type != "code" or not str(cell.source).strip():
             continue
@@ -326,6 +328,7 @@ def compare(cells: Sequence[Any], runs: Sequence[Sequence[CellRan]]) -> list[Cel
         clocks |= {*names_defined(code)} if reads_clock else set()
         state, why = _state(cell, [one[number] for one in runs], clock=reads_clock)
         effects = runs[0][number].effects
+        why = explain(why, sources)
         found.append(CellCheck(cell=number + 1, state=state, why=why, effects=effects))
     return found
 

@@ -19,6 +19,7 @@ from kit import (
     staged,
     stages,
     text,
+    turns,
     without_deltas,
 )
 
@@ -446,8 +447,7 @@ async def test_a_second_cancel_does_not_wait_for_a_stuck_journal_and_loses_no_ev
         task = asyncio.create_task(loop.run(into(shown), journal=journal))
         await journal.stuck.wait()
         task.cancel()
-        for _ in range(50):
-            await asyncio.sleep(0)
+        await turns()
         assert not task.done(), "a first cancel waits until the event is stored"
         task.cancel()
         async with asyncio.timeout(5):

@@ -1,6 +1,5 @@
 """What a verdict rests on: evidence first, then a reader's word, else nothing."""
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -12,6 +11,7 @@ from kit import (
     judgement,
     prompts,
     text,
+    turns,
 )
 from png import PNG
 
@@ -126,8 +126,7 @@ async def test_the_evaluator_is_asked_after_the_slowest_check_and_told_what_it_f
 
     class Slow(Finds):
         async def __call__(self, text: str, task: Task) -> Result:
-            for _ in range(50):
-                await asyncio.sleep(0)
+            await turns()
             assert len(model.requests) == 1
             return await super().__call__(text, task)
 

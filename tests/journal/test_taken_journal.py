@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from kit import greeting as refinement
 from kit import stored_events as events_of
+from kit import turns
 
 from ipyrefine.core.events import Event, TextDelta
 from ipyrefine.core.model import StopReason
@@ -34,12 +35,6 @@ class Other:
 
     def close(self) -> None:
         self.connection.close()
-
-
-async def turns() -> None:
-    """Let the event loop try to write many times over."""
-    for _ in range(50):
-        await asyncio.sleep(0)
 
 
 @pytest.fixture

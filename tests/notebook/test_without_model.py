@@ -12,6 +12,7 @@ from shells import Front, error_of, loaded_shell
 from ipyrefine import api
 from ipyrefine.core.model import Outcome
 from ipyrefine.errors import NoModel, NoModelYet, UsageError
+from ipyrefine.notebook.cell_target import Placed
 from ipyrefine.providers.scripted import ScriptedModel
 from ipyrefine.render.html import NOTHING, View, panel_parts
 from ipyrefine.render.say import receipt
@@ -286,6 +287,15 @@ def test_a_look_that_cannot_begin_says_so(shell, cell, sentence):
     error = error_of(shell, cell)
     assert isinstance(error, UsageError)
     assert str(error).startswith(sentence)
+
+
+def test_a_name_that_another_cell_defines_is_told_with_that_cell(monkeypatch):
+    async def read(_: str) -> Placed:
+        return Placed(how="read", cells=("", "%pylab\nimport math as rates", "x = rates + y"))
+
+    front = Front(monkeypatch)
+    monkeypatch.setattr("ipyrefine.notebook.cell_target.read_cell", read)
+    assert ". Cell 2 defines it: run that first" in front.run("%%look\nx = rates", "here")
 
 
 def test_a_look_s_help_is_its_own(shell):

@@ -112,11 +112,6 @@ def kept(text: str = TEXT, confirmed: tuple[Clarification, ...] = CONFIRMED, **t
     return Run(setup=setup, iterations=(Iteration(number=0, text=text),), points=points)
 
 
-def test_an_async_test_that_is_kept_runs_without_a_plugin():
-    assert "mark.asyncio" in TESTS
-    assert "mark.asyncio" not in suite_source(kept())
-
-
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory):
     """What pytest says of the files of four runs, by file and by the tests that fail."""
@@ -186,7 +181,7 @@ def test_a_run_without_a_suite_says_so():
 
 REPLY = "```python\n{}\n```"
 CELL = "%%refine -p code --set as=task\nWrite f. f(1) == 2"
-BELOW = "# Stated in the task\nassert f(1) == 2\n"
+BELOW = "# Stated in the task\ndef test_stated_1():\n    assert f(1) == 2\n\n\ntest_stated_1()\n"
 
 
 def test_the_cell_says_what_only_pytest_can_run():

@@ -3,6 +3,7 @@
 A stage is told by a request's ``purpose``, never by the words of its prompt.
 """
 
+import asyncio
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -299,6 +300,12 @@ async def finished(task: str = "Write a greeting.", **options: Any) -> Run:
 async def stored_events(refinement: Refinement) -> list[Event]:
     """Run to the next stop and return the events that a journal keeps."""
     return without_deltas(await finish(refinement))
+
+
+async def turns() -> None:
+    """Let everything else that waits go on."""
+    for _ in range(50):
+        await asyncio.sleep(0)
 
 
 def at(kind: str, act: Callable[[], object], **fields: object) -> Consumer:

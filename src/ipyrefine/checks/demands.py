@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from ipyrefine.checks import resolve
 from ipyrefine.core.model import Task
+from ipyrefine.core.model import count as counted
 from ipyrefine.core.ports import Check
 from ipyrefine.core.stated import stated_examples
 from ipyrefine.errors import UsageError, did_you_mean
@@ -52,7 +53,7 @@ def find_demands(
     named -= set(without)
     left, unseen = kinds.keys() - named - set(without), runs and "run" in without
     count = 0 if "examples" in without else len(stated_examples(task))
-    phrases = (f"{count} example{'' if count == 1 else 's'}",) if count else ()
+    phrases = (counted(count, "example"),) if count else ()
     found = list[Check]()
     # Where the task states none, the user may still confirm some, and undefined names are found.
     if "examples" in left and (count or not unseen):

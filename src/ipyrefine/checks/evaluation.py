@@ -6,11 +6,10 @@ The check ``examples`` does so with those that a task states; `core.stated` read
 import doctest
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any
 
 from pydantic import ValidationError
 
-from ipyrefine.checks import Context
 from ipyrefine.checks.functions import not_python
 from ipyrefine.checks.outputs import read_fault
 from ipyrefine.checks.refusals import explain_paths, explain_refusal
@@ -193,11 +192,6 @@ class Examples(NameReader):
         self.name = "examples"
         self._seconds, self._decisive, self._given = seconds, decisive, None
 
-    @classmethod
-    def from_argument(cls, argument: str, context: Context, **settings: Any) -> Self:
-        """Build the check ``examples``, which takes no argument."""
-        return cls(copies=context.copies, **settings)
-
     async def __call__(self, text: str, task: Task) -> Result:
         """Run the text and every example in the sandbox."""
         return await self.or_undefined(await self._try(text, task), text, task)
@@ -259,7 +253,7 @@ class Examples(NameReader):
 
 def _fault(example: Example, outcome: Outcome) -> Fault:
     """Return how a text misses an example, as data."""
-    fault = read_fault(outcome, example.call.strip(), outcome.get("line"))
+    fault = read_fault(outcome, example.call.strip())
     if "error" in outcome or example.kind == "holds":
         return fault
     stated = read_literal(example.gives.strip())
@@ -270,8 +264,6 @@ def _fault(example: Example, outcome: Outcome) -> Fault:
 
 def _read_shape(description: Any) -> Shape | None:
     """Return the type and size of a value that the program described."""
-    if (value := _decode(description)) is not NO_VALUE:
-        return shape_of(value)
     described = description.get("shape") if isinstance(description, dict) else None
     try:
         return Shape.model_validate(described)

@@ -6,14 +6,13 @@ import sys
 from collections.abc import Iterable
 from importlib.util import find_spec
 from itertools import islice
-from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from ipyrefine.core.model import MAX_OUTPUT, MAX_OUTPUTS, Fault, Output, Printed, Value
 from ipyrefine.core.syntax import try_parse
 from ipyrefine.kernel.redaction import clean, tidy
-from ipyrefine.sandbox.sandbox import Event
+from ipyrefine.sandbox.sandbox import Event, field_of
 
 Import = tuple[str, list[str]]
 
@@ -27,7 +26,7 @@ _DRAWS = re.compile(r"matplotlib|plt|plot|hist|seaborn")
 def read_outputs(events: Iterable[Event], printed: str) -> tuple[Output, ...]:
     """Return the outputs in a report and on standard output, those within their bounds."""
     found = list[Output]()
-    reported = next((event["outputs"] for event in events if "outputs" in event), ())
+    reported = field_of(events, "outputs")
     for one in reported if isinstance(reported, list) else ():
         try:
             found.append(_OUTPUT.validate_python(tidy(one)))
@@ -39,18 +38,17 @@ def read_outputs(events: Iterable[Event], printed: str) -> tuple[Output, ...]:
     return tuple(found[:MAX_OUTPUTS])
 
 
-def read_fault(event: Event, about: str = "", line: Any = 0) -> Fault:
-    """Return how a text failed, as a part of the program reports it.
+def read_fault(event: Event, about: str = "") -> Fault:
+    """Return how a text failed, as a part of the program reports it; of a test, or an example.
 
-    Args:
-        event: the report.
-        about: the test or the example.
-        line: the line of the text.
+    Its line is the last one of the text that the failure went through.
     """
-    raised = event.get("raised") or ""
+    raised, frames = event.get("raised") or "", event.get("frames") or ()
+    lines = [event.get("line")] if "outcome" not in event else []
+    lines += [one[1] for one in frames if one[:1] == ["candidate.py"]]
     fields = {
         "raised": raised[0] if isinstance(raised, list) else raised,
-        "line": line or 0,
+        "line": next(reversed(lines), 0) or 0,
         "compared": event.get("compared") or (),
     }
     try:

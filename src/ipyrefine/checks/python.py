@@ -3,28 +3,32 @@
 import ast
 import asyncio
 import copy
+import functools
 import re
 import signal
 import sys
 from collections.abc import Iterable, Mapping
-from typing import Any, Self
+from contextlib import suppress
+from typing import Self
 
-from ipyrefine.checks import Context
 from ipyrefine.checks.functions import flaw, not_python
 from ipyrefine.checks.outputs import IMPORT_SECONDS, imports_of, read_fault, read_outputs
 from ipyrefine.checks.refusals import explain_paths, explain_refusal
 from ipyrefine.checks.reported import find_lost_store, find_unwanted, read_effects
 from ipyrefine.checks.undefined import NameReader, name_errors
 from ipyrefine.core.effects import sentence
-from ipyrefine.core.model import Condition, Fault, Task, on_conditions
+from ipyrefine.core.model import Condition, Effect, Fault, Task, on_conditions
+from ipyrefine.core.same import differ
 from ipyrefine.core.syntax import has_steps, is_literal, try_parse, try_parse_expression
 from ipyrefine.core.table import Point, Result
+from ipyrefine.errors import CheckNotRun
+from ipyrefine.kernel.cells import UNDEFINED
 from ipyrefine.kernel.held import MAX_HELD, read_held
 from ipyrefine.kernel.magics import PythonPart, python_part
 from ipyrefine.kernel.masking import run_without_secrets
 from ipyrefine.kernel.names import names_defined, names_in_code
 from ipyrefine.kernel.redaction import is_secret_name, redact
-from ipyrefine.kernel.variables import NOT_RUN_HERE, UNDEFINED, Copies, wants_rows
+from ipyrefine.kernel.variables import NOT_RUN_HERE, Copies, wants_rows
 from ipyrefine.sandbox.programs.overlay import FILE
 from ipyrefine.sandbox.sandbox import (
     Event,
@@ -32,10 +36,13 @@ from ipyrefine.sandbox.sandbox import (
     ProcessResult,
     compiled_program,
     describe_failure,
+    field_of,
 )
 
 _NO_PYTHON = "Not run: its first line is for IPython, which checked code does not have."
 _LINE = 400
+_PROGRAMS = ("capture", "account", "reading")
+_CHEAP = 3.0  # seconds of processor time of a run that is worth another, to see what is chance
 _NO_MEMORY = re.compile(
     r"(?:[\w.]*MemoryError\b|\w+: .*failed to map segment|OpenBLAS error: Memory allocation)"
 )
@@ -91,11 +98,6 @@ class RunsCleanly(NameReader):
         self._names: tuple[str, ...] = ()
         self._stopped = False
 
-    @classmethod
-    def from_argument(cls, argument: str, context: Context, **settings: Any) -> Self:
-        """Build the check ``run``, which takes no argument."""
-        return cls(copies=context.copies, **settings)
-
     def requiring(self, names: Iterable[str]) -> Self:
         """Return this check for texts that also have to define some names."""
         other = copy.copy(self)
@@ -119,11 +121,11 @@ class RunsCleanly(NameReader):
         undefined = await self.undefined(text, task)
         if self._unasked and not await self._copies.may_run():
             return Result(name=self.name, not_run=True, shows=NOT_RUN_HERE)
-        names = ("capture", "account", "reading")
-        programs = {f"{name}-program.pyc": compiled_program(name) for name in names}
+        programs = {f"{name}-program.pyc": compiled_program(name) for name in _PROGRAMS}
         nests = ("nest_asyncio", "nest_asyncio2") if hasattr(asyncio, "_nest_patched") else ()
         files = await self._copies.files(code) if files is None else files
-        result, events = await run_without_secrets(
+        run = functools.partial(
+            run_without_secrets,
             "cell",
             {**files, **programs, "candidate.py": code},
             seconds=self._seconds,
@@ -136,16 +138,17 @@ class RunsCleanly(NameReader):
             binds=names_defined(code)[:MAX_HELD],
             looks=self._looks,
         )
-        defined = next((event for event in events if "defined" in event), {})
-        undefined = [one for one in undefined if one.name not in defined.get("defined", ())]
+        result, events = await run()
+        defined = field_of(events, "defined")
+        undefined = [one for one in undefined if one.name not in (defined or ())]
         fault = _find_fault(events, result, self._seconds)
-        missing = [n for n in self._names if defined and n not in defined["defined"]]
+        missing = [n for n in self._names if defined is not None and n not in defined]
         static = ""  # what the text alone shows
         if missing and not fault:
             fault = static = f"It ends without defining {', '.join(missing)}."
         absence = self._copies.explain_absence(fault, result.stderr) if fault else ""
-        tried = next((event["tried"] for event in events if "tried" in event), None)
-        if result.timed_out or any("waited" in event for event in events):
+        tried = field_of(events, "tried")
+        if result.timed_out or field_of(events, "waited"):
             self._stopped, absence = True, self._too_long("Stopped: it")
         elif fault and not absence:
             absence = _explain_absence(fault, python_part(text)) or explain_refusal(
@@ -174,11 +177,16 @@ class RunsCleanly(NameReader):
         outputs = read_outputs(events, result.stdout) if fault or not absence else ()
         kept = not absence and (self._looks or not fault)
         effects = read_effects(events, outputs, partial, result.files) if kept else ()
-        known = self._copies.names  # also those that it does not use
+        known, held = self._copies.names, read_held(events)  # also those that it does not use
         effects = tuple(
             one.replace(cause="replaced") if one.kind == "new" and one.name in known else one
             for one in effects
         )
+        draws = field_of(events, "draws") and result.processor_seconds < _CHEAP
+        if draws and not (fault or absence):
+            with suppress(CheckNotRun):  # what gives the same again has set its seed
+                differing = differ(held, read_held((await run())[1]))
+                effects += tuple(Effect(kind="chance", name=one.name) for one in differing[:1])
         faults = (_as_data(events, result, self._seconds, static),) if fault else ()
         points = list[Point]()
         if store := find_lost_store(effects):
@@ -189,6 +197,8 @@ class RunsCleanly(NameReader):
         if (unwanted := find_unwanted(effects)) and not self._looks:
             fault = f"{sentence(unwanted)}."
             points.insert(0, flaw("run", sentence(unwanted)).replace(effect=unwanted))
+        fault = await self._copies.explain(fault, text)
+        whole = not (fault or absence)
         lines = [fault or self._success(text, partial), result.protection_note]
         return Result(
             name=self.name,
@@ -199,13 +209,11 @@ class RunsCleanly(NameReader):
             points=tuple(points),
             outputs=outputs,
             effects=effects,
-            rows=()
-            if fault or absence
-            else tuple(
+            rows=tuple(
                 row.replace(conditions=self._copies.conditions(code, row.call))
-                for row in _changes(events, task)
+                for row in (_changes(events, task) if whole else ())
             ),
-            held=() if fault or absence else read_held(events),
+            held=held if whole else (),
             computed=self._copies.may_compute(code),
             conditions=partial,
             faults=faults,
@@ -243,7 +251,7 @@ def _as_data(events: list[Event], result: ProcessResult, seconds: float, static:
     if static or result.timed_out or result.limit:
         return Fault(words=static or describe_failure(result, seconds))
     event = next((event for event in events if "raised" in event), {})
-    return read_fault(event, line=event.get("line"))
+    return read_fault(event)
 
 
 def _find_fault(events: list[Event], result: ProcessResult, seconds: float) -> str:
@@ -255,7 +263,7 @@ def _find_fault(events: list[Event], result: ProcessResult, seconds: float) -> s
             return f"{event['failure']}{place}, next to the main thread."
     if result.exit_code != 0:
         return describe_failure(result, seconds)
-    return "" if any("end" in event for event in events) else "It ended the process before its end."
+    return "" if field_of(events, "end") else "It ended the process before its end."
 
 
 def _changes(events: list[Event], task: Task) -> list[Result]:
@@ -264,7 +272,7 @@ def _changes(events: list[Event], task: Task) -> list[Result]:
     None if the code tampered with the report.
     """
     found = []
-    reported = next((e["changes"] for e in events if "changes" in e), None)
+    reported = field_of(events, "changes")
     for one in reported if isinstance(reported, list) else ():
         match one:
             case [str(call), str(before), str(now)] if try_parse_expression(call):

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from ipyrefine.core.model import MAX_CELL, Condition, Effect, Output
 from ipyrefine.core.syntax import read_literal
 from ipyrefine.kernel.redaction import HIDDEN, clean, is_secret_name, tidy
-from ipyrefine.sandbox.sandbox import Change, Event
+from ipyrefine.sandbox.sandbox import Change, Event, field_of
 
 _MOST = 10
 _SIDES = {"before", "after"}
@@ -26,7 +26,7 @@ def read_effects(
 
     Sums of first rows are left out, and so is that a text gives nothing if it shows something.
     """
-    reported = next((event["effects"] for event in events if "effects" in event), ())
+    reported = field_of(events, "effects")
     found = list[Effect]()
     for one in reported[:_MOST] if isinstance(reported, list) else ():
         try:

@@ -2,11 +2,10 @@
 
 import ast
 import re
-from typing import Any, Self
 
-from ipyrefine.checks import Context
 from ipyrefine.checks.evaluation import Evaluation
 from ipyrefine.checks.inputs import first_calls, natural_inputs, own_calls
+from ipyrefine.checks.undefined import OnCopies
 from ipyrefine.core.model import RESULTS, RowSource, Task, bare
 from ipyrefine.core.stated import Example, read_examples, stated_examples
 from ipyrefine.core.syntax import (
@@ -23,17 +22,12 @@ _LONG = 80  # characters of a call or a result; longer ones are not confirmed at
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}")
 
 
-class Results:
+class Results(OnCopies):
     """What the text gives on varied inputs; it passes and fails nothing."""
 
     def __init__(self, *, seconds: float = 2.5, copies: Copies | None = None) -> None:
-        self.name = RESULTS
-        self._seconds, self._copies = seconds, Copies() if copies is None else copies
-
-    @classmethod
-    def from_argument(cls, argument: str, context: Context, **settings: Any) -> Self:
-        """Build the check ``results``, which takes no argument."""
-        return cls(copies=context.copies, **settings)
+        super().__init__(copies)
+        self.name, self._seconds = RESULTS, seconds
 
     async def __call__(self, text: str, task: Task) -> Result:
         """Run the text on every input twice, in one sandbox; without inputs nothing runs.

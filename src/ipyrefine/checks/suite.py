@@ -11,7 +11,8 @@ from ipyrefine.checks.blame import is_own_fault
 from ipyrefine.checks.evaluation import Evaluation, not_tried, shorten
 from ipyrefine.checks.outputs import read_fault
 from ipyrefine.checks.refusals import explain_refusal
-from ipyrefine.checks.tests import SHARE, WIDTH, Report, line_of_text, run_tests
+from ipyrefine.checks.tests import SHARE, WIDTH, Report, run_tests
+from ipyrefine.checks.undefined import OnCopies
 from ipyrefine.core.model import Task
 from ipyrefine.core.results import claims
 from ipyrefine.core.stated import as_example
@@ -20,7 +21,6 @@ from ipyrefine.core.table import Point, Result
 from ipyrefine.core.testing import needed
 from ipyrefine.errors import CheckNotRun
 from ipyrefine.kernel.magics import python_part
-from ipyrefine.kernel.variables import Copies
 from ipyrefine.sandbox.sandbox import Event, ProcessResult, describe_failure
 
 _SECONDS = 10.0  # processor time for all tests of a text
@@ -31,14 +31,11 @@ _WORST = (False, None, True)  # of the results of a test with parameters
 _Results = dict[str, Result]
 
 
-class Suite:
+class Suite(OnCopies):
     """Runs pytest functions on a text, as the modules they were written in.
 
     Where one ends the process, or waits, the others run in another.
     """
-
-    def __init__(self, copies: Copies | None = None) -> None:
-        self._copies = Copies() if copies is None else copies
 
     async def __call__(self, tests: Sequence[Point], text: str, task: Task) -> _Results:
         """Run the tests on a text, and return what each shows, by their names."""
@@ -135,7 +132,7 @@ class Suite:
             absence = absence or explain_refusal(event.get("tried"), said, code, *sources.values())
             if absence:
                 return Result(shows=absence)
-            fault = read_fault(event, line=line_of_text(event))
+            fault = read_fault(event)
             if is_own_fault(event, sources, code, task):
                 line = shorten(f"It fails in its own lines: {said}", WIDTH)
                 return Result(shows=line, broken=True, faults=(fault,))
@@ -166,7 +163,7 @@ class Suite:
         whole = Report.of([one for one in events if "module" not in one])
         if whole.fault:  # the text does not load
             lost = judge({"why": whole.fault, "tried": whole.load.get("tried")})
-            load = read_fault(whole.load, line=line_of_text(whole.load))
+            load = read_fault(whole.load)
             return dict.fromkeys(names, lost.replace(faults=(load,)))
         results = _Results()
         for file, name in zip(sources, names, strict=True):

@@ -27,7 +27,7 @@ from ipyrefine.errors import UsageError
 from ipyrefine.kernel.magics import python_part
 from ipyrefine.kernel.masking import run_without_secrets
 from ipyrefine.kernel.variables import Copies, wants_rows
-from ipyrefine.sandbox.sandbox import Event, ProcessResult, describe_failure
+from ipyrefine.sandbox.sandbox import Event, ProcessResult, describe_failure, field_of
 
 WIDTH = 300  # characters of what a failing test shows
 _MAX_LINES = 30
@@ -126,7 +126,7 @@ class Tests:
         end = report.end or self._process_end(result)
         passed, lines, failing, tally = self._assess(report, end)
         score = 0.0 if passed is False else None
-        load = (read_fault(report.load, line=line_of_text(report.load)),) * bool(report.fault)
+        load = (read_fault(report.load),) * bool(report.fault)
         shown = [*lines, result.protection_note] if partial or not absence else []
         return Result(
             name=self.name,
@@ -184,7 +184,7 @@ class Tests:
         for test in failing:
             event = results[test]  # the parts of its name that its source has
             own = [part for part in test.partition("[")[0].split("::") if part in self._own]
-            fault = read_fault(event, "::".join(own), line_of_text(event))
+            fault = read_fault(event, "::".join(own))
             points.append(flaw(test, shorten(str(event["why"]), WIDTH)).replace(fault=fault))
         return not failing, lines, points, (len(passing), count)
 
@@ -241,7 +241,7 @@ class Report(NamedTuple):
         end = max((e["end"] for e in events if "end" in e), default=None)
         return cls(
             load=next((e for e in events if "fault" in e), {}),
-            collected=next((e["collected"] for e in events if "collected" in e), []),
+            collected=field_of(events, "collected", []),
             outcomes=outcomes,
             end=f"{end} ended the run." if end else end,
             wait=next((e for e in events if "waited" in e), None),
@@ -294,13 +294,6 @@ async def run_tests(
         waits=waits,
         apart=apart,
     )
-
-
-def line_of_text(event: Event) -> Any:
-    """Return the last line of the text that a failure went through."""
-    frames = event.get("frames")
-    places = [one for one in frames if one[:1] == ["candidate.py"]] if frames else []
-    return places[-1][1] if places else 0 if "outcome" in event else event.get("line")
 
 
 def _source(name: str, namespace: Mapping[str, Any]) -> str:

@@ -10,6 +10,7 @@ from typing import Self
 
 from ipyrefine.checks import Context
 from ipyrefine.core.model import Task
+from ipyrefine.core.model import count as plural
 from ipyrefine.core.prompts import INVISIBLE
 from ipyrefine.core.table import Result
 from ipyrefine.errors import UsageError
@@ -147,8 +148,3 @@ def _bounds_text(low: int, high: int | None, unit: str) -> str:
     if not low:
         return f"at most {plural(high, unit)}"
     return f"{low:,} to {plural(high, unit)}"
-
-
-def plural(count: int, unit: str) -> str:
-    """Return a count with its unit: ``1 word``, ``1,200 words``."""
-    return f"{count:,} {unit}{'' if count == 1 else 's'}"

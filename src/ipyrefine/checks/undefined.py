@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any, Self
 
+from ipyrefine.checks import Context
 from ipyrefine.core.model import Task
 from ipyrefine.core.scopes import Read
 from ipyrefine.core.table import Result
@@ -14,13 +15,23 @@ from ipyrefine.kernel.names import undefined_names
 from ipyrefine.kernel.variables import Copies
 
 
-class NameReader:
-    """A check that looks for undefined names, in functions that nobody calls too."""
+class OnCopies:
+    """A built-in check that runs texts on copies of the notebook's variables."""
 
     def __init__(self, copies: Copies | None = None) -> None:
         self._copies = Copies() if copies is None else copies
-        # Words that may be names which other checks give to the text; None has it look for none.
-        self._given: frozenset[str] | None = frozenset()
+
+    @classmethod
+    def from_argument(cls, argument: str, context: Context, **settings: Any) -> Self:
+        """Build the check, which takes no argument."""
+        return cls(copies=context.copies, **settings)
+
+
+class NameReader(OnCopies):
+    """A check that looks for undefined names, in functions that nobody calls too."""
+
+    # Words that may be names which other checks give to the text; None has it look for none.
+    _given: frozenset[str] | None = frozenset()
 
     def knowing(self, checks: Iterable[Any]) -> Self:
         """Return this check for texts that other checks are run on, too."""
@@ -49,7 +60,7 @@ class NameReader:
         return Result(
             name=evidence.name,
             passed=False,
-            shows=name_errors(undefined),
+            shows=await self._copies.explain(name_errors(undefined), text),
             basis="run",
         )
 

@@ -32,7 +32,8 @@ def sentence(effect: Effect) -> str:
         place = " in the answer"  # not where a step found them
     column = f" of {_code(effect.column)}" if effect.column else ""
     before, after = effect.before, effect.after
-    values, some = f"{effect.count:,} of {effect.total:,} values{column}", _some(effect)
+    share, some = f"{effect.count:,} of {effect.total:,}", _some(effect)
+    values = f"{share} values{column}"
     plural, them = ("", "it") if is_one else ("s", "them")
     because = f": {after}" if after else ""
     match effect.kind:
@@ -46,8 +47,7 @@ def sentence(effect: Effect) -> str:
             into = _list(named, "and")
             return f"{_code(effect.of)} is split" + (f" into {into}" if into else "")
         case "gone" if effect.cause == "groups":
-            what = f"{effect.count:,} of {effect.total:,} categories{column} {verb} left out"
-            return f"{what}: no row has {them}{some}"
+            return f"{share} categories{column} {verb} left out: no row has {them}{some}"
         case "gone":
             return f"{_rows(effect)} {verb} gone{here}{_why(effect)}"
         case "repeated":
@@ -67,8 +67,7 @@ def sentence(effect: Effect) -> str:
             return f"{whole} {verb} filled" + (f" with {after}" if after else "") + _why(effect)
         case "overwritten":
             how = f" ({before} → {after})" if before else ""
-            which = f"{effect.count:,} of {effect.total:,} known values{column}"
-            return f"{which}{place} {verb} overwritten{how}"
+            return f"{share} known values{column}{place} {verb} overwritten{how}"
         case "missing":
             word = verb if effect.cause else f"become{'s' * is_one}"
             why = some if effect.cause in ("new", "read", "") else _why(effect)
@@ -117,8 +116,9 @@ def sentence(effect: Effect) -> str:
         case "input":
             others = _list([*map(_code, effect.values)], "and")
             also = f", and some of {others}" if others else ""
-            share = f"{effect.count:,} of {effect.total:,}"
             return f"Not looked after here: {share} {_code(effect.column)} missing{also}"
+        case "chance":
+            return f"{name or 'the answer'} differs from run to run: no seed is set"
         case "unfollowed":
             what = f"{name or 'the answer'}, {effect.cause}" if effect.cause else ""
             return f"Not followed here: {what or 'there are too many values'}"

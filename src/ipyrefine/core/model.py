@@ -434,6 +434,8 @@ EffectKind = Literal[
     "answer",
     # Beside the values: warnings, exceptions that it caught, what a reader of files left out.
     "warning", "caught", "read",
+    # That what it gives is another value in each run.
+    "chance",
     # What it was given and did not look after; what could not be followed.
     "input", "unfollowed",
     # What it did to a file of the folder: ``write``, ``overwrite``, ``delete``. Counted are bytes.

@@ -295,7 +295,7 @@ def merit(run: Run, text: Iteration) -> Place | None:
 
 def _run_error(text: Iteration) -> str:
     failed = (one for one in text.evidence if one.failed and one.basis == "run")
-    return next((one.shows.partition("\n")[0] for one in failed), "")
+    return next((first_line(one.shows) for one in failed), "")
 
 
 def standing(run: Run, text: Iteration) -> tuple[Place, bool, int] | None:

@@ -95,9 +95,7 @@ def files(shown: Sequence[Effect]) -> tuple[Held, ...]:
 
 def file(name: str, size: int | None) -> Held:
     """Return a file as what a run left; without a size it is not there."""
-    return Held(
-        name=name, type="file", text="gone" if size is None else f"{size:,} byte{'s' * (size != 1)}"
-    )
+    return Held(name=name, type="file", text="gone" if size is None else count(size, "byte"))
 
 
 def _differences(shown: Held, now: Held) -> list[Difference]:

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from ipyrefine.core.model import MAX_OUTPUT, Held
 from ipyrefine.kernel.redaction import is_secret_name, redact, tidy
 from ipyrefine.sandbox.programs import reading
-from ipyrefine.sandbox.sandbox import Event
+from ipyrefine.sandbox.sandbox import Event, field_of
 
 MAX_HELD = 20  # names
 _MESSAGE = 200  # characters of an exception's
@@ -20,7 +20,7 @@ _CODE = (FunctionType, BuiltinFunctionType, ModuleType, type)
 
 def read_held(events: Iterable[Event]) -> tuple[Held, ...]:
     """Return what a text left, as the sandbox's program reports it."""
-    reported: Any = next((event["held"] for event in events if "held" in event), {})
+    reported = field_of(events, "held")
     pairs = [*reported.items()][: MAX_HELD + 1] if isinstance(reported, dict) else []
     return tuple(filter(None, (_tidy(name, one) for name, one in pairs)))
 

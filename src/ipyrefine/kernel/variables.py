@@ -12,7 +12,7 @@ import os
 import re
 import sys
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import islice
@@ -24,6 +24,7 @@ from ipyrefine.core.model import FirstRows, Material
 from ipyrefine.core.scopes import names_needed
 from ipyrefine.core.syntax import try_parse
 from ipyrefine.errors import UsageError, did_you_mean
+from ipyrefine.kernel.cells import UNDEFINED, explain
 from ipyrefine.kernel.copying import TOKENS_STAY, Copy, is_only_code, looks_secret
 from ipyrefine.kernel.describe import describe, is_array, is_frame, label
 from ipyrefine.kernel.folder import Folder, look
@@ -37,7 +38,6 @@ _COLLECTIONS = (dict, frozenset, list, set, tuple)
 _LISTED, _COPIES = "variables.json", "variables.pickle"  # as the sandbox's program knows them
 _KEPT = 2  # snapshots
 _MAX_TAKEN = 64 * 2**20  # bytes of what texts were run on
-UNDEFINED = re.compile(r"NameError: name '(\w+)' is not defined")
 _UNREADABLE = re.compile(r"^ipyrefine: the variable (\w+) cannot be read here", re.MULTILINE)
 _NOT_CLOSED = "code is not cut off from the network here, so -v must name it"
 NOT_RUN_HERE = "Not run: this system can't shut code in. --set unconfined=yes runs it."
@@ -51,6 +51,10 @@ _READS = re.compile(
 )
 _IMPORTED = re.compile(r"^\s*(?:from|import)\s+(\w+)", re.MULTILINE)
 _ALIVE: "WeakSet[Copies]" = WeakSet()
+
+
+async def _no_cells() -> Sequence[str]:
+    return ()
 
 
 def release_copies(but: "Copies | None" = None) -> None:
@@ -87,6 +91,7 @@ class Copies:
         moment: returns something else once a cell has run, so that what was copied is outdated.
         unconfined: returns whether the user lets code run on copies where it can't be shut in.
         above: returns how many folders above the notebook's code may read, too.
+        notebook: returns what the notebook's cells hold, in their order, where that is known.
     """
 
     def __init__(
@@ -98,8 +103,10 @@ class Copies:
         moment: Callable[[], Any] = lambda: None,
         unconfined: Callable[[], bool] = bool,
         above: Callable[[], int] = int,
+        notebook: Callable[[], Awaitable[Sequence[str]]] = _no_cells,
     ) -> None:
         self._namespace, self._named, self._moment = namespace, {*named}, moment
+        self._notebook = notebook
         self._unconfined, self._above, self._folder = unconfined, above, Folder()
         _ALIVE.add(self)
         self._given = dict(absent or {})
@@ -221,6 +228,11 @@ class Copies:
         imported = {name for source in sources for name in _IMPORTED.findall(source)}
         of_folder = any(os.path.exists(one) or os.path.exists(f"{one}.py") for one in imported)
         return of_folder or any(True for _ in data) or any(map(_READS.search, sources))
+
+    async def explain(self, fault: str, code: str) -> str:
+        """Return why code fails; of a name that is not defined, with the cell that defines it."""
+        cells = await self._notebook() if UNDEFINED.search(fault) else ()
+        return explain(fault, ["" if code.strip() in one else one for one in cells])
 
     def explain_absence(self, error: str, stderr: str = "") -> str:
         """Return why code that lacks a variable cannot be judged; empty for other errors."""
@@ -374,7 +386,7 @@ def find(
         cells: names that cells before it used, each with its cell; the latest first.
         hidden: names that no model may be shown, but which checked code gets; one of `named` is
             shown all the same.
-        **how: ``moment``, ``unconfined`` and ``above``, as for `Copies`.
+        **how: ``moment``, ``unconfined``, ``above`` and ``notebook``, as for `Copies`.
 
     Raises:
         UsageError: a named variable does not exist or looks like a secret, or a name to leave out

@@ -37,7 +37,14 @@ from ipyrefine.notebook.cell_source import (
     request_of,
     visible_names,
 )
-from ipyrefine.notebook.cell_target import Origin, is_cell_id, is_headless, source_cell_text
+from ipyrefine.notebook.cell_target import (
+    Origin,
+    is_cell_id,
+    is_headless,
+    notebook_cells,
+    source_cell_id,
+    source_cell_text,
+)
 from ipyrefine.notebook.waiting import Placeholder
 from ipyrefine.providers.choose import RECORD, NoWriter, is_recording
 from ipyrefine.providers.faults import safe_url
@@ -437,4 +444,5 @@ def _how_to_copy(magics: Any, args: argparse.Namespace) -> dict[str, Any]:
         "moment": lambda: len(history.input_hist_raw),
         "unconfined": lambda: bool(args.unconfined),
         "above": lambda: args.above or 0,
+        "notebook": partial(notebook_cells, args.cell or source_cell_id()),
     }

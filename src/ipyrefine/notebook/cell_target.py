@@ -245,6 +245,7 @@ class Placed(Record):
             ``inserted``, ``no-cell`` when the named cell is gone and the text went below the
             active one; with ``inserted`` or ``replaced``, ``ran`` when the cell runs; else empty.
         text: with ``read``, the source of a cell.
+        cells: with ``read``, the sources of all cells in their order; empty for those of no code.
         errors: with ``read``, its outputs that are errors, as nbformat has them.
     """
 
@@ -254,6 +255,7 @@ class Placed(Record):
     cell_id: str | None = Field(default=None, pattern=CELL_ID)
     reason: str = ""
     text: str | None = None
+    cells: tuple[str, ...] = ()
     errors: tuple[dict[str, str], ...] = ()
 
     @property
@@ -292,10 +294,17 @@ async def put_text(
     return await _ask(op, cell_id, op_id, **asked)
 
 
-async def read_cell(cell_id: str) -> Placed | None:
+async def read_cell(cell_id: str | None) -> Placed | None:
     """Return a cell's text and errors from the front-end; None where it cannot say."""
-    answer = await _ask("read", cell_id) if hears_comms_while_running() else None
+    asks = is_cell_id(cell_id) and hears_comms_while_running()
+    answer = await _ask("read", cell_id) if asks else None
     return answer if answer and answer.text is not None else None
+
+
+async def notebook_cells(cell_id: str | None) -> tuple[str, ...]:
+    """Return the sources of all cells of a cell's notebook; none where they are not known."""
+    cell = await read_cell(cell_id)
+    return cell.cells if cell else ()
 
 
 async def keep_settings(values: Mapping[str, Any]) -> None:

@@ -16,10 +16,10 @@ from ipyrefine.core.sharing import fault_sentence, is_type
 from ipyrefine.core.syntax import try_parse
 from ipyrefine.core.table import Result
 from ipyrefine.errors import CheckNotRun, UsageError
+from ipyrefine.kernel.cells import UNDEFINED
 from ipyrefine.kernel.magics import python_part
 from ipyrefine.kernel.names import names_defined, names_in_draft
 from ipyrefine.kernel.redaction import redact, secret_values
-from ipyrefine.kernel.variables import UNDEFINED
 from ipyrefine.notebook import options
 from ipyrefine.notebook.cell_run import CellRun
 from ipyrefine.notebook.cell_source import (
@@ -106,7 +106,7 @@ async def _find_failure(magics: Any, args: Namespace) -> Failure | None:
     """
     failure: Failure | None = magics.failures.find(args.cell)
     cell_id = args.cell or (failure.cell_id if failure else None)
-    cell = await read_cell(cell_id) if is_cell_id(cell_id) else None
+    cell = await read_cell(cell_id)
     if failure and cell and cell.text != failure.source:
         raise UsageError("The cell has changed since it failed. Run it again, then fix it.")
     if failure is None and cell and cell.errors:  # as after a kernel's restart

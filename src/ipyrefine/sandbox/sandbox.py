@@ -49,7 +49,7 @@ import sys
 import tempfile
 import time
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from contextvars import ContextVar
 from functools import cache
@@ -287,7 +287,8 @@ async def run_python(
     startup += sum(one.seconds for one in shared)
     folder = ""
     try:
-        folder = _make_folder()
+        folder = tempfile.mkdtemp(prefix="ipyrefine-")
+        folder = os.path.realpath(folder)  # noqa: ASYNC240 - as the system calls it
         _fill(folder, given)
         request = {
             "script": os.path.join(folder, "main.py"),
@@ -376,12 +377,13 @@ def _read_events(report: str, token: str) -> list[Event]:
     return events
 
 
+def field_of(events: Iterable[Event], name: str, default: Any = None) -> Any:
+    """Return the first value of a field of events; without one, a default."""
+    return next((event[name] for event in events if name in event), default)
+
+
 def _size(content: FileContent) -> int:
     return len(content.content if isinstance(content, SharedBytes) else content)
-
-
-def _make_folder() -> str:
-    return os.path.realpath(tempfile.mkdtemp(prefix="ipyrefine-"))  # as the system calls it
 
 
 def _fill(folder: str, files: Mapping[str, FileContent]) -> None:

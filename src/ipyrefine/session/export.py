@@ -20,7 +20,6 @@ from ipyrefine.core.syntax import (
     names_used,
     read_literal,
     tree_of,
-    try_parse,
     try_parse_expression,
     unparse,
 )
@@ -74,8 +73,8 @@ def kept_suite(run: Run) -> tuple[Sequence[Example], Sequence[Point]]:
 def suite_source(run: Run, form: Literal["file", "cell"] = "file") -> str:
     """Return the suite of a run as Python; each test names its source in a comment.
 
-    It is a file for pytest, with the text above, or a cell of asserts, to run below the one with
-    the text.
+    It is a file for pytest, with the text above, or a cell that calls them, to run below the one
+    with the text.
 
     Raises:
         UsageError: there is nothing to test, or a student has still to predict what it would tell.
@@ -89,40 +88,31 @@ def suite_source(run: Run, form: Literal["file", "cell"] = "file") -> str:
     own = names_at_top(tree.body)
     critic = " ".join(plain(run.setup.judge).split()) or "the critic"
     taken, prints = own | {one.words for one in tests}, "print" in names_used(tree)
-    groups: list[tuple[str, list[str]]] = []
-    count = len(read_examples(run.task.text))
+    pieces, calls, count = list[str](), list[str](), len(read_examples(run.task.text))
     for name, source, some in (
         ("stated", "Stated in the task", examples[:count]),
         ("confirmed", "Confirmed by you", examples[count:]),
     ):
-        bodies = []
         for number, example in enumerate(some, start=1):
             test = f"test_{name}_{number}"
             while test in taken:
                 test += "_"
-            body = "\n".join(_assertion(example, own, prints=prints))
-            if form != "cell" or example.setup:
-                body = f"def {test}():\n{indent(body, '    ')}"
-                body += f"\n\n{test}()" * (form == "cell")
-            bodies.append(body)
-        groups.append((source, bodies))
-    called = [_called(one, own, form) for one in tests]
-    groups.append((f"Written by {critic} from the task's words", called))
+            body = indent("\n".join(_assertion(example, own, prints=prints)), "    ")
+            pieces.append(f"# {source}\ndef {test}():\n{body}")
+            calls.append(f"{test}()")
+    for one in tests:
+        body = _called(one, own, form)
+        pieces.append(f"# Written by {critic} from the task's words\n{body}")
+        calls += [f"{one.words}()"] * (body[:1] != "#")
+    if "_check_doctest" in (code := "\n\n\n".join(pieces)):
+        code = f"{_DOCTEST}\n\n\n{code}"
+    code = ("import pytest\n\n" if "pytest" in names_used(tree_of(code)) else "") + code
     if form == "cell":
-        pieces = ["\n".join([f"# {source}", *bodies]) for source, bodies in groups if bodies]
-    else:
-        pieces = [f"# {source}\n{body}" for source, bodies in groups for body in bodies]
-    apart = "\n\n" if form == "cell" else "\n\n\n"
-    code = apart.join(pieces)
-    if "_check_doctest" in code:
-        code = f"{_DOCTEST}{apart}{code}"
-    head = "import pytest\n\n" if "pytest" in names_used(try_parse(code) or tree) else ""
-    if form == "cell":
-        return f"{head}{code}\n"
+        return "\n".join([code, "\n", *calls, ""])
     title = shorten(plain(run.task.text), 60).replace("\\", "").replace('"', "'")
     names = ", ".join(sorted({n.name for n in tree.body if isinstance(n, DEFINITION)}))
     above = f"# The text. To test a module instead, write: from MODULE import {names or '…'}"
-    return f'"""Tests of: {title}"""\n\n{above}\n{text.strip()}\n\n\n{head}{code}\n'
+    return f'"""Tests of: {title}"""\n\n{above}\n{text.strip()}\n\n\n{code}\n'
 
 
 _DOCTEST = """\
@@ -140,15 +130,10 @@ def _called(test: Point, own: set[str], form: str) -> str:
     tree = tree_of(test.code)
     if {"answer", "before"} & names_used(tree) - own:  # which are there in the sandbox
         return f"# Only a check of ours can run {test.words}: it reads `answer` or `before`."
-    if form != "cell":
-        return as_function(test, own)
-    match tree.body[-1:]:
-        case [
-            ast.FunctionDef(args=args, decorator_list=[])
-            | ast.AsyncFunctionDef(args=args, decorator_list=[])
-        ] if not unparse(args):
-            return f"{as_function(test, own)}\n\n{test.words}()"
-    return f"# Only pytest can run {test.words}: save the tests to a file."
+    last: Any = tree.body[-1]
+    if form == "cell" and (last.decorator_list or unparse(last.args)):
+        return f"# Only pytest can run {test.words}: save the tests to a file."
+    return as_function(test, own)
 
 
 def _assertion(example: Example, own: set[str], *, prints: bool) -> Iterator[str]:

@@ -201,17 +201,21 @@ def _read(value: Any) -> _Table | None:
     return _Table.known[id(value)]
 
 
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
 def _size(value: Any) -> str:
     """Return what a value is, in few words."""
     shape: tuple[int, ...] = getattr(value, "shape", ())
     if _library(value) and len(shape) == 2:
         rows, width = shape
-        return f"{rows:,} row{'s' * (rows != 1)} × {width:,} column{'s' * (width != 1)}"
+        return f"{_count(rows, 'row')} × {_count(width, 'column')}"
     if shape and hasattr(value, "dtype"):
         size = " × ".join(f"{n:,}" for n in shape)
         return f"{size} value{'s' * (size != '1')} ({value.dtype})"
     if isinstance(value, (list, tuple, dict, set)):
-        return f"{len(value):,} item{'s' * (len(value) != 1)}"
+        return _count(len(value), "item")
     return _text(repr(value)) if type(value) in _SCALARS else type(value).__name__
 
 

@@ -251,33 +251,29 @@ def _read_extension(values: Any, total: bool, missing: bool) -> tuple[str, Any, 
 
 def _pandas(value: Any) -> Reading:
     pandas, cls = sys.modules["pandas"], type(value)
-    if cls is pandas.DataFrame:
-        manager = object.__getattribute__(value, "_mgr")
-        labels, index = manager.axes
-        if not all(_is_of(type(axis), "pandas") for axis in (labels, index)):
-            return {}
-        names = [_label(name) for name in labels[:_COLUMNS]]
-        found: Reading = {"shape": [len(index), len(labels)]}
-        found["columns"] = _columns(
-            zip(names, _arrays(manager, names), strict=True), len(index), _read_values
-        )
-    elif cls is pandas.Series:
-        manager = object.__getattribute__(value, "_mgr")
-        (index,), name = manager.axes, object.__getattribute__(value, "_name")
-        if not _is_of(type(index), "pandas"):
-            return {}
-        found = {"shape": [len(index)]}
-        column = ("" if name is None else _label(name), manager.blocks[0].values)
-        found["columns"] = _columns([column], len(index), _read_values)
-    elif issubclass(cls, pandas.api.extensions.ExtensionArray):
+    if issubclass(cls, pandas.api.extensions.ExtensionArray):
         return {"shape": [len(value)], "columns": _columns([("", value)], len(value), _read_values)}
-    elif issubclass(cls, pandas.Index):
-        return {"shape": [len(value)], "text": ", ".join(_text(one, 1) for one in value[:_ROWS])}
-    else:
+    if issubclass(cls, pandas.Index):
+        return {"shape": [len(value)], "text": _labels(value)}
+    if cls not in (pandas.DataFrame, pandas.Series):
         return _read_plain(value)
-    if type(index) is not pandas.RangeIndex:
-        found["text"] = ", ".join(_text(one, 1)[:_CELL] for one in index[:_ROWS])[:_TEXT]
-    return found
+    manager = object.__getattribute__(value, "_mgr")
+    *labels, index = manager.axes
+    if not all(_is_of(type(axis), "pandas") for axis in manager.axes):
+        return {}
+    if labels:
+        names = [_label(name) for name in labels[0][:_COLUMNS]]
+        arrays = _arrays(manager, names)
+    else:
+        name = object.__getattribute__(value, "_name")
+        names, arrays = ["" if name is None else _label(name)], [manager.blocks[0].values]
+    found: Reading = {"shape": [len(index), *map(len, labels)]}
+    found["columns"] = _columns(zip(names, arrays, strict=True), len(index), _read_values)
+    return found if type(index) is pandas.RangeIndex else {**found, "text": _labels(index)}
+
+
+def _labels(index: Any) -> str:
+    return ", ".join(_text(one, 1)[:_CELL] for one in index[:_ROWS])[:_TEXT]
 
 
 def _arrays(manager: Any, names: list[str]) -> list[Any]:

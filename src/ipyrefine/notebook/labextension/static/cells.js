@@ -1,7 +1,5 @@
 /*
- * Puts a text into a notebook cell, or reads one, when the kernel asks.
- *
- * The kernel half is `ipyrefine/notebook/cell_target.py`.
+ * Puts a text into a notebook cell, or reads one, when the kernel asks: `ipyrefine/notebook/cell_target.py`.
  *
  * The kernel opens a comm with the target `ipyrefine.cells` and this data:
  *
@@ -12,7 +10,7 @@
  * It is answered with one message, and the kernel then closes the comm:
  *
  *   {op_id, ok, how: "inserted" | "replaced" | "already" | "read" | "refused", cell_id, reason, text?,
- *    errors?: [{ename, evalue}]}
+ *    cells?: [text], errors?: [{ename, evalue}]}
  *
  * With `run`, the cell that holds the text then is run.
  */
@@ -186,12 +184,13 @@ function read(place, request) {
   }
   const index = indexOf(panel, hasId(request.cell_id));
   const text = textOf(sharedNotebook(panel).cells[index]);
+  const cells = sharedNotebook(panel).cells.map((one) => (one.cell_type === "code" ? textOf(one) : ""));
   const outputs = panel.content.model.cells.get(index).outputs?.toJSON() ?? [];
   const errors = outputs.filter(({ output_type }) => output_type === "error");
   const cut = ({ ename, evalue }) => {
     return { ename: String(ename).slice(0, EXCERPT), evalue: String(evalue).slice(0, EXCERPT) };
   };
-  return { ok: true, how: "read", cell_id: request.cell_id, reason: "", text, errors: errors.map(cut) };
+  return { ok: true, how: "read", cell_id: request.cell_id, reason: "", text, cells, errors: errors.map(cut) };
 }
 
 /** Carry out a request at a place; once per `op_id`, however often it is asked. */
