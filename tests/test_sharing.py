@@ -22,6 +22,7 @@ from ipyrefine.core.sharing import LEVELS
 from ipyrefine.folders import home
 from ipyrefine.kernel import variables
 from ipyrefine.kernel.variables import find
+from ipyrefine.notebook import cell_source
 from ipyrefine.providers.choose import choose_sharing, remember_sharing
 from ipyrefine.providers.replay import RecordedModel
 from ipyrefine.providers.scripted import ScriptedModel
@@ -236,9 +237,10 @@ def expected(level: str, kinds: Iterable[str], but: Iterable[str] = ()) -> set[s
 def test_of_other_cells_names_and_calls_leave_and_at_all_their_constants(monkeypatch, level):
     shell, model = loaded_shell(monkeypatch), Server(FINE)
     monkeypatch.setattr(api, "choose_model", lambda *_, **__: model)
-    cells = [planted(code, kind) for kind, code in CELLS.items()]
+    cells = [f"frame = frame\n{planted(code, kind)}" for kind, code in CELLS.items()]
+    monkeypatch.setattr(cell_source, "_TOTAL", 20_000)
     shell.run_line_magic("config", "Refine.context = 50")
-    shell.user_ns |= dict.fromkeys("abcdefghijklmnopqrstuvwxy", 1) | {"Named": int}
+    shell.user_ns |= dict.fromkeys("abcdefghijklmnopqrstuvwxy", 1) | {"Named": int, "frame": 1}
     cell = f"%%refine --set quiet=yes -n 0 -p code --share {level}\nWhat is `frame`?"
     monkeypatch.setattr(shell.history_manager, "input_hist_raw", ["", *cells, cell])
     run_cell(shell, cell)

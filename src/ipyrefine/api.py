@@ -54,7 +54,7 @@ CheckLike = Check | Callable[..., Any] | str
 Effort = Literal["low", "medium", "high"]
 EFFORTS: tuple[Effort, ...] = get_args(Effort)
 _EMBEDDED_TOKENS = Limits().max_tokens
-_ROOM, _EMBEDDED_ROOM = 6_000, 1_500  # characters of the variables found
+_ROOM, _EMBEDDED_ROOM = 4_000, 1_500  # characters of the variables found
 
 
 # Options
@@ -152,43 +152,35 @@ class Options:
         return named and self.asks_nobody and self.attempts is None and unread
 
 
+# What an option has to be, where nothing else looks at it first, and its items.
+_KINDS: dict[str, tuple[Any, str, type]] = {
+    name: (kind, words, item)
+    for kind, words, item, names in (
+        (str, "a text", object, "draft wish base_url language name reason share"),
+        (list, "a list of texts", str, "no_checks keeps criteria checklist categories warnings"),
+        (list, "a list", object, "checks"),
+        (list, "a list of `Material`", Material, "cells"),
+        (list, "a list of `Attempt`", Attempt, "attempts"),
+        (Mapping, "a dict", object, "extra namespace"),
+        (Mapping | Variables, "a dict by name", str, "variables"),
+        (Mapping | Prompts, "a dict of prompts by stage", object, "prompts"),
+        (str | Path | Mapping | Profile, "a name, a dict or a file", object, "profile"),
+        (Callable, "a function", object, "on_accept on_event on_item"),
+        (bool, "True or False", object, "journal"),
+        (int, "a number", object, "at_once"),
+        (str | Price, 'a text like "0.15,0.60"', object, "price"),
+        (int | float, "a number of seconds", object, "timeout"),
+        (tuple | list, "a pair of line numbers", object, "lines"),
+    )
+    for name in names.split()
+}
+
+
 # As what a user may give an option that is read into something else.
 _GIVEN: dict[str, Any] = {
+    **{name: _KINDS[name][0] | None for name in ("price", "variables", "prompts")},
     "api_key": str | Callable[[], str] | None,
-    "price": Price | str | None,
-    "variables": Variables | Mapping[str, Any] | None,
     "limits": Limits | Mapping[str, Any] | None,
-    "prompts": Prompts | Mapping[str, Any] | None,
-}
-# Of which a single one may be given alone.
-_LISTS = {"checks", "no_checks", "keeps", "criteria", "checklist", "categories", "warnings"}
-_MANY = {*_LISTS, "attempts", "cells"}
-_TEXTS = ("draft", "wish", "base_url", "language", "name", "reason", "share")
-_FUNCTIONS = ("on_accept", "on_event", "on_item")
-# What an option has to be, where nothing else looks at it first.
-_KINDS: dict[str, tuple[Any, str]] = {
-    **dict.fromkeys(_TEXTS, (str, "a text")),
-    **dict.fromkeys(("extra", "namespace"), (Mapping, "a dict")),
-    **dict.fromkeys(_FUNCTIONS, (Callable, "a function")),
-    **dict.fromkeys(_LISTS - {"checks"}, (list, "a list of texts")),
-    "variables": ((Mapping, Variables), "a dict by name"),
-    "checks": (list, "a list"),
-    "cells": (list, "a list of `Material`"),
-    "attempts": (list, "a list of `Attempt`"),
-    "journal": (bool, "True or False"),
-    "at_once": (int, "a number"),
-    "prompts": ((Mapping, Prompts), "a dict of prompts by stage"),
-    "profile": ((str, Path, Mapping, Profile), "a name, a dict or a file"),
-    "price": ((str, Price), 'a text like "0.15,0.60"'),
-    "timeout": ((int, float), "a number of seconds"),
-    "lines": ((tuple, list), "a pair of line numbers"),
-}
-# What its items have to be.
-_ITEMS: dict[str, type] = {
-    **dict.fromkeys(_LISTS - {"checks"}, str),
-    "variables": str,
-    "cells": Material,
-    "attempts": Attempt,
 }
 
 
@@ -199,10 +191,10 @@ def require_kinds(**given: Any) -> None:
         UsageError: one is.
     """
     for name, value in given.items():
-        kinds, words = _KINDS.get(name, (object, ""))
-        fits = isinstance(value, kinds)
-        if fits and name in _ITEMS and not isinstance(value, Variables):
-            fits = all(isinstance(one, _ITEMS[name]) and one != "" for one in value)
+        kind, words, item = _KINDS.get(name, (object, "", object))
+        fits = isinstance(value, kind)
+        if fits and item is not object and not isinstance(value, Variables):
+            fits = all(isinstance(one, item) and one != "" for one in value)
         if value is not None and not fits:
             raise UsageError(f"{name} is {words}, not {value!r:.200}.")
 
@@ -223,9 +215,11 @@ def read_options(given: dict[str, Any], beside: Sequence[str] = ()) -> Options:
         if name not in every:
             raise UsageError(f"refine has no option {name!r}.{did_you_mean(name, every)}")
     for name, value in given.items():
-        if name in _LISTS and (isinstance(value, str) or callable(value)):
+        kind, _, item = _KINDS.get(name, (object, "", object))
+        alone = isinstance(value, str) or callable(value)
+        if kind is list and item in (str, object) and alone:  # one, and not a list
             given[name] = [value]
-        elif name in _MANY and isinstance(value, Iterable) and not isinstance(value, Mapping):
+        elif kind is list and isinstance(value, Iterable) and not isinstance(value, Mapping):
             given[name] = [*value]
     require_kinds(**given)
     for name in ("model", "judge"):

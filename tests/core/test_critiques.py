@@ -118,7 +118,7 @@ def test_a_block_in_another_language_hides_no_test_behind_it():
         ("The  Shortest\nPATH", True),
         ("“the shortest `path`”", True),
         ("the shortest … two nodes", True),
-        ("return the shortest route between two nodes", True),  # one word of seven differs
+        ("return the shortest route between two nodes", False),
         ("a path", False),
         ("the longest route", False),
         ("", True),
@@ -205,17 +205,16 @@ Read "[a, b] (c)" and 'x["y"]' as one name. It adds two numbers.
 Gib die Summe aller Zahlen zurück. Leere Listen ergeben 0.
 返回列表中所有正数的平方和。空列表返回0。
 Renvoie la somme des nombres positifs, sans modifier la liste.
-No gaps.
+No gaps. f([]) returns [].
 """
 QUOTED = [
     "The task says 'the longest first', so ties keep their order.", "«an empty list gives 0»",
     "„Gib die Summe aller Zahlen zurück“", "「返回列表中所有正数的平方和」", "空列表返回0。",
     '"the longest first" / "keep ties in their order"',
     "keep ties in their order\n\nSo the first stays first.", "Return the sum [...] in a list",
-    "Return the sum of the squares … in a list", "Returns the sum of the squares",
+    "Return the sum of the squares … in a list", '"f([]) returns []": nothing stays nothing',
     "- Raise ValueError if an item\n  is not a number", "(an empty list gives 0)",
     "RAISE VALUEERROR IF AN ITEM IS NOT A NUMBER!", "No gaps", "sans modifier la liste",
-    "returns the sum of squares of all positive numbers",
     '"Read "[a, b] (c)" and \'x["y"]\' as one name": so it is one.',
     'The task says "\'x["y"]\' as one name", in brackets.',
 ]  # fmt: skip
@@ -223,7 +222,7 @@ NOT_QUOTED = [
     '"the"', '","', "", "…", "Task:", "two numbers", '"two numbers" … must return a list',
     "It adds two lists", "an empty string gives 0", "gives 0 … an empty string",
     "in a list … Write a function", "Ties keep the order of input.",
-    "Raise TypeError if an item is not a number", "keep gaps", "-4 numbers in a list",
+    "Raise TypeError if an item is not a number", "Returns a sum", "-4 numbers in a list",
     "返回", "返回字符串", "Die Liste wird sortiert", '"[a, b] (d)" and "x" as names',
 ]  # fmt: skip
 
@@ -232,6 +231,6 @@ NOT_QUOTED = [
     ("docstring", "rests"),
     [*((one, True) for one in QUOTED), *((one, False) for one in NOT_QUOTED)],
 )
-def test_a_test_rests_on_words_of_the_task_in_their_order(docstring, rests):
+def test_a_test_rests_on_words_that_are_copied_from_the_task(docstring, rests):
     [test] = read_tests(f"def test_one():\n    {docstring!r}\n    assert total([]) == 0\n")
     assert rests_on(ASKED, test.quote) is rests

@@ -1,5 +1,6 @@
 """What a model sees of the notebook by default: what the cells before used, and their code."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -60,17 +61,43 @@ def sent(model: ScriptedModel) -> str:
     return "\n".join(one.content for one in model.requests[-1].messages)
 
 
-def test_the_model_sees_what_the_latest_cells_used_the_last_one_first(shell, model):
+def seen(setup: Setup) -> list[str]:
+    """What is described, and what only has a line."""
+    lines = "".join(one.text for one in setup.task.materials if one.kind == "names")
+    return [*setup.task.variables, *re.findall(r"^(\w+) \((?!module)", lines, re.MULTILINE)]
+
+
+def test_a_request_that_names_no_data_sees_what_the_last_cell_used_and_names_of_others(
+    shell, model
+):
     setup = setup_of(shell)
-    assert setup.task.variables == ["stock", "gross", "orders", "rate"]
-    said = say.opening(setup)
-    names = "Sees stock (1), gross(), orders (1 × 3), rate, names and calls of 5 cells"
-    assert said.endswith(names)
+    assert setup.task.variables == ["stock"]
+    assert seen(setup) == ["stock", "gross", "orders", "rate"]
+    assert say.opening(setup).endswith("Sees stock (1), names of 3 more, names and calls of 1 cell")
     text = sent(model)
-    assert "stock (dict of length 1, used in In [7]):" in text
-    assert "orders (pandas DataFrame, 1 rows × 3 columns, used in In [5]):" in text
-    assert "customer str, eur float64, gross float64" in text
+    assert "stock (dict of length 1):\ndict[str, int]" in text
+    assert "orders (pandas DataFrame, 1 rows × 3 columns): customer str, eur float64" in text
+    assert "pd (module pandas)" in text
     assert "Zwolle" not in text
+
+
+@pytest.mark.parametrize(
+    ("task", "names"),
+    [
+        ("Which customers paid most?", ["orders"]),
+        ("What is the mean Gross?", ["orders"]),
+        ("Write second_largest(xs).", []),
+        ("Write a short mail to my landlord about the heating.", []),
+        ("Implement a Java class Stack with push.", []),
+        ("Write a mail to each customer.", ["orders"]),
+    ],
+)
+def test_a_column_names_its_frame_and_what_is_written_anew_sees_nothing_unnamed(
+    shell, model, task, names
+):
+    setup = setup_of(shell, task=task)
+    assert setup.task.variables == names
+    assert bool(names) is any(one.kind == "names" for one in setup.task.materials)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +105,7 @@ def test_the_model_sees_what_the_latest_cells_used_the_last_one_first(shell, mod
     [
         ("--context 1", ["stock"]),
         ("--context 0", []),
-        ("--no-var orders", ["stock", "rate", "gross"]),
+        ("--no-var orders", ["stock"]),
         ("--no-var all", []),
         ("-v rate --context 1", ["rate", "stock"]),
         ("-p prose", []),  # a task in words
@@ -153,7 +180,7 @@ def test_nobody_is_shown_what_a_run_is_judged_by(shell, model, judge, more):
         shell.run_cell(cell, store_history=True).raise_error()
     made = {*shell.user_ns} - before
     run = run_of(shell, f"{options} {more}", "What is the total? It has to pass grade().")
-    shown = {*run.task.variables}
+    shown = {*seen(run.setup)}
     assert "planted" not in sent(model).lower()
     assert not made & shown
     assert {"orders", "rate"} <= shown
@@ -162,7 +189,7 @@ def test_nobody_is_shown_what_a_run_is_judged_by(shell, model, judge, more):
 def test_of_a_cell_that_defines_more_the_rest_is_shown(shell, model):
     model.base_url = "http://127.0.0.1:8080/v1"
     shell.run_cell(f"{GRADE}\nfee = 3  # of each\nfees = [fee]\ngrade('x')", store_history=True)
-    assert run_of(shell, "-c grade --context 1").task.variables == ["fee", "fees"]
+    assert seen(setup_of(shell, "-c grade --context 1")) == ["fees", "fee"]
     assert "[code cell]\nfee = 3\nfees = [fee]" in sent(model)
     assert "grade" not in sent(model)
 
@@ -185,7 +212,7 @@ def test_of_a_cell_that_defines_more_the_rest_is_shown(shell, model):
 def test_what_the_user_names_or_makes_data_of_is_shown(shell, model, cells, options, task, name):
     for cell in cells:
         shell.run_cell(cell, store_history=True)
-    assert name in run_of(shell, options, task).task.variables
+    assert name in seen(run_of(shell, options, task).setup)
 
 
 JAVA = "Implement a Java class Stack with push."
@@ -196,19 +223,22 @@ JAVA = "Implement a Java class Stack with push."
     [
         ("", JAVA, ""),
         ("--set language=java", JAVA, "java"),
+        ("--set language=python", "Sort `orders`.", "python"),
         ("--set language=python", "Write a function that sorts.", "python"),
     ],
 )
-def test_only_python_is_asked_for_as_the_next_cell(shell, model, options, task, asked):
+def test_only_python_about_names_of_the_notebook_is_asked_for_as_the_next_cell(
+    shell, model, options, task, asked
+):
     run_of(shell, options, task)
-    assert (f"```{asked} and ends with" in sent(model)) is bool(asked)
-    assert ("Give the next cell of the notebook" in sent(model)) is (asked == "python")
+    assert (f"```{asked or 'python'}" in sent(model)) is bool(asked)
+    assert ("Give the notebook's next cell" in sent(model)) is ("orders" in task)
     assert ("the name of its language" in sent(model)) is not asked
 
 
 def test_what_the_request_names_comes_first_however_old_it_is(shell, model):
     setup = setup_of(shell, "--context 1", "Plot `orders` with gross().")
-    assert setup.task.variables == ["orders", "gross", "stock"]
+    assert seen(setup) == ["orders", "gross", "stock"]
 
 
 def test_what_is_seen_stays_within_its_room(shell, model):
@@ -223,10 +253,9 @@ def test_what_is_seen_stays_within_its_room(shell, model):
 
 def test_a_model_on_this_machine_sees_the_code_as_it_is(shell, model):
     model.base_url = "http://127.0.0.1:8080/v1"
-    setup_of(shell)
+    setup = setup_of(shell)
     assert "stock = {'Zwolle-7731': 3}" in sent(model)
-    run = shell.user_ns["refined_run"]
-    assert say.opening(run.setup).endswith(", rate, the code of 5 cells")
+    assert say.opening(setup).endswith(", names of 3 more, the code of 1 cell")
 
 
 SENT_AS = {
@@ -246,10 +275,10 @@ SENT_AS = {
 
 
 def test_of_other_cells_names_and_calls_are_sent(shell, model):
-    cells = [f"orders = 1\n{code}" for code in SENT_AS]
+    cells = [f"orders = orders\n{code}" for code in SENT_AS]
     shell.history_manager.input_hist_raw[:] = ["", *cells, ""]
     shell.run_line_magic("config", "Refine.context = 50")
-    setup_of(shell, "--share structure")
+    setup_of(shell, "--share structure", "Sort `orders`.")
     text = sent(model)
     assert [one for one in SENT_AS.values() if one not in text] == []
     assert "Zwolle" not in text

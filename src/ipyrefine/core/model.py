@@ -260,8 +260,8 @@ class Material(Record):
     """What a task is about besides its words."""
 
     # A variable of the notebook; cells above, or what one raised; cells that define what the cell
-    # uses, for a model that reads well; a file of standing wishes.
-    kind: Literal["variable", "cells", "definitions", "rules"]
+    # uses, for a model that reads well; a file of standing wishes; further names in a line each.
+    kind: Literal["variable", "cells", "definitions", "rules", "names"]
     name: str  # the variable's name, or what the others are called
     phrase: str  # what the first line says is seen: ``df (1,204 × 8)``; empty where it is kept here
     text: str  # what the prompts show of it, in a fence

@@ -79,7 +79,7 @@ def weigh(
     known = parent.text if parent else ""
     return tuple(
         one.replace(blocking=False)
-        if by_evidence or (known and one.place and contains_quote(known, one.place, near=False))
+        if by_evidence or (known and one.place and contains_quote(known, one.place))
         else one
         for one in points
     )

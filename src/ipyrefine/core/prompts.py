@@ -52,6 +52,9 @@ from ipyrefine.errors import UsageError, did_you_mean
 
 _TEXTS = tomllib.loads((files("ipyrefine.core") / "prompts.toml").read_text("utf-8"))
 PLACES: dict[str, str] = _TEXTS["places"]  # of each stage's prompt, as `%%refine?` shows them
+_CODE = tomllib.loads((files("ipyrefine.profiles") / "code.toml").read_text("utf-8"))
+# What library code is held to, and no cell.
+_LIBRARY = {*_CODE["checklist"], *(one["definition"] for one in _CODE["criteria"].values())}
 APPENDED: str = _TEXTS["appended"]  # what becomes of the others
 _STAGES: dict[str, str] = _TEXTS["stages"]
 _PARTS: dict[str, str] = _TEXTS["parts"]
@@ -212,7 +215,7 @@ def only_named(materials: Iterable[Material], named: Collection[str]) -> tuple[M
 
 def _whole_request(task: Task, fenced: Callable[[str], str] = str) -> str:
     rules = "\n\n".join(m.text for m in task.materials if m.kind == "rules")
-    variables = "\n".join(m.text for m in task.materials if m.kind == "variable")
+    variables = "\n".join(m.text for m in task.materials if m.kind in ("variable", "names"))
     cells = "\n\n".join(m.text for m in task.materials if m.kind in ("cells", "definitions"))
     form: Form = "code" if task.is_python else "prose"
     parts = [(_PARTS["rules"], rules), (_FORMS[form]["variables"], variables)]
@@ -247,9 +250,7 @@ def cut_middle(text: str, limit: int) -> str:
     """
     if len(text) <= limit:
         return text
-    last = text.rstrip().rpartition("\n")[2][: limit // 4]
-    end = text[len(text) - limit // 4 :]
-    end = end if last in end else f"{last} … {end[-limit // 8 :]}"
+    end = text.rstrip().rpartition("\n")[2][: limit // 4] or text[-limit // 4 :]
     start = text[: limit - len(end)]
     return f"{start}\n[{len(text) - len(start) - len(end):,} characters left out]\n{end}"
 
@@ -449,8 +450,8 @@ class Requests:
         kinds = [one.profile for one in run.setup.words.tasks[1:]] if run.setup.words else []
         words = fill(_PARTS["words"], kinds="|".join(kinds)) if run.setup.words else ""
         words = ("" if run.setup.weak_editor else _PARTS["chosen"]) + words
-        places = {"ask": _ask(task) + words, "think": think}
-        places["format"] = _give("Then give", task) + words
+        places = {"ask": _ask(run) + words, "think": think}
+        places["format"] = _give("Then give", run) + words
         options = self._constraint(self.prompts.draft == _STAGES["draft"])
         options["temperature"] = _temperature(run)
         if self.prompts.is_own(Stage.DRAFT):
@@ -478,9 +479,10 @@ class Requests:
         count = run.limits.min_findings
         space = _PARTS["space"]
         if task.variables:
-            space = fill(_PARTS["cell_space"], names=_names(task), name=task.variables[0])
-        if any(one.tells and not one.name for e in iteration.evidence for one in e.held):
-            space += _PARTS["last_value"]
+            held = (one for e in iteration.evidence for one in e.held)
+            answer = _PARTS["last_value"] * any(one.tells and not one.name for one in held)
+            places = {"names": _names(task), "name": task.variables[0], "answer": answer}
+            space = fill(_PARTS["cell_space"], **places)
         tests = fill(_PARTS["tests"], space=space) if task.is_python else ""
         names = task.categories or tuple(c.name for c in task.criteria)
         weighty = [id_ for id_, one in iteration.effects.items() if has_to_be_wanted(one)]
@@ -491,7 +493,7 @@ class Requests:
             "least": f"at least {count}" if count else "the",
             "names": ", ".join(dict.fromkeys([*names, SCOPE])),
             "rest": " that no run can show" if tests else "",
-            "when": "provided that all of your tests pass on it" if tests else "as it is",
+            "when": "if it passes all your tests" if tests else "as it is",
             "fixed": _PARTS["fixed"] if standing else "",
             "unsourced": _PARTS["unsourced"] if rests_on_sources(run) else "",
             "data": fill(_PARTS["data"], names=", ".join(weighty)) if weighty else "",
@@ -629,7 +631,7 @@ class Requests:
         about = {"evidence": _evidence(run, base, self.nonce, cells)}
         if self.samples(run, base):
             about["findings"] = _list_points("Its findings", cells)
-            prompt = fill(_PARTS["rewrite"], ask=_ask(run.task), **about)
+            prompt = fill(_PARTS["rewrite"], ask=_ask(run), **about)
             options["temperature"] = _temperature(run)
             request = self._request(run, Stage.REVISE, prompt, about.values(), **options)
             return resampled(run, request, len(run.iterations))
@@ -647,8 +649,8 @@ class Requests:
         if self.prompts.is_own(Stage.REVISE):
             template = self.prompts.revise
             template = self.prompts.draft if template == _STAGES["revise"] else template
-            places = {**about, "rejected": earlier, "original": original, "ask": _ask(run.task)}
-            places |= {"format": _give("Then give", run.task)}
+            places = {**about, "rejected": earlier, "original": original, "ask": _ask(run)}
+            places |= {"format": _give("Then give", run, revised=True)}
             warmth = {"temperature": _temperature(run, _warmth(tried))}
             return self._own(run, Stage.REVISE, template, base, cells, places, **warmth)
         template = self.prompts.revise
@@ -656,7 +658,7 @@ class Requests:
             template, options["form"] = _PARTS["edits"], "edits"
         if self._built_in and not run.setup.weak_editor:
             template = template.replace("{findings}", "{findings}" + _PARTS["contest"])
-        asked = _give("Then give", run.task)
+        asked = _give("Then give", run, revised=True)
         prompt = _fill_all(template, about, original=original, format=asked)
         prompt += _PARTS["answer"] * may_answer(run)
         options["temperature"] = _temperature(run, _warmth(tried))
@@ -706,6 +708,9 @@ class Requests:
         task, prompt, own = run.task, self.prompts.system, self.prompts.is_own(stage)
         if run.setup.weak_editor and prompt == _STAGES["system"]:
             prompt = _PARTS["small"]
+        elif task.is_python and task.variables and not own:
+            said = {*task.checklist, *(one.definition for one in task.criteria)}
+            prompt = prompt.partition("\n\nIt is judged on:" if said <= _LIBRARY else "\0")[0]
         items = "".join(f"\n{n}. {item}" for n, item in enumerate(task.checklist, start=1))
         head = "\n\nChecklist; a finished text answers each of these with yes:"
         content = fill(
@@ -782,19 +787,17 @@ def _names(task: Task) -> str:
     return ", ".join(f"`{name}`" for name in task.variables[:_NAMED])
 
 
-def _ask(task: Task) -> str:
-    if task.plan and task.form == "prose":
-        return f"{_FORMS['prose']['think']}\n{_give('Then give', task)}"
-    return _give("Give", task)
+def _ask(run: Run) -> str:
+    if run.task.plan and run.task.form == "prose":
+        return f"{_FORMS['prose']['think']}\n{_give('Then give', run)}"
+    return _give("Give", run)
 
 
-def _give(verb: str, task: Task) -> str:
+def _give(verb: str, run: Run, *, revised: bool = False) -> str:
     """Say how the text is to be marked; a cell works on the notebook's variables."""
-    if task.form == "code" and not task.language:
-        opened = fill(_FORMS["code"]["open"], verb=verb)
-        cell = fill(_PARTS["open_cell"], open=opened, names=_names(task))
-        return cell if task.variables else opened
+    task, weak = run.task, run.setup.weak_editor
+    form, part = _FORMS[task.form], "give" if task.language or task.form == "prose" else "open"
     if task.is_python and task.variables:
-        return fill(_PARTS["cell"], verb=verb, names=_names(task))
-    language = {"language": task.language_name, "tag": task.language}
-    return fill(_FORMS[task.form]["give"], verb=verb, **language)
+        form, part = _PARTS, "cell" if weak else "revised" if revised else "next_cell"
+    places = {"language": task.language_name, "tag": task.language or "python"}
+    return fill(form[part], verb=verb, names=_names(task), **places)

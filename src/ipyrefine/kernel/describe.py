@@ -15,11 +15,12 @@ import sys
 import types
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
 from typing import Any, TypeGuard
 
+from ipyrefine.core.model import Material
 from ipyrefine.kernel.redaction import HIDDEN, is_environment, is_secret, is_secret_name
 from ipyrefine.sandbox.programs.reading import class_dict, mro, stored
 
@@ -33,7 +34,14 @@ _MAX_SEEN = 100  # items that are looked at for their type
 _MAX_COLUMNS, _MANY = 60, 30  # columns; of one type, at which they are no names
 _ROWS = 5
 _MAX_LEVELS, _LEVELS_WIDTH = 12, 600  # values of a column that are all shown; their characters
-_MAX_CELLS, _CHUNK = 500_000, 5_000  # that are looked at for them in all, and at once
+_MAX_CELLS = 500_000  # that are looked at for them in all
+_FORMED = 1_000  # texts of a column that are looked at for their form
+_OUTLINE, _OUTLINES = 100, 1_500  # characters of a variable in a line, and of all of them
+_WORDS = r"[^\W_]+"  # a column `unit_price` is named as "unit price", too
+_TABLES = """
+    SELECT m.name, group_concat(p.name || ' ' || p.type, ', ')
+    FROM sqlite_master m, pragma_table_info(m.name) p WHERE m.type IN ('table', 'view')
+    GROUP BY m.name"""
 _ROW_COLUMNS = 20
 _LONGEST = 80  # characters of a string inside something else
 _BEYOND = 200  # further characters of a string that are looked at for a secret
@@ -65,21 +73,56 @@ def label(name: str, value: object) -> str:
     return name
 
 
-def describe(name: str, value: object, *, values: bool = False, note: str = "") -> str:
+def outlines(values: Mapping[str, Any]) -> Material | None:
+    """Return variables in a line each: type, size and columns; modules in one, and None of none."""
+    lines, modules = list[str](), list[str]()
+    for name, value in values.items():
+        told = _cut(" ".join(describe(name, value).splitlines()), _OUTLINE)
+        (modules if _is(value, types.ModuleType) else lines).append(told)
+    text = "\n".join([*lines, *filter(None, [", ".join(modules)])])[:_OUTLINES]
+    phrase = f"names of {len(lines)} more" if lines else ""
+    return Material(kind="names", name="names", phrase=phrase, text=text) if text else None
+
+
+def with_columns(text: str, frames: Mapping[str, Any], seen: Iterable[str]) -> list[str]:
+    """Return the frames whose columns a text names, without those that add none to others.
+
+    Args:
+        text: a request in words.
+        frames: frames by name; of two with as many of its columns the first is taken.
+        seen: names of those that are seen anyway.
+    """
+    words = f" {' '.join(re.findall(_WORDS, text.lower()))} "
+    named = {
+        name: {str(one) for one, _ in _columns(frame) if _is_said(one, words)}
+        for name, frame in frames.items()
+    }
+    known, chosen = set[str]().union(*(named.get(name, ()) for name in seen)), list[str]()
+    for name in sorted(named, key=lambda name: -len(named[name])):
+        chosen += [name] * bool(named[name] - known)
+        known |= named[name]
+    return chosen
+
+
+def _is_said(column: object, words: str) -> bool:
+    spelled = " ".join(re.findall(_WORDS, column.lower())) if type(column) is str else ""
+    return len(spelled) > 1 and any(f" {spelled}{end} " in words for end in ("", "s", "es"))
+
+
+def describe(name: str, value: object, *, values: bool = False) -> str:
     """Return a variable for a model: 800 characters at most, 1,500 of a frame, 4,000 of a string.
 
-    With `values` that is what it holds, not its structure alone. A note is added to its head.
+    With `values` that is what it holds, not its structure alone.
     """
-    note = f", {note}" if note else ""
     with suppress(Exception):  # a library that is not as it was when this was written
         if values and type(value) is str:
             text = HIDDEN if is_secret(value[: STRING_WIDTH + _BEYOND]) else value
-            return f"{name} ({_kind(value)}{note}):\n{_cut(text, STRING_WIDTH)}"
+            return f"{name} ({_kind(value)}):\n{_cut(text, STRING_WIDTH)}"
         lines = list(_lines(value, values))
-        head = f"{name} ({_kind(value)}{note})" + ":" * bool(lines)
+        head = f"{name} ({_kind(value)})" + ":" * bool(lines)
         width = FRAME_WIDTH if is_frame(value) else WIDTH
         return _cut("\n".join([head, *lines]), width)
-    return f"{name} ({_type_name(type(value))}{note})"
+    return f"{name} ({_type_name(type(value))})"
 
 
 def is_frame(value: object) -> TypeGuard[Any]:
@@ -109,6 +152,11 @@ def is_named(value: object, module: str, *names: str) -> bool:
     """
     library = sys.modules.get(module)
     return library is not None and any(type(value) is vars(library).get(name) for name in names)
+
+
+def is_connection(value: object) -> bool:
+    """Return True for a connection to a database of SQLite."""
+    return is_named(value, "sqlite3", "Connection")
 
 
 def is_array(value: object) -> TypeGuard[Any]:
@@ -160,6 +208,8 @@ def _lines(value: Any, values: bool) -> Iterator[str]:
         yield from _index_lines(value)
         if values and _has_known_zone(dtype):
             yield _render(value[:_MAX_ITEMS].to_list())
+    elif is_connection(value):
+        yield from _table_lines(value)
     elif is_array(value):
         yield str(value.dtype)[:_LONGEST]
         if values:
@@ -213,11 +263,15 @@ def _column_name(name: Any) -> str:
 
 
 def _dtype_name(dtype: Any) -> str:
-    library = type(dtype).__module__.partition(".")[0] in ("numpy", "pandas", "polars")
-    text = str(dtype) if library and _has_known_zone(dtype) else ""
+    text = str(dtype) if _is_library(dtype) else ""
     # Two say which values there are: polars' Enum, which another may hold, and pandas' Sparse.
     known = text and "categories=" not in text and not is_named(dtype, "pandas", "SparseDtype")
     return text[:_NAME] if known else _type_name(type(dtype))
+
+
+def _is_library(dtype: Any) -> bool:
+    known = type(dtype).__module__.partition(".")[0] in ("numpy", "pandas", "polars")
+    return known and _has_known_zone(dtype)
 
 
 def _frame_lines(value: Any, values: bool) -> Iterator[str]:
@@ -226,18 +280,24 @@ def _frame_lines(value: Any, values: bool) -> Iterator[str]:
     # Labels that are no strings, or many of one type, are likely values: they are a count.
     told = [one for one in pairs if values or (type(one[0]) is str and kinds[one[2]] <= _MANY)]
     columns = [(_column_name(name), dtype, kind) for name, dtype, kind in told[:_MAX_COLUMNS]]
-    names = {n: name for n, (name, dtype, _) in enumerate(columns) if _has_known_zone(dtype)}
+    names = {n: name for n, (name, dtype, _) in enumerate(columns) if _is_library(dtype)}
     more = [f"… {n} more"] if (n := len(told) - len(columns)) else []
     counted = (kinds - Counter(kind for *_, kind in told)).items()
     more += [f"{count:,} column{'s' * (count > 1)} of {kind}" for kind, count in counted]
-    yield ", ".join([*(f"{name} {kind}" for name, _, kind in columns), *more])
+    levels = _MAX_LEVELS if values and len(value) > _ROWS else 0
+    whole = len(told) == len(pairs) and len(value) > 1
+    facts = dict(_column_facts(value, names, levels)) if whole else {}
+    told_of = (f"{name} {kind}{facts.get(n, '')}" for n, (name, _, kind) in enumerate(columns))
+    yield ", ".join([*told_of, *more])
     yield from _index_lines(value)
+    polars = is_named(value, "polars", "DataFrame")
+    if len(facts) == value.shape[1]:
+        distinct = value.n_unique() if polars else len(value.drop_duplicates())
+        if doubled := len(value) - distinct:
+            yield f"{doubled:,} row{'s' * (doubled > 1)} doubled word for word"
     if values:
-        if value.shape[0] > _ROWS:
-            yield from _level_lines(value, names)
         chosen, head = [*names][:_ROW_COLUMNS], value.head(_ROWS)
         yield f"first rows: {' | '.join(names[n] for n in chosen)}"
-        polars = is_named(value, "polars", "DataFrame")
         columns = [
             head.to_series(n).to_list() if polars else head.iloc[:, n].tolist() for n in chosen
         ]
@@ -245,33 +305,48 @@ def _frame_lines(value: Any, values: bool) -> Iterator[str]:
             yield " | ".join(map(_render, row))
 
 
-def _level_lines(value: Any, names: dict[int, str]) -> Iterator[str]:
-    """Yield all values of the columns that have few, within bounds on cells and characters."""
+def _column_facts(value: Any, places: Iterable[int], levels: int) -> Iterator[tuple[int, str]]:
+    """Yield what is missing, how many values differ, and their form, for columns of plain values.
+
+    Of few cells only: it looks at each. Up to so many `levels` are shown all.
+    """
     polars, cells, room = is_named(value, "polars", "DataFrame"), _MAX_CELLS, _LEVELS_WIDTH
-    for n, name in names.items():
+    for n in places:
         column = value.to_series(n) if polars else value.iloc[:, n]
-        if len(column) <= cells:
-            levels, looked = _levels(column.drop_nulls() if polars else column.dropna())
-            cells -= looked
-            line = f"{name}: {', '.join(levels)}"
-            if levels and len(line) <= room:
-                room -= len(line)
-                yield f"all values of {line}"
+        if (cells := cells - len(column)) < 0:
+            return
+        held = (column.drop_nulls() if polars else column.dropna()).to_list()
+        is_plain = _PLAIN_TYPES.issuperset(map(type, held))
+        if not is_plain and str(column.dtype).lower() == "object":
+            continue  # equality may be of the user's making
+        with suppress(TypeError):  # of lists, which are in no set
+            found, listed = {*held}, ""
+            if is_plain and len(found) <= levels:
+                ordered = sorted(found, key=lambda one: (type(one).__name__, one))
+                listed = f": {', '.join(map(_render, ordered))}"
+                room -= len(listed)
+            missing, form = len(column) - len(held), _form([*islice(found, _FORMED)])
+            facts = [f"{missing:,} missing"] * bool(missing)
+            facts += [f"{len(found):,} distinct{listed * (room > 0)}"]
+            yield n, f" ({', '.join(facts + [f'like {form}'] * bool(form))})"
 
 
-def _levels(column: Any) -> tuple[list[str], int]:
-    """Return a column's values, in order, where they are few and plain; and the cells it took."""
-    found, size = set[Any](), len(column)
-    for start in range(0, size, _CHUNK):
-        part = column.slice(start, _CHUNK) if hasattr(column, "slice") else column.iloc[start:]
-        items = part[:_CHUNK].to_list()
-        if not _PLAIN_TYPES.issuperset(map(type, items)):  # equality may be of the user's making
-            return [], start
-        found.update(one for one in items if one == one)
-        if len(found) > _MAX_LEVELS:
-            return [], start + _CHUNK
-    kinds = sorted(found, key=lambda one: (type(one).__name__, one))
-    return [_render(one) for one in kinds], size
+def _form(texts: list[Any]) -> str:
+    """Return the one form of all texts, with a 0 for each digit; empty where they have none."""
+    forms = {re.sub(r"\d", "0", one) if type(one) is str else "" for one in texts}
+    form = forms.pop() if len(forms) == 1 < len(texts) else ""
+    # Longer words would be a value's.
+    return form * ("0" in form and not re.search(r"[^\W\d_]{4}|.{40}", form))
+
+
+def _table_lines(connection: Any) -> Iterator[str]:
+    """Yield a database's dialect, and its tables with their columns."""
+    yield "SQLite"
+    if connection.text_factory is str:  # another may be of the user's making
+        cursor = connection.cursor()
+        cursor.row_factory = None
+        for table, columns in cursor.execute(_TABLES).fetchmany(_MAX_COLUMNS):
+            yield f"table {table}: {columns}"
 
 
 def _index_lines(value: Any) -> Iterator[str]:

@@ -49,6 +49,19 @@ _ASKED = re.compile(
     re.IGNORECASE,
 )
 
+# Of what is written for its own sake, in which the notebook's data have no part unless named.
+_ANEW = re.compile(
+    r"\b(?:write|implement|define|create|build|develop|draft|compose)\s+(?:[\w-]+\s+){0,4}"
+    r"(?:function|class|method|e-?mail|mail|letter|message|story|article|poem)\b|\bdef \w+\(",
+    re.IGNORECASE,
+)
+
+
+def writes_anew(text: str) -> bool:
+    """Return True if a request asks for a function, a class or a text for people of its own."""
+    calls = {*re.findall(r"(?<![\w.])([a-z_]\w*)\((?:[^\W\d]\w*(?:, ?)?)+\)", text)}
+    return bool(calls - _BUILTINS or _ANEW.search(text))
+
 
 def names_in_code(source: str) -> list[str]:
     """Return the names that code reads before it binds them, in their order; no built-in ones."""

@@ -15,7 +15,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from itertools import islice
+from itertools import chain, islice
 from types import ModuleType
 from typing import Any, NamedTuple
 from weakref import WeakSet
@@ -26,9 +26,16 @@ from ipyrefine.core.syntax import try_parse
 from ipyrefine.errors import UsageError, did_you_mean
 from ipyrefine.kernel.cells import UNDEFINED, explain
 from ipyrefine.kernel.copying import TOKENS_STAY, Copy, is_only_code, looks_secret
-from ipyrefine.kernel.describe import describe, is_array, is_frame, label
+from ipyrefine.kernel.describe import (
+    describe,
+    is_array,
+    is_connection,
+    is_frame,
+    label,
+    with_columns,
+)
 from ipyrefine.kernel.folder import Folder, look
-from ipyrefine.kernel.names import IPYTHON, names_in_draft, names_in_prose
+from ipyrefine.kernel.names import IPYTHON, names_in_draft, names_in_prose, writes_anew
 from ipyrefine.kernel.snapshot import Snapshot, take
 from ipyrefine.sandbox.programs.overlay import FILE
 from ipyrefine.sandbox.sandbox import FileContent, SharedBytes, import_path, run_python
@@ -273,7 +280,6 @@ class Variables:
     Args:
         named: those that the user named, by name; shown with their values.
         found: those that the cell and the cells before it use, by name.
-        cells: in which cell the found ones were used, by name, where that is why they are there.
         copies: copies for checked code; by default of these.
 
     Attributes:
@@ -289,10 +295,9 @@ class Variables:
         named: Mapping[str, Any] | None = None,
         found: Mapping[str, Any] | None = None,
         *,
-        cells: Mapping[str, str] | None = None,
         copies: Copies | None = None,
     ) -> None:
-        self.named, self._cells = dict(named or {}), dict(cells or {})
+        self.named = dict(named or {})
         for name, value in self.named.items():
             if looks_secret(name, value):
                 raise UsageError(f"{name} looks like a secret, so no model is shown it.")
@@ -333,8 +338,7 @@ class Variables:
     def _texts(self, *, values: bool, room: int) -> dict[str, str]:
         texts = {name: describe(name, value, values=True) for name, value in self.named.items()}
         for name, value in self.found.items():
-            cell = self._cells.get(name)
-            text = describe(name, value, values=values, note=f"used in {cell}" if cell else "")
+            text = describe(name, value, values=values)
             texts[name] = text if len(text) <= room else text.partition("\n")[0]
             room -= len(texts[name])
         return texts
@@ -342,7 +346,7 @@ class Variables:
     @property
     def hold_data(self) -> bool:
         """Whether there are data among them."""
-        return any(_is_data(name, value) for name, value in self._all.items())
+        return any(map(_is_data, self._all.values()))
 
 
 def gather(names: Iterable[str], namespace: Mapping[str, Any]) -> dict[str, Any]:
@@ -369,7 +373,7 @@ def find(
     named: Iterable[str] = (),
     without: Iterable[str] = (),
     more: Iterable[str] = (),
-    cells: Mapping[str, str] | None = None,
+    cells: Sequence[Sequence[str]] = (),
     hidden: Collection[str] = (),
     **how: Any,
 ) -> Variables:
@@ -383,7 +387,7 @@ def find(
         named: names that the user gave; they must exist.
         without: names to leave out; ``all`` for all.
         more: further names that it may be about.
-        cells: names that cells before it used, each with its cell; the latest first.
+        cells: names that each of the latest cells used, in their order; the last cell first.
         hidden: names that no model may be shown, but which checked code gets; one of `named` is
             shown all the same.
         **how: ``moment``, ``unconfined``, ``above`` and ``notebook``, as for `Copies`.
@@ -396,23 +400,30 @@ def find(
     space, named, without = holds(), dict.fromkeys(named), set(without)
     if both := without & named.keys():
         raise UsageError(f"-v {min(both)} and --no-var {min(both)} contradict each other.")
-    chosen, found = gather(named, space), dict[str, Any]()
-    words = [w for w in re.findall(r"\w+", text) if bare and _is_data(w, space.get(w))]
+    chosen = gather(named, space)
+    words = [w for w in re.findall(r"\w+", text) if bare and w[1:] and _is_data(space.get(w))]
     asked = dict.fromkeys([*names_in_draft(draft), *names_in_prose(text), *words, *more])
-    cells = {name: cell for name, cell in (cells or {}).items() if name not in asked}
-    for name in (*asked, *cells):
-        if name in space and not {name, "all"} & without and name[:1] != "_" and name not in hidden:
-            found[name] = space[name]
-    found = dict(islice(found.items(), _MAX_FOUND))
+    closed = {*space} if "all" in without else {*without, *hidden}
+    seen = {n: value for n, value in space.items() if n not in closed and n[:1] != "_"}
+    data = [name for name in seen if _is_data(seen[name])]
+    shown = [name for name in asked if name in seen]
+    if cells and bare:
+        near = dict.fromkeys([*chain(*cells), *reversed(data)])
+        shown += with_columns(text, {n: seen[n] for n in near if is_frame(seen.get(n))}, shown)
+    if not (draft or writes_anew(text) or {*shown, *chosen} & {*data}):
+        used = ([name for name in cell if name in data] for cell in cells)
+        latest = next(filter(None, used), [])
+        shown += latest if len(latest) < 3 else (latest[0], latest[-1])
+    found = {name: seen[name] for name in islice(dict.fromkeys(shown), _MAX_FOUND)}
     left_out = dict.fromkeys(space if "all" in without else without, "--no-var leaves it out")
     absent = {name: reason for name, reason in left_out.items() if name not in chosen}
     copies = Copies(holds, named=chosen, absent=absent, **how)
-    return Variables(chosen, found, cells=cells, copies=copies)
+    return Variables(chosen, found, copies=copies)
 
 
-def _is_data(name: str, value: Any) -> bool:
-    is_data = is_frame(value) or is_array(value) or type(value) in _COLLECTIONS
-    return len(name) > 1 and name[0] != "_" and is_data
+def _is_data(value: Any) -> bool:
+    is_data = is_frame(value) or is_array(value) or is_connection(value)
+    return is_data or type(value) in _COLLECTIONS
 
 
 @cache

@@ -1,29 +1,22 @@
 """Read a cell once: as a task or a draft, with what stays above it; and other cells."""
 
 import ast
-import functools
 import hashlib
-import inspect
 import json
 import os
 import re
 import stat
-import sys
-from abc import ABCMeta
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import suppress
-from enum import EnumMeta
+from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import islice
-from types import FunctionType, ModuleType
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 from ipyrefine.checks import variable_of
 from ipyrefine.core.languages import code_language, is_python, pygments_name, read_fence
-from ipyrefine.core.model import Material
+from ipyrefine.core.model import Material, count
 from ipyrefine.core.syntax import ERRORS, FUNCTION, parse, tree_of, try_parse, unparse
 from ipyrefine.errors import UsageError
-from ipyrefine.kernel.copying import lies_here
 from ipyrefine.kernel.magics import has_python_beside_magics
 from ipyrefine.kernel.names import (
     names_behind,
@@ -41,6 +34,7 @@ from ipyrefine.notebook.cell_target import (
     source_cell_text,
 )
 from ipyrefine.profiles import Profile
+from ipyrefine.sandbox.programs.reading import class_dict
 
 _MAGIC = re.compile(r"\s*%%(?P<name>\w+)(?P<arguments>[^\n]*)(?:\n|\Z)")
 _STUB = """\
@@ -61,17 +55,14 @@ _DEFINES = re.compile(r"(?:#.*\n)*(?:@|(?:async )?def\b|class\b|import\b|from\b)
 _ASKS = re.compile(r"^\s*[¿¡]?[^\W\d]\w* \w.*\?\s*$", re.MULTILINE)
 _LOOKED_AT = 100  # cells, for those that used a name
 LEFT_BY_US = ("refined", "refined_run")
-_CODE = "code cell"
-_SOURCE = 2_000  # characters of the source of a cell above
-_TOTAL = 6_000  # characters of all cells; the nearest ones count first
+_SOURCE = 1_000  # characters of the source of a cell above
+_TOTAL = 2_000  # characters of all cells; the nearest ones count first
 _RULES = 12_000  # characters of standing wishes
 _EXAMPLE = ast.Compare | ast.Assert
 _GAP = re.compile(r"\n[^\S\n]*\n")
 _ABSTRACT = re.compile(r"\b(?:ABC|Protocol)\b")
 _RAISES = re.compile(r'(?:""".*"""\s*)?raise NotImplementedError\b.*', re.DOTALL)
 _EMPTY = re.compile(rf'""".*"""(?:\s*(?:pass|\.\.\.))*|{_RAISES.pattern}', re.DOTALL)
-_FUNCTIONS = (FunctionType, functools._lru_cache_wrapper)
-_DEFINED = (FunctionType, type, ABCMeta, EnumMeta)
 
 
 class CellSource(NamedTuple):
@@ -283,28 +274,16 @@ def names_of_judges(shell: Any, args: Namespace, source: CellSource) -> set[str]
 # Other cells
 
 
-class RanCell(NamedTuple):
-    """A cell that this kernel ran, with IPython's label (``In [3]``).
+def latest_names(
+    shell: Any, most: int, own: Sequence[str], hidden: Set[str] = frozenset()
+) -> list[tuple[str, ...]]:
+    """Return what the latest cells used or defined of the notebook's own, the last one first.
 
-    Its names are the notebook's that it used or defined, except modules.
+    What a cell reads comes before what only it defines. Not among them is the cell at hand, whose
+    sources are `own`, nor what concerns hidden names, nor what is imported.
     """
-
-    label: str
-    source: str
-    names: tuple[str, ...]
-
-
-def latest_cells(
-    shell: Any, count: int, own: Sequence[str], hidden: Set[str] = frozenset()
-) -> list[RanCell]:
-    """Return the latest cells that used or defined a name of the notebook, the last one first.
-
-    Not among them is the cell at hand, whose sources are `own`, nor what concerns hidden names.
-    """
-    space = visible_names(shell)
-    known = {n for n, value in space.items() if type(value) is not ModuleType}.difference(
-        hidden, LEFT_BY_US
-    )
+    known = {name for name, value in visible_names(shell).items() if not _is_imported(value)}
+    known -= {*hidden, *LEFT_BY_US}
 
     def names_in(source: str) -> tuple[str, ...]:
         shown = without_names(source, hidden)
@@ -312,8 +291,15 @@ def latest_cells(
         return tuple(name for name in used if name in known)
 
     cells = _cells_run(shell, own)[:_LOOKED_AT]
-    found = (RanCell(f"In [{n}]", one, names) for n, one in cells if (names := names_in(one)))
-    return [*islice(found, count)]
+    found = (names for _, one in cells if (names := names_in(one)))
+    return [*islice(found, most)]
+
+
+def _is_imported(value: Any) -> bool:
+    if issubclass(type(value), type):
+        return bool(class_dict(value).get("__module__") != "__main__")
+    is_function = type(value) in (FunctionType, BuiltinFunctionType)
+    return type(value) is ModuleType or (is_function and value.__module__ != "__main__")
 
 
 def _cells_run(shell: Any, own: Sequence[str]) -> list[tuple[int, str]]:
@@ -328,33 +314,24 @@ def read_definitions(
     shell: Any,
     names: Iterable[str],
     own: Sequence[str],
-    used: Sequence[RanCell] = (),
     hidden: Set[str] = frozenset(),
 ) -> Material | None:
-    """Return what defines some names, and the cells that used them; None for nothing.
+    """Return the cells that define some names; None for nothing.
 
     Cells are as this kernel ran them, except the one at hand with its `own` sources, and without
-    what defines hidden names. One that changes a name brings the one before it along. Of functions
-    and classes that were imported from files beside the notebook it is the source.
+    what defines hidden names. One that changes a name brings the one before it along.
     """
-    values = {name: shell.user_ns[name] for name in names if name in shell.user_ns}
-    imported = [*_imported_sources(values, "\n".join(own))]
-    wanted, chosen = set(names), list[tuple[str, str]]()
-    others = {one.source for one in used}
+    wanted, chosen = {*names} & shell.user_ns.keys(), list[str]()
     for _, source in _cells_run(shell, own):
         is_near = any(name in source for name in wanted)
         defined = wanted.intersection(names_defined(source) if is_near else ())
-        if defined or source in others:
-            chosen.insert(0, (_CODE, source))
+        if defined:
+            chosen.insert(0, source)
             wanted -= defined.difference(names_in_code(source))
-    texts = _texts([*imported, *chosen], secret_values(shell.user_ns), hidden)
-    labels = [text[1:].partition("]")[0] for text in texts]
-    count = labels.count(_CODE)
-    phrases = ["the code of " + ("a cell" if count == 1 else f"{count} cells")] if count else []
-    phrases += [f"the code of {one}" for one in dict.fromkeys(labels) if one != _CODE]
-    if not phrases:
+    texts = _texts(chosen, secret_values(shell.user_ns), hidden)
+    if not texts:
         return None
-    phrase, text = ", ".join(phrases), "\n\n".join(texts)
+    phrase, text = f"the code of {count(len(texts), 'cell')}", "\n\n".join(texts)
     plain = "\n\n".join(filter(None, map(_names_and_calls, texts)))
     return Material(kind="definitions", name="cells", phrase=phrase, text=text, structure=plain)
 
@@ -376,26 +353,6 @@ class _NoConstants(ast.NodeTransformer):
         display = isinstance(node, ast.List | ast.Tuple | ast.Set | ast.Dict) and held
         is_text = type(node).__name__ in ("Constant", "JoinedStr", "TemplateStr")
         return ast.Constant(...) if display or is_text else node
-
-
-def _imported_sources(values: Mapping[str, Any], text: str) -> Iterator[tuple[str, str]]:
-    """Yield the sources from files beside the notebook, each with its file.
-
-    A module in `values` brings only what the cell names below it.
-    """
-    for name, value in values.items():
-        used = [value]
-        if type(value) is ModuleType:
-            below = dict.fromkeys(re.findall(rf"\b{re.escape(name)}\.(\w+)", text))
-            used = [vars(value)[one] for one in below if one in vars(value)]
-        for one in used:
-            while type(one) in _FUNCTIONS and type(one.__dict__.get("__wrapped__")) in _FUNCTIONS:
-                one = one.__dict__["__wrapped__"]
-            module = sys.modules.get(one.__module__) if type(one) in _DEFINED else None
-            if module and lies_here(module):
-                with suppress(OSError, TypeError, SyntaxError):  # its file is gone or another one
-                    file, source = os.path.relpath(vars(module)["__file__"]), inspect.getsource(one)
-                    yield file, source
 
 
 def read_rules(path: str) -> Material | None:
@@ -426,13 +383,13 @@ def read_rules(path: str) -> Material | None:
     return Material(kind="rules", name=name, phrase=name, text=text) if text else None
 
 
-def _texts(cells: Iterable[tuple[str, str]], secrets: list[str], hidden: Set[str]) -> list[str]:
-    """Return sources below what they are from, without secrets and hidden names, as room allows."""
+def _texts(cells: Sequence[str], secrets: list[str], hidden: Set[str]) -> list[str]:
+    """Return sources below a head, without secrets and hidden names, as room allows."""
     texts, room = list[str](), _TOTAL
-    for label, whole in reversed([*cells]):
+    for whole in reversed(cells):
         # Cut roughly first, so that hiding secrets takes bounded time; a cut secret is hidden too.
         source = without_names(whole.strip(), hidden)[: 2 * _SOURCE]
-        text = f"[{label}]\n{_cut(redact(source, secrets), _SOURCE)}"
+        text = f"[code cell]\n{_cut(redact(source, secrets), _SOURCE)}"
         if len(text) > room:
             break
         if source:

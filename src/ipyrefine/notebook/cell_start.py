@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from functools import partial
+from itertools import chain
 from types import ModuleType
 from typing import Any, Literal
 
@@ -21,6 +22,7 @@ from ipyrefine.errors import NoModel, NoModelYet, RefineError, UsageError, did_y
 from ipyrefine.journal.store import Journal, Stored
 from ipyrefine.journal.writer import open_journal
 from ipyrefine.kernel import variables
+from ipyrefine.kernel.describe import outlines
 from ipyrefine.notebook import options
 from ipyrefine.notebook.cell_run import CellRun, Made
 from ipyrefine.notebook.cell_source import (
@@ -29,7 +31,7 @@ from ipyrefine.notebook.cell_source import (
     cell_key,
     exact_body,
     is_words,
-    latest_cells,
+    latest_names,
     names_of_judges,
     read_definitions,
     read_rules,
@@ -232,7 +234,7 @@ def make_run(
         form=form,
         writer=None if isinstance(read.model, str) else read.model,
     )
-    is_code, seen = profile.form == "code", dict[str, str]()
+    is_code = profile.form == "code"
     count = magics.context if args.context is None else args.context
     language = read.language or (language_of(read.draft) if read.draft else "python")
     if (
@@ -243,10 +245,7 @@ def make_run(
         or is_recording(args.model or magics.model)  # it is asked what it was asked
     ):
         count = 0
-    before = latest_cells(magics.shell, count, own, hidden)
-    before = [one for one in before if not set(one.names).intersection(args.no_var)]
-    for cell in before:
-        seen |= {name: cell.label for name in cell.names if name not in seen}
+    before = latest_names(magics.shell, count, own, hidden)
     used = variables.find(
         partial(visible_names, magics.shell),
         text=text,
@@ -255,13 +254,17 @@ def make_run(
         named=args.var,
         without=args.no_var,
         more=near,
-        cells=seen,
+        cells=before,
         hidden=hidden,
         **_how_to_copy(magics, args),
     )
-    code = read_definitions(magics.shell, used.names, own, before, hidden)
+    code = read_definitions(magics.shell, used.names, own, hidden)
+    modules = (n for n, one in visible.items() if isinstance(one, ModuleType) and n[0] != "_")
+    others = [*chain(*before), *modules]
+    beside = {n: visible[n] for n in others if n not in {*used.names, *args.no_var, *hidden}}
+    names = outlines(beside) if before and used.names else None
     rules = read_rules(magics.rules) if magics.rules else None
-    cells = [*read.cells, *filter(None, [code, rules])]
+    cells = [*read.cells, *filter(None, [names, code, rules])]
     read = replace(read, profile=profile, variables=used, cells=cells)
     origin = source.origin or Origin("", "")
     typed = {name: value for name, value in vars(args).items() if name in Settings.model_fields}

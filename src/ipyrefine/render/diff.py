@@ -275,7 +275,7 @@ def line_of(text: str, quote: str) -> int | None:
     found = bisect_left(
         range(len(lines)),
         True,
-        key=lambda n: contains_quote("\n".join(lines[: n + 1]), quote, near=False),
+        key=lambda n: contains_quote("\n".join(lines[: n + 1]), quote),
     )
     return found if found < len(lines) and re.search(r"\w", quote) else None
 
