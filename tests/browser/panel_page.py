@@ -15,7 +15,7 @@ _START = """
 window.sent = [];
 const model = {
   send: (message) => sent.push(message),
-  on: (_, take) => (window.take = take),
+  on: (name, hear) => (name === "msg:custom" ? (window.take = hear) : (window.die = hear)),
   off() {},
 };
 window.end = render({ model, el: document.getElementById("panel") });

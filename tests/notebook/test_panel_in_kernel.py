@@ -107,7 +107,8 @@ def test_the_first_line_comes_before_anything_heavy_and_gives_way_to_the_panel_o
     assert kernel.value("loaded") == "set()"
     [panel] = [data for data in bundles if VIEW in data]
     assert panel["text/plain"] == NO_FRONT_END, "what a front-end without widgets shows"
-    [record] = [data for data in bundles if RECORD in data]
+    first, *_, record = [data for data in bundles if RECORD in data]
+    assert "STOPPED" in first["text/html"], "what a page that is saved in mid-run holds"
     assert "Hello" in record["text/html"]
     assert kernel.run("%refine accept")["payload"][0]["text"] == "Hello"
     assert {"text/html": "", "text/plain": ""} in [

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from ipyrefine.render.diff import (
     lay_out,
-    line_of,
     prose_html,
     rows,
     text_diff,
@@ -51,8 +50,8 @@ def html_lines(old, new, form="code", **options):
     return [str(one.html) for one in compare(old, new, form, **options)]
 
 
-def folds(old, new, form="code", notes=None, *, whole=False):
-    return [*lay_out(compare(old, new, form), notes or {}, whole=whole)]
+def folds(old, new, form="code", *, whole=False):
+    return [*lay_out(compare(old, new, form), whole=whole)]
 
 
 def test_code_is_compared_by_line_with_numbers_and_signs_and_marks_inside():
@@ -75,14 +74,12 @@ def test_prose_is_compared_by_word_and_quotes_are_marked():
     assert "<mark>a voucher of ten euros</mark>" in marked[1]
 
 
-def test_a_long_unchanged_stretch_is_folded_and_a_note_keeps_its_line_unfolded():
+def test_a_long_unchanged_stretch_is_folded():
     old = "\n".join(f"line {n}" for n in range(200))
-    parts = folds(old, old.replace("line 20\n", "line twenty\n"), notes={150: ["the note"]})
+    parts = folds(old, old.replace("line 20\n", "line twenty\n"))
     assert [part.fold for part in parts if part.fold] == [
-        "17 unchanged lines", "123 unchanged lines", "46 unchanged lines"
+        "17 unchanged lines", "176 unchanged lines"
     ]  # fmt: skip
-    [noted] = [part for part in parts if part.notes]
-    assert (noted.lines[-1].number, noted.notes) == (150, ["the note"])
     assert sum(len(part.lines) for part in parts) == 201
 
 
@@ -138,15 +135,6 @@ def test_a_long_text_that_is_compared_with_nothing_starts_with_its_first_lines()
     assert (len(first.lines), rest.fold) == (40, "160 more lines")
     two = "\n\n".join(PARAGRAPHS.split("\n\n")[:2])
     assert [part.fold for part in folds(two, two, "prose", whole=True)] == [""]
-
-
-@pytest.mark.parametrize(("quote", "line"), [
-    ("we really are", 2), ("the long delay", 3), ('"the long delay"', 3), ("It's ours", 3),
-    ("We ... sorry for", 2), ("a_b", 4), ("never said", None), ("…", None), ('"', None),
-])  # fmt: skip
-def test_a_quote_is_found_without_its_markdown_its_case_and_its_marks(quote, line):
-    text = "Dear Ann,\n\nWe **really** are sorry for “the\nlong delay”. It\u2019s ours.\nx = a_b\n"
-    assert line_of(text, quote) == line
 
 
 def test_texts_that_take_minutes_to_align_are_compared_in_good_time():

@@ -133,22 +133,6 @@ def test_a_record_has_no_controls_and_a_row_that_is_settled_has_one():
     assert live(run_of(RAISES, said=(CORRECTED,))).count("data-action") == 1
 
 
-def test_the_rows_say_which_answers_would_be_enough():
-    """Where no critic reads, a confirmed result makes it pass."""
-
-    def asked(why, critique, rows=(PLAIN, RAISES)):
-        run = run_of(*rows)
-        first = run.iterations[0].replace(verdict=judged(Outcome.NOT_JUDGED, "none", why))
-        setup = run.setup.replace(limits=run.limits.replace(critique=critique))
-        return live(run.replace(iterations=(first,), setup=setup, best=0))
-
-    enough = "Confirm the first, or any two, and the text passes."
-    assert enough in asked("only_ran", "never")
-    assert "Confirm it, and the text passes." in asked("only_ran", "never", rows=(PLAIN,))
-    assert "a critic reads the text too." in asked("only_ran", "auto")
-    assert "Confirm" not in asked("not_ready", "auto")
-
-
 OWN = Result(call="mean([3, 1], 2)", gives="[2.0]", source="own")
 
 

@@ -3,8 +3,6 @@
 import pytest
 
 from ipyrefine.core.model import (
-    Budget,
-    Limits,
     Outcome,
     Setup,
     StopReason,
@@ -96,17 +94,6 @@ def test_a_line_says_what_a_check_counted_and_its_fold_does_not_say_it_again():
 ])  # fmt: skip
 def test_durations_read_naturally(value, text):
     assert say.seconds(value) == text
-
-
-def test_what_is_left_of_the_budget_is_never_negative(make_run):
-    def left(**bounds):
-        setup = Setup(task=Task(text="Write."), limits=Limits(budget=Budget(**bounds)))
-        return say.budget_left(make_run().model_copy(update={"setup": setup}))
-
-    bounded = left(tokens=3000, calls=7, cost=0.05, seconds=90)
-    assert bounded == "0 tokens, 2 calls, $0.0488, 1 min 18 s left"
-    tokens = left(prompt_tokens=5_000, completion_tokens=457)
-    assert tokens == "2,000 prompt tokens, 1 completion token left"
 
 
 @pytest.mark.parametrize(("stop", "label"), [

@@ -276,11 +276,30 @@ def unasked(run: Run, text: Iteration, said: Iterable[Point]) -> list[Point]:
         for name, said_of_it in quotes.items()
         if len(said_of_it) == 1 and all(one and contains_quote(asked, one) for one in said_of_it)
     }
+    told = follows(run, text)
     return [
         no_words(effect, computed=computed)
         for name, effect in text.effects.items()
-        if has_to_be_wanted(effect) and name not in wanted
+        if has_to_be_wanted(effect) and name not in wanted and effect.key not in told
     ]
+
+
+def follows(run: Run, text: Iteration) -> dict[tuple[str, ...], str]:
+    """Return the effects that follow from what the user had kept, and from what: ``keeping all 8``.
+
+    Rows that are kept though nothing matches them have nothing in the columns of the other table.
+    """
+    acted = [run.points[id_] for one in run.iterations for id_ in one.acted_on if id_ in run.points]
+    kept = {
+        (one.effect.name, one.effect.count): f"keeping all {one.effect.total:,}"
+        for one in acted
+        if one.effect and one.effect.kind == "gone"
+    }
+    missing = [one for one in text.effects.values() if one.kind == "missing"]
+    columns = {
+        one.column: kept[one.name, one.count] for one in missing if (one.name, one.count) in kept
+    }
+    return {one.key: columns[one.column] for one in missing if one.column in columns}
 
 
 def ask_alone(column: Column, text: Iteration) -> None:

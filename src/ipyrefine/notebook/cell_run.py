@@ -14,7 +14,7 @@ from ipyrefine.core.actions import Fields, row_of
 from ipyrefine.core.after import words as words_after
 from ipyrefine.core.decisions import Accept, Continue, Decision, Destination
 from ipyrefine.core.engine import Refinement
-from ipyrefine.core.events import CellRan, Event, Stopped
+from ipyrefine.core.events import CellRan, Event, StageStarted, Stopped
 from ipyrefine.core.model import Form, Outcome, Ran, StopReason
 from ipyrefine.core.ports import Check, Model
 from ipyrefine.core.run import Run
@@ -307,6 +307,7 @@ class CellRun:
             "asks_above": max(
                 (above_of(one.shows) for one in shown if self._args.above is None), default=0
             ),
+            "run": self.session.journal.number if self.session.journal else "",
             "prompts": tuple(sent_prompts(refinement.model)),
             "sharing": refinement.sharing,
             "back": tuple(self._accepted.old) if self._accepted else (),
@@ -422,6 +423,8 @@ class CellRun:
         if isinstance(event, CellRan):
             self.shell.user_ns["refined_run"] = run
             self._show_record()
+        if self.panel and isinstance(event, StageStarted):
+            self._show_record()  # of a page that is saved now, or whose kernel goes
         if not isinstance(event, Stopped):
             return
         if self.panel is not None and withheld(run):
@@ -517,7 +520,7 @@ class CellRun:
             self.panel = None
 
     def _show_record(self) -> None:
-        if hasattr(self.shell, "kernel") and self.session.run.stop_reason is not None:
+        if hasattr(self.shell, "kernel"):
             panel = self.panel.id if self.panel is not None else ""
             cell, asked = self.cell_target.holder, self._key.task
             self._record.show(

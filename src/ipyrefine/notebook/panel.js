@@ -188,6 +188,27 @@ function render({ model, el }) {
     }
   }
 
+  /** Say that the kernel is gone, and offer to go on from what its journal keeps. */
+  function die() {
+    const row = find(".rf-top .rf-row:not(.rf-receipt)");
+    if (!row || !find("template")) return; // a decided run lacks nothing
+    clearTimeout(asked);
+    const gone = find("template").content.cloneNode(true);
+    const { kept, run } = row.dataset;
+    gone.querySelector("[data-resume]").dataset.resume = run;
+    const what = kept ? `${kept} is kept.` : "No text was finished.";
+    gone.querySelector(".rf-basis").textContent = `The kernel restarted. ${what}`;
+    find(".rf-top").replaceChildren(gone);
+    const rest = find("[data-rest]");
+    if (rest) { // the text that is kept, and not what was written over it
+      find("[data-stream]").textContent = "";
+      rest.textContent = rest.dataset.rest;
+    }
+    for (const part of el.querySelectorAll(".rf-form, .rf-ask, .rf-notices, .rf-guide")) part.replaceChildren();
+    for (const button of el.querySelectorAll("[data-action]")) button.remove();
+    find("section.rf").removeAttribute("style");
+  }
+
   function take(message) {
     clearTimeout(asked);
     asked = null;
@@ -229,7 +250,7 @@ function render({ model, el }) {
     } else if (held && !held.isConnected) {
       // The next question of the same form, with an empty field, takes the place of one answered.
       const next = held.matches("input[data-focus]") && find(`input[data-focus="${held.dataset.focus}"]`);
-      const awaited = find("[data-awaited] [data-row]");
+      const awaited = find(".rf-checks [data-row]");
       const shown = texts && texts.isConnected && texts.querySelector("[aria-current]");
       const near = next || shown || (row && row.isConnected ? row : awaited || find("section.rf"));
       if (near) near.focus({ preventScroll: true });
@@ -316,6 +337,8 @@ function render({ model, el }) {
   }
 
   function onClick(event) {
+    const resume = event.target.closest("[data-resume]");
+    if (resume) tell({ resumes: resume.dataset.resume });
     const button = event.target.closest("[data-action]");
     if (button && el.contains(button)) press(button);
     const menu = event.target.closest(".rf-menu");
@@ -424,6 +447,7 @@ function render({ model, el }) {
   window.addEventListener("keydown", onKey, true);
   document.addEventListener("pointerdown", onOutside);
   model.on("msg:custom", take);
+  model.on("comm_live_update", die);
   const ticking = setInterval(tick, 1000);
   model.send({ action: "hello" });
 
@@ -432,6 +456,7 @@ function render({ model, el }) {
     sight.disconnect();
     clearTimeout(asked);
     model.off("msg:custom", take);
+    model.off("comm_live_update", die);
     tell({ closed: true });
     window.removeEventListener("keydown", onKey, true);
     document.removeEventListener("pointerdown", onOutside);

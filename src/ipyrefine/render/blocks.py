@@ -11,7 +11,7 @@ from ipyrefine.core.coach import open_puzzle, predictions, unmet
 from ipyrefine.core.decisions import Accept, Expect, Retract
 from ipyrefine.core.effects import sentence
 from ipyrefine.core.model import Called, Figure, Form, StopReason, bare
-from ipyrefine.core.points import is_bare_no, left_open, lost_sections
+from ipyrefine.core.points import follows, is_bare_no, left_open, lost_sections
 from ipyrefine.core.readers import has_evaluator, state_of
 from ipyrefine.core.results import (
     Key,
@@ -131,7 +131,6 @@ class Lines(NamedTuple):
     lines: tuple[Line, ...]
     heads: tuple[Head, ...] = ()  # none for a single text
     title: str = ""
-    hint: str = ""  # what an answer would settle
     commands: str = ""  # how to answer without buttons
 
     @property
@@ -352,17 +351,18 @@ def whole_account(run: Run, text: Iteration) -> list[Block]:
     return [*data_questions(run, text), *account(run, text)]
 
 
-def account(run: Run, text: Iteration, *, alone: bool = False) -> list[Block]:
+def account(run: Run, text: Iteration, *, alone: bool = False, new: bool = True) -> list[Block]:
     """Return what a text gives and did to data, the answer first, without what is asked.
 
     Args:
         run: the run.
         text: the text.
         alone: whether neither what is asked nor its results stand next to it.
+        new: whether beside an answer what is new is told, too; else it is among the details.
     """
     found = outputs(text.evidence)
     is_long = found and not found[0].is_short
-    answer, told = 0 if is_long else 1, _effects_told(run, text, alone=alone)[1]
+    answer, told = 0 if is_long else 1, _effects_told(run, text, alone=alone, new=new)[1]
     return [*found[:answer], *_lines(told), *found[answer:]]
 
 
@@ -372,7 +372,7 @@ def data_questions(run: Run, text: Iteration) -> list[Lines]:
 
 
 def _effects_told(
-    run: Run, text: Iteration, *, alone: bool = False
+    run: Run, text: Iteration, *, alone: bool = False, new: bool = True
 ) -> tuple[list[Line], list[Line]]:
     """Return what happened to data and is asked, and what is only told.
 
@@ -384,15 +384,20 @@ def _effects_told(
     asked, told = list[Line](), list[Line]()
     changed = () if alone else [one.call for one in rows(run, text) if one.before]
     has_answer, may_say = bool(outputs(text.evidence)), state_of(run, text) != "read"
+    because = {} if alone else follows(run, text)
     for evidence in text.evidence:
         ran_on, remark = model.on_conditions(evidence.conditions), _remark(evidence)
         for one in evidence.effects:
             point = None if one == remark else points.pop(one.key, None)
             if point and point.id in asking:
                 asked.append(_effect(one, ran_on, point.id, "undo"))
+            elif one.kind == "new" and has_answer and not new:
+                pass
             elif one != remark and (one.kind != "changed" or one.name not in changed):
                 may = point.id if point and point.source == "run" and may_say else ""
-                told.append(_effect(one, "" if has_answer or told else ran_on, may, "may"))
+                line = _effect(one, "" if has_answer or told else ran_on, may, "may")
+                why = (f"follows from {because[one.key]}",) if one.key in because else ()
+                told.append(line._replace(notes=(*why, *line.notes)))
     asked.sort(key=lambda line: asking.index(line.key))
     most = max(1, _UNFOLDED - len(asked))
     most += len(told) == most + 1  # folding a single line saves none
@@ -502,27 +507,13 @@ def checks(
     first = {one.asks: one.key for one in reversed(asked)}
     commands = [how.format(first[one]) for one, how in _COMMANDS.items() if one in first]
     commands *= not run.setup.is_look
-    hint = "" if "example" in first else _hint(run, text, [row for row, _ in tested.values()])
     table = Lines(
         tuple(found),
         tuple(_head(run, one, text) for one in texts),
         "Checks",
-        hint,
         "\n".join(commands),
     )
     return [table] if found else []
-
-
-def _hint(run: Run, text: Iteration, found: Sequence[table.Result]) -> str:
-    """Return which answers about results would be enough, where they would be."""
-    verdict = text.verdict
-    if verdict is None or verdict.barred or verdict.outcome is not model.Outcome.NOT_JUDGED:
-        return ""
-    if run.setup.is_look or all(one.conditions for one in found):
-        return ""
-    unread = state_of(run, text) in ("tested", "waits") and not text.reading
-    then = "; a critic reads the text too" if unread else ", and the text passes"
-    return f"Confirm {'the first, or any two' if len(found) > 1 else 'it'}{then}."
 
 
 def _missed(run: Run, text: Iteration) -> list[Line]:
@@ -730,6 +721,8 @@ def texts(
         first = _SENTENCE.split(first, maxsplit=1)[0]
         if first and not text.override:
             missed = say.quoted(first)
+        elif text is shown and not whole and not feedback_:
+            missed = ""  # the header says it
         below: list[Block] = [*feedback_] if text is shown else []
         if whole:
             below = version(run, text, shown)
@@ -866,6 +859,8 @@ def details(run: Run, text: Iteration | None, *, brief: bool = False) -> list[Bl
     ran = (one for one in (text.evidence if text else ()) if one.basis == "run" and one.passed)
     why = say.verdict(run, text).sentence if text else ""
     loud = [one.text for one in warnings(run, text) if one.kind == "warning"]
+    found = [one for result in text.evidence for one in result.effects] if text else []
+    new = [_effect(one, "", "", "may") for one in found if one.kind == "new"]
     said = [
         "" if run.setup.coach else summary(run),
         say.opening(run.setup),
@@ -875,6 +870,7 @@ def details(run: Run, text: Iteration | None, *, brief: bool = False) -> list[Bl
     ]
     return [
         *(Paragraph(one, "quiet") for one in said if one),
+        *(_lines(new) if text and outputs(text.evidence) else ()),
         *decisions(run),
         *explanations(run),
         *([] if brief else [*usage(run), *settings(run)]),

@@ -4,17 +4,15 @@ In HTML, changes are ``<ins>`` and ``<del>``, so that it reads without style too
 """
 
 import re
-from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby, pairwise
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from markupsafe import Markup, escape
 
 from ipyrefine.core.alignment import compare
 from ipyrefine.core.model import Form
-from ipyrefine.core.quotes import contains_quote
 from ipyrefine.render import say
 from ipyrefine.render.escape import plain
 from ipyrefine.render.formatting import find_quote, mark, markdown_lines
@@ -199,11 +197,10 @@ class Line(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """Lines of the page; `fold` counts them where they start folded, `notes` stand below them."""
+    """Lines of the page; `fold` counts them where they start folded."""
 
     lines: list[Line]
     fold: str = ""
-    notes: Sequence[Any] = ()
 
 
 def prose_html(text: str) -> Markup:
@@ -232,17 +229,13 @@ def text_lines(
     return lines
 
 
-def lay_out(
-    lines: Sequence[Line], notes: Mapping[int, Sequence[Any]], *, whole: bool, folds: bool = False
-) -> Iterator[Stretch]:
-    """Yield lines with the notes below them; what is far from any change or note is folded.
+def lay_out(lines: Sequence[Line], *, whole: bool, folds: bool = False) -> Iterator[Stretch]:
+    """Yield lines; what is far from any change is folded.
 
     The start of a `whole` text is shown, too, and all of a short one unless it `folds`.
     """
     most = len(lines) if len(lines) <= 1.5 * _SHOWN_LINES else _SHOWN_LINES - CONTEXT
-    wanted = [
-        (whole and n < most) or line.changed or line.number in notes for n, line in enumerate(lines)
-    ]
+    wanted = [(whole and n < most) or line.changed for n, line in enumerate(lines)]
     is_code = any(line.gutter for line in lines)
     size = len(lines) if is_code else sum(len(one.html.striptags().split()) for one in lines)
     if not (whole or folds) and size <= _SHORT_TEXT[is_code]:
@@ -254,30 +247,7 @@ def lay_out(
             noun = "line" if is_code else "paragraph"
             yield Stretch(part, say.count(number, f"{'more' if whole else 'unchanged'} {noun}"))
             continue
-        pending: list[Line] = []
-        for line in part:
-            if is_code or line.html or pending:  # a note has a margin of its own
-                pending.append(line)
-            if line.number is not None and line.number in notes:
-                yield Stretch(pending, "", notes[line.number])
-                pending = []
-        if pending:
-            yield Stretch(pending)
-
-
-def line_of(text: str, quote: str) -> int | None:
-    """Return the index of the line in which a quote ends, found as loosely as people quote.
-
-    White space, case, Markdown and quotation marks do not count; None where it is not there.
-    """
-    lines, quote = plain(text).split("\n"), quote.strip("' ")
-
-    found = bisect_left(
-        range(len(lines)),
-        True,
-        key=lambda n: contains_quote("\n".join(lines[: n + 1]), quote),
-    )
-    return found if found < len(lines) and re.search(r"\w", quote) else None
+        yield Stretch(part)
 
 
 @lru_cache(maxsize=64)

@@ -17,12 +17,11 @@ from ipyrefine.core.run import Iteration, Run
 from ipyrefine.core.sharing import Sharing, is_computed, withheld
 from ipyrefine.core.table import Cell
 from ipyrefine.render import blocks, say
-from ipyrefine.render.blocks import Block, Line
+from ipyrefine.render.blocks import Block
 from ipyrefine.render.diff import (
     Stretch,
     highlight_html,
     lay_out,
-    line_of,
     prose_html,
     text_lines,
 )
@@ -62,6 +61,7 @@ _TOLD = (
 NOTHING: Mapping[str, Any] = {
     "place": "insert",  # where an accepted text goes: `insert`, `replace` or `none`
     "place_to_run": "insert",  # where it goes when it is to run: `insert` or `replace`
+    "run": "",  # the journal's number of it
     "prompts": (),  # what was sent, as title and text
     "can_change_model": False,  # whether the run can go on with another model
     "models": {},  # those at hand, with their prices, while one is chosen
@@ -101,6 +101,8 @@ def record_html(run: Run, *, note: str = "", panel: str = "") -> str:
     """
     decided = run.stop_reason in (StopReason.ACCEPTED, StopReason.OVERRIDDEN)
     said = say.receipt(run) if decided else say.verdict(run, run.chosen)
+    if say.running(run):
+        said = say.UNFINISHED
     context = {
         "label": said.label,
         "basis": "" if run.setup.coach else said.line,
@@ -147,7 +149,7 @@ def panel_parts(run: Run | None, view: View, note: str = "") -> dict[str, str]:
             shown |= {"top": "receipt", "guide": "", "ask": ""}
             if "receipt" not in view.folds:
                 shown = {"top": "receipt", "notices": "notices"}
-        elif run.setup.is_look:  # the code is the cell's
+        elif run.setup.is_look or (run.answered and run.setup.draft):  # the code is the cell's
             shown["text"] = ""
     return {name: _render(shown[name], context) if shown.get(name) else "" for name in PARTS}
 
@@ -216,7 +218,8 @@ def _context(run: Run, view: View, note: str) -> dict[str, Any]:
     about = None if number is None else run.iterations[number]
     sharing = view.offers["sharing"] if is_computed(run) else Sharing()
     asks = sharing.level == "structure" and (sharing.asks or view.form == "share")
-    has_own = view.offers["setup"] or view.form in _FORMS  # a form with a main button
+    # A form has a main button of its own.
+    main = "" if view.offers["setup"] or view.form in _FORMS else "rf-next"
     told = run.stop_reason in _TOLD or run.setup.coach or run.setup.is_look
     context = _top_context(run, view, about)
     context |= {
@@ -226,8 +229,8 @@ def _context(run: Run, view: View, note: str) -> dict[str, Any]:
         "note": note,
         "sharing": sharing,
         "withheld": withheld(run) if asks else "",
-        "next": "rf-next" * (not has_own),
-        "go_on": "rf-next" * (context["main"] == "rf-grey" and not has_own),
+        "next": main,
+        "go_on": main * (context["main"] == "rf-grey"),
         "unfinished": blocks.unfinished(run),
         "explained": [one for one in run.explanations if one.iteration == number][-1:],
         # The header says what is still open.
@@ -274,11 +277,7 @@ def _top_context(run: Run, view: View, about: Iteration | None) -> dict[str, Any
         "silence": silence if silence >= SILENCE else 0.0,
         "label": said.label,
         "basis": name if busy and not reading else said.line,
-        "writing": f"{name.removeprefix('Revision ')}…" if writes and run.iterations else "",
-        "money": say.budget_left(run)
-        if running
-        else say.cost(run.usage.cost) * bool(run.usage.cost),
-        "progress": min(1, (len(run.iterations) + 0.5) / (run.allowed_revisions + 2)),
+        "money": say.cost(run.usage.cost) * bool(run.usage.cost),
     }
 
 
@@ -291,12 +290,7 @@ def _text_context(run: Run, view: View, about: Iteration) -> dict[str, Any]:
     other = about.parent
     old = None if other is None else run.iterations[other].text
     open_ = [one for one in run.cells(about) if one.is_open and one.point.place]
-    pinned: dict[int, list[Line]] = {}  # what prose misses, by the line below which it belongs
-    for one in open_ if form == "prose" else ():
-        place = line_of(about.text, one.point.place)
-        if place is not None and one.actionable:
-            pinned.setdefault(place, []).append(blocks.point_line(run, about, one.point))
-    own, account = blocks.outputs(about.evidence), blocks.account(run, about)
+    own, account = blocks.outputs(about.evidence), blocks.account(run, about, new=False)
     data = blocks.data_questions(run, about)
     grid = blocks.checks(run, about, view.waiting, every="texts" in view.folds)
     rows = [one for block in (*data, *grid) for one in block.lines if one.asks]
@@ -309,10 +303,9 @@ def _text_context(run: Run, view: View, about: Iteration) -> dict[str, Any]:
         and other is not None
         and blocks.outputs(run.iterations[other].evidence) == own,
         "other": other,
-        "pinned": pinned,
         "lost": blocks.lost(run, about),
         "unchanged": old is not None and plain(old) == plain(about.text),
-        "parts": _stretches(about.text, old, form, language, pinned, open_),
+        "parts": _stretches(about.text, old, form, language, open_),
         "failure": blocks.failure(about),
         "grid": grid,
         "told": blocks.texts(run, about, whole=False),
@@ -326,7 +319,6 @@ def _stretches(
     old: str | None,
     form: str,
     language: str,
-    notes: Mapping[int, list[Line]] = {},
     found: Sequence[Cell] = (),
     *,
     folds: bool = False,
@@ -334,4 +326,4 @@ def _stretches(
     quotes = [one.point.place for one in found]
     before = text if old is None else old
     lines = text_lines(text, before, form, language, quotes)  # type: ignore[arg-type]
-    return [*lay_out(lines, notes, whole=old is None, folds=folds)]
+    return [*lay_out(lines, whole=old is None, folds=folds)]

@@ -1,7 +1,6 @@
 """What is said of a run, its texts, their verdicts and points: the words of every surface."""
 
 from collections.abc import Iterable, Sequence
-from functools import partial
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -133,6 +132,9 @@ class Words(NamedTuple):
         return " · ".join(filter(None, (str(self.label), self.line)))
 
 
+UNFINISHED = Words(Label("■", "STOPPED", "quiet"), "It was not finished. %refine resume goes on.")
+
+
 def verdict(run: Run, text: Iteration | None) -> Words:
     """Return what is said of a text's verdict; without any text, of the run."""
     if text is None:
@@ -140,7 +142,7 @@ def verdict(run: Run, text: Iteration | None) -> Words:
         stopped = Label(kind[0], "STOPPED", kind[1])
         return Words(stopped if run.stop_reason else label_of(None), run.message)
     if run.stop_reason is StopReason.ANSWERED:
-        return Words(Label("»", "ANSWERED", "quiet"), "The text stays as it was.")
+        return Words(Label("»", "ANSWER", "busy-pill"), "The text stays as it was.")
     found = text.verdict
     accepted = run.stop_reason is StopReason.ACCEPTED and text is run.chosen
     if found is None:
@@ -437,21 +439,6 @@ _TOKENS = {
     "prompt_tokens": "prompt token",
     "completion_tokens": "completion token",
 }
-
-
-def budget_left(run: Run) -> str:
-    """Return the rest of the budget, like ``3,400 tokens left``; empty without a budget."""
-    budget, used = run.limits.budget, run.usage.replace(seconds=run.seconds)
-    units = {
-        name: partial(count, noun=noun) for name, noun in (_TOKENS | {"calls": "call"}).items()
-    }
-    parts = [
-        unit(max(0, most - spent))
-        for name, unit in (units | {"cost": _dollars, "seconds": seconds}).items()
-        if (most := getattr(budget, name)) is not None
-        and (spent := getattr(used, name)) is not None
-    ]
-    return ", ".join(parts) + " left" if parts else ""
 
 
 # The run

@@ -202,7 +202,7 @@ class _Printer:
             found += self.blocks(one.output if self._whole else ())
         what = "checks" if block.title else "output"
         more = "" if self._whole or not block.more else f"     {block.more}: %refine show {what}"
-        notes = (more, block.hint, block.commands)
+        notes = (more, block.commands)
         return [*found, *(line for one in notes if one for line in self.wrap(one, "quiet"))]
 
     def difference(self, block: Text) -> list[str]:

@@ -246,9 +246,15 @@ export function watchPanels(app, tracker, palette, host, editing) {
     return fits && origin.hunks.length ? { ...origin, element } : null;
   }
 
-  async function update({ el, origin, closed }) {
+  async function update({ el, origin, closed, resumes }) {
     const known = panels.get(el) || {};
     const own = known.own || placeOf(el);
+    if (resumes !== undefined && own.cell) {
+      own.notebook.activeCellIndex = own.notebook.widgets.indexOf(own.cell);
+      await app.commands.execute("ipyrefine:resume", { run: resumes });
+      el.replaceChildren(); // the record beside it stays
+      return;
+    }
     if (closed || !own.cell) {
       panels.delete(el);
       inPlace(own.cell && !own.cell.isDisposed ? own.cell.node : el, () => close(known));

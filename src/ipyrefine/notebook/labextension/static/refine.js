@@ -33,6 +33,9 @@ const COMMANDS = ["refine-cell", "refine-selection", "look", "fix", "accept", "r
 /** The comm on which the kernel sends the form that sets up a model; see notebook/setup.py. */
 const SETUP = "ipyrefine.setup";
 
+/** What is asked for where nothing is to change. */
+const LOOK = Symbol("look");
+
 /** Where a page keeps what was asked for, and how much of it. */
 const WISHES = "ipyrefine:wishes";
 const MOST_WISHES = 20;
@@ -221,15 +224,16 @@ function openLine(notebook, cell, lines) {
   const question = place ? `${place}: what should change?` : "What should change?";
   field.setAttribute("aria-label", question);
   field.placeholder = `${question}  Enter alone improves it.`;
-  const hint = document.createElement("small");
-  hint.textContent = "Enter · Esc";
-  row.append(field, hint);
+  const look = document.createElement("button");
+  Object.assign(look, { type: "button", textContent: "Look only", title: "See what this cell gives and does, without a model" });
+  row.append(field, ...(cell.model.type === "code" ? [look] : []));
   cell.node.querySelector(".jp-Cell-inputWrapper").after(row);
   const earlier = ["", ...earlierWishes()];
   let at = 0;
   const { mode } = notebook;
   const answer = new Promise((resolve) => {
     cell.disposed.connect(() => resolve(null));
+    look.addEventListener("click", () => resolve(LOOK));
     field.addEventListener("keydown", (event) => {
       event.stopPropagation();
       if (event.isComposing) {
@@ -362,6 +366,9 @@ async function refine(app, panel, { selection }) {
       if (wish === null) {
         return;
       }
+      if (wish === LOOK) {
+        return lookAt(app, panel, [cell]);
+      }
     }
     await ready;
     if (lines && cell.model.sharedModel.getSource() !== source) {
@@ -454,7 +461,7 @@ function accept(panel) {
 }
 
 /** Resume the latest run of the journal in a cell of its own below the active one. */
-async function resume(app, panel) {
+async function resume(app, panel, name = "") {
   const notebook = panel.content;
   if (notebook.model.readOnly) {
     throw new Refusal("This notebook is read-only. Save a copy to resume a run in it.");
@@ -463,7 +470,7 @@ async function resume(app, panel) {
   const index = notebook.activeCellIndex + 1;
   notebook.model.sharedModel.insertCell(index, {
     cell_type: "code",
-    source: "%refine resume",
+    source: `%refine resume ${name}`.trim(),
     metadata: { ipyrefine: { press: `${Date.now()}` }, trusted: true },
   });
   run(app, notebook, index);
@@ -653,7 +660,7 @@ export function addCommands(app, tracker, palette, host) {
     caption: "Resume the latest refinement, also after the kernel has restarted",
     icon,
     isEnabled,
-    execute: () => start((panel) => resume(app, panel)),
+    execute: (args) => start((panel) => resume(app, panel, args.run)),
   });
   app.commands.addCommand("ipyrefine:set-up", {
     label: "Set Up a Model…",

@@ -15,7 +15,7 @@ const STYLE =
   ".ipyrefine-ask input{flex:1;font:13px var(--jp-ui-font-family);padding:3px 8px;border-radius:5px;" +
   "color:var(--jp-ui-font-color1);background:var(--jp-layout-color0);border:1px solid var(--jp-brand-color1)}" +
   ".ipyrefine-ask input:focus{outline:1px solid var(--jp-brand-color1)}" +
-  ".ipyrefine-ask small{color:var(--jp-ui-font-color2);white-space:nowrap}" +
+  ".ipyrefine-ask button{border:0;background:none;padding:0;font:inherit;color:var(--jp-ui-font-color2);cursor:pointer}" +
   ".ipyrefine-setup{padding:4px 0 4px calc(var(--jp-cell-prompt-width) + 7px)}" +
   ".ipyrefine-own .jp-Cell-inputWrapper:has(.jp-InputPlaceholder){display:none}" +
   ".ipyrefine-fix{margin:4px 0 8px var(--jp-cell-prompt-width)}" +
