@@ -127,6 +127,17 @@ def test_a_cell_that_somebody_accepted_makes_no_call_headless(ipyrefine, monkeyp
     assert [one.text for one in package.load(saved)] == ["Hello"]
 
 
+def test_a_name_that_an_undecided_cell_would_give_names_that_cell(ipyrefine, tmp_path):
+    cells = ("%load_ext ipyrefine", "%%refine --draft -n 0\nnet = 3", "total = 4", "net + total")
+    path = notebook(tmp_path / "x.ipynb", *cells)
+    code, _, err = ipyrefine("run", str(path), "-o", str(tmp_path / "y.ipynb"))
+    assert (code, err.strip().split("failed: ")[1]) == (
+        2,
+        "NameError: name 'net' is not defined. "
+        "`net` is bound by the text of cell [2], which has not run.",
+    )
+
+
 @pytest.mark.parametrize(("source", "status", "sentence"), [
     ("{}['price']", 2, "Cell 2 failed: KeyError: 'price'"),
     ("import os; os._exit(1)", 2, "kernel died in cell 2"),

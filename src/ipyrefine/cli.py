@@ -330,7 +330,9 @@ def execute(notebook: Any, path: Path, *, accept: str = "") -> None:
             client.execute(env=os.environ | known)
         except CellExecutionError as error:
             reason = ": ".join(filter(None, (error.ename, error.evalue)))
-            raise UsageError(f"Cell {bar.n} failed: {reason}") from None
+            outputs = notebook.cells[bar.n - 1].outputs
+            said = [one.text.strip() for one in outputs if one.get("name") == "stderr"]
+            raise UsageError(f"Cell {bar.n} failed: {'. '.join([reason, *said[-1:]])}") from None
         except UnicodeEncodeError:  # JSON can write what is no character
             cell = f"Cell {bar.n + 1} holds a character that is none"
             raise UsageError(f"{cell}. Type the place again in JupyterLab.") from None

@@ -5,6 +5,7 @@ import itertools
 import re
 import shlex
 import sys
+from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from inspect import getdoc
 from typing import Any
@@ -65,6 +66,7 @@ class Refine(Magics, Configurable):
         decided: the decided runs that no journal keeps, by what their cell is recognised by.
         failures: the cells that failed lately.
         accepted: the cells of accepted texts that have still to run.
+        given: the latest runs' sessions, with the numbers of their cells.
         forms: the forms that set up a model and are open.
         waiting: those that stand in the output of a cell, by its id.
     """
@@ -127,6 +129,7 @@ class Refine(Magics, Configurable):
         self.decided: dict[str, Any] = {}
         self.failures = Failures()
         self.accepted: list[Any] = []
+        self.given: deque[tuple[int, Any]] = deque(maxlen=20)
 
     @observe("sandbox")
     def _set_sandbox(self, change: Any) -> None:
@@ -332,6 +335,14 @@ class Refine(Magics, Configurable):
     def end_cell(self, result: Any) -> None:
         """Take note of how a cell ended: IPython's `ExecutionResult`, or None."""
         self.failures.note(result)
+        error = getattr(result, "error_in_exec", None)
+        if type(error) is NameError:
+            from ipyrefine.kernel.names import names_defined  # lazy: loading must stay light
+
+            given = {name: n for n, one in self.given for name in names_defined(one.run.text)}
+            if number := given.get(error.name):
+                said = f"`{error.name}` is bound by the text of cell [{number}], which has not run."
+                print(said, file=sys.stderr)
         source = getattr(getattr(result, "info", None), "raw_cell", None) or ""
         for one in self.accepted if source else ():
             one.end(result)
@@ -348,6 +359,7 @@ class Refine(Magics, Configurable):
             elif earlier.is_over:
                 del self.runs[cell_id]
         self.runs[run.cell_target.cell_id] = run
+        self.given.append((len(self.shell.history_manager.input_hist_raw) - 1, run.session))
         self.latest = self.latest if run.aside else run
         return run
 

@@ -65,8 +65,8 @@ def as_json(run: Run) -> dict[str, Any]:
 def _sparse(value: Any) -> Any:
     if isinstance(value, Record):
         fields = type(value).model_fields
-        return {
-            name: _sparse(one)
+        value = {
+            name: one
             for name, one in value
             if name == "kind" or one != fields[name].get_default(call_default_factory=True)
         }
