@@ -13,7 +13,9 @@ from ipyrefine import errors
 from ipyrefine.core.model import Outcome, StopReason
 from ipyrefine.render.say import verdict
 
-TASK = "Write middle(xs): the middle item of a list.\n>>> middle([3, 1, 2])\n1\n>>> middle([5])\n5"
+TASK = (
+    "Write middle(xs): the middle, else IndexError.\n>>> middle([3, 1, 2])\n1\n>>> middle([5])\n5"
+)
 RIGHT = "def middle(xs):\n    return xs[len(xs) // 2]"
 ALSO_RIGHT = "def middle(xs):\n    half = len(xs) // 2\n    return xs[half]"
 SORTS = "def middle(xs):\n    return sorted(xs)[len(xs) // 2]"

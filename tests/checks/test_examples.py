@@ -2,10 +2,14 @@
 # ruff: noqa: RUF001 - punctuation of other languages
 
 import pytest
+from kit import code
 
+from ipyrefine import refine
 from ipyrefine.checks.evaluation import Examples
 from ipyrefine.core.model import Clarification, Task
 from ipyrefine.core.stated import read_examples
+from ipyrefine.providers.scripted import ScriptedModel
+from ipyrefine.render.say import verdict
 
 DOUBLE = "def f(x): return x * 2"
 
@@ -215,3 +219,51 @@ async def test_what_the_user_answered_is_one_more_example():
     assert lines[-1] == "4 of 7 results that the user expects hold."
     task = task.replace(clarifications=task.clarifications[:1])
     assert (await Examples()(RECIPROCAL, task)).basis == "examples"
+
+
+def documented(result, example):
+    words = f'"""Do.\n\n    >>> {example}\n    4\n    """'
+    return f"def widest(words):\n    {words}\n    return {result}"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (documented("len(words[0])", "widest(['ab', 'abcd'])"), "expected 4, got 2\n0 of 1 exam"),
+        (documented("max(map(len, words))", "widest(['ab', 'abcd'])"), "states no examples"),
+        (documented("len(open(words))", "widest('no.txt')"), "states no examples"),
+        (documented("4", "widest(read())"), "states no examples"),
+    ],
+)
+async def test_a_text_is_held_to_its_own_examples_and_one_that_cannot_run_is_not_tried(text, said):
+    evidence = await check(text, "The length of the widest word.")
+    assert said in evidence.shows
+    assert evidence.passed is (None if "states" in said else False)
+
+
+FREE = "def f(seats):\n    return next(n for n in range(9) if {} == 0)"
+HALVES = "def f(n):\n    while n != 1:\n        n /= 2\n    return 3"
+
+
+@pytest.mark.parametrize(
+    ("task", "text", "said"),
+    [
+        (
+            "Write it.",
+            documented("widest(words)", "widest(5)"),
+            "widest(5)` calls itself without end",
+        ),
+        ("f([1, 0]) == 1", FREE.format("seats[n]"), "raises IndexError, which the task"),
+        ("f(8) == 3", HALVES, "gave no answer within"),
+        ("f([1, 0]) == 1", FREE.format("[*seats, 0][n]"), "1 of 1 examples hold"),
+        ("f([1, 0]) == 1, else an IndexError", FREE.format("seats[n]"), "1 of 1 examples hold"),
+    ],
+)
+async def test_a_sample_that_raises_or_has_no_end_keeps_examples_alone_from_passing(
+    task, text, said
+):
+    options = {"profile": "code", "journal": False, "critique": "never", "max_revisions": 0}
+    run = await refine(task, model=ScriptedModel([code(text)]), **options)
+    told = verdict(run, run.chosen)
+    assert said in told.sentence
+    assert run.verdict.passed == ("hold" in said)

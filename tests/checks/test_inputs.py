@@ -83,7 +83,6 @@ def test_inputs_in_a_row_change_different_arguments_of_the_longest_example():
         ("def moving_average(values, window): ...", "moving_average([3, 1, 2], 2)"),
         ("def initials(name): ...", "initials('hello world')"),
         ("def f(x: float, k=3): ...", "f(2.5)"),
-        ('def f(x):\n    """Do.\n\n    >>> f("PT1H")\n    60\n    """', "f('PT1H')"),
         ("def f(): ...", "f()"),
         ("def f(a, *, b): ...", "f(5, b=2)"),
         ("def g(n): ...\ndef _h(n): ...", "g(5)"),

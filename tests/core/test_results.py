@@ -169,10 +169,9 @@ HALF = "Write half(n: int) -> float."
         (HALF, "import numpyy\ndef half(n): return n / 2"),
         (HALF, "def half(n):\n    from numpyy import x\n    return n"),
         (HALF, "def half(n):\n    if n: z = 1\n    return z"),
-        (HALF, "def half(n): return n.halves"),
     ],
     ids=["an example is missed", "a name", "a module above", "a module",
-         "a name unbound at times", "whatever it is given"],
+         "a name unbound at times"],
 )  # fmt: skip
 async def test_that_a_text_is_broken_is_no_result(about, text):
     loop = await ran(text, about=about, limits=ONCE)

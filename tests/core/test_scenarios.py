@@ -481,9 +481,6 @@ class Suite:
         ends = {one.words: self._missed.get((one.words, text), whole) for one in tests}
         return {name: Result(passed=passed, shows="It is 1") for name, passed in ends.items()}
 
-    async def vacuous(self, tests: Any, text: str) -> frozenset[str]:
-        return frozenset()
-
 
 def begin(one: Scenario, stored: Sequence[Event] = ()) -> Refinement:
     """A run that goes on from what is stored, with the replies that are not paid for."""

@@ -189,9 +189,6 @@ class Suite:
     async def __call__(self, tests: Sequence[Point], text: str, task: Task) -> dict[str, Result]:
         return {one.words: Result(passed=self._passes(text), shows="It raises.") for one in tests}
 
-    async def vacuous(self, tests: Any, text: str) -> frozenset[str]:
-        return frozenset()
-
 
 def clock() -> Clock:
     """A clock that moves on by a millisecond each time it is read."""

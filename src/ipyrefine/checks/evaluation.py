@@ -16,7 +16,7 @@ from ipyrefine.checks.refusals import explain_paths, explain_refusal
 from ipyrefine.checks.undefined import NameReader
 from ipyrefine.core.model import Condition, Fault, Shape, Task, on_conditions
 from ipyrefine.core.sharing import shape_of
-from ipyrefine.core.stated import Example, stated_examples
+from ipyrefine.core.stated import Example, own_examples, read_examples, stated_examples
 from ipyrefine.core.syntax import (
     NO_VALUE,
     equal_values,
@@ -82,7 +82,8 @@ class Evaluation:
         sources = [self._text, *(f"{one.code}\n{one.raises or one.gives}" for one in examples)]
         self.computed = self._copies.may_compute(*sources)
         files = {**await self._copies.files(*sources), "candidate.py": self._text}
-        outcomes: list[Outcome] = [{"error": "was not run: no time was left"}] * len(examples)
+        late = "was not run: no time was left"
+        outcomes: list[Outcome] = [{"error": late, "absence": late}] * len(examples)
         time_left, start = self._seconds * max(1.0, len(examples) / _USUAL), 0
         while start < len(examples) and time_left > 0:
             result, events = await self._run(examples, start, time_left, files)
@@ -148,6 +149,7 @@ class Evaluation:
             # Where nothing is expected, an exception's message.
             shows=format_example(example, outcome) if wants else error,
             conditions=lack,
+            broken="error" in outcome,
             faults=() if held else (_fault(example, outcome),),
         )
 
@@ -199,17 +201,21 @@ class Examples(NameReader):
     async def _try(self, text: str, task: Task) -> Result:
         if task.is_foreign:
             return not_python(self.name, task)
-        examples = stated_examples(task)
-        if not examples:
+        examples, count = stated_examples(task), len(read_examples(task.text))
+        own = own_examples(python_part(text).code) if await self._copies.may_run() else ()
+        evaluation = Evaluation(text, seconds=self._seconds, copies=self._copies)
+        every = (*examples, *own)
+        results = await evaluation.results(every, required=True) if every else []
+        # Of its own examples those count that give something else.
+        given = [one for one in results[len(examples) :] if one.failed and not one.broken]
+        results = results[: len(examples)] + given
+        if not results:
             detail = "The task states no examples."
             return Result(name=self.name, shows=detail, basis="examples")
-        evaluation = Evaluation(text, seconds=self._seconds, copies=self._copies)
-        results = await evaluation.results(examples, required=True)
-        count = len(examples) - len(task.clarifications)
         # Results on first rows say nothing.
         stated, expected = (
             [one for one in some if not one.conditions]
-            for some in (results[:count], results[count:])
+            for some in (results[:count] + given, results[count : len(examples)])
         )
         ran = [*stated, *expected]
         # First those that are missed.
@@ -224,12 +230,13 @@ class Examples(NameReader):
             for noun, some in of_noun.items()
             if some
         }
-        lines += [_TALLY[noun].format(*tally) for noun, tally in tallies.items()]
+        told = [_TALLY[noun].format(*tally) for noun, tally in tallies.items()]
+        lines += [one.replace("stated ", "") for one in told] if given else told
         lines += [evaluation.protection_note]
         missed = [one for one in ran if not one.passed]
         absence = evaluation.absence if all(one.not_run for one in missed) else ""
         if partial := tuple(dict.fromkeys(c for one in results for c in one.conditions)):
-            some = f"{len(results) - len(ran)} of {len(examples)} examples"
+            some = f"{len(results) - len(ran)} of {len(results)} examples"
             lines.insert(-1 if missed else 0, not_tried(some, partial))
             absence = absence or ("" if missed else "\n".join(lines).rstrip())
         return Result(

@@ -7,7 +7,7 @@ from contextlib import suppress
 from itertools import product
 from typing import Any, NamedTuple
 
-from ipyrefine.core.stated import Example, fenced_python, read_examples
+from ipyrefine.core.stated import Example, fenced_python
 from ipyrefine.core.syntax import ERRORS, try_parse, try_parse_expression, unparse
 
 _SEEDS = 40  # calls that are varied
@@ -167,7 +167,6 @@ def own_calls(code: str, task_text: str) -> tuple[Example, ...]:
     if not public:
         return ()
     function = (named or public)[-1]
-    shown = filter(None, map(_read_call, read_examples(ast.get_docstring(function) or "")))
     parameters, words = _parameters(function.args)
     plain = [one.annotation if _is_plain(one.annotation) else None for one in parameters]
     likely = [
@@ -178,7 +177,7 @@ def own_calls(code: str, task_text: str) -> tuple[Example, ...]:
     types = ([one or ast.Name(kind) for one, kind in zip(plain, way, strict=True)] for way in ways)
     first, *others = (_Call(function.name, _values_of(one, 0), words) for one in types)
     quoted = _QUOTED.findall(task_text) if len(parameters) == 1 else []
-    return tuple(_as_examples([*shown, first, *(first.replace(0, one) for one in quoted), *others]))
+    return tuple(_as_examples([first, *(first.replace(0, one) for one in quoted), *others]))
 
 
 def _parameters(

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
+from ipyrefine.core.points import first_line
 from ipyrefine.kernel.folder import CLOSED, why_not
 from ipyrefine.kernel.redaction import redact
 
@@ -43,7 +44,7 @@ def explain_refusal(tried: Any, fault: str, *sources: str, offline: bool = True)
     if why := explain_paths(tried):
         return why
     if tried.get("refused"):
-        return f"Not run: the sandbox refused a system call. {fault}".partition("\n")[0]
+        return first_line(f"Not run: the sandbox refused a system call. {fault}")
     return ""
 
 

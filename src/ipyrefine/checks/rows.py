@@ -7,7 +7,7 @@ from ipyrefine.checks.evaluation import Evaluation
 from ipyrefine.checks.inputs import first_calls, natural_inputs, own_calls
 from ipyrefine.checks.undefined import OnCopies
 from ipyrefine.core.model import RESULTS, RowSource, Task, bare
-from ipyrefine.core.stated import Example, read_examples, stated_examples
+from ipyrefine.core.stated import Example, own_examples, read_examples, stated_examples
 from ipyrefine.core.syntax import (
     DEFINITION,
     has_steps,
@@ -19,6 +19,7 @@ from ipyrefine.kernel.variables import Copies
 
 _MOST = 12  # inputs; a run shows fewer, and prefers those on which drafts differ
 _LONG = 80  # characters of a call or a result; longer ones are not confirmed at a glance
+_LACKS = "FileNotFoundError ModuleNotFoundError"  # what an example needs and is not here
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}")
 
 
@@ -41,24 +42,29 @@ class Results(OnCopies):
             if tree and any(isinstance(one, DEFINITION | ast.Assign) for one in tree.body)
             else {}
         )
+        shown = [one.replace(gives="", kind="equals") for one in own_examples(code)]
         answered = task.clarifications and not read_examples(task.text)
         unknown = tree and not (has_steps(tree) or answered or "input" in inputs.values())
-        if unknown and await self._copies.may_run():  # nobody named such a call
-            inputs |= dict.fromkeys(own_calls(code, task.text), "own")
+        calls = [*shown, *(own_calls(code, task.text) if unknown else ())]
+        if calls and await self._copies.may_run():  # nobody named such a call
+            inputs = {**dict.fromkeys(calls, "own"), **inputs}
         if not inputs:
             return Result(name=self.name, counts=False, basis="none")
         evaluation = Evaluation(text, seconds=self._seconds, copies=self._copies)
         first, half = await evaluation.results((*inputs, *inputs)), len(inputs)
         found = [*filter(None, map(_row, inputs.values(), first, first[half:]))]
+        odd = (
+            _odd(one, f"{task.request} {_LACKS}", named=source != "own" or call in shown)
+            for one, (call, source) in zip(first, inputs.items(), strict=False)
+        )
         own = [one for one in found if one.source == "own" and not one.raises]
         rows = [one for one in found if one.source != "own"]
-        if not stated_examples(task) and all(one.raises for one in rows):
-            rows = []  # the text is broken: none says more
         rows += sorted(own, key=lambda one: one.gives == "None")[:1]
         return Result(
             name=self.name,
             counts=False,
             basis="none",
+            shows=next(filter(None, odd), ""),
             rows=tuple(rows),
             computed=evaluation.computed,
             conditions=tuple(dict.fromkeys(c for row in rows for c in row.conditions)),
@@ -75,6 +81,20 @@ class Results(OnCopies):
         inputs: dict[Example, RowSource] = dict.fromkeys(short, "input")
         calls = {one.call for one in found}
         return inputs | dict.fromkeys([one for one in named if one.call not in calls], "example")
+
+
+def _odd(one: Result, asked: str, *, named: bool) -> str:
+    """Return that an input has no end, or raises what the task does not name, in a sentence.
+
+    Of a call that nobody `named` only the first is told, and of none what its own line raises.
+    """
+    kind = one.raises
+    if one.not_run or one.conditions or not one.broken:
+        return ""
+    if not kind or kind == "RecursionError":
+        return f"`{one.call}` {'calls itself without end' if kind else one.shows}."
+    told = named and one.faults[0].line and kind not in asked
+    return f"`{one.call}` raises {kind}, which the task does not name." if told else ""
 
 
 def _row(source: RowSource, one: Result, again: Result) -> Result | None:

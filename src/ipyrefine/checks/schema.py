@@ -13,6 +13,7 @@ from ipyrefine.checks import Context
 from ipyrefine.checks.evaluation import shorten
 from ipyrefine.checks.functions import MAX_FINDINGS, flaw
 from ipyrefine.core.model import Task
+from ipyrefine.core.points import first_line
 from ipyrefine.core.table import Result
 from ipyrefine.errors import UsageError, did_you_mean
 from ipyrefine.sandbox.sandbox import describe_failure, load_program, run_python
@@ -163,7 +164,7 @@ def _adapter(schema: Any, name: str) -> TypeAdapter[Any]:
         adapter = TypeAdapter[Any](schema)
         adapter.json_schema()
     except PydanticUserError as error:
-        message = str(error).partition("\n")[0].rstrip(".")
+        message = first_line(str(error)).rstrip(".")
         raise UsageError(
             f"The check {name!r} has a type without a JSON schema: {message}."
         ) from None

@@ -18,7 +18,6 @@ from ipyrefine.core.results import claims
 from ipyrefine.core.stated import as_example
 from ipyrefine.core.syntax import parse, tree_of, try_parse, unparse
 from ipyrefine.core.table import Point, Result
-from ipyrefine.core.testing import needed
 from ipyrefine.errors import CheckNotRun
 from ipyrefine.kernel.magics import python_part
 from ipyrefine.sandbox.sandbox import Event, ProcessResult, describe_failure
@@ -74,19 +73,6 @@ class Suite(OnCopies):
                 shown = {"shows": results[name].shows, "faults": results[name].faults}
                 missed[name] = wrong[0].on_input(passed=False, **shown)
         return results | missed
-
-    async def vacuous(self, tests: Sequence[Point], text: str) -> frozenset[str]:
-        """Return the names of tests that pass on a text, and on one that does nothing as well.
-
-        One that an empty function passes and the text fails does say something: that None is right.
-        """
-        code = python_part(text).code
-        tree = try_parse(code)
-        left = list(tests) if tree else []
-        for source in (_emptied(tree), code) if tree else ():
-            results = await self._results(left, source)
-            left = [one for one in left if results[one.words].passed]
-        return frozenset(one.words for one in left)
 
     async def _results(self, tests: Sequence[Point], code: str, task: str = "") -> _Results:
         left, results, apart = list(tests), _Results(), set[str]()
@@ -233,13 +219,3 @@ class _OwnImports(ast.NodeTransformer):
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.stmt:
         return ast.Pass() if {one.asname or one.name for one in node.names} <= self._own else node
-
-
-def _emptied(tree: ast.Module) -> str:
-    """Return a module that does nothing: its definitions, empty, and what they need to be read."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            node.body = [ast.Pass()]
-    kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom
-    kept = [one for one in tree.body if isinstance(one, kinds)]
-    return unparse(ast.Module(needed(kept, tree.body), []))

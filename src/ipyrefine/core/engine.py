@@ -538,9 +538,6 @@ class Refinement:
         if self.suite is not None:
             found = await self.suite(tests, text.text, self.state.task)
         results = {one.id: found.get(one.words, Result()) for one in tests}
-        for one in tests:
-            if one.vacuous and results[one.id].passed:
-                results[one.id] = results[one.id].replace(counts=False)
         return events.TestsRun(iteration=text.number, results=results)
 
     async def _run_check(self, check: Check, iteration: Iteration) -> Event:
@@ -710,12 +707,9 @@ class Refinement:
     ) -> tuple[Point, ...]:
         tried, words = [one for one in tests if not one.dropped], self._source()
         results = await suite(tried, base.text, self.state.task) if tried else {}
-        passing = [one for one in tried if results[one.words].passed]
-        vacuous = await suite.vacuous(passing, base.text) if passing else ()
 
         def weighed(test: Point) -> Point:
-            blocking = bool(test.quote) and rests_on(words, test.quote)
-            test = test.replace(blocking=blocking, vacuous=test.words in vacuous)
+            test = test.replace(blocking=bool(test.quote) and rests_on(words, test.quote))
             result = results.get(test.words)
             if result is None or not result.broken:
                 return test

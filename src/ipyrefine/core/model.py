@@ -590,6 +590,8 @@ Why = Literal[
     # text for not ready; a check or a critic's test could not run.
     "disputed", "not_ready", "not_run", "not_tried",
     "checks_passed", "nothing_found", "tests_pass",
+    # A sample has no end, or raises what the task does not name, and nobody read the text.
+    "raised",
     # Nobody checked what the code gives; no critic was asked, or only a weak one is there; its
     # reply could not be read; or the text is left to the user.
     "only_ran", "no_critic", "weak_critic", "unreadable", "plain",

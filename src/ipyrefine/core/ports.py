@@ -116,9 +116,6 @@ class Suite(Protocol):
     async def __call__(self, tests: Sequence[Point], text: str, task: Task) -> dict[str, Result]:
         """Run the tests on a text, and return what each shows, by their names."""
 
-    async def vacuous(self, tests: Sequence[Point], text: str) -> frozenset[str]:
-        """Return the names of those that a text passes, and one that does nothing as well."""
-
 
 # Takes every event, and the run with it applied, after it took effect; the loop waits for it.
 Consumer = Callable[[Event, Run], Awaitable[None] | None]

@@ -7,7 +7,7 @@ rests on the stored ones.
 from collections.abc import Sequence
 
 from ipyrefine.core.decisions import Override
-from ipyrefine.core.model import Basis, Outcome, Verdict, Why
+from ipyrefine.core.model import RESULTS, Basis, Outcome, Verdict, Why
 from ipyrefine.core.points import (
     Column,
     ask_alone,
@@ -150,6 +150,8 @@ def _passed(run: Run, text: Iteration) -> Verdict:
         enough = text.evaluation is None and basis in OWN
     else:
         enough = state in ("read", "tested") or (basis != "none" and not wanted)
+    odd = next((one.shows for one in text.evidence if one.name == RESULTS), "")
+    enough = enough and not (odd and basis == "examples" and state in ("none", "plain"))
     if enough and basis != "none":
         return _decided(_PASS, basis, "checks_passed")
     if enough and state == "tested":
@@ -163,6 +165,8 @@ def _passed(run: Run, text: Iteration) -> Verdict:
     why: Why = "no_critic"
     if unread:
         why = "unreadable"
+    elif odd:
+        why = "raised"
     elif only_ran:
         why = "only_ran"
     elif run.limits.critique != "never" and judge:
@@ -170,7 +174,7 @@ def _passed(run: Run, text: Iteration) -> Verdict:
             why = "plain"
         elif not wanted:
             why = "weak_critic"
-    return _decided(_NOT_JUDGED, "run" if only_ran else "none", why, line=unread)
+    return _decided(_NOT_JUDGED, "run" if only_ran else "none", why, line=unread or odd)
 
 
 def _decided(outcome: Outcome, basis: Basis, why: Why, point: str = "", line: str = "") -> Verdict:

@@ -224,7 +224,7 @@ def _by_critic(run: Run, iteration: Iteration) -> list[Result]:
     for test, result in run.cells(iteration):
         if not is_critics(test) or test.dropped:
             continue
-        if result.passed and result.counts:
+        if result.passed:
             held.append(claims(test))
         elif result.gives:
             missed.append(result.on_input(source="critic"))

@@ -80,6 +80,11 @@ def read_examples(task_text: str) -> tuple[Example, ...]:
     return tuple(examples)
 
 
+def own_examples(code: str) -> tuple[Example, ...]:
+    """Return the doctests that code brings along."""
+    return tuple(one for one in read_examples(code) if one.kind == "doctest")
+
+
 def fenced_python(text: str) -> Iterator[ast.Module]:
     """Yield the syntax tree of each fenced block of a text that is valid Python."""
     return filter(None, (_parse("\n".join(lines)) for fenced, lines in _sections(text) if fenced))

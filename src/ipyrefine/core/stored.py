@@ -11,7 +11,7 @@ from typing import Any
 from ipyrefine.core.events import EVENT, Event
 from ipyrefine.core.run import Run
 
-VERSION = 17
+VERSION = 18
 OLDEST = 14  # that is converted
 # By the names of fields, what their values are called now.
 _RENAMED = {
@@ -19,7 +19,13 @@ _RENAMED = {
     "why": {"not_read": "no_critic"},
     "source": {"drafts": "input"},
 }
-_GONE = ("candidates", "candidate", "overruled", "unit")  # one of several drafts was a candidate
+_GONE = (
+    "candidates",
+    "candidate",
+    "overruled",
+    "unit",
+    "vacuous",
+)  # one of several drafts was a candidate
 
 
 class OtherVersion(ValueError):

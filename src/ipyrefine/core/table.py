@@ -64,7 +64,6 @@ class Point(Sparse):
     code: str = Field(default="", max_length=MAX_CODE)  # of a test, with what it needs before it
     # The module that it is run in, where that has more than `code`; else empty.
     module: str = Field(default="", max_length=MAX_CODE)
-    vacuous: bool = False  # whether a text that does nothing passes the test, too
     text: Count = 0  # the number of the text that a test was written for
     contests: tuple[str, ...] = ()  # the reasons for which revisers said that it is wrong
     upheld: bool | None = None  # whether the critic stands by it; None before it said so
@@ -130,8 +129,8 @@ class Result(Sparse, Called):
     says: Outcome | None = None  # the verdict that a function of the user's gave
     conditions: tuple[Condition, ...] = ()
     computed: bool = False  # whether code that got copies of variables, or read files, gave it
-    # False: it decides nothing, as a text that does nothing passes the test, too, as evidence
-    # settles what a remark says, or as failing the check keeps no text from passing.
+    # False: it decides nothing, as evidence settles what a remark says, or as failing the check
+    # keeps no text from passing.
     counts: bool = True
     again: bool = False  # whether it is missed once more, after an earlier text had mended it
     broken: bool = False  # whether a test could not be tried because of its own lines

@@ -158,14 +158,13 @@ def _function(tree: ast.Module) -> FUNCTION | None:
 def suite_evidence(points: Mapping[str, Point], results: Mapping[str, Result]) -> Result | None:
     """Return what a text shows of a critic's tests, together; None where it was tried on none.
 
-    It fails where a test fails that counts. It says nothing where none of those could be tried. A
-    pass that an empty text shares does not count.
+    It fails where a test fails that counts. It says nothing where none of those could be tried.
     """
     found = [Cell(points[id_], one) for id_, one in results.items() if is_critics(points[id_])]
     found = [one for one in found if not one.point.dropped]
     if not found:
         return None
-    tried = [p for p in found if p.result.passed is not None and p.result.counts and p.point.counts]
+    tried = [p for p in found if p.result.passed is not None and p.point.counts]
     failing = [one for one in tried if not one.result.passed]
     held = len(tried) - len(failing)
     lines = [f"{test.words} (“{test.quote}”): {one.shows}" for test, one in failing]

@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from ipyrefine.core.model import MAX_OUTPUT, Held
+from ipyrefine.core.points import first_line
 from ipyrefine.kernel.redaction import is_secret_name, redact, tidy
 from ipyrefine.sandbox.programs import reading
 from ipyrefine.sandbox.sandbox import Event, field_of
@@ -64,7 +65,7 @@ def raised_words(error: BaseException | None) -> str:
     """Return an exception in words, without calling code of its own; empty for none."""
     args = () if error is None else vars(BaseException)["args"].__get__(error)
     plain = args[0] if args and type(args[0]) is str else ""
-    words = redact(plain.strip().partition("\n")[0][:_MESSAGE])
+    words = redact(first_line(plain)[:_MESSAGE])
     if isinstance(error, KeyError):
         words = repr(words)
     return f"{raised_type(error)}: {words}" if plain else raised_type(error)

@@ -438,7 +438,6 @@ _NONE = Label("·", "not tried", "quiet")
 _ASKS = Label("?", "to check", "warn")
 _BLANK = Label("?", "to fill in", "quiet")
 _UNTRIED = Label("?", "could not be tried", "quiet")
-_VACUOUS = Label("·", "holds for an empty text, too", "quiet")
 _GIVEN = {  # of a result: whether a text gives it, and whether it is the one that is expected
     (True, False): Label("·", "gives the same", "quiet"),
     (False, False): Label("≠", "gives something else", "warn"),
@@ -619,7 +618,7 @@ def point_line(run: Run, text: Iteration, point: Point) -> Line:
         untried = result.shows * (result.passed is None) if tried else "It came after this text."
         if point.dropped:
             untried = point.reason or _DROPPED[point.dropped]
-        notes = [quote, untried, _VACUOUS.word * (not result.counts)]
+        notes = [quote, untried]
         dismiss = "Doesn't follow" if point.blocking else "Dismiss"
     else:
         # The words of an error, or of what became of data, stand there once it is mended, too.
@@ -679,7 +678,7 @@ def _mark(text: Iteration, point: Point) -> Label:
     if result.passed is None:
         return _UNTRIED
     if result.passed:
-        return _HOLDS if result.counts else _VACUOUS
+        return _HOLDS
     cell = Cell(point, result)
     if cell.asks or point.disputed or (is_critics(point) and not point.counts):
         return _ASKS

@@ -97,6 +97,7 @@ SOURCES: dict[Basis, str] = {
 }
 _WHY = {
     "only_ran": "Runs; nobody checked what it gives.",
+    "raised": "{line}",
     "no_critic": "Nobody was asked to read it.",
     "weak_critic": "This model was measured too weak to criticise.",
     "disputed": "Yours to decide: critic and writer disagree about a claim. {said}",
@@ -195,6 +196,7 @@ def _look(run: Run, text: Iteration, verdict: Verdict) -> Words:
             sentence = "Nothing has been written or deleted yet."
         elif any(one.outputs for one in text.evidence) and not ran_on and not effects:
             sentence = "No row lost, no value missing, no file touched."
+        sentence = line if verdict.why == "raised" else sentence
         return Words(label, _join(sentence, ran_on and f"and it ran {ran_on}"))
     if run.task.form == "prose":
         return Words(_NOT_RUN, "This is text, not code: there is nothing to run.")
@@ -257,7 +259,7 @@ def _reason(run: Run, text: Iteration, verdict: Verdict) -> str:
             return f"The same text as {run.mention(earlier.number)}." if earlier else ""
         case "nothing_found":
             held = (text.results.get(one.id) for one in run.tests)
-            if tests := sum(bool(one and one.passed and one.counts) for one in held):
+            if tests := sum(bool(one and one.passed) for one in held):
                 return f"{name} wrote {count(tests, 'test')}, all pass; none confirmed."
         case "said" if not line:
             return f"Your evaluator says {OUTCOMES[verdict.outcome].word}."

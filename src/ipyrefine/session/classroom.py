@@ -20,6 +20,7 @@ from urllib.parse import unquote
 from ipyrefine.core.actions import decision_words
 from ipyrefine.core.coach import predictions
 from ipyrefine.core.model import bare
+from ipyrefine.core.points import first_line
 from ipyrefine.errors import UsageError
 from ipyrefine.kernel.folder import look
 from ipyrefine.kernel.redaction import has_known_form
@@ -183,7 +184,7 @@ def _run(stored: record.Stored, path: Path) -> Row:
     ]
     return {
         "cell": str(stored.cell),
-        "task": run.setup.subject.partition("\n")[0],
+        "task": first_line(run.setup.subject),
         "verdict": say.verdict(run, run.chosen).label.word,
         "basis": run.verdict.basis if run.verdict else "",
         "decisions": "; ".join(did for did, _ in said),
