@@ -26,7 +26,7 @@ from ipyrefine.agents import ask
 from ipyrefine.checks.evaluation import Examples
 from ipyrefine.checks.suite import Suite
 from ipyrefine.core.effects import has_to_be_wanted, sentence
-from ipyrefine.core.model import Record
+from ipyrefine.core.model import Record, one_line
 from ipyrefine.core.points import first_line
 from ipyrefine.core.run import Run
 from ipyrefine.core.same import is_same
@@ -452,5 +452,5 @@ def _difference(one: tuple[str, Any] | None, other: tuple[str, Any] | None) -> s
 
 
 def _short(text: str) -> str:
-    text = " ".join(text.split())
+    text = one_line(text)
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 2]} …"

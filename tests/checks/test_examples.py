@@ -232,7 +232,6 @@ def documented(result, example):
         (documented("len(words[0])", "widest(['ab', 'abcd'])"), "expected 4, got 2\n0 of 1 exam"),
         (documented("max(map(len, words))", "widest(['ab', 'abcd'])"), "states no examples"),
         (documented("len(open(words))", "widest('no.txt')"), "states no examples"),
-        (documented("4", "widest(read())"), "states no examples"),
     ],
 )
 async def test_a_text_is_held_to_its_own_examples_and_one_that_cannot_run_is_not_tried(text, said):
@@ -255,7 +254,6 @@ HALVES = "def f(n):\n    while n != 1:\n        n /= 2\n    return 3"
         ),
         ("f([1, 0]) == 1", FREE.format("seats[n]"), "raises IndexError, which the task"),
         ("f(8) == 3", HALVES, "gave no answer within"),
-        ("f([1, 0]) == 1", FREE.format("[*seats, 0][n]"), "1 of 1 examples hold"),
         ("f([1, 0]) == 1, else an IndexError", FREE.format("seats[n]"), "1 of 1 examples hold"),
     ],
 )
@@ -267,3 +265,9 @@ async def test_a_sample_that_raises_or_has_no_end_keeps_examples_alone_from_pass
     told = verdict(run, run.chosen)
     assert said in told.sentence
     assert run.verdict.passed == ("hold" in said)
+
+
+async def test_a_reason_to_keep_the_text_ends_the_run_and_reaches_the_person():
+    model = ScriptedModel([code("def f(x): return x"), "f1: KEEP: the fault is in cell 3."])
+    run = await refine("f(1) == 2", model=model, profile="code", journal=False)
+    assert run.message == "The writer changes nothing: the fault is in cell 3."

@@ -54,6 +54,10 @@ LIMITS = Limits(max_revisions=2, min_findings=1)
 ENDED_AS = {"draft": ""} | dict.fromkeys(("judge", "critique", "revise"), "Hello")
 
 
+def passed(loop: Refinement) -> bool:
+    return (loop.state.text, loop.state.stop_reason) == ("Hello there", StopReason.PASSED)
+
+
 class Looks:
     """A check that leaves the verdict to the judge, and raises an error at one of its calls."""
 
@@ -266,7 +270,7 @@ async def test_a_model_that_fails_at_any_stage_ends_the_run_and_running_again_go
         assert loop.state.text == kept, stage
         again = await end(loop, ended.journal)
         assert loop.error is None
-        assert (loop.state.text, loop.state.stop_reason) == ("Hello there", StopReason.PASSED)
+        assert passed(loop)
         every = ended.shown + again.shown
         assert sum(calls(every).values()) == sum(map(len, REPLIES.values())) + 1, stage
 
@@ -288,7 +292,7 @@ async def test_a_check_that_breaks_ends_the_run_and_running_again_goes_on(
     assert_failed(ended, kind, sentence)
     assert (len(loop.state.iterations), loop.state.text) == (texts, "Hello")
     await end(loop, ended.journal)
-    assert (loop.state.text, loop.state.stop_reason) == ("Hello there", StopReason.PASSED)
+    assert passed(loop)
 
 
 async def test_a_check_that_breaks_takes_the_others_with_it():
@@ -350,7 +354,7 @@ async def test_a_journal_that_fails_at_any_event_ends_the_run_and_loses_nothing(
         await end(loop, journal)
         assert journal.waiting == []
         assert replay(journal.stored) == loop.state
-        assert (loop.state.text, loop.state.stop_reason) == ("Hello there", StopReason.PASSED)
+        assert passed(loop)
         assert calls(journal.stored) == {stage: len(items) for stage, items in REPLIES.items()}
 
 

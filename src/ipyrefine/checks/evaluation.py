@@ -14,7 +14,7 @@ from ipyrefine.checks.functions import not_python
 from ipyrefine.checks.outputs import read_fault
 from ipyrefine.checks.refusals import explain_paths, explain_refusal
 from ipyrefine.checks.undefined import NameReader
-from ipyrefine.core.model import Condition, Fault, Shape, Task, on_conditions
+from ipyrefine.core.model import Condition, Fault, Shape, Task, on_conditions, one_line
 from ipyrefine.core.sharing import shape_of
 from ipyrefine.core.stated import Example, own_examples, read_examples, stated_examples
 from ipyrefine.core.syntax import (
@@ -82,8 +82,8 @@ class Evaluation:
         sources = [self._text, *(f"{one.code}\n{one.raises or one.gives}" for one in examples)]
         self.computed = self._copies.may_compute(*sources)
         files = {**await self._copies.files(*sources), "candidate.py": self._text}
-        late = "was not run: no time was left"
-        outcomes: list[Outcome] = [{"error": late, "absence": late}] * len(examples)
+        late: Outcome = {"error": "was not run: no time was left", "absence": "no time was left"}
+        outcomes = [late] * len(examples)
         time_left, start = self._seconds * max(1.0, len(examples) / _USUAL), 0
         while start < len(examples) and time_left > 0:
             result, events = await self._run(examples, start, time_left, files)
@@ -210,8 +210,7 @@ class Examples(NameReader):
         given = [one for one in results[len(examples) :] if one.failed and not one.broken]
         results = results[: len(examples)] + given
         if not results:
-            detail = "The task states no examples."
-            return Result(name=self.name, shows=detail, basis="examples")
+            return Result(name=self.name, shows="The task states no examples.", basis="examples")
         # Results on first rows say nothing.
         stated, expected = (
             [one for one in some if not one.conditions]
@@ -341,7 +340,7 @@ def _format_error(outcome: Outcome) -> str:
 
 def shorten(text: str, width: int = _WIDTH) -> str:
     """Return a text in one line, cut to a width, without addresses in memory."""
-    flat = _ADDRESS.sub("", " ".join(text.split()))
+    flat = _ADDRESS.sub("", one_line(text))
     return flat if len(flat) <= width else flat[: width - 1] + "…"
 
 

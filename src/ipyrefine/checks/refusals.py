@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
+from ipyrefine.core.model import one_line
 from ipyrefine.core.points import first_line
 from ipyrefine.kernel.folder import CLOSED, why_not
 from ipyrefine.kernel.redaction import redact
@@ -57,7 +58,7 @@ def explain_paths(tried: Any) -> str:
         for path in paths if isinstance(paths, list) else ():
             with suppress(ValueError, OSError, TypeError):  # the code tampered with the report
                 if why := why_not(path, closed=kind == "closed"):
-                    return f"Not run: it uses {redact(' '.join(why.split()))}."
+                    return f"Not run: it uses {redact(one_line(why))}."
     for path in tried.get("large", ()):
         return f"Not run: it writes to {_name(str(path))}, which is too large to be copied."
     if tried.get("opened"):
@@ -70,4 +71,4 @@ def _unreached(use: str) -> str:
 
 
 def _name(text: str) -> str:
-    return redact(" ".join(text.split())[:_LONGEST])
+    return redact(one_line(text)[:_LONGEST])

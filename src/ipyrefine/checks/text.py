@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Self
 
 from ipyrefine.checks import Context
-from ipyrefine.core.model import Task
+from ipyrefine.core.model import Task, one_line
 from ipyrefine.core.model import count as plural
 from ipyrefine.core.prompts import INVISIBLE
 from ipyrefine.core.table import Result
@@ -104,7 +104,7 @@ class Length:
 
     def __init__(self, bounds: str) -> None:
         self.name = f"length:{bounds}"
-        match = _LENGTH.fullmatch(" ".join(bounds.lower().split()))
+        match = _LENGTH.fullmatch(one_line(bounds.lower()))
         if not match:
             raise UsageError(
                 f'The check {self.name!r} needs bounds like "length:<=120 words" or '

@@ -17,7 +17,7 @@ from pydantic import (
 
 from ipyrefine.core import rank, readers
 from ipyrefine.core.fences import Fence, find_objects, read_fences
-from ipyrefine.core.model import refused
+from ipyrefine.core.model import one_line, refused
 from ipyrefine.core.points import (
     as_shown,
     bare_no,
@@ -48,7 +48,7 @@ _TEST = re.compile(r"^[ \t]*(?:async )?def test_", re.MULTILINE)
 _ITEM = re.compile(r"^[ \t]*(?:[-*]|\d+\.)[ \t]+", re.MULTILINE)  # the mark of a list's item
 _BELOW = re.compile(r"\n\s*\n(?=\S)")  # a paragraph that is none of its own
 
-_OneLine = AfterValidator(lambda words: " ".join(words.split()))
+_OneLine = AfterValidator(one_line)
 _Line = Annotated[str, _OneLine]
 _Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1), _OneLine]
 
@@ -115,7 +115,7 @@ def read_critique(reply: str, text: str, *, in_words: bool = False) -> Critique:
     prose = _without(rest, [(start, end) for start, end, _ in found])
     if in_words and prose.strip() and not found and not _MORE.search(prose):
         items = [_BELOW.split(one)[0] for one in _ITEM.split(rest)[1:]] or [rest]
-        points = (Point(words=" ".join(one.split())) for one in items[: MAX_POINTS + 1])
+        points = (Point(words=one_line(one)) for one in items[: MAX_POINTS + 1])
         return Critique(remarks=tuple(points), reading=Reading(ready=False))
     objects = [(rest[start:end], one) for start, end, one in found if one.keys() & {*_NEEDED}]
     if not objects or not rest.rstrip("`~ \t\n").endswith("}"):
@@ -173,7 +173,7 @@ def _ids(said: list[str]) -> tuple[str, ...]:
 def _question(said: _Question | str) -> Point:
     said = said if isinstance(said, _Question) else _Question(question=said)
     # A number, null or list of the JSON is shown as Python writes it.
-    words = (" ".join(one.split()) if isinstance(one, str) else repr(one) for one in said.options)
+    words = (one_line(one) if isinstance(one, str) else repr(one) for one in said.options)
     options = tuple(filter(None, words))[:_MOST_OPTIONS]
     call = try_parse_expression(said.call)
     differs = call and not isinstance(call, ast.Constant) and len(results_among(options)) > 1

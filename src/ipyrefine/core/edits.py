@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ipyrefine.core.alignment import compare
+from ipyrefine.core.model import one_line
 from ipyrefine.errors import UsageError
 
 _BEFORE, _AFTER, _QUOTED = 3, 8, 2_500  # lines around the nearest one; characters in all
@@ -192,7 +193,7 @@ def _sections(text: str) -> dict[str, list[str]]:
     for title, part in parts:
         if words := _words(part):
             first = " ".join(part.split(None, _NAME_WORDS)[:_NAME_WORDS])
-            found[" ".join(title.split()).strip("*#: ") or f"{first} …"] = words
+            found[one_line(title).strip("*#: ") or f"{first} …"] = words
     return found
 
 

@@ -74,6 +74,10 @@ class _Answered(Exception):
     """In place of a critique or a revision, a model answered what the user asks of their text."""
 
 
+class _Kept(Exception):
+    """In place of a revision, a writer says why the text is to stay as it is."""
+
+
 class Refinement:
     """A refinement of one task; ``await refinement.run()`` takes it to its next stop.
 
@@ -395,6 +399,9 @@ class Refinement:
                     asked = {"iteration": 0, "question": self.state.task.text}
                     await self.emit(events.ExplanationReady(**asked, answer=str(said), ends=True))
                     await self._reconsider()  # what was asked for blocks the text no more
+                except _Kept as said:
+                    step = Stop(StopReason.UNJUDGED, f"The writer changes nothing: {said}")
+                    break
         except OutOfBudget as error:
             step = error.stop
         await self.emit(events.Stopped(reason=step.reason, message=step.message))
@@ -481,7 +488,13 @@ class Refinement:
         await self.emit(events.DraftReady(**dict(call.value)))
 
     async def _write(
-        self, request: Request, number: int, *, base: str = "", wishes: str = ""
+        self,
+        request: Request,
+        number: int,
+        *,
+        base: str = "",
+        wishes: str = "",
+        findings: Collection[str] = (),
     ) -> ModelCall[WrittenText]:
         """Make the call for a text, and return it with what was read."""
         task, form, earlier = self.state.task, request.form, count()
@@ -495,7 +508,14 @@ class Refinement:
             if stage is Stage.REVISE:  # of prose a revision stands between the same tags
                 self._take_answer(reply, "answer" if task.form == "prose" else "")
             last = next(earlier) > 0
-            written: WrittenText = FORMS[form].read(reply.text, asked._replace(cut=cut, last=last))
+            whole = asked._replace(cut=cut, last=last)
+            try:
+                written: WrittenText = FORMS[form].read(reply.text, whole)
+            except ReplyError:
+                notes, kept = read_notes(reply.text, findings)
+                if kept:  # and no new text: the person is told why
+                    raise _Kept(notes[kept[0]]) from None
+                raise
             restored = written.text
             if secrets:
                 restored = secrets.restore(restored, written.form or task.form)
@@ -736,7 +756,8 @@ class Refinement:
         wishes = " ".join(f"{one.words} {one.point.fix}" for one in said)
         part = self.selection is not None and request.form != "edits"
         text = "" if sampled or part else base.text  # of a part, nothing needs to be there
-        call = await self._write(request, number, base=text, wishes=wishes)
+        ids = [one.id for one in acting_on]
+        call = await self._write(request, number, base=text, wishes=wishes, findings=ids)
         if (revision := call.value) is None:
             await warn(self, f"{name.capitalize()} has no new text: {call.advice}.")
             revision = WrittenText(text=base.text)
@@ -745,7 +766,7 @@ class Refinement:
             await warn(self, f"{left_out} did not fit the text and were left out.")
         elif is_cosmetic(base.text, revision.text, run.task.form):
             await warn(self, f"{name.capitalize()} changes spacing and punctuation only.")
-        asked = [one.id for one in acting_on] + [one.id for one in left_open(run, base)]
+        asked = ids + [one.id for one in left_open(run, base)]
         changes, contested = read_notes(revision.thoughts, asked)
         silent = [one.id for one in acting_on if one.id not in changes]
         if silent and call.value and self._requests.adds_to(Stage.REVISE):
@@ -757,7 +778,7 @@ class Refinement:
             thoughts=revision.thoughts,
             changes=changes,
             contested=contested,
-            acted_on=tuple(one.id for one in acting_on) if call.value else (),
+            acted_on=tuple(ids) if call.value else (),
             sampled=sampled,
             failure="" if call.value else call.failure,
         )

@@ -91,6 +91,11 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def one_line(text: str) -> str:
+    """Return a text in one line, with single spaces."""
+    return " ".join(text.split())
+
+
 def _storable(value: Any) -> Any:
     """Return a field's value with each lone surrogate replaced, in texts at any place of it."""
     if type(value) is str:
@@ -553,7 +558,7 @@ class FirstRows(Record):
     of: Count
 
     def __str__(self) -> str:
-        name = " ".join(self.name.split())[:MAX_CELL]  # a file may hold any
+        name = one_line(self.name)[:MAX_CELL]  # a file may hold any
         return f"the first {self.rows:,} of {self.of:,} rows of {name}"
 
 

@@ -25,7 +25,7 @@ from ipyrefine.core.alignment import unified_diff
 from ipyrefine.core.effects import has_to_be_wanted, sentence
 from ipyrefine.core.evaluations import Scored, read_scales
 from ipyrefine.core.forms import FORMS
-from ipyrefine.core.model import Form, Material, Record, Stage, Task
+from ipyrefine.core.model import Form, Material, Record, Stage, Task, one_line
 from ipyrefine.core.points import (
     SCOPE,
     dismissed,
@@ -202,7 +202,7 @@ def _neutralise(text: str) -> str:
 
 def _line(text: str) -> str:
     """Return a model's words as one line, so that they cannot pass for a part of the prompt."""
-    return _neutralise(" ".join(text.split()))
+    return _neutralise(one_line(text))
 
 
 # What prompts are filled with
@@ -715,7 +715,7 @@ class Requests:
         head = "\n\nChecklist; a finished text answers each of these with yes:"
         content = fill(
             prompt if "{task}" in prompt or own else f"{prompt}\n\nTask: {{task}}",
-            kind=" ".join(fill(_FORMS[task.form]["kind"], language=task.language_name).split()),
+            kind=one_line(fill(_FORMS[task.form]["kind"], language=task.language_name)),
             task=_whole_request(task, lambda text: fence(text, self.nonce)),
             criteria=_criteria(task),
             checklist=head + items if items else "",

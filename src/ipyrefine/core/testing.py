@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
+from ipyrefine.core.model import one_line
 from ipyrefine.core.syntax import (
     ERRORS,
     FUNCTION,
@@ -76,7 +77,7 @@ def _broken(name: str, source: str, reason: str) -> Point:
 
 def _quote(test: FUNCTION) -> str:
     """Return the words behind a test: its docstring."""
-    parts = (" ".join(part.split()) for part in _PARTS.split(ast.get_docstring(test) or ""))
+    parts = (one_line(part) for part in _PARTS.split(ast.get_docstring(test) or ""))
     quote = " / ".join(filter(None, parts))
     whole = re.fullmatch(r'"([^"]+)"', quote)
     return whole[1] if whole else quote

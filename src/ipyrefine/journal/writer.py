@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ipyrefine.core.events import Event, Stopped, TextDelta
+from ipyrefine.core.points import first_line
 from ipyrefine.core.run import Run
 from ipyrefine.core.stored import VERSION
 from ipyrefine.errors import JournalError, UsageError
@@ -311,7 +312,7 @@ class Recorder:
 
     def _insert_run(self, connection: sqlite3.Connection, run: Run) -> int:
         task, origin = run.setup.subject, self._origin
-        title = task.partition("\n")[0].strip()
+        title = first_line(task)
         words = re.findall(r"\w+", title.lower())[:_NAME_WORDS]
         name = "-".join(words)[:_NAME_CHARACTERS].rstrip("-")
         name = name if _NAME.fullmatch(name) else f"run-{name}".rstrip("-")

@@ -18,7 +18,7 @@ from time import monotonic
 from types import ModuleType
 from typing import IO, Any
 
-from ipyrefine.core.model import Amount, Count, Record
+from ipyrefine.core.model import Amount, Count, Record, one_line
 from ipyrefine.kernel.describe import class_name, is_array, is_frame, is_named
 from ipyrefine.kernel.redaction import has_known_form, is_environment, is_secret, is_secret_name
 from ipyrefine.sandbox.programs.reading import mro
@@ -213,7 +213,7 @@ def _pickle(value: Any, output: Output, here: Collection[str], *, exact: bool) -
     except MemoryError:
         raise _TooMuch(TOO_LARGE) from None
     except Exception as error:  # whatever cannot be pickled raises
-        words = (" ".join(str(error).split()) or type(error).__name__)[:200].rstrip(".")
+        words = (one_line(str(error)) or type(error).__name__)[:200].rstrip(".")
         raise NoCopy(f"it cannot be copied ({words})") from None
     return pickler
 

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 from weakref import WeakSet
 
 from ipyrefine.core.model import FirstRows, Material
+from ipyrefine.core.points import first_line
 from ipyrefine.core.scopes import names_needed
 from ipyrefine.core.syntax import try_parse
 from ipyrefine.errors import UsageError, did_you_mean
@@ -339,7 +340,7 @@ class Variables:
         texts = {name: describe(name, value, values=True) for name, value in self.named.items()}
         for name, value in self.found.items():
             text = describe(name, value, values=values)
-            texts[name] = text if len(text) <= room else text.partition("\n")[0]
+            texts[name] = text if len(text) <= room else first_line(text)
             room -= len(texts[name])
         return texts
 

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ipyrefine.core.actions import Fields
+from ipyrefine.core.model import one_line
 from ipyrefine.core.ports import Message, Reply, Request
 from ipyrefine.errors import (
     AccessDenied,
@@ -119,7 +120,7 @@ class Setup(Host):
         if action != "setup":
             return ""
         step = str(fields.get("step", ""))
-        url, self.model = (" ".join(str(fields.get(name, "")).split()) for name in ("url", "model"))
+        url, self.model = (one_line(str(fields.get(name, ""))) for name in ("url", "model"))
         self.url, self._key = url.rstrip("/") or _OPENAI, Key(str(fields.get("key", "")))
         if self._work:
             self._work.cancel()
@@ -251,7 +252,7 @@ class Setup(Host):
         words = ""
         async for item in server.stream(Request(messages=(question,), max_tokens=64)):
             if isinstance(item, Reply):
-                words = " ".join(item.text.split())
+                words = one_line(item.text)
         if len(self._key()) >= LEAST_SECRET:
             words = words.replace(self._key(), "…")
         said = f"“{words[:_WORDS]}”" if words else "without words"

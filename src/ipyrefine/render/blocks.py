@@ -11,7 +11,7 @@ from ipyrefine.core.coach import open_puzzle, predictions, unmet
 from ipyrefine.core.decisions import Accept, Expect, Retract
 from ipyrefine.core.effects import sentence
 from ipyrefine.core.model import Called, Figure, Form, StopReason, bare
-from ipyrefine.core.points import follows, is_bare_no, left_open, lost_sections
+from ipyrefine.core.points import first_line, follows, is_bare_no, left_open, lost_sections
 from ipyrefine.core.readers import has_evaluator, state_of
 from ipyrefine.core.results import (
     Key,
@@ -716,7 +716,7 @@ def texts(
         is_told = is_told or bool(
             text.evaluation or [one for one in feedback_ if one.lead != "Ready:"]
         )
-        first = next((one.text for one in feedback_), "").strip().partition("\n")[0]
+        first = first_line(next((one.text for one in feedback_), ""))
         first = _SENTENCE.split(first, maxsplit=1)[0]
         if first and not text.override:
             missed = say.quoted(first)

@@ -23,7 +23,7 @@ from ipyrefine.core.model import (
     on_conditions,
 )
 from ipyrefine.core.model import count as count
-from ipyrefine.core.points import to_check
+from ipyrefine.core.points import first_line, to_check
 from ipyrefine.core.policy import forecast
 from ipyrefine.core.readers import find_duplicate, has_evaluator
 from ipyrefine.core.results import claims
@@ -127,7 +127,7 @@ class Words(NamedTuple):
     @property
     def line(self) -> str:
         """The first line of the sentence, to stand behind the label."""
-        return self.sentence.partition("\n")[0].removesuffix(".")
+        return first_line(self.sentence).removesuffix(".")
 
     def __str__(self) -> str:
         return " · ".join(filter(None, (str(self.label), self.line)))

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from ipyrefine.checks.evaluation import shorten
 from ipyrefine.checks.suite import as_function
 from ipyrefine.core.coach import open_puzzle
+from ipyrefine.core.model import one_line
 from ipyrefine.core.run import Run
 from ipyrefine.core.stated import Example, read_examples, stated_examples
 from ipyrefine.core.syntax import (
@@ -86,7 +87,7 @@ def suite_source(run: Run, form: Literal["file", "cell"] = "file") -> str:
         raise UsageError("This run has no examples, confirmed results or critic's tests yet.")
     tree = tree_of(text)
     own = names_at_top(tree.body)
-    critic = " ".join(plain(run.setup.judge).split()) or "the critic"
+    critic = one_line(plain(run.setup.judge)) or "the critic"
     taken, prints = own | {one.words for one in tests}, "print" in names_used(tree)
     pieces, calls, count = list[str](), list[str](), len(read_examples(run.task.text))
     for name, source, some in (
@@ -106,7 +107,7 @@ def suite_source(run: Run, form: Literal["file", "cell"] = "file") -> str:
         calls += [f"{one.words}()"] * (body[:1] != "#")
     if "_check_doctest" in (code := "\n\n\n".join(pieces)):
         code = f"{_DOCTEST}\n\n\n{code}"
-    code = ("import pytest\n\n" if "pytest" in names_used(tree_of(code)) else "") + code
+    code = "import pytest\n\n" * ("pytest" in names_used(tree_of(code))) + code
     if form == "cell":
         return "\n".join([code, "\n", *calls, ""])
     title = shorten(plain(run.task.text), 60).replace("\\", "").replace('"', "'")
