@@ -86,7 +86,7 @@ async def test_what_the_cell_gave_as_shown_is_counted_at_its_first_run_and_kept(
     await notebook.accept(TEXT)
     assert notebook.said == ""
     await notebook.run(TEXT)
-    assert ALL.capitalize() in record_text(notebook.last)
+    assert ALL in record_text(notebook.last)
     assert ALL in record_html(notebook.last)
     assert read_record(as_json(notebook.last)).ran == notebook.last.ran
     stored = Journal().get().run

@@ -13,7 +13,6 @@ from ipyrefine.core.model import (
     Outcome,
     Printed,
     Setup,
-    StopReason,
     TableValue,
     Task,
     Verdict,
@@ -151,15 +150,6 @@ def test_a_critics_no_is_answered_that_it_is_ready_and_its_test_that_it_does_not
     for id_, word in (("r1", "It is ready"), ("t1", "Doesn&#39;t follow")):
         assert re.search(f'data-action="dismiss" data-finding="{id_}" title="[^"]*">{word}<', html)
     assert 'data-name="dismiss"' not in html
-
-
-def test_one_button_is_the_main_one_beside_a_form_that_has_its_own():
-    run = Run(setup=BARE, stop_reason=StopReason.FAILED, message="The key was refused.")
-    text = Iteration(number=0, text="x")
-    for one in (run, run.replace(iterations=(text,))):
-        for form, mains in (("", 1), ("model", 1), ("keys", 1), ("sent", 1)):
-            html = "".join(panel_parts(one, View(form=form)).values())
-            assert html.count("rf-next") == mains, (form, bool(one.iterations))
 
 
 def test_a_panel_of_hundreds_of_texts_is_drawn_from_the_lines_that_it_shows():

@@ -25,7 +25,6 @@ def run_of(verdict: Verdict | None, **text: object) -> Run:
         decisions=(Accept(iteration=0),),
         stop_reason=StopReason.ACCEPTED,
         message="You accepted the draft.",
-        seconds=8,
     )
 
 
@@ -37,11 +36,11 @@ def line(run: Run) -> str:
 @pytest.mark.parametrize(
     ("run", "expected"),
     [
-        (run_of(PASS, evidence=(EXAMPLES,)), "✓ PASS · 3 of 3 examples hold · accepted · 8 s"),
+        (run_of(PASS, evidence=(EXAMPLES,)), "✓ PASS · 3 of 3 examples hold · accepted"),
         (run_of(None, evidence=(EXAMPLES,)),
-         "… RUNS · 3 of 3 examples hold, accepted before it had a verdict · 8 s"),
+         "… RUNS · 3 of 3 examples hold, accepted before it had a verdict"),
         (run_of(FAILED),
-         "✎ NEEDS IMPROVEMENT · `test_empty`: x · accepted · 8 s"),
+         "✎ NEEDS IMPROVEMENT · `test_empty`: x · accepted"),
     ],
 )  # fmt: skip
 def test_it_says_what_the_text_rests_on(run: Run, expected: str) -> None:

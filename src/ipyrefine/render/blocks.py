@@ -334,8 +334,12 @@ def _output(output: model.Output, title: str = "") -> list[Output]:
             size = f"{height} × {width}" if width < output.width else size
             cut = height < output.height or width < output.width
             title += f": {output.phrase}, the first {size}" if title and cut else ""
-            body = ((n, *row) for n, row in zip(output.labels, output.rows, strict=True))
-            return [Output(title, ((output.index, *output.columns), *body))]
+            head, rows_ = output.columns, output.rows
+            plain = (*map(str, range(height)),) == output.labels and not output.index
+            if output.is_series or not plain:  # else they count the rows
+                head = (output.index, *head)
+                rows_ = tuple((n, *row) for n, row in zip(output.labels, rows_, strict=True))
+            return [Output(title, (head, *rows_))]
         case Figure():
             title = f"{title}: {output.phrase}" if title else output.phrase.capitalize()
             return [Output(title, output)]
@@ -399,7 +403,7 @@ def _effects_told(
                 why = (f"follows from {because[one.key]}",) if one.key in because else ()
                 told.append(line._replace(notes=(*why, *line.notes)))
     asked.sort(key=lambda line: asking.index(line.key))
-    most = max(1, _UNFOLDED - len(asked))
+    most = max(1, _UNFOLDED - 2 * len(asked))
     most += len(told) == most + 1  # folding a single line saves none
     return asked, [one._replace(folded=number >= most) for number, one in enumerate(told)]
 
@@ -571,6 +575,7 @@ def _held_to(
         if not only_score:
             by_points.add(point.check)
         answered = point.dropped == "you" and point.kind in ("fact", "question")
+        answered = answered or bool(point.effect and result and result.passed)
         if answered or only_score or (cell and cell.asks):
             continue
         marks = tuple(_mark(one, point) for one in texts)
@@ -834,7 +839,6 @@ def record(run: Run, *, brief: bool = False) -> list[Block]:
         return [*puzzle(run), *predicted(run), *own]
     return [
         *map(Paragraph, filter(None, (say.stop_message(run),))),
-        *after_run(run),
         *warnings(run, text),
         *(whole_account(run, text) if text else ()),
         *result(run),
@@ -874,14 +878,6 @@ def details(run: Run, text: Iteration | None, *, brief: bool = False) -> list[Bl
         *explanations(run),
         *([] if brief else [*usage(run), *settings(run)]),
     ]
-
-
-def after_run(run: Run) -> list[Block]:
-    """Return what came of the accepted text in its cell."""
-    said, differs = say.ran_words(run)
-    if differs:
-        return [Paragraph(said, "flaw", "Differs now that it ran:")]
-    return [Paragraph(f"{said[:1].upper()}{said[1:]}.", "quiet")] if said else []
 
 
 def decisions(run: Run) -> list[Block]:

@@ -302,7 +302,6 @@ def receipt(run: Run) -> Words:
     # What it gave says more than that nobody found anything.
     line = said.line * (not (ran and said.label.hollow))
     parts = [ran, "accepted" * taken] if differs else [line, "accepted" * taken, ran]
-    parts += [seconds(run.seconds)] if run.seconds else []
     label = Label("⚠", "DIFFERS NOW THAT IT RAN", "warn") if differs else said.label
     return Words(label, " · ".join(filter(None, parts)))
 

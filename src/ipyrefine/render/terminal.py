@@ -54,7 +54,7 @@ _TELLS_NO_RESULT = ("text", "usage", "settings")
 
 def record_text(run: Run, columns: int = 80) -> str:
     """Return the whole run as text; lines of a draft or revision stay whole, to be copied."""
-    said = say.verdict(run, run.chosen)
+    said = say.receipt(run) if run.ran else say.verdict(run, run.chosen)
     verdict = str(said.label if run.setup.coach else said)
     if run.stage and say.running(run):
         verdict = say.STAGES[run.stage]
