@@ -127,6 +127,7 @@ BAD = {
     "a limit out of range": ({"limits": {"target": 80}}, "target: input should be less"),
     "limits that are none": ({"limits": 3}, "limits: must be a dict, not 3."),
     "no such option": ({"colour": "red"}, "refine has no option 'colour'."),
+    "another loop's": ({"max_cost": 1}, "refine has no option 'max_cost'. Did you mean budget?"),
     "a model": ({"model": 42}, "model is a name, or an object with `name` and `stream`, not 42."),
     "a model without a name": ({"model": type("M", (), {"stream": 1, "name": None})()}, "model is"),
     "a key": ({"api_key": b"sk-secret"}, "api_key is a text, or a function that returns it."),

@@ -122,6 +122,16 @@ class ServerFailed(ModelError):
     """The server broke (HTTP 5xx), or what it sends is not the protocol."""
 
 
+_MEANT = {  # what other loops call an option
+    "max_iterations": "max_revisions",
+    "max_cost": "budget",
+    "evaluator": "checks",
+    "checklist": "profile",
+    "target_score": "target",
+    "delta_threshold": "delta",
+}
+
+
 def describe(error: BaseException) -> str:
     """Return an exception's kind and message on one line, at most 300 characters."""
     try:
@@ -131,10 +141,16 @@ def describe(error: BaseException) -> str:
     return f"{type(error).__name__}: {message}"[:300] if message else type(error).__name__
 
 
-def did_you_mean(word: str, known: Iterable[str], n: int = 1) -> str:
-    """Return ``" Did you mean x?"`` for the `n` nearest known words, or an empty string.
+def nearest(word: str, known: Iterable[str], n: int = 1) -> list[str]:
+    """Return the `n` nearest known words, or the one that is called so in other loops.
 
     Names that begin with an underscore are nobody's to use.
     """
-    near = difflib.get_close_matches(word, [one for one in known if one[:1] != "_"], n=n)
+    names, meant = [one for one in known if one[:1] != "_"], _MEANT.get(word, "")
+    return [meant] if meant in names else difflib.get_close_matches(word, names, n=n)
+
+
+def did_you_mean(word: str, known: Iterable[str], n: int = 1) -> str:
+    """Return ``" Did you mean x?"`` for the `n` nearest known words, or an empty string."""
+    near = nearest(word, known, n)
     return f" Did you mean {' or '.join(near)}?" if near else ""

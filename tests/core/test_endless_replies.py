@@ -85,39 +85,6 @@ CODE = "\n".join(
     f"    total_{n} = [one + value for one in range({n})]\n    return total_{n}\n\n"
     for n in range(1_500)
 )
-PARAGRAPH = LETTER.split("\n\n")[1_234]
-MISQUOTES = {
-    "letters are swapped": (LETTER, PARAGRAPH.replace("degrees", "degeres"), PARAGRAPH),
-    "a line of code is missing": (
-        CODE,
-        "def step_777(value, scale=777):\n        return value * scale\n    total_777 = []",
-        "def step_777(value, scale=777):\n    if value > 777:",
-    ),
-    "a line among thousands that are alike": (
-        "x = 1\n" * 30_000 + "y = 20\n" + "x = 1\n" * 30_000,
-        "y = 21",
-        "y = 20",
-    ),
-    "other characters": (
-        "一二三四五六七\n" * 900 + "春眠暁を覚えず\n" * 2,
-        "春眠暁を覚えて",
-        "春眠暁を覚えず",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", MISQUOTES)
-def test_where_an_edit_misses_the_lines_most_like_it_are_quoted(case):
-    text, find, expected = MISQUOTES[case]
-    changed, (miss,) = apply(text, [(find, "")])
-    assert changed == text
-    assert expected in miss
-    assert len(miss) <= 2_600
-
-
-def test_nothing_is_quoted_for_a_piece_that_is_like_no_line():
-    _, (miss,) = apply("one two\n" * 9, [("四五六七", "")])
-    assert miss == "what edit 1 finds does not stand in the text."
 
 
 @pytest.mark.parametrize(

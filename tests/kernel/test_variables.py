@@ -1,6 +1,7 @@
 """The user's variables: which are found, what a model is shown, what checked code gets."""
 
 import os
+import sqlite3
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -129,6 +130,18 @@ async def test_what_a_text_was_run_on_is_kept_until_it_is_released(
     variables.release_copies()
     assert copies.taken("x + 1") == taken._replace(files=None)
     assert copies.taken("x") is None
+
+
+async def test_a_query_on_a_connection_runs_on_a_copy(closed_sandbox: None) -> None:
+    con = sqlite3.connect(":memory:")
+    con.execute("CREATE TABLE orders (id INTEGER)")
+    evidence = await run(
+        "con.execute('INSERT INTO orders VALUES (1)')\n"
+        "assert con.execute('SELECT count(*) FROM orders').fetchone() == (1,)",
+        find({"con": con}),
+    )
+    assert evidence.passed, evidence.shows
+    assert con.execute("SELECT count(*) FROM orders").fetchone() == (0,)
 
 
 def test_an_unknown_variable_gets_a_near_match() -> None:

@@ -282,3 +282,9 @@ def test_of_other_cells_names_and_calls_are_sent(shell, model):
     text = sent(model)
     assert [one for one in SENT_AS.values() if one not in text] == []
     assert "Zwolle" not in text
+
+
+def test_a_function_that_is_named_as_the_evaluator_is_a_check(shell, model):
+    shell.run_cell(GRADE, store_history=True)
+    setup = setup_of(shell, "--evaluator grade", "Write a mail.")
+    assert (setup.own, setup.judge) == (("grade",), setup.model)

@@ -2,7 +2,6 @@
 
 import re
 import textwrap
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -10,9 +9,6 @@ from ipyrefine.core.alignment import compare
 from ipyrefine.core.model import one_line
 from ipyrefine.errors import UsageError
 
-_BEFORE, _AFTER, _QUOTED = 3, 8, 2_500  # lines around the nearest one; characters in all
-_COMPARED = 300  # characters of a line
-_QUOTED_MISSES = 4  # edits of a reply for which lines are quoted
 _RECOGNISED = 0.5  # of the lines around a selection, in a text that repeats them
 _HEADING = re.compile(
     r"^(?:#{1,6}[^\S\n]+(?P<marked>\S.*)|\*\*(?P<bold>[^*\n]+)\*\*:?[^\S\n]*)$", re.MULTILINE
@@ -55,10 +51,7 @@ def apply(text: str, edits: list[Edit]) -> tuple[str, list[str]]:
         piece = re.compile(r"[ \t]*\n".join(lines))
         found = piece.search(changed) if find.strip() else None
         if found is None:
-            quoted = find.strip() and len(misses) < _QUOTED_MISSES
-            near = _nearest(text.split("\n"), find) if quoted else ""
-            shown = f" The nearest lines of the text are:\n{near}\n" if near else ""
-            misses.append(f"what edit {number} finds does not stand in the text.{shown}")
+            misses.append(f"what edit {number} finds does not stand in the text")
         elif piece.search(changed, found.start() + 1):
             times = max(2, len(piece.findall(changed)))
             misses.append(f"what edit {number} finds stands in the text {times} times: add to it")
@@ -68,19 +61,6 @@ def apply(text: str, edits: list[Edit]) -> tuple[str, list[str]]:
             end += not replace and whole and changed[end : end + 1] == "\n"  # lines with their end
             changed = changed[:start] + replace + changed[end:]
     return changed, misses
-
-
-def _nearest(lines: Sequence[str], find: str) -> str:
-    """Return the lines of a text around the one that is most like the longest of a piece."""
-
-    def letters(line: str) -> set[str]:
-        return {line[n : n + 3] for n in range(min(len(line) - 2, _COMPARED))}
-
-    wanted = letters(max(map(str.strip, find.split("\n")), key=len))
-    shared = [len(wanted & (found := letters(line.strip()))) / (len(found) + 9) for line in lines]
-    best = shared.index(max(shared))
-    near = lines[max(0, best - _BEFORE) : best + _AFTER]
-    return "\n".join(near)[:_QUOTED] if shared[best] else ""
 
 
 class Selection:

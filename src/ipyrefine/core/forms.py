@@ -34,6 +34,7 @@ _OPEN, _CLOSE = (rf"^[^\S\n]*<{tag}>[^\S\n]*$" for tag in ("text", "/text"))
 _TAGGED = re.compile(
     rf"{_OPEN}\n(?P<text>.*?)(?:(?P<end>{_CLOSE})|(?={_OPEN})|\Z)", re.MULTILINE | re.DOTALL
 )
+_NOTES = re.compile(r"\A\s*(?:[fqt]\d{1,4}\b[^\n]*:[^\n]*\n+)+")  # of a revision, by findings
 # Of a reply to the user's own prompt: what marks its thoughts, and where the response follows.
 _LABEL = r"^[ \t#*_\d.]*{}[*_]*(?::[*_]*|[^\S\n]*$)"
 _THOUGHTS, _RESPONSE = (
@@ -185,7 +186,8 @@ def read_words(reply: str, asked: Asked, *, data: bool = False) -> WrittenText:
         text, thoughts = reply.strip(), ""
         if text.endswith("</text>"):  # on the line of its first or last words
             thoughts, _, text = text.removesuffix("</text>").rpartition("<text>")
-        text = text.strip()
+        noted = "".join(_NOTES.findall(text))
+        thoughts, text = thoughts + noted, text[len(noted) :].strip()
     if not text or (blocks and not filled):
         raise ReplyError("it holds no text")
     if not (blocks or data) and _is_data(text):

@@ -214,13 +214,17 @@ def only_named(materials: Iterable[Material], named: Collection[str]) -> tuple[M
 
 
 def _whole_request(task: Task, fenced: Callable[[str], str] = str) -> str:
-    rules = "\n\n".join(m.text for m in task.materials if m.kind == "rules")
-    variables = "\n".join(m.text for m in task.materials if m.kind in ("variable", "names"))
-    cells = "\n\n".join(m.text for m in task.materials if m.kind in ("cells", "definitions"))
     form: Form = "code" if task.is_python else "prose"
-    parts = [(_PARTS["rules"], rules), (_FORMS[form]["variables"], variables)]
-    parts.append((_PARTS["cells"], cells))
-    about = [f"{head}\n{fenced(text)}" for head, text in parts if text]
+    kinds: dict[str, tuple[str, ...]] = {
+        _PARTS["rules"]: ("\n\n", "rules"),
+        _FORMS[form]["variables"]: ("\n", "variable", "names"),
+        _PARTS["cells"]: ("\n\n", "cells", "definitions"),
+    }
+    about = [
+        f"{head}\n{fenced(text)}"
+        for head, (apart, *wanted) in kinds.items()
+        if (text := apart.join(one.text for one in task.materials if one.kind in wanted))
+    ]
     return "\n\n".join([task.request, *about])
 
 
@@ -429,10 +433,9 @@ class Requests:
         """Ask for code or words, by examples; a weak writer needs them."""
         texts = _TEXTS["choose"]
         turns = [Message(role="system", content=texts["system"])]
-        for form, tasks in (*texts["examples"], ["", [run.task.request]]):
-            for task in tasks:
-                turns.append(Message(role="user", content=fill(texts["ask"], task=task)))
-                turns += [Message(role="assistant", content=form)] if form else []
+        for form, task in (*texts["examples"], ("", run.task.request)):
+            turns.append(Message(role="user", content=fill(texts["ask"], task=task)))
+            turns += [Message(role="assistant", content=form)] if form else []
         return Request(
             messages=tuple(turns),
             max_tokens=_WORD,
@@ -484,14 +487,14 @@ class Requests:
             places = {"names": _names(task), "name": task.variables[0], "answer": answer}
             space = fill(_PARTS["cell_space"], **places)
         tests = fill(_PARTS["tests"], space=space) if task.is_python else ""
-        names = task.categories or tuple(c.name for c in task.criteria)
+        names = dict.fromkeys([*(task.categories or [c.name for c in task.criteria]), SCOPE])
         weighty = [id_ for id_, one in iteration.effects.items() if has_to_be_wanted(one)]
         places = {
             "original": original,
             "categories": categories,
             "count": str(count),
             "least": f"at least {count}" if count else "the",
-            "names": ", ".join(dict.fromkeys([*names, SCOPE])),
+            "criterion": "" if task.variables else f'"criterion" ({", ".join(names)}), ',
             "rest": " that no run can show" if tests else "",
             "when": "if it passes all your tests" if tests else "as it is",
             "fixed": _PARTS["fixed"] if standing else "",
@@ -708,7 +711,7 @@ class Requests:
         task, prompt, own = run.task, self.prompts.system, self.prompts.is_own(stage)
         if run.setup.weak_editor and prompt == _STAGES["system"]:
             prompt = _PARTS["small"]
-        elif task.is_python and task.variables and not own:
+        elif task.is_python and task.variables:
             said = {*task.checklist, *(one.definition for one in task.criteria)}
             prompt = prompt.partition("\n\nIt is judged on:" if said <= _LIBRARY else "\0")[0]
         items = "".join(f"\n{n}. {item}" for n, item in enumerate(task.checklist, start=1))

@@ -37,6 +37,7 @@ OLDER: dict[str, Level] = {"code": "structure", "outputs": "structure", "values"
 _OUTPUT_CHARACTERS = 500  # of one output of checked code
 _LINE = 200  # characters of a line of the text
 _MOST_ITEMS = 5_000  # that are looked at for their types
+_MADE = re.compile(r"\A<?(?:\w+\.)*(\w+)(?:\(| object\b)")  # how a value names its type
 _KEPT = "What it says stays on the user's machine."
 
 
@@ -181,7 +182,10 @@ def _effect(effect: Effect, known: frozenset[str]) -> Effect:
     fields = {n: getattr(effect, n) for n in names}
     told = {n: all(word in known or is_type(word) for word in _words(fields[n])) for n in names}
     fields = {n: one if told[n] else "…" for n, one in fields.items()}
-    return effect.replace(**{"before": "", "after": "", "values": (), "head": None, **fields})
+    values = effect.values if effect.kind == "columns" else ()
+    fields["values"] = tuple(one for one in values if _words(one) <= known)
+    after = effect.after if effect.kind == "new" else ""  # its size
+    return effect.replace(**{"before": "", "after": after, "head": None, **fields})
 
 
 def _evidence(evidence: Result, text: str, known: frozenset[str]) -> Result:
@@ -243,4 +247,7 @@ def _output(output: Output) -> str:
 
 def _shape(literal: str) -> str:
     value = read_literal(literal)
-    return "an object" if value is NO_VALUE else f"a {shape_of(value)}"
+    if value is not NO_VALUE:
+        return f"a {shape_of(value)}"
+    made = "".join(_MADE.findall(literal))
+    return f"a value of type {made}" if is_type(made) else "an object"

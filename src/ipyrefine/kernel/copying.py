@@ -19,7 +19,7 @@ from types import ModuleType
 from typing import IO, Any
 
 from ipyrefine.core.model import Amount, Count, Record, one_line
-from ipyrefine.kernel.describe import class_name, is_array, is_frame, is_named
+from ipyrefine.kernel.describe import class_name, is_array, is_connection, is_frame, is_named
 from ipyrefine.kernel.redaction import has_known_form, is_environment, is_secret, is_secret_name
 from ipyrefine.sandbox.programs.reading import mro
 from ipyrefine.sandbox.sandbox import working_folder
@@ -262,6 +262,13 @@ def _pickler() -> Any:
                 return _CACHED, (known.get("__wrapped__"), size, False, functools._CacheInfo), known
             if type(obj) is functools.cached_property:  # until Python 3.12 it holds a lock
                 return type(obj), (obj.func,), {"attrname": obj.attrname, "__doc__": obj.__doc__}
+            if is_connection(obj) and obj.row_factory is None and obj.text_factory is str:
+                path = obj.execute("PRAGMA database_list").fetchone()[2]
+                if not path:
+                    setter = type(obj).deserialize
+                    return type(obj), (":memory:",), obj.serialize(), None, None, setter
+                if not obj.in_transaction:  # its file is in the folder as checked code has it
+                    return type(obj), (path,)
             reduced = super().reducer_override(obj)
             if reduced is NotImplemented and not (
                 issubclass(type(obj), CODE) or type(obj) in self.dispatch_table

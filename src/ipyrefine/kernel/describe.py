@@ -20,7 +20,7 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any, TypeGuard
 
-from ipyrefine.core.model import Material
+from ipyrefine.core.model import Material, count
 from ipyrefine.kernel.redaction import HIDDEN, is_environment, is_secret, is_secret_name
 from ipyrefine.sandbox.programs.reading import class_dict, mro, stored
 
@@ -79,9 +79,11 @@ def outlines(values: Mapping[str, Any]) -> Material | None:
     for name, value in values.items():
         told = _cut(" ".join(describe(name, value).splitlines()), _OUTLINE)
         (modules if _is(value, types.ModuleType) else lines).append(told)
-    text = "\n".join([*lines, *filter(None, [", ".join(modules)])])[:_OUTLINES]
-    phrase = f"names of {len(lines)} more" if lines else ""
-    return Material(kind="names", name="names", phrase=phrase, text=text) if text else None
+    text = "\n".join([*lines, ", ".join(modules)]).strip()[:_OUTLINES]
+    if not text:
+        return None
+    phrase = f"names of {len(lines)} more" * bool(lines)
+    return Material(kind="names", name="names", phrase=phrase, text=text)
 
 
 def with_columns(text: str, frames: Mapping[str, Any], seen: Iterable[str]) -> list[str]:
@@ -94,7 +96,7 @@ def with_columns(text: str, frames: Mapping[str, Any], seen: Iterable[str]) -> l
     """
     words = f" {' '.join(re.findall(_WORDS, text.lower()))} "
     named = {
-        name: {str(one) for one, _ in _columns(frame) if _is_said(one, words)}
+        name: {one for one, _ in _columns(frame) if _is_said(one, words)}
         for name, frame in frames.items()
     }
     known, chosen = set[str]().union(*(named.get(name, ()) for name in seen)), list[str]()
@@ -283,7 +285,7 @@ def _frame_lines(value: Any, values: bool) -> Iterator[str]:
     names = {n: name for n, (name, dtype, _) in enumerate(columns) if _is_library(dtype)}
     more = [f"… {n} more"] if (n := len(told) - len(columns)) else []
     counted = (kinds - Counter(kind for *_, kind in told)).items()
-    more += [f"{count:,} column{'s' * (count > 1)} of {kind}" for kind, count in counted]
+    more += [f"{count(n, 'column')} of {kind}" for kind, n in counted]
     levels = _MAX_LEVELS if values and len(value) > _ROWS else 0
     whole = len(told) == len(pairs) and len(value) > 1
     facts = dict(_column_facts(value, names, levels)) if whole else {}
@@ -294,7 +296,7 @@ def _frame_lines(value: Any, values: bool) -> Iterator[str]:
     if len(facts) == value.shape[1]:
         distinct = value.n_unique() if polars else len(value.drop_duplicates())
         if doubled := len(value) - distinct:
-            yield f"{doubled:,} row{'s' * (doubled > 1)} doubled word for word"
+            yield f"{count(doubled, 'row')} doubled word for word"
     if values:
         chosen, head = [*names][:_ROW_COLUMNS], value.head(_ROWS)
         yield f"first rows: {' | '.join(names[n] for n in chosen)}"

@@ -9,7 +9,7 @@ import stat
 from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import islice
-from types import BuiltinFunctionType, FunctionType, ModuleType
+from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 from ipyrefine.checks import variable_of
@@ -298,7 +298,7 @@ def latest_names(
 def _is_imported(value: Any) -> bool:
     if issubclass(type(value), type):
         return bool(class_dict(value).get("__module__") != "__main__")
-    is_function = type(value) in (FunctionType, BuiltinFunctionType)
+    is_function = type(value) is FunctionType
     return type(value) is ModuleType or (is_function and value.__module__ != "__main__")
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from functools import partial
 from itertools import chain
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any, Literal
 
 from pydantic import ValidationError
@@ -18,7 +18,7 @@ from ipyrefine import api, checks
 from ipyrefine.core.languages import language_of
 from ipyrefine.core.model import Attempt, Form, Record
 from ipyrefine.core.template import read_template
-from ipyrefine.errors import NoModel, NoModelYet, RefineError, UsageError, did_you_mean
+from ipyrefine.errors import NoModel, NoModelYet, RefineError, UsageError
 from ipyrefine.journal.store import Journal, Stored
 from ipyrefine.journal.writer import open_journal
 from ipyrefine.kernel import variables
@@ -203,9 +203,11 @@ def make_run(
             "--goal says how to improve a draft, but this cell is a task. Put the goal into the "
             "cell, or add --draft if the cell is the text to improve."
         )
+    visible, own = visible_names(magics.shell), [source.text]
+    if isinstance(visible.get(args.judge), FunctionType):  # no model has its name
+        args.check, args.judge = [*args.check, args.judge], None
     wish = "\n\n".join(filter(None, (source.wish, args.change)))
     text, hidden = request_of(args, source), names_of_judges(magics.shell, args, source)
-    visible, own = visible_names(magics.shell), [source.text]
     own += [source.origin.source] if source.origin else []
     given = _given(magics, args) | {
         "criteria": options.split_list(args.criteria or ""),
@@ -261,7 +263,7 @@ def make_run(
     code = read_definitions(magics.shell, used.names, own, hidden)
     modules = (n for n, one in visible.items() if isinstance(one, ModuleType) and n[0] != "_")
     others = [*chain(*before), *modules]
-    beside = {n: visible[n] for n in others if n not in {*used.names, *args.no_var, *hidden}}
+    beside = {n: visible[n] for n in others if n not in {*used.names, *args.no_var}}
     names = outlines(beside) if before and used.names else None
     rules = read_rules(magics.rules) if magics.rules else None
     cells = [*read.cells, *filter(None, [names, code, rules])]
@@ -327,10 +329,7 @@ def _lines_below(head: str, lines: Sequence[int] | None) -> tuple[int, int] | No
 def _prompts(name: str | None, namespace: Mapping[str, Any]) -> Mapping[str, str] | None:
     if name is None:
         return None
-    if name not in namespace:
-        hint = did_you_mean(name, namespace)
-        raise UsageError(f"--prompts: there is no variable {name!r}.{hint}")
-    prompts = namespace[name]
+    prompts = variables.gather([name], namespace)[name]
     if not isinstance(prompts, Mapping) or not prompts:
         raise UsageError(f"--prompts: {name} must be a dict of prompts by stage.")
     return prompts

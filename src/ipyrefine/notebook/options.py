@@ -6,7 +6,6 @@ its value is a text.
 
 import argparse
 import builtins
-import difflib
 import keyword
 import os
 import re
@@ -22,7 +21,7 @@ from ipyrefine.api import EFFORTS, read_limits
 from ipyrefine.core.languages import pygments_name
 from ipyrefine.core.model import Budget, Limits
 from ipyrefine.core.prompts import APPENDED, PLACES
-from ipyrefine.errors import UsageError, did_you_mean
+from ipyrefine.errors import UsageError, did_you_mean, nearest
 from ipyrefine.notebook.cell_target import CELL_ID
 
 _HELP = tomllib.loads(Path(__file__).with_name("help.toml").read_text("utf-8"))
@@ -174,7 +173,7 @@ class MagicParser(argparse.ArgumentParser):
         name = typed.removeprefix(_SET).strip("-").replace("-", "_")
         known = {one.strip("-").replace("-", "_"): one for one in self.options if len(one) > 2}
         known |= {one: _setting(one, value) for one in SETTINGS}
-        near = next(iter(difflib.get_close_matches(name, known, n=1)), "")
+        near = next(iter(nearest(name, known)), "")
         if near != name or not name:
             return f" Did you mean {known[near]}?" if near else ""
         takes_value = known[name] in self.options
