@@ -261,7 +261,7 @@ def make_run(
         **_how_to_copy(magics, args),
     )
     code = read_definitions(magics.shell, used.names, own, hidden)
-    modules = (n for n, one in visible.items() if isinstance(one, ModuleType) and n[0] != "_")
+    modules = (n for n, one in visible.items() if type(one) is ModuleType and n[0] != "_")
     others = [*chain(*before), *modules]
     beside = {n: visible[n] for n in others if n not in {*used.names, *args.no_var}}
     names = outlines(beside) if before and used.names else None

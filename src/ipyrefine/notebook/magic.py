@@ -340,7 +340,7 @@ class Refine(Magics, Configurable):
             from ipyrefine.kernel.names import names_defined  # lazy: loading must stay light
 
             given = {name: n for n, one in self.given for name in names_defined(one.run.text)}
-            if number := given.get(error.name):
+            if number := given.get(error.name or ""):
                 said = f"`{error.name}` is bound by the text of cell [{number}], which has not run."
                 print(said, file=sys.stderr)
         source = getattr(getattr(result, "info", None), "raw_cell", None) or ""
