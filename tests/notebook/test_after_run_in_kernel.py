@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from kernel import Kernel, until
+from markupsafe import Markup
 from openai_server import ScriptedServer
 
 from ipyrefine.kernel.variables import sandbox_is_closed
@@ -49,7 +50,7 @@ def run_accepted(kernel: Kernel) -> None:
 
 def latest_record(kernel: Kernel) -> str:
     shown = [one["data"] for one in kernel.outputs() if RECORD in one.get("data", {})]
-    return str(shown[-1]["text/html"])
+    return Markup(shown[-1]["text/html"]).striptags()
 
 
 def test_the_panel_waits_to_put_back_what_nothing_was_run_on_and_a_click_does(kernel):

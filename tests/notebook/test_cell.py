@@ -236,7 +236,7 @@ def test_magics_and_shell_lines_are_kept_and_never_run(shell, model):
         ("-v prices --no-var prices", "-v prices and --no-var prices contradict each other"),
         ("--context none", "'none' is not a number from 0 to 50"),
         ("-c prices", "The check 'prices' is a variable, not a function that can be called"),
-        ("--prompts nowhere", "--prompts: there is no variable 'nowhere'"),
+        ("--prompts nowhere", "No variable named 'nowhere'"),
         ("--prompts misspelt", "There is no stage 'juge' to prompt"),
         ("--goal 'open", "not closed"),
         ("--target 2", "--target"),

@@ -94,6 +94,7 @@ class CellRun:
         refinement, journal, self._options = made
         self.session = Session(refinement, [self._update], journal)
         self._args = args
+        self._number = len(self.shell.history_manager.input_hist_raw) - 1  # of its cell
         self._variable = args.output or "refined"
         place = args.apply if args.apply in PLACES else None
         self.cell_target = CellTarget(self.shell, self._variable, place, origin)
@@ -452,6 +453,7 @@ class CellRun:
     def _set_variables(self, run: Run) -> None:
         if self.aside:
             return
+        self._magics.given.append((self._number, run.text))
         self.shell.user_ns["refined_run"] = run
         self.shell.user_ns[self._variable] = _result(run, self.session.refinement.checks)
 

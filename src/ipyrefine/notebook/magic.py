@@ -66,7 +66,7 @@ class Refine(Magics, Configurable):
         decided: the decided runs that no journal keeps, by what their cell is recognised by.
         failures: the cells that failed lately.
         accepted: the cells of accepted texts that have still to run.
-        given: the latest runs' sessions, with the numbers of their cells.
+        given: the latest runs' texts, with the numbers of their cells.
         forms: the forms that set up a model and are open.
         waiting: those that stand in the output of a cell, by its id.
     """
@@ -129,7 +129,7 @@ class Refine(Magics, Configurable):
         self.decided: dict[str, Any] = {}
         self.failures = Failures()
         self.accepted: list[Any] = []
-        self.given: deque[tuple[int, Any]] = deque(maxlen=20)
+        self.given: deque[tuple[int, str]] = deque(maxlen=20)
 
     @observe("sandbox")
     def _set_sandbox(self, change: Any) -> None:
@@ -339,7 +339,7 @@ class Refine(Magics, Configurable):
         if type(error) is NameError:
             from ipyrefine.kernel.names import names_defined  # lazy: loading must stay light
 
-            given = {name: n for n, one in self.given for name in names_defined(one.run.text)}
+            given = {name: n for n, one in self.given for name in names_defined(one)}
             if number := given.get(error.name or ""):
                 said = f"`{error.name}` is bound by the text of cell [{number}], which has not run."
                 print(said, file=sys.stderr)
@@ -359,7 +359,6 @@ class Refine(Magics, Configurable):
             elif earlier.is_over:
                 del self.runs[cell_id]
         self.runs[run.cell_target.cell_id] = run
-        self.given.append((len(self.shell.history_manager.input_hist_raw) - 1, run.session))
         self.latest = self.latest if run.aside else run
         return run
 
