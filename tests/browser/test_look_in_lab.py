@@ -42,7 +42,7 @@ async def test_a_cell_is_looked_at_and_run_as_it_stands(lab: Lab, app: App) -> N
     await lab.wait_output(1, "444")
     await lab.wait_closed()
     assert (await lab.cell_sources())[1] == CELL
-    await lab.wait_output(2, "No row lost")
+    await lab.wait_output(2, "ran: both results as shown")
     await lab.evaluate(
         "panel.content.activeCellIndex = 0; panel.content.extendContiguousSelectionTo(1)"
     )

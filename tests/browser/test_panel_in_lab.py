@@ -9,7 +9,7 @@ from lab_driver import APPS, App, Lab
 from openai_server import Answer, ScriptedServer
 
 TASK = """%%refine -n 2 --critique never
-Write median(xs): for an even number of items the mean of the two middle ones.
+Write median(xs): for an even number of items the mean of the two middle ones, and for none None.
 
 >>> median([3, 1, 2])
 2
@@ -20,6 +20,8 @@ WRONG = '''```python
 def median(xs):
     """Return the median of a list of numbers."""
     xs = sorted(xs)
+    if not xs:
+        return None
     middle = len(xs) // 2
     return xs[middle]
 
@@ -92,7 +94,7 @@ async def test_verdict_basis_and_accept_come_first_and_stay_in_sight_at_any_widt
     assert lowest
     assert max(lowest) <= 120
     box = await lab.panel().bounding_box()
-    # A text of 28 lines, which is shown whole, five results, and lines that wrap.
+    # A text of 30 lines, which is shown whole, five results, and lines that wrap.
     assert box["height"] <= (900 if width > 1000 else 1050)
     for name in ("More ways to accept", "More"):
         await lab.panel(f'.rf-menu > button[aria-label="{name}"]').click()

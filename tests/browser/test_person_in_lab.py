@@ -113,7 +113,7 @@ async def test_the_panel_keeps_what_is_typed_copies_and_shows_what_was_sent_in_a
     await lab.evaluate("panel.content.widgets[1].outputsScrolled = false;")
 
     await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    await lab.press("copy", menu="More")
+    await lab.press("copy", menu="More ways to accept")
     await page.wait_for_function(
         "async () => (await navigator.clipboard.readText()).startsWith('def inc(n):')"
     )

@@ -58,7 +58,9 @@ async def test_the_button_refines_a_code_cell_accepting_changes_it_and_one_undo_
     assert await asyncio.to_thread(model.asked.wait, 60), "after an undo it asks anew"
     await lab.wait_output(1, "NOTHING FOUND")
     await accept(lab)
-    await lab.wait_source(0, RIGHT)
+    await lab.wait_output(1, "undo brings it back")
+    await lab.wait_idle()
+    assert (await lab.cell_sources())[0] == RIGHT
     # Pressed again, it refines in the same cell with the options kept.
     await improve(lab, 0)
     await lab.wait_source(1, f"{first} -n 1\n{RIGHT}")

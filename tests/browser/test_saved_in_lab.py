@@ -16,7 +16,7 @@ CODE = "return (xs[middle - 1] + xs[middle]) / 2"
 
 async def accept(lab: Lab) -> None:
     await lab.press("accept")
-    await lab.wait_output(1, "The text is in a new cell below.")
+    await lab.wait_output(1, "The text is in a new cell below")
     await lab.wait_idle()
 
 
@@ -62,7 +62,7 @@ async def test_without_its_kernel_a_notebook_shows_the_record_open_and_no_error(
         await lab.wait_for("!panel.node.innerText.includes('Loading widget')")
         if decided:
             folded = await lab.outputs_text(1)
-            for words in ("✓ PASS", "2 of 2 examples hold", "accepted", "in a new cell below."):
+            for words in ("✓ PASS", "2 of 2 examples hold", "accepted", "in a new cell below"):
                 assert words in folded
             assert CODE not in folded
             await record.locator("summary").first.click()

@@ -84,4 +84,4 @@ async def test_stop_ends_a_cell_that_streams_and_accept_takes_the_best_text_at_o
     await lab.wait_cells(4)
     await lab.wait_idle()
     assert (await lab.cell_sources())[2] == WRONG
-    await lab.wait_output(1, "The text is in a new cell below.")
+    await lab.wait_output(1, "The text is in a new cell below")

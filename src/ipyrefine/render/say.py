@@ -300,7 +300,7 @@ def receipt(run: Run) -> Words:
     judged = text is not None and text.verdict is not None
     taken = run.stop_reason is StopReason.ACCEPTED and judged and not run.setup.is_look
     # What it gave says more than that nobody found anything.
-    line = said.line * (not (ran and said.label.hollow))
+    line = said.line * (not (ran and (said.label.hollow or run.setup.is_look)))
     parts = [ran, "accepted" * taken] if differs else [line, "accepted" * taken, ran]
     label = Label("⚠", "DIFFERS NOW THAT IT RAN", "warn") if differs else said.label
     return Words(label, " · ".join(filter(None, parts)))
