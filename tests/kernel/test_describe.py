@@ -176,6 +176,7 @@ def test_a_connection_is_described_by_its_dialect_and_tables() -> None:
     text = "con (Connection):\nSQLite\ntable orders: id INTEGER, who TEXT"
     assert describe("con", con) == text
     assert COUNTED == []
+    con.close()
 
 
 def test_a_polars_frame_is_described() -> None:

@@ -142,6 +142,7 @@ async def test_a_query_on_a_connection_runs_on_a_copy(closed_sandbox: None) -> N
     )
     assert evidence.passed, evidence.shows
     assert con.execute("SELECT count(*) FROM orders").fetchone() == (0,)
+    con.close()
 
 
 def test_an_unknown_variable_gets_a_near_match() -> None:

@@ -85,8 +85,10 @@ async def film(lab: Lab, model: ScriptedServer) -> None:
     await show()
     await lab.panel(".rf-amber .rf-no").click()
     await until(f"({badge}).includes('NOTHING FOUND')")
-    await lab.press("accept", menu="Where the accepted text goes", place="run")
+    await lab.press("accept", place="run")
     await until("(document.querySelector('.rf-receipt') || {}).textContent?.includes('ran')")
+    await lab.page.locator(".rf-receipt").last.scroll_into_view_if_needed()
+    await show(HOLD_MS)
     still = [frame.quantize(COLOURS, dither=Image.Dither.NONE) for frame in frames]
     still[0].save(
         IMAGES / "rows.gif", save_all=True, append_images=still[1:], duration=times, loop=0
