@@ -29,4 +29,6 @@ def test_its_build_marks_the_stored_outputs_as_trusted(tmp_path):
     app = TrustNotebookApp()
     app.initialize([path])
     app.start()
-    assert NotebookNotary().check_signature(nbformat.read(path, as_version=4))
+    notary = NotebookNotary()
+    assert notary.check_signature(nbformat.read(path, as_version=4))
+    notary.store.close()

@@ -124,7 +124,9 @@ def test_the_notebooks_open_before_any_model_is_fetched(tmp_path, monkeypatch, c
     assert (words[0], words[-1]) == ("OPENED", "qwen2.5-coder-0.5b")
     opened = Path(words[1])
     assert opened.name == "00-rows-that-went-missing.ipynb"
-    assert NotebookNotary().check_signature(nbformat.read(opened, as_version=4)), "it is trusted"
+    notary = NotebookNotary()
+    assert notary.check_signature(nbformat.read(opened, as_version=4)), "it is trusted"
+    notary.store.close()
     opened.write_text("{}")
     assert cli.main(["demo", "--lab"]) == 0
     out, _ = capfd.readouterr()

@@ -148,3 +148,4 @@ def _copy_notebooks(source: Path, target: Path) -> None:
                 notary.sign(_nbformat.read(other, as_version=4))
 
     shutil.copytree(source, target, copy_function=copy, dirs_exist_ok=True)
+    notary.store.close()
