@@ -86,7 +86,8 @@ class Results(OnCopies):
 def _odd(one: Result, asked: str, *, named: bool) -> str:
     """Return that an input has no end, or raises what the task does not name, in a sentence.
 
-    Of a call that nobody `named` only the first is told, and of none what its own line raises.
+    For a call that nobody `named`, only a missing end is reported. What a call's own line raises
+    is never reported.
     """
     kind = one.raises
     if one.not_run or one.conditions or not one.broken:

@@ -163,7 +163,7 @@ def losses(old: str, new: str) -> tuple[Loss, ...]:
 
 
 def _sections(text: str) -> dict[str, list[str]]:
-    """Return the words of each section of a text, by the section's name."""
+    """Return the words of each section of a text, keyed by its name."""
     headings, found = list(_HEADING.finditer(text)), dict[str, list[str]]()
     ends = [heading.start() for heading in headings] + [len(text)]
     above = text[: ends[0]]

@@ -513,7 +513,7 @@ class Refinement:
                 written: WrittenText = FORMS[form].read(reply.text, whole)
             except ReplyError:
                 notes, kept = read_notes(reply.text, findings)
-                if kept:  # and no new text: the person is told why
+                if kept:  # there is no new text, and the writer says why
                     raise _Kept(notes[kept[0]]) from None
                 raise
             restored = written.text

@@ -101,7 +101,8 @@ def file(name: str, size: int | None) -> Held:
 def _differences(shown: Held, now: Held) -> list[Difference]:
     """Return how values differ, without what follows from that: what is alike in all else is last.
 
-    Of the starts of values only the first difference is told; as an order, if nothing else differs.
+    Where only the first items of values are known, just the first difference is returned, as a
+    change of order if nothing else differs.
     """
     values = not (shown.shape or now.shape) and bool(shown.text and now.text)
     if shown.type != now.type and not (values and shown.text != now.text):

@@ -77,7 +77,7 @@ def outlines(values: Mapping[str, Any]) -> Material | None:
     """Return variables in a line each: type, size and columns; modules in one, and None of none."""
     lines, modules = list[str](), list[str]()
     for name, value in values.items():
-        told = _cut(" ".join(describe(name, value).splitlines()), _OUTLINE)
+        told = _cut(" ".join(describe(name, value, facts=False).splitlines()), _OUTLINE)
         (modules if _is(value, types.ModuleType) else lines).append(told)
     text = "\n".join([*lines, ", ".join(modules)]).strip()[:_OUTLINES]
     if not text:
@@ -111,16 +111,17 @@ def _is_said(column: object, words: str) -> bool:
     return len(spelled) > 1 and any(f" {spelled}{end} " in words for end in ("", "s", "es"))
 
 
-def describe(name: str, value: object, *, values: bool = False) -> str:
+def describe(name: str, value: object, *, values: bool = False, facts: bool = True) -> str:
     """Return a variable for a model: 800 characters at most, 1,500 of a frame, 4,000 of a string.
 
-    With `values` that is what it holds, not its structure alone.
+    With `values` that is what it holds, not its structure alone. Without `facts`, no values of a
+    frame are counted, which takes a tenth of a second for a large one.
     """
     with suppress(Exception):  # a library that is not as it was when this was written
         if values and type(value) is str:
             text = HIDDEN if is_secret(value[: STRING_WIDTH + _BEYOND]) else value
             return f"{name} ({_kind(value)}):\n{_cut(text, STRING_WIDTH)}"
-        lines = list(_lines(value, values))
+        lines = list(_lines(value, values, facts))
         head = f"{name} ({_kind(value)})" + ":" * bool(lines)
         width = FRAME_WIDTH if is_frame(value) else WIDTH
         return _cut("\n".join([head, *lines]), width)
@@ -188,7 +189,7 @@ def _kind(value: Any) -> str:
     return f"{name} of length {shape[0]:,}" if shape else name
 
 
-def _lines(value: Any, values: bool) -> Iterator[str]:
+def _lines(value: Any, values: bool, facts: bool) -> Iterator[str]:
     """Yield the lines below a description's head."""
     if is_environment(value) or _is(value, types.ModuleType):
         return
@@ -202,7 +203,7 @@ def _lines(value: Any, values: bool) -> Iterator[str]:
     elif _is(value, type):
         yield from _class_lines(value, values)
     elif is_frame(value) and len(value.shape) == 2:
-        yield from _frame_lines(value, values)
+        yield from _frame_lines(value, values, facts)
     elif is_frame(value) or is_named(value, "pandas", "Index"):
         name, dtype = next(_columns(value))
         named = f"{_column_name(name)} " if values or type(name) is str else ""
@@ -276,7 +277,7 @@ def _is_library(dtype: Any) -> bool:
     return known and _has_known_zone(dtype)
 
 
-def _frame_lines(value: Any, values: bool) -> Iterator[str]:
+def _frame_lines(value: Any, values: bool, facts: bool) -> Iterator[str]:
     pairs = [(name, dtype, _dtype_name(dtype)) for name, dtype in _columns(value)]
     kinds = Counter(kind for *_, kind in pairs)
     # Labels that are no strings, or many of one type, are likely values: they are a count.
@@ -287,13 +288,13 @@ def _frame_lines(value: Any, values: bool) -> Iterator[str]:
     counted = (kinds - Counter(kind for *_, kind in told)).items()
     more += [f"{count(n, 'column')} of {kind}" for kind, n in counted]
     levels = _MAX_LEVELS if values and len(value) > _ROWS else 0
-    whole = len(told) == len(pairs) and len(value) > 1
-    facts = dict(_column_facts(value, names, levels)) if whole else {}
-    told_of = (f"{name} {kind}{facts.get(n, '')}" for n, (name, _, kind) in enumerate(columns))
+    whole = facts and len(told) == len(pairs) and len(value) > 1
+    said = dict(_column_facts(value, names, levels)) if whole else {}
+    told_of = (f"{name} {kind}{said.get(n, '')}" for n, (name, _, kind) in enumerate(columns))
     yield ", ".join([*told_of, *more])
     yield from _index_lines(value)
     polars = is_named(value, "polars", "DataFrame")
-    if len(facts) == value.shape[1]:
+    if len(said) == value.shape[1]:
         distinct = value.n_unique() if polars else len(value.drop_duplicates())
         if doubled := len(value) - distinct:
             yield f"{count(doubled, 'row')} doubled word for word"
@@ -320,7 +321,7 @@ def _column_facts(value: Any, places: Iterable[int], levels: int) -> Iterator[tu
         held = (column.drop_nulls() if polars else column.dropna()).to_list()
         is_plain = _PLAIN_TYPES.issuperset(map(type, held))
         if not is_plain and str(column.dtype).lower() == "object":
-            continue  # equality may be of the user's making
+            continue  # the user's own class may define equality
         with suppress(TypeError):  # of lists, which are in no set
             found, listed = {*held}, ""
             if is_plain and len(found) <= levels:
@@ -344,7 +345,7 @@ def _form(texts: list[Any]) -> str:
 def _table_lines(connection: Any) -> Iterator[str]:
     """Yield a database's dialect, and its tables with their columns."""
     yield "SQLite"
-    if connection.text_factory is str:  # another may be of the user's making
+    if connection.text_factory is str:  # another could run code of the user's
         cursor = connection.cursor()
         cursor.row_factory = None
         for table, columns in cursor.execute(_TABLES).fetchmany(_MAX_COLUMNS):

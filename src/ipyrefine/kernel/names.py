@@ -58,7 +58,7 @@ _ANEW = re.compile(
 
 
 def writes_anew(text: str) -> bool:
-    """Return True if a request asks for a function, a class or a text for people of its own."""
+    """Return True if a request asks for something new: a function, a class, a mail or the like."""
     calls = {*re.findall(r"(?<![\w.])([a-z_]\w*)\((?:[^\W\d]\w*(?:, ?)?)+\)", text)}
     return bool(calls - _BUILTINS or _ANEW.search(text))
 

@@ -324,6 +324,7 @@ class Variables:
     def materials(self, room: int) -> tuple[Material, ...]:
         """Return what a model is shown of them; `room` is for the found ones only."""
         whole, structure = (self._texts(values=values, room=room) for values in (True, False))
+        whole |= {name: describe(name, one, values=True) for name, one in self.named.items()}
         return tuple(
             Material(
                 kind="variable",
@@ -337,7 +338,7 @@ class Variables:
         )
 
     def _texts(self, *, values: bool, room: int) -> dict[str, str]:
-        texts = {name: describe(name, value, values=True) for name, value in self.named.items()}
+        texts = dict[str, str]()
         for name, value in self.found.items():
             text = describe(name, value, values=values)
             texts[name] = text if len(text) <= room else first_line(text)

@@ -862,8 +862,8 @@ def details(run: Run, text: Iteration | None, *, brief: bool = False) -> list[Bl
     ran = (one for one in (text.evidence if text else ()) if one.basis == "run" and one.passed)
     why = say.verdict(run, text).sentence if text else ""
     loud = [one.text for one in warnings(run, text) if one.kind == "warning"]
-    found = [one for result in text.evidence for one in result.effects] if text else []
-    new = [_effect(one, "", "", "may") for one in found if one.kind == "new"]
+    effects = text.effects.values() if text else ()
+    new = [_effect(one, "", "", "may") for one in effects if one.kind == "new"]
     said = [
         "" if run.setup.coach else summary(run),
         say.opening(run.setup),

@@ -190,11 +190,10 @@ def _look(run: Run, text: Iteration, verdict: Verdict) -> Words:
         return Words(_NOT_RUN, line)
     if verdict.only_ran or any(one.rows for one in text.evidence):
         label, sentence = _LOOKED_AT, "Nothing has run in your notebook."
-        effects = [one for result in text.evidence for one in result.effects]
-        if files := sum(one.kind == "file" for one in effects):
+        if files := sum(one.kind == "file" for one in text.effects.values()):
             label = Label("!", f"TOUCHES {count(files, 'FILE')}", "warn")
             sentence = "Nothing has been written or deleted yet."
-        elif any(one.outputs for one in text.evidence) and not ran_on and not effects:
+        elif any(one.outputs for one in text.evidence) and not ran_on and not text.effects:
             sentence = "No row lost, no value missing, no file touched."
         sentence = line if verdict.why == "raised" else sentence
         return Words(label, _join(sentence, ran_on and f"and it ran {ran_on}"))
@@ -372,7 +371,7 @@ def with_contest(said: str, point: Point) -> str:
 
 def run_button(text: Iteration) -> str:
     """Return what running a text that was looked at does: the worst of it."""
-    files = [one.cause for result in text.evidence for one in result.effects if one.kind == "file"]
+    files = [one.cause for one in text.effects.values() if one.kind == "file"]
     worst = next((one for one in ("delete", "overwrite") if one in files), "")
     return f"Run and {worst} {count(files.count(worst), 'file')}" if worst else "Run cell"
 
