@@ -52,7 +52,7 @@ from ipyrefine.errors import UsageError, did_you_mean
 
 _TEXTS = tomllib.loads((files("ipyrefine.core") / "prompts.toml").read_text("utf-8"))
 PLACES: dict[str, str] = _TEXTS["places"]  # of each stage's prompt, as `%%refine?` shows them
-_CODE = tomllib.loads((files("ipyrefine.profiles") / "code.toml").read_text("utf-8"))
+_CODE = tomllib.loads((files("ipyrefine") / "profiles/code.toml").read_text("utf-8"))
 # What library code is held to, and no cell.
 _LIBRARY = {*_CODE["checklist"], *(one["definition"] for one in _CODE["criteria"].values())}
 APPENDED: str = _TEXTS["appended"]  # what becomes of the others
