@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import ipyrefine
-from ipyrefine.core.model import TableValue
+from ipyrefine.core.model import Table
 from ipyrefine.errors import UsageError
 
 ORDERS = pd.DataFrame({"id": range(6), "shop": list("ABACBD")})
@@ -19,7 +19,7 @@ LOST = "2 of 6 rows of `orders` are gone in `m`: their `shop` (C, D) is not in `
 def test_it_tells_the_rows_that_are_gone_and_the_answer_and_binds_nothing():
     found = ipyrefine.look("m = orders.merge(shops)\nm.head(1)", DATA)
     assert str(found).startswith(LOST)
-    assert isinstance(found.answer, TableValue)
+    assert isinstance(found.answer, Table)
     assert found.answer.rows == (("0", "A", "Ulm"),)
     assert not found.error
     assert DATA.keys() == {"orders", "shops"}

@@ -14,7 +14,7 @@ from ipyrefine.core.model import (
     Figure,
     Output,
     Printed,
-    TableValue,
+    Table,
     Task,
     Value,
 )
@@ -98,7 +98,7 @@ async def test_a_frame_is_a_table_of_its_first_rows_with_its_whole_size() -> Non
         "pandas.DataFrame({'city': list('abc') * 10, 'price': [0.1 + 0.2, 1234567.25, None] * 10})"
     )
     (table,) = await outputs(text)
-    assert isinstance(table, TableValue)
+    assert isinstance(table, Table)
     assert (table.height, table.width, len(table.rows)) == (30, 2, MAX_ROWS)
     assert table.columns == ("city", "price")
     assert table.rows[:3] == (("a", "0.3"), ("b", "1234567.25"), ("c", "nan"))
@@ -108,7 +108,7 @@ async def test_a_frame_is_a_table_of_its_first_rows_with_its_whole_size() -> Non
 async def test_a_polars_frame_is_a_table_too() -> None:
     pytest.importorskip("polars")
     (table,) = await outputs("import polars\npolars.DataFrame({'n': [1, 2], 's': ['a', None]})")
-    assert table == TableValue(
+    assert table == Table(
         columns=("n", "s"), labels=("0", "1"), rows=(("1", "a"), ("2", "None")), height=2, width=2
     )
 

@@ -17,7 +17,7 @@ from ipyrefine.core.model import (
     MAX_SIDE,
     Figure,
     Printed,
-    TableValue,
+    Table,
     Value,
 )
 from ipyrefine.core.table import Result
@@ -68,7 +68,7 @@ def test_an_output_beyond_its_bounds_or_shape_is_refused(output):
 
 def test_outputs_are_few_and_written_as_they_are_read():
     outputs = (
-        Printed(text="a\n"), Value(text="1"), TableValue.model_validate(TABLE), Figure(png=PNG),
+        Printed(text="a\n"), Value(text="1"), Table.model_validate(TABLE), Figure(png=PNG),
     )  # fmt: skip
     evidence = Result(name="run", passed=True, outputs=outputs)
     assert Result.model_validate_json(evidence.model_dump_json()) == evidence

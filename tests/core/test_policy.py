@@ -10,9 +10,9 @@ from loop_strategies import budgets, checks, limits, runs, scripts
 
 from ipyrefine.core import rank
 from ipyrefine.core.engine import Refinement
+from ipyrefine.core.events import Stopped
 from ipyrefine.core.model import Budget, Limits, Price, Setup, Stage, StopReason, Usage
 from ipyrefine.core.policy import (
-    Stop,
     forecast,
     next_step,
     over_budget,
@@ -30,7 +30,7 @@ def test_a_revision_is_never_asked_for_beyond_those_allowed_and_every_stop_says_
     patient = patience is None or revisions_without_improvement(run) < patience
     if not (run.revisions < run.allowed_revisions and patient):
         assert step is not Stage.REVISE
-    if isinstance(step, Stop):
+    if isinstance(step, Stopped):
         assert step.message
         best = run.iterations[run.best or 0]
         verdict = best.verdict or rank.verdict(run, best)

@@ -29,7 +29,7 @@ from ipyrefine.core.model import (
     Printed,
     Setup,
     Stage,
-    TableValue,
+    Table,
     Task,
     Value,
 )
@@ -99,7 +99,7 @@ async def test_a_prompt_of_ones_own_may_ask_for_another_shape_than_the_schema():
 
 OUTPUTS = (
     Printed(text="3 rows\n" * 500),
-    TableValue(
+    Table(
         columns=("city", "n"), labels=("0", "1"), rows=(("a", "1"), ("b", "2")), height=9, width=2
     ),
     Value(text="[1, 2]"),

@@ -6,14 +6,14 @@ from states import FILLED, FIRST, GONE, WARNING, data_run
 from ipyrefine.core.actions import decide, decision, decision_sentence
 from ipyrefine.core.effects import sentence
 from ipyrefine.core.events import Stopped
-from ipyrefine.core.model import Effect, Printed, TableValue, Value
+from ipyrefine.core.model import Effect, Printed, Table, Value
 from ipyrefine.core.table import Result
 from ipyrefine.render.formatting import sentence_html
 from ipyrefine.render.html import View, panel_parts, record_html
 from ipyrefine.render.say import effect_buttons
 from ipyrefine.render.terminal import details_text, event_text, record_text
 
-HEAD = TableValue(
+HEAD = Table(
     columns=("amount", "town"), labels=("0",), rows=(("12.5", "Bonn"),), height=1_187, width=2
 )
 NEW = Effect(kind="new", name="merged", after="1,187 rows × 2 columns", head=HEAD)

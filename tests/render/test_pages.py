@@ -13,7 +13,7 @@ from ipyrefine.core.model import (
     Outcome,
     Printed,
     Setup,
-    TableValue,
+    Table,
     Task,
     Verdict,
 )
@@ -77,7 +77,7 @@ def test_a_text_that_ran_is_there_to_be_used_while_a_critic_reads_it():
 # What code printed, returned and drew
 
 FIGURE = Figure(png=picture(640, 480))
-TABLE = TableValue(
+TABLE = Table(
     columns=("price", "n"),
     index="city",
     labels=("Oslo", "Rome"),

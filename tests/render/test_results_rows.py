@@ -11,7 +11,7 @@ from ipyrefine.core.model import (
     Outcome,
     Printed,
     Setup,
-    TableValue,
+    Table,
     Task,
     Value,
 )
@@ -25,7 +25,7 @@ EXAMPLES = Result(name="examples", passed=True, tallies={"example": (3, 3)})
 RIVAL = Result(call="f([])", gives="0", source="critic", rivals=("None",))
 RAISES = Result(call="f(-1)", gives="raises ValueError", shows="too small", source="input")
 PLAIN = Result(call="f([1])", gives="1", setup="import math")
-TABLE = TableValue(
+TABLE = Table(
     columns=("a", "b"), labels=tuple("012345"), rows=(("1", "2"),) * 6, height=900, width=2
 )
 SCENARIO = Result(

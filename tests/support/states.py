@@ -16,7 +16,7 @@ from ipyrefine.core.model import (
     Setup,
     Stage,
     StopReason,
-    TableValue,
+    Table,
     Task,
     Usage,
     Value,
@@ -37,7 +37,7 @@ GONE = Effect(
     cause="unmatched",
     other="customers",
 )
-_TOWNS = TableValue(
+_TOWNS = Table(
     columns=("amount",), index="town", labels=("Bonn", "Kiel"), rows=(("1,204.50",), ("310.00",)),
     height=2, width=1,
 )  # fmt: skip

@@ -10,13 +10,12 @@ from typing import Generic, Protocol, TypeVar
 
 from pydantic import ValidationError
 
-from ipyrefine.core.events import CallEnded, Event, TextDelta, Warned
+from ipyrefine.core.events import CallEnded, Event, Stopped, TextDelta, Warned
 from ipyrefine.core.forms import FORMS, Splitter, repeats_itself
 from ipyrefine.core.model import Record, Stage, Usage, refused
 from ipyrefine.core.policy import (
     LIMIT_FACTOR,
     MAX_REPAIRS,
-    Stop,
     completion_allowance,
     estimate_tokens,
     over_budget,
@@ -55,7 +54,7 @@ _REMEDIES = {
 class OutOfBudget(Exception):
     """A call was not made, or was given up, because the budget does not allow it."""
 
-    def __init__(self, stop: Stop) -> None:
+    def __init__(self, stop: Stopped) -> None:
         super().__init__(stop.message)
         self.stop = stop
 

@@ -1,6 +1,6 @@
 """What a user can decide, as plain data; `actions` says what each decision needs and changes."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, TypeAdapter
 
@@ -10,8 +10,8 @@ from ipyrefine.core.model import (
     Count,
     Criterion,
     Outcome,
-    Record,
     Score,
+    Tagged,
 )
 from ipyrefine.core.table import Point
 
@@ -20,7 +20,9 @@ from ipyrefine.core.table import Point
 Destination = Literal["insert", "replace", "run", "none"]
 
 
-class _Decision(Record):
+class _Decision(Tagged):
+    kind: ClassVar[str]
+
     @property
     def settles(self) -> bool:
         """Whether it ends the run: a text was accepted, or passed against its verdict."""
@@ -28,29 +30,29 @@ class _Decision(Record):
         return passed or isinstance(self, Accept)
 
 
-class Accept(_Decision):
+class _OfText(_Decision):
+    iteration: Count | None = None  # the text that it is about; None for the chosen one
+
+
+class _Ruling(_OfText):
+    reason: str = ""  # why, in the user's words; of an override, perhaps a blocking remark
+
+
+class Accept(_Ruling):
     """Take a text as the result."""
 
-    kind: Literal["accept"] = "accept"
-    iteration: Count | None = None  # which text; None for the chosen one
-    reason: str = ""  # why, in the user's words
     destination: Destination | None = None  # None leaves it to the cell
 
 
-class Override(_Decision):
+class Override(_Ruling):
     """Replace a verdict by the user's own; other than PASS asks for a revision."""
 
-    kind: Literal["override"] = "override"
-    iteration: Count | None = None  # which text; None for the chosen one
     outcome: Outcome
-    reason: str = ""  # why; other than PASS, it becomes a blocking remark
 
 
-class Continue(_Decision):
-    """Allow more revisions."""
+class Continue(_OfText):
+    """Allow more revisions, the next one of this text."""
 
-    kind: Literal["continue"] = "continue"
-    iteration: Count | None = None  # the text to revise next; None for the chosen one
     points: tuple[str, ...] = ()  # ids of those that alone are acted on; empty for all
     revisions: int = Field(default=1, ge=1, le=MAX_ITERATIONS)
     guidance: str = ""  # what the next revision should do
@@ -59,22 +61,18 @@ class Continue(_Decision):
 class Guide(_Decision):
     """Say what the next revision should do; it becomes a blocking remark."""
 
-    kind: Literal["guide"] = "guide"
     guidance: str
 
 
-class Edit(_Decision):
-    """Add the user's own text, to be verified like any other."""
+class Edit(_OfText):
+    """Add the user's own text, made from this one, to be verified like any other."""
 
-    kind: Literal["edit"] = "edit"
-    iteration: Count | None = None  # the text it was made from; None for the chosen one
     text: str
 
 
 class Dismiss(_Decision):
     """Set points aside for good."""
 
-    kind: Literal["dismiss"] = "dismiss"
     points: tuple[str, ...]  # their ids
     reason: str = ""  # why, in the user's words
 
@@ -82,22 +80,18 @@ class Dismiss(_Decision):
 class Drop(_Decision):
     """Leave out a demand on a text's form that was read wrongly; no text is held to it any more."""
 
-    kind: Literal["drop"] = "drop"
     demand: str  # the name of its check: ``length:<=120 words``
 
 
-class Add(_Decision):
-    """Add a remark; one with the id of another point replaces that one."""
+class Add(_OfText):
+    """Add a remark at a place of the text; one with the id of another point replaces that one."""
 
-    kind: Literal["add"] = "add"
     point: Point  # the remark; that it is the user's is set when it is taken up
-    iteration: Count | None = None  # the text that its place must be in; None for the chosen one
 
 
 class Criteria(_Decision):
     """Change what texts are judged on; all of them are judged again."""
 
-    kind: Literal["criteria"] = "criteria"
     criteria: tuple[Criterion, ...] = ()  # the new criteria; empty keeps the present ones
     target: Score | None = None  # the new target score; None keeps the present one
 
@@ -108,19 +102,14 @@ class Expect(_Decision, Called):
     A later one for the same input takes its place.
     """
 
-    kind: Literal["expect"] = "expect"
-
 
 class Retract(_Decision, Called):
     """Take back a result that the user expects."""
-
-    kind: Literal["retract"] = "retract"
 
 
 class Predict(_Decision):
     """Say what one's own code gives on an input on which it fails, before it is shown."""
 
-    kind: Literal["predict"] = "predict"
     gives: str  # as of `Called`
 
 

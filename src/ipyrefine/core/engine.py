@@ -35,7 +35,7 @@ from ipyrefine.core.fences import read_answer
 from ipyrefine.core.forms import FORMS, Asked, Splitter, parse_form
 from ipyrefine.core.model import Fault, Form, Setup, Stage, StopReason, WrittenText
 from ipyrefine.core.points import is_cosmetic, left_open, read_notes, up_for_review
-from ipyrefine.core.policy import REPAIR_CHARACTERS, Stop
+from ipyrefine.core.policy import REPAIR_CHARACTERS
 from ipyrefine.core.ports import (
     SECRETS,
     Check,
@@ -391,7 +391,7 @@ class Refinement:
             while True:
                 await self._take_decisions()
                 step = policy.next_step(self.state)
-                if isinstance(step, Stop):
+                if isinstance(step, events.Stopped):
                     break
                 try:
                     await stages[step]()
@@ -400,11 +400,13 @@ class Refinement:
                     await self.emit(events.ExplanationReady(**asked, answer=str(said), ends=True))
                     await self._reconsider()  # what was asked for blocks the text no more
                 except _Kept as said:
-                    step = Stop(StopReason.UNJUDGED, f"The writer changes nothing: {said}")
+                    step = events.Stopped(
+                        reason=StopReason.UNJUDGED, message=f"The writer changes nothing: {said}"
+                    )
                     break
         except OutOfBudget as error:
             step = error.stop
-        await self.emit(events.Stopped(reason=step.reason, message=step.message))
+        await self.emit(step)
 
     async def _stop_cancelled(self) -> None:
         """Stop with the reason that a decision or a text that passed gives, else as cancelled."""
@@ -412,15 +414,17 @@ class Refinement:
         await self._take_decisions()
         await self._update_best()
         step = policy.next_step(self.state)
-        if decided and not self._stopping and not isinstance(step, Stop):
+        if decided and not self._stopping and not isinstance(step, events.Stopped):
             step = policy.WAITING
         # A text that passed at the last moment has passed.
-        if not isinstance(step, Stop) or not (decided or step.reason is StopReason.PASSED):
+        if not isinstance(step, events.Stopped) or not (
+            decided or step.reason is StopReason.PASSED
+        ):
             kept = "The best text so far is kept." if self.state.text else "There is no text yet."
             if self.state.unfinished:
                 kept = "What was written so far is kept."
-            step = Stop(StopReason.CANCELLED, f"You stopped it. {kept}")
-        await self.emit(events.Stopped(reason=step.reason, message=step.message))
+            step = events.Stopped(reason=StopReason.CANCELLED, message=f"You stopped it. {kept}")
+        await self.emit(step)
 
     async def _stop_failed(self, error: Exception) -> None:
         if not isinstance(error, RefineError):

@@ -1,6 +1,6 @@
 """What happens in a run, one class per event; everything shown or stored is made from these."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, TypeAdapter
 
@@ -9,12 +9,13 @@ from ipyrefine.core.model import (
     Amount,
     Author,
     Count,
+    Delta,
     Form,
     Ran,
-    Record,
     Setup,
     Stage,
     StopReason,
+    Tagged,
     Verdict,
     WrittenText,
 )
@@ -22,65 +23,57 @@ from ipyrefine.core.run import Call, Explanation, Iteration
 from ipyrefine.core.table import Critique, Point, Result
 
 
-class _Event(Record):
+class _Event(Tagged):
+    tag = "type"
+    type: ClassVar[str]
     at: Amount = 0.0  # seconds since the run started
+
+
+class _OfText(_Event):
+    iteration: Count
 
 
 class RunStarted(_Event):
     """A run begins."""
 
-    type: Literal["run_started"] = "run_started"
     setup: Setup
 
 
-class StageStarted(_Event):
+class StageStarted(_OfText):
     """A stage of an iteration begins."""
 
-    type: Literal["stage_started"] = "stage_started"
     stage: Stage
-    iteration: Count
 
 
-class TextDelta(_Event):
+class TextDelta(_OfText, Delta):
     """A piece of a reply as it streams; never journalled."""
 
-    type: Literal["text_delta"] = "text_delta"
     stage: Stage
-    iteration: Count
-    # Whether it belongs to the text or to the thinking before it.
-    kind: Literal["text", "thinking"] = "text"
-    text: str
 
 
 class FormChosen(_Event):
     """A weak writer was asked whether the task wants code or words."""
 
-    type: Literal["form_chosen"] = "form_chosen"
     form: Form
 
 
 class DraftReady(_Event, WrittenText):
     """A draft is there: the user's own, or the model's."""
 
-    type: Literal["draft_ready"] = "draft_ready"
     author: Author = "model"
 
 
-class VerdictReached(_Event):
+class VerdictReached(_OfText):
     """An iteration was verified."""
 
-    type: Literal["verdict_reached"] = "verdict_reached"
-    iteration: Count
     verdict: Verdict
     points: tuple[Point, ...] = ()  # that are new or changed
     results: dict[str, Result] = Field(default_factory=dict)  # its column, by the ids of points
 
 
-class CritiqueReady(_Event):
+class CritiqueReady(_OfText):
     """A reader was asked about an iteration's text."""
 
-    type: Literal["critique_ready"] = "critique_ready"
-    iteration: Count
     by: Literal["critic", "evaluator"] = "critic"
     critique: Critique  # an evaluator's feedback are remarks without ids
     regressed: tuple[str, ...] = ()  # ids of mended points that a critic names again
@@ -89,39 +82,29 @@ class CritiqueReady(_Event):
 class RevisionReady(_Event):
     """A revision was written."""
 
-    type: Literal["revision_ready"] = "revision_ready"
     revision: Iteration  # with the parent's text when the model gave none
 
 
 class ExplanationReady(_Event, Explanation):
     """A question of the user's about a text was answered; the text is as before."""
 
-    type: Literal["explanation_ready"] = "explanation_ready"
 
-
-class EvidenceReady(_Event):
+class EvidenceReady(_OfText):
     """One check has finished on an iteration's text."""
 
-    type: Literal["evidence_ready"] = "evidence_ready"
-    iteration: Count
     evidence: Result
 
 
-class TestsRun(_Event):
+class TestsRun(_OfText):
     """A critic's tests were run on an iteration's text."""
 
     __test__ = False
 
-    type: Literal["tests_run"] = "tests_run"
-    iteration: Count
     results: dict[str, Result]  # by the ids of points
 
 
-class BestChanged(_Event):
+class BestChanged(_OfText):
     """Another iteration is now the best."""
-
-    type: Literal["best_changed"] = "best_changed"
-    iteration: Count
 
 
 class CallEnded(_Event, Call):
@@ -131,34 +114,28 @@ class CallEnded(_Event, Call):
     happens next.
     """
 
-    type: Literal["call_ended"] = "call_ended"
-
 
 class Warned(_Event):
     """Something the user should know, though the run goes on."""
 
-    type: Literal["warned"] = "warned"
     message: str
 
 
 class Decided(_Event):
     """The user decided something."""
 
-    type: Literal["decided"] = "decided"
     decision: Decision
 
 
 class CellRan(_Event):
     """The accepted text ran in its cell for the first time, or what that replaced was put back."""
 
-    type: Literal["cell_ran"] = "cell_ran"
     ran: Ran
 
 
 class Stopped(_Event):
     """The run stopped; a later decision may let it go on."""
 
-    type: Literal["stopped"] = "stopped"
     reason: StopReason
     message: str
 

@@ -1,10 +1,11 @@
 """The records of a refinement: frozen values with one word for one thing."""
 
 import base64
+import re
 import struct
 from collections.abc import Callable, Iterable
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
     BaseModel,
@@ -74,6 +75,22 @@ class Record(BaseModel):
         """Return a copy with other values in some fields; these are not validated."""
         assert changes.keys() <= type(self).model_fields.keys(), "it has all of these fields"
         return self.model_copy(update=changes)
+
+
+class Tagged(Record):
+    """Base of records of several classes that one field may hold.
+
+    The field `tag` of each is its class's name as it is stored: ``draft_ready`` of `DraftReady`.
+    """
+
+    tag: ClassVar[str] = "kind"
+
+    def __init_subclass__(cls, **config: Any) -> None:
+        super().__init_subclass__(**config)
+        if not cls.__name__.startswith("_"):
+            name = re.sub("(?<=.)(?=[A-Z])", "_", cls.__name__).lower()
+            cls.__annotations__[cls.tag] = Literal[name]
+            setattr(cls, cls.tag, name)
 
 
 class Sparse(Record):
@@ -261,6 +278,13 @@ class WrittenText(Record):
     language: str = ""  # what its fence names, where that is another than was asked for
 
 
+class Delta(Record):
+    """A piece of a reply as it streams; thinking is shown but is never part of the text."""
+
+    kind: Literal["text", "thinking"] = "text"
+    text: str
+
+
 class Material(Record):
     """What a task is about besides its words."""
 
@@ -349,24 +373,21 @@ AxesLine = Annotated[str, StringConstraints(max_length=MAX_AXES_LINE)]
 Cells = Annotated[tuple[Cell, ...], Field(max_length=MAX_COLUMNS)]
 
 
-class Printed(Record):
+class _Words(Tagged):
+    text: OutputText  # the start of them
+
+
+class Printed(_Words):
     """What code printed."""
 
-    kind: Literal["printed"] = "printed"
-    text: OutputText  # the start of it
 
-
-class Value(Record):
+class Value(_Words):
     """The value of code's last expression; or, without one, what its last print printed."""
 
-    kind: Literal["value"] = "value"
-    text: OutputText  # the start of it
 
-
-class TableValue(Record):
+class Table(Tagged):
     """The value of code's last expression where that is a table."""
 
-    kind: Literal["table"] = "table"
     columns: Cells  # the names of its first columns
     index: Cell = ""  # what the labels of its rows are called; empty for nothing
     labels: Annotated[tuple[Cell, ...], Field(max_length=MAX_ROWS)]  # a label for each row
@@ -376,7 +397,7 @@ class TableValue(Record):
     is_series: bool = False  # whether it is one column that stands for itself
 
     @model_validator(mode="after")
-    def _check_shape(self) -> "TableValue":
+    def _check_shape(self) -> "Table":
         uneven = any(len(row) != len(self.columns) for row in self.rows)
         if uneven or len(self.labels) != len(self.rows):
             raise ValueError("a table has a label for each row, and a cell for each column")
@@ -392,10 +413,9 @@ class TableValue(Record):
         return f"a table of {count(self.height, 'row')} × {count(self.width, 'column')}"
 
 
-class Figure(Record):
+class Figure(Tagged):
     """A figure that code drew."""
 
-    kind: Literal["figure"] = "figure"
     png: Annotated[str, StringConstraints(max_length=MAX_PNG)]  # as base64
     # Of each of its first axes, how many of the given points are drawn, and the ranges.
     axes: Annotated[tuple[AxesLine, ...], Field(max_length=MAX_AXES)] = ()
@@ -423,7 +443,7 @@ class Figure(Record):
         return f"a figure of {width} × {height} pixels"
 
 
-Output = Annotated[Printed | Value | TableValue | Figure, Field(discriminator="kind")]
+Output = Annotated[Printed | Value | Table | Figure, Field(discriminator="kind")]
 EffectKind = Literal[
     # Rows of a table, or items of a list or dict, that are not in what was made of it; that are
     # there more than once; that are in another order; parts that together are the whole.
@@ -472,7 +492,7 @@ class Effect(Record):
     before: OutputText = ""
     after: OutputText = ""
     line: Count = 0  # of the text; 0 where none is known
-    head: TableValue | None = None  # the start of a table that is new
+    head: Table | None = None  # the start of a table that is new
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -549,10 +569,9 @@ class Ran(Record):
     files: tuple[str, ...] = ()
 
 
-class FirstRows(Record):
+class FirstRows(Tagged):
     """Only the first rows of a variable were there."""
 
-    kind: Literal["first_rows"] = "first_rows"
     name: str
     rows: Count
     of: Count

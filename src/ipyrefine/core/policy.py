@@ -1,10 +1,11 @@
 """What a run does next, when it stops, and what it may cost: pure functions of the run."""
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 from ipyrefine.core import rank, readers
 from ipyrefine.core.decisions import Accept, Expect, Retract
+from ipyrefine.core.events import Stopped
 from ipyrefine.core.model import Outcome, Price, Stage, StopReason, count
 from ipyrefine.core.points import is_bare_no, up_for_review
 from ipyrefine.core.run import Iteration, Run
@@ -21,28 +22,28 @@ MAX_REPAIRS = 2  # of replies that cannot be used, in a run
 _LEAST_LIMIT = 16_384  # tokens; hidden reasoning takes thousands of them
 
 
-class Stop(NamedTuple):
-    """A stop, with its sentence for the user."""
-
-    reason: StopReason
-    message: str
-
-
-WAITING = Stop(StopReason.PAUSED, "Waiting for you: continue, change something, or accept.")
-_NOT_JUDGED = Stop(StopReason.UNJUDGED, "Accept the text, or say what you need and continue.")
+WAITING = Stopped(
+    reason=StopReason.PAUSED, message="Waiting for you: continue, change something, or accept."
+)
+_NOT_JUDGED = Stopped(
+    reason=StopReason.UNJUDGED, message="Accept the text, or say what you need and continue."
+)
 
 
-def next_step(run: Run) -> Stage | Stop:
+def next_step(run: Run) -> Stage | Stopped:
     """Return the next stage of a run, or why it stops."""
     answered = run.stale and isinstance(run.decisions[-1], Expect | Retract)
     if run.ruling and run.ruling.settles and run.chosen and not answered:
         accepted = isinstance(run.ruling, Accept)
-        return Stop(
-            StopReason.ACCEPTED if accepted else StopReason.OVERRIDDEN,
-            f"You {'accepted' if accepted else 'passed'} {run.mention(run.chosen.number)}.",
+        return Stopped(
+            reason=StopReason.ACCEPTED if accepted else StopReason.OVERRIDDEN,
+            message=f"You {'accepted' if accepted else 'passed'} {run.mention(run.chosen.number)}.",
         )
     if run.answered:
-        return Stop(StopReason.ANSWERED, "The question is answered. The text stays as it was.")
+        return Stopped(
+            reason=StopReason.ANSWERED,
+            message="The question is answered. The text stays as it was.",
+        )
     if not run.iterations:
         return Stage.CHOOSE if run.setup.words and run.setup.weak_editor else Stage.DRAFT
     if to_check(run):
@@ -72,9 +73,9 @@ def next_step(run: Run) -> Stage | Stop:
     verdict = best.verdict  # the base may stand below it
     if verdict is None or verdict.outcome is Outcome.NOT_JUDGED:
         return _NOT_JUDGED
-    return Stop(
-        StopReason.PASSED if verdict.passed else StopReason.PLATEAU,
-        f"Nothing says what to change in {run.mention(base.number)}. Give guidance, add a "
+    return Stopped(
+        reason=StopReason.PASSED if verdict.passed else StopReason.PLATEAU,
+        message=f"Nothing says what to change in {run.mention(base.number)}. Give guidance, add a "
         "finding, or accept it.",
     )
 
@@ -178,7 +179,7 @@ def to_act_on(run: Run, base: Iteration) -> tuple[Cell, ...]:
 # Stops
 
 
-def finished(run: Run) -> Stop | None:
+def finished(run: Run) -> Stopped | None:
     """Return one of a run's own stops, once its latest text is verified."""
     best, revisions = run.iterations[run.best or 0], run.revisions
     verdict = best.verdict or rank.verdict(run, best)
@@ -188,7 +189,7 @@ def finished(run: Run) -> Stop | None:
             passes = f"The critic found nothing that blocks {run.mention(best.number)}."
         elif verdict.basis == "tested":
             passes = f"Every finding's test passes on {run.mention(best.number)}."
-        return Stop(StopReason.PASSED, passes)
+        return Stopped(reason=StopReason.PASSED, message=passes)
     if stop := _repeats(run):
         return stop
     spent = revisions >= run.allowed_revisions
@@ -200,7 +201,9 @@ def finished(run: Run) -> Stop | None:
         return _NOT_JUDGED
     patience = run.limits.patience
     if patience is not None and revisions_without_improvement(run) >= patience:
-        return Stop(StopReason.PLATEAU, f"No improvement in {count(patience, 'revision')}.")
+        return Stopped(
+            reason=StopReason.PLATEAU, message=f"No improvement in {count(patience, 'revision')}."
+        )
     if not spent:
         return None
     message = "No revisions were allowed."
@@ -209,7 +212,7 @@ def finished(run: Run) -> Stop | None:
             f"{count(revisions, 'revision')} used. If more passes do not help, say what you need "
             "more exactly, or continue with guidance."
         )
-    return Stop(StopReason.REVISIONS, message)
+    return Stopped(reason=StopReason.REVISIONS, message=message)
 
 
 def revisions_without_improvement(run: Run) -> int:
@@ -233,7 +236,7 @@ def revisions_without_improvement(run: Run) -> int:
     return idle
 
 
-def _repeats(run: Run) -> Stop | None:
+def _repeats(run: Run) -> Stopped | None:
     """Return a stop where the latest revision repeats a text or closes nothing that was open.
 
     It does where everything open was open before, is for a critic or the user to close, and was
@@ -247,13 +250,15 @@ def _repeats(run: Run) -> Stop | None:
         return None
     name, left = run.mention(latest.number).capitalize(), _left(run, latest)
     if earlier := readers.find_duplicate(run, latest):
-        return Stop(StopReason.PLATEAU, f"{name} repeats {run.mention(earlier.number)}.")
+        return Stopped(
+            reason=StopReason.PLATEAU, message=f"{name} repeats {run.mention(earlier.number)}."
+        )
     asked = {one.id for one in up_for_review(run, latest)} & {*latest.acted_on}
     users = any(run.points[id_].by_user for id_ in left)  # who is told how to close it
     more = users or run.revisions < run.allowed_revisions
     same = left == _left(run, parent) and _shown(run, latest) == _shown(run, parent)
     if more and left and same and left.keys() <= asked:
-        return Stop(StopReason.PLATEAU, f"{name} closed no open finding.")
+        return Stopped(reason=StopReason.PLATEAU, message=f"{name} closed no open finding.")
     return None
 
 
@@ -276,7 +281,7 @@ def dearest(first: Price | None, second: Price | None) -> Price | None:
     return Price(prompt=prompt, completion=max(first.completion, second.completion))
 
 
-def over_budget(run: Run, seconds: float, prompt_tokens: int) -> Stop | None:
+def over_budget(run: Run, seconds: float, prompt_tokens: int) -> Stopped | None:
     """Return a stop when the budget forbids a model call.
 
     Args:
@@ -296,13 +301,13 @@ def over_budget(run: Run, seconds: float, prompt_tokens: int) -> Stop | None:
             return _used_up(f"{used:,} of {limit:,} {noun}", f"{need:,}" if need else "")
     if budget.cost is not None:
         if usage.calls > 0 and usage.cost is None:
-            return Stop(StopReason.BUDGET, PRICE_UNKNOWN)
+            return Stopped(reason=StopReason.BUDGET, message=PRICE_UNKNOWN)
         if _dollars(run, prompt_tokens, 1) >= budget.cost:
             return _used_up(f"${usage.cost or 0:.4f} of ${budget.cost:.4f}")
     return over_time(run, seconds)
 
 
-def over_time(run: Run, seconds: float, wait: float = 0.0) -> Stop | None:
+def over_time(run: Run, seconds: float, wait: float = 0.0) -> Stopped | None:
     """Return a stop when the budget's seconds are over, or would be after a wait.
 
     Args:
@@ -350,12 +355,12 @@ def estimate_tokens(characters: int) -> int:
     return characters // 4
 
 
-def _used_up(spent: str, need: str = "") -> Stop:
+def _used_up(spent: str, need: str = "") -> Stopped:
     more = f"; the next call needs about {need}" if need else ""
-    return Stop(
-        StopReason.BUDGET,
-        f"The budget is used up ({spent}{more}). The best text so far is kept; a larger --budget "
-        "or Continue goes on.",
+    return Stopped(
+        reason=StopReason.BUDGET,
+        message=f"The budget is used up ({spent}{more}). The best text so far is kept; a larger "
+        "--budget or Continue goes on.",
     )
 
 

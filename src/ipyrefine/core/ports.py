@@ -7,6 +7,7 @@ from typing import Any, Literal, Protocol
 from pydantic import Field
 
 from ipyrefine.core.events import Event
+from ipyrefine.core.model import Delta as Delta
 from ipyrefine.core.model import Finish, Price, Record, Task, Usage
 from ipyrefine.core.run import Run
 from ipyrefine.core.table import Point, Result
@@ -41,13 +42,6 @@ def estimate_usage(request: Request, characters: int) -> Usage:
     prompt = sum(len(message.content) for message in request.messages)
     read, wrote = (max(1, round(count / 4)) for count in (prompt, characters))
     return Usage(calls=1, prompt_tokens=read, completion_tokens=wrote)
-
-
-class Delta(Record):
-    """A piece of a reply as it streams; thinking is shown but is never part of the text."""
-
-    kind: Literal["text", "thinking"] = "text"
-    text: str
 
 
 class Notice(Record):

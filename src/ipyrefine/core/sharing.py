@@ -21,7 +21,7 @@ from ipyrefine.core.model import (
     Output,
     Printed,
     Shape,
-    TableValue,
+    Table,
     Value,
     on_conditions,
 )
@@ -112,7 +112,7 @@ def output_texts(outputs: Iterable[Output]) -> list[str]:
                 texts.append(f"It printed:\n{output.text[:limit]}")
             case Value():
                 texts.append(f"The value of its last expression:\n{output.text[:limit]}")
-            case TableValue():
+            case Table():
                 rows = [(output.index, *output.columns)]
                 rows += [(n, *row) for n, row in zip(output.labels, output.rows, strict=True)]
                 drawn = "\n".join(" | ".join(row) for row in rows)[:limit]

@@ -169,7 +169,7 @@ _PRINTED = "Printed"
 _ASKED, _UNFOLDED = 2, 3  # effects that ask, and those that are told before the rest folds
 # A number or truth value as NumPy writes it.
 _NUMPY = re.compile(r"\bnp\.(?:(?:u?int|float)\d+\(([-+.\w]+)\)|(True|False)_)")
-_ORDER = (model.Value, model.TableValue, Figure, model.Printed)
+_ORDER = (model.Value, model.Table, Figure, model.Printed)
 
 
 def results(
@@ -328,7 +328,7 @@ def _output(output: model.Output, title: str = "") -> list[Output]:
             # "The answer is nan" says it all.
             said = title.lower().endswith(f" is {text.strip().lower()}")
             return [Output(title)] if said else printed(title, text)
-        case model.TableValue():
+        case model.Table():
             height, width = len(output.rows), len(output.columns)
             size = f"{height}" if output.is_series else say.count(height, "row")
             size = f"{height} × {width}" if width < output.width else size
