@@ -3,6 +3,7 @@
 import asyncio
 import re
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -46,10 +47,18 @@ def test_what_was_done_before_an_error_is_told_after_it():
         ("while True: pass", "Stopped: it did not end in 1 seconds."),
         ("", "It gives nothing."),
         ("total = 3", "total = 3"),
+        ("total = 3\ntotal", "The answer: 3"),
     ],
 )
 def test_what_did_not_run_or_gives_nothing_ends_in_a_sentence(code, said):
     assert str(ipyrefine.look(code, {}, seconds=1)).splitlines()[0] == said
+
+
+def test_values_of_an_array_that_are_missing_are_told_by_its_name():
+    gaps = {"np": np, "prices": np.array([1.0, np.nan, 3.0])}
+    assert "Not looked after here: 1 of 3 `prices` missing." in str(
+        ipyrefine.look("prices.mean()", gaps)
+    )
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,8 @@ class Look(Record):
         shown = blocks_text(outputs([Result(outputs=self.outputs)]))
         told = (f"{sentence(one)}." for one in self.effects)
         rests = (f"It ran on {one}." for one in self.conditions)
-        held = [f"{name} = {value}" for name, value in self.bound.items()]
+        bound = self.bound.items()
+        held = [f"{name} = {value}" for name, value in bound if f": {value}\n" not in f"{shown}\n"]
         lines = [self.error, *(f"{one[0].upper()}{one[1:]}" for one in told), *rests]
         text = (
             "\n".join(filter(None, [*lines, *self.not_followed, *held, shown]))

@@ -49,7 +49,9 @@ async def test_accept_ends_the_reading_and_the_record_opens_in_place_and_can_be_
     await lab.wait_output(1, "accepted before it had a verdict")
     record = lab.page.locator(".rf-record")
     await record.wait_for()
-    assert (await record.bounding_box())["height"] < 60
+    await lab.wait_for(  # it is drawn anew as its reading ends
+        "document.querySelector('.rf-record')?.getBoundingClientRect().height < 60"
+    )
     await lab.wait_output(1, "1 of 1 examples hold")
     assert "return xs[-1]" not in await lab.outputs_text(1)
     await record.locator("summary").first.click()

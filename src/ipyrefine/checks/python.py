@@ -189,7 +189,7 @@ class RunsCleanly(NameReader):
                 effects += tuple(Effect(kind="chance", name=one.name) for one in differing[:1])
         faults = (_as_data(events, result, self._seconds, static),) if fault else ()
         points = list[Point]()
-        if store := find_lost_store(effects):
+        if (store := find_lost_store(effects)) and not self._looks:
             why = f"`{store.name}` is unchanged: pandas warned, {store.cause}"
             fault, line = f"{why} (line {store.line}).", ["", *code.splitlines()][store.line :][:1]
             points.append(flaw("run", why).replace(place="".join(line).strip(), effect=store))

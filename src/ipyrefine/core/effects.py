@@ -116,7 +116,8 @@ def sentence(effect: Effect) -> str:
         case "input":
             others = _list([*map(_code, effect.values)], "and")
             also = f", and some of {others}" if others else ""
-            return f"Not looked after here: {share} {_code(effect.column)} missing{also}"
+            which = _code(effect.column or effect.of)  # an array has no columns
+            return f"Not looked after here: {share} {which} missing{also}"
         case "chance":
             return f"{name or 'the answer'} differs from run to run: no seed is set"
         case "unfollowed":

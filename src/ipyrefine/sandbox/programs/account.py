@@ -314,8 +314,9 @@ def _compare(
     if not of and not gone and firsts != sorted(firsts):
         yield _effect("reordered", name=name)
     as_it_was = places == [*range(old.height)]
+    of_one = _library(old.value) == _library(new.value)  # else types have other names
     for column in (n for n in shared if n not in key and not (of and again)):
-        types = old.type(column), new.type(column)
+        types = old.type(column), new.type(column) if of_one else old.type(column)
         if not (as_it_was and types[0] == types[1] and old.same(column, new)):
             was = [old.values(column)[place] if place >= 0 else None for place in places]
             now = [v if p >= 0 else None for v, p in zip(new.values(column), places, strict=True)]
@@ -439,8 +440,14 @@ def _differ(name: str, was: Any, now: Any, tables: dict[str, _Table]) -> Effects
         told = {one["kind"] for one in found}
         if not told or (old.height != new.height and told.isdisjoint(("gone", "repeated"))):
             found.append(_sizes(name, was, now))
-        yield from found
-        yield from _mixed(new, name, {*old.own}, tables)
+        mixed = [*_mixed(new, name, {*old.own}, tables)]
+        yield from [*found, *mixed]
+        # What has no value where all is known that the text reads.
+        read = [new.values(n) for n in old.own if n in new.own and n in _Table.named]
+        whole = [row for row in range(new.height) if not any(one[row] is None for one in read)]
+        made = {*new.own} - {*old.columns} - {one["column"] for one in mixed}
+        lost = {n for n in made if any(new.values(n)[row] is None for row in whole)}
+        yield from _lacking(new, name, {*new.own} - lost, "new")
     else:
         yield _sizes(name, was, now)
 
@@ -484,6 +491,14 @@ def _columns(old: _Table, new: _Table, name: str) -> Effects:
         names = [one for one in some.labels if one not in {*others.labels, *others.columns}]
         if names:
             yield _effect("columns", name=name, cause=cause, count=len(names), values=names[:_FEW])
+
+
+def _lacking(table: _Table, name: str, known: set[str], cause: str) -> Effects:
+    lacks = {n: count for n in table.own if n not in known and (count := table.lacks(n))}
+    if lacks:
+        column, total = ", ".join(lacks) * (len(lacks) < _FEW), table.height * len(lacks)
+        some: Effect = {"count": sum(lacks.values()), "total": total, "cause": cause}
+        yield _effect("missing", name=name, column=column, **some)
 
 
 # What a text says of itself
@@ -715,12 +730,9 @@ class Account:
         mixed = [*_mixed(table, name, {*tables[first].columns} if first else {*()}, tables)]
         yield from mixed
         theirs |= {one["column"] for one in mixed}
-        lacks = {n: count for n in table.own if n not in theirs and (count := table.lacks(n))}
-        if lacks and not (shown and _oddity(table.value)):
-            column, total = ", ".join(lacks) * (len(lacks) < _FEW), table.height * len(lacks)
-            cause = "new" if any(type(v) not in _SCALARS for v in self._before.values()) else "read"
-            some: Effect = {"count": sum(lacks.values()), "total": total, "cause": cause}
-            yield _effect("missing", name=name, column=column, **some)
+        if not (shown and _oddity(table.value)):
+            has_data = any(type(v) not in _SCALARS for v in self._before.values())
+            yield from _lacking(table, name, theirs, "new" if has_data else "read")
         if name:
             tables[name] = table
         if name and not shown and _library(table.value):
@@ -823,7 +835,7 @@ def _in_order(found: list[Effect]) -> list[Effect]:
     }
     kept = list[Effect]()
     for one in sorted(found, key=_rank):
-        follows = one["kind"] == "input" and (one["of"], one["column"]) in looked_after
+        follows = one["kind"] == "input" and (one["of"], one.get("column")) in looked_after
         alike = sum(each["kind"] == one["kind"] for each in kept)
         if alike < _MOST_OF.get(one["kind"], _MOST) and one not in kept and not follows:
             kept.append(one)
